@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Address map: physical address <-> (node, channel, rank, bank, row, column),
+ * and the colours of a frame.
+ *
+ * A map is *ranges first, then XOR functions inside a range* (subtracting a
+ * node base or a hole carries, so no single XOR map covers a whole system):
+ *
+ *   range:   [start, end) -> node, base, layout
+ *   offset:  address - start + base       the "normalised" address of the node
+ *   layout:  functions of the offset's bits for channel, rank, bank, row and
+ *            column; bit i of a field is the parity of (offset & mask[i])
+ *   llc:     functions of the *physical address*; the bits above the page
+ *            offset are the LLC colour (TintMalloc III.A: A12..A16)
+ *
+ * Colours of a frame (what is constant over its 4 KiB):
+ *   bank colour bc = ((node*NC + channel)*NR + rank)*NB + bank, at the frame's
+ *            first line (CAMC 3.1). How users and the papers name banks.
+ *   bank set: all banks that the frame's lines touch. Frames of different bank
+ *            sets share no bank. Ownership and isolation go by bank set. Per
+ *            map, V is the span of what the page-offset bits contribute to
+ *            (channel, rank, bank), over all layouts; a bank set is a coset
+ *            of V. On the Opteron's map V is the channel bit: 128 bank
+ *            colours, 64 bank sets of two banks.
+ *   cell:    bank_set * n_llc + llc, index into the matrix of TintMalloc III.C.
+ *            Not every cell can hold a frame (LLC bits may be bank bits too).
+ *
+ * Bank groups and sub-channels are bits of the bank and channel fields; `bg`
+ * and `sub` say which, for timing models and printing.
+ *
+ * A struct sol_map holds no pointer: it may be copied, and compared by value.
+ * All functions are pure; sol_map_parse() is the only door in.
+ */
+#ifndef SOLOIST_ADDRMAP_H
+#define SOLOIST_ADDRMAP_H
+
+#include "types.h"
+
+#define SOL_MAP_NAME		32
+#define SOL_MAX_RANGES		64
+#define SOL_MAX_LAYOUTS		4
+#define SOL_MAX_NODES		16
+#define SOL_MAX_FIELD_BITS	16	/* channel, rank, bank: bits each */
+#define SOL_MAX_ROW_BITS	32
+#define SOL_MAX_COL_BITS	20
+#define SOL_MAX_LLC_BITS	12	/* LLC colour bits */
+#define SOL_MAX_BANK_BITS	16	/* channel + rank + bank + node bits */
+#define SOL_MAX_CELLS		(1u << 20)
+
+/* One field of a DRAM coordinate: bit i = parity(offset & mask[i]). */
+struct sol_field {
+	u8 n;
+	u64 mask[SOL_MAX_FIELD_BITS];
+};
+
+/* XOR functions of one DIMM population, low bit of each field first. */
+struct sol_layout {
+	struct sol_field channel;
+	struct sol_field rank;
+	struct sol_field bank;
+	u8 n_row;
+	u8 n_col;
+	u64 row[SOL_MAX_ROW_BITS];
+	u64 col[SOL_MAX_COL_BITS];	/* column in units of the device, see col_shift */
+	u8 col_at[SOL_MAX_COL_BITS];	/* bit number of the printed column (10 may be skipped) */
+	u8 row_at[SOL_MAX_ROW_BITS];	/* bit number of the printed row */
+	u16 chip_select;		/* printed rank = rank + chip_select */
+	u16 bg;				/* which bits of bank are the bank group */
+	u16 sub;			/* which bits of channel are the sub-channel */
+};
+
+struct sol_range {
+	u64 start;		/* first byte, page aligned */
+	u64 end;		/* first byte after, page aligned */
+	u64 base;		/* offset of the first byte within its node */
+	u8 node;
+	u8 layout;
+};
+
+struct sol_map {
+	char name[SOL_MAP_NAME];
+	u32 line;		/* cache line, bytes */
+	u32 n_ranges;
+	u32 n_layouts;
+	u32 n_nodes;		/* highest node + 1 */
+	u32 n_channels;		/* NC, per node */
+	u32 n_ranks;		/* NR, per channel */
+	u32 n_banks;		/* NB, per rank */
+	u32 n_colors;		/* n_nodes*NC*NR*NB: bank colours */
+	u32 n_bank_sets;	/* n_nodes << set_bits */
+	u32 n_llc;		/* LLC colours, at least 1 */
+	u32 n_cells;		/* n_bank_sets * n_llc */
+	u8 bank_bits;		/* bits of (channel, rank, bank) together */
+	u8 set_bits;		/* bank-set bits within a node */
+	u8 n_llc_bits;
+	u64 llc[SOL_MAX_LLC_BITS];	/* masks over the physical address */
+	struct sol_range range[SOL_MAX_RANGES];	/* ascending, disjoint */
+	struct sol_layout layout[SOL_MAX_LAYOUTS];
+	/* Derived by sol_map_parse(): */
+	u64 set_mask[SOL_MAX_LAYOUTS][SOL_MAX_BANK_BITS]; /* bank-set bits, over the offset */
+	u32 span[SOL_MAX_BANK_BITS];	/* basis of V, echelon form */
+	u32 n_span;
+};
+
+/* A decoded physical address. */
+struct sol_dram {
+	u32 node;
+	u32 channel;
+	u32 rank;		/* 0-based; print rank + chip_select */
+	u32 chip_select;	/* as the machine numbers it */
+	u32 bank;
+	u32 row;
+	u32 column;		/* device column, as the report in the papers prints it */
+	u32 color;		/* bank colour bc of this very address */
+};
+
+/* Colours of one frame. */
+struct sol_frame_color {
+	u32 node;
+	u32 color;		/* bank colour bc of the frame's first line */
+	u32 bank_set;
+	u32 llc;
+	u32 cell;		/* bank_set * n_llc + llc */
+};
+
+/*
+ * Parse the map text (docs/map-format.md). @len bytes, not NUL terminated.
+ * Returns 0, or -EINVAL with @err filled and *@map untouched. @map is large
+ * (about 8 KiB): never on a kernel stack.
+ */
+int sol_map_parse(struct sol_map *map, const char *text, size_t len,
+		  struct sol_err *err);
+
+/* Write @map as canonical text. Returns the length it needs, as snprintf. */
+size_t sol_map_print(const struct sol_map *map, char *buf, size_t size);
+
+/* Physical address to DRAM. -ERANGE: no range holds it (a hole). */
+int sol_map_decode(const struct sol_map *map, u64 addr, struct sol_dram *dram);
+
+/*
+ * DRAM to physical address, the inverse of decode; byte-in-column bits are 0.
+ * Reads node, channel, rank, bank, row, column. -ERANGE: no such place;
+ * -EDOM: the map's functions don't determine an address (not invertible).
+ */
+int sol_map_encode(const struct sol_map *map, const struct sol_dram *dram,
+		   u64 *addr);
+
+/* Colours of the frame @pfn (address >> 12). -ERANGE: a hole. Fast path. */
+int sol_map_color(const struct sol_map *map, u64 pfn,
+		  struct sol_frame_color *color);
+
+/* Cell of frame @pfn, or SOL_NO_CELL. The fast path's fast path. */
+#define SOL_NO_CELL	(~(u32)0)
+u32 sol_map_cell(const struct sol_map *map, u64 pfn);
+
+/* Node of bank set or bank colour. */
+static inline u32 sol_map_set_node(const struct sol_map *map, u32 bank_set)
+{
+	return bank_set >> map->set_bits;
+}
+
+/* Bank set that bank colour @bc belongs to; bc < n_colors. */
+u32 sol_map_color_set(const struct sol_map *map, u32 bc);
+
+/* Bank colours of @bank_set, ascending, into @bc[max]; returns how many. */
+u32 sol_map_set_colors(const struct sol_map *map, u32 bank_set, u32 *bc,
+		       u32 max);
+
+/*
+ * Frames of the machine that lie in this cell: exact, by linear algebra over
+ * aligned blocks. 0: this (bank, LLC) pair can never hold a page.
+ */
+u64 sol_map_cell_frames(const struct sol_map *map, u32 bank_set, u32 llc);
+
+/*
+ * Largest order (0..9) such that every aligned block of 2^order frames lies in
+ * one bank set (of one node): 9 when controller-only colours allow huge pages
+ * is asked with @sets, a bitmap of n_bank_sets bits: every aligned 2^order
+ * block that touches a set in @sets lies wholly in @sets.
+ */
+u32 sol_map_block_order(const struct sol_map *map, const unsigned long *sets);
+
+#endif /* SOLOIST_ADDRMAP_H */

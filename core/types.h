@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Types for freestanding code: core/ is compiled into the kernel module, into
+ * the Rust crates and into the unit tests, from these same sources. It calls
+ * no allocator, takes no lock and reads no clock; its callers do.
+ */
+#ifndef SOLOIST_TYPES_H
+#define SOLOIST_TYPES_H
+
+#ifdef __KERNEL__
+
+#include <linux/types.h>
+#include <linux/limits.h>
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/bitops.h>
+
+#define sol_parity64(x)	(hweight64(x) & 1)
+
+#else /* userspace: Rust crates, unit tests, fuzzers */
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#define sol_parity64(x)	((unsigned int)__builtin_parityll(x))
+
+#endif
+
+#define SOL_FRAME_SHIFT	12	/* a frame is 4 KiB, whatever the page size */
+#define SOL_NO_FRAME	(~(u32)0)
+
+/* A refusal in words, as last_cmd_status and the CLI print it. */
+#define SOL_ERR_LEN	160
+struct sol_err {
+	u32 line;		/* line of the text that was wrong, 0: none */
+	char text[SOL_ERR_LEN];
+};
+
+#endif /* SOLOIST_TYPES_H */

@@ -1,0 +1,1 @@
+//! Safe Rust over core/: address map, palette, frame lists.

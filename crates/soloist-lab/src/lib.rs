@@ -1,0 +1,1 @@
+//! Tasks, allocators and experiments over the memory model.

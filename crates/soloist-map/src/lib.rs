@@ -1,0 +1,1 @@
+//! Address maps: machine files, decoding, detection.

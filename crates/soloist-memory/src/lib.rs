@@ -1,0 +1,1 @@
+//! Timing model of caches, interconnect, controllers and DRAM.

@@ -1,0 +1,1 @@
+//! Boots stock kernels under QEMU with the module loaded.
