@@ -1,0 +1,18 @@
+//! `soloist guard`.
+
+use std::process::ExitCode;
+
+use anyhow::{bail, Result};
+
+use crate::Ctx;
+
+/// Bandwidth reservation.
+// Remove `hide` once the command does something.
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub struct Args {}
+
+/// Runs the command.
+pub fn run(_args: Args, _ctx: &Ctx) -> Result<ExitCode> {
+    bail!("`soloist guard` is not in this build")
+}

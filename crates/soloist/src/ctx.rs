@@ -1,0 +1,83 @@
+//! What every command is told: how to print.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde::Serialize;
+
+/// How this run prints; given to every command.
+#[derive(Debug, Clone, Copy)]
+pub struct Ctx {
+    /// Print JSON on standard output.
+    pub json: bool,
+    /// Standard output takes colour: a terminal, `NO_COLOR` not set.
+    pub color: bool,
+    /// Standard error is a terminal and nobody reads JSON: show progress.
+    pub progress: bool,
+}
+
+impl Ctx {
+    /// Looks at the terminal and the environment.
+    pub fn new(json: bool) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        Self {
+            json,
+            color: !json && !plain && io::stdout().is_terminal(),
+            progress: !json && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Prints `value` as one JSON document and a newline.
+    pub fn print_json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, value)?;
+        writeln!(out)?;
+        Ok(())
+    }
+
+    /// Prints `text` in the ANSI colour `code` (31 red, 32 green, 33 yellow)
+    /// where the terminal takes it.
+    pub fn paint(&self, code: u8, text: &str) -> String {
+        if self.color {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// Reports the error that ended the run; the exit status to end with.
+    pub fn fail(&self, error: &anyhow::Error) -> ExitCode {
+        let broken_pipe = error.chain().any(|e| {
+            e.downcast_ref::<io::Error>()
+                .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+        });
+        if broken_pipe {
+            return ExitCode::SUCCESS;
+        }
+        if self.json {
+            let body = serde_json::json!({ "error": format!("{error:#}") });
+            eprintln!("{body}");
+        } else {
+            eprintln!("soloist: {error:#}");
+        }
+        if error.chain().any(|e| e.is::<Misuse>()) {
+            ExitCode::from(2)
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The command was used wrongly: exit status 2.
+#[derive(Debug)]
+pub struct Misuse(pub String);
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misuse {}
