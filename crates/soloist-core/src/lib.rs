@@ -1,1 +1,26 @@
-//! Safe Rust over core/: address map, palette, frame lists.
+//! Safe Rust over core/: the address map, the palette and the frame lists
+//! that the kernel module runs, from the same C sources.
+//!
+//! Every pointer that C keeps points into memory that the Rust value beside
+//! it owns and never moves (a boxed or shared allocation); every index is
+//! checked here, because the C code trusts its caller.
+
+mod colors;
+mod error;
+mod ffi;
+mod frames;
+mod list;
+mod map;
+mod palette;
+
+pub use colors::ColorSet;
+pub use error::{EncodeError, FrameError, Hole, Refusal};
+pub use frames::{Block, Fill, FillLimits, FrameLists, FrameState, Source};
+pub use list::NumList;
+pub use map::{AddrMap, Dram, FrameColor, Layout, MapBit, Range};
+pub use palette::{OwnerId, Palette, Usage, Want};
+
+/// Bytes of a frame: 4 KiB whatever the page size.
+pub const FRAME_SIZE: u64 = 4096;
+/// log2 of [`FRAME_SIZE`].
+pub const FRAME_SHIFT: u32 = 12;

@@ -1,0 +1,391 @@
+//! The address map: physical address <-> DRAM coordinate, colours of a frame.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::error::{string, EncodeError, Hole, Refusal};
+use crate::list::print;
+use crate::{ffi, NumList, FRAME_SHIFT};
+
+/// An address map, parsed and checked. Cheap to clone, shared between threads.
+#[derive(Clone)]
+pub struct AddrMap(Arc<ffi::Map>);
+
+/// Where in DRAM a physical address lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct Dram {
+    /// Memory node.
+    pub node: u32,
+    /// Channel of the node.
+    pub channel: u32,
+    /// Rank of the channel, from 0.
+    pub rank: u32,
+    /// The rank as the machine numbers it (its chip select).
+    pub chip_select: u32,
+    /// Bank of the rank.
+    pub bank: u32,
+    /// Row of the bank.
+    pub row: u32,
+    /// Column, in units of the device.
+    pub column: u32,
+    /// Bank colour bc of this very address.
+    pub color: u32,
+}
+
+/// The colours of a frame: what is constant over its 4 KiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct FrameColor {
+    /// Memory node.
+    pub node: u32,
+    /// Bank colour bc of the frame's first line.
+    pub color: u32,
+    /// Bank set: all banks that the frame's lines touch.
+    pub bank_set: u32,
+    /// LLC colour.
+    pub llc: u32,
+    /// `bank_set * n_llc + llc`.
+    pub cell: u32,
+}
+
+/// A range of physical memory of one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Range {
+    /// First byte.
+    pub start: u64,
+    /// First byte after.
+    pub end: u64,
+    /// Offset of the first byte within its node.
+    pub base: u64,
+    /// The node.
+    pub node: u32,
+    /// Index of the layout that decodes it.
+    pub layout: u32,
+}
+
+/// One bit of a printed row or column number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MapBit {
+    /// Parity of `offset & mask` is the bit.
+    pub mask: u64,
+    /// Which bit of the printed number.
+    pub at: u32,
+}
+
+/// The XOR functions of one DIMM population, low bit of each field first: bit
+/// i is the parity of the offset within the node and mask i.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Layout {
+    /// Channel functions.
+    pub channel: Vec<u64>,
+    /// Rank functions.
+    pub rank: Vec<u64>,
+    /// Bank functions.
+    pub bank: Vec<u64>,
+    /// Row functions.
+    pub row: Vec<MapBit>,
+    /// Column functions.
+    pub col: Vec<MapBit>,
+    /// Printed rank = rank + this.
+    pub chip_select: u32,
+    /// Which bits of the bank are the bank group, a bit mask.
+    pub bank_group: u32,
+    /// Which bits of the channel are the sub-channel, a bit mask.
+    pub sub_channel: u32,
+}
+
+impl AddrMap {
+    /// Reads the map text (docs/map-format.md).
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let mut err = ffi::Err::new();
+        let mut map = Arc::<ffi::Map>::new_uninit();
+        let slot = Arc::get_mut(&mut map).expect("just made, nobody shares it");
+        // SAFETY: all-zero bytes are a valid `ffi::Map` (integers only), so
+        // it may be assumed initialised; C writes it whole on success.
+        unsafe {
+            slot.as_mut_ptr().write_bytes(0, 1);
+            let code = ffi::sol_map_parse(
+                slot.as_mut_ptr(),
+                text.as_ptr().cast(),
+                text.len(),
+                &mut err,
+            );
+            err.check(code)?;
+            Ok(Self(map.assume_init()))
+        }
+    }
+
+    /// The map's name.
+    pub fn name(&self) -> String {
+        string(&self.0.name)
+    }
+
+    /// Bytes of a cache line.
+    pub fn line_size(&self) -> u32 {
+        self.0.line
+    }
+
+    /// Nodes: the highest node number + 1.
+    pub fn n_nodes(&self) -> u32 {
+        self.0.n_nodes
+    }
+
+    /// Channels of a node (NC).
+    pub fn n_channels(&self) -> u32 {
+        self.0.n_channels
+    }
+
+    /// Ranks of a channel (NR).
+    pub fn n_ranks(&self) -> u32 {
+        self.0.n_ranks
+    }
+
+    /// Banks of a rank (NB).
+    pub fn n_banks(&self) -> u32 {
+        self.0.n_banks
+    }
+
+    /// Bank colours, all nodes.
+    pub fn n_colors(&self) -> u32 {
+        self.0.n_colors
+    }
+
+    /// Bank sets, all nodes.
+    pub fn n_bank_sets(&self) -> u32 {
+        self.0.n_bank_sets
+    }
+
+    /// LLC colours, at least 1.
+    pub fn n_llc(&self) -> u32 {
+        self.0.n_llc
+    }
+
+    /// Cells: bank sets times LLC colours.
+    pub fn n_cells(&self) -> u32 {
+        self.0.n_cells
+    }
+
+    /// The memory ranges, ascending.
+    pub fn ranges(&self) -> impl Iterator<Item = Range> + '_ {
+        self.0.range[..self.0.n_ranges as usize]
+            .iter()
+            .map(|r| Range {
+                start: r.start,
+                end: r.end,
+                base: r.base,
+                node: r.node.into(),
+                layout: r.layout.into(),
+            })
+    }
+
+    /// The layouts.
+    pub fn layouts(&self) -> impl Iterator<Item = Layout> + '_ {
+        self.0.layout[..self.0.n_layouts as usize]
+            .iter()
+            .map(Layout::from)
+    }
+
+    /// LLC colour functions over the physical address, low bit first.
+    pub fn llc_masks(&self) -> &[u64] {
+        &self.0.llc[..self.0.n_llc_bits as usize]
+    }
+
+    /// Bytes of memory in all ranges.
+    pub fn bytes(&self) -> u64 {
+        self.ranges().map(|r| r.end - r.start).sum()
+    }
+
+    /// First frame number beyond all ranges.
+    pub fn end_pfn(&self) -> u64 {
+        self.ranges()
+            .map(|r| r.end >> FRAME_SHIFT)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Where in DRAM the physical address `addr` lies.
+    pub fn decode(&self, addr: u64) -> Result<Dram, Hole> {
+        let mut d = ffi::Dram::default();
+        // SAFETY: a parsed map and a place for the answer.
+        match unsafe { ffi::sol_map_decode(self.as_ptr(), addr, &mut d) } {
+            0 => Ok(Dram {
+                node: d.node,
+                channel: d.channel,
+                rank: d.rank,
+                chip_select: d.chip_select,
+                bank: d.bank,
+                row: d.row,
+                column: d.column,
+                color: d.color,
+            }),
+            _ => Err(Hole(addr)),
+        }
+    }
+
+    /// The physical address of `dram`, the inverse of [`Self::decode`] but for
+    /// the bits below a column. `chip_select` and `color` are not read.
+    pub fn encode(&self, dram: &Dram) -> Result<u64, EncodeError> {
+        const EDOM: i32 = 33;
+        let d = ffi::Dram {
+            node: dram.node,
+            channel: dram.channel,
+            rank: dram.rank,
+            chip_select: dram.chip_select,
+            bank: dram.bank,
+            row: dram.row,
+            column: dram.column,
+            color: dram.color,
+        };
+        let mut addr = 0;
+        // SAFETY: a parsed map, valid in and out.
+        match unsafe { ffi::sol_map_encode(self.as_ptr(), &d, &mut addr) } {
+            0 => Ok(addr),
+            code if code == -EDOM => Err(EncodeError::NotInvertible),
+            _ => Err(EncodeError::NoSuchPlace),
+        }
+    }
+
+    /// Colours of the frame `pfn` (address / 4096); `None` in a hole.
+    pub fn color_of_frame(&self, pfn: u64) -> Option<FrameColor> {
+        let mut c = ffi::FrameColor::default();
+        // SAFETY: a parsed map and a place for the answer.
+        let code = unsafe { ffi::sol_map_color(self.as_ptr(), pfn, &mut c) };
+        (code == 0).then_some(FrameColor {
+            node: c.node,
+            color: c.color,
+            bank_set: c.bank_set,
+            llc: c.llc,
+            cell: c.cell,
+        })
+    }
+
+    /// Cell of the frame `pfn`; `None` in a hole. The fast path.
+    #[inline]
+    pub fn cell_of_frame(&self, pfn: u64) -> Option<u32> {
+        // SAFETY: a parsed map.
+        let cell = unsafe { ffi::sol_map_cell(self.as_ptr(), pfn) };
+        (cell != ffi::NO_CELL).then_some(cell)
+    }
+
+    /// Node of a bank set.
+    pub fn node_of_set(&self, bank_set: u32) -> u32 {
+        // SAFETY: a parsed map; the function only shifts.
+        unsafe { ffi::sol_rust_set_node(self.as_ptr(), bank_set) }
+    }
+
+    /// Bank sets of a node, ascending.
+    pub fn sets_of_node(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        (0..self.n_bank_sets()).filter(move |&s| self.node_of_set(s) == node)
+    }
+
+    /// Bank set that the bank colour `bc` belongs to; `None` where the
+    /// machine has no such colour.
+    pub fn set_of_color(&self, bc: u32) -> Option<u32> {
+        if bc >= self.n_colors() {
+            return None;
+        }
+        // SAFETY: a parsed map, `bc` below n_colors.
+        let set = unsafe { ffi::sol_map_color_set(self.as_ptr(), bc) };
+        (set < self.n_bank_sets()).then_some(set)
+    }
+
+    /// Bank colours of `bank_set`, ascending.
+    pub fn colors_of_set(&self, bank_set: u32) -> Vec<u32> {
+        if bank_set >= self.n_bank_sets() {
+            return Vec::new();
+        }
+        let call = |bc: &mut [u32]| {
+            let max = u32::try_from(bc.len()).unwrap_or(u32::MAX);
+            // SAFETY: a parsed map, a known bank set, `bc` takes `max`.
+            unsafe { ffi::sol_map_set_colors(self.as_ptr(), bank_set, bc.as_mut_ptr(), max) }
+        };
+        let mut colors = vec![0; self.n_colors() as usize];
+        let n = call(&mut colors) as usize;
+        colors.truncate(n);
+        colors
+    }
+
+    /// Frames of the machine in this cell; 0: the pair can never hold a page.
+    pub fn cell_frames(&self, bank_set: u32, llc: u32) -> u64 {
+        if bank_set >= self.n_bank_sets() || llc >= self.n_llc() {
+            return 0;
+        }
+        // SAFETY: a parsed map, both indices checked.
+        unsafe { ffi::sol_map_cell_frames(self.as_ptr(), bank_set, llc) }
+    }
+
+    /// Frames of the machine in this bank set.
+    pub fn set_frames(&self, bank_set: u32) -> u64 {
+        (0..self.n_llc())
+            .map(|llc| self.cell_frames(bank_set, llc))
+            .sum()
+    }
+
+    /// Largest order (0 to 9) such that every aligned block of that order that
+    /// touches a bank set in `sets` lies wholly in `sets`.
+    ///
+    /// # Panics
+    /// Where `sets` is not of this map's bank sets.
+    pub fn block_order(&self, sets: &NumList) -> u32 {
+        assert_eq!(sets.limit(), self.n_bank_sets(), "bank sets of another map");
+        // SAFETY: a parsed map, a bitmap of n_bank_sets bits.
+        unsafe { ffi::sol_map_block_order(self.as_ptr(), sets.as_ptr()) }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const ffi::Map {
+        Arc::as_ptr(&self.0)
+    }
+}
+
+impl PartialEq for AddrMap {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for AddrMap {}
+
+/// The canonical map text.
+impl fmt::Display for AddrMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = print(|buf, size| {
+            // SAFETY: a parsed map, `buf` takes `size` bytes.
+            unsafe { ffi::sol_map_print(self.as_ptr(), buf, size) }
+        });
+        f.write_str(&text)
+    }
+}
+
+impl fmt::Debug for AddrMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AddrMap({})", self.name())
+    }
+}
+
+impl From<&ffi::Layout> for Layout {
+    fn from(l: &ffi::Layout) -> Self {
+        let field = |f: &ffi::Field| f.mask[..f.n as usize].to_vec();
+        let bits = |n: u8, masks: &[u64], at: &[u8]| {
+            masks
+                .iter()
+                .zip(at)
+                .take(n.into())
+                .map(|(&mask, &at)| MapBit {
+                    mask,
+                    at: at.into(),
+                })
+                .collect()
+        };
+        Self {
+            channel: field(&l.channel),
+            rank: field(&l.rank),
+            bank: field(&l.bank),
+            row: bits(l.n_row, &l.row, &l.row_at),
+            col: bits(l.n_col, &l.col, &l.col_at),
+            chip_select: l.chip_select.into(),
+            bank_group: l.bg.into(),
+            sub_channel: l.sub.into(),
+        }
+    }
+}
