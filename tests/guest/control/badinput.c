@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Wrong input to every file of the control interface: an errno, a sentence,
+ * nothing half-applied, never an oops.
+ */
+#define _GNU_SOURCE
+#include "../lib/guest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Refused by every file that takes lists, words or numbers. */
+static const char *const bad[] = {
+	"-1", "99999999", "4294967296", "18446744073709551616", "0-", "-", ",",
+	"3-1", "0-3,,5", "0x", "no such thing", "\n\n", "0;1", "\xff\xfe\x01",
+	"1e9", "0-99999999999999999999", "../../..", "%s%s%s%n",
+};
+
+static const char *const group_files[] = {
+	"dram_bank", "bank_set", "llc_color", "node", "auto", "mode",
+	"exhaust", "reserve", "tasks", "procs",
+};
+
+static char *copy(const char *path)
+{
+	return strdup(guest_read(path));
+}
+
+static void one(const char *dir, const char *file, const char *value)
+{
+	char path[256], name[384], *before, *after;
+	int err;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	before = copy(path);
+	err = guest_write(path, value);
+	after = copy(path);
+	snprintf(name, sizeof(name), "refused-%s-%.24s", file, value);
+	for (char *c = name; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '.';
+	guest_check(err < 0 && !strcmp(before, after) &&
+		    strcmp(guest_status(), "ok") && strlen(guest_status()) > 8,
+		    name, "returned %d, says '%s', %s", err, guest_status(),
+		    strcmp(before, after) ? "changed the file" : "file unchanged");
+	free(before);
+	free(after);
+}
+
+static void long_write(const char *path)
+{
+	size_t n = 200 * 1024;
+	char *text = malloc(n + 1), name[300];
+	int err;
+
+	memset(text, '1', n);
+	text[n] = 0;
+	err = guest_write(path, text);
+	snprintf(name, sizeof(name), "refused-200-KiB-%s", path);
+	guest_check(err < 0, name, "returned %d", err);
+	free(text);
+}
+
+static void no_privilege(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(2);
+		_exit(guest_write("groups/bad/bank_set", "0") ? 0 : 1);
+	}
+	int status = 1;
+
+	waitpid(pid, &status, 0);
+	guest_check(status == 0, "refused-without-privilege", "status %#x",
+		    status);
+}
+
+int main(void)
+{
+	char *map = copy("map");
+	size_t i, j;
+	int err;
+
+	guest_group("bad", "0-1");
+	for (i = 0; i < sizeof(group_files) / sizeof(*group_files); i++) {
+		for (j = 0; j < sizeof(bad) / sizeof(*bad); j++)
+			one("groups/bad", group_files[i], bad[j]);
+		char path[64];
+
+		snprintf(path, sizeof(path), "groups/bad/%s", group_files[i]);
+		long_write(path);
+	}
+	for (j = 0; j < sizeof(bad) / sizeof(*bad); j++)
+		one("", "lists", bad[j]);
+	err = guest_write("map", "soloist-map 1\nname other\n");
+	guest_check(err < 0 && !strcmp(map, guest_read("map")),
+		    "map-refused-while-groups-exist", "returned %d", err);
+	no_privilege();
+	guest_check(guest_ungroup("bad") == 0, "rmdir", "failed");
+
+	/* Without groups the map may change, but not to nonsense. */
+	for (j = 0; j < sizeof(bad) / sizeof(*bad); j++)
+		one("", "map", bad[j]);
+	guest_check(!strcmp(map, guest_read("map")), "map-unchanged",
+		    "now '%.60s'", guest_read("map"));
+	free(map);
+	return guest_exit();
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* 10,000 groups made and removed; ids are found again; memory comes back. */
+#include "../lib/guest.h"
+
+#include <stdio.h>
+
+#define N 10000
+
+static long slab_kib(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[128];
+	long kib = 0, value;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "SUnreclaim: %ld", &value) == 1 ||
+		    sscanf(line, "Percpu: %ld", &value) == 1)
+			kib += value;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+static void round_trip(void)
+{
+	char name[32];
+	int i, err;
+
+	for (i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "many%d", i);
+		guest_group(name, i % 100 ? NULL : "0-1");
+	}
+	for (i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "many%d", i);
+		err = guest_ungroup(name);
+		if (err)
+			guest_die("rmdir %s: %d", name, err);
+	}
+}
+
+int main(void)
+{
+	long before, after;
+
+	round_trip();
+	before = slab_kib();
+	round_trip();
+	after = slab_kib();
+	guest_check(after - before < 4096, "many-groups-memory-back",
+		    "%ld KiB of slab and percpu before, %ld after", before,
+		    after);
+	return guest_exit();
+}
