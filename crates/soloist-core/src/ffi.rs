@@ -10,7 +10,6 @@ pub const MAX_FIELD_BITS: usize = 16;
 pub const MAX_ROW_BITS: usize = 32;
 pub const MAX_COL_BITS: usize = 20;
 pub const MAX_LLC_BITS: usize = 12;
-pub const MAX_BANK_BITS: usize = 16;
 pub const ERR_LEN: usize = 160;
 
 pub const NO_CELL: u32 = u32::MAX;
@@ -59,8 +58,9 @@ pub struct Range {
     pub layout: u8,
 }
 
+/// The head of `struct sol_map`; what C derives behind it is C's alone, so its
+/// size is asked for (`sol_rust_map_size`) and no value of this type is made.
 #[repr(C)]
-#[derive(Clone, PartialEq, Eq)]
 pub struct Map {
     pub name: [c_char; MAP_NAME],
     pub line: u32,
@@ -80,9 +80,6 @@ pub struct Map {
     pub llc: [u64; MAX_LLC_BITS],
     pub range: [Range; MAX_RANGES],
     pub layout: [Layout; MAX_LAYOUTS],
-    pub set_mask: [[u64; MAX_BANK_BITS]; MAX_LAYOUTS],
-    pub span: [u32; MAX_BANK_BITS],
-    pub n_span: u32,
 }
 
 #[repr(C)]
@@ -201,6 +198,7 @@ extern "C" {
     pub fn sol_map_set_colors(map: *const Map, bank_set: u32, bc: *mut u32, max: u32) -> u32;
     pub fn sol_map_cell_frames(map: *const Map, bank_set: u32, llc: u32) -> u64;
     pub fn sol_map_block_order(map: *const Map, sets: *const c_ulong) -> u32;
+    pub fn sol_rust_map_size() -> usize;
     pub fn sol_rust_set_node(map: *const Map, bank_set: u32) -> u32;
 
     pub fn sol_palette_bytes(map: *const Map) -> usize;
@@ -285,8 +283,7 @@ mod tests {
             Layout { channel, rank, bank, n_row, n_col, row, col, col_at, row_at, chip_select, bg, sub }
             Range { start, end, base, node, layout }
             Map { name, line, n_ranges, n_layouts, n_nodes, n_channels, n_ranks, n_banks, n_colors,
-                  n_bank_sets, n_llc, n_cells, bank_bits, set_bits, n_llc_bits, llc, range, layout,
-                  set_mask, span, n_span }
+                  n_bank_sets, n_llc, n_cells, bank_bits, set_bits, n_llc_bits, llc, range, layout }
             Dram { node, channel, rank, chip_select, bank, row, column, color }
             FrameColor { node, color, bank_set, llc, cell }
             Colors { sets, llc, by_bank, by_llc, exclusive, realtime }
@@ -309,6 +306,10 @@ mod tests {
             std::slice::from_raw_parts((&raw const sol_layout_facts).cast::<usize>(), ours.len())
         };
         for ((kind, member, value), &fact) in ours.iter().zip(theirs) {
+            if (*kind, *member) == ("Map", "size") {
+                assert!(*value <= fact, "Map is a head");
+                continue;
+            }
             assert_eq!(*value, fact, "{kind}.{member}");
         }
     }

@@ -28,8 +28,7 @@ const size_t sol_layout_facts[] = {
 	AT(sol_map, n_colors), AT(sol_map, n_bank_sets), AT(sol_map, n_llc),
 	AT(sol_map, n_cells), AT(sol_map, bank_bits), AT(sol_map, set_bits),
 	AT(sol_map, n_llc_bits), AT(sol_map, llc), AT(sol_map, range),
-	AT(sol_map, layout), AT(sol_map, set_mask), AT(sol_map, span),
-	AT(sol_map, n_span),
+	AT(sol_map, layout),
 	SIZE(sol_dram), AT(sol_dram, node), AT(sol_dram, channel),
 	AT(sol_dram, rank), AT(sol_dram, chip_select), AT(sol_dram, bank),
 	AT(sol_dram, row), AT(sol_dram, column), AT(sol_dram, color),
@@ -58,6 +57,12 @@ const size_t sol_layout_facts[] = {
 
 const size_t sol_layout_count =
 	sizeof(sol_layout_facts) / sizeof(sol_layout_facts[0]);
+
+size_t sol_rust_map_size(void);
+size_t sol_rust_map_size(void)
+{
+	return sizeof(struct sol_map);
+}
 
 u32 sol_rust_set_node(const struct sol_map *map, u32 bank_set);
 u32 sol_rust_set_node(const struct sol_map *map, u32 bank_set)

@@ -10,8 +10,10 @@ use crate::list::print;
 use crate::{ffi, NumList, FRAME_SHIFT};
 
 /// An address map, parsed and checked. Cheap to clone, shared between threads.
+///
+/// Holds a `struct sol_map`, which has no pointers and never changes.
 #[derive(Clone)]
-pub struct AddrMap(Arc<ffi::Map>);
+pub struct AddrMap(Arc<[u64]>);
 
 /// Where in DRAM a physical address lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -98,77 +100,74 @@ pub struct Layout {
 impl AddrMap {
     /// Reads the map text (docs/map-format.md).
     pub fn parse(text: &str) -> Result<Self, Refusal> {
+        // SAFETY: it only returns a constant.
+        let size = unsafe { ffi::sol_rust_map_size() };
+        let mut memory: Box<[u64]> = vec![0; size.div_ceil(8)].into();
+        let map = memory.as_mut_ptr().cast();
         let mut err = ffi::Err::new();
-        let mut map = Arc::<ffi::Map>::new_uninit();
-        let slot = Arc::get_mut(&mut map).expect("just made, nobody shares it");
-        // SAFETY: all-zero bytes are a valid `ffi::Map` (integers only), so
-        // it may be assumed initialised; C writes it whole on success.
-        unsafe {
-            slot.as_mut_ptr().write_bytes(0, 1);
-            let code = ffi::sol_map_parse(
-                slot.as_mut_ptr(),
-                text.as_ptr().cast(),
-                text.len(),
-                &mut err,
-            );
-            err.check(code)?;
-            Ok(Self(map.assume_init()))
-        }
+        // SAFETY: `memory` has the size of a map, aligned to 8.
+        let code = unsafe { ffi::sol_map_parse(map, text.as_ptr().cast(), text.len(), &mut err) };
+        err.check(code).map(|()| Self(memory.into()))
+    }
+
+    fn head(&self) -> &ffi::Map {
+        // SAFETY: a parsed map, larger than its head, that never changes.
+        unsafe { &*self.as_ptr() }
     }
 
     /// The map's name.
     pub fn name(&self) -> String {
-        string(&self.0.name)
+        string(&self.head().name)
     }
 
     /// Bytes of a cache line.
     pub fn line_size(&self) -> u32 {
-        self.0.line
+        self.head().line
     }
 
     /// Nodes: the highest node number + 1.
     pub fn n_nodes(&self) -> u32 {
-        self.0.n_nodes
+        self.head().n_nodes
     }
 
     /// Channels of a node (NC).
     pub fn n_channels(&self) -> u32 {
-        self.0.n_channels
+        self.head().n_channels
     }
 
     /// Ranks of a channel (NR).
     pub fn n_ranks(&self) -> u32 {
-        self.0.n_ranks
+        self.head().n_ranks
     }
 
     /// Banks of a rank (NB).
     pub fn n_banks(&self) -> u32 {
-        self.0.n_banks
+        self.head().n_banks
     }
 
     /// Bank colours, all nodes.
     pub fn n_colors(&self) -> u32 {
-        self.0.n_colors
+        self.head().n_colors
     }
 
     /// Bank sets, all nodes.
     pub fn n_bank_sets(&self) -> u32 {
-        self.0.n_bank_sets
+        self.head().n_bank_sets
     }
 
     /// LLC colours, at least 1.
     pub fn n_llc(&self) -> u32 {
-        self.0.n_llc
+        self.head().n_llc
     }
 
     /// Cells: bank sets times LLC colours.
     pub fn n_cells(&self) -> u32 {
-        self.0.n_cells
+        self.head().n_cells
     }
 
     /// The memory ranges, ascending.
     pub fn ranges(&self) -> impl Iterator<Item = Range> + '_ {
-        self.0.range[..self.0.n_ranges as usize]
+        self.head().range[..self.head().n_ranges as usize]
             .iter()
             .map(|r| Range {
                 start: r.start,
@@ -181,14 +180,14 @@ impl AddrMap {
 
     /// The layouts.
     pub fn layouts(&self) -> impl Iterator<Item = Layout> + '_ {
-        self.0.layout[..self.0.n_layouts as usize]
+        self.head().layout[..self.head().n_layouts as usize]
             .iter()
             .map(Layout::from)
     }
 
     /// LLC colour functions over the physical address, low bit first.
     pub fn llc_masks(&self) -> &[u64] {
-        &self.0.llc[..self.0.n_llc_bits as usize]
+        &self.head().llc[..self.head().n_llc_bits as usize]
     }
 
     /// Bytes of memory in all ranges.
@@ -334,7 +333,7 @@ impl AddrMap {
     }
 
     pub(crate) fn as_ptr(&self) -> *const ffi::Map {
-        Arc::as_ptr(&self.0)
+        self.0.as_ptr().cast()
     }
 }
 
