@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Trampolines of direct hooks, x86-64. Included only by files that define
+ * some. On entry the stack holds the return into the hooked function (behind
+ * its patched entry) and above it the return to that function's caller. To go
+ * on with the original, return; to answer in its place, drop one address.
+ *
+ * Direct targets need no ENDBR: they are called, not jumped to. All argument
+ * registers are kept for the original; %rax and %r10, %r11 are free at a
+ * function's entry.
+ *
+ *	SOL_TRAMPOLINE(name, c_side, test)	may answer in its place
+ *	SOL_TRAMPOLINE_ARG(name, c_side, test, n)  result replaces argument n
+ *
+ * @test jumps to 1f when the call concerns us and falls through otherwise.
+ */
+#ifndef SOLOIST_COMPAT_TRAMPOLINE_H
+#define SOLOIST_COMPAT_TRAMPOLINE_H
+
+#ifndef CONFIG_X86_64
+#error "soloist has trampolines for x86-64 only; another architecture needs its own compat/trampoline.h"
+#endif
+
+#include <linux/linkage.h>
+#include <linux/mm_types.h>
+#include <linux/sched.h>
+#include <linux/version.h>
+#include <asm/nospec-branch.h>
+#include <asm/unwind_hints.h>
+
+#include "../group.h"
+#include "../hook.h"
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define SOL_CURRENT	"pcpu_hot"	/* its first member: current_task */
+#else
+#define SOL_CURRENT	"current_task"
+#endif
+
+#ifndef CALL_DEPTH_ACCOUNT
+#define CALL_DEPTH_ACCOUNT ""
+#endif
+
+/* Constants for the assembler; absolute symbols, resolved in this file. */
+static void __used sol_trampoline_offsets(void)
+{
+	asm volatile(".set SOL_TASK_ID, %c0" : : "i"
+		     (offsetof(struct task_struct, atomic_flags) +
+		      SOL_FLAG_ID_SHIFT / 8));
+	asm volatile(".set SOL_VMA_MM, %c0" : : "i"
+		     (offsetof(struct vm_area_struct, vm_mm)));
+	asm volatile(".set SOL_MM_ID, %c0" : : "i"
+		     (offsetof(struct mm_struct, flags) +
+		      SOL_MM_ID_SHIFT / 8));
+	asm volatile(".set SOL_PASS_IMM, %c0" : : "i" (SOL_PASS));
+}
+
+/* The current task has a group id. */
+#define SOL_IF_TASK						\
+	"	movq	%gs:" SOL_CURRENT "(%rip), %rax\n"	\
+	"	cmpw	$0, SOL_TASK_ID(%rax)\n"		\
+	"	jne	1f\n"
+
+/* Or the address space that the vma in @reg (may be NULL) belongs to has. */
+#define SOL_IF_MM(reg)						\
+	"	testq	" reg ", " reg "\n"			\
+	"	jz	3f\n"					\
+	"	movq	SOL_VMA_MM(" reg "), %rax\n"		\
+	"	testq	%rax, %rax\n"				\
+	"	jz	3f\n"					\
+	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
+	"	jne	1f\n"					\
+	"3:\n"
+
+/* As SOL_IF_MM where neither can be NULL. */
+#define SOL_IF_MM_VALID(reg)					\
+	"	movq	SOL_VMA_MM(" reg "), %rax\n"		\
+	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
+	"	jne	1f\n"
+
+#define SOL_IF_ANY "	jmp	1f\n"
+
+#define SOL_TRAMPOLINE_HEAD(name, test)				\
+	"	.pushsection .text, \"ax\", @progbits\n"	\
+	"	.balign	16\n"					\
+	"	.type	" name ", @function\n"			\
+	"	.globl	" name "\n"				\
+	name ":\n"						\
+	test							\
+	"	" ASM_RET "\n"					\
+	"1:	pushq	%rbp\n"					\
+	"	movq	%rsp, %rbp\n"				\
+	CALL_DEPTH_ACCOUNT					\
+	"	pushq	%rdi\n"					\
+	"	pushq	%rsi\n"					\
+	"	pushq	%rdx\n"					\
+	"	pushq	%rcx\n"					\
+	"	pushq	%r8\n"					\
+	"	pushq	%r9\n"
+
+#define SOL_TRAMPOLINE_POP					\
+	"	popq	%r9\n"					\
+	"	popq	%r8\n"					\
+	"	popq	%rcx\n"					\
+	"	popq	%rdx\n"					\
+	"	popq	%rsi\n"					\
+	"	popq	%rdi\n"					\
+	"	popq	%rbp\n"
+
+#define SOL_TRAMPOLINE_TAIL(name)				\
+	"	.size	" name ", . - " name "\n"		\
+	"	.popsection\n"
+
+#define SOL_TRAMPOLINE(name, c_side, test)			\
+void name(void);						\
+asm(SOL_TRAMPOLINE_HEAD(#name, test)				\
+	"	call	" #c_side "\n"				\
+	SOL_TRAMPOLINE_POP					\
+	"	cmpq	$SOL_PASS_IMM, %rax\n"			\
+	"	jne	2f\n"					\
+	"	" ASM_RET "\n"					\
+	"2:	addq	$8, %rsp\n"				\
+	SOL_UNWIND_FUNC						\
+	"	" ASM_RET "\n"					\
+	SOL_TRAMPOLINE_TAIL(#name))
+
+/* Argument @n of the original, 1 to 6, becomes what @c_side returns. */
+#define SOL_TRAMPOLINE_ARG(name, c_side, test, n)		\
+void name(void);						\
+asm(SOL_TRAMPOLINE_HEAD(#name, test)				\
+	"	call	" #c_side "\n"				\
+	"	movq	%rax, -8*" #n "(%rbp)\n"		\
+	SOL_TRAMPOLINE_POP					\
+	"	" ASM_RET "\n"					\
+	SOL_TRAMPOLINE_TAIL(#name))
+
+/* After the dropped address the frame is that of the hooked function. */
+#define SOL_UNWIND_FUNC UNWIND_HINT_FUNC
+
+#endif /* SOLOIST_COMPAT_TRAMPOLINE_H */

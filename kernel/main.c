@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * soloist.ko: memory in colour on a stock kernel.
+ *
+ * Each part has sol_X_init() and sol_X_exit(). They come up in the order
+ * below and go down in reverse: the control interface first, so that nothing
+ * new begins; then the hooks, so that nobody is inside; the lists last, so
+ * that every page is back before the module is gone.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/kernel.h>
+#include <linux/module.h>
+
+#include "parts.h"
+
+/* A part without its file is left out of the module. */
+#define SOL_PART_DEFAULT(part)				\
+	int __weak sol_##part##_init(void) { return 0; }	\
+	void __weak sol_##part##_exit(void) { }
+SOL_PART_DEFAULT(group)
+SOL_PART_DEFAULT(stay)
+SOL_PART_DEFAULT(reclaim)
+SOL_PART_DEFAULT(mmap_abi)
+SOL_PART_DEFAULT(rule)
+SOL_PART_DEFAULT(control)
+
+static const struct {
+	const char *name;
+	int (*init)(void);
+	void (*exit)(void);
+} parts[] = {
+	{ "hook",	sol_hook_init,		sol_hook_exit },
+	{ "store",	sol_store_init,		sol_store_exit },
+	{ "group",	sol_group_init,		sol_group_exit },
+	{ "fault",	sol_fault_init,		sol_fault_exit },
+	{ "stay",	sol_stay_init,		sol_stay_exit },
+	{ "reclaim",	sol_reclaim_init,	sol_reclaim_exit },
+	{ "mmap_abi",	sol_mmap_abi_init,	sol_mmap_abi_exit },
+	{ "rule",	sol_rule_init,		sol_rule_exit },
+	{ "control",	sol_control_init,	sol_control_exit },
+};
+
+static void parts_down(unsigned int n)
+{
+	while (n-- > 0)
+		parts[n].exit();
+}
+
+static int __init soloist_init(void)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		err = parts[i].init();
+		if (err) {
+			pr_err("not loaded: %s can't start (%d)\n",
+			       parts[i].name, err);
+			parts_down(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void __exit soloist_exit(void)
+{
+	parts_down(ARRAY_SIZE(parts));
+}
+
+module_init(soloist_init);
+module_exit(soloist_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Memory in colour: DRAM banks, controllers and caches kept apart");

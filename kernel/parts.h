@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The parts of the module, in the order in which main.c brings them up. */
+#ifndef SOLOIST_PARTS_H
+#define SOLOIST_PARTS_H
+
+int sol_hook_init(void);	/* hook.c: looking up what is not exported */
+void sol_hook_exit(void);
+int sol_store_init(void);	/* store.c: the lists of free frames */
+void sol_store_exit(void);
+int sol_group_init(void);	/* group.c: colour sets and their tasks */
+void sol_group_exit(void);
+int sol_fault_init(void);	/* fault.c: hooks that hand out and take back */
+void sol_fault_exit(void);
+int sol_stay_init(void);	/* stay.c: what would move a page */
+void sol_stay_exit(void);
+int sol_reclaim_init(void);	/* reclaim.c: shrinker, OOM, hotplug */
+void sol_reclaim_exit(void);
+int sol_mmap_abi_init(void);	/* mmap_abi.c: the papers' mmap() calls */
+void sol_mmap_abi_exit(void);
+int sol_rule_init(void);	/* rule.c: user id and path to colours */
+void sol_rule_exit(void);
+int sol_control_init(void);	/* control.c: configfs */
+void sol_control_exit(void);
+
+#endif /* SOLOIST_PARTS_H */
