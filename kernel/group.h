@@ -8,13 +8,19 @@
  * id into a group with group_get_fast() under preempt_disable() and touches
  * nothing else of the task.
  *
- * Locking: group_mutex (control path: membership, colours, palette). The fault
- * path reads ->cells and the policy under RCU. A group's memory goes away
- * after its last task, its last configfs reference and its last used frame.
+ * Locking: sol_group_mutex (control path: joining, colours, palette). The
+ * fault path reads ->cells and the policy under RCU. It may take a frame for
+ * a group, and count it in ->used, only in the preempt-off section in which it
+ * read ->cells: a group goes away one grace period after its last reference,
+ * when no frame is in use. A frame in use keeps its group's number and memory.
  */
 #ifndef SOLOIST_GROUP_H
 #define SOLOIST_GROUP_H
 
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mm_types.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -23,12 +29,24 @@
 /* task->atomic_flags: bits 40..55 group id (0: none), 56..63 generation. */
 #define SOL_FLAG_ID_SHIFT	40
 #define SOL_FLAG_GEN_SHIFT	56
+#define SOL_FLAG_MASK		(~0ul << SOL_FLAG_ID_SHIFT)
+
+/*
+ * mm->flags, the same, for faults that another task causes (ptrace, userfaultfd,
+ * /proc/PID/mem): bits 32..47 the id of the thread group leader, 48..55
+ * generation. Neither fork nor exec inherits these bits; member.c sets them.
+ */
+#define SOL_MM_ID_SHIFT		32
+#define SOL_MM_GEN_SHIFT	48
+
 #define SOL_MAX_GROUPS		65535
+#define SOL_GROUP_NAME		64	/* longer names are cut in messages */
 
 enum sol_exhaust {
 	SOL_FAIL,	/* CAMC: no page; the task gets a signal */
 	SOL_GROW,	/* CAMC: take another free colour */
 	SOL_SPILL,	/* any page of the node, counted */
+	SOL_N_EXHAUST
 };
 
 /* What the fault path needs of the colour set, replaced whole. */
@@ -53,22 +71,52 @@ struct sol_group_stats {
 	u64 large;		/* huge pages refused (or, if whole in colour, passed) */
 };
 
+/**
+ * struct sol_group - a colour set and who allocates by it
+ * @id: 1..SOL_MAX_GROUPS; not given to another group before this one is freed
+ * @exhaust: enum sol_exhaust
+ * @huge_ok: every 2 MiB block that touches the colours lies in them whole
+ * @implicit: made by a rule or by the mmap() ABI, not by mkdir
+ * @dead: removed; waits for its last reference and its last frame
+ * @cells: NULL: does not colour (yet, or any more)
+ * @stats: per CPU
+ * @used: frames in use, by the owner that sol_frames_get() was told
+ * @cursor: per node, racy on purpose: where the next search begins
+ * @refs: tasks in the group, and one for its directory or its maker. Never
+ *	rises from zero
+ * @reserve: 4 KiB frames to keep in the lists
+ * @colors: sol_group_mutex
+ * @reap: on the list of groups without references
+ * @link: on the list of groups that still have frames in use
+ * @rcu: delays the freeing
+ * @name: of the directory, or of the rule, or "mmap"
+ */
 struct sol_group {
 	u16 id;
-	u8 exhaust;			/* enum sol_exhaust */
-	u8 huge_ok;			/* whole 2 MiB blocks are in colour */
-	bool implicit;			/* made by a rule or by the mmap() ABI */
-	struct sol_cells __rcu *cells;	/* NULL: does not colour (yet) */
+	u8 exhaust;
+	u8 huge_ok;
+	bool implicit;
+	bool dead;
+	struct sol_cells __rcu *cells;
 	struct sol_group_stats __percpu *stats;
-	atomic_long_t used;		/* frames in use, whoever asked last */
-	atomic_t tasks;			/* lower bound; the truth is in the tasks' flags */
-	u64 reserve;			/* frames to keep in the lists */
-	struct sol_colors colors;	/* under group_mutex */
-	u32 *cursor;			/* per node, racy on purpose: where to look next */
+	atomic_long_t used;
+	u32 *cursor;
+	/* Not for the fault path: */
+	atomic_t refs;
+	u64 reserve;
+	struct sol_colors colors;
+	struct llist_node reap;
+	struct list_head link;
+	struct rcu_head rcu;
+	char name[SOL_GROUP_NAME];
 };
 
-extern u8 sol_generation;
+extern u8 sol_generation;			/* of this load, never 0 */
 extern struct sol_group __rcu *sol_groups[];	/* by id; [0] is NULL */
+extern struct mutex sol_group_mutex;
+
+/* Add @n to a statistic of @group; preemption off, or a lost count is fine. */
+#define sol_group_add(group, stat, n)	raw_cpu_add((group)->stats->stat, n)
 
 /* Group id in @task's flags, 0: none or of another load. Any context. */
 static inline u16 group_id_of(const struct task_struct *task)
@@ -80,10 +128,60 @@ static inline u16 group_id_of(const struct task_struct *task)
 	return f >> SOL_FLAG_ID_SHIFT;
 }
 
+/* Group id in @mm's flags, 0: none or of another load. Any context. */
+static inline u16 group_id_of_mm(const struct mm_struct *mm)
+{
+	unsigned long f = READ_ONCE(mm->flags);
+
+	if ((u8)(f >> SOL_MM_GEN_SHIFT) != sol_generation)
+		return 0;
+	return f >> SOL_MM_ID_SHIFT;
+}
+
 /* Caller: preemption off or rcu_read_lock(). */
 static inline struct sol_group *group_get_fast(u16 id)
 {
-	return id ? rcu_dereference_sched(sol_groups[id]) : NULL;
+	return id ? rcu_dereference_check(sol_groups[id],
+					  rcu_read_lock_sched_held()) : NULL;
 }
+
+/* The map, under sol_group_mutex or in a group's own calls; NULL: none yet. */
+const struct sol_map *sol_group_map(void);
+int sol_group_map_set(struct sol_map *map);
+
+struct sol_group *sol_group_new(const char *name, bool implicit);
+void sol_group_get(struct sol_group *group);
+void sol_group_put(struct sol_group *group);
+void sol_group_remove(struct sol_group *group);
+
+int sol_group_recolor(struct sol_group *group, const struct sol_colors *colors);
+int sol_group_auto(struct sol_group *group, const struct sol_want *want);
+
+/*
+ * For exhaust=grow, in a fault (may sleep): @seen is ->n of the cells that the
+ * caller found empty. 0: look again, there are more; -ENOSPC: no free colour.
+ */
+int sol_group_grow(struct sol_group *group, u32 seen);
+
+void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum);
+
+/**
+ * struct sol_group_count - how many groups there are
+ * @named: made by mkdir
+ * @implicit: made by rules and by the mmap() ABI
+ * @dead: removed, but with frames still in use
+ */
+struct sol_group_count {
+	u32 named;
+	u32 implicit;
+	u32 dead;
+};
+
+void sol_group_count(struct sol_group_count *count);
+
+struct sol_colors *sol_colors_new(const struct sol_map *map);
+void sol_colors_copy(const struct sol_map *map, struct sol_colors *to,
+		     const struct sol_colors *from);
+void sol_colors_free(struct sol_colors *colors);
 
 #endif /* SOLOIST_GROUP_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Tasks in groups: joining, inheriting, leaving. */
+#ifndef SOLOIST_MEMBER_H
+#define SOLOIST_MEMBER_H
+
+#include <linux/types.h>
+
+struct sol_cells;
+struct sol_group;
+struct task_struct;
+
+int sol_member_init(void);
+void sol_member_exit(void);
+
+int sol_member_join(struct sol_group *group, struct task_struct *task);
+int sol_member_join_process(struct sol_group *group, struct task_struct *task);
+void sol_member_leave(struct task_struct *task);
+void sol_member_evict(struct sol_group *group);
+
+/* The group of @task with a reference, or NULL. */
+struct sol_group *sol_member_group(struct task_struct *task);
+
+/* Refuse, with words, if a task of @group may not use any node of @cells. */
+int sol_member_check_all(struct sol_group *group, const struct sol_cells *cells);
+
+/* Thread ids in @group, one a line, as the reader's pid namespace has them. */
+size_t sol_member_list(const struct sol_group *group, char *buf, size_t size);
+
+/* Nodes, as bitmaps: of the CPUs that @task may use; that it may allocate on. */
+u64 sol_member_near(struct task_struct *task);
+u64 sol_member_nodes(struct task_struct *task);
+
+#endif /* SOLOIST_MEMBER_H */
