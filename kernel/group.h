@@ -33,11 +33,11 @@
 
 /*
  * mm->flags, the same, for faults that another task causes (ptrace, userfaultfd,
- * /proc/PID/mem): bits 32..47 the id of the thread group leader, 48..55
+ * /proc/PID/mem): bits 40..55 the id of the thread group leader, 56..63
  * generation. Neither fork nor exec inherits these bits; member.c sets them.
  */
-#define SOL_MM_ID_SHIFT		32
-#define SOL_MM_GEN_SHIFT	48
+#define SOL_MM_ID_SHIFT		40
+#define SOL_MM_GEN_SHIFT	56
 
 #define SOL_MAX_GROUPS		65535
 #define SOL_GROUP_NAME		64	/* longer names are cut in messages */
