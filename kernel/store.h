@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Frame store: the machine's free frames by cell, and where they come from.
+ *
+ * core/frames keeps the lists; here are their locks, the array of all frames'
+ * tags, and the way in and out of the buddy allocator. A listed frame has
+ * reference count 0, like a free page, and no struct page field means anything.
+ *
+ * Locking: one raw spinlock for each of SOL_LOCKS classes of cells, interrupts
+ * off. sol_store_set_map() is under sol_group_mutex, with no group alive.
+ */
+#ifndef SOLOIST_STORE_H
+#define SOLOIST_STORE_H
+
+#include <linux/mm_types.h>
+#include <linux/spinlock.h>
+
+#include "../core/frames.h"
+
+struct sol_group;
+
+extern struct sol_frames sol_frames;	/* ->map is NULL until one is set */
+
+/* ---- For the control interface; all may sleep ---- */
+
+/**
+ * sol_store_set_map() - colour by this map from now on
+ * @map: stays in use until the next call; NULL: none
+ * @err: why it was refused
+ *
+ * All listed frames go back; frames in use by the old map's colours become the
+ * system's own. Return: 0, -EINVAL (the map contradicts the kernel's nodes),
+ * -ENOMEM.
+ */
+int sol_store_set_map(const struct sol_map *map, struct sol_err *err);
+
+/**
+ * sol_store_reserve() - list known-zero frames in a group's colours
+ * @group: referenced by the caller
+ * @frames: how many shall be there, 4 KiB each
+ *
+ * Return: how many are there now; fewer when there is no more memory.
+ */
+u64 sol_store_reserve(struct sol_group *group, u64 frames);
+
+/* Frames listed in the cells of @group, and how many it could have at most. */
+u64 sol_store_listed(struct sol_group *group);
+
+/* All free memory into the lists, but for the watermarks. Frames listed. */
+u64 sol_store_fill_all(void);
+
+/* All listed frames back to the buddy allocator. Frames given. */
+u64 sol_store_drain_all(void);
+
+/**
+ * struct sol_store_stats - counts of 4 KiB frames
+ * @listed: in lists now
+ * @zero: of these, known to be zero
+ * @used: handed out and not yet freed
+ * @taken: ever taken from the buddy allocator
+ * @given: ever given back to it
+ * @lost: that were in use and went back past us (isolated blocks, a per-CPU
+ *	list in use); found again or not, they are no longer ours
+ */
+struct sol_store_stats {
+	u64 listed;
+	u64 zero;
+	u64 used;
+	u64 taken;
+	u64 given;
+	u64 lost;
+};
+
+void sol_store_stats(struct sol_store_stats *stats);
+
+/* Frames in use in @bank_set: the palette's `busy`. */
+u64 sol_store_busy(const void *unused, u32 bank_set);
+
+/* ---- For reclaim and hotplug ---- */
+
+/* Listed frames on node @nid (NUMA_NO_NODE: everywhere). Cheap, any context. */
+unsigned long sol_store_count(int nid);
+
+/* Give back up to @n listed frames of @nid; unknown content first. Any context
+ * that may free pages. Frames given.
+ */
+unsigned long sol_store_shrink(int nid, unsigned long n);
+
+/* No frame in [start, end) stays in a list. May sleep. */
+void sol_store_evict(u64 start, u64 end);
+
+/* ---- For what moves pages ---- */
+
+/* @page was handed out by us and is in use (or was, and went past us). */
+static inline bool sol_store_owns(const struct page *page)
+{
+	u64 pfn = page_to_pfn(page);
+
+	return pfn < sol_frames.n_frames &&
+	       READ_ONCE(sol_frames.frame[pfn].tag) & SOL_TAG_USED;
+}
+
+/**
+ * sol_store_twin() - a page of the same colour and owner, to migrate to
+ * @page: a page that we own
+ * @gfp: whether it may sleep, and whether it must be zero
+ *
+ * Return: a page with one reference, or NULL: there is none now.
+ */
+struct page *sol_store_twin(struct page *page, gfp_t gfp);
+
+/* ---- For fault.c ---- */
+
+/* Where a page may be. */
+struct sol_place {
+	int nid;			/* first choice */
+	const nodemask_t *allowed;	/* NULL: anywhere */
+	const nodemask_t *cpuset;	/* NULL: anywhere */
+	bool table;			/* a page table: nothing that must move */
+};
+
+static inline bool sol_place_allows(const struct sol_place *place, int nid)
+{
+	return (!place->allowed || node_isset(nid, *place->allowed)) &&
+	       (!place->cpuset || node_isset(nid, *place->cpuset));
+}
+
+/* A page of @id's colours from the lists, or NULL. Never sleeps. */
+struct page *sol_store_get(u16 id, const struct sol_place *place, gfp_t gfp);
+
+/* As above, and fills the lists. NULL: exhausted. May sleep if @gfp does. */
+struct page *sol_store_get_filling(u16 id, const struct sol_place *place,
+				   gfp_t gfp);
+
+/*
+ * A page that we own was freed, after the kernel's checks; it is ours again.
+ * False: it is not fit for that (forgotten), the buddy allocator shall have it.
+ */
+bool sol_store_put(struct page *page);
+
+/* ---- Between store.c, refill.c and reserve.c ---- */
+
+#define SOL_LOCKS	256
+
+struct sol_lock {
+	raw_spinlock_t lock;
+} ____cacheline_aligned_in_smp;
+
+extern struct sol_lock sol_locks[SOL_LOCKS];
+
+static inline raw_spinlock_t *sol_cell_lock(u32 cell)
+{
+	return &sol_locks[cell % SOL_LOCKS].lock;
+}
+
+int sol_refill_init(void);
+int sol_refill_set_map(const struct sol_map *map, struct sol_err *err);
+void sol_refill_exit(void);
+
+/*
+ * Put up to @want frames on @cell's list; at least one, or there is none.
+ * @hard: reclaim and compact for it, and go down to the min watermark.
+ */
+u32 sol_refill(u32 cell, u32 want, bool hard, gfp_t gfp);
+
+/* Frames that one refill of @cell should bring: few at first, then more. */
+u32 sol_refill_batch(u32 cell);
+
+void sol_store_add(u32 cell, u64 pfn);
+void sol_store_give(u64 pfn);
+
+#endif /* SOLOIST_STORE_H */
