@@ -10,6 +10,7 @@ pub mod function;
 pub mod gf2;
 pub mod known;
 pub mod machine;
+pub mod ruler;
 pub mod spec;
 
 pub use machine::{Machine, MachineError, Trust};

@@ -1,18 +1,359 @@
-//! `soloist map`.
+//! `soloist map`: every subcommand is a call into `soloist-map`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{bail, Result};
+use anyhow::{Context, Result};
+use serde::Serialize;
+use soloist_core::{AddrMap, Dram};
+use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
+use soloist_map::{known, Machine};
 
-use crate::Ctx;
+use crate::{Ctx, Misuse};
 
-/// Address maps: list, show, decode and encode.
-// Remove `hide` once the command does something.
+/// Address maps: which bits of an address choose node, channel, rank, bank,
+/// row and cache set.
 #[derive(Debug, clap::Args)]
-#[command(hide = true)]
-pub struct Args {}
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List the machines that are known and say which fit this host.
+    List,
+    /// Draw a machine's map: bits, colours, capacities, impossible pairs.
+    Show(Show),
+    /// Where in DRAM physical addresses lie.
+    Decode(Decode),
+    /// The physical address of a place in DRAM.
+    Encode(Encode),
+}
+
+#[derive(Debug, clap::Args)]
+struct Pick {
+    /// Machine: a name from `soloist map list` or the path of a machine file.
+    #[arg(long, short)]
+    machine: String,
+}
+
+impl Pick {
+    fn load(&self) -> Result<(Machine, AddrMap)> {
+        let machine = known::find(&self.machine)?;
+        let map = machine.addr_map();
+        Ok((machine, map))
+    }
+}
+
+#[derive(Debug, clap::Args)]
+struct Show {
+    #[command(flatten)]
+    pick: Pick,
+    /// Print the map text that the kernel module takes.
+    #[arg(long, conflicts_with = "svg")]
+    text: bool,
+    /// Write the bit ruler as an SVG picture (`-`: standard output).
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Decode {
+    #[command(flatten)]
+    pick: Pick,
+    /// Physical addresses, decimal or 0x hexadecimal.
+    #[arg(required = true, value_parser = parse_address)]
+    addresses: Vec<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Encode {
+    #[command(flatten)]
+    pick: Pick,
+    /// Node.
+    #[arg(long, default_value_t = 0)]
+    node: u32,
+    /// Channel of the node.
+    #[arg(long, default_value_t = 0)]
+    channel: u32,
+    /// Rank as `decode` prints it: the chip select.
+    #[arg(long)]
+    rank: Option<u32>,
+    /// Bank of the rank.
+    #[arg(long, default_value_t = 0)]
+    bank: u32,
+    /// Row of the bank.
+    #[arg(long, default_value_t = 0)]
+    row: u32,
+    /// Column as `decode` prints it.
+    #[arg(long, default_value_t = 0)]
+    column: u32,
+}
 
 /// Runs the command.
-pub fn run(_args: Args, _ctx: &Ctx) -> Result<ExitCode> {
-    bail!("`soloist map` is not in this build")
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    match args.command {
+        Command::List => list(ctx),
+        Command::Show(args) => show(&args, ctx),
+        Command::Decode(args) => decode(&args, ctx),
+        Command::Encode(args) => encode(&args, ctx),
+    }
+}
+
+fn parse_address(text: &str) -> Result<u64, String> {
+    let digits = text.replace('_', "");
+    let parsed = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => digits.parse(),
+    };
+    parsed.map_err(|_| format!("`{text}`: expected an address such as 0x10005d010"))
+}
+
+/// A decoded address as it is printed.
+#[derive(Serialize)]
+struct Place {
+    addr: String,
+    node: u32,
+    channel: u32,
+    /// As the machine numbers it: its chip select.
+    rank: u32,
+    /// From 0, as bank colours count it.
+    rank_index: u32,
+    bank: u32,
+    row: u32,
+    column: u32,
+    color: u32,
+    bank_set: u32,
+    llc_color: u32,
+}
+
+impl Place {
+    fn new(map: &AddrMap, addr: u64) -> Result<Self> {
+        let dram = map.decode(addr)?;
+        let frame = map
+            .color_of_frame(addr >> soloist_core::FRAME_SHIFT)
+            .context("the frame lies in a hole")?;
+        Ok(Self {
+            addr: format!("{addr:#x}"),
+            node: dram.node,
+            channel: dram.channel,
+            rank: dram.chip_select,
+            rank_index: dram.rank,
+            bank: dram.bank,
+            row: dram.row,
+            column: dram.column,
+            color: dram.color,
+            bank_set: frame.bank_set,
+            llc_color: frame.llc,
+        })
+    }
+}
+
+fn decode(args: &Decode, ctx: &Ctx) -> Result<ExitCode> {
+    let (_, map) = args.pick.load()?;
+    let places = args
+        .addresses
+        .iter()
+        .map(|&addr| Place::new(&map, addr))
+        .collect::<Result<Vec<_>>>()?;
+    if ctx.json {
+        ctx.print_json(&places)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = plain_table();
+    table.set_header([
+        "address", "node", "channel", "rank", "bank", "row", "column", "color", "bank set", "LLC",
+    ]);
+    for place in &places {
+        table.add_row([
+            place.addr.clone(),
+            place.node.to_string(),
+            place.channel.to_string(),
+            place.rank.to_string(),
+            place.bank.to_string(),
+            place.row.to_string(),
+            place.column.to_string(),
+            place.color.to_string(),
+            place.bank_set.to_string(),
+            place.llc_color.to_string(),
+        ]);
+    }
+    println!("{table}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn encode(args: &Encode, ctx: &Ctx) -> Result<ExitCode> {
+    let (machine, map) = args.pick.load()?;
+    let first = u32::from(machine.map.layouts[0].chip_select);
+    let rank = args
+        .rank
+        .unwrap_or(first)
+        .checked_sub(first)
+        .ok_or_else(|| {
+            Misuse(format!(
+                "--rank {}: the ranks of {} are numbered from {first}",
+                args.rank.unwrap_or(0),
+                machine.about.name
+            ))
+        })?;
+    let addr = map.encode(&Dram {
+        node: args.node,
+        channel: args.channel,
+        rank,
+        chip_select: 0,
+        bank: args.bank,
+        row: args.row,
+        column: args.column,
+        color: 0,
+    })?;
+    if ctx.json {
+        ctx.print_json(&Place::new(&map, addr)?)?;
+    } else {
+        println!("{addr:#x}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    trust: String,
+    description: String,
+    file: String,
+}
+
+fn list(ctx: &Ctx) -> Result<ExitCode> {
+    let mut listed = Vec::new();
+    for machine in known::all() {
+        match machine {
+            Ok(machine) => listed.push(Listed {
+                name: machine.about.name.clone(),
+                trust: machine.about.trust.to_string(),
+                description: machine.about.description.clone(),
+                file: machine.file.clone(),
+            }),
+            Err(error) => eprintln!("soloist: {error}"),
+        }
+    }
+    if ctx.json {
+        ctx.print_json(&listed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = plain_table();
+    table.set_header(["machine", "map", "description"]);
+    for machine in &listed {
+        table.add_row([&machine.name, &machine.trust, &machine.description]);
+    }
+    println!("{table}");
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    description: &'a str,
+    trust: String,
+    source: &'a [String],
+    layouts: Vec<serde_json::Value>,
+    llc: Vec<u64>,
+    ranges: &'a [soloist_map::MapRange],
+    colors: Summary,
+    text: String,
+}
+
+fn show(args: &Show, ctx: &Ctx) -> Result<ExitCode> {
+    let (machine, map) = args.pick.load()?;
+    if args.text {
+        print!("{}", machine.map_text());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let summary = Summary::new(&machine, &map);
+    if let Some(path) = &args.svg {
+        let svg = Ruler::new(&machine.map, 0).svg(&machine.about.description, &summary.sentences());
+        if path.as_os_str() == "-" {
+            print!("{svg}");
+        } else {
+            std::fs::write(path, svg).with_context(|| path.display().to_string())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if ctx.json {
+        let layouts = machine.map.layouts.iter().map(|layout| {
+            serde_json::json!({
+                "name": layout.name,
+                "channel": layout.channel,
+                "rank": layout.rank,
+                "bank": layout.bank,
+                "row": layout.row_masks(),
+                "column": layout.column.iter().map(|term| term.mask).collect::<Vec<_>>(),
+                "chip_select": layout.chip_select,
+            })
+        });
+        ctx.print_json(&Shown {
+            name: &machine.about.name,
+            description: &machine.about.description,
+            trust: machine.about.trust.to_string(),
+            source: &machine.about.source,
+            layouts: layouts.collect(),
+            llc: machine.map.llc.clone(),
+            ranges: &machine.map.ranges,
+            colors: summary,
+            text: machine.map_text(),
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print!("{}", drawing(&machine, &summary));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The text of `map show`.
+fn drawing(machine: &Machine, summary: &Summary) -> String {
+    let about = &machine.about;
+    let mut out = format!(
+        "{}: {}\nThe map is {}.\n\n",
+        about.name, about.description, about.trust
+    );
+    for index in 0..machine.map.layouts.len() {
+        let layout = &machine.map.layouts[index];
+        if !layout.name.is_empty() {
+            out.push_str(&format!("layout {}\n", layout.name));
+        }
+        out.push_str(&Ruler::new(&machine.map, index).text());
+        out.push('\n');
+        for (field, functions) in field_list(&machine.map, index) {
+            out.push_str(&format!("{field:8} {functions}\n"));
+        }
+        out.push('\n');
+    }
+    for range in &machine.map.ranges {
+        out.push_str(&format!(
+            "{:#13x} to {:#13x}  node {}, offset {:#x}\n",
+            range.start,
+            range.end - 1,
+            range.node,
+            range.base
+        ));
+    }
+    out.push('\n');
+    for sentence in summary.sentences() {
+        out.push_str(&format!("{sentence}\n"));
+    }
+    if summary.cells < summary.pairs {
+        out.push_str("\nOn node 0 these pairs exist:\n");
+        for (sets, llc) in &summary.pairing {
+            out.push_str(&format!(
+                "  bank sets {} with LLC colours {}\n",
+                show_list(sets),
+                show_list(llc)
+            ));
+        }
+    }
+    out
+}
+
+fn plain_table() -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(comfy_table::presets::NOTHING);
+    table
 }

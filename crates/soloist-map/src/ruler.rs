@@ -1,0 +1,449 @@
+//! The bit ruler: which address bits make which field, as text and as SVG.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use soloist_core::AddrMap;
+
+use crate::gf2::{self, bits};
+use crate::machine::Machine;
+use crate::spec::MapSpec;
+
+/// What a line of the ruler stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Byte within a cache line, page offset: the offsets' own lines.
+    Offset,
+    /// A channel function.
+    Channel,
+    /// A rank function.
+    Rank,
+    /// A bank function.
+    Bank,
+    /// All row bits.
+    Row,
+    /// All column bits.
+    Column,
+    /// All LLC colour bits.
+    Llc,
+}
+
+/// One line of the ruler.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// What stands before it.
+    pub label: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Address bits that take part.
+    pub mask: u64,
+}
+
+/// The ruler of one layout.
+#[derive(Debug, Clone)]
+pub struct Ruler {
+    /// Highest bit shown.
+    pub top: u32,
+    /// First bit above the cache line.
+    pub line_shift: u32,
+    /// Lines from top to bottom.
+    pub lines: Vec<Line>,
+}
+
+impl Ruler {
+    /// The ruler of layout `index` of `map`.
+    ///
+    /// # Panics
+    /// When there is no such layout.
+    #[must_use]
+    pub fn new(map: &MapSpec, index: usize) -> Self {
+        let layout = &map.layouts[index];
+        let line_shift = map.line.trailing_zeros();
+        let mut lines = vec![
+            Line {
+                label: "line".into(),
+                kind: Kind::Offset,
+                mask: (1 << line_shift) - 1,
+            },
+            Line {
+                label: "page".into(),
+                kind: Kind::Offset,
+                mask: 0xfff,
+            },
+        ];
+        let fields = [
+            ("channel", Kind::Channel, &layout.channel),
+            ("rank", Kind::Rank, &layout.rank),
+            ("bank", Kind::Bank, &layout.bank),
+        ];
+        for (name, kind, functions) in fields {
+            for (i, &mask) in functions.iter().enumerate() {
+                lines.push(Line {
+                    label: format!("{name} {i}"),
+                    kind,
+                    mask,
+                });
+            }
+        }
+        let union = |masks: &[u64]| masks.iter().fold(0, |all, mask| all | mask);
+        let columns: Vec<u64> = layout.column.iter().map(|term| term.mask).collect();
+        for (label, kind, mask) in [
+            ("row", Kind::Row, union(&layout.row_masks())),
+            ("column", Kind::Column, union(&columns)),
+            ("LLC", Kind::Llc, union(&map.llc)),
+        ] {
+            if mask != 0 {
+                lines.push(Line {
+                    label: label.into(),
+                    kind,
+                    mask,
+                });
+            }
+        }
+        let used = lines.iter().fold(0, |all, line| all | line.mask);
+        Self {
+            top: map
+                .offset_bits(index)
+                .max(64 - used.leading_zeros())
+                .max(13)
+                - 1,
+            line_shift,
+            lines,
+        }
+    }
+
+    /// The ruler in characters, two a bit; `█` takes part, `│` ends the page
+    /// offset.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let width = self
+            .lines
+            .iter()
+            .map(|line| line.label.len())
+            .max()
+            .unwrap_or(0);
+        let mut out = format!("{:width$} ", "bit");
+        for bit in (0..=self.top).rev() {
+            let _ = write!(out, "{bit:>2}{}", self.gap(bit));
+        }
+        out.push('\n');
+        for line in &self.lines {
+            let _ = write!(out, "{:width$} ", line.label);
+            let mark = match line.kind {
+                Kind::Offset => "──",
+                _ => " █",
+            };
+            for bit in (0..=self.top).rev() {
+                let cell = if line.mask >> bit & 1 == 1 {
+                    mark
+                } else {
+                    " ·"
+                };
+                let _ = write!(out, "{cell}{}", self.gap(bit));
+            }
+            while out.ends_with([' ']) {
+                out.pop();
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn gap(&self, bit: u32) -> &'static str {
+        if bit == 12 {
+            "│"
+        } else {
+            " "
+        }
+    }
+
+    /// The ruler as an SVG picture titled `title`; `notes` stand below.
+    #[must_use]
+    pub fn svg(&self, title: &str, notes: &[String]) -> String {
+        const CELL: u32 = 24;
+        const LEFT: u32 = 92;
+        const TOP: u32 = 66;
+        let columns = self.top + 1;
+        let width = LEFT + columns * CELL + 16;
+        let rows = self.lines.len() as u32;
+        let height = TOP + rows * CELL + 28 + notes.len() as u32 * 18;
+        let x = |bit: u32| LEFT + (self.top - bit) * CELL;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
+             <text x=\"12\" y=\"24\" font-size=\"15\" font-weight=\"bold\" fill=\"#1b1f24\">{}</text>\n",
+            escape(title)
+        );
+        for bit in 0..=self.top {
+            let _ = writeln!(
+                svg,
+                "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"11\" fill=\"#57606a\">{bit}</text>",
+                x(bit) + CELL / 2,
+                TOP - 8
+            );
+        }
+        for (i, line) in self.lines.iter().enumerate() {
+            self.svg_line(&mut svg, line, TOP + i as u32 * CELL, CELL, x);
+        }
+        for (at, label) in [(12, "page"), (self.line_shift, "line")] {
+            let edge = x(at) + CELL;
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{edge}\" y1=\"{}\" x2=\"{edge}\" y2=\"{}\" stroke=\"#1b1f24\" stroke-dasharray=\"4 3\"/>\n\
+                 <text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#1b1f24\">{label} offset</text>",
+                TOP - 34,
+                TOP + rows * CELL,
+                edge + 4,
+                TOP - 24
+            );
+        }
+        for (i, note) in notes.iter().enumerate() {
+            let _ = writeln!(
+                svg,
+                "<text x=\"12\" y=\"{}\" fill=\"#1b1f24\">{}</text>",
+                TOP + rows * CELL + 26 + i as u32 * 18,
+                escape(note)
+            );
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn svg_line(&self, svg: &mut String, line: &Line, y: u32, cell: u32, x: impl Fn(u32) -> u32) {
+        let fill = match line.kind {
+            Kind::Offset => "#d0d7de",
+            Kind::Channel => "#bf3989",
+            Kind::Rank => "#8250df",
+            Kind::Bank => "#0969da",
+            Kind::Row => "#9a6700",
+            Kind::Column => "#1a7f37",
+            Kind::Llc => "#cf222e",
+        };
+        let _ = writeln!(
+            svg,
+            "<text x=\"12\" y=\"{}\" fill=\"#1b1f24\">{}</text>",
+            y + cell - 8,
+            escape(&line.label)
+        );
+        for bit in 0..=self.top {
+            let on = line.mask >> bit & 1 == 1;
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill=\"{}\"/>",
+                x(bit) + 1,
+                y + 1,
+                cell - 2,
+                cell - 2,
+                if on { fill } else { "#f6f8fa" }
+            );
+        }
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// How many colours, what each holds, which pairs cannot exist.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Summary {
+    /// Nodes.
+    pub nodes: u32,
+    /// Bank colours bc.
+    pub colors: u32,
+    /// Disjoint bank sets.
+    pub bank_sets: u32,
+    /// Banks that one bank set holds.
+    pub banks_per_set: u32,
+    /// LLC colours.
+    pub llc_colors: u32,
+    /// Smallest and largest bank set, bytes.
+    pub set_bytes: (u64, u64),
+    /// Smallest and largest (bank set, LLC colour) pair that exists, bytes.
+    pub cell_bytes: (u64, u64),
+    /// Pairs that can hold a page.
+    pub cells: u32,
+    /// All pairs.
+    pub pairs: u32,
+    /// For node 0: bank sets with the same LLC colours, and these.
+    pub pairing: Vec<(Vec<u32>, Vec<u32>)>,
+    /// Address bits below the page that choose banks: they can't be coloured.
+    pub below_page: Vec<u32>,
+    /// Address bits that choose both a bank and an LLC colour.
+    pub shared_bits: Vec<u32>,
+}
+
+impl Summary {
+    /// Counts over the whole map.
+    #[must_use]
+    pub fn new(machine: &Machine, map: &AddrMap) -> Self {
+        let frame = soloist_core::FRAME_SIZE;
+        let (mut sets, mut cells) = ((u64::MAX, 0), (u64::MAX, 0));
+        let mut exist = 0;
+        let mut pairing: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+        for set in 0..map.n_bank_sets() {
+            let frames: Vec<u64> = (0..map.n_llc()).map(|c| map.cell_frames(set, c)).collect();
+            let total: u64 = frames.iter().sum();
+            if total > 0 {
+                sets = (sets.0.min(total * frame), sets.1.max(total * frame));
+            }
+            for &count in frames.iter().filter(|&&count| count > 0) {
+                exist += 1;
+                cells = (cells.0.min(count * frame), cells.1.max(count * frame));
+            }
+            if map.node_of_set(set) == 0 {
+                let colors = (0..map.n_llc())
+                    .filter(|&c| frames[c as usize] > 0)
+                    .collect();
+                pairing.entry(colors).or_default().push(set);
+            }
+        }
+        let banks = machine
+            .map
+            .layouts
+            .iter()
+            .flat_map(crate::spec::Layout::bank_functions)
+            .fold(0, |all, mask| all | mask);
+        let llc = machine.map.llc.iter().fold(0, |all, mask| all | mask);
+        Self {
+            nodes: map.n_nodes(),
+            colors: map.n_colors(),
+            bank_sets: map.n_bank_sets(),
+            banks_per_set: map.n_colors() / map.n_bank_sets().max(1),
+            llc_colors: map.n_llc(),
+            set_bytes: (sets.0.min(sets.1), sets.1),
+            cell_bytes: (cells.0.min(cells.1), cells.1),
+            cells: exist,
+            pairs: map.n_cells(),
+            pairing: pairing.into_iter().map(|(llc, sets)| (sets, llc)).collect(),
+            below_page: bits(banks & 0xfff).collect(),
+            shared_bits: bits(banks & llc).collect(),
+        }
+    }
+
+    /// The summary in sentences.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let mut say = vec![format!(
+            "{} bank colours on {} node{}, {} disjoint bank sets of {} bank{}; one bank set holds {}",
+            self.colors,
+            self.nodes,
+            if self.nodes == 1 { "" } else { "s" },
+            self.bank_sets,
+            self.banks_per_set,
+            if self.banks_per_set == 1 { "" } else { "s" },
+            size_span(self.set_bytes),
+        )];
+        if self.llc_colors > 1 {
+            say.push(format!(
+                "{} LLC colours; {} of {} (bank set, LLC colour) pairs can hold pages, {} each",
+                self.llc_colors,
+                self.cells,
+                self.pairs,
+                size_span(self.cell_bytes),
+            ));
+        } else {
+            say.push("no LLC colours: the last level is hashed or not known".into());
+        }
+        if self.cells < self.pairs {
+            say.push(format!(
+                "pairs are missing because bit{} {} choose both bank and LLC colour",
+                if self.shared_bits.len() == 1 { "" } else { "s" },
+                join(&self.shared_bits)
+            ));
+        }
+        if !self.below_page.is_empty() {
+            say.push(format!(
+                "bit{} {} lie{} within a page: a page touches {} bank{}, which colouring cannot tell apart",
+                if self.below_page.len() == 1 { "" } else { "s" },
+                join(&self.below_page),
+                if self.below_page.len() == 1 { "s" } else { "" },
+                self.banks_per_set,
+                if self.banks_per_set == 1 { "" } else { "s" },
+            ));
+        }
+        say
+    }
+}
+
+fn join(list: &[u32]) -> String {
+    list.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// `512.0 MiB` or `512.0 to 640.0 MiB`.
+fn size_span((low, high): (u64, u64)) -> String {
+    if low == high {
+        show_size(low)
+    } else {
+        format!("{} to {}", show_size(low), show_size(high))
+    }
+}
+
+/// Bytes in the largest unit that keeps a whole part.
+#[must_use]
+pub fn show_size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    for (shift, unit) in units {
+        if bytes >> shift != 0 {
+            let whole = bytes as f64 / (1u64 << shift) as f64;
+            return if bytes % (1 << shift) == 0 {
+                format!("{} {unit}", bytes >> shift)
+            } else {
+                format!("{whole:.1} {unit}")
+            };
+        }
+    }
+    format!("{bytes} bytes")
+}
+
+/// Writes numbers as the kernel does: `0-3,8`.
+#[must_use]
+pub fn show_list(numbers: &[u32]) -> String {
+    let mut out = String::new();
+    let mut i = 0;
+    while i < numbers.len() {
+        let mut j = i;
+        while j + 1 < numbers.len() && numbers[j + 1] == numbers[j] + 1 {
+            j += 1;
+        }
+        if !out.is_empty() {
+            out.push(',');
+        }
+        let _ = match j - i {
+            0 => write!(out, "{}", numbers[i]),
+            _ => write!(out, "{}-{}", numbers[i], numbers[j]),
+        };
+        i = j + 1;
+    }
+    out
+}
+
+/// The functions of every field in words, for `map show`.
+#[must_use]
+pub fn field_list(map: &MapSpec, index: usize) -> Vec<(&'static str, String)> {
+    let layout = &map.layouts[index];
+    let plain = |masks: &[u64]| {
+        masks
+            .iter()
+            .map(|&mask| gf2::show(mask))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    [
+        ("channel", plain(&layout.channel)),
+        ("rank", plain(&layout.rank)),
+        ("bank", plain(&layout.bank)),
+        ("row", crate::function::show_terms(&layout.row)),
+        ("column", crate::function::show_terms(&layout.column)),
+        ("LLC", plain(&map.llc)),
+    ]
+    .into_iter()
+    .filter(|(_, functions)| !functions.is_empty())
+    .collect()
+}
