@@ -1,0 +1,232 @@
+//! QEMU's command line, and the processes of one guest.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::{io, Error, Layout, Spec};
+
+/// Where Debian 12 (the qemu package) and later releases (their own package)
+/// keep the server of the host's files.
+const VIRTIOFSD: [&str; 3] = [
+    "/usr/lib/qemu/virtiofsd",
+    "/usr/libexec/virtiofsd",
+    "/usr/lib/virtiofsd/virtiofsd",
+];
+const QEMU: &str = "qemu-system-x86_64";
+
+/// The kernel's command line: the console is a file; any trouble ends the
+/// guest at once. The limits of the watchdogs are wide, since an emulated cpu
+/// on a loaded host may stand still for seconds.
+const APPEND: &str = "console=ttyS0 rdinit=/init panic=-1 oops=panic panic_on_warn=1 \
+    sysctl.kernel.hung_task_panic=1 sysctl.kernel.hung_task_timeout_secs=240 \
+    sysctl.kernel.softlockup_panic=1 watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=200 \
+    tsc=reliable no_timer_check nokaslr printk.devkmsg=on random.trust_cpu=on";
+
+/// A child process that is killed when it is dropped.
+pub(crate) struct Process(Child);
+
+impl Process {
+    fn start(
+        mut command: Command,
+        name: &'static str,
+        package: &'static str,
+    ) -> Result<Self, Error> {
+        // SAFETY: prctl is async-signal-safe and touches no memory of ours.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // Ctrl-C is ours to answer, so that the guest ends in order.
+                libc::setpgid(0, 0);
+                Ok(())
+            });
+        }
+        command
+            .stdin(Stdio::null())
+            .spawn()
+            .map(Self)
+            .map_err(|e| match e.kind() {
+                std::io::ErrorKind::NotFound => Error::NoProgram {
+                    program: name,
+                    package,
+                },
+                _ => io(format!("cannot start {name}"))(e),
+            })
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+
+    /// Ends it.
+    pub(crate) fn kill(&mut self) {
+        // It may have ended by itself; there is nothing else to do then.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Whether hardware virtualisation truly works: `/dev/kvm` alone does not say
+/// so, and without vmx or svm a guest hangs on it.
+pub(crate) fn has_kvm() -> bool {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let able = flags
+        .split_whitespace()
+        .any(|flag| flag == "vmx" || flag == "svm");
+    able && std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/kvm")
+        .is_ok()
+}
+
+/// Lets the next child inherit `fd`; its number there.
+fn inherit(fd: &impl AsRawFd) -> Result<i32, Error> {
+    // SAFETY: fcntl on a descriptor that is open, as the borrow shows.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) } {
+        0 => Ok(fd.as_raw_fd()),
+        _ => Err(io("cannot pass on a descriptor")(
+            std::io::Error::last_os_error(),
+        )),
+    }
+}
+
+/// Serves the host's root to the guest that connects to `socket`.
+pub(crate) fn serve_files(listener: UnixListener, log: &Path) -> Result<Process, Error> {
+    let program = VIRTIOFSD.iter().find(|path| Path::new(path).exists());
+    let program = program.ok_or(Error::NoProgram {
+        program: "virtiofsd",
+        package: "qemu-system-common",
+    })?;
+    let log = std::fs::File::create(log).map_err(io("cannot write virtiofsd's log"))?;
+    let mut command = Command::new(program);
+    command
+        .arg(format!("--fd={}", inherit(&listener)?))
+        .args(["-o", "source=/,sandbox=chroot,cache=auto"])
+        .stdout(Stdio::null())
+        .stderr(log);
+    Process::start(command, "virtiofsd", "qemu-system-common")
+}
+
+/// The guest's ends of its serial ports.
+pub(crate) struct Ports {
+    /// Name in the guest and the descriptor that QEMU shall have.
+    pub(crate) list: Vec<(&'static str, OwnedFd)>,
+}
+
+/// Files of one guest.
+pub(crate) struct Files<'a> {
+    pub(crate) initramfs: &'a Path,
+    pub(crate) console: &'a Path,
+    pub(crate) host_files: &'a Path,
+    pub(crate) qemu_log: &'a Path,
+}
+
+/// Starts the guest.
+pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process, Error> {
+    let mut command = Command::new(QEMU);
+    command.args([
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]);
+    command.args(machine_args(spec));
+    command.args(layout_args(&spec.layout));
+    command.arg("-kernel").arg(&spec.kernel.image);
+    command.arg("-initrd").arg(files.initramfs);
+    command
+        .arg("-append")
+        .arg(format!("{APPEND} {}", spec.append));
+    command.args([
+        "-chardev",
+        &format!("file,id=console,path={}", comma(files.console)),
+    ]);
+    command.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
+    for (name, fd) in &ports.list {
+        command.args(["-chardev", &format!("socket,id={name},fd={}", inherit(fd)?)]);
+        command.args([
+            "-device",
+            &format!("virtserialport,chardev={name},name=soloist.{name}"),
+        ]);
+    }
+    command.args([
+        "-chardev",
+        &format!("socket,id=host,path={}", comma(files.host_files)),
+    ]);
+    command.args(["-device", "vhost-user-fs-pci,chardev=host,tag=host"]);
+    command.args(&spec.qemu_args);
+    let log = std::fs::File::create(files.qemu_log).map_err(io("cannot write QEMU's log"))?;
+    command.stdout(Stdio::null()).stderr(log);
+    Process::start(command, QEMU, "qemu-system-x86")
+}
+
+/// A path as QEMU's option lists want it.
+fn comma(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+fn machine_args(spec: &Spec) -> Vec<String> {
+    let mut machine = "pc".to_owned();
+    if let Some(limit) = spec.layout.max_ram_below_4g {
+        machine += &format!(",max-ram-below-4g={limit:#x}");
+    }
+    // Multi-threaded emulation of QEMU 7.2 breaks the patching of live code.
+    let accel = if spec.icount.is_none() && has_kvm() {
+        "kvm"
+    } else {
+        "tcg,thread=single"
+    };
+    let cpu = match (&spec.cpu, accel) {
+        (Some(cpu), _) => cpu,
+        (None, "kvm") => "host",
+        (None, _) => "max,la57=off",
+    };
+    let mut args = vec!["-machine".into(), machine, "-accel".into(), accel.into()];
+    args.extend(["-cpu".into(), cpu.into()]);
+    if let Some(shift) = spec.icount {
+        args.extend(["-icount".into(), format!("shift={shift}")]);
+    }
+    args
+}
+
+/// Memory is shared with the server of the host's files, hence memfd.
+fn layout_args(layout: &Layout) -> Vec<String> {
+    let mib = layout.memory() >> 20;
+    // Cpus of one socket share a last-level cache, so a socket spans no nodes.
+    let nodes = layout.node_memory.len() as u32;
+    let sockets = if layout.cpus % nodes == 0 {
+        nodes
+    } else {
+        layout.cpus
+    };
+    let smp = format!(
+        "{},sockets={sockets},cores={}",
+        layout.cpus,
+        layout.cpus / sockets
+    );
+    let mut args = vec!["-m".into(), format!("{mib}M"), "-smp".into(), smp];
+    for (node, size) in layout.node_memory.iter().enumerate() {
+        let size = size >> 20;
+        args.extend([
+            "-object".into(),
+            format!("memory-backend-memfd,id=ram{node},size={size}M,share=on"),
+            "-numa".into(),
+            match layout.cpus_of(node) {
+                Some((first, last)) => format!("node,memdev=ram{node},cpus={first}-{last}"),
+                None => format!("node,memdev=ram{node}"),
+            },
+        ]);
+    }
+    args
+}

@@ -1,0 +1,436 @@
+//! One guest from start to verdict.
+//!
+//! Four threads of the host wait on it: two copy what the command prints, one
+//! reads the verdict port, and the caller's waits for a verdict, the time limit,
+//! Ctrl-C or the end of QEMU, whichever comes first. Every way out kills QEMU
+//! and the server of the host's files.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::console::{self, Trouble};
+use crate::initramfs::Archive;
+use crate::qemu::{self, Files, Ports, Process};
+use crate::{io, Error, Kernel, Layout};
+
+/// How long a guest may take to power off once its command has ended.
+const POWER_OFF: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_millis(50);
+/// How often the console is searched for a panic; a kernel may hang in one.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What to boot and what to run there.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Cpus and memory.
+    pub layout: Layout,
+    /// QEMU's `-cpu`; none: the host's under KVM, else all that is emulated.
+    pub cpu: Option<String>,
+    /// Count instructions: one takes 2^N ns of guest time. Implies emulation.
+    pub icount: Option<u8>,
+    /// Further words for the kernel's command line.
+    pub append: String,
+    /// Further arguments for QEMU.
+    pub qemu_args: Vec<String>,
+    /// The module to load, if any.
+    pub module: Option<PathBuf>,
+    /// Its parameters, `name=value` words.
+    pub params: String,
+    /// Text for the module's `map` file, if any.
+    pub map: Option<String>,
+    /// The command and its arguments.
+    pub command: Vec<OsString>,
+    /// The command's environment, `NAME=value`.
+    pub env: Vec<OsString>,
+    /// The command's working directory; absolute.
+    pub cwd: PathBuf,
+    /// Host directories that the guest may write to; absolute. All else it
+    /// writes is gone when it ends.
+    pub writable: Vec<PathBuf>,
+    /// When to give up.
+    pub timeout: Option<Duration>,
+    /// Where the console's log goes; none: it is dropped unless the guest
+    /// failed.
+    pub log: Option<PathBuf>,
+    /// Where what the command prints goes.
+    pub output: Output,
+}
+
+/// Where what the command prints goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// To this process's standard output and standard error, as it comes.
+    Pass,
+    /// Into the [`Outcome`].
+    Keep,
+}
+
+/// How a guest ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "verdict", content = "detail")]
+pub enum Verdict {
+    /// The command exited with this status.
+    Exit(i32),
+    /// The command was killed by this signal.
+    Signal(i32),
+    /// The guest could not run the command, and says why.
+    Failed(String),
+    /// The guest died: a panic, or QEMU itself.
+    Died(String),
+    /// The time limit passed.
+    Timeout,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// What became of a guest.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// The kernel's version.
+    pub kernel: String,
+    /// How it ended.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// From the start of QEMU until the command started, seconds.
+    pub boot_s: Option<f64>,
+    /// From the start of QEMU to its end, seconds.
+    pub wall_s: f64,
+    /// What the console should not hold.
+    pub troubles: Vec<Trouble>,
+    /// The log of the console, where it was kept.
+    pub log: Option<PathBuf>,
+    /// The part of the log that explains a failure.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub excerpt: String,
+    /// What the command printed, if it was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// What the command printed as errors, if it was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+}
+
+impl Outcome {
+    /// Whether the kernel was well throughout; the command may have failed.
+    pub fn healthy(&self) -> bool {
+        self.troubles.is_empty() && matches!(self.verdict, Verdict::Exit(_) | Verdict::Signal(_))
+    }
+
+    /// The status to end with: the command's own; 1 if the kernel was not
+    /// well, 124 for the time limit, 128 + the signal that killed the command.
+    pub fn status(&self) -> u8 {
+        match self.verdict {
+            Verdict::Timeout => 124,
+            Verdict::Interrupted => 130,
+            _ if !self.healthy() => 1,
+            Verdict::Exit(status) => status as u8,
+            Verdict::Signal(signal) => 128u8.saturating_add(signal as u8),
+            Verdict::Failed(_) | Verdict::Died(_) => 1,
+        }
+    }
+}
+
+/// Boots the guest, runs its command and waits for its end.
+pub fn run(spec: &Spec) -> Result<Outcome, Error> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Error::NotRoot);
+    }
+    let interrupted = catch_interrupts()?;
+    let dir = tempfile::Builder::new()
+        .prefix("soloist-vm-")
+        .tempdir()
+        .map_err(io("cannot make a directory"))?;
+    let paths = Paths::in_dir(dir.path());
+    write_initramfs(spec, &paths.initramfs)?;
+
+    let listener = UnixListener::bind(&paths.host_files).map_err(io("cannot make a socket"))?;
+    let _server = qemu::serve_files(listener, &paths.server_log)?;
+    let (send, events) = channel();
+    let (ports, readers) = open_ports(spec.output, send)?;
+    let started = Instant::now();
+    let mut guest = qemu::start(spec, ports, &paths.files())?;
+    let mut wait = Wait {
+        started,
+        looked: started,
+        limit: spec.timeout,
+        boot: None,
+        interrupted: &interrupted,
+        console: &paths.console,
+    };
+    let verdict = wait.for_verdict(&events, &mut guest);
+    if matches!(
+        verdict,
+        Some(Verdict::Exit(_) | Verdict::Signal(_) | Verdict::Failed(_))
+    ) {
+        wait_for_end(&mut guest);
+    }
+    guest.kill();
+    let wall_s = started.elapsed().as_secs_f64();
+    let [stdout, stderr] = readers.map(|reader| reader.join().unwrap_or_default());
+
+    let log = read_lossy(&paths.console);
+    let verdict = verdict.unwrap_or_else(|| Verdict::Died(why_died(&log, &paths)));
+    let troubles = console::troubles(&log);
+    let mut outcome = Outcome {
+        kernel: spec.kernel.version.clone(),
+        excerpt: String::new(),
+        verdict,
+        boot_s: wait.boot.map(|boot| boot.as_secs_f64()),
+        wall_s,
+        troubles,
+        log: None,
+        stdout: (spec.output == Output::Keep).then_some(stdout),
+        stderr: (spec.output == Output::Keep).then_some(stderr),
+    };
+    if !outcome.healthy() && outcome.verdict != Verdict::Interrupted {
+        outcome.excerpt = match outcome.troubles.first() {
+            Some(first) => console::excerpt(&log, first.line, 60),
+            None => console::tail(&log, 20),
+        };
+    }
+    outcome.log = keep_log(spec, &outcome, &paths.console)?;
+    Ok(outcome)
+}
+
+/// Files of one guest, all in one directory that goes with it.
+struct Paths {
+    initramfs: PathBuf,
+    console: PathBuf,
+    host_files: PathBuf,
+    qemu_log: PathBuf,
+    server_log: PathBuf,
+}
+
+impl Paths {
+    fn in_dir(dir: &Path) -> Self {
+        Self {
+            initramfs: dir.join("initramfs"),
+            console: dir.join("console"),
+            host_files: dir.join("host"),
+            qemu_log: dir.join("qemu"),
+            server_log: dir.join("virtiofsd"),
+        }
+    }
+
+    fn files(&self) -> Files<'_> {
+        Files {
+            initramfs: &self.initramfs,
+            console: &self.console,
+            host_files: &self.host_files,
+            qemu_log: &self.qemu_log,
+        }
+    }
+}
+
+fn catch_interrupts() -> Result<Arc<AtomicBool>, Error> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&flag))
+            .map_err(io("cannot catch Ctrl-C"))?;
+    }
+    Ok(flag)
+}
+
+fn write_initramfs(spec: &Spec, path: &Path) -> Result<(), Error> {
+    let what = || format!("cannot write {}", path.display());
+    let mut out = BufWriter::new(File::create(path).map_err(io(what()))?);
+    let mut archive = Archive::new(&mut out, &spec.kernel)?;
+    archive.strings("argv", &spec.command)?;
+    archive.strings("env", &spec.env)?;
+    archive.file("cwd", spec.cwd.as_os_str().as_encoded_bytes())?;
+    archive.strings("binds", &binds(spec))?;
+    if let Some(module) = &spec.module {
+        let code = fs::read(module).map_err(io(format!("cannot read {}", module.display())))?;
+        archive.file("soloist.ko", &code)?;
+        archive.file("params", spec.params.as_bytes())?;
+    }
+    if let Some(map) = &spec.map {
+        archive.file("map", map.as_bytes())?;
+    }
+    archive.finish()?;
+    out.flush().map_err(io(what()))
+}
+
+/// Pairs of a host path and the guest path that shows it, writable.
+fn binds(spec: &Spec) -> Vec<OsString> {
+    let modules = PathBuf::from("/lib/modules").join(&spec.kernel.version);
+    let mut binds = Vec::new();
+    if spec.kernel.modules != modules {
+        binds.extend([spec.kernel.modules.clone().into(), modules.into()]);
+    }
+    for dir in &spec.writable {
+        binds.extend([dir.clone().into(), dir.clone().into()]);
+    }
+    binds
+}
+
+enum Event {
+    Line(String),
+    Closed,
+}
+
+type Reader = JoinHandle<String>;
+
+/// Makes the ports; the threads that read the command's output and errors.
+fn open_ports(output: Output, send: Sender<Event>) -> Result<(Ports, [Reader; 2]), Error> {
+    let pair = || UnixStream::pair().map_err(io("cannot make a socket"));
+    let (out, guest_out) = pair()?;
+    let (err, guest_err) = pair()?;
+    let (verdict, guest_verdict) = pair()?;
+    thread::spawn(move || read_verdict(verdict, &send));
+    let readers = [
+        thread::spawn(move || copy(out, output, std::io::stdout())),
+        thread::spawn(move || copy(err, output, std::io::stderr())),
+    ];
+    let list = vec![
+        ("verdict", guest_verdict.into()),
+        ("out", guest_out.into()),
+        ("err", guest_err.into()),
+    ];
+    Ok((Ports { list }, readers))
+}
+
+fn read_verdict(port: UnixStream, send: &Sender<Event>) {
+    for line in BufReader::new(port).lines().map_while(Result::ok) {
+        if send.send(Event::Line(line)).is_err() {
+            return;
+        }
+    }
+    // Nobody listens any more once the guest has been given up.
+    let _ = send.send(Event::Closed);
+}
+
+/// Copies what the command prints; a reader that has gone (`| head`) does not
+/// stop the guest.
+fn copy(mut port: UnixStream, output: Output, mut to: impl Write) -> String {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 1 << 16];
+    while let Ok(n @ 1..) = port.read(&mut buffer) {
+        match output {
+            Output::Keep => kept.extend_from_slice(&buffer[..n]),
+            Output::Pass => {
+                let _ = to.write_all(&buffer[..n]).and_then(|()| to.flush());
+            }
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+struct Wait<'a> {
+    started: Instant,
+    looked: Instant,
+    limit: Option<Duration>,
+    boot: Option<Duration>,
+    interrupted: &'a AtomicBool,
+    console: &'a Path,
+}
+
+impl Wait<'_> {
+    /// The verdict; none if the guest died without one.
+    fn for_verdict(&mut self, events: &Receiver<Event>, guest: &mut Process) -> Option<Verdict> {
+        loop {
+            match events.recv_timeout(TICK) {
+                Ok(Event::Line(line)) => {
+                    if let Some(verdict) = self.hear(&line) {
+                        return Some(verdict);
+                    }
+                }
+                Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.interrupted.load(Ordering::Relaxed) {
+                        return Some(Verdict::Interrupted);
+                    }
+                    if self
+                        .limit
+                        .is_some_and(|limit| self.started.elapsed() > limit)
+                    {
+                        return Some(Verdict::Timeout);
+                    }
+                    if guest.ended() || self.panicked() {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the kernel panicked; it has had time to print all of it then.
+    fn panicked(&mut self) -> bool {
+        if self.looked.elapsed() < LOOK {
+            return false;
+        }
+        self.looked = Instant::now();
+        let panicked = read_lossy(self.console).contains("Kernel panic - not syncing");
+        if panicked {
+            thread::sleep(LOOK);
+        }
+        panicked
+    }
+
+    fn hear(&mut self, line: &str) -> Option<Verdict> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let number = || rest.parse().unwrap_or(1);
+        match word {
+            "ready" => {
+                self.boot = Some(self.started.elapsed());
+                None
+            }
+            "exit" => Some(Verdict::Exit(number())),
+            "signal" => Some(Verdict::Signal(number())),
+            _ => Some(Verdict::Failed(rest.to_owned())),
+        }
+    }
+}
+
+/// Lets the guest power off by itself, so that trouble at its end is seen.
+fn wait_for_end(guest: &mut Process) {
+    let from = Instant::now();
+    while !guest.ended() && from.elapsed() < POWER_OFF {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn why_died(log: &str, paths: &Paths) -> String {
+    if let Some(first) = console::troubles(log).first() {
+        return first.text.clone();
+    }
+    let said = read_lossy(&paths.qemu_log);
+    match said.trim() {
+        "" if log.trim().is_empty() => "QEMU ended before the kernel printed anything".into(),
+        "" => "QEMU ended without a verdict".into(),
+        said => format!("QEMU: {said}"),
+    }
+}
+
+fn read_lossy(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
+
+/// Keeps the console's log where it was asked for, or where a failure needs it.
+fn keep_log(spec: &Spec, outcome: &Outcome, console: &Path) -> Result<Option<PathBuf>, Error> {
+    let failed = !outcome.healthy() && outcome.verdict != Verdict::Interrupted;
+    let to = match &spec.log {
+        Some(path) => path.clone(),
+        None if failed => {
+            std::env::temp_dir().join(format!("soloist-vm-{}.log", std::process::id()))
+        }
+        None => return Ok(None),
+    };
+    if let Some(dir) = to.parent() {
+        fs::create_dir_all(dir).map_err(io(format!("cannot make {}", dir.display())))?;
+    }
+    fs::copy(console, &to).map_err(io(format!("cannot write {}", to.display())))?;
+    Ok(Some(to))
+}
