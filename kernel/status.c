@@ -14,7 +14,7 @@
 static DEFINE_MUTEX(status_mutex);
 static char status[256] = "ok";
 
-int sol_refuse(int err, const char *fmt, ...)
+int sol_deny(int err, const char *fmt, ...)
 {
 	va_list args;
 

@@ -6,10 +6,10 @@
 
 /*
  * Leave a sentence in last_cmd_status and return @err, so that a refusal is
- * one statement: return sol_refuse(-EBUSY, "map: %u groups exist", n);
+ * one statement: return sol_deny(-EBUSY, "map: %u groups exist", n);
  * May sleep.
  */
-__printf(2, 3) int sol_refuse(int err, const char *fmt, ...);
+__printf(2, 3) int sol_deny(int err, const char *fmt, ...);
 
 /* A command was done: "ok". */
 void sol_status_ok(void);
