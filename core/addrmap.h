@@ -37,6 +37,7 @@
 #include "types.h"
 
 #define SOL_MAP_NAME		32
+#define SOL_MAX_ADDR_BITS	52
 #define SOL_MAX_RANGES		64
 #define SOL_MAX_LAYOUTS		4
 #define SOL_MAX_NODES		16
@@ -58,10 +59,10 @@ struct sol_layout {
 	struct sol_field channel;
 	struct sol_field rank;
 	struct sol_field bank;
-	u8 n_row;
+	u8 n_row;		/* rows or columns not given: not invertible */
 	u8 n_col;
 	u64 row[SOL_MAX_ROW_BITS];
-	u64 col[SOL_MAX_COL_BITS];	/* column in units of the device, see col_shift */
+	u64 col[SOL_MAX_COL_BITS];
 	u8 col_at[SOL_MAX_COL_BITS];	/* bit number of the printed column (10 may be skipped) */
 	u8 row_at[SOL_MAX_ROW_BITS];	/* bit number of the printed row */
 	u16 chip_select;		/* printed rank = rank + chip_select */
@@ -75,6 +76,29 @@ struct sol_range {
 	u64 base;		/* offset of the first byte within its node */
 	u8 node;
 	u8 layout;
+};
+
+/*
+ * A linear function of a frame number, tabulated four bits at a time: what
+ * makes sol_map_cell() cheap. Only the nibbles that matter are kept.
+ */
+#define SOL_TABLE_PARTS		10	/* 40 bits of frame number */
+struct sol_table {
+	u8 shift;		/* first bit of the frame number that matters */
+	u8 n;			/* parts in use */
+	u16 part[SOL_TABLE_PARTS][16];
+};
+
+/*
+ * Which cells of a layout exist: bits that make both bank set and LLC colour
+ * tie them together. Cell (s, l) exists in memory that is large enough if and
+ * only if, for every tie, parity(s & set) == parity(l & llc).
+ */
+struct sol_ties {
+	u8 n;
+	u8 order;		/* enough: an aligned block of 2^order frames */
+	u16 set[SOL_MAX_BANK_BITS + SOL_MAX_LLC_BITS];
+	u16 llc[SOL_MAX_BANK_BITS + SOL_MAX_LLC_BITS];
 };
 
 struct sol_map {
@@ -98,8 +122,13 @@ struct sol_map {
 	struct sol_layout layout[SOL_MAX_LAYOUTS];
 	/* Derived by sol_map_parse(): */
 	u64 set_mask[SOL_MAX_LAYOUTS][SOL_MAX_BANK_BITS]; /* bank-set bits, over the offset */
-	u32 span[SOL_MAX_BANK_BITS];	/* basis of V, echelon form */
+	u32 span[SOL_MAX_BANK_BITS];	/* basis of V, reduced, ascending */
 	u32 n_span;
+	struct sol_table set_of[SOL_MAX_LAYOUTS];	/* offset -> bank set */
+	struct sol_table color_of[SOL_MAX_LAYOUTS];	/* offset -> bc */
+	struct sol_table llc_of;			/* address -> LLC */
+	struct sol_ties ties[SOL_MAX_LAYOUTS];
+	u64 large;		/* bit i: range i has such a block */
 };
 
 /* A decoded physical address. */
@@ -110,7 +139,7 @@ struct sol_dram {
 	u32 chip_select;	/* as the machine numbers it */
 	u32 bank;
 	u32 row;
-	u32 column;		/* device column, as the report in the papers prints it */
+	u32 column;		/* of the burst, as the papers' report prints it */
 	u32 color;		/* bank colour bc of this very address */
 };
 
@@ -125,8 +154,9 @@ struct sol_frame_color {
 
 /*
  * Parse the map text (docs/map-format.md). @len bytes, not NUL terminated.
- * Returns 0, or -EINVAL with @err filled and *@map untouched. @map is large
- * (about 8 KiB): never on a kernel stack.
+ * Returns 0, or -EINVAL with @err filled and *@map all zero (every address is
+ * then a hole): parse into a spare one, never into one in use. @map is large
+ * (about 10 KiB): never on a kernel stack.
  */
 int sol_map_parse(struct sol_map *map, const char *text, size_t len,
 		  struct sol_err *err);
@@ -138,9 +168,10 @@ size_t sol_map_print(const struct sol_map *map, char *buf, size_t size);
 int sol_map_decode(const struct sol_map *map, u64 addr, struct sol_dram *dram);
 
 /*
- * DRAM to physical address, the inverse of decode; byte-in-column bits are 0.
- * Reads node, channel, rank, bank, row, column. -ERANGE: no such place;
- * -EDOM: the map's functions don't determine an address (not invertible).
+ * DRAM to physical address, the inverse of decode; bits that no function
+ * determines (bytes within a line) are 0. Reads node, channel, rank, bank,
+ * row, column. -ERANGE: no such place; -EDOM: the map's functions don't
+ * determine a line (no rows or no columns were given).
  */
 int sol_map_encode(const struct sol_map *map, const struct sol_dram *dram,
 		   u64 *addr);
@@ -172,11 +203,18 @@ u32 sol_map_set_colors(const struct sol_map *map, u32 bank_set, u32 *bc,
  */
 u64 sol_map_cell_frames(const struct sol_map *map, u32 bank_set, u32 llc);
 
+/* Is that more than 0? Much cheaper. */
+bool sol_map_cell_exists(const struct sol_map *map, u32 bank_set, u32 llc);
+
+/* The same over all LLC colours: the frames of @bank_set. */
+u64 sol_map_set_frames(const struct sol_map *map, u32 bank_set);
+bool sol_map_set_exists(const struct sol_map *map, u32 bank_set);
+
 /*
- * Largest order (0..9) such that every aligned block of 2^order frames lies in
- * one bank set (of one node): 9 when controller-only colours allow huge pages
- * is asked with @sets, a bitmap of n_bank_sets bits: every aligned 2^order
- * block that touches a set in @sets lies wholly in @sets.
+ * Largest order (0..9) such that every aligned block of 2^order frames that
+ * touches a set in @sets, a bitmap of n_bank_sets bits, lies wholly in @sets.
+ * 9: the colours allow huge pages. Where two ranges meet within a block, the
+ * answer is the smaller, safe one.
  */
 u32 sol_map_block_order(const struct sol_map *map, const unsigned long *sets);
 

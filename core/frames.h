@@ -33,6 +33,8 @@ struct sol_cell {
 	u32 head[2];	/* [0] content unknown, [1] known zero */
 	u32 listed[2];	/* frames in each */
 	u32 used;	/* frames handed out and not yet freed */
+	u32 mark;	/* where sol_frames_evict() goes on: frame ... */
+	u32 mark_list;	/* ... and list, 0 or 1 */
 };
 
 struct sol_frames {
@@ -73,8 +75,10 @@ u32 sol_frames_drain(struct sol_frames *fs, u32 cell);
 
 /*
  * Take all listed frames with start <= pfn < end out of @cell, at most @budget
- * steps; calls @gone for each. Returns steps left, 0: call again (memory going
- * offline).
+ * steps (frames looked at); calls @gone for each. Returns steps left, 0: call
+ * again, going on where it stopped (memory going offline). The cell's lock may
+ * be released between calls; meanwhile frames may be had and freed, but none
+ * of the interval added. One such walk per cell at a time.
  */
 u32 sol_frames_evict(struct sol_frames *fs, u32 cell, u32 start, u32 end,
 		     u32 budget, void (*gone)(void *ctx, u32 pfn), void *ctx);
@@ -94,6 +98,11 @@ struct sol_source {
 	void *ctx;
 	u32 max_order;	/* largest block to split */
 	u32 max_frames;	/* frames that one fill may take */
+	/*
+	 * Take back a frame of a block that the map does not cover, so that no
+	 * list can hold it. NULL: the map covers all that @block returns.
+	 */
+	void (*back)(void *ctx, u32 pfn);
 };
 
 /*

@@ -89,9 +89,10 @@ struct sol_want {
 };
 
 /*
- * Choose free colours (no owner, not busy) into @out, whose bitmaps the caller
- * zeroed; does not change the palette. Never a pair that can't hold a page.
- * -ENOSPC with words in @err: how many were free, where.
+ * Choose free colours (no owner, not busy) into @out, whose bitmaps (both) the
+ * caller zeroed; sets by_bank, by_llc and realtime too, but leaves exclusive
+ * to the caller and does not change the palette. Never a pair that can't hold
+ * a page. -ENOSPC with words in @err: how many were free, where.
  */
 int sol_palette_assign(const struct sol_palette *p, const struct sol_want *want,
 		       struct sol_colors *out, struct sol_err *err);
@@ -103,12 +104,16 @@ int sol_palette_assign(const struct sol_palette *p, const struct sol_want *want,
 u32 sol_colors_cells(const struct sol_map *map, const struct sol_colors *colors,
 		     u32 *cell, u32 max);
 
+/* Is there such a cell at all? */
+bool sol_colors_any(const struct sol_map *map, const struct sol_colors *colors);
+
 /* Bytes of the machine's memory in these colours. */
 u64 sol_colors_bytes(const struct sol_map *map, const struct sol_colors *colors);
 
 /*
- * Number lists as the kernel writes them: "0-3,8". Sets bits below @n in
- * @bits. 0, or -EINVAL / -ERANGE with words; @bits untouched then.
+ * Number lists as the kernel writes them: "0-3,8", blanks around them. Makes
+ * @bits[SOL_LONGS(@n)] this list and nothing else; an empty text is the empty
+ * list. 0, or -EINVAL / -ERANGE with words; @bits untouched then.
  */
 int sol_list_parse(const char *text, size_t len, u32 n, unsigned long *bits,
 		   struct sol_err *err);

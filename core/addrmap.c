@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Address map: looking up. How a map is built stands in mapparse.c (text) and
+ * bankset.c (algebra); everything here reads a finished one.
+ *
+ * CAMC's Algorithm 1 reads the registers of one vendor at every look-up; here
+ * a map is data: a range gives node and base, then each bit of a field is the
+ * parity of some offset bits. For the two questions that the page allocator
+ * asks, cell and colour of a frame, the parities are tabulated by nibbles.
+ *
+ * Locking: none; a map does not change once it is built.
+ */
+#include "addrmap.h"
+
+/* Functions of one layout that an address must satisfy. */
+#define MAX_ROWS	(SOL_MAX_BANK_BITS + SOL_MAX_ROW_BITS + SOL_MAX_COL_BITS)
+#define RHS		(1ull << 63)	/* right-hand side of an equation */
+
+/* The range that holds @addr, or NULL. */
+static const struct sol_range *find_range(const struct sol_map *map, u64 addr)
+{
+	u32 low = 0, high = map->n_ranges;
+
+	while (low < high) {
+		u32 mid = (low + high) / 2;
+
+		if (addr >= map->range[mid].end)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == map->n_ranges || addr < map->range[low].start)
+		return NULL;
+	return &map->range[low];
+}
+
+static u32 table_get(const struct sol_table *table, u64 pfn)
+{
+	u32 value = 0, i;
+
+	pfn >>= table->shift;
+	for (i = 0; i < table->n; i++, pfn >>= 4)
+		value ^= table->part[i][pfn & 15];
+	return value;
+}
+
+static u32 field_get(const u64 *mask, u32 n, u64 offset)
+{
+	u32 value = 0, i;
+
+	for (i = 0; i < n; i++)
+		value |= (u32)sol_parity64(offset & mask[i]) << i;
+	return value;
+}
+
+static u32 printed_get(const u64 *mask, const u8 *at, u32 n, u64 offset)
+{
+	u32 value = 0, i;
+
+	for (i = 0; i < n; i++)
+		value |= (u32)sol_parity64(offset & mask[i]) << at[i];
+	return value;
+}
+
+int sol_map_decode(const struct sol_map *map, u64 addr, struct sol_dram *dram)
+{
+	const struct sol_range *range = find_range(map, addr);
+	const struct sol_layout *l;
+	u64 offset;
+
+	if (!range)
+		return -ERANGE;
+	l = &map->layout[range->layout];
+	offset = addr - range->start + range->base;
+	dram->node = range->node;
+	dram->channel = field_get(l->channel.mask, l->channel.n, offset);
+	dram->rank = field_get(l->rank.mask, l->rank.n, offset);
+	dram->chip_select = dram->rank + l->chip_select;
+	dram->bank = field_get(l->bank.mask, l->bank.n, offset);
+	dram->row = printed_get(l->row, l->row_at, l->n_row, offset);
+	dram->column = printed_get(l->col, l->col_at, l->n_col, offset);
+	dram->color = dram->node * map->n_channels + dram->channel;
+	dram->color = dram->color * map->n_ranks + dram->rank;
+	dram->color = dram->color * map->n_banks + dram->bank;
+	return 0;
+}
+
+int sol_map_color(const struct sol_map *map, u64 pfn,
+		  struct sol_frame_color *color)
+{
+	u64 addr = pfn << SOL_FRAME_SHIFT;
+	const struct sol_range *range;
+	u64 frame;
+
+	if (pfn >> (SOL_MAX_ADDR_BITS - SOL_FRAME_SHIFT))
+		return -ERANGE;
+	range = find_range(map, addr);
+	if (!range)
+		return -ERANGE;
+	frame = (addr - range->start + range->base) >> SOL_FRAME_SHIFT;
+	color->node = range->node;
+	color->color = (u32)range->node << map->bank_bits |
+		       table_get(&map->color_of[range->layout], frame);
+	color->bank_set = (u32)range->node << map->set_bits |
+			  table_get(&map->set_of[range->layout], frame);
+	color->llc = table_get(&map->llc_of, pfn);
+	color->cell = color->bank_set * map->n_llc + color->llc;
+	return 0;
+}
+
+u32 sol_map_cell(const struct sol_map *map, u64 pfn)
+{
+	u64 addr = pfn << SOL_FRAME_SHIFT;
+	const struct sol_range *range;
+	u32 set;
+
+	if (pfn >> (SOL_MAX_ADDR_BITS - SOL_FRAME_SHIFT))
+		return SOL_NO_CELL;
+	range = find_range(map, addr);
+	if (!range)
+		return SOL_NO_CELL;
+	addr += range->base - range->start;
+	set = (u32)range->node << map->set_bits |
+	      table_get(&map->set_of[range->layout], addr >> SOL_FRAME_SHIFT);
+	return set << map->n_llc_bits | table_get(&map->llc_of, pfn);
+}
+
+/* ---- Encoding: solve the layout's functions for the offset ---- */
+
+/* Equations mask . offset = value's bits; false: value needs more bits. */
+static bool add_field(u64 *row, u32 *n, const struct sol_field *field,
+		      u32 value)
+{
+	u32 i;
+
+	if (value >> field->n)
+		return false;
+	for (i = 0; i < field->n; i++)
+		row[(*n)++] = field->mask[i] | (value >> i & 1 ? RHS : 0);
+	return true;
+}
+
+static bool add_printed(u64 *row, u32 *n, const u64 *mask, const u8 *at,
+			u32 bits, u32 value)
+{
+	u32 i;
+
+	for (i = 0; i < bits; i++) {
+		row[(*n)++] = mask[i] | (value >> at[i] & 1 ? RHS : 0);
+		value &= ~(1u << at[i]);
+	}
+	return !value;
+}
+
+/*
+ * Gauss-Jordan elimination, pivots from the highest bit down. What stays free
+ * is 0. -ERANGE: contradictory; else *@offset and *@pivots.
+ */
+static int solve(u64 *row, u32 n, u64 *offset, u64 *pivots)
+{
+	u32 done = 0, i;
+	int bit;
+
+	*offset = *pivots = 0;
+	for (bit = SOL_MAX_ADDR_BITS - 1; bit >= 0; bit--) {
+		for (i = done; i < n && !(row[i] >> bit & 1); i++)
+			;
+		if (i == n)
+			continue;
+		if (i != done) {
+			u64 swap = row[i];
+
+			row[i] = row[done];
+			row[done] = swap;
+		}
+		for (i = 0; i < n; i++)
+			if (i != done && row[i] >> bit & 1)
+				row[i] ^= row[done];
+		*pivots |= 1ull << bit;
+		done++;
+	}
+	for (i = done; i < n; i++)
+		if (row[i])
+			return -ERANGE;
+	/* Row i belongs to the i-th pivot from above. */
+	for (bit = SOL_MAX_ADDR_BITS - 1, i = 0; i < done; bit--)
+		if (*pivots >> bit & 1 && row[i++] & RHS)
+			*offset |= 1ull << bit;
+	return 0;
+}
+
+/* Bits of the offset, above the line, that addresses of @range differ in. */
+static u64 range_bits(const struct sol_map *map, const struct sol_range *range)
+{
+	u64 last = range->base + (range->end - range->start) - 1;
+	int top = SOL_MAX_ADDR_BITS - 1;
+
+	while (!(last >> top & 1))
+		top--;
+	return ((2ull << top) - 1) & ~(u64)(map->line - 1);
+}
+
+/* One layout's address for @dram, within one of the node's ranges. */
+static int encode_range(const struct sol_map *map,
+			const struct sol_range *range,
+			const struct sol_dram *dram, u64 *addr)
+{
+	const struct sol_layout *l = &map->layout[range->layout];
+	u64 row[MAX_ROWS], offset, pivots;
+	u32 n = 0;
+	int rc;
+
+	if (!l->n_row || !l->n_col)
+		return -EDOM;
+	if (!add_field(row, &n, &l->channel, dram->channel) ||
+	    !add_field(row, &n, &l->rank, dram->rank) ||
+	    !add_field(row, &n, &l->bank, dram->bank) ||
+	    !add_printed(row, &n, l->row, l->row_at, l->n_row, dram->row) ||
+	    !add_printed(row, &n, l->col, l->col_at, l->n_col, dram->column))
+		return -ERANGE;
+	rc = solve(row, n, &offset, &pivots);
+	if (rc)
+		return rc;
+	if (range_bits(map, range) & ~pivots)
+		return -EDOM;
+	if (offset < range->base ||
+	    offset - range->base >= range->end - range->start)
+		return -ERANGE;
+	*addr = offset - range->base + range->start;
+	return 0;
+}
+
+int sol_map_encode(const struct sol_map *map, const struct sol_dram *dram,
+		   u64 *addr)
+{
+	int rc = -ERANGE;
+	u32 i;
+
+	for (i = 0; i < map->n_ranges; i++) {
+		int one;
+
+		if (map->range[i].node != dram->node)
+			continue;
+		one = encode_range(map, &map->range[i], dram, addr);
+		if (!one)
+			return 0;
+		if (one == -EDOM)
+			rc = one;
+	}
+	return rc;
+}
