@@ -16,7 +16,11 @@
 #include <linux/bitops.h>
 #include <linux/compiler.h>
 
-#define sol_parity64(x)	(hweight64(x) & 1)
+static inline unsigned int sol_parity64(u64 x)
+{
+	return hweight64(x) & 1;
+}
+
 #define SOL_READ(x)	READ_ONCE(x)
 #define SOL_WRITE(x, v)	WRITE_ONCE(x, v)
 
@@ -36,7 +40,11 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define sol_parity64(x)	((unsigned int)__builtin_parityll(x))
+static inline unsigned int sol_parity64(u64 x)
+{
+	return __builtin_parityll(x);
+}
+
 /* For words that others read without the lock: one whole access. */
 #define SOL_READ(x)	(*(const volatile __typeof__(x) *)&(x))
 #define SOL_WRITE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
