@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+/*
+ * NUMA balancing: a task that runs far from its coloured memory keeps it
+ * there; its forks too. Needs two nodes, the second with a CPU.
+ */
+#include <sched.h>
+#include <sys/syscall.h>
+
+#include "moves.h"
+
+#define BALANCING "/proc/sys/kernel/numa_balancing"
+#define TUNE "/sys/kernel/debug/sched/numa_balancing/"
+#define PAGES 2048ul
+#define BYTES (PAGES * GUEST_PAGE)
+
+static int far_cpu(void)
+{
+	return (int)kernel_number("/sys/devices/system/node/node1/cpulist",
+				  NULL);
+}
+
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		guest_die("cpu %d: %s", cpu, strerror(errno));
+}
+
+static void touch_for(volatile char *p, int seconds)
+{
+	time_t end = time(NULL) + seconds;
+	size_t i;
+
+	while (time(NULL) < end)
+		for (i = 0; i < BYTES; i += GUEST_PAGE)
+			p[i]++;
+}
+
+static void use_far(const char *name, char *p)
+{
+	u64 *was = frames_of(p, PAGES);
+	char label[64];
+	size_t moved;
+
+	run_on(far_cpu());
+	touch_for(p, 6);
+	moved = frames_moved(p, was, PAGES);
+	snprintf(label, sizeof(label), "%s-stays", name);
+	guest_check(moved == 0, label, "%zu pages moved", moved);
+	free(was);
+}
+
+static char *near_pages(void)
+{
+	char *p;
+
+	run_on(0);
+	p = guest_map_anon(BYTES);
+	guest_touch(p, BYTES);
+	return p;
+}
+
+/* 0: pages came to the far node. */
+static int uncoloured(void)
+{
+	char *p = near_pages();
+	u64 *was = frames_of(p, PAGES);
+	size_t moved;
+
+	run_on(far_cpu());
+	touch_for(p, 10);
+	moved = frames_moved(p, was, PAGES);
+	printf("# uncoloured: %zu of %lu pages moved\n", moved, PAGES);
+	return moved == 0;
+}
+
+static char *forked_pages;
+
+static int forked(void)
+{
+	guest_touch(forked_pages, BYTES);
+	use_far("numa-fork", forked_pages);
+	return guest_exit();
+}
+
+int main(void)
+{
+	char *p;
+
+	if (access(BALANCING, W_OK) || far_cpu() <= 0) {
+		guest_skip("numa", "no NUMA balancing, or one node only");
+		return 0;
+	}
+	mkdir("/sys/kernel/debug", 0755);
+	set_kernel(TUNE "scan_delay_ms", "10");
+	set_kernel(TUNE "scan_period_min_ms", "100");
+	set_kernel(TUNE "hot_threshold_ms", "10000");
+	set_kernel(BALANCING, "1");
+	set_kernel("/sys/kernel/mm/transparent_hugepage/enabled", "never");
+	if (in_child(uncoloured))
+		guest_skip("numa-provoked", "nothing was balanced");
+	else
+		guest_check(true, "numa-provoked", "-");
+	guest_group("numa", "0-1");
+	if (guest_join("numa"))
+		guest_die("join: %s", guest_status());
+	p = near_pages();
+	use_far("numa", p);
+	forked_pages = near_pages();
+	guest_check(in_child(forked) == 0, "numa-fork", "failed");
+	guest_check_all_in("numa-in-color", 0, "0-1", NULL);
+	return guest_exit();
+}
