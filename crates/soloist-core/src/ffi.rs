@@ -159,6 +159,8 @@ pub struct Cell {
     pub head: [u32; 2],
     pub listed: [u32; 2],
     pub used: u32,
+    pub mark: u32,
+    pub mark_list: u32,
 }
 
 #[repr(C)]
@@ -185,6 +187,7 @@ pub struct Source {
     pub ctx: *mut c_void,
     pub max_order: u32,
     pub max_frames: u32,
+    pub back: Option<unsafe extern "C" fn(ctx: *mut c_void, pfn: u32)>,
 }
 
 extern "C" {
@@ -291,9 +294,9 @@ mod tests {
             Palette { map, set, llc, busy, ctx }
             Want { n_sets, n_llc, near, allowed, strict, realtime }
             Frame { tag, link }
-            Cell { head, listed, used }
+            Cell { head, listed, used, mark, mark_list }
             Frames { map, frame, cell, n_frames }
-            Source { block, lock, unlock, ctx, max_order, max_frames }
+            Source { block, lock, unlock, ctx, max_order, max_frames, back }
         }
     }
 

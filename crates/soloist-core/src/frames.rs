@@ -208,6 +208,7 @@ impl FrameLists {
             ctx: ptr::from_mut(&mut call).cast(),
             max_order: limits.max_order,
             max_frames: limits.max_frames,
+            back: None, // `block_of` lets no block with a hole through
         };
         let mut hit = n;
         // SAFETY: checked cells; `block_of` only lets good blocks through.

@@ -47,12 +47,13 @@ const size_t sol_layout_facts[] = {
 	AT(sol_want, realtime),
 	SIZE(sol_frame), AT(sol_frame, tag), AT(sol_frame, link),
 	SIZE(sol_cell), AT(sol_cell, head), AT(sol_cell, listed),
-	AT(sol_cell, used),
+	AT(sol_cell, used), AT(sol_cell, mark), AT(sol_cell, mark_list),
 	SIZE(sol_frames), AT(sol_frames, map), AT(sol_frames, frame),
 	AT(sol_frames, cell), AT(sol_frames, n_frames),
 	SIZE(sol_source), AT(sol_source, block), AT(sol_source, lock),
 	AT(sol_source, unlock), AT(sol_source, ctx),
 	AT(sol_source, max_order), AT(sol_source, max_frames),
+	AT(sol_source, back),
 };
 
 const size_t sol_layout_count =

@@ -128,7 +128,8 @@ impl Palette {
         Ok(())
     }
 
-    /// Free colours for a new owner; does not take them.
+    /// Free colours for a new owner; does not take them. Not exclusive: that
+    /// is the caller's to say.
     pub fn assign(&self, want: &Want) -> Result<ColorSet, Refusal> {
         self.assign_raw(&self.raw, want)
     }
