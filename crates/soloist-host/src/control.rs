@@ -1,0 +1,246 @@
+//! The module's control interface (docs/interface.md): a tree of small files
+//! under `/sys/kernel/config/soloist`. One write is one command; the sentence
+//! in `last_cmd_status` is shown with every refusal.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use soloist_core::AddrMap;
+
+use crate::{Group, Host, HostError, Rule};
+
+/// Where configfs is mounted.
+pub(crate) const CONFIGFS: &str = "/sys/kernel/config";
+
+/// `key value` lines, in the order of the keys.
+pub type KeyValues = BTreeMap<String, String>;
+
+/// The control interface of a loaded module.
+#[derive(Debug, Clone)]
+pub struct Control {
+    dir: PathBuf,
+}
+
+impl Control {
+    /// The interface on `host`; refused where the module is not loaded.
+    pub fn open(host: &Host) -> Result<Self, HostError> {
+        let dir = host.path(CONFIGFS).join("soloist");
+        if dir.is_dir() {
+            Ok(Self { dir })
+        } else {
+            Err(HostError::NotLoaded)
+        }
+    }
+
+    /// The map text that was written; `None` before the first.
+    pub fn map_text(&self) -> Result<Option<String>, HostError> {
+        let text = self.read("map")?;
+        Ok((!text.trim().is_empty()).then_some(text))
+    }
+
+    /// The loaded map.
+    pub fn map(&self) -> Result<AddrMap, HostError> {
+        let text = self.map_text()?.ok_or(HostError::NoMap)?;
+        AddrMap::parse(&text).map_err(|refusal| HostError::Unexpected {
+            path: self.dir.join("map"),
+            text: refusal.to_string(),
+        })
+    }
+
+    /// Writes the map.
+    pub fn write_map(&self, map: &AddrMap) -> Result<(), HostError> {
+        self.write("map", &map.to_string())
+    }
+
+    /// What the module offers.
+    pub fn features(&self) -> Result<KeyValues, HostError> {
+        self.key_values("features")
+    }
+
+    /// Counters of the whole system.
+    pub fn stats(&self) -> Result<KeyValues, HostError> {
+        self.key_values("stats")
+    }
+
+    /// The reason of the last refusal, or `ok`.
+    pub fn last_status(&self) -> Option<String> {
+        let text = fs::read_to_string(self.dir.join("last_cmd_status")).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// All groups, by name.
+    pub fn groups(&self) -> Result<Vec<Group>, HostError> {
+        let names = self.names("groups")?;
+        Ok(names
+            .into_iter()
+            .map(|name| Group::new(self.clone(), name))
+            .collect())
+    }
+
+    /// The group `name`.
+    pub fn group(&self, name: &str) -> Result<Group, HostError> {
+        self.find("group", name)?;
+        Ok(Group::new(self.clone(), name.to_owned()))
+    }
+
+    /// Makes the group `name`; it does not colour yet.
+    pub fn create_group(&self, name: &str) -> Result<Group, HostError> {
+        self.mkdir("group", name)?;
+        Ok(Group::new(self.clone(), name.to_owned()))
+    }
+
+    /// All rules, by name.
+    pub fn rules(&self) -> Result<Vec<Rule>, HostError> {
+        let names = self.names("rules")?;
+        Ok(names
+            .into_iter()
+            .map(|name| Rule::new(self.clone(), name))
+            .collect())
+    }
+
+    /// The rule `name`.
+    pub fn rule(&self, name: &str) -> Result<Rule, HostError> {
+        self.find("rule", name)?;
+        Ok(Rule::new(self.clone(), name.to_owned()))
+    }
+
+    /// Makes the rule `name`; it is disabled.
+    pub fn create_rule(&self, name: &str) -> Result<Rule, HostError> {
+        self.mkdir("rule", name)?;
+        Ok(Rule::new(self.clone(), name.to_owned()))
+    }
+
+    /// Path of a file of the interface.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.dir.join(file)
+    }
+
+    /// Reads a file of the interface.
+    pub(crate) fn read(&self, file: &str) -> Result<String, HostError> {
+        let path = self.path(file);
+        fs::read_to_string(&path).map_err(|e| HostError::io(path, e))
+    }
+
+    /// Reads `key value` lines.
+    pub(crate) fn key_values(&self, file: &str) -> Result<KeyValues, HostError> {
+        Ok(key_values(&self.read(file)?))
+    }
+
+    /// One command: writes `value` to `file` in a single write.
+    pub(crate) fn write(&self, file: &str, value: &str) -> Result<(), HostError> {
+        let path = self.path(file);
+        let done = OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&path)
+            .and_then(|mut f| write_once(&mut f, value));
+        done.map_err(|e| self.refusal(&format!("{file} = {}", one_line(value)), &path, e))
+    }
+
+    /// Removes a directory of the interface.
+    pub(crate) fn rmdir(&self, file: &str) -> Result<(), HostError> {
+        let path = self.path(file);
+        fs::remove_dir(&path).map_err(|e| self.refusal(&format!("rmdir {file}"), &path, e))
+    }
+
+    fn mkdir(&self, kind: &'static str, name: &str) -> Result<(), HostError> {
+        check_name(name)?;
+        let file = format!("{kind}s/{name}");
+        let path = self.path(&file);
+        match fs::create_dir(&path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(HostError::Exists {
+                kind,
+                name: name.to_owned(),
+            }),
+            done => done.map_err(|e| self.refusal(&format!("mkdir {file}"), &path, e)),
+        }
+    }
+
+    fn find(&self, kind: &'static str, name: &str) -> Result<(), HostError> {
+        check_name(name)?;
+        if self.path(&format!("{kind}s/{name}")).is_dir() {
+            Ok(())
+        } else {
+            Err(HostError::NoSuch {
+                kind,
+                name: name.to_owned(),
+            })
+        }
+    }
+
+    fn names(&self, dir: &str) -> Result<Vec<String>, HostError> {
+        let path = self.path(dir);
+        let entries = fs::read_dir(&path).map_err(|e| HostError::io(&path, e))?;
+        let mut names: Vec<String> = entries
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// What an error of a command means, with the module's words.
+    pub(crate) fn refusal(&self, what: &str, path: &Path, error: io::Error) -> HostError {
+        let errno = error.raw_os_error().unwrap_or(0);
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            return HostError::NeedsRoot(what.to_owned());
+        }
+        if error.kind() == io::ErrorKind::NotFound {
+            return HostError::io(path, error);
+        }
+        let why = match self.last_status() {
+            Some(status) if !status.is_empty() && status != "ok" => status,
+            _ => error.to_string(),
+        };
+        HostError::Refused {
+            what: what.to_owned(),
+            why,
+            errno,
+        }
+    }
+}
+
+/// configfs takes a command per write(2): never in two.
+fn write_once(file: &mut fs::File, value: &str) -> io::Result<()> {
+    let line = format!("{}\n", value.trim_end_matches('\n'));
+    let n = file.write(line.as_bytes())?;
+    if n == line.len() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!(
+            "only {n} of {} bytes were taken",
+            line.len()
+        )))
+    }
+}
+
+/// Reads `key value` lines.
+pub(crate) fn key_values(text: &str) -> KeyValues {
+    text.lines()
+        .filter_map(|line| {
+            let (key, value) = line.split_once(char::is_whitespace)?;
+            Some((key.to_owned(), value.trim().to_owned()))
+        })
+        .collect()
+}
+
+/// For messages: the first line, shortened.
+fn one_line(value: &str) -> String {
+    let first = value.lines().next().unwrap_or("");
+    match first.char_indices().nth(60) {
+        Some((at, _)) => format!("{}...", &first[..at]),
+        None if value.lines().count() > 1 => format!("{first} ..."),
+        None => first.to_owned(),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), HostError> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(good) || name.len() > 64 {
+        return Err(HostError::BadName(name.to_owned()));
+    }
+    Ok(())
+}

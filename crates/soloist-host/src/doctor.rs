@@ -1,0 +1,470 @@
+//! What this machine offers, and what to do about what it lacks. Each check
+//! only reads.
+
+use std::fs;
+
+use serde::Serialize;
+use soloist_core::AddrMap;
+
+use crate::load::{built_module, source_tree};
+use crate::{format_size, Control, Host};
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// As it should be.
+    Ok,
+    /// Works, but something is worth knowing or doing.
+    Warn,
+    /// Soloist can't work until this is done.
+    Fail,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it is.
+    pub status: Status,
+    /// What was found.
+    pub found: String,
+    /// What to do next.
+    pub next: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            name,
+            status: Status::Ok,
+            found: found.into(),
+            next: None,
+        }
+    }
+
+    fn warn(name: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            name,
+            status: Status::Warn,
+            found: found.into(),
+            next: Some(next.into()),
+        }
+    }
+
+    fn fail(name: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            status: Status::Fail,
+            ..Self::warn(name, found, next)
+        }
+    }
+}
+
+/// Looks at everything. `map`: the map to hold against this machine's memory
+/// where none is loaded.
+pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
+    vec![
+        kernel(host),
+        hooks(host),
+        tracer(host),
+        headers(host),
+        module(host),
+        secure_boot(host),
+        signing(host),
+        control(host),
+        fit(host, map),
+        nodes(host),
+        huge_pages(host),
+        swap_and_ksm(host),
+        pmu(host),
+        resctrl(host),
+        isolation(host),
+    ]
+}
+
+fn kernel(host: &Host) -> Check {
+    let name = "kernel";
+    let release = host.kernel_release();
+    let arch = std::env::consts::ARCH;
+    if arch != "x86_64" {
+        let next = "use an x86-64 machine; other processors are not supported yet";
+        return Check::fail(name, format!("{release} on {arch}"), next);
+    }
+    if release.starts_with("6.12.") || release.starts_with("6.1.") {
+        return Check::ok(name, release);
+    }
+    Check::warn(
+        name,
+        format!("{release} is none of the tested series, Debian's 6.1 and 6.12"),
+        "try `soloist vm run` here, or boot one of these; the module refuses to load where a hook does not fit",
+    )
+}
+
+/// The functions that the module hooks; alternatives are names of one and
+/// the same in different versions.
+const HOOKS: [&[&str]; 4] = [
+    &["handle_mm_fault"],
+    &["vma_alloc_folio_noprof", "vma_alloc_folio"],
+    &["get_page_from_freelist"],
+    &["free_unref_page_commit"],
+];
+
+fn hooks(host: &Host) -> Check {
+    let name = "hooks";
+    let traceable = "/sys/kernel/tracing/available_filter_functions";
+    let (traced, all) = (host.read(traceable), host.read("/proc/kallsyms"));
+    let (symbols, sure) = match (&traced, &all) {
+        (Ok(text), _) => (names(text, 0), true),
+        (Err(_), Ok(text)) => (names(text, 2), false),
+        (Err(_), Err(_)) => {
+            return Check::warn(
+                name,
+                "neither the function tracer nor kallsyms can be read",
+                "run `sudo soloist doctor`",
+            )
+        }
+    };
+    let missing: Vec<&str> = HOOKS
+        .iter()
+        .filter(|names| !names.iter().any(|name| symbols.contains(*name)))
+        .map(|names| names[0])
+        .collect();
+    if !missing.is_empty() {
+        let found = format!("this kernel can't hook {}", missing.join(", "));
+        return Check::fail(name, found, "boot a stock Debian kernel, 6.1 or 6.12");
+    }
+    let found = "handle_mm_fault, vma_alloc_folio, get_page_from_freelist, free_unref_page_commit";
+    if sure {
+        Check::ok(name, format!("{found}: all can be traced"))
+    } else {
+        Check::warn(
+            name,
+            format!("{found}: all there"),
+            "run `sudo soloist doctor` to see whether they can be traced",
+        )
+    }
+}
+
+/// The words in column `column` of each line.
+fn names(text: &str, column: usize) -> std::collections::HashSet<&str> {
+    text.lines()
+        .filter_map(|line| line.split_whitespace().nth(column))
+        .collect()
+}
+
+fn tracer(host: &Host) -> Check {
+    let name = "function tracer";
+    if config(host, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS").as_deref() == Some("n") {
+        return Check::fail(
+            name,
+            "built without direct calls",
+            "boot a kernel with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS",
+        );
+    }
+    match host.text("/proc/sys/kernel/ftrace_enabled").as_deref() {
+        Some("1") => Check::ok(name, "on"),
+        Some("0") => Check::fail(name, "off", "sysctl kernel.ftrace_enabled=1"),
+        _ => Check::fail(
+            name,
+            "this kernel has none",
+            "boot a kernel with CONFIG_FUNCTION_TRACER, such as Debian's",
+        ),
+    }
+}
+
+fn headers(host: &Host) -> Check {
+    let name = "headers";
+    let release = host.kernel_release();
+    let build = format!("/lib/modules/{release}/build/Makefile");
+    if host.has(&build) {
+        return Check::ok(name, format!("/lib/modules/{release}/build"));
+    }
+    let next = format!("apt install linux-headers-{release}");
+    if built_module(host, &release).is_some() {
+        Check::warn(
+            name,
+            "none for this kernel (its module is built already)",
+            next,
+        )
+    } else {
+        Check::fail(name, "none for this kernel", next)
+    }
+}
+
+fn module(host: &Host) -> Check {
+    let name = "module";
+    let release = host.kernel_release();
+    if host.has("/sys/module/soloist") {
+        return Check::ok(name, "loaded");
+    }
+    match built_module(host, &release) {
+        Some(path) => Check::ok(
+            name,
+            format!("built: {}; `soloist up` loads it", path.display()),
+        ),
+        None if source_tree().is_some() => Check::warn(
+            name,
+            "not built for this kernel",
+            "`soloist up` builds and loads it",
+        ),
+        None => Check::fail(
+            name,
+            "neither built nor installed for this kernel",
+            "install it by DKMS, or run soloist from its source tree",
+        ),
+    }
+}
+
+fn secure_boot(host: &Host) -> Check {
+    let name = "Secure Boot";
+    let variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+    let lockdown = host
+        .text("/sys/kernel/security/lockdown")
+        .and_then(|text| Some(text.split('[').nth(1)?.split(']').next()?.to_owned()))
+        .unwrap_or_else(|| "none".to_owned());
+    let on = fs::read(host.path(variable)).is_ok_and(|bytes| bytes.last() == Some(&1));
+    let found = format!("{}, lockdown {lockdown}", if on { "on" } else { "off" });
+    if lockdown != "none" {
+        Check::fail(
+            name,
+            found,
+            "lockdown takes signed modules only: sign soloist.ko with a key enrolled by mokutil (DKMS does it), or turn Secure Boot off",
+        )
+    } else {
+        Check::ok(name, found)
+    }
+}
+
+fn signing(host: &Host) -> Check {
+    let name = "module signing";
+    match host.text("/sys/module/module/parameters/sig_enforce").as_deref() {
+        Some("Y") => Check::fail(
+            name,
+            "enforced",
+            "sign soloist.ko (DKMS does it once a key is enrolled with mokutil), or boot without module.sig_enforce",
+        ),
+        _ => Check::ok(name, "not enforced"),
+    }
+}
+
+fn control(host: &Host) -> Check {
+    let name = "control interface";
+    match Control::open(host) {
+        Ok(control) => {
+            let groups = control.groups().map_or(0, |g| g.len());
+            let rules = control.rules().map_or(0, |r| r.len());
+            Check::ok(
+                name,
+                format!("/sys/kernel/config/soloist: {groups} groups, {rules} rules"),
+            )
+        }
+        Err(_) if host.has("/sys/module/soloist") => Check::fail(
+            name,
+            "the module is loaded, configfs is not mounted",
+            "run `soloist up`",
+        ),
+        Err(_) => Check::warn(
+            name,
+            "not there: the module is not loaded",
+            "run `soloist up`",
+        ),
+    }
+}
+
+/// Does the map hold all memory that this machine has?
+fn fit(host: &Host, offered: Option<&AddrMap>) -> Check {
+    let name = "address map";
+    let loaded = Control::open(host).ok().and_then(|c| c.map().ok());
+    let Some(map) = loaded.as_ref().or(offered) else {
+        return Check::warn(
+            name,
+            "none is loaded",
+            "`soloist map list` says which known machines fit, `soloist map detect` measures this one's; then `soloist up --machine NAME`",
+        );
+    };
+    let memory = match ram(host) {
+        Some(memory) => memory,
+        None => {
+            let found = format!("{}: whether it fits can't be seen", map.name());
+            return Check::warn(name, found, "run `sudo soloist doctor`");
+        }
+    };
+    let total: u64 = memory.iter().map(|r| r.1 - r.0).sum();
+    let off = off_map(map, &memory);
+    if off == 0 {
+        return Check::ok(
+            name,
+            format!(
+                "{} holds all {} of this machine",
+                map.name(),
+                format_size(total)
+            ),
+        );
+    }
+    let found = format!(
+        "{}: {} of this machine's {} lie outside it",
+        map.name(),
+        format_size(off),
+        format_size(total)
+    );
+    Check::warn(name, found, "memory outside the map is never handed out in colour; is it this machine's map? See `soloist map list`")
+}
+
+/// Bytes of `memory` in no range of `map`.
+fn off_map(map: &AddrMap, memory: &[(u64, u64)]) -> u64 {
+    let inside = |&(start, end): &(u64, u64)| -> u64 {
+        map.ranges()
+            .map(|r| r.end.min(end).saturating_sub(r.start.max(start)))
+            .sum()
+    };
+    memory.iter().map(|r| r.1 - r.0 - inside(r)).sum()
+}
+
+/// System RAM, where /proc/iomem shows its addresses (root).
+fn ram(host: &Host) -> Option<Vec<(u64, u64)>> {
+    let text = host.read("/proc/iomem").ok()?;
+    let ranges: Vec<(u64, u64)> = text
+        .lines()
+        .filter(|line| !line.starts_with(' ') && line.ends_with(": System RAM"))
+        .filter_map(|line| {
+            let (start, end) = line.split_once(" : ")?.0.split_once('-')?;
+            let start = u64::from_str_radix(start, 16).ok()?;
+            let end = u64::from_str_radix(end, 16).ok()?;
+            Some((start, end + 1))
+        })
+        .collect();
+    (ranges.iter().any(|r| r.0 != 0)).then_some(ranges)
+}
+
+fn nodes(host: &Host) -> Check {
+    let name = "memory nodes";
+    let online = host
+        .text("/sys/devices/system/node/online")
+        .unwrap_or_else(|| "0".to_owned());
+    if host.text("/proc/sys/kernel/numa_balancing").as_deref() == Some("1") {
+        return Check::warn(
+            name,
+            format!("{online}; NUMA balancing is on"),
+            "coloured tasks are left out of it; sysctl kernel.numa_balancing=0 spares everybody its faults",
+        );
+    }
+    Check::ok(name, online)
+}
+
+fn huge_pages(host: &Host) -> Check {
+    let name = "huge pages";
+    let chosen = host
+        .text("/sys/kernel/mm/transparent_hugepage/enabled")
+        .and_then(|text| Some(text.split('[').nth(1)?.split(']').next()?.to_owned()));
+    let reserved: u64 = host
+        .text("/proc/sys/vm/nr_hugepages")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    let found = format!(
+        "transparent: {}; {reserved} reserved",
+        chosen.as_deref().unwrap_or("not in this kernel")
+    );
+    if reserved > 0 {
+        return Check::warn(name, found, "reserved huge pages (hugetlb) are never in colour: a program that asks for them gets them");
+    }
+    Check::ok(
+        name,
+        format!(
+            "{found} (a coloured task gets small pages, unless its colours hold whole huge ones)"
+        ),
+    )
+}
+
+fn swap_and_ksm(host: &Host) -> Check {
+    let name = "swap, KSM";
+    let swaps = host
+        .text("/proc/swaps")
+        .map_or(0, |t| t.lines().count().saturating_sub(1));
+    let ksm = host
+        .text("/sys/kernel/mm/ksm/run")
+        .is_some_and(|v| v == "1");
+    let found = format!("{swaps} swap areas, KSM {}", if ksm { "on" } else { "off" });
+    if swaps > 0 {
+        return Check::warn(
+            name,
+            found,
+            "coloured pages stay in memory; a real-time machine does without: swapoff -a",
+        );
+    }
+    Check::ok(name, found)
+}
+
+fn pmu(host: &Host) -> Check {
+    let name = "PMU";
+    let there = ["cpu", "cpu_core"]
+        .iter()
+        .find(|unit| host.has(&format!("/sys/bus/event_source/devices/{unit}/events")));
+    match there {
+        Some(unit) => {
+            let events =
+                fs::read_dir(host.path(&format!("/sys/bus/event_source/devices/{unit}/events")))
+                    .map_or(0, |entries| entries.count());
+            Check::ok(name, format!("{events} named events"))
+        }
+        None => Check::warn(
+            name,
+            "no processor events here (usual in a virtual machine)",
+            "bandwidth reservation counts a software event instead",
+        ),
+    }
+}
+
+fn resctrl(host: &Host) -> Check {
+    let name = "resctrl";
+    let known = host
+        .text("/proc/filesystems")
+        .is_some_and(|text| text.lines().any(|l| l.ends_with("resctrl")));
+    let flags = host.text("/proc/cpuinfo").unwrap_or_default();
+    let features: Vec<&str> = ["cat_l3", "cat_l2", "mba", "cqm_llc", "cqm_mbm_total"]
+        .into_iter()
+        .filter(|f| flags.split_whitespace().any(|word| word == *f))
+        .collect();
+    match (known, features.is_empty()) {
+        (true, false) => Check::ok(name, format!("offers {}", features.join(", "))),
+        (_, true) => Check::ok(name, "this processor offers none (LLC colours do without)"),
+        (false, false) => Check::warn(
+            name,
+            format!(
+                "the processor offers {}, the kernel does not",
+                features.join(", ")
+            ),
+            "boot a kernel with CONFIG_X86_CPU_RESCTRL",
+        ),
+    }
+}
+
+fn isolation(host: &Host) -> Check {
+    let name = "isolated processors";
+    let list = |path| host.text(path).filter(|t| !t.is_empty() && t != "(null)");
+    let isolated = list("/sys/devices/system/cpu/isolated");
+    let tickless = list("/sys/devices/system/cpu/nohz_full");
+    match isolated {
+        Some(cpus) => Check::ok(
+            name,
+            format!("{cpus}; without ticks: {}", tickless.as_deref().unwrap_or("none")),
+        ),
+        None => Check::warn(
+            name,
+            "none",
+            "for hard real time boot with isolcpus=LIST nohz_full=LIST; `soloist run --cpus LIST` puts a task there",
+        ),
+    }
+}
+
+/// A setting of the running kernel's configuration; `None` where its file
+/// can't be read, `n` where it is not set.
+fn config(host: &Host, option: &str) -> Option<String> {
+    let text = host
+        .read(&format!("/boot/config-{}", host.kernel_release()))
+        .ok()?;
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(option)?.strip_prefix('='));
+    Some(value.unwrap_or("n").to_owned())
+}

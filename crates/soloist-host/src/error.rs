@@ -1,0 +1,90 @@
+//! What can go wrong on a machine, in words that name the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Reading or controlling the machine failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// No control interface.
+    #[error("soloist.ko is not loaded: run `soloist up` first (`soloist doctor` says what this machine lacks)")]
+    NotLoaded,
+    /// No map was written.
+    #[error("no address map is loaded: run `soloist up --machine NAME` (`soloist map list` shows the known ones)")]
+    NoMap,
+    /// The kernel refused a command and said why.
+    #[error("{what}: the kernel refused: {why}")]
+    Refused {
+        /// What was tried: `groups/core0/bank_set = 0-3`.
+        what: String,
+        /// `last_cmd_status`, or the errno's words where that is empty.
+        why: String,
+        /// The errno.
+        errno: i32,
+    },
+    /// CAP_SYS_ADMIN is missing.
+    #[error("{0} needs root (CAP_SYS_ADMIN): run it with sudo")]
+    NeedsRoot(String),
+    /// No such group or rule.
+    #[error("there is no {kind} {name:?}; `soloist {kind} list` shows those there are")]
+    NoSuch {
+        /// `group` or `rule`.
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+    },
+    /// A group or rule of that name is there already.
+    #[error("{kind} {name:?} exists already: take another name, change it with `soloist {kind} set`, or remove it with `soloist {kind} rm {name}`")]
+    Exists {
+        /// `group` or `rule`.
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+    },
+    /// Not usable as a name in configfs.
+    #[error("{0:?} is no name: use letters, digits, `-`, `_` and `.`, not starting with `.`")]
+    BadName(String),
+    /// No such process.
+    #[error("there is no process {0}")]
+    NoProcess(i32),
+    /// The command to run was not found or cannot be run.
+    #[error("{command}: {source}")]
+    Exec {
+        /// The command.
+        command: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The kernel's own text could not be understood.
+    #[error("{path}: {text}")]
+    Unexpected {
+        /// The file.
+        path: PathBuf,
+        /// What was wrong with it.
+        text: String,
+    },
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The request contradicts itself or cannot be met; misuse.
+    #[error("{0}")]
+    Request(String),
+    /// Anything else, in words.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl HostError {
+    /// An I/O error at `path`.
+    pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io {
+            path: path.into(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A group: a colour set, its policy, and the tasks that allocate by it.
+
+use std::fmt;
+use std::fs;
+
+use serde::Serialize;
+use soloist_core::{AddrMap, ColorSet, NumList};
+
+use crate::{Control, HostError, KeyValues};
+
+/// A group of the control interface.
+#[derive(Debug, Clone)]
+pub struct Group {
+    control: Control,
+    name: String,
+}
+
+/// What happens when a group's colours have no page left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exhaust {
+    /// No page: the task gets a signal.
+    Fail,
+    /// Another free colour is taken.
+    Grow,
+    /// Any page of the node, counted.
+    Spill,
+}
+
+/// Whether a group shares its colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// With other shareable groups.
+    Shareable,
+    /// With nobody.
+    Exclusive,
+}
+
+impl fmt::Display for Exhaust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fail => "fail",
+            Self::Grow => "grow",
+            Self::Spill => "spill",
+        })
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Shareable => "shareable",
+            Self::Exclusive => "exclusive",
+        })
+    }
+}
+
+/// All that can be read of a group. Lists are as the kernel writes them.
+#[derive(Debug, Clone, Serialize)]
+pub struct GroupView {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub id: String,
+    /// Bank colours of the sets it owns; empty: any.
+    pub dram_bank: String,
+    /// Bank sets it owns; empty: any.
+    pub bank_set: String,
+    /// LLC colours; empty: any.
+    pub llc_color: String,
+    /// Memory nodes of its bank sets.
+    pub node: String,
+    /// `shareable` or `exclusive`.
+    pub mode: String,
+    /// `fail`, `grow` or `spill`.
+    pub exhaust: String,
+    /// Bytes kept in the lists beforehand.
+    pub reserve: String,
+    /// Thread ids.
+    pub tasks: Vec<i32>,
+    /// Counters.
+    pub stats: KeyValues,
+}
+
+impl Group {
+    pub(crate) fn new(control: Control, name: String) -> Self {
+        Self { control, name }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads everything.
+    pub fn view(&self) -> Result<GroupView, HostError> {
+        Ok(GroupView {
+            name: self.name.clone(),
+            id: self.get("id")?,
+            dram_bank: self.get("dram_bank")?,
+            bank_set: self.get("bank_set")?,
+            llc_color: self.get("llc_color")?,
+            node: self.get("node")?,
+            mode: self.get("mode")?,
+            exhaust: self.get("exhaust")?,
+            reserve: self.get("reserve")?,
+            tasks: self.tasks()?,
+            stats: self.stats()?,
+        })
+    }
+
+    /// Its colours.
+    pub fn colors(&self, map: &AddrMap) -> Result<ColorSet, HostError> {
+        colors_of(map, &self.get("bank_set")?, &self.get("llc_color")?).map_err(|text| {
+            HostError::Unexpected {
+                path: self.control.path(&self.file("bank_set")),
+                text,
+            }
+        })
+    }
+
+    /// Thread ids in it.
+    pub fn tasks(&self) -> Result<Vec<i32>, HostError> {
+        // `tasks` shows at most 4096 bytes, `members` all.
+        let text = self.control.read(&self.file("members"))?;
+        Ok(text
+            .split_whitespace()
+            .filter_map(|t| t.parse().ok())
+            .collect())
+    }
+
+    /// Its counters.
+    pub fn stats(&self) -> Result<KeyValues, HostError> {
+        self.control.key_values(&self.file("stats"))
+    }
+
+    /// Restricts it to bank colours, a list; empty: any.
+    pub fn set_dram_bank(&self, list: &str) -> Result<(), HostError> {
+        self.set("dram_bank", list)
+    }
+
+    /// Restricts it to bank sets, a list; empty: any.
+    pub fn set_bank_set(&self, list: &str) -> Result<(), HostError> {
+        self.set("bank_set", list)
+    }
+
+    /// Restricts it to LLC colours, a list; empty: any.
+    pub fn set_llc_color(&self, list: &str) -> Result<(), HostError> {
+        self.set("llc_color", list)
+    }
+
+    /// Restricts it to all bank sets of these nodes.
+    pub fn set_node(&self, list: &str) -> Result<(), HostError> {
+        self.set("node", list)
+    }
+
+    /// Gives it free colours: `N [node=LIST] [llc=M] [realtime]`.
+    pub fn set_auto(&self, want: &str) -> Result<(), HostError> {
+        self.set("auto", want)
+    }
+
+    /// Shares it or not.
+    pub fn set_mode(&self, mode: Mode) -> Result<(), HostError> {
+        self.set("mode", &mode.to_string())
+    }
+
+    /// Sets what happens when its colours have no page left.
+    pub fn set_exhaust(&self, exhaust: Exhaust) -> Result<(), HostError> {
+        self.set("exhaust", &exhaust.to_string())
+    }
+
+    /// Keeps `bytes` in its lists beforehand, known to be zero.
+    pub fn set_reserve(&self, bytes: u64) -> Result<(), HostError> {
+        self.set("reserve", &bytes.to_string())
+    }
+
+    /// Moves all threads of the process in.
+    pub fn add_process(&self, pid: i32) -> Result<(), HostError> {
+        self.set("procs", &pid.to_string())
+    }
+
+    /// Moves one thread in.
+    pub fn add_thread(&self, tid: i32) -> Result<(), HostError> {
+        self.set("tasks", &tid.to_string())
+    }
+
+    /// Opens `tasks`, for a child to put itself in before execve.
+    pub(crate) fn open_tasks(&self) -> Result<fs::File, HostError> {
+        let file = self.file("tasks");
+        let path = self.control.path(&file);
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .map_err(|e| self.control.refusal(&file, &path, e))
+    }
+
+    /// Removes it. Its tasks leave it first and colour no more; pages keep
+    /// their frames until they are freed.
+    pub fn remove(&self) -> Result<(), HostError> {
+        self.control.rmdir(&format!("groups/{}", self.name))
+    }
+
+    /// What an error of a command on this group means.
+    pub(crate) fn refusal(&self, what: &str, error: std::io::Error) -> HostError {
+        let path = self.control.path(&self.file("tasks"));
+        self.control.refusal(what, &path, error)
+    }
+
+    fn file(&self, attribute: &str) -> String {
+        format!("groups/{}/{attribute}", self.name)
+    }
+
+    fn get(&self, attribute: &str) -> Result<String, HostError> {
+        Ok(self.control.read(&self.file(attribute))?.trim().to_owned())
+    }
+
+    fn set(&self, attribute: &str, value: &str) -> Result<(), HostError> {
+        self.control.write(&self.file(attribute), value)
+    }
+}
+
+/// A colour set from two lists; an empty one: any.
+pub(crate) fn colors_of(map: &AddrMap, sets: &str, llc: &str) -> Result<ColorSet, String> {
+    let read = |text: &str, limit, what: &str| {
+        NumList::parse(text, limit).map_err(|e| format!("{what} {text:?}: {e}"))
+    };
+    let mut colors = ColorSet::any(map);
+    if !sets.is_empty() {
+        colors = colors.with_sets(read(sets, map.n_bank_sets(), "bank sets")?.iter());
+    }
+    if !llc.is_empty() {
+        colors = colors.with_llc(read(llc, map.n_llc(), "LLC colours")?.iter());
+    }
+    Ok(colors)
+}

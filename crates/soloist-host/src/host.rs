@@ -1,0 +1,72 @@
+//! Where the machine's files are.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A machine: the running one, or files in a directory.
+#[derive(Debug, Clone)]
+pub struct Host {
+    root: PathBuf,
+    kernel: Option<String>,
+}
+
+impl Host {
+    /// The running machine; below the directory that the environment variable
+    /// `SOLOIST_ROOT` names, where it is set (for tests).
+    pub fn live() -> Self {
+        match std::env::var_os("SOLOIST_ROOT") {
+            Some(root) if !root.is_empty() => Self::at(root),
+            _ => Self::at("/"),
+        }
+    }
+
+    /// A made-up machine below `root`.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            kernel: None,
+        }
+    }
+
+    /// Is this the running machine?
+    pub fn is_live(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// `path`, which starts with `/`, on this machine.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// The text of a file.
+    pub fn read(&self, path: &str) -> io::Result<String> {
+        fs::read_to_string(self.path(path))
+    }
+
+    /// The text of a file without the white space around it; `None` where it
+    /// cannot be read.
+    pub fn text(&self, path: &str) -> Option<String> {
+        Some(self.read(path).ok()?.trim().to_owned())
+    }
+
+    /// Is there such a file?
+    pub fn has(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// The kernel's release, as `uname -r` prints it.
+    pub fn kernel_release(&self) -> String {
+        match &self.kernel {
+            Some(release) => release.clone(),
+            None => self
+                .text("/proc/sys/kernel/osrelease")
+                .unwrap_or_else(|| "unknown".to_owned()),
+        }
+    }
+
+    /// Are we root here (in effect: may we write the control interface)?
+    pub fn is_root(&self) -> bool {
+        !self.is_live() || rustix::process::geteuid().is_root()
+    }
+}

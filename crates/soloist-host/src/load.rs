@@ -1,0 +1,238 @@
+//! Loads and unloads the module: `soloist up`, `soloist down`.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::mount::{mount, MountFlags};
+use serde::Serialize;
+use soloist_core::AddrMap;
+
+use crate::control::CONFIGFS;
+use crate::{Control, Host, HostError};
+
+/// How long the kernel may take to let go of the module: hooks wait until
+/// no task sleeps in them.
+const UNLOAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What [`load`] did.
+#[derive(Debug, Clone, Serialize)]
+pub struct LoadReport {
+    /// The module file; `None`: it was loaded already.
+    pub module: Option<PathBuf>,
+    /// It was built just now.
+    pub built: bool,
+    /// Name of the map that is loaded.
+    pub map: Option<String>,
+    /// The map was written just now.
+    pub map_written: bool,
+}
+
+/// Loads the module for the running kernel (`file`: this one; otherwise an
+/// installed one, a built one, or one that is built now), mounts configfs and
+/// writes `map`. `say` hears of each step that takes time.
+pub fn load(
+    host: &Host,
+    file: Option<&Path>,
+    map: Option<&AddrMap>,
+    say: &dyn Fn(&str),
+) -> Result<LoadReport, HostError> {
+    if !host.is_root() {
+        return Err(HostError::NeedsRoot("loading the module".to_owned()));
+    }
+    let mut report = LoadReport {
+        module: None,
+        built: false,
+        map: None,
+        map_written: false,
+    };
+    if !host.has("/sys/module/soloist") {
+        modprobe("configfs");
+        let (path, built) = module_file(host, file, say)?;
+        say(&format!("loading {}", path.display()));
+        insert(&path)?;
+        report.module = Some(path);
+        report.built = built;
+    }
+    mount_configfs(host)?;
+    let control = Control::open(host)?;
+    write_map(&control, map, &mut report)?;
+    Ok(report)
+}
+
+/// Takes every task out of its group, removes groups and rules, unloads.
+pub fn unload(host: &Host) -> Result<bool, HostError> {
+    if !host.is_root() {
+        return Err(HostError::NeedsRoot("unloading the module".to_owned()));
+    }
+    if !host.has("/sys/module/soloist") {
+        return Ok(false);
+    }
+    // Without configfs mounted there is nothing to take down.
+    if let Ok(control) = Control::open(host) {
+        for rule in control.rules()? {
+            rule.remove()?;
+        }
+        for group in control.groups()? {
+            group.remove()?;
+        }
+    }
+    let deadline = Instant::now() + UNLOAD_TIMEOUT;
+    loop {
+        match rustix::system::delete_module(c"soloist", libc::O_NONBLOCK) {
+            Ok(()) => return Ok(true),
+            Err(rustix::io::Errno::NOENT) => return Ok(true),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::BUSY)
+                if Instant::now() < deadline =>
+            {
+                sleep(Duration::from_millis(100));
+            }
+            Err(e) => {
+                return Err(HostError::Other(format!(
+                    "the module stays loaded: {} (is something open under {CONFIGFS}/soloist, or does another module use it?)",
+                    io::Error::from(e)
+                )))
+            }
+        }
+    }
+}
+
+fn write_map(
+    control: &Control,
+    map: Option<&AddrMap>,
+    report: &mut LoadReport,
+) -> Result<(), HostError> {
+    let loaded = control.map_text()?.and_then(|t| AddrMap::parse(&t).ok());
+    if let Some(map) = map {
+        if loaded.as_ref() != Some(map) {
+            control.write_map(map)?;
+            report.map_written = true;
+        }
+        report.map = Some(map.name());
+    } else {
+        report.map = loaded.map(|m| m.name());
+    }
+    Ok(())
+}
+
+/// The module file to load, and whether it was built just now.
+fn module_file(
+    host: &Host,
+    file: Option<&Path>,
+    say: &dyn Fn(&str),
+) -> Result<(PathBuf, bool), HostError> {
+    if let Some(file) = file {
+        return Ok((file.to_owned(), false));
+    }
+    let release = host.kernel_release();
+    if let Some(path) = built_module(host, &release) {
+        return Ok((path, false));
+    }
+    let tree = source_tree().ok_or_else(|| {
+        HostError::Other(format!(
+            "no soloist.ko for kernel {release} and no sources to build it from: install it by DKMS, or name it with --module FILE"
+        ))
+    })?;
+    say(&format!("building soloist.ko for {release}"));
+    build(&tree, &release)?;
+    built_module(host, &release)
+        .map(|path| (path, true))
+        .ok_or_else(|| HostError::Other("the build left no soloist.ko".to_owned()))
+}
+
+/// An installed or built module for kernel `release`. One built in the source
+/// tree that this program came from goes first: it is the newer.
+pub(crate) fn built_module(host: &Host, release: &str) -> Option<PathBuf> {
+    let built = source_tree().map(|tree| tree.join(format!("build/kernel/{release}/soloist.ko")));
+    let installed = ["updates/dkms", "updates", "extra"]
+        .map(|dir| host.path(&format!("/lib/modules/{release}/{dir}/soloist.ko")));
+    built
+        .into_iter()
+        .chain(installed)
+        .find(|path| path.is_file())
+}
+
+/// The source tree: above this program, or as DKMS has it.
+pub(crate) fn source_tree() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let is_tree = |dir: &Path| dir.join("kernel/Kbuild").is_file() && dir.join("core").is_dir();
+    let above = program.ancestors().find(|dir| is_tree(dir));
+    let dkms = PathBuf::from(concat!("/usr/src/soloist-", env!("CARGO_PKG_VERSION")));
+    above
+        .map(Path::to_owned)
+        .or_else(|| Some(dkms).filter(|dir| is_tree(dir)))
+}
+
+fn build(tree: &Path, release: &str) -> Result<(), HostError> {
+    let output = Command::new("make")
+        .arg("-C")
+        .arg(tree.join("kernel"))
+        .arg(format!("KVER={release}"))
+        .output()
+        .map_err(|e| HostError::Other(format!("make: {e} (apt install make gcc)")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = text.lines().collect();
+    let tail = lines[lines.len().saturating_sub(10)..].join("\n  ");
+    Err(HostError::Other(format!(
+        "building soloist.ko for {release} failed:\n  {tail}"
+    )))
+}
+
+/// Loads a module that may be built in or loaded already.
+fn modprobe(name: &str) {
+    // A failure shows when the control interface is looked for.
+    let _ = Command::new("modprobe").arg(name).output();
+}
+
+fn insert(path: &Path) -> Result<(), HostError> {
+    let file = File::open(path).map_err(|e| HostError::io(path, e))?;
+    rustix::system::finit_module(file.as_fd(), c"", 0).map_err(|e| {
+        let why = match (e, kernel_words()) {
+            (_, Some(words)) => words,
+            (rustix::io::Errno::NOEXEC, None) => "it was built for another kernel".to_owned(),
+            (rustix::io::Errno::KEYREJECTED | rustix::io::Errno::NOKEY, None) => {
+                "this kernel takes signed modules only: sign it, or turn Secure Boot off".to_owned()
+            }
+            (e, None) => io::Error::from(e).to_string(),
+        };
+        HostError::Other(format!("{}: not loaded: {why}", path.display()))
+    })
+}
+
+/// What the module said in the kernel log just now.
+fn kernel_words() -> Option<String> {
+    let output = Command::new("dmesg").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<&str> = text.lines().collect();
+    let recent = &lines[lines.len().saturating_sub(8)..];
+    let words: Vec<&str> = recent
+        .iter()
+        .filter_map(|line| line.split_once("soloist: ").map(|(_, words)| words))
+        .collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+fn mount_configfs(host: &Host) -> Result<(), HostError> {
+    if host.has(&format!("{CONFIGFS}/soloist")) {
+        return Ok(());
+    }
+    let dir = host.path(CONFIGFS);
+    let mounted = fs::read_to_string("/proc/mounts")
+        .is_ok_and(|text| text.lines().any(|l| l.split(' ').nth(1) == Some(CONFIGFS)));
+    if mounted {
+        return Ok(());
+    }
+    mount("configfs", &dir, "configfs", MountFlags::empty(), "").map_err(|e| {
+        HostError::Other(format!(
+            "mounting configfs on {CONFIGFS}: {}",
+            io::Error::from(e)
+        ))
+    })
+}

@@ -1,0 +1,369 @@
+//! What a user asks for (`--colors 4 --mem 512M`), made into commands for a
+//! group and checked against the map first, so that a refusal names the flag.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+use soloist_core::{AddrMap, ColorSet, NumList};
+
+use crate::{format_size, Exhaust, Group, HostError};
+
+/// `4`: so many, chosen automatically. `4,` or `4-7,9`: these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// So many.
+    Count(u32),
+    /// A list, as the kernel writes them.
+    List(String),
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || format!("{text:?} is neither a number (4: any four) nor a list (4-7,9)");
+        if text.contains([',', '-']) {
+            let list = text.strip_suffix(',').unwrap_or(text);
+            NumList::parse(list, 1 << 20).map_err(|e| format!("{}: {e}", wrong()))?;
+            return Ok(Self::List(list.to_owned()));
+        }
+        match text.parse() {
+            Ok(0) => Err("0 colours hold no page: ask for at least 1".to_owned()),
+            Ok(count) => Ok(Self::Count(count)),
+            Err(_) => Err(wrong()),
+        }
+    }
+}
+
+/// Colours as asked for on the command line.
+#[derive(Debug, Clone, Default)]
+pub struct ColorRequest {
+    /// Bank colours (a list), or so many bank sets.
+    pub colors: Option<Choice>,
+    /// Bank sets, a list.
+    pub bank_sets: Option<String>,
+    /// LLC colours.
+    pub llc: Option<Choice>,
+    /// Memory nodes, a list.
+    pub node: Option<String>,
+    /// Bytes that the colours must hold.
+    pub mem: Option<u64>,
+    /// Keep apart from others by controller.
+    pub realtime: bool,
+    /// What happens when they have no page left.
+    pub exhaust: Option<Exhaust>,
+    /// Nodes of the processors asked for: where automatic colours come from
+    /// when `node` does not say.
+    pub near: Vec<u32>,
+}
+
+/// How a group gets its colours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Assign {
+    Auto(String),
+    Lists {
+        sets: Option<String>,
+        llc: Option<String>,
+    },
+    Nodes(String),
+}
+
+/// A checked request.
+#[derive(Debug, Clone, Serialize)]
+pub struct Plan {
+    assign: Assign,
+    exhaust: Exhaust,
+    /// Bytes that the colours must hold.
+    pub mem: Option<u64>,
+    /// Bytes of one bank set (with its LLC colours), the smallest there is.
+    pub capacity_of_one: u64,
+    /// Bank sets asked for.
+    pub sets: u32,
+}
+
+impl ColorRequest {
+    /// Nothing about colours was said.
+    pub fn is_empty(&self) -> bool {
+        self.colors.is_none()
+            && self.bank_sets.is_none()
+            && self.llc.is_none()
+            && self.node.is_none()
+            && self.mem.is_none()
+            && !self.realtime
+            && self.exhaust.is_none()
+    }
+
+    /// Checks it against `map`.
+    pub fn plan(&self, map: &AddrMap) -> Result<Plan, HostError> {
+        let nodes = self.nodes(map)?;
+        let plan = match (&self.colors, &self.bank_sets) {
+            (Some(_), Some(_)) => Err(wrong(
+                "--colors and --bank-sets name the same thing twice: leave one out",
+            )),
+            (Some(Choice::List(list)), None) => {
+                let colors = list_of(list, map.n_colors(), "--colors", "bank colours")?;
+                let sets = colors.iter().filter_map(|bc| map.set_of_color(bc));
+                self.by_list(map, &nodes, sets)
+            }
+            (None, Some(list)) => {
+                let sets = list_of(list, map.n_bank_sets(), "--bank-sets", "bank sets")?;
+                self.by_list(map, &nodes, sets.iter())
+            }
+            (Some(Choice::Count(n)), None) => self.automatic(map, &nodes, Some(*n)),
+            (None, None) => self.without_banks(map, &nodes),
+        }?;
+        if !matches!(plan.assign, Assign::Auto(_)) && self.realtime {
+            return Err(wrong(
+                "--realtime is for automatic colours: give a number with --colors",
+            ));
+        }
+        Ok(plan)
+    }
+
+    /// No bank was named: whole nodes, LLC colours alone, or automatic.
+    fn without_banks(&self, map: &AddrMap, nodes: &Option<NumList>) -> Result<Plan, HostError> {
+        let alone = self.mem.is_none() && !self.realtime;
+        match (&self.llc, &self.node) {
+            (Some(Choice::List(_)), None) if alone => self.by_list(map, nodes, std::iter::empty()),
+            (None, Some(list)) if alone => {
+                let of_nodes = |set: &u32| {
+                    nodes
+                        .as_ref()
+                        .is_some_and(|n| n.contains(map.node_of_set(*set)))
+                };
+                let colors = ColorSet::any(map).with_sets((0..map.n_bank_sets()).filter(of_nodes));
+                self.finish(map, Assign::Nodes(list.clone()), &colors)
+            }
+            _ => self.automatic(map, nodes, None),
+        }
+    }
+
+    fn by_list(
+        &self,
+        map: &AddrMap,
+        nodes: &Option<NumList>,
+        sets: impl Iterator<Item = u32>,
+    ) -> Result<Plan, HostError> {
+        let mut chosen = NumList::new(map.n_bank_sets());
+        sets.for_each(|set| {
+            chosen.insert(set);
+        });
+        let by_bank = !chosen.is_empty();
+        if let Some(nodes) = nodes {
+            let stray = chosen
+                .iter()
+                .find(|&set| !nodes.contains(map.node_of_set(set)));
+            if let Some(set) = stray {
+                let node = map.node_of_set(set);
+                return Err(wrong(format!("bank set {set} is on node {node}, --node says {nodes}: leave --node out or take other colours")));
+            }
+        }
+        let mut colors = ColorSet::any(map);
+        if by_bank {
+            colors = colors.with_sets(chosen.iter());
+        }
+        let llc = match &self.llc {
+            Some(Choice::Count(n)) => {
+                return Err(wrong(format!("--llc {n} leaves the choice to Soloist, the banks were named: name the LLC colours too (--llc 0-{}), or give a number with --colors", n - 1)))
+            }
+            Some(Choice::List(list)) => {
+                let llc = list_of(list, map.n_llc(), "--llc", "LLC colours")?;
+                colors = colors.with_llc(llc.iter());
+                Some(llc.to_string())
+            }
+            None => None,
+        };
+        let sets = by_bank.then(|| chosen.to_string());
+        self.finish(map, Assign::Lists { sets, llc }, &colors)
+    }
+
+    /// Checks what the named colours hold.
+    fn finish(&self, map: &AddrMap, assign: Assign, colors: &ColorSet) -> Result<Plan, HostError> {
+        let bytes = colors.bytes(map);
+        if bytes == 0 {
+            return Err(wrong(format!("no page of {} is in both {colors}: those LLC colours lie in other banks (`soloist map show` says which)", map.name())));
+        }
+        if let Some(mem) = self.mem.filter(|&mem| mem > bytes) {
+            return Err(wrong(format!(
+                "--mem {}: {colors} hold {} only: name more colours",
+                format_size(mem),
+                format_size(bytes)
+            )));
+        }
+        let sets = colors.sets().map_or(map.n_bank_sets(), NumList::len);
+        Ok(Plan {
+            assign,
+            exhaust: self.exhaust.unwrap_or(Exhaust::Fail),
+            mem: self.mem,
+            capacity_of_one: bytes / u64::from(sets.max(1)),
+            sets,
+        })
+    }
+
+    /// `n` bank sets of the kernel's choice, or as many as `mem` needs.
+    fn automatic(
+        &self,
+        map: &AddrMap,
+        nodes: &Option<NumList>,
+        n: Option<u32>,
+    ) -> Result<Plan, HostError> {
+        let llc = match &self.llc {
+            None => None,
+            Some(Choice::Count(m)) if *m <= map.n_llc() => Some(*m),
+            Some(Choice::Count(m)) => {
+                return Err(wrong(format!("--llc {m}: {} has {} LLC colours", map.name(), map.n_llc())))
+            }
+            Some(Choice::List(list)) => {
+                return Err(wrong(format!("--llc {list} names colours, the banks are left to Soloist: name the banks too (--bank-sets), or give a number with --llc")))
+            }
+        };
+        let one = capacity_of_one(map, nodes, llc);
+        let sets = match (n, self.mem) {
+            (Some(n), Some(mem)) if u64::from(n) * one < mem => {
+                let needed = mem.div_ceil(one.max(1));
+                return Err(wrong(format!(
+                    "--colors {n}: a colour holds {}, so {} need {needed} of them",
+                    format_size(one),
+                    format_size(mem)
+                )));
+            }
+            (Some(n), _) => n,
+            (None, Some(mem)) => u32::try_from(mem.div_ceil(one.max(1)).max(1)).unwrap_or(u32::MAX),
+            (None, None) => 1,
+        };
+        let there = (0..map.n_bank_sets())
+            .filter(|&set| {
+                nodes
+                    .as_ref()
+                    .is_none_or(|n| n.contains(map.node_of_set(set)))
+            })
+            .count();
+        if sets as usize > there {
+            let place = nodes.as_ref().map_or(map.name(), |n| format!("node {n}"));
+            return Err(wrong(format!(
+                "{sets} colours of {} each: {place} has {there}",
+                format_size(one)
+            )));
+        }
+        // Said nothing at all: the command shall run, so let it grow.
+        let silent = n.is_none() && self.mem.is_none();
+        Ok(Plan {
+            assign: Assign::Auto(self.auto_words(sets, llc)),
+            exhaust: self
+                .exhaust
+                .unwrap_or(if silent { Exhaust::Grow } else { Exhaust::Fail }),
+            mem: self.mem,
+            capacity_of_one: one,
+            sets,
+        })
+    }
+
+    fn auto_words(&self, sets: u32, llc: Option<u32>) -> String {
+        let mut words = sets.to_string();
+        match &self.node {
+            Some(list) => words += &format!(" node={list}"),
+            None if !self.near.is_empty() => {
+                let list: Vec<String> = self.near.iter().map(u32::to_string).collect();
+                words += &format!(" node={}", list.join(","));
+            }
+            None => {}
+        }
+        if let Some(llc) = llc {
+            words += &format!(" llc={llc}");
+        }
+        if self.realtime {
+            words += " realtime";
+        }
+        words
+    }
+
+    fn nodes(&self, map: &AddrMap) -> Result<Option<NumList>, HostError> {
+        match &self.node {
+            Some(list) => list_of(list, map.n_nodes(), "--node", "nodes").map(Some),
+            None if self.near.is_empty() => Ok(None),
+            None => {
+                let mut nodes = NumList::new(map.n_nodes());
+                self.near.iter().for_each(|&node| {
+                    nodes.insert(node);
+                });
+                Ok(Some(nodes))
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Gives `group` its colours.
+    pub fn apply(&self, group: &Group, map: &AddrMap) -> Result<(), HostError> {
+        group.set_exhaust(self.exhaust)?;
+        match &self.assign {
+            Assign::Auto(words) => group.set_auto(words)?,
+            Assign::Nodes(list) => group.set_node(list)?,
+            Assign::Lists { sets, llc } => {
+                if let Some(sets) = sets {
+                    group.set_bank_set(sets)?;
+                }
+                if let Some(llc) = llc {
+                    group.set_llc_color(llc)?;
+                }
+            }
+        }
+        self.check_room(group, map)
+    }
+
+    /// The colours that were assigned may hold less than one would think:
+    /// LLC colours that lie in few of the banks.
+    fn check_room(&self, group: &Group, map: &AddrMap) -> Result<(), HostError> {
+        let colors = group.colors(map)?;
+        let bytes = colors.bytes(map);
+        match self.mem {
+            Some(mem) if bytes < mem => Err(wrong(format!(
+                "--mem {}: the colours that were free ({colors}) hold {} only: ask for more with --colors",
+                format_size(mem),
+                format_size(bytes)
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bytes of the smallest bank set of `nodes`, with `llc` of its LLC colours.
+fn capacity_of_one(map: &AddrMap, nodes: &Option<NumList>, llc: Option<u32>) -> u64 {
+    let of_set = |set: u32| {
+        let one = ColorSet::any(map).with_sets([set]);
+        let llcs = one.cells(map).len() as u64;
+        match llc {
+            Some(m) if llcs > 0 => one.bytes(map) / llcs * u64::from(m).min(llcs),
+            _ => one.bytes(map),
+        }
+    };
+    (0..map.n_bank_sets())
+        .filter(|&set| {
+            nodes
+                .as_ref()
+                .is_none_or(|n| n.contains(map.node_of_set(set)))
+        })
+        .map(of_set)
+        .filter(|&bytes| bytes > 0)
+        .min()
+        .unwrap_or(0)
+}
+
+fn list_of(text: &str, limit: u32, flag: &str, what: &str) -> Result<NumList, HostError> {
+    let text = text.strip_suffix(',').unwrap_or(text);
+    let list = NumList::parse(text, limit).map_err(|e| {
+        wrong(format!(
+            "{flag} {text}: {e} (this machine has {what} 0-{})",
+            limit.saturating_sub(1)
+        ))
+    })?;
+    if list.is_empty() {
+        return Err(wrong(format!("{flag}: an empty list; name some {what}")));
+    }
+    Ok(list)
+}
+
+fn wrong(text: impl Into<String>) -> HostError {
+    HostError::Request(text.into())
+}

@@ -1,0 +1,52 @@
+//! Threads and the processors they run on.
+
+use std::fs;
+use std::io;
+
+use rustix::process::{sched_setaffinity, CpuSet};
+use soloist_core::{NumList, Refusal};
+
+use crate::{Host, HostError};
+
+/// Thread ids of a process, ascending.
+pub fn threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
+    let dir = host.path(&format!("/proc/{pid}/task"));
+    let entries = match fs::read_dir(&dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(HostError::NoProcess(pid)),
+        entries => entries.map_err(|e| HostError::io(dir, e))?,
+    };
+    let mut ids: Vec<i32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// A list of processors.
+pub fn cpu_list(text: &str) -> Result<NumList, Refusal> {
+    NumList::parse(text, CpuSet::MAX_CPU as u32)
+}
+
+/// Keeps this thread, and what it starts, on `cpus`.
+pub fn pin(cpus: &NumList) -> Result<(), HostError> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|cpu| set.set(cpu as usize));
+    sched_setaffinity(None, &set).map_err(|e| {
+        HostError::Request(format!(
+            "--cpus {cpus}: {} (is any of them online and allowed here?)",
+            io::Error::from(e)
+        ))
+    })
+}
+
+/// The memory node that processor `cpu` is on, where the kernel says.
+pub fn node_of_cpu(host: &Host, cpu: u32) -> Option<u32> {
+    let dir = host.path("/sys/devices/system/node");
+    fs::read_dir(dir).ok()?.find_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        let node = name.strip_prefix("node")?.parse().ok()?;
+        let text = host.text(&format!("/sys/devices/system/node/{name}/cpulist"))?;
+        let cpus = cpu_list(&text).ok()?;
+        cpus.contains(cpu).then_some(node)
+    })
+}

@@ -1,0 +1,422 @@
+//! Which pages of a process are in colour, which are not, and why not.
+//!
+//! Every page that the process maps is looked up: its frame in pagemap, the
+//! frame's colours in the address map. A page in none of the colours of the
+//! process' groups (its threads may be in several) gets a [`Reason`] from the
+//! kernel's page flags and the kind of mapping.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
+use procfs::PhysicalPageFlags as Flags;
+use serde::Serialize;
+use soloist_core::{AddrMap, ColorSet};
+
+use crate::{threads, Control, Host, HostError, Page, PageReader};
+
+/// Bytes of a page of pagemap.
+const PAGE: u64 = 4096;
+
+/// Why a page is not in colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Page cache, mapped shared: other programs use it too.
+    SharedFile,
+    /// Page cache in a private mapping: mapped before the task was coloured.
+    FileCache,
+    /// Shared memory (tmpfs, memfd, System V) that another task touched first.
+    SharedMemory,
+    /// The kernel's page of zeroes.
+    ZeroPage,
+    /// The kernel's own page: vvar, vdso, vsyscall.
+    Kernel,
+    /// Part of a huge page.
+    HugePage,
+    /// Merged with equal pages (KSM).
+    Merged,
+    /// Memory of a device.
+    Device,
+    /// Shared with another process since a fork, not yet copied.
+    Forked,
+    /// Its own page: from before it joined the group, spilled, or moved.
+    OutOfColor,
+    /// In no range of the address map.
+    OffMap,
+}
+
+impl Reason {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::SharedFile => "shared file page",
+            Self::FileCache => "file page mapped before colouring",
+            Self::SharedMemory => "shared memory first touched by another task",
+            Self::ZeroPage => "zero page",
+            Self::Kernel => "kernel page (vdso, vvar)",
+            Self::HugePage => "huge page",
+            Self::Merged => "merged page (KSM)",
+            Self::Device => "device memory",
+            Self::Forked => "shared since fork",
+            Self::OutOfColor => "from before joining, spilled or moved",
+            Self::OffMap => "outside the address map",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// Counts of 4 KiB pages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// In memory.
+    pub present: u64,
+    /// Of these, in colour.
+    pub in_color: u64,
+    /// Of these, not, by reason.
+    pub not_in_color: BTreeMap<Reason, u64>,
+    /// On swap.
+    pub swapped: u64,
+}
+
+impl Tally {
+    /// Share in colour, 0 to 1; `None` where nothing is present.
+    pub fn share(&self) -> Option<f64> {
+        (self.present > 0).then(|| self.in_color as f64 / self.present as f64)
+    }
+
+    fn count(&mut self, verdict: Option<Reason>) {
+        self.present += 1;
+        match verdict {
+            None => self.in_color += 1,
+            Some(reason) => *self.not_in_color.entry(reason).or_default() += 1,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.present += other.present;
+        self.in_color += other.in_color;
+        self.swapped += other.swapped;
+        for (&reason, &n) in &other.not_in_color {
+            *self.not_in_color.entry(reason).or_default() += n;
+        }
+    }
+}
+
+/// A group that threads of the process are in, and its colours.
+#[derive(Debug, Clone, Serialize)]
+pub struct GroupColors {
+    /// Its name.
+    pub name: String,
+    /// Its colours, in words.
+    pub colors: String,
+    /// Threads of the process in it.
+    pub threads: usize,
+    /// Page-table pages handed out in colour so far, to all its tasks.
+    pub page_tables: Option<u64>,
+    /// Its colours.
+    #[serde(skip)]
+    pub set: Option<ColorSet>,
+}
+
+/// One mapping.
+#[derive(Debug, Clone, Serialize)]
+pub struct MappingReport {
+    /// First address.
+    pub start: u64,
+    /// First address after.
+    pub end: u64,
+    /// `r-xp` and the like.
+    pub perms: String,
+    /// File, `[heap]`, `[stack]`; empty: anonymous.
+    pub name: String,
+    /// The process' own: private and not the kernel's.
+    pub own: bool,
+    /// Its pages.
+    pub pages: Tally,
+}
+
+/// The verdict on a process.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The process.
+    pub pid: i32,
+    /// Its command name.
+    pub command: String,
+    /// Its threads.
+    pub threads: usize,
+    /// The address map.
+    pub map: String,
+    /// Groups of its threads; empty: nothing is coloured, so nothing judged.
+    pub groups: Vec<GroupColors>,
+    /// Threads that are in no group.
+    pub uncolored_threads: usize,
+    /// Mappings that have pages.
+    pub mappings: Vec<MappingReport>,
+    /// All pages.
+    pub total: Tally,
+    /// Pages of its own mappings (private, not the kernel's).
+    pub own: Tally,
+    /// Bytes of its page tables.
+    pub page_table_bytes: u64,
+    /// Present pages by node.
+    pub by_node: BTreeMap<u32, u64>,
+    /// Present pages by bank set.
+    pub by_bank_set: BTreeMap<u32, u64>,
+    /// Present pages by LLC colour.
+    pub by_llc: BTreeMap<u32, u64>,
+}
+
+impl GroupColors {
+    /// Colours given by hand, for a process in no group.
+    pub fn by_hand(colors: ColorSet, threads: usize) -> Self {
+        Self {
+            name: "(as asked)".to_owned(),
+            colors: colors.to_string(),
+            threads,
+            page_tables: None,
+            set: Some(colors),
+        }
+    }
+
+    /// The groups that threads of process `pid` are in.
+    pub fn of_process(
+        host: &Host,
+        control: &Control,
+        map: &AddrMap,
+        pid: i32,
+    ) -> Result<Vec<Self>, HostError> {
+        let threads = threads(host, pid)?;
+        let mut found = Vec::new();
+        for group in control.groups()? {
+            let tasks = group.tasks()?;
+            let n = threads.iter().filter(|&t| tasks.contains(t)).count();
+            if n > 0 {
+                let colors = group.colors(map)?;
+                let stats = group.stats()?;
+                found.push(Self {
+                    name: group.name().to_owned(),
+                    colors: colors.to_string(),
+                    threads: n,
+                    page_tables: stats.get("page_tables").and_then(|v| v.parse().ok()),
+                    set: Some(colors),
+                });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Looks at every page of process `pid`, against the colours of `groups`.
+pub fn verify(
+    host: &Host,
+    pid: i32,
+    map: &AddrMap,
+    groups: Vec<GroupColors>,
+) -> Result<Report, HostError> {
+    let path = host.path(&format!("/proc/{pid}"));
+    let unreadable = |e: procfs::ProcError| process_error(pid, e);
+    let process = Process::new_with_root(path).map_err(unreadable)?;
+    let status = process.status().map_err(unreadable)?;
+    let smaps = process.smaps().map_err(unreadable)?;
+    let threads = threads(host, pid)?.len();
+    let mut report = Report {
+        pid,
+        command: status.name,
+        threads,
+        map: map.name(),
+        uncolored_threads: threads.saturating_sub(groups.iter().map(|g| g.threads).sum()),
+        groups,
+        mappings: Vec::new(),
+        total: Tally::default(),
+        own: Tally::default(),
+        page_table_bytes: status.vmpte.unwrap_or(0) * 1024,
+        by_node: BTreeMap::new(),
+        by_bank_set: BTreeMap::new(),
+        by_llc: BTreeMap::new(),
+    };
+    let pages = PageReader::open(host, pid)?;
+    for mapping in smaps.0.iter().filter(|m| may_have_pages(m)) {
+        report.look_at(mapping, map, &pages)?;
+    }
+    Ok(report)
+}
+
+impl Report {
+    fn look_at(
+        &mut self,
+        mapping: &MemoryMap,
+        map: &AddrMap,
+        pages: &PageReader,
+    ) -> Result<(), HostError> {
+        let kind = Kind::of(mapping);
+        let mut tally = Tally::default();
+        let mut hidden = false;
+        let (start, end) = mapping.address;
+        pages.each(start / PAGE..end / PAGE, |_, page| match page {
+            Page::Absent => {}
+            Page::Swapped => tally.swapped += 1,
+            Page::Present { pfn: 0, .. } => hidden = true,
+            Page::Present {
+                pfn,
+                file,
+                exclusive,
+            } => {
+                let seen = Seen {
+                    pfn,
+                    file,
+                    exclusive,
+                };
+                tally.count(self.judge(&seen, kind, map, pages));
+            }
+        })?;
+        if hidden {
+            let what = format!("reading the frame numbers of process {}", self.pid);
+            return Err(HostError::NeedsRoot(what));
+        }
+        if tally.present + tally.swapped > 0 {
+            self.total.add(&tally);
+            if kind == Kind::Private {
+                self.own.add(&tally);
+            }
+            self.mappings.push(MappingReport {
+                start,
+                end,
+                perms: perms(mapping.perms),
+                name: name(&mapping.pathname),
+                own: kind == Kind::Private,
+                pages: tally,
+            });
+        }
+        Ok(())
+    }
+
+    /// `None`: in colour.
+    fn judge(
+        &mut self,
+        page: &Seen,
+        kind: Kind,
+        map: &AddrMap,
+        pages: &PageReader,
+    ) -> Option<Reason> {
+        let Some(color) = map.color_of_frame(page.pfn) else {
+            return Some(match kind {
+                Kind::Kernel => Reason::Kernel,
+                _ => reason(page, kind, pages.flags(page.pfn), Reason::OffMap),
+            });
+        };
+        *self.by_node.entry(color.node).or_default() += 1;
+        *self.by_bank_set.entry(color.bank_set).or_default() += 1;
+        *self.by_llc.entry(color.llc).or_default() += 1;
+        let mut sets = self.groups.iter().filter_map(|g| g.set.as_ref());
+        if sets.any(|set| set.holds(color.bank_set, color.llc)) {
+            return None;
+        }
+        let flags = pages.flags(page.pfn);
+        Some(reason(page, kind, flags, Reason::OutOfColor))
+    }
+}
+
+/// A present page.
+struct Seen {
+    pfn: u64,
+    file: bool,
+    exclusive: bool,
+}
+
+/// What a mapping is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Private,
+    Shared,
+    Kernel,
+}
+
+impl Kind {
+    fn of(mapping: &MemoryMap) -> Self {
+        match &mapping.pathname {
+            MMapPath::Vdso | MMapPath::Vvar | MMapPath::Vsyscall => Self::Kernel,
+            MMapPath::Other(name) if name.starts_with("vvar") => Self::Kernel,
+            _ if mapping.perms.contains(MMPermissions::SHARED) => Self::Shared,
+            _ => Self::Private,
+        }
+    }
+}
+
+/// Why this page is where it is; `otherwise` where nothing explains it.
+fn reason(page: &Seen, kind: Kind, flags: Option<Flags>, otherwise: Reason) -> Reason {
+    let flags = flags.unwrap_or(Flags::empty());
+    if kind == Kind::Kernel {
+        Reason::Kernel
+    } else if flags.contains(Flags::ZERO_PAGE) {
+        Reason::ZeroPage
+    } else if flags.contains(Flags::NOPAGE) {
+        Reason::Device
+    } else if flags.intersects(Flags::HUGE | Flags::THP) {
+        Reason::HugePage
+    } else if flags.contains(Flags::KSM) {
+        Reason::Merged
+    } else if page.file && flags.contains(Flags::SWAPBACKED) {
+        Reason::SharedMemory
+    } else if page.file && kind == Kind::Shared {
+        Reason::SharedFile
+    } else if page.file {
+        Reason::FileCache
+    } else if !page.exclusive {
+        Reason::Forked
+    } else {
+        otherwise
+    }
+}
+
+/// Spares reading the page tables of large reservations that hold nothing.
+fn may_have_pages(mapping: &MemoryMap) -> bool {
+    let sizes = &mapping.extension.map;
+    let has = |key: &str| sizes.get(key).is_none_or(|&bytes| bytes > 0);
+    let small = mapping.address.1 - mapping.address.0 <= 1 << 20;
+    let user = mapping.pathname != MMapPath::Vsyscall;
+    user && (small || has("Rss") || has("Swap") || has("Shared_Hugetlb") || has("Private_Hugetlb"))
+}
+
+fn perms(perms: MMPermissions) -> String {
+    let flag = |p, c| if perms.contains(p) { c } else { '-' };
+    let shared = perms.contains(MMPermissions::SHARED);
+    [
+        flag(MMPermissions::READ, 'r'),
+        flag(MMPermissions::WRITE, 'w'),
+        flag(MMPermissions::EXECUTE, 'x'),
+        if shared { 's' } else { 'p' },
+    ]
+    .iter()
+    .collect()
+}
+
+fn name(path: &MMapPath) -> String {
+    match path {
+        MMapPath::Path(path) => path.display().to_string(),
+        MMapPath::Heap => "[heap]".to_owned(),
+        MMapPath::Stack => "[stack]".to_owned(),
+        MMapPath::TStack(tid) => format!("[stack:{tid}]"),
+        MMapPath::Vdso => "[vdso]".to_owned(),
+        MMapPath::Vvar => "[vvar]".to_owned(),
+        MMapPath::Vsyscall => "[vsyscall]".to_owned(),
+        MMapPath::Vsys(key) => format!("/SYSV{key:08x}"),
+        MMapPath::Other(name) => format!("[{name}]"),
+        MMapPath::Anonymous | MMapPath::Rollup => String::new(),
+    }
+}
+
+fn process_error(pid: i32, error: procfs::ProcError) -> HostError {
+    match error {
+        procfs::ProcError::PermissionDenied(_) => {
+            HostError::NeedsRoot(format!("reading the mappings of process {pid}"))
+        }
+        procfs::ProcError::NotFound(_) => HostError::NoProcess(pid),
+        other => HostError::Other(format!("process {pid}: {other}")),
+    }
+}
