@@ -63,7 +63,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         .join(&kernel.version)
         .join("soloist.ko");
     let layout = match &args.machine {
-        Some(path) => Layout::read(path)?,
+        Some(path) => Layout::parse(&std::fs::read_to_string(path)?, &path.display().to_string())?,
         None => Layout::even(parse_size(&args.mem)?, args.nodes, args.cpus),
     };
     let cwd = std::env::current_dir()?;

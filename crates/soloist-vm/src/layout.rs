@@ -1,10 +1,8 @@
 //! The guest's cpus and memory: how many nodes, how large, what lies below 4 GiB.
 
-use std::path::Path;
-
 use serde::Deserialize;
 
-use crate::{io, parse_size, Error};
+use crate::{parse_size, Error};
 
 /// The guest's nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,22 +11,31 @@ pub struct Layout {
     pub node_memory: Vec<u64>,
     /// Cpus, dealt to the nodes in order and as evenly as can be.
     pub cpus: u32,
-    /// Where memory below 4 GiB ends; the rest of node 0 continues at 4 GiB.
+    /// Where memory below 4 GiB ends; what is above it continues at 4 GiB.
     pub max_ram_below_4g: Option<u64>,
+    /// From node to node, as ACPI's SLIT has it; empty: as the firmware likes.
+    pub distances: Vec<Vec<u8>>,
 }
 
 /// The `[vm]` table of a machine file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    node_memory: Vec<String>,
+    memory: Vec<String>,
     cpus: Option<u32>,
-    max_ram_below_4g: Option<u64>,
+    max_ram_below_4g: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct File {
     vm: Option<Table>,
+    topology: Option<Topology>,
+}
+
+#[derive(Deserialize)]
+struct Topology {
+    #[serde(default)]
+    distances: Vec<Vec<u8>>,
 }
 
 impl Layout {
@@ -39,41 +46,59 @@ impl Layout {
             node_memory: vec![part; nodes.max(1) as usize],
             cpus,
             max_ram_below_4g: None,
+            distances: Vec::new(),
         }
     }
 
-    /// The layout in the `[vm]` table of a machine file.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(io(format!("cannot read {file}")))?;
-        Self::parse(&text).map_err(|why| Error::Machine { file, why })
+    /// The layout in a machine file's `[vm]` table; `file` is its name for
+    /// messages.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
+        Self::read_table(text).map_err(|why| Error::Machine {
+            file: file.to_owned(),
+            why,
+        })
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn read_table(text: &str) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|e| e.to_string())?;
         let table = file.vm.ok_or("missing: this machine has no virtual form")?;
-        if table.node_memory.is_empty() || table.node_memory.len() > 8 {
-            return Err("node_memory: expected 1 to 8 sizes, such as [\"1G\", \"1G\"]".into());
+        if table.memory.is_empty() || table.memory.len() > 8 {
+            return Err("memory: expected 1 to 8 sizes, such as [\"1G\", \"1G\"]".into());
         }
-        let sizes = table
-            .node_memory
+        let size = |text: &String| parse_size(text).map_err(|e| e.to_string());
+        let node_memory = table
+            .memory
             .iter()
-            .map(|size| parse_size(size).map_err(|e| e.to_string()));
-        let node_memory = sizes.collect::<Result<Vec<u64>, String>>()?;
+            .map(size)
+            .collect::<Result<Vec<u64>, String>>()?;
         if node_memory
             .iter()
             .any(|size| size % (2 << 20) != 0 || *size == 0)
         {
-            return Err("node_memory: sizes must be multiples of 2M".into());
+            return Err("memory: sizes must be multiples of 2M".into());
         }
-        let cpus = table.cpus.unwrap_or(node_memory.len() as u32);
+        let nodes = node_memory.len();
+        let cpus = table.cpus.unwrap_or(nodes as u32);
         if !(1..=64).contains(&cpus) {
             return Err(format!("cpus: {cpus} is outside 1 to 64"));
         }
+        let distances = file
+            .topology
+            .map(|topology| topology.distances)
+            .unwrap_or_default();
+        if !distances.is_empty()
+            && (distances.len() != nodes || distances.iter().any(|row| row.len() != nodes))
+        {
+            return Err(format!(
+                "[topology] distances: expected {nodes} rows of {nodes}, one per node of memory"
+            ));
+        }
+        let max_ram_below_4g = table.max_ram_below_4g.as_ref().map(size).transpose()?;
         Ok(Self {
             node_memory,
             cpus,
-            max_ram_below_4g: table.max_ram_below_4g,
+            max_ram_below_4g,
+            distances,
         })
     }
 
@@ -99,25 +124,35 @@ mod tests {
 
     #[test]
     fn reads_the_table_and_ignores_the_others() {
-        let text = "[machine]\nname = 'x'\n[vm]\nnode_memory = ['8G', '8G']\nmax_ram_below_4g = 0xd8000000\n";
-        let layout = Layout::parse(text).unwrap();
+        let text =
+            "[machine]\nname = 'x'\n[topology]\nsockets = 1\ndistances = [[10, 20], [20, 10]]\n\
+                    [vm]\nmemory = ['8G', '8G']\nmax_ram_below_4g = '3456M'\n";
+        let layout = Layout::parse(text, "x.toml").unwrap();
         assert_eq!(layout.memory(), 16 << 30);
         assert_eq!(layout.cpus, 2);
         assert_eq!(layout.max_ram_below_4g, Some(0xd800_0000));
+        assert_eq!(layout.distances[0], [10, 20]);
     }
 
     #[test]
     fn refuses_with_words() {
         for (text, word) in [
             ("", "missing"),
-            ("[vm]\nnode_memory = []", "1 to 8"),
-            ("[vm]\nnode_memory = ['1X']", "1X"),
-            ("[vm]\nnode_memory = ['1K']", "2M"),
-            ("[vm]\nnode_memory = ['1G']\ncpus = 65", "65"),
-            ("[vm]\nnode_memory = ['1G']\nspeed = 1", "speed"),
+            ("[vm]\nmemory = []", "1 to 8"),
+            ("[vm]\nmemory = ['1X']", "1X"),
+            ("[vm]\nmemory = ['1K']", "2M"),
+            ("[vm]\nmemory = ['1G']\ncpus = 65", "65"),
+            ("[vm]\nmemory = ['1G']\nspeed = 1", "speed"),
+            (
+                "[topology]\ndistances = [[10]]\n[vm]\nmemory = ['1G', '1G']",
+                "2 rows",
+            ),
         ] {
-            let why = Layout::parse(text).unwrap_err();
-            assert!(why.contains(word), "{text}: {why}");
+            let why = Layout::parse(text, "x.toml").unwrap_err().to_string();
+            assert!(
+                why.contains(word) && why.contains("x.toml"),
+                "{text}: {why}"
+            );
         }
     }
 

@@ -228,5 +228,13 @@ fn layout_args(layout: &Layout) -> Vec<String> {
             },
         ]);
     }
+    for (from, row) in layout.distances.iter().enumerate() {
+        for (to, distance) in row.iter().enumerate() {
+            args.extend([
+                "-numa".into(),
+                format!("dist,src={from},dst={to},val={distance}"),
+            ]);
+        }
+    }
     args
 }

@@ -1,18 +1,267 @@
-//! `soloist vm`.
+//! `soloist vm`: every subcommand is a call into `soloist-vm`.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{bail, Result};
+use anyhow::{Context, Result};
+use soloist_map::known;
+use soloist_vm::{kernel, parse_size, source_root, Kernel, Layout, Outcome, Output, Spec, Verdict};
 
-use crate::Ctx;
+use crate::{Ctx, Misuse};
 
-/// Boot a stock kernel under QEMU with the module loaded.
-// Remove `hide` once the command does something.
+/// What the command inherits from here, beside everything named `SOLOIST_*`.
+const ENV: [&str; 7] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "TERM",
+    "COLUMNS",
+    "NO_COLOR",
+    "RUST_BACKTRACE",
+];
+
+/// Boot a stock Debian kernel under QEMU with the module loaded.
 #[derive(Debug, clap::Args)]
-#[command(hide = true)]
-pub struct Args {}
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List the kernels that are here.
+    List,
+    /// Boot, run a command from this machine's own files, and pass its status on.
+    Run(Box<Run>),
+}
+
+/// The guest sees this machine's files read-only; what it writes is gone when
+/// it ends, except below the current directory and in --writable.
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// Kernel: 6.12, 6.12-rt, 6.12-cloud, 6.1, 6.1-rt, 6.1-cloud or a version
+    /// from `soloist vm list`.
+    #[arg(long, short, default_value = "6.12")]
+    kernel: String,
+    /// Machine: a name from `soloist map list` or the path of a machine file;
+    /// its [vm] table says how many cpus and how much memory.
+    #[arg(long, short, default_value = "qemu-2node")]
+    machine: String,
+    /// Memory of all nodes together, instead of the machine's; no map then.
+    #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
+    mem: Option<String>,
+    /// Nodes that share --mem evenly.
+    #[arg(long, requires = "mem", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
+    nodes: u32,
+    /// Cpus, instead of the machine's.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    cpus: Option<u32>,
+    /// Load no module.
+    #[arg(long, conflicts_with_all = ["module", "params"])]
+    no_module: bool,
+    /// Load this module instead of the one that `make build` made.
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+    /// Parameters for the module, such as 'mmap_abi=1'.
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    params: String,
+    /// Load the module but write no map.
+    #[arg(long)]
+    no_map: bool,
+    /// Further words for the kernel's command line.
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_value = "",
+        allow_hyphen_values = true
+    )]
+    append: String,
+    /// A further argument for QEMU; may be given several times.
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    qemu: Vec<String>,
+    /// QEMU's model of the cpu [default: everything that can be had].
+    #[arg(long)]
+    cpu: Option<String>,
+    /// Count instructions: each takes 2^N ns of the guest's time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=10))]
+    icount: Option<u8>,
+    /// A directory that the guest may write to, beside the current one; may be
+    /// given several times.
+    #[arg(long, value_name = "DIR")]
+    writable: Vec<PathBuf>,
+    /// Give up after so many seconds; 0: never.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+    /// Keep the log of the kernel's console here.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    argv: Vec<OsString>,
+}
 
 /// Runs the command.
-pub fn run(_args: Args, _ctx: &Ctx) -> Result<ExitCode> {
-    bail!("`soloist vm` is not in this build")
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    match args.command {
+        Command::List => list(ctx),
+        Command::Run(run) => boot(*run, ctx),
+    }
+}
+
+fn list(ctx: &Ctx) -> Result<ExitCode> {
+    let kernels = kernel::list(source_root().as_deref());
+    if ctx.json {
+        let rows: Vec<_> = kernels
+            .iter()
+            .map(
+                |k| serde_json::json!({ "name": k.name(), "version": k.version, "image": k.image }),
+            )
+            .collect();
+        ctx.print_json(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for kernel in &kernels {
+        println!("{:<11} {}", kernel.name(), kernel.version);
+    }
+    let missing: Vec<&str> = kernel::NAMES
+        .into_iter()
+        .filter(|name| kernels.iter().all(|k| k.name() != *name))
+        .collect();
+    if !missing.is_empty() {
+        eprintln!(
+            "not here: {}; `scripts/kernels {}` unpacks them",
+            missing.join(", "),
+            missing.join(" ")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn boot(run: Run, ctx: &Ctx) -> Result<ExitCode> {
+    let spec = spec(run, ctx)?;
+    let outcome = soloist_vm::run(&spec)?;
+    if ctx.json {
+        ctx.print_json(&outcome)?;
+    } else {
+        report(&outcome, ctx);
+    }
+    Ok(ExitCode::from(outcome.status()))
+}
+
+fn spec(run: Run, ctx: &Ctx) -> Result<Spec> {
+    let root = source_root();
+    let kernel = kernel::find(&run.kernel, root.as_deref())?;
+    let module = module(&run, &kernel, root.as_deref())?;
+    let (mut layout, mut map) = machine(&run)?;
+    layout.cpus = run.cpus.unwrap_or(layout.cpus);
+    map = map.filter(|_| module.is_some() && !run.no_map);
+    let cwd = std::env::current_dir().context("the current directory")?;
+    let mut writable = vec![];
+    if cwd != Path::new("/") {
+        writable.push(cwd.clone());
+    }
+    for dir in run.writable {
+        writable.push(
+            dir.canonicalize()
+                .with_context(|| format!("--writable {}", dir.display()))?,
+        );
+    }
+    Ok(Spec {
+        kernel,
+        layout,
+        cpu: run.cpu,
+        icount: run.icount,
+        append: run.append,
+        qemu_args: run.qemu,
+        module,
+        params: run.params,
+        map,
+        command: run.argv,
+        env: environment(),
+        cwd,
+        writable,
+        timeout: (run.timeout > 0).then(|| Duration::from_secs(run.timeout)),
+        log: run.log,
+        output: if ctx.json { Output::Keep } else { Output::Pass },
+    })
+}
+
+fn module(run: &Run, kernel: &Kernel, root: Option<&Path>) -> Result<Option<PathBuf>> {
+    if run.no_module {
+        return Ok(None);
+    }
+    if let Some(module) = &run.module {
+        return Ok(Some(module.clone()));
+    }
+    let built = root
+        .unwrap_or(Path::new("."))
+        .join("build/kernel")
+        .join(&kernel.version)
+        .join("soloist.ko");
+    if !built.exists() {
+        let version = &kernel.version;
+        let advice =
+            "`make build` builds it, --module FILE names another, --no-module does without";
+        return Err(Misuse(format!("no soloist.ko for {version}: {advice}")).into());
+    }
+    Ok(Some(built))
+}
+
+/// The layout and, for a machine, its map.
+fn machine(run: &Run) -> Result<(Layout, Option<String>)> {
+    if let Some(mem) = &run.mem {
+        let bytes = parse_size(mem).map_err(|e| Misuse(format!("--mem: {e}")))?;
+        if bytes / u64::from(run.nodes) < 128 << 20 {
+            return Err(Misuse(format!("--mem {mem}: a node needs 128M at least")).into());
+        }
+        return Ok((
+            Layout::even(bytes, run.nodes, run.cpus.unwrap_or(run.nodes)),
+            None,
+        ));
+    }
+    let machine = known::find(&run.machine)?;
+    Ok((
+        Layout::parse(machine.text(), &run.machine)?,
+        Some(machine.map_text()),
+    ))
+}
+
+fn environment() -> Vec<OsString> {
+    let wanted = |name: &OsString| {
+        let name = name.to_string_lossy();
+        ENV.contains(&name.as_ref()) || name.starts_with("SOLOIST_")
+    };
+    let pair = |(mut name, value): (OsString, OsString)| {
+        name.push("=");
+        name.push(value);
+        name
+    };
+    std::env::vars_os()
+        .filter(|(name, _)| wanted(name))
+        .map(pair)
+        .collect()
+}
+
+/// Says on standard error why a guest failed; silent when it did not.
+fn report(outcome: &Outcome, ctx: &Ctx) {
+    if outcome.healthy() || outcome.verdict == Verdict::Interrupted {
+        return;
+    }
+    if !outcome.excerpt.is_empty() {
+        eprintln!("{}", outcome.excerpt);
+    }
+    let why = match &outcome.verdict {
+        Verdict::Failed(why) | Verdict::Died(why) => why.clone(),
+        Verdict::Timeout => "the time limit passed (--timeout)".to_owned(),
+        _ => format!("the kernel complained {} time(s)", outcome.troubles.len()),
+    };
+    eprintln!(
+        "soloist: {}: {why}",
+        ctx.paint(31, &format!("guest {} failed", outcome.kernel))
+    );
+    if let Some(log) = &outcome.log {
+        eprintln!("soloist: the console's log is {}", log.display());
+    }
 }
