@@ -1,1 +1,5 @@
 //! Tasks, allocators and experiments over the memory model.
+
+pub mod alloc;
+pub mod buddy;
+pub mod policy;
