@@ -1,0 +1,338 @@
+//! State of the DRAM behind one channel: which rows are open, and from which
+//! cycle on each command is legal.
+//!
+//! Nothing ticks. Issuing a command pushes forward the earliest cycles of the
+//! commands that it constrains; asking for a command's earliest cycle takes the
+//! maximum of three numbers (bank, bank group of the rank, four-activate
+//! window). A bank is addressed by its flat index `rank * banks + bank`.
+
+use crate::device::{Device, RefreshScheme};
+use crate::timing::{Cycle, Timing};
+
+/// `open_row` of a precharged bank.
+pub const NO_ROW: u32 = u32::MAX;
+
+/// Shape of a channel: what its address map says about ranks and banks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Ranks on the channel.
+    pub ranks: u32,
+    /// Banks per rank.
+    pub banks: u32,
+    /// Bank group of each bank of a rank, `banks` entries.
+    pub group_of: Vec<u8>,
+}
+
+impl Geometry {
+    /// `ranks` ranks of the device; the low bits of the bank are the group.
+    pub fn of_device(device: &Device, ranks: u32) -> Self {
+        Self {
+            ranks,
+            banks: device.banks,
+            group_of: (0..device.banks)
+                .map(|b| (b % device.bank_groups) as u8)
+                .collect(),
+        }
+    }
+}
+
+/// DRAM commands. `auto` closes the row by itself when the access is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Open a row.
+    Activate {
+        /// The row.
+        row: u32,
+    },
+    /// Read a burst of the open row.
+    Read {
+        /// Auto-precharge.
+        auto: bool,
+    },
+    /// Write a burst to the open row.
+    Write {
+        /// Auto-precharge.
+        auto: bool,
+    },
+    /// Close the row.
+    Precharge,
+    /// Close every row of a refresh unit. The bank names the unit's first bank.
+    PrechargeUnit,
+    /// Refresh a unit (all banks of the rank, or one).
+    Refresh,
+}
+
+/// A command as it went over the command bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// Cycle of issue.
+    pub at: Cycle,
+    /// Flat bank: `rank * banks + bank`.
+    pub bank: u16,
+    /// The command.
+    pub command: Command,
+}
+
+/// Timers of one bank.
+#[derive(Clone, Debug)]
+pub(crate) struct Bank {
+    pub open_row: u32,
+    pub group: u16,
+    pub rank: u16,
+    next_act: Cycle,
+    next_col: Cycle,
+    next_pre: Cycle,
+}
+
+/// Timers of one bank group of one rank.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    next_act: Cycle,
+    next_rd: Cycle,
+    next_wr: Cycle,
+}
+
+/// The last four activates of a rank, and what they allow.
+#[derive(Clone, Debug, Default)]
+struct Window {
+    last: [Cycle; 4],
+    at: usize,
+    next_act: Cycle,
+}
+
+/// DRAM behind one channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    /// The delays in force.
+    pub timing: Timing,
+    pub(crate) banks: Vec<Bank>,
+    groups: Vec<Group>,
+    windows: Vec<Window>,
+    n_groups: usize,
+    units: Vec<Vec<u16>>,
+    bus: Cycle,
+}
+
+impl Channel {
+    /// All banks precharged, nothing issued yet.
+    pub fn new(device: &Device, geometry: &Geometry) -> Self {
+        let n_groups = geometry
+            .group_of
+            .iter()
+            .map(|&g| usize::from(g) + 1)
+            .max()
+            .unwrap_or(1);
+        let mut banks = Vec::new();
+        for rank in 0..geometry.ranks {
+            for bank in 0..geometry.banks {
+                let group =
+                    rank as usize * n_groups + usize::from(geometry.group_of[bank as usize]);
+                banks.push(Bank {
+                    open_row: NO_ROW,
+                    group: group as u16,
+                    rank: rank as u16,
+                    next_act: 0,
+                    next_col: 0,
+                    next_pre: 0,
+                });
+            }
+        }
+        Self {
+            timing: Timing::new(device),
+            units: refresh_units(device.refresh, geometry, n_groups),
+            banks,
+            groups: vec![Group::default(); n_groups * geometry.ranks as usize],
+            windows: vec![Window::default(); geometry.ranks as usize],
+            n_groups,
+            bus: 0,
+        }
+    }
+
+    /// Refresh units: the banks that each refresh command closes, rank by rank.
+    pub(crate) fn units(&self) -> &[Vec<u16>] {
+        &self.units
+    }
+
+    /// First cycle at which the command bus is free.
+    #[inline]
+    pub(crate) fn bus_free(&self) -> Cycle {
+        self.bus
+    }
+
+    #[inline]
+    pub(crate) fn act_at(&self, bank: usize) -> Cycle {
+        let b = &self.banks[bank];
+        b.next_act
+            .max(self.groups[usize::from(b.group)].next_act)
+            .max(self.windows[usize::from(b.rank)].next_act)
+    }
+
+    #[inline]
+    pub(crate) fn pre_at(&self, bank: usize) -> Cycle {
+        self.banks[bank].next_pre
+    }
+
+    #[inline]
+    pub(crate) fn read_at(&self, bank: usize) -> Cycle {
+        let b = &self.banks[bank];
+        b.next_col.max(self.groups[usize::from(b.group)].next_rd)
+    }
+
+    #[inline]
+    pub(crate) fn write_at(&self, bank: usize) -> Cycle {
+        let b = &self.banks[bank];
+        b.next_col.max(self.groups[usize::from(b.group)].next_wr)
+    }
+
+    /// Earliest cycle for the next step of refreshing `unit`: precharge its
+    /// open rows (`true`), or the refresh itself (`false`).
+    pub(crate) fn refresh_at(&self, unit: usize) -> (Cycle, bool) {
+        let open = self.units[unit]
+            .iter()
+            .map(|&b| &self.banks[usize::from(b)])
+            .filter(|b| b.open_row != NO_ROW)
+            .map(|b| b.next_pre)
+            .max();
+        if let Some(at) = open {
+            return (at, true);
+        }
+        let at = self.units[unit]
+            .iter()
+            .map(|&b| self.banks[usize::from(b)].next_act)
+            .max()
+            .unwrap_or(0);
+        (at, false)
+    }
+
+    #[inline]
+    pub(crate) fn activate(&mut self, bank: usize, row: u32, t: Cycle) {
+        let tm = &self.timing;
+        let b = &mut self.banks[bank];
+        b.open_row = row;
+        b.next_col = t + tm.act_col;
+        b.next_pre = t + tm.act_pre;
+        b.next_act = t + tm.act_act;
+        let first = usize::from(b.rank) * self.n_groups;
+        for (g, group) in self.groups[first..first + self.n_groups]
+            .iter_mut()
+            .enumerate()
+        {
+            let gap = if first + g == usize::from(b.group) {
+                tm.act_act_l
+            } else {
+                tm.act_act_s
+            };
+            group.next_act = group.next_act.max(t + gap);
+        }
+        let w = &mut self.windows[usize::from(b.rank)];
+        w.last[w.at] = t + tm.faw;
+        w.at = (w.at + 1) & 3;
+        w.next_act = w.last[w.at];
+        self.bus = t + tm.act_bus;
+    }
+
+    #[inline]
+    pub(crate) fn precharge(&mut self, bank: usize, t: Cycle) {
+        self.close(bank, t);
+        self.bus = t + 1;
+    }
+
+    #[inline]
+    fn close(&mut self, bank: usize, t: Cycle) {
+        let b = &mut self.banks[bank];
+        b.open_row = NO_ROW;
+        b.next_act = b.next_act.max(t + self.timing.pre_act);
+    }
+
+    pub(crate) fn precharge_unit(&mut self, unit: usize, t: Cycle) {
+        for i in 0..self.units[unit].len() {
+            let bank = usize::from(self.units[unit][i]);
+            if self.banks[bank].open_row != NO_ROW {
+                self.close(bank, t);
+            }
+        }
+        self.bus = t + 1;
+    }
+
+    pub(crate) fn refresh(&mut self, unit: usize, t: Cycle) {
+        for &bank in &self.units[unit] {
+            self.banks[usize::from(bank)].next_act = t + self.timing.ref_act;
+        }
+        // A refresh of one bank counts as an activate for its neighbours.
+        let first = usize::from(self.units[unit][0]);
+        let rank = usize::from(self.banks[first].rank);
+        let gap = self.timing.act_act_l;
+        for group in &mut self.groups[rank * self.n_groups..(rank + 1) * self.n_groups] {
+            group.next_act = group.next_act.max(t + gap);
+        }
+        self.bus = t + 1;
+    }
+
+    /// Issues a read or write at `t`. Returns the cycle of the last beat.
+    #[inline]
+    pub(crate) fn column(&mut self, bank: usize, write: bool, auto: bool, t: Cycle) -> Cycle {
+        let tm = &self.timing;
+        let b = &mut self.banks[bank];
+        let to_pre = if write { tm.wr_pre } else { tm.rd_pre };
+        b.next_pre = b.next_pre.max(t + to_pre);
+        let (own, first) = (usize::from(b.group), usize::from(b.rank) * self.n_groups);
+        let (same, other) = if write {
+            ((tm.wr_rd_s, tm.col_s), (tm.wr_rd_o, tm.col_o))
+        } else {
+            ((tm.col_s, tm.rd_wr), (tm.col_o, tm.rd_wr_o))
+        };
+        let last = first + self.n_groups;
+        for (g, group) in self.groups.iter_mut().enumerate() {
+            let (rd, wr) = if (first..last).contains(&g) {
+                same
+            } else {
+                other
+            };
+            group.next_rd = group.next_rd.max(t + rd);
+            group.next_wr = group.next_wr.max(t + wr);
+        }
+        let (rd_l, wr_l) = if write {
+            (tm.wr_rd_l, tm.col_l)
+        } else {
+            (tm.col_l, tm.rd_wr)
+        };
+        let group = &mut self.groups[own];
+        group.next_rd = group.next_rd.max(t + rd_l);
+        group.next_wr = group.next_wr.max(t + wr_l);
+        self.bus = t + tm.col_bus;
+        let done = t + if write { tm.wr_done } else { tm.rd_done };
+        if auto {
+            let start = self.banks[bank].next_pre;
+            self.close(bank, start);
+        }
+        done
+    }
+}
+
+/// Banks of each refresh unit: for every rank, for every turn.
+fn refresh_units(scheme: RefreshScheme, g: &Geometry, n_groups: usize) -> Vec<Vec<u16>> {
+    let flat = |rank: u32, bank: u32| (rank * g.banks + bank) as u16;
+    let mut units = Vec::new();
+    for rank in 0..g.ranks {
+        match scheme {
+            RefreshScheme::AllBank => units.push((0..g.banks).map(|b| flat(rank, b)).collect()),
+            RefreshScheme::PerBank => units.extend((0..g.banks).map(|b| vec![flat(rank, b)])),
+            RefreshScheme::SameBank => {
+                for turn in 0..g.banks as usize / n_groups {
+                    let nth = |group: usize| {
+                        (0..g.banks)
+                            .filter(|&b| usize::from(g.group_of[b as usize]) == group)
+                            .nth(turn)
+                    };
+                    units.push(
+                        (0..n_groups)
+                            .filter_map(nth)
+                            .map(|b| flat(rank, b))
+                            .collect(),
+                    );
+                }
+            }
+        }
+    }
+    units
+}

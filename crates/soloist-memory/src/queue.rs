@@ -1,0 +1,192 @@
+//! Queues of a controller: a shared one in order of arrival, then one per bank.
+//!
+//! All storage is allocated once; entries live in a pool and queues hold their
+//! numbers. Queues are short (8 to 32), so a linear scan of packed keys beats
+//! any cleverer structure.
+
+use crate::timing::Cycle;
+
+/// Deepest queue of one bank.
+pub(crate) const MAX_BANK_QUEUE: usize = 32;
+/// "No entry" in a bank queue.
+pub(crate) const NONE: u8 = u8::MAX;
+
+/// A request in the controller.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entry {
+    pub line: u64,
+    pub arrival: Cycle,
+    pub token: u64,
+    pub seq: u64,
+    pub row: u32,
+    pub bank: u16,
+    pub write: bool,
+    pub live: bool,
+}
+
+/// Fixed pool of entries with a free list.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    entries: Vec<Entry>,
+    free: Vec<u16>,
+}
+
+impl Pool {
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            entries: vec![Entry::default(); capacity],
+            free: (0..capacity as u16).rev().collect(),
+        }
+    }
+
+    /// Stores `entry`. The queues' limits keep the pool from running dry.
+    #[inline]
+    pub fn put(&mut self, entry: Entry) -> u16 {
+        let slot = self.free.pop().expect("queue limits bound the pool");
+        self.entries[usize::from(slot)] = entry;
+        slot
+    }
+
+    #[inline]
+    pub fn get(&self, slot: u16) -> &Entry {
+        &self.entries[usize::from(slot)]
+    }
+
+    #[inline]
+    pub fn free(&mut self, slot: u16) {
+        self.entries[usize::from(slot)].live = false;
+        self.free.push(slot);
+    }
+
+    /// Is a write to `line` waiting? Slow; callers filter first.
+    pub fn pending_write(&self, line: u64) -> bool {
+        self.entries
+            .iter()
+            .any(|e| e.live && e.write && e.line == line)
+    }
+}
+
+/// Requests of one bank, oldest first.
+#[derive(Clone, Debug)]
+pub(crate) struct BankQueue {
+    keys: [u32; MAX_BANK_QUEUE],
+    slots: [u16; MAX_BANK_QUEUE],
+    len: u8,
+}
+
+/// What a scheduler compares: row and direction in one word.
+#[inline]
+fn key(row: u32, write: bool) -> u32 {
+    row << 1 | u32::from(write)
+}
+
+impl BankQueue {
+    pub fn new() -> Self {
+        Self {
+            keys: [0; MAX_BANK_QUEUE],
+            slots: [0; MAX_BANK_QUEUE],
+            len: 0,
+        }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    #[inline]
+    pub fn push(&mut self, slot: u16, row: u32, write: bool) {
+        let at = self.len();
+        self.keys[at] = key(row, write);
+        self.slots[at] = slot;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub fn remove(&mut self, at: u8) -> u16 {
+        let (at, len) = (usize::from(at), self.len());
+        let slot = self.slots[at];
+        self.keys.copy_within(at + 1..len, at);
+        self.slots.copy_within(at + 1..len, at);
+        self.len -= 1;
+        slot
+    }
+
+    #[inline]
+    pub fn slot(&self, at: u8) -> u16 {
+        self.slots[usize::from(at)]
+    }
+
+    /// Row of the oldest request.
+    #[inline]
+    pub fn oldest_row(&self) -> u32 {
+        self.keys[0] >> 1
+    }
+
+    /// Positions of the oldest read and the oldest write of `row`, or [`NONE`].
+    #[inline]
+    pub fn hits(&self, row: u32) -> (u8, u8) {
+        let (rd, wr) = (key(row, false), key(row, true));
+        let (mut read, mut write) = (NONE, NONE);
+        for (i, &k) in self.keys[..self.len()].iter().enumerate().rev() {
+            if k == rd {
+                read = i as u8;
+            }
+            if k == wr {
+                write = i as u8;
+            }
+        }
+        (read, write)
+    }
+}
+
+/// Requests that wait for room in their bank's queue, in order of arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedQueue {
+    slots: Vec<u16>,
+    banks: Vec<u16>,
+    capacity: usize,
+}
+
+impl SharedQueue {
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            slots: Vec::with_capacity(capacity),
+            banks: Vec::with_capacity(capacity),
+            capacity,
+        }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.slots.len() >= self.capacity
+    }
+
+    #[inline]
+    pub fn push(&mut self, slot: u16, bank: u16) {
+        self.slots.push(slot);
+        self.banks.push(bank);
+    }
+
+    #[inline]
+    pub fn bank(&self, at: usize) -> u16 {
+        self.banks[at]
+    }
+
+    #[inline]
+    pub fn remove(&mut self, at: usize) -> u16 {
+        self.banks.remove(at);
+        self.slots.remove(at)
+    }
+
+    /// Oldest request of `bank`.
+    #[inline]
+    pub fn first_of(&self, bank: u16) -> Option<usize> {
+        self.banks.iter().position(|&b| b == bank)
+    }
+}
