@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Address spaces: what differs between 6.1 and 6.12, and with PREEMPT_RT. */
+#ifndef SOLOIST_COMPAT_MM_H
+#define SOLOIST_COMPAT_MM_H
+
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/sched/coredump.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_clear(struct vm_area_struct *vma,
+				  unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+/* prctl(PR_SET_MEMORY_MERGE), from 6.4 on. */
+static inline void sol_mm_clear_merge_any(struct mm_struct *mm)
+{
+#ifdef MMF_VM_MERGE_ANY
+	clear_bit(MMF_VM_MERGE_ANY, &mm->flags);
+#endif
+}
+
+/* When NUMA balancing looks at @mm again; no field without it (PREEMPT_RT). */
+static inline void sol_mm_numa_scan_at(struct mm_struct *mm, unsigned long when)
+{
+#ifdef CONFIG_NUMA_BALANCING
+	WRITE_ONCE(mm->numa_next_scan, when);
+#endif
+}
+
+#endif /* SOLOIST_COMPAT_MM_H */
