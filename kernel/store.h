@@ -19,7 +19,7 @@
 
 struct sol_group;
 
-extern struct sol_frames sol_frames;	/* ->map is NULL until one is set */
+extern struct sol_frames sol_store;	/* ->map is NULL until one is set */
 
 /* ---- For the control interface; all may sleep ---- */
 
@@ -96,8 +96,8 @@ static inline bool sol_store_owns(const struct page *page)
 {
 	u64 pfn = page_to_pfn(page);
 
-	return pfn < sol_frames.n_frames &&
-	       READ_ONCE(sol_frames.frame[pfn].tag) & SOL_TAG_USED;
+	return pfn < sol_store.n_frames &&
+	       READ_ONCE(sol_store.frame[pfn].tag) & SOL_TAG_USED;
 }
 
 /**
@@ -108,6 +108,9 @@ static inline bool sol_store_owns(const struct page *page)
  * Return: a page with one reference, or NULL: there is none now.
  */
 struct page *sol_store_twin(struct page *page, gfp_t gfp);
+
+/* @page leaves its colour (migrated, broken): no longer ours, nor its group's. */
+void sol_store_forget(struct page *page);
 
 /* ---- For fault.c ---- */
 

@@ -23,6 +23,7 @@
 
 #include <linux/linkage.h>
 #include <linux/mm_types.h>
+#include <linux/objtool.h>
 #include <linux/sched.h>
 #include <linux/version.h>
 #include <asm/nospec-branch.h>
@@ -86,6 +87,7 @@ static void __used sol_trampoline_offsets(void)
 	"	.type	" name ", @function\n"			\
 	"	.globl	" name "\n"				\
 	name ":\n"						\
+	ANNOTATE_NOENDBR					\
 	test							\
 	"	" ASM_RET "\n"					\
 	"1:	pushq	%rbp\n"					\

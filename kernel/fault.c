@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fault path: the four hooks that put a task's memory in colour.
+ *
+ *   handle_mm_fault         a read fault on a private mapping becomes a write
+ *                           fault, so that file text and data are copied into
+ *                           private, coloured pages, and no anonymous read
+ *                           gets the shared zero page
+ *   vma_alloc_folio         the page for a mapping: one of ours
+ *   get_page_from_freelist  page tables: one of ours
+ *   free_unref_page_commit  a page of ours was freed, all checks behind it
+ *
+ * The papers patch __alloc_pages and free_pages. From outside that would
+ * colour page cache and zram in the task's context too (fatal in reclaim, for
+ * which all colours are alike), and it would have to redo the kernel's checks
+ * at free.
+ *
+ * Who decides, when a task faults on another's memory (ptrace, /proc/PID/mem,
+ * and exec, which builds the new address space before it is current)? The
+ * group of the address space. mempolicies and cpusets stay in force: colours
+ * choose among the nodes that these allow.
+ *
+ * Locking: none here. C sides run in the caller's context: faults may sleep,
+ * frees may not, and may be in any context.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/gfp.h>
+#include <linux/mempolicy.h>
+#include <linux/mm.h>
+#include <linux/pkeys.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/userfaultfd_k.h>
+#include <asm/pgalloc.h>
+
+#include "compat/alloc.h"
+#include "compat/trampoline.h"
+#include "group.h"
+#include "hook.h"
+#include "member.h"
+#include "parts.h"
+#include "store.h"
+
+/*
+ * task->atomic_flags: this task's last fault came from user mode, so that no
+ * caller in the kernel will see an error if there is no page.
+ */
+#define SOL_FLAG_USER	39
+
+unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
+			      unsigned long flags);
+unsigned long sol_fault_folio(gfp_t gfp, int order, struct vm_area_struct *vma,
+			      unsigned long addr);
+unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
+			      const struct alloc_context *ac);
+unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
+			      int type, unsigned int order);
+
+static u16 remote_group(const struct mm_struct *mm)
+{
+	u16 id = group_id_of_mm(mm);
+
+#ifdef CONFIG_MEMCG
+	/* An exec fills the new address space before it becomes ours. */
+	if (!id && mm->owner == current)
+		id = group_id_of(current);
+#endif
+	return id;
+}
+
+/* Whose colours a page of @mm takes. */
+static __always_inline u16 faulting_group(const struct mm_struct *mm)
+{
+	if (likely(mm == current->mm && !(current->flags & PF_KTHREAD)))
+		return group_id_of(current);
+	return remote_group(mm);
+}
+
+static void note_user_fault(bool user)
+{
+	if (test_bit(SOL_FLAG_USER, &current->atomic_flags) != user)
+		change_bit(SOL_FLAG_USER, &current->atomic_flags);
+}
+
+#define SOL_NOT_PRIVATE	(VM_SHARED | VM_MAYSHARE | VM_PFNMAP | VM_IO |	\
+			 VM_MIXEDMAP | VM_HUGETLB | __VM_UFFD_FLAGS |	\
+			 ARCH_VM_PKEY_FLAGS)
+
+/* handle_mm_fault: returns the fault flags to go on with. */
+unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
+			      unsigned long flags)
+{
+	if (!faulting_group(vma->vm_mm))
+		return flags;
+	note_user_fault(flags & FAULT_FLAG_USER);
+	if (flags & (FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE) ||
+	    (vma->vm_flags & (SOL_NOT_PRIVATE | VM_MAYWRITE)) != VM_MAYWRITE)
+		return flags;
+	return flags | FAULT_FLAG_WRITE;
+}
+
+/* ---- Where a page may be ---- */
+
+/* Interleaving: the nodes of @nodes in turn, whoever asks. */
+static int next_interleaved(const nodemask_t *nodes)
+{
+	static atomic_t turn;
+	int n = nodes_weight(*nodes), nid;
+
+	if (!n)
+		return numa_node_id();
+	n = (unsigned int)atomic_inc_return(&turn) % n;
+	nid = first_node(*nodes);
+	while (n--)
+		nid = next_node(nid, *nodes);
+	return nid;
+}
+
+static void place_by_policy(struct sol_place *place, struct mempolicy *pol)
+{
+	switch (pol->mode) {
+	case MPOL_BIND:
+		place->allowed = &pol->nodes;
+		break;
+	case MPOL_PREFERRED:
+	case MPOL_PREFERRED_MANY:
+		if (!node_isset(place->nid, pol->nodes) &&
+		    !nodes_empty(pol->nodes))
+			place->nid = first_node(pol->nodes);
+		break;
+	case MPOL_DEFAULT:
+	case MPOL_LOCAL:
+		break;
+	default:	/* interleaving, weighted or not */
+		place->nid = next_interleaved(&pol->nodes);
+	}
+}
+
+/*
+ * A policy shared through a file (private mappings of shmem) is not asked;
+ * the task's is.
+ */
+static void place_for_vma(struct sol_place *place,
+			  const struct vm_area_struct *vma)
+{
+	struct mempolicy *pol = vma->vm_policy ?: current->mempolicy;
+
+	place->nid = numa_node_id();
+	place->cpuset = &current->mems_allowed;
+	if (pol)
+		place_by_policy(place, pol);
+}
+
+/* ---- Pages for mappings ---- */
+
+/*
+ * No page in colour, and the group says `fail`. The fault ends as
+ * VM_FAULT_OOM, and for a fault from user mode pagefault_out_of_memory()
+ * would only retry it, for ever: the task gets a signal.
+ */
+static unsigned long folio_fail(void)
+{
+	if (test_bit(SOL_FLAG_USER, &current->atomic_flags) &&
+	    !fatal_signal_pending(current))
+		force_sig(SIGBUS);
+	return 0;
+}
+
+/* What the group does then; @seen: how many cells were found empty. */
+static u8 note_exhausted(u16 id, u32 *seen)
+{
+	const struct sol_cells *cells;
+	u8 exhaust = SOL_SPILL;
+	struct sol_group *g;
+
+	*seen = 0;
+	preempt_disable();
+	g = group_get_fast(id);
+	cells = g ? rcu_dereference_sched(g->cells) : NULL;
+	if (cells) {
+		*seen = cells->n;
+		exhaust = READ_ONCE(g->exhaust);
+		sol_group_add(g, exhausted, 1);
+	}
+	preempt_enable();
+	return exhaust;
+}
+
+static void note_spilled(u16 id)
+{
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (g && rcu_access_pointer(g->cells))
+		sol_group_add(g, spilled, 1);
+	preempt_enable();
+}
+
+/* Another colour for the current task's group. */
+static bool grow(u16 id, u32 seen)
+{
+	struct sol_group *g;
+	bool grown = false;
+	int busy;
+
+	busy = sol_busy_begin();
+	g = sol_member_group(current);
+	if (g) {
+		if (g->id == id)
+			grown = !sol_group_grow(g, seen);
+		sol_group_put(g);
+	}
+	sol_busy_end(busy);
+	return grown;
+}
+
+static bool group_colors(u16 id)
+{
+	struct sol_group *g;
+	bool colors;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	colors = g && rcu_access_pointer(g->cells);
+	preempt_enable();
+	return colors;
+}
+
+static noinline unsigned long folio_slow(u16 id, struct sol_place *place,
+					 gfp_t gfp)
+{
+	struct page *page;
+	u8 exhaust;
+	u32 seen;
+
+	if (!group_colors(id))
+		return SOL_PASS;
+	do {
+		page = sol_store_get_filling(id, place, gfp);
+		if (page)
+			return (unsigned long)page;
+		exhaust = note_exhausted(id, &seen);
+	} while (exhaust == SOL_GROW && gfpflags_allow_blocking(gfp) &&
+		 !fatal_signal_pending(current) && grow(id, seen));
+	if (exhaust != SOL_SPILL)
+		return folio_fail();
+	note_spilled(id);
+	return SOL_PASS;
+}
+
+/* The nodes on which the group has colours and the policies allow a page. */
+static bool nodes_of_group(struct sol_group *g, const struct sol_place *place,
+			   nodemask_t *nodes)
+{
+	const struct sol_cells *cells = rcu_dereference_sched(g->cells);
+	int nid;
+
+	nodes_clear(*nodes);
+	for_each_online_node(nid)
+		if (cells && nid < SOL_MAX_NODES &&
+		    cells->first[nid] < cells->first[nid + 1] &&
+		    sol_place_allows(place, nid))
+			node_set(nid, *nodes);
+	return !nodes_empty(*nodes);
+}
+
+/*
+ * A huge page, or a part of one: only if all colours of such a block belong
+ * to the group (it colours by controller); then the kernel's own allocator
+ * finds one on the group's nodes. Otherwise none: the fault takes small ones.
+ */
+static noinline unsigned long folio_large(u16 id, struct sol_place *place,
+					  gfp_t gfp, int order)
+{
+	bool whole = false, colors = false;
+	struct folio *folio = NULL;
+	struct sol_group *g;
+	nodemask_t nodes;
+	int busy;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (g && rcu_access_pointer(g->cells)) {
+		colors = true;
+		whole = READ_ONCE(g->huge_ok) && order <= HPAGE_PMD_ORDER &&
+			nodes_of_group(g, place, &nodes);
+		sol_group_add(g, large, 1);
+	}
+	preempt_enable();
+	if (!colors)
+		return SOL_PASS;
+	if (!whole)
+		return 0;
+	busy = sol_busy_begin();
+	if (!node_isset(place->nid, nodes))
+		place->nid = first_node(nodes);
+	folio = __folio_alloc(gfp | __GFP_NORETRY, order, place->nid, &nodes);
+	sol_busy_end(busy);
+	return (unsigned long)folio;
+}
+
+/* vma_alloc_folio: a folio, none, or go on with the original. */
+unsigned long sol_fault_folio(gfp_t gfp, int order, struct vm_area_struct *vma,
+			      unsigned long addr)
+{
+	struct sol_place place = { 0 };
+	struct page *page;
+	u16 id;
+
+	/* Swap readahead and shmem of 6.1 come without an address space. */
+	if (!vma || !vma->vm_mm)
+		return SOL_PASS;
+	id = faulting_group(vma->vm_mm);
+	if (!id)
+		return SOL_PASS;
+	place_for_vma(&place, vma);
+	if (unlikely(order))
+		return folio_large(id, &place, gfp, order);
+	page = sol_store_get(id, &place, gfp);
+	if (likely(page))
+		return (unsigned long)page;
+	return folio_slow(id, &place, gfp);
+}
+
+/* ---- Page tables ---- */
+
+/*
+ * get_page_from_freelist: our page, or go on with the original. Page tables
+ * are known by their gfp mask alone. The caller charges them to the memcg.
+ * One that is not to be had in colour is an ordinary one, whatever the group
+ * says of exhaustion: a kernel allocation does not fail for us.
+ */
+unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
+			      const struct alloc_context *ac)
+{
+	struct sol_place place = { .table = true, .allowed = ac->nodemask };
+	struct page *page;
+	u32 seen;
+	u16 id;
+
+	if ((gfp & ~(__GFP_HARDWALL | __GFP_COMP)) !=
+	    (GFP_PGTABLE_USER & ~__GFP_HARDWALL) || order || !in_task())
+		return SOL_PASS;
+	id = group_id_of(current);
+	if (!id || !ac->preferred_zoneref->zone)
+		return SOL_PASS;
+	place.nid = zonelist_node_idx(ac->preferred_zoneref);
+	page = sol_store_get(id, &place, gfp);
+	if (likely(page))
+		return (unsigned long)page;
+	if (!group_colors(id))
+		return SOL_PASS;
+	page = sol_store_get_filling(id, &place, gfp);
+	if (page)
+		return (unsigned long)page;
+	note_exhausted(id, &seen);
+	note_spilled(id);
+	return SOL_PASS;
+}
+
+/* ---- Frees ---- */
+
+/* free_unref_page_commit: ours again, or go on with the original. */
+unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
+			      int type, unsigned int order)
+{
+	if (order || !sol_store_put(page))
+		return SOL_PASS;
+	return 0;
+}
+
+/* ---- Hooks ---- */
+
+/*
+ * A freed page is ours if its frame's tag says `used`: %rdx holds the page,
+ * a struct page has 64 bytes and a struct sol_frame 8. The store's array and
+ * its length stand at the addresses of sol_fault_frames.
+ */
+struct sol_frame *sol_fault_frames;
+u64 sol_fault_n_frames;
+
+#define SOL_IF_OURS						\
+	"	movq	%rdx, %rax\n"				\
+	"	subq	vmemmap_base(%rip), %rax\n"		\
+	"	shrq	$6, %rax\n"				\
+	"	cmpq	sol_fault_n_frames(%rip), %rax\n"	\
+	"	jae	3f\n"					\
+	"	movq	sol_fault_frames(%rip), %r10\n"		\
+	"	testl	$SOL_TAG_USED_IMM, (%r10,%rax,8)\n"	\
+	"	jnz	1f\n"					\
+	"3:\n"
+
+static void __used sol_fault_offsets(void)
+{
+	BUILD_BUG_ON(sizeof(struct page) != 64);
+	BUILD_BUG_ON(sizeof(struct sol_frame) != 8);
+	BUILD_BUG_ON(offsetof(struct sol_frame, tag));
+	asm volatile(".set SOL_TAG_USED_IMM, %c0" : : "i" (SOL_TAG_USED));
+}
+
+/* handle_mm_fault(vma, address, flags, regs) */
+SOL_TRAMPOLINE_ARG(sol_enter_fault, sol_fault_flags,
+		   SOL_IF_TASK SOL_IF_MM_VALID("%rdi"), 3);
+/* vma_alloc_folio(gfp, order, vma, addr, hugepage) */
+SOL_TRAMPOLINE(sol_enter_folio, sol_fault_folio,
+	       SOL_IF_TASK SOL_IF_MM("%rdx"));
+/* get_page_from_freelist(gfp, order, alloc_flags, ac) */
+SOL_TRAMPOLINE(sol_enter_table, sol_fault_table, SOL_IF_TASK);
+/* free_unref_page_commit(zone, pcp, page, migratetype, order) */
+SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS);
+
+static struct sol_hook hooks[] = {
+	SOL_HOOK("free_unref_page_commit", NULL, sol_enter_freed),
+	SOL_HOOK("vma_alloc_folio", "vma_alloc_folio_noprof", sol_enter_folio),
+	SOL_HOOK("get_page_from_freelist", NULL, sol_enter_table),
+	SOL_HOOK("handle_mm_fault", NULL, sol_enter_fault),
+};
+
+int sol_fault_init(void)
+{
+	sol_fault_frames = sol_store.frame;
+	sol_fault_n_frames = sol_store.n_frames;
+	return sol_hooks_attach(hooks, ARRAY_SIZE(hooks));
+}
+
+void sol_fault_exit(void)
+{
+	sol_hooks_detach(hooks, ARRAY_SIZE(hooks));
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reserve: lists filled beforehand, with frames known to be zero.
+ *
+ * CAMC (4.2.3) fills its lists before the tasks run, so that a fault never
+ * waits for a refill; its reversed design keeps all free memory in lists. The
+ * reserve here is zeroed too, so that a fault need not clear the page. What a
+ * task takes from its reserve is not put back while it runs: a freed frame
+ * comes back with content unknown, and sol_store_reserve() makes it good.
+ *
+ * Locking: the cells'. May sleep, and yields between frames.
+ */
+#include <linux/highmem.h>
+#include <linux/mm.h>
+
+#include "group.h"
+#include "hook.h"
+#include "store.h"
+
+/*
+ * Zero a listed frame of @cell that is not known to be. False: there is none.
+ */
+static bool zero_one(u32 cell)
+{
+	unsigned long flags;
+	bool is_zero = true;
+	u32 pfn;
+
+	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	pfn = SOL_NO_FRAME;
+	if (sol_store.cell[cell].listed[0])
+		pfn = sol_frames_get(&sol_store, cell, 0, false, &is_zero);
+	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	if (pfn == SOL_NO_FRAME)
+		return false;
+	clear_highpage(pfn_to_page(pfn));
+	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	sol_frames_put(&sol_store, pfn, true);
+	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	return true;
+}
+
+static u32 known_zero(u32 cell)
+{
+	return READ_ONCE(sol_store.cell[cell].listed[1]);
+}
+
+/* A copy of the group's cells, to walk without preemption off. */
+static u32 *copy_cells(struct sol_group *group, u32 *n)
+{
+	const struct sol_cells *cells;
+	u32 max, *copy;
+
+	*n = 0;
+	rcu_read_lock();
+	cells = rcu_dereference(group->cells);
+	max = cells ? cells->n : 0;
+	rcu_read_unlock();
+	copy = kvmalloc_array(max, sizeof(*copy), GFP_KERNEL);
+	if (!max || !copy) {
+		kvfree(copy);
+		return NULL;
+	}
+	rcu_read_lock();
+	cells = rcu_dereference(group->cells);
+	if (cells) {
+		*n = min(max, cells->n);
+		memcpy(copy, cells->cell, *n * sizeof(*copy));
+	}
+	rcu_read_unlock();
+	return copy;
+}
+
+u64 sol_store_reserve(struct sol_group *group, u64 frames)
+{
+	u64 have = 0, before;
+	u32 n, i, *cell = copy_cells(group, &n);
+	int busy = sol_busy_begin();
+
+	for (i = 0; i < n; i++)
+		have += known_zero(cell[i]);
+	/* One frame for each cell in turn, so that all get alike. */
+	do {
+		before = have;
+		for (i = 0; i < n && have < frames; i++) {
+			if (!sol_store.cell[cell[i]].listed[0] &&
+			    !sol_refill(cell[i], sol_refill_batch(cell[i]),
+					false, GFP_KERNEL))
+				continue;
+			have += zero_one(cell[i]);
+			cond_resched();
+		}
+	} while (have < frames && have > before);
+	sol_busy_end(busy);
+	kvfree(cell);
+	return have;
+}
+
+u64 sol_store_listed(struct sol_group *group)
+{
+	u32 n, i, *cell = copy_cells(group, &n);
+	u64 sum = 0;
+
+	for (i = 0; i < n; i++)
+		sum += READ_ONCE(sol_store.cell[cell[i]].listed[0]) +
+		       READ_ONCE(sol_store.cell[cell[i]].listed[1]);
+	kvfree(cell);
+	return sum;
+}
+
+u64 sol_store_fill_all(void)
+{
+	int busy = sol_busy_begin();
+	u64 got = 0;
+	u32 i, n;
+
+	/* A batch for each cell in turn, until none gets any more. */
+	do {
+		n = 0;
+		for (i = 0; sol_store.map && i < sol_store.map->n_cells; i++) {
+			n += sol_refill(i, 32, false, GFP_KERNEL);
+			cond_resched();
+		}
+		got += n;
+	} while (n);
+	sol_busy_end(busy);
+	return got;
+}
