@@ -3,3 +3,4 @@
 pub mod alloc;
 pub mod buddy;
 pub mod policy;
+pub mod task;
