@@ -6,6 +6,8 @@
 //! [`soloist_core::AddrMap`]; here a map is functions and ranges ([`spec`])
 //! that are printed as the text which core parses.
 
+pub mod compare;
+pub mod detect;
 pub mod function;
 pub mod gf2;
 pub mod known;

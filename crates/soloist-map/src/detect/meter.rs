@@ -1,0 +1,413 @@
+//! From noisy samples to "conflict" or "no conflict".
+//!
+//! Nothing here is set by hand: the fast level is the narrowest half of what
+//! random pairs take, followed as it drifts; the slow level is that of pairs
+//! which stay slow when they are measured again and again; how often a pair is
+//! sampled follows from how often a sample lies, by Wald's sequential test.
+
+use std::time::{Duration, Instant};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::source::{OsRange, TimingSource};
+
+/// Samples between looks at the clock.
+const CLOCK_EVERY: u64 = 256;
+/// Samples of random pairs that say where the fast level is now.
+const RECENT: usize = 256;
+/// Random pairs looked through for a first conflict, at most.
+const SEARCH: u64 = 60_000;
+/// Random pairs looked through for a level above the one found.
+const SEARCH_HIGHER: u64 = 8_192;
+
+/// Why measuring ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// The deadline has passed.
+    #[error("the deadline has passed")]
+    Deadline,
+    /// No pair is reliably slower than the others.
+    #[error(
+        "no pair of addresses is reliably slower than the others: no row conflicts to be seen"
+    )]
+    NoConflicts,
+    /// The pool has no memory where it is needed.
+    #[error("the pool holds no memory there")]
+    NoMemory,
+}
+
+/// The two levels and how they are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Levels {
+    /// Pairs without a conflict.
+    pub fast: f64,
+    /// Pairs with one.
+    pub slow: f64,
+    /// Samples above `fast` by more than this are called slow.
+    pub threshold: f64,
+    /// Spread of the fast level, one standard deviation.
+    pub sigma: f64,
+    /// Raw samples whose median is one sample.
+    pub repeats: u32,
+    /// Share of slow samples among pairs without a conflict.
+    pub false_slow: f64,
+    /// Share of slow samples among pairs with one.
+    pub true_slow: f64,
+}
+
+/// Measures pairs and judges them.
+pub struct Meter<'a> {
+    source: &'a mut dyn TimingSource,
+    /// Random choices of the detector.
+    pub rng: ChaCha8Rng,
+    started: Instant,
+    deadline: Duration,
+    samples: u64,
+    recent: Vec<f64>,
+    next: usize,
+    fast: f64,
+    levels: Option<Levels>,
+    scratch: Vec<u32>,
+}
+
+impl<'a> Meter<'a> {
+    /// A meter over `source` that stops at `deadline` from now.
+    pub fn new(source: &'a mut dyn TimingSource, deadline: Duration, seed: u64) -> Self {
+        Self {
+            source,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            started: Instant::now(),
+            deadline,
+            samples: 0,
+            recent: Vec::with_capacity(RECENT),
+            next: 0,
+            fast: 0.0,
+            levels: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Raw samples taken.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Time since the meter was made.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The source.
+    #[must_use]
+    pub fn source(&self) -> &dyn TimingSource {
+        self.source
+    }
+
+    /// The levels of the last calibration.
+    #[must_use]
+    pub fn levels(&self) -> Option<Levels> {
+        self.levels
+    }
+
+    /// A random pair of different lines inside `range`.
+    ///
+    /// # Errors
+    /// When the pool holds none.
+    pub fn random_pair(&mut self, range: &OsRange) -> Result<(u64, u64), Stop> {
+        for _ in 0..64 {
+            let a = self.random(range)?;
+            let b = self.random(range)?;
+            if a != b {
+                return Ok((a, b));
+            }
+        }
+        Err(Stop::NoMemory)
+    }
+
+    /// A random line inside `range`.
+    ///
+    /// # Errors
+    /// When the pool holds none.
+    pub fn random(&mut self, range: &OsRange) -> Result<u64, Stop> {
+        self.source
+            .random(range, &mut self.rng)
+            .ok_or(Stop::NoMemory)
+    }
+
+    /// One sample: the median of `repeats` raw ones.
+    fn sample(&mut self, a: u64, b: u64, repeats: u32) -> Result<f64, Stop> {
+        self.scratch.clear();
+        for _ in 0..repeats {
+            if self.samples % CLOCK_EVERY == 0 && self.started.elapsed() > self.deadline {
+                return Err(Stop::Deadline);
+            }
+            self.samples += 1;
+            let time = self.source.sample(a, b);
+            self.scratch.push(time);
+        }
+        let middle = self.scratch.len() / 2;
+        Ok(f64::from(*self.scratch.select_nth_unstable(middle).1))
+    }
+
+    /// Median of `count` samples less the fast level.
+    fn excess(&mut self, a: u64, b: u64, count: u32, repeats: u32) -> Result<f64, Stop> {
+        let mut all = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            all.push(self.sample(a, b, repeats)? - self.fast);
+        }
+        Ok(median(&mut all))
+    }
+
+    /// Takes note of a random pair's sample, to follow the fast level.
+    fn follow(&mut self, time: f64) {
+        if self.recent.len() < RECENT {
+            self.recent.push(time);
+        } else {
+            self.recent[self.next] = time;
+        }
+        self.next = (self.next + 1) % RECENT;
+        if self.next % 32 == 0 && self.recent.len() >= 64 {
+            self.fast = shorth(&mut self.recent.clone()).0;
+        }
+    }
+
+    /// Measures a few random pairs of `range`, so that the fast level is known
+    /// while only chosen pairs are measured.
+    fn refer(&mut self, range: &OsRange, repeats: u32) -> Result<(), Stop> {
+        let (a, b) = self.random_pair(range)?;
+        let time = self.sample(a, b, repeats)?;
+        self.follow(time);
+        Ok(())
+    }
+
+    /// Finds the levels for pairs inside `range`.
+    ///
+    /// # Errors
+    /// [`Stop::NoConflicts`] when nothing is reliably slower than the rest.
+    pub fn calibrate(&mut self, range: &OsRange) -> Result<Levels, Stop> {
+        let mut found = Err(Stop::NoConflicts);
+        for repeats in [1, 3, 7, 15, 31, 63] {
+            match self.calibrate_with(range, repeats) {
+                Ok(levels) => {
+                    let clear = levels.true_slow - levels.false_slow;
+                    found = Ok(levels);
+                    if clear > 0.6 {
+                        break;
+                    }
+                }
+                Err(Stop::NoConflicts) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.levels = found.ok();
+        found
+    }
+
+    fn calibrate_with(&mut self, range: &OsRange, repeats: u32) -> Result<Levels, Stop> {
+        self.recent.clear();
+        self.next = 0;
+        let mut first = Vec::with_capacity(512);
+        for _ in 0..512 {
+            let (a, b) = self.random_pair(range)?;
+            let time = self.sample(a, b, repeats)?;
+            first.push(time);
+            self.follow(time);
+        }
+        let (_, sigma) = shorth(&mut first);
+        let sigma = sigma.max(0.5);
+        let mut slow = self.search(range, repeats, (3.0 * sigma, 1.5 * sigma), SEARCH)?;
+        if slow.len() < 3 {
+            return Err(Stop::NoConflicts);
+        }
+        // Pairs of one bank group are slower than others, but less slow than
+        // a conflict and far more frequent: look for a level above.
+        loop {
+            let above = 1.5 * median_of(&slow, |pair| pair.2) + 3.0 * sigma;
+            let higher = self.search(range, repeats, (above, 0.75 * above), SEARCH_HIGHER)?;
+            if higher.len() < 3 {
+                break;
+            }
+            slow = higher;
+        }
+        let (below, slow) = upper_cluster(slow);
+        let gap = median_of(&slow, |pair| pair.2);
+        let threshold = (below + gap) / 2.0;
+        let true_slow = self.share_slow(&slow, repeats, threshold)?;
+        let mut false_slow = 0.0;
+        for _ in 0..512 {
+            let (a, b) = self.random_pair(range)?;
+            let time = self.sample(a, b, repeats)?;
+            self.follow(time);
+            false_slow += f64::from(u8::from(time > self.fast + threshold)) / 512.0;
+        }
+        Ok(Levels {
+            fast: self.fast,
+            slow: self.fast + gap,
+            threshold,
+            sigma,
+            repeats,
+            false_slow: false_slow.clamp(0.002, 0.45),
+            true_slow: true_slow.clamp(0.55, 0.998),
+        })
+    }
+
+    /// Random pairs that are once more than `above` over the fast level and
+    /// stay more than `keep` over it, with their excess: up to 16.
+    fn search(
+        &mut self,
+        range: &OsRange,
+        repeats: u32,
+        (above, keep): (f64, f64),
+        tries: u64,
+    ) -> Result<Vec<(u64, u64, f64)>, Stop> {
+        let mut found = Vec::new();
+        for _ in 0..tries {
+            let (a, b) = self.random_pair(range)?;
+            let time = self.sample(a, b, repeats)?;
+            self.follow(time);
+            if time <= self.fast + above
+                || self.excess(a, b, 3, repeats)? <= keep
+                || self.excess(a, b, 9, repeats)? <= keep
+            {
+                continue;
+            }
+            let excess = self.excess(a, b, 21, repeats)?;
+            if excess > keep {
+                found.push((a, b, excess));
+                if found.len() == 16 {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn share_slow(
+        &mut self,
+        pairs: &[(u64, u64, f64)],
+        repeats: u32,
+        threshold: f64,
+    ) -> Result<f64, Stop> {
+        let (mut slow, mut all) = (0.0, 0.0);
+        for &(a, b, _) in pairs {
+            for _ in 0..24 {
+                let time = self.sample(a, b, repeats)?;
+                all += 1.0;
+                slow += f64::from(u8::from(time > self.fast + threshold));
+            }
+        }
+        Ok(slow / all)
+    }
+
+    /// Whether a random pair conflicts, cheaply: most are let go after one
+    /// sample, and a conflict is only called one when the odds against chance
+    /// are `odds`. Misses some conflicts ([`Levels::true_slow`]).
+    ///
+    /// # Errors
+    /// When the deadline has passed, or nothing is calibrated.
+    pub fn is_conflict_among_many(&mut self, a: u64, b: u64, odds: f64) -> Result<bool, Stop> {
+        let levels = self.levels.ok_or(Stop::NoConflicts)?;
+        let time = self.sample(a, b, levels.repeats)?;
+        self.follow(time);
+        if time <= self.fast + levels.threshold {
+            return Ok(false);
+        }
+        let (slow, fast) = weights(&levels);
+        self.decide(a, b, slow, (slow, fast), (-3.0, odds.ln()))
+    }
+
+    /// Whether a chosen pair conflicts; wrong about once in `odds` either way.
+    ///
+    /// # Errors
+    /// When the deadline has passed, or nothing is calibrated.
+    pub fn is_conflict(
+        &mut self,
+        a: u64,
+        b: u64,
+        range: &OsRange,
+        odds: f64,
+    ) -> Result<bool, Stop> {
+        let levels = self.levels.ok_or(Stop::NoConflicts)?;
+        self.refer(range, levels.repeats)?;
+        let limit = odds.ln();
+        self.decide(a, b, 0.0, weights(&levels), (-limit, limit))
+    }
+
+    /// Wald's test: adds up evidence until it leaves `(low, high)`.
+    fn decide(
+        &mut self,
+        a: u64,
+        b: u64,
+        start: f64,
+        (slow, fast): (f64, f64),
+        (low, high): (f64, f64),
+    ) -> Result<bool, Stop> {
+        let levels = self.levels.ok_or(Stop::NoConflicts)?;
+        let mut evidence = start;
+        for _ in 0..400 {
+            if evidence >= high {
+                return Ok(true);
+            }
+            if evidence <= low {
+                return Ok(false);
+            }
+            let time = self.sample(a, b, levels.repeats)?;
+            evidence += if time > self.fast + levels.threshold {
+                slow
+            } else {
+                fast
+            };
+        }
+        Ok(evidence > 0.0)
+    }
+}
+
+/// Evidence for a conflict in a slow and in a fast sample, natural logarithms
+/// of likelihood ratios.
+fn weights(levels: &Levels) -> (f64, f64) {
+    let (p0, p1) = (levels.false_slow, levels.true_slow);
+    ((p1 / p0).ln(), ((1.0 - p1) / (1.0 - p0)).ln())
+}
+
+/// Splits confirmed pairs at the widest step of their excess: what lies below
+/// it is a lesser effect. Returns the highest excess below, or 0.
+fn upper_cluster(mut pairs: Vec<(u64, u64, f64)>) -> (f64, Vec<(u64, u64, f64)>) {
+    pairs.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let mut at = 0;
+    let mut widest = pairs[0].2;
+    for i in 1..pairs.len() {
+        let step = pairs[i].2 - pairs[i - 1].2;
+        if step > widest && pairs.len() - i >= 3 {
+            (at, widest) = (i, step);
+        }
+    }
+    let below = if at == 0 { 0.0 } else { pairs[at - 1].2 };
+    (below, pairs.split_off(at))
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+fn median_of<T>(items: &[T], value: impl Fn(&T) -> f64) -> f64 {
+    median(&mut items.iter().map(value).collect::<Vec<_>>())
+}
+
+/// The shortest interval that holds half the values: its middle, and the
+/// standard deviation of a normal distribution with such a half.
+fn shorth(values: &mut [f64]) -> (f64, f64) {
+    values.sort_unstable_by(f64::total_cmp);
+    let half = values.len() / 2;
+    let (mut at, mut width) = (0, f64::INFINITY);
+    for i in 0..values.len() - half {
+        let span = values[i + half] - values[i];
+        if span < width {
+            (at, width) = (i, span);
+        }
+    }
+    ((values[at] + values[at + half]) / 2.0, width / 1.349)
+}

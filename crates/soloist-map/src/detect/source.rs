@@ -1,0 +1,53 @@
+//! Where timings come from: real memory or a simulated one.
+
+use rand_chacha::ChaCha8Rng;
+
+/// Memory that the operating system shows as one piece: addresses of a node
+/// without a hole, or one page whose physical address is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OsRange {
+    /// First byte.
+    pub start: u64,
+    /// First byte after.
+    pub end: u64,
+    /// Node.
+    pub node: u8,
+}
+
+/// What the addresses of a source mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addresses {
+    /// Physical addresses.
+    Physical,
+    /// Only the bits below `page_shift` are the physical ones; the bits above
+    /// number the pages that the source holds.
+    InsidePages {
+        /// log2 of the page size.
+        page_shift: u32,
+    },
+}
+
+/// Times pairs of accesses. Nothing else in the detector touches memory.
+pub trait TimingSource {
+    /// The memory to look at.
+    fn ranges(&self) -> Vec<OsRange>;
+
+    /// What its addresses mean.
+    fn addresses(&self) -> Addresses;
+
+    /// A random line of the source's pool inside `range`; `None` when it holds
+    /// none there.
+    fn random(&mut self, range: &OsRange, rng: &mut ChaCha8Rng) -> Option<u64>;
+
+    /// Whether the pool holds the line at `address`.
+    fn has(&self, address: u64) -> bool;
+
+    /// Time of accessing `a` and `b` in turn, both from memory, in the
+    /// source's unit. Larger when they lie in different rows of one bank.
+    fn sample(&mut self, a: u64, b: u64) -> u32;
+
+    /// log2 of the cache line.
+    fn line_shift(&self) -> u32 {
+        6
+    }
+}

@@ -1,0 +1,157 @@
+//! Every machine file is read, accepted by core, and decodes as published.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use soloist_core::Dram;
+use soloist_map::{known, Machine};
+
+/// Deterministic addresses spread over all ranges of a map.
+fn addresses(machine: &Machine) -> impl Iterator<Item = u64> + '_ {
+    machine.map.ranges.iter().flat_map(|range| {
+        let size = range.end - range.start;
+        (0..200u64).map(move |i| range.start + (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % size & !63))
+    })
+}
+
+#[test]
+fn every_machine_decodes_and_encodes_back() {
+    for name in known::names() {
+        let machine = known::find(name).unwrap();
+        let map = machine.addr_map();
+        assert_eq!(machine.about.name, name);
+        for addr in addresses(&machine) {
+            let dram = map.decode(addr).unwrap();
+            let back = map.encode(&Dram {
+                chip_select: 0,
+                color: 0,
+                ..dram
+            });
+            assert_eq!(back, Ok(addr), "{name}: {dram:?}");
+        }
+    }
+}
+
+#[test]
+fn every_machine_text_fits_the_kernel() {
+    for name in known::names() {
+        let text = known::find(name).unwrap().map_text();
+        assert!(text.len() < 4096, "{name}: {} bytes", text.len());
+    }
+}
+
+#[test]
+fn the_opteron_agrees_with_every_row_of_the_report() {
+    let map = known::find("opteron-6128").unwrap().addr_map();
+    let rows = include_str!("data/opteron-6128-report.csv");
+    let mut checked = 0;
+    for row in rows.lines().filter(|row| row.starts_with("0x")) {
+        let (addr, rest) = row.split_once(',').unwrap();
+        let addr = u64::from_str_radix(&addr[2..], 16).unwrap();
+        let want: Vec<u32> = rest.split(',').map(|n| n.parse().unwrap()).collect();
+        let d = map.decode(addr).unwrap();
+        let got = [d.node, d.channel, d.chip_select, d.bank, d.row, d.column];
+        assert_eq!(got[..], want[..], "{row}");
+        checked += 1;
+    }
+    assert_eq!(checked, 73);
+}
+
+#[test]
+fn the_opteron_has_64_disjoint_bank_sets() {
+    let map = known::find("opteron-6128").unwrap().addr_map();
+    assert_eq!(
+        (map.n_colors(), map.n_bank_sets(), map.n_llc()),
+        (128, 64, 32)
+    );
+    let map = known::find("opteron-6128-noninterleaved")
+        .unwrap()
+        .addr_map();
+    assert_eq!((map.n_colors(), map.n_bank_sets()), (128, 128));
+}
+
+#[test]
+fn wrong_files_are_refused_with_line_and_reason() {
+    let good = known::find("qemu-2node").unwrap().text().to_owned();
+    for (from, to, line_of, says) in [
+        (
+            "bank = [\"13^17\"",
+            "bank = [\"13^99\"",
+            "bank =",
+            "bit number",
+        ),
+        ("bank = [", "banks = [", "banks =", "unknown field `banks`"),
+        (
+            "end = 0x40000000",
+            "end = 0x40000001",
+            "[[map.range]]",
+            "range",
+        ),
+        ("node = 1", "node = 9", "[[map.range]]", "node 9"),
+        (
+            "trust = \"synthetic\"",
+            "trust = \"sure\"",
+            "trust =",
+            "unknown variant",
+        ),
+        (
+            "size = \"512K\"",
+            "size = \"512Q\"",
+            "size = \"512Q\"",
+            "size such as",
+        ),
+        (
+            "cpus = [\"0-1\", \"2-3\"]",
+            "cpus = [\"0-1\", \"1-3\"]",
+            "sockets",
+            "two nodes",
+        ),
+        (
+            "name = \"qemu-2node\"",
+            "name = \"Qemu\"",
+            "name =",
+            "lower-case",
+        ),
+        ("[[10, 20], [20, 10]]", "[[10, 20]]", "sockets", "2 rows"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let text = good.replacen(from, to, 1);
+        let error = Machine::parse(&text, "x.toml").unwrap_err();
+        assert!(error.message.contains(says), "{to}: {error}");
+        let near = text
+            .lines()
+            .position(|line| line.starts_with(line_of) || line.contains(to))
+            .unwrap();
+        assert!(
+            error.line > 0 && error.line.abs_diff(near + 1) <= 12,
+            "{to}: {error}, expected near line {}",
+            near + 1
+        );
+    }
+}
+
+#[test]
+fn a_section_of_another_crate_keeps_its_lines() {
+    #[derive(serde::Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only that it is read matters")]
+    struct Vm {
+        cpus: u32,
+        memory: Vec<String>,
+        max_ram_below_4g: Option<String>,
+    }
+    let machine = known::find("qemu-4node").unwrap();
+    let vm: Vm = machine.section("vm").unwrap().unwrap();
+    assert_eq!(vm.memory.len(), 4);
+    assert!(machine.section::<Vm>("guard").unwrap().is_none());
+    let text = machine.text().replace("max_ram_below_4g", "max_ram");
+    let error = Machine::parse(&text, "x.toml")
+        .unwrap()
+        .section::<Vm>("vm")
+        .unwrap_err();
+    assert!(error.message.contains("max_ram"), "{error}");
+    assert_eq!(
+        text.lines()
+            .nth(error.line - 1)
+            .map(|line| line.starts_with("max_ram")),
+        Some(true)
+    );
+}
