@@ -18,15 +18,18 @@
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
+#include <linux/llist.h>
 #include <linux/memory.h>
+#include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/oom.h>
-#include <linux/tracepoint.h>
+#include <linux/slab.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
 
 #include "compat/shrinker.h"
 #include "parts.h"
+#include "probe.h"
 #include "stay.h"
 #include "store.h"
 
@@ -102,6 +105,51 @@ static struct notifier_block reclaim_memory_nb = {
 	.notifier_call = reclaim_memory,
 };
 
+/* ---- Failing memory ---- */
+
+/*
+ * A frame that failed in use is never freed (the kernel keeps it), so its group
+ * would wait for it for ever; one that failed in a list must leave it. Told by
+ * a tracepoint, which may not sleep: a work does it.
+ */
+struct failed {
+	struct llist_node node;
+	unsigned long pfn;
+};
+
+static LLIST_HEAD(failed_frames);
+
+static void failed_forget(struct work_struct *work)
+{
+	struct llist_node *all = llist_del_all(&failed_frames);
+	struct failed *f, *next;
+
+	llist_for_each_entry_safe(f, next, all, node) {
+		struct page *page = pfn_to_online_page(f->pfn);
+
+		if (page && sol_store_owns(page))
+			sol_store_forget(page);
+		else
+			sol_store_evict(f->pfn, f->pfn + 1);
+		kfree(f);
+	}
+}
+
+static DECLARE_WORK(failed_work, failed_forget);
+
+static void probe_failure(void *data, unsigned long pfn, int type, int result)
+{
+	struct failed *f = kmalloc(sizeof(*f), GFP_ATOMIC);
+
+	if (!f)
+		return;
+	f->pfn = pfn;
+	llist_add(&f->node, &failed_frames);
+	schedule_work(&failed_work);
+}
+
+static struct sol_probe failure_probe = { "memory_failure_event", probe_failure };
+
 /* ---- MemAvailable ---- */
 
 static long accounted[MAX_NUMNODES];	/* by the work only */
@@ -150,9 +198,15 @@ int sol_reclaim_init(void)
 	err = register_memory_notifier(&reclaim_memory_nb);
 	if (err)
 		goto no_memory;
+	if (IS_ENABLED(CONFIG_MEMORY_FAILURE))
+		err = sol_probes_add(&failure_probe, 1);
+	if (err)
+		goto no_probe;
 	account_all(NULL);
 	return 0;
 
+no_probe:
+	unregister_memory_notifier(&reclaim_memory_nb);
 no_memory:
 	unregister_oom_notifier(&reclaim_oom_nb);
 no_oom:
@@ -163,6 +217,9 @@ no_oom:
 void sol_reclaim_exit(void)
 {
 	account_end();
+	if (IS_ENABLED(CONFIG_MEMORY_FAILURE))
+		sol_probes_remove(&failure_probe, 1);
+	flush_work(&failed_work);
 	unregister_memory_notifier(&reclaim_memory_nb);
 	cancel_delayed_work_sync(&leaving_work);
 	unregister_oom_notifier(&reclaim_oom_nb);

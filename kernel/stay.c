@@ -20,19 +20,17 @@
  * Locking: all flags are atomic bits. mmap_lock for the areas of KSM. Probes
  * run with preemption off and touch nothing but flags.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/sched/coredump.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/tracepoint.h>
 
 #include "compat/mm.h"
 #include "group.h"
 #include "parts.h"
+#include "probe.h"
 #include "stay.h"
 
 /* What the threads of an address space want. */
@@ -164,53 +162,10 @@ static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
 		stay_new_mm(task);
 }
 
-static struct stay_probe {
-	const char *name;
-	void *fn;
-	struct tracepoint *tp;
-} stay_probes[] = {
+static struct sol_probe stay_probes[] = {
 	{ "sched_process_fork", probe_fork },
 	{ "sched_process_exec", probe_exec },
 };
-
-static void probe_match(struct tracepoint *tp, void *priv)
-{
-	struct stay_probe *probe = priv;
-
-	if (!strcmp(tp->name, probe->name))
-		probe->tp = tp;
-}
-
-static void probes_remove(unsigned int n)
-{
-	while (n-- > 0)
-		tracepoint_probe_unregister(stay_probes[n].tp,
-					    stay_probes[n].fn, NULL);
-	tracepoint_synchronize_unregister();
-}
-
-static int probes_add(void)
-{
-	unsigned int i;
-	int err;
-
-	for (i = 0; i < ARRAY_SIZE(stay_probes); i++) {
-		struct stay_probe *probe = &stay_probes[i];
-
-		probe->tp = NULL;
-		for_each_kernel_tracepoint(probe_match, probe);
-		err = probe->tp ? tracepoint_probe_register(probe->tp,
-							    probe->fn, NULL) :
-				  -ENOENT;
-		if (err) {
-			pr_err("tracepoint '%s' can't be used (%d)\n",
-			       probe->name, err);
-			probes_remove(i);
-			return err;
-		}
-	}
-	return 0;
-}
 
 /* Undo what address spaces and tasks still carry. */
 static void stay_forget_all(void)
@@ -229,19 +184,19 @@ static void stay_forget_all(void)
 
 int sol_stay_init(void)
 {
-	int err = probes_add();
+	int err = sol_probes_add(stay_probes, ARRAY_SIZE(stay_probes));
 
 	if (err)
 		return err;
 	err = sol_move_init();
 	if (err)
-		probes_remove(ARRAY_SIZE(stay_probes));
+		sol_probes_remove(stay_probes, ARRAY_SIZE(stay_probes));
 	return err;
 }
 
 void sol_stay_exit(void)
 {
 	sol_move_exit();
-	probes_remove(ARRAY_SIZE(stay_probes));
+	sol_probes_remove(stay_probes, ARRAY_SIZE(stay_probes));
 	stay_forget_all();
 }

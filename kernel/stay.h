@@ -23,7 +23,8 @@ static inline bool sol_mm_stays(const struct mm_struct *mm)
 /*
  * Bring the address space of @task in line with the groups of its threads.
  * To be called after @task joined or left a group, and for every task of a
- * group whose huge_ok changed. Takes mmap_lock: may sleep.
+ * group whose huge_ok changed. Takes mmap_lock: not under sol_group_mutex, which
+ * the fault path takes below mmap_lock.
  */
 void sol_stay_task(struct task_struct *task);
 
