@@ -26,18 +26,30 @@ static bool node_has_any(const struct sol_map *map, const unsigned long *sets,
 	return false;
 }
 
-/* Largest order that @range's edges and the carries of its base allow. */
+/* Do @a and the next range @b share an aligned block of 2^@order frames? */
+static bool share_block(const struct sol_range *a, const struct sol_range *b,
+			u32 order)
+{
+	return (a->end - 1) >> (SOL_FRAME_SHIFT + order) ==
+	       b->start >> (SOL_FRAME_SHIFT + order);
+}
+
+/* Largest order that a range's edges and the carries of its base allow. */
 static u32 edge_order(const struct sol_map *map, u32 range, u32 order)
 {
 	const struct sol_range *r = &map->range[range];
-	u64 edges = r->start ^ r->base;
 
-	if (range && r[-1].end == r->start)
-		edges |= r->start;
-	if (range + 1 < map->n_ranges && r[1].start == r->end)
-		edges |= r->end;
-	while (order && edges & ((1ull << (SOL_FRAME_SHIFT + order)) - 1))
-		order--;
+	for (; order; order--) {
+		u64 low = (1ull << (SOL_FRAME_SHIFT + order)) - 1;
+
+		if ((r->start ^ r->base) & low)
+			continue;
+		if (range && share_block(r - 1, r, order))
+			continue;
+		if (range + 1 < map->n_ranges && share_block(r, r + 1, order))
+			continue;
+		break;
+	}
 	return order;
 }
 

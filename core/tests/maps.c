@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Maps for tests: from files, and random ones. */
+#include "check.h"
+
+void load_map(struct sol_map *map, const char *name)
+{
+	char path[100], text[4096];
+	struct sol_err err;
+	size_t len;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "tests/maps/%s.map", name);
+	file = fopen(path, "r");
+	CHECK(file);
+	len = fread(text, 1, sizeof(text), file);
+	fclose(file);
+	if (sol_map_parse(map, text, len, &err))
+		test_fail(path, err.line, "%s", err.text);
+}
+
+/*
+ * Functions of @bits offset bits that together are invertible: a random
+ * permutation of the bits, then bits mixed in from functions further on.
+ */
+static void random_functions(u64 *mask, u32 n, u32 lowest)
+{
+	u32 i, j;
+
+	for (i = 0; i < n; i++)
+		mask[i] = 1ull << (lowest + i);
+	for (i = n; i-- > 1;) {
+		u64 swap = mask[i];
+
+		j = below(i + 1);
+		mask[i] = mask[j];
+		mask[j] = swap;
+	}
+	for (i = 0; i < n; i++)
+		for (j = i + 1; j < n; j++)
+			if (once_in(n))
+				mask[i] ^= mask[j];
+}
+
+static const u64 *take(const u64 *mask, struct sol_field *field, u32 n)
+{
+	u32 i;
+
+	field->n = n;
+	for (i = 0; i < n; i++)
+		field->mask[i] = mask[i];
+	return mask + n;
+}
+
+static void random_layout(struct sol_layout *l, u32 width)
+{
+	u64 all[32];
+	const u64 *next = all;
+	u32 n = width - 6, i;
+
+	random_functions(all, n, 6);
+	next = take(next, &l->channel, below(3));
+	next = take(next, &l->rank, below(2));
+	next = take(next, &l->bank, 1 + below(4));
+	n -= next - all;
+	l->n_col = 2 + below(n / 2);
+	l->n_row = n - l->n_col;
+	for (i = 0; i < l->n_col; i++) {
+		l->col[i] = *next++;
+		l->col_at[i] = i + (i > 3);
+	}
+	for (i = 0; i < l->n_row; i++) {
+		l->row[i] = *next++;
+		l->row_at[i] = l->n_row - 1 - i;
+	}
+	l->chip_select = below(4);
+}
+
+/* Ranges of one node that cover its offsets up to @size, with holes. */
+static u64 random_ranges(struct sol_map *map, u32 node, u32 layout, u64 at,
+			 u64 size)
+{
+	u64 base = 0, align = 1ull << (SOL_FRAME_SHIFT + below(7));
+	u32 parts = 1 + below(3);
+
+	while (base < size) {
+		struct sol_range *r = &map->range[map->n_ranges++];
+		u64 bytes = (1 + below(size / align)) * align;
+
+		if (!--parts || bytes > size - base)
+			bytes = size - base;
+		*r = (struct sol_range){ .start = at, .end = at + bytes,
+					 .base = base, .node = node,
+					 .layout = layout };
+		base += bytes;
+		at += bytes + (once_in(2) ? below(8) * align : 0);
+	}
+	return at;
+}
+
+void random_map(struct sol_map *map)
+{
+	u32 nodes = 1 + below(3), layouts = 1 + below(2), i;
+	u32 width = 20 + below(5);
+	u64 at = once_in(2) ? below(64) << 16 : 0;
+	struct sol_err err;
+	struct sol_map made;
+	char text[8192];
+	size_t len;
+
+	memset(&made, 0, sizeof(made));
+	strcpy(made.name, "random");
+	made.line = 64;
+	made.n_layouts = layouts;
+	for (i = 0; i < layouts; i++)
+		random_layout(&made.layout[i], width);
+	for (i = 0; i < nodes; i++) {
+		u64 size = 1ull << width;
+
+		/* More than half, so that all bits are used. */
+		if (once_in(2))
+			size -= below(size >> 13) << SOL_FRAME_SHIFT;
+		at = random_ranges(&made, i, i % layouts, at, size);
+		if (once_in(2))
+			at = (at + (1 << 20)) >> 20 << 20;
+	}
+	if (nodes < layouts)
+		made.n_layouts = nodes;
+	made.n_llc_bits = below(5);
+	random_functions(made.llc, made.n_llc_bits, SOL_FRAME_SHIFT + below(3));
+	len = sol_map_print(&made, text, sizeof(text));
+	CHECK(len < sizeof(text));
+	if (sol_map_parse(map, text, len, &err)) {
+		printf("%s", text);
+		test_fail(__FILE__, __LINE__, "line %u: %s", err.line,
+			  err.text);
+	}
+}

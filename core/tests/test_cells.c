@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Cells and blocks, against visiting every frame. */
+#include "check.h"
+#include "palette.h"
+
+static struct sol_map map;
+
+static u64 machine_frames(void)
+{
+	u64 frames = 0;
+	u32 i;
+
+	for (i = 0; i < map.n_ranges; i++)
+		frames += (map.range[i].end - map.range[i].start) >> 12;
+	return frames;
+}
+
+static u64 last_pfn(void)
+{
+	return map.range[map.n_ranges - 1].end >> 12;
+}
+
+TEST(cell_frames_are_what_visiting_counts)
+{
+	u32 n, set, llc;
+	u64 pfn;
+
+	for (n = 0; n < 60; n++) {
+		u32 *count, cell;
+
+		random_map(&map);
+		count = calloc(map.n_cells, sizeof(*count));
+		for (pfn = 0; pfn < last_pfn(); pfn++) {
+			cell = sol_map_cell(&map, pfn);
+			if (cell != SOL_NO_CELL)
+				count[cell]++;
+		}
+		for (set = 0; set < map.n_bank_sets; set++) {
+			u64 sum = 0;
+
+			for (llc = 0; llc < map.n_llc; llc++) {
+				cell = set * map.n_llc + llc;
+				sum += count[cell];
+				CHECK_EQ(sol_map_cell_frames(&map, set, llc),
+					 count[cell]);
+				CHECK_EQ(sol_map_cell_exists(&map, set, llc),
+					 count[cell] != 0);
+			}
+			CHECK_EQ(sol_map_set_frames(&map, set), sum);
+			CHECK_EQ(sol_map_set_exists(&map, set), sum != 0);
+		}
+		free(count);
+	}
+}
+
+TEST(cell_frames_add_up_to_the_machine)
+{
+	static const char *const name[] = {
+		"opteron-6128", "opteron-6128-noninterleaved", "xeon-w3530",
+		"ddr5", "asymmetric",
+	};
+	u32 n, set, llc;
+
+	for (n = 0; n < 5; n++) {
+		u64 frames = 0;
+
+		load_map(&map, name[n]);
+		for (set = 0; set < map.n_bank_sets; set++)
+			for (llc = 0; llc < map.n_llc; llc++)
+				frames += sol_map_cell_frames(&map, set, llc);
+		CHECK_EQ(frames, machine_frames());
+	}
+}
+
+TEST(a_quarter_of_the_opteron_pairs_exist)
+{
+	u32 set, llc, exist = 0;
+
+	load_map(&map, "opteron-6128");
+	for (set = 0; set < map.n_bank_sets; set++)
+		for (llc = 0; llc < map.n_llc; llc++) {
+			bool can = sol_map_cell_exists(&map, set, llc);
+
+			/* Bank bits 0 and 1 are address bits 15 and 16. */
+			CHECK_EQ(can, (set & 3) == llc >> 3);
+			CHECK_EQ(sol_map_cell_frames(&map, set, llc),
+				 can ? (8u << 18) / 16 / 8 : 0);
+			exist += can;
+		}
+	CHECK_EQ(exist * 4, map.n_cells);
+}
+
+/* ---- Blocks ---- */
+
+/* Does every aligned block of this order that touches @sets lie in them? */
+static bool blocks_within(const unsigned long *sets, u32 order)
+{
+	u64 first, pfn;
+
+	for (first = 0; first < last_pfn(); first += 1ull << order) {
+		bool in = false, out = false;
+
+		for (pfn = first; pfn < first + (1ull << order); pfn++) {
+			u32 cell = sol_map_cell(&map, pfn);
+
+			if (cell == SOL_NO_CELL)
+				continue;
+			if (sol_bit(sets, cell >> map.n_llc_bits))
+				in = true;
+			else
+				out = true;
+		}
+		if (in && out)
+			return false;
+	}
+	return true;
+}
+
+static void random_sets(unsigned long *sets)
+{
+	u32 i, node = below(map.n_nodes), step = 1u << below(map.set_bits + 1);
+
+	memset(sets, 0, SOL_LONGS(map.n_bank_sets) * sizeof(*sets));
+	for (i = 0; i < map.n_bank_sets; i++)
+		if (sol_map_set_node(&map, i) == node && !(i & step))
+			sol_bit_set(sets, i);
+}
+
+TEST(block_order_is_safe)
+{
+	unsigned long sets[SOL_LONGS(1 << 12)];
+	u32 n;
+
+	for (n = 0; n < 150; n++) {
+		u32 order;
+
+		random_map(&map);
+		random_sets(sets);
+		order = sol_map_block_order(&map, sets);
+		CHECK(order <= 9);
+		CHECK(blocks_within(sets, order));
+	}
+}
+
+TEST(block_order_of_the_opteron)
+{
+	unsigned long sets[SOL_LONGS(64)] = { 0 };
+	u32 i;
+
+	load_map(&map, "opteron-6128");
+	/* One bank set: pages of 32 KiB, then bank bit 0 (A15) changes. */
+	sol_bit_set(sets, 5);
+	CHECK_EQ(sol_map_block_order(&map, sets), 3);
+	/* Both values of A15. */
+	sol_bit_set(sets, 4);
+	CHECK_EQ(sol_map_block_order(&map, sets), 4);
+	/* A controller: huge pages. */
+	for (i = 0; i < 16; i++)
+		sol_bit_set(sets, i);
+	CHECK_EQ(sol_map_block_order(&map, sets), 9);
+	/* Memory without a map's colours at all. */
+	memset(sets, 0, sizeof(sets));
+	CHECK_EQ(sol_map_block_order(&map, sets), 9);
+}
