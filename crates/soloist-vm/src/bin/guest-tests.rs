@@ -1,0 +1,459 @@
+//! Runs the guest tests: one guest for each kernel, all tests in it, as many
+//! guests at a time as there are cpus. `tests/guest/run` builds what it needs
+//! and starts it.
+//!
+//! A test is an executable that prints `ok NAME`, `FAIL NAME: why` or `skip
+//! NAME: why` lines. It fails without such a line when its status is not 0 or
+//! when it printed none at all; a kernel fails when its guest was not well.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use clap::Parser;
+use serde::Serialize;
+use soloist_vm::{kernel, source_root, Kernel, Layout, Outcome, Output, Spec, Verdict};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Run the guest tests on the stock kernels.
+#[derive(Parser)]
+#[command(name = "tests/guest/run", version)]
+struct Args {
+    /// Kernel, as for `soloist vm run`; may be given several times [default:
+    /// all six].
+    #[arg(long, short)]
+    kernel: Vec<String>,
+    /// Machine file whose layout and map the guests have.
+    #[arg(long, short, default_value = "machines/qemu-2node.toml")]
+    machine: PathBuf,
+    /// Guests at a time [default: one for each cpu].
+    #[arg(long, short)]
+    jobs: Option<usize>,
+    /// Longer: SOLOIST_LONG=1 for the tests, and five times their time.
+    #[arg(long)]
+    long: bool,
+    /// Seconds that one test may take.
+    #[arg(long, default_value_t = 240)]
+    limit: u64,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Print all that the tests print.
+    #[arg(long, short)]
+    verbose: bool,
+    /// Only these tests: AREA or AREA/NAME.
+    tests: Vec<String>,
+}
+
+/// One test of one kernel.
+#[derive(Serialize)]
+struct Test {
+    name: String,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    seconds: f64,
+    status: i32,
+    /// The lines that say what failed.
+    failures: Vec<String>,
+    #[serde(skip)]
+    output: String,
+}
+
+/// One kernel.
+#[derive(Serialize)]
+struct KernelResult {
+    name: String,
+    #[serde(flatten)]
+    guest: Outcome,
+    /// Why the guest was not well; a failure of its own.
+    trouble: Option<String>,
+    tests: Vec<Test>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    kernels: Vec<KernelResult>,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("tests/guest/run: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<bool, Failure> {
+    let root = source_root().ok_or("run it inside the source tree")?;
+    let tests = find_tests(&root, &args.tests)?;
+    let names: Vec<String> = match args.kernel.as_slice() {
+        [] => kernel::NAMES.map(str::to_owned).to_vec(),
+        names => names.to_vec(),
+    };
+    let kernels = names
+        .iter()
+        .map(|name| kernel::find(name, Some(&root)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let specs = kernels
+        .into_iter()
+        .map(|kernel| spec(args, &root, kernel, &tests))
+        .collect::<Result<Vec<_>, _>>()?;
+    let jobs = args
+        .jobs
+        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let kernels = boot_all(&specs, jobs.max(1), args)?;
+    let sum = |count: fn(&Test) -> usize| -> usize {
+        kernels.iter().flat_map(|k| &k.tests).map(count).sum()
+    };
+    let report = Report {
+        passed: sum(|t| t.passed),
+        failed: sum(|t| t.failed) + kernels.iter().filter(|k| k.trouble.is_some()).count(),
+        skipped: sum(|t| t.skipped),
+        kernels,
+    };
+    save(&root, &report)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!(
+            "{} passed, {} failed, {} skipped",
+            report.passed, report.failed, report.skipped
+        );
+    }
+    Ok(report.failed == 0 && report.passed > 0)
+}
+
+/// Name and file of every test, in order: programs that the tests' Makefile
+/// built, then scripts.
+fn find_tests(root: &Path, only: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let mut tests = Vec::new();
+    for area in sorted_dir(&root.join("tests/guest"))? {
+        let Some(area_name) = area.file_name().and_then(|n| n.to_str()).map(str::to_owned) else {
+            continue;
+        };
+        if !area.is_dir() || area_name == "lib" {
+            continue;
+        }
+        for file in sorted_dir(&area)? {
+            let Some(stem) = file.file_stem().and_then(|n| n.to_str()) else {
+                continue;
+            };
+            let name = format!("{area_name}/{stem}");
+            let built = root.join("build/tests/guest").join(&name);
+            match file.extension().and_then(|e| e.to_str()) {
+                Some("c") if built.exists() => tests.push((name, built)),
+                Some("c") => return Err(format!("{name} is not built: make -C tests/guest").into()),
+                Some("sh") => tests.push((name, file)),
+                _ => {}
+            }
+        }
+    }
+    let wanted = |name: &str| {
+        only.is_empty()
+            || only.iter().any(|o| {
+                o == name
+                    || name
+                        .strip_prefix(o.as_str())
+                        .is_some_and(|r| r.starts_with('/'))
+            })
+    };
+    if let Some(unknown) = only.iter().find(|o| {
+        !tests
+            .iter()
+            .any(|(n, _)| n == *o || n.starts_with(&format!("{o}/")))
+    }) {
+        let known: Vec<&str> = tests.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(format!("no test '{unknown}' (known: {})", known.join(", ")).into());
+    }
+    tests.retain(|(name, _)| wanted(name));
+    Ok(tests)
+}
+
+fn sorted_dir(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn spec(
+    args: &Args,
+    root: &Path,
+    kernel: Kernel,
+    tests: &[(String, PathBuf)],
+) -> Result<Spec, Failure> {
+    let file = root.join(&args.machine);
+    let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let module = root
+        .join("build/kernel")
+        .join(&kernel.version)
+        .join("soloist.ko");
+    if !module.exists() {
+        return Err(format!("no module for {}: make modules", kernel.version).into());
+    }
+    let limit = args.limit * if args.long { 5 } else { 1 };
+    let mut command: Vec<OsString> = vec![
+        root.join("tests/guest/inside").into(),
+        limit.to_string().into(),
+    ];
+    command.extend(
+        tests
+            .iter()
+            .map(|(name, file)| format!("{name}={}", file.display()).into()),
+    );
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/sbin:/usr/bin:/sbin:/bin".into());
+    let mut env = vec![
+        format!("PATH={}:{path}", root.join("target/debug").display()),
+        "HOME=/root".to_owned(),
+        "LANG=C.UTF-8".to_owned(),
+        format!("SOLOIST_ROOT={}", root.display()),
+        format!("MODULE={}", module.display()),
+    ];
+    if args.long {
+        env.push("SOLOIST_LONG=1".to_owned());
+    }
+    Ok(Spec {
+        layout: Layout::parse(&text, &file.display().to_string())?,
+        log: Some(
+            root.join("build/logs")
+                .join(format!("guest-{}.console", kernel.name())),
+        ),
+        map: Some(soloist_map::Machine::parse(&text, &file.display().to_string())?.map_text()),
+        kernel,
+        cpu: None,
+        icount: None,
+        append: String::new(),
+        qemu_args: Vec::new(),
+        module: Some(module),
+        params: String::new(),
+        command,
+        env: env.into_iter().map(OsString::from).collect(),
+        cwd: root.to_path_buf(),
+        writable: Vec::new(),
+        timeout: Some(Duration::from_secs(60 + limit * tests.len() as u64)),
+        output: Output::Keep,
+    })
+}
+
+/// All guests, `jobs` at a time; results in the order of `specs`.
+fn boot_all(specs: &[Spec], jobs: usize, args: &Args) -> Result<Vec<KernelResult>, Failure> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<(usize, Result<KernelResult, Failure>)>> = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..jobs.min(specs.len()) {
+            scope.spawn(|| loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(spec) = specs.get(at) else { return };
+                if !args.json && std::io::stderr().is_terminal() {
+                    eprintln!("{} ...", spec.kernel.name());
+                }
+                let result = soloist_vm::run(spec)
+                    .map(|outcome| judge(spec, outcome))
+                    .map_err(Failure::from);
+                if let (Ok(result), false) = (&result, args.json) {
+                    print!("{}", show(result, args.verbose));
+                }
+                match results.lock() {
+                    Ok(mut results) => results.push((at, result)),
+                    Err(poisoned) => poisoned.into_inner().push((at, result)),
+                }
+            });
+        }
+    });
+    let mut results = results
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn judge(spec: &Spec, mut outcome: Outcome) -> KernelResult {
+    let output = outcome.stdout.take().unwrap_or_default();
+    let errors = outcome.stderr.take().unwrap_or_default();
+    let tests = read_tests(&output);
+    let trouble = match &outcome.verdict {
+        _ if !outcome.troubles.is_empty() => Some(outcome.troubles[0].text.clone()),
+        Verdict::Exit(0) => None,
+        Verdict::Exit(status) => Some(format!("the tests' runner exited with {status}: {errors}")),
+        other => Some(format!("{other:?}")),
+    };
+    KernelResult {
+        name: spec.kernel.name(),
+        guest: outcome,
+        trouble,
+        tests,
+    }
+}
+
+/// What `tests/guest/inside` printed, test by test.
+fn read_tests(output: &str) -> Vec<Test> {
+    let mut tests: Vec<Test> = Vec::new();
+    for line in output.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["@@", "start", name] => tests.push(Test {
+                name: (*name).to_owned(),
+                passed: 0,
+                failed: 0,
+                skipped: 0,
+                seconds: 0.0,
+                status: -1,
+                failures: Vec::new(),
+                output: String::new(),
+            }),
+            ["@@", "end", _, status, seconds] => {
+                if let Some(test) = tests.last_mut() {
+                    test.status = status.parse().unwrap_or(-1);
+                    test.seconds = seconds.parse().unwrap_or(0.0);
+                }
+            }
+            _ => {
+                if let Some(test) = tests.last_mut() {
+                    test.hear(line);
+                }
+            }
+        }
+    }
+    tests.iter_mut().for_each(Test::close);
+    tests
+}
+
+impl Test {
+    fn hear(&mut self, line: &str) {
+        self.output.push_str(line);
+        self.output.push('\n');
+        match line.split_whitespace().next() {
+            Some("ok") => self.passed += 1,
+            Some("skip") => self.skipped += 1,
+            Some("FAIL") => {
+                self.failed += 1;
+                self.failures.push(line.to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts what a test did not say itself.
+    fn close(&mut self) {
+        let why = match self.status {
+            -1 => "FAIL did not end".to_owned(),
+            124 | 137 => "FAIL ran out of time".to_owned(),
+            0 if self.passed + self.failed + self.skipped == 0 => "FAIL checked nothing".to_owned(),
+            status if status != 0 && self.failed == 0 => format!("FAIL exited with {status}"),
+            _ => return,
+        };
+        self.failed += 1;
+        self.failures.push(why);
+    }
+}
+
+fn show(result: &KernelResult, verbose: bool) -> String {
+    let mut text = String::new();
+    let sum = |count: fn(&Test) -> usize| -> usize { result.tests.iter().map(count).sum() };
+    let failed = sum(|t| t.failed) + usize::from(result.trouble.is_some());
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "{:<10} {} passed, {failed} failed, {} skipped  ({} tests, boot {:.1} s, {:.0} s)",
+        result.name,
+        sum(|t| t.passed),
+        sum(|t| t.skipped),
+        result.tests.len(),
+        result.guest.boot_s.unwrap_or(f64::NAN),
+        result.guest.wall_s,
+    );
+    for test in &result.tests {
+        if verbose {
+            let _ = write!(
+                text,
+                "  {} ({:.1} s)\n{}",
+                test.name,
+                test.seconds,
+                indent(&test.output)
+            );
+        } else if test.failed > 0 {
+            let _ = write!(
+                text,
+                "  {} ({:.1} s)\n{}",
+                test.name,
+                test.seconds,
+                indent(&test.failures.join("\n"))
+            );
+        }
+    }
+    if let Some(trouble) = &result.trouble {
+        let _ = write!(
+            text,
+            "  guest: {trouble}\n{}",
+            indent(&result.guest.excerpt)
+        );
+        if let Some(log) = &result.guest.log {
+            let _ = writeln!(text, "  console: {}", log.display());
+        }
+    }
+    text
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// Keeps what the tests printed and the results beside the consoles' logs.
+fn save(root: &Path, report: &Report) -> Result<(), Failure> {
+    let dir = root.join("build/logs");
+    fs::create_dir_all(&dir)?;
+    for result in &report.kernels {
+        let text: String = result
+            .tests
+            .iter()
+            .map(|t| format!("== {} ({} s)\n{}", t.name, t.seconds, t.output))
+            .collect();
+        fs::write(dir.join(format!("guest-{}.txt", result.name)), text)?;
+    }
+    fs::write(
+        dir.join("guest.json"),
+        serde_json::to_string_pretty(report)?,
+    )?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_counted() {
+        let tests = read_tests(
+            "@@ start a/x\nok one\nFAIL two: why\nskip three: no\n@@ end a/x 1 2.5\n\
+             @@ start a/silent\n@@ end a/silent 0 0.1\n@@ start a/dies\nok one\n",
+        );
+        let counts: Vec<_> = tests
+            .iter()
+            .map(|t| (t.passed, t.failed, t.skipped))
+            .collect();
+        assert_eq!(counts, [(1, 1, 1), (0, 1, 0), (1, 1, 0)]);
+        assert_eq!(tests[0].failures, ["FAIL two: why"]);
+        assert_eq!(tests[2].failures, ["FAIL did not end"]);
+    }
+
+    #[test]
+    fn a_status_without_a_word_is_a_failure() {
+        let tests = read_tests("@@ start a/x\nok one\n@@ end a/x 139 2.5\n");
+        assert_eq!(tests[0].failures, ["FAIL exited with 139"]);
+    }
+}
