@@ -147,14 +147,16 @@ static inline struct sol_group *group_get_fast(u16 id)
 
 /* The map, under sol_group_mutex or in a group's own calls; NULL: none yet. */
 const struct sol_map *sol_group_map(void);
-int sol_group_map_set(struct sol_map *map);
+int sol_group_map_set(const char *text, size_t len);
 
 struct sol_group *sol_group_new(const char *name, bool implicit);
 void sol_group_get(struct sol_group *group);
 void sol_group_put(struct sol_group *group);
 void sol_group_remove(struct sol_group *group);
 
-int sol_group_recolor(struct sol_group *group, const struct sol_colors *colors);
+int sol_group_edit(struct sol_group *group,
+		   int (*edit)(struct sol_colors *colors, const void *arg),
+		   const void *arg);
 int sol_group_auto(struct sol_group *group, const struct sol_want *want);
 
 /*
@@ -164,6 +166,8 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want);
 int sol_group_grow(struct sol_group *group, u32 seen);
 
 void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum);
+
+u64 sol_group_capacity(const struct sol_group *group);
 
 /**
  * struct sol_group_count - how many groups there are

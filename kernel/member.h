@@ -15,7 +15,15 @@ void sol_member_exit(void);
 int sol_member_join(struct sol_group *group, struct task_struct *task);
 int sol_member_join_process(struct sol_group *group, struct task_struct *task);
 void sol_member_leave(struct task_struct *task);
+
+/* For a task in the middle of execve(): its old address space is not touched. */
+int sol_member_join_exec(struct sol_group *group);
+void sol_member_undo_exec(struct sol_group *before);
+
 void sol_member_evict(struct sol_group *group);
+
+/* sol_stay_task() for all tasks of @group. */
+void sol_member_stay_all(struct sol_group *group);
 
 /* The group of @task with a reference, or NULL. */
 struct sol_group *sol_member_group(struct task_struct *task);

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The control interface: configfs, as docs/interface.md has it.
+ *
+ * Here are the root's files; groups and rules have files of their own. Every
+ * write is one command: it checks, does all of it or nothing, and leaves "ok"
+ * or a sentence in last_cmd_status. configfs pins the module for every
+ * directory that was made, so the module goes only after the last rmdir.
+ *
+ * Locking: configfs calls a directory's files under its fragment's semaphore,
+ * so a file is never called after its directory was removed. All else is in
+ * group.c and rule.c. Their locks nest inside.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/capability.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+#include "control.h"
+#include "mmap_abi.h"
+#include "parts.h"
+#include "rule.h"
+#include "status.h"
+#include "stay.h"
+#include "store.h"
+#include "uapi/soloist.h"
+
+/* ---- What all files share ---- */
+
+const char *const sol_exhaust_name[SOL_N_EXHAUST] = {
+	[SOL_FAIL] = "fail", [SOL_GROW] = "grow", [SOL_SPILL] = "spill",
+};
+
+int sol_control_may(const char *what, size_t count)
+{
+	if (!capable(CAP_SYS_ADMIN))
+		return sol_deny(-EPERM, "%s: needs CAP_SYS_ADMIN", what);
+	if (count >= PAGE_SIZE - 1)
+		return sol_deny(-E2BIG,
+				  "%s: more than %lu bytes in one write",
+				  what, PAGE_SIZE - 2);
+	return 0;
+}
+
+size_t sol_control_trim(const char *page, size_t count)
+{
+	return count && page[count - 1] == '\n' ? count - 1 : count;
+}
+
+int sol_control_number(const char *what, const char *page, size_t count,
+		       u64 max, u64 *number)
+{
+	int err = strnlen(page, count) < count ? -EINVAL :
+						 kstrtou64(page, 10, number);
+
+	if (err || *number > max)
+		return sol_deny(-EINVAL,
+				  "%s: expected a number from 0 to %llu",
+				  what, max);
+	return 0;
+}
+
+int sol_control_exhaust(const char *page, size_t count, u8 *exhaust)
+{
+	int i = __sysfs_match_string(sol_exhaust_name, SOL_N_EXHAUST, page);
+
+	if (i < 0)
+		return sol_deny(-EINVAL,
+				  "exhaust: expected fail, grow or spill");
+	*exhaust = i;
+	return 0;
+}
+
+/* ---- The root ---- */
+
+static ssize_t root_map_show(struct config_item *item, char *page)
+{
+	const struct sol_map *map;
+	ssize_t n = 0;
+
+	mutex_lock(&sol_group_mutex);
+	map = sol_group_map();
+	if (map)
+		n = min_t(size_t, sol_map_print(map, page, PAGE_SIZE),
+			  PAGE_SIZE - 1);
+	mutex_unlock(&sol_group_mutex);
+	return n;
+}
+
+static int map_store(const char *page, size_t count)
+{
+	if (sol_rule_count())
+		return sol_deny(-EBUSY, "map: %u rules exist; remove them first",
+				sol_rule_count());
+	return sol_group_map_set(page, count);
+}
+
+static ssize_t root_map_store(struct config_item *item, const char *page,
+			      size_t count)
+{
+	int err = sol_control_may("map", count);
+
+	return sol_status_done(err ?: map_store(page, count), count);
+}
+
+static ssize_t root_last_cmd_status_show(struct config_item *item, char *page)
+{
+	return sol_status_show(page);
+}
+
+static ssize_t root_features_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page,
+			  "abi %u\nkernel %s\ngeneration %u\nhooks ok\nthp %s\nmmap_abi %d\nmax_groups %u\nreserve yes\nrules yes\n",
+			  SOLOIST_ABI, init_utsname()->release, sol_generation,
+			  IS_ENABLED(CONFIG_TRANSPARENT_HUGEPAGE) ? "yes" : "no",
+			  sol_mmap_abi_level(), SOL_MAX_GROUPS);
+}
+
+static ssize_t root_stats_show(struct config_item *item, char *page)
+{
+	struct sol_group_count groups;
+	struct sol_store_stats store;
+	struct sol_move_stats move;
+
+	sol_group_count(&groups);
+	sol_store_stats(&store);
+	sol_move_sum(&move);
+	return sysfs_emit(page,
+		"groups %u\nimplicit %u\nremoved %u\nrules %u\nregistered %u\nlisted %llu\nzero %llu\nused %llu\ntaken %llu\ngiven %llu\nlost %llu\nkept %llu\nreplaced %llu\nmoved %llu\nunswapped %llu\nswapped %llu\nunmerged %llu\n",
+		groups.named, groups.implicit, groups.dead, sol_rule_count(),
+		sol_rule_registered(), store.listed, store.zero, store.used,
+		store.taken, store.given, store.lost, move.kept, move.replaced,
+		move.moved, move.unswapped, move.swapped, move.unmerged);
+}
+
+/* ---- lists: how many frames are kept ---- */
+
+enum lists { LISTS_DEMAND, LISTS_ALL, LISTS_DRAIN };
+
+static const char *const lists_name[] = {
+	[LISTS_DEMAND] = "demand", [LISTS_ALL] = "all", [LISTS_DRAIN] = "drain",
+};
+
+static enum lists lists_mode;	/* under sol_group_mutex */
+
+static ssize_t root_lists_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n", lists_name[READ_ONCE(lists_mode)]);
+}
+
+static int lists_store(const char *page)
+{
+	int mode = sysfs_match_string(lists_name, page);
+	int err = 0;
+
+	if (mode < 0)
+		return sol_deny(-EINVAL,
+				  "lists: expected demand, all or drain");
+	mutex_lock(&sol_group_mutex);
+	if (!sol_group_map())
+		err = sol_deny(-ENXIO,
+				 "lists: no address map yet; write one to map first");
+	else if (mode == LISTS_ALL)
+		sol_store_fill_all();
+	else if (mode == LISTS_DRAIN)
+		sol_store_drain_all();
+	if (!err)
+		WRITE_ONCE(lists_mode, mode == LISTS_DRAIN ? LISTS_DEMAND : mode);
+	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+static ssize_t root_lists_store(struct config_item *item, const char *page,
+				size_t count)
+{
+	int err = sol_control_may("lists", count);
+
+	return sol_status_done(err ?: lists_store(page), count);
+}
+
+CONFIGFS_ATTR(root_, map);
+CONFIGFS_ATTR_RO(root_, last_cmd_status);
+CONFIGFS_ATTR_RO(root_, features);
+CONFIGFS_ATTR_RO(root_, stats);
+CONFIGFS_ATTR(root_, lists);
+
+static struct configfs_attribute *root_attrs[] = {
+	&root_attr_map,
+	&root_attr_last_cmd_status,
+	&root_attr_features,
+	&root_attr_stats,
+	&root_attr_lists,
+	NULL,
+};
+
+static const struct config_item_type root_type = {
+	.ct_attrs = root_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem root = {
+	.su_group.cg_item = {
+		.ci_namebuf = "soloist",
+		.ci_type = &root_type,
+	},
+};
+
+static struct config_group groups_dir, rules_dir;
+
+int sol_control_init(void)
+{
+	int err;
+
+	mutex_init(&root.su_mutex);
+	config_group_init(&root.su_group);
+	config_group_init_type_name(&groups_dir, "groups", &sol_groups_type);
+	configfs_add_default_group(&groups_dir, &root.su_group);
+	config_group_init_type_name(&rules_dir, "rules", &sol_rules_type);
+	configfs_add_default_group(&rules_dir, &root.su_group);
+	err = configfs_register_subsystem(&root);
+	if (err)
+		pr_err("configfs took no directory 'soloist' (%d)\n", err);
+	return err;
+}
+
+void sol_control_exit(void)
+{
+	configfs_unregister_subsystem(&root);
+}

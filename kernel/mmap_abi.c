@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The papers' mmap() calls, as they print them: bit 30 of the third argument
+ * says that the first one is a command. TintMalloc's have length 0 and concern
+ * the calling thread's colours; CAMC's have another length and register the
+ * calling user (rule.c then colours the programs that a rule names).
+ *
+ * Stock kernels ignore bit 30 and refuse a length of 0. A direct hook on
+ * ksys_mmap_pgoff, which both 64-bit and 32-bit calls reach, answers in the
+ * kernel's place: 0, so mmap() returns NULL, or an errno. Nothing is mapped.
+ *
+ * Differs from TintMalloc: a colour names its whole bank set, so setting one
+ * may set others that share a bank with it; and threads without a call of
+ * their own share their parent's colours until they make one.
+ *
+ * Locking: a thread's group is changed only by the thread itself while it is
+ * the only one in it; otherwise it gets a copy. All else is in group.c.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
+#include "compat/trampoline.h"
+#include "compat/arguments.h"
+#include "group.h"
+#include "hook.h"
+#include "member.h"
+#include "mmap_abi.h"
+#include "parts.h"
+#include "rule.h"
+#include "status.h"
+#include "uapi/soloist.h"
+
+static int mmap_abi;
+module_param(mmap_abi, int, 0444);
+MODULE_PARM_DESC(mmap_abi,
+		 "mmap() calls of CAMC and TintMalloc: 0 off (default), 1 for CAP_SYS_ADMIN, 2 for everyone");
+
+int sol_mmap_abi_level(void)
+{
+	return mmap_abi;
+}
+
+/* ---- TintMalloc ---- */
+
+struct color_call {
+	u32 mode;
+	u32 color;
+	const struct sol_colors *from;	/* of the group the thread was in */
+};
+
+static int color_check(const struct color_call *call, bool llc)
+{
+	const struct sol_map *map = sol_group_map();
+	u32 n = llc ? map->n_llc : map->n_colors;
+
+	if (call->color < n)
+		return 0;
+	return sol_deny(-EINVAL, "mmap: %u is not %s colour of %s (0-%u)",
+			call->color, llc ? "an LLC" : "a bank", map->name,
+			n - 1);
+}
+
+static int color_edit(struct sol_colors *colors, const void *arg)
+{
+	const struct color_call *call = arg;
+	const struct sol_map *map = sol_group_map();
+	bool llc = call->mode == SET_LLC_COLOR || call->mode == CLEAR_LLC_COLOR;
+	bool set = call->mode == SET_LLC_COLOR || call->mode == SET_MEM_COLOR;
+	unsigned long *bits;
+	u32 n, bit;
+	int err = color_check(call, llc);
+
+	if (err)
+		return err;
+	if (call->from)
+		sol_colors_copy(map, colors, call->from);
+	colors->exclusive = false;
+	bits = llc ? colors->llc : colors->sets;
+	bit = llc ? call->color : sol_map_color_set(map, call->color);
+	n = llc ? map->n_llc : map->n_bank_sets;
+	if (set)
+		sol_bit_set(bits, bit);
+	else
+		sol_bit_clear(bits, bit);
+	*(llc ? &colors->by_llc : &colors->by_bank) = !bitmap_empty(bits, n);
+	return 0;
+}
+
+/* A group for this thread alone, with @old's colours and the call's. */
+static int color_own(struct sol_group *old, struct color_call *call)
+{
+	struct sol_group *group = sol_group_new("mmap", true);
+	int err;
+
+	if (IS_ERR(group))
+		return PTR_ERR(group);
+	if (old) {
+		call->from = &old->colors;
+		group->exhaust = old->exhaust;
+	}
+	err = sol_group_edit(group, color_edit, call);
+	if (!err)
+		err = sol_member_join(group, current);
+	sol_group_put(group);
+	return err;
+}
+
+/* The colours of the calling thread: one more, or one less. */
+static int color_call(u32 mode, u32 color)
+{
+	struct color_call call = { .mode = mode, .color = color };
+	struct sol_group *group = sol_member_group(current);
+	int err;
+
+	/* Two references: the thread's and the one just taken. */
+	if (group && group->implicit && atomic_read(&group->refs) == 2)
+		err = sol_group_edit(group, color_edit, &call);
+	else
+		err = color_own(group, &call);
+	if (group)
+		sol_group_put(group);
+	return err;
+}
+
+/* ---- CAMC ---- */
+
+static int user_call(u32 mode, u32 n)
+{
+	if (mode == COLOR_OFF)
+		return sol_rule_register(current_uid(), 0);
+	return sol_rule_register(current_uid(), n ? n : 1);
+}
+
+/* ---- Both ---- */
+
+static int command(unsigned long addr, unsigned long len)
+{
+	u32 mode = addr & ~COLOR_NUMBER, number = addr & COLOR_NUMBER;
+
+	if (mmap_abi < 2 && !capable(CAP_SYS_ADMIN))
+		return sol_deny(-EPERM,
+				"mmap: colours need CAP_SYS_ADMIN; load with mmap_abi=2 to let everyone");
+	if (addr > U32_MAX)
+		mode = 0;
+	switch (mode) {
+	case SET_MEM_COLOR:
+	case CLEAR_MEM_COLOR:
+	case SET_LLC_COLOR:
+	case CLEAR_LLC_COLOR:
+		if (!len)
+			return color_call(mode, number);
+		return sol_deny(-EINVAL,
+				"mmap: a colour is set with length 0, not %lu",
+				len);
+	case COLOR_ON:
+	case COLOR_OFF:
+		if (len)
+			return user_call(mode, number);
+		return sol_deny(-EINVAL,
+				"mmap: a user registers with a length that is not 0");
+	default:
+		return sol_deny(-EINVAL,
+				"mmap: first argument %#lx has no mode of uapi/soloist.h",
+				addr);
+	}
+}
+
+/* In place of ksys_mmap_pgoff(): what mmap() returns. */
+unsigned long sol_mmap_command(unsigned long addr, unsigned long len);
+unsigned long sol_mmap_command(unsigned long addr, unsigned long len)
+{
+	int busy = sol_busy_begin();
+	int err = command(addr, len);
+
+	if (!err)
+		sol_status_ok();
+	sol_busy_end(busy);
+	return err;
+}
+
+SOL_TRAMPOLINE(sol_mmap_trampoline, sol_mmap_command, SOL_IF_COLOR_ALLOC);
+
+static struct sol_hook mmap_hook[] = {
+	SOL_HOOK("ksys_mmap_pgoff", NULL, sol_mmap_trampoline),
+};
+
+int sol_mmap_abi_init(void)
+{
+	if (mmap_abi < 0 || mmap_abi > 2) {
+		pr_err("mmap_abi=%d: expected 0, 1 or 2\n", mmap_abi);
+		return -EINVAL;
+	}
+	return mmap_abi ? sol_hooks_attach(mmap_hook, ARRAY_SIZE(mmap_hook)) : 0;
+}
+
+void sol_mmap_abi_exit(void)
+{
+	sol_hooks_detach(mmap_hook, ARRAY_SIZE(mmap_hook));
+}
