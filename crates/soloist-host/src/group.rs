@@ -234,3 +234,28 @@ pub(crate) fn colors_of(map: &AddrMap, sets: &str, llc: &str) -> Result<ColorSet
     }
     Ok(colors)
 }
+
+impl std::str::FromStr for Exhaust {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "fail" => Ok(Self::Fail),
+            "grow" => Ok(Self::Grow),
+            "spill" => Ok(Self::Spill),
+            _ => Err(format!("{text:?}: fail, grow or spill")),
+        }
+    }
+}
+
+impl std::str::FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "shareable" => Ok(Self::Shareable),
+            "exclusive" => Ok(Self::Exclusive),
+            _ => Err(format!("{text:?}: shareable or exclusive")),
+        }
+    }
+}

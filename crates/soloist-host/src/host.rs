@@ -13,9 +13,9 @@ pub struct Host {
 
 impl Host {
     /// The running machine; below the directory that the environment variable
-    /// `SOLOIST_ROOT` names, where it is set (for tests).
+    /// `SOLOIST_HOST_ROOT` names, where it is set (for tests).
     pub fn live() -> Self {
-        match std::env::var_os("SOLOIST_ROOT") {
+        match std::env::var_os("SOLOIST_HOST_ROOT") {
             Some(root) if !root.is_empty() => Self::at(root),
             _ => Self::at("/"),
         }

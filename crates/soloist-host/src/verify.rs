@@ -76,9 +76,9 @@ impl fmt::Display for Reason {
 pub struct Tally {
     /// In memory.
     pub present: u64,
-    /// Of these, in colour.
+    /// Of these, in colour (0 where no group says what the colours are).
     pub in_color: u64,
-    /// Of these, not, by reason.
+    /// Of these, not, by reason (empty where no group says).
     pub not_in_color: BTreeMap<Reason, u64>,
     /// On swap.
     pub swapped: u64,
@@ -90,11 +90,12 @@ impl Tally {
         (self.present > 0).then(|| self.in_color as f64 / self.present as f64)
     }
 
-    fn count(&mut self, verdict: Option<Reason>) {
+    fn count(&mut self, verdict: Verdict) {
         self.present += 1;
         match verdict {
-            None => self.in_color += 1,
-            Some(reason) => *self.not_in_color.entry(reason).or_default() += 1,
+            Verdict::InColor => self.in_color += 1,
+            Verdict::Not(reason) => *self.not_in_color.entry(reason).or_default() += 1,
+            Verdict::Uncolored => {}
         }
     }
 
@@ -296,29 +297,26 @@ impl Report {
         Ok(())
     }
 
-    /// `None`: in colour.
-    fn judge(
-        &mut self,
-        page: &Seen,
-        kind: Kind,
-        map: &AddrMap,
-        pages: &PageReader,
-    ) -> Option<Reason> {
-        let Some(color) = map.color_of_frame(page.pfn) else {
-            return Some(match kind {
-                Kind::Kernel => Reason::Kernel,
-                _ => reason(page, kind, pages.flags(page.pfn), Reason::OffMap),
-            });
-        };
-        *self.by_node.entry(color.node).or_default() += 1;
-        *self.by_bank_set.entry(color.bank_set).or_default() += 1;
-        *self.by_llc.entry(color.llc).or_default() += 1;
-        let mut sets = self.groups.iter().filter_map(|g| g.set.as_ref());
-        if sets.any(|set| set.holds(color.bank_set, color.llc)) {
-            return None;
+    fn judge(&mut self, page: &Seen, kind: Kind, map: &AddrMap, pages: &PageReader) -> Verdict {
+        let color = map.color_of_frame(page.pfn);
+        if let Some(color) = &color {
+            *self.by_node.entry(color.node).or_default() += 1;
+            *self.by_bank_set.entry(color.bank_set).or_default() += 1;
+            *self.by_llc.entry(color.llc).or_default() += 1;
         }
-        let flags = pages.flags(page.pfn);
-        Some(reason(page, kind, flags, Reason::OutOfColor))
+        if self.groups.is_empty() {
+            return Verdict::Uncolored;
+        }
+        let mut sets = self.groups.iter().filter_map(|g| g.set.as_ref());
+        let held = color.is_some_and(|c| sets.any(|set| set.holds(c.bank_set, c.llc)));
+        if held {
+            return Verdict::InColor;
+        }
+        let otherwise = match color {
+            Some(_) => Reason::OutOfColor,
+            None => Reason::OffMap,
+        };
+        Verdict::Not(reason(page, kind, pages.flags(page.pfn), otherwise))
     }
 }
 
@@ -327,6 +325,14 @@ struct Seen {
     pfn: u64,
     file: bool,
     exclusive: bool,
+}
+
+/// What is said of a page.
+enum Verdict {
+    InColor,
+    Not(Reason),
+    /// The process is in no group.
+    Uncolored,
 }
 
 /// What a mapping is.

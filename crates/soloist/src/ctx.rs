@@ -1,11 +1,13 @@
 //! What every command is told: how to print.
 
+use std::error::Error;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
+use soloist_host::HostError;
 
 /// How this run prints; given to every command.
 #[derive(Debug, Clone, Copy)]
@@ -62,12 +64,18 @@ impl Ctx {
         } else {
             eprintln!("soloist: {error:#}");
         }
-        if error.chain().any(|e| e.is::<Misuse>()) {
+        if error.chain().any(is_misuse) {
             ExitCode::from(2)
         } else {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Was it the user's doing?
+fn is_misuse(error: &(dyn Error + 'static)) -> bool {
+    let refused = error.downcast_ref::<HostError>();
+    error.is::<Misuse>() || matches!(refused, Some(HostError::Request(_) | HostError::BadName(_)))
 }
 
 /// The command was used wrongly: exit status 2.
@@ -80,4 +88,4 @@ impl fmt::Display for Misuse {
     }
 }
 
-impl std::error::Error for Misuse {}
+impl Error for Misuse {}

@@ -1,0 +1,98 @@
+//! The colour flags that `run`, `group` and `verify` share.
+
+use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use soloist_core::AddrMap;
+use soloist_host::{cpu_list, node_of_cpu, Choice, ColorRequest, Exhaust, Host, Mode, Plan};
+
+/// Which colours, and how many.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Colours")]
+pub struct ColorArgs {
+    /// Bank colours: a number (4: any four free ones, chosen automatically) or
+    /// a list with `,` or `-` (`4-7`; `4,` is the one colour 4).
+    #[arg(long, value_name = "N|LIST")]
+    pub colors: Option<Choice>,
+
+    /// The same by bank set, the banks that a page touches: a list.
+    #[arg(long, value_name = "LIST", conflicts_with = "colors")]
+    pub bank_sets: Option<String>,
+
+    /// Cache (LLC) colours: a number beside `--colors N`, or a list.
+    #[arg(long, value_name = "N|LIST")]
+    pub llc: Option<Choice>,
+
+    /// Memory nodes to take colours from; without `--colors`, all their banks.
+    #[arg(long, value_name = "LIST")]
+    pub node: Option<String>,
+
+    /// Memory that the colours must hold, such as 512M: says how many colours
+    /// that takes.
+    #[arg(long, value_name = "SIZE", value_parser = soloist_host::parse_size)]
+    pub mem: Option<u64>,
+
+    /// When the colours have no page left: `fail` (a signal), `grow` (take
+    /// another free colour) or `spill` (any page of the node, counted).
+    /// Without any colour flag `grow`, otherwise `fail`.
+    #[arg(long, value_name = "HOW", value_parser = exhaust())]
+    pub exhaust: Option<Exhaust>,
+
+    /// Keep it apart from others by memory controller where there are enough.
+    #[arg(long)]
+    pub realtime: bool,
+}
+
+impl ColorArgs {
+    /// Checked against `map`; `cpus`: where the task will run.
+    pub fn plan(&self, host: &Host, map: &AddrMap, cpus: Option<&str>) -> Result<Plan> {
+        Ok(self.request(host, cpus)?.plan(map)?)
+    }
+
+    /// No colour flag was given.
+    pub fn is_empty(&self) -> bool {
+        let request = ColorRequest {
+            near: Vec::new(),
+            ..self.as_request()
+        };
+        request.is_empty()
+    }
+
+    fn request(&self, host: &Host, cpus: Option<&str>) -> Result<ColorRequest> {
+        let mut near = Vec::new();
+        if let (Some(cpus), None) = (cpus, &self.node) {
+            near = cpu_list(cpus)?
+                .iter()
+                .filter_map(|cpu| node_of_cpu(host, cpu))
+                .collect();
+            near.sort_unstable();
+            near.dedup();
+        }
+        Ok(ColorRequest {
+            near,
+            ..self.as_request()
+        })
+    }
+
+    fn as_request(&self) -> ColorRequest {
+        ColorRequest {
+            colors: self.colors.clone(),
+            bank_sets: self.bank_sets.clone(),
+            llc: self.llc.clone(),
+            node: self.node.clone(),
+            mem: self.mem,
+            realtime: self.realtime,
+            exhaust: self.exhaust,
+            near: Vec::new(),
+        }
+    }
+}
+
+/// Takes `fail`, `grow`, `spill`.
+pub fn exhaust() -> impl TypedValueParser<Value = Exhaust> {
+    PossibleValuesParser::new(["fail", "grow", "spill"]).try_map(|text| text.parse::<Exhaust>())
+}
+
+/// Takes `shareable`, `exclusive`.
+pub fn mode() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(["shareable", "exclusive"]).try_map(|text| text.parse::<Mode>())
+}

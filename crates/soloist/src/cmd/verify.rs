@@ -1,0 +1,238 @@
+//! `soloist verify`.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use soloist_core::{AddrMap, ColorSet, NumList};
+use soloist_host::{
+    format_size, threads, verify, Control, GroupColors, Host, HostError, Report, Tally,
+};
+use soloist_map::known;
+
+use super::table;
+use crate::{Ctx, Misuse};
+
+/// Say which pages of a process are in colour, which are not, and why not.
+///
+/// Counts 4 KiB pages that are in memory now, by mapping; frame numbers come
+/// from the kernel's pagemap, which shows them to root only. "Own" pages are
+/// those of private mappings: heap, stack, data and private copies of text.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The process.
+    #[arg(required_unless_present = "this")]
+    pid: Option<i32>,
+
+    /// This very process (`soloist run -- soloist verify --self`).
+    #[arg(long = "self", id = "this", conflicts_with = "pid")]
+    this: bool,
+
+    /// Judge by these bank sets, not by the process' groups.
+    #[arg(long, value_name = "LIST")]
+    bank_sets: Option<String>,
+
+    /// Judge by these LLC colours, not by the process' groups.
+    #[arg(long, value_name = "LIST")]
+    llc: Option<String>,
+
+    /// Decode by this machine's map, not by the one that is loaded.
+    #[arg(long, value_name = "NAME|FILE")]
+    machine: Option<String>,
+
+    /// Totals only, no line per mapping.
+    #[arg(long)]
+    summary: bool,
+
+    /// Also count pages by node, bank set or LLC colour.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    by: Vec<By>,
+
+    /// Exit with 1 unless all of its own pages are in colour.
+    #[arg(long)]
+    strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    Node,
+    Bank,
+    Llc,
+}
+
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    let host = Host::live();
+    let pid = args.pid.unwrap_or(std::process::id() as i32);
+    let control = Control::open(&host);
+    let map = match (&args.machine, &control) {
+        (Some(name), _) => known::find(name)?.addr_map(),
+        (None, Ok(control)) => control.map()?,
+        (None, Err(_)) => return Err(Misuse("no map: the module is not loaded; name a machine (--machine), or run `soloist up` first".to_owned()).into()),
+    };
+    let groups = match (by_hand(&args, &map)?, &control) {
+        (Some(colors), _) => vec![GroupColors::by_hand(colors, threads(&host, pid)?.len())],
+        (None, Ok(control)) => GroupColors::of_process(&host, control, &map, pid)?,
+        (None, Err(_)) => Vec::new(),
+    };
+    let report = verify(&host, pid, &map, groups)?;
+    if ctx.json {
+        ctx.print_json(&report)?;
+    } else {
+        print(&report, &args, ctx);
+    }
+    let all = !report.groups.is_empty() && report.own.in_color == report.own.present;
+    Ok(if args.strict && !all {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Colours named on the command line.
+fn by_hand(args: &Args, map: &AddrMap) -> Result<Option<ColorSet>, HostError> {
+    if args.bank_sets.is_none() && args.llc.is_none() {
+        return Ok(None);
+    }
+    let list = |flag: &str, text: &str, limit| {
+        NumList::parse(text, limit).map_err(|e| HostError::Request(format!("{flag} {text}: {e}")))
+    };
+    let mut colors = ColorSet::any(map);
+    if let Some(text) = &args.bank_sets {
+        colors = colors.with_sets(list("--bank-sets", text, map.n_bank_sets())?.iter());
+    }
+    if let Some(text) = &args.llc {
+        colors = colors.with_llc(list("--llc", text, map.n_llc())?.iter());
+    }
+    Ok(Some(colors))
+}
+
+fn print(report: &Report, args: &Args, ctx: &Ctx) {
+    let Report {
+        pid,
+        command,
+        threads,
+        map,
+        ..
+    } = report;
+    println!("process {pid} ({command}), {threads} threads, map {map}");
+    for group in &report.groups {
+        println!(
+            "group {}: {}, {} threads",
+            group.name, group.colors, group.threads
+        );
+    }
+    if report.groups.is_empty() {
+        println!("in no group: nothing of it is coloured (`soloist run`, `soloist group set NAME --pid {pid}`)");
+    } else if report.uncolored_threads > 0 {
+        println!(
+            "{} of its threads are in no group",
+            report.uncolored_threads
+        );
+    }
+    if !args.summary {
+        println!("\n{}", mappings(report));
+    }
+    println!("\n{}", totals(report, ctx));
+    for by in &args.by {
+        let (title, counts) = match by {
+            By::Node => ("node", &report.by_node),
+            By::Bank => ("bank set", &report.by_bank_set),
+            By::Llc => ("LLC colour", &report.by_llc),
+        };
+        println!("\n{}", histogram(title, counts, report.total.present));
+    }
+}
+
+fn mappings(report: &Report) -> String {
+    let colored = !report.groups.is_empty();
+    let judged = ["IN COLOUR", "NOT", "WHY NOT"]
+        .into_iter()
+        .filter(|_| colored);
+    let heads = ["MAPPING", "PERMS", "PAGES", "SWAPPED"]
+        .into_iter()
+        .chain(judged);
+    let mut table = table(heads);
+    for mapping in &report.mappings {
+        let pages = &mapping.pages;
+        let name = match mapping.name.as_str() {
+            "" => format!("{:x}-{:x}", mapping.start, mapping.end),
+            name => name.to_owned(),
+        };
+        let mut row = vec![
+            name,
+            mapping.perms.clone(),
+            pages.present.to_string(),
+            pages.swapped.to_string(),
+        ];
+        if colored {
+            row.push(pages.in_color.to_string());
+            row.push((pages.present - pages.in_color).to_string());
+            row.push(reasons(pages));
+        }
+        table.add_row(row);
+    }
+    table.trim_fmt()
+}
+
+fn totals(report: &Report, ctx: &Ctx) -> String {
+    if report.groups.is_empty() {
+        let Tally {
+            present, swapped, ..
+        } = &report.total;
+        return format!("total {present} pages, {swapped} swapped");
+    }
+    let line = |what: &str, tally: &Tally| {
+        let share = tally.share().unwrap_or(1.0) * 100.0;
+        let shown = format!("{share:.1} %");
+        let code = if tally.in_color == tally.present {
+            32
+        } else {
+            33
+        };
+        let why = reasons(tally);
+        let not = if why.is_empty() {
+            String::new()
+        } else {
+            format!("; not: {why}")
+        };
+        format!(
+            "{what} {} of {} pages in colour ({}){not}",
+            tally.in_color,
+            tally.present,
+            ctx.paint(code, &shown)
+        )
+    };
+    let handed: u64 = report.groups.iter().filter_map(|g| g.page_tables).sum();
+    [
+        line("total", &report.total),
+        line("own  ", &report.own),
+        format!(
+            "page tables: {} now; its groups were handed {handed} page-table pages in colour so far",
+            format_size(report.page_table_bytes)
+        ),
+    ]
+    .join("\n")
+}
+
+/// `12 zero page, 3 huge page`.
+fn reasons(tally: &Tally) -> String {
+    let parts: Vec<String> = tally
+        .not_in_color
+        .iter()
+        .map(|(reason, n)| format!("{n} {reason}"))
+        .collect();
+    parts.join(", ")
+}
+
+fn histogram(title: &str, counts: &BTreeMap<u32, u64>, present: u64) -> String {
+    let largest = counts.values().copied().max().unwrap_or(1).max(1);
+    let mut text = format!("pages by {title}:");
+    for (number, n) in counts {
+        let bar = "#".repeat((n * 40 / largest) as usize);
+        let share = *n as f64 * 100.0 / present.max(1) as f64;
+        text += &format!("\n{number:>6} {n:>8} {share:>5.1} % {bar}");
+    }
+    text
+}
