@@ -4,6 +4,7 @@
  *
  * Locking: sol_rule_lock() around every read and write of a rule.
  */
+#include <linux/cred.h>
 #include <linux/ctype.h>
 #include <linux/module.h>
 #include <linux/slab.h>

@@ -78,15 +78,17 @@ static void id_put(u16 id)
 
 static bool is_new(struct task_struct *task)
 {
-	return smp_load_acquire(&task->__state) & TASK_NEW;
+	/* Pairs with the lock of wake_up_new_task(), after the probe below. */
+	unsigned int state = smp_load_acquire(&task->__state);
+
+	return state & TASK_NEW;
 }
 
 /* Faults by others in @task's memory go by the thread group leader's group. */
 static void mm_mark(struct task_struct *task, u16 id)
 {
-	static_assert(SOL_MM_ID_SHIFT == SOL_FLAG_ID_SHIFT &&
-		      SOL_MM_GEN_SHIFT == SOL_FLAG_GEN_SHIFT);
-
+	BUILD_BUG_ON(SOL_FLAG_ID_SHIFT != SOL_MM_ID_SHIFT);
+	BUILD_BUG_ON(SOL_FLAG_GEN_SHIFT != SOL_MM_GEN_SHIFT);
 	if (!thread_group_leader(task))
 		return;
 	task_lock(task);

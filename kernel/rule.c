@@ -311,25 +311,39 @@ static int exec_join(struct sol_group *group, struct sol_group *before)
 	return err;
 }
 
+/* @name under the directory @at. */
+static int path_below(const struct path *at, const char *name,
+		      struct path *path)
+{
+	char *buf = kmalloc(PATH_MAX, GFP_KERNEL), *dir, *full = NULL;
+	int err = -ENOMEM;
+
+	dir = buf ? d_path(at, buf, PATH_MAX) : NULL;
+	if (!IS_ERR_OR_NULL(dir))
+		full = kasprintf(GFP_KERNEL, "%s/%s", dir, name);
+	if (full)
+		err = kern_path(full, LOOKUP_FOLLOW, path);
+	kfree(full);
+	kfree(buf);
+	return err;
+}
+
+/* What execveat(fd, name) will open. */
 static int exec_path(int fd, const char *name, struct path *path)
 {
-	struct path at;
 	struct file *file;
-	int err;
+	int err = 0;
 
 	if (fd == AT_FDCWD || *name == '/')
 		return kern_path(name, LOOKUP_FOLLOW, path);
 	file = fget_raw(fd);
 	if (!file)
 		return -EBADF;
-	at = file->f_path;
-	if (!*name) {
-		*path = at;
-		path_get(path);
-		err = 0;
+	if (*name) {
+		err = path_below(&file->f_path, name, path);
 	} else {
-		err = vfs_path_lookup(at.dentry, at.mnt, name, LOOKUP_FOLLOW,
-				      path);
+		*path = file->f_path;
+		path_get(path);
 	}
 	fput(file);
 	return err;
