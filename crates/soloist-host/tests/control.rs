@@ -1,0 +1,309 @@
+//! Groups, rules and requests against a control interface in a directory.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod machine;
+
+use machine::{Machine, MAP};
+use soloist_core::AddrMap;
+use soloist_host::{Choice, ColorRequest, Control, Exhaust, HostError, Mode};
+
+fn small() -> AddrMap {
+    AddrMap::parse(MAP).unwrap()
+}
+
+fn control(machine: &Machine) -> Control {
+    Control::open(&machine.host()).unwrap()
+}
+
+#[test]
+fn without_the_module_the_way_out_is_named() {
+    let error = Control::open(&Machine::new().host()).unwrap_err();
+    assert!(matches!(error, HostError::NotLoaded));
+    assert!(error.to_string().contains("soloist up"), "{error}");
+}
+
+#[test]
+fn without_a_map_the_way_out_is_named() {
+    let machine = Machine::loaded();
+    machine.soloist("map", "\n");
+    let error = control(&machine).map().unwrap_err();
+    assert!(matches!(error, HostError::NoMap), "{error}");
+}
+
+#[test]
+fn a_group_is_read() {
+    let machine = Machine::loaded();
+    let control = control(&machine);
+    assert_eq!(control.map().unwrap(), small());
+    let view = control.group("core0").unwrap().view().unwrap();
+    assert_eq!(
+        (view.bank_set.as_str(), view.mode.as_str()),
+        ("2-3", "exclusive")
+    );
+    assert_eq!(view.tasks, [100, 101]);
+    assert_eq!(view.stats["pages"], "12");
+    assert_eq!(control.groups().unwrap().len(), 1);
+    let missing = control.group("core1").unwrap_err();
+    assert!(matches!(missing, HostError::NoSuch { .. }), "{missing}");
+}
+
+#[test]
+fn a_group_is_changed_by_one_line_a_write() {
+    let machine = Machine::loaded();
+    let group = control(&machine).group("core0").unwrap();
+    group.set_bank_set("4-5").unwrap();
+    group.set_mode(Mode::Shareable).unwrap();
+    group.set_exhaust(Exhaust::Spill).unwrap();
+    group.set_reserve(64 << 20).unwrap();
+    group.add_process(42).unwrap();
+    assert_eq!(machine.attribute("core0", "bank_set"), "4-5\n");
+    assert_eq!(machine.attribute("core0", "mode"), "shareable\n");
+    assert_eq!(machine.attribute("core0", "exhaust"), "spill\n");
+    assert_eq!(machine.attribute("core0", "reserve"), "67108864\n");
+    assert_eq!(machine.attribute("core0", "procs"), "42\n");
+}
+
+#[test]
+fn a_refusal_carries_the_kernels_words() {
+    let machine = Machine::loaded();
+    machine.soloist("last_cmd_status", "bank set 9 is owned by core7\n");
+    let at = "sys/kernel/config/soloist/groups/core0/auto";
+    std::fs::remove_file(machine.path(at)).unwrap();
+    machine.dir(at); // writing to a directory fails
+    let group = control(&machine).group("core0").unwrap();
+    let error = group.set_auto("4").unwrap_err().to_string();
+    assert!(error.contains("groups/core0/auto = 4"), "{error}");
+    assert!(error.contains("bank set 9 is owned by core7"), "{error}");
+}
+
+#[test]
+fn names_that_leave_the_directory_are_refused() {
+    let machine = Machine::loaded();
+    let control = control(&machine);
+    for name in ["", "..", "a/b", ".x", "a b", "ü"] {
+        let error = control.create_group(name).unwrap_err();
+        assert!(matches!(error, HostError::BadName(_)), "{name:?}: {error}");
+    }
+    let taken = control.create_group("core0").unwrap_err();
+    assert!(matches!(taken, HostError::Exists { .. }), "{taken}");
+}
+
+#[test]
+fn rules_are_made() {
+    let machine = Machine::loaded();
+    let rule = control(&machine).create_rule("video").unwrap();
+    for file in [
+        "uid", "path", "colors", "exhaust", "realtime", "enabled", "stats",
+    ] {
+        machine.soloist(&format!("rules/video/{file}"), "");
+    }
+    rule.set_path("/usr/bin/x264").unwrap();
+    rule.set_uid("1000").unwrap();
+    rule.set_colors(2).unwrap();
+    rule.set_enabled(true).unwrap();
+    let view = rule.view().unwrap();
+    assert_eq!(
+        (view.path.as_str(), view.uid.as_str()),
+        ("/usr/bin/x264", "1000")
+    );
+    assert_eq!((view.colors.as_str(), view.enabled), ("2", true));
+}
+
+#[test]
+fn a_number_is_automatic_a_list_is_not() {
+    assert_eq!("4".parse(), Ok(Choice::Count(4)));
+    assert_eq!("4,".parse(), Ok(Choice::List("4".to_owned())));
+    assert_eq!("4-4".parse(), Ok(Choice::List("4-4".to_owned())));
+    assert_eq!("0-3,8".parse(), Ok(Choice::List("0-3,8".to_owned())));
+    for wrong in ["", "0", "x", "-", "3-1", "1,,2"] {
+        assert!(wrong.parse::<Choice>().is_err(), "{wrong:?}");
+    }
+}
+
+/// What a request writes to the group `core0`.
+fn written(request: &ColorRequest) -> Result<[String; 5], HostError> {
+    let machine = Machine::loaded();
+    machine.group("core0", "", "");
+    let group = control(&machine).group("core0").unwrap();
+    request.plan(&small())?.apply(&group, &small())?;
+    Ok(["auto", "bank_set", "llc_color", "node", "exhaust"]
+        .map(|file| machine.attribute("core0", file).trim().to_owned()))
+}
+
+#[test]
+fn requests_become_commands() {
+    let of = |request: ColorRequest| written(&request).unwrap();
+    let list = |text: &str| Some(text.parse::<Choice>().unwrap());
+    let none = ColorRequest::default;
+    // Nothing said: one colour, and more as needed.
+    assert_eq!(of(none())[0], "1");
+    assert_eq!(of(none())[4], "grow");
+    let four = of(ColorRequest {
+        colors: list("4"),
+        node: Some("1".into()),
+        ..none()
+    });
+    assert_eq!((four[0].as_str(), four[4].as_str()), ("4 node=1", "fail"));
+    let near = of(ColorRequest {
+        colors: list("2"),
+        llc: list("3"),
+        near: vec![1],
+        realtime: true,
+        ..none()
+    });
+    assert_eq!(near[0], "2 node=1 llc=3 realtime");
+    let named = of(ColorRequest {
+        colors: list("2-3,9"),
+        llc: list("0-1"),
+        ..none()
+    });
+    assert_eq!((named[1].as_str(), named[2].as_str()), ("2-3,9", "0-1"));
+    let sets = of(ColorRequest {
+        bank_sets: Some("5".into()),
+        ..none()
+    });
+    assert_eq!(sets[1], "5");
+    let cache = of(ColorRequest {
+        llc: list("0,"),
+        ..none()
+    });
+    assert_eq!((cache[1].as_str(), cache[2].as_str()), ("", "0"));
+    let node = of(ColorRequest {
+        node: Some("1".into()),
+        exhaust: Some(Exhaust::Spill),
+        ..none()
+    });
+    assert_eq!((node[3].as_str(), node[4].as_str()), ("1", "spill"));
+}
+
+#[test]
+fn memory_becomes_colours() {
+    let map = small(); // a bank set holds 8 MiB
+    let mem = |mem: u64| ColorRequest {
+        mem: Some(mem << 20),
+        ..ColorRequest::default()
+    };
+    let plan = mem(20).plan(&map).unwrap();
+    assert_eq!((plan.sets, plan.capacity_of_one), (3, 8 << 20));
+    assert_eq!(written(&mem(20)).unwrap()[0], "3");
+    assert_eq!(mem(24).plan(&map).unwrap().sets, 3);
+    let too_much = mem(129).plan(&map).unwrap_err().to_string();
+    assert!(too_much.contains("small has 16"), "{too_much}");
+    let on_node = ColorRequest {
+        node: Some("1".into()),
+        ..mem(65)
+    };
+    assert!(on_node
+        .plan(&map)
+        .unwrap_err()
+        .to_string()
+        .contains("node 1 has 8"));
+    let few = ColorRequest {
+        colors: Some(Choice::Count(2)),
+        ..mem(20)
+    };
+    assert!(few.plan(&map).unwrap_err().to_string().contains("need 3"));
+    // Half of a bank set's LLC colours hold half of it.
+    let llc = ColorRequest {
+        llc: Some(Choice::Count(2)),
+        ..mem(20)
+    };
+    assert_eq!(llc.plan(&map).unwrap().sets, 5);
+}
+
+#[test]
+fn contradictions_are_refused_with_their_flag() {
+    let none = ColorRequest::default;
+    let list = |text: &str| Some(text.parse::<Choice>().unwrap());
+    let cases = [
+        (
+            ColorRequest {
+                colors: list("99,"),
+                ..none()
+            },
+            "--colors",
+        ),
+        (
+            ColorRequest {
+                bank_sets: Some("16".into()),
+                ..none()
+            },
+            "--bank-sets 16",
+        ),
+        (
+            ColorRequest {
+                bank_sets: Some("9".into()),
+                node: Some("0".into()),
+                ..none()
+            },
+            "on node 1",
+        ),
+        (
+            ColorRequest {
+                colors: list("2,"),
+                llc: list("2"),
+                ..none()
+            },
+            "--llc 2",
+        ),
+        (
+            ColorRequest {
+                colors: list("2"),
+                llc: list("2,"),
+                ..none()
+            },
+            "--bank-sets",
+        ),
+        (
+            ColorRequest {
+                colors: list("2"),
+                llc: list("9"),
+                ..none()
+            },
+            "8 LLC colours",
+        ),
+        (
+            ColorRequest {
+                colors: list("2,"),
+                llc: list("4,"),
+                ..none()
+            },
+            "other banks",
+        ),
+        (
+            ColorRequest {
+                colors: list("2,"),
+                mem: Some(1 << 30),
+                ..none()
+            },
+            "--mem 1G",
+        ),
+        (
+            ColorRequest {
+                node: Some("7".into()),
+                ..none()
+            },
+            "--node 7",
+        ),
+        (
+            ColorRequest {
+                bank_sets: Some("1".into()),
+                realtime: true,
+                ..none()
+            },
+            "--realtime",
+        ),
+        (
+            ColorRequest {
+                colors: list("17"),
+                ..none()
+            },
+            "has 16",
+        ),
+    ];
+    for (request, words) in cases {
+        let error = request.plan(&small()).unwrap_err();
+        assert!(matches!(error, HostError::Request(_)), "{error}");
+        assert!(error.to_string().contains(words), "{words}: {error}");
+    }
+}

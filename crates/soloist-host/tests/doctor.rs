@@ -1,0 +1,118 @@
+//! Machines that lack something.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod machine;
+
+use machine::{Machine, MAP};
+use soloist_core::AddrMap;
+use soloist_host::{examine, Check, Status};
+
+fn good() -> Machine {
+    let machine = Machine::loaded();
+    machine.dir("sys/module/soloist");
+    machine.file("lib/modules/6.12.117+deb12-amd64/build/Makefile", "");
+    machine.file("proc/sys/kernel/ftrace_enabled", "1\n");
+    machine.file(
+        "sys/kernel/tracing/available_filter_functions",
+        "handle_mm_fault\nvma_alloc_folio_noprof\nget_page_from_freelist\nfree_unref_page_commit\n",
+    );
+    machine.file("proc/iomem", "00001000-03ffffff : System RAM\n04000000-07ffffff : System RAM\n  04000000-04ffffff : Kernel code\n");
+    machine.file("sys/devices/system/node/online", "0-1\n");
+    machine.file(
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "always [madvise] never\n",
+    );
+    machine.file("sys/module/module/parameters/sig_enforce", "N\n");
+    machine
+}
+
+fn check(machine: &Machine, name: &str) -> Check {
+    let found = examine(&machine.host(), None);
+    found.into_iter().find(|c| c.name == name).unwrap()
+}
+
+#[test]
+fn a_good_machine_has_nothing_to_fix() {
+    let checks = examine(&good().host(), None);
+    let failed: Vec<&Check> = checks.iter().filter(|c| c.status == Status::Fail).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    let map = check(&good(), "address map");
+    assert_eq!(
+        (map.status, map.found.as_str()),
+        (Status::Ok, "small holds all 127.9M of this machine")
+    );
+}
+
+#[test]
+fn what_is_lacking_is_named_with_the_way_out() {
+    let machine = good();
+    machine.file(
+        "sys/kernel/tracing/available_filter_functions",
+        "handle_mm_fault\nvma_alloc_folio\nget_page_from_freelist\n",
+    );
+    let hooks = check(&machine, "hooks");
+    assert_eq!(hooks.status, Status::Fail);
+    assert!(
+        hooks.found.contains("free_unref_page_commit"),
+        "{}",
+        hooks.found
+    );
+    machine.file("proc/sys/kernel/ftrace_enabled", "0\n");
+    let tracer = check(&machine, "function tracer");
+    assert_eq!(
+        tracer.next.as_deref(),
+        Some("sysctl kernel.ftrace_enabled=1")
+    );
+    machine.file("sys/module/module/parameters/sig_enforce", "Y\n");
+    assert_eq!(check(&machine, "module signing").status, Status::Fail);
+    machine.file(
+        "sys/kernel/security/lockdown",
+        "none [integrity] confidentiality\n",
+    );
+    let lockdown = check(&machine, "Secure Boot");
+    assert_eq!(
+        (lockdown.status, lockdown.found.as_str()),
+        (Status::Fail, "off, lockdown integrity")
+    );
+    machine.file("proc/sys/kernel/osrelease", "5.10.0\n");
+    assert_eq!(check(&machine, "kernel").status, Status::Warn);
+    assert!(check(&machine, "headers")
+        .next
+        .unwrap()
+        .contains("linux-headers-5.10.0"));
+}
+
+#[test]
+fn a_map_of_another_machine_is_seen() {
+    let machine = good();
+    machine.file(
+        "proc/iomem",
+        "00001000-07ffffff : System RAM\n100000000-13fffffff : System RAM\n",
+    );
+    let map = check(&machine, "address map");
+    assert_eq!(map.status, Status::Warn);
+    assert!(map.found.contains("1G of this machine's"), "{}", map.found);
+    // /proc/iomem shows zeroes to all but root.
+    machine.file("proc/iomem", "00000000-00000000 : System RAM\n");
+    assert!(check(&machine, "address map")
+        .next
+        .unwrap()
+        .contains("sudo"));
+}
+
+#[test]
+fn a_map_is_offered_before_one_is_loaded() {
+    let machine = Machine::new();
+    machine.file("proc/iomem", "00001000-07ffffff : System RAM\n");
+    let map = AddrMap::parse(MAP).unwrap();
+    let fits = |map| {
+        let found = examine(&machine.host(), map);
+        found
+            .into_iter()
+            .find(|c| c.name == "address map")
+            .unwrap()
+            .status
+    };
+    assert_eq!(fits(Some(&map)), Status::Ok);
+    assert_eq!(fits(None), Status::Warn);
+}

@@ -1,0 +1,168 @@
+//! Pages of a made-up process, one of each kind.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod machine;
+
+use machine::{Machine, MAP};
+use soloist_core::AddrMap;
+use soloist_host::{verify, Control, GroupColors, HostError, Reason, Report};
+
+const PRESENT: u64 = 1 << 63;
+const SWAP: u64 = 1 << 62;
+const FILE: u64 = 1 << 61;
+const EXCLUSIVE: u64 = 1 << 56;
+
+/// Flags of a frame, by bit number in /proc/kpageflags.
+const SWAPBACKED: u64 = 1 << 14;
+const KSM: u64 = 1 << 21;
+const THP: u64 = 1 << 22;
+const ZERO: u64 = 1 << 24;
+
+/// Frame of bank set 2 of node 0: bank bits are 15 to 17.
+const IN: u64 = 0x1_0000 >> 12;
+/// Frame of bank set 0.
+const OUT: u64 = 0;
+
+fn smaps(mappings: &[(&str, &str)]) -> String {
+    let of = |&(range, rest): &(&str, &str)| {
+        format!("{range} {rest}\nSize:  8 kB\nRss:  8 kB\nSwap:  0 kB\nVmFlags: rd mr\n")
+    };
+    mappings.iter().map(of).collect()
+}
+
+fn process(machine: &Machine) {
+    machine.file("proc/100/status", include_str!("status.txt"));
+    machine.dir("proc/100/task/100");
+    machine.dir("proc/100/task/101");
+    machine.dir("proc/100/task/102");
+    let mappings = smaps(&[
+        ("00400000-00402000", "r-xp 00000000 08:01 7   /bin/prog"),
+        ("00500000-00504000", "rw-p 00000000 00:00 0   [heap]"),
+        ("00600000-00602000", "r--s 00000000 08:01 8   /etc/shared"),
+        ("00700000-00701000", "rw-s 00000000 00:01 9   /dev/shm/x"),
+        ("00800000-00803000", "rw-p 00000000 00:00 0 "),
+        (
+            "7ffd00000000-7ffd00001000",
+            "r-xp 00000000 00:00 0   [vdso]",
+        ),
+        (
+            "ffffffffff600000-ffffffffff601000",
+            "--xp 00000000 00:00 0   [vsyscall]",
+        ),
+    ]);
+    machine.file("proc/100/smaps", &mappings);
+    machine.words(
+        "proc/100/pagemap",
+        &[
+            (0x400, PRESENT | EXCLUSIVE | IN),
+            (0x401, PRESENT | FILE | (OUT + 1)),
+            (0x500, PRESENT | EXCLUSIVE | (IN + 1)),
+            (0x501, SWAP),
+            (0x502, PRESENT | (OUT + 2)),
+            (0x503, PRESENT | EXCLUSIVE | (OUT + 3)),
+            (0x600, PRESENT | FILE | (OUT + 4)),
+            (0x700, PRESENT | FILE | (OUT + 5)),
+            (0x800, PRESENT | EXCLUSIVE | (OUT + 6)),
+            (0x801, PRESENT | (OUT + 7)),
+            (0x802, PRESENT | EXCLUSIVE | 0xfffff),
+            (0x7_ffd0_0000, PRESENT | 0xffffe),
+        ],
+    );
+    machine.words(
+        "proc/kpageflags",
+        &[
+            (OUT + 2, ZERO),
+            (OUT + 5, SWAPBACKED),
+            (OUT + 6, THP),
+            (OUT + 7, KSM),
+            (OUT + 8, 0),
+        ],
+    );
+}
+
+fn report(machine: &Machine) -> Report {
+    let host = machine.host();
+    let map = AddrMap::parse(MAP).unwrap();
+    let control = Control::open(&host).unwrap();
+    let groups = GroupColors::of_process(&host, &control, &map, 100).unwrap();
+    verify(&host, 100, &map, groups).unwrap()
+}
+
+#[test]
+fn every_page_is_explained() {
+    let machine = Machine::loaded();
+    process(&machine);
+    let report = report(&machine);
+    assert_eq!((report.command.as_str(), report.threads), ("prog", 3));
+    assert_eq!(report.groups.len(), 1);
+    assert_eq!(
+        (report.groups[0].threads, report.groups[0].page_tables),
+        (2, Some(3))
+    );
+    assert_eq!(report.uncolored_threads, 1);
+    assert_eq!(report.page_table_bytes, 44 * 1024);
+    assert_eq!((report.total.present, report.total.in_color), (11, 2));
+    assert_eq!(report.total.swapped, 1);
+    let not: Vec<(Reason, u64)> = report.total.not_in_color.into_iter().collect();
+    assert_eq!(
+        not,
+        [
+            (Reason::SharedFile, 1),
+            (Reason::FileCache, 1),
+            (Reason::SharedMemory, 1),
+            (Reason::ZeroPage, 1),
+            (Reason::Kernel, 1),
+            (Reason::HugePage, 1),
+            (Reason::Merged, 1),
+            (Reason::OutOfColor, 1),
+            (Reason::OffMap, 1),
+        ]
+    );
+    assert_eq!((report.own.present, report.own.in_color), (8, 2));
+    assert_eq!(report.by_bank_set[&2], 2);
+    assert_eq!(report.by_node[&0], 9);
+    let names: Vec<&str> = report.mappings.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "/bin/prog",
+            "[heap]",
+            "/etc/shared",
+            "/dev/shm/x",
+            "",
+            "[vdso]"
+        ]
+    );
+    assert_eq!(report.mappings[0].perms, "r-xp");
+}
+
+#[test]
+fn without_a_group_nothing_is_judged() {
+    let machine = Machine::loaded();
+    process(&machine);
+    machine.soloist("groups/core0/members", "77\n");
+    let report = report(&machine);
+    assert!(report.groups.is_empty());
+    assert_eq!((report.total.present, report.total.in_color), (11, 0));
+    assert!(report.total.not_in_color.is_empty());
+    assert_eq!(report.by_node[&0], 9);
+}
+
+#[test]
+fn hidden_frame_numbers_need_root() {
+    let machine = Machine::loaded();
+    process(&machine);
+    machine.words("proc/100/pagemap", &[(0x400, PRESENT | EXCLUSIVE)]);
+    let host = machine.host();
+    let map = AddrMap::parse(MAP).unwrap();
+    let error = verify(&host, 100, &map, Vec::new()).unwrap_err();
+    assert!(matches!(error, HostError::NeedsRoot(_)), "{error}");
+}
+
+#[test]
+fn a_process_that_is_not_there() {
+    let machine = Machine::loaded();
+    let map = AddrMap::parse(MAP).unwrap();
+    let error = verify(&machine.host(), 5, &map, Vec::new()).unwrap_err();
+    assert!(matches!(error, HostError::NoProcess(5)), "{error}");
+}
