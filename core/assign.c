@@ -144,10 +144,13 @@ static u32 take(const struct choice *c, u32 seed, u32 from, u32 to,
 }
 
 /*
- * How many free LLC colours the class of @seed has. 0 if an earlier seed had
- * them all: @tried remembers.
+ * How many free LLC colours the class of @seed has. 0 if it was met before,
+ * which @tried remembers: none of its colours is new, and they are no more
+ * than an earlier class had (@most). That is exact where classes do not
+ * overlap, as within one layout.
  */
-static u32 class_llc(const struct choice *c, u32 seed, unsigned long *tried)
+static u32 class_llc(const struct choice *c, u32 seed, u32 most,
+		     unsigned long *tried)
 {
 	u32 n = 0, llc;
 	bool fresh = false;
@@ -159,7 +162,7 @@ static u32 class_llc(const struct choice *c, u32 seed, unsigned long *tried)
 		sol_bit_set(tried, llc);
 		n++;
 	}
-	return fresh ? n : 0;
+	return fresh || n > most ? n : 0;
 }
 
 /* What the search found; @seed is SOL_NO_CELL while nothing did. */
@@ -187,7 +190,8 @@ static void search(const struct choice *c, u32 from, u32 to,
 			if (!sol_map_set_exists(map, seed) ||
 			    !set_free(c->p, seed))
 				continue;
-			llc = c->want->n_llc ? class_llc(c, seed, tried) : 0;
+			llc = c->want->n_llc ?
+			      class_llc(c, seed, f->most_llc, tried) : 0;
 			if (llc > f->most_llc)
 				f->most_llc = llc;
 			if (llc < c->want->n_llc ||

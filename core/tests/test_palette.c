@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Owners of colours, and automatic assignment. */
+#include "check.h"
+#include "palette.h"
+
+#define MAX_SETS	4096
+
+static struct sol_map map;
+static struct sol_palette palette;
+
+/* A colour set with its own memory. */
+struct owner {
+	struct sol_colors colors;
+	unsigned long sets[SOL_LONGS(MAX_SETS)];
+	unsigned long llc[SOL_LONGS(4096)];
+};
+
+static struct sol_err err;
+
+static void init(struct owner *owner)
+{
+	memset(owner, 0, sizeof(*owner));
+	owner->colors.sets = owner->sets;
+	owner->colors.llc = owner->llc;
+}
+
+static void new_palette(void)
+{
+	CHECK(map.n_bank_sets <= MAX_SETS);
+	free(palette.set);
+	sol_palette_init(&palette, &map, malloc(sol_palette_bytes(&map)));
+}
+
+/* Parse lists into a fresh owner; "" leaves that side free. */
+static void give(struct owner *owner, const char *sets, const char *llc)
+{
+	init(owner);
+	CHECK_EQ(sol_list_parse(sets, strlen(sets), map.n_bank_sets,
+				owner->sets, &err), 0);
+	CHECK_EQ(sol_list_parse(llc, strlen(llc), map.n_llc, owner->llc,
+				&err), 0);
+	owner->colors.by_bank = *sets;
+	owner->colors.by_llc = *llc;
+}
+
+static u32 count(const unsigned long *bits, u32 n)
+{
+	u32 i, sum = 0;
+
+	for (i = 0; i < n; i++)
+		sum += sol_bit(bits, i);
+	return sum;
+}
+
+#define REFUSED(call, code, words)					\
+	do {								\
+		CHECK_EQ(call, code);					\
+		if (!strstr(err.text, words))				\
+			test_fail(__FILE__, __LINE__, "\"%s\"", err.text); \
+	} while (0)
+
+TEST(shareable_owners_share)
+{
+	struct owner a, b;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	give(&a, "0-3", "");
+	give(&b, "2-5", "");
+	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);
+	CHECK_EQ(sol_palette_change(&palette, NULL, &b.colors, &err), 0);
+	CHECK_EQ(palette.set[1].owners, 1);
+	CHECK_EQ(palette.set[2].owners, 2);
+	CHECK_EQ(palette.set[5].owners, 1);
+	CHECK_EQ(sol_palette_change(&palette, &a.colors, NULL, &err), 0);
+	CHECK_EQ(palette.set[2].owners, 1);
+	CHECK_EQ(sol_palette_change(&palette, &b.colors, NULL, &err), 0);
+	CHECK_EQ(palette.set[2].owners, 0);
+}
+
+TEST(exclusive_owners_are_alone)
+{
+	struct owner a, b, c;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	give(&a, "4-7", "");
+	a.colors.exclusive = true;
+	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);
+	give(&b, "0-4", "");
+	REFUSED(sol_palette_change(&palette, NULL, &b.colors, &err), -EBUSY,
+		"bank set 4 belongs to an exclusive owner");
+	CHECK_EQ(palette.set[0].owners, 0);
+	give(&b, "0-3", "");
+	CHECK_EQ(sol_palette_change(&palette, NULL, &b.colors, &err), 0);
+	give(&c, "3", "");
+	c.colors.exclusive = true;
+	REFUSED(sol_palette_change(&palette, NULL, &c.colors, &err), -EBUSY,
+		"bank set 3 has 1 other owner, an exclusive one must be alone");
+	/* An owner does not stand in its own way. */
+	give(&c, "5-9", "");
+	c.colors.exclusive = true;
+	CHECK_EQ(sol_palette_change(&palette, &a.colors, &c.colors, &err), 0);
+	CHECK_EQ(palette.set[4].owners, 0);
+	CHECK_EQ(palette.set[5].exclusive, 1);
+	/* LLC colours count by themselves. */
+	give(&a, "", "0-7");
+	a.colors.exclusive = true;
+	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);
+	give(&b, "20", "7");
+	REFUSED(sol_palette_change(&palette, NULL, &b.colors, &err), -EBUSY,
+		"LLC colour 7 belongs to an exclusive owner");
+}
+
+TEST(colors_without_a_page_are_refused)
+{
+	struct owner a;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	give(&a, "0", "8-31");
+	REFUSED(sol_palette_change(&palette, NULL, &a.colors, &err), -EINVAL,
+		"none of these bank sets can hold a page");
+	give(&a, "0", "7-8");
+	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);
+	CHECK_EQ(sol_colors_cells(&map, &a.colors, NULL, 0), 1);
+	init(&a);
+	a.colors.by_bank = true;
+	REFUSED(sol_palette_change(&palette, NULL, &a.colors, &err), -EINVAL,
+		"no bank set is named, of 64");
+}
+
+TEST(cells_and_bytes_of_colors)
+{
+	struct owner a;
+	u32 cell[8];
+
+	load_map(&map, "opteron-6128");
+	give(&a, "1,17", "9,12,3");
+	CHECK_EQ(sol_colors_cells(&map, &a.colors, cell, 8), 4);
+	CHECK_EQ(cell[0], 1 * 32 + 9);
+	CHECK_EQ(cell[1], 1 * 32 + 12);
+	CHECK_EQ(cell[2], 17 * 32 + 9);
+	CHECK_EQ(cell[3], 17 * 32 + 12);
+	/* 8 GiB of 16 bank sets, each going with 8 LLC colours. */
+	CHECK_EQ(sol_colors_bytes(&map, &a.colors), 4 * (8ull << 30) / 128);
+	give(&a, "1", "");
+	CHECK_EQ(sol_colors_bytes(&map, &a.colors), (8ull << 30) / 16);
+	init(&a);
+	CHECK_EQ(sol_colors_bytes(&map, &a.colors), 32ull << 30);
+	CHECK_EQ(sol_colors_cells(&map, &a.colors, NULL, 0), 512);
+}
+
+/* ---- Assignment ---- */
+
+static void assign(struct owner *owner, struct sol_want want)
+{
+	init(owner);
+	if (!want.allowed)
+		want.allowed = ~0ull;
+	if (sol_palette_assign(&palette, &want, &owner->colors, &err))
+		test_fail(__FILE__, __LINE__, "%s", err.text);
+	owner->colors.exclusive = true;
+	CHECK_EQ(sol_palette_change(&palette, NULL, &owner->colors, &err), 0);
+	CHECK_EQ(count(owner->sets, map.n_bank_sets), want.n_sets);
+	CHECK_EQ(count(owner->llc, map.n_llc), want.n_llc);
+}
+
+/* The node that all of an owner's bank sets are on, or SOL_MAX_NODES. */
+static u32 node_of(const struct owner *owner)
+{
+	u32 node = SOL_MAX_NODES, i;
+
+	for (i = 0; i < map.n_bank_sets; i++) {
+		if (!sol_bit(owner->sets, i))
+			continue;
+		if (node != SOL_MAX_NODES &&
+		    node != sol_map_set_node(&map, i))
+			return SOL_MAX_NODES;
+		node = sol_map_set_node(&map, i);
+	}
+	return node;
+}
+
+TEST(assignment_prefers_near_nodes)
+{
+	struct owner a;
+	u32 i;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	for (i = 0; i < 4; i++) {
+		assign(&a, (struct sol_want){ .n_sets = 4, .near = 1 << 2 });
+		CHECK_EQ(node_of(&a), 2);
+	}
+	/* Node 2 is full: elsewhere, or not at all. */
+	assign(&a, (struct sol_want){ .n_sets = 4, .near = 1 << 2 });
+	CHECK_EQ(node_of(&a), 0);
+	init(&a);
+	REFUSED(sol_palette_assign(&palette, &(struct sol_want){
+			.n_sets = 1, .near = 1 << 2, .strict = true,
+			.allowed = ~0ull }, &a.colors, &err), -ENOSPC,
+		"1 bank sets wanted, 0 free; bank sets free on node 2: 0");
+	REFUSED(sol_palette_assign(&palette, &(struct sol_want){
+			.n_sets = 20, .allowed = 3 }, &a.colors, &err), 0, "");
+	CHECK_EQ(node_of(&a), SOL_MAX_NODES);
+	REFUSED(sol_palette_assign(&palette, &(struct sol_want){
+			.n_sets = 29, .allowed = 3 }, &a.colors, &err),
+		-ENOSPC,
+		"29 bank sets wanted, 28 free; bank sets free on node 1: 16, node 0: 12");
+	REFUSED(sol_palette_assign(&palette, &(struct sol_want){
+			.n_sets = 1 }, &a.colors, &err), -ENOSPC,
+		"no memory node is allowed");
+	REFUSED(sol_palette_assign(&palette, &(struct sol_want){
+			.allowed = 1 }, &a.colors, &err), -EINVAL,
+		"at least one bank set");
+}
+
+TEST(assignment_takes_the_least_used_node)
+{
+	struct owner a;
+	u32 i;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	for (i = 0; i < 16; i++) {
+		assign(&a, (struct sol_want){ .n_sets = 2 });
+		CHECK_EQ(node_of(&a), i % 4);
+	}
+}
+
+TEST(real_time_owners_have_their_own_controllers)
+{
+	struct owner a;
+	u32 i, n;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	assign(&a, (struct sol_want){ .n_sets = 2, .realtime = true });
+	CHECK_EQ(node_of(&a), 0);
+	for (i = 1; i < 4; i++) {
+		assign(&a, (struct sol_want){ .n_sets = 1 });
+		CHECK_EQ(node_of(&a), i);
+	}
+	/* Others go on spreading over nodes 1 to 3, real-time ones over 0. */
+	for (i = 0; i < 6; i++) {
+		assign(&a, (struct sol_want){ .n_sets = 1 });
+		CHECK_EQ(node_of(&a), 1 + i % 3);
+		assign(&a, (struct sol_want){ .n_sets = 1, .realtime = true });
+		CHECK_EQ(node_of(&a), 0);
+	}
+	/* Not enough nodes: meeting is better than nothing. */
+	n = 16 - 8;
+	assign(&a, (struct sol_want){ .n_sets = n, .realtime = true });
+	CHECK_EQ(node_of(&a), 0);
+	assign(&a, (struct sol_want){ .n_sets = 1, .realtime = true });
+	CHECK(node_of(&a) != 0);
+}
+
+static u64 busy_set_0(const void *ctx, u32 set)
+{
+	(void)ctx;
+	return set == 0 ? 5 : 0;
+}
+
+TEST(busy_sets_are_not_free)
+{
+	struct owner a;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	palette.busy = busy_set_0;
+	assign(&a, (struct sol_want){ .n_sets = 1, .near = 1 });
+	CHECK(!sol_bit(a.sets, 0));
+	CHECK(sol_bit(a.sets, 1));
+}
+
+static void check_rectangle(const struct owner *o)
+{
+	u32 set, llc;
+
+	for (set = 0; set < map.n_bank_sets; set++)
+		for (llc = 0; llc < map.n_llc; llc++)
+			if (sol_bit(o->sets, set) && sol_bit(o->llc, llc))
+				CHECK(sol_map_cell_exists(&map, set, llc));
+}
+
+TEST(llc_colors_go_with_the_bank_sets)
+{
+	struct owner a[4];
+	u32 i, k;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	for (i = 0; i < 4; i++) {
+		assign(&a[i], (struct sol_want){ .n_sets = 4, .n_llc = 8,
+						 .near = 1 });
+		check_rectangle(&a[i]);
+		CHECK_EQ(node_of(&a[i]), 0);
+		/* Four owners, four classes. */
+		for (k = 0; k < i; k++)
+			CHECK(!(a[i].llc[0] & a[k].llc[0]));
+	}
+	init(&a[0]);
+	REFUSED(sol_palette_assign(&palette, &(struct sol_want){
+			.n_sets = 1, .n_llc = 1, .allowed = ~0ull },
+			&a[0].colors, &err), -ENOSPC,
+		"1 LLC colours wanted, at most 0 free ones go with one bank set");
+	new_palette();
+	REFUSED(sol_palette_assign(&palette, &(struct sol_want){
+			.n_sets = 1, .n_llc = 9, .allowed = ~0ull },
+			&a[0].colors, &err), -ENOSPC,
+		"9 LLC colours wanted, at most 8");
+	REFUSED(sol_palette_assign(&palette, &(struct sol_want){
+			.n_sets = 5, .n_llc = 1, .allowed = 1 },
+			&a[0].colors, &err), -ENOSPC,
+		"5 bank sets that go with the same 1 LLC colours wanted, at most 4 free; bank sets free on node 0: 16");
+	/* Over two nodes there are enough of a class. */
+	assign(&a[0], (struct sol_want){ .n_sets = 5, .n_llc = 1 });
+	check_rectangle(&a[0]);
+}
+
+/* Free bank sets on the nodes of @nodes. */
+static u32 free_on(u64 nodes)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < map.n_bank_sets; i++)
+		n += nodes >> sol_map_set_node(&map, i) & 1 &&
+		     !palette.set[i].owners && sol_map_set_exists(&map, i);
+	return n;
+}
+
+/* Is there a bank set with enough free LLC colours at all? */
+static bool llc_possible(const struct sol_want *want)
+{
+	u32 set, llc, n;
+
+	for (set = 0; set < map.n_bank_sets; set++) {
+		if (palette.set[set].owners ||
+		    !(want->allowed >> sol_map_set_node(&map, set) & 1))
+			continue;
+		for (llc = 0, n = 0; llc < map.n_llc; llc++)
+			n += !palette.llc[llc].owners &&
+			     sol_map_cell_exists(&map, set, llc);
+		if (n >= want->n_llc)
+			return true;
+	}
+	return false;
+}
+
+static void random_assignment(struct owner *o)
+{
+	struct sol_want want = {
+		.n_sets = 1 + below(4),
+		.n_llc = once_in(3) ? 1 + below(3) : 0,
+		.near = once_in(2) ? 1 + below(7) : 0,
+		.allowed = once_in(2) ? 7 : 1 + below(7),
+		.strict = once_in(3),
+		.realtime = once_in(3),
+	};
+	u64 nodes = want.allowed;
+	u32 i;
+	int rc;
+
+	if (want.strict && want.near)
+		nodes &= want.near;
+	init(o);
+	rc = sol_palette_assign(&palette, &want, &o->colors, &err);
+	if (rc) {
+		CHECK_EQ(rc, -ENOSPC);
+		CHECK_EQ(count(o->sets, map.n_bank_sets), 0);
+		CHECK_EQ(count(o->llc, map.n_llc), 0);
+		if (!want.n_llc)
+			CHECK(free_on(nodes) < want.n_sets);
+		else if (want.n_sets == 1)
+			CHECK(!(want.allowed = nodes, llc_possible(&want)));
+		return;
+	}
+	CHECK_EQ(count(o->sets, map.n_bank_sets), want.n_sets);
+	CHECK_EQ(count(o->llc, map.n_llc), want.n_llc);
+	check_rectangle(o);
+	for (i = 0; i < map.n_bank_sets; i++) {
+		if (!sol_bit(o->sets, i))
+			continue;
+		CHECK_EQ(palette.set[i].owners, 0);
+		CHECK(nodes >> sol_map_set_node(&map, i) & 1);
+		CHECK(sol_map_set_exists(&map, i));
+		/* Far only if near did not do. */
+		if (want.near && !want.n_llc &&
+		    !(want.near >> sol_map_set_node(&map, i) & 1))
+			CHECK(free_on(nodes & want.near) < want.n_sets);
+	}
+	o->colors.exclusive = true;
+	CHECK_EQ(sol_palette_change(&palette, NULL, &o->colors, &err), 0);
+}
+
+TEST(assignments_are_disjoint_and_possible)
+{
+	static struct owner owner[60];
+	u32 n, i;
+
+	for (n = 0; n < 100; n++) {
+		random_map(&map);
+		new_palette();
+		memset(owner, 0, sizeof(owner));
+		for (i = 0; i < 60; i++) {
+			struct owner *o = &owner[below(60)];
+
+			/* Every so often one goes, and another comes. */
+			if (o->colors.exclusive)
+				CHECK_EQ(sol_palette_change(&palette,
+						&o->colors, NULL, &err), 0);
+			random_assignment(o);
+		}
+		for (i = 0; i < 60; i++)
+			if (owner[i].colors.exclusive)
+				sol_palette_change(&palette, &owner[i].colors,
+						   NULL, &err);
+		for (i = 0; i < map.n_bank_sets; i++)
+			CHECK_EQ(palette.set[i].owners, 0);
+		for (i = 0; i < map.n_llc; i++)
+			CHECK_EQ(palette.llc[i].owners, 0);
+	}
+}
+
+/* A change that is refused leaves every count as it was. */
+TEST(changes_are_all_or_nothing)
+{
+	struct owner a, b, c;
+	struct sol_use before[64 + 32];
+	u32 n, refused = 0;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	give(&a, "0-3,20", "0-3");
+	give(&b, "8-15", "24");
+	b.colors.exclusive = true;
+	b.colors.realtime = true;
+	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);
+	CHECK_EQ(sol_palette_change(&palette, NULL, &b.colors, &err), 0);
+	for (n = 0; n < 2000; n++) {
+		init(&c);
+		c.sets[0] = rnd() & rnd() & rnd() & rnd();
+		c.llc[0] = rnd() & 0xffffffff;
+		c.colors.by_bank = once_in(2);
+		c.colors.by_llc = once_in(3);
+		c.colors.exclusive = once_in(2);
+		memcpy(before, palette.set, sizeof(before));
+		if (sol_palette_change(&palette, &a.colors, &c.colors, &err)) {
+			refused++;
+		} else {
+			CHECK_EQ(sol_palette_change(&palette, &c.colors, NULL,
+						    &err), 0);
+			CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors,
+						    &err), 0);
+		}
+		CHECK(!memcmp(before, palette.set, sizeof(before)));
+	}
+	CHECK(refused && refused < n);
+}
