@@ -2,5 +2,7 @@
 
 pub mod alloc;
 pub mod buddy;
+pub mod outcome;
 pub mod policy;
+pub mod scenario;
 pub mod task;

@@ -1,0 +1,519 @@
+//! Scenario files: which tasks run on which machine, under which policies,
+//! and what is claimed of the outcome. The papers' experiments
+//! (`experiments/*.toml`) and a user's own questions are the same kind of
+//! file; docs/lab.md describes it.
+//!
+//! A scenario is run once per policy and sweep value: its *cases*. Names of
+//! measured values are `CASE_TASK_METRIC`, see [`Scenario::cases`].
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::policy::Policy;
+
+/// What is wrong with a scenario file, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ScenarioError {
+    /// The file as it was named.
+    pub file: String,
+    /// Line, from 1; 0: the whole file.
+    pub line: usize,
+    /// What was wrong and what was expected.
+    pub message: String,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.message),
+            line => write!(f, "{}:{line}: {}", self.file, self.message),
+        }
+    }
+}
+
+/// A scenario file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What it is about.
+    pub experiment: About,
+    /// Under which policies it runs.
+    #[serde(default)]
+    pub policies: Vec<String>,
+    /// One number that varies.
+    pub sweep: Option<Sweep>,
+    /// Who runs.
+    #[serde(rename = "task")]
+    pub tasks: Vec<TaskSpec>,
+    /// What is said of the outcome.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// How it is drawn.
+    pub plot: Option<Plot>,
+}
+
+/// `[experiment]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// Short name, also the file's.
+    pub id: String,
+    /// One line for people.
+    pub title: String,
+    /// Where the printed figures stand, or nothing for one's own.
+    #[serde(default)]
+    pub source: String,
+    /// Machine file by name.
+    pub machine: String,
+    /// Runs with different seeds.
+    #[serde(default = "one")]
+    pub repeats: u32,
+    /// The same for the small version that `make check` runs.
+    #[serde(default = "one")]
+    pub small_repeats: u32,
+    /// By what the accesses of every task are divided in the small version.
+    #[serde(default = "eight")]
+    pub small_divide: u64,
+    /// Share of memory in use when it begins, and how scattered (see
+    /// [`crate::buddy::History`]).
+    #[serde(default = "used")]
+    pub used: f64,
+    /// See `used`.
+    #[serde(default = "scatter")]
+    pub scatter: f64,
+    /// What to know when reading the figures.
+    #[serde(default)]
+    pub note: String,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn eight() -> u64 {
+    8
+}
+
+fn used() -> f64 {
+    0.1
+}
+
+fn scatter() -> f64 {
+    0.3
+}
+
+/// `[sweep]`: a number that task fields may name as `"$name"`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<u64>,
+    /// Unit, for the plot's axis.
+    #[serde(default)]
+    pub unit: String,
+}
+
+/// A number, a size such as `"32M"`, or `"$name"` of the sweep.
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub enum Number {
+    /// As it stands.
+    Fixed(u64),
+    /// A size or the sweep's name.
+    Text(String),
+}
+
+impl Number {
+    fn resolve(&self, sweep: Option<(&str, u64)>) -> Result<u64, String> {
+        let text = match self {
+            Self::Fixed(n) => return Ok(*n),
+            Self::Text(text) => text,
+        };
+        if let Some(name) = text.strip_prefix('$') {
+            return match sweep {
+                Some((known, value)) if known == name => Ok(value),
+                _ => Err(format!("`${name}` is not the name of [sweep]")),
+            };
+        }
+        parse_size(text).ok_or_else(|| {
+            format!("`{text}`: expected a number, a size such as \"32M\", or \"$NAME\" of [sweep]")
+        })
+    }
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 10),
+        b'M' => (&text[..text.len() - 1], 20),
+        b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// What a kind of task does; parameters are in [`TaskSpec`].
+#[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// [`crate::task::AlternatingStride`].
+    AlternatingStride,
+    /// [`crate::task::PointerChase`].
+    Latency,
+    /// [`crate::task::Bandwidth`], loads.
+    BandwidthRead,
+    /// [`crate::task::Bandwidth`], stores.
+    BandwidthWrite,
+    /// [`crate::task::Triad`].
+    Stream,
+    /// [`crate::task::IntegerSort`].
+    Is,
+    /// [`crate::task::MatMult`], naive.
+    Matmult,
+    /// [`crate::task::MatMult`] in blocks of 32.
+    MatmultBlocked,
+    /// [`crate::task::RandomSwaps`].
+    Canneal,
+    /// [`crate::task::StreamCluster`].
+    Streamcluster,
+    /// [`crate::task::BlockWalk`].
+    Video,
+}
+
+/// `[[task]]`: one task per cpu of the list.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSpec {
+    /// Its name in measured values.
+    pub name: String,
+    /// What it does.
+    pub kind: Kind,
+    /// The cpus, as the kernel writes lists: `"0-3"`; one task on each.
+    pub cpus: String,
+    /// How many of `cpus` are used (default: all); may be `"$sweep"`.
+    pub copies: Option<Number>,
+    /// Bytes of memory of each.
+    pub bytes: Number,
+    /// Steps of work of each (what a step is depends on the kind).
+    pub work: Number,
+    /// Runs as long as the others do, and is not waited for.
+    #[serde(default)]
+    pub background: bool,
+    /// Pages come from this node whatever the policy; may be `"$sweep"`.
+    pub node: Option<Number>,
+    /// Bank sets that a private assignment gives it (default: 1, or what its
+    /// bytes need).
+    pub sets: Option<Number>,
+    /// Rounds that end with a barrier of all tasks of this name; 0: none.
+    #[serde(default)]
+    pub rounds: u32,
+    /// Cpu whose thread touches the memory first (default: its own).
+    pub first_touch: Option<u32>,
+}
+
+/// `[[claim]]`: a printed figure beside ours.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// In words.
+    pub what: String,
+    /// Expression over measured values.
+    pub ours: String,
+    /// What the paper prints.
+    pub theirs: Option<f64>,
+    /// Holds when ours / theirs is within 1 +- this (default 0.15).
+    pub within: Option<f64>,
+    /// Or: an expression that is true when it holds (order of policies).
+    pub holds: Option<String>,
+    /// Unit for printing.
+    #[serde(default)]
+    pub unit: String,
+}
+
+/// `[plot]`: the paper's axes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plot {
+    /// Task whose metric is drawn.
+    pub task: String,
+    /// The metric: `time`, `latency`, `idle`, `bandwidth`, ...
+    pub metric: String,
+    /// Label of the y axis, with the unit.
+    pub y: String,
+    /// Also draw least and greatest.
+    #[serde(default)]
+    pub range: bool,
+    /// x axis: the repeats of each policy, instead of policy or sweep.
+    #[serde(default)]
+    pub by_repeat: bool,
+}
+
+/// One policy and sweep value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// `policy`, or `policy_value` in a sweep.
+    pub name: String,
+    /// The policy.
+    pub policy: Policy,
+    /// The sweep's value.
+    pub value: Option<u64>,
+    /// Its tasks, one per cpu.
+    pub tasks: Vec<CaseTask>,
+}
+
+/// One task of a case, all numbers resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseTask {
+    /// Name of its `[[task]]`.
+    pub name: String,
+    /// What it does.
+    pub kind: Kind,
+    /// Where it is pinned.
+    pub cpu: u32,
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// Steps of work.
+    pub work: u64,
+    /// Not waited for.
+    pub background: bool,
+    /// Pages of this node only.
+    pub node: Option<u32>,
+    /// Bank sets of a private assignment.
+    pub sets: Option<u32>,
+    /// Rounds with a barrier.
+    pub rounds: u32,
+    /// Cpu of the first touch.
+    pub first_touch: u32,
+}
+
+impl Scenario {
+    /// Parses and checks a file's text; `file` is for messages.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        let at = |line, message: String| ScenarioError {
+            file: file.to_owned(),
+            line,
+            message,
+        };
+        let scenario: Self = toml::from_str(text).map_err(|e| {
+            let line = e
+                .span()
+                .map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+            at(line, e.message().to_owned())
+        })?;
+        scenario
+            .cases(1)
+            .map_err(|(word, message)| at(line_of(text, &word), message))?;
+        scenario
+            .check_claims()
+            .map_err(|(word, message)| at(line_of(text, &word), message))?;
+        Ok(scenario)
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|e| ScenarioError {
+            file: file.clone(),
+            line: 0,
+            message: e.to_string(),
+        })?;
+        Self::parse(&text, &file)
+    }
+
+    /// All cases, with every task's work divided by `divide`. An error names
+    /// the word of the file that is wrong.
+    pub fn cases(&self, divide: u64) -> Result<Vec<Case>, (String, String)> {
+        let mut cases = Vec::new();
+        let sweep: Vec<Option<u64>> = match &self.sweep {
+            Some(sweep) if sweep.values.is_empty() => {
+                return Err(("values".into(), "[sweep] needs at least one value".into()))
+            }
+            Some(sweep) => sweep.values.iter().copied().map(Some).collect(),
+            None => vec![None],
+        };
+        if self.policies.is_empty() {
+            return Err((
+                "policies".into(),
+                "`policies` needs at least one, such as [\"buddy\", \"camc\"]".into(),
+            ));
+        }
+        for name in &self.policies {
+            let policy: Policy = name
+                .parse()
+                .map_err(|e| (format!("\"{name}\""), format!("{e}")))?;
+            for &value in &sweep {
+                cases.push(self.case(policy, value, divide)?);
+            }
+        }
+        Ok(cases)
+    }
+
+    fn case(
+        &self,
+        policy: Policy,
+        value: Option<u64>,
+        divide: u64,
+    ) -> Result<Case, (String, String)> {
+        let sweep = self
+            .sweep
+            .as_ref()
+            .and_then(|s| Some((s.name.as_str(), value?)));
+        let mut tasks = Vec::new();
+        for spec in &self.tasks {
+            let wrong = |message| (format!("\"{}\"", spec.name), message);
+            let get = |n: &Number| n.resolve(sweep).map_err(wrong);
+            let small = |n: &Number| get(n).and_then(|n| as_u32(n).map_err(wrong));
+            let mut cpus = parse_cpus(&spec.cpus).map_err(wrong)?;
+            if let Some(copies) = &spec.copies {
+                cpus.truncate(get(copies)? as usize);
+            }
+            for cpu in cpus {
+                tasks.push(CaseTask {
+                    name: spec.name.clone(),
+                    kind: spec.kind,
+                    cpu,
+                    bytes: get(&spec.bytes)?.max(4096),
+                    work: (get(&spec.work)? / divide).max(1),
+                    background: spec.background,
+                    node: spec.node.as_ref().map(small).transpose()?,
+                    sets: spec.sets.as_ref().map(small).transpose()?,
+                    rounds: spec.rounds,
+                    first_touch: spec.first_touch.unwrap_or(cpu),
+                });
+            }
+        }
+        if tasks.iter().all(|t| t.background) {
+            return Err((
+                "task".into(),
+                "every task is `background`: none to wait for".into(),
+            ));
+        }
+        let identifier = policy
+            .name()
+            .replace(|c: char| !c.is_alphanumeric(), "_")
+            .trim_end_matches('_')
+            .to_owned();
+        Ok(Case {
+            name: match value {
+                Some(value) => format!("{identifier}_{value}"),
+                None => identifier,
+            },
+            policy,
+            value,
+            tasks,
+        })
+    }
+
+    fn check_claims(&self) -> Result<(), (String, String)> {
+        for claim in &self.claims {
+            for text in [Some(&claim.ours), claim.holds.as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                evalexpr::build_operator_tree(text)
+                    .map_err(|e| (text.clone(), format!("`{text}`: {e}")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn line_of(text: &str, word: &str) -> usize {
+    text.lines()
+        .position(|line| line.contains(word))
+        .map_or(0, |i| i + 1)
+}
+
+fn as_u32(n: u64) -> Result<u32, String> {
+    u32::try_from(n).map_err(|_| format!("{n} is too large"))
+}
+
+fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
+    let bad = || format!("`{list}`: expected cpus such as \"0-3,8\"");
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let from: u32 = from.trim().parse().map_err(|_| bad())?;
+        let to: u32 = to.trim().parse().map_err(|_| bad())?;
+        if from > to || to >= 1024 {
+            return Err(bad());
+        }
+        cpus.extend(from..=to);
+    }
+    Ok(cpus)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+policies = ["buddy", "mem+llc(part)"]
+
+[experiment]
+id = "mine"
+title = "Mine"
+machine = "opteron-6128"
+
+[sweep]
+name = "n"
+values = [1, 3]
+
+[[task]]
+name = "victim"
+kind = "latency"
+cpus = "0"
+bytes = "24M"
+work = 1000
+
+[[task]]
+name = "attacker"
+kind = "stream"
+cpus = "1-3"
+copies = "$n"
+bytes = "32M"
+work = 1
+background = true
+
+[[claim]]
+what = "it helps"
+ours = "buddy_3_victim_time / buddy_1_victim_time"
+theirs = 2.0
+"#;
+
+    #[test]
+    fn cases_are_policies_times_sweep() {
+        let cases = Scenario::parse(GOOD, "f").unwrap().cases(10).unwrap();
+        let names: Vec<_> = cases.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["buddy_1", "buddy_3", "mem_llc_part_1", "mem_llc_part_3"]
+        );
+        assert_eq!(cases[0].tasks.len(), 2);
+        assert_eq!(cases[1].tasks.len(), 4);
+        assert_eq!(cases[1].tasks[0].work, 100);
+        assert_eq!(cases[1].tasks[3].cpu, 3);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        for (from, to, line, words) in [
+            ("\"latency\"", "\"latencies\"", 15, "unknown variant"),
+            ("\"buddy\"", "\"body\"", 2, "no policy `body`"),
+            ("\"24M\"", "\"24 M\"", 14, "expected a number"),
+            ("\"$n\"", "\"$m\"", 21, "not the name of [sweep]"),
+            ("cpus = \"0\"", "cpus = \"3-1\"", 14, "expected cpus"),
+            ("work = 1000", "wrok = 1000", 18, "unknown field"),
+            ("buddy_3_victim_time /", "( /", 31, "`"),
+            ("values = [1, 3]", "values = []", 11, "at least one value"),
+        ] {
+            let e = Scenario::parse(&GOOD.replace(from, to), "f").unwrap_err();
+            assert!(e.message.contains(words), "{e}");
+            assert_eq!(e.line, line, "{e}");
+        }
+    }
+}
