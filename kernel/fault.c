@@ -33,6 +33,7 @@
 #include <linux/sched/signal.h>
 #include <linux/userfaultfd_k.h>
 #include <asm/pgalloc.h>
+#include <asm/syscall.h>
 
 #include "compat/alloc.h"
 #include "compat/trampoline.h"
@@ -41,12 +42,6 @@
 #include "member.h"
 #include "parts.h"
 #include "store.h"
-
-/*
- * task->atomic_flags: this task's last fault came from user mode, so that no
- * caller in the kernel will see an error if there is no page.
- */
-#define SOL_FLAG_USER	39
 
 unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 			      unsigned long flags);
@@ -57,7 +52,7 @@ unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
 unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
 			      int type, unsigned int order);
 
-static u16 remote_group(const struct mm_struct *mm)
+static noinline u16 remote_group(const struct mm_struct *mm)
 {
 	u16 id = group_id_of_mm(mm);
 
@@ -69,32 +64,31 @@ static u16 remote_group(const struct mm_struct *mm)
 	return id;
 }
 
-/* Whose colours a page of @mm takes. */
+/*
+ * Whose colours a page of @mm takes. A thread has its own policy, which may be
+ * none; a kernel thread that borrows an address space takes what that has.
+ */
 static __always_inline u16 faulting_group(const struct mm_struct *mm)
 {
-	if (likely(mm == current->mm && !(current->flags & PF_KTHREAD)))
-		return group_id_of(current);
-	return remote_group(mm);
-}
+	u16 id;
 
-static void note_user_fault(bool user)
-{
-	if (test_bit(SOL_FLAG_USER, &current->atomic_flags) != user)
-		change_bit(SOL_FLAG_USER, &current->atomic_flags);
+	if (unlikely(mm != current->mm))
+		return remote_group(mm);
+	id = group_id_of(current);
+	if (unlikely(!id) && current->flags & PF_KTHREAD)
+		return remote_group(mm);
+	return id;
 }
 
 #define SOL_NOT_PRIVATE	(VM_SHARED | VM_MAYSHARE | VM_PFNMAP | VM_IO |	\
 			 VM_MIXEDMAP | VM_HUGETLB | __VM_UFFD_FLAGS |	\
 			 ARCH_VM_PKEY_FLAGS)
 
-/* handle_mm_fault: returns the fault flags to go on with. */
+/* handle_mm_fault, for reads: returns the fault flags to go on with. */
 unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 			      unsigned long flags)
 {
-	if (!faulting_group(vma->vm_mm))
-		return flags;
-	note_user_fault(flags & FAULT_FLAG_USER);
-	if (flags & (FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE) ||
+	if (!faulting_group(vma->vm_mm) ||
 	    (vma->vm_flags & (SOL_NOT_PRIVATE | VM_MAYWRITE)) != VM_MAYWRITE)
 		return flags;
 	return flags | FAULT_FLAG_WRITE;
@@ -157,11 +151,14 @@ static void place_for_vma(struct sol_place *place,
 /*
  * No page in colour, and the group says `fail`. The fault ends as
  * VM_FAULT_OOM, and for a fault from user mode pagefault_out_of_memory()
- * would only retry it, for ever: the task gets a signal.
+ * would only retry it, for ever: the task gets a signal. A fault within a
+ * system call makes that fail instead.
  */
 static unsigned long folio_fail(void)
 {
-	if (test_bit(SOL_FLAG_USER, &current->atomic_flags) &&
+	struct pt_regs *regs = task_pt_regs(current);
+
+	if (syscall_get_nr(current, regs) == -1 && user_mode(regs) &&
 	    !fatal_signal_pending(current))
 		force_sig(SIGBUS);
 	return 0;
@@ -284,7 +281,7 @@ static noinline unsigned long folio_large(u16 id, struct sol_place *place,
 	g = group_get_fast(id);
 	if (g && rcu_access_pointer(g->cells)) {
 		colors = true;
-		whole = READ_ONCE(g->huge_ok) && order <= HPAGE_PMD_ORDER &&
+		whole = READ_ONCE(g->huge_ok) && order <= PMD_SHIFT - PAGE_SHIFT &&
 			nodes_of_group(g, place, &nodes);
 		sol_group_add(g, large, 1);
 	}
@@ -309,8 +306,7 @@ unsigned long sol_fault_folio(gfp_t gfp, int order, struct vm_area_struct *vma,
 	struct page *page;
 	u16 id;
 
-	/* Swap readahead and shmem of 6.1 come without an address space. */
-	if (!vma || !vma->vm_mm)
+	if (sol_vma_is_pseudo(vma))
 		return SOL_PASS;
 	id = faulting_group(vma->vm_mm);
 	if (!id)
@@ -398,14 +394,22 @@ static void __used sol_fault_offsets(void)
 	BUILD_BUG_ON(sizeof(struct sol_frame) != 8);
 	BUILD_BUG_ON(offsetof(struct sol_frame, tag));
 	asm volatile(".set SOL_TAG_USED_IMM, %c0" : : "i" (SOL_TAG_USED));
+	asm volatile(".set SOL_WRITE_IMM, %c0" : : "i"
+		     (FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE));
 }
+
+/* A write fault need not become one: most faults end here. */
+#define SOL_UNLESS_WRITE					\
+	"	testl	$SOL_WRITE_IMM, %edx\n"			\
+	"	jnz	4f\n"
 
 /* handle_mm_fault(vma, address, flags, regs) */
 SOL_TRAMPOLINE_ARG(sol_enter_fault, sol_fault_flags,
-		   SOL_IF_TASK SOL_IF_MM_VALID("%rdi"), 3);
+		   SOL_UNLESS_WRITE SOL_IF_TASK SOL_IF_MM("%rdi") "4:\n",
+		   3);
 /* vma_alloc_folio(gfp, order, vma, addr, hugepage) */
 SOL_TRAMPOLINE(sol_enter_folio, sol_fault_folio,
-	       SOL_IF_TASK SOL_IF_MM("%rdx"));
+	       SOL_IF_TASK SOL_IF_MM_OF_FOLIO("%rdx"));
 /* get_page_from_freelist(gfp, order, alloc_flags, ac) */
 SOL_TRAMPOLINE(sol_enter_table, sol_fault_table, SOL_IF_TASK);
 /* free_unref_page_commit(zone, pcp, page, migratetype, order) */

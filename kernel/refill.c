@@ -33,6 +33,7 @@
 #include <linux/mmzone.h>
 #include <linux/vmalloc.h>
 
+#include "compat/buddy.h"
 #include "group.h"
 #include "hook.h"
 #include "store.h"
@@ -68,12 +69,8 @@ static struct solver *solvers;		/* ascending, as the map's ranges */
 static u32 n_solvers;
 static struct cell_state *states;	/* by cell */
 
-typedef bool take_fn(struct page *page);
-DEFINE_STATIC_CALL_NULL(sol_take, take_fn);
-
-typedef unsigned long block_flags_fn(const struct page *page,
-				     unsigned long pfn, unsigned long mask);
-DEFINE_STATIC_CALL_NULL(sol_block_flags, block_flags_fn);
+DEFINE_STATIC_CALL_NULL(sol_take, sol_take_fn);
+DEFINE_STATIC_CALL_NULL(sol_block_flags, sol_block_flags_fn);
 
 /* ---- Solving ---- */
 
@@ -478,7 +475,7 @@ int sol_refill_set_map(const struct sol_map *map, struct sol_err *err)
 
 int sol_refill_init(void)
 {
-	return sol_bind(sol_take, "take_page_off_buddy") ?:
+	return sol_bind_take(sol_take) ?:
 	       sol_bind(sol_block_flags, "get_pfnblock_flags_mask");
 }
 

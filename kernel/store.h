@@ -12,7 +12,7 @@
 #ifndef SOLOIST_STORE_H
 #define SOLOIST_STORE_H
 
-#include <linux/mm_types.h>
+#include <linux/mm.h>
 #include <linux/spinlock.h>
 
 #include "../core/frames.h"

@@ -63,7 +63,7 @@ static void __used sol_trampoline_offsets(void)
 	"	jne	1f\n"
 
 /* Or the address space that the vma in @reg (may be NULL) belongs to has. */
-#define SOL_IF_MM(reg)						\
+#define SOL_IF_MM_MAYBE(reg)						\
 	"	testq	" reg ", " reg "\n"			\
 	"	jz	3f\n"					\
 	"	movq	SOL_VMA_MM(" reg "), %rax\n"		\
@@ -73,8 +73,8 @@ static void __used sol_trampoline_offsets(void)
 	"	jne	1f\n"					\
 	"3:\n"
 
-/* As SOL_IF_MM where neither can be NULL. */
-#define SOL_IF_MM_VALID(reg)					\
+/* As SOL_IF_MM_MAYBE, where neither can be NULL. */
+#define SOL_IF_MM(reg)					\
 	"	movq	SOL_VMA_MM(" reg "), %rax\n"		\
 	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
 	"	jne	1f\n"
@@ -117,12 +117,14 @@ static void __used sol_trampoline_offsets(void)
 void name(void);						\
 asm(SOL_TRAMPOLINE_HEAD(#name, test)				\
 	"	call	" #c_side "\n"				\
-	SOL_TRAMPOLINE_POP					\
 	"	cmpq	$SOL_PASS_IMM, %rax\n"			\
-	"	jne	2f\n"					\
-	"	" ASM_RET "\n"					\
-	"2:	addq	$8, %rsp\n"				\
+	"	je	2f\n"					\
+	"	leave\n"					\
+	"	addq	$8, %rsp\n"				\
 	SOL_UNWIND_FUNC						\
+	"	" ASM_RET "\n"					\
+	"2:\n"							\
+	SOL_TRAMPOLINE_POP					\
 	"	" ASM_RET "\n"					\
 	SOL_TRAMPOLINE_TAIL(#name))
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Taking one free page out of the buddy allocator: take_page_off_buddy(). The
+ * kernel has it for isolating broken pages (CONFIG_MEMORY_FAILURE); Debian's
+ * 6.1 cloud kernel is built without.
+ */
+#ifndef SOLOIST_COMPAT_BUDDY_H
+#define SOLOIST_COMPAT_BUDDY_H
+
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/version.h>
+#include <linux/vmstat.h>
+
+#include "../hook.h"
+
+typedef bool sol_take_fn(struct page *page);
+
+typedef unsigned long sol_block_flags_fn(const struct page *page,
+					 unsigned long pfn, unsigned long mask);
+
+#if defined(CONFIG_MEMORY_FAILURE)
+
+#define SOL_TAKE_SYMBOL	"take_page_off_buddy"
+
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+
+DECLARE_STATIC_CALL(sol_block_flags, sol_block_flags_fn);
+
+static inline void sol_buddy_unlist(struct zone *zone, struct page *page,
+				    unsigned int order)
+{
+	__ClearPageReported(page);
+	list_del(&page->buddy_list);
+	__ClearPageBuddy(page);
+	set_page_private(page, 0);
+	zone->free_area[order].nr_free--;
+}
+
+static inline void sol_buddy_list(struct zone *zone, struct page *page,
+				  unsigned int order, int type)
+{
+	list_add(&page->buddy_list, &zone->free_area[order].free_list[type]);
+	zone->free_area[order].nr_free++;
+	set_page_private(page, order);
+	__SetPageBuddy(page);
+}
+
+/* @head of 2^@order leaves the free lists; all but @page go back in halves. */
+static inline void sol_buddy_break(struct zone *zone, struct page *head,
+				   struct page *page, unsigned int order)
+{
+	int type = static_call(sol_block_flags)(head, page_to_pfn(head),
+						MIGRATETYPE_MASK);
+
+	sol_buddy_unlist(zone, head, order);
+	while (order-- > 0) {
+		struct page *half = head + (1ul << order);
+
+		if (page >= half) {
+			sol_buddy_list(zone, head, order, type);
+			head = half;
+		} else {
+			sol_buddy_list(zone, half, order, type);
+		}
+	}
+	__mod_zone_page_state(zone, NR_FREE_PAGES, -1);
+}
+
+/* What take_page_off_buddy() of 6.1 does. */
+static bool sol_take_off_buddy(struct page *page)
+{
+	struct zone *zone = page_zone(page);
+	unsigned long pfn = page_to_pfn(page), flags;
+	unsigned int order;
+	bool taken = false;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	for (order = 0; order < MAX_ORDER; order++) {
+		struct page *head = page - (pfn & ((1ul << order) - 1));
+
+		if (PageBuddy(head)) {
+			taken = page_private(head) >= order;
+			if (taken)
+				sol_buddy_break(zone, head, page,
+						page_private(head));
+			break;
+		}
+		if (page_count(head))
+			break;
+	}
+	spin_unlock_irqrestore(&zone->lock, flags);
+	return taken;
+}
+
+#endif
+
+/* Sets static call @key, of a sol_take_fn. */
+#ifdef SOL_TAKE_SYMBOL
+#define sol_bind_take(key)	sol_bind(key, SOL_TAKE_SYMBOL)
+#else
+#define sol_bind_take(key)	\
+	({ static_call_update(key, sol_take_off_buddy); 0; })
+#endif
+
+#endif /* SOLOIST_COMPAT_BUDDY_H */
