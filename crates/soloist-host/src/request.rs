@@ -241,8 +241,12 @@ impl ColorRequest {
             .count();
         if sets as usize > there {
             let place = nodes.as_ref().map_or(map.name(), |n| format!("node {n}"));
+            let why = self
+                .mem
+                .map(|mem| format!("--mem {} needs ", format_size(mem)));
             return Err(wrong(format!(
-                "{sets} colours of {} each: {place} has {there}",
+                "{}{sets} colours of {} each: {place} has {there}",
+                why.unwrap_or_default(),
                 format_size(one)
             )));
         }

@@ -21,7 +21,7 @@ pub use ctx::{Ctx, Misuse};
 #[command(name = "soloist", version, propagate_version = true)]
 pub struct Cli {
     /// Print JSON instead of text.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 1000)]
     json: bool,
 
     #[command(subcommand)]
