@@ -509,10 +509,35 @@ static int get_text(struct parser *p, const char *text, size_t len)
 
 /* ---- What the statements must be together ---- */
 
+/* A line lies in one place: only columns may tell its bytes apart. */
+static int check_within_line(struct parser *p, u32 layout)
+{
+	const struct sol_layout *l = &p->map->layout[layout];
+	u64 low = p->map->line - 1, used = 0;
+	u32 i;
+
+	for (i = 0; i < SOL_MAX_FIELD_BITS; i++)
+		used |= l->channel.mask[i] | l->rank.mask[i] | l->bank.mask[i];
+	for (i = 0; i < l->n_row; i++)
+		used |= l->row[i];
+	if (used & low)
+		return sol_refuse(p->err, p->layout_line[layout], -EINVAL,
+				  "layout %u: a channel, rank, bank or row function uses bits within a line of %u bytes",
+				  layout, p->map->line);
+	for (i = 0; i < l->n_col; i++)
+		if (l->col[i] & low && l->col[i] & ~low)
+			return sol_refuse(p->err, p->layout_line[layout],
+					  -EINVAL,
+					  "layout %u: col function %u mixes bits within a line of %u bytes with others",
+					  layout, i, p->map->line);
+	return 0;
+}
+
 static int check_layouts(struct parser *p)
 {
 	const struct sol_map *map = p->map;
 	u32 i;
+	int rc;
 
 	for (i = 0; i < map->n_ranges; i++)
 		if (map->range[i].layout >= map->n_layouts)
@@ -534,6 +559,9 @@ static int check_layouts(struct parser *p)
 			return sol_refuse(p->err, p->layout_line[i], -EINVAL,
 					  "sub: channel has only %u functions",
 					  l->channel.n);
+		rc = check_within_line(p, i);
+		if (rc)
+			return rc;
 	}
 	return 0;
 }
