@@ -69,8 +69,10 @@ pub struct GroupView {
     pub bank_set: String,
     /// LLC colours; empty: any.
     pub llc_color: String,
-    /// Memory nodes of its bank sets.
+    /// Memory nodes that it was given whole; empty: none.
     pub node: String,
+    /// Memory nodes that its bank sets are on; empty where that is unknown.
+    pub on_nodes: String,
     /// `shareable` or `exclusive`.
     pub mode: String,
     /// `fail`, `grow` or `spill`.
@@ -95,7 +97,9 @@ impl Group {
 
     /// Reads everything.
     pub fn view(&self) -> Result<GroupView, HostError> {
+        let map = self.control.map().ok();
         Ok(GroupView {
+            on_nodes: map.map_or(Ok(String::new()), |map| self.nodes(&map))?,
             name: self.name.clone(),
             id: self.get("id")?,
             dram_bank: self.get("dram_bank")?,
@@ -118,6 +122,16 @@ impl Group {
                 text,
             }
         })
+    }
+
+    /// Memory nodes that its colours are on, a list.
+    fn nodes(&self, map: &AddrMap) -> Result<String, HostError> {
+        let mut nodes = NumList::new(map.n_nodes());
+        let colors = self.colors(map)?;
+        for set in (0..map.n_bank_sets()).filter(|&s| colors.sets().is_none_or(|c| c.contains(s))) {
+            nodes.insert(map.node_of_set(set));
+        }
+        Ok(nodes.to_string())
     }
 
     /// Thread ids in it.

@@ -37,6 +37,7 @@ pub struct PageReader {
     pagemap: File,
     path: PathBuf,
     flags: Option<File>,
+    merging: bool,
 }
 
 impl PageReader {
@@ -54,6 +55,9 @@ impl PageReader {
             pagemap,
             path,
             flags: File::open(host.path("/proc/kpageflags")).ok(),
+            merging: host
+                .text("/sys/kernel/mm/ksm/pages_shared")
+                .is_some_and(|n| n != "0"),
         })
     }
 
@@ -84,12 +88,19 @@ impl PageReader {
         Ok(())
     }
 
-    /// The kernel's flags of a frame; `None` where we may not know.
+    /// The kernel's flags of a frame; `None` where we may not know. Linux 6.12
+    /// says KSM of every anonymous page, so while nothing is merged anywhere
+    /// that flag is left out.
     pub fn flags(&self, pfn: u64) -> Option<PhysicalPageFlags> {
         let mut entry = [0; 8];
         let file = self.flags.as_ref()?;
         file.read_exact_at(&mut entry, pfn * 8).ok()?;
-        Some(PhysicalPageFlags::parse_info(u64::from_ne_bytes(entry)))
+        let mut flags = PhysicalPageFlags::parse_info(u64::from_ne_bytes(entry));
+        flags.set(
+            PhysicalPageFlags::KSM,
+            self.merging && flags.contains(PhysicalPageFlags::KSM),
+        );
+        Some(flags)
     }
 
     fn read(&self, buf: &mut [u8], at: u64) -> Result<usize, HostError> {

@@ -365,7 +365,7 @@ fn reason(page: &Seen, kind: Kind, flags: Option<Flags>, otherwise: Reason) -> R
         Reason::Device
     } else if flags.intersects(Flags::HUGE | Flags::THP) {
         Reason::HugePage
-    } else if flags.contains(Flags::KSM) {
+    } else if flags.contains(Flags::KSM) && !page.exclusive {
         Reason::Merged
     } else if page.file && flags.contains(Flags::SWAPBACKED) {
         Reason::SharedMemory

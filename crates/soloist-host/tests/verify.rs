@@ -35,6 +35,7 @@ fn process(machine: &Machine) {
     machine.dir("proc/100/task/100");
     machine.dir("proc/100/task/101");
     machine.dir("proc/100/task/102");
+    machine.file("sys/kernel/mm/ksm/pages_shared", "1\n");
     let mappings = smaps(&[
         ("00400000-00402000", "r-xp 00000000 08:01 7   /bin/prog"),
         ("00500000-00504000", "rw-p 00000000 00:00 0   [heap]"),
@@ -134,6 +135,16 @@ fn every_page_is_explained() {
         ]
     );
     assert_eq!(report.mappings[0].perms, "r-xp");
+}
+
+#[test]
+fn where_nothing_is_merged_the_flag_means_nothing() {
+    let machine = Machine::loaded();
+    process(&machine);
+    machine.file("sys/kernel/mm/ksm/pages_shared", "0\n");
+    let not = report(&machine).total.not_in_color;
+    assert!(!not.contains_key(&Reason::Merged));
+    assert_eq!(not[&Reason::Forked], 1);
 }
 
 #[test]

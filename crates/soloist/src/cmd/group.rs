@@ -169,7 +169,7 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
             view.name.clone(),
             or_any(&view.bank_set),
             or_any(&view.llc_color),
-            or_any(&view.node),
+            view.on_nodes.clone(),
             view.mode.clone(),
             view.exhaust.clone(),
             view.tasks.len().to_string(),
@@ -193,7 +193,7 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
     println!("bank sets    {}", or_any(&view.bank_set));
     println!("bank colours {}", or_any(&view.dram_bank));
     println!("LLC colours  {}", or_any(&view.llc_color));
-    println!("nodes        {}", or_any(&view.node));
+    println!("nodes        {}", view.on_nodes);
     println!("mode         {}", view.mode);
     println!("exhaust      {}", view.exhaust);
     println!("reserve      {reserve}");

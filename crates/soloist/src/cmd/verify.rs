@@ -181,7 +181,8 @@ fn totals(report: &Report, ctx: &Ctx) -> String {
         let Tally {
             present, swapped, ..
         } = &report.total;
-        return format!("total {present} pages, {swapped} swapped");
+        let sets = report.by_bank_set.len();
+        return format!("total {present} pages in {sets} bank sets, {swapped} swapped");
     }
     let line = |what: &str, tally: &Tally| {
         let share = tally.share().unwrap_or(1.0) * 100.0;
