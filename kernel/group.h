@@ -86,6 +86,8 @@ struct sol_group_stats {
  *	rises from zero
  * @reserve: 4 KiB frames to keep in the lists
  * @colors: sol_group_mutex
+ * @maker, @maker_start: mmap() ABI: the thread that it was made for; both, since
+ *	thread ids come again
  * @reap: on the list of groups without references
  * @link: on the list of groups that still have frames in use
  * @rcu: delays the freeing
@@ -105,6 +107,8 @@ struct sol_group {
 	atomic_t refs;
 	u64 reserve;
 	struct sol_colors colors;
+	pid_t maker;
+	u64 maker_start;
 	struct llist_node reap;
 	struct list_head link;
 	struct rcu_head rcu;

@@ -10,8 +10,9 @@
  * kernel's place: 0, so mmap() returns NULL, or an errno. Nothing is mapped.
  *
  * Differs from TintMalloc: a colour names its whole bank set, so setting one
- * may set others that share a bank with it; and threads without a call of
- * their own share their parent's colours until they make one.
+ * may set others that share a bank with it. A child has its parent's colours
+ * until it sets one itself; then it has only what it set, where TintMalloc's
+ * copy of the parent's task_struct would have added to them.
  *
  * Locking: a thread's group is changed only by the thread itself while it is
  * the only one in it; otherwise it gets a copy. All else is in group.c.
@@ -89,17 +90,25 @@ static int color_edit(struct sol_colors *colors, const void *arg)
 	return 0;
 }
 
-/* A group for this thread alone, with @old's colours and the call's. */
-static int color_own(struct sol_group *old, struct color_call *call)
+static bool made_for_current(const struct sol_group *group)
+{
+	return group->maker == current->pid &&
+	       group->maker_start == current->start_boottime;
+}
+
+/* A group for this thread alone, with @from's colours and the call's. */
+static int color_own(struct sol_group *from, struct color_call *call)
 {
 	struct sol_group *group = sol_group_new("mmap", true);
 	int err;
 
 	if (IS_ERR(group))
 		return PTR_ERR(group);
-	if (old) {
-		call->from = &old->colors;
-		group->exhaust = old->exhaust;
+	group->maker = current->pid;
+	group->maker_start = current->start_boottime;
+	if (from) {
+		call->from = &from->colors;
+		group->exhaust = from->exhaust;
 	}
 	err = sol_group_edit(group, color_edit, call);
 	if (!err)
@@ -112,14 +121,16 @@ static int color_own(struct sol_group *old, struct color_call *call)
 static int color_call(u32 mode, u32 color)
 {
 	struct color_call call = { .mode = mode, .color = color };
+	bool set = mode == SET_MEM_COLOR || mode == SET_LLC_COLOR;
 	struct sol_group *group = sol_member_group(current);
+	bool own = group && made_for_current(group);
 	int err;
 
 	/* Two references: the thread's and the one just taken. */
-	if (group && group->implicit && atomic_read(&group->refs) == 2)
+	if (own && atomic_read(&group->refs) == 2)
 		err = sol_group_edit(group, color_edit, &call);
 	else
-		err = color_own(group, &call);
+		err = color_own(own || !set ? group : NULL, &call);
 	if (group)
 		sol_group_put(group);
 	return err;

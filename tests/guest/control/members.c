@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Membership: children inherit, whole processes join, long lists are read,
+ * and groups removed while their tasks fork leave nobody behind.
+ */
+#define _GNU_SOURCE
+#include "../lib/guest.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MANY	1200	/* ids of 5 digits and a newline: over 4096 bytes */
+#define ROUNDS	30
+
+static int lines(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void sleeper(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static void check_long_list(void)
+{
+	static pid_t pid[MANY];
+	int i, n;
+
+	guest_group("long", NULL);
+	if (guest_join("long"))
+		guest_die("join: %s", guest_status());
+	for (i = 0; i < MANY; i++) {
+		pid[i] = fork();
+		if (pid[i] < 0)
+			guest_die("fork %d: %s", i, strerror(errno));
+		if (!pid[i])
+			sleeper();
+	}
+	n = lines(guest_read("groups/long/members"));
+	guest_check(n == MANY + 1, "members-any-length", "%d lines of %d", n,
+		    MANY + 1);
+	n = guest_stat("groups/long/stats", "tasks");
+	guest_check(n == MANY + 1, "members-counted", "%d of %d", n, MANY + 1);
+	n = lines(guest_read("groups/long/tasks"));
+	guest_check(n == MANY + 1 || (!n && strstr(guest_status(), "members")),
+		    "tasks-never-cut", "%d lines, '%s'", n, guest_status());
+	for (i = 0; i < MANY; i++)
+		kill(pid[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	n = guest_stat("groups/long/stats", "tasks");
+	guest_check(n == 1, "members-leave-at-exit", "%d left", n);
+	guest_ungroup("long");
+}
+
+static void *thread_body(void *arg)
+{
+	pthread_barrier_wait(arg);
+	pause();
+	return NULL;
+}
+
+static void check_process(void)
+{
+	pid_t pid = fork();
+	int i, n;
+
+	if (!pid) {
+		pthread_barrier_t up;
+		pthread_t thread;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_barrier_init(&up, NULL, 9);
+		for (i = 0; i < 8; i++)
+			pthread_create(&thread, NULL, thread_body, &up);
+		pthread_barrier_wait(&up);
+		kill(getpid(), SIGSTOP);
+		pause();
+	}
+	waitpid(pid, NULL, WUNTRACED);
+	guest_group("whole", NULL);
+	guest_writef("groups/whole/procs", "%d\n", pid);
+	n = lines(guest_read("groups/whole/members"));
+	guest_check(n == 9, "procs-moves-all-threads", "%d of 9, '%s'", n,
+		    guest_status());
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	guest_ungroup("whole");
+}
+
+/* Forks without end, every child a moment's. */
+static void storm(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			if (!fork())
+				_exit(0);
+			_exit(0);
+		}
+		while (waitpid(-1, NULL, pid < 0 ? 0 : WNOHANG) > 0)
+			;
+	}
+}
+
+/* Groups come and go under tasks that fork; no number is given away twice. */
+static void check_storm(void)
+{
+	pid_t pid[4];
+	int round, i, bad = 0;
+
+	for (i = 0; i < 4; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			storm();
+	}
+	for (round = 0; round < ROUNDS; round++) {
+		guest_group("storm", round % 2 ? "0" : NULL);
+		for (i = 0; i < 4; i++)
+			bad += guest_writef("groups/storm/tasks", "%d\n",
+					    pid[i]) != 0;
+		bad += guest_stat("groups/storm/stats", "tasks") < 4;
+		bad += guest_ungroup("storm") != 0;
+		guest_group("next", NULL);
+		bad += lines(guest_read("groups/next/members")) != 0;
+		bad += guest_ungroup("next") != 0;
+	}
+	guest_check(!bad, "storm-of-forks", "%d things went wrong, '%s'", bad,
+		    guest_status());
+	for (i = 0; i < 4; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	for (i = 0; i < 100 && guest_stat("stats", "removed"); i++)
+		usleep(100000);
+	guest_check(guest_stat("stats", "removed") == 0,
+		    "storm-groups-all-gone", "%lld left",
+		    guest_stat("stats", "removed"));
+}
+
+int main(void)
+{
+	check_long_list();
+	check_process();
+	check_storm();
+	return guest_exit();
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Rules (CAMC 3.4): a program that a rule names is in colour from its first
+ * page, alone in its bank sets; a failed exec changes nothing; colours come
+ * back when the program ends.
+ */
+#define _GNU_SOURCE
+#include "../lib/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the program that rules are about: this one, under another name ---- */
+
+/* Sets of the present pages from @start to @end. */
+static void add_sets(int pagemap, unsigned long start, unsigned long end,
+		     unsigned long *bits)
+{
+	for (; start < end; start += GUEST_PAGE) {
+		u64 word = 0;
+		int set = -1;
+
+		if (pread(pagemap, &word, sizeof(word),
+			  start / GUEST_PAGE * sizeof(word)) == sizeof(word) &&
+		    word >> 63)
+			set = guest_set_of(word & ((1ull << 55) - 1));
+		if (set >= 0)
+			sol_bit_set(bits, set);
+	}
+}
+
+/* Bank sets that this process' private pages are in, as a list. */
+static const char *my_sets(void)
+{
+	static char list[4096];
+	unsigned long bits[SOL_LONGS(1 << SOL_MAX_BANK_BITS)] = { 0 };
+	unsigned long start, end;
+	int pagemap = open("/proc/self/pagemap", O_RDONLY);
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], perm[8];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %7s", &start, &end, perm) == 3 &&
+		    perm[3] == 'p' && !strstr(line, "[v"))
+			add_sets(pagemap, start, end, bits);
+	sol_list_print(bits, guest_map()->n_bank_sets, list, sizeof(list));
+	return list;
+}
+
+/* Report on fd 3 which sets, then wait until fd 4 is closed. */
+static int ruled(void)
+{
+	const char *sets = my_sets();
+	char c;
+
+	if (write(3, sets, strlen(sets) + 1) < 0)
+		return 1;
+	close(3);
+	while (read(4, &c, 1) > 0)
+		;
+	return 0;
+}
+
+/* ---- running it ---- */
+
+struct run {
+	pid_t pid;
+	int go;			/* close it and it ends */
+	char sets[4096];
+};
+
+static struct run run_as(uid_t uid, const char *path)
+{
+	struct run run = { 0 };
+	int report[2], go[2];
+	ssize_t n, have = 0;
+
+	if (pipe2(report, O_CLOEXEC) || pipe2(go, O_CLOEXEC))
+		guest_die("pipe: %s", strerror(errno));
+	run.pid = fork();
+	if (!run.pid) {
+		dup2(report[1], 30);
+		dup2(go[0], 31);
+		dup2(30, 3);
+		dup2(31, 4);
+		close(30);
+		close(31);
+		if (uid && setuid(uid))
+			_exit(3);
+		execl(path, path, "ruled", NULL);
+		_exit(2);
+	}
+	close(report[1]);
+	close(go[0]);
+	run.go = go[1];
+	while ((n = read(report[0], run.sets + have,
+			 sizeof(run.sets) - 1 - have)) > 0)
+		have += n;
+	close(report[0]);
+	return run;
+}
+
+static int finish(struct run *run)
+{
+	int status = -1;
+
+	close(run->go);
+	waitpid(run->pid, &status, 0);
+	return status;
+}
+
+static void copy_self(const char *to, mode_t mode)
+{
+	static char buf[1 << 20];
+	int in = open("/proc/self/exe", O_RDONLY);
+	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC, mode);
+	ssize_t n;
+
+	while (in >= 0 && out >= 0 && (n = read(in, buf, sizeof(buf))) > 0)
+		if (write(out, buf, n) != n)
+			guest_die("copy to %s: %s", to, strerror(errno));
+	if (in < 0 || out < 0 || fchmod(out, mode))
+		guest_die("copy to %s: %s", to, strerror(errno));
+	close(in);
+	close(out);
+}
+
+static void put_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		guest_die("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static void rule_set(const char *file, const char *value)
+{
+	char path[128];
+	int err;
+
+	snprintf(path, sizeof(path), "rules/r/%s", file);
+	err = guest_write(path, value);
+	if (err)
+		guest_die("%s < %s: %s (%s)", path, value, strerror(-err),
+			  guest_status());
+}
+
+static long long matched(void)
+{
+	return guest_stat("rules/r/stats", "matched");
+}
+
+/* How many numbers a list names. */
+static int list_count(const char *list)
+{
+	unsigned long bits[SOL_LONGS(1 << SOL_MAX_BANK_BITS)];
+	struct sol_err err;
+	u32 i, n = 0;
+
+	if (sol_list_parse(list, strlen(list), guest_map()->n_bank_sets, bits,
+			   &err))
+		return -1;
+	for (i = 0; i < guest_map()->n_bank_sets; i++)
+		n += sol_bit(bits, i);
+	return n;
+}
+
+static bool wait_for_implicit(long long n)
+{
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		if (guest_stat("stats", "implicit") == n)
+			return true;
+		usleep(50000);
+	}
+	return false;
+}
+
+/* ---- the checks ---- */
+
+static void check_colored(const char *exe)
+{
+	struct run a = run_as(0, exe), b = run_as(0, exe);
+
+	guest_check(list_count(a.sets) == 1, "rule-whole-process-in-one-set",
+		    "in sets %s", a.sets);
+	guest_check(list_count(b.sets) == 1 && strcmp(a.sets, b.sets),
+		    "rule-processes-disjoint", "in sets %s and %s", a.sets,
+		    b.sets);
+	guest_check(matched() == 2, "rule-counts-matches", "%lld", matched());
+	guest_check(guest_stat("stats", "implicit") == 2, "rule-implicit-groups",
+		    "%lld", guest_stat("stats", "implicit"));
+	finish(&a);
+	finish(&b);
+	guest_check(wait_for_implicit(0), "rule-groups-end-with-process",
+		    "%lld left", guest_stat("stats", "implicit"));
+}
+
+static void check_others(const char *exe)
+{
+	struct run run = run_as(0, "./other");
+
+	guest_check(list_count(run.sets) > 1, "rule-other-path-uncoloured",
+		    "in sets %s", run.sets);
+	finish(&run);
+	rule_set("uid", "1000");
+	run = run_as(0, exe);
+	guest_check(list_count(run.sets) > 1, "rule-other-user-uncoloured",
+		    "in sets %s", run.sets);
+	finish(&run);
+	run = run_as(1000, exe);
+	guest_check(matched() == 3, "rule-user-matches",
+		    "%lld matched, %lld refused, '%s', program says '%s'",
+		    matched(), guest_stat("rules/r/stats", "refused"),
+		    guest_status(), run.sets);
+	finish(&run);
+	rule_set("uid", "any");
+}
+
+/* Pages that this process gets now are in more than one set. */
+static bool uncolored(void)
+{
+	size_t bytes = 1 << 20;
+	char *p = guest_map_anon(bytes);
+	int first;
+
+	guest_touch(p, bytes);
+	first = guest_set_of(guest_pfn(0, p));
+	for (size_t at = 0; at < bytes; at += GUEST_PAGE)
+		if (guest_set_of(guest_pfn(0, p + at)) != first)
+			return true;
+	return false;
+}
+
+/* Found, matched, but not to be executed: the task is as it was. */
+static void check_failed_exec(void)
+{
+	long long before = matched();
+	int status;
+	pid_t pid;
+
+	copy_self("./ruled-notexec", 0644);
+	put_file("./ruled-garbage", "\177ELF and no more");
+	pid = fork();
+	if (!pid) {
+		execl("./ruled-notexec", "x", NULL);
+		execl("./ruled-garbage", "x", NULL);
+		execl("./ruled-absent", "x", NULL);
+		_exit(uncolored() ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	guest_check(status == 0 && matched() >= before + 1,
+		    "rule-failed-exec-undone", "status %#x, %lld matches",
+		    status, matched() - before);
+	guest_check(wait_for_implicit(0), "rule-failed-exec-no-group",
+		    "%lld left", guest_stat("stats", "implicit"));
+}
+
+static void check_script(void)
+{
+	long long before = matched();
+	int status;
+	pid_t pid;
+
+	put_file("./ruled-script", "#!/bin/sh\nexit 7\n");
+	pid = fork();
+	if (!pid) {
+		execl("./ruled-script", "x", NULL);
+		_exit(1);
+	}
+	waitpid(pid, &status, 0);
+	guest_check(WEXITSTATUS(status) == 7 && matched() == before + 1,
+		    "rule-matches-script", "status %#x, %lld matches", status,
+		    matched() - before);
+}
+
+/* A group made by hand wins over a rule. */
+static void check_precedence(const char *exe)
+{
+	struct run run;
+
+	guest_group("hand", "1");
+	if (guest_join("hand"))
+		guest_die("join: %s", guest_status());
+	run = run_as(0, exe);
+	guest_check(!strcmp(run.sets, "1"), "rule-leaves-groups-alone",
+		    "in sets %s", run.sets);
+	finish(&run);
+	if (guest_ungroup("hand"))
+		guest_die("rmdir hand");
+}
+
+static void check_recycled(const char *exe)
+{
+	long long refused = guest_stat("rules/r/stats", "refused");
+	struct run run;
+	int i, good = 0, n = 2 * guest_map()->n_bank_sets;
+
+	if (n > 40)
+		n = 40;
+	for (i = 0; i < n; i++) {
+		run = run_as(0, exe);
+		good += list_count(run.sets) == 1;
+		finish(&run);
+		wait_for_implicit(0);
+	}
+	guest_check(good == n, "rule-colours-recycled",
+		    "%d of %d processes in colour, %lld refused", good, n,
+		    guest_stat("rules/r/stats", "refused") - refused);
+}
+
+static void check_refused(const char *exe)
+{
+	char many[16];
+	struct run run;
+
+	snprintf(many, sizeof(many), "%u", guest_map()->n_bank_sets + 1);
+	rule_set("colors", many);
+	run = run_as(0, exe);
+	guest_check(list_count(run.sets) > 1 &&
+		    guest_stat("rules/r/stats", "refused") > 0,
+		    "rule-without-free-colours", "in sets %s, %lld refused",
+		    run.sets, guest_stat("rules/r/stats", "refused"));
+	finish(&run);
+	rule_set("colors", "1");
+}
+
+int main(int argc, char **argv)
+{
+	char exe[256], glob[300];
+
+	if (argc == 2 && !strcmp(argv[1], "ruled"))
+		return ruled();
+	if (!getcwd(exe, sizeof(exe) - 16))
+		guest_die("getcwd");
+	chmod(".", 0755);
+	strcat(exe, "/ruled");
+	copy_self(exe, 0755);
+	copy_self("./other", 0755);
+
+	if (mkdir(GUEST_ROOT "/rules/r", 0755))
+		guest_die("mkdir rules/r: %s", guest_status());
+	guest_check(guest_write("rules/r/enabled", "1") == -EINVAL,
+		    "rule-incomplete-refused", "says '%s'", guest_status());
+	snprintf(glob, sizeof(glob), "%s*", exe);
+	rule_set("path", glob);
+	rule_set("uid", "any");
+	rule_set("enabled", "1");
+
+	check_colored(exe);
+	check_others(exe);
+	check_failed_exec();
+	check_script();
+	check_precedence(exe);
+	check_recycled(exe);
+	check_refused(exe);
+	guest_check(rmdir(GUEST_ROOT "/rules/r") == 0, "rule-rmdir", "%s",
+		    strerror(errno));
+	return guest_exit();
+}
