@@ -132,20 +132,24 @@ impl Basis {
     /// up to four rows are.
     #[must_use]
     pub fn lightest(&self) -> Vec<u64> {
+        self.lightest_beside(&Basis::new())
+    }
+
+    /// As [`Basis::lightest`], without what `known` spans already: `known` and
+    /// the result together span both.
+    #[must_use]
+    pub fn lightest_beside(&self, known: &Basis) -> Vec<u64> {
         let mut candidates = if self.rank() <= 16 {
             all_sums(&self.rows)
         } else {
             few_sums(&self.rows)
         };
         candidates.sort_by_key(|&vector| (vector.count_ones(), vector));
-        let mut taken = Basis::new();
+        let mut taken = known.clone();
         let mut lightest = Vec::with_capacity(self.rank());
         for vector in candidates {
             if taken.insert(vector) {
                 lightest.push(vector);
-                if lightest.len() == self.rank() {
-                    break;
-                }
             }
         }
         lightest.sort_by_key(|&vector| (vector.trailing_zeros(), vector));

@@ -177,9 +177,11 @@ impl<'a> Meter<'a> {
     /// Measures a few random pairs of `range`, so that the fast level is known
     /// while only chosen pairs are measured.
     fn refer(&mut self, range: &OsRange, repeats: u32) -> Result<(), Stop> {
-        let (a, b) = self.random_pair(range)?;
-        let time = self.sample(a, b, repeats)?;
-        self.follow(time);
+        for _ in 0..2 {
+            let (a, b) = self.random_pair(range)?;
+            let time = self.sample(a, b, repeats)?;
+            self.follow(time);
+        }
         Ok(())
     }
 

@@ -205,7 +205,7 @@ fn first_region(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Region, Stop> {
     let whole = region::solve(meter, range, shifts, progress)?;
-    if explains(&whole) || meter.source().addresses() != Addresses::Physical {
+    if whole.is_explained() || meter.source().addresses() != Addresses::Physical {
         return Ok(whole);
     }
     // Solve a part small enough to have one layout, follow it to its end,
@@ -214,23 +214,15 @@ fn first_region(
     while part.end - part.start > SMALLEST {
         part.end = part.start + ((part.end - part.start) / 2 / EDGE).max(1) * EDGE;
         let local = region::solve(meter, &part, shifts, progress)?;
-        if !explains(&local) {
+        if !local.is_explained() {
             continue;
         }
         let end = reach(meter, &local, range)?;
         let reached = OsRange { end, ..*range };
         let full = region::solve(meter, &reached, shifts, progress)?;
-        return Ok(if explains(&full) { full } else { local });
+        return Ok(if full.is_explained() { full } else { local });
     }
     Ok(whole)
-}
-
-/// Whether functions and rate of conflicts tell the same number of banks, and
-/// fresh measurements agree.
-fn explains(region: &Region) -> bool {
-    let by_rate = region.banks_by_rate.log2();
-    let by_functions = region.functions.len() as f64;
-    region.is_sound() && (by_rate - by_functions).abs() < 0.7
 }
 
 /// Where the layout of `known`, which begins at the start of `range`, ends.
@@ -283,27 +275,34 @@ fn same_layout(meter: &mut Meter<'_>, known: &Region, start: u64) -> Result<bool
     };
     let local = Basis::of(known.functions.iter().map(|f| f & block.visible)).lightest();
     let same_bank = Basis::of(local.iter().copied()).nullspace(block.visible);
-    let (mut wrong, mut all) = (0, 0);
-    let mut judge = |meter: &mut Meter<'_>, fixed: u64, want: bool| -> Result<(), Stop> {
-        if let Some((a, b)) = region::partner(meter, &block, &same_bank, fixed)? {
-            all += 1;
-            wrong += i32::from(meter.is_conflict(a, b, &block.range, 100.0)? != want);
+    // With the highest bit, a row bit, the row differs for certain.
+    let mut others = same_bank.clone();
+    let row = others.take_highest();
+    let mut wrong = |fixed: u64, space: &Basis, conflict: bool, tests: u32| {
+        let mut share = (0u32, 0u32);
+        for _ in 0..tests {
+            if let Some((a, b)) = region::partner(meter, &block, space, fixed)? {
+                share.1 += 1;
+                share.0 += u32::from(meter.is_conflict(a, b, &block.range, 100.0)? != conflict);
+            }
         }
-        Ok(())
+        Ok(share)
     };
-    for _ in 0..16 {
-        judge(meter, 0, true)?;
+    // In a foreign layout every second prediction of a conflict fails, or all
+    // others for a function that it lacks.
+    let (bad, all) = wrong(row, &others, true, 24)?;
+    if bad * 6 > all {
+        return Ok(false);
     }
     for i in 0..local.len() {
         if let Some(flip) = region::flip_only(&local, i, block.visible) {
-            for _ in 0..3 {
-                judge(meter, flip, false)?;
+            let (bad, all) = wrong(flip, &same_bank, false, 4)?;
+            if bad * 2 > all {
+                return Ok(false);
             }
         }
     }
-    // One pair in eight shares its row; in a foreign layout every second
-    // prediction fails.
-    Ok(all == 0 || f64::from(wrong) <= 0.25 * f64::from(all))
+    Ok(true)
 }
 
 impl Detected {

@@ -63,6 +63,14 @@ impl Region {
         (share(self.hits) * share(self.rejections) / perfect).min(1.0)
     }
 
+    /// Whether functions and rate of conflicts tell the same number of banks,
+    /// and fresh measurements agree.
+    #[must_use]
+    pub fn is_explained(&self) -> bool {
+        let by_rate = self.banks_by_rate.max(1.0).log2();
+        self.is_sound() && (by_rate - self.functions.len() as f64).abs() < 0.6
+    }
+
     /// Whether fresh measurements bear the functions out.
     #[must_use]
     pub fn is_sound(&self) -> bool {
@@ -131,7 +139,7 @@ pub fn collect(
     };
     let give_up = 40_000 * count as u64;
     while found.pairs.len() < count && found.tried < give_up {
-        let (a, b) = meter.random_pair(range)?;
+        let (a, b) = spread_pair(meter, range)?;
         found.tried += 1;
         let banks = found.banks().clamp(4.0, 4096.0);
         if meter.is_conflict_among_many(a, b, ODDS * banks)? {
@@ -143,6 +151,46 @@ pub fn collect(
         return Err(Stop::NoConflicts);
     }
     Ok(found)
+}
+
+/// A random pair in which every offset bit differs often: one address from
+/// either edge of the range, at any scale, the other from anywhere. (In a range
+/// that reaches a little over a power of two, the top bit of uniform pairs
+/// hardly ever differs, and would pass for a function.)
+fn spread_pair(meter: &mut Meter<'_>, range: &OsRange) -> Result<Pair, Stop> {
+    let (a, b) = meter.random_pair(range)?;
+    let scales = 64 - (range.end - range.start).leading_zeros();
+    if scales <= 22 || meter.rng.gen() {
+        return Ok((a, b));
+    }
+    let size = 1 << meter.rng.gen_range(21..scales);
+    let edge = if meter.rng.gen() {
+        OsRange {
+            end: range.end.min(range.start + size),
+            ..*range
+        }
+    } else {
+        OsRange {
+            start: range.start.max(range.end.saturating_sub(size)),
+            ..*range
+        }
+    };
+    match meter.random(&edge) {
+        Ok(near) if near != b => Ok((near, b)),
+        _ => Ok((a, b)),
+    }
+}
+
+/// Functions that are constant over all memory of `range`: no measurement can
+/// say whether they are part of the map.
+fn trivial(meter: &mut Meter<'_>, range: &OsRange, base: u64) -> Basis {
+    let mut seen = Basis::new();
+    for _ in 0..512 {
+        if let Ok((a, b)) = spread_pair(meter, range) {
+            seen.insert(offset(a, range, base) ^ offset(b, range, base));
+        }
+    }
+    seen.nullspace(visible_bits(meter, range, base))
 }
 
 /// Solves `range`: levels, functions, checks, rows.
@@ -160,7 +208,7 @@ pub fn solve(
     let mut found = collect(meter, range, bits + SPARE_PAIRS, progress)?;
     let mut region = None;
     for round in 0..3 {
-        let (base, functions) = best_base(meter, range, &found, shifts);
+        let (base, functions) = best_base(meter, range, &found, shifts, round > 0);
         let mut attempt = Region {
             range: *range,
             base,
@@ -174,9 +222,9 @@ pub fn solve(
             levels,
         };
         validate(meter, &mut attempt)?;
-        let sound = attempt.is_sound();
+        let explained = attempt.is_explained();
         region = Some(attempt);
-        if sound || round == 2 {
+        if explained || round == 2 {
             break;
         }
         let more = collect(meter, range, bits + SPARE_PAIRS, progress)?;
@@ -196,34 +244,38 @@ fn best_base(
     range: &OsRange,
     found: &Collected,
     shifts: &Shifts,
+    search: bool,
 ) -> (u64, Vec<u64>) {
     let expected = found.banks().log2().round().max(0.0) as usize;
-    let mut best: Option<(u64, Basis)> = None;
+    let mut best: Option<(u64, Vec<u64>)> = None;
+    let rank = |best: &Option<(u64, Vec<u64>)>| best.as_ref().map_or(0, |(_, f)| f.len());
     for &base in &shifts.likely {
         let functions = robust_functions(meter, range, &found.pairs, base);
-        if best
-            .as_ref()
-            .is_none_or(|(_, known)| functions.rank() > known.rank())
-        {
+        if best.is_none() || functions.len() > rank(&best) {
             best = Some((base, functions));
         }
     }
-    let rank = |best: &Option<(u64, Basis)>| best.as_ref().map_or(0, |(_, known)| known.rank());
-    if rank(&best) < expected && meter.source().addresses() == Addresses::Physical {
-        // A hole or a base that nobody told of: search, by the plain nullspace,
-        // which is quick, and look closer where that finds more.
-        for step in 0..SHIFTS {
-            let base = step * SHIFT_STEP;
+    let physical = meter.source().addresses() == Addresses::Physical;
+    if search && physical && rank(&best) < expected {
+        // A hole or a base that nobody told of: a wrong one makes the sums
+        // carry, which hides functions. Search by plain counting, which is
+        // quick, and look closer where that finds more.
+        let any: Vec<Pair> = (0..128)
+            .filter_map(|_| spread_pair(meter, range).ok())
+            .collect();
+        for base in (0..SHIFTS).map(|step| step * SHIFT_STEP) {
             let within = visible_bits(meter, range, base);
-            let plain = differences(&found.pairs, range, base).nullspace(within);
-            if plain.rank() > rank(&best) {
-                best = Some((base, plain));
+            let count = |pairs| differences(pairs, range, base).nullspace(within).rank();
+            let (found_rank, known) = (count(&found.pairs), rank(&best));
+            if found_rank > known && found_rank > known + count(&any) {
+                let functions = robust_functions(meter, range, &found.pairs, base);
+                if functions.len() > rank(&best) {
+                    best = Some((base, functions));
+                }
             }
         }
     }
-    best.map_or((0, Vec::new()), |(base, functions)| {
-        (base, functions.lightest())
-    })
+    best.unwrap_or_default()
 }
 
 fn offset(address: u64, range: &OsRange, base: u64) -> u64 {
@@ -238,8 +290,8 @@ fn differences(pairs: &[Pair], range: &OsRange, base: u64) -> Basis {
     )
 }
 
-/// The functions that nearly all pairs agree on.
-fn robust_functions(meter: &mut Meter<'_>, range: &OsRange, pairs: &[Pair], base: u64) -> Basis {
+/// The functions that nearly all pairs agree on, but not all memory does.
+fn robust_functions(meter: &mut Meter<'_>, range: &OsRange, pairs: &[Pair], base: u64) -> Vec<u64> {
     let within = visible_bits(meter, range, base);
     let mut vectors: Vec<u64> = pairs
         .iter()
@@ -258,7 +310,27 @@ fn robust_functions(meter: &mut Meter<'_>, range: &OsRange, pairs: &[Pair], base
             best = candidate;
         }
     }
-    best
+    let functions = best.lightest_beside(&trivial(meter, range, base));
+    without_rare(meter, range, base, functions)
+}
+
+/// Drops functions that are nearly constant over the memory of `range`: that
+/// the pairs agree on them says nothing.
+fn without_rare(
+    meter: &mut Meter<'_>,
+    range: &OsRange,
+    base: u64,
+    mut functions: Vec<u64>,
+) -> Vec<u64> {
+    let seen: Vec<u64> = (0..256)
+        .filter_map(|_| spread_pair(meter, range).ok())
+        .map(|(a, b)| offset(a, range, base) ^ offset(b, range, base))
+        .collect();
+    functions.retain(|&f| {
+        let odd = seen.iter().filter(|&&v| gf2::parity(f, v) == 1).count();
+        odd * 5 >= seen.len()
+    });
+    functions
 }
 
 /// Measures fresh pairs: some that must conflict, and for every function some
@@ -389,7 +461,9 @@ fn find_rows(meter: &mut Meter<'_>, region: &Region) -> Result<Vec<Term>, Stop> 
             None => across.push(vector),
         }
     }
-    Ok(terms_of(&row_functions(&banks, &in_row, region.visible)))
+    let mut known = trivial(meter, &region.range, region.base);
+    known.extend(banks.rows().iter().copied());
+    Ok(terms_of(&row_functions(&known, &in_row, region.visible)))
 }
 
 fn pairs_of(list: &[u64]) -> impl Iterator<Item = u64> + '_ {
@@ -398,28 +472,28 @@ fn pairs_of(list: &[u64]) -> impl Iterator<Item = u64> + '_ {
 }
 
 /// Whether addresses that differ so lie in one row; `None`: not measurable.
+///
+/// Hundreds of sums are asked about and few keep the row, so a yes must hold
+/// for several pairs, a no for one or two.
 fn keeps_row(
     meter: &mut Meter<'_>,
     region: &Region,
     difference: u64,
 ) -> Result<Option<bool>, Stop> {
     let mut votes = 0i32;
-    for _ in 0..3 {
+    while (-2..6).contains(&votes) {
         let Some((a, b)) = pair_at(meter, region, difference)? else {
             return Ok(None);
         };
         let conflict = meter.is_conflict(a, b, &region.range, 300.0)?;
-        votes += if conflict { -1 } else { 1 };
-        if votes.abs() == 2 {
-            break;
-        }
+        votes += if conflict { -2 } else { 1 };
     }
     Ok(Some(votes > 0))
 }
 
-/// Functions that are constant over a row and no sums of bank functions, single
+/// Functions that are constant over a row and no sums of `known` ones, single
 /// high bits first, as rows are; returned low first.
-fn row_functions(banks: &Basis, in_row: &Basis, visible: u64) -> Vec<u64> {
+fn row_functions(known: &Basis, in_row: &Basis, visible: u64) -> Vec<u64> {
     let constant = in_row.nullspace(visible);
     let mut candidates: Vec<u64> = constant.lightest();
     candidates.extend(
@@ -428,7 +502,7 @@ fn row_functions(banks: &Basis, in_row: &Basis, visible: u64) -> Vec<u64> {
             .filter(|&v| constant.contains(v)),
     );
     candidates.sort_by_key(|&v| (v.count_ones(), u64::MAX - v));
-    let mut taken = banks.clone();
+    let mut taken = known.clone();
     let mut rows: Vec<u64> = candidates
         .into_iter()
         .filter(|&v| taken.insert(v))
