@@ -68,23 +68,36 @@ void sol_frames_add(struct sol_frames *fs, u32 cell, u32 pfn, bool zero)
 u32 sol_frames_get(struct sol_frames *fs, u32 cell, u32 owner, bool zero,
 		   bool *is_zero)
 {
-	struct sol_cell *c = &fs->cell[cell];
-	struct sol_frame *frame;
-	bool list = zero;
 	u32 pfn;
+
+	return sol_frames_get_many(fs, cell, owner, zero, &pfn, 1, is_zero) ?
+	       pfn : SOL_NO_FRAME;
+}
+
+u32 sol_frames_get_many(struct sol_frames *fs, u32 cell, u32 owner, bool zero,
+			u32 *pfn, u32 n, bool *is_zero)
+{
+	struct sol_cell *c = &fs->cell[cell];
+	bool list = zero;
+	u32 at, got = 0;
 
 	if (c->head[list] == SOL_NO_FRAME)
 		list = !list;
-	if (c->head[list] == SOL_NO_FRAME)
-		return SOL_NO_FRAME;
-	pfn = pop(fs, c, list);
-	frame = &fs->frame[pfn];
-	SOL_WRITE(frame->tag, (frame->tag & (SOL_TAG_CELL | SOL_TAG_FIXED)) |
-			      SOL_TAG_USED);
-	frame->link = owner;
-	c->used++;
+	for (at = c->head[list]; got < n && at != SOL_NO_FRAME; got++) {
+		struct sol_frame *frame = &fs->frame[at];
+
+		pfn[got] = at;
+		at = frame->link;
+		SOL_WRITE(frame->tag, (frame->tag & (SOL_TAG_CELL |
+						     SOL_TAG_FIXED)) |
+				      SOL_TAG_USED);
+		frame->link = owner;
+	}
+	c->head[list] = at;
+	SOL_WRITE(c->listed[list], c->listed[list] - got);
+	c->used += got;
 	*is_zero = list;
-	return pfn;
+	return got;
 }
 
 u32 sol_frames_put(struct sol_frames *fs, u32 pfn, bool zero)

@@ -64,6 +64,13 @@ void sol_frames_add(struct sol_frames *fs, u32 cell, u32 pfn, bool zero);
 u32 sol_frames_get(struct sol_frames *fs, u32 cell, u32 owner, bool zero,
 		   bool *is_zero);
 
+/*
+ * As above, up to @n frames into @pfn, all of one list (*@is_zero says which).
+ * Returns how many.
+ */
+u32 sol_frames_get_many(struct sol_frames *fs, u32 cell, u32 owner, bool zero,
+			u32 *pfn, u32 n, bool *is_zero);
+
 /* A used frame was freed: back on its list. Returns the owner it had. */
 u32 sol_frames_put(struct sol_frames *fs, u32 pfn, bool zero);
 

@@ -39,6 +39,7 @@
 #include "compat/trampoline.h"
 #include "group.h"
 #include "hook.h"
+#include "magazine.h"
 #include "member.h"
 #include "parts.h"
 #include "store.h"
@@ -298,11 +299,33 @@ static noinline unsigned long folio_large(u16 id, struct sol_place *place,
 	return (unsigned long)folio;
 }
 
-/* vma_alloc_folio: a folio, none, or go on with the original. */
-unsigned long sol_fault_folio(gfp_t gfp, int order, struct vm_area_struct *vma,
-			      unsigned long addr)
+/* Nobody says otherwise than: near the CPU. */
+static __always_inline bool local_will_do(const struct vm_area_struct *vma)
+{
+	return !vma->vm_policy && !current->mempolicy &&
+	       node_isset(numa_node_id(), current->mems_allowed);
+}
+
+static noinline unsigned long folio_with_care(u16 id, gfp_t gfp, int order,
+					      const struct vm_area_struct *vma)
 {
 	struct sol_place place = { 0 };
+	struct page *page;
+
+	place_for_vma(&place, vma);
+	if (order)
+		return folio_large(id, &place, gfp, order);
+	page = sol_store_get(id, &place, gfp);
+	if (page)
+		return (unsigned long)page;
+	return folio_slow(id, &place, gfp);
+}
+
+/* vma_alloc_folio: a folio, none, or go on with the original. */
+notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
+				      struct vm_area_struct *vma,
+				      unsigned long addr)
+{
 	struct page *page;
 	u16 id;
 
@@ -311,13 +334,12 @@ unsigned long sol_fault_folio(gfp_t gfp, int order, struct vm_area_struct *vma,
 	id = faulting_group(vma->vm_mm);
 	if (!id)
 		return SOL_PASS;
-	place_for_vma(&place, vma);
-	if (unlikely(order))
-		return folio_large(id, &place, gfp, order);
-	page = sol_store_get(id, &place, gfp);
-	if (likely(page))
-		return (unsigned long)page;
-	return folio_slow(id, &place, gfp);
+	if (likely(!order && local_will_do(vma))) {
+		page = sol_magazine_get(id, gfp);
+		if (likely(page))
+			return (unsigned long)page;
+	}
+	return folio_with_care(id, gfp, order, vma);
 }
 
 /* ---- Page tables ---- */

@@ -30,19 +30,16 @@
 #include "compat/debug.h"
 #include "group.h"
 #include "hook.h"
+#include "magazine.h"
 #include "parts.h"
 #include "store.h"
-
-/* Cells that a hand-out looks at before it fills lists. */
-#define SOL_LOOKS	16
 
 struct sol_frames sol_store;
 struct sol_lock sol_locks[SOL_LOCKS];
 
 static atomic64_t sol_taken, sol_given, sol_lost;
 
-typedef void post_alloc_fn(struct page *page, unsigned int order, gfp_t gfp);
-DEFINE_STATIC_CALL_NULL(sol_post_alloc, post_alloc_fn);
+DEFINE_STATIC_CALL_NULL(sol_post_alloc, sol_post_alloc_fn);
 DEFINE_STATIC_KEY_FALSE(sol_debug_pages);
 
 static void group_charge(u16 id, bool zero, bool table)
@@ -70,30 +67,6 @@ static void group_uncharge(u16 id)
 	atomic_long_dec(&g->used);
 }
 
-/* Make a frame that just left its list a page with one reference. */
-static struct page *page_out(u64 pfn, gfp_t gfp, bool is_zero)
-{
-	struct page *page = pfn_to_page(pfn);
-
-	if (static_branch_unlikely(&sol_debug_pages)) {
-		static_call(sol_post_alloc)(page, 0, gfp);
-	} else {
-		set_page_private(page, 0);
-		if (!is_zero && want_init_on_alloc(gfp))
-			clear_highpage(page);
-	}
-	init_page_count(page);
-	clear_page_pfmemalloc(page);
-	return page;
-}
-
-static u32 cell_listed(u32 cell)
-{
-	const struct sol_cell *c = &sol_store.cell[cell];
-
-	return READ_ONCE(c->listed[0]) + READ_ONCE(c->listed[1]);
-}
-
 /*
  * Take a frame of @cell for group @id. The group stays: the caller read its
  * cells in this very section with preemption off.
@@ -117,13 +90,15 @@ static u32 frame_on_node(struct sol_group *g, const struct sol_cells *cells,
 {
 	const u32 *cell = cells->cell + cells->first[nid];
 	u32 n = cells->first[nid + 1] - cells->first[nid];
-	u32 i = READ_ONCE(g->cursor[nid]);
-	u32 looks, pfn;
+	u32 looks, pfn, i;
 
+	if (!n)
+		return SOL_NO_FRAME;
+	i = READ_ONCE(g->cursor[nid]);
 	for (looks = min_t(u32, n, SOL_LOOKS); looks; looks--) {
 		if (i >= n)
 			i = 0;
-		if (cell_listed(cell[i])) {
+		if (sol_cell_listed(cell[i])) {
 			pfn = frame_out(cell[i], g->id, gfp, table, zero);
 			if (pfn != SOL_NO_FRAME) {
 				WRITE_ONCE(g->cursor[nid], i + 1);
@@ -163,7 +138,7 @@ struct page *sol_store_get(u16 id, const struct sol_place *place, gfp_t gfp)
 		sol_store_put(pfn_to_page(pfn));
 		return NULL;
 	}
-	return page_out(pfn, gfp, zero);
+	return sol_page_out(pfn, gfp, zero);
 }
 
 /* The group's next cell on @nid, and that its lists were filled; or none. */
@@ -276,6 +251,8 @@ struct page *sol_store_get_filling(u16 id, const struct sol_place *place,
 	busy = sol_busy_begin();
 	/* All allowed nodes without effort, then with. */
 	do {
+		if (hard)
+			sol_magazines_flush();
 		done = 0;
 		while (!page) {
 			at.nid = next_node_near(place, done);
@@ -388,7 +365,7 @@ struct page *sol_store_twin(struct page *page, gfp_t gfp)
 		twin = frame_out(cell, id, gfp, false, &zero);
 		preempt_enable();
 	}
-	return twin == SOL_NO_FRAME ? NULL : page_out(twin, gfp, zero);
+	return twin == SOL_NO_FRAME ? NULL : sol_page_out(twin, gfp, zero);
 }
 
 /* ---- Counting ---- */
@@ -408,6 +385,7 @@ static u32 cells_begin(int *busy)
 
 void sol_store_stats(struct sol_store_stats *stats)
 {
+	u64 at_hand;
 	int busy;
 	u32 n = cells_begin(&busy), i;
 
@@ -421,12 +399,15 @@ void sol_store_stats(struct sol_store_stats *stats)
 		stats->used += READ_ONCE(c->used);
 	}
 	sol_busy_end(busy);
+	at_hand = min(sol_magazines_count(), stats->used);
+	stats->used -= at_hand;
+	stats->listed += at_hand;
 	stats->taken = atomic64_read(&sol_taken);
 	stats->given = atomic64_read(&sol_given);
 	stats->lost = atomic64_read(&sol_lost);
 }
 
-u64 sol_store_busy(const void *unused, u32 bank_set)
+static u64 used_in_set(u32 bank_set)
 {
 	u32 n_llc = sol_store.map->n_llc;
 	u64 sum = 0;
@@ -434,6 +415,18 @@ u64 sol_store_busy(const void *unused, u32 bank_set)
 
 	for (i = bank_set * n_llc; i < (bank_set + 1) * n_llc; i++)
 		sum += READ_ONCE(sol_store.cell[i].used);
+	return sum;
+}
+
+u64 sol_store_busy(const void *unused, u32 bank_set)
+{
+	u64 sum = used_in_set(bank_set);
+
+	/* What a CPU keeps at hand is not in use. */
+	if (sum) {
+		sol_magazines_flush();
+		sum = used_in_set(bank_set);
+	}
 	return sum;
 }
 
@@ -453,7 +446,7 @@ unsigned long sol_store_count(int nid)
 
 	for (i = 0; i < n; i++)
 		if (cell_on_node(i, nid))
-			sum += cell_listed(i);
+			sum += sol_cell_listed(i);
 	sol_busy_end(busy);
 	return sum;
 }
@@ -482,7 +475,7 @@ unsigned long sol_store_shrink(int nid, unsigned long n)
 		cell = (READ_ONCE(begin) + i) % cells;
 		if (!cell_on_node(cell, nid))
 			continue;
-		while (given < n && cell_listed(cell)) {
+		while (given < n && sol_cell_listed(cell)) {
 			pfn = drain_one(cell);
 			if (pfn == SOL_NO_FRAME)
 				break;
@@ -501,8 +494,9 @@ u64 sol_store_drain_all(void)
 	int busy;
 	u32 n = cells_begin(&busy), i, pfn;
 
+	sol_magazines_flush();
 	for (i = 0; i < n; i++) {
-		while (cell_listed(i)) {
+		while (sol_cell_listed(i)) {
 			pfn = drain_one(i);
 			if (pfn == SOL_NO_FRAME)
 				break;
@@ -536,6 +530,7 @@ void sol_store_evict(u64 start, u64 end)
 	int busy;
 	u32 n = cells_begin(&busy), i, left;
 
+	sol_magazines_flush();
 	end = min_t(u64, end, sol_store.n_frames);
 	for (i = 0; i < n; i++) {
 		do {

@@ -12,8 +12,11 @@
 #ifndef SOLOIST_STORE_H
 #define SOLOIST_STORE_H
 
+#include <linux/highmem.h>
+#include <linux/jump_label.h>
 #include <linux/mm.h>
 #include <linux/spinlock.h>
+#include <linux/static_call.h>
 
 #include "../core/frames.h"
 
@@ -128,6 +131,31 @@ static inline bool sol_place_allows(const struct sol_place *place, int nid)
 	       (!place->cpuset || node_isset(nid, *place->cpuset));
 }
 
+/* ---- Handing out ---- */
+
+typedef void sol_post_alloc_fn(struct page *page, unsigned int order,
+			       gfp_t gfp);
+DECLARE_STATIC_CALL(sol_post_alloc, sol_post_alloc_fn);
+DECLARE_STATIC_KEY_FALSE(sol_debug_pages);
+
+/*
+ * Make a frame that just left the lists a page with one reference. Its
+ * ->private is 0: the kernel's free sees to that, and so does a refill.
+ */
+static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
+						 bool is_zero)
+{
+	struct page *page = pfn_to_page(pfn);
+
+	if (static_branch_unlikely(&sol_debug_pages))
+		static_call(sol_post_alloc)(page, 0, gfp);
+	else if (!is_zero && want_init_on_alloc(gfp))
+		clear_highpage(page);
+	init_page_count(page);
+	clear_page_pfmemalloc(page);
+	return page;
+}
+
 /* A page of @id's colours from the lists, or NULL. Never sleeps. */
 struct page *sol_store_get(u16 id, const struct sol_place *place, gfp_t gfp);
 
@@ -141,7 +169,10 @@ struct page *sol_store_get_filling(u16 id, const struct sol_place *place,
  */
 bool sol_store_put(struct page *page);
 
-/* ---- Between store.c, refill.c and reserve.c ---- */
+/* ---- Between the files of the store ---- */
+
+/* Cells that a hand-out looks at before it fills lists. */
+#define SOL_LOOKS	16
 
 #define SOL_LOCKS	256
 
@@ -154,6 +185,13 @@ extern struct sol_lock sol_locks[SOL_LOCKS];
 static inline raw_spinlock_t *sol_cell_lock(u32 cell)
 {
 	return &sol_locks[cell % SOL_LOCKS].lock;
+}
+
+static inline u32 sol_cell_listed(u32 cell)
+{
+	const struct sol_cell *c = &sol_store.cell[cell];
+
+	return READ_ONCE(c->listed[0]) + READ_ONCE(c->listed[1]);
 }
 
 int sol_refill_init(void);

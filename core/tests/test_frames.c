@@ -101,6 +101,24 @@ static void try_get(u32 cell)
 	model[pfn] = (struct model){ USED, false, owner };
 }
 
+static void try_get_many(u32 cell)
+{
+	bool zero = once_in(2), is_zero = false;
+	u32 owner = rnd(), pfn[8], n = below(9), got, i;
+	u32 want = fs.cell[cell].listed[zero];
+	u32 had = want ? want : fs.cell[cell].listed[!zero];
+
+	got = sol_frames_get_many(&fs, cell, owner, zero, pfn, n, &is_zero);
+	CHECK_EQ(got, n < had ? n : had);
+	for (i = 0; i < got; i++) {
+		CHECK_EQ(model[pfn[i]].state, LISTED);
+		CHECK_EQ(is_zero, model[pfn[i]].zero);
+		CHECK_EQ(is_zero, want ? zero : !zero);
+		CHECK_EQ(sol_map_cell(&map, pfn[i]), cell);
+		model[pfn[i]] = (struct model){ USED, false, owner };
+	}
+}
+
 static void try_return(u32 pfn)
 {
 	bool zero = once_in(4);
@@ -132,7 +150,11 @@ static void random_step(void)
 {
 	u32 pfn = below(fs.n_frames), cell = sol_map_cell(&map, pfn);
 
-	switch (below(8)) {
+	switch (below(9)) {
+	case 8:
+		if (cell != SOL_NO_CELL)
+			try_get_many(cell);
+		break;
 	case 0: case 1: case 2:
 		try_add(pfn);
 		break;

@@ -79,7 +79,10 @@ static void __used sol_trampoline_offsets(void)
 	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
 	"	jne	1f\n"
 
-#define SOL_IF_ANY "	jmp	1f\n"
+/* Always. A condition, so that objtool sees what follows as reachable. */
+#define SOL_IF_ANY						\
+	"	testq	%rsp, %rsp\n"				\
+	"	jnz	1f\n"
 
 #define SOL_TRAMPOLINE_HEAD(name, test)				\
 	"	.pushsection .text, \"ax\", @progbits\n"	\
