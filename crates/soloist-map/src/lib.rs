@@ -10,10 +10,12 @@ pub mod compare;
 pub mod detect;
 pub mod function;
 pub mod gf2;
+pub mod host;
 pub mod known;
 pub mod machine;
 pub mod ruler;
 pub mod spec;
+pub mod write;
 
 pub use machine::{Machine, MachineError, Trust};
 pub use spec::{Layout, MapRange, MapSpec};

@@ -7,6 +7,9 @@
 //! functions share a layout. Every result carries the measurements that bear
 //! it out; what could not be seen or explained is said.
 
+pub mod classes;
+pub mod cpu;
+pub mod hardware;
 pub mod meter;
 pub mod region;
 pub mod sim;
@@ -35,6 +38,8 @@ pub struct Options {
     pub deadline: Duration,
     /// Seed of the detector's random choices.
     pub seed: u64,
+    /// Pages to sort into classes where addresses are not physical.
+    pub class_pages: usize,
 }
 
 impl Default for Options {
@@ -42,6 +47,7 @@ impl Default for Options {
         Self {
             deadline: Duration::from_secs(60),
             seed: 1,
+            class_pages: 64,
         }
     }
 }
@@ -49,6 +55,8 @@ impl Default for Options {
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Detected {
+    /// Colours by measured class, where addresses are not physical.
+    pub classes: Option<classes::Classes>,
     /// The regions, ascending.
     pub regions: Vec<Region>,
     /// Memory that no layout was found for, and why.
@@ -131,7 +139,18 @@ pub fn detect(
         };
         cover(&mut meter, range, &mut regions, &mut unsolved, &mut tell);
     }
+    let classes = match (addresses, regions.first()) {
+        (Addresses::InsidePages { page_shift }, Some(known)) if known.is_sound() => {
+            let mut tell = |share: f64| progress("sorting pages into classes", share);
+            let limit = options.class_pages;
+            Some(classes::classify(
+                &mut meter, known, page_shift, limit, &mut tell,
+            ))
+        }
+        _ => None,
+    };
     Detected {
+        classes,
         regions,
         unsolved,
         addresses,
@@ -306,6 +325,42 @@ fn same_layout(meter: &mut Meter<'_>, known: &Region, start: u64) -> Result<bool
 }
 
 impl Detected {
+    /// Whether everything that was looked at is explained.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.unsolved.is_empty()
+            && !self.regions.is_empty()
+            && self.regions.iter().all(Region::is_explained)
+    }
+
+    /// What a reader of the map must know: confidence, what was not seen.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "Found by timing row conflicts. Timing tells banks apart but not what makes them: channel,"
+                .to_owned(),
+            "rank and bank bits are all listed as bank; bits below a cache line can't be seen.".to_owned(),
+        ];
+        for region in &self.regions {
+            notes.push(format!(
+                "{:#x} to {:#x}: confidence {:.2}, {} banks by functions, {:.0} by the rate of conflicts",
+                region.range.start,
+                region.range.end - 1,
+                region.confidence(),
+                1u64 << region.functions.len(),
+                region.banks_by_rate
+            ));
+        }
+        for (range, stop) in &self.unsolved {
+            notes.push(format!(
+                "{:#x} to {:#x}: {stop}",
+                range.start,
+                range.end - 1
+            ));
+        }
+        notes
+    }
+
     /// The map: one layout for all regions with the same functions. `None`
     /// when the addresses that were measured are not physical ones, or
     /// nothing was found.

@@ -1,5 +1,7 @@
 //! `soloist map`: every subcommand is a call into `soloist-map`.
 
+mod detect;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,6 +31,8 @@ enum Command {
     Decode(Decode),
     /// The physical address of a place in DRAM.
     Encode(Encode),
+    /// Find the map by timing row conflicts, here or in simulated memory.
+    Detect(detect::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -98,6 +102,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Command::Show(args) => show(&args, ctx),
         Command::Decode(args) => decode(&args, ctx),
         Command::Encode(args) => encode(&args, ctx),
+        Command::Detect(args) => {
+            detect::check(&args)?;
+            detect::run(&args, ctx)
+        }
     }
 }
 

@@ -1,0 +1,450 @@
+//! What this machine is: CPU, memory ranges, modules. Everything is read from
+//! /proc and /sys; what can't be read is left out, never guessed.
+
+use std::fs;
+use std::path::Path;
+
+use crate::detect::source::OsRange;
+use crate::machine::{parse_cpus, Machine, Topology};
+
+/// The CPU's model name; on arm64, where cpuinfo has none, the board's.
+#[must_use]
+pub fn cpu_name() -> Option<String> {
+    let info = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let field = |name: &str| {
+        info.lines()
+            .filter_map(|line| line.split_once(':'))
+            .find(|(key, _)| key.trim() == name)
+            .map(|(_, value)| value.trim().to_owned())
+    };
+    field("model name").or_else(|| {
+        let model = fs::read("/proc/device-tree/model").ok()?;
+        Some(
+            String::from_utf8_lossy(&model)
+                .trim_end_matches('\0')
+                .to_owned(),
+        )
+    })
+}
+
+/// Whether no hypervisor announces itself.
+#[must_use]
+pub fn is_bare_metal() -> bool {
+    let flagged = fs::read_to_string("/proc/cpuinfo").is_ok_and(|info| {
+        info.lines().any(|line| {
+            line.starts_with("flags") && line.split_whitespace().any(|f| f == "hypervisor")
+        })
+    });
+    let container = Path::new("/sys/hypervisor/type").exists();
+    !flagged && !container
+}
+
+/// Ranges of memory by node, from the kernel's memory blocks; neighbours of
+/// one node are one. Without nodes in sysfs: from /proc/iomem, or empty.
+#[must_use]
+pub fn memory_ranges() -> Vec<OsRange> {
+    let ranges = block_ranges().unwrap_or_default();
+    if ranges.is_empty() {
+        return fs::read_to_string("/proc/iomem").map_or_else(|_| Vec::new(), |t| iomem_ranges(&t));
+    }
+    ranges
+}
+
+fn block_ranges() -> Option<Vec<OsRange>> {
+    let size = fs::read_to_string("/sys/devices/system/memory/block_size_bytes").ok()?;
+    let size = u64::from_str_radix(size.trim(), 16).ok()?;
+    let mut blocks = Vec::new();
+    for entry in fs::read_dir("/sys/devices/system/node").ok()?.flatten() {
+        let name = entry.file_name();
+        let Some(node) = name.to_str().and_then(|n| n.strip_prefix("node")) else {
+            continue;
+        };
+        let Ok(node) = node.parse::<u8>() else {
+            continue;
+        };
+        for link in fs::read_dir(entry.path()).ok()?.flatten() {
+            let name = link.file_name();
+            let number = name.to_str().and_then(|n| n.strip_prefix("memory"));
+            if let Some(Ok(number)) = number.map(str::parse::<u64>) {
+                blocks.push((number * size, node));
+            }
+        }
+    }
+    blocks.sort_unstable();
+    Some(join(blocks.into_iter().map(|(start, node)| OsRange {
+        start,
+        end: start + size,
+        node,
+    })))
+}
+
+/// `System RAM` lines of /proc/iomem. Without privilege all addresses are 0:
+/// then there are no ranges.
+#[must_use]
+pub fn iomem_ranges(text: &str) -> Vec<OsRange> {
+    let ram = text
+        .lines()
+        .filter(|line| line.ends_with(": System RAM") && !line.starts_with(' '));
+    join(ram.filter_map(|line| {
+        let (start, end) = line.split_once(" : ")?.0.split_once('-')?;
+        let start = u64::from_str_radix(start, 16).ok()?;
+        let end = u64::from_str_radix(end, 16).ok()?.checked_add(1)?;
+        (end > start + 1).then_some(OsRange {
+            start,
+            end,
+            node: 0,
+        })
+    }))
+}
+
+fn join(ranges: impl Iterator<Item = OsRange>) -> Vec<OsRange> {
+    let mut joined: Vec<OsRange> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if last.end == range.start && last.node == range.node => {
+                last.end = range.end
+            }
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// Bytes of transparent or reserved huge pages in the mapping that holds `at`.
+#[must_use]
+pub fn huge_bytes_at(at: u64) -> u64 {
+    let Ok(smaps) = fs::read_to_string("/proc/self/smaps") else {
+        return 0;
+    };
+    let mut inside = false;
+    let mut bytes = 0;
+    for line in smaps.lines() {
+        let head = line.split_whitespace().next().unwrap_or_default();
+        if let Some((start, end)) = head.split_once('-') {
+            let hex = |text| u64::from_str_radix(text, 16).ok();
+            if let (Some(start), Some(end)) = (hex(start), hex(end)) {
+                inside = (start..end).contains(&at);
+            }
+        }
+        let huge = ["AnonHugePages:", "Private_Hugetlb:", "Shared_Hugetlb:"].contains(&head);
+        if inside && huge {
+            let kib = line
+                .split_whitespace()
+                .nth(1)
+                .and_then(|n| n.parse::<u64>().ok());
+            bytes += kib.unwrap_or(0) << 10;
+        }
+    }
+    bytes
+}
+
+/// Nodes, their CPUs and distances, from sysfs; one node where it tells none.
+#[must_use]
+pub fn topology() -> Topology {
+    let read = |path: String| {
+        fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
+    let root = "/sys/devices/system";
+    let nodes: Vec<u32> = read(format!("{root}/node/online"))
+        .and_then(|list| parse_cpus(&list).ok())
+        .unwrap_or_default();
+    let cpus: Vec<String> = nodes
+        .iter()
+        .filter_map(|node| read(format!("{root}/node/node{node}/cpulist")))
+        .collect();
+    let distances = nodes
+        .iter()
+        .filter_map(|node| read(format!("{root}/node/node{node}/distance")))
+        .map(|row| {
+            row.split_whitespace()
+                .filter_map(|d| d.parse().ok())
+                .collect()
+        })
+        .collect();
+    if cpus.is_empty() || cpus.len() != nodes.len() {
+        let all = read(format!("{root}/cpu/online")).unwrap_or_else(|| "0".into());
+        return Topology {
+            sockets: 1,
+            cpus: vec![all],
+            distances: Vec::new(),
+            clock_mhz: None,
+        };
+    }
+    let packages: std::collections::BTreeSet<String> = fs::read_dir(format!("{root}/cpu"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.path().join("topology/physical_package_id");
+            fs::read_to_string(path).ok()
+        })
+        .collect();
+    Topology {
+        sockets: (packages.len().clamp(1, cpus.len())) as u32,
+        cpus,
+        distances,
+        clock_mhz: None,
+    }
+}
+
+/// Memory modules as the firmware lists them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Modules {
+    /// Populated sockets.
+    pub dimms: u32,
+    /// Different channels that the locators name, when they do.
+    pub channels: Option<u32>,
+    /// Bytes in all.
+    pub bytes: u64,
+}
+
+/// Modules from the SMBIOS table (root); `None` when it can't be read.
+#[must_use]
+pub fn modules() -> Option<Modules> {
+    fs::read("/sys/firmware/dmi/tables/DMI")
+        .ok()
+        .map(|table| parse_smbios(&table))
+}
+
+/// Reads the memory devices (type 17) of an SMBIOS structure table.
+#[must_use]
+pub fn parse_smbios(table: &[u8]) -> Modules {
+    let mut modules = Modules::default();
+    let mut channels = std::collections::BTreeSet::new();
+    let mut at = 0;
+    while let Some(&[kind, length, ..]) = table.get(at..at + 4) {
+        let length = usize::from(length);
+        let Some(body) = table.get(at..at + length).filter(|_| length >= 4) else {
+            break;
+        };
+        let strings = &table[at + length..];
+        let end = strings.windows(2).position(|pair| pair == [0, 0]);
+        if kind == 17 {
+            if let Some(bytes) = module_bytes(body) {
+                modules.dimms += 1;
+                modules.bytes += bytes;
+                let locators = [body.get(0x10), body.get(0x11)];
+                let channel = locators
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|&index| string_at(strings, index))
+                    .find_map(|name| channel_of(&name));
+                channels.extend(channel);
+            }
+        }
+        let Some(end) = end.filter(|_| kind != 127) else {
+            break;
+        };
+        at += length + end + 2;
+    }
+    modules.channels = (!channels.is_empty()).then_some(channels.len() as u32);
+    modules
+}
+
+fn module_bytes(body: &[u8]) -> Option<u64> {
+    let size = u16::from_le_bytes(body.get(0x0c..0x0e)?.try_into().ok()?);
+    match size {
+        0 | 0xffff => None,
+        0x7fff => {
+            let extended = u32::from_le_bytes(body.get(0x1c..0x20)?.try_into().ok()?);
+            Some(u64::from(extended & 0x7fff_ffff) << 20)
+        }
+        kib if kib & 0x8000 != 0 => Some(u64::from(kib & 0x7fff) << 10),
+        mib => Some(u64::from(mib) << 20),
+    }
+}
+
+fn string_at(strings: &[u8], index: u8) -> Option<String> {
+    let text = strings
+        .split(|&byte| byte == 0)
+        .nth(usize::from(index.checked_sub(1)?))?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+/// `Channel A`, `ChannelB-DIMM0`, `P0 CHANNEL C`: node and letter or number.
+fn channel_of(locator: &str) -> Option<String> {
+    let upper = locator.to_ascii_uppercase();
+    let at = upper.find("CHANNEL")?;
+    let name: String = upper[at + 7..]
+        .trim_start_matches([' ', '_', '-'])
+        .chars()
+        .take_while(char::is_ascii_alphanumeric)
+        .collect();
+    (!name.is_empty()).then(|| format!("{}{name}", &upper[..at]))
+}
+
+/// How a known machine compares with this host.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Fit {
+    /// Every property that the machine names and the host tells agrees.
+    pub fits: bool,
+    /// What agrees, differs or is not known, in words.
+    pub reasons: Vec<String>,
+}
+
+/// Compares `machine` with this host: CPU name, channels, modules, ranges.
+#[must_use]
+pub fn fit(machine: &Machine) -> Fit {
+    fit_to(
+        machine,
+        cpu_name().as_deref(),
+        modules().as_ref(),
+        &memory_ranges(),
+    )
+}
+
+/// As [`fit`], for a host that is described.
+#[must_use]
+pub fn fit_to(
+    machine: &Machine,
+    cpu: Option<&str>,
+    modules: Option<&Modules>,
+    ranges: &[OsRange],
+) -> Fit {
+    let mut fit = Fit {
+        fits: true,
+        reasons: Vec::new(),
+    };
+    let host = &machine.host;
+    match cpu {
+        Some(cpu) if host.cpu.iter().any(|glob| glob_matches(glob, cpu)) => {
+            fit.reasons.push(format!("the CPU is {cpu}"));
+        }
+        Some(cpu) => fit.miss(format!("the CPU is {cpu}")),
+        None => fit.miss("the CPU is not known".into()),
+    }
+    for (what, want, have) in [
+        ("channels", host.channels, modules.and_then(|m| m.channels)),
+        ("memory modules", host.dimms, modules.map(|m| m.dimms)),
+    ] {
+        match (want, have) {
+            (Some(want), Some(have)) if want == have => {
+                fit.reasons.push(format!("{have} {what}"));
+            }
+            (Some(want), Some(have)) => fit.miss(format!("{have} {what}, not {want}")),
+            (Some(_), None) => fit.reasons.push(format!("{what}: not told by this host")),
+            (None, _) => {}
+        }
+    }
+    let outside = ranges.iter().find(|range| !covers(machine, range));
+    if let Some(range) = outside {
+        fit.miss(format!(
+            "memory from {:#x} to {:#x} on node {} is not in the map",
+            range.start,
+            range.end - 1,
+            range.node
+        ));
+    }
+    fit
+}
+
+impl Fit {
+    fn miss(&mut self, reason: String) {
+        self.fits = false;
+        self.reasons.push(reason);
+    }
+}
+
+fn covers(machine: &Machine, range: &OsRange) -> bool {
+    let mut at = range.start;
+    for known in &machine.map.ranges {
+        if known.start <= at && at < known.end && known.node == range.node {
+            at = known.end;
+        }
+    }
+    at >= range.end
+}
+
+/// Shell-like globs: `*` any characters, `?` one.
+#[must_use]
+pub fn glob_matches(glob: &str, text: &str) -> bool {
+    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
+    let (mut g, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match glob.get(g) {
+            Some('*') => {
+                star = Some((g, t));
+                g += 1;
+            }
+            Some(&c) if c == '?' || c == text[t] => {
+                g += 1;
+                t += 1;
+            }
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    g = at + 1;
+                    t = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    glob[g..].iter().all(|&c| c == '*')
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn globs() {
+        assert!(glob_matches(
+            "AMD Opteron(tm) Processor 6128*",
+            "AMD Opteron(tm) Processor 6128 HE"
+        ));
+        assert!(glob_matches(
+            "*W3530*",
+            "Intel(R) Xeon(R) CPU           W3530  @ 2.80GHz"
+        ));
+        assert!(!glob_matches("AMD Ryzen ? 3?00*", "AMD EPYC"));
+    }
+
+    #[test]
+    fn iomem_without_privilege_tells_nothing() {
+        let hidden = "00000000-00000000 : System RAM\n00000000-00000000 : Kernel code\n";
+        assert!(iomem_ranges(hidden).is_empty());
+        let shown = "00100000-bfffffff : System RAM\n  01000000-01ffffff : Kernel code\n100000000-23fffffff : System RAM\n";
+        let ranges = iomem_ranges(shown);
+        assert_eq!(ranges[1].start, 0x1_0000_0000);
+        assert_eq!(ranges.len(), 2);
+    }
+
+    #[test]
+    fn reads_modules_from_smbios() {
+        let mut table = vec![17u8, 0x22, 1, 0];
+        table.resize(0x22, 0);
+        table[0x0c..0x0e].copy_from_slice(&8192u16.to_le_bytes());
+        table[0x10] = 1;
+        table.extend(b"ChannelA-DIMM0\0\0");
+        let second = table.clone();
+        table.extend(second);
+        table.extend([127, 4, 0, 0, 0, 0]);
+        let modules = parse_smbios(&table);
+        assert_eq!(
+            modules,
+            Modules {
+                dimms: 2,
+                channels: Some(1),
+                bytes: 16 << 30
+            }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn smbios_never_panics(table in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse_smbios(&table);
+        }
+
+        #[test]
+        fn iomem_never_panics(text in "\\PC{0,80}") {
+            let _ = iomem_ranges(&text);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Writes machine files.
+
+use std::fmt::Write as _;
+
+use crate::function::show_terms;
+use crate::gf2;
+use crate::machine::{About, Topology};
+use crate::spec::{Layout, MapSpec};
+
+/// The text of a machine file. `notes` become comments at its head.
+#[must_use]
+pub fn machine_file(about: &About, topology: &Topology, map: &MapSpec, notes: &[String]) -> String {
+    let mut out = String::new();
+    for line in notes.iter().flat_map(|note| note.lines()) {
+        let _ = writeln!(out, "# {line}");
+    }
+    let _ = writeln!(out, "\n[machine]");
+    let _ = writeln!(out, "name = {}", quote(&about.name));
+    let _ = writeln!(out, "description = {}", quote(&about.description));
+    let _ = writeln!(out, "trust = \"{}\"", about.trust);
+    let sources: Vec<String> = about.source.iter().map(|source| quote(source)).collect();
+    let _ = writeln!(out, "source = [{}]", sources.join(", "));
+    let cpus: Vec<String> = topology.cpus.iter().map(|cpus| quote(cpus)).collect();
+    let _ = writeln!(out, "\n[topology]\nsockets = {}", topology.sockets);
+    let _ = writeln!(out, "cpus = [{}]", cpus.join(", "));
+    if !topology.distances.is_empty() {
+        let _ = writeln!(out, "distances = {:?}", topology.distances);
+    }
+    let _ = writeln!(out, "\n[map]\nline = {}", map.line);
+    list(&mut out, "llc", &map.llc);
+    match map.layouts.as_slice() {
+        [only] => layout(&mut out, only),
+        several => {
+            for one in several {
+                let _ = writeln!(out, "\n[map.layouts.{}]", one.name);
+                layout(&mut out, one);
+            }
+        }
+    }
+    for range in &map.ranges {
+        let _ = writeln!(
+            out,
+            "\n[[map.range]]\nstart = {:#x}\nend = {:#x}\nnode = {}\nbase = {:#x}",
+            range.start, range.end, range.node, range.base
+        );
+        if map.layouts.len() > 1 {
+            let _ = writeln!(out, "layout = {}", quote(&map.layouts[range.layout].name));
+        }
+    }
+    out
+}
+
+fn layout(out: &mut String, layout: &Layout) {
+    list(out, "channel", &layout.channel);
+    list(out, "rank", &layout.rank);
+    list(out, "bank", &layout.bank);
+    if layout.chip_select != 0 {
+        let _ = writeln!(out, "chip_select = {}", layout.chip_select);
+    }
+    for (name, numbers) in [
+        ("bank_group", &layout.bank_group),
+        ("sub_channel", &layout.sub_channel),
+    ] {
+        if !numbers.is_empty() {
+            let _ = writeln!(out, "{name} = {numbers:?}");
+        }
+    }
+    for (name, terms) in [("row", &layout.row), ("column", &layout.column)] {
+        if !terms.is_empty() {
+            let words = show_terms(terms);
+            let words: Vec<String> = words.split(' ').map(quote).collect();
+            let _ = writeln!(out, "{name} = [{}]", words.join(", "));
+        }
+    }
+}
+
+fn list(out: &mut String, name: &str, masks: &[u64]) {
+    if !masks.is_empty() {
+        let functions: Vec<String> = masks.iter().map(|&mask| quote(&gf2::show(mask))).collect();
+        let _ = writeln!(out, "{name} = [{}]", functions.join(", "));
+    }
+}
+
+/// A TOML string.
+fn quote(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

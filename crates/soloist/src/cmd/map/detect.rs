@@ -1,0 +1,355 @@
+//! `soloist map detect`: the detector on this machine or a simulated one.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use serde::Serialize;
+use soloist_map::detect::classes::Classes;
+use soloist_map::detect::hardware::{Hardware, HardwareOptions};
+use soloist_map::detect::sim::{Noise, SimPool, SimSource};
+use soloist_map::detect::source::{Addresses, TimingSource};
+use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
+use soloist_map::machine::{parse_size, About, Topology};
+use soloist_map::ruler::show_size;
+use soloist_map::{compare, host, known, write, Machine, Trust};
+
+use crate::{Ctx, Misuse};
+
+/// What `soloist map detect` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Detect the map of this machine in simulated memory instead.
+    #[arg(long, value_name = "MACHINE")]
+    simulate: Option<String>,
+    /// Noise of the simulated memory: none, low, high, or
+    /// sigma=CYCLES,drift=CYCLES,refresh=SHARE,outliers=SHARE.
+    #[arg(long, default_value = "low", requires = "simulate")]
+    noise: Noise,
+    /// Seed of the simulated noise and of the detector's choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Simulated runs with successive seeds.
+    #[arg(long, default_value_t = 1, requires = "simulate")]
+    runs: u64,
+    /// Physical addresses are not known, as without root or in a guest.
+    #[arg(long, requires = "simulate")]
+    unprivileged: bool,
+    /// Page size: 1G, 2M or 4K; the largest to be had if not given.
+    #[arg(long, value_parser = parse_pages)]
+    pages: Option<u32>,
+    /// Memory to measure with on this machine.
+    #[arg(long, default_value = "512M", value_parser = parse_size)]
+    memory: u64,
+    /// Stop after this many seconds; what was found until then is printed.
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    deadline: u64,
+    /// Pages to sort into conflict classes where addresses are not physical.
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    class_pages: usize,
+    /// In a virtual machine: take the guest's physical addresses for real.
+    #[arg(long)]
+    trust_guest: bool,
+    /// Write a machine file that `soloist up` takes, or, where addresses are
+    /// not physical, the classes as JSON.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn parse_pages(text: &str) -> Result<u32, String> {
+    match text {
+        "1G" => Ok(30),
+        "2M" => Ok(21),
+        "4K" => Ok(12),
+        _ => Err(format!("`{text}`: expected 1G, 2M or 4K")),
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    source: String,
+    seed: u64,
+    /// Physical addresses, or bits inside a page only.
+    physical: bool,
+    complete: bool,
+    regions: Vec<RegionReport>,
+    /// Memory without a layout: start, end, why.
+    unsolved: Vec<(String, String, String)>,
+    samples: u64,
+    seconds: f64,
+    unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<Classes>,
+    /// Simulated: whether the map came out exactly, else what differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovered: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differences: Vec<String>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+    match &args.simulate {
+        Some(name) => simulate(args, &known::find(name)?, ctx),
+        None => measure(args, ctx),
+    }
+}
+
+fn options(args: &Args, seed: u64) -> Options {
+    Options {
+        deadline: Duration::from_secs(args.deadline),
+        seed,
+        class_pages: args.class_pages,
+    }
+}
+
+/// Runs the detector with a progress bar on a terminal.
+fn watched(source: &mut dyn TimingSource, options: &Options, ctx: &Ctx) -> Detected {
+    if !ctx.progress {
+        return detect(source, options, &mut |_, _| {});
+    }
+    let bar = indicatif::ProgressBar::new(1000);
+    if let Ok(style) = indicatif::ProgressStyle::with_template("{msg} {wide_bar} {elapsed}") {
+        bar.set_style(style);
+    }
+    let found = detect(source, options, &mut |stage, share| {
+        bar.set_message(stage.to_owned());
+        bar.set_position((share * 1000.0) as u64);
+    });
+    bar.finish_and_clear();
+    found
+}
+
+fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
+    let page_shift = args
+        .pages
+        .unwrap_or(if args.unprivileged { 21 } else { 30 });
+    let pool = match (args.unprivileged, page_shift) {
+        (true, page_shift) => SimPool::Unprivileged {
+            page_shift,
+            pages: args.class_pages.clamp(1, 4096) as u32,
+        },
+        (false, 12) => SimPool::Frames { sparse: 4 },
+        (false, _) => SimPool::Everything,
+    };
+    let mut reports = Vec::new();
+    for seed in args.seed..args.seed + args.runs.max(1) {
+        let mut source = SimSource::new(machine, pool, args.noise, seed);
+        let found = watched(&mut source, &options(args, seed), ctx);
+        let source = format!("simulated {}, noise {}", machine.about.name, args.noise);
+        let mut report = report(source, seed, "cycles", &found);
+        match found.map() {
+            Some(map) => report.differences = compare::differences(&machine.map, &map),
+            None if found.addresses == Addresses::Physical => {
+                report.differences = vec!["nothing was found".into()];
+            }
+            None => {}
+        }
+        if found.addresses == Addresses::Physical {
+            report.recovered = Some(report.differences.is_empty());
+        }
+        if seed == args.seed {
+            let about = machine.topology.clone();
+            save(args, &found, &machine.about.name, about, ctx)?;
+        }
+        if args.runs <= 1 {
+            return print(&report, ctx);
+        }
+        reports.push(report);
+    }
+    summarise(machine, &reports, ctx)
+}
+
+#[derive(Serialize)]
+struct Runs<'a> {
+    machine: &'a str,
+    runs: usize,
+    recovered: usize,
+    slowest_seconds: f64,
+    failures: Vec<&'a Report>,
+}
+
+fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCode> {
+    let good = |report: &&Report| report.recovered.unwrap_or(report.complete);
+    let runs = Runs {
+        machine: &machine.about.name,
+        runs: reports.len(),
+        recovered: reports.iter().filter(good).count(),
+        slowest_seconds: reports.iter().map(|r| r.seconds).fold(0.0, f64::max),
+        failures: reports.iter().filter(|report| !good(report)).collect(),
+    };
+    if ctx.json {
+        ctx.print_json(&runs)?;
+    } else {
+        println!(
+            "{}: recovered exactly in {} of {} runs, slowest {:.2} s",
+            runs.machine, runs.recovered, runs.runs, runs.slowest_seconds
+        );
+        for report in &runs.failures {
+            println!("  seed {}: {}", report.seed, report.differences.join("; "));
+        }
+    }
+    Ok(if runs.recovered == runs.runs {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn measure(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+    let mut source = Hardware::new(&HardwareOptions {
+        memory: args.memory,
+        page_shift: args.pages,
+        trust_guest: args.trust_guest,
+    })?;
+    if source.page_shift() == 12 && source.addresses() != Addresses::Physical {
+        bail!(
+            "only 4 KiB pages without physical addresses: run as root on bare metal, or allow \
+             huge pages (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)"
+        );
+    }
+    let name = format!(
+        "this machine, {} pages of {}",
+        source.n_pages(),
+        show_size(1 << source.page_shift())
+    );
+    let found = watched(&mut source, &options(args, args.seed), ctx);
+    save(args, &found, "detected", host::topology(), ctx)?;
+    print(&report(name, args.seed, cpu::UNIT, &found), ctx)
+}
+
+fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Report {
+    Report {
+        source,
+        seed,
+        physical: found.addresses == Addresses::Physical,
+        complete: found.is_complete(),
+        regions: found.regions.iter().map(RegionReport::from).collect(),
+        unsolved: found
+            .unsolved
+            .iter()
+            .map(|(range, stop)| {
+                let hex = |n: u64| format!("{n:#x}");
+                (hex(range.start), hex(range.end), stop.to_string())
+            })
+            .collect(),
+        samples: found.samples,
+        seconds: found.elapsed.as_secs_f64(),
+        unit,
+        classes: found.classes.clone(),
+        recovered: None,
+        differences: Vec::new(),
+    }
+}
+
+/// Writes what was found to `--output`.
+fn save(args: &Args, found: &Detected, name: &str, topology: Topology, ctx: &Ctx) -> Result<()> {
+    let Some(path) = &args.output else {
+        return Ok(());
+    };
+    let text = match (found.map(), &found.classes) {
+        (Some(map), _) => {
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let about = About {
+                name: stem.unwrap_or(name).to_lowercase(),
+                description: format!("detected by timing on {name}"),
+                trust: Trust::Detected,
+                source: vec![format!("soloist map detect, {} samples", found.samples)],
+            };
+            let text = write::machine_file(&about, &topology, &map, &found.notes());
+            Machine::parse(&text, &path.display().to_string())
+                .with_context(|| "the map that was found is not one that can be used")?;
+            text
+        }
+        (None, Some(classes)) => serde_json::to_string_pretty(&serde_json::json!({
+            "kind": "conflict-classes",
+            "classes": classes,
+        }))?,
+        (None, None) => bail!("nothing was found to write to {}", path.display()),
+    };
+    std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    if !ctx.json {
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+fn print(report: &Report, ctx: &Ctx) -> Result<ExitCode> {
+    if ctx.json {
+        ctx.print_json(report)?;
+    } else {
+        print_text(report);
+    }
+    Ok(match (report.complete, report.recovered) {
+        (true, None | Some(true)) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+fn print_text(report: &Report) {
+    println!("{}", report.source);
+    for region in &report.regions {
+        let place = if report.physical {
+            format!(
+                "{} to {}, node {}, offset {}",
+                region.start, region.end, region.node, region.base
+            )
+        } else {
+            format!(
+                "inside a page, bits {} to {}",
+                region.visible.0, region.visible.1
+            )
+        };
+        println!(
+            "\n{place}: {} banks (by rate {}), confidence {:.2}",
+            region.banks, region.banks_by_rate, region.confidence
+        );
+        println!("  banks  {}", region.functions.join(", "));
+        println!("  rows   {}", region.rows);
+        let levels = &region.levels;
+        println!(
+            "  fast {:.0}, slow {:.0} ({}); one sample is the median of {}; \
+             {} of {} predicted conflicts and {} of {} others held",
+            levels.fast,
+            levels.slow,
+            report.unit,
+            levels.repeats,
+            region.predicted_conflicts.0,
+            region.predicted_conflicts.1,
+            region.predicted_others.0,
+            region.predicted_others.1
+        );
+    }
+    for (start, end, why) in &report.unsolved {
+        println!("\n{start} to {end}: {why}");
+    }
+    if let Some(classes) = &report.classes {
+        let sorted = classes.pages.iter().filter(|page| page.1.is_some()).count();
+        println!(
+            "\n{sorted} of {} pages sorted into {} conflict classes. Physical addresses are not \
+             known here (no root, or a virtual machine), so these classes stand in for the \
+             functions above the page: pages of one class share banks, for as long as nobody \
+             moves them.",
+            classes.pages.len(),
+            classes.classes
+        );
+    }
+    println!("\n{} samples, {:.2} s", report.samples, report.seconds);
+    match report.recovered {
+        Some(true) => println!("the map was recovered exactly"),
+        Some(false) => println!("not the machine's map: {}", report.differences.join("; ")),
+        None => {}
+    }
+    if !report.complete {
+        println!("incomplete: see above for what was not explained");
+    }
+}
+
+/// Refuses combinations that mean nothing.
+pub fn check(args: &Args) -> Result<(), Misuse> {
+    if args.deadline == 0 {
+        return Err(Misuse("--deadline: expected at least 1 second".into()));
+    }
+    Ok(())
+}
