@@ -4,6 +4,9 @@ use serde::Deserialize;
 
 use crate::{parse_size, Error};
 
+/// QEMU's `pc` machine aligns the hole below 4 GiB to whole gibibytes.
+const PC_BELOW_4G: u64 = 3 << 30;
+
 /// The guest's nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -107,6 +110,26 @@ impl Layout {
         self.node_memory.iter().sum()
     }
 
+    /// What QEMU is told: its `pc` machine has at most 3 GiB below 4 GiB.
+    pub(crate) fn below_4g(&self) -> Option<u64> {
+        self.max_ram_below_4g.map(|limit| limit.min(PC_BELOW_4G))
+    }
+
+    /// The nodes' sizes as QEMU is told them. A machine with more below 4 GiB
+    /// than `pc` can have loses the difference from node 0, so that all that
+    /// lies above 4 GiB is at the addresses of the real machine.
+    pub(crate) fn node_sizes(&self) -> Vec<u64> {
+        let mut sizes = self.node_memory.clone();
+        let lost = self
+            .max_ram_below_4g
+            .unwrap_or(0)
+            .saturating_sub(PC_BELOW_4G);
+        if sizes[0] > PC_BELOW_4G + lost {
+            sizes[0] -= lost;
+        }
+        sizes
+    }
+
     /// The cpus of `node`: first and last, or none.
     pub(crate) fn cpus_of(&self, node: usize) -> Option<(u32, u32)> {
         let nodes = self.node_memory.len() as u32;
@@ -154,6 +177,19 @@ mod tests {
                 "{text}: {why}"
             );
         }
+    }
+
+    #[test]
+    fn what_lies_above_4g_stays_where_it_is() {
+        let layout = Layout {
+            node_memory: vec![8 << 30, 8 << 30],
+            max_ram_below_4g: Some(0xd800_0000),
+            ..Layout::even(0, 2, 2)
+        };
+        let sizes = layout.node_sizes();
+        let end_of_node_0 = (4 << 30) + sizes[0] - layout.below_4g().unwrap();
+        assert_eq!(end_of_node_0, 0x2_2800_0000);
+        assert_eq!(sizes[1], 8 << 30);
     }
 
     #[test]

@@ -178,7 +178,7 @@ fn comma(path: &Path) -> String {
 
 fn machine_args(spec: &Spec) -> Vec<String> {
     let mut machine = "pc".to_owned();
-    if let Some(limit) = spec.layout.max_ram_below_4g {
+    if let Some(limit) = spec.layout.below_4g() {
         machine += &format!(",max-ram-below-4g={limit:#x}");
     }
     // Multi-threaded emulation of QEMU 7.2 breaks the patching of live code.
@@ -202,7 +202,7 @@ fn machine_args(spec: &Spec) -> Vec<String> {
 
 /// Memory is shared with the server of the host's files, hence memfd.
 fn layout_args(layout: &Layout) -> Vec<String> {
-    let mib = layout.memory() >> 20;
+    let mib = layout.node_sizes().iter().sum::<u64>() >> 20;
     // Cpus of one socket share a last-level cache, so a socket spans no nodes.
     let nodes = layout.node_memory.len() as u32;
     let sockets = if layout.cpus % nodes == 0 {
@@ -216,7 +216,7 @@ fn layout_args(layout: &Layout) -> Vec<String> {
         layout.cpus / sockets
     );
     let mut args = vec!["-m".into(), format!("{mib}M"), "-smp".into(), smp];
-    for (node, size) in layout.node_memory.iter().enumerate() {
+    for (node, size) in layout.node_sizes().iter().enumerate() {
         let size = size >> 20;
         args.extend([
             "-object".into(),
