@@ -15,10 +15,17 @@
 #include <linux/string.h>
 #include <linux/bitops.h>
 #include <linux/compiler.h>
+#include <linux/math64.h>
 
 static inline unsigned int sol_parity64(u64 x)
 {
 	return hweight64(x) & 1;
+}
+
+/* 64 by 32 bits: 32-bit kernels have no operator for it. */
+static inline u64 sol_div(u64 n, u32 d)
+{
+	return div_u64(n, d);
 }
 
 #define SOL_READ(x)	READ_ONCE(x)
@@ -43,6 +50,11 @@ typedef int64_t s64;
 static inline unsigned int sol_parity64(u64 x)
 {
 	return __builtin_parityll(x);
+}
+
+static inline u64 sol_div(u64 n, u32 d)
+{
+	return n / d;
 }
 
 /* For words that others read without the lock: one whole access. */
