@@ -75,6 +75,12 @@ int sol_control_exhaust(const char *page, size_t count, u8 *exhaust)
 
 /* ---- The root ---- */
 
+/*
+ * Outside of sol_group_mutex: filling and draining the lists takes long, and
+ * the map must stay, but faults that grow a group need not wait for it.
+ */
+static DEFINE_MUTEX(lists_mutex);
+
 static ssize_t root_map_show(struct config_item *item, char *page)
 {
 	const struct sol_map *map;
@@ -91,10 +97,15 @@ static ssize_t root_map_show(struct config_item *item, char *page)
 
 static int map_store(const char *page, size_t count)
 {
+	int err;
+
 	if (sol_rule_count())
 		return sol_deny(-EBUSY, "map: %u rules exist; remove them first",
 				sol_rule_count());
-	return sol_group_map_set(page, count);
+	mutex_lock(&lists_mutex);
+	err = sol_group_map_set(page, count);
+	mutex_unlock(&lists_mutex);
+	return err;
 }
 
 static ssize_t root_map_store(struct config_item *item, const char *page,
@@ -144,7 +155,7 @@ static const char *const lists_name[] = {
 	[LISTS_DEMAND] = "demand", [LISTS_ALL] = "all", [LISTS_DRAIN] = "drain",
 };
 
-static enum lists lists_mode;	/* under sol_group_mutex */
+static enum lists lists_mode;	/* under lists_mutex */
 
 static ssize_t root_lists_show(struct config_item *item, char *page)
 {
@@ -154,23 +165,21 @@ static ssize_t root_lists_show(struct config_item *item, char *page)
 static int lists_store(const char *page)
 {
 	int mode = sysfs_match_string(lists_name, page);
-	int err = 0;
 
 	if (mode < 0)
 		return sol_deny(-EINVAL,
-				  "lists: expected demand, all or drain");
-	mutex_lock(&sol_group_mutex);
+				"lists: expected demand, all or drain");
 	if (!sol_group_map())
-		err = sol_deny(-ENXIO,
-				 "lists: no address map yet; write one to map first");
-	else if (mode == LISTS_ALL)
+		return sol_deny(-ENXIO,
+				"lists: no address map yet; write one to map first");
+	mutex_lock(&lists_mutex);
+	if (mode == LISTS_ALL)
 		sol_store_fill_all();
 	else if (mode == LISTS_DRAIN)
 		sol_store_drain_all();
-	if (!err)
-		WRITE_ONCE(lists_mode, mode == LISTS_DRAIN ? LISTS_DEMAND : mode);
-	mutex_unlock(&sol_group_mutex);
-	return err;
+	WRITE_ONCE(lists_mode, mode == LISTS_DRAIN ? LISTS_DEMAND : mode);
+	mutex_unlock(&lists_mutex);
+	return 0;
 }
 
 static ssize_t root_lists_store(struct config_item *item, const char *page,

@@ -125,7 +125,7 @@ static struct sol_cells *cells_new(const struct sol_colors *colors)
 
 const struct sol_map *sol_group_map(void)
 {
-	return map;
+	return READ_ONCE(map);
 }
 
 static int map_install(struct sol_map *new, void **mem)
@@ -139,7 +139,7 @@ static int map_install(struct sol_map *new, void **mem)
 	ret = sol_store_set_map(new, &err);
 	if (ret)
 		return sol_deny(ret, "map: %s", err.text);
-	map = new;
+	WRITE_ONCE(map, new);
 	swap(palette_mem, *mem);
 	sol_palette_init(&palette, map, palette_mem);
 	palette.busy = sol_store_busy;

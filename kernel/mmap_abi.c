@@ -14,6 +14,9 @@
  * until it sets one itself; then it has only what it set, where TintMalloc's
  * copy of the parent's task_struct would have added to them.
  *
+ * Unloading waits by an SRCU of this file's own, since sol_busy may be waited
+ * for under sol_group_mutex, which is taken here.
+ *
  * Locking: a thread's group is changed only by the thread itself while it is
  * the only one in it; otherwise it gets a copy. All else is in group.c.
  */
@@ -179,16 +182,18 @@ static int command(unsigned long addr, unsigned long len)
 	}
 }
 
+DEFINE_STATIC_SRCU(calls);
+
 /* In place of ksys_mmap_pgoff(): what mmap() returns. */
 unsigned long sol_mmap_command(unsigned long addr, unsigned long len);
 unsigned long sol_mmap_command(unsigned long addr, unsigned long len)
 {
-	int busy = sol_busy_begin();
+	int busy = srcu_read_lock(&calls);
 	int err = command(addr, len);
 
 	if (!err)
 		sol_status_ok();
-	sol_busy_end(busy);
+	srcu_read_unlock(&calls, busy);
 	return err;
 }
 
@@ -210,4 +215,6 @@ int sol_mmap_abi_init(void)
 void sol_mmap_abi_exit(void)
 {
 	sol_hooks_detach(mmap_hook, ARRAY_SIZE(mmap_hook));
+	synchronize_srcu(&calls);
+	synchronize_rcu_tasks();
 }

@@ -21,7 +21,9 @@
  * made by hand stays there.
  *
  * Locking: rule_mutex guards the rules and registered users; sol_group_mutex
- * nests inside. tries_lock guards the list of execs under way.
+ * nests inside. tries_lock guards the list of execs under way. Unloading waits
+ * by an SRCU of this file's own, since sol_busy may be waited for under
+ * sol_group_mutex.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -382,6 +384,8 @@ static void exec_begins(int fd, const char *name)
 		sol_group_put(before);
 }
 
+DEFINE_STATIC_SRCU(execs);
+
 /* Before alloc_bprm(), which always goes on. */
 unsigned long sol_rule_exec(int fd, struct filename *filename);
 unsigned long sol_rule_exec(int fd, struct filename *filename)
@@ -390,9 +394,9 @@ unsigned long sol_rule_exec(int fd, struct filename *filename)
 
 	if (!sol_rule_count())
 		return SOL_PASS;
-	busy = sol_busy_begin();
+	busy = srcu_read_lock(&execs);
 	exec_begins(fd, filename->name);
-	sol_busy_end(busy);
+	srcu_read_unlock(&execs, busy);
 	return SOL_PASS;
 }
 
@@ -462,6 +466,7 @@ void sol_rule_exit(void)
 	struct coloring_user *user, *next;
 
 	sol_hooks_detach(rule_hook, ARRAY_SIZE(rule_hook));
+	synchronize_srcu(&execs);
 	tries_cancel();
 	/* exec_done() may be past its last touch, and not yet out of our text. */
 	synchronize_rcu_tasks();
