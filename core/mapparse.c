@@ -19,7 +19,7 @@
 enum once {
 	ONCE_NAME, ONCE_LINE, ONCE_LLC,
 	ONCE_CHANNEL, ONCE_RANK, ONCE_BANK, ONCE_ROW, ONCE_COL, ONCE_CS,
-	ONCE_BG, ONCE_SUB,
+	ONCE_BG, ONCE_SUB, ONCE_COUNT
 };
 #define LAYOUT_ONCE	(~(u32)((1u << ONCE_CHANNEL) - 1))
 
@@ -429,11 +429,13 @@ static int get_once(struct parser *p, enum once which, const char *what)
 		return get_bg(p);
 	case ONCE_SUB:
 		return get_sub(p);
+	case ONCE_COUNT:
+		break;
 	}
 	return -EINVAL;
 }
 
-static const char *const once_name[] = {
+static const char *const once_name[ONCE_COUNT] = {
 	"name", "line", "llc", "channel", "rank", "bank", "row", "col", "cs",
 	"bg", "sub",
 };
@@ -446,7 +448,7 @@ static int get_statement(struct parser *p, struct sol_word word)
 		return get_layout(p);
 	if (sol_word_is(word, "range"))
 		return get_range(p);
-	for (i = 0; i < sizeof(once_name) / sizeof(once_name[0]); i++)
+	for (i = 0; i < ONCE_COUNT; i++)
 		if (sol_word_is(word, once_name[i]))
 			return get_once(p, i, once_name[i]);
 	return refuse_word(p, word, "statement",

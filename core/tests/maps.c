@@ -4,12 +4,12 @@
 
 void load_map(struct sol_map *map, const char *name)
 {
-	char path[100], text[4096];
+	char path[4096], text[4096];
 	struct sol_err err;
 	size_t len;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "tests/maps/%s.map", name);
+	snprintf(path, sizeof(path), MAPS "/%s.map", name);
 	file = fopen(path, "r");
 	CHECK(file);
 	len = fread(text, 1, sizeof(text), file);
@@ -108,7 +108,7 @@ void random_map(struct sol_map *map)
 	size_t len;
 
 	memset(&made, 0, sizeof(made));
-	strcpy(made.name, "random");
+	memcpy(made.name, "random", 6);
 	made.line = 64;
 	made.n_layouts = layouts;
 	for (i = 0; i < layouts; i++)
