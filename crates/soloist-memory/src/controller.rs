@@ -44,6 +44,16 @@ pub enum Page {
     Closed,
 }
 
+/// Which of several banks goes first when their commands are legal at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The banks take turns, after the one served last.
+    RoundRobin,
+    /// Column commands before others, then the oldest request.
+    Oldest,
+}
+
 /// Policy of a controller. Every field may be left out of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -54,7 +64,13 @@ pub struct Policy {
     pub write_queue: u32,
     /// Requests in each bank's queue, 1 to 32.
     pub bank_queue: u32,
-    /// Row hits that may pass an older request of their bank.
+    /// Order among banks.
+    pub order: Order,
+    /// Accesses to an open row from which on the oldest request of its bank
+    /// may close it though more would hit, if closing is legal first.
+    pub hit_limit: u32,
+    /// Row hits that may pass an older request of their bank at all; after
+    /// them the row is closed.
     pub hit_cap: u32,
     /// Row policy.
     pub page: Page,
@@ -72,10 +88,12 @@ impl Default for Policy {
             read_queue: 32,
             write_queue: 32,
             bank_queue: 8,
+            order: Order::RoundRobin,
+            hit_limit: 4,
             hit_cap: 128,
             page: Page::Open,
-            drain_high: 32,
-            drain_low: 0,
+            drain_high: 26,
+            drain_low: 6,
             drain_idle: 8,
         }
     }
@@ -94,6 +112,7 @@ impl Policy {
         range("read_queue", self.read_queue, 4096)?;
         range("write_queue", self.write_queue, 4096)?;
         range("bank_queue", self.bank_queue, MAX_BANK_QUEUE as u32)?;
+        range("hit_limit", self.hit_limit, 1 << 20)?;
         range("hit_cap", self.hit_cap, 1 << 20)?;
         range("drain_high", self.drain_high, self.write_queue)?;
         range("drain_idle", self.drain_idle, self.write_queue)?;
@@ -172,22 +191,39 @@ enum Opened {
     FromConflict,
 }
 
-/// What a bank could do next.
+/// Commands that a bank could use next, each for its oldest request.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
-    /// Oldest row hits, or [`NONE`]; both NONE: activate or precharge.
+    /// Positions of the oldest row hits, or [`NONE`].
     read: u8,
     write: u8,
-    /// Age of the request behind it.
-    seq: [u64; 2],
+    /// An activate or a precharge.
+    row: Option<Kind>,
+    /// Ages of the requests behind the three.
+    read_seq: u64,
+    write_seq: u64,
+    row_seq: u64,
+}
+
+impl Candidate {
+    const NOTHING: Self = Self {
+        read: NONE,
+        write: NONE,
+        row: None,
+        read_seq: 0,
+        write_seq: 0,
+        row_seq: 0,
+    };
 }
 
 #[derive(Clone, Debug)]
 struct BankWork {
     queue: BankQueue,
-    candidate: Candidate,
     opened: Opened,
     closed_on_demand: bool,
+    /// Accesses to the open row.
+    uses: u32,
+    /// Row hits that have passed the oldest request.
     passed: u32,
     /// Position in `active`, if any.
     active_at: u16,
@@ -198,6 +234,8 @@ struct BankWork {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
     at: Cycle,
+    /// Order among commands that are legal in the same cycle.
+    rank: u64,
     bank: u16,
     kind: Kind,
 }
@@ -226,13 +264,19 @@ pub struct Controller {
     reads: SharedQueue,
     writes: SharedQueue,
     banks: Vec<BankWork>,
+    /// What each bank could do next: apart, for the scheduler's scan.
+    candidates: Vec<Candidate>,
+    /// The bank served last, for [`Order::RoundRobin`].
+    served: u16,
     /// Banks with requests, in no order.
     active: Vec<u16>,
     /// Pending writes by hash of their line: lets reads skip the search.
     write_filter: Box<[u8; FILTER]>,
     draining: bool,
+    /// Writes waiting at which the drain in progress ends.
+    drain_to: usize,
     flushing: bool,
-    /// Reads inside the bank queues.
+    /// Reads in the bank queues.
     reads_inside: usize,
     now: Cycle,
     seq: u64,
@@ -260,9 +304,12 @@ impl Controller {
             reads: SharedQueue::new(policy.read_queue as usize),
             writes: SharedQueue::new(policy.write_queue as usize),
             banks: vec![BankWork::new(); n],
+            candidates: vec![Candidate::NOTHING; n],
+            served: 0,
             active: Vec::with_capacity(n),
             write_filter: Box::new([0; FILTER]),
             draining: false,
+            drain_to: 0,
             flushing: false,
             reads_inside: 0,
             now: 0,
@@ -363,8 +410,9 @@ impl Controller {
                 self.replan();
             }
         } else if !self.draining && self.has_room(r.bank) {
-            self.enqueue(slot);
-            self.reconsider(r.bank);
+            if self.enqueue(slot) {
+                self.reconsider(r.bank);
+            }
         } else {
             self.reads.push(slot, r.bank);
         }
@@ -411,10 +459,18 @@ impl Controller {
         let mut completion = None;
         self.now = t + 1;
         match plan.kind {
-            Kind::Read => completion = Some(self.issue_column(bank, false, t)),
-            Kind::Write => completion = Some(self.issue_column(bank, true, t)),
-            Kind::Activate => self.issue_activate(bank, t),
-            Kind::Precharge => self.issue_precharge(bank, t),
+            Kind::Read | Kind::Write => {
+                self.served = bank;
+                completion = Some(self.issue_column(bank, plan.kind == Kind::Write, t));
+            }
+            Kind::Activate => {
+                self.served = bank;
+                self.issue_activate(bank, t);
+            }
+            Kind::Precharge => {
+                self.served = bank;
+                self.issue_precharge(bank, t);
+            }
             Kind::RefreshDue => {
                 self.now = t;
                 self.refresh_falls_due();
@@ -443,14 +499,19 @@ impl Controller {
     #[inline]
     fn issue_column(&mut self, bank: u16, write: bool, t: Cycle) -> Completion {
         let b = usize::from(bank);
-        let work = &mut self.banks[b];
+        let candidate = &self.candidates[b];
         let at = if write {
-            work.candidate.write
+            candidate.write
         } else {
-            work.candidate.read
+            candidate.read
         };
+        let work = &mut self.banks[b];
+        work.uses += 1;
         work.passed = if at == 0 { 0 } else { work.passed + 1 };
         let slot = work.queue.remove(at);
+        if !write {
+            self.reads_inside -= 1;
+        }
         let outcome = match std::mem::replace(&mut work.opened, Opened::Used) {
             Opened::Used => RowOutcome::Hit,
             Opened::FromClosed => RowOutcome::Closed,
@@ -462,8 +523,6 @@ impl Controller {
         if write {
             let count = &mut self.write_filter[filter_hash(line)];
             *count = count.saturating_sub(1);
-        } else {
-            self.reads_inside -= 1;
         }
         self.feed_bank(bank);
         let auto = self.policy.page == Page::Closed && {
@@ -504,6 +563,7 @@ impl Controller {
             Opened::FromClosed
         };
         work.closed_on_demand = false;
+        work.uses = 0;
         work.passed = 0;
         self.channel.activate(b, row, t);
         self.counts.activates += 1;
@@ -538,6 +598,7 @@ impl Controller {
         for i in 0..self.channel.units()[unit].len() {
             let bank = self.channel.units()[unit][i];
             self.banks[usize::from(bank)].refreshing = true;
+            self.candidates[usize::from(bank)] = Candidate::NOTHING;
         }
     }
 
@@ -569,21 +630,30 @@ impl Controller {
         self.banks[usize::from(bank)].queue.len() < self.policy.bank_queue as usize
     }
 
-    /// Moves `slot` into its bank's queue.
+    /// Moves `slot` into its bank's queue. Does that change what the bank
+    /// could do next?
     #[inline]
-    fn enqueue(&mut self, slot: u16) {
+    fn enqueue(&mut self, slot: u16) -> bool {
         let e = self.pool.get(slot);
         let (bank, row, write) = (e.bank, e.row, e.write);
+        let b = usize::from(bank);
         if !write {
             self.reads_inside += 1;
         }
-        let work = &mut self.banks[usize::from(bank)];
+        let work = &mut self.banks[b];
         work.queue.push(slot, row, write);
-        if work.active_at == INACTIVE {
+        let c = &self.candidates[b];
+        let first = work.active_at == INACTIVE;
+        let same_hit = if write { c.write } else { c.read };
+        if !first && (row != self.channel.banks[b].open_row || same_hit != NONE) {
+            return false;
+        }
+        if first {
             work.active_at = self.active.len() as u16;
             self.active.push(bank);
         }
         self.update(bank);
+        true
     }
 
     /// Should writes be drained now?
@@ -614,7 +684,7 @@ impl Controller {
     }
 
     /// Moves requests from the shared queues to the bank queues, as the drain
-    /// state allows.
+    /// state allows. A drain for want of reads takes every write.
     fn feed(&mut self) {
         loop {
             if !self.draining {
@@ -623,11 +693,15 @@ impl Controller {
                     return;
                 }
                 self.draining = true;
+                self.drain_to = if self.reads.len() + self.reads_inside == 0 {
+                    0
+                } else {
+                    self.policy.drain_low as usize
+                };
                 self.counts.drains += 1;
             }
-            let low = self.policy.drain_low as usize;
-            self.move_fitting(true, low);
-            if self.writes.len() > low {
+            self.move_fitting(true, self.drain_to);
+            if self.writes.len() > self.drain_to {
                 return;
             }
             self.draining = false;
@@ -684,114 +758,147 @@ impl Controller {
                     self.banks[usize::from(moved)].active_at = at;
                 }
             }
+            self.candidates[b] = Candidate::NOTHING;
             return;
         }
-        let row = self.channel.banks[b].open_row;
-        let (mut read, mut write) = if row == NO_ROW {
-            (NONE, NONE)
+        self.candidates[b] = if work.refreshing {
+            Candidate::NOTHING
         } else {
-            work.queue.hits(row)
+            self.candidate(b)
         };
-        // Hits have passed an older request often enough: its turn.
-        if work.passed >= self.policy.hit_cap && read != 0 && write != 0 {
-            (read, write) = (NONE, NONE);
+    }
+
+    /// What bank `b`, which has requests, could do next.
+    #[inline]
+    fn candidate(&self, b: usize) -> Candidate {
+        let work = &self.banks[b];
+        let seq = |at: u8| self.pool.get(work.queue.slot(at)).seq;
+        let mut c = Candidate::NOTHING;
+        let row = self.channel.banks[b].open_row;
+        if row == NO_ROW {
+            c.row = Some(Kind::Activate);
+            c.row_seq = seq(0);
+            return c;
         }
-        let seq = |at: u8, pool: &Pool| pool.get(work.queue.slot(at)).seq;
-        let mut ages = [0; 2];
-        if read == NONE && write == NONE {
-            ages[0] = seq(0, &self.pool);
+        let (read, write) = work.queue.hits(row);
+        let oldest_hits = read == 0 || write == 0;
+        let any_hits = read != NONE || write != NONE;
+        if !oldest_hits && (!any_hits || work.uses >= self.policy.hit_limit) {
+            c.row = Some(Kind::Precharge);
+            c.row_seq = seq(0);
+        }
+        if !oldest_hits && work.passed >= self.policy.hit_cap {
+            c.row = Some(Kind::Precharge);
+            c.row_seq = seq(0);
+            return c;
         }
         if read != NONE {
-            ages[0] = seq(read, &self.pool);
+            c.read = read;
+            c.read_seq = seq(read);
         }
         if write != NONE {
-            ages[1] = seq(write, &self.pool);
+            c.write = write;
+            c.write_seq = seq(write);
         }
-        work.candidate = Candidate {
-            read,
-            write,
-            seq: ages,
-        };
+        c
     }
 
-    /// A request has entered `bank`'s queue: is it served before the plan?
+    /// What bank `b` could do next has changed: is that before the plan?
     #[inline]
-    fn reconsider(&mut self, _bank: u16) {
-        self.replan();
+    fn reconsider(&mut self, bank: u16) {
+        match self.plan {
+            Some(plan) if plan.bank != bank => {
+                let floor = self.now.max(self.channel.bus_free());
+                let mut best = plan;
+                self.offer(bank, floor, &mut best);
+                self.plan = Some(best);
+            }
+            _ => self.replan(),
+        }
     }
 
-    /// Finds the next command: the earliest legal one, column commands first,
-    /// then the oldest.
+    /// Puts the earliest command that `bank` could use into `best`, if it
+    /// goes before that.
+    #[inline]
+    fn offer(&self, bank: u16, floor: Cycle, best: &mut Plan) {
+        const ROW_COMMAND: u64 = 1 << 63;
+        let b = usize::from(bank);
+        let c = &self.candidates[b];
+        let turn = match self.policy.order {
+            Order::Oldest => 0,
+            Order::RoundRobin if bank > self.served => u64::from(bank - self.served) << 48,
+            Order::RoundRobin => u64::from(bank + (1 << 12) - self.served) << 48,
+        };
+        let row_class = match self.policy.order {
+            Order::Oldest => ROW_COMMAND,
+            Order::RoundRobin => 0,
+        };
+        let mut consider = |at: Cycle, rank: u64, kind: Kind| {
+            let at = at.max(floor);
+            if at < best.at || (at == best.at && rank < best.rank) {
+                *best = Plan {
+                    at,
+                    rank,
+                    bank,
+                    kind,
+                };
+            }
+        };
+        if c.read != NONE {
+            consider(self.channel.read_at(b), turn | c.read_seq, Kind::Read);
+        }
+        if c.write != NONE {
+            consider(self.channel.write_at(b), turn | c.write_seq, Kind::Write);
+        }
+        if let Some(kind) = c.row {
+            let at = if kind == Kind::Activate {
+                self.channel.act_at(b)
+            } else {
+                self.channel.pre_at(b)
+            };
+            consider(at, turn | row_class | c.row_seq, kind);
+        }
+    }
+
+    /// Finds the next command: the earliest legal one; of several, as the
+    /// policy's [`Order`] says.
     #[inline]
     fn replan(&mut self) {
-        const ROW_COMMAND: u64 = 1 << 63;
         let floor = self.now.max(self.channel.bus_free());
-        let mut best = (Cycle::MAX, u64::MAX);
-        let mut plan = None;
+        let mut best = Plan {
+            at: Cycle::MAX,
+            rank: u64::MAX,
+            bank: 0,
+            kind: Kind::RefreshDue,
+        };
         for &bank in &self.active {
-            let b = usize::from(bank);
-            let work = &self.banks[b];
-            if work.refreshing {
-                continue;
-            }
-            let c = work.candidate;
-            let mut offer = |at: Cycle, age: u64, kind: Kind| {
-                let key = (at.max(floor), age);
-                if key < best {
-                    best = key;
-                    plan = Some(Plan {
-                        at: key.0,
-                        bank,
-                        kind,
-                    });
-                }
-            };
-            if c.read != NONE {
-                offer(self.channel.read_at(b), c.seq[0], Kind::Read);
-            }
-            if c.write != NONE {
-                offer(self.channel.write_at(b), c.seq[1], Kind::Write);
-            }
-            if c.read == NONE && c.write == NONE {
-                if self.channel.banks[b].open_row == NO_ROW {
-                    offer(
-                        self.channel.act_at(b),
-                        c.seq[0] | ROW_COMMAND,
-                        Kind::Activate,
-                    );
-                } else {
-                    offer(
-                        self.channel.pre_at(b),
-                        c.seq[0] | ROW_COMMAND,
-                        Kind::Precharge,
-                    );
-                }
-            }
+            self.offer(bank, floor, &mut best);
         }
         for &unit in &self.refresh_pending {
             let (at, close) = self.channel.refresh_at(usize::from(unit));
-            let key = (at.max(floor), 0);
-            if key < best {
-                best = key;
-                plan = Some(Plan {
-                    at: key.0,
+            let at = at.max(floor);
+            if at <= best.at {
+                best = Plan {
+                    at,
+                    rank: 0,
                     bank: unit,
                     kind: if close {
                         Kind::CloseUnit
                     } else {
                         Kind::Refresh
                     },
-                });
+                };
             }
         }
-        if best.0 >= self.refresh_due {
-            plan = Some(Plan {
+        if best.at >= self.refresh_due {
+            best = Plan {
                 at: self.refresh_due,
+                rank: 0,
                 bank: 0,
                 kind: Kind::RefreshDue,
-            });
+            };
         }
-        self.plan = plan;
+        self.plan = Some(best);
     }
 }
 
@@ -799,13 +906,9 @@ impl BankWork {
     fn new() -> Self {
         Self {
             queue: BankQueue::new(),
-            candidate: Candidate {
-                read: NONE,
-                write: NONE,
-                seq: [0; 2],
-            },
             opened: Opened::Used,
             closed_on_demand: false,
+            uses: 0,
             passed: 0,
             active_at: INACTIVE,
             refreshing: false,
