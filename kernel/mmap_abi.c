@@ -37,6 +37,8 @@
 #include "status.h"
 #include "uapi/soloist.h"
 
+DEFINE_STATIC_SRCU(calls);
+
 static int mmap_abi;
 module_param(mmap_abi, int, 0444);
 MODULE_PARM_DESC(mmap_abi,
@@ -181,8 +183,6 @@ static int command(unsigned long addr, unsigned long len)
 				addr);
 	}
 }
-
-DEFINE_STATIC_SRCU(calls);
 
 /* In place of ksys_mmap_pgoff(): what mmap() returns. */
 unsigned long sol_mmap_command(unsigned long addr, unsigned long len);

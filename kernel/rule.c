@@ -64,6 +64,7 @@ struct exec_try {
 	u64 exec_id;
 };
 
+DEFINE_STATIC_SRCU(execs);
 static DEFINE_MUTEX(rule_mutex);
 static LIST_HEAD(rules);
 static LIST_HEAD(users);
@@ -383,8 +384,6 @@ static void exec_begins(int fd, const char *name)
 	if (before)
 		sol_group_put(before);
 }
-
-DEFINE_STATIC_SRCU(execs);
 
 /* Before alloc_bprm(), which always goes on. */
 unsigned long sol_rule_exec(int fd, struct filename *filename);
