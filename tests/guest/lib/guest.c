@@ -63,7 +63,7 @@ int guest_exit(void)
 
 static const char *control_path(const char *path)
 {
-	static char full[512];
+	static __thread char full[512];
 
 	snprintf(full, sizeof(full), "%s/%s", GUEST_ROOT, path);
 	return full;
@@ -99,7 +99,7 @@ int guest_writef(const char *path, const char *fmt, ...)
 
 const char *guest_read(const char *path)
 {
-	static char text[65536];
+	static __thread char text[65536];
 	size_t have = 0;
 	ssize_t n;
 	int fd = open(control_path(path), O_RDONLY);
@@ -131,7 +131,7 @@ long long guest_stat(const char *path, const char *key)
 
 const char *guest_status(void)
 {
-	static char words[512];
+	static __thread char words[512];
 
 	snprintf(words, sizeof(words), "%s", guest_read("last_cmd_status"));
 	words[strcspn(words, "\n")] = 0;
@@ -243,7 +243,7 @@ struct asked {
 
 static struct asked *ask(const char *sets, const char *llc)
 {
-	static struct asked a;
+	static __thread struct asked a;
 	struct sol_err err;
 
 	memset(&a, 0, sizeof(a));
