@@ -14,7 +14,7 @@ use crate::placement::Size;
 use crate::{Placement, Run};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-const PAUSE: Duration = Duration::from_millis(30);
+const PAUSE: Duration = Duration::from_millis(150);
 
 /// A program of Debian's and what it shall do.
 pub struct Program {
@@ -44,11 +44,11 @@ pub fn all() -> [Program; 3] {
         },
         Program {
             name: "python3",
-            about: "a parent and two children that it forks, 24 MiB changed by each",
+            about: "a parent and two children that it forks, 8 MiB changed by each",
             colors: "--colors 4 --node 2",
             line: "exec python3 -c '
 import os
-data = bytearray(range(256)) * (24 << 12)
+data = bytearray(range(256)) * (8 << 12)
 def work(seed):
     for i in range(0, len(data), 4096):
         data[i] = (data[i] + seed + i // 4096) % 256
@@ -66,7 +66,7 @@ print(work(3))'",
         },
         Program {
             name: "x264",
-            about: "24 frames of video, 4 threads",
+            about: "12 frames of video, 4 threads",
             colors: "--colors 8 --node 3",
             line: "exec x264 --quiet --threads 4 --preset ultrafast --demuxer raw \
                 --input-res 320x240 --fps 25 --output /dev/stdout --muxer raw video.yuv",
@@ -74,11 +74,11 @@ print(work(3))'",
     ]
 }
 
-/// Makes what the programs read: moving stripes, 24 frames of 320x240 in I420.
+/// Makes what the programs read: moving stripes, 12 frames of 320x240 in I420.
 pub fn prepare() -> Result<()> {
     let (width, height) = (320, 240);
     let mut video = Vec::new();
-    for frame in 0..24 {
+    for frame in 0..12 {
         for y in 0..height {
             video.extend((0..width).map(|x| ((x + 3 * frame) ^ (y + frame)) as u8));
         }
