@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fault path: the four hooks that put a task's memory in colour.
+ * Fault path: the five hooks that put a task's memory in colour.
  *
  *   handle_mm_fault         a read fault on a private mapping becomes a write
  *                           fault, so that file text and data are copied into
@@ -9,6 +9,7 @@
  *   vma_alloc_folio         the page for a mapping: one of ours
  *   get_page_from_freelist  page tables: one of ours
  *   free_unref_page_commit  a page of ours was freed, all checks behind it
+ *   free_one_page           the same, where the CPU's own list was in use
  *
  * The papers patch __alloc_pages and free_pages. From outside that would
  * colour page cache and zram in the task's context too (fatal in reclaim, for
@@ -52,6 +53,8 @@ unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
 			      const struct alloc_context *ac);
 unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
 			      int type, unsigned int order);
+unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
+				   unsigned long pfn, unsigned int order);
 
 static noinline u16 remote_group(const struct mm_struct *mm)
 {
@@ -389,18 +392,33 @@ unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
 	return 0;
 }
 
+/*
+ * free_one_page: the kernel comes here when it can't have the per-CPU list at
+ * once, and for memory that is being unplugged, which we let go.
+ */
+unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
+				   unsigned long pfn, unsigned int order)
+{
+	if (order)
+		return SOL_PASS;
+	if (!sol_block_usable(page)) {
+		sol_store_forget(page);
+		return SOL_PASS;
+	}
+	return sol_store_put(page) ? 0 : SOL_PASS;
+}
+
 /* ---- Hooks ---- */
 
 /*
- * A freed page is ours if its frame's tag says `used`: %rdx holds the page,
- * a struct page has 64 bytes and a struct sol_frame 8. The store's array and
- * its length stand at the addresses of sol_fault_frames.
+ * A freed page, in @reg, is ours if its frame's tag says `used`. A struct page
+ * has 64 bytes and a struct sol_frame 8.
  */
 struct sol_frame *sol_fault_frames;
 u64 sol_fault_n_frames;
 
-#define SOL_IF_OURS						\
-	"	movq	%rdx, %rax\n"				\
+#define SOL_IF_OURS(reg)					\
+	"	movq	" reg ", %rax\n"				\
 	"	subq	vmemmap_base(%rip), %rax\n"		\
 	"	shrq	$6, %rax\n"				\
 	"	cmpq	sol_fault_n_frames(%rip), %rax\n"	\
@@ -435,10 +453,14 @@ SOL_TRAMPOLINE(sol_enter_folio, sol_fault_folio,
 /* get_page_from_freelist(gfp, order, alloc_flags, ac) */
 SOL_TRAMPOLINE(sol_enter_table, sol_fault_table, SOL_IF_TASK);
 /* free_unref_page_commit(zone, pcp, page, migratetype, order) */
-SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS);
+SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS("%rdx"));
+/* free_one_page(zone, page, pfn, order, ...) */
+SOL_TRAMPOLINE(sol_enter_freed_late, sol_fault_freed_late, SOL_IF_OURS("%rsi"));
 
 static struct sol_hook hooks[] = {
 	SOL_HOOK("free_unref_page_commit", NULL, sol_enter_freed),
+	SOL_HOOK("free_one_page", "free_one_page.constprop.0",
+		 sol_enter_freed_late),
 	SOL_HOOK("vma_alloc_folio", "vma_alloc_folio_noprof", sol_enter_folio),
 	SOL_HOOK("get_page_from_freelist", NULL, sol_enter_table),
 	SOL_HOOK("handle_mm_fault", NULL, sol_enter_fault),

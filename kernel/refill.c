@@ -234,10 +234,10 @@ static u32 take_from_region(struct refill *f, const struct solver *s, u64 base,
 	return step < n ? step : 0;
 }
 
-/* Not isolated (being unplugged), not CMA, not kept for atomic requests. */
-static bool block_usable(struct page *page, u64 pfn)
+bool sol_block_usable(struct page *page)
 {
-	return static_call(sol_block_flags)(page, pfn, MIGRATETYPE_MASK) <
+	return static_call(sol_block_flags)(page, page_to_pfn(page),
+					    MIGRATETYPE_MASK) <
 	       MIGRATE_PCPTYPES;
 }
 
@@ -246,7 +246,7 @@ static bool region_usable(struct refill *f, u64 pfn)
 	struct page *page = pfn_to_online_page(pfn);
 
 	return page && page_to_nid(page) == f->node &&
-	       zone_has(f, page_zone(page)) && block_usable(page, pfn);
+	       zone_has(f, page_zone(page)) && sol_block_usable(page);
 }
 
 /* The range of @node with the highest frames below @pfn. */

@@ -62,8 +62,8 @@ u64 sol_store_drain_all(void);
  * @used: handed out and not yet freed
  * @taken: ever taken from the buddy allocator
  * @given: ever given back to it
- * @lost: that were in use and went back past us (isolated blocks, a per-CPU
- *	list in use); found again or not, they are no longer ours
+ * @lost: that were in use and are no longer ours: of blocks being unplugged,
+ *	broken ones, those of an earlier map
  */
 struct sol_store_stats {
 	u64 listed;
@@ -206,6 +206,9 @@ u32 sol_refill(u32 cell, u32 want, bool hard, gfp_t gfp);
 
 /* Frames that one refill of @cell should bring: few at first, then more. */
 u32 sol_refill_batch(u32 cell);
+
+/* Not isolated (being unplugged), not CMA, not kept for atomic requests. */
+bool sol_block_usable(struct page *page);
 
 void sol_store_add(u32 cell, u64 pfn);
 void sol_store_give(u64 pfn);
