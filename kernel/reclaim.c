@@ -127,7 +127,8 @@ static void failed_forget(struct work_struct *work)
 	llist_for_each_entry_safe(f, next, all, node) {
 		struct page *page = pfn_to_online_page(f->pfn);
 
-		if (page && sol_store_owns(page))
+		/* One that waits in a magazine counts as ours, too. */
+		if (page && page_count(page) && sol_store_owns(page))
 			sol_store_forget(page);
 		else
 			sol_store_evict(f->pfn, f->pfn + 1);

@@ -38,14 +38,21 @@ static void compact(void)
 			guest_die("compact_memory: %s", strerror(errno));
 }
 
-/* 0: something moved. */
+/*
+ * 0: something moved. Pages move to the far end of their zone, so leave room:
+ * hold a large buffer while ours is allocated.
+ */
 static int uncoloured(void)
 {
-	char *p;
-	u64 *was;
+	size_t room = 192ul << 20;
+	char *p, *held;
 	size_t moved;
+	u64 *was;
 
+	held = guest_map_anon(room);
+	guest_touch(held, room);
 	p = sparse_buffer();
+	munmap(held, room);
 	was = frames_of(p, PAGES);
 	compact();
 	moved = frames_moved(p, was, PAGES);

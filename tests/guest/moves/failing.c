@@ -72,9 +72,10 @@ int main(void)
 		guest_check(i == 255, "hwpoison-kills-its-user", "exit %d", i);
 	err = guest_ungroup("failing");
 	guest_check(!err, "failing-rmdir", "%s", strerror(-err));
-	for (i = 0; i < 50 && guest_stat("stats", "dead") > 0; i++)
+	for (i = 0; i < 50 && guest_stat("stats", "removed") > 0; i++)
 		wait_ms(100);
-	guest_check(guest_stat("stats", "dead") <= 0, "failing-group-ends",
-		    "%lld groups wait for frames", guest_stat("stats", "dead"));
+	guest_check(guest_stat("stats", "removed") == 0, "failing-group-ends",
+		    "%lld removed groups wait for frames",
+		    guest_stat("stats", "removed"));
 	return guest_exit();
 }

@@ -4,43 +4,13 @@
  * are when their own memory cgroup is at its limit, and come back in colour.
  */
 #include <sys/mount.h>
-#include <sys/swap.h>
 
 #include "moves.h"
+#include "zram.h"
 
 #define PAGES 4096ul
 #define BYTES (PAGES * GUEST_PAGE)
 #define CGROUP "/tmp/soloist-cgroup"
-
-/* What mkswap(8) writes. */
-static int make_swap(const char *device, size_t bytes)
-{
-	static char page[GUEST_PAGE];
-	u32 *info = (u32 *)(page + 1024);
-	int fd = open(device, O_RDWR);
-	int good;
-
-	if (fd < 0)
-		return -errno;
-	info[0] = 1;				/* version */
-	info[1] = bytes / GUEST_PAGE - 1;	/* last page */
-	memcpy(page + GUEST_PAGE - 10, "SWAPSPACE2", 10);
-	good = pwrite(fd, page, sizeof(page), 0) == sizeof(page);
-	fsync(fd);
-	close(fd);
-	return good ? 0 : -EIO;
-}
-
-static bool swap_on(void)
-{
-	if (access("/sys/block/zram0/disksize", W_OK) &&
-	    system("modprobe zram num_devices=1"))
-		return false;
-	set_kernel("/sys/block/zram0/reset", "1");
-	return !set_kernel("/sys/block/zram0/disksize", "256M") &&
-	       !make_swap("/dev/zram0", 256ul << 20) &&
-	       !swapon("/dev/zram0", 0);
-}
 
 static long swapped_of(const char *p)
 {
@@ -115,7 +85,7 @@ int main(void)
 {
 	long long swapped;
 
-	if (!swap_on()) {
+	if (!swap_on_zram("256M", 256ul << 20)) {
 		guest_skip("swap", "no zram in this guest");
 		return 0;
 	}
