@@ -154,14 +154,16 @@ static bool add_printed(u64 *row, u32 *n, const u64 *mask, const u8 *at,
 
 /*
  * Gauss-Jordan elimination, pivots from the highest bit down. What stays free
- * is 0. -ERANGE: contradictory; else *@offset and *@pivots.
+ * is 0: bits within the line only, the parser saw to that. -ERANGE: the
+ * equations contradict each other.
  */
-static int solve(u64 *row, u32 n, u64 *offset, u64 *pivots)
+static int solve(u64 *row, u32 n, u64 *offset)
 {
+	u64 pivots = 0;
 	u32 done = 0, i;
 	int bit;
 
-	*offset = *pivots = 0;
+	*offset = 0;
 	for (bit = SOL_MAX_ADDR_BITS - 1; bit >= 0; bit--) {
 		for (i = done; i < n && !(row[i] >> bit & 1); i++)
 			;
@@ -176,7 +178,7 @@ static int solve(u64 *row, u32 n, u64 *offset, u64 *pivots)
 		for (i = 0; i < n; i++)
 			if (i != done && row[i] >> bit & 1)
 				row[i] ^= row[done];
-		*pivots |= 1ull << bit;
+		pivots |= 1ull << bit;
 		done++;
 	}
 	for (i = done; i < n; i++)
@@ -184,20 +186,9 @@ static int solve(u64 *row, u32 n, u64 *offset, u64 *pivots)
 			return -ERANGE;
 	/* Row i belongs to the i-th pivot from above. */
 	for (bit = SOL_MAX_ADDR_BITS - 1, i = 0; i < done; bit--)
-		if (*pivots >> bit & 1 && row[i++] & RHS)
+		if (pivots >> bit & 1 && row[i++] & RHS)
 			*offset |= 1ull << bit;
 	return 0;
-}
-
-/* Bits of the offset, above the line, that addresses of @range differ in. */
-static u64 range_bits(const struct sol_map *map, const struct sol_range *range)
-{
-	u64 last = range->base + (range->end - range->start) - 1;
-	int top = SOL_MAX_ADDR_BITS - 1;
-
-	while (!(last >> top & 1))
-		top--;
-	return ((2ull << top) - 1) & ~(u64)(map->line - 1);
 }
 
 /* One layout's address for @dram, within one of the node's ranges. */
@@ -206,7 +197,7 @@ static int encode_range(const struct sol_map *map,
 			const struct sol_dram *dram, u64 *addr)
 {
 	const struct sol_layout *l = &map->layout[range->layout];
-	u64 row[MAX_ROWS], offset, pivots;
+	u64 row[MAX_ROWS], offset;
 	u32 n = 0;
 	int rc;
 
@@ -218,11 +209,9 @@ static int encode_range(const struct sol_map *map,
 	    !add_printed(row, &n, l->row, l->row_at, l->n_row, dram->row) ||
 	    !add_printed(row, &n, l->col, l->col_at, l->n_col, dram->column))
 		return -ERANGE;
-	rc = solve(row, n, &offset, &pivots);
+	rc = solve(row, n, &offset);
 	if (rc)
 		return rc;
-	if (range_bits(map, range) & ~pivots)
-		return -EDOM;
 	if (offset < range->base ||
 	    offset - range->base >= range->end - range->start)
 		return -ERANGE;

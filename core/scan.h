@@ -22,7 +22,8 @@ static inline bool sol_word_is(struct sol_word word, const char *s)
 
 /*
  * A number, decimal or 0x hexadecimal, at the start of @text; returns how many
- * characters it takes, 0: none, or greater than 64 bits.
+ * characters it takes, 0: none, or too large (2^60
+ * before its last digit).
  */
 static inline size_t sol_scan_u64(const char *text, size_t len, u64 *value)
 {
@@ -44,8 +45,7 @@ static inline size_t sol_scan_u64(const char *text, size_t len, u64 *value)
 			digit = (c | 32) - 'a' + 10;
 		else
 			break;
-		/* Both bases are below 16: a quick test for overflow. */
-		if (v >> 60 || (base == 10 && v > ~0ull / 10 - 1))
+		if (v >> 60)
 			return 0;
 		v = v * base + digit;
 	}

@@ -274,6 +274,53 @@ TEST(eviction_in_one_call)
 	check_all();
 }
 
+/* Calls that do not disturb each other look at each frame once. */
+TEST(eviction_goes_on_where_it_stopped)
+{
+	u32 pfn, n, calls, cell, listed;
+
+	for (n = 0; n < 30; n++) {
+		set_up();
+		for (pfn = 0; pfn < fs.n_frames; pfn++)
+			try_add(pfn);
+		cell = sol_map_cell(&map, map.range[0].start >> 12);
+		listed = fs.cell[cell].listed[0] + fs.cell[cell].listed[1];
+		for (calls = 1; !sol_frames_evict(&fs, cell, 0,
+				fs.n_frames / 2, 2, note_gone, NULL); calls++)
+			CHECK(calls <= listed / 2 + 2);
+		CHECK_EQ(listed_within(cell, 0, fs.n_frames / 2), 0);
+		check_all();
+	}
+}
+
+/* The frame that the walk stopped at moves to the other list. */
+TEST(eviction_with_its_mark_moved)
+{
+	u32 pfn[4], n = 0, i, cell;
+	bool zero;
+
+	set_up();
+	cell = sol_map_cell(&map, map.range[0].start >> 12);
+	for (i = 0; n < 4; i++)
+		if (sol_map_cell(&map, i) == cell)
+			pfn[n++] = i;
+	/* Not zero: 3 2 0 from the head; zero: 1. */
+	for (i = 0; i < 4; i++) {
+		sol_frames_add(&fs, cell, pfn[i], i == 1);
+		model[pfn[i]] = (struct model){ LISTED, i == 1, 0 };
+	}
+	/* Stops at 3. */
+	CHECK_EQ(sol_frames_evict(&fs, cell, pfn[0], pfn[0] + 1, 1, note_gone,
+				  NULL), 0);
+	CHECK_EQ(sol_frames_get(&fs, cell, 7, false, &zero), pfn[3]);
+	CHECK_EQ(sol_frames_put(&fs, pfn[3], true), 7);
+	model[pfn[3]].zero = true;
+	CHECK(sol_frames_evict(&fs, cell, pfn[0], pfn[0] + 1, 100, note_gone,
+			       NULL));
+	CHECK_EQ(model[pfn[0]].state, FOREIGN);
+	check_all();
+}
+
 /* ---- Filling ---- */
 
 /* A source: blocks in a row, some of them taken already. */
@@ -409,7 +456,7 @@ TEST(filling_goes_on_until_found_or_exhausted)
 		.block = pool_block, .lock = pool_lock, .unlock = pool_unlock,
 		.back = pool_back, .ctx = &pool,
 	};
-	u32 n, i, pfn;
+	u32 n, i, pfn, uncovered;
 
 	for (n = 0; n < 15; n++) {
 		set_up();
@@ -422,9 +469,14 @@ TEST(filling_goes_on_until_found_or_exhausted)
 			src.max_frames = 1 + below(2000);
 			fill_once(&src);
 		}
-		for (pfn = 0; pfn < fs.n_frames; pfn++)
+		uncovered = 0;
+		for (pfn = 0; pfn < fs.n_frames; pfn++) {
+			uncovered += pool.taken[pfn] &&
+				     sol_map_cell(&map, pfn) == SOL_NO_CELL;
 			if (model[pfn].state == FOREIGN)
 				model[pfn].zero = false;
+		}
+		CHECK_EQ(pool.returned, uncovered);
 		check_all();
 	}
 	free(pool.taken);

@@ -138,6 +138,16 @@ TEST(blanks_comments_and_line_ends)
 	CHECK_EQ(map.line, 64);
 }
 
+TEST(offsets_may_go_down)
+{
+	static const char text[] =
+		"soloist-map 1\nlayout\nbank 13\nrange 0 0x8000 base 0x8000\n"
+		"range 0x8000 0x10000\n";
+	struct sol_err err;
+
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+}
+
 static void check_round_trip(void)
 {
 	char text[8192], small[40];

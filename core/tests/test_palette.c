@@ -320,6 +320,39 @@ TEST(llc_colors_go_with_the_bank_sets)
 	check_rectangle(&a[0]);
 }
 
+/* The class with most free LLC colours, so that owners spread. */
+TEST(llc_classes_are_used_evenly)
+{
+	struct owner a;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	give(&a, "", "0-3");
+	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);
+	assign(&a, (struct sol_want){ .n_sets = 1, .n_llc = 2, .near = 1 });
+	CHECK_EQ(a.sets[0], 1 << 1);
+	CHECK_EQ(a.llc[0], 3 << 8);
+	assign(&a, (struct sol_want){ .n_sets = 1, .n_llc = 2, .near = 1 });
+	CHECK_EQ(a.sets[0], 1 << 2);
+}
+
+/* Node 0 ties each bank set to one LLC colour, node 1 ties none. */
+TEST(classes_of_two_layouts_overlap)
+{
+	static const char text[] =
+		"soloist-map 1\nllc 12 13\nlayout\nbank 12 13\n"
+		"layout\nbank 14 15\nrange 0 0x1000000 layout 0\n"
+		"range 0x1000000 0x2000000 node 1 layout 1\n";
+	struct owner a;
+
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+	new_palette();
+	assign(&a, (struct sol_want){ .n_sets = 1, .n_llc = 1, .near = 1 });
+	CHECK_EQ(node_of(&a), 0);
+	assign(&a, (struct sol_want){ .n_sets = 1, .n_llc = 2, .near = 1 });
+	CHECK_EQ(node_of(&a), 1);
+}
+
 /* Free bank sets on the nodes of @nodes. */
 static u32 free_on(u64 nodes)
 {

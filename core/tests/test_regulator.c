@@ -500,6 +500,11 @@ TEST(restarting_one_domain_leaves_the_other)
 	CHECK_EQ(core[2].meter[SOL_READS].used, 7);
 	CHECK_EQ(core[2].stats.periods, 1);
 	CHECK_EQ(used(2, 10).order, SOL_RESTART);
+	/* A core without a reservation any more is left out. */
+	CHECK_EQ(sol_regulator_reserve(&reg, 2, NULL, &err), 0);
+	sol_regulator_restart(&reg, 1);
+	ANSWER(core_begins(2, 10), SOL_RUN, SOL_NO_LIMIT);
+	CHECK_EQ(core[2].stats.periods, 1);
 }
 
 TEST(pools_come_from_colors)
@@ -522,6 +527,12 @@ TEST(pools_come_from_colors)
 	sol_pools(64, colors, 3, pools);
 	CHECK_EQ(pools[0] & pools[1], 2);
 	CHECK_EQ(pools[2], 15);
+	/* Bank sets that nobody has make no pool. */
+	a[0] = 0xff00;
+	colors[1] = colors[2] = &ca;
+	sol_pools(64, colors, 3, pools);
+	CHECK_EQ(pools[0], 1);
+	colors[2] = NULL;
 	/* Nobody has colours: MemGuard. */
 	colors[0] = colors[1] = NULL;
 	sol_pools(64, colors, 3, pools);
@@ -539,6 +550,12 @@ TEST(offline_cores_are_not_waited_for)
 	CHECK_EQ(sol_regulator_online(&reg, 1, false).order, SOL_FREE);
 	begin_all(0);
 	CHECK_EQ(used(0, 5).order, SOL_FREE);
+	/* Nor if they go before they have begun. */
+	sol_regulator_online(&reg, 1, true);
+	sol_regulator_begin(&reg);
+	core_begins(0, 0);
+	CHECK_EQ(used(0, 5).order, SOL_STOP);
+	CHECK_EQ(sol_regulator_online(&reg, 1, false).order, SOL_FREE);
 	/* It keeps its reservation. */
 	CHECK_EQ(sol_regulator_reserve(&reg, 0, &(struct sol_reservation){
 			.rate = { rate(6) } }, &err), -ENOSPC);
