@@ -79,25 +79,25 @@ pub(crate) struct Bank {
     pub open_row: u32,
     pub group: u16,
     pub rank: u16,
-    next_act: Cycle,
-    next_col: Cycle,
-    next_pre: Cycle,
+    pub next_act: Cycle,
+    pub next_col: Cycle,
+    pub next_pre: Cycle,
 }
 
 /// Timers of one bank group of one rank.
 #[derive(Clone, Debug, Default)]
-struct Group {
-    next_act: Cycle,
-    next_rd: Cycle,
-    next_wr: Cycle,
+pub(crate) struct Group {
+    /// Activates: tRRD, tFAW, and what refresh leaves to its neighbours.
+    pub next_act: Cycle,
+    /// Column commands: reads, writes.
+    pub next_col: [Cycle; 2],
 }
 
-/// The last four activates of a rank, and what they allow.
+/// When the last four activates of a rank leave the four-activate window.
 #[derive(Clone, Debug, Default)]
 struct Window {
-    last: [Cycle; 4],
+    leaves: [Cycle; 4],
     at: usize,
-    next_act: Cycle,
 }
 
 /// DRAM behind one channel.
@@ -106,7 +106,7 @@ pub struct Channel {
     /// The delays in force.
     pub timing: Timing,
     pub(crate) banks: Vec<Bank>,
-    groups: Vec<Group>,
+    pub(crate) groups: Vec<Group>,
     windows: Vec<Window>,
     n_groups: usize,
     units: Vec<Vec<u16>>,
@@ -141,7 +141,8 @@ impl Channel {
             timing: Timing::new(device),
             units: refresh_units(device.refresh, geometry, n_groups),
             banks,
-            groups: vec![Group::default(); n_groups * geometry.ranks as usize],
+            // One more than there are: a group that limits nothing.
+            groups: vec![Group::default(); n_groups * geometry.ranks as usize + 1],
             windows: vec![Window::default(); geometry.ranks as usize],
             n_groups,
             bus: 0,
@@ -153,35 +154,15 @@ impl Channel {
         &self.units
     }
 
+    /// Number of a group that limits nothing, for precharges.
+    pub(crate) fn no_group(&self) -> u16 {
+        self.groups.len() as u16 - 1
+    }
+
     /// First cycle at which the command bus is free.
     #[inline]
     pub(crate) fn bus_free(&self) -> Cycle {
         self.bus
-    }
-
-    #[inline]
-    pub(crate) fn act_at(&self, bank: usize) -> Cycle {
-        let b = &self.banks[bank];
-        b.next_act
-            .max(self.groups[usize::from(b.group)].next_act)
-            .max(self.windows[usize::from(b.rank)].next_act)
-    }
-
-    #[inline]
-    pub(crate) fn pre_at(&self, bank: usize) -> Cycle {
-        self.banks[bank].next_pre
-    }
-
-    #[inline]
-    pub(crate) fn read_at(&self, bank: usize) -> Cycle {
-        let b = &self.banks[bank];
-        b.next_col.max(self.groups[usize::from(b.group)].next_rd)
-    }
-
-    #[inline]
-    pub(crate) fn write_at(&self, bank: usize) -> Cycle {
-        let b = &self.banks[bank];
-        b.next_col.max(self.groups[usize::from(b.group)].next_wr)
     }
 
     /// Earliest cycle for the next step of refreshing `unit`: precharge its
@@ -212,22 +193,16 @@ impl Channel {
         b.next_col = t + tm.act_col;
         b.next_pre = t + tm.act_pre;
         b.next_act = t + tm.act_act;
-        let first = usize::from(b.rank) * self.n_groups;
-        for (g, group) in self.groups[first..first + self.n_groups]
-            .iter_mut()
-            .enumerate()
-        {
-            let gap = if first + g == usize::from(b.group) {
-                tm.act_act_l
-            } else {
-                tm.act_act_s
-            };
-            group.next_act = group.next_act.max(t + gap);
-        }
-        let w = &mut self.windows[usize::from(b.rank)];
-        w.last[w.at] = t + tm.faw;
+        let (own, rank) = (usize::from(b.group), usize::from(b.rank));
+        let w = &mut self.windows[rank];
+        w.leaves[w.at] = t + tm.faw;
         w.at = (w.at + 1) & 3;
-        w.next_act = w.last[w.at];
+        let shared = w.leaves[w.at].max(t + tm.act_act_s);
+        for group in &mut self.groups[rank * self.n_groups..(rank + 1) * self.n_groups] {
+            group.next_act = group.next_act.max(shared);
+        }
+        let group = &mut self.groups[own];
+        group.next_act = group.next_act.max(t + tm.act_act_l);
         self.bus = t + tm.act_bus;
     }
 
@@ -282,23 +257,21 @@ impl Channel {
             ((tm.col_s, tm.rd_wr), (tm.col_o, tm.rd_wr_o))
         };
         let last = first + self.n_groups;
-        for (g, group) in self.groups.iter_mut().enumerate() {
+        let real = self.groups.len() - 1;
+        for (g, group) in self.groups[..real].iter_mut().enumerate() {
             let (rd, wr) = if (first..last).contains(&g) {
                 same
             } else {
                 other
             };
-            group.next_rd = group.next_rd.max(t + rd);
-            group.next_wr = group.next_wr.max(t + wr);
+            group.delay_columns(t + rd, t + wr);
         }
         let (rd_l, wr_l) = if write {
             (tm.wr_rd_l, tm.col_l)
         } else {
             (tm.col_l, tm.rd_wr)
         };
-        let group = &mut self.groups[own];
-        group.next_rd = group.next_rd.max(t + rd_l);
-        group.next_wr = group.next_wr.max(t + wr_l);
+        self.groups[own].delay_columns(t + rd_l, t + wr_l);
         self.bus = t + tm.col_bus;
         let done = t + if write { tm.wr_done } else { tm.rd_done };
         if auto {
@@ -306,6 +279,14 @@ impl Channel {
             self.close(bank, start);
         }
         done
+    }
+}
+
+impl Group {
+    #[inline]
+    fn delay_columns(&mut self, read: Cycle, write: Cycle) {
+        self.next_col[0] = self.next_col[0].max(read);
+        self.next_col[1] = self.next_col[1].max(write);
     }
 }
 

@@ -62,7 +62,7 @@ pub struct Policy {
     pub read_queue: u32,
     /// Writes that may wait to be drained, 1 to 4096.
     pub write_queue: u32,
-    /// Requests in each bank's queue, 1 to 32.
+    /// Requests in each bank's queue, 1 to 16.
     pub bank_queue: u32,
     /// Order among banks.
     pub order: Order,
@@ -191,29 +191,90 @@ enum Opened {
     FromConflict,
 }
 
+/// A command that a bank could use: from when the bank itself allows it
+/// ([`NEVER`]: no use for it), the bank group whose limits it shares, and how
+/// old the request behind it is.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    at: Cycle,
+    seq: u64,
+    kind: Kind,
+    group: u16,
+}
+
+/// A cycle that never comes.
+const NEVER: Cycle = Cycle::MAX / 2;
+
 /// Commands that a bank could use next, each for its oldest request.
+///
+/// A bank seldom has use for both directions, so the scheduler's scan looks at
+/// two wishes without a branch and at the third when `both` is set.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
-    /// Positions of the oldest row hits, or [`NONE`].
-    read: u8,
-    write: u8,
-    /// An activate or a precharge.
-    row: Option<Kind>,
-    /// Ages of the requests behind the three.
-    read_seq: u64,
-    write_seq: u64,
-    row_seq: u64,
+    /// A read or write of the open row.
+    column: Wish,
+    /// An activate or precharge.
+    row: Wish,
+    /// A write beside the read.
+    write: Wish,
+    both: bool,
+    /// Positions of the oldest row hits in the bank's queue.
+    hits: [u8; 2],
+}
+
+impl Wish {
+    const NONE: Self = Self {
+        at: NEVER,
+        seq: 0,
+        kind: Kind::Read,
+        group: 0,
+    };
 }
 
 impl Candidate {
     const NOTHING: Self = Self {
-        read: NONE,
-        write: NONE,
-        row: None,
-        read_seq: 0,
-        write_seq: 0,
-        row_seq: 0,
+        column: Wish::NONE,
+        row: Wish::NONE,
+        write: Wish::NONE,
+        both: false,
+        hits: [NONE; 2],
     };
+}
+
+/// Order among commands, in one word; the least goes first. From the top:
+/// cycles from now, then the policy's [`Order`], then age, then the [`Kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+impl Key {
+    const TIME_BITS: u32 = 26;
+    const TURN_BITS: u32 = 12;
+    const KIND_BITS: u32 = 2;
+    const AGE_BITS: u32 = 64 - Self::TIME_BITS - Self::TURN_BITS - Self::KIND_BITS;
+    const FAR: Cycle = (1 << Self::TIME_BITS) - 1;
+
+    #[inline(always)]
+    fn new(wait: Cycle, turn: u64, age: u64, kind: Kind) -> Self {
+        Self(
+            wait.min(Self::FAR) << (64 - Self::TIME_BITS)
+                | turn << (Self::AGE_BITS + Self::KIND_BITS)
+                | age << Self::KIND_BITS
+                | kind as u64,
+        )
+    }
+
+    fn wait(self) -> Cycle {
+        self.0 >> (64 - Self::TIME_BITS)
+    }
+
+    fn kind(self) -> Kind {
+        match self.0 & 3 {
+            0 => Kind::Read,
+            1 => Kind::Write,
+            2 => Kind::Activate,
+            _ => Kind::Precharge,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -234,18 +295,16 @@ struct BankWork {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
     at: Cycle,
-    /// Order among commands that are legal in the same cycle.
-    rank: u64,
     bank: u16,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    Read,
-    Write,
-    Activate,
-    Precharge,
+    Read = 0,
+    Write = 1,
+    Activate = 2,
+    Precharge = 3,
     /// Refresh unit (number in `bank`): close its rows, or refresh.
     CloseUnit,
     Refresh,
@@ -499,12 +558,7 @@ impl Controller {
     #[inline]
     fn issue_column(&mut self, bank: u16, write: bool, t: Cycle) -> Completion {
         let b = usize::from(bank);
-        let candidate = &self.candidates[b];
-        let at = if write {
-            candidate.write
-        } else {
-            candidate.read
-        };
+        let at = self.candidates[b].hits[usize::from(write)];
         let work = &mut self.banks[b];
         work.uses += 1;
         work.passed = if at == 0 { 0 } else { work.passed + 1 };
@@ -644,7 +698,7 @@ impl Controller {
         work.queue.push(slot, row, write);
         let c = &self.candidates[b];
         let first = work.active_at == INACTIVE;
-        let same_hit = if write { c.write } else { c.read };
+        let same_hit = c.hits[usize::from(write)];
         if !first && (row != self.channel.banks[b].open_row || same_hit != NONE) {
             return false;
         }
@@ -773,91 +827,92 @@ impl Controller {
     fn candidate(&self, b: usize) -> Candidate {
         let work = &self.banks[b];
         let seq = |at: u8| self.pool.get(work.queue.slot(at)).seq;
+        let bank = &self.channel.banks[b];
         let mut c = Candidate::NOTHING;
-        let row = self.channel.banks[b].open_row;
-        if row == NO_ROW {
-            c.row = Some(Kind::Activate);
-            c.row_seq = seq(0);
+        if bank.open_row == NO_ROW {
+            c.row = Wish {
+                at: bank.next_act,
+                seq: seq(0),
+                kind: Kind::Activate,
+                group: bank.group,
+            };
             return c;
         }
-        let (read, write) = work.queue.hits(row);
+        let (read, write) = work.queue.hits(bank.open_row);
         let oldest_hits = read == 0 || write == 0;
         let any_hits = read != NONE || write != NONE;
-        if !oldest_hits && (!any_hits || work.uses >= self.policy.hit_limit) {
-            c.row = Some(Kind::Precharge);
-            c.row_seq = seq(0);
+        let capped = work.passed >= self.policy.hit_cap;
+        if !oldest_hits && (!any_hits || capped || work.uses >= self.policy.hit_limit) {
+            c.row = Wish {
+                at: bank.next_pre,
+                seq: seq(0),
+                kind: Kind::Precharge,
+                group: self.channel.no_group(),
+            };
+            if capped {
+                return c;
+            }
         }
-        if !oldest_hits && work.passed >= self.policy.hit_cap {
-            c.row = Some(Kind::Precharge);
-            c.row_seq = seq(0);
-            return c;
-        }
+        c.hits = [read, write];
+        let wish = |at: u8, kind: Kind| Wish {
+            at: bank.next_col,
+            seq: seq(at),
+            kind,
+            group: bank.group,
+        };
         if read != NONE {
-            c.read = read;
-            c.read_seq = seq(read);
+            c.column = wish(read, Kind::Read);
         }
         if write != NONE {
-            c.write = write;
-            c.write_seq = seq(write);
+            c.both = read != NONE;
+            let place = if c.both { &mut c.write } else { &mut c.column };
+            *place = wish(write, Kind::Write);
         }
         c
     }
 
-    /// What bank `b` could do next has changed: is that before the plan?
+    /// A request has entered `bank`'s queue and changed what it could do next.
     #[inline]
     fn reconsider(&mut self, bank: u16) {
-        match self.plan {
-            Some(plan) if plan.bank != bank => {
-                let floor = self.now.max(self.channel.bus_free());
-                let mut best = plan;
-                self.offer(bank, floor, &mut best);
-                self.plan = Some(best);
-            }
-            _ => self.replan(),
+        let Some(plan) = self.plan else {
+            return self.replan();
+        };
+        let floor = self.now.max(self.channel.bus_free());
+        let best = self.best_of(bank, floor);
+        if plan.bank == bank || floor + best.wait() <= plan.at {
+            self.replan();
         }
     }
 
-    /// Puts the earliest command that `bank` could use into `best`, if it
-    /// goes before that.
-    #[inline]
-    fn offer(&self, bank: u16, floor: Cycle, best: &mut Plan) {
-        const ROW_COMMAND: u64 = 1 << 63;
-        let b = usize::from(bank);
-        let c = &self.candidates[b];
-        let turn = match self.policy.order {
-            Order::Oldest => 0,
-            Order::RoundRobin if bank > self.served => u64::from(bank - self.served) << 48,
-            Order::RoundRobin => u64::from(bank + (1 << 12) - self.served) << 48,
-        };
-        let row_class = match self.policy.order {
-            Order::Oldest => ROW_COMMAND,
-            Order::RoundRobin => 0,
-        };
-        let mut consider = |at: Cycle, rank: u64, kind: Kind| {
-            let at = at.max(floor);
-            if at < best.at || (at == best.at && rank < best.rank) {
-                *best = Plan {
-                    at,
-                    rank,
-                    bank,
-                    kind,
-                };
+    /// The first command that `bank` could use, `floor` being the earliest
+    /// cycle for any.
+    #[inline(always)]
+    fn best_of(&self, bank: u16, floor: Cycle) -> Key {
+        let c = &self.candidates[usize::from(bank)];
+        let (turn, row_turn) = match self.policy.order {
+            Order::Oldest => (0, 1),
+            Order::RoundRobin => {
+                let turn = u64::from(bank.wrapping_sub(self.served).wrapping_sub(1) & 0xfff);
+                (turn, turn)
             }
         };
-        if c.read != NONE {
-            consider(self.channel.read_at(b), turn | c.read_seq, Kind::Read);
+        // Ages count from the oldest that can matter; older ones are equal.
+        let oldest = self.seq.saturating_sub((1 << Key::AGE_BITS) - 1);
+        let key = |w: &Wish, turn: u64, from: Cycle| {
+            let wait = w.at.max(from).max(floor) - floor;
+            Key::new(wait, turn, w.seq.saturating_sub(oldest), w.kind)
+        };
+        let groups = &self.channel.groups;
+        let column = |w: &Wish| {
+            let direction = usize::from(w.kind == Kind::Write);
+            key(w, turn, groups[usize::from(w.group)].next_col[direction])
+        };
+        let row = key(&c.row, row_turn, groups[usize::from(c.row.group)].next_act);
+        let mut best = row.min(column(&c.column));
+        if c.both {
+            best = best.min(column(&c.write));
         }
-        if c.write != NONE {
-            consider(self.channel.write_at(b), turn | c.write_seq, Kind::Write);
-        }
-        if let Some(kind) = c.row {
-            let at = if kind == Kind::Activate {
-                self.channel.act_at(b)
-            } else {
-                self.channel.pre_at(b)
-            };
-            consider(at, turn | row_class | c.row_seq, kind);
-        }
+        best
     }
 
     /// Finds the next command: the earliest legal one; of several, as the
@@ -865,22 +920,24 @@ impl Controller {
     #[inline]
     fn replan(&mut self) {
         let floor = self.now.max(self.channel.bus_free());
-        let mut best = Plan {
-            at: Cycle::MAX,
-            rank: u64::MAX,
-            bank: 0,
-            kind: Kind::RefreshDue,
-        };
+        let mut best = (Key(u64::MAX), 0);
         for &bank in &self.active {
-            self.offer(bank, floor, &mut best);
+            let key = self.best_of(bank, floor);
+            if key < best.0 {
+                best = (key, bank);
+            }
         }
+        let mut plan = Plan {
+            at: floor + best.0.wait(),
+            bank: best.1,
+            kind: best.0.kind(),
+        };
         for &unit in &self.refresh_pending {
             let (at, close) = self.channel.refresh_at(usize::from(unit));
             let at = at.max(floor);
-            if at <= best.at {
-                best = Plan {
+            if at <= plan.at {
+                plan = Plan {
                     at,
-                    rank: 0,
                     bank: unit,
                     kind: if close {
                         Kind::CloseUnit
@@ -890,15 +947,15 @@ impl Controller {
                 };
             }
         }
-        if best.at >= self.refresh_due {
-            best = Plan {
+        // Also where nothing can be done: `FAR` is beyond any refresh.
+        if plan.at >= self.refresh_due {
+            plan = Plan {
                 at: self.refresh_due,
-                rank: 0,
                 bank: 0,
                 kind: Kind::RefreshDue,
             };
         }
-        self.plan = Some(best);
+        self.plan = Some(plan);
     }
 }
 

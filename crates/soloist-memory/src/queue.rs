@@ -7,7 +7,7 @@
 use crate::timing::Cycle;
 
 /// Deepest queue of one bank.
-pub(crate) const MAX_BANK_QUEUE: usize = 32;
+pub(crate) const MAX_BANK_QUEUE: usize = 16;
 /// "No entry" in a bank queue.
 pub(crate) const NONE: u8 = u8::MAX;
 
