@@ -41,7 +41,7 @@ struct Args {
     #[arg(long)]
     long: bool,
     /// Seconds that one test may take.
-    #[arg(long, default_value_t = 240)]
+    #[arg(long, default_value_t = 600)]
     limit: u64,
     /// Print one JSON document instead of text.
     #[arg(long)]
@@ -218,7 +218,7 @@ fn spec(
     );
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/sbin:/usr/bin:/sbin:/bin".into());
     let mut env = vec![
-        format!("PATH={}:{path}", root.join("target/debug").display()),
+        format!("PATH={}:{path}", root.join("build/tests/guest/bin").display()),
         "HOME=/root".to_owned(),
         "LANG=C.UTF-8".to_owned(),
         format!("SOLOIST_ROOT={}", root.display()),
