@@ -198,7 +198,8 @@ u64 sol_colors_bytes(const struct sol_map *map, const struct sol_colors *colors)
 			continue;
 		}
 		for (llc = 0; llc < map->n_llc; llc++)
-			if (wants_llc(colors, llc))
+			if (wants_llc(colors, llc) &&
+			    sol_map_cell_exists(map, set, llc))
 				frames += sol_map_cell_frames(map, set, llc);
 	}
 	return frames << SOL_FRAME_SHIFT;

@@ -74,6 +74,7 @@ static void await_core(struct sol_regulator *reg, struct sol_core *c,
 	c->finish = c->taking_part && c->begun;
 	c->taking_part = takes_part;
 	c->begun = false;
+	c->done = false;
 	if (!takes_part)
 		return;
 	d->not_done++;
@@ -374,7 +375,7 @@ struct sol_answer sol_regulator_online(struct sol_regulator *reg, u32 core,
 	c->online = online;
 	if (online || !c->taking_part)
 		return unchanged(reg, core);
-	if (!c->begun || !c->done)
+	if (!c->done)
 		d->not_done--;
 	if (c->begun && c->stopped)
 		d->stopped--;
