@@ -154,16 +154,15 @@ static bool add_printed(u64 *row, u32 *n, const u64 *mask, const u8 *at,
 
 /*
  * Gauss-Jordan elimination, pivots from the highest bit down. What stays free
- * is 0: bits within the line only, the parser saw to that. -ERANGE: the
- * equations contradict each other.
+ * is 0: bits within the line only, and no equations contradict each other; the
+ * parser saw to both.
  */
-static int solve(u64 *row, u32 n, u64 *offset)
+static u64 solve(u64 *row, u32 n)
 {
-	u64 pivots = 0;
+	u64 pivots = 0, offset = 0;
 	u32 done = 0, i;
 	int bit;
 
-	*offset = 0;
 	for (bit = SOL_MAX_ADDR_BITS - 1; bit >= 0; bit--) {
 		for (i = done; i < n && !(row[i] >> bit & 1); i++)
 			;
@@ -181,14 +180,11 @@ static int solve(u64 *row, u32 n, u64 *offset)
 		pivots |= 1ull << bit;
 		done++;
 	}
-	for (i = done; i < n; i++)
-		if (row[i])
-			return -ERANGE;
 	/* Row i belongs to the i-th pivot from above. */
 	for (bit = SOL_MAX_ADDR_BITS - 1, i = 0; i < done; bit--)
 		if (pivots >> bit & 1 && row[i++] & RHS)
-			*offset |= 1ull << bit;
-	return 0;
+			offset |= 1ull << bit;
+	return offset;
 }
 
 /* One layout's address for @dram, within one of the node's ranges. */
@@ -199,7 +195,6 @@ static int encode_range(const struct sol_map *map,
 	const struct sol_layout *l = &map->layout[range->layout];
 	u64 row[MAX_ROWS], offset;
 	u32 n = 0;
-	int rc;
 
 	if (!l->n_row || !l->n_col)
 		return -EDOM;
@@ -209,9 +204,7 @@ static int encode_range(const struct sol_map *map,
 	    !add_printed(row, &n, l->row, l->row_at, l->n_row, dram->row) ||
 	    !add_printed(row, &n, l->col, l->col_at, l->n_col, dram->column))
 		return -ERANGE;
-	rc = solve(row, n, &offset);
-	if (rc)
-		return rc;
+	offset = solve(row, n);
 	if (offset < range->base ||
 	    offset - range->base >= range->end - range->start)
 		return -ERANGE;

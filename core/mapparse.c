@@ -463,12 +463,10 @@ static int get_version(struct parser *p, struct sol_word word)
 	if (!sol_word_is(word, "soloist-map"))
 		return refuse_word(p, word, "first word", "`soloist-map 1`");
 	rc = get_number(p, "soloist-map", "version 1", 2, &version);
-	if (rc)
-		return rc;
-	if (version != 1)
+	if (!rc && !version)
 		return sol_refuse(p->err, p->line, -EINVAL,
 				  "soloist-map 0: expected version 1");
-	return no_more(p, "soloist-map");
+	return rc ? rc : no_more(p, "soloist-map");
 }
 
 /* Cut the next line off the text; false at its end. */

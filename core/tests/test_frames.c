@@ -469,6 +469,10 @@ TEST(filling_goes_on_until_found_or_exhausted)
 			src.max_frames = 1 + below(2000);
 			fill_once(&src);
 		}
+		/* Until nothing is left. */
+		src.max_frames = 1u << 30;
+		for (i = 0; i < 100; i++)
+			fill_once(&src);
 		uncovered = 0;
 		for (pfn = 0; pfn < fs.n_frames; pfn++) {
 			uncovered += pool.taken[pfn] &&

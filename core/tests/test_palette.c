@@ -128,6 +128,10 @@ TEST(colors_without_a_page_are_refused)
 	a.colors.by_bank = true;
 	REFUSED(sol_palette_change(&palette, NULL, &a.colors, &err), -EINVAL,
 		"no bank set is named, of 64");
+	init(&a);
+	a.colors.by_llc = true;
+	REFUSED(sol_palette_change(&palette, NULL, &a.colors, &err), -EINVAL,
+		"no LLC colour is named, of 32");
 }
 
 TEST(cells_and_bytes_of_colors)

@@ -540,6 +540,31 @@ TEST(pools_come_from_colors)
 	CHECK_EQ(pools[1], 1);
 }
 
+/* Past 64 pools bank sets count as one: safe, though less sharp. */
+TEST(more_overlaps_than_pools)
+{
+	static unsigned long bits[70][SOL_LONGS(140)];
+	struct sol_colors colors[70];
+	const struct sol_colors *list[70];
+	u64 pools[70];
+	u32 i, k;
+
+	for (i = 0; i < 70; i++) {
+		memset(bits[i], 0, sizeof(bits[i]));
+		sol_bit_set(bits[i], i);
+		sol_bit_set(bits[i], 139 - i);
+		colors[i] = (struct sol_colors){ .sets = bits[i],
+						 .by_bank = true };
+		list[i] = &colors[i];
+	}
+	sol_pools(140, list, 70, pools);
+	for (i = 0; i < 70; i++)
+		for (k = 0; k < i; k++)
+			CHECK_EQ((pools[i] & pools[k]) != 0, k >= 63);
+	for (i = 0; i < 63; i++)
+		CHECK_EQ(pools[i], 1ull << i);
+}
+
 TEST(offline_cores_are_not_waited_for)
 {
 	init(2, 10, 1, SOL_SHARE_SPARE);
@@ -605,6 +630,7 @@ TEST(wrong_settings_and_reservations)
 	WRONG(ewma, 257, "1 to 256");
 	WRONG(sharing, 3, "sharing");
 	WRONG(peak, 1000000000, "above the peak of 1000 MB/s");
+	WRONG(peak, 10000000000001ull, "at most 10 TB/s");
 	WRONG(r_min[0], 0, "less than one line");
 	WRONG(r_min[1], 1, "less than one line");
 	CHECK_EQ(sol_regulator_init(&reg, &good, core, 0, &err), -EINVAL);
@@ -623,6 +649,9 @@ TEST(wrong_settings_and_reservations)
 	want.rate[0] = 0;
 	CHECK_EQ(sol_regulator_reserve(&reg, 1, &want, &err), -EINVAL);
 	CHECK(strstr(err.text, "less than one line"));
+	want.rate[0] = ~0ull;
+	CHECK_EQ(sol_regulator_reserve(&reg, 1, &want, &err), -EINVAL);
+	CHECK(strstr(err.text, "more than 10 TB/s"));
 	want.weight = SOL_MAX_WEIGHT + 1;
 	CHECK_EQ(sol_regulator_reserve(&reg, 1, &want, &err), -EINVAL);
 	CHECK(!memcmp(&before, &reg, sizeof(reg)));
