@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, ColorSet};
 use soloist_host::{
     cpu_list, format_size, parse_size, pin, Control, Group, Host, HostError, Job, KeyValues,
     Outcome, Plan,
@@ -121,15 +121,16 @@ impl Seat {
     }
 
     fn run(&self, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Outcome, HostError> {
-        let colors = self.group.colors(map)?;
-        let capacity = colors.bytes(map);
         if ctx.progress {
-            self.say(&colors.to_string(), capacity);
+            self.say(&self.group.colors(map)?, map);
         }
         let job = Job::start(&self.group, &args.command)?;
         let pid = job.pid();
         let outcome = job.wait()?;
         let stats = self.group.stats()?;
+        // Read afterwards: the group may have grown.
+        let colors = self.group.colors(map)?;
+        let capacity = colors.bytes(map);
         if ctx.json {
             let report = Report {
                 group: self.group.name(),
@@ -148,9 +149,9 @@ impl Seat {
         Ok(outcome)
     }
 
-    fn say(&self, colors: &str, capacity: u64) {
+    fn say(&self, colors: &ColorSet, map: &AddrMap) {
         let name = self.group.name();
-        let size = format_size(capacity);
+        let size = format_size(colors.bytes(map));
         match &self.plan {
             Some(plan) => {
                 let one = format_size(plan.capacity_of_one);

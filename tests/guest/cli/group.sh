@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# `soloist group`, `rule` and `doctor` for real: what they set is what the
+# kernel says, and a refusal comes with the kernel's words.
+set -u
+# Our own copy: the host may build a new one while the guest runs.
+cp "$(command -v soloist)" soloist
+PATH=$PWD:$PATH
+root=/sys/kernel/config/soloist
+
+ok() { echo "ok $1"; }
+fail() { echo "FAIL $1: $2"; }
+
+# same NAME FOUND WANTED
+same() {
+	if [ "$2" = "$3" ]; then ok "$1"; else fail "$1" "found '$2', not '$3'"; fi
+}
+
+soloist group create a --bank-sets 2-3 --exhaust spill --reserve 1M >/dev/null
+same create-sets "$(cat $root/groups/a/bank_set)" 2-3
+same create-exhaust "$(cat $root/groups/a/exhaust)" spill
+soloist group set a --exhaust grow >/dev/null
+same set-exhaust "$(cat $root/groups/a/exhaust)" grow
+same set-keeps-colours "$(cat $root/groups/a/bank_set)" 2-3
+
+soloist group set a --mode exclusive >/dev/null
+why=$(soloist group create b --bank-sets 3 2>&1)
+same refused $? 1
+case $why in
+*"the kernel refused: "*) ok refused-in-words ;;
+*) fail refused-in-words "$why" ;;
+esac
+[ -d $root/groups/b ] && fail refused-leaves-nothing "b is there" || ok refused-leaves-nothing
+
+# A process that runs already: what it has stays where it is, and is shown.
+sleep 100 &
+pid=$!
+soloist group set a --pid $pid >/dev/null
+same joined "$(cat $root/groups/a/tasks)" $pid
+soloist verify $pid --strict >/dev/null
+same joined-late-is-shown $? 1
+soloist group rm a
+same rm-moves-out "$(ls $root/groups)" ""
+kill $pid
+
+# A rule colours a program when it is executed.
+cp "$(command -v sleep)" doze
+soloist rule add nap --path "$PWD/doze" --colors 1
+same rule-enabled "$(cat $root/rules/nap/enabled)" 1
+./doze 100 &
+pid=$!
+sleep 1
+sets=$(soloist verify $pid --json | sed -n '/"by_bank_set"/,/}/p' | grep -c '^ *"[0-9]*":')
+# Page cache apart, all of it is in one bank set.
+[ "$sets" -le 2 ] && ok rule-colours || fail rule-colours "pages in $sets bank sets"
+kill $pid
+soloist rule disable nap
+same rule-disabled "$(cat $root/rules/nap/enabled)" 0
+soloist rule rm nap
+same rule-rm "$(ls $root/rules)" ""
+soloist rule add bad --path relative 2>/dev/null
+same rule-refused $? 1
+
+same doctor-map "$(soloist doctor --json | grep -c 'holds all .* of this machine')" 1

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# `soloist verify` for real: whatever way the colours were given, every page
+# of the process' own is in colour; children and threads too.
+set -u
+# Our own copy: the host may build a new one while the guest runs.
+cp "$(command -v soloist)" soloist
+PATH=$PWD:$PATH
+
+ok() { echo "ok $1"; }
+fail() { echo "FAIL $1: $2"; }
+
+# expect NAME STATUS COMMAND...
+expect() {
+	name=$1
+	want=$2
+	shift 2
+	out=$("$@" 2>&1)
+	got=$?
+	if [ $got = "$want" ]; then ok "$name"; else fail "$name" "status $got, not $want: $out"; fi
+}
+
+# Every page of its own in colour, seen from inside and from outside.
+expect verify-self 0 soloist run --colors 2 -- soloist verify --self --strict
+expect verify-bank-colour 0 soloist run --colors 3, -- soloist verify --self --strict
+expect verify-bank-and-llc 0 soloist run --bank-sets 4-5 --llc 0-3 -- soloist verify --self --strict
+expect verify-llc-auto 0 soloist run --colors 2 --llc 2 -- soloist verify --self --strict
+expect verify-node 0 soloist run --node 1 -- soloist verify --self --strict
+expect verify-child 0 soloist run --colors 1 -- sh -c 'soloist verify $$ --strict && soloist verify --self --strict'
+
+if command -v python3 >/dev/null; then
+	expect verify-python-threads 0 soloist run --colors 2 -- python3 -c '
+import os, subprocess, threading, time
+held = []
+def work():
+    held.append(bytearray(1 << 20))
+    time.sleep(30)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+while len(held) < 3:
+    time.sleep(0.1)
+done = subprocess.run(["soloist", "verify", str(os.getpid()), "--strict"])
+os._exit(done.returncode)'
+fi
+
+# Colours on the node of the processors.
+nodes=$(soloist run --cpus 0 --colors 1 -- soloist verify --self --json |
+	sed -n '/"by_node"/,/}/p' | grep -c '^ *"[0-9]*":')
+[ "$nodes" = 1 ] && ok verify-one-node || fail verify-one-node "pages on $nodes nodes"
