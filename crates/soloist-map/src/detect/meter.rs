@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::source::{OsRange, TimingSource};
@@ -19,7 +19,11 @@ const RECENT: usize = 256;
 /// Random pairs looked through for a first conflict, at most.
 const SEARCH: u64 = 60_000;
 /// Random pairs looked through for a level above the one found.
-const SEARCH_HIGHER: u64 = 8_192;
+const SEARCH_HIGHER: u64 = 24_576;
+/// Fewer pairs than this in [`SEARCH_HIGHER`] are accidents, no level.
+const RARE: usize = 6;
+/// Random pairs whose lasting differences are looked at.
+const LASTING: usize = 200;
 
 /// Why measuring ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -68,7 +72,9 @@ pub struct Meter<'a> {
     next: usize,
     fast: f64,
     levels: Option<Levels>,
-    scratch: Vec<u32>,
+    scratch: Vec<f64>,
+    /// Step of the clock, in its own unit.
+    step: f64,
 }
 
 impl<'a> Meter<'a> {
@@ -85,6 +91,7 @@ impl<'a> Meter<'a> {
             fast: 0.0,
             levels: None,
             scratch: Vec::new(),
+            step: 1.0,
         }
     }
 
@@ -137,7 +144,8 @@ impl<'a> Meter<'a> {
             .ok_or(Stop::NoMemory)
     }
 
-    /// One sample: the median of `repeats` raw ones.
+    /// One sample: the median of `repeats` raw ones. What the
+    /// clock rounds off is put back at random, so that spreads stay spreads.
     fn sample(&mut self, a: u64, b: u64, repeats: u32) -> Result<f64, Stop> {
         self.scratch.clear();
         for _ in 0..repeats {
@@ -145,11 +153,26 @@ impl<'a> Meter<'a> {
                 return Err(Stop::Deadline);
             }
             self.samples += 1;
-            let time = self.source.sample(a, b);
-            self.scratch.push(time);
+            let time = f64::from(self.source.sample(a, b));
+            let dither = self.step * (self.rng.gen::<f64>() - 0.5);
+            self.scratch.push(time + dither);
         }
-        let middle = self.scratch.len() / 2;
-        Ok(f64::from(*self.scratch.select_nth_unstable(middle).1))
+        Ok(median(&mut self.scratch))
+    }
+
+    /// The step of the clock: the smallest difference between readings.
+    fn find_step(&mut self, range: &OsRange) -> Result<(), Stop> {
+        let mut readings = Vec::with_capacity(256);
+        for _ in 0..256 {
+            let (a, b) = self.random_pair(range)?;
+            self.samples += 1;
+            readings.push(self.source.sample(a, b));
+        }
+        readings.sort_unstable();
+        let steps = readings.windows(2).map(|two| two[1] - two[0]);
+        let smallest = steps.filter(|&step| step > 0).min();
+        self.step = f64::from(smallest.unwrap_or(1));
+        Ok(())
     }
 
     /// Median of `count` samples less the fast level.
@@ -190,13 +213,14 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// [`Stop::NoConflicts`] when nothing is reliably slower than the rest.
     pub fn calibrate(&mut self, range: &OsRange) -> Result<Levels, Stop> {
+        self.find_step(range)?;
         let mut found = Err(Stop::NoConflicts);
         for repeats in [1, 3, 7, 15, 31, 63] {
             match self.calibrate_with(range, repeats) {
                 Ok(levels) => {
                     let clear = levels.true_slow - levels.false_slow;
                     found = Ok(levels);
-                    if clear > 0.6 {
+                    if clear > 0.5 {
                         break;
                     }
                 }
@@ -220,22 +244,14 @@ impl<'a> Meter<'a> {
         }
         let (_, sigma) = shorth(&mut first);
         let sigma = sigma.max(0.5);
-        let mut slow = self.search(range, repeats, (3.0 * sigma, 1.5 * sigma), SEARCH)?;
+        let top = self.climb(range, repeats, sigma)?;
+        let slow = self.search(range, repeats, (0.7 * top, 0.8 * top), SEARCH)?;
         if slow.len() < 3 {
             return Err(Stop::NoConflicts);
         }
-        // Pairs of one bank group are slower than others, but less slow than
-        // a conflict and far more frequent: look for a level above.
-        loop {
-            let above = 1.5 * median_of(&slow, |pair| pair.2) + 3.0 * sigma;
-            let higher = self.search(range, repeats, (above, 0.75 * above), SEARCH_HIGHER)?;
-            if higher.len() < 3 {
-                break;
-            }
-            slow = higher;
-        }
-        let (below, slow) = upper_cluster(slow);
         let gap = median_of(&slow, |pair| pair.2);
+        // A median of 15 is itself off by a part of sigma.
+        let below = (self.lasting(range, repeats, 0.75 * gap)? - sigma).max(0.0);
         let threshold = (below + gap) / 2.0;
         let true_slow = self.share_slow(&slow, repeats, threshold)?;
         let mut false_slow = 0.0;
@@ -245,6 +261,9 @@ impl<'a> Meter<'a> {
             self.follow(time);
             false_slow += f64::from(u8::from(time > self.fast + threshold)) / 512.0;
         }
+        if true_slow < 0.7 {
+            return Err(Stop::NoConflicts);
+        }
         Ok(Levels {
             fast: self.fast,
             slow: self.fast + gap,
@@ -252,8 +271,49 @@ impl<'a> Meter<'a> {
             sigma,
             repeats,
             false_slow: false_slow.clamp(0.002, 0.45),
-            true_slow: true_slow.clamp(0.55, 0.998),
+            true_slow: true_slow.min(0.998),
         })
+    }
+
+    /// The height of the highest level that is not too rare for a level. Pairs
+    /// of one bank group, or far apart, are slower than others too, but less so
+    /// than conflicts and far more frequent: whatever is found first, go on
+    /// above it.
+    fn climb(&mut self, range: &OsRange, repeats: u32, sigma: f64) -> Result<f64, Stop> {
+        let mut found = self.search(range, repeats, (3.0 * sigma, 1.5 * sigma), SEARCH)?;
+        if found.len() < 3 {
+            return Err(Stop::NoConflicts);
+        }
+        let mut top = median_of(&found, |pair| pair.2);
+        for _ in 0..12 {
+            found.sort_by(|a, b| a.2.total_cmp(&b.2));
+            let high = found[found.len() * 9 / 10].2;
+            let higher = self.search(range, repeats, (high, high), SEARCH_HIGHER)?;
+            if higher.len() < RARE {
+                break;
+            }
+            let next = median_of(&higher, |pair| pair.2);
+            if next < 1.2 * top {
+                break;
+            }
+            (top, found) = (next, higher);
+        }
+        Ok(top)
+    }
+
+    /// By how much pairs without a conflict are slower than others, lastingly
+    /// (distance, bank groups): nearly the most, below `limit`.
+    fn lasting(&mut self, range: &OsRange, repeats: u32, limit: f64) -> Result<f64, Stop> {
+        let mut lesser = Vec::with_capacity(LASTING);
+        for _ in 0..LASTING {
+            let (a, b) = self.random_pair(range)?;
+            lesser.push(self.excess(a, b, 15, repeats)?);
+            self.refer(range, repeats)?;
+        }
+        lesser.retain(|&excess| excess < limit);
+        lesser.sort_unstable_by(f64::total_cmp);
+        let nearly = lesser.len().saturating_sub(1) * 49 / 50;
+        Ok(lesser.get(nearly).copied().unwrap_or(0.0))
     }
 
     /// Random pairs that are once more than `above` over the fast level and
@@ -372,22 +432,6 @@ impl<'a> Meter<'a> {
 fn weights(levels: &Levels) -> (f64, f64) {
     let (p0, p1) = (levels.false_slow, levels.true_slow);
     ((p1 / p0).ln(), ((1.0 - p1) / (1.0 - p0)).ln())
-}
-
-/// Splits confirmed pairs at the widest step of their excess: what lies below
-/// it is a lesser effect. Returns the highest excess below, or 0.
-fn upper_cluster(mut pairs: Vec<(u64, u64, f64)>) -> (f64, Vec<(u64, u64, f64)>) {
-    pairs.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let mut at = 0;
-    let mut widest = pairs[0].2;
-    for i in 1..pairs.len() {
-        let step = pairs[i].2 - pairs[i - 1].2;
-        if step > widest && pairs.len() - i >= 3 {
-            (at, widest) = (i, step);
-        }
-    }
-    let below = if at == 0 { 0.0 } else { pairs[at - 1].2 };
-    (below, pairs.split_off(at))
 }
 
 fn median(values: &mut [f64]) -> f64 {
