@@ -475,15 +475,18 @@ static ssize_t group_tasks_show(struct config_item *item, char *page)
 }
 
 /*
- * configfs asks twice: with no buffer for the length, then to fill it. What
- * joined in between may be missing, as in any list of living tasks.
+ * configfs asks twice: with no buffer for the length, then to fill it; and it
+ * shows all of that length. What joined in between may be missing, as in any
+ * list of living tasks; where some left, empty lines stand at the end.
  */
 static ssize_t group_members_read(struct config_item *item, void *buf,
 				  size_t size)
 {
-	size_t need = sol_member_list(to_group(item), buf, size);
-
-	return buf ? min(need, size) : need;
+	if (!buf)
+		return sol_member_list(to_group(item), NULL, 0);
+	memset(buf, '\n', size);
+	sol_member_list(to_group(item), buf, size);
+	return size;
 }
 
 /* The thread or process with id @nr in the writer's namespace; 0: the writer. */
