@@ -218,7 +218,10 @@ fn spec(
     );
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/sbin:/usr/bin:/sbin:/bin".into());
     let mut env = vec![
-        format!("PATH={}:{path}", root.join("build/tests/guest/bin").display()),
+        format!(
+            "PATH={}:{path}",
+            root.join("build/tests/guest/bin").display()
+        ),
         "HOME=/root".to_owned(),
         "LANG=C.UTF-8".to_owned(),
         format!("SOLOIST_ROOT={}", root.display()),
