@@ -20,6 +20,7 @@ use crate::channel::Geometry;
 use crate::controller::Policy;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::platform::{CoreConfig, HopConfig, NorthbridgeConfig};
 
 macro_rules! built_in {
     ($folder:literal: $($name:literal),* $(,)?) => {
@@ -45,10 +46,41 @@ const MACHINES: &[(&str, &str)] = built_in!["": "ddr3-1600k"];
 /// The `[memory]` table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Section {
+pub(crate) struct Section {
     device: String,
     #[serde(default)]
     controller: Policy,
+    #[serde(default)]
+    pub core: CoreConfig,
+    #[serde(default)]
+    pub northbridge: NorthbridgeConfig,
+    #[serde(default)]
+    pub hop: Vec<HopConfig>,
+}
+
+impl Section {
+    /// The table of a machine whose file has been read.
+    pub fn of(machine: &soloist_map::Machine) -> Result<Self> {
+        machine
+            .section("memory")
+            .map_err(|e| Error::Machine(e.to_string()))?
+            .ok_or_else(|| Error::Invalid {
+                file: machine.file.clone(),
+                what: format!(
+                    "no [memory] table; add one with `device = \"NAME\"`, NAME one of {}",
+                    device_names()
+                ),
+            })
+    }
+}
+
+/// Reads a machine by name, or by the path of its file.
+pub(crate) fn find(name: &str) -> Result<soloist_map::Machine> {
+    let machine = match MACHINES.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => soloist_map::Machine::parse(text, &format!("machines/{name}.toml")),
+        None => soloist_map::known::find(name),
+    };
+    machine.map_err(|e| Error::Machine(e.to_string()))
 }
 
 /// A machine with its memory.
@@ -69,11 +101,7 @@ pub struct Machine {
 impl Machine {
     /// A machine by name, or by the path of its file.
     pub fn find(name: &str) -> Result<Self> {
-        let machine = match MACHINES.iter().find(|(known, _)| *known == name) {
-            Some((_, text)) => soloist_map::Machine::parse(text, &format!("machines/{name}.toml")),
-            None => soloist_map::known::find(name),
-        };
-        Self::of(&machine.map_err(|e| Error::Machine(e.to_string()))?)
+        Self::of(&find(name)?)
     }
 
     /// The memory of a machine whose file has been read.
@@ -82,15 +110,7 @@ impl Machine {
             file: machine.file.clone(),
             what,
         };
-        let section: Section = machine
-            .section("memory")
-            .map_err(|e| Error::Machine(e.to_string()))?
-            .ok_or_else(|| {
-                invalid(format!(
-                    "no [memory] table; add one with `device = \"NAME\"`, NAME one of {}",
-                    device_names()
-                ))
-            })?;
+        let section = Section::of(machine)?;
         let device = device(&section.device, &machine.file)?;
         section
             .controller
