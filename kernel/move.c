@@ -37,7 +37,7 @@
 #include "store.h"
 
 /* How long coloured pages may be swapped once the OOM killer was near. */
-#define RELENT_JIFFIES	(10 * HZ)
+#define RELENT_JIFFIES	(30 * HZ)
 
 /*
  * A memory cgroup this close to its limit (pages) is reclaiming for its own

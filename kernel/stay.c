@@ -109,9 +109,10 @@ static void stay_unmerge(struct mm_struct *mm)
 	if (!test_bit(MMF_VM_MERGEABLE, &mm->flags))
 		return;
 	mmap_write_lock(mm);
-	for_each_vma(vmi, vma)
+	for_each_vma(vmi, vma) {
 		if (vma->vm_flags & VM_MERGEABLE)
 			vm_flags_clear(vma, VM_MERGEABLE);
+	}
 	mmap_write_unlock(mm);
 }
 
@@ -140,6 +141,14 @@ static void stay_new_mm(struct task_struct *task)
 		stay_begin(task->mm, task, want.huge_ok);
 }
 
+/* An uncoloured thread's child has its own memory, and nobody coloured in it. */
+static void plain_child(struct task_struct *parent, struct task_struct *child)
+{
+	if (parent->mm && child->mm && parent->mm != child->mm &&
+	    test_bit(SOL_MM_THP, &parent->mm->flags))
+		clear_bit(MMF_DISABLE_THP, &child->mm->flags);
+}
+
 /*
  * A fork also resets the scan time of the *parent's* mm, when that has one
  * user: init_numa_balancing() runs before the child has its own.
@@ -147,8 +156,10 @@ static void stay_new_mm(struct task_struct *task)
 static void probe_fork(void *data, struct task_struct *parent,
 		       struct task_struct *child)
 {
-	if (!group_id_of(child) || !child->mm)
+	if (!group_id_of(child)) {
+		plain_child(parent, child);
 		return;
+	}
 	if (parent->mm != child->mm)
 		stay_new_mm(child);
 	if (parent->mm && sol_mm_stays(parent->mm))

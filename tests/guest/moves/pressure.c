@@ -26,7 +26,7 @@ static char every_set[32];
 static void lists_are_free(void)
 {
 	long before = meminfo("MemAvailable"), listed, with_lists;
-	size_t n = share_of_memory(70) / GUEST_PAGE;
+	size_t n = share_of_memory(50) / GUEST_PAGE;
 	char *p;
 
 	if (guest_write("lists", "all"))
@@ -53,7 +53,7 @@ static void lists_are_free(void)
 /* More memory than is available, and not to be swapped. */
 static int neighbour(void)
 {
-	size_t bytes = share_of_memory(100) + 128 * MB;
+	size_t bytes = share_of_memory(100) + 64 * MB;
 	char *p = guest_map_anon(bytes);
 
 	printf("# a neighbour locks %zu MiB\n", bytes / MB);
@@ -80,7 +80,7 @@ static void hear(int pipe[2])
 /* Most of the memory, coloured. */
 static int coloured(void)
 {
-	size_t n = share_of_memory(45) / GUEST_PAGE;
+	size_t n = share_of_memory(40) / GUEST_PAGE;
 	struct guest_audit sum;
 	size_t broken;
 	char *p;
