@@ -140,6 +140,8 @@ static void clean(long long groups)
 		guest_ungroup(path);
 	}
 	rmdir(GUEST_ROOT "/rules/chaos");
+	mmap((void *)COLOR_OFF, 4096, PROT_READ | COLOR_ALLOC,
+	     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	/* The kernel may hold freed pages in lists of its own for a while. */
 	for (i = 0; i < 600; i++) {
 		if (guest_stat("stats", "groups") == groups &&
