@@ -217,7 +217,8 @@ static bool grow(u16 id, u32 seen)
 	return grown;
 }
 
-static bool group_colors(u16 id)
+/* @hurry: a page out of colour is what the group would take. */
+static bool group_colors(u16 id, bool *hurry)
 {
 	struct sol_group *g;
 	bool colors;
@@ -225,6 +226,7 @@ static bool group_colors(u16 id)
 	preempt_disable();
 	g = group_get_fast(id);
 	colors = g && rcu_access_pointer(g->cells);
+	*hurry = colors && READ_ONCE(g->exhaust) == SOL_SPILL;
 	preempt_enable();
 	return colors;
 }
@@ -236,7 +238,7 @@ static noinline unsigned long folio_slow(u16 id, struct sol_place *place,
 	u8 exhaust;
 	u32 seen;
 
-	if (!group_colors(id))
+	if (!group_colors(id, &place->hurry))
 		return SOL_PASS;
 	do {
 		page = sol_store_get_filling(id, place, gfp);
@@ -371,8 +373,9 @@ unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
 	page = sol_store_get(id, &place, gfp);
 	if (likely(page))
 		return (unsigned long)page;
-	if (!group_colors(id))
+	if (!group_colors(id, &place.hurry))
 		return SOL_PASS;
+	place.hurry = true;
 	page = sol_store_get_filling(id, &place, gfp);
 	if (page)
 		return (unsigned long)page;

@@ -16,12 +16,12 @@
  * solution, xor any sum of the null space. Each cell keeps a cursor and walks
  * the regions of its node from the top downwards. All cells walk the same way,
  * so they share the regions that are already broken up. When a stretch of
- * regions had nothing, the free lists themselves are searched, largest blocks
- * first, so that no free frame of the colour is overlooked for long; and when
- * that fails too, the hard way is to have the kernel reclaim and compact.
+ * regions had nothing for some cells, the free lists themselves are searched
+ * for any cell of the group, largest blocks first; and when that fails too, the
+ * kernel is made to reclaim and compact (store.c: get_hard()).
  *
- * Never into the last reserves: a zone below its low watermark (min, the hard
- * way) is left alone, and so are ZONE_DMA, CMA and isolated blocks.
+ * Never into the last reserves: a zone below its low watermark (min, in the
+ * end) is left alone, and so are ZONE_DMA, CMA and isolated blocks.
  *
  * Locking: the cursors are racy on purpose; the zone's lock is held for a
  * bounded walk over its free lists, never together with a cell's. May sleep.
@@ -40,7 +40,7 @@
 
 #define REGION_ORDER	10
 #define REGION		(1ul << REGION_ORDER)
-#define WALK_REGIONS	256	/* regions that one refill looks into */
+#define WALK_REGIONS	64	/* regions that one refill looks into */
 #define WALK_BLOCKS	512	/* blocks of one free list */
 #define BATCH_MAX	32
 
@@ -63,6 +63,8 @@ struct cell_state {
 	u32 region;	/* just above the region; 0: not begun */
 	u16 step;	/* solutions of that region already looked at */
 	u8 batch;
+	unsigned long rest;	/* jiffies: a walk found nothing, none before */
+	unsigned long dry;	/* jiffies: nor did a search of everything */
 };
 
 static struct solver *solvers;		/* ascending, as the map's ranges */
@@ -146,7 +148,7 @@ struct refill {
 	u32 node;
 	u32 want;
 	u32 got;
-	bool hard;
+	bool hard;		/* down to the min watermark */
 	struct zone *zone;	/* the last one that was asked, and ... */
 	bool zone_ok;		/* ... whether it has enough */
 };
@@ -296,101 +298,138 @@ static void walk_regions(struct refill *f)
 	WRITE_ONCE(st->step, step);
 }
 
-/* Frames of the cell in free blocks of one list; under the zone's lock. */
-static u32 scan_list(struct refill *f, struct list_head *list, u32 order,
-		     u32 *pfn, u32 max)
+/* ---- Searching the free lists for any of several cells ---- */
+
+/* Ascending cells, all of one node. */
+struct targets {
+	const u32 *cell;
+	u32 n;
+};
+
+static bool is_target(const struct targets *t, u32 cell)
 {
-	u32 n = 0, seen = 0;
-	struct page *page;
+	u32 low = 0, high = t->n;
 
-	list_for_each_entry(page, list, buddy_list) {
-		u64 head = page_to_pfn(page);
-		const struct solver *s = solver_of(head);
-		int x = -1;
+	while (low < high) {
+		u32 mid = (low + high) / 2;
 
-		if (++seen > WALK_BLOCKS)
-			break;
-		if (s && s->linear && s->node == f->node)
-			x = solve(s, sol_map_cell(sol_store.map, head) ^
-				  f->cell, order);
-		if (x < 0)
-			continue;
-		pfn[n++] = head ^ x;
-		if (n == max)
-			break;
+		if (t->cell[mid] == cell)
+			return true;
+		if (t->cell[mid] < cell)
+			low = mid + 1;
+		else
+			high = mid;
 	}
-	return n;
+	return false;
 }
 
-static void scan_zone(struct refill *f, struct zone *zone)
+/*
+ * A frame of a target in the free block of 2^@order at @head, or SOL_NO_FRAME.
+ * What cells a block has: that of its head, changed by any sum of the pivots.
+ */
+static u32 target_in_block(const struct targets *t, const struct solver *s,
+			   u64 head, u32 order)
+{
+	u32 cell = sol_map_cell(sol_store.map, head), pivots = 0, i, bit, x;
+
+	if (cell == SOL_NO_CELL)
+		return SOL_NO_FRAME;
+	while (s->linear && pivots < s->rank && s->bit[pivots] < order)
+		pivots++;
+	for (i = 0, x = 0; ; x ^= s->from[bit], cell ^= s->image[bit]) {
+		if (is_target(t, cell))
+			return head ^ x;
+		if (++i >> pivots)
+			return SOL_NO_FRAME;
+		bit = __ffs(i);	/* Gray code */
+	}
+}
+
+/* A frame and the cell to list it in. */
+struct found {
+	u32 n;
+	u32 pfn[BATCH_MAX];
+};
+
+/* Under the zone's lock. */
+static void scan_list(const struct targets *t, struct list_head *list,
+		      u32 order, struct found *found)
+{
+	const struct solver *s;
+	struct page *page;
+	u32 seen = 0, pfn;
+
+	list_for_each_entry(page, list, buddy_list) {
+		if (++seen > WALK_BLOCKS || found->n == BATCH_MAX)
+			break;
+		s = solver_of(page_to_pfn(page));
+		pfn = s ? target_in_block(t, s, page_to_pfn(page), order) :
+			  SOL_NO_FRAME;
+		if (pfn != SOL_NO_FRAME)
+			found->pfn[found->n++] = pfn;
+	}
+}
+
+static void scan_zone(struct refill *f, const struct targets *t,
+		      struct zone *zone)
 {
 	static const int types[] = {
 		MIGRATE_MOVABLE, MIGRATE_RECLAIMABLE, MIGRATE_UNMOVABLE,
 	};
-	u32 pfn[BATCH_MAX], n = 0, max, i;
+	struct found found;
 	unsigned long flags;
-	int order;
+	int order, i;
 
-	max = min_t(u32, f->want - f->got, ARRAY_SIZE(pfn));
+	found.n = 0;
 	spin_lock_irqsave(&zone->lock, flags);
-	for (order = REGION_ORDER; order >= 0 && n < max; order--)
-		for (i = 0; i < ARRAY_SIZE(types) && n < max; i++)
-			n += scan_list(f, &zone->free_area[order].free_list[types[i]],
-				       order, pfn + n, max - n);
+	for (order = REGION_ORDER; order >= 0; order--)
+		for (i = 0; i < ARRAY_SIZE(types); i++)
+			scan_list(t, &zone->free_area[order].free_list[types[i]],
+				  order, &found);
 	spin_unlock_irqrestore(&zone->lock, flags);
-	for (i = 0; i < n; i++)
-		take(f, pfn[i]);
-}
+	while (found.n && f->got < f->want) {
+		u32 pfn = found.pfn[--found.n];
 
-static void scan_node(struct refill *f)
-{
-	int i;
-
-	if (!node_online(f->node))
-		return;
-	for (i = MAX_NR_ZONES - 1; i >= 0 && f->got < f->want; i--) {
-		struct zone *zone = &NODE_DATA(f->node)->node_zones[i];
-
-		if (populated_zone(zone) && i <= ZONE_MOVABLE &&
-		    zone_has(f, zone))
-			scan_zone(f, zone);
+		f->cell = sol_map_cell(sol_store.map, pfn);
+		take(f, pfn);
 	}
 }
 
+u32 sol_refill_any(const u32 *cell, u32 n, u32 node, bool last)
+{
+	struct targets t = { .cell = cell, .n = n };
+	struct refill f = { .node = node, .want = BATCH_MAX, .hard = last };
+	int i;
+
+	if (!node_online(node))
+		return 0;
+	for (i = ZONE_MOVABLE; i >= 0 && !f.got; i--) {
+		struct zone *zone = &NODE_DATA(node)->node_zones[i];
+
+		if (populated_zone(zone) && zone_has(&f, zone))
+			scan_zone(&f, &t, zone);
+	}
+	return f.got;
+}
+
 /*
- * Have the kernel make room: allocate a block, which reclaims and compacts,
- * and put it back. Blocks of at least 16 pages go straight back to the buddy
- * allocator, except those of a huge page's size, which the CPU keeps.
+ * Blocks of 16 pages and more go straight back to the buddy allocator, but for
+ * those of a huge page's size, which the CPU keeps.
  */
-static bool make_room(struct refill *f, u32 order, gfp_t gfp)
+bool sol_make_room(u32 node, u32 order, gfp_t gfp)
 {
 	struct page *page;
 
 	gfp = (gfp & (__GFP_IO | __GFP_FS)) | __GFP_RECLAIM | __GFP_NORETRY |
 	      __GFP_NOWARN | __GFP_THISNODE | __GFP_MOVABLE | __GFP_HIGHMEM;
-	page = alloc_pages_node(f->node, gfp, order);
+	page = node_online(node) ? alloc_pages_node(node, gfp, order) : NULL;
 	if (!page)
 		return false;
 	__free_pages(page, order);
 	return true;
 }
 
-static void refill_hard(struct refill *f, gfp_t gfp)
-{
-	static const u8 orders[] = { 4, 8, 10 };
-	u32 i;
-
-	f->hard = true;
-	f->zone = NULL;
-	scan_node(f);
-	for (i = 0; i < ARRAY_SIZE(orders) && !f->got; i++) {
-		make_room(f, orders[i], gfp);
-		f->zone = NULL;
-		scan_node(f);
-	}
-}
-
-u32 sol_refill(u32 cell, u32 want, bool hard, gfp_t gfp)
+u32 sol_refill(u32 cell, u32 want)
 {
 	struct refill f = {
 		.cell = cell,
@@ -399,12 +438,22 @@ u32 sol_refill(u32 cell, u32 want, bool hard, gfp_t gfp)
 		.want = want,
 	};
 
+	if (time_before(jiffies, READ_ONCE(states[cell].rest)))
+		return 0;
 	walk_regions(&f);
 	if (!f.got)
-		scan_node(&f);
-	if (!f.got && hard)
-		refill_hard(&f, gfp);
+		WRITE_ONCE(states[cell].rest, jiffies + HZ / 10);
 	return f.got;
+}
+
+bool sol_refill_is_dry(u32 cell)
+{
+	return time_before(jiffies, READ_ONCE(states[cell].dry));
+}
+
+void sol_refill_set_dry(u32 cell)
+{
+	WRITE_ONCE(states[cell].dry, jiffies + HZ / 2);
 }
 
 u32 sol_refill_batch(u32 cell)
@@ -430,7 +479,8 @@ static int check_nodes(const struct sol_map *map, struct sol_err *err)
 		for (; pfn < end; pfn += MAX_ORDER_NR_PAGES) {
 			struct page *page = pfn_to_online_page(pfn);
 
-			if (!page || !page_zone(page)->present_pages ||
+			/* The nodes of holes are made up. */
+			if (!page || PageReserved(page) ||
 			    page_to_nid(page) == r->node)
 				continue;
 			snprintf(err->text, sizeof(err->text),
@@ -461,6 +511,8 @@ int sol_refill_set_map(const struct sol_map *map, struct sol_err *err)
 				 "no memory for %u cells", map->n_cells);
 			return -ENOMEM;
 		}
+		for (i = 0; i < map->n_cells; i++)
+			st[i].rest = st[i].dry = jiffies;
 		for (i = 0; i < map->n_ranges; i++)
 			solver_make(&s[i], map, &map->range[i]);
 	}

@@ -84,8 +84,7 @@ u64 sol_store_reserve(struct sol_group *group, u64 frames)
 		before = have;
 		for (i = 0; i < n && have < frames; i++) {
 			if (!sol_store.cell[cell[i]].listed[0] &&
-			    !sol_refill(cell[i], sol_refill_batch(cell[i]),
-					false, GFP_KERNEL))
+			    !sol_refill(cell[i], sol_refill_batch(cell[i])))
 				continue;
 			have += zero_one(cell[i]);
 			cond_resched();
@@ -118,7 +117,7 @@ u64 sol_store_fill_all(void)
 	do {
 		n = 0;
 		for (i = 0; sol_store.map && i < sol_store.map->n_cells; i++) {
-			n += sol_refill(i, 32, false, GFP_KERNEL);
+			n += sol_refill(i, 32);
 			cond_resched();
 		}
 		got += n;

@@ -86,20 +86,23 @@ static u32 frame_out(u32 cell, u16 id, gfp_t gfp, bool table, bool *zero)
 
 /* Any listed frame of the group on @nid, beginning at its cursor. */
 static u32 frame_on_node(struct sol_group *g, const struct sol_cells *cells,
-			 int nid, gfp_t gfp, bool table, bool *zero)
+			 const struct sol_place *place, u32 looks, gfp_t gfp,
+			 bool *zero)
 {
+	int nid = place->nid;
 	const u32 *cell = cells->cell + cells->first[nid];
 	u32 n = cells->first[nid + 1] - cells->first[nid];
-	u32 looks, pfn, i;
+	u32 pfn, i;
 
 	if (!n)
 		return SOL_NO_FRAME;
 	i = READ_ONCE(g->cursor[nid]);
-	for (looks = min_t(u32, n, SOL_LOOKS); looks; looks--) {
+	for (looks = min(n, looks); looks; looks--) {
 		if (i >= n)
 			i = 0;
 		if (sol_cell_listed(cell[i])) {
-			pfn = frame_out(cell[i], g->id, gfp, table, zero);
+			pfn = frame_out(cell[i], g->id, gfp, place->table,
+					zero);
 			if (pfn != SOL_NO_FRAME) {
 				WRITE_ONCE(g->cursor[nid], i + 1);
 				return pfn;
@@ -116,7 +119,9 @@ static bool fit_for_table(u64 pfn)
 	return page_zonenum(pfn_to_page(pfn)) != ZONE_MOVABLE;
 }
 
-struct page *sol_store_get(u16 id, const struct sol_place *place, gfp_t gfp)
+/* A page from the lists of at most @looks cells. */
+static struct page *get_looking(u16 id, const struct sol_place *place,
+				u32 looks, gfp_t gfp)
 {
 	const struct sol_cells *cells;
 	struct sol_group *g;
@@ -129,8 +134,7 @@ struct page *sol_store_get(u16 id, const struct sol_place *place, gfp_t gfp)
 	g = group_get_fast(id);
 	cells = g ? rcu_dereference_sched(g->cells) : NULL;
 	if (cells)
-		pfn = frame_on_node(g, cells, place->nid, gfp, place->table,
-				    &zero);
+		pfn = frame_on_node(g, cells, place, looks, gfp, &zero);
 	preempt_enable();
 	if (pfn == SOL_NO_FRAME)
 		return NULL;
@@ -141,83 +145,120 @@ struct page *sol_store_get(u16 id, const struct sol_place *place, gfp_t gfp)
 	return sol_page_out(pfn, gfp, zero);
 }
 
-/* The group's next cell on @nid, and that its lists were filled; or none. */
-static u32 next_cell(u16 id, int nid)
+struct page *sol_store_get(u16 id, const struct sol_place *place, gfp_t gfp)
+{
+	return get_looking(id, place, SOL_LOOKS, gfp);
+}
+
+/* The @i-th cell of the group on @nid; SOL_NO_CELL: it has fewer. */
+static u32 cell_of_group(u16 id, int nid, u32 i, bool from_cursor)
 {
 	const struct sol_cells *cells;
-	u32 cell = SOL_NO_CELL, i, n;
+	u32 cell = SOL_NO_CELL, n;
 	struct sol_group *g;
 
 	preempt_disable();
 	g = group_get_fast(id);
 	cells = g ? rcu_dereference_sched(g->cells) : NULL;
-	if (cells) {
-		n = cells->first[nid + 1] - cells->first[nid];
-		if (n) {
-			i = READ_ONCE(g->cursor[nid]);
-			if (i >= n)
-				i = 0;
-			WRITE_ONCE(g->cursor[nid], i);
-			cell = cells->cell[cells->first[nid] + i];
-			sol_group_add(g, refills, 1);
-		}
+	n = cells ? cells->first[nid + 1] - cells->first[nid] : 0;
+	if (i < n) {
+		if (from_cursor)
+			i = (READ_ONCE(g->cursor[nid]) + i) % n;
+		cell = cells->cell[cells->first[nid] + i];
 	}
 	preempt_enable();
 	return cell;
 }
 
-/* How many cells of the group a node has: as often may one be empty. */
-static u32 cells_on_node(u16 id, int nid)
-{
-	const struct sol_cells *cells;
-	struct sol_group *g;
-	u32 n = 0;
-
-	preempt_disable();
-	g = group_get_fast(id);
-	cells = g ? rcu_dereference_sched(g->cells) : NULL;
-	if (cells)
-		n = cells->first[nid + 1] - cells->first[nid];
-	preempt_enable();
-	return n;
-}
-
-static void skip_cell(u16 id, int nid)
+static void note_refill(u16 id)
 {
 	struct sol_group *g;
 
 	preempt_disable();
 	g = group_get_fast(id);
 	if (g)
-		WRITE_ONCE(g->cursor[nid], READ_ONCE(g->cursor[nid]) + 1);
+		sol_group_add(g, refills, 1);
 	preempt_enable();
+}
+
+/* Cell by cell, some of them. */
+static struct page *get_by_cell(u16 id, const struct sol_place *place,
+				gfp_t gfp)
+{
+	struct page *page;
+	u32 looks, cell;
+
+	for (looks = 0; looks < SOL_LOOKS; looks++) {
+		cell = cell_of_group(id, place->nid, looks, true);
+		if (cell == SOL_NO_CELL)
+			return NULL;
+		note_refill(id);
+		if (!sol_refill(cell, sol_refill_batch(cell)))
+			continue;
+		page = sol_store_get(id, place, gfp);
+		if (page)
+			return page;
+		/* Another task was quicker, or unfit for page tables. */
+	}
+	return NULL;
+}
+
+/* From any list, and then from wherever one is free. */
+static struct page *get_any(u16 id, const struct sol_place *place, gfp_t gfp,
+			    bool last)
+{
+	const struct sol_cells *cells;
+	int nid = place->nid;
+	struct sol_group *g;
+	struct page *page;
+	u32 got = 0;
+
+	page = get_looking(id, place, U32_MAX, gfp);
+	if (page)
+		return page;
+	rcu_read_lock();
+	g = rcu_dereference(sol_groups[id]);
+	cells = g ? rcu_dereference(g->cells) : NULL;
+	if (cells)
+		got = sol_refill_any(cells->cell + cells->first[nid],
+				     cells->first[nid + 1] - cells->first[nid],
+				     nid, last);
+	rcu_read_unlock();
+	return got ? get_looking(id, place, U32_MAX, gfp) : NULL;
+}
+
+/* With the kernel's help. */
+static struct page *get_hard(u16 id, const struct sol_place *place, gfp_t gfp)
+{
+	static const u8 orders[] = { 4, 8, 10 };
+	struct page *page;
+	u32 i;
+
+	page = get_any(id, place, gfp, true);
+	for (i = 0; i < ARRAY_SIZE(orders) && !page; i++) {
+		sol_make_room(place->nid, orders[i], gfp);
+		page = get_any(id, place, gfp, true);
+	}
+	return page;
 }
 
 static struct page *get_filling_on(u16 id, const struct sol_place *place,
 				   gfp_t gfp, bool hard)
 {
-	u32 tries = cells_on_node(id, place->nid);
+	u32 mark = cell_of_group(id, place->nid, 0, false);
 	struct page *page;
-	u32 cell;
 
-	for (; tries; tries--) {
-		cell = next_cell(id, place->nid);
-		if (cell == SOL_NO_CELL)
-			return NULL;
-		if (!sol_refill(cell, sol_refill_batch(cell), hard, gfp)) {
-			skip_cell(id, place->nid);
-			page = sol_store_get(id, place, gfp);
-			if (page)
-				return page;
-			continue;
-		}
-		page = sol_store_get(id, place, gfp);
-		if (page)
-			return page;
-		/* Another task was quicker, or unfit for page tables. */
-		skip_cell(id, place->nid);
+	if (mark == SOL_NO_CELL || (place->hurry && sol_refill_is_dry(mark)))
+		return NULL;
+	if (hard) {
+		page = get_hard(id, place, gfp);
+		if (!page)
+			sol_refill_set_dry(mark);
+	} else {
+		page = get_by_cell(id, place, gfp) ?:
+		       get_any(id, place, gfp, false);
 	}
-	return NULL;
+	return page;
 }
 
 /* The nearest node behind @done[] that @place allows, or NUMA_NO_NODE. */
@@ -359,7 +400,7 @@ struct page *sol_store_twin(struct page *page, gfp_t gfp)
 	preempt_enable();
 	if (twin == SOL_NO_FRAME && gfpflags_allow_blocking(gfp)) {
 		busy = sol_busy_begin();
-		sol_refill(cell, sol_refill_batch(cell), false, gfp);
+		sol_refill(cell, sol_refill_batch(cell));
 		sol_busy_end(busy);
 		preempt_disable();
 		twin = frame_out(cell, id, gfp, false, &zero);

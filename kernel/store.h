@@ -123,6 +123,7 @@ struct sol_place {
 	const nodemask_t *allowed;	/* NULL: anywhere */
 	const nodemask_t *cpuset;	/* NULL: anywhere */
 	bool table;			/* a page table: nothing that must move */
+	bool hurry;			/* another page will do: search seldom */
 };
 
 static inline bool sol_place_allows(const struct sol_place *place, int nid)
@@ -198,11 +199,22 @@ int sol_refill_init(void);
 int sol_refill_set_map(const struct sol_map *map, struct sol_err *err);
 void sol_refill_exit(void);
 
+/* Put up to @want frames on @cell's list, after a bounded search; how many. */
+u32 sol_refill(u32 cell, u32 want);
+
 /*
- * Put up to @want frames on @cell's list; at least one, or there is none.
- * @hard: reclaim and compact for it, and go down to the min watermark.
+ * Frames for any of these cells, ascending, of @node, from wherever they are
+ * free. @last: down to the min watermark. Does not sleep but for locks; how
+ * many were listed.
  */
-u32 sol_refill(u32 cell, u32 want, bool hard, gfp_t gfp);
+u32 sol_refill_any(const u32 *cell, u32 n, u32 node, bool last);
+
+/* Have the kernel free a block on @node: it reclaims and compacts. */
+bool sol_make_room(u32 node, u32 order, gfp_t gfp);
+
+/* A full search for @cell's like was in vain, half a second ago at most. */
+bool sol_refill_is_dry(u32 cell);
+void sol_refill_set_dry(u32 cell);
 
 /* Frames that one refill of @cell should bring: few at first, then more. */
 u32 sol_refill_batch(u32 cell);
