@@ -24,7 +24,7 @@ pub use error::HostError;
 pub use group::{Exhaust, Group, GroupView, Mode};
 pub use host::Host;
 pub use job::{Job, Outcome};
-pub use load::{load, unload, LoadReport};
+pub use load::{load, unload, LoadReport, ModuleChoice};
 pub use pages::{Page, PageReader};
 pub use request::{Choice, ColorRequest, Plan};
 pub use rule::{Rule, RuleView};

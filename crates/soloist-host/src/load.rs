@@ -1,5 +1,6 @@
 //! Loads and unloads the module: `soloist up`, `soloist down`.
 
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
@@ -19,6 +20,16 @@ use crate::{Control, Host, HostError};
 /// no task sleeps in them.
 const UNLOAD_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Which module to load, and how.
+#[derive(Debug, Clone, Default)]
+pub struct ModuleChoice {
+    /// This file; otherwise an installed one, a built one, or one that is
+    /// built now.
+    pub file: Option<PathBuf>,
+    /// Its parameters: `mmap_abi=1`.
+    pub params: Vec<String>,
+}
+
 /// What [`load`] did.
 #[derive(Debug, Clone, Serialize)]
 pub struct LoadReport {
@@ -32,12 +43,11 @@ pub struct LoadReport {
     pub map_written: bool,
 }
 
-/// Loads the module for the running kernel (`file`: this one; otherwise an
-/// installed one, a built one, or one that is built now), mounts configfs and
-/// writes `map`. `say` hears of each step that takes time.
+/// Loads the module for the running kernel, mounts configfs and writes `map`.
+/// `say` hears of each step that takes time.
 pub fn load(
     host: &Host,
-    file: Option<&Path>,
+    module: &ModuleChoice,
     map: Option<&AddrMap>,
     say: &dyn Fn(&str),
 ) -> Result<LoadReport, HostError> {
@@ -52,11 +62,15 @@ pub fn load(
     };
     if !host.has("/sys/module/soloist") {
         modprobe("configfs");
-        let (path, built) = module_file(host, file, say)?;
+        let (path, built) = module_file(host, module.file.as_deref(), say)?;
         say(&format!("loading {}", path.display()));
-        insert(&path)?;
+        insert(&path, &module.params)?;
         report.module = Some(path);
         report.built = built;
+    } else if !module.params.is_empty() {
+        return Err(HostError::Request(
+            "--param: the module is loaded already; `soloist down` first".to_owned(),
+        ));
     }
     mount_configfs(host)?;
     let control = Control::open(host)?;
@@ -191,9 +205,11 @@ fn modprobe(name: &str) {
     let _ = Command::new("modprobe").arg(name).output();
 }
 
-fn insert(path: &Path) -> Result<(), HostError> {
+fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
     let file = File::open(path).map_err(|e| HostError::io(path, e))?;
-    rustix::system::finit_module(file.as_fd(), c"", 0).map_err(|e| {
+    let params = CString::new(params.join(" "))
+        .map_err(|_| HostError::Request("--param: a NUL in it".to_owned()))?;
+    rustix::system::finit_module(file.as_fd(), &params, 0).map_err(|e| {
         let why = match (e, kernel_words()) {
             (_, Some(words)) => words,
             (rustix::io::Errno::NOEXEC, None) => "it was built for another kernel".to_owned(),

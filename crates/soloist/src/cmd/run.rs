@@ -121,7 +121,8 @@ impl Seat {
     }
 
     fn run(&self, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Outcome, HostError> {
-        if ctx.progress {
+        let asked = self.plan.as_ref().is_some_and(|plan| plan.mem.is_some());
+        if ctx.progress || (asked && !ctx.json) {
             self.say(&self.group.colors(map)?, map);
         }
         let job = Job::start(&self.group, &args.command)?;

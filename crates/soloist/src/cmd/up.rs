@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde_json::json;
 use soloist_core::AddrMap;
-use soloist_host::{load, unload, Host};
+use soloist_host::{load, unload, Host, ModuleChoice};
 use soloist_map::{known, Machine};
 
 use crate::Ctx;
@@ -28,6 +28,11 @@ pub struct Args {
     /// Load this module file.
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
+
+    /// A parameter of the module, such as mmap_abi=1; may be given several
+    /// times.
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    params: Vec<String>,
 }
 
 /// Runs `up`.
@@ -38,7 +43,11 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             eprintln!("soloist: {step} ...");
         }
     };
-    let report = load(&Host::live(), args.module.as_deref(), map.as_ref(), &say)?;
+    let module = ModuleChoice {
+        file: args.module,
+        params: args.params,
+    };
+    let report = load(&Host::live(), &module, map.as_ref(), &say)?;
     if ctx.json {
         ctx.print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
