@@ -14,6 +14,7 @@ pub mod host;
 pub mod known;
 pub mod machine;
 pub mod ruler;
+pub mod solve;
 pub mod spec;
 pub mod write;
 

@@ -147,6 +147,45 @@ impl MapSpec {
             .unwrap_or(0)
     }
 
+    /// Makes every layout determine its offsets, as core demands: bits that no
+    /// function determines become column bits, in free places of the printed
+    /// number, or row bits where they lie above the lowest row bit and are not
+    /// among `no_rows`. Returns the bits.
+    pub fn determine(&mut self, no_rows: u64) -> Vec<u32> {
+        let line_bits = self.line.trailing_zeros();
+        let mut added = Vec::new();
+        for i in 0..self.layouts.len() {
+            let top = self.offset_bits(i);
+            let layout = &mut self.layouts[i];
+            let mut known = Basis::of(layout.bank_functions());
+            known.extend(layout.row_masks());
+            known.extend(layout.column.iter().map(|term| term.mask));
+            let lowest_row = layout
+                .row_masks()
+                .iter()
+                .map(|mask| mask.trailing_zeros())
+                .min();
+            for bit in line_bits..top {
+                if !known.insert(1 << bit) {
+                    continue;
+                }
+                added.push(bit);
+                let row = no_rows >> bit & 1 == 0 && lowest_row.is_some_and(|lowest| bit > lowest);
+                let field = if row {
+                    &mut layout.row
+                } else {
+                    &mut layout.column
+                };
+                let at = (0..)
+                    .find(|at| field.iter().all(|term| term.at != *at))
+                    .unwrap_or(0);
+                field.push(Term { at, mask: 1 << bit });
+                field.sort_by_key(|term| term.at);
+            }
+        }
+        added
+    }
+
     /// Fills in rows and columns where only the bank functions are known, so
     /// that decode and encode are inverses: columns take the low bits that the
     /// bank functions leave over, rows the high ones, from `first_row` up.
