@@ -6,6 +6,7 @@
 //! [`soloist_core::AddrMap`]; here a map is functions and ranges ([`spec`])
 //! that are printed as the text which core parses.
 
+pub mod amd10h;
 pub mod compare;
 pub mod detect;
 pub mod function;
@@ -13,6 +14,7 @@ pub mod gf2;
 pub mod host;
 pub mod known;
 pub mod machine;
+pub mod pci;
 pub mod ruler;
 pub mod solve;
 pub mod spec;
