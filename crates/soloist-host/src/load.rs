@@ -209,8 +209,9 @@ fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
     let file = File::open(path).map_err(|e| HostError::io(path, e))?;
     let params = CString::new(params.join(" "))
         .map_err(|_| HostError::Request("--param: a NUL in it".to_owned()))?;
+    let before = kernel_log().len();
     rustix::system::finit_module(file.as_fd(), &params, 0).map_err(|e| {
-        let why = match (e, kernel_words()) {
+        let why = match (e, kernel_words(before)) {
             (_, Some(words)) => words,
             (rustix::io::Errno::NOEXEC, None) => "it was built for another kernel".to_owned(),
             (rustix::io::Errno::KEYREJECTED | rustix::io::Errno::NOKEY, None) => {
@@ -222,17 +223,22 @@ fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
     })
 }
 
-/// What the module said in the kernel log just now.
-fn kernel_words() -> Option<String> {
-    let output = Command::new("dmesg").output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<&str> = text.lines().collect();
-    let recent = &lines[lines.len().saturating_sub(8)..];
-    let words: Vec<&str> = recent
+/// What the module said in the kernel log after its first `before` lines.
+fn kernel_words(before: usize) -> Option<String> {
+    let words: Vec<String> = kernel_log()
         .iter()
-        .filter_map(|line| line.split_once("soloist: ").map(|(_, words)| words))
+        .skip(before)
+        .filter_map(|line| Some(line.split_once("soloist: ")?.1.to_owned()))
+        .filter(|words| !words.contains("taint"))
         .collect();
     (!words.is_empty()).then(|| words.join("; "))
+}
+
+fn kernel_log() -> Vec<String> {
+    let output = Command::new("dmesg").output();
+    let text = output.map(|o| o.stdout).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    text.lines().map(str::to_owned).collect()
 }
 
 fn mount_configfs(host: &Host) -> Result<(), HostError> {
