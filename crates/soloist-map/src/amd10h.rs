@@ -32,6 +32,8 @@ use crate::spec::{Layout, MapRange, MapSpec};
 const FOUR_GIB: u64 = 1 << 32;
 /// Smallest piece that a range is cut into when it is not linear as a whole.
 const SMALLEST: u64 = 64 << 20;
+/// Unit of a swapped region.
+const UNIT: u64 = 128 << 20;
 /// Address bits of DRAM base and limit.
 const LOW_24: u64 = (1 << 24) - 1;
 
@@ -343,10 +345,14 @@ pub fn map(registers: &Registers) -> Result<MapSpec, AmdError> {
         ranges: Vec::new(),
     };
     let first = first_chip_select(registers, &ranges)?;
-    for range in &ranges {
-        for (start, end, shift) in pieces(registers, range) {
-            cover(registers, &ranges, (start, end, shift), first, &mut spec)?;
-        }
+    // The largest first: they show the most bits, and small ones follow them.
+    let mut all: Vec<Piece> = ranges
+        .iter()
+        .flat_map(|range| pieces(registers, range))
+        .collect();
+    all.sort_by_key(|piece| std::cmp::Reverse(piece.end - piece.start));
+    for piece in all {
+        cover(registers, &ranges, piece, first, &mut spec)?;
     }
     spec.ranges.sort_by_key(|range| range.start);
     merge(&mut spec);
@@ -375,40 +381,89 @@ fn first_chip_select(registers: &Registers, ranges: &[DramRange]) -> Result<u8, 
     Ok(first % 8)
 }
 
-/// A range without its hole, as (start, end, address less offset).
-fn pieces(registers: &Registers, range: &DramRange) -> Vec<(u64, u64, u64)> {
+/// Part of a range: addresses from `start` to `end`, offsets from `base`.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    start: u64,
+    end: u64,
+    base: u64,
+}
+
+/// A range without its hole, and with each unit of a swapped region apart.
+fn pieces(registers: &Registers, range: &DramRange) -> Vec<Piece> {
     let end = range.limit + 1;
-    match hole(registers, range.node) {
+    let piece = |start, end, base| Piece { start, end, base };
+    let whole = match hole(registers, range.node) {
         Some((base, offset)) if range.base < base && end > FOUR_GIB => vec![
-            (range.base, base, range.base),
-            (FOUR_GIB, end, range.base + offset),
+            piece(range.base, base, 0),
+            piece(FOUR_GIB, end, FOUR_GIB - range.base - offset),
         ],
-        _ => vec![(range.base, end, range.base)],
+        _ => vec![piece(range.base, end, 0)],
+    };
+    let swap = registers.get_or_zero(range.node, 2, 0x10c);
+    if swap & 1 == 0 {
+        return whole;
     }
+    let mut cut = Vec::new();
+    for piece in whole {
+        let mut at = piece.start;
+        while at < piece.end {
+            let moved = unswap(swap, at);
+            let unit_end = (at | UNIT - 1) + 1;
+            let plain = unswap(swap, unit_end - 1) == unit_end - 1 && moved == at;
+            let next = unit_end.min(piece.end);
+            let base = moved.wrapping_sub(piece.start).wrapping_add(piece.base);
+            match cut.last_mut() {
+                Some(Piece {
+                    end,
+                    start,
+                    base: b,
+                }) if plain && *end == at && *b + (at - *start) == base => {
+                    *end = next;
+                }
+                _ => cut.push(Piece {
+                    start: at,
+                    end: next,
+                    base,
+                }),
+            }
+            at = next;
+        }
+    }
+    cut
 }
 
 /// Solves a piece, or its halves.
 fn cover(
     registers: &Registers,
     ranges: &[DramRange],
-    (start, end, shift): (u64, u64, u64),
+    piece: Piece,
     first: u8,
     spec: &mut MapSpec,
 ) -> Result<(), AmdError> {
+    let Piece { start, end, base } = piece;
     let Some(first_place) = locate_in(registers, ranges, start)? else {
         return Ok(());
     };
-    if let Some(layout) = linear(registers, ranges, (start, end, shift), first)? {
-        let known = spec.layouts.iter().position(|known| *known == layout);
-        let layout = known.unwrap_or_else(|| {
+    let samples = samples(registers, ranges, piece)?;
+    let known = spec
+        .layouts
+        .iter()
+        .position(|layout| explains(layout, &samples));
+    let layout = match (known, linear(&samples, piece, first)) {
+        (Some(known), _) if !samples.is_empty() => Some(known),
+        (_, Some(layout)) => {
             spec.layouts.push(layout);
-            spec.layouts.len() - 1
-        });
+            Some(spec.layouts.len() - 1)
+        }
+        _ => None,
+    };
+    if let Some(layout) = layout {
         spec.ranges.push(MapRange {
             start,
             end,
             node: first_place.node,
-            base: start - shift,
+            base,
             layout,
         });
         return Ok(());
@@ -417,30 +472,67 @@ fn cover(
         return Err(AmdError::NotLinear(start));
     }
     let middle = (start + (end - start) / 2) / SMALLEST * SMALLEST;
-    cover(registers, ranges, (start, middle, shift), first, spec)?;
-    cover(registers, ranges, (middle, end, shift), first, spec)
+    let low = Piece {
+        end: middle,
+        ..piece
+    };
+    let high = Piece {
+        start: middle,
+        end,
+        base: base + (middle - start),
+    };
+    cover(registers, ranges, low, first, spec)?;
+    cover(registers, ranges, high, first, spec)
 }
 
-/// The functions of a piece, when it is linear: solved from many addresses,
-/// checked on as many others.
-fn linear(
+/// Offsets spread over a piece and where they lie; empty when some lie
+/// nowhere.
+fn samples(
     registers: &Registers,
     ranges: &[DramRange],
-    (start, end, shift): (u64, u64, u64),
-    first: u8,
-) -> Result<Option<Layout>, AmdError> {
-    let top = 64 - (end - 1 - shift).leading_zeros();
-    let within = gf2::span(6, top.max(7) - 1);
-    let mut samples = Vec::new();
+    Piece { start, end, base }: Piece,
+) -> Result<Vec<(u64, Place)>, AmdError> {
+    let mut samples = Vec::with_capacity(600);
     for i in 0..600u64 {
         let random = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let random = (random ^ (random >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let address = start + ((random ^ (random >> 29)) % (end - start) & !63);
         let Some(place) = locate_in(registers, ranges, address)? else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
-        samples.push((address - shift, place));
+        samples.push((address - start + base, place));
     }
+    Ok(samples)
+}
+
+/// Whether a layout that is known puts all samples where they lie.
+fn explains(layout: &Layout, samples: &[(u64, Place)]) -> bool {
+    let number = |masks: &[u64], offset| {
+        let bits = masks.iter().enumerate();
+        bits.fold(0, |n, (i, &mask)| n | gf2::parity(mask, offset) << i)
+    };
+    let printed = |terms: &[Term], offset| {
+        terms
+            .iter()
+            .fold(0, |n, term| n | gf2::parity(term.mask, offset) << term.at)
+    };
+    samples.iter().all(|&(offset, p)| {
+        number(&layout.channel, offset) == p.channel.into()
+            && number(&layout.rank, offset) + u64::from(layout.chip_select) == p.chip_select.into()
+            && number(&layout.bank, offset) == p.bank.into()
+            && printed(&layout.row, offset) == p.row.into()
+            && printed(&layout.column, offset) == p.column.into()
+    })
+}
+
+/// The functions of a piece, when it is linear: 600 equations for some thirty
+/// unknowns, so that chance plays no part.
+fn linear(samples: &[(u64, Place)], piece: Piece, first: u8) -> Option<Layout> {
+    if samples.is_empty() {
+        return None;
+    }
+    let top = 64 - (piece.end - 1 - piece.start + piece.base).leading_zeros();
+    let within = gf2::span(6, top.max(7) - 1);
     let fields: [(u32, fn(&Place) -> u32); 5] = [
         (1, |p| p.channel.into()),
         (3, |p| p.chip_select.into()),
@@ -459,9 +551,7 @@ fn linear(
                     (*offset, number >> at & 1 == 1)
                 })
                 .collect();
-            let Some((mask, free)) = gf2::fit(&equations, within) else {
-                return Ok(None);
-            };
+            let (mask, free) = gf2::fit(&equations, within)?;
             let mask = gf2::lightest_of_coset(mask, &free);
             if mask != 0 {
                 solved[field].push(Term { at, mask });
@@ -482,7 +572,7 @@ fn linear(
         sub_channel: Vec::new(),
     };
     let banks = layout.bank_functions();
-    Ok((Basis::of(banks.iter().copied()).rank() == banks.len()).then_some(layout))
+    (Basis::of(banks.iter().copied()).rank() == banks.len()).then_some(layout)
 }
 
 /// Joins neighbours that continue each other.
