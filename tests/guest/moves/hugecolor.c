@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Huge pages of a group whose colours hold whole 2 MiB blocks, but not every
+ * block of the node: those that it gets are in colour. Needs a map of its own,
+ * and puts the one that was there back.
+ */
+#include "moves.h"
+
+#define HUGE (2ul << 20)
+#define BYTES (32 * HUGE)
+
+/* Banks by address bits 22 and 23, over the ranges of the map that is loaded. */
+static void coarse_map(char *text, size_t size)
+{
+	const struct sol_map *map = guest_map();
+	size_t n;
+	u32 i;
+
+	n = snprintf(text, size, "soloist-map 1\nname coarse\nline 64\n"
+		     "layout\nbank 22 23\n");
+	for (i = 0; i < map->n_ranges; i++)
+		n += snprintf(text + n, size - n,
+			      "range %#llx %#llx node %u base %#llx layout 0\n",
+			      (unsigned long long)map->range[i].start,
+			      (unsigned long long)map->range[i].end,
+			      map->range[i].node,
+			      (unsigned long long)map->range[i].base);
+}
+
+/* A map is taken once the frames of removed groups are back. */
+static void load_map(const char *text)
+{
+	int i, err = -EBUSY;
+
+	for (i = 0; i < 100 && err == -EBUSY; i++) {
+		err = guest_write("map", text);
+		if (err == -EBUSY)
+			wait_ms(100);
+	}
+	if (err)
+		guest_die("map: %s", guest_status());
+}
+
+static long in_set_0(const char *p)
+{
+	long in = 0;
+	size_t i;
+
+	for (i = 0; i < BYTES; i += GUEST_PAGE) {
+		u64 address = guest_pfn(0, p + i) * GUEST_PAGE;
+		u32 k = 0;
+		const struct sol_map *map = guest_map();
+
+		while (k < map->n_ranges && address >= map->range[k].end)
+			k++;
+		address += map->range[k].base - map->range[k].start;
+		in += map->range[k].node == 0 && !(address >> 22 & 3);
+	}
+	return in;
+}
+
+static int coloured(void)
+{
+	long pages = BYTES / GUEST_PAGE;
+	struct guest_audit sum;
+	char *p;
+
+	guest_group("hugecolor", "0");
+	if (guest_join("hugecolor"))
+		guest_die("join: %s", guest_status());
+	p = guest_map_anon(BYTES + HUGE);
+	p = (char *)(((unsigned long)p + HUGE - 1) & ~(HUGE - 1));
+	madvise(p, BYTES, MADV_HUGEPAGE);
+	guest_touch(p, BYTES);
+	sum = guest_audit_range(p, BYTES, NULL, NULL);
+	printf("# %ld of %ld pages are of huge ones\n", sum.huge, pages);
+	guest_check(in_set_0(p) == pages, "hugecolor-in-color",
+		    "%ld of %ld pages in colour", in_set_0(p), pages);
+	return guest_exit();
+}
+
+int main(void)
+{
+	static char before[4096], coarse[4096];
+
+	if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) {
+		guest_skip("hugecolor", "this kernel has no huge pages");
+		return 0;
+	}
+	set_kernel("/sys/kernel/mm/transparent_hugepage/enabled", "always");
+	snprintf(before, sizeof(before), "%s", guest_read("map"));
+	coarse_map(coarse, sizeof(coarse));
+	load_map(coarse);
+	guest_check(in_child(coloured) == 0, "hugecolor", "failed");
+	guest_ungroup("hugecolor");
+	load_map(before);
+	return guest_exit();
+}
