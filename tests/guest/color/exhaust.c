@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static int overrun(const char *group, bool populate)
 {
 	size_t bytes = capacity() * 3 / 2 * GUEST_PAGE;
 	pid_t pid = fork();
-	int status = 0;
+	volatile int status = 0;
 
 	if (!pid) {
 		char *p;
@@ -44,14 +45,28 @@ static int overrun(const char *group, bool populate)
 		if (p == MAP_FAILED)
 			_exit(4);
 		if (populate) {
-			if (!madvise(p, bytes, MADV_POPULATE_WRITE))
+			/*
+			 * After the failure there is no page left, also none
+			 * for a first write to this process' own: write to
+			 * what follows (errno, stack, lazy binding) before.
+			 */
+			if (madvise(p, GUEST_PAGE, MADV_POPULATE_WRITE))
+				_exit(6);
+			if (munmap(p, GUEST_PAGE))
+				_exit(7);
+			errno = 0;
+			status = madvise(p + GUEST_PAGE, bytes - GUEST_PAGE,
+					 MADV_POPULATE_WRITE);
+			munmap(p + GUEST_PAGE, bytes - GUEST_PAGE);
+			if (!status)
 				_exit(5);
+			_exit(errno == ENOMEM || errno == EFAULT ? 0 : 8);
 		} else {
 			guest_touch(p, bytes);
 		}
 		_exit(0);
 	}
-	waitpid(pid, &status, 0);
+	waitpid(pid, (int *)&status, 0);
 	return status;
 }
 
