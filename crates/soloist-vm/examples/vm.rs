@@ -97,6 +97,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         } else {
             Output::Pass
         },
+        stdin: false,
     };
     let outcome = soloist_vm::run(&spec)?;
     if args.json {

@@ -66,6 +66,8 @@ pub struct Spec {
     pub log: Option<PathBuf>,
     /// Where what the command prints goes.
     pub output: Output,
+    /// Pass this process's standard input on; else the command's is empty.
+    pub stdin: bool,
 }
 
 /// Where what the command prints goes.
@@ -158,7 +160,7 @@ pub fn run(spec: &Spec) -> Result<Outcome, Error> {
     let listener = UnixListener::bind(&paths.host_files).map_err(io("cannot make a socket"))?;
     let _server = qemu::serve_files(listener, &paths.server_log)?;
     let (send, events) = channel();
-    let (ports, readers) = open_ports(spec.output, send)?;
+    let (ports, readers) = open_ports(spec, send)?;
     let started = Instant::now();
     let mut guest = qemu::start(spec, ports, &paths.files())?;
     let mut wait = Wait {
@@ -284,7 +286,8 @@ enum Event {
 type Reader = JoinHandle<String>;
 
 /// Makes the ports; the threads that read the command's output and errors.
-fn open_ports(output: Output, send: Sender<Event>) -> Result<(Ports, [Reader; 2]), Error> {
+fn open_ports(spec: &Spec, send: Sender<Event>) -> Result<(Ports, [Reader; 2]), Error> {
+    let output = spec.output;
     let pair = || UnixStream::pair().map_err(io("cannot make a socket"));
     let (out, guest_out) = pair()?;
     let (err, guest_err) = pair()?;
@@ -294,11 +297,16 @@ fn open_ports(output: Output, send: Sender<Event>) -> Result<(Ports, [Reader; 2]
         thread::spawn(move || copy(out, output, std::io::stdout())),
         thread::spawn(move || copy(err, output, std::io::stderr())),
     ];
-    let list = vec![
+    let mut list = vec![
         ("verdict", guest_verdict.into()),
         ("out", guest_out.into()),
         ("err", guest_err.into()),
     ];
+    if spec.stdin {
+        let (input, guest_input) = pair()?;
+        thread::spawn(move || pass_input(input));
+        list.push(("in", guest_input.into()));
+    }
     Ok((Ports { list }, readers))
 }
 
@@ -310,6 +318,12 @@ fn read_verdict(port: UnixStream, send: &Sender<Event>) {
     }
     // Nobody listens any more once the guest has been given up.
     let _ = send.send(Event::Closed);
+}
+
+/// Copies standard input to the command until either has ended.
+fn pass_input(mut port: UnixStream) {
+    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut port);
+    let _ = port.shutdown(std::net::Shutdown::Write);
 }
 
 /// Copies what the command prints; a reader that has gone (`| head`) does not

@@ -250,6 +250,7 @@ fn spec(
         writable: Vec::new(),
         timeout: Some(Duration::from_secs(60 + limit * tests.len() as u64)),
         output: Output::Keep,
+        stdin: false,
     })
 }
 

@@ -91,6 +91,9 @@ struct Run {
     /// given several times.
     #[arg(long, value_name = "DIR")]
     writable: Vec<PathBuf>,
+    /// Pass standard input on to the command; else it is empty.
+    #[arg(long)]
+    stdin: bool,
     /// Give up after so many seconds; 0: never.
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
@@ -185,6 +188,7 @@ fn spec(run: Run, ctx: &Ctx) -> Result<Spec> {
         timeout: (run.timeout > 0).then(|| Duration::from_secs(run.timeout)),
         log: run.log,
         output: if ctx.json { Output::Keep } else { Output::Pass },
+        stdin: run.stdin,
     })
 }
 
@@ -228,15 +232,26 @@ fn machine(run: &Run) -> Result<(Layout, Option<String>)> {
     ))
 }
 
+/// What the command inherits; this very `soloist` is the first on its PATH.
 fn environment() -> Vec<OsString> {
     let wanted = |name: &OsString| {
         let name = name.to_string_lossy();
         ENV.contains(&name.as_ref()) || name.starts_with("SOLOIST_")
     };
-    let pair = |(mut name, value): (OsString, OsString)| {
-        name.push("=");
-        name.push(value);
-        name
+    let own = std::env::current_exe().ok();
+    let own = own
+        .as_deref()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("/usr/bin"));
+    let pair = |(name, value): (OsString, OsString)| {
+        let mut pair = name.clone();
+        pair.push("=");
+        if name == "PATH" {
+            pair.push(own);
+            pair.push(":");
+        }
+        pair.push(value);
+        pair
     };
     std::env::vars_os()
         .filter(|(name, _)| wanted(name))
