@@ -101,13 +101,15 @@ fn kernel(host: &Host) -> Check {
     )
 }
 
-/// The functions that the module hooks; alternatives are names of one and
-/// the same in different versions.
-const HOOKS: [&[&str]; 4] = [
+/// The functions that the module can't do without; alternatives are names of
+/// one and the same in different versions.
+const HOOKS: [&[&str]; 6] = [
     &["handle_mm_fault"],
     &["vma_alloc_folio_noprof", "vma_alloc_folio"],
     &["get_page_from_freelist"],
     &["free_unref_page_commit"],
+    &["free_one_page", "free_one_page.constprop.0"],
+    &["alloc_bprm"],
 ];
 
 fn hooks(host: &Host) -> Check {
@@ -125,25 +127,51 @@ fn hooks(host: &Host) -> Check {
             )
         }
     };
-    let missing: Vec<&str> = HOOKS
-        .iter()
-        .filter(|names| !names.iter().any(|name| symbols.contains(*name)))
-        .map(|names| names[0])
-        .collect();
+    let lacking = |names: &&&[&str]| !names.iter().any(|name| symbols.contains(*name));
+    let missing: Vec<&str> = HOOKS.iter().filter(lacking).map(|names| names[0]).collect();
     if !missing.is_empty() {
         let found = format!("this kernel can't hook {}", missing.join(", "));
         return Check::fail(name, found, "boot a stock Debian kernel, 6.1 or 6.12");
     }
-    let found = "handle_mm_fault, vma_alloc_folio, get_page_from_freelist, free_unref_page_commit";
+    let taken = taken_hooks(host);
+    if !taken.is_empty() {
+        let found = format!("something else hooks {}", taken.join(", "));
+        let next = "a function takes one direct hook: end the BPF program or live patch that holds it (/sys/kernel/tracing/enabled_functions)";
+        return Check::fail(name, found, next);
+    }
+    let found = format!("{} functions", HOOKS.len());
     if sure {
-        Check::ok(name, format!("{found}: all can be traced"))
+        Check::ok(name, format!("{found}: all can be hooked"))
     } else {
         Check::warn(
             name,
             format!("{found}: all there"),
-            "run `sudo soloist doctor` to see whether they can be traced",
+            "run `sudo soloist doctor` to see whether they can be hooked",
         )
     }
+}
+
+/// Those that have a direct hook which is not ours.
+fn taken_hooks(host: &Host) -> Vec<String> {
+    if host.has("/sys/module/soloist") {
+        return Vec::new();
+    }
+    let enabled = host
+        .text("/sys/kernel/tracing/enabled_functions")
+        .unwrap_or_default();
+    let mut taken = Vec::new();
+    let mut function = "";
+    for line in enabled.lines() {
+        // `handle_mm_fault (1) ...`, and on a line of its own `direct-->...`.
+        if !line.starts_with('\t') {
+            function = line.split_whitespace().next().unwrap_or("");
+        }
+        let ours = HOOKS.iter().any(|names| names.contains(&function));
+        if ours && line.contains("direct-->") {
+            taken.push(function.to_owned());
+        }
+    }
+    taken
 }
 
 /// The words in column `column` of each line.
