@@ -409,7 +409,7 @@ fn pieces(registers: &Registers, range: &DramRange) -> Vec<Piece> {
         let mut at = piece.start;
         while at < piece.end {
             let moved = unswap(swap, at);
-            let unit_end = (at | UNIT - 1) + 1;
+            let unit_end = (at | (UNIT - 1)) + 1;
             let plain = unswap(swap, unit_end - 1) == unit_end - 1 && moved == at;
             let next = unit_end.min(piece.end);
             let base = moved.wrapping_sub(piece.start).wrapping_add(piece.base);
@@ -496,7 +496,7 @@ fn samples(
     for i in 0..600u64 {
         let random = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let random = (random ^ (random >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let address = start + ((random ^ (random >> 29)) % (end - start) & !63);
+        let address = start + (((random ^ (random >> 29)) % (end - start)) & !63);
         let Some(place) = locate_in(registers, ranges, address)? else {
             return Ok(Vec::new());
         };
@@ -525,6 +525,9 @@ fn explains(layout: &Layout, samples: &[(u64, Place)]) -> bool {
     })
 }
 
+/// A field of a place.
+type Value = fn(&Place) -> u32;
+
 /// The functions of a piece, when it is linear: 600 equations for some thirty
 /// unknowns, so that chance plays no part.
 fn linear(samples: &[(u64, Place)], piece: Piece, first: u8) -> Option<Layout> {
@@ -533,7 +536,7 @@ fn linear(samples: &[(u64, Place)], piece: Piece, first: u8) -> Option<Layout> {
     }
     let top = 64 - (piece.end - 1 - piece.start + piece.base).leading_zeros();
     let within = gf2::span(6, top.max(7) - 1);
-    let fields: [(u32, fn(&Place) -> u32); 5] = [
+    let fields: [(u32, Value); 5] = [
         (1, |p| p.channel.into()),
         (3, |p| p.chip_select.into()),
         (3, |p| p.bank),

@@ -9,6 +9,7 @@
 pub mod amd10h;
 pub mod compare;
 pub mod detect;
+pub mod formats;
 pub mod function;
 pub mod gf2;
 pub mod host;

@@ -28,7 +28,7 @@ fn spread(machine: &Machine, count: u64, seed: u64) -> impl Iterator<Item = u64>
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15)
                 .wrapping_add(seed.wrapping_mul(0xbf58_476d_1ce4_e5b9));
             let random = (random ^ (random >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            range.start + ((random ^ (random >> 32)) % (range.end - range.start) & !63)
+            range.start + (((random ^ (random >> 32)) % (range.end - range.start)) & !63)
         })
     })
 }

@@ -39,6 +39,84 @@ pub unsafe fn time_pair(a: *const u8, b: *const u8) -> u32 {
     }
 }
 
+/// Reads a line from wherever it is and returns the time it took.
+///
+/// # Safety
+/// It points into mapped memory.
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn time_one(line: *const u8) -> u32 {
+    use std::arch::x86_64::{__rdtscp, _mm_lfence, _mm_mfence, _rdtsc};
+    let mut cpu = 0;
+    // SAFETY: the caller's; reading changes no value.
+    unsafe {
+        _mm_mfence();
+        _mm_lfence();
+        let start = _rdtsc();
+        _mm_lfence();
+        std::ptr::read_volatile(line);
+        _mm_lfence();
+        let end = __rdtscp(&mut cpu);
+        _mm_lfence();
+        u32::try_from(end.wrapping_sub(start)).unwrap_or(u32::MAX)
+    }
+}
+
+/// Pushes a line out of all caches.
+///
+/// # Safety
+/// It points into mapped memory.
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn flush(line: *const u8) {
+    // SAFETY: the caller's; flushing changes no value.
+    unsafe {
+        std::arch::x86_64::_mm_clflush(line);
+        std::arch::x86_64::_mm_mfence();
+    }
+}
+
+/// Reads a line from wherever it is and returns the time it took.
+///
+/// # Safety
+/// It points into mapped memory.
+#[cfg(target_arch = "aarch64")]
+pub unsafe fn time_one(line: *const u8) -> u32 {
+    use std::arch::asm;
+    let (start, end): (u64, u64);
+    // SAFETY: the caller's; reading changes no value.
+    unsafe {
+        asm!("dsb ish", "isb", "mrs {}, cntvct_el0", "isb", out(reg) start);
+        asm!("ldrb {t:w}, [{a}]", "dsb ish", a = in(reg) line, t = out(reg) _);
+        asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) end);
+    }
+    u32::try_from(end.wrapping_sub(start)).unwrap_or(u32::MAX)
+}
+
+/// Pushes a line out of all caches.
+///
+/// # Safety
+/// It points into mapped memory.
+#[cfg(target_arch = "aarch64")]
+pub unsafe fn flush(line: *const u8) {
+    // SAFETY: the caller's; DC CIVAC is allowed in user space by Linux.
+    unsafe { std::arch::asm!("dc civac, {a}", "dsb ish", a = in(reg) line) };
+}
+
+/// No timing on this architecture; see [`SUPPORTED`].
+///
+/// # Safety
+/// Touches nothing.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub unsafe fn time_one(_line: *const u8) -> u32 {
+    0
+}
+
+/// No timing on this architecture; see [`SUPPORTED`].
+///
+/// # Safety
+/// Touches nothing.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub unsafe fn flush(_line: *const u8) {}
+
 /// Reads both lines from memory and returns the time it took.
 ///
 /// # Safety

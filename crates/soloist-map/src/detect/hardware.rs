@@ -198,7 +198,9 @@ impl Hardware {
         self.mapping.bytes
     }
 
-    fn locate(&self, address: u64) -> Option<*const u8> {
+    /// Where the line at `address` is mapped; `None`: not in the pool.
+    #[must_use]
+    pub fn locate(&self, address: u64) -> Option<*const u8> {
         let page = address >> self.page_shift << self.page_shift;
         let at = self
             .pages
@@ -281,7 +283,7 @@ fn map_huge(mut bytes: usize, shift: u32) -> Option<Mapping> {
         if let Ok(mapping) = map(bytes, flags) {
             return Some(mapping);
         }
-        bytes = bytes / 2 >> shift << shift;
+        bytes = ((bytes / 2) >> shift) << shift;
     }
     None
 }

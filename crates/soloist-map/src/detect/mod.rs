@@ -7,9 +7,11 @@
 //! functions share a layout. Every result carries the measurements that bear
 //! it out; what could not be seen or explained is said.
 
+pub mod check;
 pub mod classes;
 pub mod cpu;
 pub mod hardware;
+pub mod llc;
 pub mod meter;
 pub mod region;
 pub mod sim;

@@ -338,7 +338,7 @@ fn without_rare(
 ///
 /// # Errors
 /// When the deadline has passed.
-fn validate(meter: &mut Meter<'_>, region: &mut Region) -> Result<(), Stop> {
+pub fn validate(meter: &mut Meter<'_>, region: &mut Region) -> Result<(), Stop> {
     let functions = Basis::of(region.functions.iter().copied());
     let same_bank = functions.nullspace(region.visible);
     // The highest bit is a row bit: with it, the row differs for certain.

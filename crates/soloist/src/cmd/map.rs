@@ -1,6 +1,7 @@
 //! `soloist map`: every subcommand is a call into `soloist-map`.
 
 mod detect;
+mod tools;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, Dram};
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
-use soloist_map::{known, Machine};
+use soloist_map::{host, known, Machine};
 
 use crate::{Ctx, Misuse};
 
@@ -33,6 +34,16 @@ enum Command {
     Encode(Encode),
     /// Find the map by timing row conflicts, here or in simulated memory.
     Detect(detect::Args),
+    /// Test a map by timing: does it say which addresses conflict?
+    Check(tools::Check),
+    /// Look at the last-level cache: set bits, and whether it is hashed.
+    Llc(tools::LlcArgs),
+    /// Find the map from a table of known decodes.
+    Solve(tools::Solve),
+    /// Read the map from the registers of an AMD Family 10h processor.
+    Registers(tools::ReadRegisters),
+    /// Turn functions of other tools into a map and back.
+    Convert(tools::Convert),
 }
 
 #[derive(Debug, clap::Args)]
@@ -106,6 +117,11 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             detect::check(&args)?;
             detect::run(&args, ctx)
         }
+        Command::Check(args) => tools::check(&args, ctx),
+        Command::Llc(args) => tools::llc(&args, ctx),
+        Command::Solve(args) => tools::run_solve(&args, ctx),
+        Command::Registers(args) => tools::registers(&args, ctx),
+        Command::Convert(args) => tools::convert(&args),
     }
 }
 
@@ -229,18 +245,27 @@ struct Listed {
     trust: String,
     description: String,
     file: String,
+    /// What the machine names of its host agrees with this one.
+    fits: bool,
+    /// Why, or why not.
+    reasons: Vec<String>,
 }
 
 fn list(ctx: &Ctx) -> Result<ExitCode> {
     let mut listed = Vec::new();
     for machine in known::all() {
         match machine {
-            Ok(machine) => listed.push(Listed {
-                name: machine.about.name.clone(),
-                trust: machine.about.trust.to_string(),
-                description: machine.about.description.clone(),
-                file: machine.file.clone(),
-            }),
+            Ok(machine) => {
+                let fit = host::fit(&machine);
+                listed.push(Listed {
+                    name: machine.about.name.clone(),
+                    trust: machine.about.trust.to_string(),
+                    description: machine.about.description.clone(),
+                    file: machine.file.clone(),
+                    fits: fit.fits,
+                    reasons: fit.reasons,
+                });
+            }
             Err(error) => eprintln!("soloist: {error}"),
         }
     }
@@ -249,11 +274,25 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = plain_table();
-    table.set_header(["machine", "map", "description"]);
+    table.set_header(["machine", "map", "host", "description"]);
     for machine in &listed {
-        table.add_row([&machine.name, &machine.trust, &machine.description]);
+        let host = if machine.fits { "fits" } else { "-" };
+        table.add_row([&machine.name, &machine.trust, host, &machine.description]);
     }
     println!("{table}");
+    let cpu = host::cpu_name().unwrap_or_else(|| "not known".into());
+    println!("\nThis host: {cpu}");
+    for machine in listed.iter().filter(|machine| machine.fits) {
+        println!(
+            "{} fits: {}. Make sure: soloist map check --machine {}",
+            machine.name,
+            machine.reasons.join("; "),
+            machine.name
+        );
+    }
+    if listed.iter().all(|machine| !machine.fits) {
+        println!("None of them fits it; soloist map detect finds the map by timing.");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

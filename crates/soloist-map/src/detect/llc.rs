@@ -1,0 +1,357 @@
+//! The last-level cache: which address bits choose the set, and whether a hash
+//! over slices makes page colours useless.
+//!
+//! Lines that are one way's size apart share a set in a plain cache, so as many
+//! of them as the cache has ways, and few more, push a line out. In a cache
+//! that hashes over slices they spread over the slices, and it takes a multiple.
+//! With a group that does push a line out, flipping one address bit of all of it
+//! shows whether that bit is part of the set index: then it does so no more.
+
+use std::fs;
+
+use serde::Serialize;
+
+use super::cpu;
+use super::hardware::Hardware;
+use super::source::TimingSource;
+
+/// Repetitions of which the majority counts.
+const VOTES: u32 = 9;
+/// Groups are tried up to this many times the ways.
+const MOST: u32 = 24;
+
+/// Size, ways and line of a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Geometry {
+    /// Bytes.
+    pub size: u64,
+    /// Associativity.
+    pub ways: u32,
+    /// Bytes of a line.
+    pub line: u32,
+}
+
+impl Geometry {
+    /// Bytes of one way: addresses so far apart share a set if nothing hashes.
+    #[must_use]
+    pub fn way(&self) -> u64 {
+        self.size / u64::from(self.ways.max(1))
+    }
+}
+
+/// Something that can tell whether lines push another out of the cache.
+pub trait CacheProbe {
+    /// Size, ways, line.
+    fn geometry(&self) -> Geometry;
+
+    /// Up to `count` lines at a distance of multiples of the way's size from
+    /// `target`, itself left out.
+    fn congruent(&self, target: u64, count: usize) -> Vec<u64>;
+
+    /// Whether the pool holds a line.
+    fn has(&self, line: u64) -> bool;
+
+    /// Whether reading all of `lines`, several times, after `target` leaves the
+    /// target outside the cache. Once; may be wrong.
+    fn evicts(&mut self, target: u64, lines: &[u64]) -> bool;
+}
+
+/// What is known of the last level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Llc {
+    /// The cache.
+    pub geometry: Geometry,
+    /// Congruent lines that it takes to push one out; `None`: none did.
+    pub group: Option<usize>,
+    /// Whether the set index is hashed; `None`: not known.
+    pub hashed: Option<bool>,
+    /// Address bits that choose the set, of those that could be tried.
+    pub set_bits: Vec<u32>,
+    /// Set bits above the page offset: the LLC colours; empty when hashed.
+    pub color_bits: Vec<u32>,
+    /// What follows, in a sentence.
+    pub advice: String,
+}
+
+/// Looks at the cache behind `probe`, from `target`.
+pub fn detect(probe: &mut dyn CacheProbe, target: u64) -> Llc {
+    let geometry = probe.geometry();
+    let mut found = Llc {
+        geometry,
+        group: None,
+        hashed: None,
+        set_bits: Vec::new(),
+        color_bits: Vec::new(),
+        advice: String::new(),
+    };
+    let lines = probe.congruent(target, (geometry.ways * MOST) as usize);
+    let Some(group) = smallest_group(probe, target, &lines, geometry.ways) else {
+        found.advice = format!(
+            "{} lines one way apart don't push a line out: not enough memory in huge pages, or a \
+             strong hash; don't rely on LLC colours, use resctrl where the CPU has it",
+            lines.len()
+        );
+        return found;
+    };
+    let hashed = group > 2 * geometry.ways as usize - geometry.ways as usize / 4;
+    found.group = Some(group);
+    found.hashed = Some(hashed);
+    found.set_bits = set_bits(probe, target, &lines[..group]);
+    if hashed {
+        found.advice = "the set index is hashed over slices: page colours do not partition this \
+                        cache; use resctrl (CAT) instead"
+            .into();
+    } else {
+        found.color_bits = found
+            .set_bits
+            .iter()
+            .copied()
+            .filter(|&bit| bit >= 12)
+            .collect();
+        found.advice = format!(
+            "{} LLC colours by plain address bits",
+            1u64 << found.color_bits.len()
+        );
+    }
+    found
+}
+
+/// By majority.
+fn evicts(probe: &mut dyn CacheProbe, target: u64, lines: &[u64]) -> bool {
+    let yes = (0..VOTES).filter(|_| probe.evicts(target, lines)).count();
+    yes as u32 * 2 > VOTES
+}
+
+/// How many of `lines` it takes, to a quarter of the ways.
+fn smallest_group(
+    probe: &mut dyn CacheProbe,
+    target: u64,
+    lines: &[u64],
+    ways: u32,
+) -> Option<usize> {
+    let step = (ways as usize / 4).max(1);
+    let mut count = ways as usize;
+    while count <= lines.len() {
+        if evicts(probe, target, &lines[..count]) {
+            return Some(count);
+        }
+        count += step;
+    }
+    None
+}
+
+/// Bits whose flip in all lines of the group takes it away from the target.
+fn set_bits(probe: &mut dyn CacheProbe, target: u64, group: &[u64]) -> Vec<u32> {
+    let geometry = probe.geometry();
+    let line_bits = geometry.line.trailing_zeros();
+    let way_bits = geometry.way().next_power_of_two().trailing_zeros();
+    let mut bits = Vec::new();
+    for bit in line_bits..way_bits {
+        let moved: Vec<u64> = group.iter().map(|line| line ^ 1 << bit).collect();
+        if moved.iter().all(|&line| probe.has(line)) && !evicts(probe, target, &moved) {
+            bits.push(bit);
+        }
+    }
+    bits
+}
+
+/// This machine's last level, by its own memory.
+pub struct HardwareProbe {
+    memory: Hardware,
+    geometry: Geometry,
+    /// Slower than this is from memory.
+    threshold: u32,
+}
+
+impl HardwareProbe {
+    /// Reads the geometry from sysfs and times hits and misses; `None` when
+    /// sysfs tells nothing or the two can't be told apart.
+    #[must_use]
+    pub fn new(memory: Hardware) -> Option<Self> {
+        let geometry = geometry_of_host()?;
+        let line = memory.locate(memory.ranges().first()?.start)?;
+        let time = |flushed: bool| {
+            let mut times: Vec<u32> = (0..101)
+                .map(|_| {
+                    // SAFETY: the line lies in the pool, which lives on.
+                    unsafe {
+                        if flushed {
+                            cpu::flush(line);
+                        } else {
+                            cpu::time_one(line);
+                        }
+                        cpu::time_one(line)
+                    }
+                })
+                .collect();
+            times.sort_unstable();
+            times[50]
+        };
+        let (hit, miss) = (time(false), time(true));
+        // A hit in the last level is nearer to one in the first than to memory.
+        (miss > hit + 20).then_some(Self {
+            memory,
+            geometry,
+            threshold: hit + (miss - hit) * 3 / 5,
+        })
+    }
+
+    /// A line to look from.
+    #[must_use]
+    pub fn target(&self) -> u64 {
+        self.memory.ranges().first().map_or(0, |range| range.start) + 0x8c0
+    }
+}
+
+impl CacheProbe for HardwareProbe {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn congruent(&self, target: u64, count: usize) -> Vec<u64> {
+        let way = self.geometry.way();
+        // Only bits inside a page are known: a way must fit into one.
+        if !way.is_power_of_two() || way > 1 << self.memory.page_shift() {
+            return Vec::new();
+        }
+        let ranges = self.memory.ranges();
+        let lines = ranges.iter().flat_map(|range| {
+            let first = range.start + target % way;
+            (0..(range.end - range.start) / way).map(move |i| first + i * way)
+        });
+        lines
+            .filter(|&line| line != target && self.has(line))
+            .take(count)
+            .collect()
+    }
+
+    fn has(&self, line: u64) -> bool {
+        self.memory.locate(line).is_some()
+    }
+
+    fn evicts(&mut self, target: u64, lines: &[u64]) -> bool {
+        let Some(target) = self.memory.locate(target) else {
+            return false;
+        };
+        let lines: Vec<*const u8> = lines
+            .iter()
+            .filter_map(|&l| self.memory.locate(l))
+            .collect();
+        // SAFETY: all lie in the pool. Forth and back, so that replacement
+        // that is not strictly by age gives way too.
+        unsafe {
+            cpu::time_one(target);
+            for _ in 0..3 {
+                for &line in lines.iter().chain(lines.iter().rev()) {
+                    std::ptr::read_volatile(line);
+                }
+            }
+            cpu::time_one(target) > self.threshold
+        }
+    }
+}
+
+/// The last level as sysfs tells it.
+#[must_use]
+pub fn geometry_of_host() -> Option<Geometry> {
+    let root = "/sys/devices/system/cpu/cpu0/cache";
+    let last = (0..8)
+        .rev()
+        .map(|i| format!("{root}/index{i}"))
+        .find(|path| fs::metadata(path).is_ok())?;
+    let read = |name: &str| {
+        let text = fs::read_to_string(format!("{last}/{name}")).ok()?;
+        crate::machine::parse_size(text.trim()).ok()
+    };
+    Some(Geometry {
+        size: read("size")?,
+        ways: read("ways_of_associativity")? as u32,
+        line: read("coherency_line_size")? as u32,
+    })
+    .filter(|geometry| geometry.ways > 0 && geometry.line.is_power_of_two())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gf2;
+
+    /// A cache that keeps the last `ways` lines of each set and slice.
+    struct Model {
+        geometry: Geometry,
+        slices: Vec<u64>,
+        calls: u32,
+        /// Every so often the answer is wrong.
+        wrong_every: u32,
+    }
+
+    impl Model {
+        fn place(&self, line: u64) -> (u64, u64) {
+            let sets = self.geometry.way() >> self.slices.len();
+            let slice = self
+                .slices
+                .iter()
+                .fold(0, |slice, &mask| slice << 1 | gf2::parity(mask, line));
+            (line / 64 % (sets / 64), slice)
+        }
+    }
+
+    impl CacheProbe for Model {
+        fn geometry(&self) -> Geometry {
+            self.geometry
+        }
+        fn congruent(&self, target: u64, count: usize) -> Vec<u64> {
+            let way = self.geometry.way();
+            (1..=count as u64).map(|i| target + i * way).collect()
+        }
+        fn has(&self, _line: u64) -> bool {
+            true
+        }
+        fn evicts(&mut self, target: u64, lines: &[u64]) -> bool {
+            self.calls += 1;
+            let place = self.place(target);
+            let rivals = lines
+                .iter()
+                .filter(|&&line| self.place(line) == place)
+                .count();
+            let truth = rivals >= self.geometry.ways as usize;
+            truth != (self.wrong_every > 0 && self.calls % self.wrong_every == 0)
+        }
+    }
+
+    #[test]
+    fn a_plain_cache_has_the_opterons_32_colours() {
+        let mut model = Model {
+            geometry: Geometry {
+                size: 6 << 20,
+                ways: 48,
+                line: 64,
+            },
+            slices: Vec::new(),
+            calls: 0,
+            wrong_every: 5,
+        };
+        let found = detect(&mut model, 0x4_0000_1240);
+        assert_eq!(found.hashed, Some(false));
+        assert_eq!(found.set_bits, (6..17).collect::<Vec<_>>());
+        assert_eq!(found.color_bits, [12, 13, 14, 15, 16]);
+    }
+
+    #[test]
+    fn a_sliced_cache_is_called_hashed() {
+        let mut model = Model {
+            geometry: Geometry {
+                size: 8 << 20,
+                ways: 16,
+                line: 64,
+            },
+            slices: vec![0x1_b5f5_7540, 0x2_eb5f_aa80],
+            calls: 0,
+            wrong_every: 7,
+        };
+        let found = detect(&mut model, 0x4_0000_1240);
+        assert_eq!(found.hashed, Some(true));
+        assert!(found.color_bits.is_empty());
+        assert!(found.advice.contains("resctrl"));
+    }
+}

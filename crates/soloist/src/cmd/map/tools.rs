@@ -1,0 +1,365 @@
+//! `soloist map convert|solve|registers|check`.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use soloist_map::detect::check::{check as check_map, Checked, Verdict};
+use soloist_map::detect::hardware::{Hardware, HardwareOptions};
+use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
+use soloist_map::detect::sim::{Noise, SimPool, SimSource};
+use soloist_map::detect::Options;
+use soloist_map::formats::{self, Format};
+use soloist_map::machine::{parse_size, About, Topology};
+use soloist_map::pci::Registers;
+use soloist_map::ruler::{show_list, show_size};
+use soloist_map::{amd10h, gf2, known, solve, write, Layout, Machine, MapSpec, Trust};
+
+use crate::{Ctx, Misuse};
+
+/// What `soloist map convert` takes.
+#[derive(Debug, clap::Args)]
+pub struct Convert {
+    /// File to read (`-`: standard input), or a machine with `--from machine`.
+    input: String,
+    /// Its format: bits (map.txt of IsolBench, DRAMA++, PALLOC), drama, hex,
+    /// palloc, or machine.
+    #[arg(long)]
+    from: String,
+    /// Format to write: bits, drama, hex, palloc, machine, or text (the
+    /// kernel's).
+    #[arg(long)]
+    to: String,
+    /// Memory that the functions cover, for machine and text.
+    #[arg(long, default_value = "8G", value_parser = parse_size)]
+    memory: u64,
+    /// Name of the machine that is made.
+    #[arg(long, default_value = "converted")]
+    name: String,
+}
+
+/// What `soloist map solve` takes.
+#[derive(Debug, clap::Args)]
+pub struct Solve {
+    /// CSV with a header: address, node, channel, rank, bank, row, column
+    /// (`-`: standard input).
+    file: PathBuf,
+    /// Write the machine file here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Name of the machine.
+    #[arg(long, default_value = "solved")]
+    name: String,
+}
+
+/// What `soloist map registers` takes.
+#[derive(Debug, clap::Args)]
+pub struct ReadRegisters {
+    /// A dump (`lspci -xxxx`, or lines `18.1 0x40 0x3`) instead of this
+    /// machine's /sys/bus/pci.
+    #[arg(long, value_name = "FILE")]
+    dump: Option<PathBuf>,
+    /// Write the machine file here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Name of the machine.
+    #[arg(long, default_value = "decoded")]
+    name: String,
+}
+
+/// What `soloist map check` takes.
+#[derive(Debug, clap::Args)]
+pub struct Check {
+    /// Machine: a name from `soloist map list` or the path of a machine file.
+    #[arg(long, short)]
+    machine: String,
+    /// Check against the simulated memory of this machine instead of the host.
+    #[arg(long, value_name = "MACHINE")]
+    simulate: Option<String>,
+    /// Noise of the simulated memory.
+    #[arg(long, default_value = "low", requires = "simulate")]
+    noise: Noise,
+    /// Seed of all random choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Memory to measure with.
+    #[arg(long, default_value = "512M", value_parser = parse_size)]
+    memory: u64,
+    /// Stop after this many seconds.
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    deadline: u64,
+    /// In a virtual machine: take the guest's physical addresses for real.
+    #[arg(long)]
+    trust_guest: bool,
+}
+
+fn read_input(path: &Path) -> Result<String> {
+    let named = || path.display().to_string();
+    if path.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path).with_context(named)
+}
+
+fn about(name: &str, trust: Trust, source: String) -> About {
+    About {
+        name: name.to_owned(),
+        description: source.clone(),
+        trust,
+        source: vec![source],
+    }
+}
+
+/// One node after the other, a CPU each: what the formats don't tell.
+fn plain_topology(map: &MapSpec) -> Topology {
+    let nodes = map.ranges.iter().map(|range| range.node).max().unwrap_or(0);
+    Topology {
+        sockets: 1,
+        cpus: (0..=nodes).map(|node| node.to_string()).collect(),
+        distances: Vec::new(),
+        clock_mhz: None,
+    }
+}
+
+/// Checks a machine file by reading it back, and prints or writes it.
+fn emit(text: &str, output: Option<&Path>) -> Result<Machine> {
+    let machine = Machine::parse(text, "the map that was found")?;
+    match output {
+        Some(path) => std::fs::write(path, text).with_context(|| path.display().to_string())?,
+        None => print!("{text}"),
+    }
+    Ok(machine)
+}
+
+/// Runs `convert`.
+pub fn convert(args: &Convert) -> Result<ExitCode> {
+    let misuse = |message: String| Misuse(message);
+    let (name, map) = if args.from == "machine" {
+        let machine = known::find(&args.input)?;
+        (machine.about.name, machine.map)
+    } else {
+        let format: Format = args.from.parse().map_err(misuse)?;
+        let text = read_input(Path::new(&args.input))?;
+        let functions = formats::read(format, &text).with_context(|| args.input.clone())?;
+        let layout = Layout {
+            bank: functions.clone(),
+            ..Layout::default()
+        };
+        let mut map = MapSpec::single(layout, args.memory);
+        map.complete(formats::likely_first_row(&functions));
+        (args.name.clone(), map)
+    };
+    match args.to.as_str() {
+        "text" => print!("{}", map.to_text(&name)),
+        "machine" => {
+            let notes =
+                ["Rows and columns are not in the file that this was converted from.".into()];
+            let about = about(
+                &name,
+                Trust::Published,
+                format!("converted from {}", args.from),
+            );
+            emit(
+                &write::machine_file(&about, &plain_topology(&map), &map, &notes),
+                None,
+            )?;
+        }
+        other => {
+            let format: Format = other.parse().map_err(misuse)?;
+            if map.layouts.len() > 1 {
+                bail!("{name} has several layouts; {format} holds one");
+            }
+            let functions = map.layouts[0].bank_functions();
+            print!(
+                "{}",
+                formats::write(format, &functions).map_err(anyhow::Error::msg)?
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `solve`.
+pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
+    let named = || args.file.display().to_string();
+    let rows = solve::parse_rows(&read_input(&args.file)?).with_context(named)?;
+    let solved = solve::solve(&rows).with_context(named)?;
+    let open: Vec<String> = solved.open.iter().map(|&f| gf2::show(f)).collect();
+    let mut notes = vec![format!("Solved from {} decodes.", solved.rows)];
+    notes.extend(solved.notes.clone());
+    if !open.is_empty() {
+        notes.push(format!(
+            "The rows don't say what these offset bits do (they never vary alone): {}",
+            open.join(", ")
+        ));
+    }
+    let about = about(
+        &args.name,
+        Trust::Exact,
+        format!("solved from {} decodes", rows.len()),
+    );
+    let text = write::machine_file(&about, &plain_topology(&solved.map), &solved.map, &notes);
+    if ctx.json {
+        let machine = Machine::parse(&text, "the map that was found")?;
+        if let Some(path) = &args.output {
+            std::fs::write(path, &text).with_context(|| path.display().to_string())?;
+        }
+        ctx.print_json(&serde_json::json!({
+            "rows": solved.rows,
+            "undetermined": open,
+            "notes": solved.notes,
+            "ranges": solved.map.ranges,
+            "text": machine.map_text(),
+            "machine": text,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    emit(&text, args.output.as_deref())?;
+    if let Some(path) = &args.output {
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `registers`.
+pub fn registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
+    let registers = match &args.dump {
+        Some(path) => {
+            let named = || path.display().to_string();
+            Registers::parse(&read_input(path)?).with_context(named)?
+        }
+        None => Registers::read()?,
+    };
+    let map = amd10h::map(&registers)?;
+    let about = about(
+        &args.name,
+        Trust::Exact,
+        "decoded from AMD Family 10h registers".into(),
+    );
+    let text = write::machine_file(&about, &plain_topology(&map), &map, &[]);
+    if ctx.json {
+        let machine = Machine::parse(&text, "the map that was found")?;
+        ctx.print_json(&serde_json::json!({
+            "ranges": map.ranges,
+            "text": machine.map_text(),
+            "machine": text,
+        }))?;
+    } else {
+        emit(&text, args.output.as_deref())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `check`.
+pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
+    let machine = known::find(&args.machine)?;
+    let options = Options {
+        deadline: Duration::from_secs(args.deadline),
+        seed: args.seed,
+        ..Options::default()
+    };
+    let (verdict, checked) = match &args.simulate {
+        Some(name) => {
+            let other = known::find(name)?;
+            let mut source = SimSource::new(&other, SimPool::Everything, args.noise, args.seed);
+            check_map(&mut source, &machine.map, &options)?
+        }
+        None => {
+            let mut source = Hardware::new(&HardwareOptions {
+                memory: args.memory,
+                page_shift: None,
+                trust_guest: args.trust_guest,
+            })?;
+            check_map(&mut source, &machine.map, &options)?
+        }
+    };
+    if ctx.json {
+        ctx.print_json(&serde_json::json!({
+            "machine": machine.about.name,
+            "verdict": verdict,
+            "ranges": checked,
+        }))?;
+    } else {
+        print_checked(&machine, verdict, &checked);
+    }
+    Ok(match verdict {
+        Verdict::Fits => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+fn print_checked(machine: &Machine, verdict: Verdict, checked: &[Checked]) {
+    for one in checked {
+        println!(
+            "{} to {}: {} of {} predicted conflicts and {} of {} others held; {} banks by the map, {} by rate",
+            one.start,
+            one.end,
+            one.conflicts.0,
+            one.conflicts.1,
+            one.others.0,
+            one.others.1,
+            one.banks,
+            one.banks_by_rate
+        );
+    }
+    let least = checked
+        .iter()
+        .map(|one| one.evidence)
+        .fold(f64::INFINITY, f64::min);
+    match verdict {
+        Verdict::Fits => println!(
+            "{} fits: a map with a wrong function would do as well once in {:.0e} tries",
+            machine.about.name,
+            least.min(600.0).exp()
+        ),
+        Verdict::Contradicted => println!("{} does not fit", machine.about.name),
+        Verdict::Unknown => println!("nothing could be measured"),
+    }
+}
+
+/// What `soloist map llc` takes.
+#[derive(Debug, clap::Args)]
+pub struct LlcArgs {
+    /// Memory to measure with; a strong hash needs more.
+    #[arg(long, default_value = "512M", value_parser = parse_size)]
+    memory: u64,
+}
+
+/// Runs `llc`.
+pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
+    let memory = Hardware::new(&HardwareOptions {
+        memory: args.memory,
+        page_shift: None,
+        trust_guest: false,
+    })?;
+    let mut probe = HardwareProbe::new(memory)
+        .context("hits and misses of the last-level cache can't be told apart here")?;
+    let target = probe.target();
+    let found = detect_llc(&mut probe, target);
+    if ctx.json {
+        ctx.print_json(&found)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let geometry = found.geometry;
+    println!(
+        "last level: {} in {} ways, lines of {} bytes",
+        show_size(geometry.size),
+        geometry.ways,
+        geometry.line
+    );
+    if let Some(group) = found.group {
+        println!("{group} lines one way apart push a line out");
+    }
+    if !found.set_bits.is_empty() {
+        println!("set bits: {}", show_list(&found.set_bits));
+    }
+    println!("{}", found.advice);
+    Ok(match found.hashed {
+        Some(_) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    })
+}
