@@ -149,11 +149,13 @@ static struct sol_probe probes[] = {
 u64 sol_member_near(struct task_struct *task)
 {
 	u64 nodes = 0;
-	int cpu;
+	int cpu, node;
 
-	for_each_cpu(cpu, &task->cpus_mask)
-		if (cpu_to_node(cpu) < SOL_MAX_NODES)
-			nodes |= BIT_ULL(cpu_to_node(cpu));
+	for_each_cpu(cpu, &task->cpus_mask) {
+		node = cpu_to_node(cpu);
+		if (node >= 0 && node < SOL_MAX_NODES)
+			nodes |= BIT_ULL(node);
+	}
 	return nodes;
 }
 
