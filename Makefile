@@ -16,7 +16,7 @@ help:
 	@echo "make demo         boot a 4-node machine and see real programs coloured"
 	@echo "make build        the command line and the module for six stock kernels"
 	@echo "make check        every test, on every kernel (as CI does)"
-	@echo "make check-long   stress on every kernel, MINUTES=$(MINUTES) each"
+	@echo "make check-long   stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads"
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
 	@echo "make bench        what a coloured page fault costs, in instructions"
 	@echo "make fuzz         the parsers, SECONDS=$(SECONDS) each"
@@ -32,6 +32,7 @@ check:
 	@scripts/check
 
 check-long: guest-build
+	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(KERNELS),-k $(k)) load control
 	@tests/stress/run $(MINUTES) $(KERNELS)
 
 check-debug:

@@ -37,7 +37,8 @@ struct Args {
     /// Guests at a time [default: one for each cpu].
     #[arg(long, short)]
     jobs: Option<usize>,
-    /// Longer: SOLOIST_LONG=1 for the tests, and five times their time.
+    /// Longer: SOLOIST_LONG=1 for the tests, 100 reloads of the module instead
+    /// of 20, and five times the time.
     #[arg(long)]
     long: bool,
     /// Seconds that one test may take.
@@ -227,6 +228,8 @@ fn spec(
         format!("SOLOIST_ROOT={}", root.display()),
         format!("MODULE={}", module.display()),
     ];
+    // A hundred of them take longer than all other tests together.
+    env.push(format!("RELOADS={}", if args.long { 100 } else { 20 }));
     if args.long {
         env.push("SOLOIST_LONG=1".to_owned());
     }
