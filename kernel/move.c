@@ -9,8 +9,8 @@
  * of the owner's colours; if it has none, the stock one is taken and counted.
  *
  * folio_alloc_swap() finds no swap entry for a coloured page, unless the
- * page's own memory cgroup is at its limit, or the OOM killer is near
- * (sol_move_relent()): isolation shall not kill. ksm_madvise() and
+ * page's own memory cgroup is at its limit, or reclaim finds nothing else: the
+ * OOM killer is near, and isolation shall not kill. ksm_madvise() and
  * ksm_enable_merge_any() succeed without effect.
  *
  * None of these is on a hot path. docs/moves.md lists every mechanism.
@@ -33,11 +33,18 @@
 #include "compat/trampoline.h"
 #include "group.h"
 #include "hook.h"
+#include "probe.h"
 #include "stay.h"
 #include "store.h"
 
-/* How long coloured pages may be swapped once the OOM killer was near. */
-#define RELENT_JIFFIES	(30 * HZ)
+/* How long coloured pages may be swapped once there was nothing else. */
+#define RELENT_JIFFIES	(5 * HZ)
+
+/*
+ * Reclaim begins at priority 12, looking at 1/4096 of a list at a time, and
+ * doubles that until it has enough. At 2 a quarter of all was not.
+ */
+#define LAST_PRIORITY	2
 
 /*
  * A memory cgroup this close to its limit (pages) is reclaiming for its own
@@ -48,6 +55,7 @@
 static DEFINE_PER_CPU(struct sol_move_stats, move_stats);
 static unsigned long relent_until;
 static bool relent_useful;	/* a page was kept from swap since the last time */
+static struct task_struct *kept_from;	/* who wanted it; only to compare */
 
 #define move_count(what, n) raw_cpu_add(move_stats.what, n)
 
@@ -258,8 +266,8 @@ unsigned long sol_on_alloc_swap(struct folio *folio)
 		return SOL_PASS;
 	}
 	move_count(unswapped, 1);
-	if (!READ_ONCE(relent_useful))
-		WRITE_ONCE(relent_useful, true);
+	WRITE_ONCE(kept_from, current);
+	WRITE_ONCE(relent_useful, true);
 	return 0;	/* no swap entry */
 }
 
@@ -270,6 +278,20 @@ bool sol_move_relent(void)
 	WRITE_ONCE(relent_useful, false);
 	WRITE_ONCE(relent_until, jiffies + RELENT_JIFFIES);
 	return true;
+}
+
+/*
+ * mm_vmscan_lru_shrink_inactive: a batch was tried. If it brought nothing, late,
+ * and held coloured pages, don't wait for the OOM killer: the many rounds
+ * before it cost seconds.
+ */
+static void probe_reclaim(void *data, int nid, unsigned long scanned,
+			  unsigned long reclaimed, struct reclaim_stat *stat,
+			  int priority, int file)
+{
+	if (priority <= LAST_PRIORITY && !reclaimed &&
+	    READ_ONCE(kept_from) == current)
+		sol_move_relent();
 }
 
 /* ---- KSM ---- */
@@ -310,6 +332,10 @@ static struct sol_hook move_hooks[] = {
 	SOL_HOOK("ksm_enable_merge_any", NULL, sol_tr_ksm_merge_any),
 };
 
+static struct sol_probe move_probe = {
+	"mm_vmscan_lru_shrink_inactive", probe_reclaim
+};
+
 /*
  * A kernel built without swap or KSM lacks the function, and with it what the
  * hook is for; 6.1 has mbind()'s target from vma_alloc_folio(). A function that
@@ -317,9 +343,11 @@ static struct sol_hook move_hooks[] = {
  */
 int sol_move_init(void)
 {
+	int err = sol_probes_add(&move_probe, 1);
 	unsigned int i;
-	int err;
 
+	if (err)
+		return err;
 	for (i = 0; i < ARRAY_SIZE(move_hooks); i++) {
 		if (!sol_symbol(move_hooks[i].symbol))
 			continue;
@@ -335,4 +363,5 @@ int sol_move_init(void)
 void sol_move_exit(void)
 {
 	sol_hooks_detach(move_hooks, ARRAY_SIZE(move_hooks));
+	sol_probes_remove(&move_probe, 1);
 }

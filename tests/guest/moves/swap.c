@@ -90,6 +90,8 @@ int main(void)
 		return 0;
 	}
 	set_kernel("/sys/kernel/mm/transparent_hugepage/enabled", "never");
+	/* After real pressure coloured pages may be swapped, for 5 seconds. */
+	wait_ms(6000);
 	if (in_child(uncoloured))
 		guest_skip("swap-provoked", "MADV_PAGEOUT swapped nothing");
 	else
