@@ -47,7 +47,9 @@ fn machine() -> TempDir {
         ("procs", ""),
         ("stats", "pages 12\npage_tables 3\n"),
     ];
-    group.map(|(file, text)| put(&format!("groups/core0/{file}"), text));
+    for (file, text) in group {
+        put(&format!("groups/core0/{file}"), text);
+    }
     let rule = [
         ("uid", "any"),
         ("path", "/usr/bin/x264"),
@@ -57,7 +59,9 @@ fn machine() -> TempDir {
         ("enabled", "1"),
         ("stats", "matched 3\nrefused 0\n"),
     ];
-    rule.map(|(file, text)| put(&format!("rules/video/{file}"), text));
+    for (file, text) in rule {
+        put(&format!("rules/video/{file}"), text);
+    }
     dir
 }
 
