@@ -38,6 +38,7 @@
 
 #include "compat/alloc.h"
 #include "compat/trampoline.h"
+#include "fault.h"
 #include "group.h"
 #include "hook.h"
 #include "magazine.h"
@@ -45,24 +46,13 @@
 #include "parts.h"
 #include "store.h"
 
-unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
-			      unsigned long flags);
-unsigned long sol_fault_folio(gfp_t gfp, int order, struct vm_area_struct *vma,
-			      unsigned long addr);
-unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
-			      const struct alloc_context *ac);
-unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
-			      int type, unsigned int order);
-unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
-				   unsigned long pfn, unsigned int order);
-
 static noinline u16 remote_group(const struct mm_struct *mm)
 {
 	u16 id = group_id_of_mm(mm);
 
 #ifdef CONFIG_MEMCG
 	/* An exec fills the new address space before it becomes ours. */
-	if (!id && mm->owner == current)
+	if (!id && rcu_access_pointer(mm->owner) == current)
 		id = group_id_of(current);
 #endif
 	return id;

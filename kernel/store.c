@@ -40,6 +40,9 @@ struct sol_lock sol_locks[SOL_LOCKS];
 static atomic64_t sol_taken, sol_given, sol_lost;
 
 DEFINE_STATIC_CALL_NULL(sol_post_alloc, sol_post_alloc_fn);
+
+typedef void drain_fn(struct zone *zone);
+DEFINE_STATIC_CALL_NULL(sol_drain_cpus, drain_fn);
 DEFINE_STATIC_KEY_FALSE(sol_debug_pages);
 
 static void group_charge(u16 id, bool zero, bool table)
@@ -415,7 +418,7 @@ struct page *sol_store_twin(struct page *page, gfp_t gfp)
  * The number of cells, 0 without a map. The cells stay until sol_busy_end();
  * a new map waits for that.
  */
-static u32 cells_begin(int *busy)
+static u32 cells_begin(int *busy) __acquires(&sol_busy)
 {
 	const struct sol_map *map;
 
@@ -548,6 +551,9 @@ u64 sol_store_drain_all(void)
 		cond_resched();
 	}
 	sol_busy_end(busy);
+	/* Not into the CPUs' lists of free pages, but where all can have them. */
+	if (given)
+		static_call(sol_drain_cpus)(NULL);
 	return given;
 }
 
@@ -679,10 +685,8 @@ int sol_store_init(void)
 	}
 	for (i = 0; i < SOL_LOCKS; i++)
 		raw_spin_lock_init(&sol_locks[i].lock);
-	err = find_debug_pages();
-	if (err)
-		return err;
-	err = sol_refill_init();
+	err = find_debug_pages() ?: sol_refill_init() ?:
+	      sol_bind(sol_drain_cpus, "drain_all_pages");
 	if (err)
 		return err;
 	sol_store.frame = vcalloc(n, sizeof(*sol_store.frame));
