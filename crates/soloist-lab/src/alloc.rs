@@ -26,10 +26,14 @@ pub struct Exhausted {
 pub struct Allocation {
     owner: u32,
     cpu: u32,
-    /// Cells to take from, the local node's first; empty: uncoloured.
+    /// Cells to take from; empty: uncoloured.
     cells: Vec<u32>,
+    /// The same, those of the local node and the others; set at first use.
+    by_distance: Option<[Vec<u32>; 2]>,
     next: usize,
     exhaust: Exhaust,
+    /// Uncoloured pages come from this node only.
+    bound: Option<u32>,
     /// Pages handed out.
     pub pages: u64,
     /// Of these, out of colour.
@@ -49,11 +53,20 @@ impl Allocation {
             owner,
             cpu,
             cells: colors.map_or_else(Vec::new, |c| c.cells(map)),
+            by_distance: None,
             next: 0,
             exhaust,
+            bound: None,
             pages: 0,
             spilled: 0,
         }
+    }
+
+    /// Binds it to a node, as numactl's `--membind` does; colours name nodes
+    /// already.
+    pub fn bound_to(mut self, node: Option<u32>) -> Self {
+        self.bound = node;
+        self
     }
 }
 
@@ -76,7 +89,10 @@ impl Memory {
     /// A page for the next first touch of the task.
     pub fn page(&mut self, task: &mut Allocation) -> Result<u32, Exhausted> {
         let page = if task.cells.is_empty() {
-            self.buddy.page(task.cpu)
+            match task.bound {
+                Some(node) => self.buddy.page_on(task.cpu, node),
+                None => self.buddy.page(task.cpu),
+            }
         } else {
             self.colored(task)
         };
@@ -101,19 +117,26 @@ impl Memory {
     /// Round robin over the task's cells, those of the local node while they
     /// last.
     fn colored(&mut self, task: &mut Allocation) -> Option<u32> {
-        let local = self.buddy.node_of_cpu(task.cpu);
-        let is_local = |cell: u32, lists: &FrameLists| {
-            let map = lists.map();
-            map.node_of_set(cell / map.n_llc()) == local
+        let by_distance = match task.by_distance.take() {
+            Some(known) => known,
+            None => self.by_distance(task),
         };
-        let (near, far): (Vec<u32>, Vec<u32>) = task
+        let page = by_distance
+            .iter()
+            .filter(|cells| !cells.is_empty())
+            .find_map(|cells| self.take_from(task, cells));
+        task.by_distance = Some(by_distance);
+        page
+    }
+
+    fn by_distance(&self, task: &Allocation) -> [Vec<u32>; 2] {
+        let local = self.buddy.node_of_cpu(task.cpu);
+        let map = self.lists.map();
+        let (near, far) = task
             .cells
             .iter()
-            .partition(|&&cell| is_local(cell, &self.lists));
+            .partition(|&&cell| map.node_of_set(cell / map.n_llc()) == local);
         [near, far]
-            .into_iter()
-            .filter(|cells| !cells.is_empty())
-            .find_map(|cells| self.take_from(task, &cells))
     }
 
     fn take_from(&mut self, task: &mut Allocation, cells: &[u32]) -> Option<u32> {

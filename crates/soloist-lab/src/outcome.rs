@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use evalexpr::{ContextWithMutableVariables, HashMapContext, Value};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::scenario::{Claim, Scenario};
 
 /// One task of one run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
     /// Name of its `[[task]]`.
     pub name: String,
@@ -22,14 +22,19 @@ pub struct TaskResult {
     pub idle_ns: f64,
     /// Instructions.
     pub instructions: u64,
-    /// Bytes moved between the last-level cache and memory.
+    /// Bytes moved between the last-level cache and memory, initialisation
+    /// included.
     pub memory_bytes: u64,
+    /// Time that `memory_bytes` took, ns.
+    pub whole_ns: f64,
     /// Pages that came out of colour.
     pub spilled: u64,
+    /// Share of its pages that lie on another node than its cpu, per cent.
+    pub remote: f64,
 }
 
 /// One run of one case: a seed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The seed.
     pub seed: u64,
@@ -38,7 +43,7 @@ pub struct Run {
 }
 
 /// All runs of a case.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
     /// The case's name.
     pub case: String,
@@ -48,6 +53,42 @@ pub struct CaseResult {
     pub value: Option<u64>,
     /// One per seed.
     pub runs: Vec<Run>,
+}
+
+/// An experiment as it came out: all that a report needs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Seed of the first repeat.
+    pub seed: u64,
+    /// The small version ran.
+    pub small: bool,
+    /// What was measured.
+    pub cases: Vec<CaseResult>,
+    /// The claims, judged.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Outcome {
+    /// Judges the scenario's claims by what was measured.
+    pub fn new(scenario: Scenario, seed: u64, small: bool, cases: Vec<CaseResult>) -> Self {
+        let verdicts = judge(&scenario, &cases);
+        Self {
+            scenario,
+            seed,
+            small,
+            cases,
+            verdicts,
+        }
+    }
+
+    /// The command that repeats it.
+    pub fn command(&self) -> String {
+        let small = if self.small { " --small" } else { "" };
+        let id = &self.scenario.experiment.id;
+        format!("soloist lab run {id} --seed {}{small}", self.seed)
+    }
 }
 
 /// Mean, least, greatest and standard deviation of a metric.
@@ -83,13 +124,14 @@ impl Spread {
 }
 
 /// The metrics that claims and plots may name, and their units.
-pub const METRICS: [(&str, &str); 6] = [
+pub const METRICS: [(&str, &str); 7] = [
     ("time", "ms"),
     ("latency", "ns per access"),
     ("idle", "ms"),
     ("bandwidth", "MB/s"),
     ("ipns", "instructions per ns"),
     ("spilled", "pages"),
+    ("remote", "per cent of pages"),
 ];
 
 /// The value of `metric` for one task; `None`: there is no such metric.
@@ -99,9 +141,10 @@ pub fn metric(task: &TaskResult, metric: &str) -> Option<f64> {
         "time" => task.time_ns / 1e6,
         "latency" => task.time_ns / task.accesses.max(1) as f64,
         "idle" => task.idle_ns / 1e6,
-        "bandwidth" => task.memory_bytes as f64 / time * 1e3,
+        "bandwidth" => task.memory_bytes as f64 / task.whole_ns.max(f64::MIN_POSITIVE) * 1e3,
         "ipns" => task.instructions as f64 / time,
         "spilled" => task.spilled as f64,
+        "remote" => task.remote,
         _ => return None,
     })
 }
@@ -129,7 +172,7 @@ impl CaseResult {
 }
 
 /// A claim, judged.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// In words.
     pub what: String,
@@ -250,7 +293,9 @@ mod tests {
             idle_ns: 0.0,
             instructions: 100,
             memory_bytes: 640,
+            whole_ns: time_ns,
             spilled: 0,
+            remote: 0.0,
         };
         CaseResult {
             case: case.into(),

@@ -6,10 +6,11 @@
 //! A scenario is run once per policy and sweep value: its *cases*. Names of
 //! measured values are `CASE_TASK_METRIC`, see [`Scenario::cases`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::policy::Policy;
 
@@ -34,7 +35,7 @@ impl fmt::Display for ScenarioError {
 }
 
 /// A scenario file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// What it is about.
@@ -55,7 +56,7 @@ pub struct Scenario {
 }
 
 /// `[experiment]`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
     /// Short name, also the file's.
@@ -105,7 +106,7 @@ fn scatter() -> f64 {
 }
 
 /// `[sweep]`: a number that task fields may name as `"$name"`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
     /// Its name.
@@ -118,7 +119,7 @@ pub struct Sweep {
 }
 
 /// A number, a size such as `"32M"`, or `"$name"` of the sweep.
-#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(untagged)]
 pub enum Number {
     /// As it stands.
@@ -156,7 +157,7 @@ fn parse_size(text: &str) -> Option<u64> {
 }
 
 /// What a kind of task does; parameters are in [`TaskSpec`].
-#[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// [`crate::task::AlternatingStride`].
@@ -184,7 +185,7 @@ pub enum Kind {
 }
 
 /// `[[task]]`: one task per cpu of the list.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSpec {
     /// Its name in measured values.
@@ -199,6 +200,9 @@ pub struct TaskSpec {
     pub bytes: Number,
     /// Steps of work of each (what a step is depends on the kind).
     pub work: Number,
+    /// Bytes from one access to the next, for kinds that stride (default: a
+    /// line).
+    pub stride: Option<Number>,
     /// Runs as long as the others do, and is not waited for.
     #[serde(default)]
     pub background: bool,
@@ -215,7 +219,7 @@ pub struct TaskSpec {
 }
 
 /// `[[claim]]`: a printed figure beside ours.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// In words.
@@ -234,7 +238,7 @@ pub struct Claim {
 }
 
 /// `[plot]`: the paper's axes.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
     /// Task whose metric is drawn.
@@ -249,6 +253,10 @@ pub struct Plot {
     /// x axis: the repeats of each policy, instead of policy or sweep.
     #[serde(default)]
     pub by_repeat: bool,
+    /// Figures that the source prints, by case; nothing else is drawn as
+    /// theirs.
+    #[serde(default)]
+    pub printed: BTreeMap<String, f64>,
 }
 
 /// One policy and sweep value.
@@ -277,6 +285,8 @@ pub struct CaseTask {
     pub bytes: u64,
     /// Steps of work.
     pub work: u64,
+    /// Bytes from one access to the next; 0: a line.
+    pub stride: u64,
     /// Not waited for.
     pub background: bool,
     /// Pages of this node only.
@@ -377,6 +387,7 @@ impl Scenario {
                     cpu,
                     bytes: get(&spec.bytes)?.max(4096),
                     work: (get(&spec.work)? / divide).max(1),
+                    stride: spec.stride.as_ref().map_or(Ok(0), get)?,
                     background: spec.background,
                     node: spec.node.as_ref().map(small).transpose()?,
                     sets: spec.sets.as_ref().map(small).transpose()?,
