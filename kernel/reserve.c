@@ -40,9 +40,29 @@ static bool zero_one(u32 cell)
 	return true;
 }
 
-static u32 known_zero(u32 cell)
+/*
+ * A frame that the kernel poisons or unmaps while it is free is not ours to
+ * zero; the hand-out does, and any listed frame is as good as another.
+ */
+static bool zeroing(void)
 {
-	return READ_ONCE(sol_store.cell[cell].listed[1]);
+	return !static_branch_unlikely(&sol_debug_pages);
+}
+
+static u32 in_reserve(u32 cell)
+{
+	return zeroing() ? READ_ONCE(sol_store.cell[cell].listed[1]) :
+			   sol_cell_listed(cell);
+}
+
+/* How many frames more are in @cell's reserve now. */
+static u32 reserve_more(u32 cell)
+{
+	if (!zeroing())
+		return sol_refill(cell, 1);
+	if (!sol_store.cell[cell].listed[0])
+		sol_refill(cell, sol_refill_batch(cell));
+	return zero_one(cell);
 }
 
 /* A copy of the group's cells, to walk without preemption off. */
@@ -78,15 +98,12 @@ u64 sol_store_reserve(struct sol_group *group, u64 frames)
 	int busy = sol_busy_begin();
 
 	for (i = 0; i < n; i++)
-		have += known_zero(cell[i]);
+		have += in_reserve(cell[i]);
 	/* One frame for each cell in turn, so that all get alike. */
 	do {
 		before = have;
 		for (i = 0; i < n && have < frames; i++) {
-			if (!sol_store.cell[cell[i]].listed[0] &&
-			    !sol_refill(cell[i], sol_refill_batch(cell[i])))
-				continue;
-			have += zero_one(cell[i]);
+			have += reserve_more(cell[i]);
 			cond_resched();
 		}
 	} while (have < frames && have > before);
