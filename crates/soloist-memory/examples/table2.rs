@@ -46,8 +46,15 @@ impl Stream for AlternatingStride {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let platform = Platform::find("opteron-6128")?;
     let middle = |node: usize| {
-        let range = platform.memory.map.ranges().filter(|r| r.node as usize == node);
-        range.map(|r| r.start + (r.end - r.start) / 2).last().unwrap_or(0)
+        let range = platform
+            .memory
+            .map
+            .ranges()
+            .filter(|r| r.node as usize == node);
+        range
+            .map(|r| r.start + (r.end - r.start) / 2)
+            .last()
+            .unwrap_or(0)
     };
     let run = |placed: &[(usize, u64)]| {
         let mut system = System::new(&platform);
@@ -74,6 +81,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             s.fill_ps as f64 / 1000.0 / (s.llc_misses as f64),
             s.write_backs,
             4.0 * WRITES as f64 / began.elapsed().as_secs_f64() / 1e6,
+        );
+    }
+    // Four cores of the node, each in banks of its own (by the row bits above
+    // the banks, starts are 512 MiB apart, and by core).
+    let base = middle(0);
+    let placed: Vec<_> = (0..4).map(|c| (c, base + ((c as u64) << 29))).collect();
+    let stats = run(&placed)?;
+    for s in &stats[..4] {
+        println!(
+            "4 cores on node 0: {:.2} ns a write",
+            (s.marks_ps[3] - s.marks_ps[0]) as f64 / 1000.0 / (3 * WRITES) as f64
         );
     }
     Ok(())

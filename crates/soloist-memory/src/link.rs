@@ -29,6 +29,15 @@ impl Path {
         }
     }
 
+    /// A wire with bandwidth but neither latency nor credits.
+    pub fn wire(bytes_per_us: u64) -> Self {
+        Self::new(&HopConfig {
+            latency_ps: 0,
+            bytes_per_us,
+            credits: u32::MAX,
+        })
+    }
+
     /// Sends `bytes` at `now`; returns when the last of them arrives.
     pub fn send(&mut self, now: u64, bytes: u64) -> u64 {
         self.free_ps = self.free_ps.max(now) + bytes * self.fs_per_byte / 1000;

@@ -158,14 +158,19 @@ fn device(name: &str, machine_file: &str) -> Result<Device> {
 
 /// Shape of a channel, and whether map and device can belong together.
 fn geometry(map: &AddrMap, device: &Device) -> std::result::Result<Geometry, String> {
-    if map.n_banks() != device.banks {
+    // Maps found by timing cannot tell ranks from banks: their "banks" are the
+    // banks of all ranks.
+    let banks = map.n_ranks() * map.n_banks();
+    if banks % device.banks != 0 || map.n_banks() < device.banks {
         return Err(format!(
-            "the map has {} banks a rank, {} has {}",
+            "the map has {} ranks of {} banks, a rank of {} has {} banks",
+            map.n_ranks(),
             map.n_banks(),
             device.name,
             device.banks
         ));
     }
+    let ranks = banks / device.banks;
     if map.line_size() != device.burst_bytes() {
         return Err(format!(
             "the map's lines have {} bytes, a burst of {} {}",
@@ -176,7 +181,7 @@ fn geometry(map: &AddrMap, device: &Device) -> std::result::Result<Geometry, Str
     }
     let group_bits = map.layouts().next().map_or(0, |l| l.bank_group);
     if group_bits == 0 {
-        return Ok(Geometry::of_device(device, map.n_ranks()));
+        return Ok(Geometry::of_device(device, ranks));
     }
     let groups = 1 << group_bits.count_ones();
     if groups != device.bank_groups {
@@ -186,7 +191,7 @@ fn geometry(map: &AddrMap, device: &Device) -> std::result::Result<Geometry, Str
         ));
     }
     Ok(Geometry {
-        ranks: map.n_ranks(),
+        ranks,
         banks: device.banks,
         group_of: (0..device.banks).map(|b| gather(b, group_bits)).collect(),
     })

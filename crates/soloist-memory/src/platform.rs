@@ -14,6 +14,7 @@
 //! [memory.northbridge]
 //! request_ps = 10000    # last-level cache to controller
 //! response_ps = 10000   # last beat to core
+//! bytes_per_us = 14400  # data path of the node's memory
 //!
 //! [[memory.hop]]        # paths of 1 hop, then of 2 ...
 //! latency_ps = 20000
@@ -55,7 +56,7 @@ impl Default for CoreConfig {
     }
 }
 
-/// Fixed delays between the last-level cache and the controllers of its node.
+/// Between the last-level cache and the controllers of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NorthbridgeConfig {
@@ -63,6 +64,9 @@ pub struct NorthbridgeConfig {
     pub request_ps: u64,
     /// Data or acknowledgement, one way, picoseconds.
     pub response_ps: u64,
+    /// Bandwidth of the data path between memory and everything else, both
+    /// directions together, bytes per microsecond (MB/s).
+    pub bytes_per_us: u64,
 }
 
 impl Default for NorthbridgeConfig {
@@ -70,6 +74,7 @@ impl Default for NorthbridgeConfig {
         Self {
             request_ps: 10_000,
             response_ps: 10_000,
+            bytes_per_us: 100_000,
         }
     }
 }
@@ -174,6 +179,9 @@ fn check(section: &Section) -> std::result::Result<(), String> {
         if v == 0 || v > 4096 {
             return Err(format!("[memory.core]: {name} {v} must be 1 to 4096"));
         }
+    }
+    if section.northbridge.bytes_per_us == 0 {
+        return Err("[memory.northbridge]: bytes_per_us must not be 0".to_owned());
     }
     for hop in &section.hop {
         if hop.bytes_per_us == 0 || hop.credits == 0 {

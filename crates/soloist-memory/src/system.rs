@@ -73,8 +73,12 @@ enum Event {
     Leave(u32),
     /// A request reaches its home node.
     Arrive(u32),
-    /// An answer leaves the home node.
+    /// A request enters the queue of its home node.
+    Enqueue(u32),
+    /// An answer is ready at the home node's controllers.
     Answer(u32),
+    /// An answer leaves the home node.
+    Depart(u32),
     /// An answer reaches the core's node.
     Back(u32),
 }
@@ -91,8 +95,10 @@ struct Transfer {
     from_llc: bool,
 }
 
+/// A node's northbridge: the data path and the queue before its controllers.
 struct Node {
     queue: VecDeque<u32>,
+    data_path: Path,
 }
 
 /// A machine and what runs on it.
@@ -145,6 +151,7 @@ impl System {
             nodes: (0..n_nodes)
                 .map(|_| Node {
                     queue: VecDeque::new(),
+                    data_path: Path::wire(platform.northbridge.bytes_per_us),
                 })
                 .collect(),
             paths: (0..n_nodes)
@@ -232,12 +239,14 @@ impl System {
             Event::Core(core) => self.run_core(core as usize)?,
             Event::LastLevel(t) => self.last_level(t, governor)?,
             Event::Leave(t) => self.leave(t),
-            Event::Arrive(t) => {
+            Event::Arrive(t) => self.arrive(t),
+            Event::Enqueue(t) => {
                 let node = self.transfers[t as usize].home;
                 self.nodes[node].queue.push_back(t);
                 self.dispatch(node);
             }
             Event::Answer(t) => self.answer(t),
+            Event::Depart(t) => self.depart(t),
             Event::Back(t) => self.back(t, governor)?,
         }
         Ok(())
@@ -375,6 +384,20 @@ impl System {
 
     // ---- home node ----
 
+    /// A request comes to its home node; a line to be written takes its time
+    /// on the data path.
+    fn arrive(&mut self, t: u32) {
+        let Transfer { home, write, .. } = self.transfers[t as usize];
+        let at = if write {
+            self.nodes[home]
+                .data_path
+                .send(self.now_ps, self.line_bytes)
+        } else {
+            self.now_ps
+        };
+        self.at(at, Event::Enqueue(t));
+    }
+
     /// Hands requests of a node's queue to the controllers, in order.
     fn dispatch(&mut self, node: usize) {
         while let Some(&t) = self.nodes[node].queue.front() {
@@ -419,7 +442,7 @@ impl System {
     }
 
     fn answer_at(&mut self, t: u32, cycle: u64) {
-        let ps = (cycle * self.tck_ps).max(self.now_ps) + self.platform.northbridge.response_ps;
+        let ps = (cycle * self.tck_ps).max(self.now_ps);
         self.at(ps, Event::Answer(t));
     }
 
@@ -453,6 +476,15 @@ impl System {
     // ---- the way back ----
 
     fn answer(&mut self, t: u32) {
+        let Transfer { home, write, .. } = self.transfers[t as usize];
+        let mut at = self.now_ps;
+        if !write {
+            at = self.nodes[home].data_path.send(at, self.line_bytes);
+        }
+        self.at(at + self.platform.northbridge.response_ps, Event::Depart(t));
+    }
+
+    fn depart(&mut self, t: u32) {
         let (from, to) = self.ends(t);
         let data = if self.transfers[t as usize].write {
             0
