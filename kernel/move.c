@@ -82,8 +82,7 @@ unsigned long sol_on_migrate_pages(struct list_head *from, void *get_new,
 				   int mode, int reason);
 unsigned long sol_on_migration_target(struct folio *src,
 				      const struct sol_target *target);
-unsigned long sol_on_mpol_target(struct folio *src,
-				 const struct sol_mpol_target *target);
+unsigned long sol_on_mpol_target(struct folio *src, unsigned long private);
 unsigned long sol_on_alloc_swap(struct folio *folio);
 unsigned long sol_on_ksm_madvise(struct vm_area_struct *vma,
 				 unsigned long start, unsigned long end,
@@ -214,27 +213,39 @@ unsigned long sol_on_migration_target(struct folio *src,
 	return target_in_color(src, &place, target->gfp_mask);
 }
 
-/* mbind(): the new policy's nodes; interleaved by the offset in the mapping. */
-unsigned long sol_on_mpol_target(struct folio *src,
-				 const struct sol_mpol_target *target)
+/*
+ * mbind(): the new policy's nodes; interleaved by the offset in the mapping.
+ * Without colours there the page goes by the policy alone. Not by way of the
+ * original: before 6.7 that asks vma_alloc_folio(), where a group that says
+ * `fail` gets nothing.
+ */
+unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
 {
-	const struct mempolicy *pol = target->pol;
 	struct sol_place place = { .nid = folio_nid(src) };
+	const gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_RETRY_MAYFAIL;
+	const struct mempolicy *pol;
+	unsigned long page;
 	unsigned int turn;
+	int busy;
 
-	if (!in_color(src))
+	pol = in_color(src) ? sol_mpol_of_target(private, &turn) : NULL;
+	if (!pol || nodes_empty(pol->nodes))
 		return SOL_PASS;
-	if (!nodes_empty(pol->nodes)) {
-		place.allowed = &pol->nodes;
-		if (pol->mode == MPOL_INTERLEAVE ||
-		    !node_isset(place.nid, pol->nodes)) {
-			turn = target->ilx + src->index;
-			turn %= nodes_weight(pol->nodes);
-			for (place.nid = first_node(pol->nodes); turn; turn--)
-				place.nid = next_node(place.nid, pol->nodes);
-		}
+	place.allowed = &pol->nodes;
+	if (pol->mode == MPOL_INTERLEAVE ||
+	    !node_isset(place.nid, pol->nodes)) {
+		turn = (turn + src->index) % nodes_weight(pol->nodes);
+		for (place.nid = first_node(pol->nodes); turn; turn--)
+			place.nid = next_node(place.nid, pol->nodes);
 	}
-	return target_in_color(src, &place, GFP_HIGHUSER_MOVABLE);
+	page = target_in_color(src, &place, gfp);
+	if (page != SOL_PASS)
+		return page;
+	busy = sol_busy_begin();
+	page = (unsigned long)__folio_alloc(gfp | __GFP_COMP, 0, place.nid,
+					    (nodemask_t *)&pol->nodes);
+	sol_busy_end(busy);
+	return page;
 }
 
 /* ---- Swap ---- */
@@ -326,7 +337,7 @@ SOL_TRAMPOLINE(sol_tr_ksm_merge_any, sol_on_ksm_merge_any, SOL_IF_ANY);
 static struct sol_hook move_hooks[] = {
 	SOL_HOOK("migrate_pages", NULL, sol_tr_migrate_pages),
 	SOL_HOOK("alloc_migration_target", NULL, sol_tr_migration_target),
-	SOL_HOOK("alloc_migration_target_by_mpol", NULL, sol_tr_mpol_target),
+	SOL_HOOK(SOL_MPOL_TARGET, NULL, sol_tr_mpol_target),
 	SOL_HOOK("folio_alloc_swap", NULL, sol_tr_alloc_swap),
 	SOL_HOOK("ksm_madvise", NULL, sol_tr_ksm_madvise),
 	SOL_HOOK("ksm_enable_merge_any", NULL, sol_tr_ksm_merge_any),
@@ -338,8 +349,7 @@ static struct sol_probe move_probe = {
 
 /*
  * A kernel built without swap or KSM lacks the function, and with it what the
- * hook is for; 6.1 has mbind()'s target from vma_alloc_folio(). A function that
- * is there must be hooked.
+ * hook is for. A function that is there must be hooked.
  */
 int sol_move_init(void)
 {

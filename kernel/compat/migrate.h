@@ -4,12 +4,11 @@
 #define SOLOIST_COMPAT_MIGRATE_H
 
 #include <linux/gfp_types.h>
+#include <linux/mempolicy.h>
 #include <linux/migrate_mode.h>
+#include <linux/mm.h>
 #include <linux/nodemask.h>
-#include <linux/types.h>
 #include <linux/version.h>
-
-struct mempolicy;
 
 /*
  * The beginning of struct migration_target_control (mm/internal.h), the same
@@ -21,11 +20,38 @@ struct sol_target {
 	gfp_t gfp_mask;
 };
 
-/* struct migration_mpol (mm/mempolicy.c), from 6.7 on. */
-struct sol_mpol_target {
-	struct mempolicy *pol;
-	pgoff_t ilx;
-};
+/*
+ * mbind()'s callback for new pages, and the policy that it goes by; *@turn is
+ * what interleaving begins with. Since 6.7 there is a struct migration_mpol
+ * (mm/mempolicy.c) for it; before, the argument is the start of the range, all
+ * of which has the new policy already, and mmap_lock is held.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define SOL_MPOL_TARGET	"alloc_migration_target_by_mpol"
+
+static inline const struct mempolicy *sol_mpol_of_target(unsigned long private,
+							 unsigned int *turn)
+{
+	const struct {
+		struct mempolicy *pol;
+		pgoff_t ilx;
+	} *target = (void *)private;
+
+	*turn = target->ilx;
+	return target->pol;
+}
+#else
+#define SOL_MPOL_TARGET	"new_page"
+
+static inline const struct mempolicy *sol_mpol_of_target(unsigned long private,
+							 unsigned int *turn)
+{
+	const struct vm_area_struct *vma = find_vma(current->mm, private);
+
+	*turn = 0;
+	return vma ? vma->vm_policy : NULL;
+}
+#endif
 
 /* Migrations that the kernel does for its own good. */
 static inline bool sol_reason_refused(int reason)
