@@ -259,10 +259,33 @@ static bool nodes_of_group(struct sol_group *g, const struct sol_place *place,
 	return !nodes_empty(*nodes);
 }
 
+/* Is a block of the kernel's own choice in colour? Its first frame tells. */
+static bool block_in_color(u16 id, struct folio *folio)
+{
+	int nid = folio_nid(folio);
+	const struct sol_cells *cells;
+	u32 cell, i, end;
+	struct sol_group *g;
+	bool found = false;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	cells = g ? rcu_dereference_sched(g->cells) : NULL;
+	cell = sol_map_cell(sol_store.map, folio_pfn(folio));
+	if (cells && nid < SOL_MAX_NODES) {
+		end = cells->first[nid + 1];
+		for (i = cells->first[nid]; i < end && !found; i++)
+			found = cells->cell[i] == cell;
+	}
+	preempt_enable();
+	return found;
+}
+
 /*
  * A huge page, or a part of one: only if all colours of such a block belong
- * to the group (it colours by controller); then the kernel's own allocator
- * finds one on the group's nodes. Otherwise none: the fault takes small ones.
+ * to the group (it colours by controller, or by bits above a block); then the
+ * kernel's own allocator finds one on the group's nodes, which may be in
+ * other colours of the node. Otherwise none: the fault takes small ones.
  */
 static noinline unsigned long folio_large(u16 id, struct sol_place *place,
 					  gfp_t gfp, int order)
@@ -290,6 +313,10 @@ static noinline unsigned long folio_large(u16 id, struct sol_place *place,
 	if (!node_isset(place->nid, nodes))
 		place->nid = first_node(nodes);
 	folio = __folio_alloc(gfp | __GFP_NORETRY, order, place->nid, &nodes);
+	if (folio && !block_in_color(id, folio)) {
+		folio_put(folio);
+		folio = NULL;
+	}
 	sol_busy_end(busy);
 	return (unsigned long)folio;
 }

@@ -2,11 +2,13 @@
 /*
  * Magazines: filling one from the lists, flushing all. See magazine.h.
  */
-#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/jiffies.h>
 #include <linux/smp.h>
 #include <linux/topology.h>
 
 #include "magazine.h"
+#include "parts.h"
 
 DEFINE_PER_CPU(struct sol_magazine, sol_magazines);
 
@@ -35,20 +37,50 @@ static void flush_here(void *unused)
 	flush(this_cpu_ptr(&sol_magazines));
 }
 
-void sol_magazines_flush(void)
+/* A CPU that is gone for good can't flush what it left behind. */
+static int flush_dead(unsigned int cpu)
 {
 	unsigned long flags;
-	int cpu;
 
-	cpus_read_lock();
-	on_each_cpu(flush_here, NULL, 1);
-	/* What a CPU left behind when it went offline. */
 	local_irq_save(flags);
-	for_each_possible_cpu(cpu)
-		if (!cpu_online(cpu))
-			flush(per_cpu_ptr(&sol_magazines, cpu));
+	flush(per_cpu_ptr(&sol_magazines, cpu));
 	local_irq_restore(flags);
-	cpus_read_unlock();
+	return 0;
+}
+
+/*
+ * No lock against CPUs going down: the callers may hold that one already
+ * (memory going offline) or be called under it (out of memory, while a CPU is
+ * brought up). A CPU that goes down meanwhile is flushed when it is dead.
+ */
+void sol_magazines_flush(void)
+{
+	on_each_cpu(flush_here, NULL, 1);
+}
+
+void sol_magazines_flush_seldom(void)
+{
+	static unsigned long next;	/* jiffies; racy: once more does no harm */
+
+	if (next && time_before(jiffies, READ_ONCE(next)))
+		return;
+	WRITE_ONCE(next, jiffies + HZ / 10);
+	sol_magazines_flush();
+}
+
+static int hotplug_state;
+
+int sol_magazines_init(void)
+{
+	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN,
+						  "soloist:magazine", NULL,
+						  flush_dead);
+	return min(hotplug_state, 0);
+}
+
+void sol_magazines_exit(void)
+{
+	cpuhp_remove_state_nocalls(hotplug_state);
 }
 
 u64 sol_magazines_count(void)

@@ -51,6 +51,12 @@ struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 /* All magazines are empty for a moment, their frames in the lists. */
 void sol_magazines_flush(void);
 
+/*
+ * The same, but at most ten times a second: it interrupts every CPU, and one
+ * who would take a page out of colour instead has no right to that.
+ */
+void sol_magazines_flush_seldom(void);
+
 /* Frames in all magazines, about. */
 u64 sol_magazines_count(void);
 
@@ -75,7 +81,7 @@ static __always_inline struct page *sol_magazine_get(u16 id, gfp_t gfp)
 	bool zero;
 	u32 pfn;
 
-	raw_local_irq_disable();
+	local_irq_disable();
 	g = group_get_fast(id);
 	cells = g ? rcu_dereference_sched(g->cells) : NULL;
 	if (unlikely(!cells))
@@ -94,10 +100,10 @@ static __always_inline struct page *sol_magazine_get(u16 id, gfp_t gfp)
 	if (zero && gfp & __GFP_ZERO)
 		__this_cpu_inc(g->stats->zeroed);
 	atomic_long_inc(&g->used);
-	raw_local_irq_enable();
+	local_irq_enable();
 	return sol_page_out(pfn, gfp, zero);
 none:
-	raw_local_irq_enable();
+	local_irq_enable();
 	return NULL;
 }
 

@@ -32,6 +32,7 @@ static const struct {
 } parts[] = {
 	{ "hook",	sol_hook_init,		sol_hook_exit },
 	{ "store",	sol_store_init,		sol_store_exit },
+	{ "magazines",	sol_magazines_init,	sol_magazines_exit },
 	{ "group",	sol_group_init,		sol_group_exit },
 	{ "fault",	sol_fault_init,		sol_fault_exit },
 	{ "stay",	sol_stay_init,		sol_stay_exit },

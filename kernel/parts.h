@@ -7,6 +7,8 @@ int sol_hook_init(void);	/* hook.c: looking up what is not exported */
 void sol_hook_exit(void);
 int sol_store_init(void);	/* store.c: the lists of free frames */
 void sol_store_exit(void);
+int sol_magazines_init(void);	/* magazine.c: frames at hand on each CPU */
+void sol_magazines_exit(void);
 int sol_group_init(void);	/* group.c: colour sets and their tasks */
 void sol_group_exit(void);
 int sol_fault_init(void);	/* fault.c: hooks that hand out and take back */

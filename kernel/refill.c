@@ -189,7 +189,8 @@ static void take(struct refill *f, u64 pfn)
 {
 	struct page *page = pfn_to_page(pfn);
 
-	if (!looks_free(page) || !static_call(sol_take)(page))
+	if (pfn >= sol_store.n_frames || !looks_free(page) ||
+	    !static_call(sol_take)(page))
 		return;
 	set_page_private(page, 0);
 	sol_store_add(f->cell, pfn);

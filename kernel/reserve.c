@@ -12,6 +12,7 @@
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 
 #include "group.h"
 #include "hook.h"
@@ -124,21 +125,55 @@ u64 sol_store_listed(struct sol_group *group)
 	return sum;
 }
 
-u64 sol_store_fill_all(void)
+/* A batch for each cell in turn, until none gets any more. */
+static u64 fill_by_cell(u32 n_cells)
 {
-	int busy = sol_busy_begin();
 	u64 got = 0;
 	u32 i, n;
 
-	/* A batch for each cell in turn, until none gets any more. */
 	do {
-		n = 0;
-		for (i = 0; sol_store.map && i < sol_store.map->n_cells; i++) {
+		for (i = 0, n = 0; i < n_cells; i++) {
 			n += sol_refill(i, 32);
 			cond_resched();
 		}
 		got += n;
 	} while (n);
+	return got;
+}
+
+/* What walking by cells left over, found on the free lists. */
+static u64 fill_by_node(const struct sol_map *map, const u32 *cell)
+{
+	u32 per_node = map->n_cells / map->n_nodes, node, n;
+	u64 got = 0;
+
+	for (node = 0; node < map->n_nodes; node++) {
+		do {
+			n = sol_refill_any(cell + node * per_node, per_node,
+					   node, false);
+			got += n;
+			cond_resched();
+		} while (n);
+	}
+	return got;
+}
+
+u64 sol_store_fill_all(void)
+{
+	int busy = sol_busy_begin();
+	const struct sol_map *map = READ_ONCE(sol_store.map);
+	u32 *cell = NULL, i;
+	u64 got = 0;
+
+	if (map)
+		cell = kvmalloc_array(map->n_cells, sizeof(*cell), GFP_KERNEL);
+	if (cell) {
+		for (i = 0; i < map->n_cells; i++)
+			cell[i] = i;
+		got = fill_by_cell(map->n_cells);
+		got += fill_by_node(map, cell);
+	}
 	sol_busy_end(busy);
+	kvfree(cell);
 	return got;
 }

@@ -295,7 +295,9 @@ struct page *sol_store_get_filling(u16 id, const struct sol_place *place,
 	busy = sol_busy_begin();
 	/* All allowed nodes without effort, then with. */
 	do {
-		if (hard)
+		if (hard && place->hurry)
+			sol_magazines_flush_seldom();
+		else if (hard)
 			sol_magazines_flush();
 		done = 0;
 		while (!page) {
@@ -651,11 +653,13 @@ int sol_store_set_map(const struct sol_map *map, struct sol_err *err)
 	return 0;
 }
 
-/* Frame numbers end above the last node, and above what can be plugged in. */
+/*
+ * Frame numbers end above the last node. Memory plugged in above that later
+ * is not coloured: room for all that could be would be too much.
+ */
 static u64 frames_of_machine(void)
 {
-	const unsigned long *max_possible = sol_symbol("max_possible_pfn");
-	u64 end = max_possible ? *max_possible : 0;
+	u64 end = 0;
 	int nid;
 
 	for_each_online_node(nid)
@@ -690,10 +694,8 @@ int sol_store_init(void)
 	if (err)
 		return err;
 	sol_store.frame = vcalloc(n, sizeof(*sol_store.frame));
-	if (!sol_store.frame) {
-		sol_refill_exit();
+	if (!sol_store.frame)
 		return -ENOMEM;
-	}
 	sol_store.n_frames = n;
 	return 0;
 }
