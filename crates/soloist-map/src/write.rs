@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::function::show_terms;
+use crate::function::Term;
 use crate::gf2;
 use crate::machine::{About, Topology};
 use crate::spec::{Layout, MapSpec};
@@ -67,11 +67,44 @@ fn layout(out: &mut String, layout: &Layout) {
     }
     for (name, terms) in [("row", &layout.row), ("column", &layout.column)] {
         if !terms.is_empty() {
-            let words = show_terms(terms);
-            let words: Vec<String> = words.split(' ').map(quote).collect();
+            let words: Vec<String> = runs(terms).iter().map(|word| quote(word)).collect();
             let _ = writeln!(out, "{name} = [{}]", words.join(", "));
         }
     }
+}
+
+/// Terms as people write them: `20-32` for neighbours, `@11:` where the printed
+/// position jumps.
+fn runs(terms: &[Term]) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut next = 0;
+    let mut i = 0;
+    while i < terms.len() {
+        let first = terms[i];
+        let mut j = i;
+        while first.mask.count_ones() == 1
+            && terms.get(j + 1).is_some_and(|term| {
+                let step = (j + 1 - i) as u32;
+                term.at == first.at + step && term.mask == first.mask << step
+            })
+        {
+            j += 1;
+        }
+        let prefix = if first.at == next {
+            String::new()
+        } else {
+            format!("@{}:", first.at)
+        };
+        words.push(if j > i {
+            let (low, high) = (first.mask.trailing_zeros(), terms[j].mask.trailing_zeros());
+            format!("{prefix}{low}-{high}")
+        } else {
+            format!("{prefix}{}", gf2::show(first.mask))
+        });
+        next = terms[j].at + 1;
+        i = j + 1;
+    }
+    words
 }
 
 fn list(out: &mut String, name: &str, masks: &[u64]) {

@@ -49,7 +49,7 @@ fn the_dump_gives_the_opterons_map() {
     let found = AddrMap::parse(&found.to_text("found")).unwrap();
     let truth = opteron.addr_map();
     for i in 0..2000u64 {
-        let address = i * 0x1_0503_1940 % 0x8_2800_0000 & !63;
+        let address = (i * 0x1_0503_1940 % 0x8_2800_0000) & !63;
         assert_eq!(found.decode(address), truth.decode(address), "{address:#x}");
     }
 }
@@ -71,7 +71,7 @@ fn every_setting_gives_a_map_that_core_decodes_alike() {
         let found = AddrMap::parse(&spec.to_text("x")).unwrap();
         let mut checked = 0;
         for i in 0..2000u64 {
-            let address = i * 0x1_0503_1940 % 0x8_2800_0000 & !63;
+            let address = (i * 0x1_0503_1940 % 0x8_2800_0000) & !63;
             let Some(p) = locate(&registers, address).unwrap() else {
                 continue;
             };

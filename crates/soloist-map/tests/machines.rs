@@ -8,7 +8,8 @@ use soloist_map::{known, Machine};
 fn addresses(machine: &Machine) -> impl Iterator<Item = u64> + '_ {
     machine.map.ranges.iter().flat_map(|range| {
         let size = range.end - range.start;
-        (0..200u64).map(move |i| range.start + ((i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % size) & !63))
+        (0..200u64)
+            .map(move |i| range.start + ((i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % size) & !63))
     })
 }
 

@@ -18,6 +18,8 @@ const CLOCK_EVERY: u64 = 256;
 const RECENT: usize = 256;
 /// Random pairs looked through for a first conflict, at most.
 const SEARCH: u64 = 60_000;
+/// The same, however many readings a sample takes.
+const LEAST_SEARCH: u64 = 6_000;
 /// Random pairs looked through for a level above the one found.
 const SEARCH_HIGHER: u64 = 24_576;
 /// Fewer pairs than this in [`SEARCH_HIGHER`] are accidents, no level.
@@ -326,7 +328,8 @@ impl<'a> Meter<'a> {
         tries: u64,
     ) -> Result<Vec<(u64, u64, f64)>, Stop> {
         let mut found = Vec::new();
-        for _ in 0..tries {
+        // Samples of many readings say more each, and cost more.
+        for _ in 0..(tries / u64::from(repeats)).max(LEAST_SEARCH) {
             let (a, b) = self.random_pair(range)?;
             let time = self.sample(a, b, repeats)?;
             self.follow(time);

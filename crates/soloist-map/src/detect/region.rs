@@ -223,8 +223,10 @@ pub fn solve(
         };
         validate(meter, &mut attempt)?;
         let explained = attempt.is_explained();
+        // More pairs can't bring out functions where there are none at all.
+        let hopeless = attempt.functions.is_empty() && round > 0;
         region = Some(attempt);
-        if explained || round == 2 {
+        if explained || hopeless || round == 2 {
             break;
         }
         let more = collect(meter, range, bits + SPARE_PAIRS, progress)?;

@@ -170,7 +170,10 @@ impl SimSource {
         }
     }
 
-    fn physical(&self, address: u64) -> u64 {
+    /// The physical address behind an address of this source: what an
+    /// unprivileged detector can't know, and tests compare with.
+    #[must_use]
+    pub fn physical(&self, address: u64) -> u64 {
         match self.pool {
             SimPool::Unprivileged { page_shift, .. } => {
                 let page = self.pages[(address >> page_shift) as usize];

@@ -321,6 +321,18 @@ fn print_text(report: &Report) {
             region.predicted_others.1
         );
     }
+    for region in report
+        .regions
+        .iter()
+        .filter(|region| region.functions.is_empty())
+    {
+        println!(
+            "\nConflicts are there, one random pair in {:.0}, but no XOR of address bits tells which \
+             pairs. Such memory is not linear over GF(2): 3, 6, 10 or 12 channels (a division), or \
+             a guest whose huge pages are made of small ones on the host.",
+            region.banks_by_rate
+        );
+    }
     for (start, end, why) in &report.unsolved {
         println!("\n{start} to {end}: {why}");
     }
