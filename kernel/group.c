@@ -24,6 +24,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "group.h"
+#include "hook.h"
 #include "member.h"
 #include "parts.h"
 #include "status.h"
@@ -39,6 +40,9 @@ static struct sol_palette palette;
 static void *palette_mem;
 static struct sol_group_count count;
 static u32 last_id;
+
+typedef void drain_fn(void);
+DEFINE_STATIC_CALL_NULL(sol_lru_drain, drain_fn);
 
 static void reap_fn(struct work_struct *work);
 static LLIST_HEAD(reap_list);		/* no references, not yet seen */
@@ -473,16 +477,8 @@ static int assign(struct sol_group *group, const struct sol_want *want,
 	return 0;
 }
 
-/**
- * sol_group_auto() - replace a group's colours by free ones (CAMC 3.4)
- * @group: becomes exclusive
- * @want: how many, and near which nodes
- *
- * Return: 0, -ENOSPC if not enough are free, or as sol_group_edit().
- */
-int sol_group_auto(struct sol_group *group, const struct sol_want *want)
+static int auto_once(struct sol_group *group, const struct sol_want *want)
 {
-	bool huge_ok = group->huge_ok;
 	struct sol_colors *out;
 	int err = -ENOMEM;
 
@@ -495,6 +491,26 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 	}
 	sol_colors_free(out);
 	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+/**
+ * sol_group_auto() - replace a group's colours by free ones (CAMC 3.4)
+ * @group: becomes exclusive
+ * @want: how many, and near which nodes
+ *
+ * Return: 0, -ENOSPC if not enough are free, or as sol_group_edit().
+ */
+int sol_group_auto(struct sol_group *group, const struct sol_want *want)
+{
+	bool huge_ok = group->huge_ok;
+	int err = auto_once(group, want);
+
+	/* Pages of ended tasks may wait in some idle CPU's batch. */
+	if (err == -ENOSPC) {
+		static_call(sol_lru_drain)();
+		err = auto_once(group, want);
+	}
 	recolored(group, huge_ok);
 	return err;
 }
@@ -638,7 +654,7 @@ int sol_group_init(void)
 	do {
 		get_random_bytes(&sol_generation, sizeof(sol_generation));
 	} while (!sol_generation);
-	return sol_member_init();
+	return sol_bind(sol_lru_drain, "lru_add_drain_all") ?: sol_member_init();
 }
 
 /**
