@@ -25,6 +25,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
     "camc-figure-12",
     "camc-figure-13",
     "camc-figure-14",
+    "camc-figure-14-llc",
     "camc-figure-17",
     "report-controllers",
     "report-contention",

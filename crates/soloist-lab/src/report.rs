@@ -233,8 +233,10 @@ fn draw(
             ]
         })
         .fold(0.0, f64::max)
-        .max(f64::MIN_POSITIVE)
-        * 1.1;
+        .max(f64::MIN_POSITIVE);
+    // Room above the highest bar for the legend: 20 pixels an entry.
+    let legend = 20.0 * (series.len() as f64 + 2.0);
+    let top = top / (1.0 - legend / f64::from(SIZE.1 - 70));
     let groups = labels.len() as f64;
     let mut chart = ChartBuilder::on(area)
         .margin(12)
@@ -312,7 +314,7 @@ fn draw(
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
+        .position(SeriesLabelPosition::UpperRight)
         .background_style(WHITE.mix(0.85))
         .border_style(RGBColor(200, 200, 200))
         .label_font(("sans-serif", 14))

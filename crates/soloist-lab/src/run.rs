@@ -119,7 +119,6 @@ pub fn run(
             used: about.used,
             scatter: about.scatter,
         },
-        divide,
     };
     let jobs: Vec<(&Case, u64)> = cases
         .iter()
@@ -149,7 +148,6 @@ pub fn run(
 struct Bench {
     platform: Platform,
     history: History,
-    divide: u64,
 }
 
 /// A task's generator and where its pages lie.
@@ -277,7 +275,7 @@ impl Bench {
         let die = |cpu: u32| cpu as usize / llc.shared_by;
         let mates = case.tasks.iter().filter(|t| die(t.cpu) == die(task.cpu));
         let private: u64 = self.platform.private.iter().map(size).sum();
-        (size(llc) / mates.count().max(1) as u64 + private) / self.divide
+        size(llc) / mates.count().max(1) as u64 + private
     }
 
     // ---- placement ----

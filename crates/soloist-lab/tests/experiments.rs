@@ -34,7 +34,7 @@ values = [0, 3]
 name = "victim"
 kind = "latency"
 cpus = "0"
-bytes = "24M"
+bytes = "16M"
 work = 20000
 [[task]]
 name = "other"
@@ -103,7 +103,8 @@ fn policies_isolate_as_they_claim_and_the_page_says_so() {
 
 #[test]
 fn results_depend_on_the_seed_and_not_on_the_number_of_threads() {
-    let scenario = Scenario::parse(TINY, "tiny.toml").unwrap();
+    let one_case = TINY.replace("\"same_bank\", ", "").replace("[0, 3]", "[3]");
+    let scenario = Scenario::parse(&one_case, "tiny.toml").unwrap();
     let with = |threads, seed| {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -116,11 +117,11 @@ fn results_depend_on_the_seed_and_not_on_the_number_of_threads() {
                 done.fetch_add(1, Ordering::Relaxed);
             })
         });
-        assert_eq!(done.into_inner(), 4);
+        assert_eq!(done.into_inner(), 1);
         cases.unwrap()
     };
     let one = with(1, 1);
-    assert_eq!(one, with(3, 1));
+    assert_eq!(one, with(2, 1));
     assert_ne!(one, with(1, 2));
 }
 
@@ -136,7 +137,7 @@ fn what_cannot_be_is_refused_in_words() {
         ),
         ("\"opteron-6128\"", "\"qemu-2node\"", "no [memory] table"),
         (
-            "bytes = \"24M\"\nwork = 20000",
+            "bytes = \"16M\"\nwork = 20000",
             "bytes = \"6G\"\nsets = 1\nwork = 9",
             "no page left",
         ),
