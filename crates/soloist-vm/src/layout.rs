@@ -130,13 +130,17 @@ impl Layout {
         sizes
     }
 
-    /// The cpus of `node`: first and last, or none.
+    /// The cpus of `node`: first and last, or none. Too few for all nodes go
+    /// to the first ones, since kernels expect some on node 0.
     pub(crate) fn cpus_of(&self, node: usize) -> Option<(u32, u32)> {
-        let nodes = self.node_memory.len() as u32;
+        let nodes = (self.node_memory.len() as u32).min(self.cpus);
         let node = node as u32;
+        if node >= nodes {
+            return None;
+        }
         let first = node * self.cpus / nodes;
         let end = (node + 1) * self.cpus / nodes;
-        (first < end).then(|| (first, end - 1))
+        Some((first, end - 1))
     }
 }
 
@@ -200,6 +204,7 @@ mod tests {
             dealt,
             [Some((0, 0)), Some((1, 2)), Some((3, 3)), Some((4, 5))]
         );
-        assert_eq!(Layout::even(2 << 30, 2, 1).cpus_of(0), None);
+        let one = Layout::even(2 << 30, 2, 1);
+        assert_eq!((one.cpus_of(0), one.cpus_of(1)), (Some((0, 0)), None));
     }
 }
