@@ -271,10 +271,7 @@ impl TimingSource for SimSource {
 
     fn has(&self, address: u64) -> bool {
         let held = match self.pool {
-            SimPool::Frames { sparse } => {
-                let frame = (address >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                frame >> (64 - sparse.max(1)) == 0
-            }
+            SimPool::Frames { sparse } => scatter(address >> 12) >> (64 - sparse.max(1)) == 0,
             _ => true,
         };
         held && self
@@ -304,4 +301,13 @@ impl TimingSource for SimSource {
         }
         time.max(1.0) as u32
     }
+}
+
+/// A hash that mixes (SplitMix64's finaliser): of a multiplicative one, no two
+/// neighbouring frames would ever be held, which no real pool is like.
+fn scatter(frame: u64) -> u64 {
+    let mut x = frame.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
