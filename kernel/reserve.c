@@ -12,6 +12,7 @@
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "group.h"
@@ -92,22 +93,61 @@ static u32 *copy_cells(struct sol_group *group, u32 *n)
 	return copy;
 }
 
-u64 sol_store_reserve(struct sol_group *group, u64 frames)
+/* Frames for any of the cells, ascending, from the free lists of their nodes. */
+static u32 refill_any(const u32 *cell, u32 n)
 {
-	u64 have = 0, before;
-	u32 n, i, *cell = copy_cells(group, &n);
-	int busy = sol_busy_begin();
+	const struct sol_map *map = sol_store.map;
+	u32 i, end, node, got = 0;
+
+	for (i = 0; i < n; i = end) {
+		node = sol_map_set_node(map, cell[i] / map->n_llc);
+		for (end = i; end < n; end++)
+			if (sol_map_set_node(map, cell[end] / map->n_llc) !=
+			    node)
+				break;
+		got += sol_refill_any(cell + i, end - i, node, false);
+		cond_resched();
+	}
+	return got;
+}
+
+/* One frame for each cell in turn, so that all get alike; at most @max. */
+static u64 reserve_round(const u32 *cell, u32 n, u64 max)
+{
+	u64 got = 0;
+	u32 i;
+
+	for (i = 0; i < n && got < max; i++) {
+		got += reserve_more(cell[i]);
+		cond_resched();
+	}
+	return got;
+}
+
+static u64 count_reserve(const u32 *cell, u32 n)
+{
+	u64 have = 0;
+	u32 i;
 
 	for (i = 0; i < n; i++)
 		have += in_reserve(cell[i]);
-	/* One frame for each cell in turn, so that all get alike. */
-	do {
-		before = have;
-		for (i = 0; i < n && have < frames; i++) {
-			have += reserve_more(cell[i]);
-			cond_resched();
-		}
-	} while (have < frames && have > before);
+	return have;
+}
+
+u64 sol_store_reserve(struct sol_group *group, u64 frames)
+{
+	u32 n, *cell = copy_cells(group, &n);
+	int busy = sol_busy_begin();
+	u64 have;
+
+	for (;;) {
+		have = count_reserve(cell, n);
+		if (have >= frames || fatal_signal_pending(current))
+			break;
+		if (!reserve_round(cell, n, frames - have) &&
+		    !refill_any(cell, n))
+			break;
+	}
 	sol_busy_end(busy);
 	kvfree(cell);
 	return have;
