@@ -1,6 +1,7 @@
 //! Every machine file is read, accepted by core, and decodes as published.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use proptest::prelude::*;
 use soloist_core::Dram;
 use soloist_map::{known, Machine};
 
@@ -155,4 +156,32 @@ fn a_section_of_another_crate_keeps_its_lines() {
             .map(|line| line.starts_with("max_ram")),
         Some(true)
     );
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+        let _ = Machine::parse(&text, "x.toml");
+    }
+
+    /// A good file with some bytes replaced, dropped or doubled.
+    #[test]
+    fn a_damaged_file_is_read_or_refused(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0u8..3, 32u8..127), 1..6),
+    ) {
+        let mut bytes = known::find("opteron-6128").unwrap().text().as_bytes().to_vec();
+        for (at, kind, byte) in damage {
+            let at = at.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => { bytes.remove(at); }
+                _ => bytes.insert(at, byte),
+            }
+        }
+        if let Ok(machine) = Machine::parse(&String::from_utf8_lossy(&bytes), "x.toml") {
+            // What is accepted can be used.
+            let _ = machine.addr_map();
+            let _ = machine.topology.cpus_of_nodes();
+        }
+    }
 }
