@@ -433,7 +433,9 @@ impl System {
         loop {
             let controller = &self.controllers[channel];
             let room = controller.room_at(transfer.write)?;
-            let at = self.now_ps.div_ceil(self.tck_ps).max(room);
+            // Never before what the controller has decided already.
+            let decided = controller.now().saturating_sub(1);
+            let at = self.now_ps.div_ceil(self.tck_ps).max(room).max(decided);
             if controller.next().is_none_or(|next| next > at) {
                 return Some(at);
             }

@@ -1,0 +1,314 @@
+//! Files, traces and whole machines.
+#![allow(clippy::unwrap_used)] // a failed expectation should fail the test
+
+use soloist_memory::core::{Access, CoreStats, Step, Stream};
+use soloist_memory::replay::{Replay, Report, Source};
+use soloist_memory::system::{Free, RunError};
+use soloist_memory::trace::{Format, Reader};
+use soloist_memory::{Decoder, Device, Machine, Platform, System};
+
+const MODELLED: [&str; 6] = [
+    "ddr3-1600k",
+    "opteron-6128",
+    "opteron-6128-noninterleaved",
+    "xeon-w3530",
+    "core2quad-q8400",
+    "p4080",
+];
+
+#[test]
+fn decoder_agrees_with_core() {
+    for name in MODELLED {
+        let machine = Machine::find(name).unwrap();
+        let (map, decoder) = (&machine.map, Decoder::new(&machine.map));
+        let end = map.ranges().map(|r| r.end).max().unwrap();
+        let mut addr = 0_u64;
+        for i in 0..20_000_u64 {
+            addr = addr
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(i | 1);
+            let a = addr % (end + end / 8);
+            let core = map.decode(a).ok().map(|d| {
+                let channel = d.node * map.n_channels() + d.channel;
+                (channel, d.rank * map.n_banks() + d.bank, d.row)
+            });
+            let fast = decoder
+                .decode(a)
+                .map(|p| (u32::from(p.channel), u32::from(p.bank), p.row));
+            assert_eq!(fast, core, "{name}: {a:#x}");
+        }
+    }
+}
+
+#[test]
+fn device_files_are_checked() {
+    let good = include_str!("../../../machines/dram/ddr3-1600k.toml");
+    assert!(Device::parse(good, "x.toml").is_ok());
+    let misspelt = good.replace("tREFI = 6240", "tREF = 6240");
+    let error = Device::parse(&misspelt, "x.toml").unwrap_err().to_string();
+    let line = 1 + good.lines().position(|l| l.starts_with("tREFI")).unwrap();
+    assert!(error.starts_with(&format!("x.toml:{line}:")), "{error}");
+    assert!(error.contains("tREF"), "{error}");
+    let missing = good.replace("tFAW = 24\n", "");
+    let error = Device::parse(&missing, "x.toml").unwrap_err().to_string();
+    assert!(error.contains("tFAW"), "{error}");
+    let absurd = good.replace("tRC = 39", "tRC = 3");
+    let error = Device::parse(&absurd, "x.toml").unwrap_err().to_string();
+    assert!(error.contains("tRC"), "{error}");
+}
+
+fn replay(
+    machine: &str,
+    format: Format,
+    traces: &[(&str, Option<usize>)],
+) -> Result<Report, String> {
+    let machine = Machine::find(machine).unwrap();
+    let sources = traces
+        .iter()
+        .map(|&(text, outstanding)| Source {
+            reader: Reader::new(text.as_bytes(), "t.trc", format),
+            outstanding,
+        })
+        .collect();
+    let mut replay = Replay::new(&machine, sources);
+    replay.run(|_, _| {}, None).map_err(|e| e.to_string())
+}
+
+#[test]
+fn traces_of_both_formats() {
+    let text = "# a comment\n0x0 READ 100\n\n0x40 READ 300\r\n0x10000 WRITE 500";
+    let report = replay("ddr3-1600k", Format::Dramsim3, &[(text, None)]).unwrap();
+    assert_eq!((report.all.reads, report.all.writes), (2, 1));
+    assert_eq!(
+        (
+            report.all.row_hits,
+            report.all.row_misses,
+            report.all.row_conflicts
+        ),
+        (1, 1, 1)
+    );
+    assert_eq!(report.all.latency_cycles.average, (27.0 + 16.0) / 2.0);
+    assert_eq!(report.all.latency_ns.max, 27.0 * 1.25);
+    let text = "0x0 R\nST 64\nW 0x80\n0x40 W\n";
+    let report = replay("ddr3-1600k", Format::Ramulator, &[(text, None)]).unwrap();
+    assert_eq!((report.all.reads, report.all.writes), (1, 3));
+    assert_eq!(report.all.buffered, 1);
+}
+
+#[test]
+fn wrong_lines_are_named() {
+    for (format, text, line) in [
+        (Format::Dramsim3, "0x0 READ 0\n0x40 READ\n", 2),
+        (Format::Dramsim3, "0x0 READ 0 7\n", 1),
+        (Format::Dramsim3, "0xfffffffffffffffff READ 0\n", 1),
+        (Format::Dramsim3, "0x0 FETCH 0\n", 1),
+        (Format::Ramulator, "0x0 R\n0x0 X\n", 2),
+        (Format::Ramulator, "R\n", 1),
+    ] {
+        let error = replay("ddr3-1600k", format, &[(text, None)]).unwrap_err();
+        assert!(
+            error.starts_with(&format!("t.trc:{line}: expected")),
+            "{error}"
+        );
+    }
+    let hole = "0xd8000000 READ 0\n";
+    let error = replay("opteron-6128", Format::Dramsim3, &[(hole, None)]).unwrap_err();
+    assert!(error.contains("no memory range"), "{error}");
+}
+
+#[test]
+fn one_outstanding_read_at_a_time() {
+    let text: String = (0..1000_u64)
+        .map(|i| format!("{:#x} READ 0\n", i << 16))
+        .collect();
+    let report = replay("ddr3-1600k", Format::Dramsim3, &[(&text, Some(1))]).unwrap();
+    // Conflicts one after the other: tRC (39) each, which is more than the 38
+    // of an idle conflict, but for those that meet a refresh.
+    assert_eq!(report.all.latency_cycles.p50, 39.0);
+    let per_request = report.all.makespan_cycles as f64 / 1000.0;
+    assert!((39.0..41.0).contains(&per_request), "{per_request}");
+}
+
+#[test]
+fn replays_repeat_to_the_cycle() {
+    let text: String = (0..3000_u64)
+        .map(|i| {
+            let a = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            format!(
+                "{:#x} {} {}\n",
+                a,
+                if i % 3 == 0 { "WRITE" } else { "READ" },
+                i * 5
+            )
+        })
+        .collect();
+    let run = || {
+        replay(
+            "ddr3-1600k",
+            Format::Dramsim3,
+            &[(&text, None), (&text, Some(4))],
+        )
+        .unwrap()
+    };
+    assert_eq!(run(), run());
+}
+
+/// Loads or stores at a stride, wrapping in a region.
+struct Walk {
+    base: u64,
+    stride: u64,
+    bytes: u64,
+    left: u64,
+    at: u64,
+    write: bool,
+    dependent: bool,
+    barrier_every: u64,
+}
+
+impl Walk {
+    fn new(base: u64, stride: u64, bytes: u64, left: u64) -> Self {
+        Self {
+            base,
+            stride,
+            bytes,
+            left,
+            at: 0,
+            write: false,
+            dependent: false,
+            barrier_every: 0,
+        }
+    }
+}
+
+impl Stream for Walk {
+    fn step(&mut self) -> Step {
+        if self.left == 0 {
+            return Step::Done;
+        }
+        self.left -= 1;
+        if self.barrier_every > 0 && self.left % self.barrier_every == 0 {
+            return Step::Barrier;
+        }
+        self.at = (self.at + self.stride) % self.bytes;
+        Step::Access(Access {
+            work: 2,
+            addr: self.base + self.at,
+            write: self.write,
+            dependent: self.dependent,
+        })
+    }
+}
+
+fn run(platform: &Platform, walks: Vec<(usize, Walk)>) -> Vec<CoreStats> {
+    let mut system = System::new(platform);
+    for (core, walk) in walks {
+        system.put(core, Box::new(walk), 0, false);
+    }
+    system.run(&mut Free).unwrap()
+}
+
+#[test]
+fn a_dependent_chase_pays_full_latency_and_independent_loads_overlap() {
+    let p = Platform::find("opteron-6128").unwrap();
+    // Another row and bank nearly every time, nothing ever cached.
+    let walk = |dependent| Walk {
+        dependent,
+        ..Walk::new(0, 0x11_8c40, 1 << 31, 2000)
+    };
+    let chase = run(&p, vec![(0, walk(true))]);
+    let spread = run(&p, vec![(0, walk(false))]);
+    let each = chase[0].finished_ps / 2000;
+    assert!((40_000..120_000).contains(&each), "{each} ps");
+    let ratio = chase[0].finished_ps as f64 / spread[0].finished_ps as f64;
+    let slots = f64::from(p.core.outstanding);
+    assert!(ratio > 2.0 && ratio <= slots + 0.5, "{ratio}");
+}
+
+#[test]
+fn caches_catch_what_fits() {
+    let p = Platform::find("opteron-6128").unwrap();
+    let s = &run(&p, vec![(0, Walk::new(0, 64, 32 << 10, 10_000))])[0];
+    assert_eq!(s.llc_misses, 512, "each line once");
+    assert!(s.private_hits[0] >= 9000);
+    let s = &run(&p, vec![(0, Walk::new(0, 64, 4 << 20, 200_000))])[0];
+    assert_eq!(s.llc_misses, 65_536);
+    assert!(s.llc_hits > 100_000);
+}
+
+#[test]
+fn memory_farther_away_is_slower() {
+    let p = Platform::find("opteron-6128").unwrap();
+    let time = |base| {
+        let walk = Walk {
+            dependent: true,
+            ..Walk::new(base, 4096 + 64, 1 << 30, 2000)
+        };
+        run(&p, vec![(1, walk)])[1].finished_ps
+    };
+    let (local, near, far) = (time(0), time(0x2_2800_0000), time(0x4_2800_0000));
+    assert!(local < near && near < far, "{local} {near} {far}");
+}
+
+#[test]
+fn sharing_a_controller_costs_and_another_node_does_not() {
+    let p = Platform::find("opteron-6128").unwrap();
+    let walk = |base| Walk {
+        write: true,
+        ..Walk::new(base, 64, 1 << 28, 40_000)
+    };
+    let alone = run(&p, vec![(0, walk(0))])[0].finished_ps;
+    let shared = run(&p, (0..4).map(|c| (c, walk((c as u64) << 28))).collect())[0].finished_ps;
+    let apart = run(
+        &p,
+        vec![
+            (0, walk(0)),
+            (4, walk(0x2_2800_0000)),
+            (8, walk(0x4_2800_0000)),
+        ],
+    )[0]
+    .finished_ps;
+    assert!(shared as f64 > 1.5 * alone as f64, "{shared} {alone}");
+    assert!(
+        (apart as f64 / alone as f64 - 1.0).abs() < 0.001,
+        "{apart} {alone}"
+    );
+}
+
+#[test]
+fn runs_repeat_to_the_picosecond() {
+    let p = Platform::find("opteron-6128").unwrap();
+    let walks = || {
+        (0..8)
+            .map(|c| {
+                let walk = Walk {
+                    write: c % 2 == 0,
+                    ..Walk::new((c as u64) << 26, 64 * (c as u64 + 1), 1 << 26, 5000)
+                };
+                (c, walk)
+            })
+            .collect()
+    };
+    assert_eq!(run(&p, walks()), run(&p, walks()));
+}
+
+#[test]
+fn barriers_hold_the_quick_for_the_slow() {
+    let p = Platform::find("opteron-6128").unwrap();
+    let walk = |stride, bytes| Walk {
+        barrier_every: 500,
+        dependent: true,
+        ..Walk::new(0, stride, bytes, 2001)
+    };
+    let s = run(&p, vec![(0, walk(8, 4096)), (1, walk(4160, 1 << 30))]);
+    assert!(s[0].barrier_ps > s[0].finished_ps / 2);
+    assert_eq!(s[1].barrier_ps, 0);
+}
+
+#[test]
+fn a_hole_is_an_error() {
+    let p = Platform::find("opteron-6128").unwrap();
+    let mut system = System::new(&p);
+    system.put(2, Box::new(Walk::new(0xd800_0000, 64, 4096, 10)), 0, false);
+    let error = system.run(&mut Free).unwrap_err();
+    assert!(matches!(error, RunError::Hole { core: 2, .. }));
+}

@@ -1,0 +1,188 @@
+//! Timing rules: each is illegal at t-1 and legal at t, by hand; and no command
+//! of the scheduler ever breaks one, whatever the requests.
+#![allow(clippy::unwrap_used)] // a failed expectation should fail the test
+
+mod common;
+
+use common::{device, devices, play, Req};
+use proptest::prelude::*;
+use soloist_memory::channel::{Command, Issued};
+use soloist_memory::checker::ChannelChecker;
+use soloist_memory::controller::{Order, Page};
+use soloist_memory::{Geometry, Policy};
+
+const ACT: Command = Command::Activate { row: 1 };
+const RD: Command = Command::Read { auto: false };
+const WR: Command = Command::Write { auto: false };
+const PRE: Command = Command::Precharge;
+
+/// `last` at `t - 1` breaks a rule, at `t` it breaks none.
+fn boundary(name: &str, ranks: u32, before: &[(u64, u16, Command)], t: u64, last: (u16, Command)) {
+    let d = device(name);
+    let verdict = |at: u64| {
+        let mut checker = ChannelChecker::new(&d, &Geometry::of_device(&d, ranks));
+        for &(at, bank, command) in before {
+            checker.see(&Issued { at, bank, command }).unwrap();
+        }
+        let (bank, command) = last;
+        checker.see(&Issued { at, bank, command })
+    };
+    let early = verdict(t - 1);
+    assert!(
+        early.is_err(),
+        "{name}: {last:?} was legal at {} already",
+        t - 1
+    );
+    assert_eq!(early.unwrap_err().legal_at, t, "{name}: {last:?}");
+    assert_eq!(verdict(t), Ok(()), "{name}: {last:?} at {t}");
+}
+
+/// The figures are the data sheet's, typed in once more by hand.
+#[test]
+fn rules_of_ddr3_1600k() {
+    let k = "DDR3-1600K";
+    boundary(k, 1, &[(0, 0, ACT)], 11, (0, RD)); // tRCD
+    boundary(k, 1, &[(0, 0, ACT)], 11, (0, WR));
+    boundary(k, 1, &[(0, 0, ACT)], 28, (0, PRE)); // tRAS
+    boundary(k, 1, &[(0, 0, ACT), (40, 0, PRE)], 51, (0, ACT)); // tRP
+    boundary(k, 1, &[(0, 0, ACT), (28, 0, PRE)], 39, (0, ACT)); // tRC
+    boundary(k, 1, &[(0, 0, ACT)], 5, (1, ACT)); // tRRD
+    let four = [(0, 0, ACT), (5, 1, ACT), (10, 2, ACT), (15, 3, ACT)];
+    boundary(k, 1, &four, 24, (4, ACT)); // tFAW
+    let open = [(0, 0, ACT), (5, 1, ACT)];
+    let after = |c| [open[0], open[1], (100, 0, c)];
+    boundary(k, 1, &after(RD), 104, (0, RD)); // tCCD
+    boundary(k, 1, &after(RD), 104, (1, RD));
+    boundary(k, 1, &after(WR), 104, (1, WR));
+    boundary(k, 1, &after(RD), 109, (0, WR)); // CL + burst + 2 - CWL
+    boundary(k, 1, &after(WR), 118, (1, RD)); // CWL + burst + tWTR
+    boundary(k, 1, &after(RD), 106, (0, PRE)); // tRTP
+    boundary(k, 1, &after(WR), 124, (0, PRE)); // CWL + burst + tWR
+    let closed = [(0, 0, ACT), (50, 0, PRE)];
+    boundary(k, 1, &closed, 61, (0, Command::Refresh)); // tRP
+    boundary(k, 1, &[(10, 0, Command::Refresh)], 138, (0, ACT)); // tRFC
+    boundary(k, 1, &[(10, 0, Command::Refresh)], 138, (7, ACT));
+}
+
+#[test]
+fn rules_between_ranks() {
+    let k = "DDR3-1600K";
+    let open = [(0, 0, ACT), (1, 8, ACT)];
+    let after = |c| [open[0], open[1], (100, 0, c)];
+    boundary(k, 2, &after(RD), 106, (8, RD)); // burst + tRTRS
+    boundary(k, 2, &after(WR), 106, (8, WR));
+    boundary(k, 2, &after(RD), 109, (8, WR)); // CL + burst + tRTRS - CWL
+    boundary(k, 2, &after(WR), 103, (8, RD)); // CWL + burst + tRTRS - CL
+}
+
+#[test]
+fn rules_of_bank_groups() {
+    let k = "DDR4-2400R";
+    // Low bank bits are the group: 0 and 4 share one, 0 and 1 do not.
+    boundary(k, 1, &[(0, 0, ACT)], 4, (1, ACT)); // tRRD_S
+    boundary(k, 1, &[(0, 0, ACT)], 6, (4, ACT)); // tRRD_L
+    let open = [(0, 0, ACT), (4, 1, ACT), (10, 4, ACT)];
+    let after = |c| [open[0], open[1], open[2], (100, 0, c)];
+    boundary(k, 1, &after(RD), 104, (1, RD)); // tCCD_S
+    boundary(k, 1, &after(RD), 106, (4, RD)); // tCCD_L
+    boundary(k, 1, &after(WR), 119, (1, RD)); // CWL + burst + tWTR_S
+    boundary(k, 1, &after(WR), 125, (4, RD)); // CWL + burst + tWTR_L
+}
+
+#[test]
+fn rules_of_the_standards() {
+    // DDR2: read to precharge is burst + tRTP - 2.
+    let ddr2 = "DDR2-800 (PC2-6400)";
+    boundary(ddr2, 1, &[(0, 0, ACT), (50, 0, RD)], 55, (0, PRE));
+    // LPDDR4: tWR counts from a cycle after the last beat.
+    let lp4 = "LPDDR4-3200";
+    boundary(
+        lp4,
+        1,
+        &[(0, 0, ACT), (200, 0, WR)],
+        200 + 14 + 16 + 1 + 29,
+        (0, PRE),
+    );
+    // Per-bank refresh leaves the other banks alone.
+    boundary(lp4, 1, &[(10, 0, Command::Refresh)], 154, (0, ACT));
+    boundary(lp4, 1, &[(10, 0, Command::Refresh)], 26, (1, ACT));
+    // DDR5: an activate takes two cycles of the command bus.
+    boundary("DDR5-4800B", 2, &[(0, 0, ACT)], 2, (32, ACT));
+}
+
+#[test]
+fn states() {
+    let d = device("DDR3-1600K");
+    let mut c = ChannelChecker::new(&d, &Geometry::of_device(&d, 1));
+    let see = |c: &mut ChannelChecker, at, command| {
+        c.see(&Issued {
+            at,
+            bank: 0,
+            command,
+        })
+    };
+    assert!(see(&mut c, 5, RD).is_err(), "read of a closed bank");
+    assert!(see(&mut c, 5, ACT).is_ok());
+    assert!(see(&mut c, 100, ACT).is_err(), "activate of an open bank");
+    assert!(
+        see(&mut c, 100, Command::Refresh).is_err(),
+        "refresh of an open bank"
+    );
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let pages = prop_oneof![Just(Page::Open), Just(Page::Closed)];
+    let orders = prop_oneof![Just(Order::RoundRobin), Just(Order::Oldest)];
+    (pages, orders, 1_u32..17, 1_u32..40, 1_u32..20).prop_map(
+        |(page, order, bank_queue, hit_cap, drain_idle)| Policy {
+            page,
+            order,
+            bank_queue,
+            hit_cap,
+            drain_idle,
+            ..Policy::default()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// No command of the scheduler is ever early, every request is served
+    /// once, and refreshes keep up.
+    #[test]
+    fn the_scheduler_breaks_no_rule(
+        which in 0_usize..8,
+        ranks in 1_u32..4,
+        policy in policies(),
+        gap in 0_u64..60,
+        rows in 1_u32..6,
+        raw in prop::collection::vec((any::<u32>(), any::<u16>(), 0_u32..6, any::<bool>()), 1..600),
+    ) {
+        let d = &devices()[which];
+        let banks = ranks * d.banks;
+        let mut at = 0;
+        let requests: Vec<Req> = raw
+            .iter()
+            .map(|&(wait, bank, row, write)| {
+                at += if gap == 0 { 0 } else { u64::from(wait) % gap };
+                Req { at, bank: (u32::from(bank) % banks) as u16, row: row % rows, write }
+            })
+            .collect();
+        let played = play(d, ranks, &policy, &requests);
+        let mut checker = ChannelChecker::new(d, &Geometry::of_device(d, ranks));
+        for command in &played.log {
+            if let Err(violation) = checker.see(command) {
+                prop_assert!(false, "{}: {violation}", d.name);
+            }
+        }
+        let mut tokens: Vec<_> = played.done.iter().map(|c| c.token).collect();
+        tokens.sort_unstable();
+        prop_assert_eq!(tokens, (0..requests.len() as u64).collect::<Vec<_>>());
+        let refreshes = played.log.iter().filter(|c| c.command == Command::Refresh).count() as u64;
+        let last = played.log.last().map_or(0, |c| c.at);
+        let due = last * u64::from(ranks) / u64::from(d.refresh_interval());
+        let lag = u64::from(ranks) * u64::from(d.refresh_units()) + 1;
+        prop_assert!(refreshes + lag >= due, "{}: {refreshes} of {due} refreshes", d.name);
+    }
+}

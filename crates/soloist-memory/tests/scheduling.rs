@@ -1,0 +1,124 @@
+//! Who goes first, and nobody starves.
+#![allow(clippy::unwrap_used)] // a failed expectation should fail the test
+
+mod common;
+
+use common::{device, play, read, write, Played, Req};
+use soloist_memory::controller::Order;
+use soloist_memory::Policy;
+
+fn ddr3(policy: &Policy, requests: &[Req]) -> Played {
+    play(&device("DDR3-1600K"), 1, policy, requests)
+}
+
+#[test]
+fn a_row_hit_passes_an_older_conflict() {
+    let p = ddr3(
+        &Policy::default(),
+        &[read(0, 0, 0), read(1, 0, 1), read(2, 0, 0)],
+    );
+    assert!(p.turn(2) < p.turn(1));
+}
+
+#[test]
+fn hits_may_pass_only_so_often() {
+    for hit_cap in [1, 4, 16] {
+        let policy = Policy {
+            hit_cap,
+            // Closing early is not what is tested here.
+            hit_limit: 1 << 20,
+            ..Policy::default()
+        };
+        let mut requests = vec![read(0, 0, 0), read(1, 0, 1)];
+        requests.extend((0..200).map(|_| read(2, 0, 0)));
+        let p = ddr3(&policy, &requests);
+        // Itself, the request before it, and those that passed it.
+        assert_eq!(p.turn(1), hit_cap as usize + 1, "hit_cap {hit_cap}");
+    }
+}
+
+#[test]
+fn nobody_starves_under_a_stream_of_hits() {
+    let mut requests = vec![read(0, 0, 0), read(10, 0, 1)];
+    requests.extend((0..5000).map(|i| read(i, 0, 0)));
+    let policy = Policy::default();
+    let p = ddr3(&policy, &requests);
+    assert!(
+        p.turn(1) <= policy.hit_cap as usize + 1,
+        "turn {}",
+        p.turn(1)
+    );
+}
+
+#[test]
+fn writes_wait_while_there_is_something_to_read() {
+    let policy = Policy::default();
+    let mut requests: Vec<_> = (0..10).map(|i| read(0, 0, i)).collect();
+    requests.extend((0..20).map(|i| write(0, 1, i)));
+    requests.extend((10..200).map(|i| read(0, 0, i)));
+    let p = ddr3(&policy, &requests);
+    let first_write = (10..30).map(|i| p.turn(i)).min().unwrap();
+    assert!(policy.drain_high > 20);
+    assert_eq!(first_write, 200, "all reads come first");
+}
+
+#[test]
+fn a_full_write_buffer_goes_before_reads() {
+    let n = u64::from(Policy::default().drain_high);
+    let mut requests: Vec<_> = (0..n as u32).map(|i| write(0, 1, i)).collect();
+    requests.extend((0..200).map(|i| read(0, 0, i)));
+    let p = ddr3(&Policy::default(), &requests);
+    let first_write = (0..n).map(|i| p.turn(i)).min().unwrap();
+    assert!(first_write < 20, "{first_write}");
+}
+
+#[test]
+fn a_read_of_buffered_data_needs_no_dram() {
+    use soloist_memory::{Controller, Geometry, Request, RowOutcome};
+    let d = device("DDR3-1600K");
+    let mut c = Controller::new(&d, &Geometry::of_device(&d, 1), &Policy::default());
+    let request = |token, write| Request {
+        token,
+        line: 7,
+        bank: 0,
+        row: 0,
+        write,
+    };
+    assert!(c.push(0, request(0, true)).is_none());
+    let served = c.push(1, request(1, false)).unwrap();
+    assert_eq!((served.outcome, served.done), (RowOutcome::Buffered, 2));
+}
+
+#[test]
+fn banks_take_turns_or_the_oldest_goes_first() {
+    // Banks 1 and 2 hold one request each, both behind three of bank 0.
+    let requests = [
+        read(0, 0, 0),
+        read(0, 0, 1),
+        read(0, 0, 2),
+        read(0, 2, 0),
+        read(0, 1, 0),
+    ];
+    for order in [Order::RoundRobin, Order::Oldest] {
+        let policy = Policy {
+            order,
+            ..Policy::default()
+        };
+        let p = ddr3(&policy, &requests);
+        let other_banks_last = p.turn(3).max(p.turn(4));
+        assert!(other_banks_last < p.turn(1), "{order:?}");
+    }
+}
+
+#[test]
+fn closed_page_closes_by_itself() {
+    use soloist_memory::channel::Command;
+    use soloist_memory::controller::Page;
+    let policy = Policy {
+        page: Page::Closed,
+        ..Policy::default()
+    };
+    let p = ddr3(&policy, &[read(0, 0, 0), read(200, 0, 1), read(400, 0, 1)]);
+    assert!(p.log.iter().all(|c| c.command != Command::Precharge));
+    assert_eq!((p.latency(1), p.latency(2)), (27, 27));
+}
