@@ -190,6 +190,60 @@ pub struct Source {
     pub back: Option<unsafe extern "C" fn(ctx: *mut c_void, pfn: u32)>,
 }
 
+pub const TRAFFICS: usize = 2;
+pub const NO_LIMIT: u32 = u32::MAX;
+
+#[repr(C)]
+pub struct Regulation {
+    pub period: u32,
+    pub line: u32,
+    pub r_min: [u64; TRAFFICS],
+    pub peak: u64,
+    pub q_min: u32,
+    pub ewma: u16,
+    pub sharing: u8,
+}
+
+#[repr(C)]
+pub struct Reservation {
+    pub rate: [u64; TRAFFICS],
+    pub weight: u32,
+    pub reclaim: bool,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CoreStats {
+    pub used: [u64; TRAFFICS],
+    pub donated: [u64; TRAFFICS],
+    pub reclaimed: [u64; TRAFFICS],
+    pub beyond: [u64; TRAFFICS],
+    pub periods: u64,
+    pub stops: u64,
+    pub underruns: u64,
+}
+
+/// `order` is a C enum: an unsigned int.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Answer {
+    pub order: u32,
+    pub domain: u32,
+    pub limit: [u32; TRAFFICS],
+}
+
+/// C's alone: its size is asked for (`sol_rust_regulator_size`).
+#[repr(C)]
+pub struct Regulator {
+    _private: [u64; 0],
+}
+
+/// C's alone: its size is asked for (`sol_rust_core_size`).
+#[repr(C)]
+pub struct Core {
+    _private: [u64; 0],
+}
+
 extern "C" {
     pub fn sol_map_parse(map: *mut Map, text: *const c_char, len: usize, err: *mut Err) -> c_int;
     pub fn sol_map_print(map: *const Map, buf: *mut c_char, size: usize) -> usize;
@@ -259,6 +313,35 @@ extern "C" {
         n: u32,
         hit: *mut u32,
     ) -> u32;
+
+    pub fn sol_regulator_init(
+        reg: *mut Regulator,
+        set: *const Regulation,
+        core: *mut Core,
+        n_cores: u32,
+        err: *mut Err,
+    ) -> c_int;
+    pub fn sol_regulator_reserve(
+        reg: *mut Regulator,
+        core: u32,
+        want: *const Reservation,
+        err: *mut Err,
+    ) -> c_int;
+    pub fn sol_regulator_weight(reg: *mut Regulator, core: u32, weight: u32);
+    pub fn sol_regulator_active(reg: *mut Regulator, core: u32, active: bool);
+    pub fn sol_regulator_online(reg: *mut Regulator, core: u32, online: bool) -> Answer;
+    pub fn sol_regulator_pools(reg: *mut Regulator, pools: *const u64, err: *mut Err) -> c_int;
+    pub fn sol_pools(n_bank_sets: u32, colors: *const *const Colors, n_cores: u32, pools: *mut u64);
+    pub fn sol_regulator_begin(reg: *mut Regulator);
+    pub fn sol_regulator_restart(reg: *mut Regulator, domain: u32);
+    pub fn sol_regulator_core(reg: *mut Regulator, core: u32, used: *const u32) -> Answer;
+    pub fn sol_regulator_used(reg: *mut Regulator, core: u32, used: *const u32) -> Answer;
+    pub fn sol_rust_regulator_size() -> usize;
+    pub fn sol_rust_core_size() -> usize;
+    pub fn sol_rust_core(reg: *const Regulator, core: u32) -> *const Core;
+    pub fn sol_rust_core_stats(core: *const Core) -> *const CoreStats;
+    pub fn sol_rust_core_domain(core: *const Core) -> u32;
+    pub fn sol_rust_stopped(reg: *const Regulator, core: u32) -> bool;
 }
 
 #[cfg(test)]
@@ -297,6 +380,10 @@ mod tests {
             Cell { head, listed, used, mark, mark_list }
             Frames { map, frame, cell, n_frames }
             Source { block, lock, unlock, ctx, max_order, max_frames, back }
+            Regulation { period, line, r_min, peak, q_min, ewma, sharing }
+            Reservation { rate, weight, reclaim }
+            CoreStats { used, donated, reclaimed, beyond, periods, stops, underruns }
+            Answer { order, domain, limit }
         }
     }
 

@@ -7,6 +7,7 @@
 #include "addrmap.h"
 #include "frames.h"
 #include "palette.h"
+#include "regulator.h"
 
 #define SIZE(t)		sizeof(struct t)
 #define AT(t, m)	offsetof(struct t, m)
@@ -54,6 +55,18 @@ const size_t sol_layout_facts[] = {
 	AT(sol_source, unlock), AT(sol_source, ctx),
 	AT(sol_source, max_order), AT(sol_source, max_frames),
 	AT(sol_source, back),
+	SIZE(sol_regulation), AT(sol_regulation, period),
+	AT(sol_regulation, line), AT(sol_regulation, r_min),
+	AT(sol_regulation, peak), AT(sol_regulation, q_min),
+	AT(sol_regulation, ewma), AT(sol_regulation, sharing),
+	SIZE(sol_reservation), AT(sol_reservation, rate),
+	AT(sol_reservation, weight), AT(sol_reservation, reclaim),
+	SIZE(sol_core_stats), AT(sol_core_stats, used),
+	AT(sol_core_stats, donated), AT(sol_core_stats, reclaimed),
+	AT(sol_core_stats, beyond), AT(sol_core_stats, periods),
+	AT(sol_core_stats, stops), AT(sol_core_stats, underruns),
+	SIZE(sol_answer), AT(sol_answer, order), AT(sol_answer, domain),
+	AT(sol_answer, limit),
 };
 
 const size_t sol_layout_count =
@@ -69,4 +82,40 @@ u32 sol_rust_set_node(const struct sol_map *map, u32 bank_set);
 u32 sol_rust_set_node(const struct sol_map *map, u32 bank_set)
 {
 	return sol_map_set_node(map, bank_set);
+}
+
+size_t sol_rust_regulator_size(void);
+size_t sol_rust_regulator_size(void)
+{
+	return sizeof(struct sol_regulator);
+}
+
+size_t sol_rust_core_size(void);
+size_t sol_rust_core_size(void)
+{
+	return sizeof(struct sol_core);
+}
+
+const struct sol_core *sol_rust_core(const struct sol_regulator *reg, u32 core);
+const struct sol_core *sol_rust_core(const struct sol_regulator *reg, u32 core)
+{
+	return &reg->core[core];
+}
+
+const struct sol_core_stats *sol_rust_core_stats(const struct sol_core *core);
+const struct sol_core_stats *sol_rust_core_stats(const struct sol_core *core)
+{
+	return &core->stats;
+}
+
+u32 sol_rust_core_domain(const struct sol_core *core);
+u32 sol_rust_core_domain(const struct sol_core *core)
+{
+	return core->domain;
+}
+
+bool sol_rust_stopped(const struct sol_regulator *reg, u32 core);
+bool sol_rust_stopped(const struct sol_regulator *reg, u32 core)
+{
+	return sol_regulator_stopped(reg, core);
 }

@@ -1,5 +1,5 @@
-//! Safe Rust over core/: the address map, the palette and the frame lists
-//! that the kernel module runs, from the same C sources.
+//! Safe Rust over core/: the address map, the palette, the frame lists
+//! and the regulator that the kernel module runs, from the same C sources.
 //!
 //! Every pointer that C keeps points into memory that the Rust value beside
 //! it owns and never moves (a boxed or shared allocation); every index is
@@ -12,6 +12,7 @@ mod frames;
 mod list;
 mod map;
 mod palette;
+mod regulator;
 
 pub use colors::ColorSet;
 pub use error::{EncodeError, FrameError, Hole, Refusal};
@@ -19,6 +20,10 @@ pub use frames::{Block, Fill, FillLimits, FrameLists, FrameState, Source};
 pub use list::NumList;
 pub use map::{AddrMap, Dram, FrameColor, Layout, MapBit, Range};
 pub use palette::{OwnerId, Palette, Usage, Want};
+pub use regulator::{
+    pools, Answer, CoreCounts, Order, Regulation, Regulator, Reservation, Sharing, NO_LIMIT,
+    TRAFFICS,
+};
 
 /// Bytes of a frame: 4 KiB whatever the page size.
 pub const FRAME_SIZE: u64 = 4096;
