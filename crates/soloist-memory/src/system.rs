@@ -32,17 +32,31 @@ const AHEAD_PS: u64 = 1_000_000;
 /// bandwidth regulation.
 pub trait Governor {
     /// Core `core` misses the last level at `now_ps`; `write` for a line that
-    /// is pushed out to memory. Returns the time before which the request is
-    /// held back (and with it, in the end, the core), or `now_ps`.
-    fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> u64;
+    /// is pushed out to memory, which goes out whatever the answer. False: the
+    /// fill is held back, and with it soon the core.
+    fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool;
+
+    /// When [`Self::alarm`] wants to be called, if nothing happens before.
+    fn alarm_ps(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// That time has come.
+    fn alarm(&mut self, _now_ps: u64) {}
+
+    /// A core whose fills need not be held back any longer. Asked after each
+    /// call until there is none.
+    fn released(&mut self) -> Option<usize> {
+        None
+    }
 }
 
 /// No regulation.
 pub struct Free;
 
 impl Governor for Free {
-    fn miss(&mut self, _core: usize, now_ps: u64, _write: bool) -> u64 {
-        now_ps
+    fn miss(&mut self, _core: usize, _now_ps: u64, _write: bool) -> bool {
+        true
     }
 }
 
@@ -116,6 +130,8 @@ pub struct System {
     paths: Vec<Vec<Option<Path>>>,
     transfers: Vec<Transfer>,
     free_transfers: Vec<u32>,
+    /// Fills that the governor holds back, by core.
+    held: Vec<Vec<u32>>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     made: u64,
     tck_ps: u64,
@@ -159,6 +175,7 @@ impl System {
                 .collect(),
             transfers: Vec::new(),
             free_transfers: Vec::new(),
+            held: vec![Vec::new(); platform.node_of_core.len()],
             events: BinaryHeap::new(),
             made: 0,
             tck_ps: u64::from(memory.device.tck_ps),
@@ -192,6 +209,10 @@ impl System {
         while self.busy() {
             let event = self.events.peek().map(|e| e.0 .0);
             let command = self.next_command();
+            let next = event.into_iter().chain(command.map(|c| c.0)).min();
+            if self.alarm_before(next, governor) {
+                continue;
+            }
             match (event, command) {
                 (Some(at), Some((t, c))) if t <= at => self.command(c),
                 (None, Some((_, c))) => self.command(c),
@@ -216,6 +237,34 @@ impl System {
             stats
         };
         Ok(self.cores.iter().map(stats).collect())
+    }
+
+    /// Calls the governor's alarm if it is due before what comes next.
+    fn alarm_before(&mut self, next: Option<u64>, governor: &mut dyn Governor) -> bool {
+        let at = governor.alarm_ps();
+        let held = self.held.iter().any(|h| !h.is_empty());
+        let due = at != u64::MAX && next.map_or(held, |next| at <= next);
+        if due {
+            self.now_ps = self.now_ps.max(at);
+            governor.alarm(self.now_ps);
+            self.release(governor);
+        }
+        due
+    }
+
+    /// Lets go the fills of cores that the governor has released.
+    fn release(&mut self, governor: &mut dyn Governor) {
+        while let Some(core) = governor.released() {
+            for t in std::mem::take(&mut self.held[core]) {
+                self.leave_later(t);
+            }
+        }
+    }
+
+    /// A request sets out for memory.
+    fn leave_later(&mut self, t: u32) {
+        let at = self.now_ps + self.platform.northbridge.request_ps;
+        self.at(at, Event::Leave(t));
     }
 
     /// Commands that the controllers issued, channel by channel.
@@ -345,8 +394,12 @@ impl System {
             self.at(self.now_ps + latency, Event::Back(t));
         } else {
             self.cores[core].stats.llc_misses += 1;
-            let go = governor.miss(core, self.now_ps, false).max(self.now_ps);
-            self.at(go + self.platform.northbridge.request_ps, Event::Leave(t));
+            if governor.miss(core, self.now_ps, false) {
+                self.leave_later(t);
+            } else {
+                self.held[core].push(t);
+            }
+            self.release(governor);
         }
         Ok(())
     }
@@ -548,8 +601,9 @@ impl System {
         };
         let t = self.transfer(core, victim.line, true)?;
         self.cores[core].write_back_begins();
-        let go = governor.miss(core, self.now_ps, true).max(self.now_ps);
-        self.at(go + self.platform.northbridge.request_ps, Event::Leave(t));
+        governor.miss(core, self.now_ps, true);
+        self.leave_later(t);
+        self.release(governor);
         Ok(())
     }
 }

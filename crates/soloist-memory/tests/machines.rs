@@ -3,7 +3,7 @@
 
 use soloist_memory::core::{Access, CoreStats, Step, Stream};
 use soloist_memory::replay::{Replay, Report, Source};
-use soloist_memory::system::{Free, RunError};
+use soloist_memory::system::{Free, Governor, RunError};
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::{Decoder, Device, Machine, Platform, System};
 
@@ -302,6 +302,65 @@ fn barriers_hold_the_quick_for_the_slow() {
     let s = run(&p, vec![(0, walk(8, 4096)), (1, walk(4160, 1 << 30))]);
     assert!(s[0].barrier_ps > s[0].finished_ps / 2);
     assert_eq!(s[1].barrier_ps, 0);
+}
+
+/// Lets core 0 have `budget` fills a microsecond.
+struct Turnstile {
+    budget: u32,
+    left: u32,
+    next_ps: u64,
+    opened: bool,
+}
+
+impl Governor for Turnstile {
+    fn miss(&mut self, core: usize, _now_ps: u64, write: bool) -> bool {
+        if core > 0 || write {
+            return true;
+        }
+        let goes = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        goes
+    }
+
+    fn alarm_ps(&self) -> u64 {
+        self.next_ps
+    }
+
+    fn alarm(&mut self, now_ps: u64) {
+        assert!(now_ps >= self.next_ps);
+        self.next_ps += 1_000_000;
+        self.left = self.budget;
+        self.opened = true;
+    }
+
+    fn released(&mut self) -> Option<usize> {
+        std::mem::take(&mut self.opened).then_some(0)
+    }
+}
+
+#[test]
+fn a_governor_holds_one_core_back_and_no_other() {
+    let p = Platform::find("opteron-6128").unwrap();
+    let walks = || {
+        let walk = |base| Walk::new(base, 64, 1 << 28, 2000);
+        vec![(0, walk(0)), (4, walk(0x2_2800_0000))]
+    };
+    let free = run(&p, walks());
+    let mut system = System::new(&p);
+    for (core, walk) in walks() {
+        system.put(core, Box::new(walk), core, false);
+    }
+    let mut turnstile = Turnstile {
+        budget: 4,
+        left: 4,
+        next_ps: 1_000_000,
+        opened: false,
+    };
+    let held = system.run(&mut turnstile).unwrap();
+    // 4 and the 8 at most that were held when the alarm came.
+    let alarms = held[0].finished_ps / 1_000_000;
+    assert!((166..=500).contains(&alarms), "{alarms}");
+    assert_eq!(held[4], free[4]);
 }
 
 #[test]
