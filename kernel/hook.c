@@ -8,8 +8,8 @@
  * livepatch: one direct user per function), is said in words and the module
  * refuses to load, rather than to work by halves.
  *
- * Leaving: unregistering waits for all tasks that were *running* in a
- * trampoline. A task that sleeps in a C side is inside an SRCU section of
+ * Leaving: hooks are unregistered together, then all tasks that were *running*
+ * in a trampoline are waited for. A task that sleeps in a C side is inside an SRCU section of
  * sol_busy; after these have ended, one more grace period of RCU-tasks sees
  * the last of them out of the trampoline.
  */
@@ -113,6 +113,7 @@ void sol_hooks_detach(struct sol_hook *hooks, unsigned int n)
 	}
 	if (!any)
 		return;
+	sol_direct_wait();
 	synchronize_srcu(&sol_busy);
 	synchronize_rcu_tasks();
 }

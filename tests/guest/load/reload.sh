@@ -4,21 +4,24 @@
 # back to within 1 % and every load must work. Needs: MODULE (path of the .ko),
 # and the module loaded with a map when we start, which we put back at the end.
 set -u
+. "$(dirname "$0")/../lib/memfree.sh"
 root=/sys/kernel/config/soloist
 n=${RELOADS:-100}
 map=$(mktemp)
 cat $root/map >"$map"
 
+# However we end, the next test finds the module as we did.
+restore() {
+	[ -z "${load:-}" ] || kill "$load" 2>/dev/null
+	[ -d $root ] || insmod "$MODULE"
+	[ -n "$(cat $root/map)" ] || cat "$map" >$root/map
+	rm -f "$map"
+}
+trap restore EXIT
+
 fail() {
 	echo "FAIL $1: $2"
 	exit 1
-}
-
-mem_free() {
-	sync
-	echo 3 >/proc/sys/vm/drop_caches
-	sleep 1
-	sed -n 's/^MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo
 }
 
 unload() {
@@ -34,7 +37,6 @@ before=$(mem_free)
 # The load: processes that fault, fork and exit all the time.
 (while :; do head -c 20000000 /dev/zero | tail -c 1 >/dev/null; done) &
 load=$!
-trap 'kill $load 2>/dev/null' EXIT
 
 i=0
 while [ $i -lt "$n" ]; do
@@ -49,7 +51,7 @@ while [ $i -lt "$n" ]; do
 done
 kill $load
 wait $load 2>/dev/null
-trap - EXIT
+load=
 after=$(mem_free)
 echo "ok reload-$n-times"
 lost=$((before - after))
@@ -58,5 +60,3 @@ if [ $((lost * 100)) -lt "$before" ]; then
 else
 	fail reload-memory-back "$before kB free before, $after after"
 fi
-insmod "$MODULE" && cat "$map" >$root/map || fail reload "cannot restore"
-rm -f "$map"

@@ -38,7 +38,7 @@ struct Args {
     #[arg(long, short)]
     jobs: Option<usize>,
     /// Longer: SOLOIST_LONG=1 for the tests, 100 reloads of the module instead
-    /// of 10, and five times the time.
+    /// of 3, and five times the time.
     #[arg(long)]
     long: bool,
     /// Seconds that one test may take.
@@ -229,7 +229,7 @@ fn spec(
         format!("MODULE={}", module.display()),
     ];
     // A hundred of them take longer than all other tests together.
-    env.push(format!("RELOADS={}", if args.long { 100 } else { 10 }));
+    env.push(format!("RELOADS={}", if args.long { 100 } else { 3 }));
     if args.long {
         env.push("SOLOIST_LONG=1".to_owned());
     }
