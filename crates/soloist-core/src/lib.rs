@@ -6,6 +6,7 @@
 //! checked here, because the C code trusts its caller.
 
 mod colors;
+mod cpulist;
 mod error;
 mod ffi;
 mod frames;
@@ -13,8 +14,10 @@ mod list;
 mod map;
 mod palette;
 mod regulator;
+mod size;
 
 pub use colors::ColorSet;
+pub use cpulist::{cpu_list, MAX_CPUS};
 pub use error::{EncodeError, FrameError, Hole, Refusal};
 pub use frames::{Block, Fill, FillLimits, FrameLists, FrameState, Source};
 pub use list::NumList;
@@ -24,6 +27,7 @@ pub use regulator::{
     pools, Answer, CoreCounts, Order, Regulation, Regulator, Reservation, Sharing, NO_LIMIT,
     TRAFFICS,
 };
+pub use size::{format_size, parse_size, SizeError};
 
 /// Bytes of a frame: 4 KiB whatever the page size.
 pub const FRAME_SIZE: u64 = 4096;

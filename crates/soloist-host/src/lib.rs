@@ -14,7 +14,6 @@ mod load;
 mod pages;
 mod request;
 mod rule;
-mod size;
 mod task;
 mod verify;
 
@@ -28,6 +27,7 @@ pub use load::{load, unload, LoadReport, ModuleChoice};
 pub use pages::{Page, PageReader};
 pub use request::{Choice, ColorRequest, Plan};
 pub use rule::{Rule, RuleView};
-pub use size::{format_size, parse_size, SizeError};
-pub use task::{cpu_list, node_of_cpu, pin, threads};
+pub use task::{node_of_cpu, pin, threads};
 pub use verify::{verify, GroupColors, MappingReport, Reason, Report, Tally};
+
+pub use soloist_core::{cpu_list, format_size, parse_size, SizeError};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 use rustix::process::{sched_setaffinity, CpuSet};
-use soloist_core::{NumList, Refusal};
+use soloist_core::{cpu_list, NumList, MAX_CPUS};
 
 use crate::{Host, HostError};
 
@@ -22,10 +22,7 @@ pub fn threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
     Ok(ids)
 }
 
-/// A list of processors.
-pub fn cpu_list(text: &str) -> Result<NumList, Refusal> {
-    NumList::parse(text, CpuSet::MAX_CPU as u32)
-}
+const _: () = assert!(MAX_CPUS as usize <= CpuSet::MAX_CPU);
 
 /// Keeps this thread, and what it starts, on `cpus`.
 pub fn pin(cpus: &NumList) -> Result<(), HostError> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::detect::source::OsRange;
-use crate::machine::{parse_cpus, Machine, Topology};
+use crate::machine::{Machine, Topology};
 
 /// The CPU's model name; on arm64, where cpuinfo has none, the board's.
 #[must_use]
@@ -148,8 +148,8 @@ pub fn topology() -> Topology {
     };
     let root = "/sys/devices/system";
     let nodes: Vec<u32> = read(format!("{root}/node/online"))
-        .and_then(|list| parse_cpus(&list).ok())
-        .unwrap_or_default();
+        .and_then(|list| soloist_core::cpu_list(&list).ok())
+        .map_or_else(Vec::new, |list| list.iter().collect());
     let cpus: Vec<String> = nodes
         .iter()
         .filter_map(|node| read(format!("{root}/node/node{node}/cpulist")))

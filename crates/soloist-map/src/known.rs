@@ -13,6 +13,7 @@ macro_rules! built_in {
 /// Name and text of every machine file of the source tree.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "core2quad-q8400",
+    "ddr3-1600k",
     "e3-1230",
     "haswell",
     "i7-6700k",

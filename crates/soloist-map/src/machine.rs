@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use soloist_core::AddrMap;
+use soloist_core::{cpu_list, parse_size, AddrMap};
 use toml::Spanned;
 
 use crate::spec::{Layout, MapRange, MapSpec};
@@ -122,7 +122,7 @@ impl Topology {
     pub fn cpus_of_nodes(&self) -> Vec<Vec<u32>> {
         self.cpus
             .iter()
-            .map(|list| parse_cpus(list).unwrap_or_default())
+            .map(|list| cpu_list(list).map_or_else(|_| Vec::new(), |cpus| cpus.iter().collect()))
             .collect()
     }
 }
@@ -652,9 +652,9 @@ fn check_topology(topology: &Spanned<Topology>) -> Result<(), Wrong> {
     }
     let mut seen = std::collections::BTreeSet::new();
     for list in &t.cpus {
-        match parse_cpus(list) {
+        match cpu_list(list) {
             Ok(cpus) => {
-                for cpu in cpus {
+                for cpu in cpus.iter() {
                     if !seen.insert(cpu) {
                         return wrong(format!("cpus: cpu {cpu} is in two nodes"));
                     }
@@ -679,50 +679,4 @@ fn check_topology(topology: &Spanned<Topology>) -> Result<(), Wrong> {
         }
     }
     Ok(())
-}
-
-/// Parses the kernel's list syntax: `0-3,8`.
-///
-/// # Errors
-/// In words.
-pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
-    let mut cpus = std::collections::BTreeSet::new();
-    for part in list.split(',').filter(|part| !part.trim().is_empty()) {
-        let number = |text: &str| match text.trim().parse::<u32>() {
-            Ok(cpu) if cpu < 4096 => Ok(cpu),
-            _ => Err(format!(
-                "`{list}`: expected a list such as 0-3,8 (below 4096)"
-            )),
-        };
-        let (low, high) = match part.split_once('-') {
-            Some((low, high)) => (number(low)?, number(high)?),
-            None => (number(part)?, number(part)?),
-        };
-        if low > high {
-            return Err(format!("`{list}`: {low}-{high} runs backwards"));
-        }
-        cpus.extend(low..=high);
-    }
-    Ok(cpus.into_iter().collect())
-}
-
-/// Parses `512K`, `6M`, `8G`, `0x1000` or a plain number of bytes.
-///
-/// # Errors
-/// In words.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}`: expected a size such as 512K, 6M or 8G");
-    let trimmed = text.trim();
-    if let Some(hex) = trimmed.strip_prefix("0x") {
-        return u64::from_str_radix(hex, 16).map_err(|_| wrong());
-    }
-    let (digits, shift) = match trimmed.char_indices().last() {
-        Some((i, 'K' | 'k')) => (&trimmed[..i], 10),
-        Some((i, 'M' | 'm')) => (&trimmed[..i], 20),
-        Some((i, 'G' | 'g')) => (&trimmed[..i], 30),
-        Some((i, 'T' | 't')) => (&trimmed[..i], 40),
-        _ => (trimmed, 0),
-    };
-    let count: u64 = digits.parse().map_err(|_| wrong())?;
-    count.checked_mul(1 << shift).ok_or_else(wrong)
 }

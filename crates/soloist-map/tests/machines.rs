@@ -33,6 +33,19 @@ fn every_machine_decodes_and_encodes_back() {
 }
 
 #[test]
+fn every_machine_file_is_built_in() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    assert_eq!(known::names().collect::<Vec<_>>(), files);
+}
+
+#[test]
 fn every_machine_text_fits_the_kernel() {
     for name in known::names() {
         let text = known::find(name).unwrap().map_text();
@@ -98,7 +111,7 @@ fn wrong_files_are_refused_with_line_and_reason() {
             "size = \"512K\"",
             "size = \"512Q\"",
             "size = \"512Q\"",
-            "size such as",
+            "is no size",
         ),
         (
             "cpus = [\"0-1\", \"2-3\"]",

@@ -12,12 +12,11 @@ pub mod kernel;
 pub mod layout;
 mod qemu;
 mod run;
-mod size;
 
 pub use kernel::Kernel;
 pub use layout::Layout;
 pub use run::{run, Outcome, Output, Spec, Verdict};
-pub use size::parse_size;
+pub use soloist_core::parse_size;
 
 use std::path::{Path, PathBuf};
 
@@ -43,9 +42,6 @@ pub enum Error {
         /// What is wrong and what was expected.
         why: String,
     },
-    /// A size such as `512M` was not understood.
-    #[error("'{0}' is no size: expected a number with K, M or G behind it, such as 512M")]
-    Size(String),
     /// A program is missing on the host.
     #[error("{program} is not installed; `scripts/packages vm` installs it from Debian's package {package}")]
     NoProgram {

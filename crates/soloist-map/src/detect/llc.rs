@@ -261,7 +261,7 @@ pub fn geometry_of_host() -> Option<Geometry> {
         .find(|path| fs::metadata(path).is_ok())?;
     let read = |name: &str| {
         let text = fs::read_to_string(format!("{last}/{name}")).ok()?;
-        crate::machine::parse_size(text.trim()).ok()
+        soloist_core::parse_size(&text).ok()
     };
     Some(Geometry {
         size: read("size")?,

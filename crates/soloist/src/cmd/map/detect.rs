@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
+use soloist_core::parse_size;
 use soloist_map::detect::classes::Classes;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::sim::{Noise, SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
-use soloist_map::machine::{parse_size, About, Topology};
+use soloist_map::machine::{About, Topology};
 use soloist_map::ruler::show_size;
 use soloist_map::{compare, host, known, write, Machine, Trust};
 

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
+use soloist_core::parse_size;
 use soloist_map::detect::check::{check as check_map, Checked, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
 use soloist_map::detect::sim::{Noise, SimPool, SimSource};
 use soloist_map::detect::Options;
 use soloist_map::formats::{self, Format};
-use soloist_map::machine::{parse_size, About, Topology};
+use soloist_map::machine::{About, Topology};
 use soloist_map::pci::Registers;
 use soloist_map::ruler::{show_list, show_size};
 use soloist_map::{amd10h, gf2, known, solve, write, Layout, Machine, MapSpec, Trust};

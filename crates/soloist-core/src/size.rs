@@ -1,0 +1,122 @@
+//! Sizes as people and the kernel write them: `512M`.
+
+/// A size could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no size: expected bytes, 0x hexadecimal, or a number with K, M, G or T (1K = 1024), such as 512M")]
+pub struct SizeError(String);
+
+/// Reads `512M`, `4k`, `1GiB`, `0x1000` or plain bytes; units are powers of
+/// 1024 in either spelling and case.
+///
+/// ```
+/// assert_eq!(soloist_core::parse_size("512M"), Ok(512 << 20));
+/// ```
+///
+/// # Errors
+/// Anything else, and what 64 bits don't hold.
+pub fn parse_size(text: &str) -> Result<u64, SizeError> {
+    size(text.trim()).ok_or_else(|| SizeError(text.to_owned()))
+}
+
+fn size(text: &str) -> Option<u64> {
+    if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        return plain(hex, 16);
+    }
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        "T" | "TB" | "TIB" => 40,
+        _ => return None,
+    };
+    plain(digits, 10)?.checked_mul(1 << shift)
+}
+
+/// Digits only: `u64`'s own parser takes a sign too.
+fn plain(digits: &str, radix: u32) -> Option<u64> {
+    let all = digits.chars().all(|c| c.is_digit(radix));
+    all.then(|| u64::from_str_radix(digits, radix).ok())?
+}
+
+/// `512M`, `1.5G`, `12K`: at most one decimal.
+pub fn format_size(bytes: u64) -> String {
+    for (shift, unit) in [(40, 'T'), (30, 'G'), (20, 'M'), (10, 'K')] {
+        if bytes >= 1 << shift {
+            let tenths = (u128::from(bytes) * 10) >> shift;
+            return match tenths % 10 {
+                0 => format!("{}{unit}", tenths / 10),
+                tenth => format!("{}.{tenth}{unit}", tenths / 10),
+            };
+        }
+    }
+    bytes.to_string()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_sizes() {
+        for (text, bytes) in [
+            ("512M", 512 << 20),
+            ("4096", 4096),
+            (" 2GiB\n", 2 << 30),
+            ("3k", 3072),
+            ("8g", 8 << 30),
+            ("1T", 1 << 40),
+            ("64B", 64),
+            ("0x1000", 4096),
+            ("0X1b", 27),
+        ] {
+            assert_eq!(parse_size(text).unwrap(), bytes, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        for wrong in [
+            "",
+            "M",
+            "-1",
+            "+1",
+            "1.5G",
+            "5X",
+            "1 M",
+            "0x",
+            "0x+1",
+            "0xg",
+            "é",
+            "5µ",
+            "99999999999T",
+            "18446744073709551616",
+        ] {
+            assert!(parse_size(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn prints_sizes() {
+        assert_eq!(format_size(0), "0");
+        assert_eq!(format_size(512 << 20), "512M");
+        assert_eq!(format_size(3 << 29), "1.5G");
+        assert_eq!(format_size(u64::MAX), "16777215.9T");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,20}") {
+            let _ = parse_size(&text);
+        }
+
+        #[test]
+        fn whole_units_come_back(count in 1u64..1024, unit in 0u32..4) {
+            let bytes = count << (10 * unit);
+            prop_assert_eq!(parse_size(&format_size(bytes)).unwrap(), bytes);
+        }
+    }
+}
