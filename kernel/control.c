@@ -207,6 +207,7 @@ static struct configfs_attribute *root_attrs[] = {
 
 static const struct config_item_type root_type = {
 	.ct_attrs = root_attrs,
+	.ct_bin_attrs = sol_root_bin_attrs,
 	.ct_owner = THIS_MODULE,
 };
 

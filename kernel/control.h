@@ -8,6 +8,7 @@
 
 extern const struct config_item_type sol_groups_type;	/* control_group.c */
 extern const struct config_item_type sol_rules_type;	/* control_rule.c */
+extern struct configfs_bin_attribute *sol_root_bin_attrs[];	/* control_implicit.c */
 
 extern const char *const sol_exhaust_name[SOL_N_EXHAUST];
 

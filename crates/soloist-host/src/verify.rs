@@ -109,7 +109,8 @@ impl Tally {
     }
 }
 
-/// A group that threads of the process are in, and its colours.
+/// A group that threads of the process are in (a rule's has the rule's name),
+/// and its colours.
 #[derive(Debug, Clone, Serialize)]
 pub struct GroupColors {
     /// Its name.
@@ -206,6 +207,18 @@ impl GroupColors {
                     threads: n,
                     page_tables: stats.get("page_tables").and_then(|v| v.parse().ok()),
                     set: Some(colors),
+                });
+            }
+        }
+        for group in control.implicit_groups(map)? {
+            let n = threads.iter().filter(|&t| group.tasks.contains(t)).count();
+            if n > 0 {
+                found.push(Self {
+                    colors: group.colors.to_string(),
+                    name: group.name,
+                    threads: n,
+                    page_tables: Some(group.page_tables),
+                    set: Some(group.colors),
                 });
             }
         }

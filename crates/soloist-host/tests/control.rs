@@ -48,6 +48,34 @@ fn a_group_is_read() {
 }
 
 #[test]
+fn groups_without_a_directory_are_read() {
+    let machine = Machine::loaded();
+    machine.soloist(
+        "implicit",
+        "group 3 0-1 any 12 2 a rule\ngroup 9 any 4 0 0 mmap\ntask 77 9\ntask 78 3\n\n\n",
+    );
+    let groups = control(&machine).implicit_groups(&small()).unwrap();
+    assert_eq!(groups.len(), 2);
+    assert_eq!((groups[0].id, groups[0].name.as_str()), (3, "a rule"));
+    assert_eq!((groups[0].pages, groups[0].page_tables), (12, 2));
+    assert_eq!(groups[0].tasks, [78]);
+    assert!(groups[0].colors.holds(1, 5) && !groups[0].colors.holds(2, 5));
+    assert_eq!(groups[1].tasks, [77]);
+    assert!(groups[1].colors.holds(7, 4) && !groups[1].colors.holds(7, 5));
+    for line in [
+        "group 1",
+        "group x any any 0 0 n",
+        "task 5",
+        "task 5 6",
+        "other",
+    ] {
+        machine.soloist("implicit", line);
+        let error = control(&machine).implicit_groups(&small()).unwrap_err();
+        assert!(error.to_string().contains(line), "{error}");
+    }
+}
+
+#[test]
 fn a_group_is_changed_by_one_line_a_write() {
     let machine = Machine::loaded();
     let group = control(&machine).group("core0").unwrap();

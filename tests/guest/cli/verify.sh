@@ -28,8 +28,8 @@ expect verify-llc-auto 0 soloist run --colors 2 --llc 2 -- soloist verify --self
 expect verify-node 0 soloist run --node 1 -- soloist verify --self --strict
 expect verify-child 0 soloist run --colors 1 -- sh -c 'soloist verify $$ --strict && soloist verify --self --strict'
 
-if command -v python3 >/dev/null; then
-	expect verify-python-threads 0 soloist run --colors 2 -- python3 -c '
+if [ -x /usr/bin/python3 ]; then
+	expect verify-python-threads 0 soloist run --colors 2 -- /usr/bin/python3 -c '
 import os, subprocess, threading, time
 held = []
 def work():

@@ -40,6 +40,7 @@ impl Machine {
         machine.soloist("map", MAP);
         machine.soloist("last_cmd_status", "ok\n");
         machine.soloist("stats", "groups 1\n");
+        machine.soloist("implicit", "\n");
         machine.dir("sys/kernel/config/soloist/rules");
         machine.group("core0", "2-3", "");
         machine

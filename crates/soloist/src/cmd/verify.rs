@@ -81,9 +81,6 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         ctx.print_json(&report)?;
     } else {
         print(&report, &args, ctx);
-        if report.groups.is_empty() && control.is_ok_and(|c| has_implicit(&c)) {
-            println!("\nA rule may have coloured it all the same: the groups that rules make do not show\nwho is in them. `--by bank` says where its pages are, `--bank-sets LIST` judges them.");
-        }
     }
     let all = !report.groups.is_empty() && report.own.in_color == report.own.present;
     Ok(if args.strict && !all {
@@ -91,12 +88,6 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         ExitCode::SUCCESS
     })
-}
-
-/// Are there groups that a rule or the papers' mmap() call made?
-fn has_implicit(control: &Control) -> bool {
-    let stats = control.stats().unwrap_or_default();
-    stats.get("implicit").is_some_and(|n| n != "0")
 }
 
 /// Colours named on the command line.

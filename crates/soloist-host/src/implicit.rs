@@ -1,0 +1,80 @@
+//! Groups without a directory: those that rules and the papers' `mmap()` calls
+//! made, as the control interface's file `implicit` lists them.
+
+use soloist_core::{AddrMap, ColorSet};
+
+use crate::group::colors_of;
+use crate::{Control, HostError};
+
+/// A group that a rule or an `mmap()` call made.
+#[derive(Debug, Clone)]
+pub struct ImplicitGroup {
+    /// Its number.
+    pub id: u32,
+    /// The rule's name, or `mmap`.
+    pub name: String,
+    /// Its colours.
+    pub colors: ColorSet,
+    /// Pages in use, 4 KiB each.
+    pub pages: u64,
+    /// Page-table pages handed out in colour so far.
+    pub page_tables: u64,
+    /// Its threads.
+    pub tasks: Vec<i32>,
+}
+
+impl Control {
+    /// The groups that have no directory, by number.
+    pub fn implicit_groups(&self, map: &AddrMap) -> Result<Vec<ImplicitGroup>, HostError> {
+        parse(&self.read("implicit")?, map).map_err(|text| HostError::Unexpected {
+            path: self.path("implicit"),
+            text,
+        })
+    }
+}
+
+fn parse(text: &str, map: &AddrMap) -> Result<Vec<ImplicitGroup>, String> {
+    let mut groups: Vec<ImplicitGroup> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let unexpected = || line.to_owned();
+        if let Some(rest) = line.strip_prefix("group ") {
+            groups.push(group(rest, map).ok_or_else(unexpected)?);
+        } else {
+            let (tid, id) = task(line).ok_or_else(unexpected)?;
+            let at = groups.binary_search_by_key(&id, |group| group.id);
+            groups[at.map_err(|_| unexpected())?].tasks.push(tid);
+        }
+    }
+    Ok(groups)
+}
+
+fn group(line: &str, map: &AddrMap) -> Option<ImplicitGroup> {
+    // The name comes last: it may hold blanks.
+    let mut words = line.splitn(6, ' ');
+    let mut word = || words.next();
+    let id = word()?.parse().ok()?;
+    let sets = word()?;
+    let llc = word()?;
+    Some(ImplicitGroup {
+        id,
+        colors: colors_of(map, restriction(sets), restriction(llc)).ok()?,
+        pages: word()?.parse().ok()?,
+        page_tables: word()?.parse().ok()?,
+        name: word()?.to_owned(),
+        tasks: Vec::new(),
+    })
+}
+
+/// A list of colours; empty where all are allowed.
+fn restriction(list: &str) -> &str {
+    if list == "any" {
+        ""
+    } else {
+        list
+    }
+}
+
+fn task(line: &str) -> Option<(i32, u32)> {
+    let (tid, id) = line.strip_prefix("task ")?.split_once(' ')?;
+    Some((tid.parse().ok()?, id.parse().ok()?))
+}
