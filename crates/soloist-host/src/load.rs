@@ -1,9 +1,8 @@
 //! Loads and unloads the module: `soloist up`, `soloist down`.
 
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -163,11 +162,37 @@ fn module_file(
 pub(crate) fn built_module(host: &Host, release: &str) -> Option<PathBuf> {
     let built = source_tree().map(|tree| tree.join(format!("build/kernel/{release}/soloist.ko")));
     let installed = ["updates/dkms", "updates", "extra"]
-        .map(|dir| host.path(&format!("/lib/modules/{release}/{dir}/soloist.ko")));
+        .into_iter()
+        .flat_map(|dir| {
+            let path = move |end| format!("/lib/modules/{release}/{dir}/soloist.ko{end}");
+            ["", ".xz", ".zst", ".gz"].map(|end| host.path(&path(end)))
+        });
     built
         .into_iter()
         .chain(installed)
         .find(|path| path.is_file())
+}
+
+/// The bytes of a module file; DKMS may have compressed it.
+fn image(path: &Path) -> Result<Vec<u8>, HostError> {
+    let tool = match path.extension().and_then(|end| end.to_str()) {
+        Some("xz") => "xz",
+        Some("zst") => "zstd",
+        Some("gz") => "gzip",
+        _ => return fs::read(path).map_err(|e| HostError::io(path, e)),
+    };
+    let output = Command::new(tool).arg("-dc").arg(path).output();
+    match output {
+        Ok(output) if output.status.success() => Ok(output.stdout),
+        Ok(output) => Err(HostError::Other(format!(
+            "{tool}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))),
+        Err(e) => Err(HostError::Other(format!(
+            "{} is compressed, and {tool} can't be run: {e}",
+            path.display()
+        ))),
+    }
 }
 
 /// The source tree: above this program, or as DKMS has it.
@@ -206,11 +231,11 @@ fn modprobe(name: &str) {
 }
 
 fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
-    let file = File::open(path).map_err(|e| HostError::io(path, e))?;
+    let image = image(path)?;
     let params = CString::new(params.join(" "))
         .map_err(|_| HostError::Request("--param: a NUL in it".to_owned()))?;
     let before = kernel_log().len();
-    rustix::system::finit_module(file.as_fd(), &params, 0).map_err(|e| {
+    rustix::system::init_module(&image, &params).map_err(|e| {
         let why = match (e, kernel_words(before)) {
             (_, Some(words)) => words,
             (rustix::io::Errno::NOEXEC, None) => "it was built for another kernel".to_owned(),
@@ -257,4 +282,31 @@ fn mount_configfs(host: &Host) -> Result<(), HostError> {
             io::Error::from(e)
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    /// DKMS on Debian compresses what it installs.
+    #[test]
+    fn a_compressed_module_is_found_and_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let module = dir.path().join("lib/modules/9.9-none/updates/dkms");
+        fs::create_dir_all(&module).unwrap();
+        fs::write(module.join("soloist.ko"), "a module's bytes").unwrap();
+        let done = Command::new("gzip")
+            .arg(module.join("soloist.ko"))
+            .status()
+            .unwrap();
+        assert!(done.success());
+        let found = built_module(&Host::at(dir.path()), "9.9-none").unwrap();
+        assert_eq!(found, module.join("soloist.ko.gz"));
+        assert_eq!(image(&found).unwrap(), b"a module's bytes");
+        fs::write(&found, "not gzip").unwrap();
+        let refused = image(&found).unwrap_err().to_string();
+        assert!(refused.contains("gzip"), "{refused}");
+    }
 }
