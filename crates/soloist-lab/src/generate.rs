@@ -3,6 +3,8 @@
 //! Only shapes are chosen here, from bytes and work; the generators are in
 //! [`crate::task`].
 
+use crate::images::Images;
+use crate::profile::Profiled;
 use crate::scenario::{CaseTask, Kind};
 use crate::task::{
     AlternatingStride, Bandwidth, BlockWalk, IntegerSort, MatMult, ParallelLoop, PointerChase,
@@ -59,6 +61,12 @@ fn one(task: &CaseTask, line: u64, work: u64, seed: u64) -> Box<dyn Task> {
             let points = lines(bytes * line / (line + 8));
             Box::new(StreamCluster::new(points, line, work))
         }
+        // `scenario` gives every task of this kind a profile.
+        Kind::Spec => {
+            let profile = task.profile.unwrap_or(crate::profile::TABLE_1[0]);
+            Box::new(Profiled::new(profile, bytes, profile.misses(work), seed))
+        }
+        Kind::Fps => Box::new(Images::new(bytes, line, work)),
         Kind::Video => {
             let height = (bytes / 3 / WIDTH / 16).max(1) * 16;
             Box::new(BlockWalk::new(WIDTH, height, work, seed))

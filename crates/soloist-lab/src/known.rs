@@ -37,6 +37,16 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
     "tintmalloc-8-threads-2-nodes",
     "tintmalloc-4-threads-4-nodes",
     "tintmalloc-4-threads-1-node",
+    "memguard-table-1",
+    "memguard-figure-1",
+    "memguard-figure-2",
+    "memguard-figure-10",
+    "memguard-figure-11",
+    "memguard-figure-12",
+    "memguard-figure-15a",
+    "memguard-figure-15b",
+    "memguard-figure-16",
+    "memguard-figure-17",
 ];
 
 /// An experiment by name, or a scenario by the path of its file.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use evalexpr::{ContextWithMutableVariables, HashMapContext, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::{Claim, Scenario};
+use crate::governor::Regulated;
+use crate::scenario::{Claim, Over, Scenario};
 
 /// One task of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct TaskResult {
     pub spilled: u64,
     /// Share of its pages that lie on another node than its cpu, per cent.
     pub remote: f64,
+    /// What was counted of its cpu, in scenarios with a regulator.
+    #[serde(default)]
+    pub regulated: Option<Regulated>,
 }
 
 /// One run of one case: a seed.
@@ -123,8 +127,11 @@ impl Spread {
     }
 }
 
+/// Bytes of a line of every machine that is modelled.
+const LINE: f64 = 64.0;
+
 /// The metrics that claims and plots may name, and their units.
-pub const METRICS: [(&str, &str); 7] = [
+pub const METRICS: [(&str, &str); 12] = [
     ("time", "ms"),
     ("latency", "ns per access"),
     ("idle", "ms"),
@@ -132,11 +139,19 @@ pub const METRICS: [(&str, &str); 7] = [
     ("ipns", "instructions per ns"),
     ("spilled", "pages"),
     ("remote", "per cent of pages"),
+    ("reads", "MB/s"),
+    ("writes", "MB/s"),
+    ("underruns", "per cent of periods"),
+    ("stopped", "per cent of time"),
+    ("unevenness", ""),
 ];
 
 /// The value of `metric` for one task; `None`: there is no such metric.
 pub fn metric(task: &TaskResult, metric: &str) -> Option<f64> {
     let time = task.time_ns.max(f64::MIN_POSITIVE);
+    if let Some(value) = task.regulated.as_ref().and_then(|r| counted(r, metric)) {
+        return Some(value);
+    }
     Some(match metric {
         "time" => task.time_ns / 1e6,
         "latency" => task.time_ns / task.accesses.max(1) as f64,
@@ -145,6 +160,21 @@ pub fn metric(task: &TaskResult, metric: &str) -> Option<f64> {
         "ipns" => task.instructions as f64 / time,
         "spilled" => task.spilled as f64,
         "remote" => task.remote,
+        _ => return None,
+    })
+}
+
+/// Metrics of what was counted since all tasks had begun.
+fn counted(r: &Regulated, metric: &str) -> Option<f64> {
+    let time = r.time_ns.max(f64::MIN_POSITIVE);
+    let rate = |lines: u64| lines as f64 * LINE / time * 1e3;
+    Some(match metric {
+        "ipns" => r.instructions as f64 / time,
+        "reads" => rate(r.reads),
+        "writes" => rate(r.writes),
+        "underruns" => 100.0 * r.underruns as f64 / r.periods.max(1) as f64,
+        "stopped" => 100.0 * r.stopped_ns / time,
+        "unevenness" => r.unevenness,
         _ => return None,
     })
 }
@@ -246,16 +276,47 @@ pub fn judge(scenario: &Scenario, results: &[CaseResult]) -> Vec<Verdict> {
     scenario
         .claims
         .iter()
-        .map(|c| verdict(c, &context))
+        .map(|c| verdict(c, &sweep_of(scenario), &context))
         .collect()
 }
 
-fn verdict(claim: &Claim, context: &HashMapContext) -> Verdict {
-    let ours = evalexpr::eval_number_with_context(&claim.ours, context);
-    let stated = claim
-        .holds
-        .as_ref()
-        .map(|text| evalexpr::eval_boolean_with_context(text, context));
+fn sweep_of(scenario: &Scenario) -> Vec<u64> {
+    let values = scenario.sweep.as_ref().map(|s| s.values.clone());
+    values.unwrap_or_default()
+}
+
+/// An expression's value, or what is taken of its values over the sweep.
+fn evaluate(
+    text: &str,
+    over: Option<Over>,
+    sweep: &[u64],
+    context: &HashMapContext,
+) -> Result<f64, evalexpr::EvalexprError> {
+    let Some(over) = over else {
+        return evalexpr::eval_number_with_context(text, context);
+    };
+    let values = sweep
+        .iter()
+        .map(|v| evalexpr::eval_number_with_context(&text.replace('$', &v.to_string()), context))
+        .collect::<Result<Vec<f64>, _>>()?;
+    let n = values.len().max(1) as f64;
+    Ok(match over {
+        Over::Mean => values.iter().sum::<f64>() / n,
+        Over::Geomean => (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp(),
+        Over::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+        Over::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    })
+}
+
+fn verdict(claim: &Claim, sweep: &[u64], context: &HashMapContext) -> Verdict {
+    let ours = evaluate(&claim.ours, claim.over, sweep, context);
+    let stated = claim.holds.as_ref().map(|text| {
+        let mut context = context.clone();
+        if let Ok(ours) = &ours {
+            context.set_value("ours".into(), Value::Float(*ours))?;
+        }
+        evalexpr::eval_boolean_with_context(text, &context)
+    });
     let error = ours
         .as_ref()
         .err()
@@ -296,6 +357,7 @@ mod tests {
             whole_ns: time_ns,
             spilled: 0,
             remote: 0.0,
+            regulated: None,
         };
         CaseResult {
             case: case.into(),
@@ -315,6 +377,7 @@ mod tests {
             theirs: Some(theirs),
             within: None,
             holds: None,
+            over: None,
             unit: String::new(),
         }
     }
@@ -330,11 +393,11 @@ mod tests {
             ("a_t_latency / b_t_latency", 2.1, 2.0, true),
             ("a_t_time_max / a_t_time_min", 2.0, 3.0, false),
         ] {
-            let v = verdict(&claim(expression, theirs), &context);
+            let v = verdict(&claim(expression, theirs), &[], &context);
             assert!((v.ours.unwrap() - expected).abs() < 1e-9, "{v:?}");
             assert_eq!(v.holds, Some(holds));
         }
-        let v = verdict(&claim("c_t_time", 2.0), &context);
+        let v = verdict(&claim("c_t_time", 2.0), &[], &context);
         assert!(v.error.is_some() && v.holds.is_none());
     }
 }

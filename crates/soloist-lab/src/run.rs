@@ -8,7 +8,7 @@
 //! are spread over all cores; results don't depend on how many there are.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
@@ -22,8 +22,10 @@ use soloist_memory::{Platform, System};
 use crate::alloc::{Allocation, Exhaust, Exhausted, Memory};
 use crate::buddy::{Buddy, History, Layout};
 use crate::generate::generator;
+use crate::governor::{Counts, Guard};
 use crate::outcome::{CaseResult, Run, TaskResult};
 use crate::policy::{assign, Policy, Seat};
+use crate::regulation::{Mode, RegulatorSpec};
 use crate::scenario::{Case, CaseTask, Scenario};
 use crate::task::{Step, Task};
 
@@ -79,6 +81,14 @@ pub enum RunError {
         /// How far it came.
         source: Exhausted,
     },
+    /// The regulator refused a reservation or a setting.
+    #[error("{case}: [regulator]: {source}")]
+    Regulator {
+        /// Name of the case.
+        case: String,
+        /// Its reason.
+        source: Refusal,
+    },
     /// The model refused.
     #[error("{case}: {source}")]
     Model {
@@ -97,14 +107,10 @@ pub fn run(
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<CaseResult>, RunError> {
     let about = &scenario.experiment;
-    let platform = Platform::find(&about.machine).map_err(|source| RunError::Machine {
-        id: about.id.clone(),
-        source,
-    })?;
-    let (divide, repeats) = if options.small {
-        (about.small_divide.max(1), about.small_repeats.max(1))
+    let divide = if options.small {
+        about.small_divide.max(1)
     } else {
-        (1, about.repeats.max(1))
+        1
     };
     let cases = scenario
         .cases(divide)
@@ -113,12 +119,33 @@ pub fn run(
             task,
             what,
         })?;
+    run_cases(scenario, &cases, options, progress)
+}
+
+/// As [`run`], the cases being given.
+pub fn run_cases(
+    scenario: &Scenario,
+    cases: &[Case],
+    options: Options,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<CaseResult>, RunError> {
+    let about = &scenario.experiment;
+    let platform = Platform::find(&about.machine).map_err(|source| RunError::Machine {
+        id: about.id.clone(),
+        source,
+    })?;
+    let repeats = if options.small {
+        about.small_repeats.max(1)
+    } else {
+        about.repeats.max(1)
+    };
     let bench = Bench {
         platform,
         history: History {
             used: about.used,
             scatter: about.scatter,
         },
+        regulator: scenario.regulator.clone(),
     };
     let jobs: Vec<(&Case, u64)> = cases
         .iter()
@@ -148,6 +175,7 @@ pub fn run(
 struct Bench {
     platform: Platform,
     history: History,
+    regulator: Option<RegulatorSpec>,
 }
 
 /// A task's generator and where its pages lie.
@@ -179,16 +207,28 @@ impl Bench {
             let program = Program::new(placed, warm, u64::from(self.map().line_size()), counts);
             system.put(task.cpu as usize, Box::new(program), group, task.background);
         }
-        let stats = system.run(&mut Free).map_err(|source| RunError::Model {
+        let mut guard = self.guard(case, &seen)?;
+        let stats = match &mut guard {
+            Some(guard) => system.run(guard),
+            None => system.run(&mut Free),
+        }
+        .map_err(|source| RunError::Model {
             case: case.name.clone(),
             source,
         })?;
+        let ends: Vec<u64> = stats.iter().map(|s| s.finished_ps).collect();
+        let counted = guard.map(|g| g.counts(&ends));
         let tasks = case
             .tasks
             .iter()
             .zip(seen.iter().zip(places))
             .map(|(task, (counts, place))| {
-                self.result(task, counts, place, &stats[task.cpu as usize])
+                let cpu = task.cpu as usize;
+                let result = self.result(task, counts, place, &stats[cpu]);
+                TaskResult {
+                    regulated: counted.as_ref().map(|c| c[cpu].clone()),
+                    ..result
+                }
             })
             .collect();
         Ok(Run { seed, tasks })
@@ -213,7 +253,52 @@ impl Bench {
             whole_ns: s.finished_ps as f64 / 1000.0,
             spilled,
             remote,
+            regulated: None,
         }
+    }
+
+    /// What counts and regulates the case's cores.
+    fn guard(&self, case: &Case, seen: &[Arc<Counts>]) -> Result<Option<Guard>, RunError> {
+        let (Some(spec), Some(mode)) = (&self.regulator, &case.mode) else {
+            return Ok(None);
+        };
+        let mut tasks = vec![None; self.platform.node_of_core.len()];
+        for (task, counts) in case.tasks.iter().zip(seen) {
+            tasks[task.cpu as usize] = Some(Arc::clone(counts));
+        }
+        if !mode.regulated {
+            return Ok(Some(Guard::counting(spec.period_us, tasks)));
+        }
+        let mut reservations = vec![None; tasks.len()];
+        for task in &case.tasks {
+            let reserve = task.reserve.as_ref().map(|r| r.in_mode(mode));
+            reservations[task.cpu as usize] = reserve;
+        }
+        let set = spec.settings(mode, self.map().line_size());
+        let pools = self.pools(case, mode)?;
+        Guard::regulating(&set, &reservations, pools.as_deref(), tasks)
+            .map(Some)
+            .map_err(|source| RunError::Regulator {
+                case: case.name.clone(),
+                source,
+            })
+    }
+
+    /// Which cores share banks, where the mode asks.
+    fn pools(&self, case: &Case, mode: &Mode) -> Result<Option<Vec<u64>>, RunError> {
+        if !mode.per_bank {
+            return Ok(None);
+        }
+        let colors = self.colors(case)?;
+        let of_task: Vec<_> = colors.iter().map(Option::as_ref).collect();
+        let of_task = soloist_core::pools(self.map(), &of_task);
+        // A core without a task must be somewhere, and joins nobody.
+        let somewhere = of_task.first().map_or(1, |p| p & p.wrapping_neg());
+        let mut pools = vec![somewhere; self.platform.node_of_core.len()];
+        for (task, of_task) in case.tasks.iter().zip(of_task) {
+            pools[task.cpu as usize] = of_task;
+        }
+        Ok(Some(pools))
     }
 
     fn remote(&self, task: &CaseTask, pages: &[u32]) -> f64 {
@@ -373,13 +458,6 @@ impl Bench {
     }
 }
 
-/// What a program did after its initialisation.
-#[derive(Default)]
-struct Counts {
-    accesses: AtomicU64,
-    instructions: AtomicU64,
-}
-
 /// A task as a core runs it: the tail of its initialisation, a mark, then its
 /// own steps, at physical addresses.
 struct Program {
@@ -426,12 +504,13 @@ impl Stream for Program {
         }
         if !self.marked {
             self.marked = true;
+            self.counts.begun.store(true, Ordering::Relaxed);
             return cpu::Step::Mark;
         }
         match self.task.step() {
             Step::Access(a) => {
                 self.counts.accesses.fetch_add(1, Ordering::Relaxed);
-                let instructions = u64::from(a.work) + 1;
+                let instructions = u64::from(a.work - self.task.idle_work()) + 1;
                 self.counts
                     .instructions
                     .fetch_add(instructions, Ordering::Relaxed);

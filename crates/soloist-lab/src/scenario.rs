@@ -13,6 +13,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::Policy;
+use crate::profile::Profile;
+use crate::regulation::{Mode, RegulatorSpec, Reserve, ReserveSpec};
 
 /// What is wrong with a scenario file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +47,8 @@ pub struct Scenario {
     pub policies: Vec<String>,
     /// One number that varies.
     pub sweep: Option<Sweep>,
+    /// Bandwidth regulation, and the modes to run in.
+    pub regulator: Option<RegulatorSpec>,
     /// Who runs.
     #[serde(rename = "task")]
     pub tasks: Vec<TaskSpec>,
@@ -129,7 +133,7 @@ pub enum Number {
 }
 
 impl Number {
-    fn resolve(&self, sweep: Option<(&str, u64)>) -> Result<u64, String> {
+    pub(crate) fn resolve(&self, sweep: Option<(&str, u64)>) -> Result<u64, String> {
         let text = match self {
             Self::Fixed(n) => return Ok(*n),
             Self::Text(text) => text,
@@ -182,6 +186,10 @@ pub enum Kind {
     Streamcluster,
     /// [`crate::task::BlockWalk`].
     Video,
+    /// [`crate::profile::Profiled`]; `work` is microseconds alone.
+    Spec,
+    /// [`crate::images::Images`]; `work` is lines.
+    Fps,
 }
 
 /// `[[task]]`: one task per cpu of the list.
@@ -216,6 +224,10 @@ pub struct TaskSpec {
     pub rounds: u32,
     /// Cpu whose thread touches the memory first (default: its own).
     pub first_touch: Option<u32>,
+    /// Number of the SPEC benchmark, for kind `spec`; may be `"$sweep"`.
+    pub benchmark: Option<Number>,
+    /// Bandwidth that its cpu reserves.
+    pub reserve: Option<ReserveSpec>,
 }
 
 /// `[[claim]]`: a printed figure beside ours.
@@ -226,6 +238,9 @@ pub struct Claim {
     pub what: String,
     /// Expression over measured values.
     pub ours: String,
+    /// `ours` is computed for every value of the sweep, which is put in place
+    /// of `$`, and this is taken of them.
+    pub over: Option<Over>,
     /// What the paper prints.
     pub theirs: Option<f64>,
     /// Holds when ours / theirs is within 1 +- this (default 0.15).
@@ -235,6 +250,20 @@ pub struct Claim {
     /// Unit for printing.
     #[serde(default)]
     pub unit: String,
+}
+
+/// What a claim takes of its values over the sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Arithmetic mean.
+    Mean,
+    /// Geometric mean.
+    Geomean,
+    /// Least.
+    Min,
+    /// Greatest.
+    Max,
 }
 
 /// `[plot]`: the paper's axes.
@@ -259,13 +288,15 @@ pub struct Plot {
     pub printed: BTreeMap<String, f64>,
 }
 
-/// One policy and sweep value.
+/// One policy, mode and sweep value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// `policy`, or `policy_value` in a sweep.
+    /// `policy`, `policy_mode`, and with `_value` behind it in a sweep.
     pub name: String,
     /// The policy.
     pub policy: Policy,
+    /// How bandwidth is regulated; `None`: the scenario has no regulator.
+    pub mode: Option<Mode>,
     /// The sweep's value.
     pub value: Option<u64>,
     /// Its tasks, one per cpu.
@@ -297,6 +328,10 @@ pub struct CaseTask {
     pub rounds: u32,
     /// Cpu of the first touch.
     pub first_touch: u32,
+    /// For [`Kind::Spec`].
+    pub profile: Option<Profile>,
+    /// Bandwidth that its cpu reserves.
+    pub reserve: Option<Reserve>,
 }
 
 impl Scenario {
@@ -350,12 +385,18 @@ impl Scenario {
                 "`policies` needs at least one, such as [\"buddy\", \"camc\"]".into(),
             ));
         }
+        let modes: Vec<Option<Mode>> = match &self.regulator {
+            Some(regulator) => regulator.modes()?.into_iter().map(Some).collect(),
+            None => vec![None],
+        };
         for name in &self.policies {
             let policy: Policy = name
                 .parse()
                 .map_err(|e| (format!("\"{name}\""), format!("{e}")))?;
-            for &value in &sweep {
-                cases.push(self.case(policy, value, divide)?);
+            for mode in &modes {
+                for &value in &sweep {
+                    cases.push(self.case(policy, mode.as_ref(), value, divide)?);
+                }
             }
         }
         Ok(cases)
@@ -364,6 +405,7 @@ impl Scenario {
     fn case(
         &self,
         policy: Policy,
+        mode: Option<&Mode>,
         value: Option<u64>,
         divide: u64,
     ) -> Result<Case, (String, String)> {
@@ -372,7 +414,9 @@ impl Scenario {
             .as_ref()
             .and_then(|s| Some((s.name.as_str(), value?)));
         let mut tasks = Vec::new();
-        for spec in &self.tasks {
+        let only = mode.and_then(|m| m.only.as_deref());
+        let runs = |spec: &&TaskSpec| only.is_none_or(|name| spec.name == name);
+        for spec in self.tasks.iter().filter(runs) {
             let wrong = |message| (format!("\"{}\"", spec.name), message);
             let get = |n: &Number| n.resolve(sweep).map_err(wrong);
             let small = |n: &Number| get(n).and_then(|n| as_u32(n).map_err(wrong));
@@ -380,6 +424,15 @@ impl Scenario {
             if let Some(copies) = &spec.copies {
                 cpus.truncate(get(copies)? as usize);
             }
+            let profile = match (spec.kind, &spec.benchmark) {
+                (Kind::Spec, Some(n)) => Some(get(n).and_then(|n| profile(n).map_err(wrong))?),
+                (Kind::Spec, None) => {
+                    return Err(wrong("kind `spec` needs `benchmark`, such as 470".into()))
+                }
+                _ => None,
+            };
+            let reserve = spec.reserve.as_ref().map(|r| r.resolve(sweep));
+            let reserve = reserve.transpose().map_err(wrong)?;
             for cpu in cpus {
                 tasks.push(CaseTask {
                     name: spec.name.clone(),
@@ -388,11 +441,13 @@ impl Scenario {
                     bytes: get(&spec.bytes)?.max(4096),
                     work: (get(&spec.work)? / divide).max(1),
                     stride: spec.stride.as_ref().map_or(Ok(0), get)?,
-                    background: spec.background,
+                    background: spec.background && only.is_none(),
                     node: spec.node.as_ref().map(small).transpose()?,
                     sets: spec.sets.as_ref().map(small).transpose()?,
                     rounds: spec.rounds,
                     first_touch: spec.first_touch.unwrap_or(cpu),
+                    profile,
+                    reserve: reserve.clone(),
                 });
             }
         }
@@ -402,17 +457,20 @@ impl Scenario {
                 "every task is `background`: none to wait for".into(),
             ));
         }
-        let identifier = policy
-            .name()
-            .replace(|c: char| !c.is_alphanumeric(), "_")
-            .trim_end_matches('_')
-            .to_owned();
+        let identifier = match mode {
+            Some(mode) => format!("{}_{mode}", policy.name()),
+            None => policy.name().to_owned(),
+        }
+        .replace(|c: char| !c.is_alphanumeric(), "_")
+        .trim_end_matches('_')
+        .to_owned();
         Ok(Case {
             name: match value {
                 Some(value) => format!("{identifier}_{value}"),
                 None => identifier,
             },
             policy,
+            mode: mode.cloned(),
             value,
             tasks,
         })
@@ -424,12 +482,18 @@ impl Scenario {
                 .into_iter()
                 .flatten()
             {
-                evalexpr::build_operator_tree(text)
+                // A value of the sweep is a number in a name, or alone.
+                evalexpr::build_operator_tree(&text.replace('$', "1"))
                     .map_err(|e| (text.clone(), format!("`{text}`: {e}")))?;
             }
         }
         Ok(())
     }
+}
+
+fn profile(spec: u64) -> Result<Profile, String> {
+    Profile::find(spec)
+        .ok_or_else(|| format!("no benchmark {spec}: expected a SPEC CPU2006 number such as 470"))
 }
 
 fn line_of(text: &str, word: &str) -> usize {

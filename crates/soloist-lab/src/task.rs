@@ -38,6 +38,12 @@ pub trait Task: Send {
 
     /// Bytes of memory that it uses, from offset 0.
     fn bytes(&self) -> u64;
+
+    /// Of the last step's work, what stands for lost time only and is no
+    /// instruction.
+    fn idle_work(&self) -> u32 {
+        0
+    }
 }
 
 /// A boxed task is a task.
@@ -48,6 +54,10 @@ impl<T: Task + ?Sized> Task for Box<T> {
 
     fn bytes(&self) -> u64 {
         (**self).bytes()
+    }
+
+    fn idle_work(&self) -> u32 {
+        (**self).idle_work()
     }
 }
 
