@@ -230,13 +230,19 @@ int sol_control_init(void)
 	configfs_add_default_group(&groups_dir, &root.su_group);
 	config_group_init_type_name(&rules_dir, "rules", &sol_rules_type);
 	configfs_add_default_group(&rules_dir, &root.su_group);
-	err = configfs_register_subsystem(&root);
+	err = sol_control_guard_init(&root.su_group);
 	if (err)
+		return err;
+	err = configfs_register_subsystem(&root);
+	if (err) {
 		pr_err("configfs took no directory 'soloist' (%d)\n", err);
+		sol_control_guard_exit();
+	}
 	return err;
 }
 
 void sol_control_exit(void)
 {
 	configfs_unregister_subsystem(&root);
+	sol_control_guard_exit();
 }

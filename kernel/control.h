@@ -10,6 +10,13 @@ extern const struct config_item_type sol_groups_type;	/* control_group.c */
 extern const struct config_item_type sol_rules_type;	/* control_rule.c */
 extern struct configfs_bin_attribute *sol_root_bin_attrs[];	/* control_implicit.c */
 
+/* control_guard.c: guard/, and a group's `bandwidth` */
+int sol_control_guard_init(struct config_group *parent);
+void sol_control_guard_exit(void);
+ssize_t sol_bandwidth_show(const struct sol_group *group, char *page);
+int sol_bandwidth_store(struct sol_group *group, const char *page,
+			size_t count);
+
 extern const char *const sol_exhaust_name[SOL_N_EXHAUST];
 
 /*

@@ -15,6 +15,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include "control.h"
+#include "guard.h"
 #include "member.h"
 #include "status.h"
 #include "store.h"
@@ -206,6 +207,8 @@ static ssize_t list_store(struct config_item *item, const struct list_write *w)
 	int err = sol_control_may(w->file, w->count);
 
 	if (!err)
+		err = sol_guard_may_recolor(to_group(item));
+	if (!err)
 		err = sol_group_edit(to_group(item), list_edit, w);
 	return sol_status_done(err, w->count);
 }
@@ -327,7 +330,8 @@ static int auto_store(struct sol_group *group, const char *page, size_t count)
 static ssize_t group_auto_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_control_may("auto", count);
+	int err = sol_control_may("auto", count) ?:
+		  sol_guard_may_recolor(to_group(item));
 
 	return sol_status_done(err ?: auto_store(to_group(item), page, count),
 			       count);
@@ -378,6 +382,8 @@ static ssize_t group_exhaust_store(struct config_item *item, const char *page,
 
 	if (!err)
 		err = sol_control_exhaust(page, count, &exhaust);
+	if (!err && exhaust == SOL_GROW)
+		err = sol_guard_may_recolor(to_group(item));
 	if (!err)
 		WRITE_ONCE(to_group(item)->exhaust, exhaust);
 	return sol_status_done(err, count);
@@ -454,6 +460,21 @@ static ssize_t group_reserve_store(struct config_item *item, const char *page,
 
 	return sol_status_done(err ?: reserve_store(to_group(item), page),
 			       count);
+}
+
+/* ---- Bandwidth, see control_guard.c ---- */
+
+static ssize_t group_bandwidth_show(struct config_item *item, char *page)
+{
+	return sol_bandwidth_show(to_group(item), page);
+}
+
+static ssize_t group_bandwidth_store(struct config_item *item, const char *page,
+				     size_t count)
+{
+	int err = sol_bandwidth_store(to_group(item), page, count);
+
+	return sol_status_done(err, count);
 }
 
 /* ---- Tasks ---- */
@@ -601,6 +622,7 @@ static struct configfs_attribute group_attr_auto = {
 CONFIGFS_ATTR(group_, mode);
 CONFIGFS_ATTR(group_, exhaust);
 CONFIGFS_ATTR(group_, reserve);
+CONFIGFS_ATTR(group_, bandwidth);
 CONFIGFS_ATTR(group_, tasks);
 CONFIGFS_ATTR_RO(group_, stats);
 CONFIGFS_BIN_ATTR_RO(group_, members, NULL, 0);
@@ -615,6 +637,7 @@ static struct configfs_attribute *group_attrs[] = {
 	&group_attr_mode,
 	&group_attr_exhaust,
 	&group_attr_reserve,
+	&group_attr_bandwidth,
 	&group_attr_tasks,
 	&group_attr_procs,
 	&group_attr_stats,
@@ -673,6 +696,7 @@ static struct config_item *groups_make_item(struct config_group *parent,
 static void groups_drop_item(struct config_group *parent,
 			     struct config_item *item)
 {
+	sol_guard_reserve(to_group(item), NULL, NULL);
 	sol_group_remove(to_group(item));
 	config_item_put(item);
 	sol_status_ok();

@@ -23,6 +23,7 @@ SOL_PART_DEFAULT(stay)
 SOL_PART_DEFAULT(reclaim)
 SOL_PART_DEFAULT(mmap_abi)
 SOL_PART_DEFAULT(rule)
+SOL_PART_DEFAULT(guard)
 SOL_PART_DEFAULT(control)
 
 static const struct {
@@ -39,6 +40,7 @@ static const struct {
 	{ "reclaim",	sol_reclaim_init,	sol_reclaim_exit },
 	{ "mmap_abi",	sol_mmap_abi_init,	sol_mmap_abi_exit },
 	{ "rule",	sol_rule_init,		sol_rule_exit },
+	{ "guard",	sol_guard_init,		sol_guard_exit },
 	{ "control",	sol_control_init,	sol_control_exit },
 };
 

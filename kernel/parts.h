@@ -21,6 +21,8 @@ int sol_mmap_abi_init(void);	/* mmap_abi.c: the papers' mmap() calls */
 void sol_mmap_abi_exit(void);
 int sol_rule_init(void);	/* rule.c: user id and path to colours */
 void sol_rule_exit(void);
+int sol_guard_init(void);	/* guard.c: bandwidth reservation */
+void sol_guard_exit(void);
 int sol_control_init(void);	/* control.c: configfs */
 void sol_control_exit(void);
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Stopping a CPU: a thread that nothing but the stop class outranks, and how it
+ * waits.
+ *
+ * A "special" deadline task, as schedutil's own threads are: no admission, no
+ * runtime that ends, and it preempts every other deadline task when it wakes.
+ * The scheduler then runs whoever has the earliest deadline, so the relative
+ * deadline is one in the past: none is earlier but that of a task which is late
+ * by more. The flag is in kernel/sched/sched.h, not in a header for modules; it
+ * has the same value since 4.16.
+ */
+#ifndef SOLOIST_COMPAT_THROTTLE_H
+#define SOLOIST_COMPAT_THROTTLE_H
+
+#include <linux/irqflags.h>
+#include <linux/sched.h>
+#include <linux/time64.h>
+#include <uapi/linux/sched/types.h>
+
+#define SOL_SCHED_FLAG_SUGOV	0x10000000
+#define SOL_DEADLINE_AGO	(86400ull * NSEC_PER_SEC)
+
+static inline int sol_outrank_all(struct task_struct *task)
+{
+	struct sched_attr attr = {
+		.size = sizeof(attr),
+		.sched_policy = SCHED_DEADLINE,
+		.sched_flags = SOL_SCHED_FLAG_SUGOV,
+		.sched_runtime = 1,
+		.sched_deadline = -SOL_DEADLINE_AGO,
+		.sched_period = -SOL_DEADLINE_AGO,
+	};
+
+	return sched_setattr_nocheck(task, &attr);
+}
+
+/* Called with interrupts off: wait for one, with interrupts on afterwards. */
+static inline void sol_wait_for_interrupt(void)
+{
+#if defined(CONFIG_X86)
+	safe_halt();
+#elif defined(CONFIG_ARM64)
+	dsb(sy);
+	wfi();
+	local_irq_enable();
+#else
+	local_irq_enable();
+	cpu_relax();
+#endif
+}
+
+#endif /* SOLOIST_COMPAT_THROTTLE_H */

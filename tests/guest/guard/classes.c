@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A stopped CPU runs nobody: fair, FIFO and deadline tasks stand still, also
+ * those that are late already, and with real-time throttling on (when FIFO
+ * tasks make way for fair ones) as well as off (so that a deadline task may be
+ * pinned). The CPU may run for 100 ms of each 500.
+ */
+#define _GNU_SOURCE
+#include "guard.h"
+
+#include <fcntl.h>
+
+#define CPU 1
+#define N 3
+
+static void rt_runtime(const char *us)
+{
+	int fd = open("/proc/sys/kernel/sched_rt_runtime_us", O_WRONLY);
+
+	if (fd < 0 || write(fd, us, strlen(us)) < 0)
+		guest_die("sched_rt_runtime_us");
+	close(fd);
+}
+
+/* Poll until the CPU's `stopped` is @want; false: not within 3 s. */
+static bool await(int want)
+{
+	long long until = now_ns() + 3000 * MS;
+
+	while (stat_of(CPU, "stopped") != want)
+		if (now_ns() > until)
+			return false;
+		else
+			sleep_ms(5);
+	return true;
+}
+
+static void one(const char *what, int policy, const char *runtime)
+{
+	struct worker w[N];
+	long before[N], moved = 0, ran = 0;
+	char name[64];
+	bool stopped, still, again;
+
+	rt_runtime(runtime);
+	for (int i = 0; i < N; i++)
+		worker_start(&w[i], CPU, i ? SCHED_OTHER : policy, i == 2 ? 0 : -1);
+	sleep_ms(20);
+	must_limit(CPU, "12800000000 reclaim=0");
+	stopped = await(0) && await(1);
+	sleep_ms(10);
+	for (int i = 0; i < N; i++)
+		before[i] = w[i].done;
+	sleep_ms(250);
+	for (int i = 0; i < N; i++)
+		moved += w[i].done - before[i];
+	still = stat_of(CPU, "stopped") == 1;
+	snprintf(name, sizeof(name), "%s-stops", what);
+	guest_check(stopped && still, name, "stopped %d, still %d; %s", stopped,
+		    still, guest_read("guard/cpu1/stats"));
+	snprintf(name, sizeof(name), "%s-stands-still", what);
+	guest_check(!moved && !w[0].err, name,
+		    "%ld turns while stopped, policy: %s", moved,
+		    strerror(w[0].err));
+	again = await(0);
+	sleep_ms(20);
+	for (int i = 0; i < N; i++)
+		ran += w[i].done - before[i];
+	snprintf(name, sizeof(name), "%s-goes-on", what);
+	guest_check(again && ran, name, "released %d, %ld turns", again, ran);
+	must_limit(CPU, "off");
+	for (int i = 0; i < N; i++)
+		worker_stop(&w[i]);
+}
+
+int main(void)
+{
+	guard_reset();
+	pin_self(0);
+	settings("event cpu-clock\nperiod_us 500000\nr_min 64000000000");
+	one("fifo-throttled", SCHED_FIFO, "950000");
+	one("deadline", 6, "-1");
+	rt_runtime("950000");
+	guard_reset();
+	return guest_exit();
+}

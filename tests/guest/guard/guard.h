@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the tests of the guard share: threads that make traffic on one CPU, and
+ * the numbers of guard/. Traffic is page faults, or the time that a CPU runs:
+ * guests under emulation have no performance counters.
+ */
+#ifndef GUARD_TEST_H
+#define GUARD_TEST_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../lib/guest.h"
+
+#define MS 1000000ll
+
+static inline long long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static inline void sleep_ms(long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+/* ---- guard/ ---- */
+
+static inline void settings(const char *text)
+{
+	if (guest_write("guard/settings", text))
+		guest_die("guard/settings %s: %s", text, guest_status());
+}
+
+static inline int limit(int cpu, const char *value)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "guard/cpu%d/bandwidth", cpu);
+	return guest_write(path, value);
+}
+
+static inline void must_limit(int cpu, const char *value)
+{
+	if (limit(cpu, value))
+		guest_die("cpu%d %s: %s", cpu, value, guest_status());
+}
+
+static inline long long stat_of(int cpu, const char *key)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "guard/cpu%d/stats", cpu);
+	return guest_stat(path, key);
+}
+
+static inline long long guard_stat(const char *key)
+{
+	return guest_stat("guard/stats", key);
+}
+
+/* As at load: nobody has a limit. */
+static inline void guard_reset(void)
+{
+	for (int cpu = 0; cpu < 4; cpu++)
+		limit(cpu, "off");
+	guest_write("guard/settings",
+		    "r_min 0\nevent page-faults\nwrite_event none\nwrite_r_min 0\npeak 0\nq_min 0\nperiod_us 1000\newma 192\nsharing none\ncount_kernel 1\nper_task 0\nby_bank 0");
+}
+
+/* ---- threads on a CPU ---- */
+
+struct worker {
+	pthread_t thread;
+	int cpu;
+	int policy;		/* SCHED_OTHER, SCHED_FIFO or 6: deadline */
+	long faults_per_ms;	/* 0: as fast as it can; < 0: only spins */
+	atomic_long done;	/* faults, or turns */
+	atomic_bool quit;
+	int err;		/* of setting the policy */
+};
+
+struct attr {
+	unsigned int size, policy;
+	unsigned long long flags;
+	int nice;
+	unsigned int priority;
+	unsigned long long runtime, deadline, period;
+};
+
+static inline int set_policy(int policy)
+{
+	struct attr a = { .size = sizeof(a), .policy = policy };
+
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		a.priority = 50;
+	if (policy == 6) {
+		a.runtime = 30 * MS;
+		a.deadline = 40 * MS;
+		a.period = 100 * MS;
+	}
+	return syscall(SYS_sched_setattr, 0, &a, 0) ? errno : 0;
+}
+
+static inline int pin_self(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+static inline void *work(void *arg)
+{
+	struct worker *w = arg;
+	const size_t pages = 256;
+	volatile char *mem = mmap(NULL, pages * GUEST_PAGE,
+				  PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long long from;
+	size_t at = pages;
+
+	madvise((void *)mem, pages * GUEST_PAGE, MADV_NOHUGEPAGE);
+	if (pin_self(w->cpu) || (w->err = set_policy(w->policy)))
+		return NULL;
+	from = now_ns();
+	while (!w->quit) {
+		if (w->faults_per_ms < 0) {
+			w->done++;
+			continue;
+		}
+		if (w->faults_per_ms &&
+		    w->done >= (now_ns() - from) / MS * w->faults_per_ms) {
+			sleep_ms(1);
+			continue;
+		}
+		if (at == pages) {
+			madvise((void *)mem, pages * GUEST_PAGE, MADV_DONTNEED);
+			at = 0;
+		}
+		mem[at++ * GUEST_PAGE] = 1;
+		w->done++;
+	}
+	munmap((void *)mem, pages * GUEST_PAGE);
+	return NULL;
+}
+
+static inline void worker_start(struct worker *w, int cpu, int policy,
+				long faults_per_ms)
+{
+	memset(w, 0, sizeof(*w));
+	w->cpu = cpu;
+	w->policy = policy;
+	w->faults_per_ms = faults_per_ms;
+	if (pthread_create(&w->thread, NULL, work, w))
+		guest_die("pthread_create");
+}
+
+static inline long worker_stop(struct worker *w)
+{
+	w->quit = true;
+	pthread_join(w->thread, NULL);
+	return w->done;
+}
+
+#endif /* GUARD_TEST_H */
