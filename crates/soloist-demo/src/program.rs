@@ -46,7 +46,7 @@ pub fn all() -> [Program; 3] {
             name: "python3",
             about: "a parent and two children that it forks, 8 MiB changed by each",
             colors: "--colors 4 --node 2",
-            line: "exec python3 -c '
+            line: "exec /usr/bin/python3 -c '
 import os
 data = bytearray(range(256)) * (8 << 12)
 def work(seed):
