@@ -246,7 +246,8 @@ fn spec(
         append: String::new(),
         qemu_args: Vec::new(),
         module: Some(module),
-        params: String::new(),
+        // Off by default; control/mmapabi tests them.
+        params: "mmap_abi=1".to_owned(),
         command,
         env: env.into_iter().map(OsString::from).collect(),
         cwd: root.to_path_buf(),
