@@ -3,18 +3,7 @@
 # `soloist group`, `rule` and `doctor` for real: what they set is what the
 # kernel says, and a refusal comes with the kernel's words.
 set -u
-# Our own copy: the host may build a new one while the guest runs.
-cp "$(command -v soloist)" soloist
-PATH=$PWD:$PATH
-root=/sys/kernel/config/soloist
-
-ok() { echo "ok $1"; }
-fail() { echo "FAIL $1: $2"; }
-
-# same NAME FOUND WANTED
-same() {
-	if [ "$2" = "$3" ]; then ok "$1"; else fail "$1" "found '$2', not '$3'"; fi
-}
+. "$(dirname "$0")/../lib/cli.sh"
 
 soloist group create a --bank-sets 2-3 --exhaust spill --reserve 1M >/dev/null
 same create-sets "$(cat $root/groups/a/bank_set)" 2-3

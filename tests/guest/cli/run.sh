@@ -3,22 +3,7 @@
 # `soloist run` for real: status and signals are passed on, an existing group
 # is joined, and nothing is left over.
 set -u
-# Our own copy: the host may build a new one while the guest runs.
-cp "$(command -v soloist)" soloist
-PATH=$PWD:$PATH
-
-ok() { echo "ok $1"; }
-fail() { echo "FAIL $1: $2"; }
-
-# expect NAME STATUS COMMAND...
-expect() {
-	name=$1
-	want=$2
-	shift 2
-	out=$("$@" 2>&1)
-	got=$?
-	if [ $got = "$want" ]; then ok "$name"; else fail "$name" "status $got, not $want: $out"; fi
-}
+. "$(dirname "$0")/../lib/cli.sh"
 
 # Statuses.
 expect status 3 soloist run -- sh -c 'exit 3'

@@ -3,22 +3,7 @@
 # `soloist verify` for real: whatever way the colours were given, every page
 # of the process' own is in colour; children and threads too.
 set -u
-# Our own copy: the host may build a new one while the guest runs.
-cp "$(command -v soloist)" soloist
-PATH=$PWD:$PATH
-
-ok() { echo "ok $1"; }
-fail() { echo "FAIL $1: $2"; }
-
-# expect NAME STATUS COMMAND...
-expect() {
-	name=$1
-	want=$2
-	shift 2
-	out=$("$@" 2>&1)
-	got=$?
-	if [ $got = "$want" ]; then ok "$name"; else fail "$name" "status $got, not $want: $out"; fi
-}
+. "$(dirname "$0")/../lib/cli.sh"
 
 # Every page of its own in colour, seen from inside and from outside.
 expect verify-self 0 soloist run --colors 2 -- soloist verify --self --strict

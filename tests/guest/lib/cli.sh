@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# To be sourced by tests of the command line.
+
+# Our own copy: the host may build a new one while the guest runs.
+cp "$(command -v soloist)" soloist
+PATH=$PWD:$PATH
+root=/sys/kernel/config/soloist
+
+ok() { echo "ok $1"; }
+fail() { echo "FAIL $1: $2"; }
+
+# same NAME FOUND WANTED
+same() {
+	if [ "$2" = "$3" ]; then ok "$1"; else fail "$1" "found '$2', not '$3'"; fi
+}
+
+# expect NAME STATUS COMMAND...
+expect() {
+	name=$1
+	want=$2
+	shift 2
+	out=$("$@" 2>&1)
+	got=$?
+	if [ $got = "$want" ]; then ok "$name"; else fail "$name" "status $got, not $want: $out"; fi
+}
