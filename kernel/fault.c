@@ -32,6 +32,7 @@
 #include <linux/pkeys.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/userfaultfd_k.h>
 #include <asm/pgalloc.h>
 #include <asm/syscall.h>
