@@ -58,9 +58,9 @@ static bool regulated(int cpu)
 
 static void core_reconcile(struct sol_guard_core *core)
 {
-	bool want = regulated(core->cpu) && cpu_online(core->cpu);
+	bool want = regulated(core->cpu) && !READ_ONCE(core->gone);
 
-	if (core->halter && (core->gone || !want))
+	if (core->halter && (core->stale || !want))
 		sol_guard_core_down(core);
 	core->trouble = 0;
 	if (want && !core->halter)
@@ -97,6 +97,7 @@ static DECLARE_WORK(hotplug_work, hotplug_fn);
 
 static int guard_online(unsigned int cpu)
 {
+	WRITE_ONCE(sol_guard.core[cpu].gone, false);
 	schedule_work(&hotplug_work);
 	return 0;
 }
@@ -105,8 +106,6 @@ static int guard_offline(unsigned int cpu)
 {
 	struct sol_guard_core *core = &sol_guard.core[cpu];
 
-	if (!READ_ONCE(core->ready))
-		return 0;
 	sol_guard_core_offline(core);
 	sol_guard_period_move();
 	schedule_work(&hotplug_work);
@@ -428,7 +427,8 @@ static int plans_commit(const struct plans *p)
 		sol_guard.core[cpu].owner = p->owner[cpu];
 	reconcile();
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (sol_guard.core[cpu].trouble && cpu_online(cpu))
+		if (sol_guard.core[cpu].trouble &&
+		    !READ_ONCE(sol_guard.core[cpu].gone))
 			return sol_deny(sol_guard.core[cpu].trouble,
 					"bandwidth: CPU %d can't be regulated (%d): no counter is free for %s, or no memory",
 					cpu, sol_guard.core[cpu].trouble,
@@ -597,12 +597,15 @@ int sol_guard_init(void)
 				  GFP_KERNEL);
 	if (!sol_guard.core)
 		return -ENOMEM;
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		sol_guard.core[cpu].cpu = cpu;
+		sol_guard.core[cpu].gone = true;
+		sol_guard_core_init(&sol_guard.core[cpu]);
+	}
 	sol_guard_period_init();
-	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
-						  "soloist:guard",
-						  guard_online, guard_offline);
+	/* This calls guard_online() for those that are. */
+	hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "soloist:guard",
+					  guard_online, guard_offline);
 	if (hotplug_state < 0) {
 		kvfree(sol_guard.core);
 		return hotplug_state;

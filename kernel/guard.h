@@ -55,7 +55,8 @@ struct sol_guard_set {
  * struct sol_guard_core - one CPU
  * @cpu: which
  * @ready: counters and thread are there
- * @gone: the CPU went offline since it was made ready
+ * @gone: the CPU is offline or about to be. Written by hotplug callbacks
+ * @stale: it was offline since it was made ready
  * @trouble: errno of the last try to make it ready
  * @owner: group whose reservation it is, NULL: its own. guard_mutex
  * @counter: by kind, NULL: not counted
@@ -76,6 +77,7 @@ struct sol_guard_core {
 	int cpu;
 	bool ready;
 	bool gone;
+	bool stale;
 	int trouble;
 	struct sol_group *owner;
 	struct perf_event *counter[SOL_TRAFFICS];
@@ -157,6 +159,7 @@ static inline u64 sol_guard_patience_ns(void)
 
 /* ---- guard_core.c ---- */
 
+void sol_guard_core_init(struct sol_guard_core *core);
 int sol_guard_core_up(struct sol_guard_core *core);
 void sol_guard_core_down(struct sol_guard_core *core);
 /* On the CPU, interrupts off, the lock not held. */

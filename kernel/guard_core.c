@@ -358,7 +358,10 @@ static void parts_free(struct sol_guard_core *core)
 	core->halter = NULL;
 }
 
-/* On the CPU: it takes part from the next period on. */
+/*
+ * On the CPU: it takes part from the next period on. Not if it is about to go
+ * offline, and its callback was called already.
+ */
 static void core_enter(void *info)
 {
 	struct sol_guard_core *core = info;
@@ -367,12 +370,15 @@ static void core_enter(void *info)
 	int i;
 
 	raw_spin_lock(&sol_guard.lock);
+	if (core->gone) {
+		raw_spin_unlock(&sol_guard.lock);
+		return;
+	}
 	for (i = 0; i < SOL_TRAFFICS; i++)
 		core->base[i] = 0;
 	read_used(core, used);
 	for (i = 0; i < SOL_TRAFFICS; i++)
 		core->base[i] = used[i];
-	core->gone = false;
 	core->ready = true;
 	cpumask_set_cpu(core->cpu, &sol_guard.ready);
 	sol_regulator_online(sol_guard.reg, core->cpu, true);
@@ -402,19 +408,26 @@ static void core_leave(void *info)
 	raw_spin_unlock(&sol_guard.lock);
 }
 
-int sol_guard_core_up(struct sol_guard_core *core)
+void sol_guard_core_init(struct sol_guard_core *core)
 {
-	int err;
-
 	core->overflowed = IRQ_WORK_INIT_HARD(overflowed);
 	INIT_CSD(&core->call, called, core);
 	hrtimer_init(&core->watchdog, CLOCK_MONOTONIC,
 		     HRTIMER_MODE_REL_PINNED_HARD);
 	core->watchdog.function = watchdog_fn;
+}
+
+int sol_guard_core_up(struct sol_guard_core *core)
+{
+	int err;
+
+	core->stale = false;
 	err = counters_new(core) ?: halter_new(core);
 	if (!err)
 		err = smp_call_function_single(core->cpu, core_enter, core,
 					       true);
+	if (!err && !core->ready)
+		err = -ENODEV;
 	if (err)
 		parts_free(core);
 	return err;
@@ -436,8 +449,9 @@ void sol_guard_core_down(struct sol_guard_core *core)
 void sol_guard_core_offline(struct sol_guard_core *core)
 {
 	hrtimer_cancel(&core->watchdog);
-	local_irq_disable();
+	raw_spin_lock_irq(&sol_guard.lock);
 	core->gone = true;
-	core_leave(core);
-	local_irq_enable();
+	core->stale = true;
+	leave(core);
+	raw_spin_unlock_irq(&sol_guard.lock);
 }

@@ -68,7 +68,7 @@ static void steady(void)
 	long most = -1000, budget = -1000, time = -1000;
 
 	for (int i = 0; i < 12 && (budget < -10 || labs(time) > 10); i++) {
-		struct window r = window(500);
+		struct window r = window(300);
 
 		if (r.of_budget > most)
 			most = r.of_budget;

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Wrong input to guard/: an errno, a sentence, nothing changed. */
+#define _GNU_SOURCE
+#include "guard.h"
+
+/* What guard/ is like: settings and all reservations. */
+static char *state(void)
+{
+	char *text = malloc(16384), path[64];
+	size_t at = 0;
+
+	at += snprintf(text + at, 4096, "%s", guest_read("guard/settings"));
+	for (int cpu = 0; cpu < 4; cpu++) {
+		snprintf(path, sizeof(path), "guard/cpu%d/bandwidth", cpu);
+		at += snprintf(text + at, 512, "%s", guest_read(path));
+	}
+	at += snprintf(text + at, 512, "%s", guest_read("groups/g/bandwidth"));
+	return text;
+}
+
+static void refused(const char *file, const char *value, const char *says)
+{
+	char *before = state(), *after, name[128];
+	int err = guest_write(file, value);
+
+	after = state();
+	snprintf(name, sizeof(name), "refused-%.40s-%.50s", file, value);
+	for (char *c = name; *c; c++)
+		if (*c <= ' ' || *c > '~' || *c == '/')
+			*c = '.';
+	guest_check(err < 0 && !strcmp(before, after) &&
+		    strstr(guest_status(), says), name,
+		    "returned %d, says '%s', not '%s'; %s", err, guest_status(),
+		    says, strcmp(before, after) ? "changed" : "unchanged");
+	free(before);
+	free(after);
+}
+
+int main(void)
+{
+	static const char cpu1[] = "guard/cpu1/bandwidth";
+	static const char set[] = "guard/settings";
+	static const char group[] = "groups/g/bandwidth";
+
+	guard_reset();
+	guest_group("g", NULL);
+	refused(cpu1, "1000000", "r_min is not set");
+	settings("event page-faults\nperiod_us 10000\nr_min 100000000");
+	must_limit(0, "60000000");
+
+	refused(cpu1, "0", "for good");
+	refused(cpu1, "-5", "expected bytes per second");
+	refused(cpu1, "fast", "expected bytes per second");
+	refused(cpu1, "", "expected a rate");
+	refused(cpu1, "18446744073709551616", "expected bytes per second");
+	refused(cpu1, "1", "less than one line");
+	refused(cpu1, "50000000", "more than the guaranteed 99 MB/s");
+	refused(cpu1, "weight=0", "expected 1 to");
+	refused(cpu1, "weight=-1", "expected 1 to");
+	refused(cpu1, "weight=3 write=5", "not both");
+	refused(cpu1, "1000000 write=1000000", "not counted apart");
+	refused(cpu1, "1000000 reclaim=2", "none of");
+	refused(cpu1, "1000000 cpus=1", "is for groups");
+	refused(cpu1, "1000000 1000000", "none of");
+	refused(group, "1000000", "say cpus=");
+	refused(group, "1000000 cpus=", "expected a list");
+	refused(group, "1000000 cpus=4096", "expected a list");
+	refused(group, "1000000 cpus=9", "there are CPUs");
+	refused(group, "1000000 cpus=0-1", "reservation of its own");
+	refused(group, "90000000 cpus=1-2", "more than the guaranteed");
+
+	refused(set, "", "expected KEY VALUE");
+	refused(set, "speed 3", "is no setting");
+	refused(set, "period_us 9", "expected 10 to");
+	refused(set, "period_us 1000001", "expected a number");
+	refused(set, "period_us -1", "expected a number");
+	refused(set, "ewma 0", "expected 1 to 256");
+	refused(set, "line 100", "power of two");
+	refused(set, "sharing all", "expected none, spare");
+	refused(set, "event misses", "unknown");
+	refused(set, "event r1c2", "can't count");
+	refused(set, "write_event page-faults", "belong together");
+	refused(set, "write_r_min 5000000", "belong together");
+	refused(set, "r_min 50000000", "more than the guaranteed");
+	refused(set, "r_min 0", "have reservations");
+	refused(set, "peak 1000", "above the peak");
+	/* The last line is wrong, so the first does nothing. */
+	refused(set, "period_us 5000\newma 1000", "expected a number");
+	if (access("/sys/bus/event_source/devices/cpu", F_OK))
+		refused(set, "event LLC-misses", "can't count");
+	else
+		guest_skip("refused-event-without-pmu", "there is a PMU");
+
+	guest_check(guest_write(group, "20000000 cpus=1-2") == 0, "group",
+		    "%s", guest_status());
+	guest_check(!strcmp(guest_read(group), "20000000 reclaim=1 cpus=1-2\n"),
+		    "group-shown", "%s", guest_read(group));
+	guest_check(!strcmp(guest_read(cpu1), "10000000 reclaim=1 group=g\n"),
+		    "group-shown-by-cpu", "%s", guest_read(cpu1));
+	refused(cpu1, "1000000", "reserved by group g");
+	refused(cpu1, "off", "reserved by group g");
+	refused(set, "r_min 70000000", "more than the guaranteed");
+	guest_check(guest_write(group, "30000000 reclaim=0 cpus=2-3") == 0,
+		    "group-moves", "%s", guest_status());
+	guest_check(!strcmp(guest_read(cpu1), "off\n"), "group-moved", "%s",
+		    guest_read(cpu1));
+	guest_check(guest_ungroup("g") == 0 &&
+		    !strcmp(guest_read("guard/cpu2/bandwidth"), "off\n"),
+		    "rmdir-gives-back", "%s", guest_read("guard/cpu2/bandwidth"));
+	guard_reset();
+	return guest_exit();
+}

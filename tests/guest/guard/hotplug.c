@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A CPU that goes while it is stopped, comes back, and has its reservation;
+ * also the one whose timer begins the periods. Then the timer stops: all are
+ * let go, and held again when it runs.
+ */
+#define _GNU_SOURCE
+#include "guard.h"
+
+#include <fcntl.h>
+
+#define STALL "/sys/module/soloist/parameters/guard_stall"
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		guest_die("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static bool await(int cpu, const char *key, long long want)
+{
+	long long until = now_ns() + 5000 * MS;
+
+	while (stat_of(cpu, key) != want)
+		if (now_ns() > until)
+			return false;
+		else
+			sleep_ms(5);
+	return true;
+}
+
+static void replug(int cpu, struct worker *w)
+{
+	char path[64], name[64];
+	long before;
+	bool stopped = await(cpu, "stopped", 1);
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
+		 cpu);
+	put(path, "0");
+	before = w->done;
+	sleep_ms(50);
+	snprintf(name, sizeof(name), "cpu%d-offline", cpu);
+	guest_check(stopped && !stat_of(cpu, "ready") && w->done > before, name,
+		    "stopped %d, ready %lld, its task did %ld", stopped,
+		    stat_of(cpu, "ready"), w->done - before);
+	put(path, "1");
+	snprintf(name, sizeof(name), "cpu%d-online", cpu);
+	guest_check(await(cpu, "ready", 1), name, "%s",
+		    guest_read("guard/stats"));
+}
+
+int main(void)
+{
+	struct worker a, b, c;
+	long long stalls;
+	long before;
+	bool still;
+
+	guard_reset();
+	pin_self(0);
+	settings("event cpu-clock\nperiod_us 200000\nr_min 64000000000");
+	worker_start(&a, 1, SCHED_OTHER, -1);
+	worker_start(&b, 2, SCHED_OTHER, -1);
+	sleep_ms(50);
+	must_limit(1, "6400000000 reclaim=0");	/* 20 of 200 ms */
+	must_limit(2, "6400000000 reclaim=0");
+	guest_check(guard_stat("master") == 1, "master", "%lld",
+		    guard_stat("master"));
+	replug(2, &b);
+	replug(1, &a);
+	guest_check(guard_stat("master") == 1, "master-again", "%lld",
+		    guard_stat("master"));
+	worker_stop(&a);
+	worker_stop(&b);
+
+	worker_start(&c, 1, SCHED_OTHER, -1);
+	still = await(1, "stopped", 0) && await(1, "stopped", 1);
+	stalls = guard_stat("stalls");
+	put(STALL, "1");
+	for (int i = 0; i < 100 && !guard_stat("stalled"); i++)
+		sleep_ms(20);
+	before = c.done;
+	sleep_ms(100);
+	guest_check(still && guard_stat("stalls") == stalls + 1 &&
+		    c.done > before && !stat_of(1, "stopped"),
+		    "watchdog-releases", "stopped before %d, %ld turns, %s",
+		    still, c.done - before, guest_read("guard/stats"));
+	put(STALL, "0");
+	guest_check(await(1, "stopped", 1) && !guard_stat("stalled"),
+		    "regulates-again", "%s", guest_read("guard/stats"));
+	worker_stop(&c);
+	guard_reset();
+	return guest_exit();
+}

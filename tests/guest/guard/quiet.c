@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Regulated CPUs are interrupted each millisecond, others not at all by us. */
+#define _GNU_SOURCE
+#include "guard.h"
+
+/* Function call interrupts of @cpu so far. */
+static long calls(int cpu)
+{
+	char line[1024];
+	long n[4] = { 0 };
+	FILE *f = fopen("/proc/interrupts", "r");
+
+	if (!f)
+		guest_die("/proc/interrupts");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, " CAL: %ld %ld %ld %ld", &n[0], &n[1], &n[2],
+			   &n[3]) == 4)
+			break;
+	fclose(f);
+	return n[cpu];
+}
+
+int main(void)
+{
+	long regulated, other, periods;
+
+	guard_reset();
+	pin_self(0);
+	settings("event page-faults\nperiod_us 1000\nr_min 1000000000");
+	must_limit(1, "40960000");
+	must_limit(2, "40960000");
+	sleep_ms(50);
+	regulated = calls(2);
+	other = calls(3);
+	periods = guard_stat("periods");
+	sleep_ms(500);
+	regulated = calls(2) - regulated;
+	other = calls(3) - other;
+	periods = guard_stat("periods") - periods;
+	guest_check(periods > 50 && regulated > periods / 2, "regulated",
+		    "%ld calls in %ld periods", regulated, periods);
+	guest_check(other < periods / 10 && other < 50, "unregulated",
+		    "%ld calls in %ld periods", other, periods);
+	guest_check(stat_of(3, "interrupts") == 0, "unregulated-counted",
+		    "%lld", stat_of(3, "interrupts"));
+	guest_check(guard_stat("master") == 1, "master", "%lld",
+		    guard_stat("master"));
+	guard_reset();
+	return guest_exit();
+}

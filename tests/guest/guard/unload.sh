@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The module goes while a CPU is stopped: the CPU is let go.
+set -u
+root=/sys/kernel/config/soloist
+map=$(mktemp)
+cat $root/map >"$map"
+check() {
+	if [ "$2" = 1 ]; then echo "ok $1"; else echo "FAIL $1: $3"; fi
+}
+
+# Does little, since a guest whose CPUs are all busy is slow; a CPU's clock counts
+# idle time too.
+taskset -c 1 sh -c 'while :; do echo >>turns; sleep 0.02; done' &
+worker=$!
+trap 'kill $worker' EXIT
+turns() { wc -c <turns; }
+
+printf 'event cpu-clock\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\n' >$root/guard/settings
+echo '3200000000 reclaim=0' >$root/guard/cpu1/bandwidth # 50 ms of each second
+n=0
+while ! grep -q 'stopped 1' $root/guard/cpu1/stats && [ $n -lt 50 ]; do
+	sleep 0.01
+	n=$((n + 1))
+done
+check stopped "$(grep -c '^stopped 1' $root/guard/cpu1/stats)" "$(cat $root/guard/cpu1/stats)"
+rmmod soloist
+check rmmod $([ $? = 0 ] && echo 1) "status"
+before=$(turns)
+sleep 0.5
+after=$(turns)
+check runs $([ "$after" -gt $((before + 5)) ] && echo 1) "$before turns before, $after after"
+check no-thread $([ "$(ps ax | grep -c '[s]oloist/1')" = 0 ] && echo 1) "$(ps ax | grep '[s]oloist/')"
+insmod "$MODULE" && cat "$map" >$root/map
+check load-again $([ -e $root/guard/settings ] && echo 1) "insmod"
+rm -f "$map"
