@@ -1,18 +1,351 @@
 //! `soloist guard`.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
 
-use anyhow::{bail, Result};
+use anyhow::{Context, Result};
+use clap::Subcommand;
+use serde::Serialize;
+use soloist_host::{cpu_list, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView, Host};
+use soloist_memory::Machine;
 
-use crate::Ctx;
+use super::table;
+use crate::{Ctx, Misuse};
 
-/// Bandwidth reservation.
-// Remove `hide` once the command does something.
+/// Reserve memory bandwidth on processors (MemGuard).
+///
+/// A processor with a reservation is stopped when it has used it, until the
+/// next period. Nothing is counted or stopped before the first reservation.
+/// docs/guard.md says how it works and what it costs.
 #[derive(Debug, clap::Args)]
-#[command(hide = true)]
-pub struct Args {}
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show reservations and what was used.
+    Status(Status),
+    /// Change settings, then reservations.
+    Set(Set),
+    /// Tell the bandwidth that this machine guarantees: one bank, all row misses.
+    Rmin(Rmin),
+    /// Take all reservations away, those of groups too.
+    Off,
+}
+
+#[derive(Debug, clap::Args)]
+struct Status {
+    /// Print in the text format of OpenMetrics.
+    #[arg(long, conflicts_with_all = ["watch", "json"])]
+    openmetrics: bool,
+
+    /// Look again every so many seconds, with rates.
+    #[arg(long, short, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    watch: Option<u64>,
+
+    /// Look so many times, then stop; 0: until interrupted.
+    #[arg(
+        long,
+        short = 'n',
+        value_name = "N",
+        default_value_t = 0,
+        requires = "watch"
+    )]
+    count: u64,
+}
+
+#[derive(Debug, clap::Args)]
+struct Set {
+    /// What counts as traffic: LLC-misses, page-faults, cpu-clock, rHEX ...
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+
+    /// What counts as writes, or none.
+    #[arg(long, value_name = "NAME")]
+    write_event: Option<String>,
+
+    /// Bytes that one event moves.
+    #[arg(long, value_name = "BYTES")]
+    line: Option<u32>,
+
+    /// Length of a period, microseconds.
+    #[arg(long, value_name = "US")]
+    period: Option<u32>,
+
+    /// Guaranteed bandwidth: the sum of reservations; see `soloist guard rmin`.
+    #[arg(long, value_name = "RATE")]
+    r_min: Option<String>,
+
+    /// The same for writes.
+    #[arg(long, value_name = "RATE")]
+    write_r_min: Option<String>,
+
+    /// Peak bandwidth.
+    #[arg(long, value_name = "RATE")]
+    peak: Option<String>,
+
+    /// Events that a processor above its reservation reclaims at a time.
+    #[arg(long, value_name = "N")]
+    q_min: Option<u32>,
+
+    /// Weight of the newest period in the prediction, in 1/256.
+    #[arg(long, value_name = "N")]
+    ewma: Option<u32>,
+
+    /// When all have used their budgets: none, spare or proportional.
+    #[arg(long, value_name = "HOW")]
+    sharing: Option<String>,
+
+    /// Count what the kernel does too: 0 or 1.
+    #[arg(long, value_name = "BOOL")]
+    count_kernel: Option<u8>,
+
+    /// The weight is the running task's priority: 0 or 1.
+    #[arg(long, value_name = "BOOL")]
+    per_task: Option<u8>,
+
+    /// Keep processors apart whose groups share no banks: 0 or 1.
+    #[arg(long, value_name = "BOOL")]
+    by_bank: Option<u8>,
+
+    /// CPUS:RATE, for each of the CPUs: `0-1:500MB/s`, `2:weight=3`,
+    /// `3:200MB/s:write=100MB/s:reclaim=0`, `2:off`.
+    #[arg(value_name = "CPUS:RATE")]
+    limits: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Rmin {
+    /// Machine, by name or by the path of its file [default: that of the
+    /// loaded map].
+    #[arg(long, short, value_name = "NAME")]
+    machine: Option<String>,
+}
 
 /// Runs the command.
-pub fn run(_args: Args, _ctx: &Ctx) -> Result<ExitCode> {
-    bail!("`soloist guard` is not in this build")
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    match args.command {
+        Command::Status(status) => status.run(ctx),
+        Command::Set(set) => set.run(),
+        Command::Rmin(rmin) => rmin.run(ctx),
+        Command::Off => {
+            open()?.off()?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn open() -> Result<Guard> {
+    Ok(Guard::open(&Control::open(&Host::live())?)?)
+}
+
+// ---- status ----
+
+impl Status {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let guard = open()?;
+        let mut before = BTreeMap::new();
+        let mut looks = 0;
+        loop {
+            let view = guard.view()?;
+            looks += 1;
+            if ctx.json {
+                ctx.print_json(&view)?;
+            } else if self.openmetrics {
+                print!("{}", view.openmetrics());
+            } else {
+                if ctx.color && looks > 1 {
+                    print!("\x1b[H\x1b[2J");
+                }
+                println!("{}", draw(&view, &before, self.watch.unwrap_or(1)));
+            }
+            let Some(seconds) = self.watch else {
+                return Ok(ExitCode::SUCCESS);
+            };
+            if looks == self.count {
+                return Ok(ExitCode::SUCCESS);
+            }
+            before = view.cpus.into_iter().map(|c| (c.cpu, c)).collect();
+            sleep(Duration::from_secs(seconds));
+        }
+    }
+}
+
+/// A counter of a processor.
+fn count(cpu: &GuardCpu, key: &str) -> u64 {
+    cpu.stats.get(key).and_then(|v| v.parse().ok()).unwrap_or(0)
+}
+
+fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> String {
+    let setting = |key: &str| view.settings.get(key).map_or("?", String::as_str);
+    let mut text = format!(
+        "event {}, period {} us, r_min {} MB/s, sharing {}\n",
+        setting("event"),
+        setting("period_us"),
+        setting("r_min").parse::<u64>().unwrap_or(0) / 1_000_000,
+        setting("sharing"),
+    );
+    if view.stats.get("stalled").is_some_and(|v| v == "1") {
+        text += "STALLED: no period begins, so that no processor is held\n";
+    }
+    let mut table = table([
+        "CPU",
+        "RESERVED",
+        "USED",
+        "GIVEN",
+        "TAKEN",
+        "BEYOND",
+        "STOPS",
+        "STOPPED",
+        "UNDERRUNS",
+    ]);
+    for cpu in &view.cpus {
+        let old = before.get(&cpu.cpu);
+        let delta = |key: &str| count(cpu, key).saturating_sub(old.map_or(0, |c| count(c, key)));
+        let bytes = |key: &str| match old {
+            Some(_) => format!("{:.1} MB/s", delta(key) as f64 / 1e6 / seconds as f64),
+            None => format!("{:.1} MB", delta(key) as f64 / 1e6),
+        };
+        table.add_row([
+            cpu.cpu.to_string(),
+            cpu.bandwidth.clone(),
+            bytes("used_bytes"),
+            bytes("donated_bytes"),
+            bytes("reclaimed_bytes"),
+            bytes("beyond_bytes"),
+            delta("stops").to_string(),
+            format!("{:.1} ms", delta("stopped_ns") as f64 / 1e6),
+            delta("underruns").to_string(),
+        ]);
+    }
+    text + &table.trim_fmt()
+}
+
+// ---- set ----
+
+impl Set {
+    fn run(&self) -> Result<ExitCode> {
+        let guard = open()?;
+        let pairs = self.pairs()?;
+        let limits = self
+            .limits
+            .iter()
+            .map(|text| limit(text))
+            .collect::<Result<Vec<_>>>()?;
+        if pairs.is_empty() && limits.is_empty() {
+            return Err(Misuse("nothing to set: `soloist guard set --help`".to_owned()).into());
+        }
+        if !pairs.is_empty() {
+            guard.set(&pairs)?;
+        }
+        for (cpus, want) in limits {
+            for cpu in cpus {
+                guard.reserve(cpu, want.as_ref())?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The settings given, as the kernel takes them. `line` after `event`,
+    /// which sets it.
+    fn pairs(&self) -> Result<Vec<(&'static str, String)>> {
+        let text = |t: &Option<String>| t.clone();
+        let number = |n: Option<u32>| n.map(|n| n.to_string());
+        let flag = |n: Option<u8>| n.map(|n| n.to_string());
+        let rate = |t: &Option<String>| -> Result<Option<String>> {
+            let parsed = t.as_deref().map(|t| match t {
+                "0" => Ok(0),
+                t => parse_rate(t),
+            });
+            let rate = parsed.transpose().map_err(|e| Misuse(e.to_string()))?;
+            Ok(rate.map(|r| r.to_string()))
+        };
+        let all = [
+            ("event", text(&self.event)),
+            ("write_event", text(&self.write_event)),
+            ("line", number(self.line)),
+            ("period_us", number(self.period)),
+            ("r_min", rate(&self.r_min)?),
+            ("write_r_min", rate(&self.write_r_min)?),
+            ("peak", rate(&self.peak)?),
+            ("q_min", number(self.q_min)),
+            ("ewma", number(self.ewma)),
+            ("sharing", text(&self.sharing)),
+            ("count_kernel", flag(self.count_kernel)),
+            ("per_task", flag(self.per_task)),
+            ("by_bank", flag(self.by_bank)),
+        ];
+        Ok(all
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect())
+    }
+}
+
+/// `0-1:500MB/s`: processors, and what each gets.
+fn limit(text: &str) -> Result<(Vec<u32>, Option<Bandwidth>)> {
+    let wrong = |why: String| Misuse(format!("{text}: {why}"));
+    let (cpus, want) = text
+        .split_once(':')
+        .ok_or_else(|| wrong("expected CPUS:RATE, such as 0-1:500MB/s".to_owned()))?;
+    let cpus = cpu_list(cpus).map_err(|e| wrong(e.to_string()))?;
+    let want = match want {
+        "off" => None,
+        want => Some(want.parse().map_err(|e| wrong(format!("{e}")))?),
+    };
+    Ok((cpus.iter().collect(), want))
+}
+
+// ---- rmin ----
+
+/// What `soloist guard rmin` tells, bytes per second.
+#[derive(Serialize)]
+struct Guaranteed {
+    machine: String,
+    device: String,
+    trc_ns: f64,
+    r_min: u64,
+    peak: u64,
+}
+
+impl Rmin {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let name = match &self.machine {
+            Some(name) => name.clone(),
+            None => Control::open(&Host::live())?.map()?.name().to_owned(),
+        };
+        let machine = Machine::find(&name).with_context(|| {
+            format!("the machine file of {name} is needed for its DRAM timing (--machine FILE)")
+        })?;
+        let device = &machine.device;
+        let told = Guaranteed {
+            machine: machine.name.clone(),
+            device: device.name.clone(),
+            trc_ns: f64::from(device.trc) * f64::from(device.tck_ps) / 1000.0,
+            r_min: device.one_bank_bandwidth() as u64,
+            peak: device.peak_bandwidth() as u64,
+        };
+        if ctx.json {
+            ctx.print_json(&told)?;
+        } else {
+            println!(
+                "{}: {} bytes every tRC of {:.2} ns ({}): r_min {:.0} MB/s; peak of a channel {:.0} MB/s",
+                told.machine,
+                device.burst_bytes(),
+                told.trc_ns,
+                told.device,
+                told.r_min as f64 / 1e6,
+                told.peak as f64 / 1e6
+            );
+            println!(
+                "soloist guard set --r-min {} --peak {}",
+                told.r_min, told.peak
+            );
+        }
+        Ok(ExitCode::SUCCESS)
+    }
 }

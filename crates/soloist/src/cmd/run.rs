@@ -8,8 +8,8 @@ use anyhow::Result;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet};
 use soloist_host::{
-    cpu_list, format_size, parse_size, pin, Control, Group, Host, HostError, Job, KeyValues,
-    Outcome, Plan,
+    cpu_list, format_size, parse_size, pin, Bandwidth, Control, Group, Guard, Host, HostError, Job,
+    KeyValues, Outcome, Plan,
 };
 
 use super::colors::ColorArgs;
@@ -31,6 +31,11 @@ pub struct Args {
     /// Memory set aside for it beforehand, known to be zero.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     reserve: Option<u64>,
+
+    /// Bandwidth reserved for it on its processors: RATE[:write=RATE], such as
+    /// 500MB/s; docs/guard.md. Needs `--cpus`.
+    #[arg(long, value_name = "RATE", requires = "cpus")]
+    bandwidth: Option<String>,
 
     /// Run in this group: joined if it exists, else made and removed again.
     #[arg(long, value_name = "NAME")]
@@ -94,7 +99,7 @@ impl Seat {
             None => None,
         };
         if let Some(group) = existing {
-            if !args.colors.is_empty() || args.reserve.is_some() {
+            if !args.colors.is_empty() || args.reserve.is_some() || args.bandwidth.is_some() {
                 let name = group.name();
                 return Err(Misuse(format!("group {name} exists and has its colours: leave the colour flags out, or change it with `soloist group set {name}`")).into());
             }
@@ -106,7 +111,8 @@ impl Seat {
         let reserve = |bytes| group.set_reserve(bytes);
         let set = plan
             .apply(&group, map)
-            .and_then(|()| args.reserve.map_or(Ok(()), reserve));
+            .and_then(|()| args.reserve.map_or(Ok(()), reserve))
+            .and_then(|()| reserve_bandwidth(args, control, &group));
         match set {
             Ok(()) => Ok(Self {
                 group,
@@ -183,6 +189,15 @@ impl Seat {
         }
         Ok(())
     }
+}
+
+/// On the processors of `--cpus`; goes with the group.
+fn reserve_bandwidth(args: &Args, control: &Control, group: &Group) -> Result<(), HostError> {
+    let (Some(text), Some(cpus)) = (&args.bandwidth, &args.cpus) else {
+        return Ok(());
+    };
+    let want: Bandwidth = text.parse()?;
+    Guard::open(control)?.reserve_group(group, Some((&want, cpus)))
 }
 
 /// Says why a command died whose colours were exhausted.

@@ -1,0 +1,324 @@
+//! The guard: bandwidth reserved on processors (docs/guard.md).
+
+use std::fmt;
+use std::fs;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::{Control, Group, HostError, KeyValues};
+
+/// The guard of a loaded module.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    control: Control,
+}
+
+/// All that can be read of the guard.
+#[derive(Debug, Clone, Serialize)]
+pub struct GuardView {
+    /// Settings, as in `guard/settings`.
+    pub settings: KeyValues,
+    /// Counters of the whole.
+    pub stats: KeyValues,
+    /// Every possible processor.
+    pub cpus: Vec<GuardCpu>,
+}
+
+/// One processor.
+#[derive(Debug, Clone, Serialize)]
+pub struct GuardCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// What is reserved: `off`, or as in `guard/cpuN/bandwidth`.
+    pub bandwidth: String,
+    /// Counters.
+    pub stats: KeyValues,
+}
+
+impl Guard {
+    /// The guard; refused where the module has none.
+    pub fn open(control: &Control) -> Result<Self, HostError> {
+        control.read("guard/settings")?;
+        Ok(Self {
+            control: control.clone(),
+        })
+    }
+
+    /// Settings.
+    pub fn settings(&self) -> Result<KeyValues, HostError> {
+        self.control.key_values("guard/settings")
+    }
+
+    /// Changes settings, all of `pairs` or none.
+    pub fn set(&self, pairs: &[(&str, String)]) -> Result<(), HostError> {
+        let lines: Vec<String> = pairs.iter().map(|(k, v)| format!("{k} {v}")).collect();
+        self.control.write("guard/settings", &lines.join("\n"))
+    }
+
+    /// Numbers of the processors.
+    pub fn cpus(&self) -> Result<Vec<u32>, HostError> {
+        let path = self.control.path("guard");
+        let entries = fs::read_dir(&path).map_err(|e| HostError::io(&path, e))?;
+        let mut cpus: Vec<u32> = entries
+            .filter_map(Result::ok)
+            .filter_map(|e| e.file_name().to_str()?.strip_prefix("cpu")?.parse().ok())
+            .collect();
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+
+    /// Reads everything.
+    pub fn view(&self) -> Result<GuardView, HostError> {
+        let one = |cpu| {
+            let text = self.control.read(&format!("guard/cpu{cpu}/bandwidth"))?;
+            Ok(GuardCpu {
+                cpu,
+                bandwidth: text.trim().to_owned(),
+                stats: self.control.key_values(&format!("guard/cpu{cpu}/stats"))?,
+            })
+        };
+        Ok(GuardView {
+            settings: self.settings()?,
+            stats: self.control.key_values("guard/stats")?,
+            cpus: self
+                .cpus()?
+                .into_iter()
+                .map(one)
+                .collect::<Result<_, HostError>>()?,
+        })
+    }
+
+    /// Reserves on one processor; `None`: takes its reservation away.
+    pub fn reserve(&self, cpu: u32, want: Option<&Bandwidth>) -> Result<(), HostError> {
+        let last = self.cpus()?.last().copied().unwrap_or(0);
+        if cpu > last {
+            return Err(HostError::Request(format!(
+                "there is no CPU {cpu}: this machine has CPUs 0-{last}"
+            )));
+        }
+        let text = want.map_or_else(|| "off".to_owned(), Bandwidth::to_string);
+        self.control
+            .write(&format!("guard/cpu{cpu}/bandwidth"), &text)
+    }
+
+    /// Reserves for a group, on `cpus` together; `None`: takes it away.
+    pub fn reserve_group(
+        &self,
+        group: &Group,
+        want: Option<(&Bandwidth, &str)>,
+    ) -> Result<(), HostError> {
+        let text = want.map_or_else(
+            || "off".to_owned(),
+            |(bandwidth, cpus)| format!("{bandwidth} cpus={cpus}"),
+        );
+        let file = format!("groups/{}/bandwidth", group.name());
+        self.control.write(&file, &text)
+    }
+
+    /// Takes all reservations away, those of groups too.
+    pub fn off(&self) -> Result<(), HostError> {
+        for group in self.control.groups()? {
+            self.reserve_group(&group, None)?;
+        }
+        for cpu in self.cpus()? {
+            self.reserve(cpu, None)?;
+        }
+        Ok(())
+    }
+}
+
+/// A reservation: `500MB/s`, `500MB/s:write=200MB/s:reclaim=0`, `weight=3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bandwidth {
+    share: Share,
+    write: Option<u64>,
+    reclaim: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Share {
+    Rate(u64),
+    Weight(u32),
+}
+
+impl fmt::Display for Bandwidth {
+    /// As the kernel takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.share {
+            Share::Rate(rate) => write!(f, "{rate}")?,
+            Share::Weight(weight) => write!(f, "weight={weight}")?,
+        }
+        if let Some(rate) = self.write {
+            write!(f, " write={rate}")?;
+        }
+        if let Some(reclaim) = self.reclaim {
+            write!(f, " reclaim={}", u8::from(reclaim))?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Bandwidth {
+    type Err = HostError;
+
+    fn from_str(text: &str) -> Result<Self, HostError> {
+        let mut words = text.split(':');
+        let first = words.next().unwrap_or("");
+        let share = match first.strip_prefix("weight=") {
+            Some(weight) => Share::Weight(weight.parse().map_err(|_| {
+                HostError::Request(format!("weight `{weight}`: expected 1 to 1000000"))
+            })?),
+            None => Share::Rate(parse_rate(first)?),
+        };
+        let mut this = Self {
+            share,
+            write: None,
+            reclaim: None,
+        };
+        for word in words {
+            match word.split_once('=') {
+                Some(("write", rate)) => this.write = Some(parse_rate(rate)?),
+                Some(("reclaim", "0")) => this.reclaim = Some(false),
+                Some(("reclaim", "1")) => this.reclaim = Some(true),
+                _ => {
+                    return Err(HostError::Request(format!(
+                        "`{word}` is none of write=RATE, reclaim=0, reclaim=1"
+                    )))
+                }
+            }
+        }
+        Ok(this)
+    }
+}
+
+/// Reads `500MB/s`, `1.2GB/s`, `800MiB/s` or plain bytes per second: KB, MB
+/// and GB are powers of 1000, KiB, MiB and GiB of 1024.
+///
+/// ```
+/// assert_eq!(soloist_host::parse_rate("1.2GB/s").ok(), Some(1_200_000_000));
+/// ```
+pub fn parse_rate(text: &str) -> Result<u64, HostError> {
+    rate(text.trim()).ok_or_else(|| {
+        HostError::Request(format!(
+            "`{text}` is no rate: expected for instance 500MB/s, 1.2GB/s or bytes per second"
+        ))
+    })
+}
+
+fn rate(text: &str) -> Option<u64> {
+    let text = text.strip_suffix("/s").unwrap_or(text);
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match text[number.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" => 1_000,
+        "M" | "MB" => 1_000_000,
+        "G" | "GB" => 1_000_000_000,
+        "KIB" => 1 << 10,
+        "MIB" => 1 << 20,
+        "GIB" => 1 << 30,
+        _ => return None,
+    };
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |s: &str| !s.is_empty() && s.len() <= 15 && s.chars().all(|c| c.is_ascii_digit());
+    if !digits(whole) || !digits(part) {
+        return None;
+    }
+    let tenths: u128 = part.parse().ok()?;
+    let scale = 10u128.checked_pow(u32::try_from(part.len()).ok()?)?;
+    let bytes = whole.parse::<u128>().ok()? * u128::from(unit) + tenths * u128::from(unit) / scale;
+    u64::try_from(bytes).ok().filter(|&b| b > 0)
+}
+
+impl GuardView {
+    /// In the text format of OpenMetrics.
+    pub fn openmetrics(&self) -> String {
+        let mut text = String::new();
+        for (key, help) in COUNTERS {
+            text +=
+                &format!("# TYPE soloist_guard_{key} counter\n# HELP soloist_guard_{key} {help}\n");
+            for cpu in &self.cpus {
+                if let Some(value) = cpu.stats.get(key) {
+                    text += &format!("soloist_guard_{key}_total{{cpu=\"{}\"}} {value}\n", cpu.cpu);
+                }
+            }
+        }
+        text += "# TYPE soloist_guard_stopped gauge\n# HELP soloist_guard_stopped 1 while the processor stands still\n";
+        for cpu in &self.cpus {
+            let value = cpu.stats.get("stopped").map_or("0", String::as_str);
+            text += &format!("soloist_guard_stopped{{cpu=\"{}\"}} {value}\n", cpu.cpu);
+        }
+        text + "# EOF\n"
+    }
+}
+
+/// Counters of a processor, and what they count.
+const COUNTERS: [(&str, &str); 14] = [
+    ("used_bytes", "Bytes read or, with one counter, moved"),
+    ("used_write_bytes", "Bytes written, where counted apart"),
+    ("donated_bytes", "Budget given to others"),
+    ("donated_write_bytes", "Budget for writes given to others"),
+    ("reclaimed_bytes", "Budget taken from others"),
+    (
+        "reclaimed_write_bytes",
+        "Budget for writes taken from others",
+    ),
+    ("beyond_bytes", "Used above the budget"),
+    ("beyond_write_bytes", "Written above the budget"),
+    ("periods", "Periods begun"),
+    ("stops", "Times the processor was stopped"),
+    ("stopped_ns", "Nanoseconds that it stood still"),
+    ("underruns", "Periods with a reclaim under-run error"),
+    ("overflows", "Interrupts by counters"),
+    (
+        "interrupts",
+        "Interrupts by the timer and by other processors",
+    ),
+];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates() {
+        assert_eq!(parse_rate("500MB/s").unwrap(), 500_000_000);
+        assert_eq!(parse_rate("1.2GB/s").unwrap(), 1_200_000_000);
+        assert_eq!(parse_rate("1MiB").unwrap(), 1 << 20);
+        assert_eq!(parse_rate("4096").unwrap(), 4096);
+        for bad in [
+            "",
+            "0",
+            "-1",
+            "1.",
+            ".5",
+            "1e9",
+            "5 MB",
+            "fast",
+            "99999999999999999GB/s",
+        ] {
+            assert!(parse_rate(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn bandwidths() {
+        let text = |s: &str| s.parse::<Bandwidth>().map(|b| b.to_string());
+        assert_eq!(text("500MB/s").unwrap(), "500000000");
+        assert_eq!(
+            text("500MB/s:write=200MB/s:reclaim=0").unwrap(),
+            "500000000 write=200000000 reclaim=0"
+        );
+        assert_eq!(text("weight=3").unwrap(), "weight=3");
+        for bad in [
+            "",
+            "weight=x",
+            "1MB/s:read=2",
+            "1MB/s:write=0",
+            "1MB/s:reclaim=2",
+        ] {
+            assert!(text(bad).is_err(), "{bad}");
+        }
+    }
+}
