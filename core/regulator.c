@@ -85,7 +85,11 @@ static void await_core(struct sol_regulator *reg, struct sol_core *c,
 /* What weights don't share: the sum in each domain's fullest pool. */
 static void sum_fixed(struct sol_regulator *reg, u32 kind)
 {
-	u32 sum[SOL_POOLS] = { 0 }, i;
+	u32 sum[SOL_POOLS], i;
+	u64 left;
+
+	for (left = reg->pools; left; left &= left - 1)
+		sum[__builtin_ctzll(left)] = 0;
 
 	for (i = 0; i < reg->n_cores; i++) {
 		const struct sol_core *c = &reg->core[i];
@@ -111,26 +115,41 @@ static void clear_pools(struct sol_regulator *reg, u64 pools)
 			reg->global[__builtin_ctzll(pools)][kind] = 0;
 }
 
-void sol_regulator_begin(struct sol_regulator *reg)
+static void change_pools(struct sol_regulator *reg)
 {
 	u32 i;
 
-	for (i = 0; i < SOL_POOLS; i++)
-		reset_domain(reg, i);
-	clear_pools(reg, ~0ull);
+	clear_pools(reg, reg->pools);
+	reg->pools = 0;
 	for (i = 0; i < reg->n_cores; i++) {
 		struct sol_core *c = &reg->core[i];
 
-		if (reg->pools_changed) {
-			c->pools = c->next_pools;
-			c->domain = c->next_domain;
-		}
+		c->pools = c->next_pools;
+		c->domain = c->next_domain;
+		reg->pools |= c->pools;
+	}
+	reg->pools_changed = false;
+}
+
+void sol_regulator_begin(struct sol_regulator *reg)
+{
+	u64 left;
+	u32 i;
+
+	if (reg->pools_changed)
+		change_pools(reg);
+	for (left = reg->pools; left; left &= left - 1)
+		reset_domain(reg, __builtin_ctzll(left));
+	clear_pools(reg, reg->pools);
+	for (i = 0; i < reg->n_cores; i++) {
+		struct sol_core *c = &reg->core[i];
+
 		c->now = c->want;
 		await_core(reg, c, c->regulated && c->online);
 	}
-	reg->pools_changed = false;
 	for (i = 0; i < SOL_TRAFFICS; i++)
-		sum_fixed(reg, i);
+		if (counts(reg, i))
+			sum_fixed(reg, i);
 }
 
 void sol_regulator_restart(struct sol_regulator *reg, u32 domain)

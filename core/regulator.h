@@ -175,6 +175,7 @@ struct sol_regulator {
 	struct sol_core *core;
 	struct sol_domain domain[SOL_POOLS];
 	u32 global[SOL_POOLS][SOL_TRAFFICS];	/* G, lines */
+	u64 pools;		/* bitmap: somebody is in it */
 	bool pools_changed;
 };
 

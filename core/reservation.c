@@ -88,6 +88,7 @@ int sol_regulator_init(struct sol_regulator *reg,
 	reg->set = *set;
 	reg->core = core;
 	reg->n_cores = n_cores;
+	reg->pools = ALL_IN_POOL_0;
 	for (i = 0; i < SOL_TRAFFICS; i++)
 		reg->r_min[i] = sol_regulation_lines(set, set->r_min[i]);
 	reg->q_min = set->q_min;
