@@ -61,7 +61,7 @@ modules:
 	@for name in $(KERNELS); do \
 		version=$$(readlink build/kernels/$$name) || { \
 			echo "no kernel $$name here: make kernels" >&2; exit 1; }; \
-		$(MAKE) -s -C kernel KVER=$$version W=1 C=$(or $(SPARSE),0) || exit 1; \
+		$(MAKE) -s -j$$(nproc) -C kernel KVER=$$version W=1 C=$(or $(SPARSE),0) || exit 1; \
 	done
 
 guest-build: kernels cli modules
