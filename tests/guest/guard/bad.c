@@ -51,7 +51,7 @@ int main(void)
 	refused(cpu1, "0", "for good");
 	refused(cpu1, "-5", "expected bytes per second");
 	refused(cpu1, "fast", "expected bytes per second");
-	refused(cpu1, "", "expected a rate");
+	refused(cpu1, "\n", "expected a rate");
 	refused(cpu1, "18446744073709551616", "expected bytes per second");
 	refused(cpu1, "1", "less than one line");
 	refused(cpu1, "50000000", "more than the guaranteed 99 MB/s");
@@ -65,11 +65,11 @@ int main(void)
 	refused(group, "1000000", "say cpus=");
 	refused(group, "1000000 cpus=", "expected a list");
 	refused(group, "1000000 cpus=4096", "expected a list");
-	refused(group, "1000000 cpus=9", "there are CPUs");
+	refused(group, "1000000 cpus=9", "CPUs");
 	refused(group, "1000000 cpus=0-1", "reservation of its own");
 	refused(group, "90000000 cpus=1-2", "more than the guaranteed");
 
-	refused(set, "", "expected KEY VALUE");
+	refused(set, "\n", "expected KEY VALUE");
 	refused(set, "speed 3", "is no setting");
 	refused(set, "period_us 9", "expected 10 to");
 	refused(set, "period_us 1000001", "expected a number");

@@ -25,12 +25,12 @@ while ! grep -q 'stopped 1' $root/guard/cpu1/stats && [ $n -lt 50 ]; do
 done
 check stopped "$(grep -c '^stopped 1' $root/guard/cpu1/stats)" "$(cat $root/guard/cpu1/stats)"
 rmmod soloist
-check rmmod $([ $? = 0 ] && echo 1) "status"
+check rmmod "$([ $? = 0 ] && echo 1)" "status"
 before=$(turns)
 sleep 0.5
 after=$(turns)
-check runs $([ "$after" -gt $((before + 5)) ] && echo 1) "$before turns before, $after after"
-check no-thread $([ "$(ps ax | grep -c '[s]oloist/1')" = 0 ] && echo 1) "$(ps ax | grep '[s]oloist/')"
+check runs "$([ "$after" -gt "$before" ] && echo 1)" "$before turns before, $after after"
+check no-thread "$([ "$(ps ax | grep -c '[s]oloist/1')" = 0 ] && echo 1)" "$(ps ax | grep '[s]oloist/')"
 insmod "$MODULE" && cat "$map" >$root/map
-check load-again $([ -e $root/guard/settings ] && echo 1) "insmod"
+check load-again "$([ -e $root/guard/settings ] && echo 1)" "insmod"
 rm -f "$map"
