@@ -47,6 +47,9 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
     "memguard-figure-15b",
     "memguard-figure-16",
     "memguard-figure-17",
+    "memguard-colors-4-readers",
+    "memguard-colors-4-writers",
+    "memguard-colors-16-writers",
 ];
 
 /// An experiment by name, or a scenario by the path of its file.
