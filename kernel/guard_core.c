@@ -161,6 +161,15 @@ static void arm(struct sol_guard_core *core, const struct sol_answer *answer)
 	}
 }
 
+static void disarm(struct sol_guard_core *core)
+{
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++)
+		if (core->counter[i])
+			sol_counter_arm(core->counter[i], SOL_COUNT_NEVER);
+}
+
 /* ---- Under the lock: what the regulator answered ---- */
 
 /* All CPUs of a domain but @self look again. */
@@ -264,7 +273,10 @@ static void overflowed(struct irq_work *work)
 	look_around(core);
 	read_used(core, used);
 	answer = sol_regulator_used(sol_guard.reg, core->cpu, used);
-	arm(core, &answer);
+	if (answer.order == SOL_STOP || answer.order == SOL_RESTART)
+		disarm(core);	/* it is past its limit already */
+	else
+		arm(core, &answer);
 	obey(core, &answer);
 	settle(core);
 	sol_guard_period_postpone();

@@ -3,7 +3,7 @@
  * A stopped CPU runs nobody: fair, FIFO and deadline tasks stand still, also
  * those that are late already, and with real-time throttling on (when FIFO
  * tasks make way for fair ones) as well as off (so that a deadline task may be
- * pinned). The CPU may run for 100 ms of each 500.
+ * pinned). The CPU may run for 100 ms of each second.
  */
 #define _GNU_SOURCE
 #include "guard.h"
@@ -46,7 +46,7 @@ static void one(const char *what, int policy, const char *runtime)
 	for (int i = 0; i < N; i++)
 		worker_start(&w[i], CPU, i ? SCHED_OTHER : policy, i == 2 ? 0 : -1);
 	sleep_ms(20);
-	must_limit(CPU, "12800000000 reclaim=0");
+	must_limit(CPU, "6400000000 reclaim=0");
 	stopped = await(0) && await(1);
 	sleep_ms(10);
 	for (int i = 0; i < N; i++)
@@ -78,7 +78,7 @@ int main(void)
 {
 	guard_reset();
 	pin_self(0);
-	settings("event cpu-clock\nperiod_us 500000\nr_min 64000000000");
+	settings("event cpu-clock\nperiod_us 1000000\nr_min 64000000000");
 	one("fifo-throttled", SCHED_FIFO, "950000");
 	one("deadline", 6, "-1");
 	rt_runtime("950000");
