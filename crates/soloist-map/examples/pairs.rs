@@ -34,7 +34,7 @@ fn main() {
         let mut kept = 0;
         for (a, b) in &found.pairs {
             let (a, b) = (a ^ 1 << bit, b ^ 1 << bit);
-            kept += u32::from(meter.is_conflict(a, b, &page, 100.0).expect("time"));
+            kept += u32::from(meter.is_conflict(a, b, 100.0).expect("time"));
         }
         println!(
             "# bit {bit}: {kept} of {} still conflict",

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::classmap::ClassMap;
 use crate::machine::{Machine, MachineError};
 
 macro_rules! built_in {
@@ -35,6 +36,27 @@ pub const MACHINE_DIR: &str = "/etc/soloist/machines";
 /// Names of the machines that are built in, ascending.
 pub fn names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
+}
+
+/// Conflict classes, if `name` is a file of them (see [`find`] for how names
+/// are looked up).
+///
+/// # Errors
+/// When the file is one, but wrong.
+pub fn find_classes(name: &str) -> Result<Option<ClassMap>, MachineError> {
+    let path = match name.contains('/') || name.ends_with(".toml") {
+        true => Some(PathBuf::from(name)),
+        false => folders()
+            .map(|folder| folder.join(format!("{name}.toml")))
+            .find(|path| path.is_file()),
+    };
+    let text = path.and_then(|path| Some((std::fs::read_to_string(&path).ok()?, path)));
+    match text {
+        Some((text, path)) if ClassMap::is_one(&text) => {
+            ClassMap::parse(&text, &path.display().to_string()).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// A machine by name or by the path of its file. A name is looked for in

@@ -7,6 +7,7 @@
 //! that are printed as the text which core parses.
 
 pub mod amd10h;
+pub mod classmap;
 pub mod compare;
 pub mod detect;
 pub mod formats;

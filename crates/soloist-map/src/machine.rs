@@ -68,7 +68,7 @@ impl fmt::Display for Trust {
 }
 
 /// What `[machine]` says.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
     /// Short name, also the file's: lower-case letters, digits, `-`.
@@ -221,6 +221,16 @@ impl Machine {
     /// checked by core's parser before this returns.
     pub fn parse(text: &str, file: &str) -> Result<Self, MachineError> {
         let place = Place { file, text };
+        if crate::classmap::ClassMap::is_one(text) {
+            return Err(MachineError {
+                file: file.to_owned(),
+                line: 0,
+                message: "holds conflict classes of single pages, not a map that tells every \
+                          address's bank; `soloist map show`, `decode` and `check` take it, \
+                          nothing else can"
+                    .into(),
+            });
+        }
         let raw: Raw = toml::from_str(text).map_err(|error| place.toml(&error))?;
         check_name(&raw.machine).map_err(|(span, message)| place.error(span, message))?;
         check_topology(&raw.topology).map_err(|(span, message)| place.error(span, message))?;
@@ -294,8 +304,8 @@ impl Machine {
 
 /// Where errors are reported against.
 pub(crate) struct Place<'a> {
-    file: &'a str,
-    text: &'a str,
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl Place<'_> {
@@ -304,7 +314,7 @@ impl Place<'_> {
         1 + before.iter().filter(|&&byte| byte == b'\n').count()
     }
 
-    fn error(&self, span: Range<usize>, message: impl Into<String>) -> MachineError {
+    pub(crate) fn error(&self, span: Range<usize>, message: impl Into<String>) -> MachineError {
         MachineError {
             file: self.file.to_owned(),
             line: self.line(span.start),
@@ -312,7 +322,7 @@ impl Place<'_> {
         }
     }
 
-    fn toml(&self, error: &toml::de::Error) -> MachineError {
+    pub(crate) fn toml(&self, error: &toml::de::Error) -> MachineError {
         MachineError {
             file: self.file.to_owned(),
             line: error.span().map_or(0, |span| self.line(span.start)),
@@ -375,36 +385,17 @@ struct Raw {
 
 type Functions = Vec<Spanned<String>>;
 
-#[derive(Deserialize)]
+/// `[map]`, or one of its layouts, which has nothing but functions.
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawMap {
-    #[serde(default = "default_line")]
-    line: u32,
+    line: Option<u32>,
     #[serde(default)]
     llc: Functions,
     #[serde(default)]
-    channel: Functions,
+    layouts: BTreeMap<String, Spanned<RawMap>>,
     #[serde(default)]
-    rank: Functions,
-    #[serde(default)]
-    bank: Functions,
-    #[serde(default)]
-    row: Functions,
-    #[serde(default)]
-    column: Functions,
-    chip_select: Option<u16>,
-    #[serde(default)]
-    bank_group: Vec<u8>,
-    #[serde(default)]
-    sub_channel: Vec<u8>,
-    #[serde(default)]
-    layouts: BTreeMap<String, Spanned<RawLayout>>,
     range: Vec<Spanned<RawRange>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawLayout {
     #[serde(default)]
     channel: Functions,
     #[serde(default)]
@@ -434,11 +425,10 @@ struct RawRange {
     layout: Option<Spanned<String>>,
 }
 
-fn default_line() -> u32 {
-    64
-}
+/// Line of a map that names none, bytes.
+const LINE: u32 = 64;
 
-type Wrong = (Range<usize>, String);
+pub(crate) type Wrong = (Range<usize>, String);
 
 fn functions(
     list: &Functions,
@@ -461,8 +451,15 @@ fn plain(list: &Functions, place: &Place<'_>) -> Result<Vec<u64>, MachineError> 
     Ok(terms.into_iter().map(|term| term.mask).collect())
 }
 
-impl RawLayout {
-    fn into_layout(self, name: &str, place: &Place<'_>) -> Result<Layout, MachineError> {
+impl RawMap {
+    fn is_layout(&self) -> bool {
+        self.line.is_none()
+            && self.llc.is_empty()
+            && self.layouts.is_empty()
+            && self.range.is_empty()
+    }
+
+    fn to_layout(&self, name: &str, place: &Place<'_>) -> Result<Layout, MachineError> {
         Ok(Layout {
             name: name.to_owned(),
             channel: plain(&self.channel, place)?,
@@ -471,38 +468,34 @@ impl RawLayout {
             row: functions(&self.row, place)?,
             column: functions(&self.column, place)?,
             chip_select: self.chip_select.unwrap_or(0),
-            bank_group: self.bank_group,
-            sub_channel: self.sub_channel,
+            bank_group: self.bank_group.clone(),
+            sub_channel: self.sub_channel.clone(),
         })
     }
-}
 
-impl RawMap {
-    fn into_spec(mut self, place: &Place<'_>) -> Result<(MapSpec, MapLines), MachineError> {
-        let own = RawLayout {
-            channel: std::mem::take(&mut self.channel),
-            rank: std::mem::take(&mut self.rank),
-            bank: std::mem::take(&mut self.bank),
-            row: std::mem::take(&mut self.row),
-            column: std::mem::take(&mut self.column),
-            chip_select: self.chip_select,
-            bank_group: std::mem::take(&mut self.bank_group),
-            sub_channel: std::mem::take(&mut self.sub_channel),
-        };
+    fn into_spec(self, place: &Place<'_>) -> Result<(MapSpec, MapLines), MachineError> {
         let mut at = MapLines::default();
         let mut layouts = Vec::new();
         if self.layouts.is_empty() {
-            at.layouts.push(first_span(&own));
-            layouts.push(own.into_layout("", place)?);
-        } else if let Some(span) = any_span(&own) {
+            at.layouts.push(any_span(&self).unwrap_or(0..0));
+            layouts.push(self.to_layout("", place)?);
+        } else if let Some(span) = any_span(&self) {
             return Err(place.error(
                 span,
                 "functions stand either in [map] or in [map.layouts.NAME], not in both",
             ));
         }
-        for (name, raw) in self.layouts {
+        for (name, raw) in &self.layouts {
+            if !raw.get_ref().is_layout() {
+                let message = format!("layout {name}: line, llc, range and layouts go into [map]");
+                return Err(place.error(raw.span(), message));
+            }
             at.layouts.push(raw.span());
-            layouts.push(raw.into_inner().into_layout(&name, place)?);
+            layouts.push(raw.get_ref().to_layout(name, place)?);
+        }
+        if self.range.is_empty() {
+            let message = "[map]: expected at least one [[map.range]]";
+            return Err(place.error(0..0, message));
         }
         let mut ranges = Vec::new();
         for raw in self.range {
@@ -538,7 +531,7 @@ impl RawMap {
             });
         }
         let spec = MapSpec {
-            line: self.line,
+            line: self.line.unwrap_or(LINE),
             llc: plain(&self.llc, place)?,
             layouts,
             ranges,
@@ -548,7 +541,7 @@ impl RawMap {
     }
 }
 
-fn any_span(layout: &RawLayout) -> Option<Range<usize>> {
+fn any_span(layout: &RawMap) -> Option<Range<usize>> {
     [
         &layout.channel,
         &layout.rank,
@@ -558,10 +551,6 @@ fn any_span(layout: &RawLayout) -> Option<Range<usize>> {
     ]
     .into_iter()
     .find_map(|list| list.first().map(Spanned::span))
-}
-
-fn first_span(layout: &RawLayout) -> Range<usize> {
-    any_span(layout).unwrap_or(0..0)
 }
 
 /// Where in the TOML file the statements of the map text came from, so that a
@@ -626,7 +615,7 @@ impl MapLines {
     }
 }
 
-fn check_name(about: &Spanned<About>) -> Result<(), Wrong> {
+pub(crate) fn check_name(about: &Spanned<About>) -> Result<(), Wrong> {
     let name = &about.get_ref().name;
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || name.len() > 31 || !name.chars().all(fits) {

@@ -14,12 +14,7 @@ pub fn machine_file(about: &About, topology: &Topology, map: &MapSpec, notes: &[
     for line in notes.iter().flat_map(|note| note.lines()) {
         let _ = writeln!(out, "# {line}");
     }
-    let _ = writeln!(out, "\n[machine]");
-    let _ = writeln!(out, "name = {}", quote(&about.name));
-    let _ = writeln!(out, "description = {}", quote(&about.description));
-    let _ = writeln!(out, "trust = \"{}\"", about.trust);
-    let sources: Vec<String> = about.source.iter().map(|source| quote(source)).collect();
-    let _ = writeln!(out, "source = [{}]", sources.join(", "));
+    self::about(&mut out, about);
     let cpus: Vec<String> = topology.cpus.iter().map(|cpus| quote(cpus)).collect();
     let _ = writeln!(out, "\n[topology]\nsockets = {}", topology.sockets);
     let _ = writeln!(out, "cpus = [{}]", cpus.join(", "));
@@ -48,6 +43,16 @@ pub fn machine_file(about: &About, topology: &Topology, map: &MapSpec, notes: &[
         }
     }
     out
+}
+
+/// The section that says whose file it is.
+pub(crate) fn about(out: &mut String, about: &About) {
+    let _ = writeln!(out, "\n[machine]");
+    let _ = writeln!(out, "name = {}", quote(&about.name));
+    let _ = writeln!(out, "description = {}", quote(&about.description));
+    let _ = writeln!(out, "trust = \"{}\"", about.trust);
+    let sources: Vec<String> = about.source.iter().map(|source| quote(source)).collect();
+    let _ = writeln!(out, "source = [{}]", sources.join(", "));
 }
 
 fn layout(out: &mut String, layout: &Layout) {

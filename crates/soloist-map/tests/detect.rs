@@ -110,13 +110,10 @@ fn pages_of_unknown_address_give_functions_inside_and_classes() {
     let classes = found.classes.unwrap();
     let map = machine.addr_map();
     let mut bank_of_class = BTreeMap::new();
-    for (page, class) in &classes.pages {
-        let bank = map
-            .decode(source.physical((*page as u64) << 21))
-            .unwrap()
-            .color;
-        let known = bank_of_class.entry(class.unwrap()).or_insert(bank);
-        assert_eq!(*known, bank, "page {page}");
+    for page in &classes.pages {
+        let bank = map.decode(source.physical(page.page)).unwrap().color;
+        let known = bank_of_class.entry(page.class.unwrap()).or_insert(bank);
+        assert_eq!(*known, bank, "page {:#x}", page.page);
     }
     let mut banks: Vec<u32> = bank_of_class.values().copied().collect();
     banks.sort_unstable();
@@ -190,31 +187,4 @@ fn the_deadline_holds() {
     let found = detect(&mut slow, &limit, &mut |_, _| {});
     assert!(started.elapsed() < Duration::from_secs(3));
     assert!(found.unsolved[0].1.to_string().contains("deadline"));
-}
-
-#[test]
-fn the_solver_takes_less_than_100_ms_for_1024_banks() {
-    let machine = data("banks-1024");
-    let functions = Basis::of(machine.map.layouts[0].bank_functions());
-    let within = soloist_map::gf2::span(6, 37);
-    let same_bank = functions.nullspace(within);
-    let mut state = 1u64;
-    let pairs: Vec<u64> = (0..80)
-        .map(|_| {
-            same_bank.rows().iter().fold(0, |sum, row| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                if state >> 63 == 1 {
-                    sum ^ row
-                } else {
-                    sum
-                }
-            })
-        })
-        .collect();
-    let started = Instant::now();
-    let found = Basis::of(pairs).nullspace(within).lightest();
-    assert!(started.elapsed() < Duration::from_millis(100));
-    assert_eq!(Basis::of(found), functions);
 }

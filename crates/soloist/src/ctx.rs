@@ -33,9 +33,10 @@ impl Ctx {
 
     /// Prints `value` as one JSON document and a newline.
     pub fn print_json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
-        let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, value)?;
-        writeln!(out)?;
+        // As text first: serde_json's errors hide that a pipe was closed.
+        let mut text = serde_json::to_string_pretty(value)?;
+        text.push('\n');
+        io::stdout().lock().write_all(text.as_bytes())?;
         Ok(())
     }
 

@@ -1,9 +1,11 @@
 //! Tests a map against timings: does it say which pairs conflict?
 
 use super::meter::{Meter, Stop};
+use super::proof::{prove, Proof, Sorted};
 use super::region::{validate, visible_bits, Region};
 use super::source::{Addresses, OsRange, TimingSource};
 use super::Options;
+use crate::classmap::ClassMap;
 use crate::gf2::Basis;
 use crate::spec::{MapRange, MapSpec};
 
@@ -37,6 +39,40 @@ pub enum Verdict {
     Contradicted,
     /// Nothing could be measured.
     Unknown,
+}
+
+/// Checks conflict classes against the memory behind `source`, by those of
+/// their pages that it holds: how many, and how they stood up.
+///
+/// # Errors
+/// When no conflicts can be seen.
+pub fn check_classes(
+    source: &mut dyn TimingSource,
+    map: &ClassMap,
+    options: &Options,
+) -> Result<(Verdict, usize, Proof), Stop> {
+    let mut meter = Meter::new(source, options.deadline, options.seed);
+    let sorted = Sorted::held(&meter, map);
+    let held = sorted.pages.len();
+    let (Some(first), Some(last)) = (sorted.pages.first(), sorted.pages.last()) else {
+        return Ok((Verdict::Unknown, held, Proof::default()));
+    };
+    let whole = OsRange {
+        start: first.0,
+        end: last.0 + (1 << map.page_shift),
+        node: 0,
+    };
+    meter.calibrate(&whole)?;
+    let proof = prove(&mut meter, &sorted);
+    let verdict = match proof {
+        _ if proof.holds() => Verdict::Fits,
+        Proof {
+            same: (_, 500..),
+            other: (_, 500..),
+        } => Verdict::Contradicted,
+        _ => Verdict::Unknown,
+    };
+    Ok((verdict, held, proof))
 }
 
 /// Checks `map` against the memory behind `source`.

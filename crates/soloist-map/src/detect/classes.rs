@@ -6,29 +6,51 @@
 //! constant of that page, c. Two lines conflict when F(x) ^ c = F(y) ^ d, so
 //! pages with the same constant are one class. A class is a colour that holds
 //! as long as the host does not move the page.
+//!
+//! Where no function holds even inside a page, frames are sorted by
+//! [`super::frames`].
 
+use rand::Rng;
 use serde::Serialize;
 
 use super::meter::{Meter, Stop};
-use super::region::{flip_only, Region};
+use super::proof::{prove, Proof, Sorted};
+use super::region::Region;
 use super::source::OsRange;
 use crate::gf2::{self, Basis};
 
 /// Pairs of lines per candidate that must conflict before it is believed.
 const CONFIRM: u32 = 6;
 
+/// A page and its class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClassedPage {
+    /// Its address in the source.
+    pub page: u64,
+    /// Its address as the guest's kernel numbers it, where that is told.
+    pub guest: Option<u64>,
+    /// `None`: none fitted.
+    pub class: Option<u32>,
+}
+
 /// The class of every page that was looked at.
 #[derive(Debug, Clone, Serialize)]
 pub struct Classes {
     /// log2 of the page size.
     pub page_shift: u32,
-    /// Functions inside a page.
-    pub functions: Vec<String>,
-    /// Per page: its number in the source's pool and its class; `None` where
-    /// no class fitted.
-    pub pages: Vec<(usize, Option<u32>)>,
+    /// Functions inside a page; none: frames are of one class as a whole.
+    #[serde(serialize_with = "as_text")]
+    pub functions: Vec<u64>,
+    /// The pages.
+    pub pages: Vec<ClassedPage>,
     /// Different classes seen.
     pub classes: usize,
+    /// How they stood up.
+    pub proof: Proof,
+}
+
+fn as_text<S: serde::Serializer>(functions: &[u64], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(functions.iter().map(|&f| gf2::show(f)))
 }
 
 /// Classes of the first `limit` pages relative to the page that `known` was
@@ -45,12 +67,14 @@ pub fn classify(
     let count = pages.len().min(limit);
     let mut found = Classes {
         page_shift,
-        functions: known.functions.iter().map(|&f| gf2::show(f)).collect(),
+        functions: known.functions.clone(),
         pages: Vec::with_capacity(count),
         classes: 0,
+        proof: Proof::default(),
     };
     let mut recent: Vec<u32> = Vec::new();
     for (i, page) in pages.iter().take(count).enumerate() {
+        let guest = meter.source().guest_address(page.start);
         let class = if *page == known.range {
             Ok(Some(0))
         } else {
@@ -63,11 +87,38 @@ pub fn classify(
             recent.retain(|&other| other != class);
             recent.insert(0, class);
         }
-        found.pages.push((i, class));
+        found.pages.push(ClassedPage {
+            page: page.start,
+            guest,
+            class,
+        });
         progress(i as f64 / count as f64);
     }
     found.classes = recent.len();
+    let sorted = Sorted {
+        pages: found
+            .pages
+            .iter()
+            .filter_map(|page| Some((page.page, page.class?)))
+            .collect(),
+        page_shift,
+        functions: &known.functions,
+    };
+    let proof = prove(meter, &sorted);
+    found.proof = proof;
     found
+}
+
+/// A difference inside a page that changes just the functions whose bits are
+/// set in `wanted`.
+fn difference_of(known: &Region, wanted: u32) -> Option<u64> {
+    let rows: Vec<(u64, bool)> = known
+        .functions
+        .iter()
+        .enumerate()
+        .map(|(i, &f)| (f, wanted >> i & 1 == 1))
+        .collect();
+    gf2::fit(&rows, known.visible).map(|(x, _)| x)
 }
 
 /// Tries the constants, those seen lately first.
@@ -91,24 +142,23 @@ fn class_of(
 /// conflict.
 fn agrees(meter: &mut Meter<'_>, known: &Region, page: &OsRange, class: u32) -> Result<bool, Stop> {
     let same_bank = Basis::of(known.functions.iter().copied()).nullspace(known.visible);
-    let mut fixed = 0;
-    for bit in gf2::bits(u64::from(class)) {
-        match flip_only(&known.functions, bit as usize, known.visible) {
-            Some(flip) => fixed ^= flip,
-            None => return Ok(false),
-        }
-    }
+    let Some(fixed) = difference_of(known, class) else {
+        return Ok(false);
+    };
     let (mut hits, mut misses) = (0, 0);
     while hits < CONFIRM {
         let a = meter.random(&known.range)?;
         let mut difference = fixed;
         for &row in same_bank.rows() {
-            if rand::Rng::gen(&mut meter.rng) {
+            if meter.rng.gen() {
                 difference ^= row;
             }
         }
         let b = page.start + ((a - known.range.start) ^ difference);
-        if meter.is_conflict(a, b, &known.range, 30.0)? {
+        if !meter.source().is_fair(a, b) {
+            continue;
+        }
+        if meter.is_conflict(a, b, 30.0)? {
             hits += 1;
         } else {
             misses += 1;

@@ -39,6 +39,52 @@ pub unsafe fn time_pair(a: *const u8, b: *const u8) -> u32 {
     }
 }
 
+/// Whether the processor predicts the first-level way of both lines alike,
+/// which slows them as a row conflict does: AMD's since family 17h tag ways by
+/// a hash of the linear address (Lipp et al., "Take A Way", 2020).
+#[cfg(target_arch = "x86_64")]
+#[must_use]
+pub fn ways_collide(a: *const u8, b: *const u8) -> bool {
+    let differ = a as u64 ^ b as u64;
+    // Bits that are summed in pairs; the hash is linear.
+    const PAIRS: [(u32, u32); 8] = [
+        (12, 27),
+        (13, 26),
+        (14, 25),
+        (15, 20),
+        (16, 21),
+        (17, 22),
+        (18, 23),
+        (19, 24),
+    ];
+    let same_tag = PAIRS
+        .iter()
+        .all(|(i, j)| (differ >> i ^ differ >> j) & 1 == 0);
+    differ & 0xfc0 == 0 && same_tag && hashes_ways()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unused_unsafe, reason = "`__cpuid` is unsafe in older compilers")]
+fn hashes_ways() -> bool {
+    use std::arch::x86_64::__cpuid;
+    use std::sync::OnceLock;
+    static HASHES: OnceLock<bool> = OnceLock::new();
+    *HASHES.get_or_init(|| {
+        // SAFETY: every x86-64 processor has both leaves.
+        let (vendor, model) = unsafe { (__cpuid(0), __cpuid(1)) };
+        let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+        let family = (model.eax >> 8 & 15) + (model.eax >> 20 & 255);
+        name.concat() == b"AuthenticAMD" && family >= 0x17
+    })
+}
+
+/// No such hash is known here.
+#[cfg(not(target_arch = "x86_64"))]
+#[must_use]
+pub fn ways_collide(_a: *const u8, _b: *const u8) -> bool {
+    false
+}
+
 /// Reads a line from wherever it is and returns the time it took.
 ///
 /// # Safety
@@ -152,4 +198,36 @@ pub unsafe fn time_pair(a: *const u8, b: *const u8) -> u32 {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub unsafe fn time_pair(_a: *const u8, _b: *const u8) -> u32 {
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// That the instructions are allowed and the clock runs; how long memory
+    /// takes is not for a test to say. Runs on any machine, and needs nothing
+    /// of the crate: `rustc --test --target aarch64-unknown-linux-gnu cpu.rs`.
+    #[test]
+    fn the_instructions_are_allowed_and_the_clock_runs() {
+        let lines = vec![7u8; 1 << 16];
+        let at = |i: usize| std::ptr::from_ref(&lines[i]);
+        let mut ticks = 0u64;
+        for i in 0..256 {
+            // SAFETY: both lie in `lines`.
+            unsafe {
+                ticks += u64::from(time_pair(at(64 * i), at(64 * (255 - i) + 32)));
+                flush(at(64 * i));
+                ticks += u64::from(time_one(at(64 * i)));
+            }
+        }
+        assert!(!SUPPORTED || ticks > 0);
+        assert!(lines.iter().all(|&byte| byte == 7), "nothing was changed");
+    }
+
+    #[test]
+    fn a_line_apart_in_the_page_shares_no_way() {
+        let line = 0x7f00_1234_5000 as *const u8;
+        assert!(!ways_collide(line, line.wrapping_add(64)));
+        assert!(!ways_collide(line, line.wrapping_add(1 << 12)));
+    }
 }

@@ -4,8 +4,8 @@
 //! addresses mean depends on who asks: with CAP_SYS_ADMIN on bare metal
 //! /proc/self/pagemap tells physical addresses; without it, or in a virtual
 //! machine (whose physical addresses are not the memory controller's), only
-//! the bits inside a page are known. Reading pagemap is the only privileged
-//! step, and it is optional.
+//! the bits inside a page are known, though pagemap still tells what the guest
+//! calls a page. Reading pagemap is the only privileged step, and optional.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -46,6 +46,8 @@ pub enum HardwareError {
 struct Page {
     /// Address as the detector sees it.
     address: u64,
+    /// Its address as this kernel numbers it, where pagemap tells.
+    guest: Option<u64>,
     /// Where it is mapped.
     at: *const u8,
 }
@@ -128,9 +130,7 @@ impl Hardware {
             }
         };
         let physical = host::is_bare_metal() || options.trust_guest;
-        let pagemap = physical
-            .then(|| File::open("/proc/self/pagemap").ok())
-            .flatten();
+        let pagemap = File::open("/proc/self/pagemap").ok();
         let count = ((mapping.at as usize + mapping.bytes - first) >> shift).min(bytes >> shift);
         let mut pages: Vec<Page> = Vec::with_capacity(count);
         for i in 0..count {
@@ -140,8 +140,10 @@ impl Hardware {
             unsafe { std::ptr::write_volatile(at, 1) };
             let frame = pagemap.as_ref().and_then(|file| frame_of(file, at as u64));
             if shift == 12 || is_huge(at, size, pagemap.as_ref(), frame) {
+                let guest = frame.map(|frame| frame << 12);
                 pages.push(Page {
-                    address: frame.map_or((i as u64) << shift, |frame| frame << 12),
+                    address: guest.filter(|_| physical).unwrap_or((i as u64) << shift),
+                    guest,
                     at,
                 });
             }
@@ -149,7 +151,7 @@ impl Hardware {
         if pages.is_empty() {
             return Err(missing());
         }
-        let known = pagemap.is_some() && pages.iter().any(|page| page.address >> 30 != 0);
+        let known = physical && pages.iter().all(|page| page.guest.is_some());
         pages.sort_by_key(|page| page.address);
         Ok(Self::assemble(mapping, pages, shift, known))
     }
@@ -201,12 +203,14 @@ impl Hardware {
     /// Where the line at `address` is mapped; `None`: not in the pool.
     #[must_use]
     pub fn locate(&self, address: u64) -> Option<*const u8> {
-        let page = address >> self.page_shift << self.page_shift;
-        let at = self
-            .pages
-            .binary_search_by_key(&page, |page| page.address)
-            .ok()?;
-        Some(self.pages[at].at.wrapping_add((address - page) as usize))
+        let page = self.page_of(address)?;
+        Some(page.at.wrapping_add((address - page.address) as usize))
+    }
+
+    fn page_of(&self, address: u64) -> Option<&Page> {
+        let start = address >> self.page_shift << self.page_shift;
+        let at = self.pages.binary_search_by_key(&start, |page| page.address);
+        self.pages.get(at.ok()?)
     }
 }
 
@@ -241,6 +245,18 @@ impl TimingSource for Hardware {
 
     fn has(&self, address: u64) -> bool {
         self.locate(address).is_some()
+    }
+
+    fn is_fair(&self, a: u64, b: u64) -> bool {
+        match (self.locate(a), self.locate(b)) {
+            (Some(a), Some(b)) => !cpu::ways_collide(a, b),
+            _ => false,
+        }
+    }
+
+    fn guest_address(&self, page: u64) -> Option<u64> {
+        let huge = self.page_of(page)?;
+        Some(huge.guest? + (page - huge.address))
     }
 
     fn sample(&mut self, a: u64, b: u64) -> u32 {

@@ -4,6 +4,9 @@
 //! random pairs take, followed as it drifts; the slow level is that of pairs
 //! which stay slow when they are measured again and again; how often a pair is
 //! sampled follows from how often a sample lies, by Wald's sequential test.
+//! Real machines are slow for a while now and then, whatever is accessed: a
+//! pair is therefore sampled in turn with random ones, and counts as slow only
+//! while they are not.
 
 use std::time::{Duration, Instant};
 
@@ -74,6 +77,8 @@ pub struct Meter<'a> {
     next: usize,
     fast: f64,
     levels: Option<Levels>,
+    /// Memory of the random pairs that others are compared with.
+    around: OsRange,
     scratch: Vec<f64>,
     /// Step of the clock, in its own unit.
     step: f64,
@@ -92,6 +97,11 @@ impl<'a> Meter<'a> {
             next: 0,
             fast: 0.0,
             levels: None,
+            around: OsRange {
+                start: 0,
+                end: 0,
+                node: 0,
+            },
             scratch: Vec::new(),
             step: 1.0,
         }
@@ -129,7 +139,7 @@ impl<'a> Meter<'a> {
         for _ in 0..64 {
             let a = self.random(range)?;
             let b = self.random(range)?;
-            if a != b {
+            if a != b && self.source.is_fair(a, b) {
                 return Ok((a, b));
             }
         }
@@ -177,13 +187,14 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Median of `count` samples less the fast level.
+    /// Median of `count` samples less that of random pairs, taken in turn.
     fn excess(&mut self, a: u64, b: u64, count: u32, repeats: u32) -> Result<f64, Stop> {
-        let mut all = Vec::with_capacity(count as usize);
+        let (mut here, mut around) = (Vec::new(), Vec::new());
         for _ in 0..count {
-            all.push(self.sample(a, b, repeats)? - self.fast);
+            around.push(self.refer(repeats)?);
+            here.push(self.sample(a, b, repeats)?);
         }
-        Ok(median(&mut all))
+        Ok(median(&mut here) - median(&mut around))
     }
 
     /// Takes note of a random pair's sample, to follow the fast level.
@@ -199,15 +210,13 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Measures a few random pairs of `range`, so that the fast level is known
-    /// while only chosen pairs are measured.
-    fn refer(&mut self, range: &OsRange, repeats: u32) -> Result<(), Stop> {
-        for _ in 0..2 {
-            let (a, b) = self.random_pair(range)?;
-            let time = self.sample(a, b, repeats)?;
-            self.follow(time);
-        }
-        Ok(())
+    /// A sample of a random pair, which also follows the fast level.
+    fn refer(&mut self, repeats: u32) -> Result<f64, Stop> {
+        let around = self.around;
+        let (a, b) = self.random_pair(&around)?;
+        let time = self.sample(a, b, repeats)?;
+        self.follow(time);
+        Ok(time)
     }
 
     /// Finds the levels for pairs inside `range`.
@@ -215,6 +224,7 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// [`Stop::NoConflicts`] when nothing is reliably slower than the rest.
     pub fn calibrate(&mut self, range: &OsRange) -> Result<Levels, Stop> {
+        self.around = *range;
         self.find_step(range)?;
         let mut found = Err(Stop::NoConflicts);
         for repeats in [1, 3, 7, 15, 31, 63] {
@@ -310,7 +320,6 @@ impl<'a> Meter<'a> {
         for _ in 0..LASTING {
             let (a, b) = self.random_pair(range)?;
             lesser.push(self.excess(a, b, 15, repeats)?);
-            self.refer(range, repeats)?;
         }
         lesser.retain(|&excess| excess < limit);
         lesser.sort_unstable_by(f64::total_cmp);
@@ -388,15 +397,8 @@ impl<'a> Meter<'a> {
     ///
     /// # Errors
     /// When the deadline has passed, or nothing is calibrated.
-    pub fn is_conflict(
-        &mut self,
-        a: u64,
-        b: u64,
-        range: &OsRange,
-        odds: f64,
-    ) -> Result<bool, Stop> {
+    pub fn is_conflict(&mut self, a: u64, b: u64, odds: f64) -> Result<bool, Stop> {
         let levels = self.levels.ok_or(Stop::NoConflicts)?;
-        self.refer(range, levels.repeats)?;
         let limit = odds.ln();
         self.decide(a, b, 0.0, weights(&levels), (-limit, limit))
     }
@@ -419,11 +421,13 @@ impl<'a> Meter<'a> {
             if evidence <= low {
                 return Ok(false);
             }
+            let around = self.refer(levels.repeats)?;
             let time = self.sample(a, b, levels.repeats)?;
-            evidence += if time > self.fast + levels.threshold {
-                slow
-            } else {
-                fast
+            let limit = self.fast + levels.threshold;
+            evidence += match (time > limit, around > limit) {
+                (true, true) => 0.0,
+                (true, false) => slow,
+                (false, _) => fast,
             };
         }
         Ok(evidence > 0.0)

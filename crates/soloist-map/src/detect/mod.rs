@@ -10,9 +10,11 @@
 pub mod check;
 pub mod classes;
 pub mod cpu;
+pub mod frames;
 pub mod hardware;
 pub mod llc;
 pub mod meter;
+pub mod proof;
 pub mod region;
 pub mod sim;
 pub mod source;
@@ -32,6 +34,10 @@ use source::{Addresses, OsRange, TimingSource};
 const SMALLEST: u64 = 32 << 20;
 /// Ends of layouts are found to this granularity.
 const EDGE: u64 = 2 << 20;
+/// Huge pages sorted into classes if nothing else is asked for.
+const CLASS_PAGES: usize = 64;
+/// Frames sorted into classes if nothing else is asked for.
+const CLASS_FRAMES: usize = 256;
 
 /// How to detect.
 #[derive(Debug, Clone)]
@@ -40,8 +46,9 @@ pub struct Options {
     pub deadline: Duration,
     /// Seed of the detector's random choices.
     pub seed: u64,
-    /// Pages to sort into classes where addresses are not physical.
-    pub class_pages: usize,
+    /// Pages to sort into classes where addresses are not physical: huge ones
+    /// with functions inside, else frames of 4 KiB.
+    pub class_pages: Option<usize>,
 }
 
 impl Default for Options {
@@ -49,7 +56,7 @@ impl Default for Options {
         Self {
             deadline: Duration::from_secs(60),
             seed: 1,
-            class_pages: 64,
+            class_pages: None,
         }
     }
 }
@@ -141,16 +148,25 @@ pub fn detect(
         };
         cover(&mut meter, range, &mut regions, &mut unsolved, &mut tell);
     }
-    let classes = match (addresses, regions.first()) {
-        (Addresses::InsidePages { page_shift }, Some(known)) if known.is_sound() => {
-            let mut tell = |share: f64| progress("sorting pages into classes", share);
-            let limit = options.class_pages;
-            Some(classes::classify(
-                &mut meter, known, page_shift, limit, &mut tell,
-            ))
-        }
-        _ => None,
-    };
+    let mut classes = None;
+    if let Addresses::InsidePages { page_shift } = addresses {
+        let known = regions
+            .first()
+            .filter(|known| known.is_sound() && !known.functions.is_empty());
+        let mut tell = |share: f64| progress("sorting pages into classes", share);
+        let limit = |usual| options.class_pages.unwrap_or(usual);
+        classes = match known {
+            Some(known) => {
+                let limit = limit(CLASS_PAGES);
+                let found = classes::classify(&mut meter, known, page_shift, limit, &mut tell);
+                Some(found)
+            }
+            None => {
+                let pool = meter.source().ranges();
+                frames::classify(&mut meter, &pool, limit(CLASS_FRAMES), &mut tell).ok()
+            }
+        };
+    }
     Detected {
         classes,
         regions,
@@ -170,6 +186,8 @@ fn pieces(source: &dyn TimingSource) -> Vec<OsRange> {
             .into_iter()
             .filter(|range| range.end - range.start >= SMALLEST)
             .collect(),
+        // Inside a frame there is hardly a second row to conflict with.
+        Addresses::InsidePages { page_shift } if page_shift <= frames::FRAME_SHIFT => Vec::new(),
         Addresses::InsidePages { .. } => ranges.into_iter().take(1).collect(),
     }
 }
@@ -304,7 +322,7 @@ fn same_layout(meter: &mut Meter<'_>, known: &Region, start: u64) -> Result<bool
         for _ in 0..tests {
             if let Some((a, b)) = region::partner(meter, &block, space, fixed)? {
                 share.1 += 1;
-                share.0 += u32::from(meter.is_conflict(a, b, &block.range, 100.0)? != conflict);
+                share.0 += u32::from(meter.is_conflict(a, b, 100.0)? != conflict);
             }
         }
         Ok(share)
@@ -330,6 +348,9 @@ impl Detected {
     /// Whether everything that was looked at is explained.
     #[must_use]
     pub fn is_complete(&self) -> bool {
+        if let Some(classes) = &self.classes {
+            return classes.proof.holds();
+        }
         self.unsolved.is_empty()
             && !self.regions.is_empty()
             && self.regions.iter().all(Region::is_explained)

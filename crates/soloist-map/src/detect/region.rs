@@ -17,6 +17,8 @@ use crate::gf2::{self, Basis};
 
 /// Odds against a pair that only seems to conflict, times the banks.
 const ODDS: f64 = 2_000.0;
+/// Odds at which a pair is measured again later.
+const LASTING_ODDS: f64 = 300.0;
 /// Pairs more than there are address bits: chance leaves a false function with
 /// probability 2^-this.
 const SPARE_PAIRS: usize = 28;
@@ -147,6 +149,14 @@ pub fn collect(
             progress(found.pairs.len() as f64 / count as f64);
         }
     }
+    // What only seemed to conflict for a while does so no longer.
+    let mut lasting = Vec::with_capacity(found.pairs.len());
+    for (a, b) in found.pairs {
+        if meter.is_conflict(a, b, LASTING_ODDS)? {
+            lasting.push((a, b));
+        }
+    }
+    found.pairs = lasting;
     if found.pairs.len() < 8 {
         return Err(Stop::NoConflicts);
     }
@@ -349,7 +359,7 @@ pub fn validate(meter: &mut Meter<'_>, region: &mut Region) -> Result<(), Stop> 
     for _ in 0..24 {
         if let Some((a, b)) = partner(meter, region, &others, row)? {
             region.hits.1 += 1;
-            region.hits.0 += u32::from(meter.is_conflict(a, b, &region.range, 100.0)?);
+            region.hits.0 += u32::from(meter.is_conflict(a, b, 100.0)?);
         }
     }
     for (i, _) in region.functions.clone().iter().enumerate() {
@@ -359,7 +369,7 @@ pub fn validate(meter: &mut Meter<'_>, region: &mut Region) -> Result<(), Stop> 
         for _ in 0..4 {
             if let Some((a, b)) = partner(meter, region, &same_bank, flip)? {
                 region.rejections.1 += 1;
-                region.rejections.0 += u32::from(!meter.is_conflict(a, b, &region.range, 100.0)?);
+                region.rejections.0 += u32::from(!meter.is_conflict(a, b, 100.0)?);
             }
         }
     }
@@ -414,7 +424,8 @@ fn apply(meter: &Meter<'_>, region: &Region, a: u64, difference: u64) -> Option<
     let b = other
         .checked_sub(region.base)?
         .checked_add(region.range.start)?;
-    (b < region.range.end && meter.source().has(b)).then_some(b)
+    let source = meter.source();
+    (b < region.range.end && source.has(b) && source.is_fair(a, b)).then_some(b)
 }
 
 /// A pair that differs by exactly `difference`.
@@ -487,7 +498,7 @@ fn keeps_row(
         let Some((a, b)) = pair_at(meter, region, difference)? else {
             return Ok(None);
         };
-        let conflict = meter.is_conflict(a, b, &region.range, 300.0)?;
+        let conflict = meter.is_conflict(a, b, 300.0)?;
         votes += if conflict { -2 } else { 1 };
     }
     Ok(Some(votes > 0))

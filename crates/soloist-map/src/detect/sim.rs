@@ -280,6 +280,10 @@ impl TimingSource for SimSource {
             .any(|range| (range.start..range.end).contains(&address))
     }
 
+    fn guest_address(&self, page: u64) -> Option<u64> {
+        Some(self.physical(page))
+    }
+
     fn sample(&mut self, a: u64, b: u64) -> u32 {
         self.samples += 1;
         let mut time = self.truth(a, b);

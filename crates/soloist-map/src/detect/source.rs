@@ -46,6 +46,19 @@ pub trait TimingSource {
     /// source's unit. Larger when they lie in different rows of one bank.
     fn sample(&mut self, a: u64, b: u64) -> u32;
 
+    /// Whether nothing but memory can make `a` and `b` slow together. Pairs
+    /// that another part of the hardware slows are left out everywhere.
+    fn is_fair(&self, _a: u64, _b: u64) -> bool {
+        true
+    }
+
+    /// The address of a page of the source as the running kernel numbers it,
+    /// where [`Addresses::InsidePages`] is no more than that because the
+    /// kernel runs in a virtual machine.
+    fn guest_address(&self, _page: u64) -> Option<u64> {
+        None
+    }
+
     /// log2 of the cache line.
     fn line_shift(&self) -> u32 {
         6

@@ -1,8 +1,10 @@
 //! `soloist map`: every subcommand is a call into `soloist-map`.
 
+mod classes;
 mod detect;
 mod tools;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -106,6 +108,15 @@ struct Encode {
     column: u32,
 }
 
+/// Writes text to standard output with one call: a file of configfs takes its
+/// text whole, and a closed pipe is an error that ends the run quietly.
+fn put(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     match args.command {
@@ -175,6 +186,9 @@ impl Place {
 }
 
 fn decode(args: &Decode, ctx: &Ctx) -> Result<ExitCode> {
+    if let Some(map) = known::find_classes(&args.pick.machine)? {
+        return classes::decode(&map, &args.addresses, ctx);
+    }
     let (_, map) = args.pick.load()?;
     let places = args
         .addresses
@@ -203,7 +217,7 @@ fn decode(args: &Decode, ctx: &Ctx) -> Result<ExitCode> {
             place.llc_color.to_string(),
         ]);
     }
-    println!("{table}");
+    put(&format!("{table}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -234,7 +248,7 @@ fn encode(args: &Encode, ctx: &Ctx) -> Result<ExitCode> {
     if ctx.json {
         ctx.print_json(&Place::new(&map, addr)?)?;
     } else {
-        println!("{addr:#x}");
+        put(&format!("{addr:#x}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -279,20 +293,20 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         let host = if machine.fits { "fits" } else { "-" };
         table.add_row([&machine.name, &machine.trust, host, &machine.description]);
     }
-    println!("{table}");
     let cpu = host::cpu_name().unwrap_or_else(|| "not known".into());
-    println!("\nThis host: {cpu}");
+    let mut out = format!("{table}\n\nThis host: {cpu}\n");
     for machine in listed.iter().filter(|machine| machine.fits) {
-        println!(
-            "{} fits: {}. Make sure: soloist map check --machine {}",
+        out.push_str(&format!(
+            "{} fits: {}. Make sure: soloist map check --machine {}\n",
             machine.name,
             machine.reasons.join("; "),
             machine.name
-        );
+        ));
     }
     if listed.iter().all(|machine| !machine.fits) {
-        println!("None of them fits it; soloist map detect finds the map by timing.");
+        out.push_str("None of them fits it; soloist map detect finds the map by timing.\n");
     }
+    put(&out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -310,16 +324,22 @@ struct Shown<'a> {
 }
 
 fn show(args: &Show, ctx: &Ctx) -> Result<ExitCode> {
+    if let Some(map) = known::find_classes(&args.pick.machine)? {
+        return match args.text || args.svg.is_some() {
+            true => classes::refuse_drawing(),
+            false => classes::show(&map, ctx),
+        };
+    }
     let (machine, map) = args.pick.load()?;
     if args.text {
-        print!("{}", machine.map_text());
+        put(&machine.map_text())?;
         return Ok(ExitCode::SUCCESS);
     }
     let summary = Summary::new(&machine, &map);
     if let Some(path) = &args.svg {
         let svg = Ruler::new(&machine.map, 0).svg(&machine.about.description, &summary.sentences());
         if path.as_os_str() == "-" {
-            print!("{svg}");
+            put(&svg)?;
         } else {
             std::fs::write(path, svg).with_context(|| path.display().to_string())?;
         }
@@ -350,7 +370,7 @@ fn show(args: &Show, ctx: &Ctx) -> Result<ExitCode> {
         })?;
         return Ok(ExitCode::SUCCESS);
     }
-    print!("{}", drawing(&machine, &summary));
+    put(&drawing(&machine, &summary))?;
     Ok(ExitCode::SUCCESS)
 }
 

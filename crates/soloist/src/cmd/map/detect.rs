@@ -1,12 +1,14 @@
 //! `soloist map detect`: the detector on this machine or a simulated one.
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::parse_size;
+use soloist_map::classmap::ClassMap;
 use soloist_map::detect::classes::Classes;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::sim::{Noise, SimPool, SimSource};
@@ -46,14 +48,15 @@ pub struct Args {
     /// Stop after this many seconds; what was found until then is printed.
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     deadline: u64,
-    /// Pages to sort into conflict classes where addresses are not physical.
-    #[arg(long, default_value_t = 64, value_name = "N")]
-    class_pages: usize,
+    /// Pages to sort into conflict classes where addresses are not physical:
+    /// 64 huge ones with functions inside, else 256 of 4 KiB, if not given.
+    #[arg(long, value_name = "N")]
+    class_pages: Option<usize>,
     /// In a virtual machine: take the guest's physical addresses for real.
     #[arg(long)]
     trust_guest: bool,
     /// Write a machine file that `soloist up` takes, or, where addresses are
-    /// not physical, the classes as JSON.
+    /// not physical, a file of conflict classes.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -129,7 +132,7 @@ fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
     let pool = match (args.unprivileged, page_shift) {
         (true, page_shift) => SimPool::Unprivileged {
             page_shift,
-            pages: args.class_pages.clamp(1, 4096) as u32,
+            pages: args.class_pages.unwrap_or(256).clamp(1, 1 << 16) as u32,
         },
         (false, 12) => SimPool::Frames { sparse: 4 },
         (false, _) => SimPool::Everything,
@@ -183,13 +186,15 @@ fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCod
     if ctx.json {
         ctx.print_json(&runs)?;
     } else {
-        println!(
-            "{}: recovered exactly in {} of {} runs, slowest {:.2} s",
+        let mut out = format!(
+            "{}: recovered exactly in {} of {} runs, slowest {:.2} s\n",
             runs.machine, runs.recovered, runs.runs, runs.slowest_seconds
         );
         for report in &runs.failures {
-            println!("  seed {}: {}", report.seed, report.differences.join("; "));
+            let why = report.differences.join("; ");
+            writeln!(out, "  seed {}: {why}", report.seed)?;
         }
+        super::put(&out)?;
     }
     Ok(if runs.recovered == runs.runs {
         ExitCode::SUCCESS
@@ -204,12 +209,6 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         page_shift: args.pages,
         trust_guest: args.trust_guest,
     })?;
-    if source.page_shift() == 12 && source.addresses() != Addresses::Physical {
-        bail!(
-            "only 4 KiB pages without physical addresses: run as root on bare metal, or allow \
-             huge pages (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)"
-        );
-    }
     let name = format!(
         "this machine, {} pages of {}",
         source.n_pages(),
@@ -244,6 +243,29 @@ fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Re
     }
 }
 
+/// Whose file it is: named as the file where that makes a name.
+fn about(args: &Args, path: &Path, found: &Detected, name: &str) -> About {
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    let fits = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-';
+    let lower = stem.unwrap_or(name).to_lowercase().replace(['_', '.'], "-");
+    let letters: String = lower.chars().filter(fits).take(31).collect();
+    About {
+        name: if letters.is_empty() {
+            name.into()
+        } else {
+            letters
+        },
+        description: format!("detected by timing on {name}"),
+        trust: Trust::Detected,
+        source: vec![format!(
+            "soloist map detect --seed {}, {} samples, {:.1} s",
+            args.seed,
+            found.samples,
+            found.elapsed.as_secs_f64()
+        )],
+    }
+}
+
 /// Writes what was found to `--output`.
 fn save(args: &Args, found: &Detected, name: &str, topology: Topology, ctx: &Ctx) -> Result<()> {
     let Some(path) = &args.output else {
@@ -251,22 +273,21 @@ fn save(args: &Args, found: &Detected, name: &str, topology: Topology, ctx: &Ctx
     };
     let text = match (found.map(), &found.classes) {
         (Some(map), _) => {
-            let stem = path.file_stem().and_then(|stem| stem.to_str());
-            let about = About {
-                name: stem.unwrap_or(name).to_lowercase(),
-                description: format!("detected by timing on {name}"),
-                trust: Trust::Detected,
-                source: vec![format!("soloist map detect, {} samples", found.samples)],
-            };
+            let about = about(args, path, found, name);
             let text = write::machine_file(&about, &topology, &map, &found.notes());
             Machine::parse(&text, &path.display().to_string())
                 .with_context(|| "the map that was found is not one that can be used")?;
             text
         }
-        (None, Some(classes)) => serde_json::to_string_pretty(&serde_json::json!({
-            "kind": "conflict-classes",
-            "classes": classes,
-        }))?,
+        (None, Some(classes)) => {
+            let about = about(args, path, found, name);
+            let map = ClassMap::of(about, classes, 6);
+            let notes = map.sentences();
+            let text = map.to_text(&notes);
+            ClassMap::parse(&text, &path.display().to_string())
+                .with_context(|| "the classes that were found are not ones that can be used")?;
+            text
+        }
         (None, None) => bail!("nothing was found to write to {}", path.display()),
     };
     std::fs::write(path, text).with_context(|| path.display().to_string())?;
@@ -280,7 +301,7 @@ fn print(report: &Report, ctx: &Ctx) -> Result<ExitCode> {
     if ctx.json {
         ctx.print_json(report)?;
     } else {
-        print_text(report);
+        super::put(&text_of(report)?)?;
     }
     Ok(match (report.complete, report.recovered) {
         (true, None | Some(true)) => ExitCode::SUCCESS,
@@ -288,75 +309,112 @@ fn print(report: &Report, ctx: &Ctx) -> Result<ExitCode> {
     })
 }
 
-fn print_text(report: &Report) {
-    println!("{}", report.source);
+fn text_of(report: &Report) -> Result<String> {
+    let mut out = format!("{}\n", report.source);
     for region in &report.regions {
-        let place = if report.physical {
-            format!(
-                "{} to {}, node {}, offset {}",
-                region.start, region.end, region.node, region.base
-            )
-        } else {
-            format!(
-                "inside a page, bits {} to {}",
-                region.visible.0, region.visible.1
-            )
-        };
-        println!(
-            "\n{place}: {} banks (by rate {}), confidence {:.2}",
-            region.banks, region.banks_by_rate, region.confidence
-        );
-        println!("  banks  {}", region.functions.join(", "));
-        println!("  rows   {}", region.rows);
-        let levels = &region.levels;
-        println!(
-            "  fast {:.0}, slow {:.0} ({}); one sample is the median of {}; \
-             {} of {} predicted conflicts and {} of {} others held",
-            levels.fast,
-            levels.slow,
-            report.unit,
-            levels.repeats,
-            region.predicted_conflicts.0,
-            region.predicted_conflicts.1,
-            region.predicted_others.0,
-            region.predicted_others.1
-        );
-    }
-    for region in report
-        .regions
-        .iter()
-        .filter(|region| region.functions.is_empty())
-    {
-        println!(
-            "\nConflicts are there, one random pair in {:.0}, but no XOR of address bits tells which \
-             pairs. Such memory is not linear over GF(2): 3, 6, 10 or 12 channels (a division), or \
-             a guest whose huge pages are made of small ones on the host.",
-            region.banks_by_rate
-        );
+        region_text(&mut out, region, report)?;
     }
     for (start, end, why) in &report.unsolved {
-        println!("\n{start} to {end}: {why}");
+        writeln!(out, "\n{start} to {end}: {why}")?;
     }
     if let Some(classes) = &report.classes {
-        let sorted = classes.pages.iter().filter(|page| page.1.is_some()).count();
-        println!(
-            "\n{sorted} of {} pages sorted into {} conflict classes. Physical addresses are not \
-             known here (no root, or a virtual machine), so these classes stand in for the \
-             functions above the page: pages of one class share banks, for as long as nobody \
-             moves them.",
-            classes.pages.len(),
-            classes.classes
-        );
+        classes_text(&mut out, classes)?;
     }
-    println!("\n{} samples, {:.2} s", report.samples, report.seconds);
+    let seconds = report.seconds;
+    writeln!(out, "\n{} samples, {seconds:.2} s", report.samples)?;
     match report.recovered {
-        Some(true) => println!("the map was recovered exactly"),
-        Some(false) => println!("not the machine's map: {}", report.differences.join("; ")),
+        Some(true) => out.push_str("the map was recovered exactly\n"),
+        Some(false) => writeln!(
+            out,
+            "not the machine's map: {}",
+            report.differences.join("; ")
+        )?,
         None => {}
     }
     if !report.complete {
-        println!("incomplete: see above for what was not explained");
+        out.push_str("incomplete: see above for what was not explained\n");
     }
+    Ok(out)
+}
+
+fn region_text(out: &mut String, region: &RegionReport, report: &Report) -> Result<()> {
+    let place = if report.physical {
+        format!(
+            "{} to {}, node {}, offset {}",
+            region.start, region.end, region.node, region.base
+        )
+    } else {
+        format!(
+            "inside a page, bits {} to {}",
+            region.visible.0, region.visible.1
+        )
+    };
+    if region.functions.is_empty() {
+        return Ok(writeln!(
+            out,
+            "\n{place}: conflicts are there, one random pair in {:.0} ({:.0} against {:.0} {}), but \
+             no XOR of address bits tells which pairs. Such memory is not linear over GF(2): 3, 6, \
+             10 or 12 channels (a division), or a guest whose huge pages are made of small ones on \
+             the host.",
+            region.banks_by_rate, region.levels.slow, region.levels.fast, report.unit
+        )?);
+    }
+    writeln!(
+        out,
+        "\n{place}: {} banks (by rate {}), confidence {:.2}",
+        region.banks, region.banks_by_rate, region.confidence
+    )?;
+    writeln!(out, "  banks  {}", region.functions.join(", "))?;
+    writeln!(out, "  rows   {}", region.rows)?;
+    let levels = &region.levels;
+    writeln!(
+        out,
+        "  fast {:.0}, slow {:.0} ({}); one sample is the median of {}; \
+         {} of {} predicted conflicts and {} of {} others held",
+        levels.fast,
+        levels.slow,
+        report.unit,
+        levels.repeats,
+        region.predicted_conflicts.0,
+        region.predicted_conflicts.1,
+        region.predicted_others.0,
+        region.predicted_others.1
+    )?;
+    Ok(())
+}
+
+fn classes_text(out: &mut String, classes: &Classes) -> Result<()> {
+    let sorted = classes.pages.iter().filter(|page| page.class.is_some());
+    let size = show_size(1 << classes.page_shift);
+    writeln!(
+        out,
+        "\n{} of {} pages of {size} sorted into {} conflict classes.",
+        sorted.count(),
+        classes.pages.len(),
+        classes.classes
+    )?;
+    out.push_str(match classes.functions.is_empty() {
+        true => "Pages of different classes share no bank; pages of one share some.\n",
+        false => {
+            "The functions say how banks lie inside a page, the class how a page's are moved: \
+             pages of one class have theirs at the same places.\n"
+        }
+    });
+    let proof = &classes.proof;
+    writeln!(
+        out,
+        "Fresh pairs of lines: {} of {} conflicted where the classes allow it, {} of {} where they \
+         don't.",
+        proof.same.0, proof.same.1, proof.other.0, proof.other.1
+    )?;
+    out.push_str(
+        "Physical addresses are not known here (no root, or a virtual machine): this holds for \
+         the very pages measured, until the host moves them.\n",
+    );
+    if classes.classes < 2 {
+        out.push_str("There is but one class: nothing to colour by.\n");
+    }
+    Ok(())
 }
 
 /// Refuses combinations that mean nothing.

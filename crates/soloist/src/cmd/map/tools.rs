@@ -78,22 +78,29 @@ pub struct Check {
     machine: String,
     /// Check against the simulated memory of this machine instead of the host.
     #[arg(long, value_name = "MACHINE")]
-    simulate: Option<String>,
+    pub simulate: Option<String>,
     /// Noise of the simulated memory.
     #[arg(long, default_value = "low", requires = "simulate")]
-    noise: Noise,
+    pub noise: Noise,
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
     /// Memory to measure with.
     #[arg(long, default_value = "512M", value_parser = parse_size)]
-    memory: u64,
+    pub memory: u64,
     /// Stop after this many seconds.
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     deadline: u64,
     /// In a virtual machine: take the guest's physical addresses for real.
     #[arg(long)]
     trust_guest: bool,
+}
+
+impl Check {
+    /// When to stop.
+    pub fn deadline(&self) -> Duration {
+        Duration::from_secs(self.deadline)
+    }
 }
 
 fn read_input(path: &Path) -> Result<String> {
@@ -131,7 +138,7 @@ fn emit(text: &str, output: Option<&Path>) -> Result<Machine> {
     let machine = Machine::parse(text, "the map that was found")?;
     match output {
         Some(path) => std::fs::write(path, text).with_context(|| path.display().to_string())?,
-        None => print!("{text}"),
+        None => super::put(text)?,
     }
     Ok(machine)
 }
@@ -155,7 +162,7 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
         (args.name.clone(), map)
     };
     match args.to.as_str() {
-        "text" => print!("{}", map.to_text(&name)),
+        "text" => super::put(&map.to_text(&name))?,
         "machine" => {
             let notes =
                 ["Rows and columns are not in the file that this was converted from.".into()];
@@ -175,10 +182,7 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
                 bail!("{name} has several layouts; {format} holds one");
             }
             let functions = map.layouts[0].bank_functions();
-            print!(
-                "{}",
-                formats::write(format, &functions).map_err(anyhow::Error::msg)?
-            );
+            super::put(&formats::write(format, &functions).map_err(anyhow::Error::msg)?)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -257,6 +261,9 @@ pub fn registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
 
 /// Runs `check`.
 pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
+    if let Some(map) = known::find_classes(&args.machine)? {
+        return super::classes::check(&map, args, ctx);
+    }
     let machine = known::find(&args.machine)?;
     let options = Options {
         deadline: Duration::from_secs(args.deadline),
@@ -285,7 +292,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             "ranges": checked,
         }))?;
     } else {
-        print_checked(&machine, verdict, &checked);
+        super::put(&text_of(&machine, verdict, &checked))?;
     }
     Ok(match verdict {
         Verdict::Fits => ExitCode::SUCCESS,
@@ -293,10 +300,12 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     })
 }
 
-fn print_checked(machine: &Machine, verdict: Verdict, checked: &[Checked]) {
+fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
+    let mut out = String::new();
     for one in checked {
-        println!(
-            "{} to {}: {} of {} predicted conflicts and {} of {} others held; {} banks by the map, {} by rate",
+        out.push_str(&format!(
+            "{} to {}: {} of {} predicted conflicts and {} of {} others held; {} banks by the map, \
+             {} by rate\n",
             one.start,
             one.end,
             one.conflicts.0,
@@ -305,21 +314,22 @@ fn print_checked(machine: &Machine, verdict: Verdict, checked: &[Checked]) {
             one.others.1,
             one.banks,
             one.banks_by_rate
-        );
+        ));
     }
     let least = checked
         .iter()
         .map(|one| one.evidence)
         .fold(f64::INFINITY, f64::min);
-    match verdict {
-        Verdict::Fits => println!(
-            "{} fits: a map with a wrong function would do as well once in {:.0e} tries",
-            machine.about.name,
+    let name = &machine.about.name;
+    out.push_str(&match verdict {
+        Verdict::Fits => format!(
+            "{name} fits: a map with a wrong function would do as well once in {:.0e} tries\n",
             least.min(600.0).exp()
         ),
-        Verdict::Contradicted => println!("{} does not fit", machine.about.name),
-        Verdict::Unknown => println!("nothing could be measured"),
-    }
+        Verdict::Contradicted => format!("{name} does not fit\n"),
+        Verdict::Unknown => "nothing could be measured\n".into(),
+    });
+    out
 }
 
 /// What `soloist map llc` takes.
@@ -346,19 +356,20 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let geometry = found.geometry;
-    println!(
-        "last level: {} in {} ways, lines of {} bytes",
+    let mut out = format!(
+        "last level: {} in {} ways, lines of {} bytes\n",
         show_size(geometry.size),
         geometry.ways,
         geometry.line
     );
     if let Some(group) = found.group {
-        println!("{group} lines one way apart push a line out");
+        out.push_str(&format!("{group} lines one way apart push a line out\n"));
     }
     if !found.set_bits.is_empty() {
-        println!("set bits: {}", show_list(&found.set_bits));
+        out.push_str(&format!("set bits: {}\n", show_list(&found.set_bits)));
     }
-    println!("{}", found.advice);
+    out.push_str(&format!("{}\n", found.advice));
+    super::put(&out)?;
     Ok(match found.hashed {
         Some(_) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
