@@ -34,6 +34,8 @@ fn main() {
             let mut source = SimSource::new(&machine, SimPool::Everything, noise, seed);
             let options = Options {
                 seed,
+                // Not to be ended by what else the machine does.
+                deadline: Duration::from_secs(600),
                 ..Options::default()
             };
             let found = detect(&mut source, &options, &mut |_, _| {});
