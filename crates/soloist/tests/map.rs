@@ -75,6 +75,8 @@ fn classes_go_from_detection_to_check() {
         "--simulate",
         "skylake",
         "--unprivileged",
+        "--deadline",
+        "600",
         "--class-pages",
         "20",
         "-o",
@@ -102,7 +104,18 @@ fn classes_go_from_detection_to_check() {
     assert_eq!(elsewhere.status.code(), Some(1));
     assert!(text(&elsewhere.stderr).contains("was not measured"));
 
-    let check = |machine: &str| output(&["map", "check", "-m", &file, "--simulate", machine]);
+    let check = |machine: &str| {
+        output(&[
+            "map",
+            "check",
+            "-m",
+            &file,
+            "--simulate",
+            machine,
+            "--deadline",
+            "600",
+        ])
+    };
     assert!(check("skylake").status.success(), "{:?}", check("skylake"));
     let other = check("i7-6700k");
     assert_eq!(other.status.code(), Some(1), "{other:?}");
