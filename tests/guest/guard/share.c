@@ -53,7 +53,10 @@ int main(void)
 	rates(Q, 2 * Q, "reclaim=1");
 	donated = stat_of(2, "donated_bytes");
 	reclaimed = stat_of(1, "reclaimed_bytes");
+	/* An emulator may be late with CPU 2's period, and its gift. */
 	usage(&one, &two);
+	for (int i = 0; i < 8 && one <= 10 * Q * 11 / 10; i++)
+		usage(&one, &two);
 	donated = stat_of(2, "donated_bytes") - donated;
 	reclaimed = stat_of(1, "reclaimed_bytes") - reclaimed;
 	guest_check(one > 10 * Q * 11 / 10 && one <= 30 * Q * 103 / 100,
