@@ -4,8 +4,8 @@
 //! that others share; what it sends to shared levels carries its own time. It
 //! stops where it depends on something in flight: a dependent access on the
 //! last load, an instruction window past the oldest load, a store on a place in
-//! the store buffer, any miss on a free slot for a line. Write-backs that its
-//! fills cause hold slots, too, until memory has taken them.
+//! the store buffer, any miss on a free slot for a line. A fill keeps its slot
+//! for as long as the dirty line that it pushed out finds no way to memory.
 
 use std::collections::VecDeque;
 
@@ -385,18 +385,20 @@ impl Core {
         victims
     }
 
-    /// One of its fills pushed a line out to memory.
-    pub fn write_back_begins(&mut self) {
+    /// A line that one of its fills pushed out waits for a way to memory and
+    /// keeps the fill's slot.
+    pub fn hold(&mut self) {
         self.slots += 1;
-        self.stats.write_backs += 1;
     }
 
-    /// Memory has taken a line.
-    pub fn write_back_ends(&mut self, at_ps: u64) {
+    /// The line has found its way. Does the core go on?
+    pub fn release(&mut self, at_ps: u64) -> bool {
         self.slots -= 1;
-        if self.wait == Wait::Slot && self.slots < self.outstanding {
+        let wakes = self.wait == Wait::Slot && self.slots < self.outstanding;
+        if wakes {
             self.wake(at_ps);
         }
+        wakes
     }
 
     fn wake(&mut self, at_ps: u64) {

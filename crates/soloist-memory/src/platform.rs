@@ -14,7 +14,8 @@
 //! [memory.northbridge]
 //! request_ps = 10000    # last-level cache to controller
 //! response_ps = 10000   # last beat to core
-//! bytes_per_us = 14400  # data path of the node's memory
+//! bytes_per_us = 14400  # data path of the node's memory, each way
+//! victims = 32          # dirty lines of a last-level cache on their way out
 //!
 //! [[memory.hop]]        # paths of 1 hop, then of 2 ...
 //! latency_ps = 20000
@@ -34,7 +35,7 @@ use crate::machine::{Machine, Section};
 pub struct CoreConfig {
     /// Cycles per instruction when nothing misses L1.
     pub cpi: f64,
-    /// Line fills and write-backs that one core may have in flight.
+    /// Line fills that one core may have in flight.
     pub outstanding: u32,
     /// Instructions that may pass the oldest load in flight.
     pub window: u32,
@@ -64,9 +65,11 @@ pub struct NorthbridgeConfig {
     pub request_ps: u64,
     /// Data or acknowledgement, one way, picoseconds.
     pub response_ps: u64,
-    /// Bandwidth of the data path between memory and everything else, both
-    /// directions together, bytes per microsecond (MB/s).
+    /// Bandwidth of the data path between memory and everything else, each
+    /// direction, bytes per microsecond (MB/s).
     pub bytes_per_us: u64,
+    /// Dirty lines of one last-level cache that may be on their way to memory.
+    pub victims: u32,
 }
 
 impl Default for NorthbridgeConfig {
@@ -75,6 +78,7 @@ impl Default for NorthbridgeConfig {
             request_ps: 10_000,
             response_ps: 10_000,
             bytes_per_us: 100_000,
+            victims: 32,
         }
     }
 }
@@ -182,6 +186,9 @@ fn check(section: &Section) -> std::result::Result<(), String> {
     }
     if section.northbridge.bytes_per_us == 0 {
         return Err("[memory.northbridge]: bytes_per_us must not be 0".to_owned());
+    }
+    if section.northbridge.victims == 0 {
+        return Err("[memory.northbridge]: victims must not be 0".to_owned());
     }
     for hop in &section.hop {
         if hop.bytes_per_us == 0 || hop.credits == 0 {

@@ -104,10 +104,14 @@ impl BankQueue {
 
     #[inline]
     pub fn remove(&mut self, at: u8) -> u16 {
-        let (at, len) = (usize::from(at), self.len());
+        let at = usize::from(at);
         let slot = self.slots[at];
-        self.keys.copy_within(at + 1..len, at);
-        self.slots.copy_within(at + 1..len, at);
+        // All places, without a branch: shorter than a call that moves a few.
+        for i in 0..MAX_BANK_QUEUE - 1 {
+            let next = i + usize::from(i >= at);
+            self.keys[i] = self.keys[next];
+            self.slots[i] = self.slots[next];
+        }
         self.len -= 1;
         slot
     }
@@ -143,50 +147,47 @@ impl BankQueue {
 /// Requests that wait for room in their bank's queue, in order of arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedQueue {
-    slots: Vec<u16>,
-    banks: Vec<u16>,
+    /// Bank and slot.
+    waiting: Vec<(u16, u16)>,
     capacity: usize,
 }
 
 impl SharedQueue {
     pub fn new(capacity: usize) -> Self {
         Self {
-            slots: Vec::with_capacity(capacity),
-            banks: Vec::with_capacity(capacity),
+            waiting: Vec::with_capacity(capacity),
             capacity,
         }
     }
 
     #[inline]
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.waiting.len()
     }
 
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.slots.len() >= self.capacity
+        self.waiting.len() >= self.capacity
     }
 
     #[inline]
     pub fn push(&mut self, slot: u16, bank: u16) {
-        self.slots.push(slot);
-        self.banks.push(bank);
+        self.waiting.push((bank, slot));
     }
 
     #[inline]
     pub fn bank(&self, at: usize) -> u16 {
-        self.banks[at]
+        self.waiting[at].0
     }
 
     #[inline]
     pub fn remove(&mut self, at: usize) -> u16 {
-        self.banks.remove(at);
-        self.slots.remove(at)
+        self.waiting.remove(at).1
     }
 
     /// Oldest request of `bank`.
     #[inline]
     pub fn first_of(&self, bank: u16) -> Option<usize> {
-        self.banks.iter().position(|&b| b == bank)
+        self.waiting.iter().position(|&(b, _)| b == bank)
     }
 }

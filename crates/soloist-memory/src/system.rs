@@ -109,10 +109,21 @@ struct Transfer {
     from_llc: bool,
 }
 
-/// A node's northbridge: the data path and the queue before its controllers.
+/// A node's northbridge: the data paths and the queue before its controllers.
 struct Node {
     queue: VecDeque<u32>,
-    data_path: Path,
+    /// From memory, and to memory.
+    from: Path,
+    to: Path,
+}
+
+/// Dirty lines on their way from a last-level cache to memory. They belong to
+/// no core: whose fill pushed a line out says nothing of whose line it was.
+struct Victims {
+    free: u32,
+    /// Lines that found no place: each holds a slot of the core whose fill
+    /// pushed it out.
+    waiting: VecDeque<u32>,
 }
 
 /// A machine and what runs on it.
@@ -126,6 +137,8 @@ pub struct System {
     llcs: Vec<Cache>,
     controllers: Vec<Controller>,
     nodes: Vec<Node>,
+    /// One for each last-level cache.
+    victims: Vec<Victims>,
     /// Paths from node to node; `None` on the diagonal.
     paths: Vec<Vec<Option<Path>>>,
     transfers: Vec<Transfer>,
@@ -167,7 +180,14 @@ impl System {
             nodes: (0..n_nodes)
                 .map(|_| Node {
                     queue: VecDeque::new(),
-                    data_path: Path::wire(platform.northbridge.bytes_per_us),
+                    from: Path::wire(platform.northbridge.bytes_per_us),
+                    to: Path::wire(platform.northbridge.bytes_per_us),
+                })
+                .collect(),
+            victims: (0..n_llcs)
+                .map(|_| Victims {
+                    free: platform.northbridge.victims,
+                    waiting: VecDeque::new(),
                 })
                 .collect(),
             paths: (0..n_nodes)
@@ -442,9 +462,7 @@ impl System {
     fn arrive(&mut self, t: u32) {
         let Transfer { home, write, .. } = self.transfers[t as usize];
         let at = if write {
-            self.nodes[home]
-                .data_path
-                .send(self.now_ps, self.line_bytes)
+            self.nodes[home].to.send(self.now_ps, self.line_bytes)
         } else {
             self.now_ps
         };
@@ -534,7 +552,7 @@ impl System {
         let Transfer { home, write, .. } = self.transfers[t as usize];
         let mut at = self.now_ps;
         if !write {
-            at = self.nodes[home].data_path.send(at, self.line_bytes);
+            at = self.nodes[home].from.send(at, self.line_bytes);
         }
         self.at(at + self.platform.northbridge.response_ps, Event::Depart(t));
     }
@@ -566,7 +584,7 @@ impl System {
         }
         let waited = self.cores[core].wait;
         if transfer.write {
-            self.cores[core].write_back_ends(self.now_ps);
+            self.victim_gone(core / self.platform.llc.shared_by);
         } else {
             let victims = self.cores[core].filled(t, self.now_ps);
             if !transfer.from_llc {
@@ -579,7 +597,7 @@ impl System {
             }
         }
         self.free_transfers.push(t);
-        if waited != Wait::Nothing && self.cores[core].wait == Wait::Nothing {
+        if !transfer.write && waited != Wait::Nothing && self.cores[core].wait == Wait::Nothing {
             self.run_core(core)?;
         }
         Ok(())
@@ -600,10 +618,30 @@ impl System {
             return Ok(());
         };
         let t = self.transfer(core, victim.line, true)?;
-        self.cores[core].write_back_begins();
+        self.cores[core].stats.write_backs += 1;
         governor.miss(core, self.now_ps, true);
-        self.leave_later(t);
+        let victims = &mut self.victims[core / self.platform.llc.shared_by];
+        if victims.free == 0 {
+            victims.waiting.push_back(t);
+            self.cores[core].hold();
+        } else {
+            victims.free -= 1;
+            self.leave_later(t);
+        }
         self.release(governor);
         Ok(())
+    }
+
+    /// Memory has taken a victim: the place is the next one's.
+    fn victim_gone(&mut self, llc: usize) {
+        let Some(next) = self.victims[llc].waiting.pop_front() else {
+            self.victims[llc].free += 1;
+            return;
+        };
+        self.leave_later(next);
+        let core = self.transfers[next as usize].core;
+        if self.cores[core].release(self.now_ps) {
+            self.at(self.now_ps, Event::Core(core as u32));
+        }
     }
 }
