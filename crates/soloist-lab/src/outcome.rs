@@ -146,6 +146,17 @@ pub const METRICS: [(&str, &str); 12] = [
     ("unevenness", ""),
 ];
 
+/// What may follow a metric's name, see [`values`].
+pub const SUFFIXES: [&str; 7] = [
+    "_min",
+    "_max",
+    "_std",
+    "_runstd",
+    "_runmin",
+    "_runmax",
+    "_runspread",
+];
+
 /// The value of `metric` for one task; `None`: there is no such metric.
 pub fn metric(task: &TaskResult, metric: &str) -> Option<f64> {
     let time = task.time_ns.max(f64::MIN_POSITIVE);

@@ -158,8 +158,8 @@ fn choose(
         }
         Policy::Palloc => any.with_sets(spread(map, seats.len(), index)),
         Policy::Bpm => any
-            .with_sets(spread(map, seats.len(), index))
-            .with_llc(share(map.n_llc(), seats.len(), index)),
+            .with_sets(blocks(map, seats.len(), index))
+            .with_llc(interleaved(map.n_llc(), seats.len(), index)),
         Policy::Llc => any.with_llc(share(map.n_llc(), seats.len(), index)),
         Policy::MemLlc => own_pairs(map, seats, index, Part::Own, Part::Own),
         Policy::MemLlcPart => own_pairs(map, seats, index, Part::Own, Part::Group),
@@ -180,6 +180,22 @@ fn spread(map: &AddrMap, n: usize, index: usize) -> Vec<u32> {
     (0..map.n_bank_sets())
         .filter(|set| *set as usize % n == index)
         .collect()
+}
+
+/// Blocks of up to four bank sets dealt round robin over the nodes: such a
+/// block has every value of the low bits, which may be LLC bits too.
+fn blocks(map: &AddrMap, n: usize, index: usize) -> Vec<u32> {
+    let size = (map.n_bank_sets() as usize / n).clamp(1, 4);
+    let mut dealt = Vec::new();
+    for node in 0..map.n_nodes() {
+        let sets: Vec<u32> = map.sets_of_node(node).collect();
+        for (j, block) in sets.chunks(size).enumerate() {
+            if (j * map.n_nodes() as usize + node as usize) % n == index {
+                dealt.extend_from_slice(block);
+            }
+        }
+    }
+    dealt
 }
 
 /// Private to the seat, or shared by the seats of its node.

@@ -3,8 +3,8 @@
 //! A run is one case with one seed. Its pages come from [`Memory`] in the order
 //! in which concurrent tasks would touch them first: one page at a time, whose
 //! turn it is drawn from the seed. Initialisation itself is not timed, but the
-//! tail of what it writes is played before the measurement, so that caches
-//! begin full of dirty lines as they do on a machine. Runs share nothing and
+//! tail of its memory is played before the measurement, so that caches begin
+//! full, and as dirty as the task leaves them. Runs share nothing and
 //! are spread over all cores; results don't depend on how many there are.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use soloist_memory::{Platform, System};
 
 use crate::alloc::{Allocation, Exhaust, Exhausted, Memory};
 use crate::buddy::{Buddy, History, Layout};
-use crate::generate::generator;
+use crate::generate::{dirty, generator};
 use crate::governor::{Counts, Guard};
 use crate::outcome::{CaseResult, Run, TaskResult};
 use crate::policy::{assign, Policy, Seat};
@@ -97,6 +97,19 @@ pub enum RunError {
         /// The reason.
         source: system::RunError,
     },
+}
+
+impl RunError {
+    /// The word of the scenario's file that it is about.
+    pub fn word(&self, scenario: &Scenario) -> String {
+        match self {
+            Self::Machine { .. } => format!("\"{}\"", scenario.experiment.machine),
+            Self::Task { task, .. } | Self::Memory { task, .. } => format!("\"{task}\""),
+            Self::Colors { .. } => "policies".to_owned(),
+            Self::Regulator { .. } => "[regulator]".to_owned(),
+            Self::Model { .. } => "[experiment]".to_owned(),
+        }
+    }
 }
 
 /// Runs all cases and repeats. `progress` is told each time one is done, with
@@ -204,7 +217,8 @@ impl Bench {
             seen.push(Arc::clone(&counts));
             places.push((placed.spilled, self.remote(task, &placed.pages)));
             let warm = self.warm_bytes(case, task).min(placed.generator.bytes());
-            let program = Program::new(placed, warm, u64::from(self.map().line_size()), counts);
+            let line = u64::from(self.map().line_size());
+            let program = Program::new(placed, warm, dirty(task), line, counts);
             system.put(task.cpu as usize, Box::new(program), group, task.background);
         }
         let mut guard = self.guard(case, &seen)?;
@@ -466,18 +480,21 @@ struct Program {
     line: u64,
     warm_at: u64,
     warm_end: u64,
+    /// Share of the warm lines that are written to.
+    dirty: f64,
     marked: bool,
     counts: Arc<Counts>,
 }
 
 impl Program {
-    fn new(placed: Placed, warm: u64, line: u64, counts: Arc<Counts>) -> Self {
+    fn new(placed: Placed, warm: u64, dirty: f64, line: u64, counts: Arc<Counts>) -> Self {
         let warm_end = placed.generator.bytes() / line * line;
         Self {
             warm_at: warm_end - warm / line * line,
             warm_end,
             task: placed.generator,
             pages: placed.pages,
+            dirty,
             line,
             marked: false,
             counts,
@@ -494,11 +511,13 @@ impl Stream for Program {
     fn step(&mut self) -> cpu::Step {
         if self.warm_at < self.warm_end {
             let addr = self.physical(self.warm_at);
+            let dirty_before = |at: u64| ((at / self.line) as f64 * self.dirty) as u64;
+            let write = dirty_before(self.warm_at + self.line) > dirty_before(self.warm_at);
             self.warm_at += self.line;
             return cpu::Step::Access(cpu::Access {
                 work: 0,
                 addr,
-                write: true,
+                write,
                 dependent: false,
             });
         }

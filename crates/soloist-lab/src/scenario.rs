@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outcome;
 use crate::policy::Policy;
 use crate::profile::Profile;
 use crate::regulation::{Mode, RegulatorSpec, Reserve, ReserveSpec};
@@ -124,7 +124,10 @@ pub struct Sweep {
 
 /// A number, a size such as `"32M"`, or `"$name"` of the sweep.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a number from 0 on, a size such as \"32M\", or \"$NAME\" of [sweep]"
+)]
 pub enum Number {
     /// As it stands.
     Fixed(u64),
@@ -190,6 +193,8 @@ pub enum Kind {
     Spec,
     /// [`crate::images::Images`]; `work` is lines.
     Fps,
+    /// [`crate::task::Counted`]: a program known by its counters.
+    Program,
 }
 
 /// `[[task]]`: one task per cpu of the list.
@@ -228,6 +233,12 @@ pub struct TaskSpec {
     pub benchmark: Option<Number>,
     /// Bandwidth that its cpu reserves.
     pub reserve: Option<ReserveSpec>,
+    /// Of a `program`: instructions per cycle when it runs alone.
+    pub ipc: Option<f64>,
+    /// Of a `program`: last-level misses per thousand instructions.
+    pub mpki: Option<f64>,
+    /// Of a `program`: share of its lines that it writes to (default 0.3).
+    pub writes: Option<f64>,
 }
 
 /// `[[claim]]`: a printed figure beside ours.
@@ -332,6 +343,40 @@ pub struct CaseTask {
     pub profile: Option<Profile>,
     /// Bandwidth that its cpu reserves.
     pub reserve: Option<Reserve>,
+    /// What a `program`'s counters say.
+    pub counters: Counters,
+}
+
+/// What is known of a program that runs alone.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Counters {
+    /// Instructions per cycle.
+    pub ipc: f64,
+    /// Last-level misses per thousand instructions.
+    pub mpki: f64,
+    /// Share of lines that are written to.
+    pub writes: f64,
+}
+
+impl Counters {
+    fn of(spec: &TaskSpec) -> Result<Self, String> {
+        let within = |name: &str, value: Option<f64>, most: f64| match value {
+            Some(v) if v > 0.0 && v <= most => Ok(v),
+            Some(v) => Err(format!("{name} {v}: expected above 0 and at most {most}")),
+            None => Err(format!("kind \"program\" needs `{name}`")),
+        };
+        match spec.kind {
+            Kind::Program => Ok(Self {
+                ipc: within("ipc", spec.ipc, 8.0)?,
+                mpki: within("mpki", spec.mpki, 500.0)?,
+                writes: within("writes", spec.writes.or(Some(0.3)), 1.0)?,
+            }),
+            _ if spec.ipc.or(spec.mpki).or(spec.writes).is_some() => {
+                Err("`ipc`, `mpki` and `writes` are for kind \"program\"".to_owned())
+            }
+            _ => Ok(Self::default()),
+        }
+    }
 }
 
 impl Scenario {
@@ -348,24 +393,13 @@ impl Scenario {
                 .map_or(0, |span| text[..span.start].matches('\n').count() + 1);
             at(line, e.message().to_owned())
         })?;
-        scenario
+        let cases = scenario
             .cases(1)
             .map_err(|(word, message)| at(line_of(text, &word), message))?;
         scenario
-            .check_claims()
+            .check_claims(&cases)
             .map_err(|(word, message)| at(line_of(text, &word), message))?;
         Ok(scenario)
-    }
-
-    /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| ScenarioError {
-            file: file.clone(),
-            line: 0,
-            message: e.to_string(),
-        })?;
-        Self::parse(&text, &file)
     }
 
     /// All cases, with every task's work divided by `divide`. An error names
@@ -420,6 +454,7 @@ impl Scenario {
             let wrong = |message| (format!("\"{}\"", spec.name), message);
             let get = |n: &Number| n.resolve(sweep).map_err(wrong);
             let small = |n: &Number| get(n).and_then(|n| as_u32(n).map_err(wrong));
+            let counters = Counters::of(spec).map_err(wrong)?;
             let mut cpus = parse_cpus(&spec.cpus).map_err(wrong)?;
             if let Some(copies) = &spec.copies {
                 cpus.truncate(get(copies)? as usize);
@@ -448,6 +483,7 @@ impl Scenario {
                     first_touch: spec.first_touch.unwrap_or(cpu),
                     profile,
                     reserve: reserve.clone(),
+                    counters,
                 });
             }
         }
@@ -476,15 +512,29 @@ impl Scenario {
         })
     }
 
-    fn check_claims(&self) -> Result<(), (String, String)> {
+    /// Claims that can be computed: from values that this scenario measures.
+    fn check_claims(&self, cases: &[Case]) -> Result<(), (String, String)> {
+        let mut stems = Vec::new();
+        for case in cases {
+            let stem = |task: &CaseTask| format!("{}_{}_", case.name, task.name);
+            stems.extend(case.tasks.iter().map(stem));
+        }
         for claim in &self.claims {
             for text in [Some(&claim.ours), claim.holds.as_ref()]
                 .into_iter()
                 .flatten()
             {
                 // A value of the sweep is a number in a name, or alone.
-                evalexpr::build_operator_tree(&text.replace('$', "1"))
+                let value = self.sweep.as_ref().and_then(|s| s.values.first());
+                let value = value.map_or_else(|| "1".to_owned(), u64::to_string);
+                let tree = evalexpr::build_operator_tree(&text.replace('$', &value))
                     .map_err(|e| (text.clone(), format!("`{text}`: {e}")))?;
+                let unknown = tree
+                    .iter_variable_identifiers()
+                    .find(|word| !stems.iter().any(|stem| measured(stem, word)));
+                if let Some(word) = unknown {
+                    return Err((word.to_owned(), not_measured(word, &stems)));
+                }
             }
         }
         Ok(())
@@ -496,7 +546,25 @@ fn profile(spec: u64) -> Result<Profile, String> {
         .ok_or_else(|| format!("no benchmark {spec}: expected a SPEC CPU2006 number such as 470"))
 }
 
-fn line_of(text: &str, word: &str) -> usize {
+/// Is `word` a metric of the case and task `stem`, see [`outcome::values`]?
+fn measured(stem: &str, word: &str) -> bool {
+    let metrics = outcome::METRICS.iter();
+    metrics
+        .filter_map(|(metric, _)| word.strip_prefix(stem)?.strip_prefix(metric))
+        .any(|suffix| suffix.is_empty() || outcome::SUFFIXES.contains(&suffix))
+}
+
+fn not_measured(word: &str, stems: &[String]) -> String {
+    let names = |all: Vec<&str>| all.join(", ");
+    format!(
+        "`{word}` is not measured; expected one of {} before one of {}",
+        names(stems.iter().map(String::as_str).collect()),
+        names(outcome::METRICS.iter().map(|(name, _)| *name).collect()),
+    )
+}
+
+/// The line of `text`, from 1, that first has `word`; 0: none.
+pub(crate) fn line_of(text: &str, word: &str) -> usize {
     text.lines()
         .position(|line| line.contains(word))
         .map_or(0, |i| i + 1)
@@ -583,6 +651,19 @@ theirs = 2.0
             ("\"$n\"", "\"$m\"", 21, "not the name of [sweep]"),
             ("cpus = \"0\"", "cpus = \"3-1\"", 14, "expected cpus"),
             ("work = 1000", "wrok = 1000", 18, "unknown field"),
+            ("work = 1000", "work = -1", 18, "expected a number from 0"),
+            (
+                "buddy_3_victim_time /",
+                "body_3_victim_time /",
+                31,
+                "not measured",
+            ),
+            (
+                "buddy_3_victim_time /",
+                "buddy_3_victim_tim /",
+                31,
+                "not measured",
+            ),
             ("buddy_3_victim_time /", "( /", 31, "`"),
             ("values = [1, 3]", "values = []", 11, "at least one value"),
         ] {

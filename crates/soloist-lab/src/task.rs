@@ -426,6 +426,10 @@ pub struct RandomSwaps {
 }
 
 impl RandomSwaps {
+    /// Instructions before a look: canneal misses last-level caches some 13
+    /// times in a thousand instructions.
+    const WORK: u32 = 75;
+
     /// `swaps` attempts over a net of `bytes`, 64 bytes an element, each with
     /// `neighbours` others to look at.
     pub fn new(bytes: u64, neighbours: u32, swaps: u64, seed: u64) -> Self {
@@ -456,10 +460,10 @@ impl Task for RandomSwaps {
             0 | 1 => {
                 let at = self.anywhere();
                 self.at[phase as usize] = at;
-                load(20, at)
+                load(Self::WORK, at)
             }
             p if p < 2 + looks => Step::Access(Access {
-                work: 12,
+                work: Self::WORK,
                 at: self.anywhere(),
                 write: false,
                 dependent: true,
@@ -491,6 +495,10 @@ pub struct StreamCluster {
 }
 
 impl StreamCluster {
+    /// Instructions per line: 16 coordinates of 4 bytes, each subtracted,
+    /// squared and added.
+    const WORK: u32 = 80;
+
     /// `lines` lines of points read, over `points` bytes.
     pub fn new(points: u64, line: u64, lines: u64) -> Self {
         Self {
@@ -517,7 +525,7 @@ impl Task for StreamCluster {
         let at = self.at;
         self.at = (at + self.line) % (self.points / self.line * self.line);
         self.wrote = false;
-        load(24, at)
+        load(Self::WORK, at)
     }
 
     fn bytes(&self) -> u64 {
@@ -602,6 +610,93 @@ impl Task for BlockWalk {
 
     fn bytes(&self) -> u64 {
         3 * self.frame()
+    }
+}
+
+/// A program of which only counters are known: instructions per cycle and
+/// last-level misses per instruction, when it ran alone on a machine like the
+/// one modelled. Its misses are lines in order, or, as often as its stalls
+/// say, dependent loads at random places.
+pub struct Counted {
+    bytes: u64,
+    line: u64,
+    /// Instructions between two misses.
+    gap: f64,
+    rest: f64,
+    /// Share of its misses that nothing overlaps with.
+    dependent: f64,
+    writes: f64,
+    at: u64,
+    store: Option<u64>,
+    left: u64,
+    rng: ChaCha8Rng,
+}
+
+impl Counted {
+    /// Cycles per instruction that misses nothing, and those of a miss that
+    /// nothing overlaps with, on the machine where the counters were read.
+    const CPI: f64 = 0.5;
+    /// See `CPI`.
+    const STALL: f64 = 200.0;
+
+    /// `lines` misses over `bytes`; `ipc` and `mpki` as counted, `writes` the
+    /// share of lines that are written to.
+    pub fn new(
+        (bytes, line): (u64, u64),
+        (ipc, mpki): (f64, f64),
+        writes: f64,
+        lines: u64,
+        seed: u64,
+    ) -> Self {
+        let gap = 1000.0 / mpki;
+        let stalls = gap * (1.0 / ipc - Self::CPI);
+        Self {
+            bytes: (bytes / line).max(1) * line,
+            line,
+            gap,
+            rest: 0.0,
+            dependent: (stalls / Self::STALL).clamp(0.0, 1.0),
+            writes,
+            at: 0,
+            store: None,
+            left: lines,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+}
+
+impl Task for Counted {
+    fn step(&mut self) -> Step {
+        if let Some(at) = self.store.take() {
+            return store(0, at);
+        }
+        if self.left == 0 {
+            return Step::Done;
+        }
+        self.left -= 1;
+        self.rest += self.gap;
+        let work = self.rest as u32;
+        self.rest -= f64::from(work);
+        let dependent = self.rng.gen_bool(self.dependent);
+        let at = if dependent {
+            self.rng.gen_range(0..self.bytes / self.line) * self.line
+        } else {
+            self.at = (self.at + self.line) % self.bytes;
+            self.at
+        };
+        if self.rng.gen_bool(self.writes) {
+            self.store = Some(at);
+        }
+        Step::Access(Access {
+            work,
+            at,
+            write: false,
+            dependent,
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -716,6 +811,20 @@ mod tests {
         assert_eq!(run(RandomSwaps::new(1 << 16, 3, 50, 4)).len(), 50 * 10);
         assert!(run(StreamCluster::new(1 << 16, 64, 3000)).len() > 3000);
         assert!(!run(BlockWalk::new(128, 64, 100, 5)).is_empty());
+        assert!(run(Counted::new((1 << 16, 64), (0.5, 20.0), 0.3, 500, 6)).len() > 500);
+    }
+
+    #[test]
+    fn a_counted_program_misses_and_stalls_as_often_as_counted() {
+        let lines = 20_000;
+        let seen = run(Counted::new((1 << 20, 64), (0.4, 25.0), 0.5, lines, 7));
+        let instructions: u64 = seen.iter().map(|a| u64::from(a.work)).sum();
+        assert_eq!(instructions, 40 * lines);
+        let share =
+            |of: fn(&Access) -> bool| seen.iter().filter(|a| of(a)).count() as f64 / lines as f64;
+        // 40 instructions stall for 40 * (2.5 - 0.5) of 200 cycles.
+        assert!((share(|a| a.dependent) - 0.4).abs() < 0.02);
+        assert!((share(|a| a.write) - 0.5).abs() < 0.02);
     }
 
     #[test]

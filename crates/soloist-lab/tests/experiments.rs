@@ -1,9 +1,10 @@
-//! Every built-in experiment is well formed, and some run in their small
-//! version: whole machines take too long for all of them without optimisation.
+//! Every built-in experiment is well formed and runs: its first and its last
+//! case, with a fraction of the work.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
 use soloist_lab::known;
 use soloist_lab::outcome::Outcome;
 use soloist_lab::report::html;
@@ -71,6 +72,37 @@ fn every_experiment_parses_and_is_named_after_its_file() {
     }
 }
 
+/// The first and the last case of a scenario, with little work.
+fn ends(scenario: &Scenario) -> [Scenario; 2] {
+    let mut ends = [scenario.clone(), scenario.clone()];
+    for (i, end) in ends.iter_mut().enumerate() {
+        let keep = |n: usize| if i == 0 { 0 } else { n - 1 };
+        end.policies = vec![end.policies[keep(end.policies.len())].clone()];
+        if let Some(sweep) = &mut end.sweep {
+            sweep.values = vec![sweep.values[keep(sweep.values.len())]];
+        }
+        end.experiment.small_divide = 64;
+        end.experiment.small_repeats = 1;
+    }
+    ends
+}
+
+#[test]
+fn every_experiment_runs() {
+    let parts: Vec<Scenario> = known::EXPERIMENTS
+        .iter()
+        .flat_map(|(name, _)| ends(&known::find(name).unwrap()))
+        .collect();
+    parts.par_iter().for_each(|scenario| {
+        let name = &scenario.experiment.id;
+        let cases = run(scenario, SMALL, &|_| {}).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(cases.len(), 1);
+        for task in &cases[0].runs[0].tasks {
+            assert!(task.time_ns > 0.0 && task.accesses > 0, "{name}: {task:?}");
+        }
+    });
+}
+
 #[test]
 fn every_experiment_file_is_built_in() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
@@ -85,10 +117,6 @@ fn every_experiment_file_is_built_in() {
 }
 
 #[test]
-#[cfg_attr(
-    debug_assertions,
-    ignore = "whole machines fail a debug assertion in Controller::push"
-)]
 fn policies_isolate_as_they_claim_and_the_page_says_so() {
     let scenario = Scenario::parse(TINY, "tiny.toml").unwrap();
     let small = outcome(scenario, SMALL);
@@ -106,13 +134,8 @@ fn policies_isolate_as_they_claim_and_the_page_says_so() {
 }
 
 #[test]
-#[cfg_attr(
-    debug_assertions,
-    ignore = "whole machines fail a debug assertion in Controller::push"
-)]
 fn results_depend_on_the_seed_and_not_on_the_number_of_threads() {
-    let one_case = TINY.replace("\"same_bank\", ", "").replace("[0, 3]", "[3]");
-    let scenario = Scenario::parse(&one_case, "tiny.toml").unwrap();
+    let [_, scenario] = ends(&Scenario::parse(TINY, "tiny.toml").unwrap());
     let with = |threads, seed| {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -134,10 +157,6 @@ fn results_depend_on_the_seed_and_not_on_the_number_of_threads() {
 }
 
 #[test]
-#[cfg_attr(
-    debug_assertions,
-    ignore = "whole machines fail a debug assertion in Controller::push"
-)]
 fn what_cannot_be_is_refused_in_words() {
     for (from, to, words) in [
         ("cpus = \"0\"", "cpus = \"16\"", "no cpu 16"),

@@ -13,7 +13,7 @@ use soloist_lab::known;
 use soloist_lab::outcome::Outcome;
 use soloist_lab::report::{figure, html};
 use soloist_lab::run::{run as run_scenario, Options};
-use soloist_lab::scenario::Scenario;
+use soloist_lab::scenario::{Scenario, ScenarioError};
 
 use super::table;
 use crate::{Ctx, Misuse};
@@ -116,16 +116,16 @@ impl Run {
             self.names.iter().map(String::as_str).collect()
         };
         let scenarios = names
-            .into_iter()
-            .map(|name| known::find(name).map_err(|e| Misuse(e.to_string()).into()))
+            .iter()
+            .map(|name| known::find(name).map_err(misuse))
             .collect::<Result<Vec<Scenario>>>()?;
         if let Some(dir) = &self.out {
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         }
         let mut outcomes = Vec::new();
-        for scenario in scenarios {
+        for (name, scenario) in names.iter().zip(scenarios) {
             let began = Instant::now();
-            let outcome = self.one(scenario, ctx)?;
+            let outcome = self.one(name, scenario, ctx)?;
             if let Some(dir) = &self.out {
                 write_outcome(dir, &outcome)?;
             }
@@ -142,7 +142,7 @@ impl Run {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn one(&self, scenario: Scenario, ctx: &Ctx) -> Result<Outcome> {
+    fn one(&self, name: &str, scenario: Scenario, ctx: &Ctx) -> Result<Outcome> {
         let bar = progress(ctx, &scenario.experiment.id)?;
         let options = Options {
             seed: self.seed,
@@ -152,10 +152,16 @@ impl Run {
             bar.set_length(of as u64);
             bar.inc(1);
         };
-        let cases = run_scenario(&scenario, options, &done)?;
+        let cases = run_scenario(&scenario, options, &done)
+            .map_err(|e| misuse(known::locate(name, &scenario, &e)))?;
         bar.finish_and_clear();
         Ok(Outcome::new(scenario, self.seed, self.small, cases))
     }
+}
+
+/// A scenario that can't be: what the user wrote is wrong.
+fn misuse(e: ScenarioError) -> anyhow::Error {
+    Misuse(e.to_string()).into()
 }
 
 fn progress(ctx: &Ctx, id: &str) -> Result<ProgressBar> {
