@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # `soloist guard` and `soloist run --bandwidth` for real.
 set -u
-cp "$(command -v soloist)" soloist
-PATH=$PWD:$PATH
-root=/sys/kernel/config/soloist
+. "$(dirname "$0")/../lib/cli.sh"
 
 # expect NAME STATUS PATTERN COMMAND...
 expect() {
