@@ -215,8 +215,10 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         show_size(1 << source.page_shift())
     );
     let found = watched(&mut source, &options(args, args.seed), ctx);
+    // What was seen is told even if there is nothing to save.
+    let status = print(&report(name, args.seed, cpu::UNIT, &found), ctx)?;
     save(args, &found, "detected", host::topology(), ctx)?;
-    print(&report(name, args.seed, cpu::UNIT, &found), ctx)
+    Ok(status)
 }
 
 fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Report {
@@ -279,7 +281,7 @@ fn save(args: &Args, found: &Detected, name: &str, topology: Topology, ctx: &Ctx
                 .with_context(|| "the map that was found is not one that can be used")?;
             text
         }
-        (None, Some(classes)) => {
+        (None, Some(classes)) if classes.classes > 0 => {
             let about = about(args, path, found, name);
             let map = ClassMap::of(about, classes, 6);
             let notes = map.sentences();
@@ -288,7 +290,7 @@ fn save(args: &Args, found: &Detected, name: &str, topology: Topology, ctx: &Ctx
                 .with_context(|| "the classes that were found are not ones that can be used")?;
             text
         }
-        (None, None) => bail!("nothing was found to write to {}", path.display()),
+        (None, _) => bail!("nothing was found to write to {}", path.display()),
     };
     std::fs::write(path, text).with_context(|| path.display().to_string())?;
     if !ctx.json {
