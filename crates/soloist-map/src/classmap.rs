@@ -189,12 +189,7 @@ impl ClassMap {
     /// # Errors
     /// As [`ClassMap::parse`], or that it can't be read.
     pub fn read(path: &Path) -> Result<Self, MachineError> {
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| MachineError {
-            file: file.clone(),
-            line: 0,
-            message: error.to_string(),
-        })?;
+        let (text, file) = crate::machine::read_text(path)?;
         Self::parse(&text, &file)
     }
 

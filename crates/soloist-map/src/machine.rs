@@ -213,6 +213,19 @@ pub struct Machine {
     text: String,
 }
 
+/// A file's text, and the file's name as errors have it.
+pub(crate) fn read_text(path: &std::path::Path) -> Result<(String, String), MachineError> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok((text, file)),
+        Err(error) => Err(MachineError {
+            file,
+            line: 0,
+            message: error.to_string(),
+        }),
+    }
+}
+
 impl Machine {
     /// Reads a machine from the text of a file; `file` is its name in messages.
     ///
@@ -253,12 +266,7 @@ impl Machine {
     /// # Errors
     /// As [`Machine::parse`], or that the file can't be read.
     pub fn read(path: &std::path::Path) -> Result<Self, MachineError> {
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| MachineError {
-            file: file.clone(),
-            line: 0,
-            message: error.to_string(),
-        })?;
+        let (text, file) = read_text(path)?;
         Self::parse(&text, &file)
     }
 
