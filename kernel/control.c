@@ -140,11 +140,12 @@ static ssize_t root_stats_show(struct config_item *item, char *page)
 	sol_store_stats(&store);
 	sol_move_sum(&move);
 	return sysfs_emit(page,
-		"groups %u\nimplicit %u\nremoved %u\nrules %u\nregistered %u\nlisted %llu\nzero %llu\nused %llu\ntaken %llu\ngiven %llu\nlost %llu\nkept %llu\nreplaced %llu\nmoved %llu\nunswapped %llu\nswapped %llu\nunmerged %llu\n",
+		"groups %u\nimplicit %u\nremoved %u\nrules %u\nregistered %u\nlisted %llu\nzero %llu\nused %llu\ntaken %llu\ngiven %llu\nlost %llu\nkept %llu\nreplaced %llu\nmoved %llu\nunswapped %llu\nswapped %llu\nunmerged %llu\nuncollapsed %llu\n",
 		groups.named, groups.implicit, groups.dead, sol_rule_count(),
 		sol_rule_registered(), store.listed, store.zero, store.used,
 		store.taken, store.given, store.lost, move.kept, move.replaced,
-		move.moved, move.unswapped, move.swapped, move.unmerged);
+		move.moved, move.unswapped, move.swapped, move.unmerged,
+		move.uncollapsed);
 }
 
 /* ---- lists: how many frames are kept ---- */

@@ -42,7 +42,7 @@ void *sol_symbol_needed(const char *name)
 	return at;
 }
 
-static unsigned long hook_address(const struct sol_hook *hook)
+unsigned long sol_hook_address(const struct sol_hook *hook)
 {
 	unsigned long at = (unsigned long)sol_symbol(hook->symbol);
 
@@ -53,7 +53,7 @@ static unsigned long hook_address(const struct sol_hook *hook)
 
 static int hook_attach(struct sol_hook *hook)
 {
-	unsigned long at = hook_address(hook);
+	unsigned long at = sol_hook_address(hook);
 	int err;
 
 	if (!at) {

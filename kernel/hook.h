@@ -34,6 +34,9 @@ struct sol_hook {
 #define SOL_HOOK(sym, alt, tramp) \
 	{ .symbol = (sym), .symbol_alt = (alt), .trampoline = (tramp) }
 
+/* Of the function that @hook is for, by either name; 0: not in this kernel. */
+unsigned long sol_hook_address(const struct sol_hook *hook);
+
 /* All of @hooks, or none: an errno, and the reason in the kernel log. */
 int sol_hooks_attach(struct sol_hook *hooks, unsigned int n);
 

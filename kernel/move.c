@@ -13,6 +13,10 @@
  * OOM killer is near, and isolation shall not kill. ksm_madvise() and
  * ksm_enable_merge_any() succeed without effect.
  *
+ * Collapsing small pages to a huge one of the kernel's choice (khugepaged,
+ * MADV_COLLAPSE) finds none. That matters where huge pages are allowed
+ * (huge_ok); elsewhere stay.c's flag keeps khugepaged out before.
+ *
  * None of these is on a hot path. docs/moves.md lists every mechanism.
  *
  * Locking: none of its own. Frames are looked up without a lock: the caller
@@ -73,6 +77,7 @@ void sol_move_sum(struct sol_move_stats *sum)
 		sum->unswapped += READ_ONCE(s->unswapped);
 		sum->swapped += READ_ONCE(s->swapped);
 		sum->unmerged += READ_ONCE(s->unmerged);
+		sum->uncollapsed += READ_ONCE(s->uncollapsed);
 	}
 }
 
@@ -88,6 +93,7 @@ unsigned long sol_on_ksm_madvise(struct vm_area_struct *vma,
 				 unsigned long start, unsigned long end,
 				 int advice);
 unsigned long sol_on_ksm_merge_any(struct mm_struct *mm);
+unsigned long sol_on_collapse(void **huge, struct mm_struct *mm);
 
 /* ---- Migration ---- */
 
@@ -325,6 +331,22 @@ unsigned long sol_on_ksm_merge_any(struct mm_struct *mm)
 	return 0;
 }
 
+/* ---- Collapse ---- */
+
+/*
+ * alloc_charge_folio(): @huge is where the new page would be told. The answer
+ * is a scan_result; 0 is SCAN_FAIL, after which khugepaged goes on with the
+ * next block, where it would rest for want of memory otherwise.
+ */
+unsigned long sol_on_collapse(void **huge, struct mm_struct *mm)
+{
+	if (!sol_mm_stays(mm))
+		return SOL_PASS;
+	*huge = NULL;
+	move_count(uncollapsed, 1);
+	return 0;
+}
+
 /* ---- Hooks ---- */
 
 SOL_TRAMPOLINE(sol_tr_migrate_pages, sol_on_migrate_pages, SOL_IF_ANY);
@@ -333,6 +355,7 @@ SOL_TRAMPOLINE(sol_tr_mpol_target, sol_on_mpol_target, SOL_IF_ANY);
 SOL_TRAMPOLINE(sol_tr_alloc_swap, sol_on_alloc_swap, SOL_IF_ANY);
 SOL_TRAMPOLINE(sol_tr_ksm_madvise, sol_on_ksm_madvise, SOL_IF_ANY);
 SOL_TRAMPOLINE(sol_tr_ksm_merge_any, sol_on_ksm_merge_any, SOL_IF_ANY);
+SOL_TRAMPOLINE(sol_tr_collapse, sol_on_collapse, SOL_IF_ANY);
 
 static struct sol_hook move_hooks[] = {
 	SOL_HOOK("migrate_pages", NULL, sol_tr_migrate_pages),
@@ -341,6 +364,7 @@ static struct sol_hook move_hooks[] = {
 	SOL_HOOK("folio_alloc_swap", NULL, sol_tr_alloc_swap),
 	SOL_HOOK("ksm_madvise", NULL, sol_tr_ksm_madvise),
 	SOL_HOOK("ksm_enable_merge_any", NULL, sol_tr_ksm_merge_any),
+	SOL_HOOK("alloc_charge_folio", "alloc_charge_hpage", sol_tr_collapse),
 };
 
 static struct sol_probe move_probe = {
@@ -348,8 +372,8 @@ static struct sol_probe move_probe = {
 };
 
 /*
- * A kernel built without swap or KSM lacks the function, and with it what the
- * hook is for. A function that is there must be hooked.
+ * A kernel built without swap, KSM or huge pages lacks the function, and with
+ * it what the hook is for. A function that is there must be hooked.
  */
 int sol_move_init(void)
 {
@@ -359,7 +383,7 @@ int sol_move_init(void)
 	if (err)
 		return err;
 	for (i = 0; i < ARRAY_SIZE(move_hooks); i++) {
-		if (!sol_symbol(move_hooks[i].symbol))
+		if (!sol_hook_address(&move_hooks[i]))
 			continue;
 		err = sol_hooks_attach(&move_hooks[i], 1);
 		if (err) {

@@ -46,6 +46,7 @@ struct sol_move_stats {
 	u64 unswapped;	/* times a page was kept from swap */
 	u64 swapped;	/* pages in colour that went to swap */
 	u64 unmerged;	/* requests to merge that were ignored */
+	u64 uncollapsed; /* huge pages that were not made of small ones */
 };
 
 void sol_move_sum(struct sol_move_stats *sum);

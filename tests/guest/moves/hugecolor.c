@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Huge pages of a group whose colours hold whole 2 MiB blocks, but not every
- * block of the node: those that it gets are in colour. Needs a map of its own,
- * and puts the one that was there back.
+ * block of the node: those that it gets are in colour, and small pages are not
+ * collapsed to one of any colour. Needs a map of its own, and puts the one that
+ * was there back.
  */
 #include "moves.h"
 
@@ -68,7 +69,7 @@ static int coloured(void)
 	guest_group("hugecolor", "0");
 	if (guest_join("hugecolor"))
 		guest_die("join: %s", guest_status());
-	p = guest_map_anon(BYTES + HUGE);
+	p = guest_map_anon(2 * BYTES + HUGE);
 	p = (char *)(((unsigned long)p + HUGE - 1) & ~(HUGE - 1));
 	madvise(p, BYTES, MADV_HUGEPAGE);
 	guest_touch(p, BYTES);
@@ -76,6 +77,18 @@ static int coloured(void)
 	printf("# %ld of %ld pages are of huge ones\n", sum.huge, pages);
 	guest_check(in_set_0(p) == pages, "hugecolor-in-color",
 		    "%ld of %ld pages in colour", in_set_0(p), pages);
+	set_kernel(THP "enabled", "never");
+	guest_touch(p + BYTES, BYTES);
+	set_kernel(THP "enabled", "always");
+	madvise(p + BYTES, BYTES, MADV_HUGEPAGE);
+	khugepaged_scans();
+	guest_check(in_set_0(p) == pages && in_set_0(p + BYTES) == pages,
+		    "hugecolor-scanned", "%ld and %ld of %ld pages in colour",
+		    in_set_0(p), in_set_0(p + BYTES), pages);
+	guest_check(madvise(p + BYTES, BYTES, MADV_COLLAPSE) != 0 &&
+			    in_set_0(p + BYTES) == pages,
+		    "hugecolor-collapse", "%ld of %ld pages in colour",
+		    in_set_0(p + BYTES), pages);
 	return guest_exit();
 }
 
@@ -83,11 +96,12 @@ int main(void)
 {
 	static char before[4096], coarse[4096];
 
-	if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) {
+	if (access(THP, F_OK)) {
 		guest_skip("hugecolor", "this kernel has no huge pages");
 		return 0;
 	}
-	set_kernel("/sys/kernel/mm/transparent_hugepage/enabled", "always");
+	set_kernel(THP "enabled", "always");
+	khugepaged_hurry();
 	snprintf(before, sizeof(before), "%s", guest_read("map"));
 	coarse_map(coarse, sizeof(coarse));
 	load_map(coarse);

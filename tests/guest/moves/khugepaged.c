@@ -3,9 +3,11 @@
  * khugepaged and MADV_COLLAPSE: coloured small pages are not replaced by a
  * huge one; a fork's and an exec's address space neither.
  */
+#include <signal.h>
+#include <sys/prctl.h>
+
 #include "moves.h"
 
-#define THP "/sys/kernel/mm/transparent_hugepage/"
 #define HUGE (2ul << 20)
 #define BYTES (4 * HUGE)
 
@@ -22,17 +24,18 @@ static char *small_pages(void)
 	return p;
 }
 
-static void let_scan(void)
+/*
+ * An uncoloured process that khugepaged has something to do for: without one it
+ * does not scan at all, and proves nothing of the coloured ones.
+ */
+static void bait(void)
 {
-	long long scans = kernel_number(THP "khugepaged/full_scans", NULL);
-	int i;
-
-	for (i = 0; i < 100; i++) {
-		wait_ms(100);
-		if (kernel_number(THP "khugepaged/full_scans", NULL) >=
-		    scans + 3)
-			break;
-	}
+	if (fork())
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	small_pages();
+	for (;;)
+		pause();
 }
 
 /* 0: collapsed. */
@@ -41,7 +44,7 @@ static int uncoloured(void)
 	char *p = small_pages();
 	struct guest_audit sum;
 
-	let_scan();
+	khugepaged_scans();
 	sum = guest_audit_range(p, BYTES, NULL, NULL);
 	printf("# uncoloured: %ld small pages became huge\n", sum.huge);
 	return sum.huge == 0;
@@ -55,7 +58,7 @@ static void coloured(const char *name)
 	char *p = small_pages();
 	u64 *was = frames_of(p, n);
 
-	let_scan();
+	khugepaged_scans();
 	snprintf(label, sizeof(label), "%s-stays", name);
 	guest_check(frames_moved(p, was, n) == 0, label, "%zu pages moved",
 		    frames_moved(p, was, n));
@@ -84,13 +87,12 @@ int main(int argc, char **argv)
 		coloured("khugepaged-exec");
 		return guest_exit();
 	}
-	set_kernel(THP "khugepaged/scan_sleep_millisecs", "10");
-	set_kernel(THP "khugepaged/alloc_sleep_millisecs", "10");
-	set_kernel(THP "khugepaged/pages_to_scan", "100000");
+	khugepaged_hurry();
 	if (in_child(uncoloured))
 		guest_skip("khugepaged-provoked", "khugepaged collapsed nothing");
 	else
 		guest_check(true, "khugepaged-provoked", "-");
+	bait();
 	guest_group("khugepaged", "0-1");
 	if (guest_join("khugepaged"))
 		guest_die("join: %s", guest_status());

@@ -69,6 +69,30 @@ static inline void wait_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
+#define THP "/sys/kernel/mm/transparent_hugepage/"
+
+/* khugepaged at full speed. */
+static inline void khugepaged_hurry(void)
+{
+	set_kernel(THP "khugepaged/scan_sleep_millisecs", "10");
+	set_kernel(THP "khugepaged/alloc_sleep_millisecs", "10");
+	set_kernel(THP "khugepaged/pages_to_scan", "100000");
+}
+
+/* Let khugepaged look at everything, some times over. */
+static inline void khugepaged_scans(void)
+{
+	long long scans = kernel_number(THP "khugepaged/full_scans", NULL);
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		wait_ms(100);
+		if (kernel_number(THP "khugepaged/full_scans", NULL) >=
+		    scans + 3)
+			break;
+	}
+}
+
 /* Frames of @n pages at @p; 0 where none is present. */
 static inline u64 *frames_of(const char *p, size_t n)
 {
