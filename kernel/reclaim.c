@@ -10,8 +10,10 @@
  * moment may still come to a list. A frame that failed is forgotten.
  *
  * MemAvailable counts listed frames through NR_KERNEL_MISC_RECLAIMABLE. It is
- * brought up to date by a deferrable work, once a second, so that neither the
- * fault path nor an idle machine pays for it.
+ * brought up to date by a work, once a second, so that the fault path does not
+ * pay for it. The work is not deferrable: an idle CPU would defer it for as long
+ * as it sleeps, while others fill the lists, and who watches MemAvailable
+ * (systemd-oomd, earlyoom) would kill for memory that is there.
  *
  * Locking: none of its own; each callback is called by one thread at a time,
  * or touches only atomic state of the store. The accounting is one work.
@@ -163,7 +165,7 @@ static void account(int nid, long now)
 }
 
 static void account_all(struct work_struct *work);
-static DECLARE_DEFERRABLE_WORK(account_work, account_all);
+static DECLARE_DELAYED_WORK(account_work, account_all);
 
 static void account_all(struct work_struct *work)
 {
