@@ -19,12 +19,14 @@ static long faults_in(long ms)
 	return w.done - before;
 }
 
-/* The best of some tries: the host may be busy. */
+#define MUCH (2 * PER_PERIOD * (1000000 / PERIOD_US))	/* faults a second */
+
+/* The best of some tries: an emulator may let other CPUs go first for long. */
 static long free_rate(void)
 {
 	long best = 0;
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 6 || (i < 60 && best <= MUCH); i++) {
 		long got = faults_in(50) * 20;
 
 		if (got > best)
@@ -33,17 +35,20 @@ static long free_rate(void)
 	return best;
 }
 
-/* Part in 1000 that what was used is off from what was reserved, < 0: less. */
+/*
+ * Part in 1000 that what was used is off from what was reserved, < 0: less. A
+ * window begins and ends within periods, so that it may see one budget more.
+ */
 struct window {
 	long of_budget;		/* of the periods begun */
 	long of_time;
-	long long late;
+	long over;		/* faults beyond the budgets of the periods */
 };
 
 static struct window window(long ms)
 {
-	long long late = guard_stat("late"), from = now_ns(), ns, want;
 	long long periods = stat_of(1, "periods"), used;
+	long long from = now_ns(), ns, want;
 	struct window r;
 
 	used = stat_of(1, "used_bytes");
@@ -52,7 +57,7 @@ static struct window window(long ms)
 	used = (stat_of(1, "used_bytes") - used) / 4096;
 	ns = now_ns() - from;
 	want = ns / 1000 * PER_PERIOD / PERIOD_US;
-	r.late = guard_stat("late") - late;
+	r.over = used - (periods + 1) * PER_PERIOD;
 	r.of_budget = (used - periods * PER_PERIOD) * 1000 /
 		      (periods * PER_PERIOD);
 	r.of_time = (used - want) * 1000 / want;
@@ -65,19 +70,19 @@ static struct window window(long ms)
  */
 static void steady(void)
 {
-	long most = -1000, budget = -1000, time = -1000;
+	long most = -PER_PERIOD, budget = -1000, time = -1000;
 
 	for (int i = 0; i < 12 && (budget < -10 || labs(time) > 10); i++) {
 		struct window r = window(300);
 
-		if (r.of_budget > most)
-			most = r.of_budget;
+		if (r.over > most)
+			most = r.over;
 		if (labs(r.of_budget) <= labs(budget))
 			budget = r.of_budget;
 		if (labs(r.of_time) <= labs(time))
 			time = r.of_time;
 	}
-	guest_check(most <= 30, "never-more", "%ld per mille over", most);
+	guest_check(most <= 0, "never-more", "%ld faults over", most);
 	guest_check(labs(budget) <= 10, "each-period", "%ld per mille off",
 		    budget);
 	guest_check(labs(time) <= 10, "rate", "%ld per mille off", time);
@@ -98,7 +103,7 @@ int main(void)
 	before = free_rate();
 	guest_check(guard_stat("master") == -1, "no-timer-without-limits",
 		    "timer on CPU %lld", guard_stat("master"));
-	guest_check(before > 2 * 100 * PER_PERIOD, "traffic",
+	guest_check(before > MUCH, "traffic",
 		    "only %ld faults a second", before);
 
 	snprintf(rate, sizeof(rate), "%lld reclaim=0",
@@ -113,7 +118,7 @@ int main(void)
 
 	must_limit(1, "off");
 	after = free_rate();
-	guest_check(after > 2 * 100 * PER_PERIOD, "off",
+	guest_check(after > MUCH, "off",
 		    "%ld faults a second, %ld before", after, before);
 	guest_check(stat_of(1, "ready") == 0 && guard_stat("master") == -1,
 		    "off-for-good", "%s", guest_read("guard/stats"));

@@ -7,31 +7,37 @@
 #define _GNU_SOURCE
 #include "guard.h"
 
-#define Q 20			/* lines of CPU 1 in a period of 10 ms */
+/*
+ * The timer is CPU 1's, which so gives before CPU 2 begins: an emulator that
+ * runs one CPU after the other would let the taker use up its own first.
+ */
+#define GIVER 1
+#define TAKER 2
+#define Q 20			/* lines of the taker in a period of 10 ms */
 
 static struct worker a, b;
 
-/* Lines that CPU 1 and 2 used per period, in tenths; some time of them. */
+/* Lines that taker and giver used per period, in tenths; some time of them. */
 static void usage(int *one, int *two)
 {
-	long long p = stat_of(1, "periods"), q = stat_of(2, "periods");
-	long long u = stat_of(1, "used_bytes"), v = stat_of(2, "used_bytes");
+	long long p = stat_of(TAKER, "periods"), q = stat_of(GIVER, "periods");
+	long long u = stat_of(TAKER, "used_bytes"), v = stat_of(GIVER, "used_bytes");
 
 	sleep_ms(500);
-	p = stat_of(1, "periods") - p;
-	q = stat_of(2, "periods") - q;
-	*one = (stat_of(1, "used_bytes") - u) / 4096 * 10 / (p ?: 1);
-	*two = (stat_of(2, "used_bytes") - v) / 4096 * 10 / (q ?: 1);
+	p = stat_of(TAKER, "periods") - p;
+	q = stat_of(GIVER, "periods") - q;
+	*one = (stat_of(TAKER, "used_bytes") - u) / 4096 * 10 / (p ?: 1);
+	*two = (stat_of(GIVER, "used_bytes") - v) / 4096 * 10 / (q ?: 1);
 }
 
 static void rates(int one, int two, const char *more)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "%lld %s", one * 409600ll, more);
-	must_limit(1, text);
 	snprintf(text, sizeof(text), "%lld %s", two * 409600ll, more);
-	must_limit(2, text);
+	must_limit(GIVER, text);
+	snprintf(text, sizeof(text), "%lld %s", one * 409600ll, more);
+	must_limit(TAKER, text);
 	sleep_ms(100);
 }
 
@@ -44,21 +50,20 @@ int main(void)
 	pin_self(0);
 	settings("event page-faults\nperiod_us 10000\nr_min 100000000\nq_min 4");
 
-	/* CPU 2 uses little: CPU 1 gets what it leaves, or not. */
-	worker_start(&a, 1, SCHED_OTHER, 0);
+	/* The giver uses little: the taker gets what it leaves, or not. */
+	worker_start(&a, TAKER, SCHED_OTHER, 0);
 	rates(Q, 2 * Q, "reclaim=0");
 	usage(&one, &two);
 	guest_check(one <= 10 * Q * 103 / 100, "no-reclaim",
 		    "%d tenths of a line a period, not %d", one, 10 * Q);
 	rates(Q, 2 * Q, "reclaim=1");
-	donated = stat_of(2, "donated_bytes");
-	reclaimed = stat_of(1, "reclaimed_bytes");
-	/* An emulator may be late with CPU 2's period, and its gift. */
+	donated = stat_of(GIVER, "donated_bytes");
+	reclaimed = stat_of(TAKER, "reclaimed_bytes");
 	usage(&one, &two);
 	for (int i = 0; i < 8 && one <= 10 * Q * 11 / 10; i++)
 		usage(&one, &two);
-	donated = stat_of(2, "donated_bytes") - donated;
-	reclaimed = stat_of(1, "reclaimed_bytes") - reclaimed;
+	donated = stat_of(GIVER, "donated_bytes") - donated;
+	reclaimed = stat_of(TAKER, "reclaimed_bytes") - reclaimed;
 	guest_check(one > 10 * Q * 11 / 10 && one <= 30 * Q * 103 / 100,
 		    "reclaim", "%d tenths of a line a period, of %d", one,
 		    30 * Q);
@@ -67,7 +72,7 @@ int main(void)
 		    reclaimed);
 
 	/* Both want more. */
-	worker_start(&b, 2, SCHED_OTHER, 0);
+	worker_start(&b, GIVER, SCHED_OTHER, 0);
 	rates(Q, 2 * Q, "reclaim=0");
 	usage(&one, &two);
 	guest_check(one <= 10 * Q * 103 / 100 && two <= 20 * Q * 103 / 100,
@@ -77,18 +82,18 @@ int main(void)
 	usage(&one, &two);
 	guest_check(one + two > 30 * Q * 12 / 10, "spare",
 		    "%d and %d tenths of a line a period", one, two);
-	guest_check(stat_of(1, "beyond_bytes") > 0, "spare-counted", "%lld",
-		    stat_of(1, "beyond_bytes"));
+	guest_check(stat_of(TAKER, "beyond_bytes") > 0, "spare-counted", "%lld",
+		    stat_of(TAKER, "beyond_bytes"));
 
 	settings("sharing proportional");
 	restarts = guard_stat("restarts");
 	sleep_ms(50);
-	long long u = stat_of(1, "used_bytes"), v = stat_of(2, "used_bytes");
+	long long u = stat_of(TAKER, "used_bytes"), v = stat_of(GIVER, "used_bytes");
 
 	sleep_ms(600);
 	restarts = guard_stat("restarts") - restarts;
-	u = stat_of(1, "used_bytes") - u;
-	v = stat_of(2, "used_bytes") - v;
+	u = stat_of(TAKER, "used_bytes") - u;
+	v = stat_of(GIVER, "used_bytes") - v;
 	guest_check(restarts > 10, "proportional-restarts", "%lld", restarts);
 	guest_check(v * 10 > u * 17 && v * 10 < u * 23, "proportional",
 		    "%lld and %lld bytes, not 1 : 2", u, v);
@@ -96,11 +101,11 @@ int main(void)
 	       restarts);
 
 	/* Weights share out all of r_min. */
-	must_limit(1, "off");
-	must_limit(2, "off");
+	must_limit(TAKER, "off");
+	must_limit(GIVER, "off");
 	settings("sharing none\nr_min 16384000");	/* 40 lines a period */
-	must_limit(1, "weight=1 reclaim=0");
-	must_limit(2, "weight=3 reclaim=0");
+	must_limit(TAKER, "weight=1 reclaim=0");
+	must_limit(GIVER, "weight=3 reclaim=0");
 	sleep_ms(100);
 	usage(&one, &two);
 	guest_check(one <= 115 && two <= 310 && two > 2 * one, "weights",

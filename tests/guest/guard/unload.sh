@@ -19,7 +19,7 @@ turns() { wc -c <turns; }
 printf 'event cpu-clock\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\n' >$root/guard/settings
 echo '3200000000 reclaim=0' >$root/guard/cpu1/bandwidth # 50 ms of each second
 n=0
-while ! grep -q 'stopped 1' $root/guard/cpu1/stats && [ $n -lt 50 ]; do
+while ! grep -q 'stopped 1' $root/guard/cpu1/stats && [ $n -lt 500 ]; do
 	sleep 0.01
 	n=$((n + 1))
 done

@@ -3,6 +3,7 @@
  * KSM: equal pages of coloured tasks are never merged: not when they ask for
  * it, not when they had asked before they joined, not process-wide.
  */
+#include <signal.h>
 #include <sys/prctl.h>
 
 #include "moves.h"
@@ -51,6 +52,17 @@ static size_t merged(const char *p)
 			}
 	free(pfn);
 	return n;
+}
+
+/* An uncoloured process to scan: without one ksmd sleeps, and proves nothing. */
+static void bait(void)
+{
+	if (fork())
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	madvise(equal_pages(), BYTES, MADV_MERGEABLE);
+	for (;;)
+		pause();
 }
 
 /* 0: merged. */
@@ -137,6 +149,7 @@ int main(void)
 		guest_skip("ksm-provoked", "ksmd merged nothing");
 	else
 		guest_check(true, "ksm-provoked", "-");
+	bait();
 	guest_check(in_child(asks) == 0, "ksm-asks", "failed");
 	guest_check(in_child(marked_before) == 0, "ksm-before", "failed");
 	guest_check(in_child(process_wide) == 0, "ksm-prctl", "failed");

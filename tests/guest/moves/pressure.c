@@ -20,6 +20,20 @@ static size_t share_of_memory(int percent)
 	       GUEST_PAGE * GUEST_PAGE;
 }
 
+#define HUGETLB "/proc/sys/vm/nr_hugepages"
+
+/*
+ * Half of memory out of the way, as far as huge pages for it are found: filling
+ * what is left takes an emulator long enough.
+ */
+static void less_memory(void)
+{
+	char pages[32];
+
+	snprintf(pages, sizeof(pages), "%ld", meminfo("MemAvailable") / 4);
+	set_kernel(HUGETLB, pages);
+}
+
 static char every_set[32];
 
 /* All free memory in lists: available as before, and had by who needs it. */
@@ -135,13 +149,16 @@ int main(void)
 	}
 	snprintf(every_set, sizeof(every_set), "0-%u",
 		 guest_map()->n_bank_sets - 1);
+	less_memory();
 	lists_are_free();
 	if (!swap_on_zram("1536M", 1536 * MB)) {
 		guest_skip("pressure-swap", "no zram in this guest");
+		set_kernel(HUGETLB, "0");
 		return guest_exit();
 	}
 	guest_group("pressure", every_set);
 	squeeze();
 	swapoff("/dev/zram0");
+	set_kernel(HUGETLB, "0");
 	return guest_exit();
 }
