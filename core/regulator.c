@@ -115,17 +115,44 @@ static void clear_pools(struct sol_regulator *reg, u64 pools)
 			reg->global[__builtin_ctzll(pools)][kind] = 0;
 }
 
+/*
+ * Join the pools of each regulated core: domain_of[] is the lowest pool joined.
+ * Others join nothing: nobody waits for them.
+ */
+static void join_pools(const struct sol_regulator *reg, u8 *domain_of)
+{
+	u64 joined[SOL_POOLS];
+	u32 i, pool;
+
+	for (pool = 0; pool < SOL_POOLS; pool++)
+		joined[pool] = 1ull << pool;
+	for (i = 0; i < reg->n_cores; i++) {
+		u64 all = 0, rest;
+
+		if (!reg->core[i].regulated)
+			continue;
+		for (rest = reg->core[i].next_pools; rest; rest &= rest - 1)
+			all |= joined[__builtin_ctzll(rest)];
+		for (rest = all; rest; rest &= rest - 1)
+			joined[__builtin_ctzll(rest)] = all;
+	}
+	for (pool = 0; pool < SOL_POOLS; pool++)
+		domain_of[pool] = __builtin_ctzll(joined[pool]);
+}
+
 static void change_pools(struct sol_regulator *reg)
 {
+	u8 domain_of[SOL_POOLS];
 	u32 i;
 
+	join_pools(reg, domain_of);
 	clear_pools(reg, reg->pools);
 	reg->pools = 0;
 	for (i = 0; i < reg->n_cores; i++) {
 		struct sol_core *c = &reg->core[i];
 
-		c->pools = c->next_pools;
-		c->domain = c->next_domain;
+		c->pools = c->regulated ? c->next_pools : 0;
+		c->domain = domain_of[__builtin_ctzll(c->next_pools)];
 		reg->pools |= c->pools;
 	}
 	reg->pools_changed = false;

@@ -138,10 +138,9 @@ struct sol_core {
 	struct sol_reservation now;	/* in this period */
 	struct sol_meter meter[SOL_TRAFFICS];
 	struct sol_core_stats stats;
-	u64 pools;		/* bitmap, at least one */
-	u64 next_pools;
+	u64 pools;		/* bitmap; none without a reservation */
+	u64 next_pools;		/* at least one */
 	u8 domain;		/* the lowest pool of the domain */
-	u8 next_domain;
 	bool regulated;		/* has a reservation */
 	bool active;		/* has something to run; counts for weights */
 	bool online;

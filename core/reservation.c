@@ -200,6 +200,7 @@ int sol_regulator_reserve(struct sol_regulator *reg, u32 core,
 				  reg->n_cores - 1);
 	c = &reg->core[core];
 	if (!want) {
+		reg->pools_changed |= c->regulated;
 		c->regulated = false;
 		return 0;
 	}
@@ -207,8 +208,10 @@ int sol_regulator_reserve(struct sol_regulator *reg, u32 core,
 	if (rc)
 		return rc;
 	c->want = *want;
-	if (!c->regulated)
+	if (!c->regulated) {
 		c->known = false;
+		reg->pools_changed = true;
+	}
 	c->regulated = true;
 	return 0;
 }
@@ -255,30 +258,9 @@ static int check_pools(const struct sol_regulator *reg, const u64 *pools,
 	return 0;
 }
 
-/* Join the pools of each core: domain_of[] is the lowest pool joined. */
-static void join_pools(const struct sol_regulator *reg, u8 *domain_of)
-{
-	u64 joined[SOL_POOLS];
-	u32 i, pool;
-
-	for (pool = 0; pool < SOL_POOLS; pool++)
-		joined[pool] = 1ull << pool;
-	for (i = 0; i < reg->n_cores; i++) {
-		u64 all = 0, rest;
-
-		for (rest = reg->core[i].next_pools; rest; rest &= rest - 1)
-			all |= joined[__builtin_ctzll(rest)];
-		for (rest = all; rest; rest &= rest - 1)
-			joined[__builtin_ctzll(rest)] = all;
-	}
-	for (pool = 0; pool < SOL_POOLS; pool++)
-		domain_of[pool] = __builtin_ctzll(joined[pool]);
-}
-
 int sol_regulator_pools(struct sol_regulator *reg, const u64 *pools,
 			struct sol_err *err)
 {
-	u8 domain_of[SOL_POOLS];
 	u32 i;
 	int rc;
 
@@ -287,12 +269,6 @@ int sol_regulator_pools(struct sol_regulator *reg, const u64 *pools,
 		return rc;
 	for (i = 0; i < reg->n_cores; i++)
 		reg->core[i].next_pools = pools[i];
-	join_pools(reg, domain_of);
-	for (i = 0; i < reg->n_cores; i++) {
-		struct sol_core *c = &reg->core[i];
-
-		c->next_domain = domain_of[__builtin_ctzll(c->next_pools)];
-	}
 	reg->pools_changed = true;
 	return 0;
 }

@@ -454,6 +454,29 @@ TEST(cores_without_a_common_bank_do_not_wait_for_each_other)
 	CHECK(!sol_regulator_stopped(&reg, 0));
 }
 
+/* Core 2 may touch all banks, but has no reservation: nobody waits for it. */
+TEST(cores_are_not_joined_by_one_without_a_reservation)
+{
+	init(3, 10, 1, SOL_SHARE_SPARE);
+	set_pools(1, 2, 3);
+	reserve(0, 10, true);
+	reserve(1, 10, true);
+	begin_all(0);
+	CHECK_EQ(core[0].domain, 0);
+	CHECK_EQ(core[1].domain, 1);
+	CHECK_EQ(used(0, 10).order, SOL_FREE);
+	/* With one it joins them, from the next period on. */
+	CHECK_EQ(sol_regulator_reserve(&reg, 0, NULL, &err), 0);
+	CHECK_EQ(sol_regulator_reserve(&reg, 1, NULL, &err), 0);
+	reserve(0, 4, true);
+	reserve(1, 4, true);
+	reserve(2, 4, true);
+	CHECK_EQ(core[1].domain, 1);
+	begin_all(0);
+	CHECK_EQ(core[1].domain, 0);
+	CHECK_EQ(used(0, 4).order, SOL_STOP);
+}
+
 /* 0 has banks a, 1 has a and b, 2 has b: a core reclaims what both have. */
 TEST(reclaiming_goes_by_every_pool)
 {
