@@ -18,7 +18,7 @@ help:
 	@echo "make check        every test, on every kernel (as CI does)"
 	@echo "make check-long   stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads"
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
-	@echo "make bench        what a coloured page fault costs, in instructions"
+	@echo "make bench        what colouring and reservations cost, in instructions"
 	@echo "make fuzz         the parsers, SECONDS=$(SECONDS) each"
 	@echo "make install      soloist and its module (DKMS) under PREFIX=$(PREFIX)"
 	@echo "make uninstall    take that away again"
@@ -44,6 +44,8 @@ demo:
 bench: guest-build
 	@$(MAKE) -s -C bench
 	@bench/run
+	@bench/guard-run
+	@bench/latency-run
 
 fuzz:
 	@scripts/packages tools

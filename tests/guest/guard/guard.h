@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,6 +83,16 @@ static inline void guard_reset(void)
 		    "r_min 0\nevent page-faults\nwrite_event none\nwrite_r_min 0\npeak 0\nq_min 0\nperiod_us 1000\newma 192\nsharing none\ncount_kernel 1\nper_task 0\nby_bank 0");
 }
 
+/* What all threads of ours wait for, and who else ran; after a failure. */
+static inline void guard_explain(void)
+{
+	if (!guest_exit())
+		return;
+	fflush(stdout);
+	if (system("for t in /proc/$PPID/task/*; do cat $t/stat $t/stack; done; cat /proc/stat /sys/kernel/config/soloist/guard/cpu[0-3]/stats | grep -v ^intr; ps -eLo pid,cls,rtprio,psr,stat,time,wchan:20,comm --sort=-time | head -n 20") < 0)
+		printf("# no shell\n");
+}
+
 /* ---- threads on a CPU ---- */
 
 struct worker {
@@ -104,7 +115,8 @@ struct attr {
 
 static inline int set_policy(int policy)
 {
-	struct attr a = { .size = sizeof(a), .policy = policy };
+	struct attr a = { .size = sizeof(a), .policy = policy,
+			  .nice = getpriority(PRIO_PROCESS, 0) };
 
 	if (policy == SCHED_FIFO || policy == SCHED_RR)
 		a.priority = 50;

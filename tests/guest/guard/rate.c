@@ -105,6 +105,7 @@ int main(void)
 		    "timer on CPU %lld", guard_stat("master"));
 	guest_check(before > MUCH, "traffic",
 		    "only %ld faults a second", before);
+	guard_explain();
 
 	snprintf(rate, sizeof(rate), "%lld reclaim=0",
 		 PER_PERIOD * 4096ll * 1000000 / PERIOD_US);

@@ -111,6 +111,7 @@ int main(void)
 	guest_check(one <= 115 && two <= 310 && two > 2 * one, "weights",
 		    "%d and %d tenths of a line a period, of 100 and 300", one,
 		    two);
+	guard_explain();
 	worker_stop(&a);
 	worker_stop(&b);
 	guard_reset();
