@@ -1,8 +1,8 @@
 //! Runs the detector on simulated memory many times and counts how often it
-//! recovers the map exactly: `recovery [RUNS [NOISE [MACHINE...]]]`. The word
-//! `invented` for a machine makes a new map for every run instead: 4 to 1024
-//! banks, XORs of up to eight bits, a DDR5 sub-channel over all row bits, two
-//! layouts in one range, two nodes with a hole.
+//! recovers the map exactly: `recovery [RUNS [NOISE [MACHINE...]]]`, machines by
+//! name or by file. The word `invented` for a machine makes a new map for every
+//! run instead: 4 to 1024 banks in each layout, XORs of up to eight bits, a DDR5
+//! sub-channel over all row bits, two layouts in one range, two nodes with a hole.
 
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,10 @@ fn main() {
         for seed in 0..runs {
             let machine = match name.as_str() {
                 "invented" => invented(seed),
+                file if file.ends_with(".toml") => {
+                    let text = std::fs::read_to_string(file).expect("machine file");
+                    Machine::parse(&text, file).expect("machine file")
+                }
                 name => known::find(name).expect("machine"),
             };
             let started = Instant::now();
@@ -67,8 +71,9 @@ fn invented(seed: u64) -> Machine {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x001d_ea00);
     let top = rng.gen_range(31..37);
     let first_row = rng.gen_range(17..20);
-    let count = rng.gen_range(2..=10);
     let kind = seed % 4;
+    // Two layouts: four banks in the one that has less.
+    let count = rng.gen_range(2..=10).max(if kind == 2 { 3 } else { 2 });
     let mut low: Vec<u32> = (if kind == 1 { 7 } else { 6 }..first_row).collect();
     low.shuffle(&mut rng);
     // Every function has a low bit of its own, so that all is invertible.

@@ -335,7 +335,10 @@ fn same_layout(meter: &mut Meter<'_>, known: &Region, start: u64) -> Result<bool
     }
     for i in 0..local.len() {
         if let Some(flip) = region::flip_only(&local, i, block.visible) {
-            let (bad, all) = wrong(flip, &same_bank, false, 4)?;
+            // In the same row nothing conflicts, whatever the layout.
+            let top = row.checked_ilog2().map_or(0, |bit| 1 << bit);
+            let flip = if flip & top == 0 { flip ^ row } else { flip };
+            let (bad, all) = wrong(flip, &others, false, 6)?;
             if bad * 2 > all {
                 return Ok(false);
             }
