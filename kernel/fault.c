@@ -195,16 +195,16 @@ static bool grow(u16 id, u32 seen)
 {
 	struct sol_group *g;
 	bool grown = false;
-	int busy;
+	int waiting;
 
-	busy = sol_busy_begin();
+	waiting = srcu_read_lock(&sol_waiting);
 	g = sol_member_group(current);
 	if (g) {
 		if (g->id == id)
 			grown = !sol_group_grow(g, seen);
 		sol_group_put(g);
 	}
-	sol_busy_end(busy);
+	srcu_read_unlock(&sol_waiting, waiting);
 	return grown;
 }
 

@@ -9,9 +9,9 @@
  * refuses to load, rather than to work by halves.
  *
  * Leaving: hooks are unregistered together, then all tasks that were *running*
- * in a trampoline are waited for. A task that sleeps in a C side is inside an SRCU section of
- * sol_busy; after these have ended, one more grace period of RCU-tasks sees
- * the last of them out of the trampoline.
+ * in a trampoline are waited for. A task that sleeps in a C side is inside an
+ * SRCU section of sol_busy or sol_waiting; after these have ended, one more grace
+ * period of RCU-tasks sees the last of them out of the trampoline.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -24,6 +24,7 @@
 #include "parts.h"
 
 DEFINE_SRCU(sol_busy);
+DEFINE_SRCU(sol_waiting);
 
 typedef unsigned long lookup_fn(const char *name);
 DEFINE_STATIC_CALL_NULL(sol_lookup, lookup_fn);
@@ -115,6 +116,7 @@ void sol_hooks_detach(struct sol_hook *hooks, unsigned int n)
 		return;
 	sol_direct_wait();
 	synchronize_srcu(&sol_busy);
+	synchronize_srcu(&sol_waiting);
 	synchronize_rcu_tasks();
 }
 

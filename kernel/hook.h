@@ -70,9 +70,14 @@ void *sol_symbol_needed(const char *name);
 	sol_f_ ? 0 : -ENOENT;						\
 })
 
-extern struct srcu_struct sol_busy;
+extern struct srcu_struct sol_busy, sol_waiting;
 
-/* Around whatever may sleep in a C side; pass the value on to _end(). */
+/*
+ * Around whatever may sleep in a C side, or uses the lists; pass the value on to
+ * _end(). Not around what takes sol_group_mutex: who holds that, to set a map,
+ * waits for these sections. Such a C side is between srcu_read_lock() and
+ * _unlock() of sol_waiting instead.
+ */
 static inline int sol_busy_begin(void)
 {
 	return srcu_read_lock(&sol_busy);
