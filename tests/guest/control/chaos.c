@@ -11,6 +11,7 @@
 #include "../../../kernel/uapi/soloist.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,25 @@ static void drain_batches(void)
 	}
 }
 
+/*
+ * An idle CPU keeps the address space that it ran last, with a page table page
+ * of a group that is gone, until it runs something else.
+ */
+static void visit_cpus(void)
+{
+	long cpu, n = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t all, one;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	for (cpu = 0; cpu < n; cpu++) {
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
 /* @groups: how many others had made before. */
 static void clean(long long groups)
 {
@@ -158,6 +178,7 @@ static void clean(long long groups)
 	     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (i = 0; i < 100; i++) {
 		drain_batches();
+		visit_cpus();
 		if (guest_stat("stats", "groups") == groups &&
 		    !guest_stat("stats", "implicit") &&
 		    !guest_stat("stats", "removed"))

@@ -183,6 +183,15 @@ static inline void worker_start(struct worker *w, int cpu, int policy,
 		guest_die("pthread_create");
 }
 
+/* Until it makes traffic; an emulator may let other CPUs go first for long. */
+static inline void worker_await(struct worker *w)
+{
+	long from = w->done;
+
+	for (int i = 0; i < 1000 && w->done < from + 100; i++)
+		sleep_ms(10);
+}
+
 static inline long worker_stop(struct worker *w)
 {
 	w->quit = true;

@@ -98,7 +98,7 @@ int main(void)
 	guard_reset();
 	pin_self(0);
 	worker_start(&w, 1, SCHED_OTHER, 0);
-	sleep_ms(100);
+	worker_await(&w);
 	settings("event page-faults\nperiod_us 10000\nr_min 100000000");
 	before = free_rate();
 	guest_check(guard_stat("master") == -1, "no-timer-without-limits",

@@ -52,6 +52,7 @@ int main(void)
 
 	/* The giver uses little: the taker gets what it leaves, or not. */
 	worker_start(&a, TAKER, SCHED_OTHER, 0);
+	worker_await(&a);
 	rates(Q, 2 * Q, "reclaim=0");
 	usage(&one, &two);
 	guest_check(one <= 10 * Q * 103 / 100, "no-reclaim",
@@ -73,6 +74,7 @@ int main(void)
 
 	/* Both want more. */
 	worker_start(&b, GIVER, SCHED_OTHER, 0);
+	worker_await(&b);
 	rates(Q, 2 * Q, "reclaim=0");
 	usage(&one, &two);
 	guest_check(one <= 10 * Q * 103 / 100 && two <= 20 * Q * 103 / 100,
