@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::outcome::{Outcome, Spread, Verdict};
+use crate::outcome::{CaseResult, Outcome, Spread, Verdict};
 use crate::scenario::Plot;
 
 /// Size of a plot, pixels.
@@ -143,10 +143,11 @@ fn escape(text: &str) -> String {
 
 // ---- plots ----
 
-/// One line or bar group: its name, and values over the x axis.
+/// One line or bar group: its name, and values over the x axis, each with the
+/// number of its label and what the paper prints.
 struct Series {
     name: String,
-    points: Vec<(Spread, Option<f64>)>,
+    points: Vec<(usize, Spread, Option<f64>)>,
 }
 
 /// The plot as SVG.
@@ -171,37 +172,61 @@ pub fn svg(outcome: &Outcome, plot: &Plot) -> Result<String, DrawError> {
     Ok(text)
 }
 
-/// Labels of the x axis and a series for each policy.
+/// Labels of the x axis, and a series for each policy; with a regulator, one for
+/// each mode over a sweep, and the modes on the axis without one.
 fn gather(outcome: &Outcome, plot: &Plot) -> (Vec<String>, Vec<Series>) {
     let mut labels: Vec<String> = Vec::new();
     let mut series: Vec<Series> = Vec::new();
     for case in &outcome.cases {
-        let at = match series.iter().position(|s| s.name == case.policy) {
-            Some(at) => at,
-            None => {
-                series.push(Series {
-                    name: case.policy.clone(),
-                    points: Vec::new(),
-                });
-                series.len() - 1
-            }
-        };
-        if plot.by_repeat {
+        let (name, label) = place(outcome, case);
+        let points: Vec<(String, Spread, Option<f64>)> = if plot.by_repeat {
             let runs = case.per_run(&plot.task, &plot.metric);
-            series[at]
-                .points
-                .extend(runs.iter().map(|run| (Spread::of(run), None)));
-            labels = (1..=runs.len()).map(|i| i.to_string()).collect();
-        } else if let Some(spread) = case.spread(&plot.task, &plot.metric) {
+            let numbered = runs.iter().enumerate();
+            numbered
+                .map(|(i, run)| ((i + 1).to_string(), Spread::of(run), None))
+                .collect()
+        } else {
             let printed = plot.printed.get(&case.case).copied();
-            series[at].points.push((spread, printed));
-            let label = case.value.map_or(String::new(), short);
-            if !labels.contains(&label) {
-                labels.push(label);
-            }
+            let spread = case.spread(&plot.task, &plot.metric);
+            spread.map(|s| (label, s, printed)).into_iter().collect()
+        };
+        for (label, spread, printed) in points {
+            let at = position(&mut labels, |known| *known == label, || label.clone());
+            let new = || Series {
+                name: name.clone(),
+                points: Vec::new(),
+            };
+            let which = position(&mut series, |known| known.name == name, new);
+            series[which].points.push((at, spread, printed));
         }
     }
     (labels, series)
+}
+
+/// Where in `list` the item is; it is added if it is not there.
+fn position<T>(list: &mut Vec<T>, is_it: impl FnMut(&T) -> bool, new: impl FnOnce() -> T) -> usize {
+    list.iter().position(is_it).unwrap_or_else(|| {
+        list.push(new());
+        list.len() - 1
+    })
+}
+
+/// Names of a case's series and of its place on the x axis.
+fn place(outcome: &Outcome, case: &CaseResult) -> (String, String) {
+    let scenario = &outcome.scenario;
+    let value = case.value.map_or(String::new(), short);
+    if scenario.regulator.is_none() {
+        return (case.policy.clone(), value);
+    }
+    // Named POLICY_MODE, or POLICY_MODE_VALUE.
+    let mode = case.case.get(case.policy.len() + 1..).unwrap_or_default();
+    let suffix = case.value.map_or(String::new(), |v| format!("_{v}"));
+    let mode = mode.strip_suffix(&suffix).unwrap_or(mode).replace('_', "+");
+    match (&scenario.sweep, scenario.policies.len()) {
+        (None, _) => (case.policy.clone(), mode),
+        (Some(_), 1) => (mode, value),
+        (Some(_), _) => (format!("{} {mode}", case.policy), value),
+    }
 }
 
 /// 4294967296 as 4G.
@@ -226,7 +251,7 @@ fn draw(
     area.fill(&WHITE).map_err(broken)?;
     let values = series.iter().flat_map(|s| &s.points);
     let top = values
-        .flat_map(|(s, printed)| {
+        .flat_map(|(_, s, printed)| {
             [
                 if plot.range { s.max } else { s.mean },
                 printed.unwrap_or(0.0),
@@ -248,6 +273,7 @@ fn draw(
         (_, true) => "run".to_owned(),
         (Some(sweep), _) if sweep.unit.is_empty() => sweep.name.clone(),
         (Some(sweep), _) => sweep.unit.clone(),
+        (None, _) if outcome.scenario.regulator.is_some() => "mode".to_owned(),
         (None, _) => "policy".to_owned(),
     };
     let label = |x: &f64| {
@@ -275,8 +301,8 @@ fn draw(
     for (i, s) in series.iter().enumerate() {
         let color = Palette99::pick(i).to_rgba();
         let left = |at: usize| at as f64 + 0.1 + i as f64 * width;
-        let bars = s.points.iter().enumerate().map(|(at, (spread, _))| {
-            let corners = [(left(at), 0.0), (left(at) + width * 0.92, spread.mean)];
+        let bars = s.points.iter().map(|(at, spread, _)| {
+            let corners = [(left(*at), 0.0), (left(*at) + width * 0.92, spread.mean)];
             Rectangle::new(corners, color.filled())
         });
         chart
@@ -285,8 +311,8 @@ fn draw(
             .label(s.name.clone())
             .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], color.filled()));
         if plot.range {
-            let bars = s.points.iter().enumerate().map(|(at, (spread, _))| {
-                let x = left(at) + width * 0.46;
+            let bars = s.points.iter().map(|(at, spread, _)| {
+                let x = left(*at) + width * 0.46;
                 ErrorBar::new_vertical(x, spread.min, spread.mean, spread.max, BLACK, 6)
             });
             chart.draw_series(bars).map_err(broken)?;
@@ -297,8 +323,8 @@ fn draw(
         .enumerate()
         .flat_map(|(i, s)| {
             let x = move |at: usize| at as f64 + 0.1 + (i as f64 + 0.46) * width;
-            let points = s.points.iter().enumerate();
-            points.filter_map(move |(at, (_, printed))| Some((x(at), (*printed)?)))
+            let points = s.points.iter();
+            points.filter_map(move |(at, _, printed)| Some((x(*at), (*printed)?)))
         })
         .collect();
     if !printed.is_empty() {
