@@ -143,18 +143,36 @@ static void place_for_vma(struct sol_place *place,
 
 /* ---- Pages for mappings ---- */
 
+/* Whose program ends of a signal should find the reason in the log. */
+static void say_exhausted(u16 id, int nid, u8 exhaust)
+{
+	char name[SOL_GROUP_NAME] = "";
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (g)
+		strscpy(name, g->name, sizeof(name));
+	preempt_enable();
+	pr_info_ratelimited("group %s: no free page in its colours for %s[%d] on node %d (exhaust %s)\n",
+			    name, current->comm, task_pid_nr(current), nid,
+			    exhaust == SOL_GROW ? "grow" : "fail");
+}
+
 /*
  * No page in colour, and the group says `fail`. The fault ends as
  * VM_FAULT_OOM, and for a fault from user mode pagefault_out_of_memory()
  * would only retry it, for ever: the task gets a signal. A fault within a
  * system call makes that fail instead.
  */
-static unsigned long folio_fail(void)
+static unsigned long folio_fail(u16 id, int nid, u8 exhaust)
 {
 	struct pt_regs *regs = task_pt_regs(current);
 
-	if (syscall_get_nr(current, regs) == -1 && user_mode(regs) &&
-	    !fatal_signal_pending(current))
+	if (fatal_signal_pending(current))
+		return 0;
+	say_exhausted(id, nid, exhaust);
+	if (syscall_get_nr(current, regs) == -1 && user_mode(regs))
 		force_sig(SIGBUS);
 	return 0;
 }
@@ -239,7 +257,7 @@ static noinline unsigned long folio_slow(u16 id, struct sol_place *place,
 	} while (exhaust == SOL_GROW && gfpflags_allow_blocking(gfp) &&
 		 !fatal_signal_pending(current) && grow(id, seen));
 	if (exhaust != SOL_SPILL)
-		return folio_fail();
+		return folio_fail(id, place->nid, exhaust);
 	note_spilled(id);
 	return SOL_PASS;
 }

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +82,22 @@ static void group(const char *name, const char *policy)
 		guest_die("%s: %s", path, guest_status());
 }
 
+/* Does the kernel's log say that @group had no page? */
+static bool log_names(const char *group)
+{
+	static char log[1 << 20];
+	char line[128];
+	/* SYSLOG_ACTION_READ_ALL: from the end, as much as fits. */
+	int n = klogctl(3, log, sizeof(log) - 1);
+
+	if (n < 0)
+		guest_die("klogctl: %s", strerror(errno));
+	log[n] = 0;
+	snprintf(line, sizeof(line), "group %s: no free page in its colours",
+		 group);
+	return strstr(log, line);
+}
+
 int main(void)
 {
 	int status;
@@ -92,6 +109,7 @@ int main(void)
 		    "exhaust-fail-signals", "status %#x", status);
 	guest_check(guest_stat("groups/fails/stats", "exhausted") > 0,
 		    "exhaust-fail-counted", "0");
+	guest_check(log_names("fails"), "exhaust-fail-logged", "not a word");
 	status = overrun("fails", true);
 	guest_check(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 		    "exhaust-fail-populate-returns", "status %#x", status);
