@@ -194,6 +194,11 @@ impl Hardware {
         self.pages.len()
     }
 
+    /// First address of each page, ascending.
+    pub fn pages(&self) -> impl Iterator<Item = u64> + '_ {
+        self.pages.iter().map(|page| page.address)
+    }
+
     /// Bytes mapped.
     #[must_use]
     pub fn bytes(&self) -> usize {

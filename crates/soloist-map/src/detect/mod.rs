@@ -14,6 +14,7 @@ pub mod frames;
 pub mod hardware;
 pub mod llc;
 pub mod meter;
+pub mod one_bank;
 pub mod proof;
 pub mod region;
 pub mod sim;

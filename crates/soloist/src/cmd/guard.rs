@@ -8,7 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use serde::Serialize;
+use soloist_core::parse_size;
 use soloist_host::{cpu_list, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView, Host};
+use soloist_map::detect::hardware::{Hardware, HardwareOptions};
+use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 use soloist_memory::Machine;
 
 use super::table;
@@ -124,6 +127,19 @@ struct Rmin {
     /// loaded map].
     #[arg(long, short, value_name = "NAME")]
     machine: Option<String>,
+
+    /// Measure it on this machine, by the map, instead of computing it from the
+    /// DRAM's data sheet.
+    #[arg(long)]
+    measure: bool,
+
+    /// Memory to measure with.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, requires = "measure")]
+    memory: u64,
+
+    /// In a virtual machine: take the guest's physical addresses for real.
+    #[arg(long, requires = "measure")]
+    trust_guest: bool,
 }
 
 /// Runs the command.
@@ -312,8 +328,48 @@ struct Guaranteed {
     peak: u64,
 }
 
+/// What `soloist guard rmin --measure` tells.
+#[derive(Serialize)]
+struct Measured {
+    machine: String,
+    #[serde(flatten)]
+    bank: OneBank,
+}
+
 impl Rmin {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        match self.measure {
+            true => self.measured(ctx),
+            false => self.computed(ctx),
+        }
+    }
+
+    fn measured(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let map = match &self.machine {
+            Some(name) => soloist_map::known::find(name)?.addr_map(),
+            None => Control::open(&Host::live())?.map()?,
+        };
+        let memory = Hardware::new(&HardwareOptions {
+            memory: self.memory,
+            page_shift: None,
+            trust_guest: self.trust_guest,
+        })?;
+        let measured = Measured {
+            machine: map.name(),
+            bank: one_bank(&memory, &map, 1)?,
+        };
+        if ctx.json {
+            ctx.print_json(&measured)?;
+        } else {
+            println!("{}", measured.text());
+        }
+        Ok(match measured.bank.is_plausible() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        })
+    }
+
+    fn computed(&self, ctx: &Ctx) -> Result<ExitCode> {
         let name = match &self.machine {
             Some(name) => name.clone(),
             None => Control::open(&Host::live())?.map()?.name().to_owned(),
@@ -347,5 +403,32 @@ impl Rmin {
             );
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Measured {
+    fn text(&self) -> String {
+        let bank = &self.bank;
+        let mb = |rate: u64| rate as f64 / 1e6;
+        let mut text = format!(
+            "{}: {} lines in {} rows of one bank: {:.0} MB/s ({:.0} to {:.0}); as many lines anywhere: {:.0} MB/s",
+            self.machine,
+            bank.lines,
+            bank.rows,
+            mb(bank.r_min),
+            mb(bank.least),
+            mb(bank.most),
+            mb(bank.anywhere)
+        );
+        if bank.rows < ENOUGH_ROWS {
+            text += "\nfew rows: a controller may have served some lines of a row together, so r_min may be less";
+        }
+        text + &if bank.is_plausible() {
+            format!("\nsoloist guard set --r-min {}", bank.r_min)
+        } else {
+            "\none bank is no slower than all: the map is not this machine's (`soloist map check`), \
+             or a virtual machine hides which pages share banks"
+                .to_owned()
+        }
     }
 }
