@@ -239,6 +239,11 @@ impl Candidate {
         both: false,
         hits: [NONE; 2],
     };
+
+    /// From when the bank itself allows any of it.
+    fn not_before(&self) -> Cycle {
+        self.column.at.min(self.row.at).min(self.write.at)
+    }
 }
 
 /// Order among commands, in one word; the least goes first. From the top:
@@ -325,6 +330,9 @@ pub struct Controller {
     banks: Vec<BankWork>,
     /// What each bank could do next: apart, for the scheduler's scan.
     candidates: Vec<Candidate>,
+    /// No command of a bank is legal before this. What other banks do only
+    /// puts it off, so that it holds until the bank itself changes.
+    not_before: Vec<Cycle>,
     /// The bank served last, for [`Order::RoundRobin`].
     served: u16,
     /// Banks with requests, in no order.
@@ -364,6 +372,7 @@ impl Controller {
             writes: SharedQueue::new(policy.write_queue as usize),
             banks: vec![BankWork::new(); n],
             candidates: vec![Candidate::NOTHING; n],
+            not_before: vec![0; n],
             served: 0,
             active: Vec::with_capacity(n),
             write_filter: Box::new([0; FILTER]),
@@ -815,11 +824,13 @@ impl Controller {
             self.candidates[b] = Candidate::NOTHING;
             return;
         }
-        self.candidates[b] = if work.refreshing {
+        let candidate = if work.refreshing {
             Candidate::NOTHING
         } else {
             self.candidate(b)
         };
+        self.not_before[b] = candidate.not_before();
+        self.candidates[b] = candidate;
     }
 
     /// What bank `b`, which has requests, could do next.
@@ -916,13 +927,25 @@ impl Controller {
     }
 
     /// Finds the next command: the earliest legal one; of several, as the
-    /// policy's [`Order`] says.
+    /// policy's [`Order`] says. Only banks that can still be first are asked.
     #[inline]
     fn replan(&mut self) {
         let floor = self.now.max(self.channel.bus_free());
+        let earliest = |bank: &&u16| self.not_before[usize::from(**bank)];
+        let first = self.active.iter().min_by_key(earliest).copied();
         let mut best = (Key(u64::MAX), 0);
-        for &bank in &self.active {
+        if let Some(bank) = first {
+            best = (self.best_of(bank, floor), bank);
+            self.not_before[usize::from(bank)] = floor + best.0.wait();
+        }
+        for i in 0..self.active.len() {
+            let bank = self.active[i];
+            let at = floor + best.0.wait();
+            if self.not_before[usize::from(bank)] > at || Some(bank) == first {
+                continue;
+            }
             let key = self.best_of(bank, floor);
+            self.not_before[usize::from(bank)] = floor + key.wait();
             if key < best.0 {
                 best = (key, bank);
             }
