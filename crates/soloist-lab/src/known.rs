@@ -76,6 +76,11 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
     "tintmalloc-equake-compact",
     "tintmalloc-freqmine",
     "tintmalloc-freqmine-compact",
+    "ablation-queue-table-3",
+    "ablation-queue-figure-10",
+    "ablation-matrix-figure-17",
+    "ablation-banks-figure-7",
+    "ablation-parts-figure-11",
 ];
 
 /// An experiment by name, or a scenario by the path of its file.

@@ -12,8 +12,10 @@ use plotters::prelude::*;
 use crate::outcome::{CaseResult, Outcome, Spread, Verdict};
 use crate::scenario::Plot;
 
-/// Size of a plot, pixels.
-const SIZE: (u32, u32) = (760, 400);
+/// Size of a plot with its key, pixels.
+const SIZE: (u32, u32) = (860, 360);
+/// Width of the key.
+const KEY: u32 = 180;
 
 /// A plot could not be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -259,15 +261,13 @@ fn draw(
         })
         .fold(0.0, f64::max)
         .max(f64::MIN_POSITIVE);
-    // Room above the highest bar for the legend: 20 pixels an entry.
-    let legend = 20.0 * (series.len() as f64 + 2.0);
-    let top = top / (1.0 - legend / f64::from(SIZE.1 - 70));
     let groups = labels.len() as f64;
-    let mut chart = ChartBuilder::on(area)
+    let (bars, key) = area.split_horizontally(SIZE.0 - KEY);
+    let mut chart = ChartBuilder::on(&bars)
         .margin(12)
         .x_label_area_size(46)
         .y_label_area_size(70)
-        .build_cartesian_2d(0.0..groups, 0.0..top)
+        .build_cartesian_2d(0.0..groups, 0.0..top * 1.05)
         .map_err(broken)?;
     let x_name = match (&outcome.scenario.sweep, plot.by_repeat) {
         (_, true) => "run".to_owned(),
@@ -305,11 +305,7 @@ fn draw(
             let corners = [(left(*at), 0.0), (left(*at) + width * 0.92, spread.mean)];
             Rectangle::new(corners, color.filled())
         });
-        chart
-            .draw_series(bars)
-            .map_err(broken)?
-            .label(s.name.clone())
-            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], color.filled()));
+        chart.draw_series(bars).map_err(broken)?;
         if plot.range {
             let bars = s.points.iter().map(|(at, spread, _)| {
                 let x = left(*at) + width * 0.46;
@@ -334,17 +330,34 @@ fn draw(
                     .iter()
                     .map(|&at| Cross::new(at, 6, BLACK.stroke_width(2))),
             )
-            .map_err(broken)?
-            .label("printed in the paper")
-            .legend(|(x, y)| Cross::new((x + 6, y), 5, BLACK.stroke_width(2)));
+            .map_err(broken)?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(200, 200, 200))
-        .label_font(("sans-serif", 14))
-        .draw()
-        .map_err(broken)?;
+    draw_key(&key, series, !printed.is_empty())
+}
+
+/// What the colours mean, beside the plot.
+fn draw_key(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    series: &[Series],
+    printed: bool,
+) -> Result<(), Failure> {
+    let broken = |e: DrawingAreaErrorKind<_>| -> Failure { format!("{e:?}").into() };
+    let line = |i: usize| 24 + 20 * i as i32;
+    let say = |text: &str, y: i32| {
+        area.draw(&Text::new(text.to_owned(), (20, y - 7), ("sans-serif", 14)))
+    };
+    for (i, s) in series.iter().enumerate() {
+        let (color, y) = (Palette99::pick(i).to_rgba(), line(i));
+        let corners = [(0, y - 5), (12, y + 5)];
+        area.draw(&Rectangle::new(corners, color.filled()))
+            .map_err(broken)?;
+        say(&s.name, y).map_err(broken)?;
+    }
+    if printed {
+        let y = line(series.len());
+        area.draw(&Cross::new((6, y), 5, BLACK.stroke_width(2)))
+            .map_err(broken)?;
+        say("printed in the paper", y).map_err(broken)?;
+    }
     Ok(())
 }

@@ -103,6 +103,10 @@ impl RunError {
     /// The word of the scenario's file that it is about.
     pub fn word(&self, scenario: &Scenario) -> String {
         match self {
+            Self::Machine {
+                source: soloist_memory::Error::Model(_),
+                ..
+            } => "[model".to_owned(),
             Self::Machine { .. } => format!("\"{}\"", scenario.experiment.machine),
             Self::Task { task, .. } | Self::Memory { task, .. } => format!("\"{task}\""),
             Self::Colors { .. } => "policies".to_owned(),
@@ -143,23 +147,12 @@ pub fn run_cases(
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<CaseResult>, RunError> {
     let about = &scenario.experiment;
-    let platform = Platform::find(&about.machine).map_err(|source| RunError::Machine {
-        id: about.id.clone(),
-        source,
-    })?;
     let repeats = if options.small {
         about.small_repeats.max(1)
     } else {
         about.repeats.max(1)
     };
-    let bench = Bench {
-        platform,
-        history: History {
-            used: about.used,
-            scatter: about.scatter,
-        },
-        regulator: scenario.regulator.clone(),
-    };
+    let benches = benches(scenario, cases)?;
     let jobs: Vec<(&Case, u64)> = cases
         .iter()
         .flat_map(|case| (0..u64::from(repeats)).map(move |r| (case, options.seed + r)))
@@ -167,7 +160,7 @@ pub fn run_cases(
     let runs = jobs
         .par_iter()
         .map(|&(case, seed)| {
-            let run = bench.run(case, seed);
+            let run = benches[&bench_key(scenario, case)].run(case, seed);
             progress(jobs.len());
             run
         })
@@ -184,7 +177,42 @@ pub fn run_cases(
         .collect())
 }
 
-/// What all runs of a scenario have in common.
+/// By which of its machine's models a case runs: one for all, unless the
+/// scenario changes the model.
+fn bench_key(scenario: &Scenario, case: &Case) -> Option<u64> {
+    case.value.filter(|_| !scenario.model.is_empty())
+}
+
+fn benches(scenario: &Scenario, cases: &[Case]) -> Result<HashMap<Option<u64>, Bench>, RunError> {
+    let about = &scenario.experiment;
+    let mut benches = HashMap::new();
+    for case in cases {
+        let key = bench_key(scenario, case);
+        if benches.contains_key(&key) {
+            continue;
+        }
+        let model = scenario.model_of(key);
+        let platform = model
+            .map_err(soloist_memory::Error::Model)
+            .and_then(|model| Platform::find_changed(&about.machine, &model))
+            .map_err(|source| RunError::Machine {
+                id: about.id.clone(),
+                source,
+            })?;
+        let bench = Bench {
+            platform,
+            history: History {
+                used: about.used,
+                scatter: about.scatter,
+            },
+            regulator: scenario.regulator.clone(),
+        };
+        benches.insert(key, bench);
+    }
+    Ok(benches)
+}
+
+/// What all runs by one model of the machine have in common.
 struct Bench {
     platform: Platform,
     history: History,

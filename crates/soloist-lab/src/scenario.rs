@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use soloist_core::{cpu_list, parse_size};
 
 use crate::outcome;
 use crate::policy::Policy;
@@ -47,6 +48,10 @@ pub struct Scenario {
     pub policies: Vec<String>,
     /// One number that varies.
     pub sweep: Option<Sweep>,
+    /// What is changed of the machine file's `[memory]` table: an ablation.
+    /// A value may be `"$sweep"`.
+    #[serde(default)]
+    pub model: toml::Table,
     /// Bandwidth regulation, and the modes to run in.
     pub regulator: Option<RegulatorSpec>,
     /// Who runs.
@@ -147,20 +152,10 @@ impl Number {
                 _ => Err(format!("`${name}` is not the name of [sweep]")),
             };
         }
-        parse_size(text).ok_or_else(|| {
+        parse_size(text).map_err(|_| {
             format!("`{text}`: expected a number, a size such as \"32M\", or \"$NAME\" of [sweep]")
         })
     }
-}
-
-fn parse_size(text: &str) -> Option<u64> {
-    let (digits, shift) = match text.as_bytes().last()? {
-        b'K' => (&text[..text.len() - 1], 10),
-        b'M' => (&text[..text.len() - 1], 20),
-        b'G' => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// What a kind of task does; parameters are in [`TaskSpec`].
@@ -423,6 +418,10 @@ impl Scenario {
             Some(regulator) => regulator.modes()?.into_iter().map(Some).collect(),
             None => vec![None],
         };
+        for &value in &sweep {
+            let model = self.model_of(value);
+            model.map_err(|message| ("[model".to_owned(), message))?;
+        }
         for name in &self.policies {
             let policy: Policy = name
                 .parse()
@@ -512,6 +511,16 @@ impl Scenario {
         })
     }
 
+    /// What is changed of the machine's model in cases of this sweep value.
+    pub fn model_of(&self, value: Option<u64>) -> Result<toml::Table, String> {
+        let mut model = self.model.clone();
+        let sweep = self.sweep.as_ref().map(|s| s.name.as_str()).zip(value);
+        for (_, value) in &mut model {
+            resolve_sweep(value, sweep)?;
+        }
+        Ok(model)
+    }
+
     /// Claims that can be computed: from values that this scenario measures.
     fn check_claims(&self, cases: &[Case]) -> Result<(), (String, String)> {
         let mut stems = Vec::new();
@@ -540,6 +549,22 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+}
+
+/// Puts the sweep's number in place of its `"$name"`, in tables too.
+fn resolve_sweep(value: &mut toml::Value, sweep: Option<(&str, u64)>) -> Result<(), String> {
+    match value {
+        toml::Value::Table(table) => table
+            .iter_mut()
+            .try_for_each(|(_, inner)| resolve_sweep(inner, sweep)),
+        toml::Value::String(text) if text.starts_with('$') => {
+            let number = Number::Text(text.clone()).resolve(sweep)?;
+            let number = i64::try_from(number).map_err(|_| format!("{number} is too large"))?;
+            *value = toml::Value::Integer(number);
+            Ok(())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -576,17 +601,13 @@ fn as_u32(n: u64) -> Result<u32, String> {
     u32::try_from(n).map_err(|_| format!("{n} is too large"))
 }
 
+/// In the order in which they are named, which `copies` goes by.
 fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
-    let bad = || format!("`{list}`: expected cpus such as \"0-3,8\"");
     let mut cpus = Vec::new();
     for part in list.split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let from: u32 = from.trim().parse().map_err(|_| bad())?;
-        let to: u32 = to.trim().parse().map_err(|_| bad())?;
-        if from > to || to >= 1024 {
-            return Err(bad());
-        }
-        cpus.extend(from..=to);
+        let named = cpu_list(part).ok().filter(|n| n.iter().next().is_some());
+        let named = named.ok_or_else(|| format!("`{list}`: expected cpus such as \"0-3,8\""))?;
+        cpus.extend(named.iter());
     }
     Ok(cpus)
 }
@@ -668,6 +689,12 @@ theirs = 2.0
             ),
             ("buddy_3_victim_time /", "( /", 31, "`"),
             ("values = [1, 3]", "values = []", 11, "at least one value"),
+            (
+                "[sweep]",
+                "[model]\ncore.window = \"$m\"\n[sweep]",
+                9,
+                "not the name of [sweep]",
+            ),
         ] {
             let e = Scenario::parse(&GOOD.replace(from, to), "f").unwrap_err();
             assert!(e.message.contains(words), "{e}");

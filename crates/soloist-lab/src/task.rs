@@ -227,6 +227,13 @@ impl Task for Bandwidth {
     }
 }
 
+/// From one big array to the next where malloc() gave both: glibc maps each by
+/// itself, in whole pages behind a header of 16 bytes. Of equal arrays equal
+/// elements are therefore never a power of two of pages apart.
+fn malloced(bytes: u64) -> u64 {
+    (bytes + 16).next_multiple_of(4096)
+}
+
 /// STREAM's triad, a[i] = b[i] + s * c[i], by lines of 8-byte elements.
 pub struct Triad {
     array: u64,
@@ -256,8 +263,8 @@ impl Task for Triad {
         }
         let per_line = (self.line / 8) as u32;
         let step = match self.phase {
-            0 => load(per_line, self.array + self.at),
-            1 => load(per_line, 2 * self.array + self.at),
+            0 => load(per_line, malloced(self.array) + self.at),
+            1 => load(per_line, 2 * malloced(self.array) + self.at),
             _ => store(2 * per_line, self.at),
         };
         self.phase = (self.phase + 1) % 3;
@@ -269,7 +276,7 @@ impl Task for Triad {
     }
 
     fn bytes(&self) -> u64 {
-        3 * self.array
+        3 * malloced(self.array)
     }
 }
 
@@ -312,11 +319,11 @@ impl Task for IntegerSort {
         self.at += 4;
         self.left -= 1;
         let bucket = self.rng.gen_range(0..self.buckets / 4) * 4;
-        store(5, self.keys + bucket)
+        store(5, malloced(self.keys) + bucket)
     }
 
     fn bytes(&self) -> u64 {
-        self.keys + self.buckets
+        malloced(self.keys) + malloced(self.buckets)
     }
 }
 
@@ -351,7 +358,7 @@ impl MatMult {
     }
 
     fn matrix(&self) -> u64 {
-        (self.n * self.n * 8).next_multiple_of(4096)
+        malloced(self.n * self.n * 8)
     }
 
     /// The next (i, j, k) of the naive or of the blocked order.

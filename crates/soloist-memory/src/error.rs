@@ -21,6 +21,9 @@ pub enum Error {
     /// A machine file was refused; the message names file and line.
     #[error("{0}")]
     Machine(String),
+    /// What was to be changed of a machine's model was refused.
+    #[error("{0}")]
+    Model(String),
     /// A line could not be understood.
     #[error("{file}:{line}: {what}")]
     Syntax {

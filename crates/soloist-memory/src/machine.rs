@@ -13,6 +13,7 @@
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::Deserialize;
 use soloist_core::AddrMap;
 
@@ -61,6 +62,19 @@ pub(crate) struct Section {
 impl Section {
     /// The table of a machine whose file has been read.
     pub fn of(machine: &soloist_map::Machine) -> Result<Self> {
+        Self::read(machine)
+    }
+
+    /// The same with some values changed: `changes` is merged into the table.
+    pub fn changed(machine: &soloist_map::Machine, changes: &toml::Table) -> Result<Self> {
+        let mut table: toml::Table = Self::read(machine)?;
+        merge(&mut table, changes);
+        table
+            .try_into()
+            .map_err(|e: toml::de::Error| Error::Model(e.message().replace('\n', " ")))
+    }
+
+    fn read<T: DeserializeOwned>(machine: &soloist_map::Machine) -> Result<T> {
         machine
             .section("memory")
             .map_err(|e| Error::Machine(e.to_string()))?
@@ -71,6 +85,18 @@ impl Section {
                     device_names()
                 ),
             })
+    }
+}
+
+/// Puts the values of `changes` into `table`, tables into tables.
+fn merge(table: &mut toml::Table, changes: &toml::Table) {
+    for (key, change) in changes {
+        match (table.get_mut(key), change) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(change)) => merge(inner, change),
+            _ => {
+                table.insert(key.clone(), change.clone());
+            }
+        }
     }
 }
 
@@ -106,11 +132,15 @@ impl Machine {
 
     /// The memory of a machine whose file has been read.
     pub fn of(machine: &soloist_map::Machine) -> Result<Self> {
+        Self::with(machine, &Section::of(machine)?)
+    }
+
+    /// The same, `section` being what its file says of memory.
+    pub(crate) fn with(machine: &soloist_map::Machine, section: &Section) -> Result<Self> {
         let invalid = |what: String| Error::Invalid {
             file: machine.file.clone(),
             what,
         };
-        let section = Section::of(machine)?;
         let device = device(&section.device, &machine.file)?;
         section
             .controller
@@ -123,7 +153,7 @@ impl Machine {
             map,
             device,
             geometry,
-            policy: section.controller,
+            policy: section.controller.clone(),
         })
     }
 }

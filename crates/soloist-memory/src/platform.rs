@@ -135,13 +135,24 @@ impl Platform {
         Self::of(&crate::machine::find(name)?)
     }
 
+    /// The same with parts of the model changed: `changes` is merged into the
+    /// file's `[memory]` table.
+    pub fn find_changed(name: &str, changes: &toml::Table) -> Result<Self> {
+        let machine = crate::machine::find(name)?;
+        let section = Section::changed(&machine, changes)?;
+        Self::with(&machine, section)
+    }
+
     /// The platform of a machine whose file has been read.
     pub fn of(machine: &soloist_map::Machine) -> Result<Self> {
+        Self::with(machine, Section::of(machine)?)
+    }
+
+    fn with(machine: &soloist_map::Machine, section: Section) -> Result<Self> {
         let invalid = |what: String| Error::Invalid {
             file: machine.file.clone(),
             what,
         };
-        let section = Section::of(machine)?;
         let topology = &machine.topology;
         let clock_mhz = u64::from(topology.clock_mhz.unwrap_or(2000)).max(1);
         let cycle_fs = 1_000_000_000 / clock_mhz;
@@ -157,7 +168,7 @@ impl Platform {
         check(&section).map_err(invalid)?;
         let (private, llc) = caches(machine, cycle_fs).map_err(invalid)?;
         Ok(Self {
-            memory: Machine::of(machine)?,
+            memory: Machine::with(machine, &section)?,
             node_of_core,
             hops,
             instruction_fs: (cycle_fs as f64 * section.core.cpi).round() as u64,
