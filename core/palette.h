@@ -104,6 +104,14 @@ int sol_palette_assign(const struct sol_palette *p, const struct sol_want *want,
 u32 sol_colors_cells(const struct sol_map *map, const struct sol_colors *colors,
 		     u32 *cell, u32 max);
 
+/*
+ * Pages go round over the @n ascending cells of one node, @n > 0, in steps of
+ * so many: neighbours then lie in different bank sets, not in the next LLC
+ * colour of the same one, and streams beside each other don't meet in a bank.
+ * 1 to @n, and prime to @n, so that every cell has its turn.
+ */
+u32 sol_cells_step(const struct sol_map *map, const u32 *cell, u32 n);
+
 /* Is there such a cell at all? */
 bool sol_colors_any(const struct sol_map *map, const struct sol_colors *colors);
 

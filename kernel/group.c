@@ -108,6 +108,7 @@ static struct sol_cells *cells_new(const struct sol_colors *colors)
 {
 	struct sol_cells *cells;
 	u32 n, i, node = 0;
+	const u32 *first;
 
 	if (!colors_any(colors))
 		return NULL;
@@ -122,6 +123,13 @@ static struct sol_cells *cells_new(const struct sol_colors *colors)
 			cells->first[node + 1] = i;
 	while (node < SOL_MAX_NODES)
 		cells->first[++node] = n;
+	for (node = 0; node < SOL_MAX_NODES; node++) {
+		first = cells->first + node;
+		if (first[0] < first[1])
+			cells->step[node] = sol_cells_step(map,
+							   cells->cell + first[0],
+							   first[1] - first[0]);
+	}
 	return cells;
 }
 

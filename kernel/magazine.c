@@ -122,14 +122,13 @@ static void fill(struct sol_magazine *m, struct sol_group *g,
 	n = cells->first[nid + 1] - first;
 	if (!n)
 		return;
-	i = READ_ONCE(g->cursor[nid]);
+	i = READ_ONCE(g->cursor[nid]) % n;
 	/* Few cells may fill several clips each. */
 	looks = clamp(n, SOL_CLIPS, SOL_LOOKS);
-	for (; looks && clips < SOL_CLIPS; looks--, i++) {
-		if (i >= n)
-			i = 0;
+	for (; looks && clips < SOL_CLIPS; looks--) {
 		clips += clip_fill(&m->clip[clips], cells->cell[first + i],
 				   first + i, zero);
+		i = sol_cells_turn(cells, nid, i, n, 1);
 	}
 	WRITE_ONCE(g->cursor[nid], i);
 }

@@ -13,7 +13,7 @@
  * the kernel's own checks.
  *
  * Pages go round over the cells of a group on a node, so that all its banks
- * are used alike. Content is known to be zero only if this module zeroed it.
+ * are used alike, the next page in another bank set than the last. Content is known to be zero only if this module zeroed it.
  *
  * Locking: a raw spinlock for each class of cells, interrupts off; a free may
  * come from any context. Nothing is called while one is held. A group is
@@ -99,19 +99,19 @@ static u32 frame_on_node(struct sol_group *g, const struct sol_cells *cells,
 
 	if (!n)
 		return SOL_NO_FRAME;
-	i = READ_ONCE(g->cursor[nid]);
+	i = READ_ONCE(g->cursor[nid]) % n;
 	for (looks = min(n, looks); looks; looks--) {
-		if (i >= n)
-			i = 0;
+		u32 next = sol_cells_turn(cells, nid, i, n, 1);
+
 		if (sol_cell_listed(cell[i])) {
 			pfn = frame_out(cell[i], g->id, gfp, place->table,
 					zero);
 			if (pfn != SOL_NO_FRAME) {
-				WRITE_ONCE(g->cursor[nid], i + 1);
+				WRITE_ONCE(g->cursor[nid], next);
 				return pfn;
 			}
 		}
-		i++;
+		i = next;
 	}
 	return SOL_NO_FRAME;
 }
@@ -166,7 +166,8 @@ static u32 cell_of_group(u16 id, int nid, u32 i, bool from_cursor)
 	n = cells ? cells->first[nid + 1] - cells->first[nid] : 0;
 	if (i < n) {
 		if (from_cursor)
-			i = (READ_ONCE(g->cursor[nid]) + i) % n;
+			i = sol_cells_turn(cells, nid,
+					   READ_ONCE(g->cursor[nid]), n, i);
 		cell = cells->cell[cells->first[nid] + i];
 	}
 	preempt_enable();

@@ -155,6 +155,33 @@ TEST(cells_and_bytes_of_colors)
 	CHECK_EQ(sol_colors_cells(&map, &a.colors, NULL, 0), 512);
 }
 
+TEST(turns_visit_all_cells_and_change_the_bank_set)
+{
+	u32 cell[512], n, i, at = 0, next, step, seen[512] = { 0 };
+	struct owner a;
+
+	load_map(&map, "opteron-6128");
+	give(&a, "16-19", "");
+	n = sol_colors_cells(&map, &a.colors, cell, 512);
+	CHECK_EQ(n, 4 * 8);
+	step = sol_cells_step(&map, cell, n);
+	for (i = 0; i < n; i++, at = next) {
+		next = (at + step) % n;
+		CHECK(cell[at] / 32 != cell[next] / 32);
+		seen[at]++;
+	}
+	for (i = 0; i < n; i++)
+		CHECK_EQ(seen[i], 1);
+	/* One cell of each set, one set, one cell. */
+	give(&a, "1,17", "9");
+	n = sol_colors_cells(&map, &a.colors, cell, 512);
+	CHECK_EQ(sol_cells_step(&map, cell, n), 1);
+	give(&a, "3", "");
+	n = sol_colors_cells(&map, &a.colors, cell, 512);
+	CHECK_EQ(sol_cells_step(&map, cell, n), 1);
+	CHECK_EQ(sol_cells_step(&map, cell, 1), 1);
+}
+
 /* ---- Assignment ---- */
 
 static void assign(struct owner *owner, struct sol_want want)

@@ -278,6 +278,7 @@ extern "C" {
         cell: *mut u32,
         max: u32,
     ) -> u32;
+    pub fn sol_cells_step(map: *const Map, cell: *const u32, n: u32) -> u32;
     pub fn sol_colors_bytes(map: *const Map, colors: *const Colors) -> u64;
     pub fn sol_list_parse(
         text: *const c_char,

@@ -245,6 +245,17 @@ impl AddrMap {
         }
     }
 
+    /// Steps in which pages go round over ascending `cells` of one node, so that
+    /// neighbours lie in different bank sets; 1 if there are none.
+    pub fn cells_step(&self, cells: &[u32]) -> usize {
+        let n = u32::try_from(cells.len()).unwrap_or(u32::MAX);
+        match n {
+            0 => 1,
+            // SAFETY: a parsed map and `n` cells.
+            n => unsafe { ffi::sol_cells_step(self.as_ptr(), cells.as_ptr(), n) as usize },
+        }
+    }
+
     /// Colours of the frame `pfn` (address / 4096); `None` in a hole.
     pub fn color_of_frame(&self, pfn: u64) -> Option<FrameColor> {
         let mut c = ffi::FrameColor::default();

@@ -32,6 +32,7 @@ pub struct Allocation {
     by_distance: Option<[Vec<u32>; 2]>,
     next: usize,
     exhaust: Exhaust,
+    ignores_nodes: bool,
     /// Uncoloured pages come from this node only.
     bound: Option<u32>,
     /// Pages handed out.
@@ -56,10 +57,17 @@ impl Allocation {
             by_distance: None,
             next: 0,
             exhaust,
+            ignores_nodes: false,
             bound: None,
             pages: 0,
             spilled: 0,
         }
+    }
+
+    /// Takes pages in colour from all nodes in turn, not the local one's first.
+    pub fn from_anywhere(mut self, ignores_nodes: bool) -> Self {
+        self.ignores_nodes = ignores_nodes;
+        self
     }
 
     /// Binds it to a node, as numactl's `--membind` does; colours name nodes
@@ -115,7 +123,7 @@ impl Memory {
     }
 
     /// Round robin over the task's cells, those of the local node while they
-    /// last.
+    /// last unless it does not know nodes.
     fn colored(&mut self, task: &mut Allocation) -> Option<u32> {
         let by_distance = match task.by_distance.take() {
             Some(known) => known,
@@ -130,6 +138,9 @@ impl Memory {
     }
 
     fn by_distance(&self, task: &Allocation) -> [Vec<u32>; 2] {
+        if task.ignores_nodes {
+            return [task.cells.clone(), Vec::new()];
+        }
         let local = self.buddy.node_of_cpu(task.cpu);
         let map = self.lists.map();
         let (near, far) = task
@@ -141,9 +152,10 @@ impl Memory {
 
     fn take_from(&mut self, task: &mut Allocation, cells: &[u32]) -> Option<u32> {
         let n = cells.len();
+        let step = self.lists.map().cells_step(cells);
         let first = task.next % n;
-        task.next = task.next.wrapping_add(1);
-        let turn = |i: usize| cells[(first + i) % n];
+        task.next = (first + step) % n;
+        let turn = |i: usize| cells[(first + i * step) % n];
         if let Some(pfn) = self.get(turn(0), task.owner) {
             return Some(pfn);
         }

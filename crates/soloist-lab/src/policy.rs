@@ -25,9 +25,9 @@ pub enum Policy {
     Auto,
     /// All banks of a controller of its own (the report).
     Controller,
-    /// Banks only, wherever they are: PALLOC knows no nodes.
+    /// Banks of the same numbers on every node: PALLOC knows no nodes.
     Palloc,
-    /// Banks and LLC, wherever they are: BPM knows no controllers.
+    /// The same and LLC colours: BPM knows no controllers.
     Bpm,
     /// TintMalloc: private banks of the local node.
     Mem,
@@ -76,6 +76,13 @@ impl Policy {
             Self::MemLlcPart => "mem+llc(part)",
             Self::LlcMemPart => "llc+mem(part)",
         }
+    }
+}
+
+impl Policy {
+    /// Whether its allocator takes pages from all nodes alike.
+    pub fn ignores_nodes(self) -> bool {
+        matches!(self, Self::Palloc | Self::Bpm)
     }
 }
 
@@ -156,10 +163,10 @@ fn choose(
         Policy::Controller => {
             any.with_sets(map.sets_of_node((home + index as u32) % map.n_nodes()))
         }
-        Policy::Palloc => any.with_sets(spread(map, seats.len(), index)),
+        Policy::Palloc => any.with_sets(on_every_node(map, seats.len(), index)),
         Policy::Bpm => any
-            .with_sets(blocks(map, seats.len(), index))
-            .with_llc(interleaved(map.n_llc(), seats.len(), index)),
+            .with_sets(on_every_node(map, seats.len(), index))
+            .with_llc(own_llc(map, seats.len(), index)),
         Policy::Llc => any.with_llc(share(map.n_llc(), seats.len(), index)),
         Policy::MemLlc => own_pairs(map, seats, index, Part::Own, Part::Own),
         Policy::MemLlcPart => own_pairs(map, seats, index, Part::Own, Part::Group),
@@ -174,28 +181,35 @@ fn share(total: u32, n: usize, index: usize) -> impl Iterator<Item = u32> {
     (total * index / n)..(total * (index + 1) / n)
 }
 
-/// Bank sets dealt round robin over the machine with no regard to nodes, as
-/// an allocator that takes node bits for bank bits does.
-fn spread(map: &AddrMap, n: usize, index: usize) -> Vec<u32> {
-    (0..map.n_bank_sets())
-        .filter(|set| *set as usize % n == index)
+/// A share of a node's bank sets, the same on every node, as an allocator has
+/// it that knows bank bits only.
+fn on_every_node(map: &AddrMap, n: usize, index: usize) -> Vec<u32> {
+    (0..map.n_nodes())
+        .flat_map(|node| {
+            let sets: Vec<u32> = map.sets_of_node(node).collect();
+            share(sets.len() as u32, n, index)
+                .map(|i| sets[i as usize])
+                .collect::<Vec<u32>>()
+        })
         .collect()
 }
 
-/// Blocks of up to four bank sets dealt round robin over the nodes: such a
-/// block has every value of the low bits, which may be LLC bits too.
-fn blocks(map: &AddrMap, n: usize, index: usize) -> Vec<u32> {
-    let size = (map.n_bank_sets() as usize / n).clamp(1, 4);
-    let mut dealt = Vec::new();
-    for node in 0..map.n_nodes() {
-        let sets: Vec<u32> = map.sets_of_node(node).collect();
-        for (j, block) in sets.chunks(size).enumerate() {
-            if (j * map.n_nodes() as usize + node as usize) % n == index {
-                dealt.extend_from_slice(block);
-            }
-        }
-    }
-    dealt
+/// LLC colours for the seat with the bank sets of [`on_every_node`]: those that
+/// these can have (LLC bits may be bank bits too) are shared out to all seats
+/// that could have them.
+fn own_llc(map: &AddrMap, n: usize, index: usize) -> Vec<u32> {
+    let possible = |seat: usize| -> Vec<u32> {
+        let sets = on_every_node(map, n, seat);
+        let holds = |llc: &u32| sets.iter().any(|&set| map.cell_frames(set, *llc) > 0);
+        (0..map.n_llc()).filter(holds).collect()
+    };
+    let mine = possible(index);
+    let alike = |seat: &usize| possible(*seat) == mine;
+    let rank = (0..index).filter(alike).count();
+    let peers = rank + (index..n).filter(alike).count();
+    share(mine.len() as u32, peers, rank)
+        .map(|i| mine[i as usize])
+        .collect()
 }
 
 /// Private to the seat, or shared by the seats of its node.

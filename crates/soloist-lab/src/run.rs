@@ -443,6 +443,7 @@ impl Bench {
             .map(|(i, (task, colors))| {
                 let cpu = task.first_touch;
                 Allocation::new(map, i as u32, cpu, colors.as_ref(), Exhaust::Fail)
+                    .from_anywhere(case.policy.ignores_nodes())
                     .bound_to(task.node)
             })
             .collect();
