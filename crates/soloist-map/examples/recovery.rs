@@ -13,12 +13,13 @@ use soloist_map::detect::sim::{Noise, SimPool, SimSource};
 use soloist_map::detect::{detect, Options};
 use soloist_map::{compare, known, Machine};
 
-fn main() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let runs: u64 = args.first().map_or(10, |n| n.parse().expect("RUNS"));
-    let noise: Noise = args
-        .get(1)
-        .map_or(Noise::HIGH, |n| n.parse().expect("NOISE"));
+    let runs: u64 = match args.first() {
+        Some(runs) => runs.parse().map_err(|e| format!("RUNS `{runs}`: {e}"))?,
+        None => 10,
+    };
+    let noise: Noise = args.get(1).map_or(Ok(Noise::HIGH), |n| n.parse())?;
     let names: Vec<String> = match args.get(2..) {
         Some(names) if !names.is_empty() => names.to_vec(),
         _ => known::names().map(str::to_owned).collect(),
@@ -29,10 +30,10 @@ fn main() {
             let machine = match name.as_str() {
                 "invented" => invented(seed),
                 file if file.ends_with(".toml") => {
-                    let text = std::fs::read_to_string(file).expect("machine file");
-                    Machine::parse(&text, file).expect("machine file")
+                    let text = std::fs::read_to_string(file)?;
+                    Machine::parse(&text, file)?
                 }
-                name => known::find(name).expect("machine"),
+                name => known::find(name)?,
             };
             let started = Instant::now();
             let mut source = SimSource::new(&machine, SimPool::Everything, noise, seed);
@@ -64,6 +65,7 @@ fn main() {
             samples / runs.max(1)
         );
     }
+    Ok(())
 }
 
 /// A machine that nobody built.
