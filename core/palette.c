@@ -173,32 +173,14 @@ u32 sol_colors_cells(const struct sol_map *map, const struct sol_colors *colors,
 	return n;
 }
 
-static u32 gcd(u32 a, u32 b)
+u32 sol_cells_per_set(const struct sol_map *map, const u32 *cell, u32 n)
 {
-	u32 rest;
-
-	while (b) {
-		rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-/* A little more than the first bank set's cells. */
-u32 sol_cells_step(const struct sol_map *map, const u32 *cell, u32 n)
-{
-	u32 of_set = 0, step;
+	u32 of_set = 0;
 
 	while (of_set < n && cell[of_set] >> map->n_llc_bits ==
 			     cell[0] >> map->n_llc_bits)
 		of_set++;
-	if (of_set == 1 || of_set == n)
-		return 1;	/* one cell a set, or one set */
-	for (step = of_set + 1; step < n; step++)
-		if (gcd(step, n) == 1)
-			return step;
-	return 1;
+	return n % of_set ? 1 : of_set;
 }
 
 bool sol_colors_any(const struct sol_map *map, const struct sol_colors *colors)

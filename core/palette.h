@@ -105,12 +105,20 @@ u32 sol_colors_cells(const struct sol_map *map, const struct sol_colors *colors,
 		     u32 *cell, u32 max);
 
 /*
- * Pages go round over the @n ascending cells of one node, @n > 0, in steps of
- * so many: neighbours then lie in different bank sets, not in the next LLC
- * colour of the same one, and streams beside each other don't meet in a bank.
- * 1 to @n, and prime to @n, so that every cell has its turn.
+ * Pages go round over the @n ascending cells of one node, @n > 0, bank set by
+ * bank set and not LLC colour by LLC colour, so that neighbours never meet in a
+ * bank. This tells how many cells each set has; 1 if that is not even.
  */
-u32 sol_cells_step(const struct sol_map *map, const u32 *cell, u32 n);
+u32 sol_cells_per_set(const struct sol_map *map, const u32 *cell, u32 n);
+
+/* The cell @turns turns after the @i-th of @n, @per_set as above. */
+static inline u32 sol_cells_turn(u32 i, u32 n, u32 per_set, u32 turns)
+{
+	u32 sets = n / per_set;
+	u32 turn = ((u64)(i % per_set) * sets + i / per_set + turns) % n;
+
+	return turn % sets * per_set + turn / sets;
+}
 
 /* Is there such a cell at all? */
 bool sol_colors_any(const struct sol_map *map, const struct sol_colors *colors);

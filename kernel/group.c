@@ -126,9 +126,9 @@ static struct sol_cells *cells_new(const struct sol_colors *colors)
 	for (node = 0; node < SOL_MAX_NODES; node++) {
 		first = cells->first + node;
 		if (first[0] < first[1])
-			cells->step[node] = sol_cells_step(map,
-							   cells->cell + first[0],
-							   first[1] - first[0]);
+			cells->per_set[node] =
+				sol_cells_per_set(map, cells->cell + first[0],
+						  first[1] - first[0]);
 	}
 	return cells;
 }

@@ -54,16 +54,9 @@ struct sol_cells {
 	struct rcu_head rcu;
 	u32 n;
 	u32 first[SOL_MAX_NODES + 1];	/* cells of node i: first[i]..first[i+1] */
-	u32 step[SOL_MAX_NODES];	/* in which turns go round over them */
+	u32 per_set[SOL_MAX_NODES];	/* of these: sol_cells_per_set() */
 	u32 cell[];			/* ascending, all can hold pages */
 };
-
-/* The @turns-th turn on node @nid after the cell @i of its @n. */
-static inline u32 sol_cells_turn(const struct sol_cells *cells, int nid, u32 i,
-				 u32 n, u32 turns)
-{
-	return (i + (u64)turns * cells->step[nid]) % n;
-}
 
 /* Per CPU; summed when read. Counts of 4 KiB pages or of events. */
 struct sol_group_stats {

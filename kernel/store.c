@@ -101,7 +101,7 @@ static u32 frame_on_node(struct sol_group *g, const struct sol_cells *cells,
 		return SOL_NO_FRAME;
 	i = READ_ONCE(g->cursor[nid]) % n;
 	for (looks = min(n, looks); looks; looks--) {
-		u32 next = sol_cells_turn(cells, nid, i, n, 1);
+		u32 next = sol_cells_turn(i, n, cells->per_set[nid], 1);
 
 		if (sol_cell_listed(cell[i])) {
 			pfn = frame_out(cell[i], g->id, gfp, place->table,
@@ -166,8 +166,8 @@ static u32 cell_of_group(u16 id, int nid, u32 i, bool from_cursor)
 	n = cells ? cells->first[nid + 1] - cells->first[nid] : 0;
 	if (i < n) {
 		if (from_cursor)
-			i = sol_cells_turn(cells, nid,
-					   READ_ONCE(g->cursor[nid]), n, i);
+			i = sol_cells_turn(READ_ONCE(g->cursor[nid]) % n, n,
+					   cells->per_set[nid], i);
 		cell = cells->cell[cells->first[nid] + i];
 	}
 	preempt_enable();

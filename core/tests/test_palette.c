@@ -155,31 +155,38 @@ TEST(cells_and_bytes_of_colors)
 	CHECK_EQ(sol_colors_cells(&map, &a.colors, NULL, 0), 512);
 }
 
-TEST(turns_visit_all_cells_and_change_the_bank_set)
+TEST(turns_visit_all_cells_bank_set_by_bank_set)
 {
-	u32 cell[512], n, i, at = 0, next, step, seen[512] = { 0 };
+	u32 cell[512], n, i, at = 0, per_set, seen[512] = { 0 };
 	struct owner a;
 
 	load_map(&map, "opteron-6128");
 	give(&a, "16-19", "");
 	n = sol_colors_cells(&map, &a.colors, cell, 512);
 	CHECK_EQ(n, 4 * 8);
-	step = sol_cells_step(&map, cell, n);
-	for (i = 0; i < n; i++, at = next) {
-		next = (at + step) % n;
-		CHECK(cell[at] / 32 != cell[next] / 32);
+	per_set = sol_cells_per_set(&map, cell, n);
+	CHECK_EQ(per_set, 8);
+	for (i = 0; i < n; i++, at = sol_cells_turn(at, n, per_set, 1)) {
+		CHECK_EQ(cell[at] / 32, 16 + i % 4);
+		CHECK_EQ(at, sol_cells_turn(0, n, per_set, i));
 		seen[at]++;
 	}
+	CHECK_EQ(at, 0);
 	for (i = 0; i < n; i++)
 		CHECK_EQ(seen[i], 1);
-	/* One cell of each set, one set, one cell. */
+	/* One cell of each set, one set, and uneven ones: as they come. */
 	give(&a, "1,17", "9");
 	n = sol_colors_cells(&map, &a.colors, cell, 512);
-	CHECK_EQ(sol_cells_step(&map, cell, n), 1);
+	CHECK_EQ(sol_cells_per_set(&map, cell, n), 1);
 	give(&a, "3", "");
 	n = sol_colors_cells(&map, &a.colors, cell, 512);
-	CHECK_EQ(sol_cells_step(&map, cell, n), 1);
-	CHECK_EQ(sol_cells_step(&map, cell, 1), 1);
+	CHECK_EQ(sol_cells_turn(6, n, sol_cells_per_set(&map, cell, n), 1), 7);
+	CHECK_EQ(sol_cells_turn(7, n, sol_cells_per_set(&map, cell, n), 1), 0);
+	give(&a, "0,1", "0-1,8");
+	n = sol_colors_cells(&map, &a.colors, cell, 512);
+	CHECK_EQ(n, 3);
+	CHECK_EQ(sol_cells_per_set(&map, cell, n), 1);
+	CHECK_EQ(sol_cells_turn(2, n, 1, 2), 1);
 }
 
 /* ---- Assignment ---- */

@@ -256,6 +256,13 @@ extern "C" {
     pub fn sol_map_cell_frames(map: *const Map, bank_set: u32, llc: u32) -> u64;
     pub fn sol_map_block_order(map: *const Map, sets: *const c_ulong) -> u32;
     pub fn sol_rust_map_size() -> usize;
+    pub fn sol_rust_cells_turn(
+        map: *const Map,
+        cell: *const u32,
+        n: u32,
+        i: u32,
+        turns: u32,
+    ) -> u32;
     pub fn sol_rust_set_node(map: *const Map, bank_set: u32) -> u32;
 
     pub fn sol_palette_bytes(map: *const Map) -> usize;
@@ -278,7 +285,6 @@ extern "C" {
         cell: *mut u32,
         max: u32,
     ) -> u32;
-    pub fn sol_cells_step(map: *const Map, cell: *const u32, n: u32) -> u32;
     pub fn sol_colors_bytes(map: *const Map, colors: *const Colors) -> u64;
     pub fn sol_list_parse(
         text: *const c_char,

@@ -245,15 +245,17 @@ impl AddrMap {
         }
     }
 
-    /// Steps in which pages go round over ascending `cells` of one node, so that
-    /// neighbours lie in different bank sets; 1 if there are none.
-    pub fn cells_step(&self, cells: &[u32]) -> usize {
-        let n = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-        match n {
-            0 => 1,
-            // SAFETY: a parsed map and `n` cells.
-            n => unsafe { ffi::sol_cells_step(self.as_ptr(), cells.as_ptr(), n) as usize },
-        }
+    /// Pages go round over the ascending `cells` of one node, bank set by bank
+    /// set: the position `turns` turns after position `at` (below their number).
+    ///
+    /// # Panics
+    /// When there are none.
+    pub fn cells_turn(&self, cells: &[u32], at: usize, turns: usize) -> usize {
+        let n = cells.len() as u32;
+        assert!(n > 0, "no cells to go round over");
+        let (at, turns) = (at as u32 % n, turns as u32 % n);
+        // SAFETY: a parsed map, `n` cells.
+        unsafe { ffi::sol_rust_cells_turn(self.as_ptr(), cells.as_ptr(), n, at, turns) as usize }
     }
 
     /// Colours of the frame `pfn` (address / 4096); `None` in a hole.

@@ -152,19 +152,20 @@ impl Memory {
 
     fn take_from(&mut self, task: &mut Allocation, cells: &[u32]) -> Option<u32> {
         let n = cells.len();
-        let step = self.lists.map().cells_step(cells);
         let first = task.next % n;
-        task.next = (first + step) % n;
-        let turn = |i: usize| cells[(first + i * step) % n];
-        if let Some(pfn) = self.get(turn(0), task.owner) {
+        task.next = self.lists.map().cells_turn(cells, first, 1);
+        if let Some(pfn) = self.get(cells[first], task.owner) {
             return Some(pfn);
         }
         // Fill for this very cell, so that pages spread evenly over all.
         let filled = self
             .lists
-            .fill(&mut self.buddy, &[turn(0)], FillLimits::default());
+            .fill(&mut self.buddy, &[cells[first]], FillLimits::default());
         debug_assert!(filled.is_ok(), "the buddy model gave a bad block");
-        (0..n).find_map(|i| self.get(turn(i), task.owner))
+        (0..n).find_map(|turns| {
+            let at = self.lists.map().cells_turn(cells, first, turns);
+            self.get(cells[at], task.owner)
+        })
     }
 
     fn get(&mut self, cell: u32, owner: u32) -> Option<u32> {
