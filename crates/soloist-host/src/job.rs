@@ -84,7 +84,7 @@ impl Job {
             // SAFETY: zero bytes are a valid siginfo_t; the set is initialised.
             let (signal, info) = unsafe {
                 let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-                let signal = libc::sigwaitinfo(&self.signals, info.as_mut_ptr());
+                let signal = libc::sigtimedwait(&self.signals, info.as_mut_ptr(), &LOOK_AGAIN);
                 (signal, info.assume_init())
             };
             // The terminal's own (^C) reached the whole process group already.
@@ -96,6 +96,13 @@ impl Job {
         }
     }
 }
+
+/// A thread of this process that does not block SIGCHLD may have taken it, and
+/// ignored it, before [`Job::wait`] began to wait.
+const LOOK_AGAIN: libc::timespec = libc::timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 /// The signals that [`Job::wait`] waits for.
 fn waited_for() -> libc::sigset_t {

@@ -139,8 +139,16 @@ impl Platform {
     /// file's `[memory]` table.
     pub fn find_changed(name: &str, changes: &toml::Table) -> Result<Self> {
         let machine = crate::machine::find(name)?;
+        let unchanged = Self::of(&machine)?;
+        if changes.is_empty() {
+            return Ok(unchanged);
+        }
         let section = Section::changed(&machine, changes)?;
-        Self::with(&machine, section)
+        Self::with(&machine, section).map_err(|e| match e {
+            // The file itself is right.
+            Error::Invalid { what, .. } => Error::Model(what),
+            other => other,
+        })
     }
 
     /// The platform of a machine whose file has been read.
