@@ -14,36 +14,73 @@
 #define GIVER 1
 #define TAKER 2
 /*
- * A CPU that was stopped has other threads' work to make up for (PREEMPT_RT:
- * RCU's, interrupts), which takes an emulator seconds at times. While one makes
- * less than half of the traffic that is reserved for it, look again.
+ * A rule of sharing shows only while both CPUs want all that they get. One that
+ * was stopped has other threads' work to make up for first (PREEMPT_RT: RCU's,
+ * interrupts), which takes an emulator seconds at times: look again.
  */
-#define TRIES 16
+#define TRIES 24
 #define Q 20			/* lines of the taker in a period of 10 ms */
 
 static struct worker a, b;
 
-/* Lines that taker and giver used per period, in tenths; some time of them. */
-static void usage(int *one, int *two)
-{
-	long long p = stat_of(TAKER, "periods"), q = stat_of(GIVER, "periods");
-	long long u = stat_of(TAKER, "used_bytes"), v = stat_of(GIVER, "used_bytes");
+/* What one CPU did in some time. */
+struct usage {
+	long long bytes;
+	long long periods;
+	long long stops;	/* periods whose whole budget was used */
+};
 
-	sleep_ms(500);
-	p = stat_of(TAKER, "periods") - p;
-	q = stat_of(GIVER, "periods") - q;
-	*one = (stat_of(TAKER, "used_bytes") - u) / 4096 * 10 / (p ?: 1);
-	*two = (stat_of(GIVER, "used_bytes") - v) / 4096 * 10 / (q ?: 1);
+static struct usage usage_so_far(int cpu)
+{
+	return (struct usage){
+		.bytes = stat_of(cpu, "used_bytes"),
+		.periods = stat_of(cpu, "periods"),
+		.stops = stat_of(cpu, "stops"),
+	};
 }
 
-/* As usage(), once both make at least so much. */
-static void usage_of_both(int *one, int *two, int least_one, int least_two)
+static void usage_since(struct usage *u, int cpu)
+{
+	struct usage now = usage_so_far(cpu);
+
+	u->bytes = now.bytes - u->bytes;
+	u->periods = now.periods - u->periods;
+	u->stops = now.stops - u->stops;
+}
+
+/* Both, in half a second. */
+static void look(struct usage *taker, struct usage *giver)
+{
+	*taker = usage_so_far(TAKER);
+	*giver = usage_so_far(GIVER);
+	sleep_ms(500);
+	usage_since(taker, TAKER);
+	usage_since(giver, GIVER);
+}
+
+/* Lines used per period, in tenths. */
+static int tenths(const struct usage *u)
+{
+	return u->bytes / 4096 * 10 / (u->periods ?: 1);
+}
+
+/* True: it used its whole budget in nine of ten periods, or more. */
+static int wants_all(const struct usage *u)
+{
+	return u->periods && u->stops * 10 >= u->periods * 9;
+}
+
+/* As look(), once both want all that they get. */
+static void look_when_both_want(struct usage *taker, struct usage *giver)
 {
 	int tries = TRIES;
 
 	do
-		usage(one, two);
-	while ((*one < least_one || *two < least_two) && --tries);
+		look(taker, giver);
+	while (!(wants_all(taker) && wants_all(giver)) && --tries);
+	printf("# of %lld and %lld periods %lld and %lld used up, look %d\n",
+	       taker->periods, giver->periods, taker->stops, giver->stops,
+	       TRIES - tries + 1);
 }
 
 static void rates(int one, int two, const char *more)
@@ -60,6 +97,7 @@ static void rates(int one, int two, const char *more)
 int main(void)
 {
 	long long donated, reclaimed, restarts;
+	struct usage taker, giver;
 	int one, two;
 
 	guard_reset();
@@ -70,17 +108,19 @@ int main(void)
 	worker_start(&a, TAKER, SCHED_OTHER, 0);
 	worker_await(&a);
 	rates(Q, 2 * Q, "reclaim=0");
-	usage(&one, &two);
-	guest_check(one <= 10 * Q * 103 / 100, "no-reclaim",
-		    "%d tenths of a line a period, not %d", one, 10 * Q);
+	look(&taker, &giver);
+	guest_check(tenths(&taker) <= 10 * Q * 103 / 100, "no-reclaim",
+		    "%d tenths of a line a period, not %d", tenths(&taker),
+		    10 * Q);
 	rates(Q, 2 * Q, "reclaim=1");
 	donated = stat_of(GIVER, "donated_bytes");
 	reclaimed = stat_of(TAKER, "reclaimed_bytes");
-	usage(&one, &two);
-	for (int i = 0; i < 8 && one <= 10 * Q * 11 / 10; i++)
-		usage(&one, &two);
+	look(&taker, &giver);
+	for (int i = 0; i < 8 && tenths(&taker) <= 10 * Q * 11 / 10; i++)
+		look(&taker, &giver);
 	donated = stat_of(GIVER, "donated_bytes") - donated;
 	reclaimed = stat_of(TAKER, "reclaimed_bytes") - reclaimed;
+	one = tenths(&taker);
 	guest_check(one > 10 * Q * 11 / 10 && one <= 30 * Q * 103 / 100,
 		    "reclaim", "%d tenths of a line a period, of %d", one,
 		    30 * Q);
@@ -92,12 +132,16 @@ int main(void)
 	worker_start(&b, GIVER, SCHED_OTHER, 0);
 	worker_await(&b);
 	rates(Q, 2 * Q, "reclaim=0");
-	usage(&one, &two);
+	look(&taker, &giver);
+	one = tenths(&taker);
+	two = tenths(&giver);
 	guest_check(one <= 10 * Q * 103 / 100 && two <= 20 * Q * 103 / 100,
 		    "both-kept", "%d and %d tenths", one, two);
 	settings("sharing spare");
 	sleep_ms(50);
-	usage_of_both(&one, &two, 5 * Q, 10 * Q);
+	look_when_both_want(&taker, &giver);
+	one = tenths(&taker);
+	two = tenths(&giver);
 	guest_check(one + two > 30 * Q * 12 / 10, "spare",
 		    "%d and %d tenths of a line a period", one, two);
 	guest_check(stat_of(TAKER, "beyond_bytes") > 0, "spare-counted", "%lld",
@@ -105,23 +149,15 @@ int main(void)
 
 	settings("sharing proportional");
 	sleep_ms(50);
-	long long u, v, least = 60 * Q / 2 * 4096;	/* 60 periods */
-	int tries = TRIES;
-
-	do {
-		restarts = guard_stat("restarts");
-		u = stat_of(TAKER, "used_bytes");
-		v = stat_of(GIVER, "used_bytes");
-		sleep_ms(600);
-		restarts = guard_stat("restarts") - restarts;
-		u = stat_of(TAKER, "used_bytes") - u;
-		v = stat_of(GIVER, "used_bytes") - v;
-	} while ((u < least || v < 2 * least) && --tries);
+	restarts = guard_stat("restarts");
+	look_when_both_want(&taker, &giver);
+	restarts = guard_stat("restarts") - restarts;
 	guest_check(restarts > 10, "proportional-restarts", "%lld", restarts);
-	guest_check(v * 10 > u * 17 && v * 10 < u * 23, "proportional",
-		    "%lld and %lld bytes, not 1 : 2", u, v);
-	printf("# proportional: 1 : %.2f, %lld restarts\n", (double)v / u,
-	       restarts);
+	guest_check(giver.bytes * 10 > taker.bytes * 17 &&
+		    giver.bytes * 10 < taker.bytes * 23, "proportional",
+		    "%lld and %lld bytes, not 1 : 2", taker.bytes, giver.bytes);
+	printf("# proportional: 1 : %.2f, %lld restarts\n",
+	       (double)giver.bytes / taker.bytes, restarts);
 
 	/* Weights share out all of r_min. */
 	must_limit(TAKER, "off");
@@ -130,7 +166,9 @@ int main(void)
 	must_limit(TAKER, "weight=1 reclaim=0");
 	must_limit(GIVER, "weight=3 reclaim=0");
 	sleep_ms(100);
-	usage_of_both(&one, &two, 50, 150);
+	look_when_both_want(&taker, &giver);
+	one = tenths(&taker);
+	two = tenths(&giver);
 	guest_check(one <= 115 && two <= 310 && two > 2 * one, "weights",
 		    "%d and %d tenths of a line a period, of 100 and 300", one,
 		    two);
