@@ -23,6 +23,14 @@
 
 #define MS 1000000ll
 
+/*
+ * How often to look for traffic that does come. A CPU that was stopped has other
+ * threads' work to make up for first (PREEMPT_RT: RCU's, interrupts), and an
+ * emulator may let other CPUs go first for long: seconds at times. What must
+ * never be is tested at the first look.
+ */
+#define GUARD_TRIES 24
+
 static inline long long now_ns(void)
 {
 	struct timespec t;
@@ -72,6 +80,32 @@ static inline long long stat_of(int cpu, const char *key)
 static inline long long guard_stat(const char *key)
 {
 	return guest_stat("guard/stats", key);
+}
+
+/* What a CPU did in some time. */
+struct usage {
+	long long used;		/* bytes */
+	long long periods;
+	long long stops;	/* periods whose whole budget was used */
+};
+
+/* @key: used_bytes or used_write_bytes. */
+static inline struct usage usage_so_far(int cpu, const char *key)
+{
+	return (struct usage){
+		.used = stat_of(cpu, key),
+		.periods = stat_of(cpu, "periods"),
+		.stops = stat_of(cpu, "stops"),
+	};
+}
+
+static inline void usage_since(struct usage *u, int cpu, const char *key)
+{
+	struct usage now = usage_so_far(cpu, key);
+
+	u->used = now.used - u->used;
+	u->periods = now.periods - u->periods;
+	u->stops = now.stops - u->stops;
 }
 
 /* As at load: nobody has a limit. */

@@ -32,6 +32,13 @@ static bool await(int cpu, const char *key, long long want)
 	return true;
 }
 
+/* A busy host may not run the guest's CPU for a while. */
+static void await_turns(struct worker *w, long before)
+{
+	for (int i = 0; i < 200 && w->done == before; i++)
+		sleep_ms(20);
+}
+
 static void replug(int cpu, struct worker *w)
 {
 	char path[64], name[64];
@@ -42,7 +49,7 @@ static void replug(int cpu, struct worker *w)
 		 cpu);
 	put(path, "0");
 	before = w->done;
-	sleep_ms(50);
+	await_turns(w, before);
 	snprintf(name, sizeof(name), "cpu%d-offline", cpu);
 	guest_check(stopped && !stat_of(cpu, "ready") && w->done > before, name,
 		    "stopped %d, ready %lld, its task did %ld", stopped,
@@ -84,9 +91,7 @@ int main(void)
 	for (int i = 0; i < 500 && !guard_stat("stalled"); i++)
 		sleep_ms(20);
 	before = c.done;
-	/* A busy host may not run the guest's CPU for a while. */
-	for (int i = 0; i < 200 && c.done == before; i++)
-		sleep_ms(20);
+	await_turns(&c, before);
 	guest_check(still && guard_stat("stalls") == stalls + 1 &&
 		    c.done > before && !stat_of(1, "stopped"),
 		    "watchdog-releases", "stopped before %d, %ld turns, %s",

@@ -13,55 +13,24 @@
  */
 #define GIVER 1
 #define TAKER 2
-/*
- * A rule of sharing shows only while both CPUs want all that they get. One that
- * was stopped has other threads' work to make up for first (PREEMPT_RT: RCU's,
- * interrupts), which takes an emulator seconds at times: look again.
- */
-#define TRIES 24
 #define Q 20			/* lines of the taker in a period of 10 ms */
 
 static struct worker a, b;
 
-/* What one CPU did in some time. */
-struct usage {
-	long long bytes;
-	long long periods;
-	long long stops;	/* periods whose whole budget was used */
-};
-
-static struct usage usage_so_far(int cpu)
-{
-	return (struct usage){
-		.bytes = stat_of(cpu, "used_bytes"),
-		.periods = stat_of(cpu, "periods"),
-		.stops = stat_of(cpu, "stops"),
-	};
-}
-
-static void usage_since(struct usage *u, int cpu)
-{
-	struct usage now = usage_so_far(cpu);
-
-	u->bytes = now.bytes - u->bytes;
-	u->periods = now.periods - u->periods;
-	u->stops = now.stops - u->stops;
-}
-
 /* Both, in half a second. */
 static void look(struct usage *taker, struct usage *giver)
 {
-	*taker = usage_so_far(TAKER);
-	*giver = usage_so_far(GIVER);
+	*taker = usage_so_far(TAKER, "used_bytes");
+	*giver = usage_so_far(GIVER, "used_bytes");
 	sleep_ms(500);
-	usage_since(taker, TAKER);
-	usage_since(giver, GIVER);
+	usage_since(taker, TAKER, "used_bytes");
+	usage_since(giver, GIVER, "used_bytes");
 }
 
 /* Lines used per period, in tenths. */
 static int tenths(const struct usage *u)
 {
-	return u->bytes / 4096 * 10 / (u->periods ?: 1);
+	return u->used / 4096 * 10 / (u->periods ?: 1);
 }
 
 /* True: it used its whole budget in nine of ten periods, or more. */
@@ -70,17 +39,17 @@ static int wants_all(const struct usage *u)
 	return u->periods && u->stops * 10 >= u->periods * 9;
 }
 
-/* As look(), once both want all that they get. */
+/* As look(), once both want all that they get: a rule shows only then. */
 static void look_when_both_want(struct usage *taker, struct usage *giver)
 {
-	int tries = TRIES;
+	int tries = GUARD_TRIES;
 
-	do
+	do {
 		look(taker, giver);
-	while (!(wants_all(taker) && wants_all(giver)) && --tries);
-	printf("# of %lld and %lld periods %lld and %lld used up, look %d\n",
-	       taker->periods, giver->periods, taker->stops, giver->stops,
-	       TRIES - tries + 1);
+		printf("# of %lld and %lld periods %lld and %lld used up\n",
+		       taker->periods, giver->periods, taker->stops,
+		       giver->stops);
+	} while (!(wants_all(taker) && wants_all(giver)) && --tries);
 }
 
 static void rates(int one, int two, const char *more)
@@ -116,7 +85,7 @@ int main(void)
 	donated = stat_of(GIVER, "donated_bytes");
 	reclaimed = stat_of(TAKER, "reclaimed_bytes");
 	look(&taker, &giver);
-	for (int i = 0; i < 8 && tenths(&taker) <= 10 * Q * 11 / 10; i++)
+	for (int i = 1; i < GUARD_TRIES && tenths(&taker) <= 10 * Q * 11 / 10; i++)
 		look(&taker, &giver);
 	donated = stat_of(GIVER, "donated_bytes") - donated;
 	reclaimed = stat_of(TAKER, "reclaimed_bytes") - reclaimed;
@@ -153,11 +122,11 @@ int main(void)
 	look_when_both_want(&taker, &giver);
 	restarts = guard_stat("restarts") - restarts;
 	guest_check(restarts > 10, "proportional-restarts", "%lld", restarts);
-	guest_check(giver.bytes * 10 > taker.bytes * 17 &&
-		    giver.bytes * 10 < taker.bytes * 23, "proportional",
-		    "%lld and %lld bytes, not 1 : 2", taker.bytes, giver.bytes);
+	guest_check(giver.used * 10 > taker.used * 17 &&
+		    giver.used * 10 < taker.used * 23, "proportional",
+		    "%lld and %lld bytes, not 1 : 2", taker.used, giver.used);
 	printf("# proportional: 1 : %.2f, %lld restarts\n",
-	       (double)giver.bytes / taker.bytes, restarts);
+	       (double)giver.used / taker.used, restarts);
 
 	/* Weights share out all of r_min. */
 	must_limit(TAKER, "off");
