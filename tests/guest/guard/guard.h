@@ -69,12 +69,18 @@ static inline void must_limit(int cpu, const char *value)
 		guest_die("cpu%d %s: %s", cpu, value, guest_status());
 }
 
-static inline long long stat_of(int cpu, const char *key)
+/* All in one reading, as of one moment. */
+static inline const char *stats_of(int cpu)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "guard/cpu%d/stats", cpu);
-	return guest_stat(path, key);
+	return guest_read(path);
+}
+
+static inline long long stat_of(int cpu, const char *key)
+{
+	return guest_stat_in(stats_of(cpu), key);
 }
 
 static inline long long guard_stat(const char *key)
@@ -92,10 +98,12 @@ struct usage {
 /* @key: used_bytes or used_write_bytes. */
 static inline struct usage usage_so_far(int cpu, const char *key)
 {
+	const char *text = stats_of(cpu);
+
 	return (struct usage){
-		.used = stat_of(cpu, key),
-		.periods = stat_of(cpu, "periods"),
-		.stops = stat_of(cpu, "stops"),
+		.used = guest_stat_in(text, key),
+		.periods = guest_stat_in(text, "periods"),
+		.stops = guest_stat_in(text, "stops"),
 	};
 }
 

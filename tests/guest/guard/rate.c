@@ -47,19 +47,18 @@ struct window {
 
 static struct window window(long ms)
 {
-	long long periods = stat_of(1, "periods"), used;
-	long long from = now_ns(), ns, want;
+	struct usage u = usage_so_far(1, "used_bytes");
+	long long from = now_ns(), ns, want, used;
 	struct window r;
 
-	used = stat_of(1, "used_bytes");
 	sleep_ms(ms);
-	periods = stat_of(1, "periods") - periods;
-	used = (stat_of(1, "used_bytes") - used) / 4096;
+	usage_since(&u, 1, "used_bytes");
 	ns = now_ns() - from;
+	used = u.used / 4096;
 	want = ns / 1000 * PER_PERIOD / PERIOD_US;
-	r.over = used - (periods + 1) * PER_PERIOD;
-	r.of_budget = (used - periods * PER_PERIOD) * 1000 /
-		      (periods * PER_PERIOD);
+	r.over = used - (u.periods + 1) * PER_PERIOD;
+	r.of_budget = (used - u.periods * PER_PERIOD) * 1000 /
+		      (u.periods * PER_PERIOD);
 	r.of_time = (used - want) * 1000 / want;
 	return r;
 }

@@ -115,18 +115,22 @@ const char *guest_read(const char *path)
 	return text;
 }
 
-long long guest_stat(const char *path, const char *key)
+long long guest_stat_in(const char *text, const char *key)
 {
-	const char *line = guest_read(path);
 	size_t len = strlen(key);
 
-	while (line && *line) {
-		if (!strncmp(line, key, len) && line[len] == ' ')
-			return strtoll(line + len + 1, NULL, 0);
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
+	while (text && *text) {
+		if (!strncmp(text, key, len) && text[len] == ' ')
+			return strtoll(text + len + 1, NULL, 0);
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
 	}
 	return -1;
+}
+
+long long guest_stat(const char *path, const char *key)
+{
+	return guest_stat_in(guest_read(path), key);
 }
 
 const char *guest_status(void)

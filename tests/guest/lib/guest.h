@@ -43,6 +43,8 @@ int guest_writef(const char *path, const char *fmt, ...) GUEST_PRINTF(2, 3);
 const char *guest_read(const char *path);
 /* Value of `key` in a file of `key value` lines, -1 if absent. */
 long long guest_stat(const char *path, const char *key);
+/* The same in a text that was read, for values that belong together. */
+long long guest_stat_in(const char *text, const char *key);
 /* The sentence of the last refusal. */
 const char *guest_status(void);
 
