@@ -120,6 +120,16 @@ static inline u32 sol_cells_turn(u32 i, u32 n, u32 per_set, u32 turns)
 	return turn % sets * per_set + turn / sets;
 }
 
+/* One turn from the @i-th, without a division: it is on the way of each page. */
+static inline u32 sol_cells_next(u32 i, u32 n, u32 per_set)
+{
+	i += per_set;
+	if (i < n)
+		return i;
+	i -= n - 1;
+	return i < per_set ? i : 0;
+}
+
 /* Is there such a cell at all? */
 bool sol_colors_any(const struct sol_map *map, const struct sol_colors *colors);
 

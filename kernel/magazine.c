@@ -128,7 +128,7 @@ static void fill(struct sol_magazine *m, struct sol_group *g,
 	for (; looks && clips < SOL_CLIPS; looks--) {
 		clips += clip_fill(&m->clip[clips], cells->cell[first + i],
 				   first + i, zero);
-		i = sol_cells_turn(i, n, cells->per_set[nid], 1);
+		i = sol_cells_next(i, n, cells->per_set[nid]);
 	}
 	WRITE_ONCE(g->cursor[nid], i);
 }

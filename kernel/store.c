@@ -13,7 +13,8 @@
  * the kernel's own checks.
  *
  * Pages go round over the cells of a group on a node, so that all its banks
- * are used alike, the next page in another bank set than the last. Content is known to be zero only if this module zeroed it.
+ * are used alike, the next page in another bank set than the last. Content is
+ * known to be zero only if this module zeroed it.
  *
  * Locking: a raw spinlock for each class of cells, interrupts off; a free may
  * come from any context. Nothing is called while one is held. A group is
@@ -101,7 +102,7 @@ static u32 frame_on_node(struct sol_group *g, const struct sol_cells *cells,
 		return SOL_NO_FRAME;
 	i = READ_ONCE(g->cursor[nid]) % n;
 	for (looks = min(n, looks); looks; looks--) {
-		u32 next = sol_cells_turn(i, n, cells->per_set[nid], 1);
+		u32 next = sol_cells_next(i, n, cells->per_set[nid]);
 
 		if (sol_cell_listed(cell[i])) {
 			pfn = frame_out(cell[i], g->id, gfp, place->table,

@@ -168,6 +168,8 @@ TEST(turns_visit_all_cells_bank_set_by_bank_set)
 	CHECK_EQ(per_set, 8);
 	for (i = 0; i < n; i++, at = sol_cells_turn(at, n, per_set, 1)) {
 		CHECK_EQ(cell[at] / 32, 16 + i % 4);
+		CHECK_EQ(sol_cells_next(at, n, per_set),
+			 sol_cells_turn(at, n, per_set, 1));
 		CHECK_EQ(at, sol_cells_turn(0, n, per_set, i));
 		seen[at]++;
 	}
@@ -187,6 +189,19 @@ TEST(turns_visit_all_cells_bank_set_by_bank_set)
 	CHECK_EQ(n, 3);
 	CHECK_EQ(sol_cells_per_set(&map, cell, n), 1);
 	CHECK_EQ(sol_cells_turn(2, n, 1, 2), 1);
+}
+
+TEST(next_cell_is_one_turn)
+{
+	u32 per_set, sets, i;
+
+	for (per_set = 1; per_set <= 9; per_set++)
+		for (sets = 1; sets <= 9; sets++)
+			for (i = 0; i < sets * per_set; i++)
+				CHECK_EQ(sol_cells_next(i, sets * per_set,
+							per_set),
+					 sol_cells_turn(i, sets * per_set,
+							per_set, 1));
 }
 
 /* ---- Assignment ---- */

@@ -77,9 +77,7 @@ impl Policy {
             Self::LlcMemPart => "llc+mem(part)",
         }
     }
-}
 
-impl Policy {
     /// Whether its allocator takes pages from all nodes alike.
     pub fn ignores_nodes(self) -> bool {
         matches!(self, Self::Palloc | Self::Bpm)

@@ -39,13 +39,13 @@ static int tenths(const struct usage *u)
  * True: no more than so many lines a period. What is looked at begins and ends
  * within periods, and so may see one budget more.
  */
-static int kept(const struct usage *u, int lines)
+static bool kept(const struct usage *u, int lines)
 {
 	return u->used / 4096 <= lines * (u->periods + 1);
 }
 
 /* True: it used its whole budget in nine of ten periods, or more. */
-static int wants_all(const struct usage *u)
+static bool wants_all(const struct usage *u)
 {
 	return u->periods && u->stops * 10 >= u->periods * 9;
 }
