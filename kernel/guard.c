@@ -591,8 +591,10 @@ bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats)
 
 int sol_guard_init(void)
 {
-	int cpu;
+	int cpu, err = sol_guard_fair_init();
 
+	if (err)
+		return err;
 	sol_guard.core = kvcalloc(nr_cpu_ids, sizeof(*sol_guard.core),
 				  GFP_KERNEL);
 	if (!sol_guard.core)

@@ -5,6 +5,7 @@
  *
  *   guard.c          settings and reservations, which CPUs are regulated
  *   guard_core.c     one CPU: its counters, its overflows, standing still
+ *   guard_fair.c     what standing still must not do to the scheduler
  *   guard_period.c   the timer that begins periods, on one CPU for all
  *   guard_counter.c  events
  *
@@ -30,6 +31,7 @@
 
 #include "../core/regulator.h"
 #include "guard_counter.h"
+#include "guard_fair.h"
 
 struct sol_group;
 
@@ -63,6 +65,7 @@ struct sol_guard_set {
  * @base: where they stood when the period began
  * @halter: thread that stands still in everybody's place
  * @stop: it shall. Written under the lock, on the CPU itself
+ * @fair: the CPU's fair server
  * @overflowed: a counter came to its limit
  * @call: begin a period or look at @stop again
  * @watchdog: lets the CPU go if no period begins
@@ -84,6 +87,7 @@ struct sol_guard_core {
 	u64 base[SOL_TRAFFICS];
 	struct task_struct *halter;
 	bool stop;
+	struct sol_guard_fair fair;
 	struct irq_work overflowed;
 	call_single_data_t call;
 	struct hrtimer watchdog;

@@ -64,6 +64,8 @@ static int halter_fn(void *data)
 			schedule();
 		__set_current_state(TASK_RUNNING);
 		stand_still(core);
+		sol_guard_fair_goes_on(&core->fair,
+				       READ_ONCE(core->stopped_ns));
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
@@ -115,10 +117,12 @@ static void set_stop(struct sol_guard_core *core, bool stop)
 	if (core->stop == stop)
 		return;
 	now = ktime_get_ns();
-	if (stop)
+	if (stop) {
 		core->stopped_at = now;
-	else
+		sol_guard_fair_stops(&core->fair);
+	} else {
 		core->stopped_ns += now - core->stopped_at;
+	}
 	WRITE_ONCE(core->stop, stop);
 	if (stop)
 		wake_up_process(core->halter);

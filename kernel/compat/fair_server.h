@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The fair server: since 6.12 each CPU has a deadline entity that runs its fair
+ * tasks when these have waited for too long, and so before real-time ones. It
+ * replaces real-time throttling. struct sched_dl_entity is in a header for
+ * modules; who holds one may change it under its run queue's lock, as the
+ * kernel's debugfs files for it do. Included by guard_fair.c only.
+ */
+#ifndef SOLOIST_COMPAT_FAIR_SERVER_H
+#define SOLOIST_COMPAT_FAIR_SERVER_H
+
+#include <linux/rbtree.h>
+#include <linux/sched.h>
+#include <linux/version.h>
+
+#include "../hook.h"
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+
+typedef void sol_rq_lock_fn(struct rq *rq, int subclass);
+typedef void sol_rq_fn(struct rq *rq);
+typedef void sol_server_fn(struct sched_dl_entity *server);
+DEFINE_STATIC_CALL_NULL(sol_rq_lock, sol_rq_lock_fn);
+DEFINE_STATIC_CALL_NULL(sol_rq_unlock, sol_rq_fn);
+DEFINE_STATIC_CALL_NULL(sol_rq_clock, sol_rq_fn);
+DEFINE_STATIC_CALL_NULL(sol_server_stop, sol_server_fn);
+DEFINE_STATIC_CALL_NULL(sol_server_start, sol_server_fn);
+
+static inline int sol_server_bind(void)
+{
+	return sol_bind(sol_rq_lock, "raw_spin_rq_lock_nested") ?:
+	       sol_bind(sol_rq_unlock, "raw_spin_rq_unlock") ?:
+	       sol_bind(sol_rq_clock, "update_rq_clock") ?:
+	       sol_bind(sol_server_stop, "dl_server_stop") ?:
+	       sol_bind(sol_server_start, "dl_server_start");
+}
+
+/* The server that @task runs by the grace of, NULL: it runs by itself. */
+static inline struct sched_dl_entity *
+sol_server_of(const struct task_struct *task)
+{
+	return task->dl_server;
+}
+
+/* Do fair tasks go before real-time ones? A hint without the lock. */
+static inline bool sol_server_queued(const struct sched_dl_entity *server)
+{
+	return !RB_EMPTY_NODE(&server->rb_node);
+}
+
+/* Interrupts off, on the server's CPU. */
+static inline void sol_server_lock(struct sched_dl_entity *server)
+{
+	static_call(sol_rq_lock)(server->rq, 0);
+}
+
+static inline void sol_server_unlock(struct sched_dl_entity *server)
+{
+	static_call(sol_rq_unlock)(server->rq);
+}
+
+/* Back to waiting until fair tasks starve, as if it had just begun to. */
+static inline void sol_server_restart(struct sched_dl_entity *server)
+{
+	static_call(sol_rq_clock)(server->rq);
+	static_call(sol_server_stop)(server);
+	server->dl_defer_running = 0;
+	static_call(sol_server_start)(server);
+}
+
+#else
+
+static inline int sol_server_bind(void)
+{
+	return 0;
+}
+
+static inline struct sched_dl_entity *
+sol_server_of(const struct task_struct *task)
+{
+	return NULL;
+}
+
+static inline bool sol_server_queued(const struct sched_dl_entity *server)
+{
+	return false;
+}
+
+static inline void sol_server_lock(struct sched_dl_entity *server)
+{
+}
+
+static inline void sol_server_unlock(struct sched_dl_entity *server)
+{
+}
+
+static inline void sol_server_restart(struct sched_dl_entity *server)
+{
+}
+
+#endif
+
+#endif /* SOLOIST_COMPAT_FAIR_SERVER_H */
