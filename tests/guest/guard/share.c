@@ -78,11 +78,15 @@ int main(void)
 {
 	long long donated, reclaimed, restarts;
 	struct usage taker, giver;
+	char text[96];
 	int one, two;
 
 	guard_reset();
 	pin_self(0);
-	settings("event page-faults\nperiod_us 40000\nr_min 100000000\nq_min 4");
+	snprintf(text, sizeof(text),
+		 "event page-faults\nperiod_us %d\nr_min 100000000\nq_min 4",
+		 PERIOD_US);
+	settings(text);
 
 	/* The giver uses little: the taker gets what it leaves, or not. */
 	worker_start(&a, TAKER, SCHED_OTHER, 0);
