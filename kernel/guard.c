@@ -43,6 +43,7 @@ struct sol_guard sol_guard = {
 
 static DEFINE_MUTEX(guard_mutex);
 static int hotplug_state;
+static int unable;	/* errno: this kernel lacks what the log says */
 
 static struct sol_core *rules_of(int cpu)
 {
@@ -60,7 +61,7 @@ static void core_reconcile(struct sol_guard_core *core)
 {
 	bool want = regulated(core->cpu) && !READ_ONCE(core->gone);
 
-	if (core->halter && (core->stale || !want))
+	if (core->halter && (READ_ONCE(core->stale) || !want))
 		sol_guard_core_down(core);
 	core->trouble = 0;
 	if (want && !core->halter)
@@ -94,6 +95,12 @@ static void hotplug_fn(struct work_struct *work)
 }
 
 static DECLARE_WORK(hotplug_work, hotplug_fn);
+
+void sol_guard_astray(struct sol_guard_core *core)
+{
+	WRITE_ONCE(core->stale, true);
+	schedule_work(&hotplug_work);
+}
 
 static int guard_online(unsigned int cpu)
 {
@@ -498,6 +505,9 @@ int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 	if (want && !sol_guard.reg)
 		err = sol_deny(-ENXIO,
 			       "bandwidth: r_min is not set; write `r_min BYTES_PER_SECOND` to guard/settings, `soloist guard rmin` tells how much");
+	if (!err && want && unable)
+		err = sol_deny(-EOPNOTSUPP,
+			       "bandwidth: this kernel lacks a function that stopping a CPU needs; the kernel log named it when soloist was loaded");
 	if (!err && cpus)
 		err = check_owners(owner, cpus);
 	if (!err && sol_guard.reg)
@@ -591,10 +601,9 @@ bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats)
 
 int sol_guard_init(void)
 {
-	int cpu, err = sol_guard_fair_init();
+	int cpu;
 
-	if (err)
-		return err;
+	unable = sol_guard_fair_init();
 	sol_guard.core = kvcalloc(nr_cpu_ids, sizeof(*sol_guard.core),
 				  GFP_KERNEL);
 	if (!sol_guard.core)
@@ -618,8 +627,10 @@ int sol_guard_init(void)
 void sol_guard_exit(void)
 {
 	cpuhp_remove_state_nocalls(hotplug_state);
+	mutex_lock(&guard_mutex);
+	regulator_swap(NULL, &sol_guard.set);
+	mutex_unlock(&guard_mutex);
+	/* Its threads are gone; what they had queued finds nobody regulated. */
 	cancel_work_sync(&hotplug_work);
-	all_down();
-	regulator_free(sol_guard.reg);
 	kvfree(sol_guard.core);
 }

@@ -58,7 +58,7 @@ struct sol_guard_set {
  * @cpu: which
  * @ready: counters and thread are there
  * @gone: the CPU is offline or about to be. Written by hotplug callbacks
- * @stale: it was offline since it was made ready
+ * @stale: it was, or nearly was, offline since it was made ready
  * @trouble: errno of the last try to make it ready
  * @owner: group whose reservation it is, NULL: its own. guard_mutex
  * @counter: by kind, NULL: not counted
@@ -180,6 +180,11 @@ void sol_guard_period_init(void);
 void sol_guard_period_move(void);
 /* Under the lock, on any CPU: see to @postpone if the timer runs here. */
 void sol_guard_period_postpone(void);
+
+/* ---- guard.c, for guard_core.c ---- */
+
+/* The CPU's thread was moved to another: it needs a new one, soon. */
+void sol_guard_astray(struct sol_guard_core *core);
 
 /* ---- guard.c, for the control interface; all may sleep ---- */
 

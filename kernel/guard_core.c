@@ -12,7 +12,7 @@
  * Standing still: a thread that outranks all but the stop class (see
  * compat/throttle.h) halts the CPU until the period ends. A FIFO thread, as in
  * the paper, would not do: deadline tasks outrank it, real-time throttling ends
- * it after 95 % of a second and the fair server (6.6 on) runs others for 5 %.
+ * it after 95 % of a second and the fair server (6.12 on) runs others for 5 %.
  * Interrupts are served: what they move is counted, and not stopped. So is what
  * the stop class does. Threads of the kernel that belong to the CPU wait, and
  * whoever needs a lock of a task that was stopped waits too, a period at most;
@@ -39,11 +39,26 @@ static struct sol_core *rules_of(const struct sol_guard_core *core)
 
 /* ---- Standing still ---- */
 
+/*
+ * A thread that is merely bound to its CPU is moved as soon as that is about to
+ * go offline, which may be called off; a true per-cpu thread must not wake while
+ * its CPU goes, and we can't tell.
+ */
+static bool astray(const struct sol_guard_core *core)
+{
+	return raw_smp_processor_id() != core->cpu;
+}
+
+static bool must_stand(const struct sol_guard_core *core)
+{
+	return READ_ONCE(core->stop) && !astray(core);
+}
+
 static void stand_still(struct sol_guard_core *core)
 {
-	while (READ_ONCE(core->stop) && !kthread_should_stop()) {
+	while (must_stand(core) && !kthread_should_stop()) {
 		local_irq_disable();
-		if (READ_ONCE(core->stop) && !need_resched())
+		if (must_stand(core) && !need_resched())
 			sol_wait_for_interrupt();
 		else
 			local_irq_enable();
@@ -60,12 +75,15 @@ static int halter_fn(void *data)
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
 			break;
-		if (!READ_ONCE(core->stop))
+		if (!must_stand(core))
 			schedule();
 		__set_current_state(TASK_RUNNING);
 		stand_still(core);
-		sol_guard_fair_goes_on(&core->fair,
-				       READ_ONCE(core->stopped_ns));
+		if (astray(core))
+			sol_guard_astray(core);
+		else
+			sol_guard_fair_goes_on(&core->fair,
+					       READ_ONCE(core->stopped_ns));
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;

@@ -2,29 +2,35 @@
 /*
  * Time that a CPU stood still is nobody's: the fair server must not count it.
  *
- * The server (6.12 on) sees fair tasks that have not run for 950 ms of a
- * second, and lets them go before real-time ones, for 50 ms. On a CPU that
- * stands still most of the time they never run for so long; once they go first,
- * they use the budget at the beginning of each period, the CPU stands still
- * again, and real-time tasks, on PREEMPT_RT those of RCU and of timers too,
- * never run.
+ * The server (6.12 on) lets fair tasks go before real-time ones if they have not
+ * run for 50 ms within a second, until they have. On a CPU that stands still for
+ * most of the time they never can. Then they go first at the beginning of each
+ * period and use its budget, the CPU stands still again, and real-time tasks, on
+ * PREEMPT_RT those of RCU and of timers too, never run.
  *
- * So at the end of a stop, if the server has its turn, it is sent back to wait
- * anew, unless fair tasks starved in the time in which the CPU did run: then its
- * turn is due, and lasts as long as it does on any CPU. Which server is the
- * CPU's is learned when one of its tasks uses up a budget; until then fair
- * tasks may go first in one period.
+ * So at the end of a stop, if the server has fair tasks go first, it is sent
+ * back to wait anew, unless they waited while the CPU did run: for 900 ms of that
+ * time without running for 50 ms of it. (Without stops it is 950 ms; a CPU that
+ * stands still for less than 5 % of the time is left as it is.) Then it is their
+ * turn, as on any CPU, but for a second of the clock at most, or a CPU that
+ * seldom runs would have no real-time tasks for minutes.
+ *
+ * How long they ran is told by the server: it goes off the later the more they
+ * have, and has a runtime that they use up. Which server is the CPU's is learned
+ * when a task that it let go first uses up a budget; until then fair tasks may
+ * go first in one period.
  *
  * Before 6.12 real-time throttling does for fair tasks what the server does. It
  * counts how long real-time tasks run in a second of the clock: on a CPU that
  * stands still for more than 50 ms of it they are never throttled, and fair tasks
  * may starve. Nothing of ours changes that; docs/guard.md says what to set.
  *
- * Locking: on the CPU; the server is its run queue's, whose lock is taken with
- * interrupts off and nothing of ours held.
+ * Locking: on the CPU, which owns struct sol_guard_fair; the server is its run
+ * queue's, whose lock is taken with interrupts off and nothing of ours held.
  */
 #include <linux/irqflags.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 
 #include "compat/fair_server.h"
 #include "guard.h"
@@ -43,30 +49,70 @@ void sol_guard_fair_stops(struct sol_guard_fair *fair)
 		fair->server = server;
 }
 
-/* When the server's present period began, by the run queue's clock. */
-static u64 begun_at(const struct sched_dl_entity *server)
+/* When it had fair tasks go first, by the run queue's clock. */
+static u64 went_off(const struct sched_dl_entity *server)
 {
 	return server->deadline - server->dl_deadline;
 }
 
-/*
- * @open: ns that the CPU has run for. A server that was sent back comes again
- * after 950 ms, and later the more fair tasks have run; if they have for 50 ms
- * it began anew, and so do we.
- */
-static bool turn_is_due(struct sol_guard_fair *fair, u64 open)
+/* When it will, if they don't run until then. */
+static u64 goes_off(const struct sched_dl_entity *server)
+{
+	return server->deadline - server->runtime;
+}
+
+/* How long fair tasks have run since the server was sent back. */
+static s64 have_run(const struct sol_guard_fair *fair)
 {
 	const struct sched_dl_entity *server = fair->server;
-	u64 begun = begun_at(server);
+	s64 before = went_off(server) - fair->goes_off;
 
-	if (begun == fair->due)
-		return true;
-	if (begun - fair->sent_back > server->dl_deadline)
-		fair->waits_since = open;
-	if (open - fair->waits_since < server->dl_deadline - server->dl_runtime)
+	return max_t(s64, before, 0) + server->dl_runtime - server->runtime;
+}
+
+/*
+ * @open: ns that the CPU has run for, @ran and @stood: that it has, and has not,
+ * since this was last asked. What fair tasks wait for begins before it is seen:
+ * the server had waited for a second but for its runtime, less what it stood.
+ */
+static bool waited(struct sol_guard_fair *fair, u64 open, s64 ran, s64 stood)
+{
+	const struct sched_dl_entity *server = fair->server;
+	s64 wait = server->dl_deadline - server->dl_runtime;
+
+	fair->ran += have_run(fair);
+	if (fair->ran >= server->dl_runtime) {
+		fair->ran = 0;
+		fair->waits_since = open - clamp_t(s64, wait - stood, 0, ran);
+	}
+	return (s64)(open - fair->waits_since) >= wait - server->dl_runtime;
+}
+
+static bool has_turn(struct sol_guard_fair *fair, u64 now, u64 stopped_ns)
+{
+	const struct sched_dl_entity *server = fair->server;
+	u64 open = now - stopped_ns;
+	u64 ran = open - fair->open, stood = stopped_ns - fair->stopped_ns;
+
+	fair->open = open;
+	fair->stopped_ns = stopped_ns;
+	if (fair->turn && fair->turn == went_off(server)) {
+		if (now < fair->turn_ends)
+			return true;
+		fair->ran = server->dl_runtime;	/* as good as that */
+	}
+	if (!waited(fair, open, ran, stood))
 		return false;
-	fair->due = begun;
+	fair->turn = went_off(server);
+	fair->turn_ends = now + server->dl_deadline;
 	return true;
+}
+
+static void send_back(struct sol_guard_fair *fair)
+{
+	sol_server_restart(fair->server);
+	fair->goes_off = goes_off(fair->server);
+	fair->turn = 0;
 }
 
 void sol_guard_fair_goes_on(struct sol_guard_fair *fair, u64 stopped_ns)
@@ -79,10 +125,8 @@ void sol_guard_fair_goes_on(struct sol_guard_fair *fair, u64 stopped_ns)
 	local_irq_save(flags);
 	sol_server_lock(server);
 	if (sol_server_queued(server) &&
-	    !turn_is_due(fair, ktime_get_ns() - stopped_ns)) {
-		sol_server_restart(server);
-		fair->sent_back = begun_at(server);
-	}
+	    !has_turn(fair, ktime_get_ns(), stopped_ns))
+		send_back(fair);
 	sol_server_unlock(server);
 	local_irq_restore(flags);
 }

@@ -8,17 +8,24 @@
 struct sched_dl_entity;
 
 /**
- * struct sol_guard_fair - what is known of a CPU's fair server; all 0 at first
+ * struct sol_guard_fair - a CPU's fair server, in ns; all 0 at first
  * @server: NULL: not yet seen, or this kernel has none
- * @sent_back: when it was last sent back, as the run queue's clock has it
- * @waits_since: ns the CPU had run by then, at the first of several such times
- * @due: the period that is its turn, by the same clock
+ * @goes_off: when it was to, by the run queue's clock, as it was sent back
+ * @ran: for how long fair tasks have run since @waits_since
+ * @waits_since: how long the CPU had run when they began to wait
+ * @open, @stopped_ns: how long it had run and stood still at the last look
+ * @turn: when the server went off to have its turn, by that clock; 0: it has none
+ * @turn_ends: at the latest, by the monotonic clock
  */
 struct sol_guard_fair {
 	struct sched_dl_entity *server;
-	u64 sent_back;
+	u64 goes_off;
+	u64 ran;
 	u64 waits_since;
-	u64 due;
+	u64 open;
+	u64 stopped_ns;
+	u64 turn;
+	u64 turn_ends;
 };
 
 int sol_guard_fair_init(void);

@@ -59,7 +59,11 @@ static inline void sol_server_unlock(struct sched_dl_entity *server)
 	static_call(sol_rq_unlock)(server->rq);
 }
 
-/* Back to waiting until fair tasks starve, as if it had just begun to. */
+/*
+ * Back to waiting until fair tasks starve. The lock is not taken as the scheduler
+ * takes it (rq_pin_lock() is private), so that with WARN_DOUBLE_CLOCK, a feature
+ * that is off by default, updating the clock may warn.
+ */
 static inline void sol_server_restart(struct sched_dl_entity *server)
 {
 	static_call(sol_rq_clock)(server->rq);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A CPU that goes while it is stopped, comes back, and has its reservation;
- * also the one whose timer begins the periods. Then the timer stops: all are
- * let go, and held again when it runs.
+ * also the one whose timer begins the periods. Then one that doesn't go in the
+ * end. Then the timer stops: all are let go, and held again when it runs.
  */
 #define _GNU_SOURCE
 #include "guard.h"
@@ -60,6 +60,77 @@ static void replug(int cpu, struct worker *w)
 		    guest_read("guard/stats"));
 }
 
+/* Number of the module's state, which a CPU goes through on its way offline. */
+static int state_number(void)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/hotplug/states", "r");
+	char line[128];
+	int state = -1;
+
+	while (f && state < 0 && fgets(line, sizeof(line), f))
+		if (strstr(line, "soloist:guard"))
+			state = atoi(line);
+	if (f)
+		fclose(f);
+	return state;
+}
+
+/*
+ * True: while the CPU is said to be stopped, its task does stand still. At the
+ * first stops it may not yet.
+ */
+static bool stands_still(int cpu, struct worker *w)
+{
+	long before;
+	bool still;
+	int tries = 20;
+
+	do {
+		long long stops;
+
+		if (!await(cpu, "stopped", 0) || !await(cpu, "stopped", 1))
+			return false;
+		stops = stat_of(cpu, "stops");
+		sleep_ms(5);
+		before = w->done;
+		sleep_ms(50);
+		still = w->done == before;
+		still &= stat_of(cpu, "stopped") == 1 &&
+			 stat_of(cpu, "stops") == stops;
+	} while (!still && --tries);
+	return still;
+}
+
+/*
+ * Going offline is called off after the scheduler has moved all threads away,
+ * the one that halts the CPU too.
+ */
+static void call_off(int cpu)
+{
+	char path[64], number[16];
+	struct worker v, w;
+	int fd, err;
+
+	worker_start(&v, cpu, SCHED_OTHER, -1);
+	snprintf(number, sizeof(number), "%d", state_number());
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/hotplug/fail",
+		 cpu);
+	put(path, number);
+	await(cpu, "stopped", 1);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
+		 cpu);
+	fd = open(path, O_WRONLY);
+	err = write(fd, "0", 1) < 0 ? errno : 0;
+	close(fd);
+	/* Tasks were moved away too, and stay there. */
+	worker_start(&w, cpu, SCHED_OTHER, -1);
+	guest_check(err == EAGAIN && stands_still(cpu, &w), "called-off",
+		    "%s, stopped %lld, %lld stops", strerror(err),
+		    stat_of(cpu, "stopped"), stat_of(cpu, "stops"));
+	worker_stop(&v);
+	worker_stop(&w);
+}
+
 int main(void)
 {
 	struct worker a, b, c;
@@ -83,6 +154,7 @@ int main(void)
 		    guard_stat("master"));
 	worker_stop(&a);
 	worker_stop(&b);
+	call_off(2);
 
 	worker_start(&c, 1, SCHED_OTHER, -1);
 	still = await(1, "stopped", 0) && await(1, "stopped", 1);
