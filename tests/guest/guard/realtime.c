@@ -61,7 +61,7 @@ static void real_time_first(void)
 	worker_await(&hog);
 	if (pthread_create(&rt.thread, NULL, beat, &rt))
 		guest_die("pthread_create");
-	must_limit(CPU, "204800 reclaim=0");	/* 10 lines a period */
+	must_limit(CPU, "61440 reclaim=0");	/* 3 lines a period */
 	sleep_ms(1500);
 	do {
 		l = look(&rt, 3);
@@ -71,8 +71,10 @@ static void real_time_first(void)
 		       l.usage.periods, l.usage.stops, l.stopped_ns / MS,
 		       l.ns / MS, l.beats);
 	} while (!still && --tries);
-	guest_check(still, "stands-still", "%lld of %lld periods used up",
-		    l.usage.stops, l.usage.periods);
+	guest_check(still, "stands-still",
+		    "%lld of %lld periods used up, stopped for %lld of %lld ms",
+		    l.usage.stops, l.usage.periods, l.stopped_ns / MS,
+		    l.ns / MS);
 	guest_check(l.beats >= l.usage.periods / 2 && !rt.err,
 		    "real-time-first", "%ld beats in %lld periods, policy: %s",
 		    l.beats, l.usage.periods, strerror(rt.err));
