@@ -33,7 +33,6 @@
 #include <linux/minmax.h>
 
 #include "compat/fair_server.h"
-#include "guard.h"
 #include "guard_fair.h"
 
 int sol_guard_fair_init(void)
