@@ -3,28 +3,31 @@
 # Each part keeps its own rules (cargo, kernel/Kbuild, core/Makefile,
 # tests/guest/Makefile); here they are only called in order.
 
-KERNELS ?= 6.12 6.12-rt 6.12-cloud 6.1 6.1-rt 6.1-cloud
+KERNELS ?= $(shell sed -n 's/^\([0-9][^[:space:]]*\).*/\1/p' tests/kernels)
 PREFIX  ?= /usr/local
 MINUTES ?= 10
 SECONDS ?= 60
 
-.PHONY: help build check check-long check-debug demo bench fuzz install \
-	uninstall clean kernels cli modules guest-build
+.PHONY: help build check check-long check-debug demo bench bench-load fuzz install \
+	uninstall deb dist clean kernels cli modules guest-build
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         boot a 4-node machine and see real programs coloured"
-	@echo "make build        the command line and the module for six stock kernels"
-	@echo "make check        every test, on every kernel (as CI does)"
-	@echo "make check-long   stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads"
+	@echo "make build        the command line and the module for all stock kernels"
+	@echo "make check        every test on two kernels, a core set on all (tests/kernels)"
+	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads"
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
 	@echo "make bench        what colouring and reservations cost, in instructions"
 	@echo "make fuzz         the parsers, SECONDS=$(SECONDS) each"
 	@echo "make install      soloist and its module (DKMS) under PREFIX=$(PREFIX)"
 	@echo "make uninstall    take that away again"
+	@echo "make deb          Debian packages in build/deb; make dist: a static binary"
 	@echo "make clean        remove build/ (kernels too) and target/"
 	@echo
-	@echo "Parts of make check: scripts/check STEP..., tests/guest/run --help"
+	@echo "While you work: cargo test -p soloist-map; make -C core check;"
+	@echo "  tests/guest/run -k 6.12 color/threads (one test, one kernel: a minute);"
+	@echo "  scripts/check STEP... (steps of make check)"
 
 build: kernels cli modules
 
@@ -32,6 +35,7 @@ check:
 	@scripts/check
 
 check-long: guest-build
+	@NO_BUILD=1 tests/guest/run --all
 	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(KERNELS),-k $(k)) load control
 	@tests/stress/run $(MINUTES) $(KERNELS)
 
@@ -47,16 +51,20 @@ bench: guest-build
 	@bench/guard-run
 	@bench/latency-run
 
+bench-load:
+	@$(MAKE) -s -C bench
+
 fuzz:
 	@scripts/packages tools
 	@$(MAKE) -s -C core fuzz SECONDS=$(SECONDS)
 
 kernels:
-	@scripts/packages vm headers
+	@scripts/packages vm module
 	@scripts/kernels
 
 cli:
-	@cargo build -q -p soloist -p soloist-vm
+	@scripts/packages build
+	@cargo build -q -p soloist -p soloist-vm -p soloist-plugin
 
 # SPARSE=2 has every source checked by sparse as well.
 modules:
@@ -71,6 +79,12 @@ guest-build: kernels cli modules
 
 install:
 	@scripts/install $(PREFIX)
+
+deb:
+	@scripts/deb
+
+dist:
+	@scripts/dist
 
 uninstall:
 	@scripts/install --remove $(PREFIX)

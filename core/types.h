@@ -28,6 +28,12 @@ static inline u64 sol_div(u64 n, u32 d)
 	return div_u64(n, d);
 }
 
+/* The high half of the product. */
+static inline u64 sol_mul_high(u64 a, u64 b)
+{
+	return mul_u64_u64_shr(a, b, 64);
+}
+
 #define SOL_READ(x)	READ_ONCE(x)
 #define SOL_WRITE(x, v)	WRITE_ONCE(x, v)
 
@@ -55,6 +61,11 @@ static inline unsigned int sol_parity64(u64 x)
 static inline u64 sol_div(u64 n, u32 d)
 {
 	return n / d;
+}
+
+static inline u64 sol_mul_high(u64 a, u64 b)
+{
+	return (__uint128_t)a * b >> 64;
 }
 
 /* For words that others read without the lock: one whole access. */

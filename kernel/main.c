@@ -14,18 +14,6 @@
 
 #include "parts.h"
 
-/* A part without its file is left out of the module. */
-#define SOL_PART_DEFAULT(part)				\
-	int __weak sol_##part##_init(void) { return 0; }	\
-	void __weak sol_##part##_exit(void) { }
-SOL_PART_DEFAULT(group)
-SOL_PART_DEFAULT(stay)
-SOL_PART_DEFAULT(reclaim)
-SOL_PART_DEFAULT(mmap_abi)
-SOL_PART_DEFAULT(rule)
-SOL_PART_DEFAULT(guard)
-SOL_PART_DEFAULT(control)
-
 static const struct {
 	const char *name;
 	int (*init)(void);
@@ -37,6 +25,7 @@ static const struct {
 	{ "group",	sol_group_init,		sol_group_exit },
 	{ "fault",	sol_fault_init,		sol_fault_exit },
 	{ "stay",	sol_stay_init,		sol_stay_exit },
+	{ "cgroup",	sol_cgroup_init,	sol_cgroup_exit },
 	{ "reclaim",	sol_reclaim_init,	sol_reclaim_exit },
 	{ "mmap_abi",	sol_mmap_abi_init,	sol_mmap_abi_exit },
 	{ "rule",	sol_rule_init,		sol_rule_exit },
@@ -76,4 +65,5 @@ module_init(soloist_init);
 module_exit(soloist_exit);
 
 MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
 MODULE_DESCRIPTION("Memory in colour: DRAM banks, controllers and caches kept apart");

@@ -3,27 +3,29 @@
 #ifndef SOLOIST_PARTS_H
 #define SOLOIST_PARTS_H
 
-int sol_hook_init(void);	/* hook.c: looking up what is not exported */
+int sol_hook_init(void);	/* hook/: looking up what is not exported */
 void sol_hook_exit(void);
-int sol_store_init(void);	/* store.c: the lists of free frames */
+int sol_store_init(void);	/* frames/store.c: the lists of free frames */
 void sol_store_exit(void);
-int sol_magazines_init(void);	/* magazine.c: frames at hand on each CPU */
+int sol_magazines_init(void);	/* frames/magazine.c: frames at hand on each CPU */
 void sol_magazines_exit(void);
-int sol_group_init(void);	/* group.c: colour sets and their tasks */
+int sol_group_init(void);	/* group/: colour sets and their tasks */
 void sol_group_exit(void);
-int sol_fault_init(void);	/* fault.c: hooks that hand out and take back */
+int sol_fault_init(void);	/* fault/: hooks that hand out and take back */
 void sol_fault_exit(void);
-int sol_stay_init(void);	/* stay.c: what would move a page */
+int sol_stay_init(void);	/* keep/: what would move a page */
 void sol_stay_exit(void);
-int sol_reclaim_init(void);	/* reclaim.c: shrinker, OOM, hotplug */
+int sol_cgroup_init(void);	/* group/cgroup.c: who joins by its cgroup */
+void sol_cgroup_exit(void);
+int sol_reclaim_init(void);	/* frames/reclaim.c: shrinker, OOM, hotplug */
 void sol_reclaim_exit(void);
-int sol_mmap_abi_init(void);	/* mmap_abi.c: the papers' mmap() calls */
+int sol_mmap_abi_init(void);	/* control/mmap_abi.c: the papers' mmap() calls */
 void sol_mmap_abi_exit(void);
-int sol_rule_init(void);	/* rule.c: user id and path to colours */
+int sol_rule_init(void);	/* group/rule.c: user id and path to colours */
 void sol_rule_exit(void);
-int sol_guard_init(void);	/* guard.c: bandwidth reservation */
+int sol_guard_init(void);	/* guard/: bandwidth reservation */
 void sol_guard_exit(void);
-int sol_control_init(void);	/* control.c: configfs */
+int sol_control_init(void);	/* control/: configfs */
 void sol_control_exit(void);
 
 #endif /* SOLOIST_PARTS_H */

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "addrmap.h"
+#include "map/addrmap.h"
+#include "lab/dram.h"
 
 struct test {
 	const char *name;

@@ -97,10 +97,20 @@ static u64 random_ranges(struct sol_map *map, u32 node, u32 layout, u64 at,
 	return at;
 }
 
+/* Interleave @l over 3 ways and more, granules from a line to 64 KiB. */
+static void random_ways(struct sol_layout *l)
+{
+	static const u8 ways[] = { 3, 5, 6, 7, 10, 12 };
+
+	l->ways = ways[below(6)];
+	l->granule = 6 + below(11);
+}
+
 void random_map(struct sol_map *map)
 {
 	u32 nodes = 1 + below(3), layouts = 1 + below(2), i;
-	u32 width = 20 + below(5);
+	bool interleaved = once_in(3);
+	u32 width = 20 + below(interleaved ? 2 : 5);
 	u64 at = once_in(2) ? below(64) << 16 : 0;
 	struct sol_err err;
 	struct sol_map made;
@@ -113,8 +123,12 @@ void random_map(struct sol_map *map)
 	made.n_layouts = layouts;
 	for (i = 0; i < layouts; i++)
 		random_layout(&made.layout[i], width);
+	for (i = 0; interleaved && i < layouts; i++)
+		if (i == 0 || once_in(2))
+			random_ways(&made.layout[i]);
 	for (i = 0; i < nodes; i++) {
-		u64 size = 1ull << width;
+		struct sol_layout *l = &made.layout[i % layouts];
+		u64 size = (1ull << width) * (l->ways ? l->ways : 1);
 
 		/* More than half, so that all bits are used. */
 		if (once_in(2))
@@ -125,7 +139,7 @@ void random_map(struct sol_map *map)
 	}
 	if (nodes < layouts)
 		made.n_layouts = nodes;
-	made.n_llc_bits = below(5);
+	made.n_llc_bits = interleaved ? 0 : below(5);
 	random_functions(made.llc, made.n_llc_bits, SOL_FRAME_SHIFT + below(3));
 	len = sol_map_print(&made, text, sizeof(text));
 	CHECK(len < sizeof(text));

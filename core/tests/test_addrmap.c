@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Decoding, encoding and colours of addresses. */
 #include "check.h"
+#include "map/ways.h"
 #include "opteron_rows.h"
 
 static struct sol_map map;
@@ -257,11 +258,13 @@ TEST(decode_and_encode_are_inverse_on_known_maps)
 	}
 }
 
+#define MOST	2048	/* banks of a set of a random map */
+
 /* A bank set is what a frame touches, no more. */
 static void check_touched(u64 pfn, u32 set)
 {
-	u32 bc[256], k = sol_map_set_colors(&map, set, bc, 256), i;
-	bool seen[256] = { false };
+	u32 bc[MOST], k = sol_map_set_colors(&map, set, bc, MOST), i;
+	bool seen[MOST] = { false };
 	struct sol_dram dram;
 	u64 line;
 
@@ -272,8 +275,20 @@ static void check_touched(u64 pfn, u32 set)
 		CHECK(i < k);
 		seen[i] = true;
 	}
-	for (i = 0; i < k; i++)
+	/* Of several ways, a frame need not touch all. */
+	for (i = 0; !map.ways_joined && i < k; i++)
 		CHECK(seen[i]);
+}
+
+/* The ways that the largest layout has. */
+static u32 most_ways(void)
+{
+	u32 most = 1, i;
+
+	for (i = 0; i < map.n_layouts; i++)
+		if (map.layout[i].ways > most)
+			most = map.layout[i].ways;
+	return most;
 }
 
 TEST(a_frame_touches_all_banks_of_its_set_and_no_other)
@@ -294,21 +309,121 @@ TEST(a_frame_touches_all_banks_of_its_set_and_no_other)
 
 TEST(sets_and_colors_are_a_partition)
 {
-	u32 n, set, i, k, bc[256];
+	u32 n, set, i, k, bc[MOST];
 
 	for (n = 0; n < 100; n++) {
 		u32 total = 0;
 
 		random_map(&map);
 		for (set = 0; set < map.n_bank_sets; set++) {
-			k = sol_map_set_colors(&map, set, bc, 256);
-			CHECK(k <= 256);
+			k = sol_map_set_colors(&map, set, bc, MOST);
+			CHECK(k <= MOST);
 			total += k;
 			for (i = 0; i < k; i++) {
 				CHECK_EQ(sol_map_color_set(&map, bc[i]), set);
 				CHECK(!i || bc[i - 1] < bc[i]);
 			}
 		}
-		CHECK_EQ(total, map.n_colors);
+		CHECK_EQ(total, (map.n_colors >> map.way_bits) * most_ways());
+	}
+}
+
+/* ---- Interleaving over a number of ways that is no power of two ---- */
+
+TEST(dividing_by_a_reciprocal_is_exact)
+{
+	u32 ways, i, way;
+
+	memset(&map, 0, sizeof(map));
+	map.n_layouts = 1;
+	for (ways = 3; ways <= SOL_MAX_WAYS; ways++) {
+		struct sol_layout *l = &map.layout[0];
+
+		if (!(ways & (ways - 1)))
+			continue;
+		l->ways = ways;
+		l->granule = 6;
+		map.per_ways[0] = ~0ull / ways + 1;
+		for (i = 0; i < 3000; i++) {
+			u64 at = rnd() >> (12 + below(40)), normal;
+
+			/* About multiples, and at the top. */
+			if (i % 3 == 0)
+				at = at / (64 * ways) * (64 * ways) - (i & 1);
+			if (i % 5 == 0)
+				at = (1ull << 52) - 1 - below(1 << 12);
+			at &= (1ull << 52) - 1;
+			normal = sol_normalise(&map, 0, at, &way);
+			CHECK_EQ(way, (at >> 6) % ways);
+			CHECK_EQ(normal, (at >> 6) / ways << 6 | (at & 63));
+			CHECK_EQ(sol_denormalise(l, normal, way), at);
+		}
+	}
+}
+
+TEST(three_channels)
+{
+	struct sol_frame_color color;
+	struct sol_dram dram;
+	u64 addr;
+	u32 set;
+
+	load_map(&map, "three-channels");
+	CHECK_EQ(map.n_channels, 4);
+	CHECK_EQ(map.n_bank_sets, 64);
+	/* Page by page the next channel; three pages share a place in them. */
+	CHECK_EQ(sol_map_decode(&map, 0x2000, &dram), 0);
+	CHECK_EQ(dram.channel, 2);
+	CHECK_EQ(sol_map_decode(&map, 0x3000, &dram), 0);
+	CHECK_EQ(dram.channel, 0);
+	CHECK_EQ(dram.bank, 0);
+	/* Behind the hole it goes on where it stopped: 2 GiB is 2 over 3. */
+	CHECK_EQ(sol_map_decode(&map, 0x100000000, &dram), 0);
+	CHECK_EQ(dram.channel, 0x80000 % 3);
+	/* No fourth channel, and each of the others has a third of the memory. */
+	dram.channel = 3;
+	CHECK_EQ(sol_map_encode(&map, &dram, &addr), -ERANGE);
+	for (set = 0; set < map.n_bank_sets; set++) {
+		CHECK_EQ(sol_map_set_exists(&map, set), set < 48);
+		CHECK_EQ(sol_map_set_frames(&map, set),
+			 set < 48 ? (6u << 18) / 48 : 0);
+	}
+	CHECK_EQ(sol_map_color(&map, 5, &color), 0);
+	CHECK_EQ(color.bank_set >> 4, 2);
+}
+
+TEST(twelve_channels_by_256_bytes)
+{
+	u32 set;
+
+	/* Pages lie in all channels: only banks are colours. */
+	load_map(&map, "twelve-channels");
+	CHECK_EQ(map.n_channels, 16);
+	CHECK_EQ(map.n_bank_sets, 32);
+	for (set = 0; set < map.n_bank_sets; set++) {
+		CHECK_EQ(sol_map_set_colors(&map, set, NULL, 0), 12);
+		CHECK_EQ(sol_map_set_frames(&map, set), (96u << 18) / 32);
+	}
+}
+
+TEST(next_frame_of_a_cell_is_the_next)
+{
+	u32 n, i;
+
+	for (n = 0; n < 100; n++) {
+		random_map(&map);
+		for (i = 0; i < 20; i++) {
+			u32 cell = below(map.n_cells);
+			const struct sol_range *r =
+				&map.range[below(map.n_ranges)];
+			u64 from = (r->start >> 12) +
+				   below((r->end - r->start) >> 12), pfn;
+			u64 stop = r->end >> 12;
+
+			for (pfn = from; pfn < stop &&
+			     sol_map_cell(&map, pfn) != cell; pfn++)
+				;
+			CHECK_EQ(sol_map_next(&map, cell, from, stop), pfn);
+		}
 	}
 }

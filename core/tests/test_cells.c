@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Cells and blocks, against visiting every frame. */
 #include "check.h"
-#include "palette.h"
+#include "colors/palette.h"
 
 static struct sol_map map;
 
@@ -88,6 +88,33 @@ TEST(a_quarter_of_the_opteron_pairs_exist)
 			exist += can;
 		}
 	CHECK_EQ(exist * 4, map.n_cells);
+}
+
+/* Every channel of whole rounds has as much memory, colours are alike. */
+TEST(interleaved_colors_are_equally_large)
+{
+	u32 n, set;
+
+	for (n = 0; n < 200; n++) {
+		u64 frames = 0, most = 0, bytes;
+
+		do
+			random_map(&map);
+		while (!map.layout[0].ways || map.n_layouts > 1);
+		bytes = map.range[0].end - map.range[0].start;
+		if (map.n_ranges > 1 || bytes / map.layout[0].ways &
+		    (bytes / map.layout[0].ways - 1))
+			continue;
+		for (set = 0; set < map.n_bank_sets; set++) {
+			u64 of_set = sol_map_set_frames(&map, set);
+
+			frames += of_set;
+			if (of_set && !most)
+				most = of_set;
+			CHECK(!of_set || of_set == most);
+		}
+		CHECK_EQ(frames, bytes >> 12);
+	}
 }
 
 /* ---- Blocks ---- */

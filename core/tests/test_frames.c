@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Frame lists against a reference that keeps the state of each frame. */
 #include "check.h"
-#include "frames.h"
+#include "lab/fill.h"
 
 static struct sol_map map;
 static struct sol_frames fs;
@@ -27,7 +27,7 @@ static void set_up(void)
 	free(fs.cell);
 	free(model);
 	fs.frame = calloc(n, sizeof(*fs.frame));
-	fs.cell = malloc(map.n_cells * sizeof(*fs.cell));
+	fs.cell = aligned_alloc(64, map.n_cells * sizeof(*fs.cell));
 	for (i = 0; i < map.n_cells; i++)
 		memset(&fs.cell[i], 0xaa, sizeof(fs.cell[i]));
 	model = calloc(n, sizeof(*model));
@@ -101,21 +101,26 @@ static void try_get(u32 cell)
 	model[pfn] = (struct model){ USED, false, owner };
 }
 
-static void try_get_many(u32 cell)
+static void try_hold(u32 cell)
 {
 	bool zero = once_in(2), is_zero = false;
-	u32 owner = rnd(), pfn[8], n = below(9), got, i;
+	u32 pfn[8], n = below(9), got, i;
 	u32 want = fs.cell[cell].listed[zero];
 	u32 had = want ? want : fs.cell[cell].listed[!zero];
 
-	got = sol_frames_get_many(&fs, cell, owner, zero, pfn, n, &is_zero);
+	got = sol_frames_hold(&fs, cell, zero, pfn, n, &is_zero);
 	CHECK_EQ(got, n < had ? n : had);
 	for (i = 0; i < got; i++) {
 		CHECK_EQ(model[pfn[i]].state, LISTED);
 		CHECK_EQ(is_zero, model[pfn[i]].zero);
 		CHECK_EQ(is_zero, want ? zero : !zero);
 		CHECK_EQ(sol_map_cell(&map, pfn[i]), cell);
-		model[pfn[i]] = (struct model){ USED, false, owner };
+		CHECK_EQ(fs.frame[pfn[i]].tag, cell | SOL_TAG_HELD);
+		model[pfn[i]] = (struct model){ USED, false, 0 };
+		if (once_in(2))
+			continue;
+		model[pfn[i]].owner = rnd();
+		sol_frames_use(&fs, cell, pfn[i], model[pfn[i]].owner);
 	}
 }
 
@@ -153,7 +158,7 @@ static void random_step(void)
 	switch (below(9)) {
 	case 8:
 		if (cell != SOL_NO_CELL)
-			try_get_many(cell);
+			try_hold(cell);
 		break;
 	case 0: case 1: case 2:
 		try_add(pfn);
@@ -504,7 +509,7 @@ TEST(filling_finds_the_last_frame)
 	free(fs.cell);
 	free(model);
 	fs.frame = calloc(4096, sizeof(*fs.frame));
-	fs.cell = malloc(map.n_cells * sizeof(*fs.cell));
+	fs.cell = aligned_alloc(64, map.n_cells * sizeof(*fs.cell));
 	model = calloc(4096, sizeof(*model));
 	sol_frames_init(&fs, &map, fs.frame, 4096, fs.cell);
 	pool = (struct pool){ .taken = calloc(4096, sizeof(bool)) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Number lists. */
 #include "check.h"
-#include "palette.h"
+#include "colors/palette.h"
 
 #define N	70
 

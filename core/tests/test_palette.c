@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Owners of colours, and automatic assignment. */
 #include "check.h"
-#include "palette.h"
+#include "colors/palette.h"
 
 #define MAX_SETS	4096
 
@@ -322,7 +322,7 @@ TEST(busy_sets_are_not_free)
 
 	load_map(&map, "opteron-6128");
 	new_palette();
-	palette.busy = busy_set_0;
+	palette.in_use = busy_set_0;
 	assign(&a, (struct sol_want){ .n_sets = 1, .near = 1 });
 	CHECK(!sol_bit(a.sets, 0));
 	CHECK(sol_bit(a.sets, 1));

@@ -1,4 +1,4 @@
-//! Compiles `core/*.c`, the sources that the kernel module is made of too.
+//! Compiles `core/*/*.c`, the sources that the kernel module is made of too.
 
 use std::env;
 use std::fs;
@@ -20,10 +20,14 @@ fn main() {
     build.opt_level(2).compile("soloist_core");
 }
 
-/// The C files of `dir`, in a stable order.
-fn sources(dir: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(dir)
-        .expect("core/ lies beside crates/")
+/// The rooms of core/; its tests are not among them.
+const ROOMS: [&str; 6] = ["text", "map", "colors", "frames", "regulator", "lab"];
+
+/// The C files of the rooms in `core`, in a stable order.
+fn sources(core: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = ROOMS
+        .iter()
+        .flat_map(|room| fs::read_dir(core.join(room)).expect("core/ lies beside crates/"))
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|e| e == "c"))
         .collect();

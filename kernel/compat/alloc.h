@@ -4,6 +4,8 @@
 #define SOLOIST_COMPAT_ALLOC_H
 
 #include <linux/mmzone.h>
+#include <linux/page_ref.h>
+#include <linux/static_call.h>
 #include <linux/nodemask.h>
 #include <linux/version.h>
 
@@ -28,5 +30,39 @@ struct alloc_context {
 #define SOL_IF_MM_OF_FOLIO(reg)	SOL_IF_MM(reg)
 #define sol_vma_is_pseudo(vma)	false
 #endif
+
+/* What the kernel does to a page that it hands out; alloc_flags came in 7.3. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+typedef void sol_post_alloc_fn(struct page *page, unsigned int order,
+			       gfp_t gfp, unsigned int alloc_flags);
+DECLARE_STATIC_CALL(sol_post_alloc, sol_post_alloc_fn);
+
+static inline void sol_page_prepare(struct page *page, gfp_t gfp)
+{
+	static_call(sol_post_alloc)(page, 0, gfp, 0);
+}
+#else
+typedef void sol_post_alloc_fn(struct page *page, unsigned int order,
+			       gfp_t gfp);
+DECLARE_STATIC_CALL(sol_post_alloc, sol_post_alloc_fn);
+
+static inline void sol_page_prepare(struct page *page, gfp_t gfp)
+{
+	static_call(sol_post_alloc)(page, 0, gfp);
+}
+#endif
+
+/*
+ * Pages leave get_page_from_freelist() with one reference, and since 6.14
+ * without: whoever called it takes it.
+ */
+static inline struct page *sol_freelist_page(struct page *page)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
+	if (page)
+		set_page_count(page, 0);
+#endif
+	return page;
+}
 
 #endif /* SOLOIST_COMPAT_ALLOC_H */

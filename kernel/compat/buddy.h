@@ -12,20 +12,39 @@
 #include <linux/version.h>
 #include <linux/vmstat.h>
 
-#include "../hook.h"
+#include "../hook/hook.h"
 
 typedef bool sol_take_fn(struct page *page);
 
+/* What a pageblock is for: a function of its own since 6.17. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+typedef enum migratetype sol_block_flags_fn(const struct page *page,
+					    unsigned long pfn);
+#define SOL_BLOCK_SYMBOL	"get_pfnblock_migratetype"
+DECLARE_STATIC_CALL(sol_block_flags, sol_block_flags_fn);
+
+static inline int sol_block_type(const struct page *page)
+{
+	return static_call(sol_block_flags)(page, page_to_pfn(page));
+}
+#else
 typedef unsigned long sol_block_flags_fn(const struct page *page,
 					 unsigned long pfn, unsigned long mask);
+#define SOL_BLOCK_SYMBOL	"get_pfnblock_flags_mask"
+DECLARE_STATIC_CALL(sol_block_flags, sol_block_flags_fn);
+
+static inline int sol_block_type(const struct page *page)
+{
+	return static_call(sol_block_flags)(page, page_to_pfn(page),
+					    MIGRATETYPE_MASK);
+}
+#endif
 
 #if defined(CONFIG_MEMORY_FAILURE)
 
 #define SOL_TAKE_SYMBOL	"take_page_off_buddy"
 
 #elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-
-DECLARE_STATIC_CALL(sol_block_flags, sol_block_flags_fn);
 
 static inline void sol_buddy_unlist(struct zone *zone, struct page *page,
 				    unsigned int order)
@@ -50,8 +69,7 @@ static inline void sol_buddy_list(struct zone *zone, struct page *page,
 static inline void sol_buddy_break(struct zone *zone, struct page *head,
 				   struct page *page, unsigned int order)
 {
-	int type = static_call(sol_block_flags)(head, page_to_pfn(head),
-						MIGRATETYPE_MASK);
+	int type = sol_block_type(head);
 
 	sol_buddy_unlist(zone, head, order);
 	while (order-- > 0) {

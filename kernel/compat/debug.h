@@ -10,7 +10,7 @@
 #include <linux/mm.h>
 #include <linux/page_ref.h>
 
-#include "../hook.h"
+#include "../hook/hook.h"
 
 /*
  * 6.1 defers its checks of a freed page to the time when it leaves the per-CPU

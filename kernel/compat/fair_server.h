@@ -4,7 +4,7 @@
  * tasks when these have waited for too long, and so before real-time ones. It
  * replaces real-time throttling. struct sched_dl_entity is in a header for
  * modules; who holds one may change it under its run queue's lock, as the
- * kernel's debugfs files for it do. Included by guard_fair.c only.
+ * kernel's debugfs files for it do. Included by guard/fair.c only.
  */
 #ifndef SOLOIST_COMPAT_FAIR_SERVER_H
 #define SOLOIST_COMPAT_FAIR_SERVER_H
@@ -13,7 +13,7 @@
 #include <linux/sched.h>
 #include <linux/version.h>
 
-#include "../hook.h"
+#include "../hook/hook.h"
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 
@@ -26,10 +26,47 @@ DEFINE_STATIC_CALL_NULL(sol_rq_clock, sol_rq_fn);
 DEFINE_STATIC_CALL_NULL(sol_server_stop, sol_server_fn);
 DEFINE_STATIC_CALL_NULL(sol_server_start, sol_server_fn);
 
+/*
+ * raw_spin_rq_unlock() became inline after 6.18; struct rq is private, so the
+ * kernel's own type information says where its lock is. With core scheduling
+ * siblings share one.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#include "btf.h"
+
+static int sol_rq_lock_at, sol_rq_core_at, sol_rq_shared_at;
+
+static void sol_rq_unlock_here(struct rq *rq)
+{
+	void *owner = rq;
+
+	if (sol_rq_shared_at >= 0 && *(unsigned int *)(owner + sol_rq_shared_at))
+		owner = *(void **)(owner + sol_rq_core_at);
+	raw_spin_unlock((raw_spinlock_t *)(owner + sol_rq_lock_at));
+}
+
+static inline int sol_rq_unlock_bind(void)
+{
+	sol_rq_lock_at = sol_member_at("rq", "__lock");
+	sol_rq_core_at = sol_member_at("rq", "core");
+	sol_rq_shared_at = sol_member_at("rq", "core_enabled");
+	if (sol_rq_lock_at < 0 || (IS_ENABLED(CONFIG_SCHED_CORE) &&
+				   (sol_rq_core_at < 0 || sol_rq_shared_at < 0)))
+		return -ENOENT;
+	static_call_update(sol_rq_unlock, sol_rq_unlock_here);
+	return 0;
+}
+#else
+static inline int sol_rq_unlock_bind(void)
+{
+	return sol_bind(sol_rq_unlock, "raw_spin_rq_unlock");
+}
+#endif
+
 static inline int sol_server_bind(void)
 {
 	return sol_bind(sol_rq_lock, "raw_spin_rq_lock_nested") ?:
-	       sol_bind(sol_rq_unlock, "raw_spin_rq_unlock") ?:
+	       sol_rq_unlock_bind() ?:
 	       sol_bind(sol_rq_clock, "update_rq_clock") ?:
 	       sol_bind(sol_server_stop, "dl_server_stop") ?:
 	       sol_bind(sol_server_start, "dl_server_start");

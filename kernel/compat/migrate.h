@@ -53,6 +53,13 @@ static inline const struct mempolicy *sol_mpol_of_target(unsigned long private,
 }
 #endif
 
+/* folio_alloc_swap() that finds no room: an entry of 0, since 6.16 an errno. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define SOL_NO_SWAP	((unsigned long)-ENOMEM)
+#else
+#define SOL_NO_SWAP	0
+#endif
+
 /* Migrations that the kernel does for its own good. */
 static inline bool sol_reason_refused(int reason)
 {

@@ -16,11 +16,28 @@ static inline void vm_flags_clear(struct vm_area_struct *vma,
 }
 #endif
 
+/* 64 flags: a word, or since 6.18 a bitmap of a type of its own. */
+static inline unsigned long *sol_mm_flags(const struct mm_struct *mm)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	return (unsigned long *)__mm_flags_get_bitmap(mm);
+#else
+	return (unsigned long *)&mm->flags;
+#endif
+}
+
+/* No huge pages at all; since 6.18 there is "none but where advised" beside. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define SOL_MMF_NO_THP	MMF_DISABLE_THP_COMPLETELY
+#else
+#define SOL_MMF_NO_THP	MMF_DISABLE_THP
+#endif
+
 /* prctl(PR_SET_MEMORY_MERGE), from 6.4 on. */
 static inline void sol_mm_clear_merge_any(struct mm_struct *mm)
 {
 #ifdef MMF_VM_MERGE_ANY
-	clear_bit(MMF_VM_MERGE_ANY, &mm->flags);
+	clear_bit(MMF_VM_MERGE_ANY, sol_mm_flags(mm));
 #endif
 }
 

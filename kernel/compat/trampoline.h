@@ -29,10 +29,11 @@
 #include <asm/nospec-branch.h>
 #include <asm/unwind_hints.h>
 
-#include "../group.h"
-#include "../hook.h"
+#include "../group/owner.h"
+#include "../hook/hook.h"
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 #define SOL_CURRENT	"pcpu_hot"	/* its first member: current_task */
 #else
 #define SOL_CURRENT	"current_task"

@@ -2,7 +2,7 @@
 /* Fuzz the number lists; what is taken must print and read back. */
 #include <stdlib.h>
 
-#include "palette.h"
+#include "colors/palette.h"
 
 #define MUST(condition)	do { if (!(condition)) abort(); } while (0)
 #define N		130

@@ -2,7 +2,8 @@
 /* Fuzz the map parser; what it takes must print, read back and decode. */
 #include <stdlib.h>
 
-#include "palette.h"
+#include "colors/palette.h"
+#include "lab/dram.h"
 
 #define MUST(condition)	do { if (!(condition)) abort(); } while (0)
 

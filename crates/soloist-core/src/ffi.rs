@@ -46,6 +46,8 @@ pub struct Layout {
     pub chip_select: u16,
     pub bg: u16,
     pub sub: u16,
+    pub ways: u8,
+    pub granule: u8,
 }
 
 #[repr(C)]
@@ -77,6 +79,7 @@ pub struct Map {
     pub bank_bits: u8,
     pub set_bits: u8,
     pub n_llc_bits: u8,
+    pub way_bits: u8,
     pub llc: [u64; MAX_LLC_BITS],
     pub range: [Range; MAX_RANGES],
     pub layout: [Layout; MAX_LAYOUTS],
@@ -123,7 +126,7 @@ pub struct Use {
     pub realtime: u32,
 }
 
-pub type Busy = unsafe extern "C" fn(ctx: *const c_void, bank_set: u32) -> u64;
+pub type InUse = unsafe extern "C" fn(ctx: *const c_void, bank_set: u32) -> u64;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -131,7 +134,7 @@ pub struct Palette {
     pub map: *const Map,
     pub set: *mut Use,
     pub llc: *mut Use,
-    pub busy: Option<Busy>,
+    pub in_use: Option<InUse>,
     pub ctx: *const c_void,
 }
 
@@ -153,7 +156,7 @@ pub struct Frame {
     pub link: u32,
 }
 
-#[repr(C)]
+#[repr(C, align(64))]
 #[derive(Clone, Copy, Default)]
 pub struct Cell {
     pub head: [u32; 2],
@@ -373,15 +376,15 @@ mod tests {
         facts! {
             Err { line, text }
             Field { n, mask }
-            Layout { channel, rank, bank, n_row, n_col, row, col, col_at, row_at, chip_select, bg, sub }
+            Layout { channel, rank, bank, n_row, n_col, row, col, col_at, row_at, chip_select, bg, sub, ways, granule }
             Range { start, end, base, node, layout }
             Map { name, line, n_ranges, n_layouts, n_nodes, n_channels, n_ranks, n_banks, n_colors,
-                  n_bank_sets, n_llc, n_cells, bank_bits, set_bits, n_llc_bits, llc, range, layout }
+                  n_bank_sets, n_llc, n_cells, bank_bits, set_bits, n_llc_bits, way_bits, llc, range, layout }
             Dram { node, channel, rank, chip_select, bank, row, column, color }
             FrameColor { node, color, bank_set, llc, cell }
             Colors { sets, llc, by_bank, by_llc, exclusive, realtime }
             Use { owners, exclusive, realtime }
-            Palette { map, set, llc, busy, ctx }
+            Palette { map, set, llc, in_use, ctx }
             Want { n_sets, n_llc, near, allowed, strict, realtime }
             Frame { tag, link }
             Cell { head, listed, used, mark, mark_list }

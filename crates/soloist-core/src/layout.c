@@ -4,10 +4,12 @@
  * that src/ffi.rs declares by hand (a test there compares every one), and the
  * inline functions.
  */
-#include "addrmap.h"
-#include "frames.h"
-#include "palette.h"
-#include "regulator.h"
+#include "colors/palette.h"
+#include "frames/frames.h"
+#include "lab/dram.h"
+#include "lab/fill.h"
+#include "map/addrmap.h"
+#include "regulator/regulator.h"
 
 #define SIZE(t)		sizeof(struct t)
 #define AT(t, m)	offsetof(struct t, m)
@@ -21,6 +23,7 @@ const size_t sol_layout_facts[] = {
 	AT(sol_layout, row), AT(sol_layout, col), AT(sol_layout, col_at),
 	AT(sol_layout, row_at), AT(sol_layout, chip_select),
 	AT(sol_layout, bg), AT(sol_layout, sub),
+	AT(sol_layout, ways), AT(sol_layout, granule),
 	SIZE(sol_range), AT(sol_range, start), AT(sol_range, end),
 	AT(sol_range, base), AT(sol_range, node), AT(sol_range, layout),
 	SIZE(sol_map), AT(sol_map, name), AT(sol_map, line),
@@ -28,8 +31,8 @@ const size_t sol_layout_facts[] = {
 	AT(sol_map, n_channels), AT(sol_map, n_ranks), AT(sol_map, n_banks),
 	AT(sol_map, n_colors), AT(sol_map, n_bank_sets), AT(sol_map, n_llc),
 	AT(sol_map, n_cells), AT(sol_map, bank_bits), AT(sol_map, set_bits),
-	AT(sol_map, n_llc_bits), AT(sol_map, llc), AT(sol_map, range),
-	AT(sol_map, layout),
+	AT(sol_map, n_llc_bits), AT(sol_map, way_bits), AT(sol_map, llc),
+	AT(sol_map, range), AT(sol_map, layout),
 	SIZE(sol_dram), AT(sol_dram, node), AT(sol_dram, channel),
 	AT(sol_dram, rank), AT(sol_dram, chip_select), AT(sol_dram, bank),
 	AT(sol_dram, row), AT(sol_dram, column), AT(sol_dram, color),
@@ -42,7 +45,7 @@ const size_t sol_layout_facts[] = {
 	SIZE(sol_use), AT(sol_use, owners), AT(sol_use, exclusive),
 	AT(sol_use, realtime),
 	SIZE(sol_palette), AT(sol_palette, map), AT(sol_palette, set),
-	AT(sol_palette, llc), AT(sol_palette, busy), AT(sol_palette, ctx),
+	AT(sol_palette, llc), AT(sol_palette, in_use), AT(sol_palette, ctx),
 	SIZE(sol_want), AT(sol_want, n_sets), AT(sol_want, n_llc),
 	AT(sol_want, near), AT(sol_want, allowed), AT(sol_want, strict),
 	AT(sol_want, realtime),

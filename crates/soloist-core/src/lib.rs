@@ -21,7 +21,7 @@ pub use cpulist::{cpu_list, MAX_CPUS};
 pub use error::{EncodeError, FrameError, Hole, Refusal};
 pub use frames::{Block, Fill, FillLimits, FrameLists, FrameState, Source};
 pub use list::NumList;
-pub use map::{AddrMap, Dram, FrameColor, Layout, MapBit, Range};
+pub use map::{AddrMap, Dram, FrameColor, Interleave, Layout, MapBit, Range};
 pub use palette::{OwnerId, Palette, Usage, Want};
 pub use regulator::{
     pools, Answer, CoreCounts, Order, Regulation, Regulator, Reservation, Sharing, NO_LIMIT,

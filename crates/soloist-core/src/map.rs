@@ -75,8 +75,30 @@ pub struct MapBit {
     pub at: u32,
 }
 
+/// Offsets dealt out over a number of ways that is no power of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct Interleave {
+    /// How many: 3 to 63.
+    pub ways: u32,
+    /// Bytes in a row of one way, a power of two.
+    pub granule: u64,
+}
+
+impl Interleave {
+    /// Way and normalised offset of an offset: what the functions of the
+    /// layout are over.
+    #[must_use]
+    pub fn split(self, offset: u64) -> (u32, u64) {
+        let (granule, within) = (offset / self.granule, offset % self.granule);
+        let ways = u64::from(self.ways);
+        let way = (granule % ways) as u32;
+        (way, granule / ways * self.granule + within)
+    }
+}
+
 /// The XOR functions of one DIMM population, low bit of each field first: bit
-/// i is the parity of the offset within the node and mask i.
+/// i is the parity of the offset within the node (normalised, where it is
+/// interleaved) and mask i.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Layout {
     /// Channel functions.
@@ -95,6 +117,8 @@ pub struct Layout {
     pub bank_group: u32,
     /// Which bits of the channel are the sub-channel, a bit mask.
     pub sub_channel: u32,
+    /// What the way, the high part of the channel, follows from.
+    pub interleave: Option<Interleave>,
 }
 
 impl AddrMap {
@@ -130,9 +154,21 @@ impl AddrMap {
         self.head().n_nodes
     }
 
-    /// Channels of a node (NC).
+    /// Channels of a node (NC), as colours count them: where offsets are
+    /// interleaved over ways, room is left up to the next power of two.
     pub fn n_channels(&self) -> u32 {
         self.head().n_channels
+    }
+
+    /// First channel number of a way: channels that XOR functions tell apart.
+    pub fn channels_per_way(&self) -> u32 {
+        self.head().n_channels >> self.head().way_bits
+    }
+
+    /// Channels of a node that are there, at most [`Self::n_channels`].
+    pub fn channels(&self) -> u32 {
+        let ways = |l: Layout| l.interleave.map_or(1, |i| i.ways);
+        self.channels_per_way() * self.layouts().map(ways).max().unwrap_or(1)
     }
 
     /// Ranks of a channel (NR).
@@ -398,6 +434,10 @@ impl From<&ffi::Layout> for Layout {
             chip_select: l.chip_select.into(),
             bank_group: l.bg.into(),
             sub_channel: l.sub.into(),
+            interleave: (l.ways > 0).then(|| Interleave {
+                ways: l.ways.into(),
+                granule: 1 << l.granule,
+            }),
         }
     }
 }

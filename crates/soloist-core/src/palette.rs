@@ -78,13 +78,13 @@ impl Palette {
             map: ptr::null(),
             set: ptr::null_mut(),
             llc: ptr::null_mut(),
-            busy: None,
+            in_use: None,
             ctx: ptr::null(),
         };
         // SAFETY: `memory` has the bytes asked for, aligned to 8; it and the
         // map live as long as `raw`.
         unsafe { ffi::sol_palette_init(&mut raw, map.as_ptr(), memory.as_mut_ptr().cast()) };
-        raw.busy = None;
+        raw.in_use = None;
         Self {
             map: map.clone(),
             _memory: memory,
@@ -134,21 +134,21 @@ impl Palette {
         self.assign_raw(&self.raw, want)
     }
 
-    /// As [`Self::assign`], where `busy` says how many frames of a bank set
+    /// As [`Self::assign`], where `in_use` says how many frames of a bank set
     /// are still in use, whoever had them.
     pub fn assign_with<F: Fn(u32) -> u64>(
         &self,
         want: &Want,
-        busy: &F,
+        in_use: &F,
     ) -> Result<ColorSet, Refusal> {
         unsafe extern "C" fn call<F: Fn(u32) -> u64>(ctx: *const c_void, set: u32) -> u64 {
-            // SAFETY: `ctx` is the `busy` below, borrowed over the call.
-            let busy = unsafe { &*ctx.cast::<F>() };
-            busy(set)
+            // SAFETY: `ctx` is the `in_use` below, borrowed over the call.
+            let in_use = unsafe { &*ctx.cast::<F>() };
+            in_use(set)
         }
         let raw = ffi::Palette {
-            busy: Some(call::<F>),
-            ctx: ptr::from_ref(busy).cast(),
+            in_use: Some(call::<F>),
+            ctx: ptr::from_ref(in_use).cast(),
             ..self.raw
         };
         self.assign_raw(&raw, want)

@@ -5,7 +5,7 @@
 #[error("`{0}` is no size: expected bytes, 0x hexadecimal, or a number with K, M, G or T (1K = 1024), such as 512M")]
 pub struct SizeError(String);
 
-/// Reads `512M`, `4k`, `1GiB`, `0x1000` or plain bytes; units are powers of
+/// Reads `512M`, `4k`, `1 GiB`, `0x1000` or plain bytes; units are powers of
 /// 1024 in either spelling and case.
 ///
 /// ```
@@ -31,6 +31,7 @@ fn size(text: &str) -> Option<u64> {
         "T" | "TB" | "TIB" => 40,
         _ => return None,
     };
+    let digits = digits.strip_suffix(' ').unwrap_or(digits);
     plain(digits, 10)?.checked_mul(1 << shift)
 }
 
@@ -40,18 +41,18 @@ fn plain(digits: &str, radix: u32) -> Option<u64> {
     all.then(|| u64::from_str_radix(digits, radix).ok())?
 }
 
-/// `512M`, `1.5G`, `12K`: at most one decimal.
+/// `512 MiB`, `1.5 GiB`, `12 KiB`, `100 B`: at most one decimal.
 pub fn format_size(bytes: u64) -> String {
-    for (shift, unit) in [(40, 'T'), (30, 'G'), (20, 'M'), (10, 'K')] {
+    for (shift, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
         if bytes >= 1 << shift {
             let tenths = (u128::from(bytes) * 10) >> shift;
             return match tenths % 10 {
-                0 => format!("{}{unit}", tenths / 10),
-                tenth => format!("{}.{tenth}{unit}", tenths / 10),
+                0 => format!("{} {unit}", tenths / 10),
+                tenth => format!("{}.{tenth} {unit}", tenths / 10),
             };
         }
     }
-    bytes.to_string()
+    format!("{bytes} B")
 }
 
 #[cfg(test)]
@@ -66,6 +67,7 @@ mod tests {
             ("512M", 512 << 20),
             ("4096", 4096),
             (" 2GiB\n", 2 << 30),
+            ("2 GiB", 2 << 30),
             ("3k", 3072),
             ("8g", 8 << 30),
             ("1T", 1 << 40),
@@ -86,7 +88,8 @@ mod tests {
             "+1",
             "1.5G",
             "5X",
-            "1 M",
+            "1  M",
+            " ",
             "0x",
             "0x+1",
             "0xg",
@@ -101,10 +104,10 @@ mod tests {
 
     #[test]
     fn prints_sizes() {
-        assert_eq!(format_size(0), "0");
-        assert_eq!(format_size(512 << 20), "512M");
-        assert_eq!(format_size(3 << 29), "1.5G");
-        assert_eq!(format_size(u64::MAX), "16777215.9T");
+        assert_eq!(format_size(0), "0 B");
+        assert_eq!(format_size(512 << 20), "512 MiB");
+        assert_eq!(format_size(3 << 29), "1.5 GiB");
+        assert_eq!(format_size(u64::MAX), "16777215.9 TiB");
     }
 
     proptest! {

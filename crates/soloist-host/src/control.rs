@@ -145,6 +145,15 @@ impl Control {
         fs::remove_dir(&path).map_err(|e| self.refusal(&format!("rmdir {file}"), &path, e))
     }
 
+    /// Makes a directory of the interface: `groups/video`.
+    pub(crate) fn make(&self, file: &str) -> Result<(), HostError> {
+        match file.split_once('/') {
+            Some(("groups", name)) => self.mkdir("group", name),
+            Some(("rules", name)) => self.mkdir("rule", name),
+            _ => Err(HostError::BadName(file.to_owned())),
+        }
+    }
+
     fn mkdir(&self, kind: &'static str, name: &str) -> Result<(), HostError> {
         check_name(name)?;
         let file = format!("{kind}s/{name}");
@@ -188,7 +197,8 @@ impl Control {
         if error.kind() == io::ErrorKind::PermissionDenied {
             return HostError::NeedsRoot(what.to_owned());
         }
-        if error.kind() == io::ErrorKind::NotFound {
+        // The kernel may say ENOENT too, of an event that a machine lacks.
+        if error.kind() == io::ErrorKind::NotFound && !path.exists() {
             return HostError::io(path, error);
         }
         let why = match self.last_status() {

@@ -5,7 +5,9 @@ use std::fs;
 
 use serde::Serialize;
 use soloist_core::AddrMap;
+use soloist_machine::ram::parse_iomem;
 
+use crate::build::Build;
 use crate::load::{built_module, source_tree};
 use crate::{format_size, Control, Host};
 
@@ -81,6 +83,24 @@ pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
         resctrl(host),
         isolation(host),
     ]
+}
+
+/// All of it in one line.
+pub fn verdict(checks: &[Check]) -> String {
+    let named = |status| {
+        let found = checks.iter().filter(move |c| c.status == status);
+        found.map(|c| c.name).collect::<Vec<_>>()
+    };
+    let (failed, warned) = (named(Status::Fail), named(Status::Warn));
+    let loaded = checks
+        .iter()
+        .any(|c| c.name == "control interface" && c.status == Status::Ok);
+    match (failed.as_slice(), warned.len()) {
+        ([], 0) => "Soloist works here".to_owned(),
+        ([], n) if loaded => format!("Soloist works here; {n} hints above"),
+        ([], n) => format!("Soloist can work here: run `soloist up`; {n} hints above"),
+        (failed, _) => format!("Soloist can't work here yet: {}", failed.join(", ")),
+    }
 }
 
 fn kernel(host: &Host) -> Check {
@@ -215,6 +235,12 @@ fn headers(host: &Host) -> Check {
             "none for this kernel (its module is built already)",
             next,
         )
+    } else if host.has("/sys/module/soloist") {
+        Check::warn(
+            name,
+            "none for this kernel (a module is loaded already)",
+            next,
+        )
     } else {
         Check::fail(name, "none for this kernel", next)
     }
@@ -224,7 +250,7 @@ fn module(host: &Host) -> Check {
     let name = "module";
     let release = host.kernel_release();
     if host.has("/sys/module/soloist") {
-        return Check::ok(name, "loaded");
+        return loaded(host, &release);
     }
     match built_module(host, &release) {
         Some(path) => Check::ok(
@@ -241,6 +267,23 @@ fn module(host: &Host) -> Check {
             "neither built nor installed for this kernel",
             "install it by DKMS, or run soloist from its source tree",
         ),
+    }
+}
+
+/// Is the loaded module the one that the next `soloist up` would load?
+fn loaded(host: &Host, release: &str) -> Check {
+    let name = "module";
+    let running = Build::running(host);
+    let Some(path) = built_module(host, release) else {
+        return Check::ok(name, format!("loaded{running}"));
+    };
+    match Build::of_file(&path) {
+        Some(file) if file.differs(&running) => Check::warn(
+            name,
+            format!("loaded{running}, but {} is another build{file}", path.display()),
+            "`soloist save`, `soloist down`, `soloist up` take the new one; tasks that run stay uncoloured afterwards",
+        ),
+        _ => Check::ok(name, format!("loaded{running}")),
     }
 }
 
@@ -351,18 +394,8 @@ fn off_map(map: &AddrMap, memory: &[(u64, u64)]) -> u64 {
 
 /// System RAM, where /proc/iomem shows its addresses (root).
 fn ram(host: &Host) -> Option<Vec<(u64, u64)>> {
-    let text = host.read("/proc/iomem").ok()?;
-    let ranges: Vec<(u64, u64)> = text
-        .lines()
-        .filter(|line| !line.starts_with(' ') && line.ends_with(": System RAM"))
-        .filter_map(|line| {
-            let (start, end) = line.split_once(" : ")?.0.split_once('-')?;
-            let start = u64::from_str_radix(start, 16).ok()?;
-            let end = u64::from_str_radix(end, 16).ok()?;
-            Some((start, end + 1))
-        })
-        .collect();
-    (ranges.iter().any(|r| r.0 != 0)).then_some(ranges)
+    let ranges = parse_iomem(&host.read("/proc/iomem").ok()?);
+    (!ranges.is_empty()).then(|| ranges.iter().map(|r| (r.start, r.end)).collect())
 }
 
 fn nodes(host: &Host) -> Check {

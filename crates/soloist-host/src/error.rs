@@ -44,9 +44,25 @@ pub enum HostError {
     /// Not usable as a name in configfs.
     #[error("{0:?} is no name: use letters, digits, `-`, `_` and `.`, not starting with `.`")]
     BadName(String),
+    /// A configuration is wrong.
+    #[error("{}: {why}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and on which line.
+        why: String,
+    },
+    /// Groups that have tasks.
+    #[error("in use by {}: their tasks would go on uncoloured; end them, or take them out with --force", .0.join(", "))]
+    InUse(Vec<String>),
     /// No such process.
     #[error("there is no process {0}")]
     NoProcess(i32),
+    /// A process without memory of its own.
+    #[error(
+        "process {0} has no memory of its own: it is a thread of the kernel, or has just ended"
+    )]
+    NoMemory(i32),
     /// The command to run was not found or cannot be run.
     #[error("{command}: {source}")]
     Exec {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use soloist_core::{AddrMap, ColorSet, NumList};
 
 use crate::{Control, HostError, KeyValues};
@@ -16,7 +16,7 @@ pub struct Group {
 }
 
 /// What happens when a group's colours have no page left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Exhaust {
     /// No page: the task gets a signal.
@@ -28,7 +28,7 @@ pub enum Exhaust {
 }
 
 /// Whether a group shares its colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// With other shareable groups.
@@ -99,7 +99,9 @@ impl Group {
     pub fn view(&self) -> Result<GroupView, HostError> {
         let map = self.control.map().ok();
         Ok(GroupView {
-            on_nodes: map.map_or(Ok(String::new()), |map| self.nodes(&map))?,
+            on_nodes: map.map_or(Ok(String::new()), |map| {
+                self.nodes(&map).map(|nodes| nodes.to_string())
+            })?,
             name: self.name.clone(),
             id: self.get("id")?,
             dram_bank: self.get("dram_bank")?,
@@ -124,14 +126,14 @@ impl Group {
         })
     }
 
-    /// Memory nodes that its colours are on, a list.
-    fn nodes(&self, map: &AddrMap) -> Result<String, HostError> {
+    /// Memory nodes that its colours are on.
+    pub fn nodes(&self, map: &AddrMap) -> Result<NumList, HostError> {
         let mut nodes = NumList::new(map.n_nodes());
         let colors = self.colors(map)?;
         for set in (0..map.n_bank_sets()).filter(|&s| colors.sets().is_none_or(|c| c.contains(s))) {
             nodes.insert(map.node_of_set(set));
         }
-        Ok(nodes.to_string())
+        Ok(nodes)
     }
 
     /// Thread ids in it.
@@ -142,6 +144,20 @@ impl Group {
             .split_whitespace()
             .filter_map(|t| t.parse().ok())
             .collect())
+    }
+
+    /// What happens when its colours have no page left.
+    pub fn exhaust(&self) -> Result<Exhaust, HostError> {
+        let text = self.get("exhaust")?;
+        text.parse().map_err(|text| HostError::Unexpected {
+            path: self.control.path(&self.file("exhaust")),
+            text,
+        })
+    }
+
+    /// Does file text that is only read stay in the page cache for it?
+    pub fn shares_text(&self) -> Result<bool, HostError> {
+        Ok(self.get("text")?.trim() == "shared")
     }
 
     /// Its counters.
@@ -187,6 +203,28 @@ impl Group {
     /// Keeps `bytes` in its lists beforehand, known to be zero.
     pub fn set_reserve(&self, bytes: u64) -> Result<(), HostError> {
         self.set("reserve", &bytes.to_string())
+    }
+
+    /// Its reservation, as the kernel says it.
+    pub(crate) fn bandwidth(&self) -> Result<String, HostError> {
+        self.get("bandwidth")
+    }
+
+    /// The cgroup whose tasks are in it; `None`: none, or the module knows none.
+    pub fn cgroup(&self) -> Result<Option<String>, HostError> {
+        match self.get("cgroup") {
+            Ok(path) => Ok((!path.is_empty()).then_some(path)),
+            Err(HostError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Binds it to a cgroup: what runs there, and joins it, is in the group.
+    /// Empty: to none.
+    pub fn set_cgroup(&self, path: &str) -> Result<(), HostError> {
+        self.set("cgroup", path)
     }
 
     /// Moves all threads of the process in.

@@ -142,6 +142,53 @@ enum Share {
     Weight(u32),
 }
 
+impl Bandwidth {
+    /// Reads what the kernel says of a reservation, `500000000 reclaim=1
+    /// cpus=0-1`; `None`: nothing is reserved. With it the processors.
+    pub(crate) fn of_kernel(text: &str) -> Option<(Self, Option<String>)> {
+        let mut words = Vec::new();
+        let mut cpus = None;
+        for word in text.split_whitespace() {
+            match word.split_once('=') {
+                Some(("cpus", list)) => cpus = Some(list.to_owned()),
+                Some(("group", _)) => {}
+                // What is so unless one says otherwise.
+                Some(("reclaim", "1")) => {}
+                _ => words.push(word),
+            }
+        }
+        Some((words.join(":").parse().ok()?, cpus))
+    }
+
+    /// Bytes per second, reads and writes together; 0 for a weight.
+    pub(crate) fn rate(&self) -> u64 {
+        let reads = match self.share {
+            Share::Rate(rate) => rate,
+            Share::Weight(_) => 0,
+        };
+        reads + self.write.unwrap_or(0)
+    }
+
+    /// As people write it: `500MB/s:write=200MB/s`.
+    pub fn for_people(&self) -> String {
+        let rate = |rate: u64| match rate % 1_000_000 {
+            0 => format!("{}MB/s", rate / 1_000_000),
+            _ => rate.to_string(),
+        };
+        let mut text = match self.share {
+            Share::Rate(bytes) => rate(bytes),
+            Share::Weight(weight) => format!("weight={weight}"),
+        };
+        if let Some(bytes) = self.write {
+            text += &format!(":write={}", rate(bytes));
+        }
+        if let Some(reclaim) = self.reclaim {
+            text += &format!(":reclaim={}", u8::from(reclaim));
+        }
+        text
+    }
+}
+
 impl fmt::Display for Bandwidth {
     /// As the kernel takes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -230,51 +277,33 @@ fn rate(text: &str) -> Option<u64> {
     u64::try_from(bytes).ok().filter(|&b| b > 0)
 }
 
-impl GuardView {
-    /// In the text format of OpenMetrics.
-    pub fn openmetrics(&self) -> String {
-        let mut text = String::new();
-        for (key, help) in COUNTERS {
-            text +=
-                &format!("# TYPE soloist_guard_{key} counter\n# HELP soloist_guard_{key} {help}\n");
-            for cpu in &self.cpus {
-                if let Some(value) = cpu.stats.get(key) {
-                    text += &format!("soloist_guard_{key}_total{{cpu=\"{}\"}} {value}\n", cpu.cpu);
-                }
-            }
-        }
-        text += "# TYPE soloist_guard_stopped gauge\n# HELP soloist_guard_stopped 1 while the processor stands still\n";
-        for cpu in &self.cpus {
-            let value = cpu.stats.get("stopped").map_or("0", String::as_str);
-            text += &format!("soloist_guard_stopped{{cpu=\"{}\"}} {value}\n", cpu.cpu);
-        }
-        text + "# EOF\n"
+/// `500 MB/s`, `1.2 MB/s`, `300 B/s`: MB are 10^6 bytes, at most one decimal.
+pub fn format_rate(rate: u64) -> String {
+    match rate {
+        0..1_000 => format!("{rate} B/s"),
+        1_000..100_000 => format!("{} kB/s", rate as f64 / 1e3),
+        _ if rate % 1_000_000 == 0 => format!("{} MB/s", rate / 1_000_000),
+        _ => format!("{:.1} MB/s", rate as f64 / 1e6),
     }
 }
 
-/// Counters of a processor, and what they count.
-const COUNTERS: [(&str, &str); 14] = [
-    ("used_bytes", "Bytes read or, with one counter, moved"),
-    ("used_write_bytes", "Bytes written, where counted apart"),
-    ("donated_bytes", "Budget given to others"),
-    ("donated_write_bytes", "Budget for writes given to others"),
-    ("reclaimed_bytes", "Budget taken from others"),
-    (
-        "reclaimed_write_bytes",
-        "Budget for writes taken from others",
-    ),
-    ("beyond_bytes", "Used above the budget"),
-    ("beyond_write_bytes", "Written above the budget"),
-    ("periods", "Periods begun"),
-    ("stops", "Times the processor was stopped"),
-    ("stopped_ns", "Nanoseconds that it stood still"),
-    ("underruns", "Periods with a reclaim under-run error"),
-    ("overflows", "Interrupts by counters"),
-    (
-        "interrupts",
-        "Interrupts by the timer and by other processors",
-    ),
-];
+impl GuardCpu {
+    /// What is reserved, for people: `500 MB/s write=200 MB/s`.
+    pub fn reserved(&self) -> String {
+        let rate = |text: &str| text.parse().ok().map(format_rate);
+        let word = |word: &str| match word.split_once('=') {
+            Some(("write", text)) => rate(text).map(|rate| format!("write {rate}")),
+            Some(_) => None,
+            None => rate(word),
+        };
+        let words: Vec<String> = self
+            .bandwidth
+            .split(' ')
+            .map(|text| word(text).unwrap_or_else(|| text.to_owned()))
+            .collect();
+        words.join(", ")
+    }
+}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
@@ -300,6 +329,27 @@ mod tests {
         ] {
             assert!(parse_rate(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn rates_are_shown_in_one_unit() {
+        let shown = |bandwidth: &str| {
+            let bandwidth = bandwidth.to_owned();
+            let stats = KeyValues::new();
+            GuardCpu {
+                cpu: 0,
+                bandwidth,
+                stats,
+            }
+            .reserved()
+        };
+        assert_eq!(shown("off"), "off");
+        assert_eq!(
+            shown("500000000 write=1200000 reclaim=0"),
+            "500 MB/s, write 1.2 MB/s, reclaim=0"
+        );
+        assert_eq!(shown("weight=3"), "weight=3");
+        assert_eq!(shown("4096"), "4.096 kB/s");
     }
 
     #[test]

@@ -4,33 +4,51 @@
 //! Everything is read below a [`Host`]'s root, so that tests put a made-up
 //! machine into a directory.
 
+mod apply;
+mod build;
+mod config;
 mod control;
 mod doctor;
 mod error;
+mod events;
 mod group;
 mod guard;
 mod host;
 mod implicit;
 mod job;
 mod load;
+mod metrics;
+mod neighbours;
+mod node;
 mod pages;
+mod rates;
 mod request;
 mod rule;
+mod sample;
 mod task;
 mod verify;
+pub mod watch;
 
+pub use apply::{plan, Step, Steps};
+pub use config::{Config, GroupConfig, RuleConfig};
 pub use control::{Control, KeyValues};
-pub use doctor::{examine, Check, Status};
+pub use doctor::{examine, verdict, Check, Status};
 pub use error::HostError;
+pub use events::{events, Event};
 pub use group::{Exhaust, Group, GroupView, Mode};
-pub use guard::{parse_rate, Bandwidth, Guard, GuardCpu, GuardView};
+pub use guard::{format_rate, parse_rate, Bandwidth, Guard, GuardCpu, GuardView};
 pub use host::Host;
 pub use implicit::ImplicitGroup;
 pub use job::{Job, Outcome};
 pub use load::{load, unload, LoadReport, ModuleChoice};
+pub use metrics::{openmetrics, MEDIA_TYPE};
+pub use neighbours::{output, time, Neighbours};
+pub use node::{choose, nodes, plan_on_a_node, usable_cpus, Node};
 pub use pages::{Page, PageReader};
+pub use rates::{rates, GroupRates};
 pub use request::{Choice, ColorRequest, Plan};
-pub use rule::{Rule, RuleView};
+pub use rule::{Rule, RuleChange, RuleView};
+pub use sample::Summary;
 pub use task::{node_of_cpu, pin, threads};
 pub use verify::{verify, GroupColors, MappingReport, Reason, Report, Tally};
 

@@ -78,7 +78,8 @@ pub fn load(
 }
 
 /// Takes every task out of its group, removes groups and rules, unloads.
-pub fn unload(host: &Host) -> Result<bool, HostError> {
+/// Refused while tasks are in groups, unless `force`d. Whether it was loaded.
+pub fn unload(host: &Host, force: bool) -> Result<bool, HostError> {
     if !host.is_root() {
         return Err(HostError::NeedsRoot("unloading the module".to_owned()));
     }
@@ -87,6 +88,10 @@ pub fn unload(host: &Host) -> Result<bool, HostError> {
     }
     // Without configfs mounted there is nothing to take down.
     if let Ok(control) = Control::open(host) {
+        let live = live_groups(&control)?;
+        if !force && !live.is_empty() {
+            return Err(HostError::InUse(live));
+        }
         for rule in control.rules()? {
             rule.remove()?;
         }
@@ -114,6 +119,25 @@ pub fn unload(host: &Host) -> Result<bool, HostError> {
     }
 }
 
+/// Groups with tasks, the implicit ones too: `video (3 tasks)`.
+fn live_groups(control: &Control) -> Result<Vec<String>, HostError> {
+    let mut live = Vec::new();
+    let mut note = |name: &str, tasks: usize| match tasks {
+        0 => {}
+        1 => live.push(format!("{name} (1 task)")),
+        n => live.push(format!("{name} ({n} tasks)")),
+    };
+    for group in control.groups()? {
+        note(group.name(), group.tasks()?.len());
+    }
+    if let Ok(map) = control.map() {
+        for group in control.implicit_groups(&map)? {
+            note(&group.name, group.tasks.len());
+        }
+    }
+    Ok(live)
+}
+
 fn write_map(
     control: &Control,
     map: Option<&AddrMap>,
@@ -122,6 +146,7 @@ fn write_map(
     let loaded = control.map_text()?.and_then(|t| AddrMap::parse(&t).ok());
     if let Some(map) = map {
         if loaded.as_ref() != Some(map) {
+            refuse_change(control, loaded.as_ref(), map)?;
             control.write_map(map)?;
             report.map_written = true;
         }
@@ -130,6 +155,33 @@ fn write_map(
         report.map = loaded.map(|m| m.name());
     }
     Ok(())
+}
+
+/// The map can't change under groups and rules; say which they are.
+fn refuse_change(
+    control: &Control,
+    loaded: Option<&AddrMap>,
+    map: &AddrMap,
+) -> Result<(), HostError> {
+    let groups = control.groups()?;
+    let rules = control.rules()?;
+    let Some(loaded) = loaded else {
+        return Ok(());
+    };
+    let names: Vec<&str> = groups
+        .iter()
+        .map(|group| group.name())
+        .chain(rules.iter().map(|rule| rule.name()))
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(HostError::Other(format!(
+        "the map of {} is in use by {}: `soloist down`, then `soloist up --machine {}` again",
+        loaded.name(),
+        names.join(", "),
+        map.name()
+    )))
 }
 
 /// The module file to load, and whether it was built just now.
@@ -174,7 +226,7 @@ pub(crate) fn built_module(host: &Host, release: &str) -> Option<PathBuf> {
 }
 
 /// The bytes of a module file; DKMS may have compressed it.
-fn image(path: &Path) -> Result<Vec<u8>, HostError> {
+pub(crate) fn image(path: &Path) -> Result<Vec<u8>, HostError> {
     let tool = match path.extension().and_then(|end| end.to_str()) {
         Some("xz") => "xz",
         Some("zst") => "zstd",

@@ -36,6 +36,7 @@ pub enum Page {
 pub struct PageReader {
     pagemap: File,
     path: PathBuf,
+    pid: i32,
     flags: Option<File>,
     merging: bool,
 }
@@ -49,11 +50,13 @@ impl PageReader {
                 HostError::NeedsRoot(format!("reading the pages of process {pid}"))
             }
             io::ErrorKind::NotFound => HostError::NoProcess(pid),
+            _ if e.raw_os_error() == Some(libc::ESRCH) => HostError::NoMemory(pid),
             _ => HostError::io(&path, e),
         })?;
         Ok(Self {
             pagemap,
             path,
+            pid,
             flags: File::open(host.path("/proc/kpageflags")).ok(),
             merging: host
                 .text("/sys/kernel/mm/ksm/pages_shared")
@@ -106,6 +109,7 @@ impl PageReader {
     fn read(&self, buf: &mut [u8], at: u64) -> Result<usize, HostError> {
         match self.pagemap.read_at(buf, at) {
             Err(e) if e.raw_os_error() == Some(libc::EFAULT) => Ok(0),
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => Err(HostError::NoMemory(self.pid)),
             done => done.map_err(|e| HostError::io(&self.path, e)),
         }
     }

@@ -298,6 +298,11 @@ impl ColorRequest {
 }
 
 impl Plan {
+    /// Soloist chooses the colours.
+    pub fn is_automatic(&self) -> bool {
+        matches!(self.assign, Assign::Auto(_))
+    }
+
     /// Gives `group` its colours.
     pub fn apply(&self, group: &Group, map: &AddrMap) -> Result<(), HostError> {
         group.set_exhaust(self.exhaust)?;

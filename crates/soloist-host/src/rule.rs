@@ -32,6 +32,40 @@ pub struct RuleView {
     pub stats: KeyValues,
 }
 
+/// What of a rule is to be changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuleChange {
+    /// Which programs: a glob over the absolute path.
+    pub path: Option<String>,
+    /// Whose programs: a user id, `any`, or `registered` (by CAMC's mmap()).
+    pub uid: Option<String>,
+    /// Bank sets per process.
+    pub colors: Option<u32>,
+    /// What happens when a process' colours have no page left.
+    pub exhaust: Option<Exhaust>,
+    /// Keeps its processes apart from others by controller.
+    pub realtime: Option<bool>,
+    /// Lets it match.
+    pub enabled: Option<bool>,
+}
+
+impl RuleChange {
+    /// Attributes and their new values; it is enabled last.
+    fn writes(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let flag = |on: bool| u8::from(on).to_string();
+        [
+            ("path", self.path.clone()),
+            ("uid", self.uid.clone()),
+            ("colors", self.colors.map(|n| n.to_string())),
+            ("exhaust", self.exhaust.map(|e| e.to_string())),
+            ("realtime", self.realtime.map(flag)),
+            ("enabled", self.enabled.map(flag)),
+        ]
+        .into_iter()
+        .filter_map(|(attribute, value)| Some((attribute, value?)))
+    }
+}
+
 impl Rule {
     pub(crate) fn new(control: Control, name: String) -> Self {
         Self { control, name }
@@ -56,29 +90,21 @@ impl Rule {
         })
     }
 
-    /// Whose programs: a user id, `any`, or `registered` (by CAMC's mmap()).
-    pub fn set_uid(&self, uid: &str) -> Result<(), HostError> {
-        self.set("uid", uid)
-    }
-
-    /// Which programs: a glob over the absolute path.
-    pub fn set_path(&self, glob: &str) -> Result<(), HostError> {
-        self.set("path", glob)
-    }
-
-    /// Bank sets per process.
-    pub fn set_colors(&self, colors: u32) -> Result<(), HostError> {
-        self.set("colors", &colors.to_string())
-    }
-
-    /// Sets what happens when a process' colours have no page left.
-    pub fn set_exhaust(&self, exhaust: Exhaust) -> Result<(), HostError> {
-        self.set("exhaust", &exhaust.to_string())
-    }
-
-    /// Keeps its processes apart from others by controller.
-    pub fn set_realtime(&self, realtime: bool) -> Result<(), HostError> {
-        self.set("realtime", if realtime { "1" } else { "0" })
+    /// Makes `change`, all of it or nothing.
+    pub fn change(&self, change: &RuleChange) -> Result<(), HostError> {
+        let with_old = |(attribute, value)| Ok((attribute, value, self.get(attribute)?));
+        let writes = change.writes().map(with_old);
+        let writes = writes.collect::<Result<Vec<_>, HostError>>()?;
+        for (at, (attribute, value, _)) in writes.iter().enumerate() {
+            if let Err(error) = self.set(attribute, value) {
+                for (attribute, _, old) in writes[..at].iter().rev() {
+                    // It was taken before, so it is taken again.
+                    let _ = self.set(attribute, old);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Lets it match, or not.

@@ -22,6 +22,16 @@ pub fn threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
     Ok(ids)
 }
 
+/// The process that thread `tid` belongs to; itself where that can't be seen.
+pub(crate) fn process_of(host: &Host, tid: i32) -> i32 {
+    let status = host.read(&format!("/proc/{tid}/status"));
+    let line = status.ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+        line.trim().parse().ok()
+    });
+    line.unwrap_or(tid)
+}
+
 const _: () = assert!(MAX_CPUS as usize <= CpuSet::MAX_CPU);
 
 /// Keeps this thread, and what it starts, on `cpus`.
@@ -30,7 +40,7 @@ pub fn pin(cpus: &NumList) -> Result<(), HostError> {
     cpus.iter().for_each(|cpu| set.set(cpu as usize));
     sched_setaffinity(None, &set).map_err(|e| {
         HostError::Request(format!(
-            "--cpus {cpus}: {} (is any of them online and allowed here?)",
+            "processors {cpus}: {} (is any of them online and allowed here?)",
             io::Error::from(e)
         ))
     })

@@ -4,6 +4,10 @@
 //! frame's colours in the address map. A page in none of the colours of the
 //! process' groups (its threads may be in several) gets a [`Reason`] from the
 //! kernel's page flags and the kind of mapping.
+//!
+//! A page does not say which thread touched it first. Where threads are in
+//! several groups a page in the colours of any is in colour, and the report says
+//! how many are in each group's; a single thread is judged by its own group.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +17,7 @@ use procfs::PhysicalPageFlags as Flags;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet};
 
+use crate::task::process_of;
 use crate::{threads, Control, Host, HostError, Page, PageReader};
 
 /// Bytes of a page of pagemap.
@@ -26,7 +31,10 @@ pub enum Reason {
     SharedFile,
     /// Page cache in a private mapping: mapped before the task was coloured.
     FileCache,
-    /// Shared memory (tmpfs, memfd, System V) that another task touched first.
+    /// Page cache in a private mapping, by the choice of a group (`text shared`).
+    SharedText,
+    /// Shared memory (tmpfs, memfd, System V): it belongs to its file, whoever
+    /// touched it first.
     SharedMemory,
     /// The kernel's page of zeroes.
     ZeroPage,
@@ -52,7 +60,8 @@ impl Reason {
         match self {
             Self::SharedFile => "shared file page",
             Self::FileCache => "file page mapped before colouring",
-            Self::SharedMemory => "shared memory first touched by another task",
+            Self::SharedText => "file text that the group shares",
+            Self::SharedMemory => "shared memory",
             Self::ZeroPage => "zero page",
             Self::Kernel => "kernel page (vdso, vvar)",
             Self::HugePage => "huge page",
@@ -61,6 +70,26 @@ impl Reason {
             Self::Forked => "shared since fork",
             Self::OutOfColor => "from before joining, spilled or moved",
             Self::OffMap => "outside the address map",
+        }
+    }
+}
+
+impl Reason {
+    /// What would bring such pages into colour, or why nothing does.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::SharedFile => "none: other programs share it; a private copy of the file is coloured when it is written",
+            Self::FileCache => "start the program by `soloist run`: what it maps then is copied into its colours",
+            Self::SharedText => "`echo private > /sys/kernel/config/soloist/groups/NAME/text`: copies in colour of what is touched from then on",
+            Self::SharedMemory => "use private memory where nothing is shared; files of tmpfs belong to nobody",
+            Self::ZeroPage => "none needed: it is read only, and becomes a page in colour when it is written",
+            Self::Kernel => "none: the kernel shares it with every process",
+            Self::HugePage => "start the program by `soloist run`, or give it colours that hold whole huge pages (--node)",
+            Self::Merged => "switch KSM off: echo 2 > /sys/kernel/mm/ksm/run",
+            Self::Device => "none: it is a device's",
+            Self::Forked => "none needed: it is copied into colour when either process writes it",
+            Self::OutOfColor => "start the program in its group; see `soloist group show` for what was spilled or moved",
+            Self::OffMap => "load the map of this machine: `soloist doctor`",
         }
     }
 }
@@ -121,6 +150,10 @@ pub struct GroupColors {
     pub threads: usize,
     /// Page-table pages handed out in colour so far, to all its tasks.
     pub page_tables: Option<u64>,
+    /// Pages of the process in these colours.
+    pub pages: u64,
+    /// File text that is only read stays in the page cache.
+    pub shares_text: bool,
     /// Its colours.
     #[serde(skip)]
     pub set: Option<ColorSet>,
@@ -182,18 +215,21 @@ impl GroupColors {
             colors: colors.to_string(),
             threads,
             page_tables: None,
+            pages: 0,
+            shares_text: false,
             set: Some(colors),
         }
     }
 
-    /// The groups that threads of process `pid` are in.
+    /// The groups that threads of process `pid` are in; of a thread that is not
+    /// its process' first, the group of that thread alone.
     pub fn of_process(
         host: &Host,
         control: &Control,
         map: &AddrMap,
         pid: i32,
     ) -> Result<Vec<Self>, HostError> {
-        let threads = threads(host, pid)?;
+        let threads = judged_threads(host, pid)?;
         let mut found = Vec::new();
         for group in control.groups()? {
             let tasks = group.tasks()?;
@@ -206,6 +242,8 @@ impl GroupColors {
                     colors: colors.to_string(),
                     threads: n,
                     page_tables: stats.get("page_tables").and_then(|v| v.parse().ok()),
+                    pages: 0,
+                    shares_text: group.shares_text()?,
                     set: Some(colors),
                 });
             }
@@ -218,12 +256,23 @@ impl GroupColors {
                     name: group.name,
                     threads: n,
                     page_tables: Some(group.page_tables),
+                    pages: 0,
+                    shares_text: false,
                     set: Some(group.colors),
                 });
             }
         }
         Ok(found)
     }
+}
+
+/// The threads that `pid` means: all of a process, or one thread.
+fn judged_threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
+    let threads = threads(host, pid)?;
+    Ok(match process_of(host, pid) == pid {
+        true => threads,
+        false => vec![pid],
+    })
 }
 
 /// Looks at every page of process `pid`, against the colours of `groups`.
@@ -237,8 +286,12 @@ pub fn verify(
     let unreadable = |e: procfs::ProcError| process_error(pid, e);
     let process = Process::new_with_root(path).map_err(unreadable)?;
     let status = process.status().map_err(unreadable)?;
+    // Reading their mappings is an error on some kernels only.
+    if status.vmsize.is_none() {
+        return Err(HostError::NoMemory(pid));
+    }
     let smaps = process.smaps().map_err(unreadable)?;
-    let threads = threads(host, pid)?.len();
+    let threads = judged_threads(host, pid)?.len();
     let mut report = Report {
         pid,
         command: status.name,
@@ -320,8 +373,14 @@ impl Report {
         if self.groups.is_empty() {
             return Verdict::Uncolored;
         }
-        let mut sets = self.groups.iter().filter_map(|g| g.set.as_ref());
-        let held = color.is_some_and(|c| sets.any(|set| set.holds(c.bank_set, c.llc)));
+        let mut held = false;
+        for group in &mut self.groups {
+            let set = group.set.as_ref();
+            if color.is_some_and(|c| set.is_some_and(|set| set.holds(c.bank_set, c.llc))) {
+                group.pages += 1;
+                held = true;
+            }
+        }
         if held {
             return Verdict::InColor;
         }
@@ -329,7 +388,13 @@ impl Report {
             Some(_) => Reason::OutOfColor,
             None => Reason::OffMap,
         };
-        Verdict::Not(reason(page, kind, pages.flags(page.pfn), otherwise))
+        let why = reason(page, kind, pages.flags(page.pfn), otherwise);
+        let by_choice = self.groups.iter().any(|g| g.shares_text);
+        Verdict::Not(if by_choice && why == Reason::FileCache {
+            Reason::SharedText
+        } else {
+            why
+        })
     }
 }
 

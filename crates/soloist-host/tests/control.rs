@@ -5,7 +5,7 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::{Choice, ColorRequest, Control, Exhaust, HostError, Mode};
+use soloist_host::{Choice, ColorRequest, Control, Exhaust, HostError, Mode, RuleChange};
 
 fn small() -> AddrMap {
     AddrMap::parse(MAP).unwrap()
@@ -125,9 +125,13 @@ fn rules_are_made() {
     ] {
         machine.soloist(&format!("rules/video/{file}"), "");
     }
-    rule.set_path("/usr/bin/x264").unwrap();
-    rule.set_uid("1000").unwrap();
-    rule.set_colors(2).unwrap();
+    rule.change(&RuleChange {
+        path: Some("/usr/bin/x264".to_owned()),
+        uid: Some("1000".to_owned()),
+        colors: Some(2),
+        ..RuleChange::default()
+    })
+    .unwrap();
     rule.set_enabled(true).unwrap();
     let view = rule.view().unwrap();
     assert_eq!(
@@ -304,7 +308,7 @@ fn contradictions_are_refused_with_their_flag() {
                 mem: Some(1 << 30),
                 ..none()
             },
-            "--mem 1G",
+            "--mem 1 GiB",
         ),
         (
             ColorRequest {

@@ -5,7 +5,7 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::{examine, Check, Status};
+use soloist_host::{examine, verdict, Check, Status};
 
 fn good() -> Machine {
     let machine = Machine::loaded();
@@ -39,7 +39,7 @@ fn a_good_machine_has_nothing_to_fix() {
     let map = check(&good(), "address map");
     assert_eq!(
         (map.status, map.found.as_str()),
-        (Status::Ok, "small holds all 127.9M of this machine")
+        (Status::Ok, "small holds all 127.9 MiB of this machine")
     );
 }
 
@@ -80,6 +80,10 @@ fn what_is_lacking_is_named_with_the_way_out() {
         .next
         .unwrap()
         .contains("linux-headers-5.10.0"));
+    let headers = |machine: &Machine| check(machine, "headers").status;
+    assert_eq!(headers(&machine), Status::Warn, "a module is loaded");
+    std::fs::remove_dir(machine.path("sys/module/soloist")).unwrap();
+    assert_eq!(headers(&machine), Status::Fail);
 }
 
 #[test]
@@ -105,7 +109,11 @@ fn a_map_of_another_machine_is_seen() {
     );
     let map = check(&machine, "address map");
     assert_eq!(map.status, Status::Warn);
-    assert!(map.found.contains("1G of this machine's"), "{}", map.found);
+    assert!(
+        map.found.contains("1 GiB of this machine's"),
+        "{}",
+        map.found
+    );
     // /proc/iomem shows zeroes to all but root.
     machine.file("proc/iomem", "00000000-00000000 : System RAM\n");
     assert!(check(&machine, "address map")
@@ -129,4 +137,37 @@ fn a_map_is_offered_before_one_is_loaded() {
     };
     assert_eq!(fits(Some(&map)), Status::Ok);
     assert_eq!(fits(None), Status::Warn);
+}
+
+#[test]
+fn a_module_that_is_not_the_installed_one_is_seen() {
+    let machine = good();
+    // A release that no source tree has a module for.
+    machine.file("proc/sys/kernel/osrelease", "6.12.0-none\n");
+    machine.file("sys/module/soloist/srcversion", "AAAA\n");
+    let file = "lib/modules/6.12.0-none/updates/dkms/soloist.ko";
+    machine.file(file, "ELF\0license=GPL\0srcversion=AAAA\0depends=\0");
+    assert_eq!(check(&machine, "module").status, Status::Ok);
+    machine.file(file, "ELF\0license=GPL\0srcversion=BBBB\0depends=\0");
+    let module = check(&machine, "module");
+    assert_eq!(module.status, Status::Warn);
+    for sources in ["AAAA", "BBBB"] {
+        assert!(module.found.contains(sources), "{}", module.found);
+    }
+}
+
+#[test]
+fn one_line_says_it_all() {
+    let machine = good();
+    let line = |machine: &Machine| verdict(&examine(&machine.host(), None));
+    assert!(
+        line(&machine).starts_with("Soloist works here"),
+        "{}",
+        line(&machine)
+    );
+    machine.file("proc/sys/kernel/ftrace_enabled", "0\n");
+    assert_eq!(
+        line(&machine),
+        "Soloist can't work here yet: function tracer"
+    );
 }

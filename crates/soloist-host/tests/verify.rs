@@ -177,3 +177,17 @@ fn a_process_that_is_not_there() {
     let error = verify(&machine.host(), 5, &map, Vec::new()).unwrap_err();
     assert!(matches!(error, HostError::NoProcess(5)), "{error}");
 }
+
+#[test]
+fn a_kernel_thread_has_no_memory() {
+    let machine = Machine::loaded();
+    process(&machine);
+    let status = include_str!("status.txt").lines();
+    let kernel: Vec<&str> = status.filter(|line| !line.starts_with("Vm")).collect();
+    machine.file("proc/100/status", &(kernel.join("\n") + "\n"));
+    machine.file("proc/100/smaps", "");
+    let host = machine.host();
+    let map = AddrMap::parse(MAP).unwrap();
+    let refused = verify(&host, 100, &map, Vec::new());
+    assert!(matches!(refused, Err(HostError::NoMemory(100))));
+}

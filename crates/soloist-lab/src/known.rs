@@ -1,7 +1,9 @@
 //! The experiments of the source tree, one for each table or figure.
 
-use crate::run::RunError;
-use crate::scenario::{line_of, Scenario, ScenarioError};
+use crate::jobs::RunError;
+use crate::judgement::check::check_claims;
+use crate::spec::error::line_of;
+use crate::spec::{Scenario, ScenarioError};
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
@@ -86,7 +88,21 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
 /// An experiment by name, or a scenario by the path of its file.
 pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
     let (text, file) = text(name)?;
-    Scenario::parse(&text, &file)
+    parse(&text, &file)
+}
+
+/// A scenario whose cases and claims can be: errors name the line.
+pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
+    let scenario = Scenario::parse(text, file)?;
+    let at = |(word, message): (String, String)| ScenarioError {
+        file: file.to_owned(),
+        line: line_of(text, &word),
+        message,
+    };
+    scenario.check().map_err(at)?;
+    let cases = scenario.cases(1).map_err(at)?;
+    check_claims(&scenario, &cases).map_err(at)?;
+    Ok(scenario)
 }
 
 /// Where in the file of `name` the reason of a failed run stands.
@@ -120,5 +136,122 @@ fn text(name: &str) -> Result<(String, String), ScenarioError> {
              and a path to a .toml file is taken too"
                 .to_owned(),
         )),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+policies = ["buddy", "mem+llc(part)"]
+
+[experiment]
+id = "mine"
+title = "Mine"
+machine = "opteron-6128"
+
+[sweep]
+name = "n"
+values = [1, 3]
+
+[[task]]
+name = "victim"
+kind = "latency"
+cpus = "0"
+bytes = "24M"
+work = 1000
+
+[[task]]
+name = "attacker"
+kind = "stream"
+cpus = "1-3"
+copies = "$n"
+bytes = "32M"
+work = 1
+background = true
+
+[[claim]]
+what = "it helps"
+ours = "buddy_3_victim_time / buddy_1_victim_time"
+theirs = 2.0
+"#;
+
+    #[test]
+    fn cases_are_policies_times_sweep() {
+        let cases = parse(GOOD, "f").unwrap().cases(10).unwrap();
+        let names: Vec<_> = cases.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["buddy_1", "buddy_3", "mem_llc_part_1", "mem_llc_part_3"]
+        );
+        assert_eq!(cases[0].tasks.len(), 2);
+        assert_eq!(cases[1].tasks.len(), 4);
+        assert_eq!(cases[1].tasks[0].work, 100);
+        assert_eq!(cases[1].tasks[3].cpu, 3);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        for (from, to, line, words) in [
+            ("\"latency\"", "\"latencies\"", 15, "unknown variant"),
+            ("\"buddy\"", "\"body\"", 2, "no policy `body`"),
+            ("\"24M\"", "\"24 Q\"", 14, "expected a number"),
+            ("\"$n\"", "\"$m\"", 21, "not the name of [sweep]"),
+            ("cpus = \"0\"", "cpus = \"3-1\"", 14, "expected cpus"),
+            ("work = 1000", "wrok = 1000", 18, "unknown field"),
+            ("work = 1000", "work = -1", 18, "expected a number from 0"),
+            (
+                "buddy_3_victim_time /",
+                "body_3_victim_time /",
+                31,
+                "not measured",
+            ),
+            (
+                "buddy_3_victim_time /",
+                "buddy_3_victim_tim /",
+                31,
+                "not measured",
+            ),
+            ("buddy_3_victim_time /", "( /", 31, "`"),
+            (
+                "theirs = 2.0",
+                "holds = \"ours = 1\"",
+                32,
+                "expected comparisons",
+            ),
+            ("values = [1, 3]", "values = []", 11, "at least one value"),
+            (
+                "[sweep]",
+                "used = 5.0\n[sweep]",
+                9,
+                "a share from 0 to 0.99",
+            ),
+            (
+                "[sweep]",
+                "used = nan\n[sweep]",
+                9,
+                "a share from 0 to 0.99",
+            ),
+            (
+                "[sweep]",
+                "scatter = -0.1\n[sweep]",
+                9,
+                "a share from 0 to 1",
+            ),
+            ("[sweep]", "repeats = 4294967295\n[sweep]", 9, "1 to 1000"),
+            ("[sweep]", "repeats = 0\n[sweep]", 9, "1 to 1000"),
+            (
+                "[sweep]",
+                "[model]\ncore.window = \"$m\"\n[sweep]",
+                9,
+                "not the name of [sweep]",
+            ),
+        ] {
+            let e = parse(&GOOD.replace(from, to), "f").unwrap_err();
+            assert!(e.message.contains(words), "{e}");
+            assert_eq!(e.line, line, "{e}");
+        }
     }
 }

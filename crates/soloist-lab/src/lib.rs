@@ -1,23 +1,19 @@
-//! Tasks, allocators and experiments over the memory model.
+//! Tasks, allocators and experiments over the memory model: a pipeline.
 //!
-//! A scenario file ([`scenario`]) says who runs where under which policies.
-//! [`run`] places the pages ([`alloc`], [`buddy`], [`policy`]) and plays the
-//! tasks ([`task`], [`mod@generate`]) on soloist-memory's machine; [`outcome`]
-//! judges the claims; [`report`] draws. [`known`] holds the papers'
-//! experiments. [`regulation`] and [`governor`] are MemGuard; [`profile`] fits
-//! generators to what it prints of SPEC.
+//! A scenario file ([`spec`]) has [`cases`]; each case is run, once per seed
+//! ([`jobs`]), on soloist-memory's machine: pages are placed ([`placement`]) and
+//! tasks played ([`programs`]). What came of it ([`measurements`]) is held
+//! against the claims ([`judgement`]) and shown ([`report`]). [`known`] holds the
+//! papers' experiments. [`replay`] plays recorded programs by the same placement and
+//! machine. Each names only what stands before it.
 
-pub mod alloc;
-pub mod buddy;
-pub mod generate;
-pub mod governor;
-pub mod images;
+pub mod cases;
+pub mod jobs;
+pub mod judgement;
 pub mod known;
-pub mod outcome;
-pub mod policy;
-pub mod profile;
-pub mod regulation;
+pub mod measurements;
+pub mod placement;
+pub mod programs;
+pub mod replay;
 pub mod report;
-pub mod run;
-pub mod scenario;
-pub mod task;
+pub mod spec;

@@ -5,15 +5,17 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
+use soloist_lab::jobs::{run, Options, RunError};
+use soloist_lab::judgement::compare::changes;
+use soloist_lab::judgement::{answers, Outcome};
 use soloist_lab::known;
-use soloist_lab::outcome::Outcome;
 use soloist_lab::report::html;
-use soloist_lab::run::{run, Options, RunError};
-use soloist_lab::scenario::{Scenario, TaskSpec};
+use soloist_lab::spec::{Scenario, TaskSpec};
 
 const SMALL: Options = Options {
     seed: 1,
     small: true,
+    account: false,
 };
 
 fn outcome(scenario: Scenario, options: Options) -> Outcome {
@@ -28,6 +30,7 @@ policies = ["same_bank", "diff_controller"]
 id = "tiny"
 title = "Tiny"
 machine = "opteron-6128"
+small_repeats = 3
 [sweep]
 name = "n"
 values = [0, 3]
@@ -126,7 +129,7 @@ fn every_experiment_file_is_built_in() {
 
 #[test]
 fn policies_isolate_as_they_claim_and_the_page_says_so() {
-    let scenario = Scenario::parse(TINY, "tiny.toml").unwrap();
+    let scenario = known::parse(TINY, "tiny.toml").unwrap();
     let small = outcome(scenario, SMALL);
     for verdict in &small.verdicts {
         assert_eq!(verdict.holds, Some(true), "{verdict:?}");
@@ -134,7 +137,7 @@ fn policies_isolate_as_they_claim_and_the_page_says_so() {
     let page = html(&[small]).unwrap();
     for words in [
         "<svg",
-        "2 hold, 0 miss",
+        "2 of 2 orders hold",
         "soloist lab run tiny --seed 1 --small",
     ] {
         assert!(page.contains(words), "no {words}");
@@ -143,14 +146,14 @@ fn policies_isolate_as_they_claim_and_the_page_says_so() {
 
 #[test]
 fn results_depend_on_the_seed_and_not_on_the_number_of_threads() {
-    let [_, scenario] = ends(&Scenario::parse(TINY, "tiny.toml").unwrap());
+    let [_, scenario] = ends(&known::parse(TINY, "tiny.toml").unwrap());
     let with = |threads, seed| {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
             .unwrap();
         let done = AtomicUsize::new(0);
-        let options = Options { seed, small: true };
+        let options = Options { seed, ..SMALL };
         let cases = pool.install(|| {
             run(&scenario, options, &|_| {
                 done.fetch_add(1, Ordering::Relaxed);
@@ -162,6 +165,22 @@ fn results_depend_on_the_seed_and_not_on_the_number_of_threads() {
     let one = with(1, 1);
     assert_eq!(one, with(2, 1));
     assert_ne!(one, with(1, 2));
+}
+
+#[test]
+fn exhausted_colours_spill_where_the_scenario_says_so() {
+    let text = TINY
+        .replacen(
+            "bytes = \"16M\"\nwork",
+            "bytes = \"600M\"\nsets = 1\nwork",
+            1,
+        )
+        .replace("title =", "exhausted = \"spill\"\ntitle =");
+    let [scenario, _] = ends(&known::parse(&text, "t").unwrap());
+    let cases = run(&scenario, SMALL, &|_| {}).unwrap();
+    let victim = &cases[0].runs[0].tasks[0];
+    // A set has 512 MiB, of which a tenth is in use.
+    assert!((30_000..60_000).contains(&victim.spilled), "{victim:?}");
 }
 
 #[test]
@@ -180,9 +199,76 @@ fn what_cannot_be_is_refused_in_words() {
             "bytes = \"600M\"\nsets = 1\nwork = 9",
             "no page left",
         ),
+        (
+            "bytes = \"16M\"",
+            "bytes = \"64G\"",
+            "65536 MiB of memory together: 29491 MiB of the machine's 32768 are free",
+        ),
     ] {
-        let scenario = Scenario::parse(&TINY.replacen(from, to, 1), "t").unwrap();
+        let scenario = known::parse(&TINY.replacen(from, to, 1), "t").unwrap();
         let error: RunError = run(&scenario, SMALL, &|_| {}).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
     }
+}
+
+/// The example of the documentation, with little work.
+#[test]
+fn waits_add_up_to_the_slowdown_and_name_their_culprits() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/examples/four-tasks.toml"
+    );
+    let mut scenario = known::find(path).unwrap();
+    scenario
+        .policies
+        .retain(|p| p == "buddy" || p == "throttle" || p == "cat");
+    scenario.experiment.small_divide = 6;
+    let options = Options {
+        account: true,
+        ..SMALL
+    };
+    let outcome = outcome(scenario, options);
+    let answers = answers(&outcome.cases);
+    let alone = outcome
+        .cases
+        .iter()
+        .find(|c| c.case == "alone_control")
+        .unwrap();
+    let alone = alone.spread("control", "time").unwrap().mean;
+    for a in &answers {
+        let sum = a.beyond.total_ns();
+        let slower = (a.time_ms - alone) * 1e6;
+        assert!((sum - slower).abs() < 1.0, "{}: {sum} of {slower}", a.case);
+        assert!(a.culprit.is_some() && a.p99_ns > 50.0, "{a:?}");
+    }
+    let [buddy, cat, throttle] =
+        ["buddy", "cat", "throttle"].map(|p| answers.iter().find(|a| a.policy == p).unwrap());
+    assert!(throttle.slowdown.value < buddy.slowdown.value);
+    assert_ne!(cat.slowdown.value, buddy.slowdown.value);
+    let page = html(std::slice::from_ref(&outcome)).unwrap();
+    assert!(page.contains("microseconds beyond its time alone"));
+}
+
+#[test]
+fn the_model_can_be_changed_and_what_changed_is_said() {
+    let [scenario, _] = ends(&known::parse(TINY, "t").unwrap());
+    let mut other = scenario.clone();
+    other
+        .change_model("northbridge.request_ps", "90000")
+        .unwrap();
+    assert!(other.change_model("northbridge.request_ps", "{").is_err());
+    let (before, after) = (outcome(scenario, SMALL), outcome(other, SMALL));
+    let time = |o: &Outcome| o.cases[0].spread("victim", "time").unwrap().mean;
+    assert!(time(&after) > 1.2 * time(&before));
+    let changes = changes(std::slice::from_ref(&before), &[after]);
+    assert!(
+        changes.iter().all(|c| c.experiment == "tiny"),
+        "{changes:?}"
+    );
+    assert!(unchanged(&before));
+}
+
+/// Nothing changes between a run and itself.
+fn unchanged(o: &Outcome) -> bool {
+    changes(std::slice::from_ref(o), std::slice::from_ref(o)).is_empty()
 }

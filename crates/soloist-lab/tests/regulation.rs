@@ -1,9 +1,9 @@
 //! MemGuard on the modelled machine: what is reserved is what is had.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use soloist_lab::outcome::{metric, CaseResult};
-use soloist_lab::run::{run, Options, RunError};
-use soloist_lab::scenario::Scenario;
+use soloist_lab::jobs::{run, Options, RunError};
+use soloist_lab::known;
+use soloist_lab::measurements::{metric, CaseResult};
 
 const PAIR: &str = r#"
 policies = ["buddy"]
@@ -51,12 +51,9 @@ fn pair(words: &[(&str, &str)]) -> Result<Vec<CaseResult>, RunError> {
     let options = Options {
         seed: 1,
         small: false,
+        account: false,
     };
-    run(
-        &Scenario::parse(&text, "pair.toml").unwrap(),
-        options,
-        &|_| {},
-    )
+    run(&known::parse(&text, "pair.toml").unwrap(), options, &|_| {})
 }
 
 fn of(case: &CaseResult, task: &str, name: &str) -> f64 {
@@ -161,7 +158,7 @@ fn what_cannot_be_is_refused_in_words() {
             .replace("WORK", "1");
         let text = text.replace("MODES", "[\"ro\"]");
         let text = text.replace("RESERVE_A", "{}").replace("RESERVE_B", "{}");
-        let error = Scenario::parse(&text, "pair.toml").unwrap_err();
+        let error = known::parse(&text, "pair.toml").unwrap_err();
         assert!(error.message.contains(words), "{error}");
         assert_eq!(error.line, line, "{error}");
     }

@@ -7,9 +7,10 @@
 
 use std::time::Duration;
 
+use soloist_map::detect::functions::collect;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::meter::Meter;
-use soloist_map::detect::region::collect;
+use soloist_map::detect::model::{Model, Section};
 use soloist_map::detect::source::TimingSource;
 
 fn main() {
@@ -17,7 +18,7 @@ fn main() {
         .nth(1)
         .map_or(500, |n| n.parse().expect("COUNT"));
     let options = HardwareOptions {
-        memory: 64 << 20,
+        memory: Some(64 << 20),
         page_shift: None,
         trust_guest: false,
     };
@@ -25,8 +26,13 @@ fn main() {
     let page = source.ranges()[0];
     let mut meter = Meter::new(&mut source, Duration::from_secs(120), 1);
     println!("# {:?}", meter.calibrate(&page));
-    let found = collect(&mut meter, &page, count, &mut |_| {}).expect("conflicts");
-    println!("# {} tried, {} banks", found.tried, found.banks());
+    let section = Section {
+        range: page,
+        shift: page.start,
+    };
+    let model = Model::of(&meter, vec![section]);
+    let found = collect(&mut meter, &model, count, &mut |_| {}).expect("conflicts");
+    println!("# {} banks", found.banks());
     for (a, b) in &found.pairs {
         println!("{a:#x},{b:#x}");
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_map::gf2::{span, Basis};
+use soloist_machine::gf2::{span, Basis};
 
 const RUNS: usize = 200;
 /// Conflicting pairs, as the detector collects them.

@@ -24,10 +24,10 @@
 //! so. Later families (15h and on; Zen's data fabric) have other registers:
 //! they go beside this module, behind [`crate::pci::Registers`].
 
-use crate::function::Term;
-use crate::gf2::{self, Basis};
 use crate::pci::{PciError, Registers};
-use crate::spec::{Layout, MapRange, MapSpec};
+use soloist_machine::function::Term;
+use soloist_machine::gf2::{self, Basis};
+use soloist_machine::spec::{Layout, MapRange, MapSpec};
 
 const FOUR_GIB: u64 = 1 << 32;
 /// Smallest piece that a range is cut into when it is not linear as a whole.
@@ -517,11 +517,12 @@ fn explains(layout: &Layout, samples: &[(u64, Place)]) -> bool {
             .fold(0, |n, term| n | gf2::parity(term.mask, offset) << term.at)
     };
     samples.iter().all(|&(offset, p)| {
-        number(&layout.channel, offset) == p.channel.into()
-            && number(&layout.rank, offset) + u64::from(layout.chip_select) == p.chip_select.into()
-            && number(&layout.bank, offset) == p.bank.into()
-            && printed(&layout.row, offset) == p.row.into()
-            && printed(&layout.column, offset) == p.column.into()
+        number(&layout.channel, offset) == u64::from(p.channel)
+            && number(&layout.rank, offset) + u64::from(layout.chip_select)
+                == u64::from(p.chip_select)
+            && number(&layout.bank, offset) == u64::from(p.bank)
+            && printed(&layout.row, offset) == u64::from(p.row)
+            && printed(&layout.column, offset) == u64::from(p.column)
     })
 }
 
@@ -573,6 +574,7 @@ fn linear(samples: &[(u64, Place)], piece: Piece, first: u8) -> Option<Layout> {
         chip_select: first.into(),
         bank_group: Vec::new(),
         sub_channel: Vec::new(),
+        interleave: None,
     };
     let banks = layout.bank_functions();
     (Basis::of(banks.iter().copied()).rank() == banks.len()).then_some(layout)

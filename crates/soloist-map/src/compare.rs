@@ -1,102 +1,279 @@
-//! Whether two maps say the same: functions by span, never by list.
+//! Whether two maps are the same: the judge behind every "recovered".
+//!
+//! Two maps are the same when they put the same pairs of lines of every range
+//! into the same bank and row. Names of functions, the order of bits, columns
+//! and bases count for nothing but through this. Lines are decoded by core, as
+//! the kernel decodes them, so that carries, holes and missing or invented
+//! functions show as what they do. A wrong linear function is wrong for half of
+//! all lines; what is wrong only near an edge (a base, a carry) is met because
+//! lines are taken at every scale from the ends of ranges and from the
+//! multiples of every power of two.
 
-use crate::gf2::{self, Basis};
-use crate::spec::{Layout, MapRange, MapSpec};
+use std::collections::HashMap;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use soloist_core::{AddrMap, Dram};
+use soloist_machine::gf2::{self, Basis};
+use soloist_machine::{MapRange, MapSpec};
+
+/// Lines of a range, taken from anywhere; as many again from edges.
+const LINES: usize = 4096;
+/// Pairs of lines of one row, by either map.
+const ROW_PAIRS: usize = 1024;
 
 /// What differs between `known` and `found`, in words; empty when they put the
-/// same addresses into the same banks and rows. Names of functions, the order
-/// of bits and columns don't count.
+/// same pairs of lines of every range of `known` into the same bank and row.
 #[must_use]
 pub fn differences(known: &MapSpec, found: &MapSpec) -> Vec<String> {
+    let (a, b) = match (
+        AddrMap::parse(&known.to_text("known")),
+        AddrMap::parse(&found.to_text("found")),
+    ) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(refusal), _) | (_, Err(refusal)) => return vec![refusal.to_string()],
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(14);
+    let mut judge = Judge::new(&a, &b);
     let mut wrong = Vec::new();
     for range in &known.ranges {
-        let inside: Vec<&MapRange> = found
+        let at = format!("{:#x} to {:#x}", range.start, range.end - 1);
+        let inside: Vec<Piece> = found
             .ranges
             .iter()
-            .filter(|other| other.start < range.end && range.start < other.end)
+            .filter_map(|other| Piece::of(known, range, found, other))
             .collect();
-        let covered: u64 = inside
-            .iter()
-            .map(|other| other.end.min(range.end) - other.start.max(range.start))
-            .sum();
+        let covered: u64 = inside.iter().map(|piece| piece.end - piece.start).sum();
         if covered < range.end - range.start {
-            wrong.push(format!(
-                "{:#x} to {:#x}: {} of {} bytes covered",
-                range.start,
-                range.end - 1,
-                covered,
-                range.end - range.start
-            ));
+            let all = range.end - range.start;
+            wrong.push(format!("{at}: {covered} of {all} bytes covered"));
         }
-        for other in inside {
-            wrong.extend(compare_range(known, range, found, other));
-        }
+        let verdict = inside.iter().find_map(|piece| {
+            let lines = piece.lines(&mut rng);
+            let banks = lines.iter().find_map(|&line| judge.banks(line));
+            banks.or_else(|| piece.rows(&judge, &mut rng))
+        });
+        wrong.extend(verdict.map(|why| format!("{at}: {why}")));
     }
     wrong
 }
 
-fn compare_range(
-    known: &MapSpec,
-    range: &MapRange,
-    found: &MapSpec,
-    other: &MapRange,
-) -> Option<String> {
-    let start = range.start.max(other.start);
-    let end = range.end.min(other.end);
-    let offset = |r: &MapRange, address: u64| address - r.start + r.base;
-    let (low, high) = (offset(range, start), offset(range, end - 1));
-    let bits = 64 - (low ^ high).leading_zeros();
-    // Lines, not bytes: what lies below a line can't be timed.
-    let within = gf2::span(known.line.trailing_zeros(), bits.max(7) - 1);
-    let (k, f) = (&known.layouts[range.layout], &found.layouts[other.layout]);
-    let banks = |layout: &Layout| restrict(&layout.bank_functions(), within);
-    let rows = |layout: &Layout| {
-        let mut all = layout.bank_functions();
-        all.extend(layout.row_masks());
-        restrict(&all, within)
-    };
-    let list = |basis: &Basis| {
-        let functions: Vec<String> = basis.lightest().into_iter().map(gf2::show).collect();
-        functions.join(", ")
-    };
-    let at = format!("{start:#x} to {:#x}", end - 1);
-    if banks(k) != banks(f) {
-        return Some(format!(
-            "{at}: banks by {}, not {}",
-            list(&banks(f)),
-            list(&banks(k))
-        ));
-    }
-    if rows(k) != rows(f) {
-        return Some(format!(
-            "{at}: banks and rows by {}, not {}",
-            list(&rows(f)),
-            list(&rows(k))
-        ));
-    }
-    // Equal functions of offsets that differ by a carry are other functions.
-    let shift = offset(range, start) ^ offset(other, start);
-    let delta = offset(range, start).abs_diff(offset(other, start));
-    let carries = |basis: &Basis| {
-        let lowest = if delta == 0 {
-            64
-        } else {
-            delta.trailing_zeros()
-        };
-        basis
-            .rows()
-            .iter()
-            .any(|f| f.count_ones() > 1 && 63 - f.leading_zeros() > lowest)
-    };
-    (shift != 0 && carries(&banks(k))).then(|| {
-        format!(
-            "{at}: offset {:#x}, not {:#x}",
-            offset(other, start),
-            offset(range, start)
-        )
-    })
+/// Which bank of one map is which of the other, as far as lines were met.
+struct Judge<'a> {
+    known: &'a AddrMap,
+    found: &'a AddrMap,
+    found_of: HashMap<u32, (u32, u64)>,
+    known_of: HashMap<u32, (u32, u64)>,
 }
 
-fn restrict(functions: &[u64], within: u64) -> Basis {
-    Basis::of(functions.iter().map(|f| f & within))
+impl<'a> Judge<'a> {
+    fn new(known: &'a AddrMap, found: &'a AddrMap) -> Self {
+        Self {
+            known,
+            found,
+            found_of: HashMap::new(),
+            known_of: HashMap::new(),
+        }
+    }
+
+    fn decode(&self, line: u64) -> Option<(Dram, Dram)> {
+        Some((self.known.decode(line).ok()?, self.found.decode(line).ok()?))
+    }
+
+    /// Banks must be the same ones but for their numbers, all over the node.
+    fn banks(&mut self, line: u64) -> Option<String> {
+        let (known, found) = self.decode(line)?;
+        let (other, first) = *self
+            .found_of
+            .entry(known.color)
+            .or_insert((found.color, line));
+        if other != found.color {
+            return Some(format!(
+                "{first:#x} and {line:#x} share a bank, and don't by what was found"
+            ));
+        }
+        let (other, first) = *self
+            .known_of
+            .entry(found.color)
+            .or_insert((known.color, line));
+        (other != known.color)
+            .then(|| format!("{first:#x} and {line:#x} share no bank, but do by what was found"))
+    }
+}
+
+/// Memory that a range of one map and one of the other have in common.
+struct Piece<'a> {
+    start: u64,
+    end: u64,
+    line: u32,
+    sides: [(&'a MapSpec, &'a MapRange); 2],
+}
+
+impl<'a> Piece<'a> {
+    fn of(
+        known: &'a MapSpec,
+        range: &'a MapRange,
+        found: &'a MapSpec,
+        other: &'a MapRange,
+    ) -> Option<Self> {
+        let (start, end) = (range.start.max(other.start), range.end.min(other.end));
+        (start < end).then_some(Self {
+            start,
+            end,
+            line: known.line.trailing_zeros(),
+            sides: [(known, range), (found, other)],
+        })
+    }
+
+    fn lines(&self, rng: &mut ChaCha8Rng) -> Vec<u64> {
+        let span = self.end - self.start;
+        let scales = 64 - span.leading_zeros();
+        let mut lines: Vec<u64> = (0..LINES).map(|_| rng.gen_range(0..span)).collect();
+        for _ in 0..LINES {
+            let scale = rng.gen_range(self.line..scales.max(self.line + 1));
+            let off = rng.gen_range(0..1u64 << scale);
+            // From an end, or from where a bit of either offset changes.
+            let edge = match rng.gen_range(0..4) {
+                0 => 0,
+                1 => span,
+                side => {
+                    let (_, range) = self.sides[side as usize - 2];
+                    let before = self.start - range.start + range.base;
+                    let size = 1u64 << rng.gen_range(self.line..scales.max(self.line + 1));
+                    let at = (before + rng.gen_range(0..span)) / size * size;
+                    at.saturating_sub(before)
+                }
+            };
+            lines.push(if rng.gen() {
+                edge.saturating_add(off)
+            } else {
+                edge.saturating_sub(off)
+            });
+        }
+        lines.retain(|&line| line < span);
+        lines
+            .into_iter()
+            .map(|line| (self.start + line) >> self.line << self.line)
+            .filter(|&line| line >= self.start)
+            .collect()
+    }
+
+    /// Lines of one row by one map must be so by the other, both ways.
+    fn rows(&self, judge: &Judge<'_>, rng: &mut ChaCha8Rng) -> Option<String> {
+        for (side, &(map, range)) in self.sides.iter().enumerate() {
+            let layout = &map.layouts[range.layout];
+            let mut functions = layout.bank_functions();
+            functions.extend(layout.row_masks());
+            let last = range.base + (range.end - range.start) - 1;
+            let visible = gf2::span(self.line, 63 - last.leading_zeros().min(62));
+            let in_row = Basis::of(functions).nullspace(visible);
+            for _ in 0..ROW_PAIRS {
+                let one = rng.gen_range(self.start..self.end) >> self.line << self.line;
+                let mut offset = one.max(self.start) - range.start + range.base;
+                for &row in in_row.rows() {
+                    if rng.gen() {
+                        offset ^= row;
+                    }
+                }
+                let Some(moved) = offset.checked_sub(range.base) else {
+                    continue;
+                };
+                let two = range.start + moved;
+                if !(self.start..self.end).contains(&two) {
+                    continue;
+                }
+                let (Some(one_at), Some(two_at)) = (judge.decode(one), judge.decode(two)) else {
+                    continue;
+                };
+                let same = |a: &Dram, b: &Dram| (a.color, a.row) == (b.color, b.row);
+                if !(same(&one_at.0, &two_at.0) && same(&one_at.1, &two_at.1)) {
+                    let told = ["share a row, and don't", "share no row, but do"][side];
+                    return Some(format!("{one:#x} and {two:#x} {told} by what was found"));
+                }
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use soloist_machine::function::parse_list;
+    use soloist_machine::Layout;
+
+    /// Functions of banks and rows, and ranges as start, end, base.
+    fn map(bank: &str, row: &str, ranges: &[(u64, u64, u64)]) -> MapSpec {
+        let functions = |list: &str| parse_list(list).unwrap();
+        let layout = Layout {
+            bank: functions(bank).iter().map(|term| term.mask).collect(),
+            row: functions(row),
+            ..Layout::default()
+        };
+        let mut spec = MapSpec::single(layout, 0);
+        spec.ranges = ranges
+            .iter()
+            .map(|&(start, end, base)| MapRange {
+                start,
+                end,
+                node: 0,
+                base,
+                layout: 0,
+            })
+            .collect();
+        spec.complete(64);
+        spec
+    }
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn the_judge_asks_which_lines_share_banks_and_rows_and_nothing_else() {
+        let all = [(0, 4 * GIB, 0)];
+        let known = map("13^17 14^18 31", "16-30", &all);
+        let same = |found: &MapSpec| differences(&known, found).is_empty();
+        // Other sums, other order, another base that changes no pair.
+        assert!(same(&map(
+            "31, 13^14^17^18, 14^18",
+            "17-30, 16^13^17",
+            &all
+        )));
+        assert!(same(&map(
+            "13^17 14^18 31",
+            "16-30",
+            &[(0, 4 * GIB, 4 * GIB)]
+        )));
+        // A bank function too many, one too few, another one.
+        assert!(!same(&map("13^17, 14^18, 31, 30", "16-29", &all)));
+        assert!(!same(&map("13^17, 14^18", "16-31", &all)));
+        assert!(!same(&map("13^17, 14^19, 31", "16-30", &all)));
+        // A row bit too few, and one too many.
+        assert!(!same(&map("13^17 14^18 31", "17-30", &all)));
+        assert!(!same(&map("13^17 14^18 31", "15-30", &all)));
+        // Half of memory is missing.
+        assert!(!same(&map("13^17 14^18 31", "16-30", &[(0, 2 * GIB, 0)])));
+    }
+
+    #[test]
+    fn a_carry_counts_where_it_changes_a_bank() {
+        let ranges = |base: u64| [(GIB, 9 * GIB, base)];
+        let known = map("13^17, 33", "16-32", &ranges(GIB));
+        let moved = map("13^17, 33", "16-32", &ranges(GIB + (16 << 20)));
+        // One line in 512 is in another bank.
+        assert!(!differences(&known, &moved).is_empty());
+        // The rows and banks of all lines are but renamed.
+        let low = map("13^17, 14^18", "16-33", &ranges(GIB));
+        let shifted = map("13^17, 14^18", "16-33", &ranges(0));
+        assert_eq!(differences(&low, &shifted), Vec::<String>::new());
+    }
+
+    #[test]
+    fn ranges_of_a_node_must_agree_on_which_bank_is_which() {
+        let at = |base: u64| [(0, GIB, 0), (4 * GIB, 5 * GIB, base)];
+        let known = map("13^30, 14^18", "16-29, 31", &at(GIB));
+        let other = map("13^30, 14^18", "16-29, 31", &at(2 * GIB));
+        // Inside either range all pairs are the same.
+        assert!(!differences(&known, &other).is_empty());
+    }
 }

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::function::{parse_list, MAX_BIT};
-use crate::gf2::{self, Basis};
+use soloist_machine::function::{parse_list, MAX_BIT};
+use soloist_machine::gf2::{self, Basis};
 
 /// A format of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl FromStr for Format {
             .find(named)
             .or(alias)
             .copied()
-            .ok_or_else(|| format!("`{text}`: expected bits (map.txt), drama, hex or palloc"))
+            .ok_or_else(|| format!("`{text}`: expected bits (map.txt), drama, hex, palloc, trrespass, dramdig, blacksmith, order, machine or text"))
     }
 }
 

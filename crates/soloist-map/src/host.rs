@@ -2,10 +2,9 @@
 //! /proc and /sys; what can't be read is left out, never guessed.
 
 use std::fs;
-use std::path::Path;
 
-use crate::detect::source::OsRange;
-use crate::machine::{Machine, Topology};
+use soloist_machine::ram::{join, parse_iomem, RamRange};
+use soloist_machine::{Machine, Topology, Trust};
 
 /// The CPU's model name; on arm64, where cpuinfo has none, the board's.
 #[must_use]
@@ -30,27 +29,21 @@ pub fn cpu_name() -> Option<String> {
 /// Whether no hypervisor announces itself.
 #[must_use]
 pub fn is_bare_metal() -> bool {
-    let flagged = fs::read_to_string("/proc/cpuinfo").is_ok_and(|info| {
-        info.lines().any(|line| {
-            line.starts_with("flags") && line.split_whitespace().any(|f| f == "hypervisor")
-        })
-    });
-    let container = Path::new("/sys/hypervisor/type").exists();
-    !flagged && !container
+    crate::guest::sign().is_none()
 }
 
 /// Ranges of memory by node, from the kernel's memory blocks; neighbours of
 /// one node are one. Without nodes in sysfs: from /proc/iomem, or empty.
 #[must_use]
-pub fn memory_ranges() -> Vec<OsRange> {
+pub fn memory_ranges() -> Vec<RamRange> {
     let ranges = block_ranges().unwrap_or_default();
     if ranges.is_empty() {
-        return fs::read_to_string("/proc/iomem").map_or_else(|_| Vec::new(), |t| iomem_ranges(&t));
+        return fs::read_to_string("/proc/iomem").map_or_else(|_| Vec::new(), |t| parse_iomem(&t));
     }
     ranges
 }
 
-fn block_ranges() -> Option<Vec<OsRange>> {
+fn block_ranges() -> Option<Vec<RamRange>> {
     let size = fs::read_to_string("/sys/devices/system/memory/block_size_bytes").ok()?;
     let size = u64::from_str_radix(size.trim(), 16).ok()?;
     let mut blocks = Vec::new();
@@ -71,43 +64,22 @@ fn block_ranges() -> Option<Vec<OsRange>> {
         }
     }
     blocks.sort_unstable();
-    Some(join(blocks.into_iter().map(|(start, node)| OsRange {
+    Some(join(blocks.into_iter().map(|(start, node)| RamRange {
         start,
         end: start + size,
         node,
     })))
 }
 
-/// `System RAM` lines of /proc/iomem. Without privilege all addresses are 0:
-/// then there are no ranges.
+/// Memory that can be had without swapping (`MemAvailable`).
 #[must_use]
-pub fn iomem_ranges(text: &str) -> Vec<OsRange> {
-    let ram = text
+pub fn available_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
         .lines()
-        .filter(|line| line.ends_with(": System RAM") && !line.starts_with(' '));
-    join(ram.filter_map(|line| {
-        let (start, end) = line.split_once(" : ")?.0.split_once('-')?;
-        let start = u64::from_str_radix(start, 16).ok()?;
-        let end = u64::from_str_radix(end, 16).ok()?.checked_add(1)?;
-        (end > start + 1).then_some(OsRange {
-            start,
-            end,
-            node: 0,
-        })
-    }))
-}
-
-fn join(ranges: impl Iterator<Item = OsRange>) -> Vec<OsRange> {
-    let mut joined: Vec<OsRange> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if last.end == range.start && last.node == range.node => {
-                last.end = range.end
-            }
-            _ => joined.push(range),
-        }
-    }
-    joined
+        .find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib << 10)
 }
 
 /// Bytes of transparent or reserved huge pages in the mapping that holds `at`.
@@ -275,6 +247,130 @@ fn channel_of(locator: &str) -> Option<String> {
     (!name.is_empty()).then(|| format!("{}{name}", &upper[..at]))
 }
 
+/// What a host says of itself, to hold a machine file against.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// The CPU's model name, or the board's.
+    pub cpu: Option<String>,
+    /// Memory modules, as the firmware lists them (root).
+    pub modules: Option<Modules>,
+    /// Memory nodes.
+    pub nodes: usize,
+    /// Memory by node.
+    pub ranges: Vec<RamRange>,
+}
+
+impl Facts {
+    /// This host's.
+    #[must_use]
+    pub fn here() -> Self {
+        Self {
+            cpu: cpu_name(),
+            modules: modules(),
+            nodes: topology().nodes(),
+            ranges: memory_ranges(),
+        }
+    }
+}
+
+/// What speaks against a machine file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Objections {
+    /// The host says otherwise, in words: the map is another machine's.
+    pub against: Vec<String>,
+    /// What can't be known, in words.
+    pub unknown: Vec<String>,
+}
+
+/// Memory of a host that a map need not know: kernels round blocks up.
+const SPARE_BLOCKS: u64 = 2 << 30;
+
+/// Holds a machine's file against a host: CPU, nodes, modules, memory. Maps of
+/// virtual machines fit any CPU.
+#[must_use]
+pub fn objections(machine: &Machine, host: &Facts) -> Objections {
+    let mut found = Objections::default();
+    let globs = &machine.host.cpu;
+    match &host.cpu {
+        _ if machine.about.trust == Trust::Synthetic => {}
+        Some(_) if globs.is_empty() => found.unknown.push("the file names no CPU".into()),
+        Some(cpu) if globs.iter().any(|glob| glob_matches(glob, cpu)) => {}
+        Some(cpu) => found.against.push(format!(
+            "the CPU is {cpu}, the file is for {}",
+            globs.join(" or ")
+        )),
+        None => found.unknown.push("this host does not name its CPU".into()),
+    }
+    let nodes = machine.topology.nodes();
+    if host.nodes != nodes {
+        found.against.push(format!(
+            "this host has {} memory node{}, the file {nodes}",
+            host.nodes,
+            if host.nodes == 1 { "" } else { "s" }
+        ));
+    }
+    let modules = host.modules.as_ref();
+    for (what, want, have) in [
+        (
+            "channels",
+            machine.host.channels,
+            modules.and_then(|m| m.channels),
+        ),
+        (
+            "memory modules",
+            machine.host.dimms,
+            modules.map(|m| m.dimms),
+        ),
+    ] {
+        match (want, have) {
+            (Some(want), Some(have)) if want != have => {
+                found
+                    .against
+                    .push(format!("{have} {what}, the file is for {want}"));
+            }
+            (Some(want), None) => found.unknown.push(format!(
+                "whether it has {want} {what}, as the file is for (root sees it)"
+            )),
+            _ => {}
+        }
+    }
+    if host.ranges.is_empty() {
+        found
+            .unknown
+            .push("where its memory lies (root sees it)".into());
+    }
+    let uncovered: u64 = host
+        .ranges
+        .iter()
+        .map(|range| outside(machine, range))
+        .sum();
+    if uncovered > SPARE_BLOCKS {
+        found.against.push(format!(
+            "{} of this host's memory is not in the map",
+            soloist_core::format_size(uncovered)
+        ));
+    }
+    found
+}
+
+/// Bytes of a range that the map lacks, or has on another node.
+fn outside(machine: &Machine, range: &RamRange) -> u64 {
+    let shared = machine
+        .map
+        .ranges
+        .iter()
+        .filter(|known| known.node == range.node);
+    let covered: u64 = shared
+        .map(|known| {
+            known
+                .end
+                .min(range.end)
+                .saturating_sub(known.start.max(range.start))
+        })
+        .sum();
+    (range.end - range.start).saturating_sub(covered)
+}
+
 /// How a known machine compares with this host.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Fit {
@@ -301,7 +397,7 @@ pub fn fit_to(
     machine: &Machine,
     cpu: Option<&str>,
     modules: Option<&Modules>,
-    ranges: &[OsRange],
+    ranges: &[RamRange],
 ) -> Fit {
     let mut fit = Fit {
         fits: true,
@@ -347,7 +443,7 @@ impl Fit {
     }
 }
 
-fn covers(machine: &Machine, range: &OsRange) -> bool {
+fn covers(machine: &Machine, range: &RamRange) -> bool {
     let mut at = range.start;
     for known in &machine.map.ranges {
         if known.start <= at && at < known.end && known.node == range.node {
@@ -393,6 +489,49 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn another_machines_map_is_told() {
+        let skylake = soloist_machine::known::find("skylake").unwrap();
+        let range = |start, end, node| RamRange { start, end, node };
+        let host = Facts {
+            cpu: Some("Intel(R) Core(TM) i7-6700 CPU @ 3.40GHz".into()),
+            modules: Some(Modules {
+                dimms: 2,
+                channels: Some(2),
+                bytes: 16 << 30,
+            }),
+            nodes: 1,
+            ranges: vec![range(0, 0x8000_0000, 0), range(1 << 32, 0x3_8000_0000, 0)],
+        };
+        assert_eq!(objections(&skylake, &host), Objections::default());
+        let other = |change: &dyn Fn(&mut Facts), says: &str| {
+            let mut host = host.clone();
+            change(&mut host);
+            let against = objections(&skylake, &host).against;
+            assert!(
+                against.len() == 1 && against[0].contains(says),
+                "{against:?}"
+            );
+        };
+        other(&|h| h.cpu = Some("AMD EPYC".into()), "AMD EPYC");
+        other(&|h| h.nodes = 2, "2 memory nodes");
+        other(
+            &|h| h.modules.as_mut().unwrap().channels = Some(1),
+            "1 channels",
+        );
+        other(&|h| h.ranges.push(range(1 << 36, 1 << 37, 0)), "64 GiB");
+        other(&|h| h.ranges[1].node = 1, "not in the map");
+        let silent = objections(
+            &skylake,
+            &Facts {
+                nodes: 1,
+                ..Facts::default()
+            },
+        );
+        assert!(silent.against.is_empty());
+        assert_eq!(silent.unknown.len(), 3, "{silent:?}");
+    }
+
+    #[test]
     fn globs() {
         assert!(glob_matches(
             "AMD Opteron(tm) Processor 6128*",
@@ -403,16 +542,6 @@ mod tests {
             "Intel(R) Xeon(R) CPU           W3530  @ 2.80GHz"
         ));
         assert!(!glob_matches("AMD Ryzen ? 3?00*", "AMD EPYC"));
-    }
-
-    #[test]
-    fn iomem_without_privilege_tells_nothing() {
-        let hidden = "00000000-00000000 : System RAM\n00000000-00000000 : Kernel code\n";
-        assert!(iomem_ranges(hidden).is_empty());
-        let shown = "00100000-bfffffff : System RAM\n  01000000-01ffffff : Kernel code\n100000000-23fffffff : System RAM\n";
-        let ranges = iomem_ranges(shown);
-        assert_eq!(ranges[1].start, 0x1_0000_0000);
-        assert_eq!(ranges.len(), 2);
     }
 
     #[test]
@@ -440,11 +569,6 @@ mod tests {
         #[test]
         fn smbios_never_panics(table in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = parse_smbios(&table);
-        }
-
-        #[test]
-        fn iomem_never_panics(text in "\\PC{0,80}") {
-            let _ = iomem_ranges(&text);
         }
     }
 }

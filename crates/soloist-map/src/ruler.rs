@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use soloist_core::AddrMap;
+use soloist_core::{format_size, AddrMap, Interleave};
 
-use crate::gf2::{self, bits};
-use crate::machine::Machine;
-use crate::spec::MapSpec;
+use soloist_machine::gf2::{self, bits};
+use soloist_machine::spec::MapSpec;
+use soloist_machine::Machine;
 
 /// What a line of the ruler stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -274,6 +274,8 @@ pub struct Summary {
     pub below_page: Vec<u32>,
     /// Address bits that choose both a bank and an LLC colour.
     pub shared_bits: Vec<u32>,
+    /// Ways and bytes of a granule, where channels come from a division.
+    pub interleave: Vec<Interleave>,
 }
 
 impl Summary {
@@ -282,14 +284,19 @@ impl Summary {
     pub fn new(machine: &Machine, map: &AddrMap) -> Self {
         let frame = soloist_core::FRAME_SIZE;
         let (mut sets, mut cells) = ((u64::MAX, 0), (u64::MAX, 0));
-        let mut exist = 0;
+        let (mut exist, mut bank_sets, mut colors, mut banks_per_set) = (0, 0, 0, 0);
         let mut pairing: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
         for set in 0..map.n_bank_sets() {
             let frames: Vec<u64> = (0..map.n_llc()).map(|c| map.cell_frames(set, c)).collect();
             let total: u64 = frames.iter().sum();
-            if total > 0 {
-                sets = (sets.0.min(total * frame), sets.1.max(total * frame));
+            if total == 0 {
+                continue;
             }
+            sets = (sets.0.min(total * frame), sets.1.max(total * frame));
+            let banks = map.colors_of_set(set).len() as u32;
+            bank_sets += 1;
+            colors += banks;
+            banks_per_set = banks_per_set.max(banks);
             for &count in frames.iter().filter(|&&count| count > 0) {
                 exist += 1;
                 cells = (cells.0.min(count * frame), cells.1.max(count * frame));
@@ -305,22 +312,23 @@ impl Summary {
             .map
             .layouts
             .iter()
-            .flat_map(crate::spec::Layout::bank_functions)
+            .flat_map(soloist_machine::spec::Layout::bank_functions)
             .fold(0, |all, mask| all | mask);
         let llc = machine.map.llc.iter().fold(0, |all, mask| all | mask);
         Self {
             nodes: map.n_nodes(),
-            colors: map.n_colors(),
-            bank_sets: map.n_bank_sets(),
-            banks_per_set: map.n_colors() / map.n_bank_sets().max(1),
+            colors,
+            bank_sets,
+            banks_per_set,
             llc_colors: map.n_llc(),
             set_bytes: (sets.0.min(sets.1), sets.1),
             cell_bytes: (cells.0.min(cells.1), cells.1),
             cells: exist,
-            pairs: map.n_cells(),
+            pairs: bank_sets * map.n_llc(),
             pairing: pairing.into_iter().map(|(llc, sets)| (sets, llc)).collect(),
             below_page: bits(banks & 0xfff).collect(),
             shared_bits: bits(banks & llc).collect(),
+            interleave: map.layouts().filter_map(|l| l.interleave).collect(),
         }
     }
 
@@ -337,6 +345,16 @@ impl Summary {
             if self.banks_per_set == 1 { "" } else { "s" },
             size_span(self.set_bytes),
         )];
+        for Interleave { ways, granule } in &self.interleave {
+            say.push(format!(
+                "the channel is (offset / {granule}) modulo {ways}, beside the functions, which are over what is left of the offset{}",
+                if *granule < soloist_core::FRAME_SIZE {
+                    ": a page lies in several, which colouring cannot tell apart"
+                } else {
+                    ""
+                }
+            ));
+        }
         if self.llc_colors > 1 {
             say.push(format!(
                 "{} LLC colours; {} of {} (bank set, LLC colour) pairs can hold pages, {} each",
@@ -379,27 +397,10 @@ fn join(list: &[u32]) -> String {
 /// `512.0 MiB` or `512.0 to 640.0 MiB`.
 fn size_span((low, high): (u64, u64)) -> String {
     if low == high {
-        show_size(low)
+        format_size(low)
     } else {
-        format!("{} to {}", show_size(low), show_size(high))
+        format!("{} to {}", format_size(low), format_size(high))
     }
-}
-
-/// Bytes in the largest unit that keeps a whole part.
-#[must_use]
-pub fn show_size(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    for (shift, unit) in units {
-        if bytes >> shift != 0 {
-            let whole = bytes as f64 / (1u64 << shift) as f64;
-            return if bytes % (1 << shift) == 0 {
-                format!("{} {unit}", bytes >> shift)
-            } else {
-                format!("{whole:.1} {unit}")
-            };
-        }
-    }
-    format!("{bytes} bytes")
 }
 
 /// Writes numbers as the kernel does: `0-3,8`.
@@ -439,8 +440,11 @@ pub fn field_list(map: &MapSpec, index: usize) -> Vec<(&'static str, String)> {
         ("channel", plain(&layout.channel)),
         ("rank", plain(&layout.rank)),
         ("bank", plain(&layout.bank)),
-        ("row", crate::function::show_terms(&layout.row)),
-        ("column", crate::function::show_terms(&layout.column)),
+        ("row", soloist_machine::function::show_terms(&layout.row)),
+        (
+            "column",
+            soloist_machine::function::show_terms(&layout.column),
+        ),
         ("LLC", plain(&map.llc)),
     ]
     .into_iter()

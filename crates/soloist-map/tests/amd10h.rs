@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use soloist_core::AddrMap;
+use soloist_machine::known;
 use soloist_map::amd10h::{locate, map, AmdError};
+use soloist_map::compare;
 use soloist_map::pci::Registers;
 use soloist_map::solve::parse_rows;
-use soloist_map::{compare, known};
 
 const DUMP: &str = include_str!("data/opteron-6128.pci");
 
@@ -23,7 +24,10 @@ fn with(settings: &[(u16, u32)]) -> Registers {
 #[test]
 fn the_dump_gives_the_reports_rows() {
     let registers = Registers::parse(DUMP).unwrap();
-    let rows = parse_rows(include_str!("data/opteron-6128-report.csv")).unwrap();
+    let rows = parse_rows(include_str!(
+        "../../soloist-machine/tests/data/opteron-6128-report.csv"
+    ))
+    .unwrap();
     assert_eq!(rows.len(), 73);
     for row in rows {
         let p = locate(&registers, row.address).unwrap().unwrap();

@@ -7,14 +7,17 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_map::classmap::{Addresses as Named, ClassMap};
+use soloist_machine::classmap::Proof;
+use soloist_machine::classmap::{Addresses as Named, ClassMap};
+use soloist_machine::About;
+use soloist_machine::RamRange;
+use soloist_machine::{known, Machine, Trust};
 use soloist_map::detect::check::{check_classes, Verdict};
-use soloist_map::detect::proof::Proof;
-use soloist_map::detect::sim::{Noise, SimPool, SimSource};
-use soloist_map::detect::source::{Addresses, OsRange, TimingSource};
+use soloist_map::detect::noise::Noise;
+use soloist_map::detect::pool::Pool;
+use soloist_map::detect::sim::{SimPool, SimSource};
+use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{detect, Detected, Options};
-use soloist_map::machine::About;
-use soloist_map::{known, Machine, Trust};
 
 fn options(pages: usize) -> Options {
     Options {
@@ -39,14 +42,17 @@ fn about() -> About {
 /// frame says which 8 of the 64.
 struct Scattered {
     frames: Vec<u64>,
+    pool: Pool,
     rng: ChaCha8Rng,
 }
 
 impl Scattered {
     fn new(frames: usize) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(11);
-        let frames = (0..frames).map(|_| rng.gen_range(0..1u64 << 24)).collect();
-        Self { frames, rng }
+        let frames: Vec<u64> = (0..frames).map(|_| rng.gen_range(0..1u64 << 24)).collect();
+        let end = (frames.len() as u64) << 12;
+        let pool = Pool::new((0..end).step_by(2 << 20).collect(), 21);
+        Self { frames, pool, rng }
     }
 
     /// Which of the 8 groups of banks a frame has.
@@ -65,9 +71,9 @@ impl Scattered {
 }
 
 impl TimingSource for Scattered {
-    fn ranges(&self) -> Vec<OsRange> {
+    fn ranges(&self) -> Vec<RamRange> {
         let huge = (self.frames.len() as u64) << 12 >> 21;
-        let page = |i| OsRange {
+        let page = |i| RamRange {
             start: i << 21,
             end: (i + 1) << 21,
             node: 0,
@@ -77,11 +83,8 @@ impl TimingSource for Scattered {
     fn addresses(&self) -> Addresses {
         Addresses::InsidePages { page_shift: 21 }
     }
-    fn random(&mut self, range: &OsRange, rng: &mut ChaCha8Rng) -> Option<u64> {
-        Some(rng.gen_range(range.start..range.end) & !63)
-    }
-    fn has(&self, address: u64) -> bool {
-        address >> 12 < self.frames.len() as u64
+    fn pool(&self) -> &Pool {
+        &self.pool
     }
     fn sample(&mut self, a: u64, b: u64) -> u32 {
         let ((bank, row), (other, other_row)) = (self.place(a), self.place(b));
@@ -128,7 +131,7 @@ fn frames_of_a_guest_on_scattered_memory_are_sorted() {
 
     // The file says the same, and stands up to a check; pages moved by the
     // host do not.
-    let map = ClassMap::of(about(), &classes, 6);
+    let map = classes.to_file(about(), 6);
     let back = ClassMap::parse(&map.to_text(&map.sentences()), "x.toml").unwrap();
     assert_eq!(back, map);
     let frame = &classes.pages[5];
@@ -146,14 +149,11 @@ fn frames_of_a_guest_on_scattered_memory_are_sorted() {
 #[test]
 fn huge_pages_with_functions_make_a_file_too() {
     let machine = known::find("haswell").unwrap();
-    let pool = SimPool::Unprivileged {
-        page_shift: 21,
-        pages: 24,
-    };
+    let pool = SimPool::unprivileged(21, 24);
     let mut source = SimSource::new(&machine, pool, Noise::LOW, 7);
     let found = detect(&mut source, &options(24), &mut |_, _| {});
     assert!(found.is_complete());
-    let map = ClassMap::of(about(), found.classes.as_ref().unwrap(), 6);
+    let map = found.classes.as_ref().unwrap().to_file(about(), 6);
     assert_eq!(map.addresses, Named::Guest);
     assert_eq!(ClassMap::parse(&map.to_text(&[]), "x.toml").unwrap(), map);
     // Bank numbers are the banks, by other names.
@@ -177,10 +177,7 @@ fn huge_pages_with_functions_make_a_file_too() {
 #[test]
 fn small_pages_of_unknown_address_are_sorted() {
     let machine = known::find("xeon-w3530").unwrap();
-    let pool = SimPool::Unprivileged {
-        page_shift: 12,
-        pages: 160,
-    };
+    let pool = SimPool::unprivileged(12, 160);
     let mut source = SimSource::new(&machine, pool, Noise::LOW, 5);
     let found = detect(&mut source, &options(160), &mut |_, _| {});
     assert!(found.is_complete(), "{:?}", found.classes);

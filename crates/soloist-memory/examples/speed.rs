@@ -1,11 +1,15 @@
-//! How many requests a second the controller model serves, on one core: a
-//! stream, random rows, and a new row of one bank every time, on DDR3-1600K.
+//! How many requests a second the model serves, on one core: controllers alone
+//! (a stream, random rows, and a new row of one bank every time, on DDR3-1600K),
+//! and a whole machine (16 cores of the Opteron that stream, without and with
+//! accounts of who waited for whom).
 //!
 //! `cargo run --release -p soloist-memory --example speed`
 
+use soloist_memory::core::{Access, Step, Stream};
 use soloist_memory::replay::{Replay, Source};
+use soloist_memory::system::Free;
 use soloist_memory::trace::{Format, Reader};
-use soloist_memory::Machine;
+use soloist_memory::{Machine, Platform, System};
 
 const REQUESTS: u64 = 1_000_000;
 
@@ -16,6 +20,57 @@ fn cpu_seconds() -> std::io::Result<f64> {
     let ns = text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
     ns.map(|ns| ns / 1e9)
         .ok_or_else(|| std::io::Error::other("schedstat has no figure"))
+}
+
+/// Loads of one line after the other.
+struct Walk {
+    at: u64,
+    left: u64,
+}
+
+impl Stream for Walk {
+    fn step(&mut self) -> Step {
+        if self.left == 0 {
+            return Step::Done;
+        }
+        self.left -= 1;
+        self.at += 64;
+        Step::Access(Access {
+            work: 4,
+            addr: self.at,
+            write: self.left % 3 == 0,
+            dependent: false,
+        })
+    }
+}
+
+/// 16 cores stream through memory of their own node; requests are what the
+/// controllers served.
+fn whole(accounts: bool) -> Result<(), Box<dyn std::error::Error>> {
+    let platform = Platform::find("opteron-6128")?;
+    let mut system = System::new(&platform);
+    if accounts {
+        system.account();
+    }
+    let firsts = [0, 0x2_2800_0000, 0x4_2800_0000, 0x6_2800_0000];
+    for core in 0..16 {
+        let walk = Walk {
+            at: firsts[core / 4] + ((core as u64 % 4) << 28),
+            left: REQUESTS / 8,
+        };
+        system.put(core, Box::new(walk), core, false);
+    }
+    let start = cpu_seconds()?;
+    let stats = system.run(&mut Free)?;
+    let requests: u64 = stats.iter().map(|s| s.llc_misses + s.write_backs).sum();
+    let rate = requests as f64 / (cpu_seconds()? - start) / 1e6;
+    let name = if accounts {
+        "16 cores with accounts"
+    } else {
+        "16 cores"
+    };
+    println!("{name:9} {rate:6.2} million requests a second of processor time");
+    Ok(())
 }
 
 /// Address of the n-th request.
@@ -49,5 +104,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let rate = report.all.requests as f64 / (cpu_seconds()? - start) / 1e6;
         println!("{name:9} {rate:6.2} million requests a second of processor time, trace parsing included");
     }
-    Ok(())
+    whole(false)?;
+    whole(true)
 }

@@ -6,8 +6,8 @@
 //! maximum of three numbers (bank, bank group of the rank, four-activate
 //! window). A bank is addressed by its flat index `rank * banks + bank`.
 
-use crate::device::{Device, RefreshScheme};
 use crate::timing::{Cycle, Timing};
+use soloist_machine::dram::{Device, RefreshScheme};
 
 /// `open_row` of a precharged bank.
 pub const NO_ROW: u32 = u32::MAX;
@@ -93,11 +93,14 @@ pub(crate) struct Group {
     pub next_col: [Cycle; 2],
 }
 
-/// When the last four activates of a rank leave the four-activate window.
+/// What the banks of a rank share beside their groups.
 #[derive(Clone, Debug, Default)]
-struct Window {
+struct RankState {
+    /// When the last four activates leave the four-activate window.
     leaves: [Cycle; 4],
     at: usize,
+    /// Refreshes of single banks.
+    next_ref: Cycle,
 }
 
 /// DRAM behind one channel.
@@ -107,7 +110,7 @@ pub struct Channel {
     pub timing: Timing,
     pub(crate) banks: Vec<Bank>,
     pub(crate) groups: Vec<Group>,
-    windows: Vec<Window>,
+    ranks: Vec<RankState>,
     n_groups: usize,
     units: Vec<Vec<u16>>,
     bus: Cycle,
@@ -141,9 +144,9 @@ impl Channel {
             timing: Timing::new(device),
             units: refresh_units(device.refresh, geometry, n_groups),
             banks,
-            // One more than there are: a group that limits nothing.
-            groups: vec![Group::default(); n_groups * geometry.ranks as usize + 1],
-            windows: vec![Window::default(); geometry.ranks as usize],
+            // One more for each rank, which limits its precharges.
+            groups: vec![Group::default(); (n_groups + 1) * geometry.ranks as usize],
+            ranks: vec![RankState::default(); geometry.ranks as usize],
             n_groups,
             bus: 0,
         }
@@ -154,9 +157,10 @@ impl Channel {
         &self.units
     }
 
-    /// Number of a group that limits nothing, for precharges.
-    pub(crate) fn no_group(&self) -> u16 {
-        self.groups.len() as u16 - 1
+    /// Number of the group whose limit on activates is that on precharges of
+    /// `rank`.
+    pub(crate) fn precharges_of(&self, rank: u16) -> u16 {
+        (self.n_groups * self.ranks.len()) as u16 + rank
     }
 
     /// First cycle at which the command bus is free.
@@ -168,6 +172,7 @@ impl Channel {
     /// Earliest cycle for the next step of refreshing `unit`: precharge its
     /// open rows (`true`), or the refresh itself (`false`).
     pub(crate) fn refresh_at(&self, unit: usize) -> (Cycle, bool) {
+        let rank = self.banks[usize::from(self.units[unit][0])].rank;
         let open = self.units[unit]
             .iter()
             .map(|&b| &self.banks[usize::from(b)])
@@ -175,14 +180,15 @@ impl Channel {
             .map(|b| b.next_pre)
             .max();
         if let Some(at) = open {
-            return (at, true);
+            let rank = &self.groups[usize::from(self.precharges_of(rank))];
+            return (at.max(rank.next_act), true);
         }
         let at = self.units[unit]
             .iter()
             .map(|&b| self.banks[usize::from(b)].next_act)
             .max()
             .unwrap_or(0);
-        (at, false)
+        (at.max(self.ranks[usize::from(rank)].next_ref), false)
     }
 
     #[inline]
@@ -194,51 +200,86 @@ impl Channel {
         b.next_pre = t + tm.act_pre;
         b.next_act = t + tm.act_act;
         let (own, rank) = (usize::from(b.group), usize::from(b.rank));
-        let w = &mut self.windows[rank];
-        w.leaves[w.at] = t + tm.faw;
-        w.at = (w.at + 1) & 3;
-        let shared = w.leaves[w.at].max(t + tm.act_act_s);
-        for group in &mut self.groups[rank * self.n_groups..(rank + 1) * self.n_groups] {
-            group.next_act = group.next_act.max(shared);
-        }
+        let (act_act_l, act_act_s) = (tm.act_act_l, tm.act_act_s);
+        let (act_ref_s, act_bus) = (tm.act_ref_s, tm.act_bus);
+        let window = self.enter_window(rank, t);
+        self.delay_activates(rank, window.max(t + act_act_s));
         let group = &mut self.groups[own];
-        group.next_act = group.next_act.max(t + tm.act_act_l);
-        self.bus = t + tm.act_bus;
+        group.next_act = group.next_act.max(t + act_act_l);
+        let r = &mut self.ranks[rank];
+        r.next_ref = r.next_ref.max(t + act_ref_s).max(window);
+        self.bus = t + act_bus;
+    }
+
+    /// An activate enters the four-activate window; returns when it has room
+    /// for the next.
+    #[inline]
+    fn enter_window(&mut self, rank: usize, t: Cycle) -> Cycle {
+        let r = &mut self.ranks[rank];
+        r.leaves[r.at] = t + self.timing.faw;
+        r.at = (r.at + 1) & 3;
+        r.leaves[r.at]
+    }
+
+    /// No bank of `rank` is activated before `t`.
+    #[inline]
+    fn delay_activates(&mut self, rank: usize, t: Cycle) {
+        for group in &mut self.groups[rank * self.n_groups..(rank + 1) * self.n_groups] {
+            group.next_act = group.next_act.max(t);
+        }
     }
 
     #[inline]
     pub(crate) fn precharge(&mut self, bank: usize, t: Cycle) {
-        self.close(bank, t);
+        self.close(bank, t, self.timing.pre_act);
+        self.precharged(bank, t);
+    }
+
+    /// The command bus and the rank's next precharge after one at `t`.
+    #[inline]
+    fn precharged(&mut self, bank: usize, t: Cycle) {
+        let group = usize::from(self.precharges_of(self.banks[bank].rank));
+        self.groups[group].next_act = t + self.timing.pre_pre_s;
         self.bus = t + 1;
     }
 
     #[inline]
-    fn close(&mut self, bank: usize, t: Cycle) {
+    fn close(&mut self, bank: usize, t: Cycle, to_act: Cycle) {
         let b = &mut self.banks[bank];
         b.open_row = NO_ROW;
-        b.next_act = b.next_act.max(t + self.timing.pre_act);
+        b.next_act = b.next_act.max(t + to_act);
     }
 
     pub(crate) fn precharge_unit(&mut self, unit: usize, t: Cycle) {
+        let all = if self.timing.ref_in_window {
+            self.timing.pre_act
+        } else {
+            self.timing.pre_all_act
+        };
         for i in 0..self.units[unit].len() {
             let bank = usize::from(self.units[unit][i]);
             if self.banks[bank].open_row != NO_ROW {
-                self.close(bank, t);
+                self.close(bank, t, all);
             }
         }
-        self.bus = t + 1;
+        self.precharged(usize::from(self.units[unit][0]), t);
     }
 
     pub(crate) fn refresh(&mut self, unit: usize, t: Cycle) {
+        let tm = &self.timing;
+        let again = tm.ref_act.max(tm.ref_ref);
         for &bank in &self.units[unit] {
-            self.banks[usize::from(bank)].next_act = t + self.timing.ref_act;
+            self.banks[usize::from(bank)].next_act = t + again;
         }
-        // A refresh of one bank counts as an activate for its neighbours.
         let first = usize::from(self.units[unit][0]);
         let rank = usize::from(self.banks[first].rank);
-        let gap = self.timing.act_act_l;
-        for group in &mut self.groups[rank * self.n_groups..(rank + 1) * self.n_groups] {
-            group.next_act = group.next_act.max(t + gap);
+        let (ref_act_s, ref_ref_s) = (tm.ref_act_s, tm.ref_ref_s);
+        if tm.ref_in_window {
+            // To its neighbours, a refresh of one bank is like an activate.
+            let window = self.enter_window(rank, t);
+            self.delay_activates(rank, window.max(t + ref_act_s));
+            let r = &mut self.ranks[rank];
+            r.next_ref = r.next_ref.max(t + ref_ref_s).max(window);
         }
         self.bus = t + 1;
     }
@@ -252,12 +293,12 @@ impl Channel {
         b.next_pre = b.next_pre.max(t + to_pre);
         let (own, first) = (usize::from(b.group), usize::from(b.rank) * self.n_groups);
         let (same, other) = if write {
-            ((tm.wr_rd_s, tm.col_s), (tm.wr_rd_o, tm.col_o))
+            ((tm.wr_rd_s, tm.wr_wr_s), (tm.wr_rd_o, tm.wr_wr_o))
         } else {
-            ((tm.col_s, tm.rd_wr), (tm.col_o, tm.rd_wr_o))
+            ((tm.rd_rd_s, tm.rd_wr), (tm.rd_rd_o, tm.rd_wr_o))
         };
         let last = first + self.n_groups;
-        let real = self.groups.len() - 1;
+        let real = self.groups.len() - self.ranks.len();
         for (g, group) in self.groups[..real].iter_mut().enumerate() {
             let (rd, wr) = if (first..last).contains(&g) {
                 same
@@ -267,16 +308,16 @@ impl Channel {
             group.delay_columns(t + rd, t + wr);
         }
         let (rd_l, wr_l) = if write {
-            (tm.wr_rd_l, tm.col_l)
+            (tm.wr_rd_l, tm.wr_wr_l)
         } else {
-            (tm.col_l, tm.rd_wr)
+            (tm.rd_rd_l, tm.rd_wr)
         };
         self.groups[own].delay_columns(t + rd_l, t + wr_l);
         self.bus = t + tm.col_bus;
         let done = t + if write { tm.wr_done } else { tm.rd_done };
         if auto {
             let start = self.banks[bank].next_pre;
-            self.close(bank, start);
+            self.close(bank, start, self.timing.pre_act);
         }
         done
     }

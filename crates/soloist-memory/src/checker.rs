@@ -1,15 +1,16 @@
 //! Judges command streams by the data sheet's rules.
 //!
-//! Written from the rules, apart from the scheduler: it shares neither
-//! [`crate::timing`] nor [`crate::channel`]'s bookkeeping, keeps plain history
-//! (when did each bank last see each command) and asks of every command "what
-//! is the latest earlier command that forbids this, and until when?". Slow and
-//! obvious on purpose. `soloist sim trace --check` runs it on every command.
+//! It shares nothing with the scheduler: [`RULES`] is a table of its own, typed
+//! in from the standards, with their names and, where it exists, the number of
+//! the document. It keeps plain history (when did each bank last see each
+//! command) and asks of every command "what is the latest earlier command that
+//! forbids this, and until when?". Slow and obvious on purpose. `soloist sim
+//! trace --check` runs it on every command.
 
 use crate::channel::{Command, Geometry, Issued};
-use crate::device::{Device, RefreshScheme, Standard};
 use crate::error::{Error, Result};
 use crate::machine::Machine;
+use soloist_machine::dram::{Device, RefreshScheme, Standard};
 
 /// A rule that a command broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,15 +37,168 @@ impl std::fmt::Display for Violation {
     }
 }
 
+/// What a bank can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Act,
+    Rd,
+    Wr,
+    Pre,
+    /// As a part of a precharge of all banks.
+    PreAll,
+    /// A row closes by itself after a read or write with auto-precharge.
+    Auto,
+    Ref,
+}
+
+/// Where the earlier command was, seen from the later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Where {
+    SameBank,
+    /// Another bank of the same group.
+    SameGroup,
+    /// A bank of another group of the same rank.
+    OtherGroup,
+    /// Any bank of the same rank but its own.
+    OtherBank,
+    /// Any bank of the same rank.
+    SameRank,
+    OtherRank,
+}
+
+/// For which devices a rule is.
+type Holds = fn(&Device) -> bool;
+
+/// Cycles; nothing where it is less than none.
+type Distance = fn(&Device) -> i64;
+
+/// Name, for which devices, earlier command, later command, where, distance.
+type Row = (&'static str, Holds, What, What, Where, Distance);
+
+fn all(_: &Device) -> bool {
+    true
+}
+fn ddr2(d: &Device) -> bool {
+    d.standard == Standard::Ddr2
+}
+fn ddr5(d: &Device) -> bool {
+    d.standard == Standard::Ddr5
+}
+fn lpddr4(d: &Device) -> bool {
+    d.standard == Standard::Lpddr4
+}
+fn lpddr5(d: &Device) -> bool {
+    d.standard == Standard::Lpddr5
+}
+fn not_ddr5(d: &Device) -> bool {
+    !ddr5(d)
+}
+/// Standards with a minimum between precharges.
+fn ppd(d: &Device) -> bool {
+    ddr5(d) || lpddr4(d) || lpddr5(d)
+}
+fn plain_trtp(d: &Device) -> bool {
+    !ddr2(d) && !lpddr4(d)
+}
+fn ref_ab(d: &Device) -> bool {
+    d.refresh == RefreshScheme::AllBank
+}
+fn ref_pb4(d: &Device) -> bool {
+    lpddr4(d) && d.refresh == RefreshScheme::PerBank
+}
+fn ref_pb5(d: &Device) -> bool {
+    lpddr5(d) && d.refresh == RefreshScheme::PerBank
+}
+fn ref_sb(d: &Device) -> bool {
+    ddr5(d) && d.refresh == RefreshScheme::SameBank
+}
+fn ref_one(d: &Device) -> bool {
+    !ref_ab(d)
+}
+
+/// Beats of a burst in cycles: BL/2, or BL/8 where the data clock is four times
+/// the command clock.
+fn bl(d: &Device) -> i64 {
+    i64::from(d.burst_length / d.transfers_per_cycle)
+}
+fn rl(d: &Device) -> i64 {
+    i64::from(d.cl)
+}
+fn wl(d: &Device) -> i64 {
+    i64::from(d.cwl)
+}
+/// From a write to the point from which tWR and tWTR count: the LPDDR standards
+/// add a cycle (JESD209-4: "WL + 1 + BL/2 + RU(tWTR/tCK)").
+fn written(d: &Device) -> i64 {
+    wl(d) + bl(d) + i64::from(lpddr4(d) || lpddr5(d))
+}
+
+use What::{Act, Auto, Pre, PreAll, Rd, Ref, Wr};
+use Where::{OtherBank, OtherGroup, OtherRank, SameBank, SameGroup, SameRank};
+
+/// The standards' minimum distances.
+#[rustfmt::skip]
+const RULES: &[Row] = &[
+    ("tRCD", all, Act, Rd, SameBank, |d| d.trcd.into()),
+    ("tRCD", all, Act, Wr, SameBank, |d| d.trcd.into()),
+    ("tRAS", all, Act, Pre, SameBank, |d| d.tras.into()),
+    ("tRC", all, Act, Act, SameBank, |d| d.trc.into()),
+    ("tRRD_L", all, Act, Act, SameGroup, |d| d.trrd_l.into()),
+    ("tRRD_S", all, Act, Act, OtherGroup, |d| d.trrd_s.into()),
+    ("tRP", all, Pre, Act, SameBank, |d| d.trp.into()),
+    ("tRP", all, Auto, Act, SameBank, |d| d.trp.into()),
+    ("tRP before refresh", all, Auto, Ref, SameBank, |d| d.trp.into()),
+    ("tRP before refresh", all, Pre, Ref, SameBank, |d| d.trp.into()),
+    // DDR2 with 8 banks (JESD79-2: tRPA = tRP + 1 tCK), LPDDR (tRPab).
+    ("tRPab", all, PreAll, Act, SameBank, |d| d.trp.max(d.trp_ab).into()),
+    ("tRPab before refresh", all, PreAll, Ref, SameBank, |d| d.trp.max(d.trp_ab).into()),
+    ("tPPD", ppd, Pre, Pre, SameRank, |d| d.tppd.into()),
+    // JESD79-2: AL + BL/2 + max(tRTP, 2) - 2; JESD209-4: BL/2 + max(8, tRTP) - 8.
+    ("tRTP", ddr2, Rd, Pre, SameBank, |d| bl(d) + i64::from(d.trtp).max(2) - 2),
+    ("tRTP", lpddr4, Rd, Pre, SameBank, |d| bl(d) + i64::from(d.trtp).max(8) - 8),
+    ("tRTP", plain_trtp, Rd, Pre, SameBank, |d| d.trtp.into()),
+    ("tWR", all, Wr, Pre, SameBank, |d| written(d) + i64::from(d.twr)),
+    // Reads and writes, by rule and by the data bus.
+    ("tCCD_L", all, Rd, Rd, SameBank, |d| d.tccd_l.into()),
+    ("tCCD_L", all, Rd, Rd, SameGroup, |d| d.tccd_l.into()),
+    ("tCCD_S", all, Rd, Rd, OtherGroup, |d| d.tccd_s.into()),
+    ("tCCD_L", not_ddr5, Wr, Wr, SameBank, |d| d.tccd_l.into()),
+    ("tCCD_L", not_ddr5, Wr, Wr, SameGroup, |d| d.tccd_l.into()),
+    ("tCCD_L_WR", ddr5, Wr, Wr, SameBank, |d| d.tccd_l.max(d.tccd_l_wr).into()),
+    ("tCCD_L_WR", ddr5, Wr, Wr, SameGroup, |d| d.tccd_l.max(d.tccd_l_wr).into()),
+    ("tCCD_S", all, Wr, Wr, OtherGroup, |d| d.tccd_s.into()),
+    ("tWTR_L", all, Wr, Rd, SameBank, |d| written(d) + i64::from(d.twtr_l)),
+    ("tWTR_L", all, Wr, Rd, SameGroup, |d| written(d) + i64::from(d.twtr_l)),
+    ("tWTR_S", all, Wr, Rd, OtherGroup, |d| written(d) + i64::from(d.twtr_s)),
+    ("the data bus", all, Rd, Rd, SameRank, bl),
+    ("the data bus", all, Wr, Wr, SameRank, bl),
+    ("the data bus", all, Rd, Wr, SameRank, |d| rl(d) + bl(d) + i64::from(d.trtw_gap) - wl(d)),
+    ("the data bus", all, Rd, Rd, OtherRank, |d| bl(d) + i64::from(d.trtrs)),
+    ("the data bus", all, Wr, Wr, OtherRank, |d| bl(d) + i64::from(d.trtrs)),
+    ("the data bus", all, Rd, Wr, OtherRank, |d| rl(d) + bl(d) + i64::from(d.trtrs) - wl(d)),
+    ("the data bus", all, Wr, Rd, OtherRank, |d| wl(d) + bl(d) + i64::from(d.trtrs) - rl(d)),
+    // Refresh of all banks of a rank.
+    ("tRFC", ref_ab, Ref, Act, SameBank, |d| d.trfc.into()),
+    ("tRFC", ref_ab, Ref, Ref, SameBank, |d| d.trfc.into()),
+    ("tRC before refresh", all, Act, Ref, SameBank, |d| d.trc.into()),
+    // Of one (JESD209-4, JESD209-5: scheduling separation of refresh commands), of one
+    // of each group (JESD79-5: REFsb).
+    ("tRFCpb", ref_one, Ref, Act, SameBank, |d| d.trfc_pb.into()),
+    ("tRFCpb", ref_pb4, Ref, Ref, SameRank, |d| d.trfc_pb.into()),
+    ("tRFCpb", ref_pb5, Ref, Ref, SameBank, |d| d.trfc_pb.into()),
+    ("tpbR2pbR", ref_pb5, Ref, Ref, OtherBank, |d| d.tpb_r2pb_r.into()),
+    ("tRFCsb", ref_sb, Ref, Ref, SameRank, |d| d.trfc_pb.into()),
+    ("tRRD after refresh", ref_pb4, Ref, Act, OtherBank, |d| d.trrd_l.into()),
+    ("tpbR2act", ref_pb5, Ref, Act, OtherBank, |d| d.tpb_r2act.into()),
+    ("tREFSBRD", ref_sb, Ref, Act, OtherBank, |d| d.trefsbrd.into()),
+    ("tRRD before refresh", ref_one, Act, Ref, OtherBank, |d| d.trrd_l.into()),
+];
+
 /// What one bank last saw; `None`: never.
 #[derive(Clone, Debug, Default)]
 struct History {
-    open: Option<u32>,
-    activate: Option<u64>,
-    read: Option<u64>,
-    write: Option<u64>,
-    precharge: Option<u64>,
-    refresh: Option<u64>,
+    open: bool,
+    last: [Option<u64>; 7],
 }
 
 /// Checks the command stream of one channel.
@@ -81,7 +235,7 @@ impl ChannelChecker {
         rules.at_least("the command bus", Some(self.bus_busy_until), 0);
         let targets = self.targets(c);
         for &bank in &targets {
-            self.rules_of(c, bank, &mut rules);
+            self.rules_of(self.what(c), bank, &mut rules);
         }
         if let Some(state) = self.wrong_state(c, &targets) {
             return Err(Violation {
@@ -126,7 +280,7 @@ impl ChannelChecker {
     }
 
     fn wrong_state(&self, c: &Issued, targets: &[usize]) -> Option<&'static str> {
-        let open = |b: &usize| self.banks[*b].open.is_some();
+        let open = |b: &usize| self.banks[*b].open;
         match c.command {
             Command::Activate { .. } if targets.iter().any(open) => {
                 Some("\"activate only a precharged bank\"")
@@ -141,54 +295,16 @@ impl ChannelChecker {
         }
     }
 
-    fn burst(&self) -> u64 {
-        u64::from(self.device.burst_length / self.device.transfers_per_cycle)
-    }
-
-    /// Cycles from a write command to the point from which tWR and tWTR count.
-    fn write_end(&self) -> u64 {
-        let late = matches!(self.device.standard, Standard::Lpddr4 | Standard::Lpddr5);
-        u64::from(self.device.cwl) + self.burst() + u64::from(late)
-    }
-
-    fn read_to_precharge(&self) -> u64 {
-        let (burst, trtp) = (self.burst(), u64::from(self.device.trtp));
-        match self.device.standard {
-            Standard::Ddr2 => burst + trtp.max(2) - 2,
-            Standard::Lpddr4 => burst + trtp.max(8) - 8,
-            _ => trtp,
-        }
-    }
-
-    /// Collects what the history of every bank forbids `c` on `bank`.
-    fn rules_of(&self, c: &Issued, bank: usize, rules: &mut Rules) {
+    /// What a command is to the banks that it acts on.
+    fn what(&self, c: &Issued) -> What {
         match c.command {
-            Command::Activate { .. } => self.activate_rules(bank, rules),
-            Command::Read { .. } => self.column_rules(bank, false, rules),
-            Command::Write { .. } => self.column_rules(bank, true, rules),
-            Command::Precharge | Command::PrechargeUnit => {
-                if self.banks[bank].open.is_some() {
-                    self.precharge_rules(bank, rules);
-                }
-            }
-            Command::Refresh => {
-                let b = &self.banks[bank];
-                rules.at_least(
-                    "tRP before refresh",
-                    b.precharge,
-                    u64::from(self.device.trp),
-                );
-                rules.at_least("tRC before refresh", b.activate, u64::from(self.device.trc));
-                rules.at_least("tRFC", b.refresh, self.refresh_time());
-            }
+            Command::Activate { .. } => Act,
+            Command::Read { .. } => Rd,
+            Command::Write { .. } => Wr,
+            Command::PrechargeUnit if ref_ab(&self.device) => PreAll,
+            Command::Precharge | Command::PrechargeUnit => Pre,
+            Command::Refresh => Ref,
         }
-    }
-
-    fn refresh_time(&self) -> u64 {
-        u64::from(match self.device.refresh {
-            RefreshScheme::AllBank => self.device.trfc,
-            _ => self.device.trfc_pb,
-        })
     }
 
     fn rank(&self, bank: usize) -> usize {
@@ -199,67 +315,43 @@ impl ChannelChecker {
         self.geometry.group_of[bank % self.geometry.banks as usize]
     }
 
-    fn activate_rules(&self, bank: usize, rules: &mut Rules) {
-        let d = &self.device;
-        let own = &self.banks[bank];
-        rules.at_least("tRC", own.activate, u64::from(d.trc));
-        rules.at_least("tRP", own.precharge, u64::from(d.trp));
-        rules.at_least("tRFC", own.refresh, self.refresh_time());
-        let rank = self.rank(bank);
-        for (other, history) in self.banks.iter().enumerate() {
-            if self.rank(other) != rank || other == bank {
+    /// Is `other` where a rule says, seen from `bank`?
+    fn is(&self, other: usize, place: Where, bank: usize) -> bool {
+        let same_rank = self.rank(other) == self.rank(bank);
+        let same_group = same_rank && self.group(other) == self.group(bank);
+        match place {
+            SameBank => other == bank,
+            SameGroup => same_group && other != bank,
+            OtherGroup => same_rank && !same_group,
+            OtherBank => same_rank && other != bank,
+            SameRank => same_rank,
+            OtherRank => !same_rank,
+        }
+    }
+
+    /// Collects what the history of every bank forbids `what` on `bank`.
+    fn rules_of(&self, what: What, bank: usize, rules: &mut Rules) {
+        let precharge = |w: What| if w == PreAll { Pre } else { w };
+        let closed = !self.banks[bank].open;
+        if matches!(what, Pre | PreAll) && closed {
+            return;
+        }
+        for &(name, holds, from, to, place, distance) in RULES {
+            if to != precharge(what) || !holds(&self.device) {
                 continue;
             }
-            if self.group(other) == self.group(bank) {
-                rules.at_least("tRRD_L", history.activate, u64::from(d.trrd_l));
-            } else {
-                rules.at_least("tRRD_S", history.activate, u64::from(d.trrd_s));
+            let Ok(distance) = u64::try_from(distance(&self.device)) else {
+                continue;
+            };
+            for (other, history) in self.banks.iter().enumerate() {
+                if self.is(other, place, bank) {
+                    rules.at_least(name, history.last[from as usize], distance);
+                }
             }
-            rules.at_least("tRRD after refresh", history.refresh, u64::from(d.trrd_l));
         }
-        if let [fourth, _, _, _] = self.activates[rank][..] {
-            rules.at_least("tFAW", Some(fourth), u64::from(d.tfaw));
-        }
-    }
-
-    fn precharge_rules(&self, bank: usize, rules: &mut Rules) {
-        let d = &self.device;
-        let own = &self.banks[bank];
-        rules.at_least("tRAS", own.activate, u64::from(d.tras));
-        rules.at_least("tRTP", own.read, self.read_to_precharge());
-        rules.at_least("tWR", own.write, self.write_end() + u64::from(d.twr));
-    }
-
-    fn column_rules(&self, bank: usize, write: bool, rules: &mut Rules) {
-        let d = &self.device;
-        rules.at_least("tRCD", self.banks[bank].activate, u64::from(d.trcd));
-        let (rank, group) = (self.rank(bank), self.group(bank));
-        let burst = self.burst();
-        let latency = |write: bool| u64::from(if write { d.cwl } else { d.cl });
-        for (other, history) in self.banks.iter().enumerate() {
-            let same_rank = self.rank(other) == rank;
-            let same_group = same_rank && self.group(other) == group;
-            let before = [(history.read, false), (history.write, true)];
-            for (earlier, was_write) in before {
-                // On the data bus: bursts follow each other without overlap,
-                // with a gap when direction or rank changes.
-                let gap = match (same_rank, was_write, write) {
-                    (false, _, _) => u64::from(d.trtrs),
-                    (true, false, true) => u64::from(d.trtw_gap),
-                    (true, _, _) => 0,
-                };
-                let end = latency(was_write) + burst + gap;
-                if let Some(distance) = end.checked_sub(latency(write)) {
-                    rules.at_least("the data bus", earlier, distance);
-                }
-                if was_write == write && same_rank {
-                    let ccd = if same_group { d.tccd_l } else { d.tccd_s };
-                    rules.at_least("tCCD", earlier, u64::from(ccd));
-                }
-                if was_write && !write && same_rank {
-                    let wtr = if same_group { d.twtr_l } else { d.twtr_s };
-                    rules.at_least("tWTR", earlier, self.write_end() + u64::from(wtr));
-                }
+        if what == Act || (what == Ref && ref_one(&self.device)) {
+            if let [fourth, _, _, _] = self.activates[self.rank(bank)][..] {
+                rules.at_least("tFAW", Some(fourth), u64::from(self.device.tfaw));
             }
         }
     }
@@ -272,30 +364,26 @@ impl ChannelChecker {
                 Command::Read { .. } | Command::Write { .. } => self.device.column_cycles,
                 _ => 1,
             });
+        let what = self.what(c);
         for &bank in targets {
-            let closing = self.auto_precharge_at(c, bank);
             let b = &mut self.banks[bank];
-            match c.command {
-                Command::Activate { row } => {
-                    b.activate = Some(c.at);
-                    b.open = Some(row);
-                }
-                Command::Read { .. } => b.read = Some(c.at),
-                Command::Write { .. } => b.write = Some(c.at),
-                Command::Precharge | Command::PrechargeUnit => {
-                    if b.open.take().is_some() {
-                        b.precharge = Some(c.at);
+            match what {
+                Pre | PreAll => {
+                    if std::mem::take(&mut b.open) {
+                        b.last[what as usize] = Some(c.at);
                     }
+                    continue;
                 }
-                Command::Refresh => b.refresh = Some(c.at),
+                Act => b.open = true,
+                Rd | Wr | Auto | Ref => {}
             }
-            if let Some(at) = closing {
-                let b = &mut self.banks[bank];
-                b.open = None;
-                b.precharge = Some(at);
+            b.last[what as usize] = Some(c.at);
+            if let Command::Read { auto: true } | Command::Write { auto: true } = c.command {
+                self.closes_itself(bank);
             }
         }
-        if let Command::Activate { .. } = c.command {
+        // JESD209-4, JESD79-5: a refresh of one bank counts as an activate.
+        if what == Act || (what == Ref && ref_one(&self.device)) {
             let rank = self.rank(usize::from(c.bank));
             let window = &mut self.activates[rank];
             if window.len() == 4 {
@@ -305,23 +393,19 @@ impl ChannelChecker {
         }
     }
 
-    /// When a column command with auto-precharge closes its row by itself.
-    fn auto_precharge_at(&self, c: &Issued, bank: usize) -> Option<u64> {
-        let after = match c.command {
-            Command::Read { auto: true } => self.read_to_precharge(),
-            Command::Write { auto: true } => self.write_end() + u64::from(self.device.twr),
-            _ => return None,
-        };
-        let b = &self.banks[bank];
+    /// A column command with auto-precharge closes its row as soon as a
+    /// precharge would be legal, whatever other banks do.
+    fn closes_itself(&mut self, bank: usize) {
         let mut rules = Rules::default();
-        rules.at_least("tRAS", b.activate, u64::from(self.device.tras));
-        rules.at_least("tRTP", b.read, self.read_to_precharge());
-        rules.at_least(
-            "tWR",
-            b.write,
-            self.write_end() + u64::from(self.device.twr),
-        );
-        Some(rules.earliest.max(c.at + after))
+        for &(name, holds, from, to, place, distance) in RULES {
+            if to == Pre && place == SameBank && holds(&self.device) {
+                let distance = u64::try_from(distance(&self.device)).unwrap_or(0);
+                rules.at_least(name, self.banks[bank].last[from as usize], distance);
+            }
+        }
+        let b = &mut self.banks[bank];
+        b.open = false;
+        b.last[Auto as usize] = Some(rules.earliest);
     }
 }
 
@@ -373,7 +457,7 @@ impl Checker {
     pub fn finish(self) -> Result<u64> {
         match self.first {
             Some((channel, violation)) => {
-                Err(Error::Machine(format!("channel {channel}: {violation}")))
+                Err(Error::Rules(format!("channel {channel}: {violation}")))
             }
             None => Ok(self.channels.iter().map(|c| c.seen).sum()),
         }

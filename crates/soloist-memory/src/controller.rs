@@ -27,104 +27,15 @@
 //! Power-down states, self-refresh, ZQ calibration, ECC, write CRC, refresh
 //! postponement. Reads of one line are not merged. See docs/memory-model.md.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use soloist_machine::dram::Device;
+use soloist_machine::memory::{Order, Page, Policy};
 
+use crate::blame::{Bill, Cause, Label, NOBODY};
 use crate::channel::{Channel, Command, Geometry, Issued, NO_ROW};
-use crate::device::Device;
-use crate::queue::{BankQueue, Entry, Pool, SharedQueue, MAX_BANK_QUEUE, NONE};
+use crate::queue::{BankQueue, Entry, Pool, SharedQueue, NONE};
 use crate::timing::Cycle;
-
-/// What happens to a row after an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Page {
-    /// It stays open until another row is needed.
-    Open,
-    /// It closes with the last queued access to it (auto-precharge).
-    Closed,
-}
-
-/// Which of several banks goes first when their commands are legal at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// The banks take turns, after the one served last.
-    RoundRobin,
-    /// Column commands before others, then the oldest request.
-    Oldest,
-}
-
-/// Policy of a controller. Every field may be left out of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Policy {
-    /// Reads that may wait for room in a bank queue, 1 to 4096.
-    pub read_queue: u32,
-    /// Writes that may wait to be drained, 1 to 4096.
-    pub write_queue: u32,
-    /// Requests in each bank's queue, 1 to 16.
-    pub bank_queue: u32,
-    /// Order among banks.
-    pub order: Order,
-    /// Accesses to an open row from which on the oldest request of its bank
-    /// may close it though more would hit, if closing is legal first.
-    pub hit_limit: u32,
-    /// Row hits that may pass an older request of their bank at all; after
-    /// them the row is closed.
-    pub hit_cap: u32,
-    /// Row policy.
-    pub page: Page,
-    /// Writes waiting at which a drain begins.
-    pub drain_high: u32,
-    /// Writes waiting at which a drain ends.
-    pub drain_low: u32,
-    /// Writes waiting at which a drain begins when no read is waiting.
-    pub drain_idle: u32,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            read_queue: 32,
-            write_queue: 32,
-            bank_queue: 8,
-            order: Order::RoundRobin,
-            hit_limit: 4,
-            hit_cap: 128,
-            page: Page::Open,
-            drain_high: 26,
-            drain_low: 6,
-            drain_idle: 8,
-        }
-    }
-}
-
-impl Policy {
-    /// Checks ranges and order of the marks.
-    pub fn validate(&self) -> Result<(), String> {
-        let range = |name: &str, v: u32, max: u32| {
-            if (1..=max).contains(&v) {
-                Ok(())
-            } else {
-                Err(format!("{name} {v} must be 1 to {max}"))
-            }
-        };
-        range("read_queue", self.read_queue, 4096)?;
-        range("write_queue", self.write_queue, 4096)?;
-        range("bank_queue", self.bank_queue, MAX_BANK_QUEUE as u32)?;
-        range("hit_limit", self.hit_limit, 1 << 20)?;
-        range("hit_cap", self.hit_cap, 1 << 20)?;
-        range("drain_high", self.drain_high, self.write_queue)?;
-        range("drain_idle", self.drain_idle, self.write_queue)?;
-        if self.drain_low >= self.drain_high {
-            return Err(format!(
-                "drain_low {} must be below drain_high {}",
-                self.drain_low, self.drain_high
-            ));
-        }
-        Ok(())
-    }
-}
+use crate::waits::{self, Waits};
 
 /// A request for one line.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +50,8 @@ pub struct Request {
     pub row: u32,
     /// Write or read.
     pub write: bool,
+    /// Core or source that it is for.
+    pub owner: u16,
 }
 
 /// How a request found its bank.
@@ -356,6 +269,10 @@ pub struct Controller {
     refresh_pending: Vec<u16>,
     counts: CommandCounts,
     log: Option<Vec<Issued>>,
+    /// Whose request had the last column command.
+    last_owner: u16,
+    /// Who makes whom wait, where that is asked for.
+    waits: Option<Box<Waits>>,
 }
 
 impl Controller {
@@ -389,6 +306,8 @@ impl Controller {
             refresh_pending: Vec::with_capacity(channel.units().len()),
             counts: CommandCounts::default(),
             log: None,
+            last_owner: NOBODY,
+            waits: None,
             policy: policy.clone(),
             channel,
         }
@@ -397,6 +316,28 @@ impl Controller {
     /// Starts recording every command; [`Controller::take_log`] collects them.
     pub fn record(&mut self) {
         self.log = Some(Vec::new());
+    }
+
+    /// Starts keeping bills of the reads; [`Controller::bill`] shows them.
+    pub fn account(&mut self) {
+        self.waits = Some(Box::new(Waits::new(self.pool.len(), self.banks.len())));
+    }
+
+    /// Why a request that finds its queue full waits: whose request was served
+    /// last.
+    pub(crate) fn busy_with(&self, write: bool) -> Label {
+        let cause = if self.draining && !write {
+            Cause::WriteDrain
+        } else {
+            Cause::Queue
+        };
+        Label::new(cause, self.last_owner)
+    }
+
+    /// What the life of the read completed last was spent on, in cycles; kept
+    /// since [`Controller::account`].
+    pub fn bill(&self) -> Option<&Bill> {
+        self.waits.as_ref().map(|w| w.done())
     }
 
     /// Commands recorded since the last call.
@@ -450,6 +391,9 @@ impl Controller {
         debug_assert!(at + 1 >= self.now && self.plan.is_none_or(|p| p.at >= at));
         let hash = filter_hash(r.line);
         if self.write_filter[hash] != 0 && self.pool.pending_write(r.line) {
+            if let Some(waits) = &mut self.waits {
+                waits.buffered(r.owner, at, at + 1);
+            }
             return Some(Completion {
                 token: r.token,
                 arrival: at,
@@ -468,8 +412,12 @@ impl Controller {
             row: r.row,
             bank: r.bank,
             write: r.write,
+            owner: r.owner,
             live: true,
         });
+        if let Some(waits) = &mut self.waits {
+            waits.enter(slot, at);
+        }
         if r.write {
             self.write_filter[hash] = self.write_filter[hash].saturating_add(1);
             self.writes.push(slot, r.bank);
@@ -507,16 +455,44 @@ impl Controller {
 
     /// Runs the refreshes that fall due before cycle `until` while there is
     /// no other work. Call it before pushing into an idle controller.
+    ///
+    /// Once every bank has been refreshed in idleness, each round of refreshes
+    /// leaves the state of the last one, so all rounds but the last are counted
+    /// and not run: the cost does not grow with the time slept through.
+    #[inline]
     pub fn idle_until(&mut self, until: Cycle) {
         if self.plan.is_none() {
             self.replan();
         }
+        let round = self.refresh_step() * self.channel.units().len() as Cycle;
+        if until.saturating_sub(self.refresh_due) > 3 * round {
+            self.skip_rounds(until, round);
+        }
+        self.refresh_until(until);
+    }
+
+    fn refresh_until(&mut self, until: Cycle) {
         while let Some(p) = self.plan {
             if p.at > until || !self.refresh_only(p) || !self.active.is_empty() {
                 break;
             }
             self.step();
         }
+    }
+
+    fn skip_rounds(&mut self, until: Cycle, round: Cycle) {
+        self.refresh_until(self.refresh_due + round);
+        while !self.refresh_pending.is_empty() && self.active.is_empty() {
+            self.step();
+        }
+        if !self.active.is_empty() || self.reads.len() + self.writes.len() > 0 {
+            return;
+        }
+        let rounds = (until.saturating_sub(self.refresh_due) / round).saturating_sub(1);
+        self.refresh_due += rounds * round;
+        self.now += rounds * round;
+        self.counts.refreshes += rounds * self.channel.units().len() as u64;
+        self.replan();
     }
 
     /// Issues the next command. Returns the request that it completes, if any.
@@ -571,7 +547,14 @@ impl Controller {
         let work = &mut self.banks[b];
         work.uses += 1;
         work.passed = if at == 0 { 0 } else { work.passed + 1 };
-        let slot = work.queue.remove(at);
+        let slot = work.queue.slot(at);
+        if self.waits.is_some() {
+            let group = &self.channel.groups[usize::from(self.channel.banks[b].group)];
+            let shared = group.next_col[usize::from(write)];
+            self.note_command(t, bank, slot, self.channel.banks[b].next_col, shared);
+        }
+        let work = &mut self.banks[b];
+        work.queue.remove(at);
         if !write {
             self.reads_inside -= 1;
         }
@@ -582,6 +565,12 @@ impl Controller {
         };
         let entry = self.pool.get(slot);
         let (token, arrival, line) = (entry.token, entry.arrival, entry.line);
+        self.last_owner = entry.owner;
+        if let Some(waits) = &mut self.waits {
+            let tm = &self.channel.timing;
+            let done = t + if write { tm.wr_done } else { tm.rd_done };
+            waits.column(t, done, slot, &self.pool, self.draining, self.reads.all());
+        }
         self.pool.free(slot);
         if write {
             let count = &mut self.write_filter[filter_hash(line)];
@@ -595,6 +584,9 @@ impl Controller {
         let done = self.channel.column(b, write, auto, t);
         if auto {
             self.banks[b].closed_on_demand = false;
+            if let Some(waits) = &mut self.waits {
+                waits.closes_itself(bank);
+            }
         }
         self.record_command(
             t,
@@ -615,9 +607,31 @@ impl Controller {
         }
     }
 
+    /// Tells the bills of a command that is about to be issued for the request
+    /// in `slot`.
+    fn note_command(&mut self, at: Cycle, bank: u16, slot: u16, ready: Cycle, shared: Cycle) {
+        let command = waits::Command {
+            at,
+            bank,
+            slot,
+            ready,
+            shared,
+        };
+        let queue = self.banks[usize::from(bank)].queue.slots();
+        if let Some(waits) = &mut self.waits {
+            waits.command(command, queue, &self.pool);
+        }
+    }
+
     #[inline]
     fn issue_activate(&mut self, bank: u16, t: Cycle) {
         let b = usize::from(bank);
+        if let Some(waits) = &mut self.waits {
+            let slot = self.banks[b].queue.slot(0);
+            waits.opens(bank, slot, self.pool.get(slot));
+            let shared = self.channel.groups[usize::from(self.channel.banks[b].group)].next_act;
+            self.note_command(t, bank, slot, self.channel.banks[b].next_act, shared);
+        }
         let work = &mut self.banks[b];
         let row = work.queue.oldest_row();
         work.opened = if work.closed_on_demand {
@@ -637,6 +651,11 @@ impl Controller {
     #[inline]
     fn issue_precharge(&mut self, bank: u16, t: Cycle) {
         let b = usize::from(bank);
+        if let Some(waits) = &mut self.waits {
+            let slot = self.banks[b].queue.slot(0);
+            waits.closes(bank, slot, self.pool.get(slot));
+            self.note_command(t, bank, slot, self.channel.banks[b].next_pre, 0);
+        }
         self.banks[b].closed_on_demand = true;
         self.channel.precharge(b, t);
         self.counts.precharges += 1;
@@ -654,15 +673,23 @@ impl Controller {
         let next = (turn / per_rank + 1) % ranks;
         let step = if next == 0 { 1 } else { 0 };
         self.refresh_turn = next * per_rank + (turn % per_rank + step) % per_rank;
-        self.refresh_due += self.channel.timing.ref_interval / ranks as Cycle;
+        self.refresh_due += self.refresh_step();
         if !self.refresh_pending.contains(&(unit as u16)) {
             self.refresh_pending.push(unit as u16);
         }
         for i in 0..self.channel.units()[unit].len() {
             let bank = self.channel.units()[unit][i];
             self.banks[usize::from(bank)].refreshing = true;
+            if let Some(waits) = &mut self.waits {
+                waits.refresh_due(bank, self.now);
+            }
             self.candidates[usize::from(bank)] = Candidate::NOTHING;
         }
+    }
+
+    /// Cycles from one refresh that falls due to the next, over all ranks.
+    fn refresh_step(&self) -> Cycle {
+        self.channel.timing.ref_interval / self.n_ranks() as Cycle
     }
 
     fn n_ranks(&self) -> usize {
@@ -683,6 +710,9 @@ impl Controller {
             let work = &mut self.banks[usize::from(bank)];
             work.refreshing = false;
             work.closed_on_demand = false;
+            if let Some(waits) = &mut self.waits {
+                waits.refresh(bank, t, work.queue.slots(), &self.pool);
+            }
             self.update(bank);
         }
     }
@@ -805,6 +835,9 @@ impl Controller {
             self.room_since[usize::from(write)] = self.now;
         }
         let slot = queue.remove(at);
+        if let Some(waits) = &mut self.waits {
+            waits.moves_on(slot, self.pool.get(slot), self.now, write || self.draining);
+        }
         self.enqueue(slot);
     }
 
@@ -858,7 +891,7 @@ impl Controller {
                 at: bank.next_pre,
                 seq: seq(0),
                 kind: Kind::Precharge,
-                group: self.channel.no_group(),
+                group: self.channel.precharges_of(bank.rank),
             };
             if capped {
                 return c;

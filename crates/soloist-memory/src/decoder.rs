@@ -2,9 +2,10 @@
 //!
 //! The truth is core's map. Its functions are linear over GF(2) within a
 //! range, so they compile into a table per byte of the offset: a decode is a
-//! handful of loads and XORs. A test compares every table with core's decode.
+//! handful of loads and XORs. Where channels are interleaved by division, the
+//! offset is normalised first. A test compares every table with core's decode.
 
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, Interleave};
 
 /// Bytes of offset that tables cover: 48 bits.
 const BYTES: usize = 6;
@@ -27,6 +28,7 @@ struct Range {
     base: u64,
     layout: usize,
     first_channel: u16,
+    interleave: Option<Interleave>,
 }
 
 /// A map compiled for speed.
@@ -36,11 +38,13 @@ pub struct Decoder {
     tables: Vec<[[u64; 256]; BYTES]>,
     line_shift: u32,
     bytes: u64,
+    channels_per_way: u16,
 }
 
 impl Decoder {
     /// Compiles `map`.
     pub fn new(map: &AddrMap) -> Self {
+        let interleaved: Vec<Option<Interleave>> = map.layouts().map(|l| l.interleave).collect();
         let ranges = map
             .ranges()
             .map(|r| Range {
@@ -49,6 +53,7 @@ impl Decoder {
                 base: r.base,
                 layout: r.layout as usize,
                 first_channel: (r.node * map.n_channels()) as u16,
+                interleave: interleaved[r.layout as usize],
             })
             .collect();
         let bank_bits = map.n_banks().trailing_zeros();
@@ -68,6 +73,7 @@ impl Decoder {
             tables,
             line_shift: map.line_size().trailing_zeros(),
             bytes: map.bytes(),
+            channels_per_way: map.channels_per_way() as u16,
         }
     }
 
@@ -79,6 +85,10 @@ impl Decoder {
             .iter()
             .find(|r| (r.start..r.end).contains(&addr))?;
         let offset = addr - r.start + r.base;
+        let (way, offset) = match r.interleave {
+            Some(interleave) => interleave.split(offset),
+            None => (0, offset),
+        };
         let packed = self.tables[r.layout]
             .iter()
             .zip(offset.to_le_bytes())
@@ -86,7 +96,7 @@ impl Decoder {
         Some(Place {
             row: packed as u32,
             bank: (packed >> 32) as u16,
-            channel: (packed >> 48) as u16 + r.first_channel,
+            channel: (packed >> 48) as u16 + way as u16 * self.channels_per_way + r.first_channel,
         })
     }
 

@@ -1,65 +1,170 @@
-//! Paths between nodes: latency, bandwidth, credits.
+//! The way between nodes: the port, and links with latency, bandwidth and
+//! credits.
+//!
+//! The system knows [`Interconnect`] only; another topology or protocol is
+//! another file that implements it.
 
 use std::collections::VecDeque;
 
-use crate::platform::HopConfig;
+use soloist_machine::memory::HopConfig;
+
+use crate::blame::{Bill, Cause, Label};
+use crate::platform::Platform;
 
 /// Bytes of a message without data.
 pub(crate) const HEADER: u64 = 8;
 
-/// One direction of the path between two nodes.
+/// What carries messages between nodes.
+pub(crate) trait Interconnect: Send {
+    /// Are the nodes apart?
+    fn apart(&self, from: usize, to: usize) -> bool;
+
+    /// Takes what request `id` needs to be under way from one node to another,
+    /// or lets it wait until [`Interconnect::release`] names it.
+    fn admit(&mut self, from: usize, to: usize, id: u32) -> bool;
+
+    /// Requests that wait to be admitted.
+    fn waiting(&self, from: usize, to: usize) -> &VecDeque<u32>;
+
+    /// The answer to a request is back: the request that may set out instead.
+    fn release(&mut self, from: usize, to: usize) -> Option<u32>;
+
+    /// Sends a message with `data` bytes at `now`; returns when its last byte
+    /// arrives. What held it up goes on the bill.
+    fn send(
+        &mut self,
+        route: (usize, usize),
+        now: u64,
+        data: u64,
+        sender: u16,
+        bill: Option<&mut Bill>,
+    ) -> u64;
+}
+
+/// A wire: one message after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Path {
-    latency_ps: u64,
+pub(crate) struct Wire {
     fs_per_byte: u64,
     free_ps: u64,
+    /// End and sender of the messages that still are in the way; kept where
+    /// bills are.
+    queued: VecDeque<(u64, u16)>,
+}
+
+impl Wire {
+    pub fn new(bytes_per_us: u64) -> Self {
+        Self {
+            fs_per_byte: 1_000_000_000 / bytes_per_us,
+            free_ps: 0,
+            queued: VecDeque::new(),
+        }
+    }
+
+    /// Sends `bytes` at `now`; returns when the last of them is out.
+    #[inline]
+    pub fn send(&mut self, now: u64, bytes: u64, sender: u16, bill: Option<&mut Bill>) -> u64 {
+        let begin = self.free_ps.max(now);
+        self.free_ps = begin + bytes * self.fs_per_byte / 1000;
+        if let Some(bill) = bill {
+            while self.queued.front().is_some_and(|m| m.0 <= now) {
+                self.queued.pop_front();
+            }
+            for &(end, before) in &self.queued {
+                bill.until(end, Label::new(Cause::Link, before));
+            }
+            self.queued.push_back((self.free_ps, sender));
+        }
+        self.free_ps
+    }
+}
+
+/// One direction of the path between two nodes.
+#[derive(Clone, Debug)]
+struct Path {
+    latency_ps: u64,
+    wire: Wire,
     credits: u32,
-    /// Requests that wait for a credit.
     waiting: VecDeque<u32>,
 }
 
 impl Path {
-    pub fn new(hop: &HopConfig) -> Self {
+    fn new(hop: &HopConfig) -> Self {
         Self {
             latency_ps: hop.latency_ps,
-            fs_per_byte: 1_000_000_000 / hop.bytes_per_us,
-            free_ps: 0,
+            wire: Wire::new(hop.bytes_per_us),
             credits: hop.credits,
             waiting: VecDeque::new(),
         }
     }
+}
 
-    /// A wire with bandwidth but neither latency nor credits.
-    pub fn wire(bytes_per_us: u64) -> Self {
-        Self::new(&HopConfig {
-            latency_ps: 0,
-            bytes_per_us,
-            credits: u32::MAX,
-        })
+/// A path of its own for every pair of nodes, by their distance.
+pub(crate) struct Paths {
+    nodes: usize,
+    paths: Vec<Option<Path>>,
+}
+
+impl Paths {
+    pub fn new(platform: &Platform) -> Self {
+        let nodes = platform.hops.len();
+        let path = |i: usize| {
+            let hops = platform.hops[i / nodes][i % nodes].checked_sub(1)?;
+            platform.paths.get(hops).map(Path::new)
+        };
+        Self {
+            nodes,
+            paths: (0..nodes * nodes).map(path).collect(),
+        }
     }
 
-    /// Sends `bytes` at `now`; returns when the last of them arrives.
-    pub fn send(&mut self, now: u64, bytes: u64) -> u64 {
-        self.free_ps = self.free_ps.max(now) + bytes * self.fs_per_byte / 1000;
-        self.free_ps + self.latency_ps
+    fn path(&mut self, from: usize, to: usize) -> Option<&mut Path> {
+        self.paths[from * self.nodes + to].as_mut()
+    }
+}
+
+impl Interconnect for Paths {
+    fn apart(&self, from: usize, to: usize) -> bool {
+        self.paths[from * self.nodes + to].is_some()
     }
 
-    /// Takes a credit for `request`, or lets it wait for one.
-    pub fn admit(&mut self, request: u32) -> bool {
-        if self.credits == 0 {
-            self.waiting.push_back(request);
+    fn admit(&mut self, from: usize, to: usize, id: u32) -> bool {
+        let Some(path) = self.path(from, to) else {
+            return true;
+        };
+        if path.credits == 0 {
+            path.waiting.push_back(id);
             return false;
         }
-        self.credits -= 1;
+        path.credits -= 1;
         true
     }
 
-    /// Gives a credit back; returns the request that takes it, if one waits.
-    pub fn release(&mut self) -> Option<u32> {
-        let next = self.waiting.pop_front();
+    fn waiting(&self, from: usize, to: usize) -> &VecDeque<u32> {
+        static NONE: VecDeque<u32> = VecDeque::new();
+        let path = self.paths[from * self.nodes + to].as_ref();
+        path.map_or(&NONE, |p| &p.waiting)
+    }
+
+    fn release(&mut self, from: usize, to: usize) -> Option<u32> {
+        let path = self.path(from, to)?;
+        let next = path.waiting.pop_front();
         if next.is_none() {
-            self.credits += 1;
+            path.credits += 1;
         }
         next
+    }
+
+    fn send(
+        &mut self,
+        (from, to): (usize, usize),
+        now: u64,
+        data: u64,
+        sender: u16,
+        bill: Option<&mut Bill>,
+    ) -> u64 {
+        match self.path(from, to) {
+            None => now,
+            Some(path) => path.wire.send(now, HEADER + data, sender, bill) + path.latency_ps,
+        }
     }
 }

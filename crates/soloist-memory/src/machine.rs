@@ -11,102 +11,26 @@
 //! page = "closed"
 //! ```
 
-use std::path::Path;
-
-use serde::de::DeserializeOwned;
-use serde::Deserialize;
 use soloist_core::AddrMap;
+use soloist_machine::dram::{self, Device};
+use soloist_machine::memory::{Memory, Policy};
+use soloist_machine::{known, FileError};
 
 use crate::channel::Geometry;
-use crate::controller::Policy;
-use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::platform::{CoreConfig, HopConfig, NorthbridgeConfig};
 
-macro_rules! built_in {
-    ($folder:literal: $($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../machines/", $folder, $name, ".toml")))),*]
-    };
-}
-
-/// Devices of the source tree.
-const DEVICES: &[(&str, &str)] = built_in!["dram/":
-    "ddr2-800",
-    "ddr3-1066f",
-    "ddr3-1333h",
-    "ddr3-1600k",
-    "ddr4-2400r",
-    "ddr5-4800b",
-    "lpddr4-3200",
-    "lpddr5-6400",
-];
-
-/// Machines that exist in the simulator only.
-const MACHINES: &[(&str, &str)] = built_in!["": "ddr3-1600k"];
-
-/// The `[memory]` table.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Section {
-    device: String,
-    #[serde(default)]
-    controller: Policy,
-    #[serde(default)]
-    pub core: CoreConfig,
-    #[serde(default)]
-    pub northbridge: NorthbridgeConfig,
-    #[serde(default)]
-    pub hop: Vec<HopConfig>,
-}
-
-impl Section {
-    /// The table of a machine whose file has been read.
-    pub fn of(machine: &soloist_map::Machine) -> Result<Self> {
-        Self::read(machine)
-    }
-
-    /// The same with some values changed: `changes` is merged into the table.
-    pub fn changed(machine: &soloist_map::Machine, changes: &toml::Table) -> Result<Self> {
-        let mut table: toml::Table = Self::read(machine)?;
-        merge(&mut table, changes);
-        table
-            .try_into()
-            .map_err(|e: toml::de::Error| Error::Model(e.message().replace('\n', " ")))
-    }
-
-    fn read<T: DeserializeOwned>(machine: &soloist_map::Machine) -> Result<T> {
-        machine
-            .section("memory")
-            .map_err(|e| Error::Machine(e.to_string()))?
-            .ok_or_else(|| Error::Invalid {
-                file: machine.file.clone(),
-                what: format!(
-                    "no [memory] table; add one with `device = \"NAME\"`, NAME one of {}",
-                    device_names()
-                ),
-            })
-    }
-}
-
-/// Puts the values of `changes` into `table`, tables into tables.
-fn merge(table: &mut toml::Table, changes: &toml::Table) {
-    for (key, change) in changes {
-        match (table.get_mut(key), change) {
-            (Some(toml::Value::Table(inner)), toml::Value::Table(change)) => merge(inner, change),
-            _ => {
-                table.insert(key.clone(), change.clone());
-            }
-        }
-    }
-}
-
-/// Reads a machine by name, or by the path of its file.
-pub(crate) fn find(name: &str) -> Result<soloist_map::Machine> {
-    let machine = match MACHINES.iter().find(|(known, _)| *known == name) {
-        Some((_, text)) => soloist_map::Machine::parse(text, &format!("machines/{name}.toml")),
-        None => soloist_map::known::find(name),
-    };
-    machine.map_err(|e| Error::Machine(e.to_string()))
+/// The `[memory]` table of a machine.
+///
+/// # Errors
+/// When its file has none.
+pub(crate) fn section(machine: &soloist_machine::Machine) -> Result<&Memory> {
+    machine.memory.as_ref().ok_or_else(|| {
+        let message = format!(
+            "no [memory] table; add one with `device = \"NAME\"`, NAME one of {}",
+            dram::names()
+        );
+        Error::File(FileError::whole(&machine.file, message))
+    })
 }
 
 /// A machine with its memory.
@@ -127,25 +51,18 @@ pub struct Machine {
 impl Machine {
     /// A machine by name, or by the path of its file.
     pub fn find(name: &str) -> Result<Self> {
-        Self::of(&find(name)?)
+        Self::of(&known::find(name)?)
     }
 
     /// The memory of a machine whose file has been read.
-    pub fn of(machine: &soloist_map::Machine) -> Result<Self> {
-        Self::with(machine, &Section::of(machine)?)
+    pub fn of(machine: &soloist_machine::Machine) -> Result<Self> {
+        Self::with(machine, section(machine)?)
     }
 
     /// The same, `section` being what its file says of memory.
-    pub(crate) fn with(machine: &soloist_map::Machine, section: &Section) -> Result<Self> {
-        let invalid = |what: String| Error::Invalid {
-            file: machine.file.clone(),
-            what,
-        };
-        let device = device(&section.device, &machine.file)?;
-        section
-            .controller
-            .validate()
-            .map_err(|what| invalid(format!("[memory.controller]: {what}")))?;
+    pub(crate) fn with(machine: &soloist_machine::Machine, section: &Memory) -> Result<Self> {
+        let invalid = |what: String| Error::File(FileError::whole(&machine.file, what));
+        let device = Device::find(&section.device, &machine.file)?;
         let map = machine.addr_map();
         let geometry = geometry(&map, &device).map_err(invalid)?;
         Ok(Self {
@@ -155,34 +72,6 @@ impl Machine {
             geometry,
             policy: section.controller.clone(),
         })
-    }
-}
-
-fn device_names() -> String {
-    let names: Vec<_> = DEVICES.iter().map(|(name, _)| *name).collect();
-    names.join(", ")
-}
-
-/// A device by name: beside the machine file, or built in.
-fn device(name: &str, machine_file: &str) -> Result<Device> {
-    let beside = Path::new(machine_file)
-        .parent()
-        .unwrap_or(Path::new("."))
-        .join("dram")
-        .join(format!("{name}.toml"));
-    if beside.is_file() {
-        return Device::load(&beside);
-    }
-    match DEVICES.iter().find(|(known, _)| *known == name) {
-        Some((_, text)) => Device::parse(text, &format!("machines/dram/{name}.toml")),
-        None => Err(Error::Invalid {
-            file: machine_file.to_owned(),
-            what: format!(
-                "no DRAM device `{name}`: neither {} nor one of {}",
-                beside.display(),
-                device_names()
-            ),
-        }),
     }
 }
 

@@ -1,99 +1,14 @@
 //! Everything around the DRAM: cores, caches, northbridges, links.
 //!
 //! Read from a machine file: clock, nodes and caches from `[topology]` and
-//! `[cache]`, the rest from `[memory]`:
-//!
-//! ```toml
-//! [memory.core]
-//! cpi = 0.5             # cycles per instruction when every access hits L1
-//! outstanding = 8       # lines on their way to or from memory
-//! window = 72           # instructions past the oldest load in flight
-//! store_buffer = 16     # stores whose line is on its way
-//! prefetch = false      # stride prefetcher
-//!
-//! [memory.northbridge]
-//! request_ps = 10000    # last-level cache to controller
-//! response_ps = 10000   # last beat to core
-//! bytes_per_us = 14400  # data path of the node's memory, each way
-//! victims = 32          # dirty lines of a last-level cache on their way out
-//!
-//! [[memory.hop]]        # paths of 1 hop, then of 2 ...
-//! latency_ps = 20000
-//! bytes_per_us = 12800  # each way
-//! credits = 16          # requests on a path that await their answer
-//! ```
+//! `[cache]`, the rest from `[memory]` ([`soloist_machine::memory`]).
 
-use serde::Deserialize;
+use soloist_machine::memory::{CoreConfig, HopConfig, Memory, NorthbridgeConfig};
+use soloist_machine::{known, FileError};
 
 use crate::cache::Shape;
 use crate::error::{Error, Result};
-use crate::machine::{Machine, Section};
-
-/// A core: how much it can have in flight.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CoreConfig {
-    /// Cycles per instruction when nothing misses L1.
-    pub cpi: f64,
-    /// Line fills that one core may have in flight.
-    pub outstanding: u32,
-    /// Instructions that may pass the oldest load in flight.
-    pub window: u32,
-    /// Stores whose line may be on its way.
-    pub store_buffer: u32,
-    /// Stride prefetcher into the last private cache.
-    pub prefetch: bool,
-}
-
-impl Default for CoreConfig {
-    fn default() -> Self {
-        Self {
-            cpi: 0.5,
-            outstanding: 10,
-            window: 128,
-            store_buffer: 32,
-            prefetch: false,
-        }
-    }
-}
-
-/// Between the last-level cache and the controllers of a node.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct NorthbridgeConfig {
-    /// Request, one way, picoseconds.
-    pub request_ps: u64,
-    /// Data or acknowledgement, one way, picoseconds.
-    pub response_ps: u64,
-    /// Bandwidth of the data path between memory and everything else, each
-    /// direction, bytes per microsecond (MB/s).
-    pub bytes_per_us: u64,
-    /// Dirty lines of one last-level cache that may be on their way to memory.
-    pub victims: u32,
-}
-
-impl Default for NorthbridgeConfig {
-    fn default() -> Self {
-        Self {
-            request_ps: 10_000,
-            response_ps: 10_000,
-            bytes_per_us: 100_000,
-            victims: 32,
-        }
-    }
-}
-
-/// The path between two nodes that are so many hops apart.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HopConfig {
-    /// One way, picoseconds, whole path.
-    pub latency_ps: u64,
-    /// Bandwidth of each direction, bytes per microsecond (MB/s).
-    pub bytes_per_us: u64,
-    /// Requests of one node to the other that await their answer.
-    pub credits: u32,
-}
+use crate::machine::{section, Machine};
 
 /// A private cache or the last level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,10 +28,14 @@ pub struct Platform {
     pub memory: Machine,
     /// Node of each core.
     pub node_of_core: Vec<usize>,
+    /// Last-level cache of each core.
+    pub llc_of_core: Vec<usize>,
     /// Hops between nodes: `hops[from][to]`.
     pub hops: Vec<Vec<usize>>,
     /// Femtoseconds per instruction that misses nothing.
     pub instruction_fs: u64,
+    /// A page walk, picoseconds.
+    pub walk_ps: u64,
     /// Core model.
     pub core: CoreConfig,
     /// Private caches, first level first.
@@ -132,39 +51,42 @@ pub struct Platform {
 impl Platform {
     /// A machine by name, or by the path of its file.
     pub fn find(name: &str) -> Result<Self> {
-        Self::of(&crate::machine::find(name)?)
+        Self::of(&known::find(name)?)
     }
 
     /// The same with parts of the model changed: `changes` is merged into the
     /// file's `[memory]` table.
     pub fn find_changed(name: &str, changes: &toml::Table) -> Result<Self> {
-        let machine = crate::machine::find(name)?;
+        let machine = known::find(name)?;
         let unchanged = Self::of(&machine)?;
         if changes.is_empty() {
             return Ok(unchanged);
         }
-        let section = Section::changed(&machine, changes)?;
-        Self::with(&machine, section).map_err(|e| match e {
+        let changed = section(&machine)?.changed(changes).map_err(Error::Model)?;
+        Self::with(&machine, &changed).map_err(|e| match e {
             // The file itself is right.
-            Error::Invalid { what, .. } => Error::Model(what),
+            Error::File(wrong) => Error::Model(wrong.message),
             other => other,
         })
     }
 
-    /// The platform of a machine whose file has been read.
-    pub fn of(machine: &soloist_map::Machine) -> Result<Self> {
-        Self::with(machine, Section::of(machine)?)
+    /// Last-level caches.
+    pub fn llcs(&self) -> usize {
+        self.llc_of_core.iter().max().map_or(0, |&last| last + 1)
     }
 
-    fn with(machine: &soloist_map::Machine, section: Section) -> Result<Self> {
-        let invalid = |what: String| Error::Invalid {
-            file: machine.file.clone(),
-            what,
-        };
+    /// The platform of a machine whose file has been read.
+    pub fn of(machine: &soloist_machine::Machine) -> Result<Self> {
+        Self::with(machine, section(machine)?)
+    }
+
+    fn with(machine: &soloist_machine::Machine, section: &Memory) -> Result<Self> {
+        let invalid = |what: String| Error::File(FileError::whole(&machine.file, what));
         let topology = &machine.topology;
         let clock_mhz = u64::from(topology.clock_mhz.unwrap_or(2000)).max(1);
         let cycle_fs = 1_000_000_000 / clock_mhz;
-        let node_of_core = nodes_of_cores(&topology.cpus_of_nodes());
+        let cpus = topology.cpus_of_nodes();
+        let node_of_core = nodes_of_cores(&cpus);
         let hops = hops(&topology.distances, topology.nodes());
         let farthest = hops.iter().flatten().copied().max().unwrap_or(0);
         if farthest > section.hop.len() {
@@ -173,48 +95,21 @@ impl Platform {
                 section.hop.len()
             )));
         }
-        check(&section).map_err(invalid)?;
         let (private, llc) = caches(machine, cycle_fs).map_err(invalid)?;
         Ok(Self {
-            memory: Machine::with(machine, &section)?,
+            memory: Machine::with(machine, section)?,
             node_of_core,
+            llc_of_core: llcs_of_cores(&cpus, llc.shared_by),
             hops,
             instruction_fs: (cycle_fs as f64 * section.core.cpi).round() as u64,
-            core: section.core,
+            walk_ps: u64::from(section.core.walk) * cycle_fs / 1000,
+            core: section.core.clone(),
             private,
             llc,
-            northbridge: section.northbridge,
-            paths: section.hop,
+            northbridge: section.northbridge.clone(),
+            paths: section.hop.clone(),
         })
     }
-}
-
-fn check(section: &Section) -> std::result::Result<(), String> {
-    let core = &section.core;
-    if !(core.cpi > 0.0 && core.cpi <= 1000.0) {
-        return Err(format!("[memory.core]: cpi {} must be 0 to 1000", core.cpi));
-    }
-    for (name, v) in [
-        ("outstanding", core.outstanding),
-        ("window", core.window),
-        ("store_buffer", core.store_buffer),
-    ] {
-        if v == 0 || v > 4096 {
-            return Err(format!("[memory.core]: {name} {v} must be 1 to 4096"));
-        }
-    }
-    if section.northbridge.bytes_per_us == 0 {
-        return Err("[memory.northbridge]: bytes_per_us must not be 0".to_owned());
-    }
-    if section.northbridge.victims == 0 {
-        return Err("[memory.northbridge]: victims must not be 0".to_owned());
-    }
-    for hop in &section.hop {
-        if hop.bytes_per_us == 0 || hop.credits == 0 {
-            return Err("[[memory.hop]]: bytes_per_us and credits must not be 0".to_owned());
-        }
-    }
-    Ok(())
 }
 
 fn nodes_of_cores(cpus: &[Vec<u32>]) -> Vec<usize> {
@@ -226,6 +121,27 @@ fn nodes_of_cores(cpus: &[Vec<u32>]) -> Vec<usize> {
         }
     }
     nodes
+}
+
+/// Last-level cache of each core: those of a node in order, `shared_by` to a
+/// cache; a cache of more cores than a node has takes nodes in order.
+fn llcs_of_cores(cpus: &[Vec<u32>], shared_by: usize) -> Vec<usize> {
+    let all: Vec<u32> = cpus.concat();
+    let mut llcs = vec![0; all.iter().max().map_or(0, |&m| m as usize + 1)];
+    let spans = cpus.iter().any(|node| node.len() < shared_by);
+    let groups: Vec<&[u32]> = if spans {
+        all.chunks(shared_by).collect()
+    } else {
+        cpus.iter()
+            .flat_map(|node| node.chunks(shared_by))
+            .collect()
+    };
+    for (llc, group) in groups.iter().enumerate() {
+        for &cpu in *group {
+            llcs[cpu as usize] = llc;
+        }
+    }
+    llcs
 }
 
 /// Distances (10 is local) as numbers of hops: the distinct distances of the
@@ -250,7 +166,7 @@ fn hops(distances: &[Vec<u32>], nodes: usize) -> Vec<Vec<usize>> {
 
 /// Private levels and the last level, which is the outermost there is.
 fn caches(
-    machine: &soloist_map::Machine,
+    machine: &soloist_machine::Machine,
     cycle_fs: u64,
 ) -> std::result::Result<(Vec<CacheLevel>, CacheLevel), String> {
     let caches = machine

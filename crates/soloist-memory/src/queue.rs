@@ -7,7 +7,7 @@
 use crate::timing::Cycle;
 
 /// Deepest queue of one bank.
-pub(crate) const MAX_BANK_QUEUE: usize = 16;
+pub(crate) const MAX_BANK_QUEUE: usize = soloist_machine::memory::MAX_BANK_QUEUE as usize;
 /// "No entry" in a bank queue.
 pub(crate) const NONE: u8 = u8::MAX;
 
@@ -20,6 +20,7 @@ pub(crate) struct Entry {
     pub seq: u64,
     pub row: u32,
     pub bank: u16,
+    pub owner: u16,
     pub write: bool,
     pub live: bool,
 }
@@ -37,6 +38,11 @@ impl Pool {
             entries: vec![Entry::default(); capacity],
             free: (0..capacity as u16).rev().collect(),
         }
+    }
+
+    /// Slots that there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Stores `entry`. The queues' limits keep the pool from running dry.
@@ -121,6 +127,11 @@ impl BankQueue {
         self.slots[usize::from(at)]
     }
 
+    /// Slots of all requests, oldest first.
+    pub fn slots(&self) -> &[u16] {
+        &self.slots[..self.len()]
+    }
+
     /// Row of the oldest request.
     #[inline]
     pub fn oldest_row(&self) -> u32 {
@@ -183,6 +194,11 @@ impl SharedQueue {
     #[inline]
     pub fn remove(&mut self, at: usize) -> u16 {
         self.waiting.remove(at).1
+    }
+
+    /// All that wait: bank and slot.
+    pub fn all(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
+        self.waiting.iter().copied()
     }
 
     /// Oldest request of `bank`.

@@ -15,12 +15,12 @@ use serde::Serialize;
 use crate::channel::Issued;
 use crate::controller::{CommandCounts, Completion, Controller, Request, RowOutcome};
 use crate::decoder::{Decoder, Place};
-use crate::device::Device;
 use crate::error::Result;
 use crate::latency::{Latencies, Summary};
 use crate::machine::Machine;
 use crate::timing::Cycle;
 use crate::trace::{Access, Reader};
+use soloist_machine::dram::Device;
 
 /// Told the commands of a channel, in order.
 pub type CommandSink<'a> = &'a mut dyn FnMut(usize, &[Issued]);
@@ -316,6 +316,7 @@ impl<R: Read> Replay<R> {
                 bank: place.bank,
                 row: place.row,
                 write: access.write,
+                owner: i as u16,
             },
         );
         p.ready = at + 1;

@@ -1,32 +1,40 @@
-//! A whole machine: cores, caches, northbridges, links, controllers.
+//! A whole machine: its parts, and what passes between them.
 //!
 //! # How it works
-//! One queue of events in time order (picoseconds), beside the controllers'
+//! One kernel of events in time order (picoseconds), beside the controllers'
 //! own next commands. A core's miss travels: private caches, shared last-level
 //! cache, (link), the home node's queue, the controller of its channel, DRAM,
-//! and back. The node's queue is shared by all banks and channels and is served
-//! in order: a request whose controller is full holds up those behind it.
+//! and back. Each part is a file of its own and knows no other: cores
+//! ([`CoreModel`]), last levels, nodes, the way between them ([`Interconnect`]),
+//! controllers. This file alone knows the order in which a line meets them.
 //!
 //! Cores touch each other only through what they share: the last-level cache,
 //! links, node queues, controllers. Events of one instant are taken in the
 //! order in which they were made, so a run depends on its input alone.
 //!
+//! Where nothing else can intervene, a line takes several parts in one event:
+//! data leave a node's memory in the order of the column commands, so the way
+//! back to the node's own cores is settled with the command.
+//!
 //! # Not modelled
-//! Coherence traffic, TLBs and page walks, instruction fetch, bandwidth of the
-//! caches themselves. See docs/memory-model.md.
+//! Coherence traffic, TLBs and page walks, bandwidth of the caches themselves.
+//! See docs/memory-model.md.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
-use crate::cache::{Cache, Victim};
-use crate::controller::{Completion, Controller, Request};
-use crate::core::{Core, CoreStats, Stream, Wait, Wish};
+use crate::blame::{Bill, Cause, Label};
+use crate::cache::Victim;
+use crate::controller::{Completion, Controller, Request, RowOutcome};
+use crate::core::{CoreModel, CoreStats, Stream, Wish};
 use crate::decoder::{Decoder, Place};
-use crate::link::{Path, HEADER};
+use crate::event::Events;
+use crate::link::{Interconnect, Paths};
+use crate::llc::LastLevel;
+use crate::node::Node;
 use crate::platform::Platform;
+use crate::window::WindowCore;
 
-/// How far a core may run ahead before the others get their turn, ps.
-const AHEAD_PS: u64 = 1_000_000;
+/// How far a core may run ahead before the others get their turn, ps: less than
+/// it takes to have a line from memory.
+const AHEAD_PS: u64 = 50_000;
 
 /// Decides whether a core may go on after a last-level miss: the seam for
 /// bandwidth regulation.
@@ -83,13 +91,15 @@ enum Event {
     Core(u32),
     /// A fill reaches the last-level cache.
     LastLevel(u32),
+    /// A dirty line from a core reaches the last-level cache.
+    Discard(u32),
     /// A request may leave its node.
     Leave(u32),
-    /// A request reaches its home node.
+    /// A line to be written reaches its home node.
     Arrive(u32),
     /// A request enters the queue of its home node.
     Enqueue(u32),
-    /// An answer is ready at the home node's controllers.
+    /// Data are ready at the home node's controllers.
     Answer(u32),
     /// An answer leaves the home node.
     Depart(u32),
@@ -101,29 +111,39 @@ enum Event {
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     core: usize,
+    /// Whose line it is.
+    owner: u16,
     line: u64,
     place: Place,
     home: usize,
     write: bool,
+    /// The core's number for its fill.
+    fill: u32,
     /// The last-level cache had it: nothing to put in there.
     from_llc: bool,
+    /// What its time is for where nobody is in the way.
+    base: Label,
 }
 
-/// A node's northbridge: the data paths and the queue before its controllers.
-struct Node {
-    queue: VecDeque<u32>,
-    /// From memory, and to memory.
-    from: Path,
-    to: Path,
+/// Does a core run, and with whom does it meet at barriers?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Running,
+    AtBarrier,
+    /// Or nothing was put on it.
+    Finished,
 }
 
-/// Dirty lines on their way from a last-level cache to memory. They belong to
-/// no core: whose fill pushed a line out says nothing of whose line it was.
-struct Victims {
-    free: u32,
-    /// Lines that found no place: each holds a slot of the core whose fill
-    /// pushed it out.
-    waiting: VecDeque<u32>,
+/// A core's place in the machine.
+struct Seat {
+    core: Box<dyn CoreModel>,
+    state: State,
+    group: usize,
+    background: bool,
+    node: usize,
+    llc: usize,
+    /// Fills that the governor holds back.
+    held: Vec<u32>,
 }
 
 /// A machine and what runs on it.
@@ -133,23 +153,30 @@ pub struct System {
     line_bytes: u64,
     line_shift: u32,
     channels_per_node: usize,
-    cores: Vec<Core>,
-    llcs: Vec<Cache>,
+    seats: Vec<Seat>,
+    llcs: Vec<LastLevel>,
     controllers: Vec<Controller>,
+    /// When each controller issues its next command, ps.
+    due: Vec<u64>,
     nodes: Vec<Node>,
-    /// One for each last-level cache.
-    victims: Vec<Victims>,
-    /// Paths from node to node; `None` on the diagonal.
-    paths: Vec<Vec<Option<Path>>>,
+    net: Box<dyn Interconnect>,
     transfers: Vec<Transfer>,
+    /// One for each transfer, where accounts are kept.
+    bills: Vec<Bill>,
+    accounting: bool,
     free_transfers: Vec<u32>,
-    /// Fills that the governor holds back, by core.
-    held: Vec<Vec<u32>>,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    made: u64,
+    /// Fills that are held back, over all cores.
+    held: usize,
+    /// Streams that have not ended, but for those in the background.
+    running: usize,
+    events: Events<Event>,
+    out: Vec<Victim>,
     tck_ps: u64,
     now_ps: u64,
 }
+
+/// A time that never comes.
+const NEVER: u64 = u64::MAX;
 
 impl System {
     /// An idle machine at time 0 with cold caches.
@@ -157,51 +184,60 @@ impl System {
         let memory = &platform.memory;
         let n_nodes = memory.map.n_nodes() as usize;
         let channels_per_node = memory.map.n_channels() as usize;
-        let n_llcs = platform.node_of_core.len().div_ceil(platform.llc.shared_by);
-        let path = |from: usize, to: usize| {
-            let hops = platform.hops.get(from).and_then(|h| h.get(to)).copied();
-            let hops = hops.filter(|&h| h > 0)?;
-            platform.paths.get(hops - 1).map(Path::new)
+        let seat = |core: usize| Seat {
+            core: Box::new(WindowCore::new(platform, core)),
+            state: State::Finished,
+            group: 0,
+            background: false,
+            node: platform.node_of_core[core],
+            llc: platform.llc_of_core[core],
+            held: Vec::new(),
         };
+        let northbridge = &platform.northbridge;
         Self {
             decoder: Decoder::new(&memory.map),
             line_bytes: u64::from(memory.map.line_size()),
             line_shift: memory.map.line_size().trailing_zeros(),
             channels_per_node,
-            cores: platform
-                .node_of_core
-                .iter()
-                .map(|_| Core::new(platform))
+            seats: (0..platform.node_of_core.len()).map(seat).collect(),
+            llcs: (0..platform.llcs())
+                .map(|_| LastLevel::new(platform.llc.shape, northbridge.victims))
                 .collect(),
-            llcs: vec![Cache::new(platform.llc.shape); n_llcs],
             controllers: (0..n_nodes * channels_per_node)
                 .map(|_| Controller::new(&memory.device, &memory.geometry, &memory.policy))
                 .collect(),
-            nodes: (0..n_nodes)
-                .map(|_| Node {
-                    queue: VecDeque::new(),
-                    from: Path::wire(platform.northbridge.bytes_per_us),
-                    to: Path::wire(platform.northbridge.bytes_per_us),
-                })
-                .collect(),
-            victims: (0..n_llcs)
-                .map(|_| Victims {
-                    free: platform.northbridge.victims,
-                    waiting: VecDeque::new(),
-                })
-                .collect(),
-            paths: (0..n_nodes)
-                .map(|from| (0..n_nodes).map(|to| path(from, to)).collect())
-                .collect(),
+            due: vec![NEVER; n_nodes * channels_per_node],
+            nodes: (0..n_nodes).map(|_| Node::new(northbridge)).collect(),
+            net: Box::new(Paths::new(platform)),
             transfers: Vec::new(),
+            bills: Vec::new(),
+            accounting: false,
             free_transfers: Vec::new(),
-            held: vec![Vec::new(); platform.node_of_core.len()],
-            events: BinaryHeap::new(),
-            made: 0,
+            held: 0,
+            running: 0,
+            events: Events::new(),
+            out: Vec::new(),
             tck_ps: u64::from(memory.device.tck_ps),
             now_ps: 0,
             platform: platform.clone(),
         }
+    }
+
+    /// From now on every wait gets a cause and a culprit
+    /// ([`crate::core::Account::blame`]). Costs about half the speed.
+    pub fn account(&mut self) {
+        self.accounting = true;
+        self.controllers.iter_mut().for_each(Controller::account);
+        for (i, llc) in self.llcs.iter_mut().enumerate() {
+            let cores = self.seats.iter().map(|s| s.llc == i);
+            llc.watch(self.platform.llc.shape, cores);
+        }
+    }
+
+    /// Ways of a last-level set that each core may fill, by its number, as
+    /// Intel's CAT gives them out; 0: all. Hits are free to all.
+    pub fn partition(&mut self, ways: &[usize]) {
+        self.llcs.iter_mut().for_each(|llc| llc.partition(ways));
     }
 
     /// Puts a stream on a core. `group` names the cores that meet at its
@@ -216,54 +252,57 @@ impl System {
         group: usize,
         background: bool,
     ) {
-        let c = &mut self.cores[core];
-        c.stream = Some(stream);
-        c.group = group;
-        c.background = background;
-        c.wait = Wait::Nothing;
-        self.at(0, Event::Core(core as u32));
+        let seat = &mut self.seats[core];
+        seat.core.start(stream);
+        seat.group = group;
+        seat.background = background;
+        seat.state = State::Running;
+        self.running += usize::from(!background);
+        self.events.push(0, Event::Core(core as u32));
     }
 
     /// Runs until every stream but those in the background has ended.
     pub fn run(&mut self, governor: &mut dyn Governor) -> Result<Vec<CoreStats>, RunError> {
-        while self.busy() {
-            let event = self.events.peek().map(|e| e.0 .0);
-            let command = self.next_command();
-            let next = event.into_iter().chain(command.map(|c| c.0)).min();
-            if self.alarm_before(next, governor) {
+        while self.running > 0 {
+            let event = self.events.next_at().unwrap_or(NEVER);
+            let command = self.due.iter().copied().min().unwrap_or(NEVER);
+            if self.alarm_before(event.min(command), governor) {
                 continue;
             }
-            match (event, command) {
-                (Some(at), Some((t, c))) if t <= at => self.command(c),
-                (None, Some((_, c))) => self.command(c),
-                (Some(_), _) => {
-                    if let Some(Reverse((at, _, event))) = self.events.pop() {
-                        self.now_ps = at;
-                        self.handle(event, governor)?;
-                    }
+            if command <= event && command != NEVER {
+                self.command(command);
+            } else if let Some((at, event)) = self.events.pop() {
+                self.now_ps = at;
+                self.handle(event, governor)?;
+            } else if self.controllers.iter().any(|c| c.pending() > 0) {
+                for channel in 0..self.controllers.len() {
+                    self.controllers[channel].flush();
+                    self.schedule(channel);
                 }
-                (None, None) if self.controllers.iter().any(|c| c.pending() > 0) => {
-                    self.controllers.iter_mut().for_each(Controller::flush);
-                }
-                (None, None) => return Err(RunError::Barrier),
+            } else {
+                return Err(RunError::Barrier);
             }
         }
         let now = self.now_ps;
-        let stats = |c: &Core| {
-            let mut stats = c.stats.clone();
-            if c.wait != Wait::Finished {
+        let stats = |seat: &mut Seat| {
+            let mut stats = seat.core.stats().clone();
+            if seat.state != State::Finished {
                 stats.finished_ps = now;
             }
             stats
         };
-        Ok(self.cores.iter().map(stats).collect())
+        Ok(self.seats.iter_mut().map(stats).collect())
     }
 
     /// Calls the governor's alarm if it is due before what comes next.
-    fn alarm_before(&mut self, next: Option<u64>, governor: &mut dyn Governor) -> bool {
+    fn alarm_before(&mut self, next: u64, governor: &mut dyn Governor) -> bool {
         let at = governor.alarm_ps();
-        let held = self.held.iter().any(|h| !h.is_empty());
-        let due = at != u64::MAX && next.map_or(held, |next| at <= next);
+        let due = at != NEVER
+            && if next == NEVER {
+                self.held > 0
+            } else {
+                at <= next
+            };
         if due {
             self.now_ps = self.now_ps.max(at);
             governor.alarm(self.now_ps);
@@ -275,16 +314,12 @@ impl System {
     /// Lets go the fills of cores that the governor has released.
     fn release(&mut self, governor: &mut dyn Governor) {
         while let Some(core) = governor.released() {
-            for t in std::mem::take(&mut self.held[core]) {
-                self.leave_later(t);
+            for t in std::mem::take(&mut self.seats[core].held) {
+                self.held -= 1;
+                self.bill(t, self.now_ps, Label::new(Cause::Regulation, core as u16));
+                self.set_out(t);
             }
         }
-    }
-
-    /// A request sets out for memory.
-    fn leave_later(&mut self, t: u32) {
-        let at = self.now_ps + self.platform.northbridge.request_ps;
-        self.at(at, Event::Leave(t));
     }
 
     /// Commands that the controllers issued, channel by channel.
@@ -292,21 +327,11 @@ impl System {
         self.controllers.iter().map(Controller::counts).collect()
     }
 
-    fn busy(&self) -> bool {
-        self.cores
-            .iter()
-            .any(|c| !c.background && c.wait != Wait::Finished)
-    }
-
-    fn at(&mut self, ps: u64, event: Event) {
-        self.made += 1;
-        self.events.push(Reverse((ps, self.made, event)));
-    }
-
     fn handle(&mut self, event: Event, governor: &mut dyn Governor) -> Result<(), RunError> {
         match event {
             Event::Core(core) => self.run_core(core as usize)?,
-            Event::LastLevel(t) => self.last_level(t, governor)?,
+            Event::LastLevel(t) => self.last_level(t, governor),
+            Event::Discard(t) => self.discard(t, governor)?,
             Event::Leave(t) => self.leave(t),
             Event::Arrive(t) => self.arrive(t),
             Event::Enqueue(t) => {
@@ -314,42 +339,65 @@ impl System {
                 self.nodes[node].queue.push_back(t);
                 self.dispatch(node);
             }
-            Event::Answer(t) => self.answer(t),
+            Event::Answer(t) => self.answer(t, self.now_ps),
             Event::Depart(t) => self.depart(t),
             Event::Back(t) => self.back(t, governor)?,
         }
         Ok(())
     }
 
+    // ---- bills ----
+
+    /// A transfer's time up to `at` was for `label`.
+    #[inline]
+    fn bill(&mut self, t: u32, at: u64, label: Label) {
+        if self.accounting {
+            self.bills[t as usize].until(at, label);
+        }
+    }
+
+    /// The same, nobody having been in the way.
+    #[inline]
+    fn bill_base(&mut self, t: u32, at: u64) {
+        self.bill(t, at, self.transfers[t as usize].base);
+    }
+
     // ---- cores ----
 
     fn run_core(&mut self, core: usize) -> Result<(), RunError> {
         loop {
-            let fill = match self.free_transfers.last() {
-                Some(&free) => free,
-                None => self.transfers.len() as u32,
-            };
-            let until = self.now_ps + AHEAD_PS;
-            match self.cores[core].run(until, fill, self.line_shift) {
-                Wish::Fill { line, at_ps } => {
-                    let t = self.transfer(core, line, false)?;
-                    debug_assert_eq!(t, fill);
-                    self.at(at_ps, Event::LastLevel(t));
+            let seat = &mut self.seats[core];
+            match seat.core.run(self.now_ps + AHEAD_PS) {
+                Wish::Fill { fill, line, at_ps } => {
+                    let since = seat.core.now_ps();
+                    let t = self.transfer(core, core as u16, line, Some(fill))?;
+                    if self.accounting {
+                        self.bills[t as usize].start(since);
+                    }
+                    self.events.push(at_ps, Event::LastLevel(t));
+                }
+                Wish::WriteBack { line, at_ps } => {
+                    let t = self.transfer(core, core as u16, line, None)?;
+                    self.events.push(at_ps, Event::Discard(t));
                 }
                 Wish::Resume => {
-                    let at = self.cores[core].now_ps;
-                    self.at(at, Event::Core(core as u32));
+                    let at = seat.core.now_ps();
+                    self.events.push(at, Event::Core(core as u32));
                     return Ok(());
                 }
                 Wish::Wait => return Ok(()),
                 Wish::Barrier => {
-                    self.cores[core].wait = Wait::Barrier;
-                    self.try_barrier(self.cores[core].group);
+                    seat.state = State::AtBarrier;
+                    let group = seat.group;
+                    self.try_barrier(group);
                     return Ok(());
                 }
                 Wish::Finished => {
-                    self.now_ps = self.now_ps.max(self.cores[core].now_ps);
-                    self.try_barrier(self.cores[core].group);
+                    seat.state = State::Finished;
+                    self.running -= usize::from(!seat.background);
+                    self.now_ps = self.now_ps.max(seat.core.now_ps());
+                    let group = seat.group;
+                    self.try_barrier(group);
                     return Ok(());
                 }
             }
@@ -358,25 +406,35 @@ impl System {
 
     /// Lets a group pass its barrier once all that still run have reached it.
     fn try_barrier(&mut self, group: usize) {
-        let members = |c: &&Core| c.group == group && c.wait != Wait::Finished;
-        let waiting = |c: &Core| c.wait == Wait::Barrier;
-        if !self.cores.iter().filter(members).all(waiting) {
+        let members = |s: &&Seat| s.group == group && s.state != State::Finished;
+        if self
+            .seats
+            .iter()
+            .filter(members)
+            .any(|s| s.state == State::Running)
+        {
             return;
         }
-        let times = self.cores.iter().filter(members).map(|c| c.now_ps);
+        let times = self.seats.iter().filter(members).map(|s| s.core.now_ps());
         let Some(at) = times.max() else { return };
-        for i in 0..self.cores.len() {
-            let c = &mut self.cores[i];
-            if c.group == group && c.wait == Wait::Barrier {
-                c.stats.barrier_ps += at - c.now_ps;
-                c.now_ps = at;
-                c.wait = Wait::Nothing;
-                self.at(at, Event::Core(i as u32));
+        for (i, seat) in self.seats.iter_mut().enumerate() {
+            if seat.group == group && seat.state == State::AtBarrier {
+                seat.core.pass_barrier(at);
+                seat.state = State::Running;
+                self.events.push(at, Event::Core(i as u32));
             }
         }
     }
 
-    fn transfer(&mut self, core: usize, line: u64, write: bool) -> Result<u32, RunError> {
+    /// A line sets out: to the core, for its fill with this number, or to
+    /// memory.
+    fn transfer(
+        &mut self,
+        core: usize,
+        owner: u16,
+        line: u64,
+        fill: Option<u32>,
+    ) -> Result<u32, RunError> {
         let addr = line << self.line_shift;
         let place = self
             .decoder
@@ -384,97 +442,134 @@ impl System {
             .ok_or(RunError::Hole { core, addr })?;
         let transfer = Transfer {
             core,
+            owner,
             line,
             place,
             home: usize::from(place.channel) / self.channels_per_node,
-            write,
+            write: fill.is_none(),
+            fill: fill.unwrap_or(0),
             from_llc: false,
+            base: Label::new(Cause::Base, owner),
         };
-        Ok(match self.free_transfers.pop() {
+        let t = match self.free_transfers.pop() {
             Some(t) => {
                 self.transfers[t as usize] = transfer;
                 t
             }
             None => {
                 self.transfers.push(transfer);
+                self.bills.push(Bill::default());
                 self.transfers.len() as u32 - 1
             }
-        })
+        };
+        if self.accounting {
+            self.bills[t as usize].start(self.now_ps);
+        }
+        Ok(t)
     }
 
     // ---- last-level cache and the way out ----
 
-    fn last_level(&mut self, t: u32, governor: &mut dyn Governor) -> Result<(), RunError> {
+    fn last_level(&mut self, t: u32, governor: &mut dyn Governor) {
         let Transfer { core, line, .. } = self.transfers[t as usize];
-        let llc = core / self.platform.llc.shared_by;
-        let latency = self.platform.llc.latency_ps;
-        if self.llcs[llc].touch(line, false) {
-            self.transfers[t as usize].from_llc = true;
-            self.cores[core].stats.llc_hits += 1;
-            self.at(self.now_ps + latency, Event::Back(t));
-        } else {
-            self.cores[core].stats.llc_misses += 1;
-            if governor.miss(core, self.now_ps, false) {
-                self.leave_later(t);
-            } else {
-                self.held[core].push(t);
+        self.bill_base(t, self.now_ps);
+        let seat = &mut self.seats[core];
+        match self.llcs[seat.llc].read(core as u16, line) {
+            Ok(()) => {
+                self.transfers[t as usize].from_llc = true;
+                seat.core.stats().llc_hits += 1;
+                let at = self.now_ps + self.platform.llc.latency_ps;
+                self.bill_base(t, at);
+                self.events.push(at, Event::Back(t));
             }
-            self.release(governor);
+            Err(culprit) => {
+                seat.core.stats().llc_misses += 1;
+                if let Some(culprit) = culprit {
+                    // What a hit would have taken is nobody's fault.
+                    let hit = self.now_ps + self.platform.llc.latency_ps;
+                    self.bill_base(t, hit);
+                    self.transfers[t as usize].base = Label::new(Cause::LlcEviction, culprit);
+                }
+                if governor.miss(core, self.now_ps, false) {
+                    self.set_out(t);
+                } else {
+                    self.held += 1;
+                    self.seats[core].held.push(t);
+                }
+                self.release(governor);
+            }
         }
-        Ok(())
+    }
+
+    /// A request sets out for memory.
+    fn set_out(&mut self, t: u32) {
+        let at = self.now_ps + self.platform.northbridge.request_ps;
+        self.bill_base(t, at);
+        let (from, to) = self.ends(t);
+        let event = if self.net.apart(from, to) {
+            Event::Leave(t)
+        } else if self.transfers[t as usize].write {
+            Event::Arrive(t)
+        } else {
+            Event::Enqueue(t)
+        };
+        self.events.push(at, event);
     }
 
     /// Node of the core behind a transfer, and of the memory.
     fn ends(&self, t: u32) -> (usize, usize) {
         let transfer = &self.transfers[t as usize];
-        (self.platform.node_of_core[transfer.core], transfer.home)
+        (self.seats[transfer.core].node, transfer.home)
     }
 
     fn leave(&mut self, t: u32) {
         let (from, to) = self.ends(t);
-        match &mut self.paths[from][to] {
-            None => self.at(self.now_ps, Event::Arrive(t)),
-            Some(path) => {
-                if path.admit(t) {
-                    self.send_request(t);
-                }
-            }
+        if self.net.admit(from, to, t) {
+            self.send_request(t);
         }
     }
 
     fn send_request(&mut self, t: u32) {
-        let (from, to) = self.ends(t);
-        let data = if self.transfers[t as usize].write {
-            self.line_bytes
+        let Transfer { write, owner, .. } = self.transfers[t as usize];
+        let data = if write { self.line_bytes } else { 0 };
+        let route = self.ends(t);
+        let bill = self.accounting.then(|| &mut self.bills[t as usize]);
+        let at = self.net.send(route, self.now_ps, data, owner, bill);
+        self.bill_base(t, at);
+        let event = if write {
+            Event::Arrive(t)
         } else {
-            0
+            Event::Enqueue(t)
         };
-        if let Some(path) = &mut self.paths[from][to] {
-            let at = path.send(self.now_ps, HEADER + data);
-            self.at(at, Event::Arrive(t));
-        }
+        self.events.push(at, event);
     }
 
     // ---- home node ----
 
-    /// A request comes to its home node; a line to be written takes its time
-    /// on the data path.
+    /// A line to be written takes its time on the data path of its home node.
     fn arrive(&mut self, t: u32) {
-        let Transfer { home, write, .. } = self.transfers[t as usize];
-        let at = if write {
-            self.nodes[home].to.send(self.now_ps, self.line_bytes)
-        } else {
-            self.now_ps
-        };
-        self.at(at, Event::Enqueue(t));
+        let Transfer { home, owner, .. } = self.transfers[t as usize];
+        let bill = self.accounting.then(|| &mut self.bills[t as usize]);
+        let to = self.nodes[home].write_path();
+        let at = to.send(self.now_ps, self.line_bytes, owner, bill);
+        self.bill_base(t, at);
+        self.events.push(at, Event::Enqueue(t));
     }
 
     /// Hands requests of a node's queue to the controllers, in order.
     fn dispatch(&mut self, node: usize) {
         while let Some(&t) = self.nodes[node].queue.front() {
-            let Some(at) = self.take_at(t) else { return };
+            let channel = usize::from(self.transfers[t as usize].place.channel);
+            let at = self.take_at(t);
+            let Some(at) = at else {
+                self.schedule(channel);
+                return;
+            };
+            if self.accounting {
+                self.bill_queue(node, t, at * self.tck_ps);
+            }
             let transfer = self.transfers[t as usize];
-            let controller = &mut self.controllers[usize::from(transfer.place.channel)];
+            let controller = &mut self.controllers[channel];
             controller.idle_until(at);
             self.nodes[node].queue.pop_front();
             let buffered = controller.push(
@@ -485,14 +580,28 @@ impl System {
                     bank: transfer.place.bank,
                     row: transfer.place.row,
                     write: transfer.write,
+                    owner: transfer.owner,
                 },
             );
             match buffered {
-                Some(completion) => self.completed(&completion),
+                Some(completion) => self.completed(channel, &completion),
                 // A write is answered when the controller has taken it.
-                None if transfer.write => self.answer_at(t, at),
+                None if transfer.write => self.answer(t, (at * self.tck_ps).max(self.now_ps)),
                 None => {}
             }
+            self.schedule(channel);
+        }
+    }
+
+    /// The first of a node's queue goes on at `at`: who held up all of them?
+    fn bill_queue(&mut self, node: usize, first: u32, at: u64) {
+        let Transfer { place, write, .. } = self.transfers[first as usize];
+        if at <= self.bills[first as usize].end() + self.tck_ps {
+            return self.bill_base(first, at);
+        }
+        let label = self.controllers[usize::from(place.channel)].busy_with(write);
+        for &t in &self.nodes[node].queue {
+            self.bills[t as usize].until(at, label);
         }
     }
 
@@ -514,134 +623,193 @@ impl System {
         }
     }
 
-    fn answer_at(&mut self, t: u32, cycle: u64) {
-        let ps = (cycle * self.tck_ps).max(self.now_ps);
-        self.at(ps, Event::Answer(t));
-    }
-
-    fn completed(&mut self, c: &Completion) {
-        if !c.write || c.outcome == crate::controller::RowOutcome::Buffered {
-            self.answer_at(c.token as u32, c.done);
+    fn completed(&mut self, channel: usize, c: &Completion) {
+        let t = c.token as u32;
+        let done = (c.done * self.tck_ps).max(self.now_ps);
+        if !c.write {
+            if self.accounting {
+                self.bill_channel(t, channel);
+            }
+            // In the order of time where the order of commands is another.
+            if c.outcome == RowOutcome::Buffered || self.platform.northbridge.shared {
+                self.events.push(done, Event::Answer(t));
+            } else {
+                self.answer(t, done);
+            }
+        } else if c.outcome == RowOutcome::Buffered {
+            self.answer(t, done);
         }
     }
 
-    fn next_command(&self) -> Option<(u64, usize)> {
-        let times = self.controllers.iter().enumerate();
-        times
-            .filter_map(|(i, c)| Some((c.next()? * self.tck_ps, i)))
-            .min()
+    /// Takes over what the controller billed a transfer for.
+    fn bill_channel(&mut self, t: u32, channel: usize) {
+        let base = self.transfers[t as usize].base;
+        let Some(bill) = self.controllers[channel].bill() else {
+            return;
+        };
+        for (_, end, label) in bill.slices() {
+            let label = if label.cause == Cause::Base {
+                base
+            } else {
+                label
+            };
+            self.bills[t as usize].until(end * self.tck_ps, label);
+        }
+    }
+
+    /// Notes when a controller has something to do.
+    #[inline]
+    fn schedule(&mut self, channel: usize) {
+        let next = self.controllers[channel].next();
+        self.due[channel] = next.map_or(NEVER, |t| t * self.tck_ps);
     }
 
     fn step_controller(&mut self, channel: usize) {
         if let Some(completion) = self.controllers[channel].step() {
-            self.completed(&completion);
+            self.completed(channel, &completion);
         }
     }
 
-    fn command(&mut self, channel: usize) {
-        if let Some(at) = self.controllers[channel].next() {
-            self.now_ps = self.now_ps.max(at * self.tck_ps);
-        }
+    /// The first controller that is due at `at` issues its command.
+    fn command(&mut self, at: u64) {
+        let Some(channel) = self.due.iter().position(|&due| due == at) else {
+            return;
+        };
+        self.now_ps = self.now_ps.max(at);
         self.step_controller(channel);
+        self.schedule(channel);
         self.dispatch(channel / self.channels_per_node);
     }
 
     // ---- the way back ----
 
-    fn answer(&mut self, t: u32) {
-        let Transfer { home, write, .. } = self.transfers[t as usize];
-        let mut at = self.now_ps;
+    /// At `ready` the home node has the data, or has taken the line.
+    fn answer(&mut self, t: u32, ready: u64) {
+        let Transfer {
+            home, write, owner, ..
+        } = self.transfers[t as usize];
+        let mut at = ready;
         if !write {
-            at = self.nodes[home].from.send(at, self.line_bytes);
+            let bill = self.accounting.then(|| &mut self.bills[t as usize]);
+            let from = self.nodes[home].read_path();
+            at = from.send(at, self.line_bytes, owner, bill);
         }
-        self.at(at + self.platform.northbridge.response_ps, Event::Depart(t));
+        at += self.platform.northbridge.response_ps;
+        self.bill_base(t, at);
+        let (from, to) = self.ends(t);
+        let event = if self.net.apart(from, to) {
+            Event::Depart(t)
+        } else {
+            Event::Back(t)
+        };
+        self.events.push(at, event);
     }
 
     fn depart(&mut self, t: u32) {
         let (from, to) = self.ends(t);
-        let data = if self.transfers[t as usize].write {
-            0
-        } else {
-            self.line_bytes
-        };
-        let now = self.now_ps;
-        let at = match &mut self.paths[to][from] {
-            None => now,
-            Some(path) => path.send(now, HEADER + data),
-        };
-        self.at(at, Event::Back(t));
+        let Transfer { write, owner, .. } = self.transfers[t as usize];
+        let data = if write { 0 } else { self.line_bytes };
+        let bill = self.accounting.then(|| &mut self.bills[t as usize]);
+        let at = self.net.send((to, from), self.now_ps, data, owner, bill);
+        self.bill_base(t, at);
+        self.events.push(at, Event::Back(t));
     }
 
     fn back(&mut self, t: u32, governor: &mut dyn Governor) -> Result<(), RunError> {
         let transfer = self.transfers[t as usize];
         let core = transfer.core;
         if !transfer.from_llc {
-            let (from, to) = self.ends(t);
-            let next = self.paths[from][to].as_mut().and_then(Path::release);
-            if let Some(next) = next {
-                self.send_request(next);
-            }
+            self.give_credit_back(t);
         }
-        let waited = self.cores[core].wait;
         if transfer.write {
-            self.victim_gone(core / self.platform.llc.shared_by);
-        } else {
-            let victims = self.cores[core].filled(t, self.now_ps);
-            if !transfer.from_llc {
-                let out = self.insert_llc(core, transfer.line, false);
-                self.write_back(core, out, governor)?;
-            }
-            for victim in victims {
-                let out = self.insert_llc(core, victim.line, true);
-                self.write_back(core, out, governor)?;
-            }
+            self.victim_gone(core, transfer.owner);
+            self.free_transfers.push(t);
+            return Ok(());
         }
+        let mut out = std::mem::take(&mut self.out);
+        let bill = self.accounting.then(|| &self.bills[t as usize]);
+        let seat = &mut self.seats[core];
+        let wakes = seat.core.filled(transfer.fill, self.now_ps, bill, &mut out);
+        let llc = seat.llc;
+        if !transfer.from_llc {
+            let victim = self.llcs[llc].insert(core as u16, transfer.line, false);
+            self.write_back(core, victim, governor)?;
+        }
+        for victim in out.drain(..) {
+            let victim = self.llcs[llc].insert(core as u16, victim.line, true);
+            self.write_back(core, victim, governor)?;
+        }
+        self.out = out;
         self.free_transfers.push(t);
-        if !transfer.write && waited != Wait::Nothing && self.cores[core].wait == Wait::Nothing {
+        if wakes {
             self.run_core(core)?;
         }
         Ok(())
     }
 
-    fn insert_llc(&mut self, core: usize, line: u64, dirty: bool) -> Option<Victim> {
-        self.llcs[core / self.platform.llc.shared_by].insert(line, dirty)
+    /// A transfer is over: another may take its credit of the path.
+    fn give_credit_back(&mut self, t: u32) {
+        let (from, to) = self.ends(t);
+        if !self.net.apart(from, to) {
+            return;
+        }
+        if self.accounting {
+            let label = Label::new(Cause::Link, self.transfers[t as usize].owner);
+            for &waiting in self.net.waiting(from, to) {
+                self.bills[waiting as usize].until(self.now_ps, label);
+            }
+        }
+        if let Some(next) = self.net.release(from, to) {
+            self.send_request(next);
+        }
     }
 
-    /// Sends a line that the last level gave up to memory.
+    /// A core gives up a dirty line.
+    fn discard(&mut self, t: u32, governor: &mut dyn Governor) -> Result<(), RunError> {
+        let Transfer { core, line, .. } = self.transfers[t as usize];
+        self.free_transfers.push(t);
+        let victim = self.llcs[self.seats[core].llc].insert(core as u16, line, true);
+        self.write_back(core, victim, governor)
+    }
+
+    /// Sends a line that the last level gave up to memory. It belongs to no
+    /// fill: whose fill pushed a line out says nothing of whose line it was.
     fn write_back(
         &mut self,
         core: usize,
         victim: Option<Victim>,
         governor: &mut dyn Governor,
     ) -> Result<(), RunError> {
-        let Some(victim) = victim.filter(|v| v.dirty) else {
+        let Some(victim) = victim else {
             return Ok(());
         };
-        let t = self.transfer(core, victim.line, true)?;
-        self.cores[core].stats.write_backs += 1;
+        let t = self.transfer(core, victim.tag, victim.line, None)?;
+        self.seats[core].core.stats().write_backs += 1;
         governor.miss(core, self.now_ps, true);
-        let victims = &mut self.victims[core / self.platform.llc.shared_by];
-        if victims.free == 0 {
-            victims.waiting.push_back(t);
-            self.cores[core].hold();
+        let llc = &mut self.llcs[self.seats[core].llc];
+        if llc.free == 0 {
+            llc.waiting.push_back(t);
+            self.seats[core].core.hold();
         } else {
-            victims.free -= 1;
-            self.leave_later(t);
+            llc.free -= 1;
+            self.set_out(t);
         }
         self.release(governor);
         Ok(())
     }
 
-    /// Memory has taken a victim: the place is the next one's.
-    fn victim_gone(&mut self, llc: usize) {
-        let Some(next) = self.victims[llc].waiting.pop_front() else {
-            self.victims[llc].free += 1;
+    /// Memory has taken a victim of `owner`'s: the place is the next one's.
+    fn victim_gone(&mut self, core: usize, owner: u16) {
+        let llc = &mut self.llcs[self.seats[core].llc];
+        let Some(next) = llc.waiting.pop_front() else {
+            llc.free += 1;
             return;
         };
-        self.leave_later(next);
+        self.set_out(next);
         let core = self.transfers[next as usize].core;
-        if self.cores[core].release(self.now_ps) {
-            self.at(self.now_ps, Event::Core(core as u32));
+        let label = Label::new(Cause::WriteDrain, owner);
+        if self.seats[core].core.release(self.now_ps, label) {
+            self.events.push(self.now_ps, Event::Core(core as u32));
         }
     }
 }

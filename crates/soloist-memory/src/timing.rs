@@ -1,18 +1,14 @@
-//! Command-to-command delays of a channel, derived once from a [`Device`].
-//!
-//! Every rule is a minimum distance between two commands: same bank, same bank
-//! group, same rank, or another rank. The data bus needs no state of its own:
-//! that two bursts never overlap follows from the column-to-column distances.
+//! A device's rules in the form that the scheduler reads.
 
-use crate::device::{Device, RefreshScheme, Standard};
+use soloist_machine::dram::{Device, RefreshScheme};
 
-/// Cycles of the command clock since the start.
-pub type Cycle = u64;
+pub use crate::rules::Cycle;
+use crate::rules::{rules, Command, Rule, Scope};
 
-/// Minimum distances between commands, in cycles.
+/// Minimum distances between commands, in cycles; 0 where no rule is.
 ///
 /// Suffixes: `_l` same bank group, `_s` other group of the same rank, `_o`
-/// other rank of the same channel.
+/// other rank of the same channel; none: the same bank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // each name reads "from, to, where"
 pub struct Timing {
@@ -23,12 +19,17 @@ pub struct Timing {
     pub act_act_s: Cycle,
     pub faw: Cycle,
     pub pre_act: Cycle,
+    /// After a precharge of all banks.
+    pub pre_all_act: Cycle,
+    pub pre_pre_s: Cycle,
     pub rd_pre: Cycle,
     pub wr_pre: Cycle,
-    /// Column to column of one kind (read-read, write-write).
-    pub col_l: Cycle,
-    pub col_s: Cycle,
-    pub col_o: Cycle,
+    pub rd_rd_l: Cycle,
+    pub rd_rd_s: Cycle,
+    pub rd_rd_o: Cycle,
+    pub wr_wr_l: Cycle,
+    pub wr_wr_s: Cycle,
+    pub wr_wr_o: Cycle,
     pub rd_wr: Cycle,
     pub rd_wr_o: Cycle,
     pub wr_rd_l: Cycle,
@@ -38,8 +39,13 @@ pub struct Timing {
     pub rd_done: Cycle,
     /// Write command to last beat.
     pub wr_done: Cycle,
-    /// Refresh to activate of a bank it closed.
     pub ref_act: Cycle,
+    pub ref_act_s: Cycle,
+    pub ref_ref: Cycle,
+    pub ref_ref_s: Cycle,
+    pub act_ref_s: Cycle,
+    /// A refresh counts in the four-activate window.
+    pub ref_in_window: bool,
     /// Refresh interval of one rank.
     pub ref_interval: Cycle,
     /// Command bus: activate, column.
@@ -50,47 +56,52 @@ pub struct Timing {
 impl Timing {
     /// Derives the delays.
     pub fn new(d: &Device) -> Self {
-        let c = |v: u32| Cycle::from(v);
-        let burst = c(d.burst_cycles());
-        let (cl, cwl) = (c(d.cl), c(d.cwl));
-        // LPDDR data sheets count tWR and tWTR from one cycle after the last
-        // beat; DDR2 and LPDDR4 stretch tRTP with the burst.
-        let after_write = match d.standard {
-            Standard::Lpddr4 | Standard::Lpddr5 => cwl + burst + 1,
-            _ => cwl + burst,
-        };
-        let rd_pre = match d.standard {
-            Standard::Ddr2 => burst + c(d.trtp).max(2) - 2,
-            Standard::Lpddr4 => burst + c(d.trtp).max(8) - 8,
-            _ => c(d.trtp),
+        use Command::{Act, Pre, PreAll, Read, Ref, Write};
+        use Scope::{Bank, Group, Other, Rank};
+        let rules = rules(d);
+        let at = |from: Command, to: Command, scope: Scope| {
+            let wanted = |r: &&Rule| (r.from, r.to, r.scope) == (from, to, scope);
+            rules
+                .iter()
+                .filter(wanted)
+                .map(|r| r.cycles)
+                .max()
+                .unwrap_or(0)
         };
         Self {
-            act_col: c(d.trcd),
-            act_pre: c(d.tras),
-            act_act: c(d.trc),
-            act_act_l: c(d.trrd_l),
-            act_act_s: c(d.trrd_s),
-            faw: c(d.tfaw),
-            pre_act: c(d.trp),
-            rd_pre,
-            wr_pre: after_write + c(d.twr),
-            col_l: burst.max(c(d.tccd_l)),
-            col_s: burst.max(c(d.tccd_s)),
-            col_o: burst + c(d.trtrs),
-            rd_wr: cl + burst + c(d.trtw_gap) - cwl,
-            rd_wr_o: cl + burst + c(d.trtrs) - cwl,
-            wr_rd_l: after_write + c(d.twtr_l),
-            wr_rd_s: after_write + c(d.twtr_s),
-            wr_rd_o: (cwl + burst + c(d.trtrs)).saturating_sub(cl).max(1),
-            rd_done: cl + burst,
-            wr_done: cwl + burst,
-            ref_act: match d.refresh {
-                RefreshScheme::AllBank => c(d.trfc),
-                _ => c(d.trfc_pb),
-            },
-            ref_interval: c(d.refresh_interval()),
-            act_bus: c(d.activate_cycles),
-            col_bus: c(d.column_cycles),
+            act_col: at(Act, Read, Bank).max(at(Act, Write, Bank)),
+            act_pre: at(Act, Pre, Bank),
+            act_act: at(Act, Act, Bank),
+            act_act_l: at(Act, Act, Group),
+            act_act_s: at(Act, Act, Rank),
+            faw: Cycle::from(d.tfaw),
+            pre_act: at(Pre, Act, Bank).max(at(Pre, Ref, Bank)),
+            pre_all_act: at(PreAll, Act, Bank).max(at(PreAll, Ref, Bank)),
+            pre_pre_s: at(Pre, Pre, Rank),
+            rd_pre: at(Read, Pre, Bank),
+            wr_pre: at(Write, Pre, Bank),
+            rd_rd_l: at(Read, Read, Group),
+            rd_rd_s: at(Read, Read, Rank),
+            rd_rd_o: at(Read, Read, Other),
+            wr_wr_l: at(Write, Write, Group),
+            wr_wr_s: at(Write, Write, Rank),
+            wr_wr_o: at(Write, Write, Other),
+            rd_wr: at(Read, Write, Rank),
+            rd_wr_o: at(Read, Write, Other),
+            wr_rd_l: at(Write, Read, Group),
+            wr_rd_s: at(Write, Read, Rank),
+            wr_rd_o: at(Write, Read, Other),
+            rd_done: Cycle::from(d.cl + d.burst_cycles()),
+            wr_done: Cycle::from(d.cwl + d.burst_cycles()),
+            ref_act: at(Ref, Act, Bank),
+            ref_act_s: at(Ref, Act, Rank),
+            ref_ref: at(Ref, Ref, Bank),
+            ref_ref_s: at(Ref, Ref, Rank),
+            act_ref_s: at(Act, Ref, Rank),
+            ref_in_window: d.refresh != RefreshScheme::AllBank,
+            ref_interval: Cycle::from(d.refresh_interval()),
+            act_bus: Cycle::from(d.activate_cycles),
+            col_bus: Cycle::from(d.column_cycles),
         }
     }
 }

@@ -8,6 +8,8 @@
 
 use std::io::{BufRead, Read};
 
+use soloist_machine::FileError;
+
 use crate::error::{Error, Result};
 use crate::timing::Cycle;
 
@@ -20,10 +22,13 @@ pub enum Format {
     Ramulator,
 }
 
+/// Cycles of a trace are below this: what follows from them never overflows.
+const LAST: Cycle = 1 << 62;
+
 impl Format {
     fn expected(self) -> &'static str {
         match self {
-            Self::Dramsim3 => "expected `0xADDR READ|WRITE CYCLE`",
+            Self::Dramsim3 => "expected `0xADDR READ|WRITE CYCLE`, the cycle below 2^62",
             Self::Ramulator => "expected `0xADDR R|W` or `LD|ST ADDR`",
         }
     }
@@ -68,11 +73,11 @@ impl<R: Read> Reader<R> {
 
     /// An error about the line read last.
     pub fn error(&self, what: impl Into<String>) -> Error {
-        Error::Syntax {
+        Error::File(FileError {
             file: self.file.clone(),
             line: self.line,
-            what: what.into(),
-        }
+            message: what.into(),
+        })
     }
 
     /// The next access, or `None` at the end.
@@ -80,10 +85,10 @@ impl<R: Read> Reader<R> {
     pub fn next_access(&mut self) -> Result<Option<Access>> {
         loop {
             let file = &self.file;
-            let buffer = self.source.fill_buf().map_err(|e| Error::Io {
-                file: file.clone(),
-                source: e,
-            })?;
+            let buffer = self
+                .source
+                .fill_buf()
+                .map_err(|e| FileError::whole(file, e.to_string()))?;
             if buffer.is_empty() {
                 return Ok(None);
             }
@@ -109,10 +114,7 @@ impl<R: Read> Reader<R> {
         let read = (&mut self.source)
             .take(LONGEST)
             .read_until(b'\n', &mut self.long)
-            .map_err(|e| Error::Io {
-                file: file.clone(),
-                source: e,
-            })?;
+            .map_err(|e| FileError::whole(file, e.to_string()))?;
         if read as u64 == LONGEST && !self.long.ends_with(b"\n") {
             return Err(self.error(format!("line longer than {LONGEST} bytes; not a trace?")));
         }
@@ -156,7 +158,7 @@ fn dramsim3(first: &[u8], words: &mut Words<'_>) -> Option<Access> {
             b"WRITE" => true,
             _ => return None,
         },
-        cycle: number(words.next())?,
+        cycle: number(words.next()).filter(|&c| c < LAST)?,
     })
 }
 

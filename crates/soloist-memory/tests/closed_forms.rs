@@ -4,7 +4,8 @@
 mod common;
 
 use common::{device, devices, play, read, write, Req};
-use soloist_memory::{Policy, RowOutcome};
+use soloist_machine::memory::Policy;
+use soloist_memory::RowOutcome;
 
 /// Idle latencies of the device on which established simulators agree.
 #[test]
@@ -43,7 +44,7 @@ fn idle_latencies_of_every_device() {
 }
 
 /// Reads of one row after the other, banks in turn.
-fn stream(d: &soloist_memory::Device, n: u32) -> Vec<Req> {
+fn stream(d: &soloist_machine::dram::Device, n: u32) -> Vec<Req> {
     let lines = d.row_bytes / d.burst_bytes();
     let group_first = |i: u32| (i % d.banks) as u16;
     (0..n)

@@ -1,26 +1,36 @@
 //! Files, traces and whole machines.
 #![allow(clippy::unwrap_used)] // a failed expectation should fail the test
 
+use soloist_machine::dram::Device;
 use soloist_memory::core::{Access, CoreStats, Step, Stream};
 use soloist_memory::replay::{Replay, Report, Source};
 use soloist_memory::system::{Free, Governor, RunError};
 use soloist_memory::trace::{Format, Reader};
-use soloist_memory::{Decoder, Device, Machine, Platform, System};
+use soloist_memory::{Decoder, Machine, Platform, System};
 
-const MODELLED: [&str; 6] = [
+const MODELLED: [&str; 10] = [
     "ddr3-1600k",
     "opteron-6128",
     "opteron-6128-noninterleaved",
     "xeon-w3530",
     "core2quad-q8400",
     "p4080",
+    "haswell",
+    "skylake",
+    "zen2",
+    "raspberry-pi-4",
 ];
 
 #[test]
 fn decoder_agrees_with_core() {
-    for name in MODELLED {
-        let machine = Machine::find(name).unwrap();
-        let (map, decoder) = (&machine.map, Decoder::new(&machine.map));
+    let divided = [
+        "server-3-channels",
+        "server-6-channels",
+        "server-12-channels",
+    ];
+    for name in MODELLED.into_iter().chain(divided) {
+        let map = &soloist_machine::known::find(name).unwrap().addr_map();
+        let decoder = Decoder::new(map);
         let end = map.ranges().map(|r| r.end).max().unwrap();
         let mut addr = 0_u64;
         for i in 0..20_000_u64 {
@@ -52,6 +62,11 @@ fn device_files_are_checked() {
     let missing = good.replace("tFAW = 24\n", "");
     let error = Device::parse(&missing, "x.toml").unwrap_err().to_string();
     assert!(error.contains("tFAW"), "{error}");
+    for huge in ["4294967295", "20000000"] {
+        let huge = good.replace("tRFC = 128", &format!("tRFC = {huge}"));
+        let error = Device::parse(&huge, "x.toml").unwrap_err().to_string();
+        assert!(error.contains("tRFC"), "{error}");
+    }
     let absurd = good.replace("tRC = 39", "tRC = 3");
     let error = Device::parse(&absurd, "x.toml").unwrap_err().to_string();
     assert!(error.contains("tRC"), "{error}");
@@ -114,6 +129,20 @@ fn wrong_lines_are_named() {
     let hole = "0xd8000000 READ 0\n";
     let error = replay("opteron-6128", Format::Dramsim3, &[(hole, None)]).unwrap_err();
     assert!(error.contains("no memory range"), "{error}");
+}
+
+#[test]
+fn idle_time_costs_nothing() {
+    let text = "0x0 READ 100\n0x0 READ 900000000000000000\n";
+    for machine in ["ddr3-1600k", "opteron-6128"] {
+        let report = replay(machine, Format::Dramsim3, &[(text, None)]).unwrap();
+        let interval = Machine::find(machine).unwrap().device.trefi;
+        let rounds = 900_000_000_000_000_000 / u64::from(interval);
+        assert!(report.commands.refreshes >= rounds - 1, "{machine}");
+    }
+    let late = "0x0 READ 1\n0x0 READ 9223372036854775808\n";
+    let error = replay("ddr3-1600k", Format::Dramsim3, &[(late, None)]).unwrap_err();
+    assert!(error.starts_with("t.trc:2:"), "{error}");
 }
 
 #[test]

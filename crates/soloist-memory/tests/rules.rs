@@ -6,10 +6,12 @@ mod common;
 
 use common::{device, devices, play, Req};
 use proptest::prelude::*;
+use soloist_machine::dram::{Device, RefreshScheme};
+use soloist_machine::memory::Policy;
+use soloist_machine::memory::{Order, Page};
 use soloist_memory::channel::{Command, Issued};
 use soloist_memory::checker::ChannelChecker;
-use soloist_memory::controller::{Order, Page};
-use soloist_memory::{Geometry, Policy};
+use soloist_memory::Geometry;
 
 const ACT: Command = Command::Activate { row: 1 };
 const RD: Command = Command::Read { auto: false };
@@ -18,9 +20,19 @@ const PRE: Command = Command::Precharge;
 
 /// `last` at `t - 1` breaks a rule, at `t` it breaks none.
 fn boundary(name: &str, ranks: u32, before: &[(u64, u16, Command)], t: u64, last: (u16, Command)) {
-    let d = device(name);
+    boundary_of(&device(name), ranks, before, t, last);
+}
+
+fn boundary_of(
+    d: &Device,
+    ranks: u32,
+    before: &[(u64, u16, Command)],
+    t: u64,
+    last: (u16, Command),
+) {
+    let name = &d.name;
     let verdict = |at: u64| {
-        let mut checker = ChannelChecker::new(&d, &Geometry::of_device(&d, ranks));
+        let mut checker = ChannelChecker::new(d, &Geometry::of_device(d, ranks));
         for &(at, bank, command) in before {
             checker.see(&Issued { at, bank, command }).unwrap();
         }
@@ -106,8 +118,68 @@ fn rules_of_the_standards() {
     // Per-bank refresh leaves the other banks alone.
     boundary(lp4, 1, &[(10, 0, Command::Refresh)], 154, (0, ACT));
     boundary(lp4, 1, &[(10, 0, Command::Refresh)], 26, (1, ACT));
+    // But it is an activate to them: tRRD, and one of four in tFAW.
+    boundary(lp4, 1, &[(10, 0, ACT)], 26, (1, Command::Refresh));
+    let four = [
+        (0, 0, ACT),
+        (16, 1, ACT),
+        (32, 2, ACT),
+        (48, 3, Command::Refresh),
+    ];
+    boundary(lp4, 1, &four, 64, (4, ACT));
+    let four = [(0, 0, ACT), (16, 1, ACT), (32, 2, ACT), (48, 3, ACT)];
+    boundary(lp4, 1, &four, 64, (4, Command::Refresh));
+    boundary(
+        lp4,
+        1,
+        &[(10, 0, Command::Refresh)],
+        154,
+        (1, Command::Refresh),
+    );
+    // Precharges keep a distance, and one of all banks takes longer.
+    boundary(
+        lp4,
+        1,
+        &[(0, 0, ACT), (16, 1, ACT), (100, 0, PRE)],
+        104,
+        (1, PRE),
+    );
+    let all = [(0, 0, ACT), (40, 0, Command::PrechargeUnit)];
+    boundary(ddr2, 1, &all, 46, (0, ACT));
+    // LPDDR5: tpbR2act, tpbR2pbR.
+    let lp5 = "LPDDR5-6400";
+    boundary(lp5, 1, &[(10, 0, Command::Refresh)], 16, (1, ACT));
+    boundary(
+        lp5,
+        1,
+        &[(10, 0, Command::Refresh)],
+        82,
+        (1, Command::Refresh),
+    );
     // DDR5: an activate takes two cycles of the command bus.
     boundary("DDR5-4800B", 2, &[(0, 0, ACT)], 2, (32, ACT));
+}
+
+/// DDR5 with a refresh of the same bank of every group.
+#[test]
+fn rules_of_same_bank_refresh() {
+    let d = same_bank_refresh();
+    let on = |before: &[(u64, u16, Command)], t, last| boundary_of(&d, 1, before, t, last);
+    on(&[(10, 0, Command::Refresh)], 323, (3, ACT)); // tRFCsb: bank 0 of group 3
+    on(&[(10, 0, Command::Refresh)], 83, (8, ACT)); // tREFSBRD, not tRRD_L
+    on(&[(10, 0, Command::Refresh)], 323, (8, Command::Refresh));
+    on(&[(10, 8, ACT)], 22, (0, Command::Refresh)); // tRRD_L
+                                                    // Writes of one group: tCCD_L_WR.
+    let open = [(0, 0, ACT), (20, 8, ACT), (100, 0, WR)];
+    on(&open, 124, (8, WR));
+}
+
+fn same_bank_refresh() -> Device {
+    Device {
+        name: "DDR5-4800B, same-bank refresh".to_owned(),
+        refresh: RefreshScheme::SameBank,
+        ..device("DDR5-4800B")
+    }
 }
 
 #[test]
@@ -152,14 +224,16 @@ proptest! {
     /// once, and refreshes keep up.
     #[test]
     fn the_scheduler_breaks_no_rule(
-        which in 0_usize..8,
+        which in 0_usize..9,
         ranks in 1_u32..4,
         policy in policies(),
         gap in 0_u64..60,
         rows in 1_u32..6,
         raw in prop::collection::vec((any::<u32>(), any::<u16>(), 0_u32..6, any::<bool>()), 1..600),
     ) {
-        let d = &devices()[which];
+        let mut devices = devices();
+        devices.push(same_bank_refresh());
+        let d = &devices[which];
         let banks = ranks * d.banks;
         let mut at = 0;
         let requests: Vec<Req> = raw

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{device, play, read, write, Played, Req};
-use soloist_memory::controller::Order;
-use soloist_memory::Policy;
+use soloist_machine::memory::{Order, Policy};
+use soloist_memory::{Controller, Geometry, Request};
 
 fn ddr3(policy: &Policy, requests: &[Req]) -> Played {
     play(&device("DDR3-1600K"), 1, policy, requests)
@@ -74,7 +74,7 @@ fn a_full_write_buffer_goes_before_reads() {
 
 #[test]
 fn a_read_of_buffered_data_needs_no_dram() {
-    use soloist_memory::{Controller, Geometry, Request, RowOutcome};
+    use soloist_memory::RowOutcome;
     let d = device("DDR3-1600K");
     let mut c = Controller::new(&d, &Geometry::of_device(&d, 1), &Policy::default());
     let request = |token, write| Request {
@@ -83,6 +83,7 @@ fn a_read_of_buffered_data_needs_no_dram() {
         bank: 0,
         row: 0,
         write,
+        owner: 0,
     };
     assert!(c.push(0, request(0, true)).is_none());
     let served = c.push(1, request(1, false)).unwrap();
@@ -91,29 +92,62 @@ fn a_read_of_buffered_data_needs_no_dram() {
 
 #[test]
 fn banks_take_turns_or_the_oldest_goes_first() {
-    // Banks 1 and 2 hold one request each, both behind three of bank 0.
+    // Rows 0 of banks 1 and 2 are open. Three hits of bank 2 and then one of
+    // bank 1 arrive within four cycles, which is what a column command takes.
     let requests = [
-        read(0, 0, 0),
-        read(0, 0, 1),
-        read(0, 0, 2),
-        read(0, 2, 0),
         read(0, 1, 0),
+        read(0, 2, 0),
+        read(300, 2, 0),
+        read(300, 2, 0),
+        read(300, 2, 0),
+        read(300, 1, 0),
     ];
-    for order in [Order::RoundRobin, Order::Oldest] {
+    for (order, turn) in [(Order::RoundRobin, 3), (Order::Oldest, 5)] {
         let policy = Policy {
             order,
             ..Policy::default()
         };
-        let p = ddr3(&policy, &requests);
-        let other_banks_last = p.turn(3).max(p.turn(4));
-        assert!(other_banks_last < p.turn(1), "{order:?}");
+        assert_eq!(ddr3(&policy, &requests).turn(5), turn, "{order:?}");
+    }
+}
+
+#[test]
+fn sleep_through_refreshes_changes_nothing_afterwards() {
+    let d = device("LPDDR4-3200");
+    let after = |steps: u64, end: u64| {
+        let mut c = Controller::new(&d, &Geometry::of_device(&d, 2), &Policy::default());
+        let request = |token, row| Request {
+            token,
+            line: token,
+            bank: 5,
+            row,
+            write: false,
+            owner: 0,
+        };
+        c.idle_until(10);
+        c.push(10, request(0, 1));
+        while c.next().is_some() {
+            c.step();
+        }
+        for i in 1..=steps {
+            c.idle_until(end * i / steps);
+        }
+        c.push(end, request(1, 2));
+        let mut done = None;
+        while done.is_none() {
+            done = c.step();
+        }
+        (done.unwrap().done, c.counts())
+    };
+    for end in [3_000_000, 3_000_150, 3_003_999, 3_123_456] {
+        assert_eq!(after(1, end), after(20_000, end), "{end}");
     }
 }
 
 #[test]
 fn closed_page_closes_by_itself() {
+    use soloist_machine::memory::Page;
     use soloist_memory::channel::Command;
-    use soloist_memory::controller::Page;
     let policy = Policy {
         page: Page::Closed,
         ..Policy::default()

@@ -13,9 +13,12 @@
  *   soloist.ko, params   the module under test and its parameters; optional
  *   map                  text for /sys/kernel/config/soloist/map; optional
  *   argv, env, cwd       the command, NUL-ended strings
+ *   terminal             the command gets a terminal of its own; optional
  *
  * The command's output goes to the virtio ports soloist.out and soloist.err,
- * its input comes from soloist.in where the host made one. What became of it
+ * its input comes from soloist.in where the host made one. With a terminal these
+ * carry its keys and what it shows, and soloist.size the size of its window,
+ * `ROWS COLUMNS` lines. What became of it
  * goes to soloist.verdict, one line each: `ready`, `step WHAT`, then `exit N`,
  * `signal N` or `failed WHY`. The console belongs to the kernel alone.
  */
@@ -31,6 +34,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
@@ -342,6 +346,9 @@ become(char **argv, char **env, const char *cwd, int in, int out, int err)
 	dup2(in, 0);
 	dup2(out, 1);
 	dup2(err, 2);
+	/* A new session takes the terminal that it has for its own. */
+	if (isatty(0))
+		ioctl(0, TIOCSCTTY, 0);
 	signal(SIGPIPE, SIG_DFL);
 	if (chdir(cwd))
 		dprintf(2, "soloist vm: cannot enter %s: %s\n", cwd,
@@ -350,6 +357,99 @@ become(char **argv, char **env, const char *cwd, int in, int out, int err)
 	execvp(argv[0], argv);
 	dprintf(2, "soloist vm: cannot run %s: %s\n", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* ---- A terminal for the command ---- */
+
+static int open_terminal(char *name, size_t size)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (master < 0 || grantpt(master) || unlockpt(master) ||
+	    ptsname_r(master, name, size))
+		fail("cannot make a terminal: %s", strerror(errno));
+	return master;
+}
+
+static void write_all(int fd, const char *text, ssize_t size)
+{
+	ssize_t n;
+
+	while (size > 0 && (n = write(fd, text, size)) > 0) {
+		text += n;
+		size -= n;
+	}
+}
+
+/* Pass on what there is; false if nothing more will come. */
+static bool pass(int from, int to)
+{
+	char text[4096];
+	ssize_t n = read(from, text, sizeof(text));
+
+	if (n > 0)
+		write_all(to, text, n);
+	return n > 0;
+}
+
+/* Take the last whole line that the host has written. */
+static bool resize(int port, int master)
+{
+	struct winsize size = { 0 };
+	char text[256], *line;
+	ssize_t n = read(port, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (sscanf(line, "%hu %hu", &size.ws_row, &size.ws_col) == 2)
+			ioctl(master, TIOCSWINSZ, &size);
+	return true;
+}
+
+/* Reap what has ended; whether @child has, then with its wait status. */
+static bool reaped(pid_t child, int *status)
+{
+	int one;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &one, WNOHANG)) > 0)
+		if (pid == child) {
+			*status = one;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Carry keys and text between the host and the terminal until @child is gone;
+ * its wait status. A port or a terminal that has been closed is let be.
+ */
+static int relay_until(pid_t child, int master, int in, int out, int size)
+{
+	struct pollfd ends[] = {
+		{ .fd = master, .events = POLLIN },
+		{ .fd = in, .events = POLLIN },
+		{ .fd = size, .events = POLLIN },
+	};
+	int status = 0x7f00;
+
+	while (!reaped(child, &status)) {
+		if (poll(ends, 3, 50) <= 0)
+			continue;
+		if (ends[0].revents)
+			pass(master, out);
+		if (ends[1].revents && !pass(in, master))
+			ends[1].fd = -1;
+		if (ends[2].revents && !resize(size, master))
+			ends[2].fd = -1;
+	}
+	/* What it printed last. */
+	fcntl(master, F_SETFL, O_NONBLOCK);
+	while (pass(master, out))
+		;
+	return status;
 }
 
 /* Reap everything until @child is gone; its wait status. */
@@ -366,8 +466,9 @@ static int reap_until(pid_t child)
 
 int main(void)
 {
-	char **argv, **env, *cwd;
-	int in, out, err, status;
+	int in, out, err, status, size = -1, master = -1, slave = -1;
+	char **argv, **env, *cwd, name[64];
+	bool terminal;
 	pid_t child;
 
 	mount_kernel_views("");
@@ -377,7 +478,10 @@ int main(void)
 	err = wait_for_port("soloist.err");
 	if (verdict_fd < 0 || out < 0 || err < 0)
 		fail("the host's serial ports did not appear");
-	in = open_port("soloist.in");
+	terminal = !access("/soloist/terminal", F_OK);
+	in = terminal ? wait_for_port("soloist.in") : open_port("soloist.in");
+	if (terminal)
+		size = wait_for_port("soloist.size");
 	mount_host();
 	mount_binds();
 	mount_rest();
@@ -388,13 +492,25 @@ int main(void)
 	switch_root();
 	loopback_up();
 	sethostname("soloist", 7);
+	if (terminal) {
+		master = open_terminal(name, sizeof(name));
+		/* Ours stays open: without any the master reads EIO. */
+		slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	}
 	verdict("ready");
+	/* The host tells the window's size first. */
+	if (terminal)
+		resize(size, master);
 	child = fork();
 	if (child < 0)
 		fail("cannot fork: %s", strerror(errno));
 	if (!child)
-		become(argv, env, cwd ? cwd : "/", in, out, err);
-	status = reap_until(child);
+		become(argv, env, cwd ? cwd : "/", terminal ? slave : in,
+		       terminal ? slave : out, terminal ? slave : err);
+	if (terminal)
+		status = relay_until(child, master, in, out, size);
+	else
+		status = reap_until(child);
 	kill(-1, SIGKILL);
 	while (wait(NULL) > 0)
 		;

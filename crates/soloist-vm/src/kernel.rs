@@ -7,14 +7,21 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// The kernels that the module supports, by series and flavour.
-pub const NAMES: [&str; 6] = [
+/// The kernels that the module supports, by series and flavour: those of
+/// Debian 12, 6.12 of Debian 13 and what its backports have.
+pub const NAMES: [&str; 12] = [
     "6.12",
     "6.12-rt",
     "6.12-cloud",
     "6.1",
     "6.1-rt",
     "6.1-cloud",
+    "6.12-deb13",
+    "6.12-deb13-rt",
+    "6.12-deb13-cloud",
+    "7.3",
+    "7.3-rt",
+    "7.3-cloud",
 ];
 
 /// A stock kernel's image and modules on the host.
@@ -29,11 +36,15 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// `6.12`, `6.12-rt` or the like: the series and flavour of the version;
-    /// the version itself where it is none of Debian's.
+    /// `6.12`, `6.12-rt` or the like: the series and flavour of the version,
+    /// `6.12-deb13` for Debian 13's of a series that Debian 12 has too; the
+    /// version itself where it is none of Debian's.
     pub fn name(&self) -> String {
         let series: Vec<&str> = self.version.split(['.', '-', '+']).take(2).collect();
-        let series = series.join(".");
+        let mut series = series.join(".");
+        if series == "6.12" && self.version.contains("+deb13-") {
+            series += "-deb13";
+        }
         match self.version.strip_suffix("-amd64") {
             Some(rest) if rest.ends_with("-rt") => series + "-rt",
             Some(rest) if rest.ends_with("-cloud") => series + "-cloud",
@@ -123,6 +134,12 @@ mod tests {
     #[test]
     fn names_are_series_and_flavour() {
         assert_eq!(kernel("6.12.117+deb12-rt-amd64").name(), "6.12-rt");
+        assert_eq!(kernel("6.12.117+deb13-amd64").name(), "6.12-deb13");
+        assert_eq!(
+            kernel("6.12.117+deb13-cloud-amd64").name(),
+            "6.12-deb13-cloud"
+        );
+        assert_eq!(kernel("7.3.4+deb13-rt-amd64").name(), "7.3-rt");
         assert_eq!(kernel("6.1.0-56-amd64").name(), "6.1");
         assert_eq!(kernel("6.1.0-56-cloud-amd64").name(), "6.1-cloud");
         assert_eq!(

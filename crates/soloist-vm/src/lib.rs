@@ -8,14 +8,19 @@
 
 pub mod console;
 mod initramfs;
+mod interrupt;
 pub mod kernel;
-pub mod layout;
+pub mod nodes;
+mod plan;
 mod qemu;
+pub mod record;
 mod run;
+mod terminal;
 
 pub use kernel::Kernel;
-pub use layout::Layout;
-pub use run::{run, Outcome, Output, Spec, Verdict};
+pub use nodes::GuestNodes;
+pub use plan::Plan;
+pub use run::{run, Outcome, Output, Recorder, Spec, Verdict};
 pub use soloist_core::parse_size;
 
 use std::path::{Path, PathBuf};
@@ -34,14 +39,9 @@ pub enum Error {
     /// No such kernel here.
     #[error("no kernel '{0}' here (have: {1}); `scripts/kernels {0}` unpacks one from Debian's packages")]
     NoKernel(String, String),
-    /// A machine file's `[vm]` table is wrong.
-    #[error("{file}: [vm]: {why}")]
-    Machine {
-        /// The file.
-        file: String,
-        /// What is wrong and what was expected.
-        why: String,
-    },
+    /// A machine file is wrong, or has no virtual form.
+    #[error(transparent)]
+    Machine(#[from] soloist_machine::FileError),
     /// A program is missing on the host.
     #[error("{program} is not installed; `scripts/packages vm` installs it from Debian's package {package}")]
     NoProgram {
@@ -50,6 +50,22 @@ pub enum Error {
         /// Debian's package that has it.
         package: &'static str,
     },
+    /// Something that recording needs is not here.
+    #[error("{what} is not here; `{advice}` makes it")]
+    NoRecorder {
+        /// What.
+        what: String,
+        /// The command that helps.
+        advice: &'static str,
+    },
+    /// The recording could not be written or read.
+    #[error(transparent)]
+    Recording(#[from] soloist_record::Error),
+    /// A terminal was asked for where there is none.
+    #[error(
+        "standard input or output is no terminal: `soloist vm run --stdin -- CMD` does without one"
+    )]
+    NoTerminal,
     /// The host's files are shared by a server that must be root.
     #[error("root is needed: the guest is shown the host's files by virtiofsd, which only root may run; try again with sudo")]
     NotRoot,

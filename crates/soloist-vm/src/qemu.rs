@@ -1,12 +1,12 @@
 //! QEMU's command line, and the processes of one guest.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::{io, Error, Layout, Spec};
+use crate::{io, Error, GuestNodes, Spec};
 
 /// Where Debian 12 (the qemu package) and later releases (their own package)
 /// keep the server of the host's files.
@@ -15,6 +15,10 @@ const VIRTIOFSD: [&str; 3] = [
     "/usr/libexec/virtiofsd",
     "/usr/lib/virtiofsd/virtiofsd",
 ];
+/// The host's own, for everything but recording: Debian 12 has version 7.2, which
+/// boots every kernel and takes less to start. A recording names its own, version
+/// 10 at least ([`crate::record`]): 7.2 tells its plugins wrong physical
+/// addresses where there are several memory backends.
 const QEMU: &str = "qemu-system-x86_64";
 
 /// The kernel's command line: the console is a file; any trouble ends the
@@ -29,14 +33,23 @@ const APPEND: &str = "console=ttyS0 rdinit=/init panic=-1 oops=panic panic_on_wa
 pub(crate) struct Process(Child);
 
 impl Process {
+    /// Starts `command`, which inherits `passed` and no other descriptor: other
+    /// threads start guests of their own meanwhile.
     fn start(
         mut command: Command,
+        passed: Vec<RawFd>,
         name: &'static str,
         package: &'static str,
     ) -> Result<Self, Error> {
-        // SAFETY: prctl is async-signal-safe and touches no memory of ours.
+        // SAFETY: prctl, setpgid and fcntl are async-signal-safe; the child has
+        // the descriptors, since the caller keeps them open until it is started.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
+                for &fd in &passed {
+                    if libc::fcntl(fd, libc::F_SETFD, 0) != 0 {
+                        return Err(std::io::Error::last_os_error());
+                    }
+                }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 // Ctrl-C is ours to answer, so that the guest ends in order.
                 libc::setpgid(0, 0);
@@ -89,17 +102,6 @@ pub(crate) fn has_kvm() -> bool {
         .is_ok()
 }
 
-/// Lets the next child inherit `fd`; its number there.
-fn inherit(fd: &impl AsRawFd) -> Result<i32, Error> {
-    // SAFETY: fcntl on a descriptor that is open, as the borrow shows.
-    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) } {
-        0 => Ok(fd.as_raw_fd()),
-        _ => Err(io("cannot pass on a descriptor")(
-            std::io::Error::last_os_error(),
-        )),
-    }
-}
-
 /// Serves the host's root to the guest that connects to `socket`.
 pub(crate) fn serve_files(listener: UnixListener, log: &Path) -> Result<Process, Error> {
     let program = VIRTIOFSD.iter().find(|path| Path::new(path).exists());
@@ -110,13 +112,14 @@ pub(crate) fn serve_files(listener: UnixListener, log: &Path) -> Result<Process,
     let log = std::fs::File::create(log).map_err(io("cannot write virtiofsd's log"))?;
     let mut command = Command::new(program);
     command
-        .arg(format!("--fd={}", inherit(&listener)?))
+        .arg(format!("--fd={}", listener.as_raw_fd()))
         // Any other mode reads a program anew whenever it is started, which takes
         // most of the time that a guest full of short programs takes.
         .args(["-o", "source=/,sandbox=chroot,cache=always"])
         .stdout(Stdio::null())
         .stderr(log);
-    Process::start(command, "virtiofsd", "qemu-system-common")
+    let passed = vec![listener.as_raw_fd()];
+    Process::start(command, passed, "virtiofsd", "qemu-system-common")
 }
 
 /// The guest's ends of its serial ports.
@@ -135,7 +138,16 @@ pub(crate) struct Files<'a> {
 
 /// Starts the guest.
 pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process, Error> {
-    let mut command = Command::new(QEMU);
+    let mut command = match &spec.recorder {
+        Some(recorder) => {
+            let mut command = Command::new(&recorder.qemu);
+            let plan = comma(&recorder.plan);
+            let plugin = format!("{},plan={plan}", comma(&recorder.plugin));
+            command.args(["-plugin", &plugin]);
+            command
+        }
+        None => Command::new(QEMU),
+    };
     command.args([
         "-nodefaults",
         "-no-user-config",
@@ -144,7 +156,7 @@ pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process,
         "-no-reboot",
     ]);
     command.args(machine_args(spec));
-    command.args(layout_args(&spec.layout));
+    command.args(node_args(&spec.nodes));
     command.arg("-kernel").arg(&spec.kernel.image);
     command.arg("-initrd").arg(files.initramfs);
     command
@@ -156,7 +168,10 @@ pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process,
     ]);
     command.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
     for (name, fd) in &ports.list {
-        command.args(["-chardev", &format!("socket,id={name},fd={}", inherit(fd)?)]);
+        command.args([
+            "-chardev",
+            &format!("socket,id={name},fd={}", fd.as_raw_fd()),
+        ]);
         command.args([
             "-device",
             &format!("virtserialport,chardev={name},name=soloist.{name}"),
@@ -170,7 +185,8 @@ pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process,
     command.args(&spec.qemu_args);
     let log = std::fs::File::create(files.qemu_log).map_err(io("cannot write QEMU's log"))?;
     command.stdout(Stdio::null()).stderr(log);
-    Process::start(command, QEMU, "qemu-system-x86")
+    let passed = ports.list.iter().map(|(_, fd)| fd.as_raw_fd()).collect();
+    Process::start(command, passed, QEMU, "qemu-system-x86")
 }
 
 /// A path as QEMU's option lists want it.
@@ -180,11 +196,13 @@ fn comma(path: &Path) -> String {
 
 fn machine_args(spec: &Spec) -> Vec<String> {
     let mut machine = "pc".to_owned();
-    if let Some(limit) = spec.layout.below_4g() {
+    if let Some(limit) = spec.nodes.below_4g() {
         machine += &format!(",max-ram-below-4g={limit:#x}");
     }
     // Multi-threaded emulation of QEMU 7.2 breaks the patching of live code.
-    let accel = if spec.icount.is_none() && has_kvm() {
+    let accel = if spec.recorder.is_some() {
+        "tcg,thread=multi"
+    } else if spec.icount.is_none() && has_kvm() {
         "kvm"
     } else {
         "tcg,thread=single"
@@ -203,34 +221,34 @@ fn machine_args(spec: &Spec) -> Vec<String> {
 }
 
 /// Memory is shared with the server of the host's files, hence memfd.
-fn layout_args(layout: &Layout) -> Vec<String> {
-    let mib = layout.node_sizes().iter().sum::<u64>() >> 20;
+fn node_args(guest: &GuestNodes) -> Vec<String> {
+    let mib = guest.node_sizes().iter().sum::<u64>() >> 20;
     // Cpus of one socket share a last-level cache, so a socket spans no nodes.
-    let nodes = layout.node_memory.len() as u32;
-    let sockets = if layout.cpus % nodes == 0 {
+    let nodes = guest.node_memory.len() as u32;
+    let sockets = if guest.cpus % nodes == 0 {
         nodes
     } else {
-        layout.cpus
+        guest.cpus
     };
     let smp = format!(
         "{},sockets={sockets},cores={}",
-        layout.cpus,
-        layout.cpus / sockets
+        guest.cpus,
+        guest.cpus / sockets
     );
     let mut args = vec!["-m".into(), format!("{mib}M"), "-smp".into(), smp];
-    for (node, size) in layout.node_sizes().iter().enumerate() {
+    for (node, size) in guest.node_sizes().iter().enumerate() {
         let size = size >> 20;
         args.extend([
             "-object".into(),
             format!("memory-backend-memfd,id=ram{node},size={size}M,share=on"),
             "-numa".into(),
-            match layout.cpus_of(node) {
+            match guest.cpus_of(node) {
                 Some((first, last)) => format!("node,memdev=ram{node},cpus={first}-{last}"),
                 None => format!("node,memdev=ram{node}"),
             },
         ]);
     }
-    for (from, row) in layout.distances.iter().enumerate() {
+    for (from, row) in guest.distances.iter().enumerate() {
         for (to, distance) in row.iter().enumerate() {
             args.extend([
                 "-numa".into(),
@@ -239,4 +257,30 @@ fn layout_args(layout: &Layout) -> Vec<String> {
         }
     }
     args
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// Guests are started side by side; one must not keep another's port open.
+    #[test]
+    fn a_child_inherits_what_it_was_passed_and_nothing_else() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (other, _kept) = UnixStream::pair().unwrap();
+        let look = |fd: &UnixStream| format!("[ -e /proc/self/fd/{} ]", fd.as_raw_fd());
+        let mut command = Command::new("sh");
+        let (has, lacks) = (look(&theirs), look(&other));
+        command.args(["-c", &format!("{has} && ! {lacks} && ! {}", look(&ours))]);
+        let passed = vec![theirs.as_raw_fd()];
+        // As another thread would, in between.
+        let mut second = Command::new("true");
+        second.stdin(Stdio::null());
+        let _second = Process::start(second, vec![other.as_raw_fd()], "true", "coreutils");
+        let mut child = Process::start(command, passed, "sh", "dash").unwrap();
+        assert!(child.0.wait().unwrap().success());
+    }
 }

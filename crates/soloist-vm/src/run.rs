@@ -10,9 +10,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -21,7 +19,8 @@ use serde::Serialize;
 use crate::console::{self, Trouble};
 use crate::initramfs::Archive;
 use crate::qemu::{self, Files, Ports, Process};
-use crate::{io, Error, Kernel, Layout};
+use crate::terminal::Terminal;
+use crate::{interrupt, io, Error, GuestNodes, Kernel};
 
 /// How long a guest may take to power off once its command has ended.
 const POWER_OFF: Duration = Duration::from_secs(30);
@@ -35,7 +34,7 @@ pub struct Spec {
     /// The kernel.
     pub kernel: Kernel,
     /// Cpus and memory.
-    pub layout: Layout,
+    pub nodes: GuestNodes,
     /// QEMU's `-cpu`; none: the host's under KVM, else all that is emulated.
     pub cpu: Option<String>,
     /// Count instructions: one takes 2^N ns of guest time. Implies emulation.
@@ -68,6 +67,19 @@ pub struct Spec {
     pub output: Output,
     /// Pass this process's standard input on; else the command's is empty.
     pub stdin: bool,
+    /// Record memory accesses; see [`crate::record`].
+    pub recorder: Option<Recorder>,
+}
+
+/// What records, and where it reads its orders.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    /// QEMU 10 or later.
+    pub qemu: PathBuf,
+    /// The plugin.
+    pub plugin: PathBuf,
+    /// Its plan, [`soloist_record::plan::Plan`].
+    pub plan: PathBuf,
 }
 
 /// Where what the command prints goes.
@@ -77,6 +89,9 @@ pub enum Output {
     Pass,
     /// Into the [`Outcome`].
     Keep,
+    /// To this process's terminal, which the command has as its own; `stdin`
+    /// is part of that.
+    Terminal,
 }
 
 /// How a guest ended.
@@ -149,7 +164,7 @@ pub fn run(spec: &Spec) -> Result<Outcome, Error> {
     if !rustix::process::geteuid().is_root() {
         return Err(Error::NotRoot);
     }
-    let interrupted = catch_interrupts()?;
+    interrupt::catch()?;
     let dir = tempfile::Builder::new()
         .prefix("soloist-vm-")
         .tempdir()
@@ -160,7 +175,7 @@ pub fn run(spec: &Spec) -> Result<Outcome, Error> {
     let listener = UnixListener::bind(&paths.host_files).map_err(io("cannot make a socket"))?;
     let _server = qemu::serve_files(listener, &paths.server_log)?;
     let (send, events) = channel();
-    let (ports, readers) = open_ports(spec, send)?;
+    let (ports, readers, terminal) = open_ports(spec, send)?;
     let started = Instant::now();
     let mut guest = qemu::start(spec, ports, &paths.files())?;
     let mut wait = Wait {
@@ -168,7 +183,7 @@ pub fn run(spec: &Spec) -> Result<Outcome, Error> {
         looked: started,
         limit: spec.timeout,
         boot: None,
-        interrupted: &interrupted,
+        terminal,
         console: &paths.console,
     };
     let verdict = wait.for_verdict(&events, &mut guest);
@@ -236,15 +251,6 @@ impl Paths {
     }
 }
 
-fn catch_interrupts() -> Result<Arc<AtomicBool>, Error> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&flag))
-            .map_err(io("cannot catch Ctrl-C"))?;
-    }
-    Ok(flag)
-}
-
 fn write_initramfs(spec: &Spec, path: &Path) -> Result<(), Error> {
     let what = || format!("cannot write {}", path.display());
     let mut out = BufWriter::new(File::create(path).map_err(io(what()))?);
@@ -257,6 +263,9 @@ fn write_initramfs(spec: &Spec, path: &Path) -> Result<(), Error> {
         let code = fs::read(module).map_err(io(format!("cannot read {}", module.display())))?;
         archive.file("soloist.ko", &code)?;
         archive.file("params", spec.params.as_bytes())?;
+    }
+    if spec.output == Output::Terminal {
+        archive.file("terminal", b"")?;
     }
     if let Some(map) = &spec.map {
         archive.file("map", map.as_bytes())?;
@@ -286,7 +295,11 @@ enum Event {
 type Reader = JoinHandle<String>;
 
 /// Makes the ports; the threads that read the command's output and errors.
-fn open_ports(spec: &Spec, send: Sender<Event>) -> Result<(Ports, [Reader; 2]), Error> {
+/// And the terminal, where the command has one.
+fn open_ports(
+    spec: &Spec,
+    send: Sender<Event>,
+) -> Result<(Ports, [Reader; 2], Option<Terminal>), Error> {
     let output = spec.output;
     let pair = || UnixStream::pair().map_err(io("cannot make a socket"));
     let (out, guest_out) = pair()?;
@@ -302,12 +315,19 @@ fn open_ports(spec: &Spec, send: Sender<Event>) -> Result<(Ports, [Reader; 2]), 
         ("out", guest_out.into()),
         ("err", guest_err.into()),
     ];
-    if spec.stdin {
+    let mut terminal = None;
+    if spec.output == Output::Terminal {
+        let (keys, guest_keys) = pair()?;
+        let (size, guest_size) = pair()?;
+        terminal = Some(Terminal::new(keys, size)?);
+        list.push(("in", guest_keys.into()));
+        list.push(("size", guest_size.into()));
+    } else if spec.stdin {
         let (input, guest_input) = pair()?;
         thread::spawn(move || pass_input(input));
         list.push(("in", guest_input.into()));
     }
-    Ok((Ports { list }, readers))
+    Ok((Ports { list }, readers, terminal))
 }
 
 fn read_verdict(port: UnixStream, send: &Sender<Event>) {
@@ -334,7 +354,7 @@ fn copy(mut port: UnixStream, output: Output, mut to: impl Write) -> String {
     while let Ok(n @ 1..) = port.read(&mut buffer) {
         match output {
             Output::Keep => kept.extend_from_slice(&buffer[..n]),
-            Output::Pass => {
+            Output::Pass | Output::Terminal => {
                 let _ = to.write_all(&buffer[..n]).and_then(|()| to.flush());
             }
         }
@@ -347,7 +367,7 @@ struct Wait<'a> {
     looked: Instant,
     limit: Option<Duration>,
     boot: Option<Duration>,
-    interrupted: &'a AtomicBool,
+    terminal: Option<Terminal>,
     console: &'a Path,
 }
 
@@ -363,7 +383,7 @@ impl Wait<'_> {
                 }
                 Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.interrupted.load(Ordering::Relaxed) {
+                    if interrupt::raised() {
                         return Some(Verdict::Interrupted);
                     }
                     if self
@@ -399,6 +419,9 @@ impl Wait<'_> {
         match word {
             "ready" => {
                 self.boot = Some(self.started.elapsed());
+                if let Some(terminal) = &mut self.terminal {
+                    terminal.lend();
+                }
                 None
             }
             "exit" => Some(Verdict::Exit(number())),
@@ -432,14 +455,13 @@ fn read_lossy(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
-/// Keeps the console's log where it was asked for, or where a failure needs it.
+/// Keeps the console's log where it was asked for, or where a failure needs it:
+/// then in a new file, whose name nobody can foresee and put a link in the way.
 fn keep_log(spec: &Spec, outcome: &Outcome, console: &Path) -> Result<Option<PathBuf>, Error> {
     let failed = !outcome.healthy() && outcome.verdict != Verdict::Interrupted;
     let to = match &spec.log {
         Some(path) => path.clone(),
-        None if failed => {
-            std::env::temp_dir().join(format!("soloist-vm-{}.log", std::process::id()))
-        }
+        None if failed => new_log()?,
         None => return Ok(None),
     };
     if let Some(dir) = to.parent() {
@@ -447,4 +469,14 @@ fn keep_log(spec: &Spec, outcome: &Outcome, console: &Path) -> Result<Option<Pat
     }
     fs::copy(console, &to).map_err(io(format!("cannot write {}", to.display())))?;
     Ok(Some(to))
+}
+
+fn new_log() -> Result<PathBuf, Error> {
+    let mut name = tempfile::Builder::new();
+    name.prefix("soloist-vm-").suffix(".log");
+    let (_, path) = name
+        .tempfile()
+        .and_then(|file| file.keep().map_err(|e| e.error))
+        .map_err(io("cannot make a log"))?;
+    Ok(path)
 }

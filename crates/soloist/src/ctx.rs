@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -34,10 +34,7 @@ impl Ctx {
     /// Prints `value` as one JSON document and a newline.
     pub fn print_json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         // As text first: serde_json's errors hide that a pipe was closed.
-        let mut text = serde_json::to_string_pretty(value)?;
-        text.push('\n');
-        io::stdout().lock().write_all(text.as_bytes())?;
-        Ok(())
+        outln!("{}", serde_json::to_string_pretty(value)?)
     }
 
     /// Prints `text` in the ANSI colour `code` (31 red, 32 green, 33 yellow)
@@ -59,11 +56,11 @@ impl Ctx {
         if broken_pipe {
             return ExitCode::SUCCESS;
         }
+        let words = words(error);
         if self.json {
-            let body = serde_json::json!({ "error": format!("{error:#}") });
-            eprintln!("{body}");
+            errln!("{}", serde_json::json!({ "error": words }));
         } else {
-            eprintln!("soloist: {error:#}");
+            errln!("soloist: {words}");
         }
         if error.chain().any(is_misuse) {
             ExitCode::from(2)
@@ -71,6 +68,20 @@ impl Ctx {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error and its causes in one line; a cause that was told already, as
+/// part of the error that it caused, is left out.
+fn words(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
 }
 
 /// Was it the user's doing?

@@ -4,12 +4,22 @@
 //! Exit status: 0 done, 1 failed, 2 misused. `run` passes on the status of
 //! the command that it ran.
 
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "outln! and errln! do not panic on a closed pipe"
+)]
+
+#[macro_use]
+mod out;
 mod cmd;
 mod ctx;
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use anyhow::Context;
+use clap::{FromArgMatches, Parser};
 
 pub use ctx::{Ctx, Misuse};
 
@@ -29,10 +39,27 @@ pub struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    // Answers a shell that completes a command line, and ends.
+    clap_complete::CompleteEnv::with_factory(cmd::commands).complete();
+    let parsed = cmd::commands().try_get_matches();
+    let cli = match parsed.and_then(|found| Cli::from_arg_matches(&found)) {
+        Ok(cli) => cli,
+        Err(said) => return help(&said),
+    };
     let ctx = Ctx::new(cli.json);
     match cli.command.run(&ctx) {
         Ok(code) => code,
         Err(error) => ctx.fail(&error),
+    }
+}
+
+/// Prints what was asked for instead of a command (`--help`, `--version`), or
+/// what is wrong with the arguments.
+fn help(said: &clap::Error) -> ExitCode {
+    let printed = said.print().and_then(|()| std::io::stdout().flush());
+    match printed.context("standard output") {
+        // Where standard error can't be written there is nobody to tell.
+        Err(error) if !said.use_stderr() => Ctx::new(false).fail(&error),
+        _ => ExitCode::from(said.exit_code() as u8),
     }
 }

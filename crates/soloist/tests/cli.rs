@@ -9,67 +9,9 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-const MAP: &str = "\
-soloist-map 1
-name small
-line 64
-llc 12 13 15
-layout
-bank 15 16 17
-row 18 19 20 21 22 23 24 25
-col 3 4 5 6 7 8 9 10 11 12 13 14
-range 0x0 0x4000000 node 0
-range 0x4000000 0x8000000 node 1
-";
+mod machine;
 
-/// A machine with the module loaded, one group and one rule.
-fn machine() -> TempDir {
-    let dir = TempDir::new().unwrap();
-    let soloist = dir.path().join("sys/kernel/config/soloist");
-    let put = |path: &str, text: &str| {
-        let path = soloist.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
-    put("map", MAP);
-    put("last_cmd_status", "ok\n");
-    let group = [
-        ("id", "1"),
-        ("dram_bank", "2-3"),
-        ("bank_set", "2-3"),
-        ("llc_color", ""),
-        ("node", "0"),
-        ("mode", "exclusive"),
-        ("exhaust", "fail"),
-        ("reserve", "67108864"),
-        ("tasks", ""),
-        ("members", "100\n101\n"),
-        ("procs", ""),
-        ("stats", "pages 12\npage_tables 3\n"),
-    ];
-    for (file, text) in group {
-        put(&format!("groups/core0/{file}"), text);
-    }
-    let rule = [
-        ("uid", "any"),
-        ("path", "/usr/bin/x264"),
-        ("colors", "2"),
-        ("exhaust", "grow"),
-        ("realtime", "0"),
-        ("enabled", "1"),
-        ("stats", "matched 3\nrefused 0\n"),
-    ];
-    for (file, text) in rule {
-        put(&format!("rules/video/{file}"), text);
-    }
-    dir
-}
-
-fn soloist(root: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
-    command.env("SOLOIST_HOST_ROOT", root).args(args);
-    command
-}
+use machine::{small, soloist};
 
 fn output(root: &Path, args: &[&str]) -> Output {
     soloist(root, args).output().unwrap()
@@ -77,7 +19,7 @@ fn output(root: &Path, args: &[&str]) -> Output {
 
 #[test]
 fn transcripts() {
-    let machine = machine();
+    let machine = small();
     trycmd::TestCases::new()
         .env("SOLOIST_HOST_ROOT", machine.path().display().to_string())
         .env("COLUMNS", "100")
@@ -86,7 +28,7 @@ fn transcripts() {
 
 #[test]
 fn run_passes_the_status_on() {
-    let machine = machine();
+    let machine = small();
     let in_group = |command: &[&str]| {
         let args = [&["run", "--group", "core0", "--"], command].concat();
         output(machine.path(), &args)
@@ -104,8 +46,144 @@ fn run_passes_the_status_on() {
 }
 
 #[test]
+fn a_killed_command_is_told_what_was_asked_for() {
+    let blame = |how: &str, stats: &str| {
+        let machine = small();
+        let group = machine
+            .path()
+            .join("sys/kernel/config/soloist/groups/core0");
+        fs::write(group.join("exhaust"), how).unwrap();
+        fs::write(group.join("stats"), stats).unwrap();
+        let args = ["run", "--group", "core0", "--", "sh", "-c", "kill -BUS $$"];
+        let out = output(machine.path(), &args);
+        assert_eq!(out.status.code(), Some(135), "{out:?}");
+        String::from_utf8(out.stderr).unwrap()
+    };
+    let fail = blame("fail", "exhausted 5\nspilled 0\n");
+    assert!(fail.contains("--exhaust grow"), "{fail}");
+    let grow = blame("grow", "exhausted 5\nspilled 3\n");
+    assert!(
+        !grow.contains("--exhaust grow") && grow.contains("no other colour was free"),
+        "{grow}"
+    );
+    assert!(
+        grow.contains("3 of its page tables") && !grow.contains("(--exhaust spill)"),
+        "{grow}"
+    );
+    let spill = blame("spill", "exhausted 5\nspilled 3\n");
+    assert!(
+        spill.contains("3 pages are out of colour") && spill.contains("(--exhaust spill)"),
+        "{spill}"
+    );
+}
+
+#[test]
+fn what_is_in_use_stays() {
+    let machine = small();
+    fs::create_dir_all(machine.path().join("sys/module/soloist")).unwrap();
+    let down = output(machine.path(), &["down"]);
+    assert_eq!(down.status.code(), Some(1), "{down:?}");
+    let said = String::from_utf8(down.stderr).unwrap();
+    assert!(
+        said.contains("core0 (2 tasks)") && said.contains("--force"),
+        "{said}"
+    );
+    let up = output(
+        machine.path(),
+        &["up", "--force", "--machine", "qemu-2node"],
+    );
+    assert_eq!(up.status.code(), Some(1), "{up:?}");
+    let said = String::from_utf8(up.stderr).unwrap();
+    assert!(
+        said.contains("the map of small is in use by core0, video"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_rule_is_changed_in_what_was_named() {
+    let machine = small();
+    let attribute = |name: &str| {
+        let path = format!("sys/kernel/config/soloist/rules/video/{name}");
+        fs::read_to_string(machine.path().join(path)).unwrap()
+    };
+    let args = [
+        "rule",
+        "set",
+        "video",
+        "--colors",
+        "3",
+        "--realtime",
+        "true",
+    ];
+    let set = output(machine.path(), &args);
+    assert!(set.status.success(), "{set:?}");
+    assert_eq!(
+        (attribute("colors"), attribute("realtime")),
+        ("3\n".into(), "1\n".into())
+    );
+    assert_eq!(attribute("path"), "/usr/bin/x264", "as it was");
+}
+
+#[test]
+fn a_refused_rule_is_as_it_was() {
+    let machine = small();
+    let dir = machine.path().join("sys/kernel/config/soloist/rules/video");
+    // An attribute that can be read, and takes nothing.
+    fs::remove_file(dir.join("realtime")).unwrap();
+    std::os::unix::fs::symlink("/proc/sys/kernel/osrelease", dir.join("realtime")).unwrap();
+    let args = [
+        "rule",
+        "set",
+        "video",
+        "--colors",
+        "3",
+        "--realtime",
+        "true",
+    ];
+    let set = output(machine.path(), &args);
+    assert_eq!(set.status.code(), Some(1), "{set:?}");
+    assert_eq!(fs::read_to_string(dir.join("colors")).unwrap().trim(), "2");
+}
+
+#[test]
+fn joining_says_what_it_coloured() {
+    let machine = small();
+    let root = machine::with_real_processes(&machine);
+    let pid = std::process::id().to_string();
+    let members = root.join("sys/kernel/config/soloist/groups/core0/members");
+    fs::write(members, &pid).unwrap();
+    let out = output(&root, &["group", "set", "core0", "--pid", &pid]);
+    let said = String::from_utf8(out.stdout).unwrap();
+    // Frame numbers are for root; others are told of the group only.
+    if rustix::process::geteuid().is_root() {
+        let line = format!("process {pid}: ");
+        assert!(
+            said.contains(&line) && said.contains("own pages are in colour"),
+            "{said}"
+        );
+    }
+    assert!(said.starts_with("group core0: "), "{said}");
+}
+
+#[test]
+fn a_map_that_is_loaded_needs_no_name() {
+    let machine = small();
+    let map = fs::read_to_string(machine.path().join("sys/kernel/config/soloist/map")).unwrap();
+    let put = map.replace("name small", "name zen2");
+    fs::write(machine.path().join("sys/kernel/config/soloist/map"), put).unwrap();
+    let named = output(machine.path(), &["map", "show", "-m", "zen2"]);
+    let loaded = output(machine.path(), &["map", "show"]);
+    assert!(loaded.status.success(), "{loaded:?}");
+    assert_eq!(named.stdout, loaded.stdout);
+    let none = output(TempDir::new().unwrap().path(), &["map", "show"]);
+    let said = String::from_utf8(none.stderr).unwrap();
+    assert!(said.contains("--machine NAME"), "{said}");
+}
+
+#[test]
 fn run_passes_signals_on() {
-    let machine = machine();
+    let machine = small();
     let script = "trap 'exit 7' TERM; echo up; for i in $(seq 100); do sleep 0.1; done";
     let mut run = soloist(
         machine.path(),
@@ -127,7 +205,7 @@ fn run_passes_signals_on() {
 
 #[test]
 fn run_reports_as_json_on_standard_error() {
-    let machine = machine();
+    let machine = small();
     let args = [
         "run", "--json", "--group", "core0", "--", "sh", "-c", "exit 4",
     ];
@@ -141,7 +219,7 @@ fn run_reports_as_json_on_standard_error() {
 
 #[test]
 fn json_is_one_document() {
-    let machine = machine();
+    let machine = small();
     for args in [
         &["group", "list", "--json"][..],
         &["--json", "group", "show", "core0"],
@@ -158,18 +236,120 @@ fn json_is_one_document() {
     assert!(error["error"].as_str().unwrap().contains("nobody"));
 }
 
+/// Every page that a page refers to is written too, and has its examples.
 #[test]
-fn manual_pages_and_completions_are_made() {
+fn manual_pages_are_made() {
     let dir = TempDir::new().unwrap();
     let man = output(dir.path(), &["man", &dir.path().display().to_string()]);
     assert!(man.status.success(), "{man:?}");
-    let page = fs::read_to_string(dir.path().join("soloist-run.1")).unwrap();
+    let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    let page = read("soloist-run.1");
     assert!(
-        page.contains("soloist\\-run") && page.contains("bank\\-sets"),
+        page.contains("bank\\-sets") && page.contains("Examples:"),
         "{page}"
     );
-    for shell in ["bash", "zsh", "fish"] {
-        let script = output(dir.path(), &["completions", shell]).stdout;
-        assert!(String::from_utf8(script).unwrap().contains("bank-sets"));
+    let mut pages = 0;
+    for entry in fs::read_dir(dir.path()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        for line in read(&name)
+            .lines()
+            .filter(|line| line.starts_with("soloist\\-"))
+        {
+            let Some(other) = line.strip_suffix("(1)") else {
+                continue;
+            };
+            let other = format!("{}.1", other.replace('\\', ""));
+            assert!(dir.path().join(&other).exists(), "{name} refers to {other}");
+            pages += 1;
+        }
     }
+    assert!(pages > 30, "{pages}");
+}
+
+/// What a shell is offered when `words` are typed, the last not finished.
+fn completed(root: &Path, words: &[&str]) -> String {
+    let mut shell = soloist(root, &["--"]);
+    shell.args(words).env("COMPLETE", "bash");
+    shell.env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string());
+    let out = shell.env("_CLAP_IFS", "\n").output().unwrap();
+    assert!(out.status.success(), "{out:?}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn names_are_completed() {
+    let machine = small();
+    for (words, wanted) in [
+        (&["soloist", "map", "show", "-m", "opt"][..], "opteron-6128"),
+        (&["soloist", "group", "show", ""], "core0"),
+        (&["soloist", "run", "--group", "c"], "core0"),
+        (&["soloist", "rule", "rm", "v"], "video"),
+        (&["soloist", "run", "--bank"], "--bank-sets"),
+    ] {
+        let offered = completed(machine.path(), words);
+        assert!(
+            offered.lines().any(|line| line == wanted),
+            "{words:?}: {offered}"
+        );
+    }
+    let first = completed(machine.path(), &["soloist", "lab", "run", ""]);
+    let known = output(machine.path(), &["lab", "list", "--json"]);
+    let known: serde_json::Value = serde_json::from_slice(&known.stdout).unwrap();
+    let name = known[0]["name"].as_str().unwrap();
+    assert!(first.lines().any(|line| line == name), "{first}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = output(machine.path(), &["completions", shell]).stdout;
+        assert!(String::from_utf8(script).unwrap().contains("COMPLETE"));
+    }
+}
+
+#[test]
+fn what_is_saved_is_applied_already() {
+    let machine = small();
+    let file = machine.path().join("saved.toml").display().to_string();
+    let saved = output(machine.path(), &["save", &file]);
+    assert!(saved.status.success(), "{saved:?}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.contains("[groups.core0]") && text.contains("[rules.video]"),
+        "{text}"
+    );
+    // The made-up map is no known machine's.
+    fs::write(&file, text.replace("machine = \"small\"\n", "")).unwrap();
+    let plan = output(machine.path(), &["apply", "--dry-run", &file]);
+    assert_eq!(
+        String::from_utf8(plan.stdout).unwrap(),
+        "nothing to change\n"
+    );
+    fs::write(
+        &file,
+        text.replace("exhaust = \"fail\"", "exhaust = \"often\""),
+    )
+    .unwrap();
+    let wrong = output(machine.path(), &["apply", "--dry-run", &file]);
+    let said = String::from_utf8(wrong.stderr).unwrap();
+    assert!(
+        said.contains("saved.toml") && said.contains("often"),
+        "{said}"
+    );
+}
+
+#[test]
+fn figures_are_openmetrics() {
+    let machine = small();
+    let text = String::from_utf8(output(machine.path(), &["metrics"]).stdout).unwrap();
+    assert!(text.contains("# TYPE soloist_group_pages gauge"), "{text}");
+    assert!(
+        text.contains("soloist_group_pages{group=\"core0\"} 12\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("soloist_rule_matched_total{rule=\"video\"} 3\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let file = machine.path().join("soloist.prom");
+    let args = ["metrics", "--textfile", &file.display().to_string()];
+    assert!(output(machine.path(), &args).status.success());
+    assert_eq!(fs::read_to_string(file).unwrap(), text);
 }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::process::{Command, Output, Stdio};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -38,31 +38,6 @@ fn the_map_text_is_one_write() {
     let length = ours.recv(&mut message).unwrap();
     let whole = output(&["map", "show", "-m", "opteron-6128", "--text"]);
     assert_eq!(text(&message[..length]), text(&whole.stdout));
-}
-
-#[test]
-fn a_closed_pipe_ends_it_quietly() {
-    for args in [
-        &["map", "list"][..],
-        &["map", "list", "--json"],
-        &["map", "show", "-m", "zen2"],
-        &["map", "show", "-m", "zen2", "--text"],
-        &["map", "show", "-m", "zen2", "--svg", "-"],
-        &["map", "show", "-m", "zen2", "--json"],
-        &["map", "decode", "-m", "zen2", "0x1000"],
-        &["map", "encode", "-m", "zen2"],
-        &["map", "convert", "zen2", "--from", "machine", "--to", "hex"],
-    ] {
-        let (reader, writer) = UnixStream::pair().unwrap();
-        drop(reader);
-        let out = soloist(args)
-            .stdout(OwnedFd::from(writer))
-            .stderr(Stdio::piped())
-            .output()
-            .unwrap();
-        assert!(out.stderr.is_empty(), "{args:?}: {}", text(&out.stderr));
-        assert!(out.status.success(), "{args:?}: {:?}", out.status);
-    }
 }
 
 #[test]

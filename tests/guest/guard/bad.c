@@ -108,5 +108,11 @@ int main(void)
 		    !strcmp(guest_read("guard/cpu2/bandwidth"), "off\n"),
 		    "rmdir-gives-back", "%s", guest_read("guard/cpu2/bandwidth"));
 	guard_reset();
+	/* A clock's nanoseconds: the regulation would use them up by itself. */
+	settings("event cpu-clock\nperiod_us 1000\nr_min 64000000000");
+	refused(cpu1, "10000000", "counts time");
+	guest_check(limit(1, "6400000000") == 0, "much-of-a-clock", "%s",
+		    guest_status());
+	guard_reset();
 	return guest_exit();
 }

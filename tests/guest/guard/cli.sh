@@ -20,9 +20,9 @@ expect() {
 expect off 0 '' soloist guard off
 expect not-set 1 'r_min is not set' soloist guard set 1:1MB/s
 expect set 0 '' soloist guard set --event page-faults --period 10000 --r-min 100MB/s 0-1:10MB/s
-expect status 0 '10000000 reclaim=1' soloist guard status
+expect status 0 '10 MB/s' soloist guard status
 expect json 0 '"used_bytes"' soloist guard status --json
-expect openmetrics 0 '^soloist_guard_used_bytes_total{cpu="1"} [0-9]' soloist guard status --openmetrics
+expect openmetrics 0 '^soloist_guard_used_bytes_total{cpu="1"} [0-9]' soloist metrics
 expect watch 0 'MB/s' soloist guard status --watch 1 -n 2
 expect too-much 1 'more than the guaranteed 99 MB/s' soloist guard set 2:90MB/s
 expect no-cpu 2 'no CPU 77' soloist guard set 77:1MB/s

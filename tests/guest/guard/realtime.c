@@ -2,7 +2,7 @@
 /*
  * When a stopped CPU goes on, real-time tasks go first, as on any CPU: that it
  * stood still does not make fair tasks starve, for which kernels from 6.12 on
- * would prefer them (kernel/guard_fair.c). Fair tasks that do starve still get
+ * would prefer them (kernel/guard/fair.c). Fair tasks that do starve still get
  * their turn on these.
  */
 #define _GNU_SOURCE

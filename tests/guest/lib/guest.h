@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "../../../core/palette.h"
+#include "../../../core/colors/palette.h"
 
 #define GUEST_ROOT "/sys/kernel/config/soloist"
 #define GUEST_PAGE 4096ul

@@ -4,13 +4,18 @@
  * node asked for, in the group's colours there; where it has none there, the
  * page goes all the same and is counted.
  */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "moves.h"
 
 #define PAGES 512ul
 #define BYTES (PAGES * GUEST_PAGE)
 #define MPOL_BIND 2
+#define MPOL_INTERLEAVE 3
 #define MPOL_MF_MOVE 2
 
 static char both[64];	/* two bank sets of node 0, two of node 1 */
@@ -112,6 +117,54 @@ static int with_near(void)
 	return with("near", false);
 }
 
+/* On one CPU, so that two tasks that yield after each page take turns there. */
+static void interleave(void)
+{
+	unsigned long nodes = 3;
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+	if (syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &nodes, 64))
+		guest_die("set_mempolicy: %s", strerror(errno));
+	if (guest_join("both"))
+		guest_die("join: %s", guest_status());
+}
+
+/* Another task's pages don't take this one's turns: page by page, node by node. */
+static int in_turn(void)
+{
+	pid_t other = fork();
+	int before = -1, same = 0, node;
+	size_t i;
+	char *p;
+
+	interleave();
+	p = guest_map_anon(BYTES);
+	if (!other)
+		for (;;) {
+			guest_touch(p, GUEST_PAGE);
+			madvise(p, GUEST_PAGE, MADV_DONTNEED);
+			sched_yield();
+		}
+	for (i = 0; i < PAGES; i++) {
+		p[i * GUEST_PAGE] = 1;
+		sched_yield();
+		node = sol_map_set_node(guest_map(),
+			guest_set_of(guest_pfn(0, p + i * GUEST_PAGE)));
+		same += node == before;
+		before = node;
+	}
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	/* What a fault needs beside the page may take a turn, seldom. */
+	guest_check(same < (int)PAGES / 20, "interleave-in-turn",
+		    "%d of %lu pages on the node of the one before", same,
+		    PAGES);
+	return guest_exit();
+}
+
 int main(void)
 {
 	const struct sol_map *map = guest_map();
@@ -126,6 +179,7 @@ int main(void)
 	guest_group("both", both);
 	guest_group("near", "0-1");
 	guest_check(in_child(with_both) == 0, "bynode-both", "failed");
+	guest_check(in_child(in_turn) == 0, "bynode-in-turn", "failed");
 	guest_check(in_child(with_near) == 0, "bynode-near", "failed");
 	return guest_exit();
 }

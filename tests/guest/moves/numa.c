@@ -99,6 +99,52 @@ static int forked(void)
 	return guest_exit();
 }
 
+/* As the scheduler has it: pages that NUMA balancing moved for this task. */
+static long long balanced(void)
+{
+	FILE *f = fopen("/proc/self/sched", "r");
+	char line[256];
+	long long n = -1;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "numa_pages_migrated", 19))
+			n = strtoll(strchr(line, ':') + 1, NULL, 10);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * Who left its group is balanced again, but its pages stay in their colours as
+ * long as they live: the kernel must not believe that it moved them.
+ */
+static int left(void)
+{
+	char *p;
+	u64 *was;
+	long long before, after;
+
+	guest_group("numa-left", "4-5");
+	if (guest_join("numa-left"))
+		guest_die("join: %s", guest_status());
+	p = near_pages();
+	was = frames_of(p, PAGES);
+	if (guest_ungroup("numa-left"))
+		guest_die("rmdir: %s", guest_status());
+	before = balanced();
+	run_on(far_cpu());
+	touch_for(p, 2 * seconds + 1);
+	after = balanced();
+	guest_check(frames_moved(p, was, PAGES) == 0, "numa-left-stays",
+		    "%zu pages moved", frames_moved(p, was, PAGES));
+	/* A page that it had before it joined may truly move; these thousands not. */
+	guest_check(after - before < (long long)PAGES / 64,
+		    "numa-left-not-counted-as-moved", "%lld pages",
+		    after - before);
+	free(was);
+	return guest_exit();
+}
+
 int main(void)
 {
 	char *p;
@@ -118,6 +164,8 @@ int main(void)
 		guest_skip("numa-provoked", "nothing was balanced");
 	else
 		guest_check(seconds <= 10, "numa-provoked", "status %d", seconds);
+	if (seconds)
+		guest_check(in_child(left) == 0, "numa-left", "failed");
 	guest_group("numa", "0-1");
 	if (guest_join("numa"))
 		guest_die("join: %s", guest_status());

@@ -56,6 +56,7 @@ impl Machine {
             ("auto", ""),
             ("mode", "exclusive"),
             ("exhaust", "fail"),
+            ("text", "private"),
             ("reserve", "0"),
             ("tasks", "100\n101\n"),
             ("members", "100\n101\n"),

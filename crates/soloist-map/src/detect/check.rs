@@ -1,13 +1,18 @@
 //! Tests a map against timings: does it say which pairs conflict?
 
+use std::collections::BTreeMap;
+
+use soloist_machine::classmap::{ClassMap, Proof as ClassProof};
+use soloist_machine::gf2::Basis;
+use soloist_machine::{Layout, MapSpec, RamRange};
+
+use super::functions::collect;
 use super::meter::{Meter, Stop};
-use super::proof::{prove, Proof, Sorted};
-use super::region::{validate, visible_bits, Region};
-use super::source::{Addresses, OsRange, TimingSource};
+use super::model::{Model, Section};
+use super::proof::{prove, Sorted};
+use super::prove::{prove_banks, Proof, Tally};
+use super::source::{Addresses, TimingSource};
 use super::Options;
-use crate::classmap::ClassMap;
-use crate::gf2::Basis;
-use crate::spec::{MapRange, MapSpec};
 
 /// How a range of a map stood up.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -50,14 +55,14 @@ pub fn check_classes(
     source: &mut dyn TimingSource,
     map: &ClassMap,
     options: &Options,
-) -> Result<(Verdict, usize, Proof), Stop> {
+) -> Result<(Verdict, usize, ClassProof), Stop> {
     let mut meter = Meter::new(source, options.deadline, options.seed);
     let sorted = Sorted::held(&meter, map);
     let held = sorted.pages.len();
     let (Some(first), Some(last)) = (sorted.pages.first(), sorted.pages.last()) else {
-        return Ok((Verdict::Unknown, held, Proof::default()));
+        return Ok((Verdict::Unknown, held, ClassProof::default()));
     };
-    let whole = OsRange {
+    let whole = RamRange {
         start: first.0,
         end: last.0 + (1 << map.page_shift),
         node: 0,
@@ -66,7 +71,7 @@ pub fn check_classes(
     let proof = prove(&mut meter, &sorted);
     let verdict = match proof {
         _ if proof.holds() => Verdict::Fits,
-        Proof {
+        ClassProof {
             same: (_, 500..),
             other: (_, 500..),
         } => Verdict::Contradicted,
@@ -84,13 +89,13 @@ pub fn check(
     map: &MapSpec,
     options: &Options,
 ) -> Result<(Verdict, Vec<Checked>), Stop> {
-    let pieces = pieces(source, map);
+    let parts = parts(source, map);
     let mut meter = Meter::new(source, options.deadline, options.seed);
     let mut checked = Vec::new();
-    for (range, layout, base) in pieces {
-        match check_range(&mut meter, map, &range, layout, base) {
+    for (sections, layout) in parts {
+        match check_part(&mut meter, &map.layouts[layout], sections) {
             Ok(one) => checked.push(one),
-            Err(Stop::NoMemory) => {}
+            Err(Stop::NoMemory | Stop::NotHeld) => {}
             Err(stop) => return Err(stop),
         }
     }
@@ -102,61 +107,79 @@ pub fn check(
     Ok((verdict, checked))
 }
 
-/// Ranges to measure in, with layout and base. Inside pages of unknown address
-/// every layout could hold; the first one is checked, in one page.
-fn pieces(source: &dyn TimingSource, map: &MapSpec) -> Vec<(OsRange, usize, u64)> {
+/// Sections to measure in, those of one node and layout together, with the
+/// layout. Inside pages of unknown address every layout could hold; the first
+/// one is checked, in one page.
+fn parts(source: &dyn TimingSource, map: &MapSpec) -> Vec<(Vec<Section>, usize)> {
     if source.addresses() != Addresses::Physical {
         let first = source.ranges().into_iter().next();
-        return first.map(|page| (page, 0, 0)).into_iter().collect();
+        let page = first.map(|range| Section {
+            range,
+            shift: range.start,
+        });
+        return page.map(|page| (vec![page], 0)).into_iter().collect();
     }
-    let piece = |range: &MapRange| {
-        let os = OsRange {
-            start: range.start,
-            end: range.end,
-            node: range.node,
+    let mut parts: BTreeMap<(u8, usize), Vec<Section>> = BTreeMap::new();
+    for range in &map.ranges {
+        let section = Section {
+            range: RamRange {
+                start: range.start,
+                end: range.end,
+                node: range.node,
+            },
+            shift: range.start.wrapping_sub(range.base),
         };
-        (os, range.layout, range.base)
-    };
-    map.ranges.iter().map(piece).collect()
+        if !source.pool().inside(&section.range).is_empty() {
+            parts
+                .entry((range.node, range.layout))
+                .or_default()
+                .push(section);
+        }
+    }
+    parts
+        .into_iter()
+        .map(|((_, layout), sections)| (sections, layout))
+        .collect()
 }
 
-fn check_range(
+fn check_part(
     meter: &mut Meter<'_>,
-    map: &MapSpec,
-    range: &OsRange,
-    layout: usize,
-    base: u64,
+    layout: &Layout,
+    sections: Vec<Section>,
 ) -> Result<Checked, Stop> {
-    let levels = meter.calibrate(range)?;
-    let found = super::region::collect(meter, range, 24, &mut |_| {})?;
-    let visible = visible_bits(meter, range, base);
-    let layout = &map.layouts[layout];
-    let functions = Basis::of(layout.bank_functions().iter().map(|f| f & visible));
-    let mut region = Region {
-        range: *range,
-        base,
-        functions: functions.lightest(),
-        rows: Vec::new(),
-        visible,
-        banks_by_rate: found.banks(),
-        pairs: found.pairs.len(),
-        hits: (0, 0),
-        rejections: (0, 0),
-        levels,
+    let whole = RamRange {
+        start: sections[0].range.start,
+        end: sections[sections.len() - 1].range.end,
+        node: sections[0].range.node,
     };
-    validate(meter, &mut region)?;
+    meter.calibrate(&whole)?;
+    let mut model = Model::of(meter, sections);
+    let found = collect(meter, &model, 24, &mut |_| {})?;
+    // What never varies in the pool can't be tested.
+    let constant = model.differences(meter).nullspace(model.visible);
+    let functions = Basis::of(layout.bank_functions().iter().map(|f| f & model.visible));
+    model.functions = functions.lightest_beside(&constant);
+    let mut proof = Proof::default();
+    prove_banks(meter, &model, &mut proof)?;
     // Against a map that is wrong, every second prediction fails; measuring
-    // errs about once in a hundred.
-    let log_odds = |(good, all): (u32, u32)| {
-        f64::from(good) * (0.98f64 / 0.5).ln() + f64::from(all - good) * (0.02f64 / 0.5).ln()
+    // errs about once in a hundred. What is invented fails for certain.
+    let log_odds = |tally: &Tally, fails: f64| {
+        f64::from(tally.held) * (0.98 / (1.0 - fails)).ln()
+            + f64::from(tally.all - tally.held) * (0.02 / fails).ln()
     };
+    let invented = proof.other_bank.all - proof.other_bank.held;
+    let evidence = match invented {
+        0 => log_odds(&proof.same_bank, 0.5),
+        _ => log_odds(&proof.same_bank, 0.5).min(-10.0),
+    };
+    let pairs = |tally: &Tally| (tally.held, tally.all);
     Ok(Checked {
-        start: format!("{:#x}", range.start),
-        end: format!("{:#x}", range.end),
-        conflicts: region.hits,
-        others: region.rejections,
-        banks: 1 << region.functions.len(),
-        banks_by_rate: (region.banks_by_rate * 10.0).round() / 10.0,
-        evidence: log_odds(region.hits).min(log_odds(region.rejections).max(-1000.0)),
+        start: format!("{:#x}", whole.start),
+        end: format!("{:#x}", whole.end),
+        conflicts: pairs(&proof.same_bank),
+        others: pairs(&proof.other_bank),
+        banks: 1 << model.functions.len(),
+        banks_by_rate: (found.banks() * 10.0).round() / 10.0,
+        evidence,
     })
 }

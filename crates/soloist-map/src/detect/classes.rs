@@ -12,12 +12,14 @@
 
 use rand::Rng;
 use serde::Serialize;
+use soloist_machine::classmap::{self, ClassMap, Proof};
+use soloist_machine::gf2::{self, Basis};
+use soloist_machine::About;
 
 use super::meter::{Meter, Stop};
-use super::proof::{prove, Proof, Sorted};
-use super::region::Region;
-use super::source::OsRange;
-use crate::gf2::{self, Basis};
+use super::model::Model;
+use super::proof::{prove, Sorted};
+use soloist_machine::RamRange;
 
 /// Pairs of lines per candidate that must conflict before it is believed.
 const CONFIRM: u32 = 6;
@@ -49,6 +51,35 @@ pub struct Classes {
     pub proof: Proof,
 }
 
+impl Classes {
+    /// As a file has it; pages without a class are left out.
+    #[must_use]
+    pub fn to_file(&self, about: About, line_shift: u32) -> ClassMap {
+        let located = self.pages.iter().all(|page| page.guest.is_some());
+        let address = |page: &ClassedPage| match located {
+            true => page.guest.unwrap_or(page.page),
+            false => page.page,
+        };
+        ClassMap {
+            about,
+            page_shift: self.page_shift,
+            line_shift,
+            addresses: if located {
+                classmap::Addresses::Guest
+            } else {
+                classmap::Addresses::Run
+            },
+            functions: self.functions.clone(),
+            pages: self
+                .pages
+                .iter()
+                .filter_map(|page| Some((address(page), page.class?)))
+                .collect(),
+            proof: self.proof,
+        }
+    }
+}
+
 fn as_text<S: serde::Serializer>(functions: &[u64], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(functions.iter().map(|&f| gf2::show(f)))
 }
@@ -58,7 +89,7 @@ fn as_text<S: serde::Serializer>(functions: &[u64], to: S) -> Result<S::Ok, S::E
 #[must_use]
 pub fn classify(
     meter: &mut Meter<'_>,
-    known: &Region,
+    known: &Model,
     page_shift: u32,
     limit: usize,
     progress: &mut dyn FnMut(f64),
@@ -75,7 +106,7 @@ pub fn classify(
     let mut recent: Vec<u32> = Vec::new();
     for (i, page) in pages.iter().take(count).enumerate() {
         let guest = meter.source().guest_address(page.start);
-        let class = if *page == known.range {
+        let class = if Some(*page) == home(known) {
             Ok(Some(0))
         } else {
             class_of(meter, known, page, &recent)
@@ -109,9 +140,14 @@ pub fn classify(
     found
 }
 
+/// The page that the functions were found in.
+fn home(known: &Model) -> Option<RamRange> {
+    known.sections.first().map(|section| section.range)
+}
+
 /// A difference inside a page that changes just the functions whose bits are
 /// set in `wanted`.
-fn difference_of(known: &Region, wanted: u32) -> Option<u64> {
+fn difference_of(known: &Model, wanted: u32) -> Option<u64> {
     let rows: Vec<(u64, bool)> = known
         .functions
         .iter()
@@ -124,8 +160,8 @@ fn difference_of(known: &Region, wanted: u32) -> Option<u64> {
 /// Tries the constants, those seen lately first.
 fn class_of(
     meter: &mut Meter<'_>,
-    known: &Region,
-    page: &OsRange,
+    known: &Model,
+    page: &RamRange,
     recent: &[u32],
 ) -> Result<Option<u32>, Stop> {
     let all = 1u32 << known.functions.len().min(12);
@@ -140,21 +176,24 @@ fn class_of(
 
 /// Whether lines that are in one bank if the page's constant is `class` do
 /// conflict.
-fn agrees(meter: &mut Meter<'_>, known: &Region, page: &OsRange, class: u32) -> Result<bool, Stop> {
+fn agrees(meter: &mut Meter<'_>, known: &Model, page: &RamRange, class: u32) -> Result<bool, Stop> {
     let same_bank = Basis::of(known.functions.iter().copied()).nullspace(known.visible);
     let Some(fixed) = difference_of(known, class) else {
         return Ok(false);
     };
+    let Some(first) = home(known) else {
+        return Ok(false);
+    };
     let (mut hits, mut misses) = (0, 0);
     while hits < CONFIRM {
-        let a = meter.random(&known.range)?;
+        let a = meter.random(&first)?;
         let mut difference = fixed;
         for &row in same_bank.rows() {
             if meter.rng.gen() {
                 difference ^= row;
             }
         }
-        let b = page.start + ((a - known.range.start) ^ difference);
+        let b = page.start + ((a - first.start) ^ difference);
         if !meter.source().is_fair(a, b) {
             continue;
         }

@@ -19,7 +19,7 @@ use rand::Rng;
 use super::classes::{ClassedPage, Classes};
 use super::meter::{Meter, Stop};
 use super::proof::{prove, Sorted};
-use super::source::OsRange;
+use soloist_machine::RamRange;
 
 /// log2 of a frame.
 pub const FRAME_SHIFT: u32 = 12;
@@ -51,7 +51,7 @@ struct Group {
 /// When conflicts can't be seen in the pool at all.
 pub fn classify(
     meter: &mut Meter<'_>,
-    pool: &[OsRange],
+    pool: &[RamRange],
     limit: usize,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Classes, Stop> {
@@ -59,7 +59,7 @@ pub fn classify(
     let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
         return Err(Stop::NoMemory);
     };
-    let whole = OsRange {
+    let whole = RamRange {
         end: last.end,
         ..*first
     };
@@ -113,7 +113,7 @@ pub fn classify(
 }
 
 /// The first `limit` frames of the pool's pages.
-fn frames_of(pool: &[OsRange], limit: usize) -> Vec<OsRange> {
+fn frames_of(pool: &[RamRange], limit: usize) -> Vec<RamRange> {
     let size = 1u64 << FRAME_SHIFT;
     let starts = pool.iter().flat_map(|page| {
         (page.start..page.end)
@@ -122,7 +122,7 @@ fn frames_of(pool: &[OsRange], limit: usize) -> Vec<OsRange> {
     });
     starts
         .take(limit)
-        .map(|(start, node)| OsRange {
+        .map(|(start, node)| RamRange {
             start,
             end: start + size,
             node,
@@ -132,7 +132,7 @@ fn frames_of(pool: &[OsRange], limit: usize) -> Vec<OsRange> {
 
 struct Sorter<'a, 'b> {
     meter: &'a mut Meter<'b>,
-    frames: &'a [OsRange],
+    frames: &'a [RamRange],
     groups: Vec<Group>,
 }
 

@@ -10,15 +10,18 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
-
 use super::cpu;
-use super::source::{Addresses, OsRange, TimingSource};
+use super::pool::{gather, Limits, Pool, Supply};
+use super::source::{Addresses, TimingSource};
 use crate::host;
+use soloist_machine::RamRange;
 
 /// Page sizes that are tried, largest first (log2).
 const PAGE_SHIFTS: [u32; 3] = [30, 21, 12];
+/// Bytes that are measured, unless told otherwise.
+const KEEP: u64 = 512 << 20;
+/// Bytes that the kernel is asked for at a time.
+const PIECE: u64 = 64 << 20;
 /// Readings of the clock in one sample.
 const READINGS: usize = 5;
 
@@ -54,18 +57,21 @@ struct Page {
 
 /// Memory of this machine.
 pub struct Hardware {
+    /// Ascending, as in the pool.
     pages: Vec<Page>,
-    page_shift: u32,
+    pool: Pool,
     addresses: Addresses,
-    ranges: Vec<OsRange>,
-    mapping: Mapping,
+    ranges: Vec<RamRange>,
+    mappings: Vec<Mapping>,
 }
 
 /// What to measure with.
 #[derive(Debug, Clone, Copy)]
 pub struct HardwareOptions {
-    /// Bytes to map.
-    pub memory: u64,
+    /// Bytes to map at most; `None`: three quarters of what is available where
+    /// physical addresses are told (most of it only for a moment, to choose
+    /// pages from), else 512 MiB.
+    pub memory: Option<u64>,
     /// log2 of the page size; `None`: the largest there is.
     pub page_shift: Option<u32>,
     /// Use physical addresses in a virtual machine too: right only when the
@@ -109,83 +115,82 @@ impl Hardware {
     }
 
     fn with_pages(options: &HardwareOptions, shift: u32) -> Result<Self, HardwareError> {
-        let size = 1u64 << shift;
-        let missing = || HardwareError::Pages {
-            size,
-            kib: size >> 10,
-        };
-        let bytes = (options.memory.max(size) >> shift << shift) as usize;
-        let (mapping, first) = if shift == 12 {
-            let mapping = map(bytes, 0).map_err(HardwareError::Memory)?;
-            let first = mapping.at as usize;
-            (mapping, first)
-        } else {
-            match map_huge(bytes, shift) {
-                Some(mapping) => {
-                    let first = mapping.at as usize;
-                    (mapping, first)
-                }
-                None if shift == 21 => map_transparent(bytes, size as usize).ok_or_else(missing)?,
-                None => return Err(missing()),
-            }
-        };
         let physical = host::is_bare_metal() || options.trust_guest;
         let pagemap = File::open("/proc/self/pagemap").ok();
-        let count = ((mapping.at as usize + mapping.bytes - first) >> shift).min(bytes >> shift);
-        let mut pages: Vec<Page> = Vec::with_capacity(count);
-        for i in 0..count {
-            let at = (first + (i << shift)) as *mut u8;
-            // SAFETY: inside the mapping; a write gives every page a frame of
-            // its own.
-            unsafe { std::ptr::write_volatile(at, 1) };
-            let frame = pagemap.as_ref().and_then(|file| frame_of(file, at as u64));
-            if shift == 12 || is_huge(at, size, pagemap.as_ref(), frame) {
-                let guest = frame.map(|frame| frame << 12);
-                pages.push(Page {
-                    address: guest.filter(|_| physical).unwrap_or((i as u64) << shift),
-                    guest,
-                    at,
-                });
-            }
+        let mut mapper = Mapper {
+            shift,
+            pagemap,
+            pages: Vec::new(),
+            mappings: Vec::new(),
+            known: false,
+            error: None,
+        };
+        // The first page shows whether addresses are told.
+        let probe = mapper.map(1 << shift);
+        mapper.mappings.clear();
+        let known = physical && probe.first().is_some_and(|page| page.guest.is_some());
+        if probe.is_empty() {
+            return Err(match mapper.error {
+                Some(error) if shift == 12 => HardwareError::Memory(error),
+                _ => HardwareError::Pages {
+                    size: 1 << shift,
+                    kib: (1 << shift) >> 10,
+                },
+            });
         }
-        if pages.is_empty() {
-            return Err(missing());
-        }
-        let known = physical && pages.iter().all(|page| page.guest.is_some());
-        pages.sort_by_key(|page| page.address);
-        Ok(Self::assemble(mapping, pages, shift, known))
+        let keep = KEEP.min(options.memory.unwrap_or(KEEP)).max(1 << shift);
+        let (addresses, ranges, most) = if known {
+            let most = host::available_bytes().map_or(KEEP, |bytes| bytes / 4 * 3);
+            let ranges = host::memory_ranges();
+            (Addresses::Physical, ranges, options.memory.unwrap_or(most))
+        } else {
+            let inside = Addresses::InsidePages { page_shift: shift };
+            (inside, Vec::new(), options.memory.unwrap_or(KEEP))
+        };
+        let limits = match known {
+            true => Limits { keep, most },
+            false => Limits { keep: most, most },
+        };
+        mapper.known = known;
+        let kept = gather(&mut mapper, &ranges, shift, limits);
+        Ok(Self::assemble(mapper, &kept, addresses, ranges))
     }
 
-    fn assemble(mapping: Mapping, mut pages: Vec<Page>, shift: u32, known: bool) -> Self {
-        let (addresses, ranges) = if known {
-            (Addresses::Physical, host::memory_ranges())
-        } else {
-            for (i, page) in pages.iter_mut().enumerate() {
-                page.address = (i as u64) << shift;
-            }
-            let ranges = pages.iter().map(|page| OsRange {
-                start: page.address,
-                end: page.address + (1 << shift),
-                node: 0,
-            });
-            (
-                Addresses::InsidePages { page_shift: shift },
-                ranges.collect(),
-            )
+    fn assemble(mapper: Mapper, kept: &[u64], addresses: Addresses, ranges: Vec<RamRange>) -> Self {
+        let shift = mapper.shift;
+        let (mut pages, others): (Vec<Page>, Vec<Page>) = mapper
+            .pages
+            .into_iter()
+            .partition(|page| kept.binary_search(&page.address).is_ok());
+        for page in others {
+            // SAFETY: inside one of the mappings; nothing refers to it.
+            unsafe { libc::madvise(page.at as *mut _, 1 << shift, libc::MADV_DONTNEED) };
+        }
+        pages.sort_by_key(|page| page.address);
+        let ranges = match addresses {
+            Addresses::Physical => ranges,
+            Addresses::InsidePages { .. } => pages
+                .iter()
+                .map(|page| RamRange {
+                    start: page.address,
+                    end: page.address + (1 << shift),
+                    node: 0,
+                })
+                .collect(),
         };
         Self {
+            pool: Pool::new(pages.iter().map(|page| page.address).collect(), shift),
             pages,
-            page_shift: shift,
             addresses,
             ranges,
-            mapping,
+            mappings: mapper.mappings,
         }
     }
 
     /// log2 of the page size that was got.
     #[must_use]
     pub fn page_shift(&self) -> u32 {
-        self.page_shift
+        self.pool.page_shift()
     }
 
     /// Pages in the pool.
@@ -202,7 +207,7 @@ impl Hardware {
     /// Bytes mapped.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.mapping.bytes
+        self.mappings.iter().map(|mapping| mapping.bytes).sum()
     }
 
     /// Where the line at `address` is mapped; `None`: not in the pool.
@@ -213,14 +218,15 @@ impl Hardware {
     }
 
     fn page_of(&self, address: u64) -> Option<&Page> {
-        let start = address >> self.page_shift << self.page_shift;
+        let shift = self.pool.page_shift();
+        let start = address >> shift << shift;
         let at = self.pages.binary_search_by_key(&start, |page| page.address);
         self.pages.get(at.ok()?)
     }
 }
 
 impl TimingSource for Hardware {
-    fn ranges(&self) -> Vec<OsRange> {
+    fn ranges(&self) -> Vec<RamRange> {
         self.ranges.clone()
     }
 
@@ -228,28 +234,8 @@ impl TimingSource for Hardware {
         self.addresses
     }
 
-    fn random(&mut self, range: &OsRange, rng: &mut ChaCha8Rng) -> Option<u64> {
-        let size = 1u64 << self.page_shift;
-        let low = self
-            .pages
-            .partition_point(|page| page.address + size <= range.start);
-        let high = self.pages.partition_point(|page| page.address < range.end);
-        for _ in 0..64 {
-            if low >= high {
-                return None;
-            }
-            let page = self.pages[rng.gen_range(low..high)].address;
-            let (from, to) = (page.max(range.start), (page + size).min(range.end));
-            let line = rng.gen_range(from..to) & !63;
-            if line >= from {
-                return Some(line);
-            }
-        }
-        None
-    }
-
-    fn has(&self, address: u64) -> bool {
-        self.locate(address).is_some()
+    fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     fn is_fair(&self, a: u64, b: u64) -> bool {
@@ -276,6 +262,88 @@ impl TimingSource for Hardware {
         times.sort_unstable();
         // The second fastest: an interrupt only ever makes it slower.
         times[1]
+    }
+}
+
+/// Maps memory piece by piece.
+struct Mapper {
+    shift: u32,
+    pagemap: Option<File>,
+    pages: Vec<Page>,
+    mappings: Vec<Mapping>,
+    known: bool,
+    error: Option<std::io::Error>,
+}
+
+impl Mapper {
+    /// Maps and touches up to `bytes`; the pages that are of the right size.
+    fn map(&mut self, bytes: u64) -> Vec<Page> {
+        let (shift, size) = (self.shift, 1u64 << self.shift);
+        let bytes = (bytes >> shift << shift) as usize;
+        let whole = |mapping: Mapping| {
+            let first = mapping.at as usize;
+            (mapping, first)
+        };
+        let mapped = match shift {
+            12 => map(bytes, 0).map(whole),
+            21 => map_huge(bytes, shift)
+                .map(whole)
+                .or_else(|| map_transparent(bytes, size as usize))
+                .ok_or_else(std::io::Error::last_os_error),
+            _ => map_huge(bytes, shift)
+                .map(whole)
+                .ok_or_else(std::io::Error::last_os_error),
+        };
+        let (mapping, first) = match mapped {
+            Ok(mapped) => mapped,
+            Err(error) => {
+                self.error = Some(error);
+                return Vec::new();
+            }
+        };
+        let count = ((mapping.at as usize + mapping.bytes - first) >> shift).min(bytes >> shift);
+        let mut pages: Vec<Page> = Vec::with_capacity(count);
+        let pagemap = self.pagemap.as_ref();
+        let before = self.pages.len();
+        for i in 0..count {
+            let at = (first + (i << shift)) as *mut u8;
+            // SAFETY: inside the mapping; a write gives every page a frame of
+            // its own.
+            unsafe { std::ptr::write_volatile(at, 1) };
+            let frame = pagemap.and_then(|file| frame_of(file, at as u64));
+            if shift == 12 || is_huge(at, size, pagemap, frame) {
+                let guest = frame.map(|frame| frame << 12);
+                let number = ((before + pages.len()) as u64) << shift;
+                pages.push(Page {
+                    address: guest.filter(|_| self.known).unwrap_or(number),
+                    guest,
+                    at,
+                });
+            }
+        }
+        self.mappings.push(mapping);
+        pages
+    }
+}
+
+impl Supply for Mapper {
+    fn more(&mut self, bytes: u64) -> Vec<u64> {
+        // In pieces, so that a kernel that can't give all gives some.
+        let mut given = Vec::new();
+        let mut left = bytes;
+        while left >> self.shift > 0 {
+            let pages = self.map(left.min(PIECE.max(1 << self.shift)));
+            if pages.is_empty() {
+                break;
+            }
+            left = left.saturating_sub((pages.len() as u64) << self.shift);
+            given.extend(pages.iter().map(|page| page.address));
+            // A page whose address is not told like the others' is no use.
+            let told = |page: &Page| !self.known || page.guest.is_some();
+            let told: Vec<Page> = pages.into_iter().filter(told).collect();
+            self.pages.extend(told);
+        }
+        given
     }
 }
 

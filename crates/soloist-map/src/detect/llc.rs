@@ -274,7 +274,7 @@ pub fn geometry_of_host() -> Option<Geometry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gf2;
+    use soloist_machine::gf2;
 
     /// A cache that keeps the last `ways` lines of each set and slice.
     struct Model {

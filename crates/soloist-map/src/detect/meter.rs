@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::source::{OsRange, TimingSource};
+use super::source::TimingSource;
+use soloist_machine::RamRange;
 
 /// Samples between looks at the clock.
 const CLOCK_EVERY: u64 = 256;
@@ -41,6 +42,9 @@ pub enum Stop {
         "no pair of addresses is reliably slower than the others: no row conflicts to be seen"
     )]
     NoConflicts,
+    /// None of it is among the pages that are measured.
+    #[error("none of it is among the pages measured; more memory (--memory) may hold some")]
+    NotHeld,
     /// The pool has no memory where it is needed.
     #[error("the pool holds no memory there")]
     NoMemory,
@@ -63,7 +67,15 @@ pub struct Levels {
     pub false_slow: f64,
     /// Share of slow samples among pairs with one.
     pub true_slow: f64,
+    /// What a sample and one of a random pair taken with it speak for.
+    #[serde(skip)]
+    pub weights: Weights,
 }
+
+/// Natural logarithms of likelihood ratios for a conflict, by whether the
+/// random pair taken first and then the pair itself were slow: measured when
+/// the levels are found, whatever the noise is.
+pub type Weights = [[f64; 2]; 2];
 
 /// Measures pairs and judges them.
 pub struct Meter<'a> {
@@ -78,7 +90,7 @@ pub struct Meter<'a> {
     fast: f64,
     levels: Option<Levels>,
     /// Memory of the random pairs that others are compared with.
-    around: OsRange,
+    around: RamRange,
     scratch: Vec<f64>,
     /// Step of the clock, in its own unit.
     step: f64,
@@ -97,7 +109,7 @@ impl<'a> Meter<'a> {
             next: 0,
             fast: 0.0,
             levels: None,
-            around: OsRange {
+            around: RamRange {
                 start: 0,
                 end: 0,
                 node: 0,
@@ -135,7 +147,7 @@ impl<'a> Meter<'a> {
     ///
     /// # Errors
     /// When the pool holds none.
-    pub fn random_pair(&mut self, range: &OsRange) -> Result<(u64, u64), Stop> {
+    pub fn random_pair(&mut self, range: &RamRange) -> Result<(u64, u64), Stop> {
         for _ in 0..64 {
             let a = self.random(range)?;
             let b = self.random(range)?;
@@ -150,7 +162,7 @@ impl<'a> Meter<'a> {
     ///
     /// # Errors
     /// When the pool holds none.
-    pub fn random(&mut self, range: &OsRange) -> Result<u64, Stop> {
+    pub fn random(&mut self, range: &RamRange) -> Result<u64, Stop> {
         self.source
             .random(range, &mut self.rng)
             .ok_or(Stop::NoMemory)
@@ -172,18 +184,15 @@ impl<'a> Meter<'a> {
         Ok(median(&mut self.scratch))
     }
 
-    /// The step of the clock: the smallest difference between readings.
-    fn find_step(&mut self, range: &OsRange) -> Result<(), Stop> {
-        let mut readings = Vec::with_capacity(256);
+    /// The step of the clock: what all readings are multiples of.
+    fn find_step(&mut self, range: &RamRange) -> Result<(), Stop> {
+        let mut step = 0;
         for _ in 0..256 {
             let (a, b) = self.random_pair(range)?;
             self.samples += 1;
-            readings.push(self.source.sample(a, b));
+            step = common(step, self.source.sample(a, b));
         }
-        readings.sort_unstable();
-        let steps = readings.windows(2).map(|two| two[1] - two[0]);
-        let smallest = steps.filter(|&step| step > 0).min();
-        self.step = f64::from(smallest.unwrap_or(1));
+        self.step = f64::from(step.max(1));
         Ok(())
     }
 
@@ -223,7 +232,7 @@ impl<'a> Meter<'a> {
     ///
     /// # Errors
     /// [`Stop::NoConflicts`] when nothing is reliably slower than the rest.
-    pub fn calibrate(&mut self, range: &OsRange) -> Result<Levels, Stop> {
+    pub fn calibrate(&mut self, range: &RamRange) -> Result<Levels, Stop> {
         self.around = *range;
         self.find_step(range)?;
         let mut found = Err(Stop::NoConflicts);
@@ -244,7 +253,7 @@ impl<'a> Meter<'a> {
         found
     }
 
-    fn calibrate_with(&mut self, range: &OsRange, repeats: u32) -> Result<Levels, Stop> {
+    fn calibrate_with(&mut self, range: &RamRange, repeats: u32) -> Result<Levels, Stop> {
         self.recent.clear();
         self.next = 0;
         let mut first = Vec::with_capacity(512);
@@ -265,15 +274,20 @@ impl<'a> Meter<'a> {
         // A median of 15 is itself off by a part of sigma.
         let below = (self.lasting(range, repeats, 0.75 * gap)? - sigma).max(0.0);
         let threshold = (below + gap) / 2.0;
-        let true_slow = self.share_slow(&slow, repeats, threshold)?;
-        let mut false_slow = 0.0;
-        for _ in 0..512 {
-            let (a, b) = self.random_pair(range)?;
-            let time = self.sample(a, b, repeats)?;
-            self.follow(time);
-            false_slow += f64::from(u8::from(time > self.fast + threshold)) / 512.0;
+        let conflicts: Vec<(u64, u64)> = slow.iter().map(|pair| (pair.0, pair.1)).collect();
+        let mut others = Vec::with_capacity(1024);
+        for _ in 0..1024 {
+            others.push(self.random_pair(range)?);
         }
-        if true_slow < 0.7 {
+        let with = self.pattern(&conflicts, 768 / conflicts.len(), repeats, threshold)?;
+        let without = self.pattern(&others, 1, repeats, threshold)?;
+        let share = |counts: &[[f64; 2]; 2]| {
+            let all: f64 = counts.iter().flatten().sum();
+            (counts[0][1] + counts[1][1]) / all
+        };
+        let (true_slow, false_slow) = (share(&with), share(&without));
+        let weights = weights(&with, &without);
+        if true_slow < 0.7 || weights[0][1] < 1.0 || weights[0][0] > -0.5 {
             return Err(Stop::NoConflicts);
         }
         Ok(Levels {
@@ -284,6 +298,7 @@ impl<'a> Meter<'a> {
             repeats,
             false_slow: false_slow.clamp(0.002, 0.45),
             true_slow: true_slow.min(0.998),
+            weights,
         })
     }
 
@@ -291,7 +306,7 @@ impl<'a> Meter<'a> {
     /// of one bank group, or far apart, are slower than others too, but less so
     /// than conflicts and far more frequent: whatever is found first, go on
     /// above it.
-    fn climb(&mut self, range: &OsRange, repeats: u32, sigma: f64) -> Result<f64, Stop> {
+    fn climb(&mut self, range: &RamRange, repeats: u32, sigma: f64) -> Result<f64, Stop> {
         let mut found = self.search(range, repeats, (3.0 * sigma, 1.5 * sigma), SEARCH)?;
         if found.len() < 3 {
             return Err(Stop::NoConflicts);
@@ -315,7 +330,7 @@ impl<'a> Meter<'a> {
 
     /// By how much pairs without a conflict are slower than others, lastingly
     /// (distance, bank groups): nearly the most, below `limit`.
-    fn lasting(&mut self, range: &OsRange, repeats: u32, limit: f64) -> Result<f64, Stop> {
+    fn lasting(&mut self, range: &RamRange, repeats: u32, limit: f64) -> Result<f64, Stop> {
         let mut lesser = Vec::with_capacity(LASTING);
         for _ in 0..LASTING {
             let (a, b) = self.random_pair(range)?;
@@ -331,7 +346,7 @@ impl<'a> Meter<'a> {
     /// stay more than `keep` over it, with their excess: up to 16.
     fn search(
         &mut self,
-        range: &OsRange,
+        range: &RamRange,
         repeats: u32,
         (above, keep): (f64, f64),
         tries: u64,
@@ -359,21 +374,24 @@ impl<'a> Meter<'a> {
         Ok(found)
     }
 
-    fn share_slow(
+    /// How often a random pair and then one of `pairs` were slow: counts by
+    /// the two.
+    fn pattern(
         &mut self,
-        pairs: &[(u64, u64, f64)],
+        pairs: &[(u64, u64)],
+        times: usize,
         repeats: u32,
         threshold: f64,
-    ) -> Result<f64, Stop> {
-        let (mut slow, mut all) = (0.0, 0.0);
-        for &(a, b, _) in pairs {
-            for _ in 0..24 {
-                let time = self.sample(a, b, repeats)?;
-                all += 1.0;
-                slow += f64::from(u8::from(time > self.fast + threshold));
+    ) -> Result<[[f64; 2]; 2], Stop> {
+        let mut counts = [[0.0; 2]; 2];
+        for &(a, b) in pairs {
+            for _ in 0..times.max(1) {
+                let around = self.refer(repeats)? > self.fast + threshold;
+                let here = self.sample(a, b, repeats)? > self.fast + threshold;
+                counts[usize::from(around)][usize::from(here)] += 1.0;
             }
         }
-        Ok(slow / all)
+        Ok(counts)
     }
 
     /// Whether a random pair conflicts, cheaply: most are let go after one
@@ -389,8 +407,8 @@ impl<'a> Meter<'a> {
         if time <= self.fast + levels.threshold {
             return Ok(false);
         }
-        let (slow, fast) = weights(&levels);
-        self.decide(a, b, slow, (slow, fast), (-3.0, odds.ln()))
+        let slow = (levels.true_slow / levels.false_slow).ln();
+        self.decide(a, b, slow, (-3.0, odds.ln()))
     }
 
     /// Whether a chosen pair conflicts; wrong about once in `odds` either way.
@@ -398,9 +416,8 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// When the deadline has passed, or nothing is calibrated.
     pub fn is_conflict(&mut self, a: u64, b: u64, odds: f64) -> Result<bool, Stop> {
-        let levels = self.levels.ok_or(Stop::NoConflicts)?;
         let limit = odds.ln();
-        self.decide(a, b, 0.0, weights(&levels), (-limit, limit))
+        self.decide(a, b, 0.0, (-limit, limit))
     }
 
     /// Wald's test: adds up evidence until it leaves `(low, high)`.
@@ -409,7 +426,6 @@ impl<'a> Meter<'a> {
         a: u64,
         b: u64,
         start: f64,
-        (slow, fast): (f64, f64),
         (low, high): (f64, f64),
     ) -> Result<bool, Stop> {
         let levels = self.levels.ok_or(Stop::NoConflicts)?;
@@ -424,21 +440,35 @@ impl<'a> Meter<'a> {
             let around = self.refer(levels.repeats)?;
             let time = self.sample(a, b, levels.repeats)?;
             let limit = self.fast + levels.threshold;
-            evidence += match (time > limit, around > limit) {
-                (true, true) => 0.0,
-                (true, false) => slow,
-                (false, _) => fast,
-            };
+            let (around, here) = (usize::from(around > limit), usize::from(time > limit));
+            evidence += levels.weights[around][here];
         }
         Ok(evidence > 0.0)
     }
 }
 
-/// Evidence for a conflict in a slow and in a fast sample, natural logarithms
-/// of likelihood ratios.
-fn weights(levels: &Levels) -> (f64, f64) {
-    let (p0, p1) = (levels.false_slow, levels.true_slow);
-    ((p1 / p0).ln(), ((1.0 - p1) / (1.0 - p0)).ln())
+/// Evidence by what was seen with and without a conflict; what was never seen
+/// counts as seen once.
+fn weights(with: &[[f64; 2]; 2], without: &[[f64; 2]; 2]) -> Weights {
+    let share = |counts: &[[f64; 2]; 2], around: usize, here: usize| {
+        let all: f64 = counts.iter().flatten().sum();
+        (counts[around][here] + 1.0) / (all + 4.0)
+    };
+    let mut weights = [[0.0; 2]; 2];
+    for (around, row) in weights.iter_mut().enumerate() {
+        for (here, weight) in row.iter_mut().enumerate() {
+            *weight = (share(with, around, here) / share(without, around, here)).ln();
+        }
+    }
+    weights
+}
+
+/// The greatest common divisor.
+fn common(a: u32, b: u32) -> u32 {
+    match b {
+        0 => a,
+        _ => common(b, a % b),
+    }
 }
 
 fn median(values: &mut [f64]) -> f64 {

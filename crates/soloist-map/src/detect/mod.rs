@@ -1,40 +1,47 @@
 //! Detection: finds the map of the memory behind a [`TimingSource`].
 //!
-//! Per piece of memory that the operating system shows: find the levels
-//! ([`meter`]), solve the bank functions and row bits ([`region`]), and where
-//! one layout does not explain the piece, find where it ends and go on behind
-//! (modules of different sizes make such maps). Then pieces with the same
-//! functions share a layout. Every result carries the measurements that bear
-//! it out; what could not be seen or explained is said.
+//! Pages are taken from all over memory ([`pool`]). Per node ([`node`]) and
+//! layout ([`region`]): find the levels ([`meter`]), collect conflicting pairs
+//! and solve for the bank functions ([`functions`]), find where the memory lies
+//! in its node ([`place`]), then the rows ([`rows`]). What was found is a
+//! [`model`], and must stand up in fresh pairs ([`prove`]); what never varied in
+//! the pool, or could be otherwise, is said, and makes the map incomplete.
 
 pub mod check;
 pub mod classes;
 pub mod cpu;
 pub mod frames;
+pub mod functions;
 pub mod hardware;
 pub mod llc;
 pub mod meter;
+pub mod model;
+pub mod node;
+pub mod noise;
 pub mod one_bank;
+mod place;
+pub mod pool;
 pub mod proof;
+pub mod prove;
 pub mod region;
+mod rows;
 pub mod sim;
 pub mod source;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
+use soloist_machine::function::show_terms;
+use soloist_machine::gf2::{self, Basis};
+use soloist_machine::{Layout, MapRange, MapSpec, RamRange};
 
-use crate::function::show_terms;
-use crate::gf2::{self, Basis};
-use crate::spec::{Layout, MapRange, MapSpec};
 use meter::{Levels, Meter, Stop};
-use region::{Region, Shifts};
-use source::{Addresses, OsRange, TimingSource};
+use node::solve_node;
+use prove::Tally;
+use region::Region;
+use source::{Addresses, TimingSource};
 
-/// Smallest piece that a layout is looked for in.
-const SMALLEST: u64 = 32 << 20;
-/// Ends of layouts are found to this granularity.
-const EDGE: u64 = 2 << 20;
 /// Huge pages sorted into classes if nothing else is asked for.
 const CLASS_PAGES: usize = 64;
 /// Frames sorted into classes if nothing else is asked for.
@@ -70,7 +77,9 @@ pub struct Detected {
     /// The regions, ascending.
     pub regions: Vec<Region>,
     /// Memory that no layout was found for, and why.
-    pub unsolved: Vec<(OsRange, Stop)>,
+    pub unsolved: Vec<(RamRange, Stop)>,
+    /// Memory too small to be measured, taken to be as its neighbours.
+    pub assumed: Vec<RamRange>,
     /// What the addresses mean.
     pub addresses: Addresses,
     /// Raw samples taken.
@@ -79,17 +88,14 @@ pub struct Detected {
     pub elapsed: Duration,
 }
 
-/// One line of a report about a region.
+/// What a report says of a layout.
 #[derive(Debug, Clone, Serialize)]
 pub struct RegionReport {
-    /// First byte, hexadecimal.
-    pub start: String,
-    /// First byte after, hexadecimal.
-    pub end: String,
+    /// Its memory: first byte, first byte after, offset in the node of the
+    /// first byte; hexadecimal.
+    pub ranges: Vec<(String, String, String)>,
     /// Node.
     pub node: u8,
-    /// Offset of the first byte within its node.
-    pub base: String,
     /// Bank functions.
     pub functions: Vec<String>,
     /// Row bits.
@@ -100,32 +106,54 @@ pub struct RegionReport {
     pub banks: u64,
     /// Banks by how often random pairs conflict.
     pub banks_by_rate: f64,
-    /// 0 to 1.
+    /// Probability that banks and rows are right, 0 to 1.
     pub confidence: f64,
-    /// Fresh pairs that were predicted to conflict: held, all.
-    pub predicted_conflicts: (u32, u32),
-    /// Fresh pairs that were predicted not to: held, all.
-    pub predicted_others: (u32, u32),
+    /// Whether nothing is left open.
+    pub complete: bool,
+    /// What is, a sentence each.
+    pub open: Vec<String>,
+    /// Fresh pairs of one bank: conflicted, all.
+    pub same_bank: Tally,
+    /// Combinations of bank functions without a conflict, all tried.
+    pub other_bank: Tally,
+    /// Fresh pairs of one row without a conflict, all.
+    pub same_row: Tally,
+    /// Combinations of row functions with a conflict, all tried.
+    pub other_row: Tally,
     /// The levels.
     pub levels: Levels,
 }
 
 impl From<&Region> for RegionReport {
     fn from(region: &Region) -> Self {
-        let line = region.visible.trailing_zeros();
+        let model = &region.model;
+        let hex = |n: u64| format!("{n:#x}");
+        let proof = &region.proof;
         Self {
-            start: format!("{:#x}", region.range.start),
-            end: format!("{:#x}", region.range.end),
-            node: region.range.node,
-            base: format!("{:#x}", region.base),
-            functions: region.functions.iter().map(|&f| gf2::show(f)).collect(),
-            rows: show_terms(&region.rows),
-            visible: (line, 63 - region.visible.leading_zeros().min(63)),
-            banks: 1 << region.functions.len(),
+            ranges: region
+                .ranges
+                .iter()
+                .map(|range| {
+                    let base = model.offset(range.start).unwrap_or(0);
+                    (hex(range.start), hex(range.end), hex(base))
+                })
+                .collect(),
+            node: region.node(),
+            functions: model.functions.iter().map(|&f| gf2::show(f)).collect(),
+            rows: show_terms(&model.rows),
+            visible: (
+                model.visible.trailing_zeros(),
+                63 - model.visible.leading_zeros().min(63),
+            ),
+            banks: 1 << model.functions.len(),
             banks_by_rate: (region.banks_by_rate * 10.0).round() / 10.0,
             confidence: region.confidence(),
-            predicted_conflicts: region.hits,
-            predicted_others: region.rejections,
+            complete: region.is_complete(),
+            open: region.open(),
+            same_bank: proof.same_bank,
+            other_bank: proof.other_bank,
+            same_row: proof.same_row,
+            other_row: proof.other_row,
             levels: region.levels,
         }
     }
@@ -137,29 +165,36 @@ pub fn detect(
     options: &Options,
     progress: &mut dyn FnMut(&str, f64),
 ) -> Detected {
-    let ranges = pieces(source);
     let addresses = source.addresses();
+    let nodes = memory_of_nodes(source);
     let mut meter = Meter::new(source, options.deadline, options.seed);
-    let mut regions: Vec<Region> = Vec::new();
-    let mut unsolved = Vec::new();
-    for (i, range) in ranges.iter().enumerate() {
+    let mut found = Detected {
+        classes: None,
+        regions: Vec::new(),
+        unsolved: Vec::new(),
+        assumed: Vec::new(),
+        addresses,
+        samples: 0,
+        elapsed: Duration::ZERO,
+    };
+    for (i, ranges) in nodes.iter().enumerate() {
         let mut tell = |share: f64| {
-            let all = (i as f64 + share) / ranges.len() as f64;
-            progress("measuring", all);
+            progress("measuring", (i as f64 + share) / nodes.len() as f64);
         };
-        cover(&mut meter, range, &mut regions, &mut unsolved, &mut tell);
+        let node = solve_node(&mut meter, ranges, &mut tell);
+        found.regions.extend(node.regions);
+        found.unsolved.extend(node.unsolved);
+        found.assumed.extend(node.assumed);
     }
-    let mut classes = None;
     if let Addresses::InsidePages { page_shift } = addresses {
-        let known = regions
-            .first()
-            .filter(|known| known.is_sound() && !known.functions.is_empty());
+        let known = found.regions.first().filter(|known| known.is_sound());
         let mut tell = |share: f64| progress("sorting pages into classes", share);
         let limit = |usual| options.class_pages.unwrap_or(usual);
-        classes = match known {
+        found.classes = match known {
             Some(known) => {
                 let limit = limit(CLASS_PAGES);
-                let found = classes::classify(&mut meter, known, page_shift, limit, &mut tell);
+                let model = &known.model;
+                let found = classes::classify(&mut meter, model, page_shift, limit, &mut tell);
                 Some(found)
             }
             None => {
@@ -168,188 +203,34 @@ pub fn detect(
             }
         };
     }
-    Detected {
-        classes,
-        regions,
-        unsolved,
-        addresses,
-        samples: meter.samples(),
-        elapsed: meter.elapsed(),
-    }
+    found.samples = meter.samples();
+    found.elapsed = meter.elapsed();
+    found
 }
 
-/// Pieces worth solving: all of physical memory, or the first pages whose
+/// Memory worth solving, by node: all of it, or the first of the pages whose
 /// addresses are not known (they all have the same functions).
-fn pieces(source: &dyn TimingSource) -> Vec<OsRange> {
+fn memory_of_nodes(source: &dyn TimingSource) -> Vec<Vec<RamRange>> {
     let ranges = source.ranges();
     match source.addresses() {
-        Addresses::Physical => ranges
-            .into_iter()
-            .filter(|range| range.end - range.start >= SMALLEST)
-            .collect(),
+        Addresses::Physical => {
+            let mut nodes: BTreeMap<u8, Vec<RamRange>> = BTreeMap::new();
+            for range in ranges {
+                nodes.entry(range.node).or_default().push(range);
+            }
+            nodes.into_values().collect()
+        }
         // Inside a frame there is hardly a second row to conflict with.
         Addresses::InsidePages { page_shift } if page_shift <= frames::FRAME_SHIFT => Vec::new(),
-        Addresses::InsidePages { .. } => ranges.into_iter().take(1).collect(),
-    }
-}
-
-/// Solves a piece, layout after layout.
-fn cover(
-    meter: &mut Meter<'_>,
-    piece: &OsRange,
-    regions: &mut Vec<Region>,
-    unsolved: &mut Vec<(OsRange, Stop)>,
-    progress: &mut dyn FnMut(f64),
-) {
-    let mut rest = *piece;
-    while rest.start < rest.end {
-        let shifts = likely_bases(&rest, regions);
-        match first_region(meter, &rest, &shifts, progress) {
-            Ok(region) => {
-                rest.start = region.range.end;
-                regions.push(region);
-            }
-            Err(stop) => {
-                unsolved.push((rest, stop));
-                return;
-            }
-        }
-        if rest.end - rest.start < EDGE {
-            return;
+        Addresses::InsidePages { .. } => {
+            vec![ranges.into_iter().take(1).collect()]
         }
     }
-}
-
-/// Where a piece may begin within its node, likeliest first: behind what the
-/// node has already, at the start of its module, or at its physical address.
-fn likely_bases(range: &OsRange, regions: &[Region]) -> Shifts {
-    let behind = regions
-        .iter()
-        .filter(|region| region.range.node == range.node)
-        .map(|region| region.range.end - region.range.start)
-        .sum();
-    let mut likely = vec![behind];
-    for base in [0, range.start] {
-        if !likely.contains(&base) {
-            likely.push(base);
-        }
-    }
-    Shifts { likely }
-}
-
-/// The longest region at the start of `range` that one layout explains.
-fn first_region(
-    meter: &mut Meter<'_>,
-    range: &OsRange,
-    shifts: &Shifts,
-    progress: &mut dyn FnMut(f64),
-) -> Result<Region, Stop> {
-    let whole = region::solve(meter, range, shifts, progress)?;
-    if whole.is_explained() || meter.source().addresses() != Addresses::Physical {
-        return Ok(whole);
-    }
-    // Solve a part small enough to have one layout, follow it to its end,
-    // and solve again over all that it reaches.
-    let mut part = *range;
-    while part.end - part.start > SMALLEST {
-        part.end = part.start + ((part.end - part.start) / 2 / EDGE).max(1) * EDGE;
-        let local = region::solve(meter, &part, shifts, progress)?;
-        if !local.is_explained() {
-            continue;
-        }
-        let end = reach(meter, &local, range)?;
-        let reached = OsRange { end, ..*range };
-        let full = region::solve(meter, &reached, shifts, progress)?;
-        return Ok(if full.is_explained() { full } else { local });
-    }
-    Ok(whole)
-}
-
-/// Where the layout of `known`, which begins at the start of `range`, ends.
-fn reach(meter: &mut Meter<'_>, known: &Region, range: &OsRange) -> Result<u64, Stop> {
-    let steps = (range.end - range.start) / EDGE;
-    let mut good = (known.range.end - range.start) / EDGE;
-    let mut bad = steps;
-    // Coarse first: the layout may come back later.
-    let stride = (steps / 64).max(1);
-    let mut at = good;
-    while at < steps {
-        if !same_layout(meter, known, range.start + at * EDGE)? {
-            bad = at;
-            break;
-        }
-        good = at;
-        at += stride;
-    }
-    while good + 1 < bad {
-        let middle = (good + bad) / 2;
-        if same_layout(meter, known, range.start + middle * EDGE)? {
-            good = middle;
-        } else {
-            bad = middle;
-        }
-    }
-    Ok(if bad == steps {
-        range.end
-    } else {
-        range.start + bad * EDGE
-    })
-}
-
-/// Whether the block at `start` follows the functions of `known`, by
-/// differences inside the block.
-fn same_layout(meter: &mut Meter<'_>, known: &Region, start: u64) -> Result<bool, Stop> {
-    // Large enough for three row bits: without rows there is no conflict.
-    let first_row = known.rows.first().map_or(0, |row| row.mask);
-    let size = EDGE.max(first_row << 3);
-    let start = start / size * size;
-    let block = Region {
-        range: OsRange {
-            start,
-            end: start + size,
-            node: known.range.node,
-        },
-        base: known.base + (start - known.range.start),
-        visible: known.visible & (size - 1),
-        ..known.clone()
-    };
-    let local = Basis::of(known.functions.iter().map(|f| f & block.visible)).lightest();
-    let same_bank = Basis::of(local.iter().copied()).nullspace(block.visible);
-    // With the highest bit, a row bit, the row differs for certain.
-    let mut others = same_bank.clone();
-    let row = others.take_highest();
-    let mut wrong = |fixed: u64, space: &Basis, conflict: bool, tests: u32| {
-        let mut share = (0u32, 0u32);
-        for _ in 0..tests {
-            if let Some((a, b)) = region::partner(meter, &block, space, fixed)? {
-                share.1 += 1;
-                share.0 += u32::from(meter.is_conflict(a, b, 100.0)? != conflict);
-            }
-        }
-        Ok(share)
-    };
-    // In a foreign layout every second prediction of a conflict fails, or all
-    // others for a function that it lacks.
-    let (bad, all) = wrong(row, &others, true, 24)?;
-    if bad * 6 > all {
-        return Ok(false);
-    }
-    for i in 0..local.len() {
-        if let Some(flip) = region::flip_only(&local, i, block.visible) {
-            // In the same row nothing conflicts, whatever the layout.
-            let top = row.checked_ilog2().map_or(0, |bit| 1 << bit);
-            let flip = if flip & top == 0 { flip ^ row } else { flip };
-            let (bad, all) = wrong(flip, &others, false, 6)?;
-            if bad * 2 > all {
-                return Ok(false);
-            }
-        }
-    }
-    Ok(true)
 }
 
 impl Detected {
-    /// Whether everything that was looked at is explained.
+    /// Whether everything that was looked at is explained, and nothing is left
+    /// open.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         if let Some(classes) = &self.classes {
@@ -357,7 +238,34 @@ impl Detected {
         }
         self.unsolved.is_empty()
             && !self.regions.is_empty()
-            && self.regions.iter().all(Region::is_explained)
+            && self.regions.iter().all(Region::is_complete)
+            && self.open().is_empty()
+    }
+
+    /// Probability that banks and rows of all memory are right, as far as they
+    /// could be measured.
+    #[must_use]
+    pub fn confidence(&self) -> f64 {
+        let all = self.regions.iter().map(Region::confidence);
+        all.fold(1.0, f64::min)
+    }
+
+    /// What is open between layouts, a sentence each.
+    #[must_use]
+    pub fn open(&self) -> Vec<String> {
+        let mut nodes: Vec<u8> = self.regions.iter().map(Region::node).collect();
+        nodes.sort_unstable();
+        let twice = nodes.windows(2).find(|two| two[0] == two[1]);
+        twice
+            .map(|two| {
+                format!(
+                    "node {} has several layouts: which banks of the one are those of the other is \
+                     not known",
+                    two[0]
+                )
+            })
+            .into_iter()
+            .collect()
     }
 
     /// What a reader of the map must know: confidence, what was not seen.
@@ -369,18 +277,31 @@ impl Detected {
             "rank and bank bits are all listed as bank; bits below a cache line can't be seen.".to_owned(),
         ];
         for region in &self.regions {
+            let start = region.ranges.first().map_or(0, |range| range.start);
             notes.push(format!(
-                "{:#x} to {:#x}: confidence {:.2}, {} banks by functions, {:.0} by the rate of conflicts",
-                region.range.start,
-                region.range.end - 1,
+                "from {start:#x}: confidence {:.2}, {} banks by functions, {:.0} by the rate of conflicts",
                 region.confidence(),
-                1u64 << region.functions.len(),
+                1u64 << region.model.functions.len(),
                 region.banks_by_rate
             ));
+            notes.extend(
+                region
+                    .open()
+                    .into_iter()
+                    .map(|open| format!("open: {open}")),
+            );
         }
+        notes.extend(self.open().into_iter().map(|open| format!("open: {open}")));
         for (range, stop) in &self.unsolved {
             notes.push(format!(
                 "{:#x} to {:#x}: {stop}",
+                range.start,
+                range.end - 1
+            ));
+        }
+        for range in &self.assumed {
+            notes.push(format!(
+                "{:#x} to {:#x}: not measured, taken to be as its neighbour",
                 range.start,
                 range.end - 1
             ));
@@ -393,7 +314,8 @@ impl Detected {
     /// nothing was found.
     #[must_use]
     pub fn map(&self) -> Option<MapSpec> {
-        if self.addresses != Addresses::Physical || self.regions.is_empty() {
+        let sound: Vec<&Region> = self.regions.iter().filter(|r| r.is_sound()).collect();
+        if self.addresses != Addresses::Physical || sound.is_empty() {
             return None;
         }
         let mut spec = MapSpec {
@@ -403,8 +325,9 @@ impl Detected {
             ranges: Vec::new(),
         };
         // The widest regions first: they see the most bits.
-        let mut order: Vec<&Region> = self.regions.iter().collect();
-        order.sort_by_key(|region| std::cmp::Reverse(region.visible));
+        let mut order = sound;
+        order.sort_by_key(|region| std::cmp::Reverse(region.model.visible));
+        let mut ends: BTreeMap<u8, u64> = BTreeMap::new();
         for region in order {
             let layout = spec
                 .layouts
@@ -414,13 +337,28 @@ impl Detected {
                     spec.layouts.push(layout_of(region));
                     spec.layouts.len() - 1
                 });
-            spec.ranges.push(MapRange {
-                start: region.range.start,
-                end: region.range.end,
-                node: region.range.node,
-                base: region.base,
-                layout,
-            });
+            // Layouts of one node must not overlap in their offsets.
+            let model = &region.model;
+            let offsets = |range: &RamRange| model.offset(range.start).unwrap_or(0);
+            let low = region.ranges.iter().map(offsets).min().unwrap_or(0);
+            let behind = ends.get(&region.node()).copied().unwrap_or(0);
+            let size = model.visible + 1;
+            let moved = match behind > low {
+                true => behind.div_ceil(size.next_power_of_two()) * size.next_power_of_two(),
+                false => 0,
+            };
+            for range in &region.ranges {
+                let base = offsets(range) + moved;
+                let end = ends.entry(range.node).or_default();
+                *end = (*end).max(base + (range.end - range.start));
+                spec.ranges.push(MapRange {
+                    start: range.start,
+                    end: range.end,
+                    node: range.node,
+                    base,
+                    layout,
+                });
+            }
         }
         spec.ranges.sort_by_key(|range| range.start);
         for (i, layout) in spec.layouts.iter_mut().enumerate() {
@@ -436,21 +374,22 @@ impl Detected {
 
 /// Whether a region's functions are those of `layout`, as far as it sees.
 fn agrees(layout: &Layout, region: &Region) -> bool {
-    let seen = |masks: Vec<u64>| Basis::of(masks.into_iter().map(|mask| mask & region.visible));
+    let seen =
+        |masks: Vec<u64>| Basis::of(masks.into_iter().map(|mask| mask & region.model.visible));
     let banks = seen(layout.bank_functions());
     let mut rows = banks.clone();
     rows.extend(seen(layout.row_masks()).rows().iter().copied());
-    let mut found = Basis::of(region.functions.iter().copied());
+    let mut found = Basis::of(region.model.functions.iter().copied());
     let same_banks = banks == found;
-    found.extend(region.rows.iter().map(|term| term.mask));
+    found.extend(region.model.rows.iter().map(|term| term.mask));
     same_banks && rows == found
 }
 
 /// Timing can't tell channel, rank and bank apart: all are bank bits.
 fn layout_of(region: &Region) -> Layout {
     Layout {
-        bank: region.functions.clone(),
-        row: region.rows.clone(),
+        bank: region.model.functions.clone(),
+        row: region.model.rows.clone(),
         ..Layout::default()
     }
 }

@@ -192,7 +192,9 @@ mod tests {
 
     #[test]
     fn every_line_is_in_another_row_of_the_same_bank() {
-        let map = crate::known::find("opteron-6128").unwrap().addr_map();
+        let map = soloist_machine::known::find("opteron-6128")
+            .unwrap()
+            .addr_map();
         let pool: Vec<(u64, u64)> = (0..64 << 20)
             .step_by(LINE as usize)
             .map(|offset| (offset, 0x2800_0000 + offset))

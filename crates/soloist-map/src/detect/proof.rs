@@ -2,11 +2,10 @@
 //! classes, and of two. Only the former may conflict.
 
 use rand::Rng;
-use serde::{Deserialize, Serialize};
+use soloist_machine::classmap::{ClassMap, Proof};
+use soloist_machine::gf2;
 
 use super::meter::{Meter, Stop};
-use crate::classmap::ClassMap;
-use crate::gf2;
 
 /// Pairs of lines of one bank, and ten times that of two.
 const PAIRS: u32 = 2_500;
@@ -14,25 +13,6 @@ const PAIRS: u32 = 2_500;
 const TRIES: u32 = 20_000;
 /// Odds against a pair that only seems to conflict.
 const ODDS: f64 = 20_000.0;
-
-/// Pairs of lines that were measured to prove classes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Proof {
-    /// Pairs whose banks may be one, by the classes: conflicts, all.
-    pub same: (u32, u32),
-    /// Pairs whose banks differ, by the classes: conflicts, all.
-    pub other: (u32, u32),
-}
-
-impl Proof {
-    /// Whether conflicts keep to where the classes allow them.
-    #[must_use]
-    pub fn holds(&self) -> bool {
-        let rate = |(hits, all): (u32, u32)| f64::from(hits) / f64::from(all.max(1));
-        self.same.0 >= 8 && self.other.1 >= 8 && rate(self.other) * 50.0 < rate(self.same)
-    }
-}
 
 /// Pages with a class, as they are measured.
 pub struct Sorted<'a> {

@@ -1,525 +1,423 @@
-//! One region of memory with one layout: bank functions, row bits.
-//!
-//! Two addresses conflict when they lie in different rows of one bank. Every
-//! bank function is therefore 0 on the XOR of the two, and random conflicting
-//! pairs span everything else: the functions are the nullspace of the XORs,
-//! whatever their number and width. A few pairs that only seemed to conflict
-//! would hide functions, so the nullspace is taken of many random parts of the
-//! pairs and judged by all of them, and then by fresh measurements.
+//! One layout of a node: from nothing to a model that stood up.
 
-use rand::seq::SliceRandom;
-use rand::Rng;
+use soloist_machine::gf2::{self, Basis};
+use soloist_machine::RamRange;
 
+use super::functions::{collect, functions, Collected, SPARE_PAIRS};
 use super::meter::{Levels, Meter, Stop};
-use super::source::{Addresses, OsRange};
-use crate::function::{terms_of, Term};
-use crate::gf2::{self, Basis};
+use super::model::{Model, Section};
+use super::place::{any_shifts, decide, likely_shifts, near_shifts, Between};
+use super::pool::differences_of_memory;
+use super::prove::{plausible, prove_banks, prove_rows, Proof};
+use super::rows::rows;
+use super::source::Addresses;
 
-/// Odds against a pair that only seems to conflict, times the banks.
-const ODDS: f64 = 2_000.0;
-/// Odds at which a pair is measured again later.
-const LASTING_ODDS: f64 = 300.0;
-/// Pairs more than there are address bits: chance leaves a false function with
-/// probability 2^-this.
-const SPARE_PAIRS: usize = 28;
-/// Granularity of the offsets that are tried for a region's start.
-const SHIFT_STEP: u64 = 16 << 20;
-/// Offsets tried, at most.
-const SHIFTS: u64 = 4096;
+/// Rounds of collecting pairs before a part of memory is given up.
+const ROUNDS: usize = 3;
+/// Invented functions that are dropped one after the other, at most.
+const CORRECTIONS: usize = 6;
 
-/// Two addresses that conflict.
-pub type Pair = (u64, u64);
-
-/// What is known of a region.
+/// What is known of a layout.
 #[derive(Debug, Clone)]
 pub struct Region {
-    /// The memory.
-    pub range: OsRange,
-    /// Offset of its first byte within its node.
-    pub base: u64,
-    /// Bank functions over the offset, lightest first.
-    pub functions: Vec<u64>,
-    /// Row bits over the offset, low first.
-    pub rows: Vec<Term>,
-    /// Offset bits that the measurement could see.
-    pub visible: u64,
+    /// Functions, rows, and where they hold.
+    pub model: Model,
+    /// Memory in the sections, as the operating system shows it.
+    pub ranges: Vec<RamRange>,
+    /// How the model stood up.
+    pub proof: Proof,
     /// Banks by how often random pairs conflict.
     pub banks_by_rate: f64,
-    /// Conflicting pairs used.
-    pub pairs: usize,
-    /// Fresh pairs predicted to conflict: how many did, of how many.
-    pub hits: (u32, u32),
-    /// Fresh pairs predicted not to: how many did not, of how many.
-    pub rejections: (u32, u32),
+    /// The pairs that it comes from.
+    found: Collected,
     /// How the levels were told apart.
     pub levels: Levels,
+    /// Sums of offset bits that never vary in the pool, but do in memory.
+    pub unknown: Vec<u64>,
+    /// Whether lines of one row are told from lines of two.
+    pub rows_seen: bool,
+    /// Whether another base, or end, would be noticed.
+    pub settled: bool,
 }
 
 impl Region {
-    /// Share of fresh predictions that held, 0 to 1.
-    #[must_use]
-    pub fn confidence(&self) -> f64 {
-        let share = |(good, all): (u32, u32)| f64::from(good + 1) / f64::from(all + 2);
-        let perfect =
-            share((self.hits.1, self.hits.1)) * share((self.rejections.1, self.rejections.1));
-        (share(self.hits) * share(self.rejections) / perfect).min(1.0)
-    }
-
-    /// Whether functions and rate of conflicts tell the same number of banks,
-    /// and fresh measurements agree.
-    #[must_use]
-    pub fn is_explained(&self) -> bool {
-        let by_rate = self.banks_by_rate.max(1.0).log2();
-        self.is_sound() && (by_rate - self.functions.len() as f64).abs() < 0.6
-    }
-
-    /// Whether fresh measurements bear the functions out.
+    /// Whether there are bank functions that stood up.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let most = |(good, all): (u32, u32)| f64::from(good) >= 0.85 * f64::from(all);
-        most(self.hits) && most(self.rejections)
+        !self.model.functions.is_empty() && self.proof.banks_hold()
     }
-}
 
-/// Differences between the start of a region and its offset, to be tried in
-/// this order; the first of equals wins.
-pub struct Shifts {
-    /// By convention: memory of a node without holes.
-    pub likely: Vec<u64>,
-}
-
-/// Random conflicting pairs, and the banks that their rate speaks for.
-pub struct Collected {
-    /// The pairs.
-    pub pairs: Vec<Pair>,
-    /// Random pairs looked at.
-    pub tried: u64,
-    /// Share of conflicts that is noticed.
-    pub noticed: f64,
-}
-
-impl Collected {
-    /// Banks by rate.
+    /// Whether nothing is left open.
     #[must_use]
-    pub fn banks(&self) -> f64 {
-        self.tried as f64 * self.noticed / self.pairs.len().max(1) as f64
+    pub fn is_complete(&self) -> bool {
+        self.is_sound()
+            && self.proof.rows_hold()
+            && self.rows_seen
+            && self.settled
+            && self.unknown.is_empty()
+            && self.proof.untried == 0
+            && self.confidence() > 0.9
+    }
+
+    /// Probability that banks and rows are right for what could be measured.
+    #[must_use]
+    pub fn confidence(&self) -> f64 {
+        if self.is_sound() {
+            self.proof.confidence()
+        } else {
+            0.0
+        }
+    }
+
+    /// Node of its memory.
+    #[must_use]
+    pub fn node(&self) -> u8 {
+        self.model.sections.first().map_or(0, |s| s.range.node)
+    }
+
+    /// What keeps it from being complete, a sentence each.
+    #[must_use]
+    pub fn open(&self) -> Vec<String> {
+        let mut open = Vec::new();
+        if !self.is_sound() {
+            open.push("the bank functions did not stand up in fresh pairs".into());
+        }
+        if !self.unknown.is_empty() {
+            open.push(format!(
+                "address bits {} never vary among the pages measured: whether they choose a bank \
+                 is not known; more memory (--memory) or huge pages show more",
+                super::pool::bits_of(&self.unknown)
+            ));
+        }
+        if !self.rows_seen {
+            open.push(
+                "lines of one row conflict as those of two do, so this controller closes rows: \
+                 rows are not known"
+                    .into(),
+            );
+        } else if self.is_sound() && !self.proof.rows_hold() {
+            open.push("the row functions did not stand up in fresh pairs".into());
+        }
+        if !self.settled {
+            open.push(
+                "another base, or another end of the layout, would fit the pages measured as well"
+                    .into(),
+            );
+        }
+        if self.proof.untried > 0 {
+            open.push(format!(
+                "{} combinations of bank functions occur in no pair of the pages measured",
+                self.proof.untried
+            ));
+        }
+        open
     }
 }
 
-/// Bits of offsets that differ inside `range` and that the source can see.
-#[must_use]
-pub fn visible_bits(meter: &Meter<'_>, range: &OsRange, base: u64) -> u64 {
-    let line = meter.source().line_shift();
-    let last = base + (range.end - range.start) - 1;
-    let differ = 64 - (base ^ last).leading_zeros();
-    let top = match meter.source().addresses() {
-        Addresses::Physical => differ,
-        Addresses::InsidePages { page_shift } => differ.min(page_shift),
-    };
-    if top <= line {
-        0
-    } else {
-        gf2::span(line, top - 1)
-    }
+/// What else the node has.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    /// Its memory.
+    pub spans: &'a [RamRange],
+    /// Sections that are solved.
+    pub known: &'a [Section],
 }
 
-/// Collects `count` random conflicting pairs inside `range`.
-///
-/// # Errors
-/// When the deadline has passed.
-pub fn collect(
-    meter: &mut Meter<'_>,
-    range: &OsRange,
-    count: usize,
-    progress: &mut dyn FnMut(f64),
-) -> Result<Collected, Stop> {
-    let levels = meter.levels().ok_or(Stop::NoConflicts)?;
-    let mut found = Collected {
-        pairs: Vec::with_capacity(count),
-        tried: 0,
-        noticed: levels.true_slow,
-    };
-    let give_up = 40_000 * count as u64;
-    while found.pairs.len() < count && found.tried < give_up {
-        let (a, b) = spread_pair(meter, range)?;
-        found.tried += 1;
-        let banks = found.banks().clamp(4.0, 4096.0);
-        if meter.is_conflict_among_many(a, b, ODDS * banks)? {
-            found.pairs.push((a, b));
-            progress(found.pairs.len() as f64 / count as f64);
-        }
-    }
-    // What only seemed to conflict for a while does so no longer.
-    let mut lasting = Vec::with_capacity(found.pairs.len());
-    for (a, b) in found.pairs {
-        if meter.is_conflict(a, b, LASTING_ODDS)? {
-            lasting.push((a, b));
-        }
-    }
-    found.pairs = lasting;
-    if found.pairs.len() < 8 {
-        return Err(Stop::NoConflicts);
-    }
-    Ok(found)
-}
-
-/// A random pair in which every offset bit differs often: one address from
-/// either edge of the range, at any scale, the other from anywhere. (In a range
-/// that reaches a little over a power of two, the top bit of uniform pairs
-/// hardly ever differs, and would pass for a function.)
-fn spread_pair(meter: &mut Meter<'_>, range: &OsRange) -> Result<Pair, Stop> {
-    let (a, b) = meter.random_pair(range)?;
-    let scales = 64 - (range.end - range.start).leading_zeros();
-    if scales <= 22 || meter.rng.gen() {
-        return Ok((a, b));
-    }
-    let size = 1 << meter.rng.gen_range(21..scales);
-    let edge = if meter.rng.gen() {
-        OsRange {
-            end: range.end.min(range.start + size),
-            ..*range
-        }
-    } else {
-        OsRange {
-            start: range.start.max(range.end.saturating_sub(size)),
-            ..*range
-        }
-    };
-    match meter.random(&edge) {
-        Ok(near) if near != b => Ok((near, b)),
-        _ => Ok((a, b)),
-    }
-}
-
-/// Functions that are constant over all memory of `range`: no measurement can
-/// say whether they are part of the map.
-fn trivial(meter: &mut Meter<'_>, range: &OsRange, base: u64) -> Basis {
-    let mut seen = Basis::new();
-    for _ in 0..512 {
-        if let Ok((a, b)) = spread_pair(meter, range) {
-            seen.insert(offset(a, range, base) ^ offset(b, range, base));
-        }
-    }
-    seen.nullspace(visible_bits(meter, range, base))
-}
-
-/// Solves `range`: levels, functions, checks, rows.
+/// Solves `range` of a node: levels, functions, shift. What did not stand up is returned too, as far as it came.
 ///
 /// # Errors
 /// When the deadline has passed or nothing can be seen.
 pub fn solve(
     meter: &mut Meter<'_>,
-    range: &OsRange,
-    shifts: &Shifts,
+    range: &RamRange,
+    around: &Around<'_>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Region, Stop> {
     let levels = meter.calibrate(range)?;
-    let bits = visible_bits(meter, range, range.start).count_ones() as usize + 1;
-    let mut found = collect(meter, range, bits + SPARE_PAIRS, progress)?;
-    let mut region = None;
-    for round in 0..3 {
-        let (base, functions) = best_base(meter, range, &found, shifts, round > 0);
-        let mut attempt = Region {
+    let section = |shift: u64| {
+        vec![Section {
             range: *range,
-            base,
-            visible: visible_bits(meter, range, base),
-            functions,
-            rows: Vec::new(),
-            banks_by_rate: found.banks(),
-            pairs: found.pairs.len(),
-            hits: (0, 0),
-            rejections: (0, 0),
-            levels,
+            shift,
+        }]
+    };
+    let inside = meter.source().addresses() != Addresses::Physical;
+    let plain = Model::of(meter, section(if inside { range.start } else { 0 }));
+    let bits = plain.visible.count_ones() as usize + 1;
+    let mut found = Collected::default();
+    let mut failed: Option<(Model, Proof)> = None;
+    for round in 0..ROUNDS {
+        let more = collect(meter, &plain, bits + SPARE_PAIRS, progress)?;
+        found = match round {
+            0 => more,
+            _ => {
+                found.extend(more);
+                found
+            }
         };
-        validate(meter, &mut attempt)?;
-        let explained = attempt.is_explained();
-        // More pairs can't bring out functions where there are none at all.
-        let hopeless = attempt.functions.is_empty() && round > 0;
-        region = Some(attempt);
-        if explained || hopeless || round == 2 {
-            break;
+        let likely = match inside {
+            true => vec![range.start],
+            false => likely_shifts(range, around.spans, around.known),
+        };
+        let search = (round > 0 && !inside).then(|| any_shifts(range));
+        for shift in likely.into_iter().chain(search.into_iter().flatten()) {
+            let model = Model::of(meter, section(shift));
+            if !is_promising(meter, &model, &found) {
+                continue;
+            }
+            let (model, proof) = correct(meter, model, &found)?;
+            if proof.banks_hold() && !model.functions.is_empty() {
+                let region = Region {
+                    model,
+                    ranges: vec![*range],
+                    proof,
+                    banks_by_rate: found.banks(),
+                    found,
+                    levels,
+                    unknown: Vec::new(),
+                    rows_seen: false,
+                    settled: true,
+                };
+                return settle(meter, region, around);
+            }
+            if failed
+                .as_ref()
+                .is_none_or(|(old, _)| old.functions.len() < model.functions.len())
+            {
+                failed = Some((model, proof));
+            }
         }
-        let more = collect(meter, range, bits + SPARE_PAIRS, progress)?;
-        found.pairs.extend(more.pairs);
-        found.tried += more.tried;
     }
-    let mut region = region.ok_or(Stop::NoConflicts)?;
-    if region.is_sound() {
-        region.rows = find_rows(meter, &region)?;
-    }
-    Ok(region)
+    let (model, proof) = failed.unwrap_or((plain, Proof::default()));
+    Ok(Region {
+        model,
+        ranges: vec![*range],
+        proof,
+        banks_by_rate: found.banks(),
+        found,
+        levels,
+        unknown: Vec::new(),
+        rows_seen: false,
+        settled: false,
+    })
 }
 
-/// The base under which the pairs have the most functions, and these.
-fn best_base(
-    meter: &mut Meter<'_>,
-    range: &OsRange,
-    found: &Collected,
-    shifts: &Shifts,
-    search: bool,
-) -> (u64, Vec<u64>) {
-    let expected = found.banks().log2().round().max(0.0) as usize;
-    let mut best: Option<(u64, Vec<u64>)> = None;
-    let rank = |best: &Option<(u64, Vec<u64>)>| best.as_ref().map_or(0, |(_, f)| f.len());
-    for &base in &shifts.likely {
-        let functions = robust_functions(meter, range, &found.pairs, base);
-        if best.is_none() || functions.len() > rank(&best) {
-            best = Some((base, functions));
-        }
+/// Whether the pairs leave about as many functions as their rate speaks for: a
+/// quick look, nothing is measured.
+fn is_promising(meter: &mut Meter<'_>, model: &Model, found: &Collected) -> bool {
+    use rand::seq::SliceRandom;
+    let expected = found.banks().max(1.0).log2() - 1.6;
+    let mut vectors: Vec<u64> = found
+        .pairs
+        .iter()
+        .filter_map(|&pair| model.difference(pair))
+        .collect();
+    let part = vectors.len() * 3 / 4;
+    let rank = (0..6)
+        .map(|_| {
+            vectors.partial_shuffle(&mut meter.rng, part);
+            let pairs = Basis::of(vectors[..part].iter().copied());
+            pairs.nullspace(model.visible).rank()
+        })
+        .max()
+        .unwrap_or(0);
+    if rank == 0 || (rank as f64) < expected {
+        return false;
     }
-    let physical = meter.source().addresses() == Addresses::Physical;
-    if search && physical && rank(&best) < expected {
-        // A hole or a base that nobody told of: a wrong one makes the sums
-        // carry, which hides functions. Search by plain counting, which is
-        // quick, and look closer where that finds more.
-        let any: Vec<Pair> = (0..128)
-            .filter_map(|_| spread_pair(meter, range).ok())
-            .collect();
-        for base in (0..SHIFTS).map(|step| step * SHIFT_STEP) {
-            let within = visible_bits(meter, range, base);
-            let count = |pairs| differences(pairs, range, base).nullspace(within).rank();
-            let (found_rank, known) = (count(&found.pairs), rank(&best));
-            if found_rank > known && found_rank > known + count(&any) {
-                let functions = robust_functions(meter, range, &found.pairs, base);
-                if functions.len() > rank(&best) {
-                    best = Some((base, functions));
+    let constant = model.differences(meter).nullspace(model.visible);
+    let rank = rank.saturating_sub(constant.rank());
+    rank > 0 && rank as f64 >= expected
+}
+
+/// Functions of the pairs, proved; what the proof shows to be invented is
+/// dropped, since the pairs that show it are pairs as others are.
+fn correct(
+    meter: &mut Meter<'_>,
+    mut model: Model,
+    found: &Collected,
+) -> Result<(Model, Proof), Stop> {
+    let mut proof = Proof::default();
+    let mut surprises = Vec::new();
+    for _ in 0..CORRECTIONS {
+        let pairs: Vec<_> = found.pairs.iter().chain(&surprises).copied().collect();
+        model.functions = functions(meter, &model, &pairs);
+        // Surprises were measured harder than anything: they count for all.
+        let sure = Basis::of(surprises.iter().filter_map(|&pair| model.difference(pair)));
+        let kept = Basis::of(model.functions.iter().copied());
+        if sure.rank() > 0 {
+            let space = sure.nullspace(model.visible);
+            let constant = model.differences(meter).nullspace(model.visible);
+            model.functions = kept.intersect(&space).lightest_beside(&constant);
+        }
+        proof = Proof::default();
+        if model.functions.is_empty() || !plausible(meter, &model, 24)? {
+            return Ok((model, proof));
+        }
+        prove_banks(meter, &model, &mut proof)?;
+        if proof.surprises.is_empty() {
+            break;
+        }
+        surprises.append(&mut proof.surprises);
+    }
+    Ok((model, proof))
+}
+
+/// Sets the shift of the newest section against all others that are likely.
+fn settle(meter: &mut Meter<'_>, mut region: Region, around: &Around<'_>) -> Result<Region, Stop> {
+    if meter.source().addresses() != Addresses::Physical {
+        return Ok(region);
+    }
+    let Some(section) = region.model.sections.last().copied() else {
+        return Ok(region);
+    };
+    let likely = likely_shifts(&section.range, around.spans, around.known);
+    let near = (!likely.contains(&section.shift)).then(|| near_shifts(section));
+    for other in likely.into_iter().chain(near.into_iter().flatten()) {
+        let mut sections = region.model.sections.clone();
+        let Some(last) = sections.last_mut().filter(|last| last.shift != other) else {
+            continue;
+        };
+        match decide(meter, &region.model, other)? {
+            Between::First | Between::Same => {}
+            Between::Open => region.settled = false,
+            Between::Second => {
+                last.shift = other;
+                let model = Model::of(meter, sections);
+                let (model, proof) = correct(meter, model, &region.found)?;
+                if proof.banks_hold() && !model.functions.is_empty() {
+                    region.model = model;
+                    region.proof = proof;
+                } else {
+                    region.settled = false;
                 }
             }
         }
     }
-    best.unwrap_or_default()
+    Ok(region)
 }
 
-fn offset(address: u64, range: &OsRange, base: u64) -> u64 {
-    address - range.start + base
-}
-
-fn differences(pairs: &[Pair], range: &OsRange, base: u64) -> Basis {
-    Basis::of(
-        pairs
-            .iter()
-            .map(|&(a, b)| offset(a, range, base) ^ offset(b, range, base)),
-    )
-}
-
-/// The functions that nearly all pairs agree on, but not all memory does.
-fn robust_functions(meter: &mut Meter<'_>, range: &OsRange, pairs: &[Pair], base: u64) -> Vec<u64> {
-    let within = visible_bits(meter, range, base);
-    let mut vectors: Vec<u64> = pairs
-        .iter()
-        .map(|&(a, b)| (offset(a, range, base) ^ offset(b, range, base)) & within)
-        .collect();
-    let agrees = |function: u64, vectors: &[u64]| {
-        let odd = vectors.iter().filter(|&&v| gf2::parity(function, v) == 1);
-        odd.count() * 12 <= vectors.len()
-    };
-    let mut best = Basis::of(vectors.iter().copied()).nullspace(within);
-    for _ in 0..24 {
-        let part = vectors.len() * 3 / 4;
-        vectors.partial_shuffle(&mut meter.rng, part);
-        let candidate = Basis::of(vectors[..part].iter().copied()).nullspace(within);
-        if candidate.rank() > best.rank() && candidate.rows().iter().all(|&f| agrees(f, &vectors)) {
-            best = candidate;
-        }
-    }
-    let functions = best.lightest_beside(&trivial(meter, range, base));
-    without_rare(meter, range, base, functions)
-}
-
-/// Drops functions that are nearly constant over the memory of `range`: that
-/// the pairs agree on them says nothing.
-fn without_rare(
-    meter: &mut Meter<'_>,
-    range: &OsRange,
-    base: u64,
-    mut functions: Vec<u64>,
-) -> Vec<u64> {
-    let seen: Vec<u64> = (0..256)
-        .filter_map(|_| spread_pair(meter, range).ok())
-        .map(|(a, b)| offset(a, range, base) ^ offset(b, range, base))
-        .collect();
-    functions.retain(|&f| {
-        let odd = seen.iter().filter(|&&v| gf2::parity(f, v) == 1).count();
-        odd * 5 >= seen.len()
-    });
-    functions
-}
-
-/// Measures fresh pairs: some that must conflict, and for every function some
-/// that differ in it alone and must not.
+/// Takes `range` into `region` where its functions hold there too, with a
+/// likely shift that stood up against the others.
 ///
 /// # Errors
 /// When the deadline has passed.
-pub fn validate(meter: &mut Meter<'_>, region: &mut Region) -> Result<(), Stop> {
-    let functions = Basis::of(region.functions.iter().copied());
-    let same_bank = functions.nullspace(region.visible);
-    // The highest bit is a row bit: with it, the row differs for certain.
-    let mut others = same_bank.clone();
-    let row = others.take_highest();
-    for _ in 0..24 {
-        if let Some((a, b)) = partner(meter, region, &others, row)? {
-            region.hits.1 += 1;
-            region.hits.0 += u32::from(meter.is_conflict(a, b, 100.0)?);
+pub fn join(
+    meter: &mut Meter<'_>,
+    region: &mut Region,
+    range: &RamRange,
+    spans: &[RamRange],
+) -> Result<bool, Stop> {
+    let known = region.model.sections.clone();
+    let with = |shift: u64| {
+        let mut sections = known.clone();
+        sections.push(Section {
+            range: *range,
+            shift,
+        });
+        sections
+    };
+    // Fresh pairs over both: bits that never varied in the one may do so now.
+    let both = Model::of(meter, with(0));
+    let bits = both.visible.count_ones() as usize + 1;
+    let found = collect(meter, &both, bits + SPARE_PAIRS, &mut |_| {})?;
+    let around = Around {
+        spans,
+        known: &known,
+    };
+    for shift in likely_shifts(range, spans, &known) {
+        let model = Model::of(meter, with(shift));
+        if !is_promising(meter, &model, &found) {
+            continue;
         }
+        let (model, proof) = correct(meter, model, &found)?;
+        if !proof.banks_hold() || model.functions.len() < region.model.functions.len() {
+            continue;
+        }
+        let mut ranges = region.ranges.clone();
+        ranges.push(*range);
+        let joined = Region {
+            model,
+            proof,
+            ranges,
+            banks_by_rate: found.banks(),
+            found,
+            ..region.clone()
+        };
+        *region = settle(meter, joined, &around)?;
+        return Ok(true);
     }
-    for (i, _) in region.functions.clone().iter().enumerate() {
-        let Some(flip) = flip_only(&region.functions, i, region.visible) else {
+    Ok(false)
+}
+
+/// Whether lines of `range`, the model's newest section or a part of one,
+/// conflict with lines anywhere as the model says.
+///
+/// # Errors
+/// When the deadline has passed.
+pub fn holds(meter: &mut Meter<'_>, model: &Model, range: &RamRange) -> Result<bool, Stop> {
+    let wanted = model.same_bank();
+    let (mut held, mut all) = (0, 0);
+    for _ in 0..16 {
+        let Ok(a) = meter.random(range) else {
+            return Ok(false);
+        };
+        let Some(b) = model.partner(meter, a, &wanted) else {
             continue;
         };
-        for _ in 0..4 {
-            if let Some((a, b)) = partner(meter, region, &same_bank, flip)? {
-                region.rejections.1 += 1;
-                region.rejections.0 += u32::from(!meter.is_conflict(a, b, 100.0)?);
-            }
+        all += 1;
+        held += i32::from(meter.is_conflict(a, b, 300.0)?);
+        if all - held > 2 {
+            return Ok(false);
         }
     }
-    Ok(())
+    Ok(all >= 8)
 }
 
-/// A difference that changes function `i` and no other.
-#[must_use]
-pub fn flip_only(functions: &[u64], i: usize, visible: u64) -> Option<u64> {
-    // Solve f_j(x) = (j == i) for x: the functions are the samples.
-    let rows: Vec<(u64, bool)> = functions
-        .iter()
-        .enumerate()
-        .map(|(j, &f)| (f, j == i))
-        .collect();
-    gf2::fit(&rows, visible).map(|(x, _)| x)
-}
-
-/// A pair inside the region that differs by `fixed` plus a random vector of
-/// `space`; `None` when the pool has none.
-///
-/// # Errors
-/// When the pool is empty there.
-pub fn partner(
-    meter: &mut Meter<'_>,
-    region: &Region,
-    space: &Basis,
-    fixed: u64,
-) -> Result<Option<Pair>, Stop> {
-    for _ in 0..400 {
-        let a = meter.random(&region.range)?;
-        let mut difference = fixed;
-        for &row in space.rows() {
-            if meter.rng.gen() {
-                difference ^= row;
-            }
-        }
-        if let Some(b) = apply(meter, region, a, difference) {
-            return Ok(Some((a, b)));
-        }
-    }
-    Ok(None)
-}
-
-/// The address whose offset differs from that of `a` by `difference`, if the
-/// region and the pool hold it.
-fn apply(meter: &Meter<'_>, region: &Region, a: u64, difference: u64) -> Option<u64> {
-    if difference == 0 {
-        return None;
-    }
-    let other = offset(a, &region.range, region.base) ^ difference;
-    let b = other
-        .checked_sub(region.base)?
-        .checked_add(region.range.start)?;
-    let source = meter.source();
-    (b < region.range.end && source.has(b) && source.is_fair(a, b)).then_some(b)
-}
-
-/// A pair that differs by exactly `difference`.
-///
-/// # Errors
-/// When the pool is empty there.
-fn pair_at(meter: &mut Meter<'_>, region: &Region, difference: u64) -> Result<Option<Pair>, Stop> {
-    for _ in 0..2_000 {
-        let a = meter.random(&region.range)?;
-        if let Some(b) = apply(meter, region, a, difference) {
-            return Ok(Some((a, b)));
-        }
-    }
-    Ok(None)
-}
-
-/// Row bits: of the differences that keep the bank, those that don't conflict
-/// keep the row too; the rows are what is constant on these and is no bank
-/// function.
+/// The last steps: proof over all sections, rows, what could not be seen.
 ///
 /// # Errors
 /// When the deadline has passed.
-fn find_rows(meter: &mut Meter<'_>, region: &Region) -> Result<Vec<Term>, Stop> {
-    let banks = Basis::of(region.functions.iter().copied());
-    let same_bank = banks.nullspace(region.visible);
-    let mut in_row = Basis::new();
-    let mut across: Vec<u64> = Vec::new();
-    // Ascending: columns lie low, so few sums must be tried for what is left.
-    let mut vectors: Vec<u64> = same_bank.rows().to_vec();
-    vectors.reverse();
-    for vector in vectors {
-        let sums = std::iter::once(vector)
-            .chain(across.iter().map(|row| vector ^ row))
-            .chain(pairs_of(&across).map(|two| vector ^ two));
-        let mut kept = None;
-        for sum in sums {
-            if keeps_row(meter, region, sum)? == Some(true) {
-                kept = Some(sum);
-                break;
-            }
-        }
-        match kept {
-            Some(sum) => {
-                in_row.insert(sum);
-            }
-            None => across.push(vector),
-        }
+pub fn finish(meter: &mut Meter<'_>, region: &mut Region) -> Result<(), Stop> {
+    if !region.is_sound() {
+        return Ok(());
     }
-    let mut known = trivial(meter, &region.range, region.base);
-    known.extend(banks.rows().iter().copied());
-    Ok(terms_of(&row_functions(&known, &in_row, region.visible)))
-}
-
-fn pairs_of(list: &[u64]) -> impl Iterator<Item = u64> + '_ {
-    let few = list.len().min(8);
-    (0..few).flat_map(move |i| (i + 1..few).map(move |j| list[i] ^ list[j]))
-}
-
-/// Whether addresses that differ so lie in one row; `None`: not measurable.
-///
-/// Hundreds of sums are asked about and few keep the row, so a yes must hold
-/// for several pairs, a no for one or two.
-fn keeps_row(
-    meter: &mut Meter<'_>,
-    region: &Region,
-    difference: u64,
-) -> Result<Option<bool>, Stop> {
-    let mut votes = 0i32;
-    while (-2..6).contains(&votes) {
-        let Some((a, b)) = pair_at(meter, region, difference)? else {
-            return Ok(None);
+    let seen = region.model.differences(meter);
+    let model = &mut region.model;
+    let constant = seen.nullspace(model.visible);
+    let physical = meter.source().addresses() == Addresses::Physical;
+    let mut memory = Basis::new();
+    for section in &model.sections {
+        let inside = |range: &&RamRange| {
+            section.range.start <= range.start && range.end <= section.range.end
         };
-        let conflict = meter.is_conflict(a, b, 300.0)?;
-        votes += if conflict { -2 } else { 1 };
+        let ranges: Vec<RamRange> = region.ranges.iter().filter(inside).copied().collect();
+        let line = meter.source().line_shift();
+        memory.extend(
+            differences_of_memory(&ranges, section.shift, line)
+                .rows()
+                .iter()
+                .map(|row| row & model.visible),
+        );
     }
-    Ok(Some(votes > 0))
-}
-
-/// Functions that are constant over a row and no sums of `known` ones, single
-/// high bits first, as rows are; returned low first.
-fn row_functions(known: &Basis, in_row: &Basis, visible: u64) -> Vec<u64> {
-    let constant = in_row.nullspace(visible);
-    let mut candidates: Vec<u64> = constant.lightest();
-    candidates.extend(
-        gf2::bits(visible)
-            .map(|bit| 1 << bit)
-            .filter(|&v| constant.contains(v)),
-    );
-    candidates.sort_by_key(|&v| (v.count_ones(), u64::MAX - v));
-    let mut taken = known.clone();
-    let mut rows: Vec<u64> = candidates
-        .into_iter()
-        .filter(|&v| taken.insert(v))
-        .collect();
-    rows.sort_unstable();
-    rows
+    if physical {
+        let never = memory.nullspace(model.visible);
+        let mut unknown = constant.lightest_beside(&never);
+        unknown.retain(|f| !never.contains(*f));
+        region.unknown = unknown;
+    }
+    // What the sections have in common was not proved when each was.
+    if model.sections.len() > 1 {
+        region.proof = Proof::default();
+        prove_banks(meter, model, &mut region.proof)?;
+        if !region.proof.banks_hold() {
+            return Ok(());
+        }
+    }
+    if let Some(found) = rows(meter, model)? {
+        model.rows = found;
+        region.rows_seen = true;
+        let wide: Vec<u64> = model.rows.iter().map(|row| row.mask).collect();
+        debug_assert!(wide.iter().all(|row| gf2::bits(*row).count() > 0));
+        prove_rows(meter, model, &mut region.proof)?;
+    }
+    Ok(())
 }

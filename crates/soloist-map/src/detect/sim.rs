@@ -1,15 +1,18 @@
-//! A simulated memory: a map from a machine file, with the noise of a real
-//! machine. Addresses are decoded by core, as everywhere.
+//! A simulated memory: a map from a machine file, pages as a kernel hands them
+//! out, and the noise of a real machine. Addresses are decoded by core, as
+//! everywhere; which pages are measured is chosen as on a real machine
+//! ([`super::pool`]).
 
-use std::fmt;
-use std::str::FromStr;
-
+use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_core::AddrMap;
+use soloist_machine::ram::{join, RamRange};
+use soloist_machine::Machine;
 
-use super::source::{Addresses, OsRange, TimingSource};
-use crate::machine::Machine;
+use super::noise::Noise;
+use super::pool::{gather, Limits, Pool, Supply};
+use super::source::{Addresses, TimingSource};
 
 /// Pair in different banks, cycles.
 const FAST: f64 = 260.0;
@@ -17,131 +20,150 @@ const FAST: f64 = 260.0;
 const CONFLICT: f64 = 80.0;
 /// What every further node adds, cycles.
 const REMOTE: f64 = 45.0;
-/// What a refresh adds to the access that meets it, cycles.
-const REFRESH: f64 = 420.0;
-/// Samples of one turn of the drift.
-const DRIFT_PERIOD: f64 = 60_000.0;
 
-/// How noisy the simulated memory is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Noise {
-    /// Standard deviation of every sample, cycles.
-    pub sigma: f64,
-    /// Amplitude of a slow drift, cycles.
-    pub drift: f64,
-    /// Share of samples that meet a refresh.
-    pub refresh: f64,
-    /// Share of samples that say nothing: uniform from 70 % to 300 %.
-    pub outliers: f64,
-}
-
-impl Noise {
-    /// None at all.
-    pub const NONE: Self = Self {
-        sigma: 0.0,
-        drift: 0.0,
-        refresh: 0.0,
-        outliers: 0.0,
-    };
-    /// A quiet machine.
-    pub const LOW: Self = Self {
-        sigma: 6.0,
-        drift: 8.0,
-        refresh: 0.02,
-        outliers: 0.02,
-    };
-    /// A busy virtual machine.
-    pub const HIGH: Self = Self {
-        sigma: 14.0,
-        drift: 40.0,
-        refresh: 0.05,
-        outliers: 0.2,
-    };
-}
-
-impl Default for Noise {
-    fn default() -> Self {
-        Self::LOW
-    }
-}
-
-impl fmt::Display for Noise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "sigma={},drift={},refresh={},outliers={}",
-            self.sigma, self.drift, self.refresh, self.outliers
-        )
-    }
-}
-
-impl FromStr for Noise {
-    type Err = String;
-
-    /// `none`, `low`, `high`, or `sigma=14,drift=40,refresh=0.05,outliers=0.2`;
-    /// what is not named is as in `low`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut noise = Self::LOW;
-        for part in text.split(',') {
-            match part.trim() {
-                "none" => noise = Self::NONE,
-                "low" => noise = Self::LOW,
-                "high" => noise = Self::HIGH,
-                other => noise.set(other)?,
-            }
-        }
-        Ok(noise)
-    }
-}
-
-impl Noise {
-    fn set(&mut self, part: &str) -> Result<(), String> {
-        let wrong = || {
-            format!("`{part}`: expected none, low, high, or sigma=, drift= (cycles), refresh=, outliers= (0 to 1)")
-        };
-        let (key, value) = part.split_once('=').ok_or_else(wrong)?;
-        let value: f64 = value.trim().parse().map_err(|_| wrong())?;
-        let (slot, max) = match key.trim() {
-            "sigma" => (&mut self.sigma, 1000.0),
-            "drift" => (&mut self.drift, 1000.0),
-            "refresh" => (&mut self.refresh, 1.0),
-            "outliers" => (&mut self.outliers, 1.0),
-            _ => return Err(wrong()),
-        };
-        if !(0.0..=max).contains(&value) {
-            return Err(format!("`{part}`: expected 0 to {max}"));
-        }
-        *slot = value;
-        Ok(())
-    }
-}
-
-/// Which memory the simulated detector gets.
+/// How the simulated kernel hands out pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SimPool {
-    /// All memory, physical addresses known (1 GiB pages as root).
-    Everything,
-    /// One page in `1 << sparse` of 4 KiB each, physical addresses known.
-    Frames {
-        /// log2 of the share.
-        sparse: u32,
-    },
+pub struct SimPool {
+    /// log2 of the page size.
+    pub page_shift: u32,
+    /// Memory that is kept, and that the kernel has to give.
+    pub limits: Limits,
+    /// From all over memory, as one that has run for long does; else in one
+    /// piece from some place on.
+    pub scattered: bool,
+    /// Whether the detector is told physical addresses.
+    pub physical: bool,
+}
+
+impl SimPool {
+    /// Pages of 2 MiB from all over memory, as root on a machine that has run.
+    #[must_use]
+    pub fn everywhere() -> Self {
+        Self {
+            page_shift: 21,
+            limits: Limits {
+                keep: 1 << 30,
+                most: u64::MAX >> 8,
+            },
+            scattered: true,
+            physical: true,
+        }
+    }
+
+    /// All memory, in pages of 2 MiB.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            limits: Limits {
+                keep: u64::MAX >> 8,
+                most: u64::MAX >> 8,
+            },
+            ..Self::everywhere()
+        }
+    }
+
     /// Pages whose physical addresses are not known.
-    Unprivileged {
-        /// log2 of the page size.
-        page_shift: u32,
-        /// How many.
-        pages: u32,
-    },
+    #[must_use]
+    pub fn unprivileged(page_shift: u32, pages: u64) -> Self {
+        let bytes = pages << page_shift;
+        Self {
+            page_shift,
+            limits: Limits {
+                keep: bytes,
+                most: bytes,
+            },
+            physical: false,
+            ..Self::everywhere()
+        }
+    }
+
+    /// At most `bytes` in one piece.
+    #[must_use]
+    pub fn one_piece(bytes: u64) -> Self {
+        Self {
+            limits: Limits {
+                keep: bytes,
+                most: bytes,
+            },
+            scattered: false,
+            ..Self::everywhere()
+        }
+    }
+}
+
+/// The simulated kernel's free pages.
+struct Free {
+    page_shift: u32,
+    ranges: Vec<(u64, u64)>,
+    pages: u64,
+    scattered: bool,
+    handed: u64,
+    start: u64,
+    rng: ChaCha8Rng,
+}
+
+impl Free {
+    fn new(ranges: &[RamRange], pool: SimPool, mut rng: ChaCha8Rng) -> Self {
+        let shift = pool.page_shift;
+        let ranges: Vec<(u64, u64)> = ranges
+            .iter()
+            .map(|range| (range.start.div_ceil(1 << shift), range.end >> shift))
+            .filter(|(first, end)| first < end)
+            .collect();
+        let pages: u64 = ranges.iter().map(|(first, end)| end - first).sum();
+        let start = rng.gen_range(0..pages.max(1));
+        Self {
+            page_shift: shift,
+            ranges,
+            pages,
+            scattered: pool.scattered,
+            handed: 0,
+            start,
+            rng,
+        }
+    }
+
+    /// The page by its number among all.
+    fn page(&self, mut number: u64) -> u64 {
+        for (first, end) in &self.ranges {
+            if number < end - first {
+                return (first + number) << self.page_shift;
+            }
+            number -= end - first;
+        }
+        0
+    }
+}
+
+impl Supply for Free {
+    fn more(&mut self, bytes: u64) -> Vec<u64> {
+        let left = self.pages - self.handed;
+        let count = (bytes >> self.page_shift).min(left);
+        self.handed += count;
+        let mut numbers: Vec<u64> = if self.scattered && count * 4 < self.pages {
+            (0..count)
+                .map(|_| self.rng.gen_range(0..self.pages))
+                .collect()
+        } else {
+            let first = self.start + self.handed - count;
+            (first..first + count).map(|n| n % self.pages).collect()
+        };
+        numbers.shuffle(&mut self.rng);
+        numbers
+            .into_iter()
+            .map(|number| self.page(number))
+            .collect()
+    }
 }
 
 /// The simulated memory.
 pub struct SimSource {
     map: AddrMap,
-    ranges: Vec<OsRange>,
-    pool: SimPool,
+    ranges: Vec<RamRange>,
+    kind: SimPool,
+    pool: Pool,
     /// Physical addresses of the pages of an unprivileged pool.
-    pages: Vec<u64>,
+    hidden: Vec<u64>,
     noise: Noise,
     rng: ChaCha8Rng,
     samples: u64,
@@ -150,20 +172,42 @@ pub struct SimSource {
 impl SimSource {
     /// Memory with the map of `machine`.
     #[must_use]
-    pub fn new(machine: &Machine, pool: SimPool, noise: Noise, seed: u64) -> Self {
-        let physical = os_ranges(machine);
+    pub fn new(machine: &Machine, kind: SimPool, noise: Noise, seed: u64) -> Self {
+        // As an operating system shows it, whatever the layouts.
+        let physical = join(machine.map.ranges.iter().map(|range| RamRange {
+            start: range.start,
+            end: range.end,
+            node: range.node,
+        }));
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed_0f50_1015);
-        let (ranges, pages) = match pool {
-            SimPool::Unprivileged { page_shift, pages } => {
-                pick_pages(&physical, page_shift, pages, &mut rng)
+        let own = ChaCha8Rng::seed_from_u64(rng.gen());
+        // Without addresses a kernel gives what is near.
+        let near = physical
+            .iter()
+            .filter(|range| range.node == physical[0].node);
+        let near: Vec<RamRange> = near.copied().collect();
+        let offered = if kind.physical { &physical } else { &near };
+        let mut free = Free::new(offered, kind, own);
+        let pages = gather(&mut free, offered, kind.page_shift, kind.limits);
+        let (ranges, hidden, pages) = match kind.physical {
+            true => (physical, Vec::new(), pages),
+            false => {
+                let at = |i: usize| (i as u64) << kind.page_shift;
+                let ranges = (0..pages.len()).map(|i| RamRange {
+                    start: at(i),
+                    end: at(i + 1),
+                    node: 0,
+                });
+                let numbered = (0..pages.len()).map(at).collect();
+                (ranges.collect(), pages, numbered)
             }
-            _ => (physical, Vec::new()),
         };
         Self {
             map: machine.addr_map(),
             ranges,
-            pool,
-            pages,
+            kind,
+            pool: Pool::new(pages, kind.page_shift),
+            hidden,
             noise,
             rng,
             samples: 0,
@@ -174,13 +218,11 @@ impl SimSource {
     /// unprivileged detector can't know, and tests compare with.
     #[must_use]
     pub fn physical(&self, address: u64) -> u64 {
-        match self.pool {
-            SimPool::Unprivileged { page_shift, .. } => {
-                let page = self.pages[(address >> page_shift) as usize];
-                page | (address & ((1 << page_shift) - 1))
-            }
-            _ => address,
+        if self.kind.physical {
+            return address;
         }
+        let shift = self.kind.page_shift;
+        self.hidden[(address >> shift) as usize] | (address & ((1 << shift) - 1))
     }
 
     /// Time without noise.
@@ -191,93 +233,46 @@ impl SimSource {
         ) else {
             return FAST;
         };
+        let noise = &self.noise;
         let remote = REMOTE * f64::from(a.node + b.node) / 2.0;
-        let conflict = a.color == b.color && a.row != b.row;
-        FAST + remote + if conflict { CONFLICT } else { 0.0 }
-    }
-}
-
-/// The ranges as an operating system shows them: neighbours of one node are
-/// one, whatever the layouts.
-fn os_ranges(machine: &Machine) -> Vec<OsRange> {
-    let mut ranges: Vec<OsRange> = Vec::new();
-    for range in &machine.map.ranges {
-        match ranges.last_mut() {
-            Some(last) if last.end == range.start && last.node == range.node => {
-                last.end = range.end;
+        let same_bank = a.color == b.color;
+        FAST + remote
+            + match (same_bank, a.row == b.row) {
+                (true, false) => CONFLICT,
+                (true, true) if noise.closed => CONFLICT,
+                (true, true) => -noise.hit,
+                // Four banks a group, two groups a rank.
+                _ if a.node == b.node && a.color >> 2 == b.color >> 2 => noise.group,
+                _ if a.node == b.node && (a.color ^ b.color) >> 3 & 1 == 1 => noise.rank,
+                _ => 0.0,
             }
-            _ => ranges.push(OsRange {
-                start: range.start,
-                end: range.end,
-                node: range.node,
-            }),
-        }
     }
-    ranges
 }
 
-fn pick_pages(
-    physical: &[OsRange],
-    shift: u32,
-    count: u32,
-    rng: &mut ChaCha8Rng,
-) -> (Vec<OsRange>, Vec<u64>) {
-    let node = physical[0].node;
-    let spans: Vec<(u64, u64)> = physical
-        .iter()
-        .filter(|range| range.node == node)
-        .map(|range| (range.start.div_ceil(1 << shift), range.end >> shift))
-        .filter(|(first, end)| first < end)
-        .collect();
-    let mut pages = Vec::new();
-    for _ in 0..count {
-        if let Some(&(first, end)) = spans.get(rng.gen_range(0..spans.len().max(1))) {
-            pages.push(rng.gen_range(first..end) << shift);
-        }
-    }
-    pages.sort_unstable();
-    pages.dedup();
-    let ranges = (0..pages.len() as u64)
-        .map(|i| OsRange {
-            start: i << shift,
-            end: (i + 1) << shift,
-            node,
-        })
-        .collect();
-    (ranges, pages)
+/// Whether a hash of the addresses makes the first-level ways of two lines one,
+/// as on AMD's family 17h (see [`super::cpu::ways_collide`]).
+fn ways_collide(a: u64, b: u64) -> bool {
+    let differ = a ^ b;
+    let same_tag = (0..8).all(|i| (differ >> (12 + i) ^ differ >> (27 - i)) & 1 == 0);
+    differ & 0xfc0 == 0 && same_tag
 }
 
 impl TimingSource for SimSource {
-    fn ranges(&self) -> Vec<OsRange> {
+    fn ranges(&self) -> Vec<RamRange> {
         self.ranges.clone()
     }
 
     fn addresses(&self) -> Addresses {
-        match self.pool {
-            SimPool::Unprivileged { page_shift, .. } => Addresses::InsidePages { page_shift },
-            _ => Addresses::Physical,
+        match self.kind.physical {
+            true => Addresses::Physical,
+            false => Addresses::InsidePages {
+                page_shift: self.kind.page_shift,
+            },
         }
     }
 
-    fn random(&mut self, range: &OsRange, rng: &mut ChaCha8Rng) -> Option<u64> {
-        for _ in 0..10_000 {
-            let address = rng.gen_range(range.start..range.end) & !63;
-            if address >= range.start && self.has(address) {
-                return Some(address);
-            }
-        }
-        None
-    }
-
-    fn has(&self, address: u64) -> bool {
-        let held = match self.pool {
-            SimPool::Frames { sparse } => scatter(address >> 12) >> (64 - sparse.max(1)) == 0,
-            _ => true,
-        };
-        held && self
-            .ranges
-            .iter()
-            .any(|range| (range.start..range.end).contains(&address))
+    fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     fn guest_address(&self, page: u64) -> Option<u64> {
@@ -287,31 +282,9 @@ impl TimingSource for SimSource {
     fn sample(&mut self, a: u64, b: u64) -> u32 {
         self.samples += 1;
         let mut time = self.truth(a, b);
-        let noise = self.noise;
-        if noise.drift > 0.0 {
-            let turn = self.samples as f64 / DRIFT_PERIOD * std::f64::consts::TAU;
-            time += noise.drift * (turn.sin() + 0.3 * (turn * 3.7).sin());
+        if self.noise.aliases && ways_collide(a, b) {
+            time = time.max(FAST + CONFLICT);
         }
-        if noise.sigma > 0.0 {
-            // Sum of uniforms: close to normal, cheap, bounded.
-            let sum: f64 = (0..6).map(|_| self.rng.gen::<f64>()).sum();
-            time += noise.sigma * (sum - 3.0) * std::f64::consts::SQRT_2;
-        }
-        if noise.refresh > 0.0 && self.rng.gen::<f64>() < noise.refresh {
-            time += REFRESH * self.rng.gen::<f64>();
-        }
-        if noise.outliers > 0.0 && self.rng.gen::<f64>() < noise.outliers {
-            time = FAST * self.rng.gen_range(0.7..3.0);
-        }
-        time.max(1.0) as u32
+        self.noise.reading(time, FAST, self.samples, &mut self.rng)
     }
-}
-
-/// A hash that mixes (SplitMix64's finaliser): of a multiplicative one, no two
-/// neighbouring frames would ever be held, which no real pool is like.
-fn scatter(frame: u64) -> u64 {
-    let mut x = frame.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

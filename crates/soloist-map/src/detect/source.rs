@@ -1,18 +1,9 @@
 //! Where timings come from: real memory or a simulated one.
 
 use rand_chacha::ChaCha8Rng;
+use soloist_machine::RamRange;
 
-/// Memory that the operating system shows as one piece: addresses of a node
-/// without a hole, or one page whose physical address is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OsRange {
-    /// First byte.
-    pub start: u64,
-    /// First byte after.
-    pub end: u64,
-    /// Node.
-    pub node: u8,
-}
+use super::pool::Pool;
 
 /// What the addresses of a source mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,17 +21,24 @@ pub enum Addresses {
 /// Times pairs of accesses. Nothing else in the detector touches memory.
 pub trait TimingSource {
     /// The memory to look at.
-    fn ranges(&self) -> Vec<OsRange>;
+    fn ranges(&self) -> Vec<RamRange>;
 
     /// What its addresses mean.
     fn addresses(&self) -> Addresses;
 
-    /// A random line of the source's pool inside `range`; `None` when it holds
-    /// none there.
-    fn random(&mut self, range: &OsRange, rng: &mut ChaCha8Rng) -> Option<u64>;
+    /// The pages that can be measured.
+    fn pool(&self) -> &Pool;
+
+    /// A random line of the pool inside `range`; `None` when it holds none
+    /// there.
+    fn random(&self, range: &RamRange, rng: &mut ChaCha8Rng) -> Option<u64> {
+        self.pool().random(range, rng)
+    }
 
     /// Whether the pool holds the line at `address`.
-    fn has(&self, address: u64) -> bool;
+    fn has(&self, address: u64) -> bool {
+        self.pool().has(address)
+    }
 
     /// Time of accessing `a` and `b` in turn, both from memory, in the
     /// source's unit. Larger when they lie in different rows of one bank.

@@ -2,8 +2,10 @@
 //! requests against one controller.
 #![allow(dead_code, clippy::unwrap_used)] // each test file uses a part; a failed read should fail the test
 
+use soloist_machine::dram::Device;
+use soloist_machine::memory::Policy;
 use soloist_memory::channel::Issued;
-use soloist_memory::{Completion, Controller, Device, Geometry, Policy, Request};
+use soloist_memory::{Completion, Controller, Geometry, Request};
 
 /// Every device of machines/dram.
 pub fn devices() -> Vec<Device> {
@@ -94,6 +96,7 @@ pub fn play(device: &Device, ranks: u32, policy: &Policy, requests: &[Req]) -> P
                         bank: r.bank,
                         row: r.row,
                         write: r.write,
+                        owner: 0,
                     };
                     done.extend(c.push(at, request));
                     ready = at + 1;

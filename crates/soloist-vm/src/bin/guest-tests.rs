@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use serde::Serialize;
-use soloist_vm::{kernel, source_root, Kernel, Layout, Outcome, Output, Spec, Verdict};
+use soloist_vm::{kernel, source_root, GuestNodes, Kernel, Outcome, Output, Plan, Spec, Verdict};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -27,11 +27,14 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Parser)]
 #[command(name = "tests/guest/run", version)]
 struct Args {
-    /// Kernel, as for `soloist vm run`; may be given several times [default:
-    /// all six].
+    /// Kernel, as for `soloist vm run`; may be given several times. It runs all
+    /// tests [default: all kernels, each with what tests/kernels says].
     #[arg(long, short)]
     kernel: Vec<String>,
-    /// Machine file whose layout and map the guests have.
+    /// All tests on all kernels.
+    #[arg(long)]
+    all: bool,
+    /// Machine file whose nodes and map the guests have.
     #[arg(long, short, default_value = "machines/qemu-2node.toml")]
     machine: PathBuf,
     /// Guests at a time [default: one for each cpu].
@@ -102,18 +105,19 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<bool, Failure> {
     let root = source_root().ok_or("run it inside the source tree")?;
     let tests = find_tests(&root, &args.tests)?;
+    let plan = Plan::read(&root)?;
     let names: Vec<String> = match args.kernel.as_slice() {
-        [] => kernel::NAMES.map(str::to_owned).to_vec(),
+        [] => plan.kernels.iter().map(|(name, _)| name.clone()).collect(),
         names => names.to_vec(),
     };
-    let kernels = names
-        .iter()
-        .map(|name| kernel::find(name, Some(&root)))
-        .collect::<Result<Vec<_>, _>>()?;
-    let specs = kernels
-        .into_iter()
-        .map(|kernel| spec(args, &root, kernel, &tests))
-        .collect::<Result<Vec<_>, _>>()?;
+    let every = args.all || args.long || !args.kernel.is_empty() || !args.tests.is_empty();
+    let mut specs = Vec::new();
+    for name in &names {
+        let kernel = kernel::find(name, Some(&root))?;
+        let mut tests = tests.clone();
+        tests.retain(|(test, _)| every || plan.runs(name, test));
+        specs.push(spec(args, &root, kernel, &tests)?);
+    }
     let jobs = args
         .jobs
         .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
@@ -199,7 +203,7 @@ fn spec(
     tests: &[(String, PathBuf)],
 ) -> Result<Spec, Failure> {
     let file = root.join(&args.machine);
-    let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let machine = soloist_machine::Machine::read(&file)?;
     let module = root
         .join("build/kernel")
         .join(&kernel.version)
@@ -234,12 +238,12 @@ fn spec(
         env.push("SOLOIST_LONG=1".to_owned());
     }
     Ok(Spec {
-        layout: Layout::parse(&text, &file.display().to_string())?,
+        nodes: GuestNodes::of(&machine)?,
         log: Some(
             root.join("build/logs")
                 .join(format!("guest-{}.console", kernel.name())),
         ),
-        map: Some(soloist_map::Machine::parse(&text, &file.display().to_string())?.map_text()),
+        map: Some(machine.map_text()),
         kernel,
         cpu: None,
         icount: None,
@@ -255,6 +259,7 @@ fn spec(
         timeout: Some(Duration::from_secs(60 + limit * tests.len() as u64)),
         output: Output::Keep,
         stdin: false,
+        recorder: None,
     })
 }
 

@@ -3,7 +3,9 @@
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use soloist_core::AddrMap;
-use soloist_host::{cpu_list, node_of_cpu, Choice, ColorRequest, Exhaust, Host, Mode, Plan};
+use soloist_host::{
+    cpu_list, node_of_cpu, plan_on_a_node, Choice, ColorRequest, Control, Exhaust, Host, Mode, Plan,
+};
 
 /// Which colours, and how many.
 #[derive(Debug, Clone, clap::Args)]
@@ -43,9 +45,22 @@ pub struct ColorArgs {
 }
 
 impl ColorArgs {
-    /// Checked against `map`; `cpus`: where the task will run.
-    pub fn plan(&self, host: &Host, map: &AddrMap, cpus: Option<&str>) -> Result<Plan> {
-        Ok(self.request(host, cpus)?.plan(map)?)
+    /// Checked against `map`.
+    pub fn plan(&self, map: &AddrMap) -> Result<Plan> {
+        Ok(self.as_request().plan(map)?)
+    }
+
+    /// The same for a command that is to run on `cpus`, or else on a node that
+    /// has colours for it.
+    pub fn plan_run(
+        &self,
+        host: &Host,
+        control: &Control,
+        map: &AddrMap,
+        cpus: Option<&str>,
+    ) -> Result<Plan> {
+        let request = self.request(host, cpus)?;
+        Ok(plan_on_a_node(request, host, control, map)?)
     }
 
     /// No colour flag was given.

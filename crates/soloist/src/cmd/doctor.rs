@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use soloist_host::{examine, Host, Status};
-use soloist_map::known;
+use soloist_host::{examine, verdict, Host, Status};
+use soloist_machine::known;
 
 use crate::Ctx;
 
@@ -36,11 +36,12 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
                 Status::Warn => ctx.paint(33, "warn"),
                 Status::Fail => ctx.paint(31, "FAIL"),
             };
-            println!("{mark}  {:width$}  {}", check.name, check.found);
+            outln!("{mark}  {:width$}  {}", check.name, check.found)?;
             if let Some(next) = &check.next {
-                println!("      {:width$}  -> {next}", "");
+                outln!("      {:width$}  -> {next}", "")?;
             }
         }
+        outln!("{}", verdict(&checks))?;
     }
     let failed = checks.iter().any(|c| c.status == Status::Fail);
     Ok(if failed {

@@ -3,22 +3,19 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use serde::Serialize;
 use serde_json::json;
-use soloist_host::{format_size, parse_size, Control, Group, GroupView, Host, Mode};
+use soloist_host::{
+    format_size, parse_size, verify, Control, Group, GroupColors, GroupView, Host, Mode,
+};
 
 use super::colors::{mode, ColorArgs};
 use super::table;
 use crate::Ctx;
 
 /// Groups: colours and the tasks that allocate by them.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Args {
     /// List the groups.
     List,
     /// Show all of one group.
@@ -39,7 +36,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Settings {
+pub struct Settings {
     /// The group.
     name: String,
 
@@ -56,6 +53,11 @@ struct Settings {
     #[arg(long = "pid", value_name = "PID")]
     pids: Vec<i32>,
 
+    /// Bind it to a cgroup (v2), a path below /sys/fs/cgroup: what runs there or
+    /// joins it later is in the group. Empty: to none.
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<String>,
+
     /// Move these single threads in.
     #[arg(long = "tid", value_name = "TID")]
     tids: Vec<i32>,
@@ -68,24 +70,24 @@ struct Settings {
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let control = Control::open(&host)?;
-    match args.command {
-        Command::List => list(&control, ctx)?,
-        Command::Show { name } => show(&control.group(&name)?.view()?, ctx)?,
-        Command::Create(settings) => {
+    match args {
+        Args::List => list(&control, ctx)?,
+        Args::Show { name } => show(&control.group(&name)?.view()?, ctx)?,
+        Args::Create(settings) => {
             let group = control.create_group(&settings.name)?;
-            if let Err(error) = settings.apply(&host, &control, &group) {
+            if let Err(error) = settings.apply(&control, &group) {
                 // What it lacked is in the error; do not leave half a group.
                 let _ = group.remove();
                 return Err(error);
             }
-            done(&group, ctx)?;
+            done(&settings, &host, &control, &group, ctx)?;
         }
-        Command::Set(settings) => {
+        Args::Set(settings) => {
             let group = control.group(&settings.name)?;
-            settings.apply(&host, &control, &group)?;
-            done(&group, ctx)?;
+            settings.apply(&control, &group)?;
+            done(&settings, &host, &control, &group, ctx)?;
         }
-        Command::Rm { names } => {
+        Args::Rm { names } => {
             for name in &names {
                 control.group(name)?.remove()?;
             }
@@ -98,7 +100,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 impl Settings {
-    fn apply(&self, host: &Host, control: &Control, group: &Group) -> Result<()> {
+    fn apply(&self, control: &Control, group: &Group) -> Result<()> {
         if let Some(mode) = self.mode {
             group.set_mode(mode)?;
         }
@@ -108,10 +110,13 @@ impl Settings {
                 .map_or(Ok(()), |e| group.set_exhaust(e))?;
         } else if !self.colors.is_empty() {
             let map = control.map()?;
-            self.colors.plan(host, &map, None)?.apply(group, &map)?;
+            self.colors.plan(&map)?.apply(group, &map)?;
         }
         if let Some(bytes) = self.reserve {
             group.set_reserve(bytes)?;
+        }
+        if let Some(path) = &self.cgroup {
+            group.set_cgroup(path)?;
         }
         for &pid in &self.pids {
             group.add_process(pid)?;
@@ -132,13 +137,68 @@ impl Settings {
     }
 }
 
-fn done(group: &Group, ctx: &Ctx) -> Result<()> {
-    let view = group.view()?;
+/// What the group is now, and how much of the processes that joined it is in
+/// its colours.
+#[derive(Serialize)]
+struct Done {
+    #[serde(flatten)]
+    group: GroupView,
+    joined: Vec<Joined>,
+}
+
+#[derive(Serialize)]
+struct Joined {
+    pid: i32,
+    /// Its pages in private mappings.
+    own_pages: u64,
+    /// Of these, in colour.
+    in_color: u64,
+}
+
+fn done(
+    settings: &Settings,
+    host: &Host,
+    control: &Control,
+    group: &Group,
+    ctx: &Ctx,
+) -> Result<()> {
+    let joined = |&pid: &i32| Joined::look(pid, host, control);
+    let done = Done {
+        group: group.view()?,
+        joined: settings.pids.iter().filter_map(joined).collect(),
+    };
     if ctx.json {
-        return ctx.print_json(&view);
+        return ctx.print_json(&done);
     }
-    println!("{}", colors(&view));
+    outln!("{}", colors(&done.group))?;
+    for Joined {
+        pid,
+        own_pages,
+        in_color,
+    } in done.joined
+    {
+        let share = in_color as f64 * 100.0 / own_pages.max(1) as f64;
+        outln!("process {pid}: {in_color} of {own_pages} own pages are in colour ({share:.1} %)")?;
+        if in_color < own_pages {
+            let name = group.name();
+            outln!("  the others stay where they are until it frees them; started with `soloist run --group {name} -- CMD` it is in colour from its first page")?;
+        }
+    }
     Ok(())
+}
+
+impl Joined {
+    /// None where its pages can't be read: it may have ended.
+    fn look(pid: i32, host: &Host, control: &Control) -> Option<Self> {
+        let map = control.map().ok()?;
+        let groups = GroupColors::of_process(host, control, &map, pid).ok()?;
+        let own = verify(host, pid, &map, groups).ok()?.own;
+        Some(Self {
+            pid,
+            own_pages: own.present,
+            in_color: own.in_color,
+        })
+    }
 }
 
 fn list(control: &Control, ctx: &Ctx) -> Result<()> {
@@ -151,7 +211,7 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
         return ctx.print_json(&views);
     }
     if views.is_empty() {
-        println!("no groups; `soloist run -- CMD` makes one for a command, `soloist group create NAME` one that stays");
+        outln!("no groups; `soloist run -- CMD` makes one for a command, `soloist group create NAME` one that stays")?;
         return Ok(());
     }
     let mut table = table([
@@ -176,7 +236,7 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
             view.stats.get("pages").cloned().unwrap_or_default(),
         ]);
     }
-    println!("{}", table.trim_fmt());
+    outln!("{}", table.trim_fmt())?;
     Ok(())
 }
 
@@ -189,17 +249,17 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
         .parse()
         .map_or(view.reserve.clone(), format_size);
     let tasks: Vec<String> = view.tasks.iter().map(i32::to_string).collect();
-    println!("group        {} (id {})", view.name, view.id);
-    println!("bank sets    {}", or_any(&view.bank_set));
-    println!("bank colours {}", or_any(&view.dram_bank));
-    println!("LLC colours  {}", or_any(&view.llc_color));
-    println!("nodes        {}", view.on_nodes);
-    println!("mode         {}", view.mode);
-    println!("exhaust      {}", view.exhaust);
-    println!("reserve      {reserve}");
-    println!("tasks        {}", tasks.join(" "));
+    outln!("group        {} (id {})", view.name, view.id)?;
+    outln!("bank sets    {}", or_any(&view.bank_set))?;
+    outln!("bank colours {}", or_any(&view.dram_bank))?;
+    outln!("LLC colours  {}", or_any(&view.llc_color))?;
+    outln!("nodes        {}", view.on_nodes)?;
+    outln!("mode         {}", view.mode)?;
+    outln!("exhaust      {}", view.exhaust)?;
+    outln!("reserve      {reserve}")?;
+    outln!("tasks        {}", tasks.join(" "))?;
     for (key, value) in &view.stats {
-        println!("{key:<12} {value}");
+        outln!("{key:<12} {value}")?;
     }
     Ok(())
 }

@@ -9,27 +9,23 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use serde::Serialize;
 use soloist_core::parse_size;
-use soloist_host::{cpu_list, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView, Host};
+use soloist_host::{
+    cpu_list, format_rate, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView, Host,
+};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 use soloist_memory::Machine;
 
 use super::table;
-use crate::{Ctx, Misuse};
+use crate::{out, Ctx, Misuse};
 
 /// Reserve memory bandwidth on processors (MemGuard).
 ///
 /// A processor with a reservation is stopped when it has used it, until the
 /// next period. Nothing is counted or stopped before the first reservation.
 /// docs/guard.md says how it works and what it costs.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Args {
     /// Show reservations and what was used.
     Status(Status),
     /// Change settings, then reservations.
@@ -41,11 +37,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Status {
-    /// Print in the text format of OpenMetrics.
-    #[arg(long, conflicts_with_all = ["watch", "json"])]
-    openmetrics: bool,
-
+pub struct Status {
     /// Look again every so many seconds, with rates.
     #[arg(long, short, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=3600))]
     watch: Option<u64>,
@@ -62,7 +54,7 @@ struct Status {
 }
 
 #[derive(Debug, clap::Args)]
-struct Set {
+pub struct Set {
     /// What counts as traffic: LLC-misses, page-faults, cpu-clock, rHEX ...
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
@@ -122,7 +114,7 @@ struct Set {
 }
 
 #[derive(Debug, clap::Args)]
-struct Rmin {
+pub struct Rmin {
     /// Machine, by name or by the path of its file [default: that of the
     /// loaded map].
     #[arg(long, short, value_name = "NAME")]
@@ -144,11 +136,11 @@ struct Rmin {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    match args.command {
-        Command::Status(status) => status.run(ctx),
-        Command::Set(set) => set.run(),
-        Command::Rmin(rmin) => rmin.run(ctx),
-        Command::Off => {
+    match args {
+        Args::Status(status) => status.run(ctx),
+        Args::Set(set) => set.run(),
+        Args::Rmin(rmin) => rmin.run(ctx),
+        Args::Off => {
             open()?.off()?;
             Ok(ExitCode::SUCCESS)
         }
@@ -171,13 +163,11 @@ impl Status {
             looks += 1;
             if ctx.json {
                 ctx.print_json(&view)?;
-            } else if self.openmetrics {
-                print!("{}", view.openmetrics());
             } else {
                 if ctx.color && looks > 1 {
-                    print!("\x1b[H\x1b[2J");
+                    out::put("\x1b[H\x1b[2J")?;
                 }
-                println!("{}", draw(&view, &before, self.watch.unwrap_or(1)));
+                outln!("{}", draw(&view, &before, self.watch.unwrap_or(1)))?;
             }
             let Some(seconds) = self.watch else {
                 return Ok(ExitCode::SUCCESS);
@@ -199,10 +189,12 @@ fn count(cpu: &GuardCpu, key: &str) -> u64 {
 fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> String {
     let setting = |key: &str| view.settings.get(key).map_or("?", String::as_str);
     let mut text = format!(
-        "event {}, period {} us, r_min {} MB/s, sharing {}\n",
+        "event {}, period {} us, r_min {}, sharing {}\n",
         setting("event"),
         setting("period_us"),
-        setting("r_min").parse::<u64>().unwrap_or(0) / 1_000_000,
+        setting("r_min")
+            .parse()
+            .map_or_else(|_| "?".to_owned(), format_rate),
         setting("sharing"),
     );
     if view.stats.get("stalled").is_some_and(|v| v == "1") {
@@ -228,7 +220,7 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
         };
         table.add_row([
             cpu.cpu.to_string(),
-            cpu.bandwidth.clone(),
+            cpu.reserved(),
             bytes("used_bytes"),
             bytes("donated_bytes"),
             bytes("reclaimed_bytes"),
@@ -346,11 +338,11 @@ impl Rmin {
 
     fn measured(&self, ctx: &Ctx) -> Result<ExitCode> {
         let map = match &self.machine {
-            Some(name) => soloist_map::known::find(name)?.addr_map(),
+            Some(name) => soloist_machine::known::find(name)?.addr_map(),
             None => Control::open(&Host::live())?.map()?,
         };
         let memory = Hardware::new(&HardwareOptions {
-            memory: self.memory,
+            memory: Some(self.memory),
             page_shift: None,
             trust_guest: self.trust_guest,
         })?;
@@ -361,7 +353,7 @@ impl Rmin {
         if ctx.json {
             ctx.print_json(&measured)?;
         } else {
-            println!("{}", measured.text());
+            outln!("{}", measured.text())?;
         }
         Ok(match measured.bank.is_plausible() {
             true => ExitCode::SUCCESS,
@@ -388,7 +380,7 @@ impl Rmin {
         if ctx.json {
             ctx.print_json(&told)?;
         } else {
-            println!(
+            outln!(
                 "{}: {} bytes every tRC of {:.2} ns ({}): r_min {:.0} MB/s; peak of a channel {:.0} MB/s",
                 told.machine,
                 device.burst_bytes(),
@@ -396,11 +388,12 @@ impl Rmin {
                 told.device,
                 told.r_min as f64 / 1e6,
                 told.peak as f64 / 1e6
-            );
-            println!(
+            )?;
+            outln!(
                 "soloist guard set --r-min {} --peak {}",
-                told.r_min, told.peak
-            );
+                told.r_min,
+                told.peak
+            )?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -9,34 +9,33 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use soloist_lab::jobs::{run as run_scenario, Options};
+use soloist_lab::judgement::compare::changes;
+use soloist_lab::judgement::{answers, Outcome, Totals};
 use soloist_lab::known;
-use soloist_lab::outcome::Outcome;
-use soloist_lab::report::{figure, html};
-use soloist_lab::run::{run as run_scenario, Options};
-use soloist_lab::scenario::{Scenario, ScenarioError};
+use soloist_lab::report::{estimate, figure, first_culprit, html, kind, word};
+use soloist_lab::spec::{Scenario, ScenarioError};
 
 use super::table;
 use crate::{Ctx, Misuse};
 
 /// Try tasks and policies on a modelled machine; repeat the papers' tables.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Args {
     /// Name the experiments that are built in.
     List,
+    /// Check scenario files without running them.
+    Check(Check),
     /// Run experiments or scenario files and judge their claims.
     Run(Run),
+    /// Say which claims came out otherwise in another run.
+    Compare(Compare),
     /// Write one HTML page from what `run --out` left.
     Report(Report),
 }
 
 #[derive(Debug, clap::Args)]
-struct Run {
+pub struct Run {
     /// Experiments by name, or paths of scenario files (docs/lab.md).
     #[arg(required_unless_present = "all", value_name = "NAME|FILE")]
     names: Vec<String>,
@@ -53,13 +52,43 @@ struct Run {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
+    /// Another machine than the file names; it needs [memory] and [cache].
+    #[arg(long, value_name = "MACHINE")]
+    machine: Option<String>,
+
+    /// Change the model of the machine: `model.controller.bank_queue=16`.
+    #[arg(long, value_name = "model.KEY=VALUE")]
+    set: Vec<String>,
+
     /// Also write each outcome to DIR/NAME.json, for `lab report`.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Take outcomes of the same scenario and seed that are in DIR as they are.
+    #[arg(long, requires = "out")]
+    resume: bool,
+}
+
+/// Files to check.
+#[derive(Debug, clap::Args)]
+pub struct Check {
+    /// Scenario files, or experiments by name.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+}
+
+/// Two folders to compare.
+#[derive(Debug, clap::Args)]
+pub struct Compare {
+    /// Folder that `lab run --out` wrote.
+    before: PathBuf,
+
+    /// Another one.
+    after: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
-struct Report {
+pub struct Report {
     /// Folder that `lab run --out` wrote.
     dir: PathBuf,
 
@@ -70,10 +99,12 @@ struct Report {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    match args.command {
-        Command::List => list(ctx),
-        Command::Run(run) => run.run(ctx),
-        Command::Report(report) => report.run(ctx),
+    match args {
+        Args::List => list(ctx),
+        Args::Run(run) => run.run(ctx),
+        Args::Check(check) => check.run(ctx),
+        Args::Compare(compare) => compare.run(ctx),
+        Args::Report(report) => report.run(ctx),
     }
 }
 
@@ -103,7 +134,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         for l in &listed {
             table.add_row([&l.name, &l.source, &l.title]);
         }
-        println!("{table}");
+        outln!("{table}")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -117,7 +148,7 @@ impl Run {
         };
         let scenarios = names
             .iter()
-            .map(|name| known::find(name).map_err(misuse))
+            .map(|name| self.change(known::find(name).map_err(misuse)?))
             .collect::<Result<Vec<Scenario>>>()?;
         if let Some(dir) = &self.out {
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
@@ -125,21 +156,54 @@ impl Run {
         let mut outcomes = Vec::new();
         for (name, scenario) in names.iter().zip(scenarios) {
             let began = Instant::now();
-            let outcome = self.one(name, scenario, ctx)?;
+            let outcome = match self.done_before(&scenario)? {
+                Some(outcome) => outcome,
+                None => self.one(name, scenario, ctx)?,
+            };
             if let Some(dir) = &self.out {
                 write_outcome(dir, &outcome)?;
             }
             if !ctx.json {
-                print(&outcome, began.elapsed().as_secs_f64(), ctx);
+                print(&outcome, began.elapsed().as_secs_f64(), ctx)?;
             }
             outcomes.push(outcome);
         }
         if ctx.json {
             ctx.print_json(&outcomes)?;
         } else {
-            sum_up(&outcomes);
+            sum_up(&outcomes)?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The scenario with what the command line changes of it.
+    fn change(&self, mut scenario: Scenario) -> Result<Scenario> {
+        if let Some(machine) = &self.machine {
+            scenario.experiment.machine.clone_from(machine);
+        }
+        for change in &self.set {
+            let wrong = || Misuse(format!("--set {change}: expected model.KEY=VALUE"));
+            let (key, value) = change.split_once('=').ok_or_else(wrong)?;
+            let key = key.strip_prefix("model.").ok_or_else(wrong)?;
+            scenario.change_model(key, value).map_err(|_| wrong())?;
+        }
+        Ok(scenario)
+    }
+
+    /// With --resume, the outcome of the same that is there already.
+    fn done_before(&self, scenario: &Scenario) -> Result<Option<Outcome>> {
+        let Some(dir) = self.out.as_ref().filter(|_| self.resume) else {
+            return Ok(None);
+        };
+        let path = dir.join(format!("{}.json", scenario.experiment.id));
+        if !path.exists() {
+            return Ok(None);
+        }
+        let known = read_outcome(&path)?;
+        let same = known.seed == self.seed
+            && known.small == self.small
+            && serde_json::to_value(&known.scenario)? == serde_json::to_value(scenario)?;
+        Ok(same.then_some(known))
     }
 
     fn one(&self, name: &str, scenario: Scenario, ctx: &Ctx) -> Result<Outcome> {
@@ -147,6 +211,7 @@ impl Run {
         let options = Options {
             seed: self.seed,
             small: self.small,
+            account: scenario.claims.is_empty(),
         };
         let done = |of: usize| {
             bar.set_length(of as u64);
@@ -181,95 +246,80 @@ fn write_outcome(dir: &Path, outcome: &Outcome) -> Result<()> {
     fs::write(&path, text).with_context(|| path.display().to_string())
 }
 
-fn print(outcome: &Outcome, seconds: f64, ctx: &Ctx) {
+fn print(outcome: &Outcome, seconds: f64, ctx: &Ctx) -> Result<()> {
     let about = &outcome.scenario.experiment;
     let source = match about.source.as_str() {
         "" => String::new(),
         source => format!(" ({source})"),
     };
-    println!("{}: {}{source}", about.id, about.title);
-    println!("{}, {seconds:.1} s: {}", about.machine, outcome.command());
+    outln!("{}: {}{source}", about.id, about.title)?;
+    outln!("{}, {seconds:.1} s: {}", about.machine, outcome.command())?;
     if outcome.verdicts.is_empty() {
-        print_values(outcome);
+        print_answers(outcome)?;
     } else {
-        print_claims(outcome, ctx);
+        print_claims(outcome, ctx)?;
     }
     if !about.note.is_empty() {
-        println!("  {}", about.note);
+        outln!("  {}", about.note)?;
     }
-    println!();
+    outln!()?;
+    Ok(())
 }
 
-fn print_claims(outcome: &Outcome, ctx: &Ctx) {
-    let mut table = table(["CLAIM", "THEIRS", "OURS", "RATIO", ""]);
+fn print_claims(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
+    let mut table = table(["CLAIM", "KIND", "THEIRS", "OURS", "EFFECT", ""]);
     for v in &outcome.verdicts {
-        let word = match (v.holds, &v.error) {
-            (Some(true), _) => ctx.paint(32, "holds"),
-            (Some(false), _) => ctx.paint(31, "misses"),
-            (None, Some(error)) => ctx.paint(31, &format!("not judged: {error}")),
-            (None, None) => "nothing to compare with".to_owned(),
-        };
+        let color = if v.holds == Some(true) { 32 } else { 31 };
         table.add_row([
             v.what.clone(),
+            kind(v).to_owned(),
             figure(v.theirs, &v.unit),
-            figure(v.ours, &v.unit),
-            figure(v.ratio, ""),
-            word,
+            estimate(v.ours, &v.unit),
+            figure(v.effect, ""),
+            ctx.paint(color, &word(v)),
         ]);
     }
-    println!("{table}");
+    outln!("{table}")?;
+    Ok(())
 }
 
-/// A scenario without claims: what its tasks took.
-fn print_values(outcome: &Outcome) {
+/// A scenario without claims: what each policy does to each task.
+fn print_answers(outcome: &Outcome) -> Result<()> {
     let mut table = table([
-        "CASE",
         "TASK",
+        "POLICY",
         "TIME",
-        "LEAST",
-        "GREATEST",
-        "NS PER ACCESS",
-        "REMOTE",
+        "SLOWDOWN",
+        "P99",
+        "WAITS MOST FOR",
     ]);
-    for case in &outcome.cases {
-        let mut names: Vec<&str> = Vec::new();
-        for task in &outcome.scenario.tasks {
-            if !names.contains(&task.name.as_str()) {
-                names.push(&task.name);
-            }
-        }
-        for name in names {
-            let spread = |metric| case.spread(name, metric);
-            let Some(time) = spread("time") else { continue };
-            table.add_row([
-                case.case.clone(),
-                name.to_owned(),
-                figure(Some(time.mean), "ms"),
-                figure(Some(time.min), "ms"),
-                figure(Some(time.max), "ms"),
-                figure(spread("latency").map(|s| s.mean), ""),
-                figure(spread("remote").map(|s| s.mean), "%"),
-            ]);
-        }
+    for a in answers(&outcome.cases) {
+        table.add_row([
+            a.task.clone(),
+            a.case.clone(),
+            figure(Some(a.time_ms), "ms"),
+            estimate(Some(a.slowdown), ""),
+            figure(Some(a.p99_ns), "ns"),
+            first_culprit(&a),
+        ]);
     }
-    println!("{table}");
+    outln!("{table}")?;
+    outln!("Slowdown: time over the task's time alone under Linux.")?;
+    Ok(())
 }
 
-fn sum_up(outcomes: &[Outcome]) {
+fn sum_up(outcomes: &[Outcome]) -> Result<()> {
     let claims = || outcomes.iter().flat_map(|o| &o.verdicts);
     if outcomes.len() > 1 && claims().count() > 0 {
-        let holds = claims().filter(|v| v.holds == Some(true)).count();
-        println!(
-            "{} experiments: {holds} of {} claims hold",
-            outcomes.len(),
-            claims().count()
-        );
+        let totals = Totals::of(claims());
+        outln!("{} experiments: {}", outcomes.len(), totals.sentence())?;
     }
+    Ok(())
 }
 
 impl Report {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let mut outcomes = self.read()?;
+        let mut outcomes = judged_now(read_outcomes(&self.dir)?);
         if outcomes.is_empty() {
             let what = format!(
                 "{}: no outcomes; `soloist lab run --all --out {}` writes them",
@@ -288,26 +338,108 @@ impl Report {
         if ctx.json {
             ctx.print_json(&serde_json::json!({ "report": self.out }))?;
         } else {
-            println!("{}: {} experiments", self.out.display(), outcomes.len());
+            outln!("{}: {} experiments", self.out.display(), outcomes.len())?;
         }
         Ok(ExitCode::SUCCESS)
     }
+}
 
-    fn read(&self) -> Result<Vec<Outcome>> {
-        let dir = || self.dir.display().to_string();
-        let mut paths = Vec::new();
-        for entry in fs::read_dir(&self.dir).with_context(dir)? {
-            let path = entry.with_context(dir)?.path();
-            if path.extension().is_some_and(|e| e == "json") {
-                paths.push(path);
-            }
+/// What was measured, judged by what the built-in experiments claim now.
+fn judged_now(outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    let judge = |outcome: Outcome| {
+        let id = outcome.scenario.experiment.id.clone();
+        let known = known::EXPERIMENTS.iter().any(|(name, _)| *name == id);
+        match known.then(|| known::find(&id)) {
+            Some(Ok(known)) => outcome.judged_by(known.claims),
+            _ => outcome,
         }
-        paths.sort();
-        let parse = |path: PathBuf| {
-            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            serde_json::from_str(&text)
-                .with_context(|| format!("{}: not an outcome of `lab run`", path.display()))
-        };
-        paths.into_iter().map(parse).collect()
+    };
+    outcomes.into_iter().map(judge).collect()
+}
+
+/// All outcomes of a folder, in the order of their names.
+fn read_outcomes(folder: &Path) -> Result<Vec<Outcome>> {
+    let dir = || folder.display().to_string();
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).with_context(dir)? {
+        let path = entry.with_context(dir)?.path();
+        if path.extension().is_some_and(|e| e == "json") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut outcomes = Vec::new();
+    for path in paths {
+        outcomes.push(read_outcome(&path)?);
+    }
+    Ok(outcomes)
+}
+
+fn read_outcome(path: &Path) -> Result<Outcome> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{}: not an outcome of `lab run`", path.display()))
+}
+
+impl Check {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        #[derive(Serialize)]
+        struct Checked<'a> {
+            file: &'a str,
+            cases: usize,
+            claims: usize,
+        }
+        let mut all = Vec::new();
+        for file in &self.files {
+            let scenario = known::find(file).map_err(misuse)?;
+            let cases = scenario.cases(1).map_err(|(_, what)| Misuse(what))?;
+            all.push(Checked {
+                file,
+                cases: cases.len(),
+                claims: scenario.claims.len(),
+            });
+        }
+        if ctx.json {
+            ctx.print_json(&all)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        for c in all {
+            outln!("{}: fine, {} cases, {} claims", c.file, c.cases, c.claims)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Compare {
+    /// Claims whose verdict or figure differs.
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let (before, after) = (read_outcomes(&self.before)?, read_outcomes(&self.after)?);
+        let changes = changes(&before, &after);
+        if ctx.json {
+            ctx.print_json(&changes)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut table = table(["EXPERIMENT", "CLAIM", "THEIRS", "BEFORE", "AFTER", ""]);
+        for c in &changes {
+            let verdict = match (c.held, c.holds) {
+                (a, b) if a == b => "",
+                (_, Some(true)) => "now holds",
+                (_, Some(false)) => "now misses",
+                (_, None) => "no longer judged",
+            };
+            table.add_row([
+                c.experiment.clone(),
+                c.what.clone(),
+                figure(c.theirs, &c.unit),
+                estimate(c.before, &c.unit),
+                estimate(c.after, &c.unit),
+                verdict.to_owned(),
+            ]);
+        }
+        outln!("{table}")?;
+        let totals = |o: &[Outcome]| Totals::of(o.iter().flat_map(|o| &o.verdicts)).sentence();
+        outln!("before: {}", totals(&before))?;
+        outln!("after:  {}", totals(&after))?;
+        Ok(ExitCode::SUCCESS)
     }
 }

@@ -4,28 +4,24 @@ mod classes;
 mod detect;
 mod tools;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, Dram};
+use soloist_host::{Control, Host};
+use soloist_machine::{known, Machine};
+use soloist_map::host;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
-use soloist_map::{host, known, Machine};
 
+use crate::out::put;
 use crate::{Ctx, Misuse};
 
 /// Address maps: which bits of an address choose node, channel, rank, bank,
 /// row and cache set.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Args {
     /// List the machines that are known and say which fit this host.
     List,
     /// Draw a machine's map: bits, colours, capacities, impossible pairs.
@@ -50,21 +46,33 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Pick {
-    /// Machine: a name from `soloist map list` or the path of a machine file.
-    #[arg(long, short)]
-    machine: String,
+    /// Machine: a name from `soloist map list` or the path of a machine file
+    /// [default: that of the loaded map].
+    #[arg(long, short, value_name = "NAME|FILE")]
+    machine: Option<String>,
 }
 
 impl Pick {
+    /// The machine named, or the one whose map is loaded.
+    fn name(&self) -> Result<String> {
+        if let Some(name) = &self.machine {
+            return Ok(name.clone());
+        }
+        let loaded = Control::open(&Host::live()).and_then(|control| control.map());
+        Ok(loaded
+            .context("no machine was named (--machine NAME) and no map is loaded")?
+            .name())
+    }
+
     fn load(&self) -> Result<(Machine, AddrMap)> {
-        let machine = known::find(&self.machine)?;
+        let machine = known::find(&self.name()?)?;
         let map = machine.addr_map();
         Ok((machine, map))
     }
 }
 
 #[derive(Debug, clap::Args)]
-struct Show {
+pub struct Show {
     #[command(flatten)]
     pick: Pick,
     /// Print the map text that the kernel module takes.
@@ -76,7 +84,7 @@ struct Show {
 }
 
 #[derive(Debug, clap::Args)]
-struct Decode {
+pub struct Decode {
     #[command(flatten)]
     pick: Pick,
     /// Physical addresses, decimal or 0x hexadecimal.
@@ -85,7 +93,7 @@ struct Decode {
 }
 
 #[derive(Debug, clap::Args)]
-struct Encode {
+pub struct Encode {
     #[command(flatten)]
     pick: Pick,
     /// Node.
@@ -108,31 +116,22 @@ struct Encode {
     column: u32,
 }
 
-/// Writes text to standard output with one call: a file of configfs takes its
-/// text whole, and a closed pipe is an error that ends the run quietly.
-fn put(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
-}
-
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    match args.command {
-        Command::List => list(ctx),
-        Command::Show(args) => show(&args, ctx),
-        Command::Decode(args) => decode(&args, ctx),
-        Command::Encode(args) => encode(&args, ctx),
-        Command::Detect(args) => {
+    match args {
+        Args::List => list(ctx),
+        Args::Show(args) => show(&args, ctx),
+        Args::Decode(args) => decode(&args, ctx),
+        Args::Encode(args) => encode(&args, ctx),
+        Args::Detect(args) => {
             detect::check(&args)?;
             detect::run(&args, ctx)
         }
-        Command::Check(args) => tools::check(&args, ctx),
-        Command::Llc(args) => tools::llc(&args, ctx),
-        Command::Solve(args) => tools::run_solve(&args, ctx),
-        Command::Registers(args) => tools::registers(&args, ctx),
-        Command::Convert(args) => tools::convert(&args),
+        Args::Check(args) => tools::check(&args, ctx),
+        Args::Llc(args) => tools::llc(&args, ctx),
+        Args::Solve(args) => tools::run_solve(&args, ctx),
+        Args::Registers(args) => tools::registers(&args, ctx),
+        Args::Convert(args) => tools::convert(&args),
     }
 }
 
@@ -186,7 +185,7 @@ impl Place {
 }
 
 fn decode(args: &Decode, ctx: &Ctx) -> Result<ExitCode> {
-    if let Some(map) = known::find_classes(&args.pick.machine)? {
+    if let Some(map) = known::find_classes(&args.pick.name()?)? {
         return classes::decode(&map, &args.addresses, ctx);
     }
     let (_, map) = args.pick.load()?;
@@ -280,7 +279,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
                     reasons: fit.reasons,
                 });
             }
-            Err(error) => eprintln!("soloist: {error}"),
+            Err(error) => errln!("soloist: {error}"),
         }
     }
     if ctx.json {
@@ -318,13 +317,13 @@ struct Shown<'a> {
     source: &'a [String],
     layouts: Vec<serde_json::Value>,
     llc: Vec<u64>,
-    ranges: &'a [soloist_map::MapRange],
+    ranges: &'a [soloist_machine::MapRange],
     colors: Summary,
     text: String,
 }
 
 fn show(args: &Show, ctx: &Ctx) -> Result<ExitCode> {
-    if let Some(map) = known::find_classes(&args.pick.machine)? {
+    if let Some(map) = known::find_classes(&args.pick.name()?)? {
         return match args.text || args.svg.is_some() {
             true => classes::refuse_drawing(),
             false => classes::show(&map, ctx),

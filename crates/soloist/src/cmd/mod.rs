@@ -1,24 +1,36 @@
 //! The commands, one module each: `Args` and `run(args, ctx)`.
 
+mod bench;
 mod colors;
+mod compare;
+mod complete;
 mod docs;
 mod doctor;
+mod examples;
 mod group;
 mod guard;
+#[cfg(feature = "lab")]
 mod lab;
 mod map;
+mod metrics;
+#[cfg(feature = "lab")]
+mod progress;
 mod rule;
 mod run;
+mod save;
+#[cfg(feature = "lab")]
 mod sim;
 mod top;
 mod up;
 mod verify;
+#[cfg(feature = "lab")]
 mod vm;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{CommandFactory, Subcommand};
 use comfy_table::{presets, Cell, CellAlignment, ContentArrangement, Table};
 
 use crate::Ctx;
@@ -30,17 +42,39 @@ pub enum Command {
     Up(up::Args),
     Down(up::DownArgs),
     Run(run::Args),
+    Compare(Box<compare::Args>),
+    Bench(bench::Args),
+    #[command(subcommand)]
     Group(group::Args),
+    #[command(subcommand)]
     Rule(rule::Args),
     Verify(verify::Args),
+    Save(save::SaveArgs),
+    Apply(save::ApplyArgs),
     Top(top::Args),
+    Metrics(metrics::MetricsArgs),
+    Events(metrics::EventsArgs),
+    #[command(subcommand)]
     Map(map::Args),
+    #[cfg(feature = "lab")]
+    #[command(subcommand)]
     Vm(vm::Args),
+    #[cfg(feature = "lab")]
+    #[command(subcommand)]
     Sim(sim::Args),
+    #[cfg(feature = "lab")]
+    #[command(subcommand)]
     Lab(lab::Args),
+    #[command(subcommand)]
     Guard(guard::Args),
     Completions(docs::CompletionsArgs),
     Man(docs::ManArgs),
+}
+
+/// All commands with what is not written beside their arguments: examples, and
+/// the names that a shell may complete.
+pub fn commands() -> clap::Command {
+    complete::add(examples::add(crate::Cli::command()))
 }
 
 impl Command {
@@ -51,13 +85,22 @@ impl Command {
             Self::Up(args) => up::run(args, ctx),
             Self::Down(args) => up::run_down(args, ctx),
             Self::Run(args) => run::run(args, ctx),
+            Self::Compare(args) => compare::run(*args, ctx),
+            Self::Bench(args) => bench::run(args, ctx),
             Self::Group(args) => group::run(args, ctx),
             Self::Rule(args) => rule::run(args, ctx),
             Self::Verify(args) => verify::run(args, ctx),
+            Self::Save(args) => save::save(args, ctx),
+            Self::Apply(args) => save::apply(args, ctx),
             Self::Top(args) => top::run(args, ctx),
+            Self::Metrics(args) => metrics::metrics(args, ctx),
+            Self::Events(args) => metrics::follow(args, ctx),
             Self::Map(args) => map::run(args, ctx),
+            #[cfg(feature = "lab")]
             Self::Vm(args) => vm::run(args, ctx),
+            #[cfg(feature = "lab")]
             Self::Sim(args) => sim::run(args, ctx),
+            #[cfg(feature = "lab")]
             Self::Lab(args) => lab::run(args, ctx),
             Self::Guard(args) => guard::run(args, ctx),
             Self::Completions(args) => docs::completions(args, ctx),
@@ -66,13 +109,17 @@ impl Command {
     }
 }
 
-/// A plain table: columns under their heads, no lines; as wide as its text.
+/// A plain table: columns under their heads, no lines. On a terminal it is no
+/// wider than that; elsewhere as wide as its text.
 fn table<'a>(heads: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(heads.into_iter().map(Cell::new));
+    if std::io::stdout().is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
     for column in table.column_iter_mut() {
         column
             .set_padding((0, 2))

@@ -4,29 +4,25 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
-use soloist_host::{Control, Exhaust, Host, Rule, RuleView};
+use soloist_host::{Control, Exhaust, Host, Rule, RuleChange, RuleView};
 
 use super::colors::exhaust;
 use super::table;
-use crate::Ctx;
+use crate::{Ctx, Misuse};
 
 /// Rules: programs that are coloured automatically when they are executed.
 ///
 /// A process that a rule matches gets free colours of its own, disjoint from
 /// everybody else's, on the node of its processors; they come back when its
 /// last page is gone.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Args {
     /// List the rules.
     List,
     /// Make a rule and enable it.
-    Add(Settings),
+    Add(New),
+    /// Change a rule; processes that it matched keep their colours.
+    Set(Change),
     /// Remove rules; processes that they matched keep their colours.
     Rm(Names),
     /// Let rules match.
@@ -36,14 +32,14 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Names {
+pub struct Names {
     /// The rules.
     #[arg(required = true)]
     names: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
-struct Settings {
+pub struct New {
     /// Name of the new rule.
     name: String,
 
@@ -52,17 +48,8 @@ struct Settings {
     #[arg(long, value_name = "GLOB")]
     path: String,
 
-    /// Whose: a user id, `any`, or `registered` (by CAMC's mmap() call).
-    #[arg(long, value_name = "UID", default_value = "any")]
-    uid: String,
-
-    /// Bank sets for each process.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    colors: u32,
-
-    /// When the colours have no page left: fail, grow or spill.
-    #[arg(long, value_name = "HOW", value_parser = exhaust())]
-    exhaust: Option<Exhaust>,
+    #[command(flatten)]
+    settings: Settings,
 
     /// Keep its processes apart from others by memory controller.
     #[arg(long)]
@@ -73,41 +60,112 @@ struct Settings {
     disabled: bool,
 }
 
+#[derive(Debug, clap::Args)]
+pub struct Change {
+    /// The rule.
+    name: String,
+
+    /// Programs: a glob over the absolute path.
+    #[arg(long, value_name = "GLOB")]
+    path: Option<String>,
+
+    #[command(flatten)]
+    settings: Settings,
+
+    /// Keep its processes apart from others by memory controller, or not.
+    #[arg(long, value_name = "BOOL")]
+    realtime: Option<bool>,
+}
+
+/// What both take.
+#[derive(Debug, clap::Args)]
+struct Settings {
+    /// Whose: a user id, `any` (which a new rule has), or `registered` (by
+    /// CAMC's mmap() call).
+    #[arg(long, value_name = "UID")]
+    uid: Option<String>,
+
+    /// Bank sets for each process; a new rule has 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    colors: Option<u32>,
+
+    /// When the colours have no page left: fail, grow or spill.
+    #[arg(long, value_name = "HOW", value_parser = exhaust())]
+    exhaust: Option<Exhaust>,
+}
+
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let control = Control::open(&Host::live())?;
-    match args.command {
-        Command::List => list(&control, ctx)?,
-        Command::Add(settings) => {
-            let rule = control.create_rule(&settings.name)?;
-            if let Err(error) = settings.apply(&rule) {
-                // What was wrong is in the error; do not leave half a rule.
-                let _ = rule.remove();
-                return Err(error);
-            }
-            if ctx.json {
-                ctx.print_json(&rule.view()?)?;
-            }
-        }
-        Command::Rm(names) => each(&control, &names, ctx, "removed", Rule::remove)?,
-        Command::Enable(names) => each(&control, &names, ctx, "enabled", |r| r.set_enabled(true))?,
-        Command::Disable(names) => {
+    match args {
+        Args::List => list(&control, ctx)?,
+        Args::Add(new) => new.make(&control)?.say(ctx)?,
+        Args::Set(change) => change.make(&control)?.say(ctx)?,
+        Args::Rm(names) => each(&control, &names, ctx, "removed", Rule::remove)?,
+        Args::Enable(names) => each(&control, &names, ctx, "enabled", |r| r.set_enabled(true))?,
+        Args::Disable(names) => {
             each(&control, &names, ctx, "disabled", |r| r.set_enabled(false))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Settings {
-    fn apply(&self, rule: &Rule) -> Result<()> {
-        rule.set_path(&self.path)?;
-        rule.set_uid(&self.uid)?;
-        rule.set_colors(self.colors)?;
-        if let Some(exhaust) = self.exhaust {
-            rule.set_exhaust(exhaust)?;
+impl New {
+    fn make(self, control: &Control) -> Result<Told> {
+        let rule = control.create_rule(&self.name)?;
+        let change = RuleChange {
+            path: Some(self.path),
+            uid: self.settings.uid.or_else(|| Some("any".to_owned())),
+            colors: self.settings.colors.or(Some(1)),
+            exhaust: self.settings.exhaust,
+            realtime: Some(self.realtime),
+            enabled: Some(!self.disabled),
+        };
+        if let Err(error) = rule.change(&change) {
+            // What was wrong is in the error; do not leave half a rule.
+            let _ = rule.remove();
+            return Err(error.into());
         }
-        rule.set_realtime(self.realtime)?;
-        Ok(rule.set_enabled(!self.disabled)?)
+        Ok(Told(rule))
+    }
+}
+
+impl Change {
+    fn make(self, control: &Control) -> Result<Told> {
+        let rule = control.rule(&self.name)?;
+        let change = RuleChange {
+            path: self.path,
+            realtime: self.realtime,
+            ..self.settings.change()
+        };
+        if change == RuleChange::default() {
+            return Err(Misuse("nothing to set: `soloist rule set --help`".to_owned()).into());
+        }
+        rule.change(&change)?;
+        Ok(Told(rule))
+    }
+}
+
+impl Settings {
+    fn change(self) -> RuleChange {
+        RuleChange {
+            uid: self.uid,
+            colors: self.colors,
+            exhaust: self.exhaust,
+            ..RuleChange::default()
+        }
+    }
+}
+
+/// A rule that was made or changed.
+struct Told(Rule);
+
+impl Told {
+    fn say(self, ctx: &Ctx) -> Result<()> {
+        match ctx.json {
+            true => ctx.print_json(&self.0.view()?),
+            false => Ok(()),
+        }
     }
 }
 
@@ -137,7 +195,7 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
         return ctx.print_json(&views);
     }
     if views.is_empty() {
-        println!("no rules; `soloist rule add NAME --path GLOB` makes one");
+        outln!("no rules; `soloist rule add NAME --path GLOB` makes one")?;
         return Ok(());
     }
     let mut table = table([
@@ -157,6 +215,6 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
             refused,
         ]);
     }
-    println!("{}", table.trim_fmt());
+    outln!("{}", table.trim_fmt())?;
     Ok(())
 }

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::{AddrMap, ColorSet};
+use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_host::{
-    cpu_list, format_size, parse_size, pin, Bandwidth, Control, Group, Guard, Host, HostError, Job,
-    KeyValues, Outcome, Plan,
+    cpu_list, format_size, parse_size, pin, usable_cpus, Bandwidth, Control, Exhaust, Group, Guard,
+    Host, HostError, Job, KeyValues, Outcome, Plan,
 };
 
 use super::colors::ColorArgs;
@@ -19,14 +19,19 @@ use crate::{Ctx, Misuse};
 ///
 /// Every page that the command owns, from its first, comes from the colours
 /// given, and so do those of its threads and children. Without colour flags
-/// it gets one free colour and takes more as it needs them. Its exit status
-/// is passed on (128 + the signal that killed it; 127 not found, 126 not
-/// executable).
+/// it gets one free colour and takes more as it needs them. Without `--cpus`
+/// it is kept on the processors of the node that its colours are on. Its exit
+/// status is passed on (128 + the signal that killed it; 127 not found, 126
+/// not executable).
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Processors to run on; colours come from their node unless `--node`.
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
+
+    /// Let it run on any node, though its colours are on one.
+    #[arg(long, conflicts_with = "cpus")]
+    no_pin: bool,
 
     /// Memory set aside for it beforehand, known to be zero.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -42,12 +47,7 @@ pub struct Args {
     group: Option<String>,
 
     /// The command and its arguments.
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "CMD"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 
     #[command(flatten)]
@@ -61,6 +61,10 @@ struct Report<'a> {
     group: &'a str,
     plan: Option<&'a Plan>,
     colors: &'a str,
+    /// Nodes that the colours are on.
+    nodes: &'a str,
+    /// Processors that it was kept on; none: it was not.
+    cpus: Option<String>,
     capacity: u64,
     pid: u32,
     exit: u8,
@@ -73,11 +77,17 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let control = Control::open(&host)?;
     let map = control.map()?;
-    if let Some(cpus) = &args.cpus {
-        pin(&cpu_list(cpus).map_err(|e| Misuse(format!("--cpus {cpus}: {e}")))?)?;
+    let asked = match &args.cpus {
+        Some(cpus) => Some(cpu_list(cpus).map_err(|e| Misuse(format!("--cpus {cpus}: {e}")))?),
+        None => None,
+    };
+    if let Some(cpus) = &asked {
+        pin(cpus)?;
     }
-    let seat = Seat::take(&args, &host, &control, &map)?;
-    let done = seat.run(&args, ctx, &map);
+    let mut seat = Seat::take(&args, &host, &control, &map)?;
+    let done = seat
+        .keep_in_place(&args, asked, &host, &map)
+        .and_then(|()| seat.run(&args, ctx, &map));
     seat.leave(ctx)?;
     match done {
         Err(error) => exec_status(error),
@@ -90,6 +100,10 @@ struct Seat {
     group: Group,
     /// How its colours were chosen; `None`: it was there before us.
     plan: Option<Plan>,
+    /// Nodes that its colours are on.
+    nodes: NumList,
+    /// Processors that the command is kept on.
+    cpus: Option<NumList>,
 }
 
 impl Seat {
@@ -103,9 +117,10 @@ impl Seat {
                 let name = group.name();
                 return Err(Misuse(format!("group {name} exists and has its colours: leave the colour flags out, or change it with `soloist group set {name}`")).into());
             }
-            return Ok(Self { group, plan: None });
+            return Ok(Self::new(group, None));
         }
-        let plan = args.colors.plan(host, map, args.cpus.as_deref())?;
+        let cpus = args.cpus.as_deref();
+        let plan = args.colors.plan_run(host, control, map, cpus)?;
         let own = format!("run-{}", std::process::id());
         let group = control.create_group(args.group.as_deref().unwrap_or(&own))?;
         let reserve = |bytes| group.set_reserve(bytes);
@@ -114,16 +129,45 @@ impl Seat {
             .and_then(|()| args.reserve.map_or(Ok(()), reserve))
             .and_then(|()| reserve_bandwidth(args, control, &group));
         match set {
-            Ok(()) => Ok(Self {
-                group,
-                plan: Some(plan),
-            }),
+            Ok(()) => Ok(Self::new(group, Some(plan))),
             Err(error) => {
                 // The refusal is what matters; an empty group can stay if need be.
                 let _ = group.remove();
                 Err(error.into())
             }
         }
+    }
+
+    fn new(group: Group, plan: Option<Plan>) -> Self {
+        Self {
+            group,
+            plan,
+            nodes: NumList::new(1),
+            cpus: None,
+        }
+    }
+
+    /// Keeps the command on `asked`, or where its memory is: its colours may be
+    /// on some of the nodes only.
+    fn keep_in_place(
+        &mut self,
+        args: &Args,
+        asked: Option<NumList>,
+        host: &Host,
+        map: &AddrMap,
+    ) -> Result<(), HostError> {
+        self.nodes = self.group.nodes(map)?;
+        self.cpus = asked;
+        if self.cpus.is_some() || args.no_pin || self.nodes.len() == map.n_nodes() {
+            return Ok(());
+        }
+        let cpus = usable_cpus(host, &self.nodes);
+        // A node may have memory only.
+        if !cpus.is_empty() {
+            pin(&cpus)?;
+            self.cpus = Some(cpus);
+        }
+        Ok(())
     }
 
     fn run(&self, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Outcome, HostError> {
@@ -143,15 +187,17 @@ impl Seat {
                 group: self.group.name(),
                 plan: self.plan.as_ref(),
                 colors: &colors.to_string(),
+                nodes: &self.nodes.to_string(),
+                cpus: self.cpus.as_ref().map(NumList::to_string),
                 capacity,
                 pid,
                 exit: outcome.code,
                 signal: outcome.signal,
                 stats: &stats,
             };
-            eprintln!("{}", serde_json::json!(report));
+            errln!("{}", serde_json::json!(report));
         } else {
-            explain(&outcome, &stats, capacity);
+            explain(&outcome, &stats, self.group.exhaust()?, capacity);
         }
         Ok(outcome)
     }
@@ -166,12 +212,17 @@ impl Seat {
                     .mem
                     .map(|mem| format!(" for --mem {}", format_size(mem)))
                     .unwrap_or_default();
-                eprintln!(
+                errln!(
                     "soloist: group {name}: {} x {one} = {size}{why}: {colors}",
                     plan.sets
                 );
             }
-            None => eprintln!("soloist: group {name}: {size}: {colors}"),
+            None => errln!("soloist: group {name}: {size}: {colors}"),
+        }
+        let nodes = &self.nodes;
+        match &self.cpus {
+            Some(cpus) => errln!("soloist: memory on node {nodes}, kept on processors {cpus}"),
+            None => errln!("soloist: memory on node {nodes}, on any processor"),
         }
     }
 
@@ -185,7 +236,7 @@ impl Seat {
             self.group.remove()?;
         } else if !ctx.json {
             let name = self.group.name();
-            eprintln!("soloist: group {name} stays: {} of its tasks still run; afterwards `soloist group rm {name}`", left.len());
+            errln!("soloist: group {name} stays: {} of its tasks still run; afterwards `soloist group rm {name}`", left.len());
         }
         Ok(())
     }
@@ -201,7 +252,7 @@ fn reserve_bandwidth(args: &Args, control: &Control, group: &Group) -> Result<()
 }
 
 /// Says why a command died whose colours were exhausted.
-fn explain(outcome: &Outcome, stats: &KeyValues, capacity: u64) {
+fn explain(outcome: &Outcome, stats: &KeyValues, how: Exhaust, capacity: u64) {
     let count = |key: &str| {
         stats
             .get(key)
@@ -210,19 +261,28 @@ fn explain(outcome: &Outcome, stats: &KeyValues, capacity: u64) {
     };
     let killed = matches!(outcome.signal, Some(libc::SIGBUS | libc::SIGKILL));
     if killed && count("exhausted") > 0 {
-        eprintln!("soloist: the command was killed: its colours, {} in all, had no page left; give it more with --mem or --colors, or let it take more with --exhaust grow", format_size(capacity));
-    } else if count("spilled") > 0 {
-        eprintln!(
-            "soloist: {} pages are out of colour: the colours were exhausted (--exhaust spill)",
-            count("spilled")
-        );
+        let size = format_size(capacity);
+        let other = match how {
+            Exhaust::Grow => "and no other colour was free; take some from other groups (`soloist group list`), or let it go on out of colour with --exhaust spill",
+            _ => "give it more with --mem or --colors, or let it take more with --exhaust grow",
+        };
+        errln!("soloist: the command was killed: its colours, {size} in all, had no page left; {other}");
+    }
+    match (count("spilled"), how) {
+        (0, _) => {}
+        (pages, Exhaust::Spill) => errln!(
+            "soloist: {pages} pages are out of colour: its colours, {} in all, had no page left (--exhaust spill)",
+            format_size(capacity)
+        ),
+        // The kernel's own allocations never fail for want of a colour.
+        (pages, _) => errln!("soloist: {pages} of its page tables are out of colour: no colour had a page left for them"),
     }
 }
 
 /// The shell's statuses for a command that could not be run.
 fn exec_status(error: HostError) -> Result<ExitCode> {
     if let HostError::Exec { source, .. } = &error {
-        eprintln!("soloist: {error}");
+        errln!("soloist: {error}");
         let found = source.kind() != ErrorKind::NotFound;
         return Ok(ExitCode::from(if found { 126 } else { 127 }));
     }

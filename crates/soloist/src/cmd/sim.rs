@@ -1,4 +1,6 @@
-//! `soloist sim`: replay memory traces on a modelled machine.
+//! `soloist sim`: traces and recorded programs on a modelled machine.
+
+mod replay;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,19 +19,16 @@ use soloist_memory::Machine;
 
 use crate::{Ctx, Misuse};
 
-/// Replay memory traces on a modelled machine.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// Play memory traces and recorded programs on a modelled machine.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Args {
     /// Replay traces of memory requests against the controllers and DRAM.
     ///
     /// Several traces play together, each as a requester of its own.
     Trace(Trace),
+    Replay(replay::Replay),
+    Profile(replay::ProfileArgs),
+    Export(replay::Export),
 }
 
 /// Layout of a trace's lines.
@@ -42,7 +41,7 @@ enum TraceFormat {
 }
 
 #[derive(Debug, clap::Args)]
-struct Trace {
+pub struct Trace {
     /// Traces; `-` is standard input.
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -85,8 +84,11 @@ struct Output<'a> {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    match args.command {
-        Command::Trace(trace) => trace.run(ctx),
+    match args {
+        Args::Trace(trace) => trace.run(ctx),
+        Args::Replay(replay) => replay.run(ctx),
+        Args::Profile(profile) => profile.run(ctx),
+        Args::Export(export) => export.run(),
     }
 }
 
@@ -125,7 +127,7 @@ impl Trace {
         if ctx.json {
             ctx.print_json(&output)?;
         } else {
-            output.print();
+            output.print()?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -181,53 +183,63 @@ fn write_latency(file: &mut impl Write, source: usize, c: &Completion) -> std::i
 }
 
 impl Output<'_> {
-    fn print(&self) {
-        println!("{} ({})", self.machine, self.device);
-        print_figures(&self.report.all);
+    fn print(&self) -> Result<()> {
+        outln!("{} ({})", self.machine, self.device)?;
+        print_figures(&self.report.all)?;
         let c = &self.report.commands;
-        println!(
+        outln!(
             "commands   {} activates, {} precharges, {} refreshes, {} write drains",
-            c.activates, c.precharges, c.refreshes, c.drains
-        );
+            c.activates,
+            c.precharges,
+            c.refreshes,
+            c.drains
+        )?;
         if self.report.wrapped > 0 {
-            println!(
+            outln!(
                 "warning    {} addresses lay beyond the machine's memory and were folded into it",
                 self.report.wrapped
-            );
+            )?;
         }
         if let Some(n) = self.commands_checked {
-            println!("checked    {n} commands: all legal");
+            outln!("checked    {n} commands: all legal")?;
         }
         for (i, figures) in self.report.sources.iter().enumerate() {
-            println!("\nsource {i}");
-            print_figures(figures);
+            outln!("\nsource {i}")?;
+            print_figures(figures)?;
         }
-        println!(
+        outln!(
             "wall time  {:.3} s, {:.2} million requests a second",
             self.wall_seconds,
             self.requests_per_second / 1e6
-        );
+        )?;
+        Ok(())
     }
 }
 
-fn print_figures(f: &Figures) {
-    println!(
+fn print_figures(f: &Figures) -> Result<()> {
+    outln!(
         "requests   {} ({} reads, {} writes)",
-        f.requests, f.reads, f.writes
-    );
+        f.requests,
+        f.reads,
+        f.writes
+    )?;
     let (c, n) = (&f.latency_cycles, &f.latency_ns);
-    println!(
+    outln!(
         "latency    average {:.2}, p50 {}, p95 {}, p99 {}, max {} cycles ({:.2}, {:.2}, {:.2}, {:.2}, {:.2} ns)",
         c.average, c.p50, c.p95, c.p99, c.max, n.average, n.p50, n.p95, n.p99, n.max
-    );
-    println!(
+    )?;
+    outln!(
         "rows       {} hits, {} misses, {} conflicts, {} served by the write buffer",
-        f.row_hits, f.row_misses, f.row_conflicts, f.buffered
-    );
-    println!(
+        f.row_hits,
+        f.row_misses,
+        f.row_conflicts,
+        f.buffered
+    )?;
+    outln!(
         "makespan   {} cycles ({:.0} ns), {:.3} GB/s",
         f.makespan_cycles,
         f.makespan_ns,
         f.bandwidth_bytes_per_second / 1e9
-    );
+    )?;
+    Ok(())
 }

@@ -1,96 +1,193 @@
 //! `soloist top`.
 
-use std::collections::BTreeMap;
+mod view;
+
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Result;
-use soloist_host::{Control, Group, GroupView, Host};
+use soloist_host::watch::Snapshot;
+use soloist_host::{rates, Control, GroupRates, Host};
 
 use super::table;
 use crate::Ctx;
 
-/// Watch the groups: pages in colour and what is handed out per second.
+/// Watch the groups: pages in colour, bandwidth, and what is handed out per
+/// second.
+///
+/// Groups that rules made are among them, as RULE#NUMBER. On a terminal it is a
+/// live view, whose keys its last line names; elsewhere one table is printed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Seconds between two looks.
     #[arg(long, short, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 
-    /// Look so many times, then stop; 0: until interrupted.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 0)]
-    count: u64,
+    /// Print so many tables, one after the other, instead of the live view; 0:
+    /// until interrupted.
+    #[arg(long, short = 'n', value_name = "N")]
+    count: Option<u64>,
 }
 
-/// Counters whose change per second is shown.
-const RATES: [(&str, &str); 4] = [
-    ("hits", "HITS/S"),
-    ("refills", "REFILLS/S"),
-    ("spilled", "SPILLED/S"),
-    ("exhausted", "EXHAUSTED/S"),
-];
+/// Two looks at the groups.
+struct Watch {
+    host: Host,
+    control: Control,
+    before: Option<Snapshot>,
+}
 
-/// Runs the command.
-pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    let control = Control::open(&Host::live())?;
-    let mut before: BTreeMap<String, GroupView> = BTreeMap::new();
-    let mut looks = 0;
-    loop {
-        let now = look(&control)?;
-        looks += 1;
-        if ctx.json {
-            ctx.print_json(&now.values().collect::<Vec<_>>())?;
-        } else {
-            if ctx.color && looks > 1 {
-                print!("\x1b[H\x1b[2J");
-            }
-            println!("{}", draw(&now, &before, args.interval));
-        }
-        if looks == args.count {
-            return Ok(ExitCode::SUCCESS);
-        }
-        before = now;
-        sleep(Duration::from_secs(args.interval));
+impl Watch {
+    fn look(&mut self) -> Result<Vec<GroupRates>> {
+        let now = Snapshot::take(&self.control)?;
+        let rates = rates(&self.host, &self.control, self.before.as_ref(), &now);
+        self.before = Some(now);
+        Ok(rates)
     }
 }
 
-fn look(control: &Control) -> Result<BTreeMap<String, GroupView>> {
-    control
-        .groups()?
-        .iter()
-        // A group may go while we look.
-        .filter_map(|group| Group::view(group).ok())
-        .map(|view| Ok((view.name.clone(), view)))
-        .collect()
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    let host = Host::live();
+    let control = Control::open(&host)?;
+    let mut watch = Watch {
+        host,
+        control,
+        before: None,
+    };
+    let interval = Duration::from_secs(args.interval);
+    let live = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    let count = match args.count {
+        None if live && !ctx.json => {
+            view::show(&mut watch, interval, ctx.color)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => 1,
+        Some(count) => count,
+    };
+    let mut looks = 0;
+    loop {
+        let groups = watch.look()?;
+        if ctx.json {
+            ctx.print_json(&groups)?;
+        } else {
+            outln!("{}", text(&groups))?;
+        }
+        looks += 1;
+        if looks == count {
+            return Ok(ExitCode::SUCCESS);
+        }
+        sleep(interval);
+    }
 }
 
-fn draw(
-    now: &BTreeMap<String, GroupView>,
-    before: &BTreeMap<String, GroupView>,
-    seconds: u64,
-) -> String {
-    let heads = ["GROUP", "BANK SETS", "TASKS", "PAGES"];
-    let mut table = table(heads.into_iter().chain(RATES.map(|(_, head)| head)));
-    for (name, view) in now {
-        let pages = view.stats.get("pages").cloned().unwrap_or_default();
-        let mut row = vec![
-            name.clone(),
-            view.bank_set.clone(),
-            view.tasks.len().to_string(),
-            pages,
-        ];
-        row.extend(RATES.map(|(key, _)| rate(view, before.get(name), key, seconds)));
-        table.add_row(row);
+fn text(groups: &[GroupRates]) -> String {
+    let mut table = table(COLUMNS.iter().map(|column| column.head));
+    for group in groups {
+        table.add_row(COLUMNS.iter().map(|column| (column.cell)(group)));
     }
     table.trim_fmt()
 }
 
-/// `-` at the first look.
-fn rate(now: &GroupView, before: Option<&GroupView>, key: &str, seconds: u64) -> String {
-    let count = |view: &GroupView| view.stats.get(key).and_then(|v| v.parse::<u64>().ok());
-    match (count(now), before.and_then(count)) {
-        (Some(now), Some(before)) => (now.saturating_sub(before) / seconds).to_string(),
-        _ => "-".to_owned(),
-    }
+/// A column of the table and of the live view.
+struct Column {
+    head: &'static str,
+    /// The key that sorts by it.
+    key: char,
+    cell: fn(&GroupRates) -> String,
+    /// What it sorts by, the greatest first; `None`: by name.
+    rank: Option<fn(&GroupRates) -> f64>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column {
+        head: "GROUP",
+        key: 'n',
+        cell: |g| g.name.clone(),
+        rank: None,
+    },
+    Column {
+        head: "BANK SETS",
+        key: ' ',
+        cell: |g| match g.bank_sets.as_str() {
+            "" => "any".to_owned(),
+            sets => sets.to_owned(),
+        },
+        rank: None,
+    },
+    Column {
+        head: "TASKS",
+        key: 't',
+        cell: |g| g.tasks.to_string(),
+        rank: Some(|g| g.tasks as f64),
+    },
+    Column {
+        head: "PAGES",
+        key: 'p',
+        cell: |g| g.pages.to_string(),
+        rank: Some(|g| g.pages as f64),
+    },
+    Column {
+        head: "IN COLOUR",
+        key: 'c',
+        cell: |g| share(g.in_color),
+        rank: Some(|g| -g.in_color.unwrap_or(2.0)),
+    },
+    Column {
+        head: "HITS/S",
+        key: 'h',
+        cell: |g| number(g.hits),
+        rank: Some(|g| g.hits.unwrap_or(0.0)),
+    },
+    Column {
+        head: "REFILLS/S",
+        key: 'r',
+        cell: |g| number(g.refills),
+        rank: Some(|g| g.refills.unwrap_or(0.0)),
+    },
+    Column {
+        head: "SPILLED/S",
+        key: 's',
+        cell: |g| number(g.spilled),
+        rank: Some(|g| g.spilled.unwrap_or(0.0)),
+    },
+    Column {
+        head: "EXHAUSTED/S",
+        key: 'e',
+        cell: |g| number(g.exhausted),
+        rank: Some(|g| g.exhausted.unwrap_or(0.0)),
+    },
+    Column {
+        head: "MB/S",
+        key: 'b',
+        cell: |g| {
+            g.used
+                .map_or("-".to_owned(), |rate| format!("{:.1}", rate / 1e6))
+        },
+        rank: Some(|g| g.used.unwrap_or(0.0)),
+    },
+    Column {
+        head: "RESERVED",
+        key: 'v',
+        cell: |g| match g.reserved {
+            0 => "-".to_owned(),
+            rate => format!("{:.1}", rate as f64 / 1e6),
+        },
+        rank: Some(|g| g.reserved as f64),
+    },
+    Column {
+        head: "STOPPED",
+        key: 'o',
+        cell: |g| share(g.stopped),
+        rank: Some(|g| g.stopped.unwrap_or(0.0)),
+    },
+];
+
+fn share(of_one: Option<f64>) -> String {
+    of_one.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0))
+}
+
+fn number(rate: Option<f64>) -> String {
+    rate.map_or("-".to_owned(), |rate| format!("{rate:.0}"))
 }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use serde_json::json;
-use soloist_core::AddrMap;
 use soloist_host::{load, unload, Host, ModuleChoice};
-use soloist_map::{known, Machine};
+use soloist_machine::{known, Machine, Trust};
+use soloist_map::host;
 
 use crate::Ctx;
 
@@ -33,14 +33,23 @@ pub struct Args {
     /// times.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
+
+    /// Take the machine's map although this host contradicts it, or although
+    /// it is incomplete: tasks may share what their colours keep apart.
+    #[arg(long)]
+    force: bool,
 }
 
 /// Runs `up`.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    let map = machine_map(args.machine.as_deref())?;
+    let machine = machine_of(args.machine.as_deref())?;
+    if let Some(machine) = &machine {
+        weigh(machine, args.force)?;
+    }
+    let map = machine.as_ref().map(Machine::addr_map);
     let say = |step: &str| {
         if ctx.progress {
-            eprintln!("soloist: {step} ...");
+            errln!("soloist: {step} ...");
         }
     };
     let module = ModuleChoice {
@@ -53,36 +62,67 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     match &report.module {
-        Some(path) => println!("module: loaded {}", path.display()),
-        None => println!("module: was loaded already"),
+        Some(path) => outln!("module: loaded {}", path.display())?,
+        None => outln!("module: was loaded already")?,
     }
     match &report.map {
-        Some(name) => println!("map:    {name}"),
-        None => println!(
+        Some(name) => match machine.as_ref().filter(|m| m.about.name == *name) {
+            Some(machine) => outln!("map:    {name}, {}", machine.about.trust)?,
+            None => outln!("map:    {name}")?,
+        },
+        None => outln!(
             "map:    none yet; `soloist map list` shows known machines, then `soloist up --machine NAME`"
-        ),
+        )?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Unload the module: every task leaves its group, every page goes back.
+/// Unload the module: groups and rules go, every page goes back.
+///
+/// Refused while tasks are in groups, which are named.
 #[derive(Debug, clap::Args)]
-pub struct DownArgs {}
+pub struct DownArgs {
+    /// Take tasks out of their groups; they go on uncoloured.
+    #[arg(long)]
+    force: bool,
+}
 
 /// Runs `down`.
-pub fn run_down(_args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
-    let was_loaded = unload(&Host::live())?;
+pub fn run_down(args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
+    let was_loaded = unload(&Host::live(), args.force)?;
     if ctx.json {
         ctx.print_json(&json!({ "was_loaded": was_loaded }))?;
     } else if was_loaded {
-        println!("module: unloaded");
+        outln!("module: unloaded")?;
     } else {
-        println!("module: was not loaded");
+        outln!("module: was not loaded")?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn machine_map(name: Option<&str>) -> Result<Option<AddrMap>> {
+/// Refuses a map that this host contradicts, and one that is incomplete; warns
+/// of what can't be known.
+fn weigh(machine: &Machine, force: bool) -> Result<()> {
+    let objections = host::objections(machine, &host::Facts::here());
+    let name = &machine.about.name;
+    let mut against = objections.against;
+    if machine.about.trust == Trust::Incomplete {
+        against.push("the map is incomplete: its file says what nothing has shown".into());
+    }
+    if !against.is_empty() && !force {
+        bail!(
+            "{name} is not this machine's map: {}; `soloist map list` shows which fit, \
+             `soloist map check` measures, --force takes it all the same",
+            against.join("; ")
+        );
+    }
+    for reason in against.iter().chain(&objections.unknown) {
+        errln!("soloist: {name}: {reason}");
+    }
+    Ok(())
+}
+
+fn machine_of(name: Option<&str>) -> Result<Option<Machine>> {
     let machine = match name {
         Some(name) => known::find(name)?,
         None if Path::new(DEFAULT_MACHINE).is_file() => {
@@ -90,5 +130,5 @@ fn machine_map(name: Option<&str>) -> Result<Option<AddrMap>> {
         }
         None => return Ok(None),
     };
-    Ok(Some(machine.addr_map()))
+    Ok(Some(machine))
 }

@@ -9,7 +9,7 @@ use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_host::{
     format_size, threads, verify, Control, GroupColors, Host, HostError, Report, Tally,
 };
-use soloist_map::known;
+use soloist_machine::known;
 
 use super::table;
 use crate::{Ctx, Misuse};
@@ -18,7 +18,8 @@ use crate::{Ctx, Misuse};
 ///
 /// Counts 4 KiB pages that are in memory now, by mapping; frame numbers come
 /// from the kernel's pagemap, which shows them to root only. "Own" pages are
-/// those of private mappings: heap, stack, data and private copies of text.
+/// those of private mappings: heap, stack, data and private copies of text. A
+/// thread (its id for PID) is judged by its own group's colours.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The process.
@@ -80,7 +81,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if ctx.json {
         ctx.print_json(&report)?;
     } else {
-        print(&report, &args, ctx);
+        print(&report, &args, ctx)?;
     }
     let all = !report.groups.is_empty() && report.own.in_color == report.own.present;
     Ok(if args.strict && !all {
@@ -108,7 +109,7 @@ fn by_hand(args: &Args, map: &AddrMap) -> Result<Option<ColorSet>, HostError> {
     Ok(Some(colors))
 }
 
-fn print(report: &Report, args: &Args, ctx: &Ctx) {
+fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
     let Report {
         pid,
         command,
@@ -116,33 +117,40 @@ fn print(report: &Report, args: &Args, ctx: &Ctx) {
         map,
         ..
     } = report;
-    println!("process {pid} ({command}), {threads} threads, map {map}");
+    let trust = match known::find(map) {
+        Ok(machine) => format!("which is {}", machine.about.trust),
+        Err(_) => "of no machine file that is known".to_owned(),
+    };
+    outln!("process {pid} ({command}), {threads} threads, map {map}, {trust}")?;
     for group in &report.groups {
-        println!(
+        outln!(
             "group {}: {}, {} threads",
-            group.name, group.colors, group.threads
-        );
+            group.name,
+            group.colors,
+            group.threads
+        )?;
     }
     if report.groups.is_empty() {
-        println!("in no group (`soloist group set NAME --pid {pid}` puts it in one)");
+        outln!("in no group (`soloist group set NAME --pid {pid}` puts it in one)")?;
     } else if report.uncolored_threads > 0 {
-        println!(
+        outln!(
             "{} of its threads are in no group",
             report.uncolored_threads
-        );
+        )?;
     }
     if !args.summary {
-        println!("\n{}", mappings(report));
+        outln!("\n{}", mappings(report))?;
     }
-    println!("\n{}", totals(report, ctx));
+    outln!("\n{}", totals(report, ctx))?;
     for by in &args.by {
         let (title, counts) = match by {
             By::Node => ("node", &report.by_node),
             By::Bank => ("bank set", &report.by_bank_set),
             By::Llc => ("LLC colour", &report.by_llc),
         };
-        println!("\n{}", histogram(title, counts, report.total.present));
+        outln!("\n{}", histogram(title, counts, report.total.present))?;
     }
+    Ok(())
 }
 
 fn mappings(report: &Report) -> String {
@@ -192,29 +200,35 @@ fn totals(report: &Report, ctx: &Ctx) -> String {
         } else {
             33
         };
-        let why = reasons(tally);
-        let not = if why.is_empty() {
-            String::new()
-        } else {
-            format!("; not: {why}")
-        };
         format!(
-            "{what} {} of {} pages in colour ({}){not}",
+            "{what} {} of {} pages in colour ({})",
             tally.in_color,
             tally.present,
             ctx.paint(code, &shown)
         )
     };
     let handed: u64 = report.groups.iter().filter_map(|g| g.page_tables).sum();
-    [
-        line("total", &report.total),
-        line("own  ", &report.own),
+    let mut lines = vec![
+        line("all it mapped    ", &report.total),
+        line("  of it, its own ", &report.own),
         format!(
             "page tables: {} now; its groups were handed {handed} page-table pages in colour so far",
             format_size(report.page_table_bytes)
         ),
-    ]
-    .join("\n")
+    ];
+    if report.groups.len() > 1 {
+        let each = |g: &GroupColors| format!("{} in the colours of {}", g.pages, g.name);
+        let each: Vec<String> = report.groups.iter().map(each).collect();
+        lines.push(format!(
+            "its threads are in {} groups: {} pages; judge one thread by `soloist verify TID`",
+            each.len(),
+            each.join(", ")
+        ));
+    }
+    for (reason, n) in &report.total.not_in_color {
+        lines.push(format!("{n:>8} {reason}: {}", reason.remedy()));
+    }
+    lines.join("\n")
 }
 
 /// `12 zero page, 3 huge page`.

@@ -1,46 +1,78 @@
 //! `soloist vm`: every subcommand is a call into `soloist-vm`.
 
+mod record;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use soloist_map::known;
-use soloist_vm::{kernel, parse_size, source_root, Kernel, Layout, Outcome, Output, Spec, Verdict};
+use soloist_machine::known;
+use soloist_vm::{
+    kernel, parse_size, source_root, GuestNodes, Kernel, Outcome, Output, Spec, Verdict,
+};
 
 use crate::{Ctx, Misuse};
 
 /// What the command inherits from here, beside everything named `SOLOIST_*`.
-const ENV: [&str; 7] = [
+const ENV: [&str; 8] = [
     "PATH",
     "HOME",
     "LANG",
     "TERM",
+    "SHELL",
     "COLUMNS",
     "NO_COLOR",
     "RUST_BACKTRACE",
 ];
 
 /// Boot a stock Debian kernel under QEMU with the module loaded.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+pub enum Args {
     /// List the kernels that are here.
     List,
     /// Boot, run a command from this machine's own files, and pass its status on.
     Run(Box<Run>),
+    /// Boot, and work there: a shell, or another program, with this terminal.
+    Shell(Box<Shell>),
+    Record(Box<record::Args>),
 }
 
 /// The guest sees this machine's files read-only; what it writes is gone when
 /// it ends, except below the current directory and in --writable.
 #[derive(Debug, clap::Args)]
-struct Run {
+pub struct Run {
+    #[command(flatten)]
+    guest: Guest,
+    /// Pass standard input on to the command; else it is empty.
+    #[arg(long)]
+    stdin: bool,
+    /// Give up after so many seconds; 0: never.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    argv: Vec<OsString>,
+}
+
+/// Keys go to the program in the guest, Ctrl-C too. There is no time limit:
+/// the guest ends when the program does. Enter `~.` leaves a guest that
+/// answers no more. The guest sees this machine's files read-only; what it
+/// writes is gone when it ends, except below the current directory and in
+/// --writable.
+#[derive(Debug, clap::Args)]
+pub struct Shell {
+    #[command(flatten)]
+    guest: Guest,
+    /// The program and its arguments [default: $SHELL].
+    #[arg(last = true, value_name = "COMMAND")]
+    argv: Vec<OsString>,
+}
+
+/// The guest.
+#[derive(Debug, clap::Args)]
+struct Guest {
     /// Kernel: 6.12, 6.12-rt, 6.12-cloud, 6.1, 6.1-rt, 6.1-cloud or a version
     /// from `soloist vm list`.
     #[arg(long, short, default_value = "6.12")]
@@ -91,26 +123,44 @@ struct Run {
     /// given several times.
     #[arg(long, value_name = "DIR")]
     writable: Vec<PathBuf>,
-    /// Pass standard input on to the command; else it is empty.
-    #[arg(long)]
-    stdin: bool,
-    /// Give up after so many seconds; 0: never.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    timeout: u64,
     /// Keep the log of the kernel's console here.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// The command and its arguments.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    argv: Vec<OsString>,
 }
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    match args.command {
-        Command::List => list(ctx),
-        Command::Run(run) => boot(*run, ctx),
+    match args {
+        Args::List => list(ctx),
+        Args::Run(run) => boot(run.spec(ctx)?, ctx),
+        Args::Shell(shell) => {
+            if ctx.json {
+                return Err(Misuse(
+                    "--json: a shell has a terminal, `soloist vm run` has JSON".to_owned(),
+                )
+                .into());
+            }
+            let spec = shell.spec()?;
+            errln!(
+                "soloist: booting {}, {} cpus ...",
+                spec.kernel.version,
+                spec.nodes.cpus
+            );
+            boot(spec, ctx)
+        }
+        Args::Record(args) => record::run(*args, ctx),
     }
+}
+
+/// Records programs on the newest 6.12 by Linux' own placement, for another command;
+/// the status of the first.
+pub(super) fn record_here(
+    machine: &str,
+    out: &Path,
+    programs: Vec<Vec<OsString>>,
+    ctx: &Ctx,
+) -> Result<u8> {
+    record::here(machine, out, programs, ctx)
 }
 
 fn list(ctx: &Ctx) -> Result<ExitCode> {
@@ -126,14 +176,14 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for kernel in &kernels {
-        println!("{:<11} {}", kernel.name(), kernel.version);
+        outln!("{:<11} {}", kernel.name(), kernel.version)?;
     }
     let missing: Vec<&str> = kernel::NAMES
         .into_iter()
         .filter(|name| kernels.iter().all(|k| k.name() != *name))
         .collect();
     if !missing.is_empty() {
-        eprintln!(
+        errln!(
             "not here: {}; `scripts/kernels {}` unpacks them",
             missing.join(", "),
             missing.join(" ")
@@ -142,8 +192,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn boot(run: Run, ctx: &Ctx) -> Result<ExitCode> {
-    let spec = spec(run, ctx)?;
+fn boot(spec: Spec, ctx: &Ctx) -> Result<ExitCode> {
     let outcome = soloist_vm::run(&spec)?;
     if ctx.json {
         ctx.print_json(&outcome)?;
@@ -153,52 +202,85 @@ fn boot(run: Run, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::from(outcome.status()))
 }
 
-fn spec(run: Run, ctx: &Ctx) -> Result<Spec> {
-    let root = source_root();
-    let kernel = kernel::find(&run.kernel, root.as_deref())?;
-    let module = module(&run, &kernel, root.as_deref())?;
-    let (mut layout, mut map) = machine(&run)?;
-    layout.cpus = run.cpus.unwrap_or(layout.cpus);
-    map = map.filter(|_| module.is_some() && !run.no_map);
-    let cwd = std::env::current_dir().context("the current directory")?;
-    let mut writable = vec![];
-    if cwd != Path::new("/") {
-        writable.push(cwd.clone());
+impl Run {
+    fn spec(self, ctx: &Ctx) -> Result<Spec> {
+        Ok(Spec {
+            timeout: (self.timeout > 0).then(|| Duration::from_secs(self.timeout)),
+            output: if ctx.json { Output::Keep } else { Output::Pass },
+            stdin: self.stdin,
+            ..self.guest.spec(self.argv)?
+        })
     }
-    for dir in run.writable {
-        writable.push(
-            dir.canonicalize()
-                .with_context(|| format!("--writable {}", dir.display()))?,
-        );
-    }
-    Ok(Spec {
-        kernel,
-        layout,
-        cpu: run.cpu,
-        icount: run.icount,
-        append: run.append,
-        qemu_args: run.qemu,
-        module,
-        params: run.params,
-        map,
-        command: run.argv,
-        env: environment(),
-        cwd,
-        writable,
-        timeout: (run.timeout > 0).then(|| Duration::from_secs(run.timeout)),
-        log: run.log,
-        output: if ctx.json { Output::Keep } else { Output::Pass },
-        stdin: run.stdin,
-    })
 }
 
-fn module(run: &Run, kernel: &Kernel, root: Option<&Path>) -> Result<Option<PathBuf>> {
+impl Shell {
+    fn spec(self) -> Result<Spec> {
+        let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+        let command = match self.argv.is_empty() {
+            true => vec![shell()],
+            false => self.argv,
+        };
+        Ok(Spec {
+            output: Output::Terminal,
+            ..self.guest.spec(command)?
+        })
+    }
+}
+
+impl Guest {
+    fn spec(self, command: Vec<OsString>) -> Result<Spec> {
+        let root = source_root();
+        let kernel = kernel::find(&self.kernel, root.as_deref())?;
+        let module = module(&self, &kernel, root.as_deref())?;
+        let (mut nodes, mut map) = machine(&self)?;
+        nodes.cpus = self.cpus.unwrap_or(nodes.cpus);
+        map = map.filter(|_| module.is_some() && !self.no_map);
+        let cwd = std::env::current_dir().context("the current directory")?;
+        let mut writable = vec![];
+        if cwd != Path::new("/") {
+            writable.push(cwd.clone());
+        }
+        for dir in self.writable {
+            writable.push(
+                dir.canonicalize()
+                    .with_context(|| format!("--writable {}", dir.display()))?,
+            );
+        }
+        Ok(Spec {
+            kernel,
+            nodes,
+            cpu: self.cpu,
+            icount: self.icount,
+            append: self.append,
+            qemu_args: self.qemu,
+            module,
+            params: self.params,
+            map,
+            command,
+            env: environment(),
+            cwd,
+            writable,
+            timeout: None,
+            log: self.log,
+            output: Output::Pass,
+            stdin: false,
+            recorder: None,
+        })
+    }
+}
+
+fn module(run: &Guest, kernel: &Kernel, root: Option<&Path>) -> Result<Option<PathBuf>> {
     if run.no_module {
         return Ok(None);
     }
     if let Some(module) = &run.module {
         return Ok(Some(module.clone()));
     }
+    built_module(kernel, root).map(Some)
+}
+
+/// The module that `make build` made for a kernel.
+fn built_module(kernel: &Kernel, root: Option<&Path>) -> Result<PathBuf> {
     let built = root
         .unwrap_or(Path::new("."))
         .join("build/kernel")
@@ -210,26 +292,23 @@ fn module(run: &Run, kernel: &Kernel, root: Option<&Path>) -> Result<Option<Path
             "`make build` builds it, --module FILE names another, --no-module does without";
         return Err(Misuse(format!("no soloist.ko for {version}: {advice}")).into());
     }
-    Ok(Some(built))
+    Ok(built)
 }
 
-/// The layout and, for a machine, its map.
-fn machine(run: &Run) -> Result<(Layout, Option<String>)> {
+/// The nodes and, for a machine, its map.
+fn machine(run: &Guest) -> Result<(GuestNodes, Option<String>)> {
     if let Some(mem) = &run.mem {
         let bytes = parse_size(mem).map_err(|e| Misuse(format!("--mem: {e}")))?;
         if bytes / u64::from(run.nodes) < 128 << 20 {
             return Err(Misuse(format!("--mem {mem}: a node needs 128M at least")).into());
         }
         return Ok((
-            Layout::even(bytes, run.nodes, run.cpus.unwrap_or(run.nodes)),
+            GuestNodes::even(bytes, run.nodes, run.cpus.unwrap_or(run.nodes)),
             None,
         ));
     }
     let machine = known::find(&run.machine)?;
-    Ok((
-        Layout::parse(machine.text(), &run.machine)?,
-        Some(machine.map_text()),
-    ))
+    Ok((GuestNodes::of(&machine)?, Some(machine.map_text())))
 }
 
 /// What the command inherits; this very `soloist` is the first on its PATH.
@@ -265,18 +344,18 @@ fn report(outcome: &Outcome, ctx: &Ctx) {
         return;
     }
     if !outcome.excerpt.is_empty() {
-        eprintln!("{}", outcome.excerpt);
+        errln!("{}", outcome.excerpt);
     }
     let why = match &outcome.verdict {
         Verdict::Failed(why) | Verdict::Died(why) => why.clone(),
         Verdict::Timeout => "the time limit passed (--timeout)".to_owned(),
         _ => format!("the kernel complained {} time(s)", outcome.troubles.len()),
     };
-    eprintln!(
+    errln!(
         "soloist: {}: {why}",
         ctx.paint(31, &format!("guest {} failed", outcome.kernel))
     );
     if let Some(log) = &outcome.log {
-        eprintln!("soloist: the console's log is {}", log.display());
+        errln!("soloist: the console's log is {}", log.display());
     }
 }

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{anyhow, Result};
-use soloist_map::classmap::ClassMap;
+use soloist_machine::classmap::ClassMap;
+use soloist_machine::known;
 use soloist_map::detect::check::{check_classes, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
-use soloist_map::known;
 
 use super::tools::Check;
 use super::{plain_table, put};
@@ -94,13 +94,13 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     let (verdict, held, proof) = match &args.simulate {
         Some(name) => {
             let machine = known::find(name)?;
-            let pool = SimPool::Everything;
+            let pool = SimPool::all();
             let mut source = SimSource::new(&machine, pool, args.noise, args.seed);
             check_classes(&mut source, map, &options)?
         }
         None => {
             let mut source = Hardware::new(&HardwareOptions {
-                memory: args.memory,
+                memory: Some(args.memory),
                 page_shift: None,
                 trust_guest: false,
             })?;

@@ -7,16 +7,19 @@ use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
+use soloist_core::format_size;
 use soloist_core::parse_size;
-use soloist_map::classmap::ClassMap;
+use soloist_machine::classmap::ClassMap;
+use soloist_machine::{known, write, Machine, Trust};
+use soloist_machine::{About, Topology};
 use soloist_map::detect::classes::Classes;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
-use soloist_map::detect::sim::{Noise, SimPool, SimSource};
+use soloist_map::detect::noise::Noise;
+use soloist_map::detect::pool::Limits;
+use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
-use soloist_map::machine::{About, Topology};
-use soloist_map::ruler::show_size;
-use soloist_map::{compare, host, known, write, Machine, Trust};
+use soloist_map::{compare, host};
 
 use crate::{Ctx, Misuse};
 
@@ -26,8 +29,9 @@ pub struct Args {
     /// Detect the map of this machine in simulated memory instead.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
-    /// Noise of the simulated memory: none, low, high, or
-    /// sigma=CYCLES,drift=CYCLES,refresh=SHARE,outliers=SHARE.
+    /// Noise of the simulated memory: none, low, high, drift, outliers, bursts,
+    /// levels, closed, clock25, clock40, aliases, guest, all, or single values
+    /// such as high,burst=0.5 (a wrong one names all).
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
     /// Seed of the simulated noise and of the detector's choices.
@@ -39,12 +43,17 @@ pub struct Args {
     /// Physical addresses are not known, as without root or in a guest.
     #[arg(long, requires = "simulate")]
     unprivileged: bool,
-    /// Page size: 1G, 2M or 4K; the largest to be had if not given.
+    /// The simulated kernel gives memory in one piece, not from all over.
+    #[arg(long, requires = "simulate", conflicts_with = "unprivileged")]
+    one_piece: bool,
+    /// Page size: 1G, 2M or 4K; the largest to be had if not given (simulated:
+    /// 2M).
     #[arg(long, value_parser = parse_pages)]
     pages: Option<u32>,
-    /// Memory to measure with on this machine.
-    #[arg(long, default_value = "512M", value_parser = parse_size)]
-    memory: u64,
+    /// Memory to choose pages from; three quarters of what is available if not
+    /// given, and 512M where physical addresses are not known.
+    #[arg(long, value_parser = parse_size)]
+    memory: Option<u64>,
     /// Stop after this many seconds; what was found until then is printed.
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     deadline: u64,
@@ -78,6 +87,11 @@ struct Report {
     physical: bool,
     complete: bool,
     regions: Vec<RegionReport>,
+    /// Probability that banks and rows are right, as far as they were measured.
+    confidence: f64,
+    /// What is open between layouts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    open: Vec<String>,
     /// Memory without a layout: start, end, why.
     unsolved: Vec<(String, String, String)>,
     samples: u64,
@@ -126,17 +140,7 @@ fn watched(source: &mut dyn TimingSource, options: &Options, ctx: &Ctx) -> Detec
 }
 
 fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
-    let page_shift = args
-        .pages
-        .unwrap_or(if args.unprivileged { 21 } else { 30 });
-    let pool = match (args.unprivileged, page_shift) {
-        (true, page_shift) => SimPool::Unprivileged {
-            page_shift,
-            pages: args.class_pages.unwrap_or(256).clamp(1, 1 << 16) as u32,
-        },
-        (false, 12) => SimPool::Frames { sparse: 4 },
-        (false, _) => SimPool::Everything,
-    };
+    let pool = sim_pool(args);
     let mut reports = Vec::new();
     for seed in args.seed..args.seed + args.runs.max(1) {
         let mut source = SimSource::new(machine, pool, args.noise, seed);
@@ -163,6 +167,28 @@ fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
         reports.push(report);
     }
     summarise(machine, &reports, ctx)
+}
+
+/// The pages that the simulated kernel gives.
+fn sim_pool(args: &Args) -> SimPool {
+    let page_shift = args.pages.unwrap_or(21);
+    if args.unprivileged {
+        let pages = args.class_pages.unwrap_or(256).clamp(1, 1 << 16) as u64;
+        let pages = args
+            .memory
+            .map_or(pages, |bytes| (bytes >> page_shift).max(1));
+        return SimPool::unprivileged(page_shift, pages);
+    }
+    let everywhere = SimPool::everywhere();
+    let most = args.memory.unwrap_or(everywhere.limits.most);
+    // Large pages are few: all are measured.
+    let keep = everywhere.limits.keep.max(16 << page_shift).min(most);
+    SimPool {
+        page_shift,
+        limits: Limits { keep, most },
+        scattered: !args.one_piece,
+        ..everywhere
+    }
 }
 
 #[derive(Serialize)]
@@ -212,7 +238,7 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     let name = format!(
         "this machine, {} pages of {}",
         source.n_pages(),
-        show_size(1 << source.page_shift())
+        format_size(1 << source.page_shift())
     );
     let found = watched(&mut source, &options(args, args.seed), ctx);
     // What was seen is told even if there is nothing to save.
@@ -227,6 +253,8 @@ fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Re
         seed,
         physical: found.addresses == Addresses::Physical,
         complete: found.is_complete(),
+        confidence: found.confidence(),
+        open: found.open(),
         regions: found.regions.iter().map(RegionReport::from).collect(),
         unsolved: found
             .unsolved
@@ -258,7 +286,10 @@ fn about(args: &Args, path: &Path, found: &Detected, name: &str) -> About {
             letters
         },
         description: format!("detected by timing on {name}"),
-        trust: Trust::Detected,
+        trust: match found.is_complete() {
+            true => Trust::Detected,
+            false => Trust::Incomplete,
+        },
         source: vec![format!(
             "soloist map detect --seed {}, {} samples, {:.1} s",
             args.seed,
@@ -283,7 +314,7 @@ fn save(args: &Args, found: &Detected, name: &str, topology: Topology, ctx: &Ctx
         }
         (None, Some(classes)) if classes.classes > 0 => {
             let about = about(args, path, found, name);
-            let map = ClassMap::of(about, classes, 6);
+            let map = classes.to_file(about, 6);
             let notes = map.sentences();
             let text = map.to_text(&notes);
             ClassMap::parse(&text, &path.display().to_string())
@@ -294,7 +325,7 @@ fn save(args: &Args, found: &Detected, name: &str, topology: Topology, ctx: &Ctx
     };
     std::fs::write(path, text).with_context(|| path.display().to_string())?;
     if !ctx.json {
-        eprintln!("wrote {}", path.display());
+        errln!("wrote {}", path.display());
     }
     Ok(())
 }
@@ -319,6 +350,9 @@ fn text_of(report: &Report) -> Result<String> {
     for (start, end, why) in &report.unsolved {
         writeln!(out, "\n{start} to {end}: {why}")?;
     }
+    for open in &report.open {
+        writeln!(out, "\nopen: {open}")?;
+    }
     if let Some(classes) = &report.classes {
         classes_text(&mut out, classes)?;
     }
@@ -341,10 +375,12 @@ fn text_of(report: &Report) -> Result<String> {
 
 fn region_text(out: &mut String, region: &RegionReport, report: &Report) -> Result<()> {
     let place = if report.physical {
-        format!(
-            "{} to {}, node {}, offset {}",
-            region.start, region.end, region.node, region.base
-        )
+        let ranges: Vec<String> = region
+            .ranges
+            .iter()
+            .map(|(start, end, base)| format!("{start} to {end} at offset {base}"))
+            .collect();
+        format!("node {}, {}", region.node, ranges.join(", "))
     } else {
         format!(
             "inside a page, bits {} to {}",
@@ -371,23 +407,31 @@ fn region_text(out: &mut String, region: &RegionReport, report: &Report) -> Resu
     let levels = &region.levels;
     writeln!(
         out,
-        "  fast {:.0}, slow {:.0} ({}); one sample is the median of {}; \
-         {} of {} predicted conflicts and {} of {} others held",
-        levels.fast,
-        levels.slow,
-        report.unit,
-        levels.repeats,
-        region.predicted_conflicts.0,
-        region.predicted_conflicts.1,
-        region.predicted_others.0,
-        region.predicted_others.1
+        "  fast {:.0}, slow {:.0} ({}); one sample is the median of {}",
+        levels.fast, levels.slow, report.unit, levels.repeats,
     )?;
+    writeln!(
+        out,
+        "  fresh pairs: {} of {} of one bank conflicted, {} of {} combinations of functions kept apart, \
+         {} of {} pairs of one row did not conflict, {} of {} combinations of rows did",
+        region.same_bank.held,
+        region.same_bank.all,
+        region.other_bank.held,
+        region.other_bank.all,
+        region.same_row.held,
+        region.same_row.all,
+        region.other_row.held,
+        region.other_row.all
+    )?;
+    for open in region.open.iter().filter(|_| report.physical) {
+        writeln!(out, "  open: {open}")?;
+    }
     Ok(())
 }
 
 fn classes_text(out: &mut String, classes: &Classes) -> Result<()> {
     let sorted = classes.pages.iter().filter(|page| page.class.is_some());
-    let size = show_size(1 << classes.page_shift);
+    let size = format_size(1 << classes.page_shift);
     writeln!(
         out,
         "\n{} of {} pages of {size} sorted into {} conflict classes.",

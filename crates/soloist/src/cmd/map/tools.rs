@@ -6,33 +6,54 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
+use soloist_core::format_size;
 use soloist_core::parse_size;
+use soloist_machine::{gf2, known, write, Layout, Machine, MapRange, MapSpec, Trust};
+use soloist_machine::{About, Topology};
 use soloist_map::detect::check::{check as check_map, Checked, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
-use soloist_map::detect::sim::{Noise, SimPool, SimSource};
+use soloist_map::detect::noise::Noise;
+use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
 use soloist_map::formats::{self, Format};
-use soloist_map::machine::{About, Topology};
+use soloist_map::imported::{self, Tool};
+use soloist_map::order;
 use soloist_map::pci::Registers;
-use soloist_map::ruler::{show_list, show_size};
-use soloist_map::{amd10h, gf2, known, solve, write, Layout, Machine, MapSpec, Trust};
+use soloist_map::ruler::show_list;
+use soloist_map::{amd10h, solve};
 
 use crate::{Ctx, Misuse};
+
+/// Where the hole below it ends.
+const FOUR_GIB: u64 = 1 << 32;
 
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]
 pub struct Convert {
-    /// File to read (`-`: standard input), or a machine with `--from machine`.
+    /// File to read (`-`: standard input), a machine with `--from machine`, or
+    /// the order itself with `--from order`.
     input: String,
     /// Its format: bits (map.txt of IsolBench, DRAMA++, PALLOC), drama, hex,
-    /// palloc, or machine.
+    /// palloc, trrespass, dramdig, blacksmith, order (RoRaBaCoCh of gem5,
+    /// Ramulator 2 and DRAMsim3), or machine.
     #[arg(long)]
     from: String,
-    /// Format to write: bits, drama, hex, palloc, machine, or text (the
-    /// kernel's).
+    /// Format to write: those, or text (the kernel's).
     #[arg(long)]
     to: String,
+    /// Widths of an order's fields: channels, ranks, groups, banks, lines (of
+    /// a row), such as channels=2,banks=16,lines=128; what is left out is 1.
+    #[arg(long, value_name = "LIST", default_value = "")]
+    geometry: String,
+    /// Where the hole below 4 GiB begins (the first PCI address of
+    /// /proc/iomem): what it hides lies above, and functions are over offsets
+    /// that it is taken out of, as AMD's are.
+    #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, conflicts_with = "base")]
+    hole: Option<u64>,
+    /// Offset of the first byte of memory within what the functions see.
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_address, default_value = "0")]
+    base: u64,
     /// Memory that the functions cover, for machine and text.
     #[arg(long, default_value = "8G", value_parser = parse_size)]
     memory: u64,
@@ -150,22 +171,21 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
         let machine = known::find(&args.input)?;
         (machine.about.name, machine.map)
     } else {
-        let format: Format = args.from.parse().map_err(misuse)?;
-        let text = read_input(Path::new(&args.input))?;
-        let functions = formats::read(format, &text).with_context(|| args.input.clone())?;
-        let layout = Layout {
-            bank: functions.clone(),
-            ..Layout::default()
-        };
-        let mut map = MapSpec::single(layout, args.memory);
-        map.complete(formats::likely_first_row(&functions));
-        (args.name.clone(), map)
+        (args.name.clone(), import(args)?)
     };
+    if map.layouts.iter().any(|l| l.interleave.is_some())
+        && !["text", "machine"].contains(&&*args.to)
+    {
+        bail!(
+            "{name}: its channels come from a division, which {} can't say",
+            args.to
+        );
+    }
     match args.to.as_str() {
         "text" => super::put(&map.to_text(&name))?,
         "machine" => {
             let notes =
-                ["Rows and columns are not in the file that this was converted from.".into()];
+                ["What the file that this was converted from does not say is filled in: rows and columns, or their upper bits.".into()];
             let about = about(
                 &name,
                 Trust::Published,
@@ -177,15 +197,64 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
             )?;
         }
         other => {
-            let format: Format = other.parse().map_err(misuse)?;
             if map.layouts.len() > 1 {
-                bail!("{name} has several layouts; {format} holds one");
+                bail!("{name} has several layouts; {other} holds one");
             }
-            let functions = map.layouts[0].bank_functions();
-            super::put(&formats::write(format, &functions).map_err(anyhow::Error::msg)?)?;
+            let layout = &map.layouts[0];
+            let text = match (Tool::named(other), other) {
+                (Some(tool), _) => imported::write(tool, &name, layout),
+                (None, "order") => order::write(layout).map(|order| order + "\n"),
+                (None, other) => {
+                    let format: Format = other.parse().map_err(misuse)?;
+                    formats::write(format, &layout.bank_functions())
+                }
+            };
+            super::put(&text.map_err(anyhow::Error::msg)?)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The map that another tool's file makes of the memory.
+fn import(args: &Convert) -> Result<MapSpec> {
+    let misuse = |message: String| Misuse(message);
+    let text = || read_input(Path::new(&args.input));
+    let context = || args.input.clone();
+    let layout = match (Tool::named(&args.from), &*args.from) {
+        (Some(tool), _) => imported::read(tool, &text()?).with_context(context)?,
+        (None, "order") => {
+            let geometry = args.geometry.parse().map_err(misuse)?;
+            let bits = args.memory.next_power_of_two().trailing_zeros();
+            order::read(&args.input, geometry, bits).map_err(misuse)?
+        }
+        (None, from) => {
+            let format: Format = from.parse().map_err(misuse)?;
+            Layout {
+                bank: formats::read(format, &text()?).with_context(context)?,
+                ..Layout::default()
+            }
+        }
+    };
+    let first_row = formats::likely_first_row(&layout.bank_functions());
+    let mut map = MapSpec::single(layout, args.memory);
+    map.ranges[0].base = args.base;
+    if let Some(hole) = args.hole.filter(|&hole| hole < args.memory) {
+        if hole == 0 || hole >= FOUR_GIB {
+            return Err(
+                Misuse(format!("--hole {hole:#x}: expected an address below 4 GiB")).into(),
+            );
+        }
+        map.ranges[0].end = hole;
+        map.ranges.push(MapRange {
+            start: FOUR_GIB,
+            end: FOUR_GIB + (args.memory - hole),
+            base: hole,
+            ..map.ranges[0]
+        });
+    }
+    map.complete(first_row);
+    map.determine(0);
+    Ok(map)
 }
 
 /// Runs `solve`.
@@ -194,7 +263,17 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
     let rows = solve::parse_rows(&read_input(&args.file)?).with_context(named)?;
     let solved = solve::solve(&rows).with_context(named)?;
     let open: Vec<String> = solved.open.iter().map(|&f| gf2::show(f)).collect();
+    let lines: Vec<String> = solved.left_out.iter().map(ToString::to_string).collect();
     let mut notes = vec![format!("Solved from {} decodes.", solved.rows)];
+    if !lines.is_empty() {
+        let left_out = format!(
+            "Left out, since they contradict all others: lines {}.",
+            lines.join(", ")
+        );
+        errln!("{}: {left_out}", args.file.display());
+        notes.push(left_out);
+    }
+    notes.push(solved.shown());
     notes.extend(solved.notes.clone());
     if !open.is_empty() {
         notes.push(format!(
@@ -202,10 +281,14 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
             open.join(", ")
         ));
     }
+    let trust = match solved.complete {
+        true => Trust::Exact,
+        false => Trust::Incomplete,
+    };
     let about = about(
         &args.name,
-        Trust::Exact,
-        format!("solved from {} decodes", rows.len()),
+        trust,
+        format!("solved from {} decodes", solved.rows),
     );
     let text = write::machine_file(&about, &plain_topology(&solved.map), &solved.map, &notes);
     if ctx.json {
@@ -215,6 +298,9 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
         }
         ctx.print_json(&serde_json::json!({
             "rows": solved.rows,
+            "left_out": solved.left_out,
+            "trust": trust,
+            "told": solved.told.iter().map(|&(bit, sets)| serde_json::json!({"bit": bit, "sets": sets})).collect::<Vec<_>>(),
             "undetermined": open,
             "notes": solved.notes,
             "ranges": solved.map.ranges,
@@ -225,7 +311,7 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
     }
     emit(&text, args.output.as_deref())?;
     if let Some(path) = &args.output {
-        eprintln!("wrote {}", path.display());
+        errln!("wrote {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -273,12 +359,12 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     let (verdict, checked) = match &args.simulate {
         Some(name) => {
             let other = known::find(name)?;
-            let mut source = SimSource::new(&other, SimPool::Everything, args.noise, args.seed);
+            let mut source = SimSource::new(&other, SimPool::all(), args.noise, args.seed);
             check_map(&mut source, &machine.map, &options)?
         }
         None => {
             let mut source = Hardware::new(&HardwareOptions {
-                memory: args.memory,
+                memory: Some(args.memory),
                 page_shift: None,
                 trust_guest: args.trust_guest,
             })?;
@@ -343,7 +429,7 @@ pub struct LlcArgs {
 /// Runs `llc`.
 pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
     let memory = Hardware::new(&HardwareOptions {
-        memory: args.memory,
+        memory: Some(args.memory),
         page_shift: None,
         trust_guest: false,
     })?;
@@ -358,7 +444,7 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
     let geometry = found.geometry;
     let mut out = format!(
         "last level: {} in {} ways, lines of {} bytes\n",
-        show_size(geometry.size),
+        format_size(geometry.size),
         geometry.ways,
         geometry.line
     );

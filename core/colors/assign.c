@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Automatic assignment (CAMC 3.4): which colours should a new owner get?
+ *
+ * Only free bank sets are given: no owner, no page left in use. Nodes are
+ * taken in order of preference: near the task's cores; then without owners of
+ * the other kind, so that real-time and other tasks meet on no controller
+ * where there are enough; then the least used. A task gets all its bank sets
+ * on one node if a preferred node has that many.
+ *
+ * With LLC colours the choice is a rectangle, bank sets times LLC colours, and
+ * every cell of it must exist. Address bits that make both bank and LLC colour
+ * tie them together: on the Opteron bank bits 0 and 1 are LLC bits 3 and 4, so
+ * a bank set goes with 8 of 32 LLC colours. Bank sets that go with the same
+ * LLC colours are a class; the class with most free LLC colours is taken, so
+ * that owners spread over the classes.
+ *
+ * Locking: the caller's; reads the palette only.
+ */
+#include "palette.h"
+#include "../text/text.h"
+
+struct node_use {
+	u32 node;
+	u32 tier;		/* 0: near; 1: allowed, but not near */
+	bool mixed;		/* has owners of the other kind */
+	u32 used;		/* bank sets that are not free */
+	u32 free;
+};
+
+struct choice {
+	const struct sol_palette *p;
+	const struct sol_want *want;
+	struct node_use node[SOL_MAX_NODES];	/* best first */
+	u32 n_nodes;
+};
+
+static bool set_free(const struct sol_palette *p, u32 set)
+{
+	if (p->set[set].owners)
+		return false;
+	return !p->in_use || !p->in_use(p->ctx, set);
+}
+
+static void look_at(const struct sol_palette *p, const struct sol_want *want,
+		    struct node_use *n)
+{
+	u32 first = n->node << p->map->set_bits, i;
+
+	n->tier = want->near && !(want->near >> n->node & 1);
+	n->mixed = false;
+	n->used = n->free = 0;
+	for (i = first; i < first + (1u << p->map->set_bits); i++) {
+		const struct sol_use *use = &p->set[i];
+
+		if (want->realtime ? use->owners > use->realtime :
+				     use->realtime)
+			n->mixed = true;
+		if (!sol_map_set_exists(p->map, i))
+			continue;
+		if (set_free(p, i))
+			n->free++;
+		else
+			n->used++;
+	}
+}
+
+static bool better(const struct node_use *a, const struct node_use *b)
+{
+	if (a->tier != b->tier)
+		return a->tier < b->tier;
+	if (a->mixed != b->mixed)
+		return b->mixed;
+	return a->used < b->used;
+}
+
+/* The nodes that may be used, best first; the lowest number first if equal. */
+static void sort_nodes(struct choice *c)
+{
+	const struct sol_want *want = c->want;
+	u32 node, at;
+
+	for (node = 0; node < c->p->map->n_nodes; node++) {
+		struct node_use n = { .node = node };
+
+		if (!(want->allowed >> node & 1))
+			continue;
+		if (want->strict && want->near && !(want->near >> node & 1))
+			continue;
+		look_at(c->p, want, &n);
+		for (at = c->n_nodes; at && better(&n, &c->node[at - 1]); at--)
+			c->node[at] = c->node[at - 1];
+		c->node[at] = n;
+		c->n_nodes++;
+	}
+}
+
+/* ---- Rectangles of bank sets and LLC colours ---- */
+
+/*
+ * A class is named by one of its bank sets, the seed: its LLC colours are the
+ * first want->n_llc free ones that go with the seed.
+ */
+static bool goes_with(const struct choice *c, u32 seed, u32 llc)
+{
+	return !c->p->llc[llc].owners &&
+	       sol_map_cell_exists(c->p->map, seed, llc);
+}
+
+/* Is @set free, and does it go with all LLC colours of the class? */
+static bool usable(const struct choice *c, u32 seed, u32 set)
+{
+	u32 left = c->want->n_llc, llc;
+
+	if (!sol_map_set_exists(c->p->map, set) || !set_free(c->p, set))
+		return false;
+	for (llc = 0; left && llc < c->p->map->n_llc; llc++) {
+		if (!goes_with(c, seed, llc))
+			continue;
+		if (!sol_map_cell_exists(c->p->map, set, llc))
+			return false;
+		left--;
+	}
+	return true;
+}
+
+/* Bank sets of one class on nodes [from, to) of the list, up to n_sets. */
+static u32 take(const struct choice *c, u32 seed, u32 from, u32 to,
+		unsigned long *sets)
+{
+	u32 per_node = 1u << c->p->map->set_bits, n = 0, i, j;
+
+	for (i = from; i < to; i++)
+		for (j = 0; j < per_node && n < c->want->n_sets; j++) {
+			u32 set = c->node[i].node * per_node + j;
+
+			if (!usable(c, seed, set))
+				continue;
+			if (sets)
+				sol_bit_set(sets, set);
+			n++;
+		}
+	return n;
+}
+
+/*
+ * How many free LLC colours the class of @seed has. 0 if it was met before,
+ * which @tried remembers: none of its colours is new, and they are no more
+ * than an earlier class had (@most). That is exact where classes do not
+ * overlap, as within one layout.
+ */
+static u32 class_llc(const struct choice *c, u32 seed, u32 most,
+		     unsigned long *tried)
+{
+	u32 n = 0, llc;
+	bool fresh = false;
+
+	for (llc = 0; llc < c->p->map->n_llc; llc++) {
+		if (!goes_with(c, seed, llc))
+			continue;
+		fresh |= !sol_bit(tried, llc);
+		sol_bit_set(tried, llc);
+		n++;
+	}
+	return fresh || n > most ? n : 0;
+}
+
+/* What the search found; @seed is SOL_NO_CELL while nothing did. */
+struct found {
+	u32 seed;
+	u32 from;		/* nodes of the list */
+	u32 to;
+	u32 llc;		/* free LLC colours of the seed's class */
+	u32 most_llc;		/* in any class, for the refusal */
+	u32 most_sets;
+};
+
+/* The class with most free LLC colours that has n_sets on [from, to). */
+static void search(const struct choice *c, u32 from, u32 to,
+		   unsigned long *tried, struct found *f)
+{
+	const struct sol_map *map = c->p->map;
+	u32 per_node = 1u << map->set_bits, i, j, llc, n;
+
+	memset(tried, 0, SOL_LONGS(map->n_llc) * sizeof(*tried));
+	for (i = from; i < to; i++)
+		for (j = 0; j < per_node; j++) {
+			u32 seed = c->node[i].node * per_node + j;
+
+			if (!sol_map_set_exists(map, seed) ||
+			    !set_free(c->p, seed))
+				continue;
+			llc = c->want->n_llc ?
+			      class_llc(c, seed, f->most_llc, tried) : 0;
+			if (llc > f->most_llc)
+				f->most_llc = llc;
+			if (llc < c->want->n_llc ||
+			    (f->seed != SOL_NO_CELL && llc <= f->llc))
+				continue;
+			n = take(c, seed, from, to, NULL);
+			if (n > f->most_sets)
+				f->most_sets = n;
+			if (n < c->want->n_sets)
+				continue;
+			f->seed = seed;
+			f->from = from;
+			f->to = to;
+			f->llc = llc;
+		}
+}
+
+/* One node of the best tier that has it all, else the nodes together. */
+static void search_nodes(const struct choice *c, unsigned long *tried,
+			 struct found *f)
+{
+	u32 i;
+
+	for (i = 0; i < c->n_nodes && c->node[i].tier == c->node[0].tier; i++) {
+		search(c, i, i + 1, tried, f);
+		if (f->seed != SOL_NO_CELL)
+			return;
+	}
+	search(c, 0, c->n_nodes, tried, f);
+}
+
+static void refuse(const struct choice *c, const struct found *f,
+		   struct sol_err *err)
+{
+	struct sol_text text = { .buf = err->text, .size = sizeof(err->text) };
+	u32 i, free = 0;
+
+	err->line = 0;
+	for (i = 0; i < c->n_nodes; i++)
+		free += c->node[i].free;
+	if (!c->n_nodes)
+		sol_text_put(&text, "no memory node is allowed");
+	else if (free < c->want->n_sets)
+		sol_text_put(&text, "%u bank sets wanted, %u free",
+			     c->want->n_sets, free);
+	else if (f->most_llc < c->want->n_llc)
+		sol_text_put(&text,
+			     "%u LLC colours wanted, at most %u free ones go with one bank set",
+			     c->want->n_llc, f->most_llc);
+	else
+		sol_text_put(&text,
+			     "%u bank sets that go with the same %u LLC colours wanted, at most %u free",
+			     c->want->n_sets, c->want->n_llc, f->most_sets);
+	for (i = 0; i < c->n_nodes; i++)
+		sol_text_put(&text, "%snode %u: %u", i ? ", " : "; bank sets free on ",
+			     c->node[i].node, c->node[i].free);
+}
+
+int sol_palette_assign(const struct sol_palette *p, const struct sol_want *want,
+		       struct sol_colors *out, struct sol_err *err)
+{
+	struct found f = { .seed = SOL_NO_CELL };
+	struct choice c = { .p = p, .want = want };
+	u32 left = want->n_llc, llc;
+
+	if (!want->n_sets)
+		return sol_refuse(err, 0, -EINVAL,
+				  "at least one bank set must be wanted");
+	sort_nodes(&c);
+	search_nodes(&c, out->llc, &f);
+	memset(out->llc, 0, SOL_LONGS(p->map->n_llc) * sizeof(*out->llc));
+	if (f.seed == SOL_NO_CELL) {
+		if (err)
+			refuse(&c, &f, err);
+		return -ENOSPC;
+	}
+	take(&c, f.seed, f.from, f.to, out->sets);
+	for (llc = 0; left && llc < p->map->n_llc; llc++)
+		if (goes_with(&c, f.seed, llc)) {
+			sol_bit_set(out->llc, llc);
+			left--;
+		}
+	out->by_bank = true;
+	out->by_llc = want->n_llc;
+	out->realtime = want->realtime;
+	return 0;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Frame lists: TintMalloc's matrix color_list[bank][LLC] as stacks through the
+ * frame array.
+ *
+ * Differences from the papers: a list is per cell that can exist, not per
+ * printed colour, and frames known to be zero have a stack of their own.
+ *
+ * Locking: a cell's lock for its stacks and for the frames that are listed in
+ * it; a used frame belongs to whoever has it. The tag is read without a lock
+ * by sol_frames_owned(), hence whole writes.
+ */
+#include "frames.h"
+
+void sol_frames_init(struct sol_frames *fs, const struct sol_map *map,
+		     struct sol_frame *frame, u32 n_frames,
+		     struct sol_cell *cell)
+{
+	u32 i;
+
+	fs->map = map;
+	fs->frame = frame;
+	fs->n_frames = n_frames;
+	fs->cell = cell;
+	for (i = 0; i < map->n_cells; i++)
+		cell[i] = (struct sol_cell) {
+			.head = { SOL_NO_FRAME, SOL_NO_FRAME },
+			.mark = SOL_NO_FRAME,
+		};
+}
+
+static struct sol_cell *cell_of(const struct sol_frames *fs, u32 tag)
+{
+	return &fs->cell[tag & SOL_TAG_CELL];
+}
+
+/* Put @pfn on a stack of its cell; @tag holds the cell and kept flags. */
+static void push(struct sol_frames *fs, u32 pfn, u32 tag, bool zero)
+{
+	struct sol_cell *cell = cell_of(fs, tag);
+	struct sol_frame *frame = &fs->frame[pfn];
+
+	frame->link = cell->head[zero];
+	SOL_WRITE(frame->tag, tag | SOL_TAG_LISTED | (zero ? SOL_TAG_ZERO : 0));
+	cell->head[zero] = pfn;
+	SOL_WRITE(cell->listed[zero], cell->listed[zero] + 1);
+}
+
+/* The stack is not empty. */
+static u32 pop(struct sol_frames *fs, struct sol_cell *cell, bool zero)
+{
+	u32 pfn = cell->head[zero];
+
+	cell->head[zero] = fs->frame[pfn].link;
+	SOL_WRITE(cell->listed[zero], cell->listed[zero] - 1);
+	return pfn;
+}
+
+void sol_frames_add(struct sol_frames *fs, u32 cell, u32 pfn, bool zero)
+{
+	push(fs, pfn, cell, zero);
+}
+
+u32 sol_frames_get(struct sol_frames *fs, u32 cell, u32 owner, bool zero,
+		   bool *is_zero)
+{
+	u32 pfn;
+
+	if (!sol_frames_hold(fs, cell, zero, &pfn, 1, is_zero))
+		return SOL_NO_FRAME;
+	sol_frames_use(fs, cell, pfn, owner);
+	return pfn;
+}
+
+u32 sol_frames_hold(struct sol_frames *fs, u32 cell, bool zero, u32 *pfn, u32 n,
+		    bool *is_zero)
+{
+	struct sol_cell *c = &fs->cell[cell];
+	bool list = zero;
+	u32 at, got = 0;
+
+	if (c->head[list] == SOL_NO_FRAME)
+		list = !list;
+	for (at = c->head[list]; got < n && at != SOL_NO_FRAME; got++) {
+		struct sol_frame *frame = &fs->frame[at];
+
+		pfn[got] = at;
+		at = frame->link;
+		SOL_WRITE(frame->tag,
+			  (frame->tag & SOL_TAG_CELL) | SOL_TAG_HELD);
+		frame->link = 0;
+	}
+	c->head[list] = at;
+	SOL_WRITE(c->listed[list], c->listed[list] - got);
+	c->used += got;
+	*is_zero = list;
+	return got;
+}
+
+u32 sol_frames_put(struct sol_frames *fs, u32 pfn, bool zero)
+{
+	struct sol_frame *frame = &fs->frame[pfn];
+	u32 owner = frame->link;
+
+	cell_of(fs, frame->tag)->used--;
+	push(fs, pfn, frame->tag & SOL_TAG_CELL, zero);
+	return owner;
+}
+
+u32 sol_frames_forget(struct sol_frames *fs, u32 pfn)
+{
+	struct sol_frame *frame = &fs->frame[pfn];
+	u32 owner = frame->link;
+
+	cell_of(fs, frame->tag)->used--;
+	frame->link = 0;
+	SOL_WRITE(frame->tag, 0);
+	return owner;
+}
+
+u32 sol_frames_drain(struct sol_frames *fs, u32 cell)
+{
+	struct sol_cell *c = &fs->cell[cell];
+	bool list = c->head[0] == SOL_NO_FRAME;
+	u32 pfn;
+
+	if (c->head[list] == SOL_NO_FRAME)
+		return SOL_NO_FRAME;
+	pfn = pop(fs, c, list);
+	fs->frame[pfn].link = 0;
+	SOL_WRITE(fs->frame[pfn].tag, 0);
+	return pfn;
+}
+
+/* ---- Evicting ---- */
+
+struct evict {
+	struct sol_frames *fs;
+	u32 cell;
+	u32 start;
+	u32 end;
+	void (*gone)(void *ctx, u32 pfn);
+	void *ctx;
+};
+
+/*
+ * Walk stack @zero behind frame @before (SOL_NO_FRAME: from its head). Returns
+ * steps left; at 0 the mark says where to go on.
+ */
+static u32 evict_stack(const struct evict *e, bool zero, u32 before, u32 budget)
+{
+	struct sol_cell *c = &e->fs->cell[e->cell];
+	struct sol_frame *frame = e->fs->frame;
+
+	while (budget) {
+		u32 *link = before == SOL_NO_FRAME ? &c->head[zero] :
+						     &frame[before].link;
+		u32 pfn = *link;
+
+		if (pfn == SOL_NO_FRAME)
+			return budget;
+		budget--;
+		if (pfn < e->start || pfn >= e->end) {
+			before = pfn;
+			continue;
+		}
+		*link = frame[pfn].link;
+		frame[pfn].link = 0;
+		SOL_WRITE(frame[pfn].tag, 0);
+		SOL_WRITE(c->listed[zero], c->listed[zero] - 1);
+		e->gone(e->ctx, pfn);
+	}
+	c->mark = before;
+	c->mark_list = zero;
+	return 0;
+}
+
+/*
+ * The mark holds good although the lock was released: frames leave a stack
+ * only at its head. If the marked frame is still listed, all that lies behind
+ * it was behind it then, too; if it was had meanwhile, so were all before it,
+ * and the head is further on.
+ */
+u32 sol_frames_evict(struct sol_frames *fs, u32 cell, u32 start, u32 end,
+		     u32 budget, void (*gone)(void *ctx, u32 pfn), void *ctx)
+{
+	struct evict e = {
+		.fs = fs, .cell = cell, .start = start, .end = end,
+		.gone = gone, .ctx = ctx,
+	};
+	struct sol_cell *c = &fs->cell[cell];
+	u32 before = c->mark, tag = 0;
+	bool zero = c->mark_list;
+
+	c->mark = SOL_NO_FRAME;
+	c->mark_list = 0;
+	if (before != SOL_NO_FRAME)
+		tag = fs->frame[before].tag;
+	if (!(tag & SOL_TAG_LISTED) || (tag & SOL_TAG_CELL) != cell ||
+	    !(tag & SOL_TAG_ZERO) == zero)
+		before = SOL_NO_FRAME;
+	if (!zero) {
+		budget = evict_stack(&e, false, before, budget);
+		before = SOL_NO_FRAME;
+	}
+	if (budget)
+		budget = evict_stack(&e, true, before, budget);
+	return budget;
+}

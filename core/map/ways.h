@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Interleaving over a number of ways that is no power of two: from an offset
+ * to its way and the normalised offset, and back.
+ *
+ * Division is by a reciprocal. With m = 2^64 / ways, rounded up, the error
+ * m * ways - 2^64 is at most ways < 2^6, and x * error < 2^58 for all x below
+ * 2^52: the high half of x * m is x / ways, exactly (Granlund and Montgomery,
+ * Division by Invariant Integers using Multiplication, PLDI 1994, theorem 4.2).
+ */
+#ifndef SOLOIST_WAYS_H
+#define SOLOIST_WAYS_H
+
+#include "addrmap.h"
+
+/* Frames of a granule, log2; 0 where granules are smaller. */
+static inline u32 sol_way_shift(const struct sol_layout *l)
+{
+	return l->granule > SOL_FRAME_SHIFT ? l->granule - SOL_FRAME_SHIFT : 0;
+}
+
+/* The normalised offset of @offset, and its way. */
+static inline u64 sol_normalise(const struct sol_map *map, u32 layout,
+				u64 offset, u32 *way)
+{
+	const struct sol_layout *l = &map->layout[layout];
+	u64 granule, of_way;
+
+	*way = 0;
+	if (!l->ways)
+		return offset;
+	granule = offset >> l->granule;
+	of_way = sol_mul_high(granule, map->per_ways[layout]);
+	*way = granule - of_way * l->ways;
+	return of_way << l->granule | (offset & ((1ull << l->granule) - 1));
+}
+
+/* The inverse; @way is below the layout's ways. */
+static inline u64 sol_denormalise(const struct sol_layout *l, u64 normal,
+				  u32 way)
+{
+	if (!l->ways)
+		return normal;
+	return ((normal >> l->granule) * l->ways + way) << l->granule |
+	       (normal & ((1ull << l->granule) - 1));
+}
+
+/*
+ * The same for frames: the normalised page that frame @frame of the node is
+ * part of, and its way as bank sets count it.
+ */
+static inline u64 sol_normal_frame(const struct sol_map *map, u32 layout,
+				   u64 frame, u32 *way)
+{
+	const struct sol_layout *l = &map->layout[layout];
+	u32 shift = sol_way_shift(l);
+	u64 granule, of_way;
+
+	*way = 0;
+	if (!l->ways)
+		return frame;
+	granule = frame >> shift;
+	of_way = sol_mul_high(granule, map->per_ways[layout]);
+	if (!map->ways_joined)
+		*way = granule - of_way * l->ways;
+	return of_way << shift | (frame & ((1ull << shift) - 1));
+}
+
+#endif /* SOLOIST_WAYS_H */

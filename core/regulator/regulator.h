@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Regulator: MemGuard's bandwidth reservation as a state machine.
+ *
+ * It has no clock and no counter. Whoever drives it (the kernel: overflowing
+ * perf events and a timer; the simulator: modelled misses; an external
+ * regulator: samples) tells it that a period begins and how much a core has
+ * used, and does what it answers: let the core run up to a limit, stop it, let
+ * a whole domain go, begin a new period at once.
+ *
+ *   period:  sol_regulator_begin(), then sol_regulator_core() for each core
+ *   usage:   sol_regulator_used(), on overflow or as often as one likes
+ *
+ * Rules (figure 4 of the paper; Q_i reservation, u_i used, G global budget):
+ *   - A period begins: a core's budget is min(prediction, Q_i), what is left of
+ *     Q_i goes to G. G of the last period is gone.
+ *   - A core has used its budget: it reclaims min(Q_i - u_i, G) below its
+ *     reservation and min(Q_min, G) above. With G empty it runs on up to Q_i,
+ *     and beyond is stopped until the next period.
+ *   - A core that ran on with G empty and did not come to Q_i by the end of the
+ *     period suffered a reclaim under-run error; the predictor is then told
+ *     Q_i + (Q_i - u_i) instead of u_i.
+ *   - Best effort: when all have used their budgets, spare sharing lets all run
+ *     until the period ends, proportional sharing begins a new one at once.
+ *
+ * Which "all have used their budgets": the paper's text says all cores, its
+ * figure 4 says sum u_i = r_min. These are the same only if reservations fill
+ * r_min, and with a core that is idle neither ever comes true. Here: every
+ * core of the domain is stopped, or has nothing left because it gave its whole
+ * budget to G and has not asked for any since. A core that runs on below its
+ * reservation holds the phase back, as does one that does not take part in
+ * reclaiming and has budget left.
+ *
+ * Where this differs from the paper otherwise:
+ *   - Running on (lines 29-30) ends at Q_i; there, the counter was not
+ *     programmed again and the core ran unlimited.
+ *   - Usage beyond the budget when it is told (a late sample, a skid) is paid
+ *     out of G first, so that budgets are conserved whatever the source.
+ *   - Reads and writes have budgets, predictions and G's of their own; a core
+ *     is stopped for either.
+ *   - Budgets are per (core, pool). A pool is a group of bank sets that the
+ *     same cores have colours in; G is kept per pool and a core reclaims only
+ *     what all its pools have. Cores that share no pool, not even through
+ *     others, are in different domains: neither is stopped for the other's
+ *     sake, and each pool's reservations alone must fit r_min (which is the
+ *     bandwidth of one bank). Without colours all cores are in pool 0, and
+ *     that is MemGuard.
+ *
+ * Units: rates in bytes per second; budgets and usage in lines (one cache line
+ * moved, one event of the counter) per period; periods in microseconds.
+ *
+ * Locking: the caller's, one for a regulator; every function is short enough
+ * for a raw spinlock in an interrupt (none loops over more than the cores).
+ */
+#ifndef SOLOIST_REGULATOR_H
+#define SOLOIST_REGULATOR_H
+
+#include "../colors/palette.h"
+
+#define SOL_POOLS		64
+#define SOL_NO_LIMIT		(~(u32)0)
+#define SOL_MAX_WEIGHT		1000000
+#define SOL_MAX_RATE		10000000000000ull	/* 10 TB/s: products fit 64 bits */
+#define SOL_EWMA_ONE		256	/* the newest period alone counts */
+
+/* What is counted. One counter that sees both kinds is `SOL_READS` alone. */
+enum sol_traffic { SOL_READS, SOL_WRITES, SOL_TRAFFICS };
+
+enum sol_sharing {
+	SOL_SHARE_NONE,		/* stopped until the period ends */
+	SOL_SHARE_SPARE,	/* paper 5.2 */
+	SOL_SHARE_PROPORTIONAL,	/* paper 5.3 */
+};
+
+/**
+ * struct sol_regulation - settings of a regulator
+ * @period: length of a period, microseconds, 10 to 1000000
+ * @line: bytes that one counted event moves, a power of two from 16 to 4096
+ * @r_min: guaranteed bandwidth by kind of traffic, bytes per second; the sum of
+ *	reservations in a pool never exceeds it. 0 for SOL_WRITES: writes are
+ *	not regulated. Not 0 for SOL_READS
+ * @peak: peak bandwidth, bytes per second, at least r_min
+ * @q_min: what a core above its reservation reclaims at a time, lines;
+ *	0: 1 % of @peak, as the paper
+ * @ewma: weight of the newest period in the prediction, 1 to 256, in 1/256. The
+ *	paper does not say; its example (figure 6) needs more than 171
+ * @sharing: enum sol_sharing
+ */
+struct sol_regulation {
+	u32 period;
+	u32 line;
+	u64 r_min[SOL_TRAFFICS];
+	u64 peak;
+	u32 q_min;
+	u16 ewma;
+	u8 sharing;
+};
+
+/**
+ * struct sol_reservation - what a core reserves
+ * @rate: bytes per second by kind; used if @weight is 0. A kind that is not
+ *	regulated is ignored
+ * @weight: 1 to 1000000: share of what absolute reservations leave of r_min,
+ *	among the weighted cores of the domain that are active; each weighted
+ *	core has one line besides, active or not. 0: absolute. In per-task mode
+ *	the priority of the task on the core, see sol_regulator_weight()
+ * @reclaim: the core gives what it is predicted not to use and takes when short
+ *	of it. Off for hard real time: it has Q_i, always, and no more
+ */
+struct sol_reservation {
+	u64 rate[SOL_TRAFFICS];
+	u32 weight;
+	bool reclaim;
+};
+
+/* Counts since the core was first regulated, lines unless said otherwise. */
+struct sol_core_stats {
+	u64 used[SOL_TRAFFICS];
+	u64 donated[SOL_TRAFFICS];	/* given to G */
+	u64 reclaimed[SOL_TRAFFICS];	/* taken out of G */
+	u64 beyond[SOL_TRAFFICS];	/* used above budget: best effort, or run on */
+	u64 periods;			/* begun */
+	u64 stops;			/* times the core was stopped */
+	u64 underruns;			/* periods with a reclaim under-run error */
+};
+
+/* One kind of traffic of one core, in the period that runs; lines. */
+struct sol_meter {
+	u32 reserved;		/* Q_i */
+	u32 budget;		/* given at the start and reclaimed since */
+	u32 limit;		/* tell of usage when it comes to this: budget or Q_i */
+	u32 used;		/* u_i as last told */
+	u64 predicted;		/* in 1/256 line */
+};
+
+/* One core. All zero: not regulated, never stopped. */
+struct sol_core {
+	struct sol_reservation want;	/* from the next period on */
+	struct sol_reservation now;	/* in this period */
+	struct sol_meter meter[SOL_TRAFFICS];
+	struct sol_core_stats stats;
+	u64 pools;		/* bitmap; none without a reservation */
+	u64 next_pools;		/* at least one */
+	u8 domain;		/* the lowest pool of the domain */
+	bool regulated;		/* has a reservation */
+	bool active;		/* has something to run; counts for weights */
+	bool online;
+	bool taking_part;	/* regulated and online when the period began */
+	bool begun;		/* sol_regulator_core() was called for it */
+	bool finish;		/* took part in the period before */
+	bool known;		/* the predictor has seen a period */
+	bool stopped;
+	bool done;		/* has no budget left */
+	bool ran_on[SOL_TRAFFICS];	/* below Q_i with G empty */
+};
+
+/* Cores that depend on each other. */
+struct sol_domain {
+	u32 not_done;		/* cores that have budget left or have yet to begin */
+	u32 stopped;		/* cores stopped */
+	u64 weights;		/* sum over active cores with weights */
+	u32 fixed[SOL_TRAFFICS];	/* lines not shared by weight, see below */
+	bool best_effort;	/* spare sharing has begun */
+};
+
+/*
+ * domain.fixed: absolute reservations and one line for each weighted core, in
+ * the pool of the domain that has most.
+ */
+struct sol_regulator {
+	struct sol_regulation set;
+	u32 r_min[SOL_TRAFFICS];	/* lines per period; 0: not regulated */
+	u32 q_min;			/* lines */
+	u32 n_cores;
+	struct sol_core *core;
+	struct sol_domain domain[SOL_POOLS];
+	u32 global[SOL_POOLS][SOL_TRAFFICS];	/* G, lines */
+	u64 pools;		/* bitmap: somebody is in it */
+	bool pools_changed;
+};
+
+/* What the driver must do now. */
+enum sol_order {
+	SOL_RUN,	/* let the core run; tell when usage comes to a limit */
+	SOL_STOP,	/* stop the core until it begins another period */
+	SOL_FREE,	/* let all cores of the domain run, without limits */
+	SOL_RESTART,	/* sol_regulator_restart(), then all its cores begin */
+};
+
+/**
+ * struct sol_answer - what the driver must do now
+ * @order: enum sol_order
+ * @domain: which domain, for SOL_FREE and SOL_RESTART
+ * @limit: lines used in this period by kind at which to tell again;
+ *	SOL_NO_LIMIT: no need to. Never below what has been used, but it may be
+ *	equal (a budget of 0): tell at the next event then
+ */
+struct sol_answer {
+	enum sol_order order;
+	u32 domain;
+	u32 limit[SOL_TRAFFICS];
+};
+
+/* Lines per period of @rate bytes per second, rounded down; at most 2^31. */
+u32 sol_regulation_lines(const struct sol_regulation *set, u64 rate);
+
+/* Lines of r_min that a core takes out of its pools, whatever others have. */
+static inline u32 sol_fixed_lines(const struct sol_regulator *reg,
+				  const struct sol_reservation *want, u32 kind)
+{
+	return want->weight ? 1 :
+	       sol_regulation_lines(&reg->set, want->rate[kind]);
+}
+
+/**
+ * sol_regulator_init() - a regulator without reservations
+ * @reg: filled; nobody is regulated, all cores are online and in pool 0
+ * @set: settings
+ * @core: memory for @n_cores, 1 to 4096, all of it overwritten
+ * Return: 0, or -EINVAL with words (then @reg is unchanged)
+ */
+int sol_regulator_init(struct sol_regulator *reg,
+		       const struct sol_regulation *set, struct sol_core *core,
+		       u32 n_cores, struct sol_err *err);
+
+/* ---- Reservations; they take effect when the next period begins ---- */
+
+/**
+ * sol_regulator_reserve() - set or (@want NULL) take away a reservation
+ * Return: 0; -EINVAL for a wrong value or core; -ENOSPC if a pool's
+ * reservations would exceed r_min, with the sum in words. Nothing has changed
+ * then. Takes effect when the next period begins; a core whose reservation is
+ * taken away is let go at once by sol_regulator_stopped().
+ */
+int sol_regulator_reserve(struct sol_regulator *reg, u32 core,
+			  const struct sol_reservation *want,
+			  struct sol_err *err);
+
+/*
+ * Weight of the task that runs on a core with a weight (per-task mode): from
+ * the next period on, as in the paper. Ignored for other cores; 0 counts as 1.
+ */
+void sol_regulator_weight(struct sol_regulator *reg, u32 core, u32 weight);
+
+/* Has the core something to run? From the next period on; true at first. */
+void sol_regulator_active(struct sol_regulator *reg, u32 core, bool active);
+
+/* An offline core takes no part from now on, but keeps its reservation. */
+struct sol_answer sol_regulator_online(struct sol_regulator *reg, u32 core,
+				       bool online);
+
+/**
+ * sol_regulator_pools() - which cores share which banks
+ * @pools: bitmap of pools for each core, see sol_pools(), each with one at
+ *	least. All 1: all share pool 0, as at first
+ * Return: 0; -EINVAL for a core without a pool; -ENOSPC if a pool's
+ * reservations would exceed r_min. Nothing has changed then. Takes effect when
+ * the next period begins for all.
+ */
+int sol_regulator_pools(struct sol_regulator *reg, const u64 *pools,
+			struct sol_err *err);
+
+/**
+ * sol_pools() - group bank sets by who has colours in them
+ * @colors: of each core; NULL or without by_bank: any bank set
+ * @pools: filled, one bitmap for each core
+ *
+ * Bank sets that the same cores use make one pool. Past 64 of them the rest
+ * count as one, which only makes more cores depend on each other.
+ */
+void sol_pools(u32 n_bank_sets, const struct sol_colors *const *colors,
+	       u32 n_cores, u64 *pools);
+
+/* ---- Running ---- */
+
+/*
+ * A period begins for all cores (figure 4, lines 1-5). Then it must begin for
+ * each; until it has, a core runs without limit, or goes on standing still.
+ */
+void sol_regulator_begin(struct sol_regulator *reg);
+
+/*
+ * It begins for one domain: the answer to SOL_RESTART. Reservations and weights
+ * stay as they were; these change when a period begins for all.
+ */
+void sol_regulator_restart(struct sol_regulator *reg, u32 domain);
+
+/**
+ * sol_regulator_core() - the period begins for @core (lines 6-17)
+ * @used: lines used in the one that ended, by kind
+ * Return: SOL_RUN with the limits of the new period; SOL_FREE or SOL_RESTART
+ * if all others are stopped already and this core has given all it had
+ */
+struct sol_answer sol_regulator_core(struct sol_regulator *reg, u32 core,
+				     const u32 *used);
+
+/**
+ * sol_regulator_used() - @core has used so much (lines 18-34)
+ * @used: lines in this period by kind, at an overflow or at any other time
+ */
+struct sol_answer sol_regulator_used(struct sol_regulator *reg, u32 core,
+				     const u32 *used);
+
+/* Is @core to stand still? What a driver that lost an answer asks. */
+static inline bool sol_regulator_stopped(const struct sol_regulator *reg,
+					 u32 core)
+{
+	const struct sol_core *c = &reg->core[core];
+
+	return c->stopped && c->regulated &&
+	       !reg->domain[c->domain].best_effort;
+}
+
+#endif /* SOLOIST_REGULATOR_H */

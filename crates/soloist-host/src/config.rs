@@ -1,0 +1,265 @@
+//! What is to hold after a reboot: `/etc/soloist/soloist.toml`, which `soloist
+//! save` writes and `soloist apply` makes true (docs/config.md).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{parse_size, Bandwidth, Control, Exhaust, Group, Guard, HostError, Mode, Rule};
+
+/// A whole configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The machine whose map is loaded: a name or a machine file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Settings of the guard, as in `guard/settings`; empty: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub guard: BTreeMap<String, String>,
+    /// Bandwidth reserved on single processors, by number.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpus: BTreeMap<String, String>,
+    /// Groups by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<String, GroupConfig>,
+    /// Rules by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rules: BTreeMap<String, RuleConfig>,
+}
+
+/// A group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GroupConfig {
+    /// Bank sets, a list; empty: any.
+    pub bank_sets: String,
+    /// LLC colours, a list; empty: any.
+    pub llc: String,
+    /// Shared or not.
+    pub mode: Mode,
+    /// What happens when its colours have no page left.
+    pub exhaust: Exhaust,
+    /// Memory kept in its lists beforehand: `64M`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<String>,
+    /// Bandwidth reserved for it on `cpus`: `500MB/s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<String>,
+    /// Processors that `bandwidth` is reserved on, a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// The cgroup whose tasks are in it: a path below /sys/fs/cgroup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
+}
+
+/// What a group is that was just made.
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self {
+            bank_sets: String::new(),
+            llc: String::new(),
+            mode: Mode::Shareable,
+            exhaust: Exhaust::Fail,
+            reserve: None,
+            bandwidth: None,
+            cpus: None,
+            cgroup: None,
+        }
+    }
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleConfig {
+    /// Which programs: a glob over the absolute path.
+    pub path: String,
+    /// Whose programs: a user id, `any`, or `registered`.
+    #[serde(default = "any")]
+    pub uid: String,
+    /// Bank sets per process.
+    #[serde(default = "one")]
+    pub colors: u32,
+    /// What happens when a process' colours have no page left.
+    #[serde(default = "grow")]
+    pub exhaust: Exhaust,
+    /// Keeps its processes apart from others by controller.
+    #[serde(default)]
+    pub realtime: bool,
+    /// Lets it match.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+}
+
+fn any() -> String {
+    "any".to_owned()
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn grow() -> Exhaust {
+    Exhaust::Grow
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Config {
+    /// Reads a file; an error names it and the line.
+    pub fn read(path: &Path) -> Result<Self, HostError> {
+        let text = fs::read_to_string(path).map_err(|e| HostError::io(path, e))?;
+        Self::parse(&text).map_err(|why| HostError::Config {
+            path: path.to_owned(),
+            why,
+        })
+    }
+
+    /// Reads its text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let this: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+        this.check()?;
+        Ok(this)
+    }
+
+    /// What toml can't know.
+    fn check(&self) -> Result<(), String> {
+        for (name, group) in &self.groups {
+            let wrong = |key: &str, why: String| format!("[groups.{name}] {key}: {why}");
+            if let Some(size) = &group.reserve {
+                parse_size(size).map_err(|e| wrong("reserve", e.to_string()))?;
+            }
+            match (&group.bandwidth, &group.cpus) {
+                (None, Some(_)) => return Err(wrong("cpus", "without bandwidth".to_owned())),
+                (Some(_), None) => return Err(wrong("bandwidth", "without cpus".to_owned())),
+                (None, None) => {}
+                (Some(text), Some(_)) => {
+                    let parsed = text.parse::<Bandwidth>();
+                    parsed.map_err(|e| wrong("bandwidth", e.to_string()))?;
+                }
+            }
+        }
+        for (cpu, text) in &self.cpus {
+            let wrong = |why: String| format!("[cpus] {cpu}: {why}");
+            let number = cpu.parse::<u32>();
+            number.map_err(|_| wrong("expected the number of a processor".to_owned()))?;
+            text.parse::<Bandwidth>()
+                .map_err(|e| wrong(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// What holds now. Groups that `soloist run` made for one command are left
+    /// out: they go with it.
+    pub fn now(control: &Control) -> Result<Self, HostError> {
+        let guard = Guard::open(control).ok();
+        let groups = control.groups()?.into_iter();
+        let groups = groups.filter(|group| !is_of_one_run(group.name()));
+        Ok(Self {
+            machine: control.map().ok().map(|map| map.name()),
+            guard: match &guard {
+                Some(guard) => settings(guard)?,
+                None => BTreeMap::new(),
+            },
+            cpus: match &guard {
+                Some(guard) => reservations(guard)?,
+                None => BTreeMap::new(),
+            },
+            groups: groups
+                .map(|group| Ok((group.name().to_owned(), GroupConfig::now(&group)?)))
+                .collect::<Result<_, HostError>>()?,
+            rules: control
+                .rules()?
+                .iter()
+                .map(|rule| Ok((rule.name().to_owned(), RuleConfig::now(rule)?)))
+                .collect::<Result<_, HostError>>()?,
+        })
+    }
+
+    /// As a file's text.
+    pub fn text(&self) -> Result<String, HostError> {
+        let body = toml::to_string_pretty(self).map_err(|e| HostError::Other(e.to_string()))?;
+        Ok(format!("{HEAD}{body}"))
+    }
+}
+
+const HEAD: &str = "# Written by `soloist save`; `soloist apply` makes it true.\n\
+    # /usr/share/doc/soloist/config.md says what may stand here.\n\n";
+
+/// `run-1234`.
+fn is_of_one_run(name: &str) -> bool {
+    let pid = name.strip_prefix("run-");
+    pid.is_some_and(|pid| !pid.is_empty() && pid.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Where nothing can be reserved yet there is nothing to keep.
+fn settings(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {
+    let settings = guard.settings()?;
+    let unset = settings.get("r_min").is_none_or(|rate| rate == "0");
+    Ok(if unset { BTreeMap::new() } else { settings })
+}
+
+fn reservations(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {
+    let view = guard.view()?;
+    let own = view
+        .cpus
+        .iter()
+        .filter(|cpu| !cpu.bandwidth.contains("group="));
+    Ok(own
+        .filter_map(|cpu| {
+            let (bandwidth, _) = Bandwidth::of_kernel(&cpu.bandwidth)?;
+            Some((cpu.cpu.to_string(), bandwidth.for_people()))
+        })
+        .collect())
+}
+
+impl GroupConfig {
+    fn now(group: &Group) -> Result<Self, HostError> {
+        let view = group.view()?;
+        let unexpected = |e: String| HostError::Other(format!("group {}: {e}", view.name));
+        let reserved = group.bandwidth()?;
+        let reserved = Bandwidth::of_kernel(&reserved);
+        let reserve: u64 = view.reserve.parse().unwrap_or(0);
+        Ok(Self {
+            mode: view.mode.parse().map_err(unexpected)?,
+            exhaust: view.exhaust.parse().map_err(unexpected)?,
+            reserve: (reserve > 0).then(|| exact_size(reserve)),
+            bandwidth: reserved.as_ref().map(|(b, _)| b.for_people()),
+            cpus: reserved.and_then(|(_, cpus)| cpus),
+            cgroup: group.cgroup()?,
+            bank_sets: view.bank_set,
+            llc: view.llc_color,
+        })
+    }
+}
+
+/// In the largest unit that loses nothing.
+fn exact_size(bytes: u64) -> String {
+    for (shift, unit) in [(30, "G"), (20, "M"), (10, "K")] {
+        if bytes % (1 << shift) == 0 {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}
+
+impl RuleConfig {
+    fn now(rule: &Rule) -> Result<Self, HostError> {
+        let view = rule.view()?;
+        let unexpected = |e: String| HostError::Other(format!("rule {}: {e}", view.name));
+        Ok(Self {
+            colors: view.colors.parse().unwrap_or(1),
+            exhaust: view.exhaust.parse().map_err(unexpected)?,
+            path: view.path,
+            uid: view.uid,
+            realtime: view.realtime,
+            enabled: view.enabled,
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! What happened between two looks, in words.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use crate::watch::{GroupSample, Snapshot};
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Event {
+    /// When it was seen, seconds since 1970.
+    pub seconds: u64,
+    /// The group, processor or rule.
+    pub of: String,
+    /// What: `exhausted`, `spilled`, `moved`, `grown`, `made`, `gone`, `stopped`,
+    /// `refused`.
+    pub what: &'static str,
+    /// How often; pages where pages are counted.
+    pub count: u64,
+    text: String,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let day = self.seconds % 86_400;
+        let (hours, minutes, seconds) = (day / 3600, day / 60 % 60, day % 60);
+        write!(f, "{hours:02}:{minutes:02}:{seconds:02}Z ")?;
+        write!(f, "{}: {}", self.of, self.text)
+    }
+}
+
+/// Figures of groups whose growth is an event.
+const OF_GROUPS: [(&str, &str); 4] = [
+    ("exhausted", "requests found no page in its colours"),
+    ("spilled", "pages handed out of colour"),
+    ("grown", "colours taken beyond its own"),
+    ("moved", "pages moved by the kernel, within its colours"),
+];
+
+/// What happened from `before` to `now`.
+pub fn events(before: &Snapshot, now: &Snapshot) -> Vec<Event> {
+    let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let mut found = Found {
+        seconds: seconds.map_or(0, |time| time.as_secs()),
+        events: Vec::new(),
+    };
+    for group in &now.groups {
+        match before.group(&group.name) {
+            None => {
+                let sets = match group.bank_sets.as_str() {
+                    "" => "no colours yet".to_owned(),
+                    sets => format!("bank sets {sets}"),
+                };
+                found.add(&group.name, "made", 1, format!("made, {sets}"));
+            }
+            Some(old) => found.group(old, group),
+        }
+    }
+    for old in before
+        .groups
+        .iter()
+        .filter(|g| now.group(&g.name).is_none())
+    {
+        found.add(&old.name, "gone", 1, "gone".to_owned());
+    }
+    for cpu in &now.cpus {
+        let number = cpu.name.parse().map_or_else(|_| Vec::new(), |n| vec![n]);
+        let grown = |key| {
+            growth(
+                before.sum_of_cpus(&number, key),
+                now.sum_of_cpus(&number, key),
+            )
+        };
+        if let Some(stops) = grown("stops") {
+            let ms = grown("stopped_ns").unwrap_or(0) as f64 / 1e6;
+            let text = format!("stopped {stops} times, {ms:.1} ms in all");
+            found.add(&format!("cpu {}", cpu.name), "stopped", stops, text);
+        }
+    }
+    for rule in &now.rules {
+        let old = before.rules.iter().find(|old| old.name == rule.name);
+        let refused = |s: &crate::watch::Sample| s.figures.get("refused").copied().unwrap_or(0);
+        if let Some(n) = growth(old.map_or(0, refused), refused(rule)) {
+            let text = format!("{n} programs ran uncoloured: no colours were free");
+            found.add(&format!("rule {}", rule.name), "refused", n, text);
+        }
+    }
+    let lost = |s: &Snapshot| s.system.get("moved").copied().unwrap_or(0);
+    if let Some(n) = growth(lost(before), lost(now)) {
+        found.add(
+            "system",
+            "moved",
+            n,
+            format!("{n} pages moved out of their colour"),
+        );
+    }
+    found.events
+}
+
+struct Found {
+    seconds: u64,
+    events: Vec<Event>,
+}
+
+impl Found {
+    fn add(&mut self, of: &str, what: &'static str, count: u64, text: String) {
+        self.events.push(Event {
+            seconds: self.seconds,
+            of: of.to_owned(),
+            what,
+            count,
+            text,
+        });
+    }
+
+    fn group(&mut self, old: &GroupSample, now: &GroupSample) {
+        for (key, words) in OF_GROUPS {
+            if let Some(n) = growth(old.figure(key), now.figure(key)) {
+                self.add(&now.name, key, n, format!("{n} {words}"));
+            }
+        }
+    }
+}
+
+/// `None` where it did not grow; a group made anew under the old name begins
+/// at 0 again.
+fn growth(before: u64, now: u64) -> Option<u64> {
+    now.checked_sub(before).filter(|&n| n > 0)
+}

@@ -1,0 +1,148 @@
+//! Commands that run beside another, and how long a command takes.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{sched_setaffinity, CpuSet, Pid};
+
+use crate::HostError;
+
+/// A neighbour that ends sooner than this in each of its runs loads nothing.
+const SHORT: Duration = Duration::from_millis(5);
+
+/// Commands that run on processors of their own until dropped; one that ends is
+/// started again by [`Neighbours::keep`].
+#[derive(Debug)]
+pub struct Neighbours {
+    running: Vec<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    words: Vec<OsString>,
+    cpu: u32,
+    child: Child,
+    since: Instant,
+}
+
+fn command(words: &[OsString], cpu: u32) -> Result<Command, HostError> {
+    let (program, args) = words
+        .split_first()
+        .ok_or_else(|| HostError::Request("no command to run".to_owned()))?;
+    let mut command = Command::new(program);
+    command.args(args);
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    // SAFETY: one system call on memory that was copied before the fork.
+    unsafe {
+        command.pre_exec(move || sched_setaffinity(None::<Pid>, &set).map_err(io::Error::from));
+    }
+    Ok(command)
+}
+
+fn start(words: &[OsString], cpu: u32) -> Result<Child, HostError> {
+    let mut command = command(words, cpu)?;
+    // SAFETY: prctl touches no memory of ours: a neighbour dies with its parent.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| HostError::io(words[0].to_string_lossy().into_owned(), e))
+}
+
+impl Neighbours {
+    /// Starts each command on its processor.
+    pub fn start(commands: &[(Vec<OsString>, u32)]) -> Result<Self, HostError> {
+        let mut running = Vec::new();
+        for (words, cpu) in commands {
+            running.push(Running {
+                child: start(words, *cpu)?,
+                words: words.clone(),
+                cpu: *cpu,
+                since: Instant::now(),
+            });
+        }
+        Ok(Self { running })
+    }
+
+    /// Starts those again that have ended.
+    pub fn keep(&mut self) -> Result<(), HostError> {
+        for neighbour in &mut self.running {
+            let name = neighbour.words[0].to_string_lossy().into_owned();
+            let ended = neighbour.child.try_wait();
+            let Some(status) = ended.map_err(|e| HostError::io(name.clone(), e))? else {
+                continue;
+            };
+            if !status.success() || neighbour.since.elapsed() < SHORT {
+                return Err(HostError::Request(format!(
+                    "the neighbour `{name}` ended at once ({status}): it loads nothing"
+                )));
+            }
+            neighbour.child = start(&neighbour.words, neighbour.cpu)?;
+            neighbour.since = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Neighbours {
+    fn drop(&mut self) {
+        for neighbour in &mut self.running {
+            // It may have ended by itself.
+            let _ = neighbour.child.kill();
+            let _ = neighbour.child.wait();
+        }
+    }
+}
+
+/// Runs a command on a processor; the seconds that it took. Its output is thrown
+/// away. A status other than 0 is an error, unless `any_status`.
+pub fn time(words: &[OsString], cpu: u32, any_status: bool) -> Result<f64, HostError> {
+    let name = words
+        .first()
+        .map_or_else(String::new, |w| w.to_string_lossy().into_owned());
+    let mut command = command(words, cpu)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let from = Instant::now();
+    let status = command
+        .status()
+        .map_err(|e| HostError::io(name.clone(), e))?;
+    let seconds = from.elapsed().as_secs_f64();
+    if status.success() || (any_status && status.signal().is_none()) {
+        return Ok(seconds);
+    }
+    Err(HostError::Request(format!(
+        "`{name}` ended with {status}: a command that fails is not compared (--any-status does)"
+    )))
+}
+
+/// Runs a command on a processor; what it printed.
+pub fn output(words: &[OsString], cpu: u32) -> Result<String, HostError> {
+    let name = words
+        .first()
+        .map_or_else(String::new, |w| w.to_string_lossy().into_owned());
+    let mut command = command(words, cpu)?;
+    let done = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| HostError::io(name.clone(), e))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    Err(HostError::Request(format!(
+        "`{name}` ended with {}: {}",
+        done.status,
+        said.trim()
+    )))
+}

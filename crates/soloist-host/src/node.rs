@@ -1,0 +1,148 @@
+//! Which node a command runs on where the user did not say: the one whose
+//! colours are free, so that neither its memory is far from its processors nor
+//! the choice left to chance.
+
+use rustix::process::{sched_getaffinity, CpuSet};
+use serde::Serialize;
+use soloist_core::{cpu_list, AddrMap, NumList, MAX_CPUS};
+
+use crate::{ColorRequest, Control, Host, HostError, Plan};
+
+/// A memory node with processors that this process may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Node {
+    /// Its number.
+    pub node: u32,
+    /// Bank sets of it that no group owns.
+    pub free: u32,
+    /// All of its bank sets.
+    pub sets: u32,
+    /// We run there now.
+    #[serde(skip)]
+    pub here: bool,
+}
+
+/// The nodes to choose from, by number.
+pub fn nodes(host: &Host, control: &Control, map: &AddrMap) -> Result<Vec<Node>, HostError> {
+    let owned = owned(control, map)?;
+    let allowed = allowed_cpus();
+    // SAFETY: takes no argument and touches no memory of ours.
+    let here = u32::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0);
+    let mut nodes = Vec::new();
+    for node in 0..map.n_nodes() {
+        let Some(cpus) = cpus_of_node(host, node) else {
+            continue;
+        };
+        if !allowed.iter().any(|cpu| cpus.contains(cpu)) {
+            continue;
+        }
+        let sets = (0..map.n_bank_sets()).filter(|&set| map.node_of_set(set) == node);
+        nodes.push(Node {
+            node,
+            free: sets.clone().filter(|&set| !owned.contains(set)).count() as u32,
+            sets: sets.count() as u32,
+            here: cpus.contains(here),
+        });
+    }
+    Ok(nodes)
+}
+
+/// Of `nodes` the one with the most free colours, if it has `wanted`; where
+/// several have as many, the one that we are on, else the first.
+pub fn choose(nodes: &[Node], wanted: u32) -> Option<&Node> {
+    nodes
+        .iter()
+        .rev()
+        .max_by_key(|node| (node.free, node.here))
+        .filter(|node| node.free >= wanted)
+}
+
+/// Plans `request`; colours of Soloist's own choice come from the node that
+/// [`choose`] names, or from all where none alone has enough.
+pub fn plan_on_a_node(
+    request: ColorRequest,
+    host: &Host,
+    control: &Control,
+    map: &AddrMap,
+) -> Result<Plan, HostError> {
+    let anywhere = request.plan(map)?;
+    if !anywhere.is_automatic() || request.node.is_some() || !request.near.is_empty() {
+        return Ok(anywhere);
+    }
+    match choose(&nodes(host, control, map)?, anywhere.sets) {
+        None => Ok(anywhere),
+        Some(node) => ColorRequest {
+            near: vec![node.node],
+            ..request
+        }
+        .plan(map),
+    }
+}
+
+/// Of the processors that this process may use, those of `nodes`.
+pub fn usable_cpus(host: &Host, nodes: &NumList) -> NumList {
+    let mut cpus = allowed_cpus();
+    let of_nodes: Vec<NumList> = nodes
+        .iter()
+        .filter_map(|node| cpus_of_node(host, node))
+        .collect();
+    for cpu in cpus.clone().iter() {
+        if !of_nodes.iter().any(|list| list.contains(cpu)) {
+            cpus.remove(cpu);
+        }
+    }
+    cpus
+}
+
+/// The bank sets that some group owns.
+fn owned(control: &Control, map: &AddrMap) -> Result<NumList, HostError> {
+    let mut owned = NumList::new(map.n_bank_sets());
+    let named = control.groups()?.into_iter().map(|g| g.colors(map));
+    let implicit = control.implicit_groups(map)?.into_iter();
+    for colors in named.chain(implicit.map(|g| Ok(g.colors))) {
+        for set in colors?.sets().into_iter().flat_map(NumList::iter) {
+            owned.insert(set);
+        }
+    }
+    Ok(owned)
+}
+
+/// The processors of a node, where the kernel says.
+fn cpus_of_node(host: &Host, node: u32) -> Option<NumList> {
+    let text = host.text(&format!("/sys/devices/system/node/node{node}/cpulist"))?;
+    cpu_list(&text).ok()
+}
+
+/// The processors that this process may use.
+fn allowed_cpus() -> NumList {
+    let mut list = NumList::new(MAX_CPUS);
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    for cpu in (0..MAX_CPUS).filter(|&cpu| set.is_set(cpu as usize)) {
+        list.insert(cpu);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(node: u32, free: u32, here: bool) -> Node {
+        Node {
+            node,
+            free,
+            sets: 8,
+            here,
+        }
+    }
+
+    #[test]
+    fn the_node_with_most_free_colours_is_chosen() {
+        let chosen = |nodes: &[Node], wanted| choose(nodes, wanted).map(|n| n.node);
+        assert_eq!(chosen(&[node(0, 3, true), node(1, 8, false)], 2), Some(1));
+        assert_eq!(chosen(&[node(0, 8, false), node(1, 8, true)], 2), Some(1));
+        assert_eq!(chosen(&[node(0, 8, false), node(1, 8, false)], 2), Some(0));
+        assert_eq!(chosen(&[node(0, 3, true), node(1, 8, false)], 9), None);
+        assert_eq!(chosen(&[], 0), None);
+    }
+}

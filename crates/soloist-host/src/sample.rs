@@ -1,0 +1,103 @@
+//! Repeated measurements: what they come to, and whether they can be trusted.
+
+use serde::Serialize;
+
+/// Runs below which a summary warns.
+const FEW: usize = 10;
+/// Standard deviation over mean above which a summary warns.
+const NOISY: f64 = 0.05;
+
+/// What repeated measurements come to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Summary {
+    /// How many.
+    pub runs: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation of the sample; 0 for one.
+    pub stddev: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile, interpolated: with fewer than 100 runs near the largest.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Summary {
+    /// Of at least one value; `None` for none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let n = sorted.len();
+        let mean = sorted.iter().sum::<f64>() / n as f64;
+        let squares: f64 = sorted.iter().map(|v| (v - mean).powi(2)).sum();
+        Some(Self {
+            runs: n,
+            mean,
+            stddev: if n > 1 {
+                (squares / (n - 1) as f64).sqrt()
+            } else {
+                0.0
+            },
+            min,
+            p50: percentile(&sorted, 0.50),
+            p99: percentile(&sorted, 0.99),
+            max,
+        })
+    }
+
+    /// Why the figures are to be taken with care; empty if they are not.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        if self.runs < FEW {
+            said.push(format!("only {} runs; {FEW} or more tell more", self.runs));
+        }
+        let noise = self.stddev / self.mean;
+        if noise > NOISY {
+            said.push(format!(
+                "runs vary by {:.0} % (standard deviation)",
+                100.0 * noise
+            ));
+        }
+        if self.runs >= FEW && self.max > self.mean + 5.0 * self.stddev {
+            said.push("one run lies far outside the others".to_owned());
+        }
+        said
+    }
+}
+
+/// Between the two nearest of `sorted`, which has one at least.
+fn percentile(sorted: &[f64], share: f64) -> f64 {
+    let at = share * (sorted.len() - 1) as f64;
+    let (low, high) = (at.floor() as usize, at.ceil() as usize);
+    sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_the_textbook() {
+        let s = Summary::of(&[4.0, 2.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert_eq!((s.mean, s.min, s.p50, s.max), (5.0, 2.0, 4.5, 9.0));
+        assert!((s.stddev - 2.138).abs() < 0.001, "{}", s.stddev);
+        assert!((s.p99 - 8.86).abs() < 0.001, "{}", s.p99);
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[3.0]).unwrap().stddev, 0.0);
+    }
+
+    #[test]
+    fn warns_of_few_and_of_noisy_runs_only() {
+        let said = |values: &[f64]| Summary::of(values).unwrap().warnings().len();
+        assert_eq!(said(&[1.0; 12]), 0);
+        assert_eq!(said(&[1.0; 3]), 1);
+        let noisy: Vec<f64> = (0..12).map(|i| 1.0 + f64::from(i % 2)).collect();
+        assert_eq!(said(&noisy), 1);
+    }
+}

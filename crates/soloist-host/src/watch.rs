@@ -1,0 +1,259 @@
+//! What is watched: every figure that the module counts, once, with its unit and
+//! what it means. The live view, JSON and OpenMetrics all read it from here.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::Serialize;
+use soloist_core::{cpu_list, AddrMap};
+
+use crate::{Bandwidth, Control, Guard, HostError, KeyValues};
+
+/// How a figure goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It only grows, from when the thing was made.
+    Counter,
+    /// It is as it is now.
+    Gauge,
+}
+
+/// A figure: a line of a `stats` file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Its key in `stats`.
+    pub key: &'static str,
+    /// How it goes.
+    pub kind: Kind,
+    /// What it counts, a sentence without a full stop.
+    pub help: &'static str,
+}
+
+const fn counter(key: &'static str, help: &'static str) -> Field {
+    let kind = Kind::Counter;
+    Field { key, kind, help }
+}
+
+const fn gauge(key: &'static str, help: &'static str) -> Field {
+    let kind = Kind::Gauge;
+    Field { key, kind, help }
+}
+
+/// Figures of a group.
+pub const GROUP: &[Field] = &[
+    gauge("tasks", "Threads in the group"),
+    gauge("pages", "Pages of 4 KiB that it has in its colours"),
+    gauge("capacity", "Bytes that its colours hold"),
+    gauge("listed", "Pages that its lists hold, free"),
+    counter("hits", "Pages handed out from its lists"),
+    counter("refills", "Times that its lists were filled"),
+    counter("zeroed", "Pages handed out that were known to be zero"),
+    counter("grown", "Colours that it took beyond its own"),
+    counter("spilled", "Pages handed out of colour since none was left"),
+    counter("exhausted", "Requests that found no page in its colours"),
+    counter("page_tables", "Page tables handed out in colour"),
+    counter("moved", "Pages that the kernel moved, within their colours"),
+    counter("freed", "Pages that came back"),
+    counter("large", "Huge pages handed out"),
+];
+
+/// Figures of a processor under the guard.
+pub const CPU: &[Field] = &[
+    gauge("stopped", "1 while the processor stands still"),
+    counter("used_bytes", "Bytes read or, with one counter, moved"),
+    counter("used_write_bytes", "Bytes written, where counted apart"),
+    counter("donated_bytes", "Budget given to others"),
+    counter("donated_write_bytes", "Budget for writes given to others"),
+    counter("reclaimed_bytes", "Budget taken from others"),
+    counter(
+        "reclaimed_write_bytes",
+        "Budget for writes taken from others",
+    ),
+    counter("beyond_bytes", "Bytes used above the budget"),
+    counter("beyond_write_bytes", "Bytes written above the budget"),
+    counter("periods", "Periods begun"),
+    counter("stops", "Times that the processor was stopped"),
+    counter("stopped_ns", "Nanoseconds that it stood still"),
+    counter("underruns", "Periods with a reclaim under-run error"),
+    counter("overflows", "Interrupts by counters"),
+    counter("interrupts", "Interrupts by the timer and other processors"),
+];
+
+/// Figures of the whole system.
+pub const SYSTEM: &[Field] = &[
+    gauge("groups", "Groups with a directory"),
+    gauge("implicit", "Groups that rules and mmap() calls made"),
+    gauge("removed", "Groups without tasks that still have pages"),
+    gauge("listed", "Pages in lists, free"),
+    gauge("used", "Pages handed out in colour"),
+    counter("lost", "Pages that came back and could not be listed"),
+    counter(
+        "kept",
+        "Pages that the kernel wanted to move and that stayed",
+    ),
+    counter("replaced", "Pages moved to another of the same colour"),
+    counter("moved", "Pages moved out of their colour"),
+    counter("swapped", "Coloured pages swapped out"),
+];
+
+/// Figures of a rule.
+pub const RULE: &[Field] = &[
+    counter("matched", "Programs that it coloured"),
+    counter("refused", "Programs that it could not, for want of colours"),
+];
+
+/// A group, as seen once.
+#[derive(Debug, Clone, Serialize)]
+pub struct GroupSample {
+    /// Its name; a rule's group has the rule's name and the group's number.
+    pub name: String,
+    /// Made by a rule or an mmap() call.
+    pub implicit: bool,
+    /// Its bank sets; empty: any.
+    pub bank_sets: String,
+    /// Threads.
+    pub tasks: Vec<i32>,
+    /// Bandwidth reserved for it, bytes per second; 0: none.
+    pub reserved: u64,
+    /// Processors that it is reserved on.
+    pub cpus: Vec<u32>,
+    /// Figures, of [`GROUP`].
+    pub figures: BTreeMap<&'static str, u64>,
+}
+
+/// Anything else that has figures.
+#[derive(Debug, Clone, Serialize)]
+pub struct Sample {
+    /// A processor's number, a rule's name.
+    pub name: String,
+    /// Figures.
+    pub figures: BTreeMap<&'static str, u64>,
+}
+
+/// All figures, as seen once.
+#[derive(Debug, Clone, Serialize)]
+pub struct Snapshot {
+    /// When.
+    #[serde(skip)]
+    pub at: Instant,
+    /// Groups by name, the implicit ones too.
+    pub groups: Vec<GroupSample>,
+    /// Processors that have or had a reservation.
+    pub cpus: Vec<Sample>,
+    /// Rules.
+    pub rules: Vec<Sample>,
+    /// The whole.
+    pub system: BTreeMap<&'static str, u64>,
+}
+
+impl Snapshot {
+    /// Looks at everything once.
+    pub fn take(control: &Control) -> Result<Self, HostError> {
+        let map = control.map().ok();
+        let mut groups: Vec<GroupSample> = control
+            .groups()?
+            .iter()
+            // A group may go while we look.
+            .filter_map(|group| GroupSample::named(group).ok())
+            .collect();
+        if let Some(map) = &map {
+            groups.extend(implicit(control, map)?);
+        }
+        let rules = control.rules()?.into_iter().filter_map(|rule| {
+            let view = rule.view().ok()?;
+            Some(Sample {
+                figures: figures(RULE, &view.stats),
+                name: view.name,
+            })
+        });
+        Ok(Self {
+            at: Instant::now(),
+            groups,
+            cpus: cpus(control),
+            rules: rules.collect(),
+            system: figures(SYSTEM, &control.stats()?),
+        })
+    }
+
+    /// The group `name`.
+    pub fn group(&self, name: &str) -> Option<&GroupSample> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// Of processors `cpus` the sum of figure `key`.
+    pub fn sum_of_cpus(&self, cpus: &[u32], key: &str) -> u64 {
+        let of = |cpu: &u32| self.cpus.iter().find(|s| s.name == cpu.to_string());
+        let one = |sample: &Sample| sample.figures.get(key).copied().unwrap_or(0);
+        cpus.iter().filter_map(of).map(one).sum()
+    }
+}
+
+impl GroupSample {
+    fn named(group: &crate::Group) -> Result<Self, HostError> {
+        let view = group.view()?;
+        let reserved = group.bandwidth().unwrap_or_default();
+        let (reserved, cpus) = match Bandwidth::of_kernel(&reserved) {
+            Some((bandwidth, cpus)) => (bandwidth.rate(), cpus),
+            None => (0, None),
+        };
+        let cpus = cpus.and_then(|list| cpu_list(&list).ok());
+        let mut figures = figures(GROUP, &view.stats);
+        figures.insert("tasks", view.tasks.len() as u64);
+        Ok(Self {
+            name: view.name,
+            implicit: false,
+            bank_sets: view.bank_set,
+            tasks: view.tasks,
+            reserved,
+            cpus: cpus.map_or_else(Vec::new, |list| list.iter().collect()),
+            figures,
+        })
+    }
+
+    /// A figure; 0 where the module does not say it.
+    pub fn figure(&self, key: &str) -> u64 {
+        self.figures.get(key).copied().unwrap_or(0)
+    }
+}
+
+/// Groups that rules and mmap() calls made: of these less is counted.
+fn implicit(
+    control: &Control,
+    map: &AddrMap,
+) -> Result<impl Iterator<Item = GroupSample>, HostError> {
+    Ok(control.implicit_groups(map)?.into_iter().map(|group| {
+        let sets = group.colors.sets().map(ToString::to_string);
+        GroupSample {
+            name: format!("{}#{}", group.name, group.id),
+            implicit: true,
+            bank_sets: sets.unwrap_or_default(),
+            reserved: 0,
+            cpus: Vec::new(),
+            figures: BTreeMap::from([
+                ("tasks", group.tasks.len() as u64),
+                ("pages", group.pages),
+                ("page_tables", group.page_tables),
+            ]),
+            tasks: group.tasks,
+        }
+    }))
+}
+
+/// Processors that the guard has ever regulated.
+fn cpus(control: &Control) -> Vec<Sample> {
+    let view = Guard::open(control).and_then(|guard| guard.view());
+    let regulated = |s: &Sample| s.figures.get("periods").is_some_and(|&n| n > 0);
+    let all = view.map_or_else(|_| Vec::new(), |view| view.cpus);
+    all.into_iter()
+        .map(|cpu| Sample {
+            name: cpu.cpu.to_string(),
+            figures: figures(CPU, &cpu.stats),
+        })
+        .filter(regulated)
+        .collect()
+}
+
+fn figures(fields: &[Field], stats: &KeyValues) -> BTreeMap<&'static str, u64> {
+    let value = |field: &Field| Some((field.key, stats.get(field.key)?.parse().ok()?));
+    fields.iter().filter_map(value).collect()
+}

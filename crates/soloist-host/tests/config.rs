@@ -1,0 +1,126 @@
+//! What is saved, and made true again.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod machine;
+
+use machine::{Machine, MAP};
+use soloist_core::AddrMap;
+use soloist_host::{plan, Config, Control, Exhaust, Step, Steps};
+
+fn loaded() -> Machine {
+    let machine = Machine::loaded();
+    machine.soloist("groups/core0/bandwidth", "500000000 reclaim=1 cpus=0-1\n");
+    for (file, text) in [
+        ("uid", "any"),
+        ("path", "/usr/bin/x264"),
+        ("colors", "2"),
+        ("exhaust", "grow"),
+        ("realtime", "0"),
+        ("enabled", "1"),
+        ("stats", "matched 0\n"),
+    ] {
+        machine.soloist(&format!("rules/video/{file}"), text);
+    }
+    machine
+}
+
+fn steps(machine: &Machine, config: &Config, prune: bool) -> Steps {
+    let map = AddrMap::parse(MAP).unwrap();
+    plan(config, &control(machine), &map, prune).unwrap()
+}
+
+fn control(machine: &Machine) -> Control {
+    Control::open(&machine.host()).unwrap()
+}
+
+#[test]
+fn what_is_saved_is_true_already() {
+    let machine = loaded();
+    let text = Config::now(&control(&machine)).unwrap().text().unwrap();
+    let read = Config::parse(&text).unwrap();
+    let group = &read.groups["core0"];
+    assert_eq!(read.machine.as_deref(), Some("small"));
+    assert_eq!(
+        (group.bank_sets.as_str(), group.exhaust),
+        ("2-3", Exhaust::Fail)
+    );
+    assert_eq!(group.bandwidth.as_deref(), Some("500MB/s"));
+    assert_eq!(group.cpus.as_deref(), Some("0-1"));
+    assert_eq!(read.rules["video"].colors, 2);
+    assert_eq!(steps(&machine, &read, true), Steps::default());
+}
+
+#[test]
+fn groups_of_a_single_run_are_not_saved() {
+    let machine = loaded();
+    machine.group("run-1234", "5", "");
+    machine.soloist("groups/run-1234/bandwidth", "off\n");
+    let config = Config::now(&control(&machine)).unwrap();
+    assert_eq!(config.groups.keys().collect::<Vec<_>>(), ["core0"]);
+}
+
+#[test]
+fn what_differs_is_a_step() {
+    let machine = loaded();
+    let mut config = Config::now(&control(&machine)).unwrap();
+    config.groups.get_mut("core0").unwrap().exhaust = Exhaust::Spill;
+    config.rules.clear();
+    let write = Step::Write {
+        path: "groups/core0/exhaust".to_owned(),
+        old: "fail".to_owned(),
+        new: "spill".to_owned(),
+    };
+    let kept = steps(&machine, &config, false);
+    assert_eq!(
+        (kept.steps, kept.others),
+        (vec![write], vec!["rules/video".to_owned()])
+    );
+    let pruned = steps(&machine, &config, true);
+    assert!(matches!(&pruned.steps[1], Step::Remove { path } if path == "rules/video"));
+    pruned.steps[0]
+        .to_string()
+        .contains("fail -> spill")
+        .then_some(())
+        .unwrap();
+}
+
+/// `zebra` can't be written: in a directory of files no attributes appear.
+#[test]
+fn a_refusal_takes_everything_back() {
+    let machine = loaded();
+    let mut config = Config::now(&control(&machine)).unwrap();
+    let mut zebra = config.groups["core0"].clone();
+    zebra.bank_sets = "5".to_owned();
+    config.groups.insert("zebra".to_owned(), zebra);
+    config.groups.get_mut("core0").unwrap().exhaust = Exhaust::Spill;
+    let plan = steps(&machine, &config, false);
+    assert!(plan.apply(&control(&machine)).is_err());
+    assert_eq!(machine.attribute("core0", "exhaust").trim(), "fail");
+    assert!(!machine
+        .path("sys/kernel/config/soloist/groups/zebra")
+        .exists());
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    for (text, words) in [
+        ("[groups.a]\nbank_set = '0'", "bank_set"),
+        ("[groups.a]\nmode = 'both'", "line 2"),
+        ("[groups.a]\nreserve = '1X'", "[groups.a] reserve"),
+        ("[groups.a]\nbandwidth = '1MB/s'", "without cpus"),
+        (
+            "[groups.a]\nbandwidth = 'x'\ncpus = '0'",
+            "[groups.a] bandwidth",
+        ),
+        ("[rules.a]\ncolors = 1", "path"),
+        ("[cpus]\nx = '1MB/s'", "[cpus] x"),
+    ] {
+        let why = Config::parse(text).unwrap_err();
+        assert!(why.contains(words), "{text}: {why}");
+    }
+    let machine = loaded();
+    let map = AddrMap::parse(MAP).unwrap();
+    let beyond = Config::parse("[groups.a]\nbank_sets = '99'").unwrap();
+    let why = plan(&beyond, &control(&machine), &map, false).unwrap_err();
+    assert!(why.to_string().contains("[groups.a] bank_sets 99"), "{why}");
+}

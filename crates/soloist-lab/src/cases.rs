@@ -1,0 +1,236 @@
+//! From a scenario to its cases: one for each policy, mode and sweep value,
+//! with all numbers resolved.
+//!
+//! Names of measured values are `CASE_TASK_METRIC`, so a case's name is an
+//! identifier.
+
+use crate::placement::policy::Policy;
+use crate::programs::counters::Counters;
+use crate::programs::table_1::Benchmark;
+use crate::spec::number::{as_u32, parse_cpus};
+use crate::spec::{Mode, Number, ProgramKind, Reserve, Scenario, TaskSpec};
+
+/// One policy, mode and sweep value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// `policy`, `policy_mode`, and with `_value` behind it in a sweep.
+    pub name: String,
+    /// The policy.
+    pub policy: Policy,
+    /// How bandwidth is regulated; `None`: the scenario has no regulator.
+    pub mode: Option<Mode>,
+    /// The sweep's value.
+    pub value: Option<u64>,
+    /// Its tasks, one per cpu.
+    pub tasks: Vec<CaseTask>,
+}
+
+/// One task of a case, all numbers resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseTask {
+    /// Name of its `[[task]]`.
+    pub name: String,
+    /// What it does.
+    pub kind: ProgramKind,
+    /// Where it is pinned.
+    pub cpu: u32,
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// Steps of work.
+    pub work: u64,
+    /// Bytes from one access to the next; 0: a line.
+    pub stride: u64,
+    /// Not waited for.
+    pub background: bool,
+    /// Pages of this node only.
+    pub node: Option<u32>,
+    /// Bank sets of a private assignment.
+    pub sets: Option<u32>,
+    /// Rounds with a barrier.
+    pub rounds: u32,
+    /// Cpu of the first touch.
+    pub first_touch: u32,
+    /// Bandwidth that its cpu reserves.
+    pub reserve: Option<Reserve>,
+    /// What its counters say, of kinds that are made from them.
+    pub counters: Option<Counters>,
+}
+
+impl Scenario {
+    /// All cases, with every task's work divided by `divide`. An error names
+    /// the word of the file that is wrong.
+    pub fn cases(&self, divide: u64) -> Result<Vec<Case>, (String, String)> {
+        let mut cases = Vec::new();
+        let sweep: Vec<Option<u64>> = match &self.sweep {
+            Some(sweep) if sweep.values.is_empty() => {
+                return Err(("values".into(), "[sweep] needs at least one value".into()))
+            }
+            Some(sweep) => sweep.values.iter().copied().map(Some).collect(),
+            None => vec![None],
+        };
+        if self.policies.is_empty() {
+            return Err((
+                "policies".into(),
+                "`policies` needs at least one, such as [\"buddy\", \"camc\"]".into(),
+            ));
+        }
+        let modes: Vec<Option<Mode>> = match &self.regulator {
+            Some(regulator) => regulator.modes()?.into_iter().map(Some).collect(),
+            None => vec![None],
+        };
+        for &value in &sweep {
+            let model = self.model_of(value);
+            model.map_err(|message| ("[model".to_owned(), message))?;
+        }
+        for name in &self.policies {
+            let policy: Policy = name
+                .parse()
+                .map_err(|e| (format!("\"{name}\""), format!("{e}")))?;
+            for mode in &modes {
+                for &value in &sweep {
+                    cases.push(self.case(policy, mode.as_ref(), value, divide)?);
+                }
+            }
+        }
+        Ok(cases)
+    }
+
+    fn case(
+        &self,
+        policy: Policy,
+        mode: Option<&Mode>,
+        value: Option<u64>,
+        divide: u64,
+    ) -> Result<Case, (String, String)> {
+        let sweep = self
+            .sweep
+            .as_ref()
+            .and_then(|s| Some((s.name.as_str(), value?)));
+        let mut tasks = Vec::new();
+        let only = mode.and_then(|m| m.only.as_deref());
+        let runs = |spec: &&TaskSpec| only.is_none_or(|name| spec.name == name);
+        for spec in self.tasks.iter().filter(runs) {
+            let wrong = |message| (format!("\"{}\"", spec.name), message);
+            let get = |n: &Number| n.resolve(sweep).map_err(wrong);
+            let small = |n: &Number| get(n).and_then(|n| as_u32(n).map_err(wrong));
+            let mut cpus = parse_cpus(&spec.cpus).map_err(wrong)?;
+            if let Some(copies) = &spec.copies {
+                cpus.truncate(get(copies)? as usize);
+            }
+            let benchmark = match (spec.kind, &spec.benchmark) {
+                (ProgramKind::Spec, Some(n)) => {
+                    Some(get(n).and_then(|n| benchmark(n).map_err(wrong))?)
+                }
+                (ProgramKind::Spec, None) => {
+                    return Err(wrong("kind `spec` needs `benchmark`, such as 470".into()))
+                }
+                _ => None,
+            };
+            let counters = match benchmark {
+                Some(benchmark) => Some(benchmark.counters()),
+                None => counters(spec).map_err(wrong)?,
+            };
+            let work = (get(&spec.work)? / divide).max(1);
+            let reserve = spec.reserve.as_ref().map(|r| r.resolve(sweep));
+            let reserve = reserve.transpose().map_err(wrong)?;
+            for cpu in cpus {
+                tasks.push(CaseTask {
+                    name: spec.name.clone(),
+                    kind: spec.kind,
+                    cpu,
+                    bytes: get(&spec.bytes)?.max(4096),
+                    work: benchmark.map_or(work, |b| b.misses(work)),
+                    stride: spec.stride.as_ref().map_or(Ok(0), get)?,
+                    background: spec.background && only.is_none(),
+                    node: spec.node.as_ref().map(small).transpose()?,
+                    sets: spec.sets.as_ref().map(small).transpose()?,
+                    rounds: spec.rounds,
+                    first_touch: spec.first_touch.unwrap_or(cpu),
+                    reserve: reserve.clone(),
+                    counters,
+                });
+            }
+        }
+        if tasks.iter().all(|t| t.background) {
+            return Err((
+                "task".into(),
+                "every task is `background`: none to wait for".into(),
+            ));
+        }
+        let identifier = match mode {
+            Some(mode) => format!("{}_{mode}", policy.name()),
+            None => policy.name().to_owned(),
+        }
+        .replace(|c: char| !c.is_alphanumeric(), "_")
+        .trim_end_matches('_')
+        .to_owned();
+        Ok(Case {
+            name: match value {
+                Some(value) => format!("{identifier}_{value}"),
+                None => identifier,
+            },
+            policy,
+            mode: mode.cloned(),
+            value,
+            tasks,
+        })
+    }
+}
+
+/// Each task that is waited for by itself under Linux, for each value of the
+/// sweep: what its time beside others is held against. Named `alone_TASK`.
+pub fn alone(cases: &[Case]) -> Vec<Case> {
+    let mut all: Vec<Case> = Vec::new();
+    for case in cases {
+        for task in case.tasks.iter().filter(|t| !t.background) {
+            let name = alone_name(&task.name, case.value);
+            if !all.iter().any(|known| known.name == name) {
+                all.push(Case {
+                    name,
+                    policy: Policy::Buddy,
+                    mode: None,
+                    value: case.value,
+                    tasks: vec![task.clone()],
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Name of the case of a task by itself.
+pub fn alone_name(task: &str, value: Option<u64>) -> String {
+    match value {
+        Some(value) => format!("alone_{task}_{value}"),
+        None => format!("alone_{task}"),
+    }
+}
+
+fn benchmark(spec: u64) -> Result<Benchmark, String> {
+    Benchmark::find(spec)
+        .ok_or_else(|| format!("no benchmark {spec}: expected a SPEC CPU2006 number such as 470"))
+}
+
+/// Counters of a `program`.
+fn counters(spec: &TaskSpec) -> Result<Option<Counters>, String> {
+    let within = |name: &str, value: Option<f64>, most: f64| match value {
+        Some(v) if v > 0.0 && v <= most => Ok(v),
+        Some(v) => Err(format!("{name} {v}: expected above 0 and at most {most}")),
+        None => Err(format!("kind \"program\" needs `{name}`")),
+    };
+    if spec.kind == ProgramKind::Program {
+        return Ok(Some(Counters {
+            ipc: within("ipc", spec.ipc, 8.0)?,
+            mpki: within("mpki", spec.mpki, 500.0)?,
+            writes: within("writes", spec.writes.or(Some(0.3)), 1.0)?,
+            arrays: spec.arrays.unwrap_or(4).min(64),
+            uneven: 0.0,
+            spell: 0.0,
+        }));
+    }
+    let counted = spec.ipc.or(spec.mpki).or(spec.writes);
+    match counted.or(spec.arrays.map(f64::from)) {
+        Some(_) => Err("`ipc`, `mpki`, `writes` and `arrays` are for kind \"program\"".to_owned()),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,110 @@
+//! From a task of a scenario to the generator of its accesses.
+//!
+//! Only shapes are chosen here, from bytes and work; the generators are in
+//! [`crate::programs`].
+
+use crate::cases::CaseTask;
+use crate::programs::chase::PointerChase;
+use crate::programs::cluster::StreamCluster;
+use crate::programs::counted::Counted;
+use crate::programs::counters::Pace;
+use crate::programs::images::Images;
+use crate::programs::matrix::MatMult;
+use crate::programs::rounds::Rounds;
+use crate::programs::sort::IntegerSort;
+use crate::programs::stride::{AlternatingStride, Bandwidth};
+use crate::programs::swaps::RandomSwaps;
+use crate::programs::triad::Triad;
+use crate::programs::video::BlockWalk;
+use crate::programs::Program;
+use crate::spec::ProgramKind;
+
+/// Neighbours of an element of the canneal-like net.
+const NEIGHBOURS: u32 = 4;
+/// Bytes of a row of the video-like frame.
+const WIDTH: u64 = 2048;
+/// Rows and columns of a block of the blocked multiplication.
+const BLOCK: u64 = 32;
+
+/// The generator of `task`; one that runs in the background never ends. `pace`
+/// is for programs that are made from counters.
+pub fn generator(task: &CaseTask, pace: Pace, line: u64, seed: u64) -> Box<dyn Program> {
+    if task.background {
+        return one(task, pace, line, u64::MAX, seed);
+    }
+    let make = || one(task, pace, line, task.work, seed);
+    if task.rounds == 0 {
+        return make();
+    }
+    Box::new(Rounds::new(task.rounds, make(), make()))
+}
+
+fn one(task: &CaseTask, pace: Pace, line: u64, work: u64, seed: u64) -> Box<dyn Program> {
+    if let Some(counters) = task.counters {
+        return Box::new(Counted::new(
+            (counters, pace),
+            (task.bytes, line),
+            work,
+            seed,
+        ));
+    }
+    let bytes = task.bytes;
+    let stride = if task.stride == 0 { line } else { task.stride };
+    let lines = |bytes: u64| (bytes / line).max(1) * line;
+    match task.kind {
+        ProgramKind::AlternatingStride => {
+            Box::new(AlternatingStride::new(bytes.max(4 * stride), stride, work))
+        }
+        ProgramKind::Latency => Box::new(PointerChase::new(bytes, line, work, seed)),
+        ProgramKind::BandwidthRead => {
+            Box::new(Bandwidth::new(bytes.max(stride), stride, false, work))
+        }
+        ProgramKind::BandwidthWrite => {
+            Box::new(Bandwidth::new(bytes.max(stride), stride, true, work))
+        }
+        ProgramKind::Stream => Box::new(Triad::new(lines(bytes / 3), line, work)),
+        ProgramKind::Is => Box::new(IntegerSort::new(
+            lines(bytes / 2),
+            lines(bytes / 2),
+            line,
+            work,
+            seed,
+        )),
+        ProgramKind::Matmult => Box::new(MatMult::new(side(bytes), line, 0, work)),
+        ProgramKind::MatmultBlocked => Box::new(MatMult::new(side(bytes), line, BLOCK, work)),
+        ProgramKind::Canneal => Box::new(RandomSwaps::new(lines(bytes), NEIGHBOURS, work, seed)),
+        ProgramKind::Streamcluster => {
+            // Points, and 8 bytes of assignment for each line of them.
+            let points = lines(bytes * line / (line + 8));
+            Box::new(StreamCluster::new(points, line, work))
+        }
+        ProgramKind::Fps => Box::new(Images::new(bytes, line, work)),
+        // `cases` gives every task of these kinds counters.
+        ProgramKind::Spec | ProgramKind::Program => unreachable!("has counters"),
+        ProgramKind::Video => {
+            let height = (bytes / 3 / WIDTH / 16).max(1) * 16;
+            Box::new(BlockWalk::new(WIDTH, height, work, seed))
+        }
+    }
+}
+
+/// Share of a task's lines that lie dirty in the caches while it runs.
+pub fn dirty(task: &CaseTask) -> f64 {
+    match task.kind {
+        ProgramKind::AlternatingStride | ProgramKind::BandwidthWrite | ProgramKind::Fps => 1.0,
+        ProgramKind::Spec | ProgramKind::Program => task.counters.map_or(0.0, |c| c.writes),
+        ProgramKind::Is => 0.5,
+        ProgramKind::Stream | ProgramKind::Video => 1.0 / 3.0,
+        ProgramKind::Canneal => 1.0 / 6.0,
+        ProgramKind::Latency
+        | ProgramKind::BandwidthRead
+        | ProgramKind::Matmult
+        | ProgramKind::MatmultBlocked
+        | ProgramKind::Streamcluster => 0.0,
+    }
+}
+
+/// Rows of three square matrices of doubles in `bytes`, a multiple of 8.
+fn side(bytes: u64) -> u64 {
+    ((bytes / 24).isqrt() / 8).max(1) * 8
+}

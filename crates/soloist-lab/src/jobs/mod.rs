@@ -1,0 +1,154 @@
+//! Runs a scenario: places pages, plays all tasks together, gathers results.
+//!
+//! A run is one case with one seed. Its pages come from [`crate::placement::memory::Memory`] in the order
+//! in which concurrent tasks would touch them first: one page at a time, whose
+//! turn it is drawn from the seed. Initialisation itself is not timed, but the
+//! tail of its memory is played before the measurement, so that caches begin
+//! full, and as dirty as the task leaves them. Runs share nothing and
+//! are spread over all cores; results don't depend on how many there are.
+
+pub mod error;
+pub mod generate;
+pub mod governor;
+mod pace;
+mod place;
+mod testbed;
+mod thread;
+mod throttle;
+mod warm;
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use soloist_memory::Platform;
+
+pub use error::RunError;
+use testbed::Testbed;
+
+use crate::cases::{alone, Case};
+use crate::measurements::{CaseResult, Run};
+use crate::placement::buddy::History;
+use crate::placement::memory::Exhaust;
+use crate::spec::{Exhausted, Scenario};
+
+/// How a scenario is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Seed of the first repeat; the next ones follow.
+    pub seed: u64,
+    /// The small version: fewer repeats, less work.
+    pub small: bool,
+    /// Also note whom and what tasks wait for; halves the speed.
+    pub account: bool,
+}
+
+/// Runs all cases and repeats. `progress` is told each time one is done, with
+/// how many there are in all.
+pub fn run(
+    scenario: &Scenario,
+    options: Options,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<CaseResult>, RunError> {
+    let about = &scenario.experiment;
+    let divide = if options.small {
+        about.small_divide.max(1)
+    } else {
+        1
+    };
+    let mut cases = scenario
+        .cases(divide)
+        .map_err(|(task, what)| RunError::Task {
+            case: about.id.clone(),
+            task,
+            what,
+        })?;
+    if options.account {
+        cases.extend(alone(&cases));
+    }
+    run_cases(scenario, &cases, options, progress)
+}
+
+/// As [`run`], the cases being given.
+pub fn run_cases(
+    scenario: &Scenario,
+    cases: &[Case],
+    options: Options,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<CaseResult>, RunError> {
+    let about = &scenario.experiment;
+    let repeats = if options.small {
+        about.small_repeats
+    } else {
+        about.repeats
+    };
+    let benches = benches(scenario, cases, options)?;
+    let jobs: Vec<(&Case, u64)> = cases
+        .iter()
+        .flat_map(|case| (0..u64::from(repeats)).map(move |r| (case, options.seed + r)))
+        .collect();
+    let runs = jobs
+        .par_iter()
+        .map(|&(case, seed)| {
+            let run = benches[&bench_key(scenario, case)].run(case, seed);
+            progress(jobs.len());
+            run
+        })
+        .collect::<Result<Vec<Run>, RunError>>()?;
+    let mut runs = runs.into_iter();
+    Ok(cases
+        .iter()
+        .map(|case| CaseResult {
+            case: case.name.clone(),
+            policy: case.policy.name().to_owned(),
+            value: case.value,
+            runs: runs.by_ref().take(repeats as usize).collect(),
+        })
+        .collect())
+}
+
+/// By which of its machine's models a case runs: one for all, unless the
+/// scenario changes the model.
+fn bench_key(scenario: &Scenario, case: &Case) -> Option<u64> {
+    case.value.filter(|_| !scenario.model.is_empty())
+}
+
+fn benches(
+    scenario: &Scenario,
+    cases: &[Case],
+    options: Options,
+) -> Result<HashMap<Option<u64>, Testbed>, RunError> {
+    let about = &scenario.experiment;
+    let mut benches = HashMap::new();
+    for case in cases {
+        let key = bench_key(scenario, case);
+        if let Some(known) = benches.get_mut(&key) {
+            Testbed::learn(known, case)?;
+            continue;
+        }
+        let model = scenario.model_of(key);
+        let platform = model
+            .map_err(soloist_memory::Error::Model)
+            .and_then(|model| Platform::find_changed(&about.machine, &model))
+            .map_err(|source| RunError::Machine {
+                id: about.id.clone(),
+                source,
+            })?;
+        let mut bench = Testbed {
+            platform,
+            history: History {
+                used: about.used,
+                scatter: about.scatter,
+            },
+            exhausted: match about.exhausted {
+                Exhausted::Fail => Exhaust::Fail,
+                Exhausted::Spill => Exhaust::Spill,
+            },
+            regulator: scenario.regulator.clone(),
+            account: options.account,
+            paces: Vec::new(),
+        };
+        bench.learn(case)?;
+        benches.insert(key, bench);
+    }
+    Ok(benches)
+}

@@ -1,0 +1,128 @@
+//! Where a case's pages lie: colours by the policy, pages by first touch.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use soloist_core::ColorSet;
+use soloist_memory::Platform;
+
+use super::error::RunError;
+use crate::cases::Case;
+use crate::placement::buddy::{Buddy, History, NumaLayout};
+use crate::placement::memory::{Allocation, Exhaust, Memory};
+use crate::placement::policy::{assign, Policy, Seat};
+use crate::programs::Program;
+
+/// Pages of 4 KiB.
+pub(super) const PAGE_SHIFT: u32 = 12;
+
+/// A bank set counts as full at this share, since some of it is in use already.
+const USABLE: f64 = 0.7;
+
+/// A task's program and where its pages lie.
+pub(super) struct Placed {
+    pub(super) program: Box<dyn Program>,
+    pub(super) pages: Vec<u32>,
+    pub(super) spilled: u64,
+}
+
+/// Places all pages of the tasks of `case`, which run `programs`: one page at a
+/// time, whose turn it is drawn from `seed`.
+pub(super) fn place(
+    platform: &Platform,
+    (history, exhausted): (History, Exhaust),
+    case: &Case,
+    programs: Vec<Box<dyn Program>>,
+    seed: u64,
+) -> Result<Vec<Placed>, RunError> {
+    let map = &platform.memory.map;
+    let colors = colors(platform, case)?;
+    let layout = NumaLayout {
+        node_of_cpu: platform.node_of_core.iter().map(|&n| n as u32).collect(),
+        distance: platform
+            .hops
+            .iter()
+            .map(|row| row.iter().map(|&h| h as u32).collect())
+            .collect(),
+    };
+    let mut memory = Memory::new(map, Buddy::new(map, layout, history, seed));
+    let mut placed: Vec<Placed> = programs
+        .into_iter()
+        .map(|program| Placed {
+            program,
+            pages: Vec::new(),
+            spilled: 0,
+        })
+        .collect();
+    let mut allocations: Vec<Allocation> = case
+        .tasks
+        .iter()
+        .zip(&colors)
+        .enumerate()
+        .map(|(i, (task, colors))| {
+            let cpu = task.first_touch;
+            Allocation::new(map, i as u32, cpu, colors.as_ref(), exhausted)
+                .from_anywhere(case.policy.ignores_nodes())
+                .interleaved(case.policy == Policy::Interleave)
+                .bound_to(task.node.or_else(|| own_node(platform, case, i)))
+        })
+        .collect();
+    let mut left: Vec<(usize, u64)> = placed
+        .iter()
+        .enumerate()
+        .map(|(i, p)| (i, p.program.bytes().div_ceil(1 << PAGE_SHIFT)))
+        .collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7061_6765);
+    while !left.is_empty() {
+        let turn = rng.gen_range(0..left.len());
+        let (i, pages) = &mut left[turn];
+        let pfn = memory
+            .page(&mut allocations[*i])
+            .map_err(|source| RunError::Memory {
+                case: case.name.clone(),
+                task: case.tasks[*i].name.clone(),
+                source,
+            })?;
+        placed[*i].pages.push(pfn);
+        *pages -= 1;
+        if *pages == 0 {
+            left.swap_remove(turn);
+        }
+    }
+    for (placed, allocation) in placed.iter_mut().zip(allocations) {
+        placed.spilled = allocation.spilled;
+    }
+    Ok(placed)
+}
+
+/// The colours of each task by the policy; `None`: uncoloured.
+pub(super) fn colors(platform: &Platform, case: &Case) -> Result<Vec<Option<ColorSet>>, RunError> {
+    let map = &platform.memory.map;
+    let set_bytes = map.bytes() as f64 / f64::from(map.n_bank_sets()) * USABLE;
+    let seats: Vec<Seat> = case
+        .tasks
+        .iter()
+        .map(|task| Seat {
+            node: task
+                .node
+                .unwrap_or(platform.node_of_core[task.cpu as usize] as u32),
+            sets: task
+                .sets
+                .unwrap_or((task.bytes as f64 / set_bytes).ceil() as u32)
+                .max(1),
+        })
+        .collect();
+    if case.policy.uncolored() {
+        return Ok(vec![None; seats.len()]);
+    }
+    assign(case.policy, map, &seats).map_err(|source| RunError::Colors {
+        case: case.name.clone(),
+        source,
+    })
+}
+
+/// Under `membind`: the node of the case's `index`th task, from the first's on.
+fn own_node(platform: &Platform, case: &Case, index: usize) -> Option<u32> {
+    let home = platform.node_of_core[case.tasks[0].cpu as usize] + index;
+    let nodes = platform.memory.map.n_nodes();
+    (case.policy == Policy::Membind).then_some(home as u32 % nodes)
+}

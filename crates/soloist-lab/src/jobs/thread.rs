@@ -1,0 +1,68 @@
+//! A task as a core runs it: its program's steps at physical addresses, counted
+//! from the first mark on.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use soloist_memory::core::{self as cpu, Stream};
+
+use super::governor::Counts;
+use super::place::{Placed, PAGE_SHIFT};
+use crate::programs::{Program, Step};
+
+/// A program in its pages.
+pub(super) struct Thread {
+    program: Box<dyn Program>,
+    pages: Vec<u32>,
+    begun: bool,
+    counts: Arc<Counts>,
+}
+
+impl Thread {
+    pub(super) fn new(placed: Placed, counts: Arc<Counts>) -> Self {
+        Self {
+            program: placed.program,
+            pages: placed.pages,
+            begun: false,
+            counts,
+        }
+    }
+
+    fn physical(&self, at: u64) -> u64 {
+        let offset = at & ((1 << PAGE_SHIFT) - 1);
+        u64::from(self.pages[(at >> PAGE_SHIFT) as usize]) << PAGE_SHIFT | offset
+    }
+
+    fn count(&self, work: u32) {
+        self.counts.accesses.fetch_add(1, Ordering::Relaxed);
+        let instructions = u64::from(work - self.program.idle_work()) + 1;
+        self.counts
+            .instructions
+            .fetch_add(instructions, Ordering::Relaxed);
+    }
+}
+
+impl Stream for Thread {
+    fn step(&mut self) -> cpu::Step {
+        match self.program.step() {
+            Step::Access(a) => {
+                if self.begun {
+                    self.count(a.work);
+                }
+                cpu::Step::Access(cpu::Access {
+                    work: a.work,
+                    addr: self.physical(a.at),
+                    write: a.write,
+                    dependent: a.dependent,
+                })
+            }
+            Step::Barrier => cpu::Step::Barrier,
+            Step::Mark => {
+                self.begun = true;
+                self.counts.begun.store(true, Ordering::Relaxed);
+                cpu::Step::Mark
+            }
+            Step::Done => cpu::Step::Done,
+        }
+    }
+}

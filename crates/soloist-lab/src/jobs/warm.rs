@@ -1,0 +1,90 @@
+//! A program behind its initialisation: caches begin full, as full and as dirty
+//! as the program leaves them.
+
+use crate::programs::{Access, Program, Step};
+
+/// Writes and reads the tail of its memory, makes a mark, then does what the
+/// program does; a second mark comes when half of its accesses are done.
+///
+/// A program that moves on ([`Program::moves_on`]) finds memory in the caches
+/// that it will not touch again; all others the tail of their own.
+pub(super) struct Warmed {
+    program: Box<dyn Program>,
+    at: u64,
+    end: u64,
+    line: u64,
+    /// Share of the warm lines that are written to.
+    dirty: f64,
+    begun: bool,
+    /// Accesses to the second mark; 0: none comes.
+    half: u64,
+}
+
+impl Warmed {
+    /// `warm` bytes in lines of `line` bytes come first; `half`: accesses from
+    /// the first mark to the second, 0 for none.
+    pub(super) fn new(
+        program: Box<dyn Program>,
+        (warm, line): (u64, u64),
+        dirty: f64,
+        half: u64,
+    ) -> Self {
+        let own = program.bytes() / line * line;
+        let (at, end) = if program.moves_on() {
+            (own, own + warm)
+        } else {
+            (own - warm.min(own) / line * line, own)
+        };
+        Self {
+            program,
+            at,
+            end,
+            line,
+            dirty,
+            begun: false,
+            half,
+        }
+    }
+
+    fn warm(&mut self) -> Step {
+        let at = self.at;
+        let dirty_before = |at: u64| ((at / self.line) as f64 * self.dirty) as u64;
+        let write = dirty_before(at + self.line) > dirty_before(at);
+        self.at += self.line;
+        Step::Access(Access {
+            work: 0,
+            at,
+            write,
+            dependent: false,
+        })
+    }
+}
+
+impl Program for Warmed {
+    fn step(&mut self) -> Step {
+        if self.at < self.end {
+            return self.warm();
+        }
+        if !self.begun {
+            self.begun = true;
+            return Step::Mark;
+        }
+        if self.half == 1 {
+            self.half = 0;
+            return Step::Mark;
+        }
+        let step = self.program.step();
+        if self.half > 0 && matches!(step, Step::Access(_)) {
+            self.half -= 1;
+        }
+        step
+    }
+
+    fn bytes(&self) -> u64 {
+        self.end.max(self.program.bytes())
+    }
+
+    fn idle_work(&self) -> u32 {
+        self.program.idle_work()
+    }
+}

@@ -1,0 +1,57 @@
+//! Whether claims can be computed, before anything runs.
+
+use crate::cases::{Case, CaseTask};
+use crate::measurements::{METRICS, SUFFIXES};
+use crate::spec::Scenario;
+
+use super::comparison::comparisons;
+
+/// Claims that can be computed: from values that this scenario measures.
+pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), (String, String)> {
+    let mut stems = Vec::new();
+    for case in cases {
+        let stem = |task: &CaseTask| format!("{}_{}_", case.name, task.name);
+        stems.extend(case.tasks.iter().map(stem));
+    }
+    for claim in &scenario.claims {
+        if let Some(text) = &claim.holds {
+            comparisons(text).map_err(|what| (text.clone(), what))?;
+        }
+        for text in [Some(&claim.ours), claim.holds.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            // A value of the sweep is a number in a name, or alone.
+            let value = scenario.sweep.as_ref().and_then(|s| s.values.first());
+            let value = value.map_or_else(|| "1".to_owned(), u64::to_string);
+            let tree = evalexpr::build_operator_tree(&text.replace('$', &value))
+                .map_err(|e| (text.clone(), format!("`{text}`: {e}")))?;
+            let unknown = tree
+                .iter_variable_identifiers()
+                // What `holds` may use besides: the claim's own value.
+                .filter(|&word| word != "ours" || claim.holds.as_ref() != Some(text))
+                .find(|word| !stems.iter().any(|stem| measured(stem, word)));
+            if let Some(word) = unknown {
+                return Err((word.to_owned(), not_measured(word, &stems)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Is `word` a metric of the case and task `stem`, see [`crate::measurements::values()`]?
+fn measured(stem: &str, word: &str) -> bool {
+    let metrics = METRICS.iter();
+    metrics
+        .filter_map(|(metric, _)| word.strip_prefix(stem)?.strip_prefix(metric))
+        .any(|suffix| suffix.is_empty() || SUFFIXES.contains(&suffix))
+}
+
+fn not_measured(word: &str, stems: &[String]) -> String {
+    let names = |all: Vec<&str>| all.join(", ");
+    format!(
+        "`{word}` is not measured; expected one of {} before one of {}",
+        names(stems.iter().map(String::as_str).collect()),
+        names(METRICS.iter().map(|(name, _)| *name).collect()),
+    )
+}

@@ -1,0 +1,297 @@
+//! One claim, judged.
+
+use evalexpr::{ContextWithMutableVariables, HashMapContext, Value};
+use serde::{Deserialize, Serialize};
+
+use super::comparison::{comparisons, Comparison};
+use super::interval::Estimate;
+use crate::measurements::{values, CaseResult};
+use crate::spec::{Claim, ClaimKind, Over, Scenario};
+
+/// A prediction holds when it is this near to the printed effect, as a share of
+/// the effect.
+pub const TOLERANCE: f64 = 0.15;
+/// A figure has converged when half of the work gives the same to this share.
+pub const CONVERGED: f64 = 0.03;
+
+/// A claim, judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// In words.
+    pub what: String,
+    /// What its figure is worth.
+    pub kind: ClaimKind,
+    /// What the paper prints.
+    pub theirs: Option<f64>,
+    /// What came out; `None`: the expression could not be computed.
+    pub ours: Option<Estimate>,
+    /// Our effect over theirs: what lies beyond the figure of no effect.
+    pub effect: Option<f64>,
+    /// Does it hold? `None`: nothing to compare with, or one seed only.
+    pub holds: Option<bool>,
+    /// The figure by the first half of the work over the figure; `None`: it is
+    /// not of times of tasks that end.
+    pub half: Option<f64>,
+    /// What else the papers print of it.
+    pub contradicted: Option<String>,
+    /// Unit.
+    pub unit: String,
+    /// Why it could not be computed.
+    pub error: Option<String>,
+}
+
+impl Verdict {
+    /// Does it count for or against the model?
+    pub fn counts(&self) -> bool {
+        self.contradicted.is_none() && matches!(self.kind, ClaimKind::Predicted | ClaimKind::Order)
+    }
+
+    /// Half of the work gave the same; `None`: it can't be said.
+    pub fn converged(&self) -> Option<bool> {
+        self.half.map(|h| (h - 1.0).abs() <= CONVERGED)
+    }
+}
+
+/// Judges every claim of the scenario.
+pub fn judge(scenario: &Scenario, results: &[CaseResult]) -> Vec<Verdict> {
+    let seeds = results.iter().map(|c| c.runs.len()).min().unwrap_or(0);
+    let without = |seed: usize| {
+        let left: Vec<CaseResult> = results.iter().map(|c| c.without(seed)).collect();
+        context(&left)
+    };
+    let halves: Option<Vec<CaseResult>> = results.iter().map(CaseResult::half).collect();
+    let figures = Figures {
+        all: context(results),
+        without: (0..if seeds > 1 { seeds } else { 0 })
+            .map(without)
+            .collect(),
+        half: halves.as_deref().map(context),
+        sweep: scenario
+            .sweep
+            .as_ref()
+            .map_or_else(Vec::new, |s| s.values.clone()),
+    };
+    let ablation = scenario.experiment.ablation;
+    let claims = scenario.claims.iter();
+    claims.map(|c| figures.verdict(c, ablation)).collect()
+}
+
+fn context(results: &[CaseResult]) -> HashMapContext {
+    let mut context = HashMapContext::new();
+    for (name, value) in values(results) {
+        // Names are identifiers by construction; a clash can't happen.
+        let _ = context.set_value(name, Value::Float(value));
+    }
+    context
+}
+
+/// All that expressions may be computed from.
+struct Figures {
+    all: HashMapContext,
+    /// Without each of the seeds.
+    without: Vec<HashMapContext>,
+    /// By the first half of the work.
+    half: Option<HashMapContext>,
+    sweep: Vec<u64>,
+}
+
+type Outcome = Result<Estimate, evalexpr::EvalexprError>;
+
+impl Figures {
+    fn estimate(&self, text: &str, over: Option<Over>) -> Outcome {
+        let value = evaluate(text, over, &self.sweep, &self.all)?;
+        let without = self.without.iter();
+        let without: Vec<f64> = without
+            .map(|context| evaluate(text, over, &self.sweep, context))
+            .collect::<Result<_, _>>()?;
+        Ok(Estimate::jackknife(value, &without))
+    }
+
+    /// Whether all of `comparisons` hold with their intervals apart.
+    fn order(
+        &self,
+        comparisons: &[Comparison],
+        ours: Option<Estimate>,
+    ) -> Result<Option<bool>, evalexpr::EvalexprError> {
+        let side = |text: &str| match (text, ours) {
+            ("ours", Some(ours)) => Ok(ours),
+            _ => self.estimate(text, None),
+        };
+        let mut all = Some(true);
+        for c in comparisons {
+            let (less, more) = (side(&c.less)?, side(&c.more)?);
+            let holds = if c.equal {
+                less.at_most(more)
+            } else {
+                less.below(more)
+            };
+            all = match (all, holds) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            };
+        }
+        Ok(all)
+    }
+
+    fn verdict(&self, claim: &Claim, ablation: bool) -> Verdict {
+        let ours = self.estimate(&claim.ours, claim.over);
+        let mut error = ours.as_ref().err().map(ToString::to_string);
+        let ours = ours.ok().filter(|e| e.value.is_finite());
+        let from = claim.neutral();
+        let effect = ours
+            .zip(claim.theirs)
+            .map(|(o, t)| (o.value - from) / (t - from));
+        let holds = match &claim.holds {
+            Some(text) => {
+                let held =
+                    comparisons(text).and_then(|c| self.order(&c, ours).map_err(|e| e.to_string()));
+                error = error.or(held.as_ref().err().cloned());
+                held.ok().flatten()
+            }
+            None => ours.zip(claim.theirs).map(|(o, t)| {
+                let allowed = claim.margin.unwrap_or(TOLERANCE * (t - from).abs());
+                (o.value - t).abs() <= allowed
+            }),
+        };
+        let half = self.half.as_ref().zip(ours).and_then(|(context, ours)| {
+            let half = evaluate(&claim.ours, claim.over, &self.sweep, context).ok()?;
+            let ratio = half / ours.value;
+            ratio.is_finite().then_some(ratio)
+        });
+        Verdict {
+            what: claim.what.clone(),
+            kind: claim.kind(ablation),
+            theirs: claim.theirs,
+            ours,
+            effect: effect.filter(|e| e.is_finite()),
+            holds,
+            half,
+            contradicted: claim.contradicted.clone(),
+            unit: claim.unit.clone(),
+            error,
+        }
+    }
+}
+
+/// An expression's value, or what is taken of its values over the sweep.
+fn evaluate(
+    text: &str,
+    over: Option<Over>,
+    sweep: &[u64],
+    context: &HashMapContext,
+) -> Result<f64, evalexpr::EvalexprError> {
+    let Some(over) = over else {
+        return evalexpr::eval_number_with_context(text, context);
+    };
+    let values = sweep
+        .iter()
+        .map(|v| evalexpr::eval_number_with_context(&text.replace('$', &v.to_string()), context))
+        .collect::<Result<Vec<f64>, _>>()?;
+    let n = values.len().max(1) as f64;
+    Ok(match over {
+        Over::Mean => values.iter().sum::<f64>() / n,
+        Over::Geomean => (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp(),
+        Over::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+        Over::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::measurements::{Run, TaskResult};
+
+    /// A run for each time, a task a run.
+    fn result(case: &str, times: &[f64]) -> CaseResult {
+        let run = |(seed, &time_ns): (usize, &f64)| Run {
+            seed: seed as u64,
+            tasks: vec![TaskResult {
+                name: "t".into(),
+                cpu: 0,
+                time_ns,
+                half_ns: Some(time_ns / 2.0),
+                accesses: 10,
+                idle_ns: 0.0,
+                instructions: 100,
+                memory_bytes: 640,
+                whole_ns: time_ns,
+                spilled: 0,
+                remote: 0.0,
+                waits: None,
+                regulated: None,
+            }],
+        };
+        CaseResult {
+            case: case.into(),
+            policy: case.into(),
+            value: None,
+            runs: times.iter().enumerate().map(run).collect(),
+        }
+    }
+
+    fn verdict(results: &[CaseResult], claim: &str) -> Verdict {
+        let text = format!(
+            "policies = [\"buddy\"]\n[experiment]\nid = \"x\"\ntitle = \"x\"\nmachine = \"m\"\n\
+             [[task]]\nname = \"t\"\nkind = \"latency\"\ncpus = \"0\"\nbytes = 1\nwork = 1\n\
+             [[claim]]\nwhat = \"w\"\n{claim}\n"
+        );
+        let scenario = Scenario::parse(&text, "x").unwrap();
+        judge(&scenario, results).remove(0)
+    }
+
+    #[test]
+    fn tolerance_is_on_the_effect() {
+        let results = [
+            result("a", &[119.6, 119.6, 119.6]),
+            result("b", &[100.0, 100.0, 100.0]),
+        ];
+        let ratio = "ours = \"a_t_time / b_t_time\"\ntheirs = ";
+        // 1.196 for 1.392: a ratio within 15 %, half of the gain.
+        let v = verdict(&results, &format!("{ratio}1.392"));
+        assert_eq!(v.holds, Some(false));
+        assert!((v.effect.unwrap() - 0.5).abs() < 1e-9, "{v:?}");
+        assert_eq!(verdict(&results, &format!("{ratio}1.22")).holds, Some(true));
+        let v = verdict(&results, &format!("{ratio}1.0\nmargin = 0.2"));
+        assert_eq!((v.holds, v.kind), (Some(true), ClaimKind::Order));
+        let gain = "ours = \"100 * (1 - b_t_time / a_t_time)\"\ntheirs = 16.4\nunit = \"%\"";
+        assert_eq!(verdict(&results, gain).holds, Some(true));
+        let v = verdict(&results, "ours = \"c_t_time\"\ntheirs = 2.0");
+        assert!(v.error.is_some() && v.holds.is_none());
+    }
+
+    #[test]
+    fn an_order_holds_only_if_intervals_are_apart() {
+        let order = "ours = \"b_t_time / a_t_time\"\nholds = \"a_t_time < b_t_time\"";
+        let of = |a: &[f64], b: &[f64]| verdict(&[result("a", a), result("b", b)], order).holds;
+        assert_eq!(
+            of(&[99.0, 100.0, 101.0], &[119.0, 120.0, 121.0]),
+            Some(true)
+        );
+        assert_eq!(
+            of(&[90.0, 100.0, 110.0], &[110.0, 120.0, 130.0]),
+            Some(false)
+        );
+        assert_eq!(of(&[100.0], &[120.0]), None, "one seed says nothing");
+    }
+
+    #[test]
+    fn half_of_the_work_says_whether_a_figure_has_converged() {
+        let steady = [result("a", &[100.0, 101.0])];
+        let v = verdict(
+            &steady,
+            "ours = \"a_t_latency\"\ntheirs = 1.0\nunit = \"ns\"",
+        );
+        assert_eq!(v.converged(), Some(true), "{v:?}");
+        let mut slower = steady;
+        slower[0].runs[0].tasks[0].half_ns = Some(30.0);
+        let v = verdict(
+            &slower,
+            "ours = \"a_t_latency\"\ntheirs = 1.0\nunit = \"ns\"",
+        );
+        assert_eq!(v.converged(), Some(false), "{v:?}");
+        let v = verdict(&slower, "ours = \"a_t_remote\"\ntheirs = 1.0\nunit = \"%\"");
+        assert_eq!(v.converged(), None, "{v:?}");
+    }
+}

@@ -1,0 +1,289 @@
+//! The memory of a modelled machine: uncoloured pages from the buddy model,
+//! coloured ones from the frame lists of core/, which the kernel module runs.
+
+use soloist_core::{AddrMap, ColorSet, FillLimits, FrameLists};
+
+use super::buddy::Buddy;
+
+/// What a task gets when its colours have no page left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exhaust {
+    /// Nothing: the task ends.
+    Fail,
+    /// Any page, the local node first; counted.
+    Spill,
+}
+
+/// No page in colour, and the policy is `fail`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no page left in the task's colours after {pages} pages")]
+pub struct Exhausted {
+    /// Pages that the task had got.
+    pub pages: u64,
+}
+
+/// One task's way of getting pages.
+pub struct Allocation {
+    owner: u32,
+    cpu: u32,
+    /// Cells to take from; empty: uncoloured.
+    cells: Vec<u32>,
+    /// The same, those of the local node and the others; set at first use.
+    by_distance: Option<[Vec<u32>; 2]>,
+    next: usize,
+    exhaust: Exhaust,
+    ignores_nodes: bool,
+    /// Uncoloured pages come from this node only.
+    bound: Option<u32>,
+    /// Uncoloured pages come from all nodes in turn.
+    interleaved: bool,
+    /// Pages handed out.
+    pub pages: u64,
+    /// Of these, out of colour.
+    pub spilled: u64,
+}
+
+impl Allocation {
+    /// For the task `owner` on `cpu` with these colours (`None`: uncoloured).
+    pub fn new(
+        map: &AddrMap,
+        owner: u32,
+        cpu: u32,
+        colors: Option<&ColorSet>,
+        exhaust: Exhaust,
+    ) -> Self {
+        Self {
+            owner,
+            cpu,
+            cells: colors.map_or_else(Vec::new, |c| c.cells(map)),
+            by_distance: None,
+            next: 0,
+            exhaust,
+            ignores_nodes: false,
+            bound: None,
+            interleaved: false,
+            pages: 0,
+            spilled: 0,
+        }
+    }
+
+    /// Takes pages in colour from all nodes in turn, not the local one's first.
+    pub fn from_anywhere(mut self, ignores_nodes: bool) -> Self {
+        self.ignores_nodes = ignores_nodes;
+        self
+    }
+
+    /// Takes uncoloured pages from all nodes in turn, as numactl's
+    /// `--interleave` does.
+    pub fn interleaved(mut self, interleaved: bool) -> Self {
+        self.interleaved = interleaved;
+        self
+    }
+
+    /// Binds it to a node, as numactl's `--membind` does; colours name nodes
+    /// already.
+    pub fn bound_to(mut self, node: Option<u32>) -> Self {
+        self.bound = node;
+        self
+    }
+}
+
+/// All memory of the machine.
+pub struct Memory {
+    /// The system's free memory.
+    pub buddy: Buddy,
+    lists: FrameLists,
+}
+
+impl Memory {
+    /// Nothing coloured yet.
+    pub fn new(map: &AddrMap, buddy: Buddy) -> Self {
+        Self {
+            buddy,
+            lists: FrameLists::new(map),
+        }
+    }
+
+    /// A page for the next first touch of the task.
+    pub fn page(&mut self, task: &mut Allocation) -> Result<u32, Exhausted> {
+        let page = if task.cells.is_empty() {
+            match task.bound {
+                Some(node) => self.buddy.page_on(task.cpu, node),
+                None if task.interleaved => {
+                    let node = task.pages % u64::from(self.lists.map().n_nodes());
+                    self.buddy.page_on(task.cpu, node as u32)
+                }
+                None => self.buddy.page(task.cpu),
+            }
+        } else {
+            self.colored(task)
+        };
+        match page.or_else(|| self.spill(task)) {
+            Some(pfn) => {
+                task.pages += 1;
+                Ok(pfn)
+            }
+            None => Err(Exhausted { pages: task.pages }),
+        }
+    }
+
+    fn spill(&mut self, task: &mut Allocation) -> Option<u32> {
+        if task.exhaust == Exhaust::Fail || task.cells.is_empty() {
+            return None;
+        }
+        let pfn = self.buddy.page(task.cpu)?;
+        task.spilled += 1;
+        Some(pfn)
+    }
+
+    /// Round robin over the task's cells, those of the local node while they
+    /// last unless it does not know nodes.
+    fn colored(&mut self, task: &mut Allocation) -> Option<u32> {
+        let by_distance = match task.by_distance.take() {
+            Some(known) => known,
+            None => self.by_distance(task),
+        };
+        let page = by_distance
+            .iter()
+            .filter(|cells| !cells.is_empty())
+            .find_map(|cells| self.take_from(task, cells));
+        task.by_distance = Some(by_distance);
+        page
+    }
+
+    fn by_distance(&self, task: &Allocation) -> [Vec<u32>; 2] {
+        if task.ignores_nodes {
+            return [task.cells.clone(), Vec::new()];
+        }
+        let local = self.buddy.node_of_cpu(task.cpu);
+        let map = self.lists.map();
+        let (near, far) = task
+            .cells
+            .iter()
+            .partition(|&&cell| map.node_of_set(cell / map.n_llc()) == local);
+        [near, far]
+    }
+
+    fn take_from(&mut self, task: &mut Allocation, cells: &[u32]) -> Option<u32> {
+        let n = cells.len();
+        let first = task.next % n;
+        task.next = self.lists.map().cells_turn(cells, first, 1);
+        if let Some(pfn) = self.get(cells[first], task.owner) {
+            return Some(pfn);
+        }
+        // Fill for this very cell, so that pages spread evenly over all.
+        let filled = self
+            .lists
+            .fill(&mut self.buddy, &[cells[first]], FillLimits::default());
+        debug_assert!(filled.is_ok(), "the buddy model gave a bad block");
+        (0..n).find_map(|turns| {
+            let at = self.lists.map().cells_turn(cells, first, turns);
+            self.get(cells[at], task.owner)
+        })
+    }
+
+    fn get(&mut self, cell: u32, owner: u32) -> Option<u32> {
+        self.lists.get(cell, owner, false).map(|(pfn, _)| pfn)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::placement::buddy::{History, NumaLayout};
+    use crate::placement::policy::{assign, Policy, Seat};
+
+    const MAP: &str = "soloist-map 1\nname small\nline 64\nllc 12 13 14 15 16\nlayout\n\
+        channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
+        row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
+        range 0x0 0x8000000 node 0\nrange 0x8000000 0x10000000 node 1\n";
+
+    fn layout() -> NumaLayout {
+        NumaLayout {
+            node_of_cpu: vec![0, 0, 1, 1],
+            distance: vec![vec![10, 16], vec![16, 10]],
+        }
+    }
+
+    fn memory(map: &AddrMap) -> Memory {
+        let history = History {
+            used: 0.2,
+            scatter: 0.3,
+        };
+        Memory::new(map, Buddy::new(map, layout(), history, 7))
+    }
+
+    #[test]
+    fn every_policy_places_pages_where_it_says() {
+        let map = AddrMap::parse(MAP).unwrap();
+        let seats = [0, 0, 1, 1].map(|node| Seat { node, sets: 1 });
+        for policy in Policy::ALL {
+            let given = assign(policy, &map, &seats).unwrap();
+            let mut memory = memory(&map);
+            for (i, colors) in given.iter().enumerate() {
+                let cpu = i as u32;
+                let mut task = Allocation::new(&map, cpu, cpu, colors.as_ref(), Exhaust::Fail);
+                for _ in 0..100 {
+                    let pfn = memory.page(&mut task).unwrap();
+                    let frame = map.color_of_frame(pfn.into()).unwrap();
+                    if let Some(colors) = colors {
+                        assert!(colors.holds(frame.bank_set, frame.llc), "{policy}");
+                    } else {
+                        assert_eq!(frame.node, seats[i].node, "{policy}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_private_bank_runs_out_or_spills() {
+        let map = AddrMap::parse(MAP).unwrap();
+        let seat = [Seat { node: 0, sets: 1 }];
+        let colors = assign(Policy::Auto, &map, &seat).unwrap();
+        let frames = map.set_frames(colors[0].as_ref().unwrap().sets().unwrap().first().unwrap());
+        for exhaust in [Exhaust::Fail, Exhaust::Spill] {
+            let mut memory = memory(&map);
+            let mut task = Allocation::new(&map, 0, 0, colors[0].as_ref(), exhaust);
+            let got = (0..frames + 100)
+                .take_while(|_| memory.page(&mut task).is_ok())
+                .count() as u64;
+            match exhaust {
+                // A fifth of the machine is in use by its history.
+                Exhaust::Fail => assert!(got < frames && got > frames / 2, "{got} of {frames}"),
+                Exhaust::Spill => assert_eq!(got, frames + 100),
+            }
+        }
+    }
+
+    #[test]
+    fn history_takes_as_much_as_it_says() {
+        let map = AddrMap::parse(MAP).unwrap();
+        let whole = Buddy::new(&map, layout(), History::FRESH, 0).free_frames(0);
+        for used in [0.1, 0.5, 0.9] {
+            for scatter in [0.0, 0.3, 1.0] {
+                let buddy = Buddy::new(&map, layout(), History { used, scatter }, 3);
+                let left = buddy.free_frames(0) as f64 / whole as f64;
+                assert!(
+                    (left - (1.0 - used)).abs() < 0.001,
+                    "{used} {scatter} {left}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn buddies_merge_back_to_what_they_were() {
+        let map = AddrMap::parse(MAP).unwrap();
+        let mut buddy = Buddy::new(&map, layout(), History::FRESH, 0);
+        let whole = buddy.free_frames(0);
+        let taken: Vec<u32> = (0..1000).map(|_| buddy.take(0, 0).unwrap()).collect();
+        assert_eq!(buddy.free_frames(0), whole - 1000);
+        for pfn in taken {
+            buddy.give(pfn, 0);
+        }
+        assert_eq!(buddy.free_frames(0), whole);
+        assert!((0..32).all(|_| buddy.take(0, 10).is_some()));
+    }
+}

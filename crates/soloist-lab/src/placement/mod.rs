@@ -1,0 +1,5 @@
+//! Where pages come from: Linux' allocator, and colours by policy.
+
+pub mod buddy;
+pub mod memory;
+pub mod policy;

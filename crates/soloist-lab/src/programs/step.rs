@@ -1,0 +1,98 @@
+//! What a program does next, and the trait of all generators.
+//!
+//! Addresses are byte offsets into the program's memory; which physical frame a
+//! page gets is decided at first touch (see [`crate::placement`]). `work` counts
+//! the instructions before an access, so that a core model can time it.
+
+/// One load or store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Instructions executed before it.
+    pub work: u32,
+    /// Byte offset into the task's memory.
+    pub at: u64,
+    /// A store.
+    pub write: bool,
+    /// Its address depends on the previous load: it can't overlap with it.
+    pub dependent: bool,
+}
+
+/// What a task does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A load or store.
+    Access(Access),
+    /// Waits until every thread of its program is here.
+    Barrier,
+    /// Notes the time.
+    Mark,
+    /// Nothing more.
+    Done,
+}
+
+/// A stream of steps. The same parameters and seed give the same stream.
+pub trait Program: Send {
+    /// The next step; `Done` for ever after the last.
+    fn step(&mut self) -> Step;
+
+    /// Bytes of memory that it uses, from offset 0.
+    fn bytes(&self) -> u64;
+
+    /// Never touches again what caches hold when it begins: that lies behind
+    /// its memory.
+    fn moves_on(&self) -> bool {
+        false
+    }
+
+    /// Of the last step's work, what stands for lost time only and is no
+    /// instruction.
+    fn idle_work(&self) -> u32 {
+        0
+    }
+}
+
+/// A boxed program is a program.
+impl<T: Program + ?Sized> Program for Box<T> {
+    fn step(&mut self) -> Step {
+        (**self).step()
+    }
+
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+
+    fn moves_on(&self) -> bool {
+        (**self).moves_on()
+    }
+
+    fn idle_work(&self) -> u32 {
+        (**self).idle_work()
+    }
+}
+
+/// A load of `at` after `work` instructions.
+pub(super) fn load(work: u32, at: u64) -> Step {
+    Step::Access(Access {
+        work,
+        at,
+        write: false,
+        dependent: false,
+    })
+}
+
+/// A store to `at` after `work` instructions.
+pub(super) fn store(work: u32, at: u64) -> Step {
+    Step::Access(Access {
+        work,
+        at,
+        write: true,
+        dependent: false,
+    })
+}
+
+/// From one big array to the next where malloc() gave both: glibc maps each by
+/// itself, in whole pages behind a header of 16 bytes. Of equal arrays equal
+/// elements are therefore never a power of two of pages apart.
+pub(super) fn malloced(bytes: u64) -> u64 {
+    (bytes + 16).next_multiple_of(4096)
+}

@@ -1,0 +1,111 @@
+//! Every generator stays inside its memory and does what it says.
+
+use super::chase::PointerChase;
+use super::cluster::StreamCluster;
+use super::matrix::MatMult;
+use super::rounds::Rounds;
+use super::sort::IntegerSort;
+use super::stride::{AlternatingStride, Bandwidth};
+use super::swaps::RandomSwaps;
+use super::triad::Triad;
+use super::video::BlockWalk;
+use super::{Access, Program, Step};
+
+/// All accesses, checked to lie within the task's memory.
+fn run(mut task: impl Program) -> Vec<Access> {
+    let bytes = task.bytes();
+    let mut seen = Vec::new();
+    loop {
+        match task.step() {
+            Step::Access(a) => {
+                assert!(a.at < bytes, "{} of {bytes}", a.at);
+                seen.push(a);
+            }
+            Step::Barrier | Step::Mark => {}
+            Step::Done => {
+                assert_eq!(task.step(), Step::Done);
+                return seen;
+            }
+        }
+    }
+}
+
+#[test]
+fn strides_alternate_and_grow_as_the_paper_prints() {
+    // CAMC 4.2: the 256th element (of 4 bytes), then +16, -16, +32, -32.
+    let seen = run(AlternatingStride::new(2048, 64, 5));
+    let elements: Vec<_> = seen.iter().map(|a| a.at / 4).collect();
+    assert_eq!(elements, [256, 272, 240, 288, 224]);
+    assert!(seen.iter().all(|a| a.write));
+}
+
+#[test]
+fn strides_touch_nearly_every_line_once_a_round() {
+    let lines = 1 << 10;
+    let mut seen: Vec<_> = run(AlternatingStride::new(lines * 64, 64, lines - 1))
+        .iter()
+        .map(|a| a.at)
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len() as u64, lines - 1);
+}
+
+#[test]
+fn a_chase_visits_every_line_before_it_repeats() {
+    let mut seen: Vec<_> = run(PointerChase::new(4096, 64, 64, 1))
+        .iter()
+        .map(|a| a.at)
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 64);
+}
+
+#[test]
+fn tasks_stay_inside_their_memory_and_end() {
+    assert_eq!(run(Bandwidth::new(1000, 64, true, 100)).len(), 100);
+    assert_eq!(run(Triad::new(4096, 64, 100)).len(), 300);
+    assert!(run(IntegerSort::new(4096, 8192, 64, 2000, 3)).len() > 2000);
+    assert!(!run(MatMult::new(32, 64, 0, 32 * 32 * 32)).is_empty());
+    assert!(!run(MatMult::new(40, 64, 16, 100_000)).is_empty());
+    assert_eq!(run(RandomSwaps::new(1 << 16, 3, 50, 4)).len(), 50 * 10);
+    assert!(run(StreamCluster::new(1 << 16, 64, 3000)).len() > 3000);
+    assert!(!run(BlockWalk::new(128, 64, 100, 5)).is_empty());
+}
+
+#[test]
+fn naive_and_blocked_multiplication_do_the_same_work() {
+    let places = |block| {
+        let mut b: Vec<_> = run(MatMult::new(32, 64, block, 32 * 32 * 32))
+            .iter()
+            .filter(|a| a.work == 4)
+            .map(|a| a.at)
+            .collect();
+        b.sort_unstable();
+        b
+    };
+    assert_eq!(places(0), places(8));
+}
+
+#[test]
+fn rounds_go_on_where_the_last_one_stopped() {
+    let lines = |rounds| {
+        let make = || Box::new(Bandwidth::new(1 << 20, 64, false, 100));
+        let mut task = Rounds::new(rounds, make(), make());
+        let (mut seen, mut barriers) = (Vec::new(), 0);
+        loop {
+            match task.step() {
+                Step::Barrier => barriers += 1,
+                Step::Done => break,
+                Step::Access(a) => seen.push(a.at),
+                Step::Mark => {}
+            }
+        }
+        assert_eq!(barriers, rounds);
+        seen
+    };
+    // No line twice: a round that began anew would stay in the caches.
+    assert_eq!(lines(3), lines(1));
+    assert_eq!(lines(3).len(), 100);
+}

@@ -1,0 +1,327 @@
+//! Recorded programs, played in the model: alone, and beside each other.
+//!
+//! A recording holds what left the private caches of real processors. Here its
+//! lines go on through what programs share: last-level cache, links, queues,
+//! controllers, banks. Its pages lie where the module put them
+//! ([`Placement::Recorded`]), or are placed anew in the order of their first
+//! touch: coloured ones by core's palette and lists, others by the model of Linux'
+//! allocator ([`place`]). What the kernel alone touches is never coloured, and stays
+//! where it was if the machine is the recording's.
+//!
+//! Instructions between two lines take the model's time for them; that the private
+//! caches were hit meanwhile is not charged. A fetch of instructions holds up
+//! what comes after it.
+
+mod lane;
+pub mod place;
+pub mod profile;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use soloist_core::Refusal;
+use soloist_memory::core::CoreStats;
+use soloist_memory::latency::{Latencies, Summary};
+use soloist_memory::system::{self, Free};
+use soloist_memory::{Platform, System};
+use soloist_record::{Program, Recording};
+
+pub use crate::placement::buddy::History;
+use crate::placement::memory::Exhausted;
+use lane::Player;
+pub use place::Placement;
+
+/// Why a recording can't be played.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It can't be read.
+    #[error(transparent)]
+    Record(#[from] soloist_record::Error),
+    /// What was asked for does not fit the recording or the machine.
+    #[error("{0}")]
+    Misfit(String),
+    /// The machine has not enough colours for the policy.
+    #[error("{policy}: {source}")]
+    Colors {
+        /// The policy.
+        policy: String,
+        /// The palette's reason.
+        source: Refusal,
+    },
+    /// A program's colours or node ran out of pages.
+    #[error("{policy}: `{program}`: {source}; give it more bank sets")]
+    Memory {
+        /// The policy.
+        policy: String,
+        /// The program.
+        program: String,
+        /// How far it came.
+        source: Exhausted,
+    },
+    /// The model refused.
+    #[error("{policy}: {source}")]
+    Model {
+        /// The policy.
+        policy: String,
+        /// The reason.
+        source: system::RunError,
+    },
+}
+
+/// A program that is played.
+#[derive(Clone)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// What it did.
+    pub program: Arc<Program>,
+    /// Name of the machine that it was recorded on.
+    pub machine: String,
+    /// Where it was recorded: programs of one recording are placed in the order
+    /// of their common first touches.
+    pub recording: PathBuf,
+    /// The cores that it plays on, one a lane.
+    pub cores: Vec<usize>,
+}
+
+/// Programs and the machine that they are played on; the first is the
+/// foreground, the others go round and round for as long as it runs.
+pub struct Stage {
+    /// The machine.
+    pub platform: Platform,
+    /// Who plays.
+    pub parts: Vec<Part>,
+    /// Bank sets that each gets of a policy that gives private ones.
+    pub sets: u32,
+    /// What happened to free memory before.
+    pub history: History,
+}
+
+/// A machine that has been up for a while; as the experiments of the lab have it.
+pub const WORN: History = History {
+    used: 0.2,
+    scatter: 0.3,
+};
+
+/// What came of one program.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Played {
+    /// Its name.
+    pub name: String,
+    /// From its start to its end (of the foreground: its last lane's), ns.
+    pub time_ns: f64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Lines that the last-level cache had.
+    pub llc_hits: u64,
+    /// Lines that memory had to give.
+    pub llc_misses: u64,
+    /// Dirty lines that its fills pushed out to memory.
+    pub write_backs: u64,
+    /// Latency of the lines that it asked for, from its private caches' miss on.
+    pub latency_ns: Summary,
+    /// Of its time, waiting for lines, ns.
+    pub stall_ns: f64,
+    /// Who it waited for, where the job asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blame: Vec<Share>,
+    /// Share of its pages that lie on another node than its core, per cent.
+    pub remote: f64,
+    /// Pages that came out of colour.
+    pub spilled: u64,
+}
+
+/// A part of a program's waiting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Share {
+    /// The program whose doing it is; none: nobody's.
+    pub culprit: Option<String>,
+    /// Why, as the timing model names it.
+    pub cause: &'static str,
+    /// How long, ns.
+    pub ns: f64,
+}
+
+/// One run: who played, where pages lay, what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Name of the placement.
+    pub placement: String,
+    /// How many programs played; 1: the foreground alone.
+    pub programs: usize,
+    /// Seed of the placement.
+    pub seed: u64,
+    /// Foreground first.
+    pub played: Vec<Played>,
+}
+
+/// One run that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Job {
+    /// Where pages lie.
+    pub placement: Placement,
+    /// The foreground alone.
+    pub alone: bool,
+    /// Of what placement leaves to chance.
+    pub seed: u64,
+    /// Find out who waited for whom; takes half as long again.
+    pub blame: bool,
+}
+
+/// Loads program number `program` of the recording in `dir`.
+pub fn load(dir: &std::path::Path, program: usize, lines: usize) -> Result<Part, ReplayError> {
+    let recording = Recording::open(dir)?;
+    let loaded = recording.load(program, lines)?;
+    let about = &recording.meta.programs[program];
+    let cpus = about.cpus.iter().map(|&cpu| cpu as usize);
+    Ok(Part {
+        name: about.name.clone(),
+        program: Arc::new(loaded),
+        machine: recording.meta.machine.clone(),
+        recording: dir.to_path_buf(),
+        cores: cpus.collect(),
+    })
+}
+
+impl Stage {
+    /// Plays all jobs, in parallel; `progress` is told each time one is done.
+    pub fn play(
+        &self,
+        jobs: &[Job],
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<Vec<Outcome>, ReplayError> {
+        self.check()?;
+        jobs.par_iter()
+            .map(|job| {
+                let outcome = self.play_one(*job);
+                progress();
+                outcome
+            })
+            .collect()
+    }
+
+    fn check(&self) -> Result<(), ReplayError> {
+        let cores = self.platform.node_of_core.len();
+        let mut taken = vec![None; cores];
+        for part in &self.parts {
+            let lanes = part.program.lanes().len();
+            if lanes == 0 {
+                let why = format!("`{}`: nothing was recorded of it", part.name);
+                return Err(ReplayError::Misfit(why));
+            }
+            if lanes > part.cores.len() {
+                return Err(ReplayError::Misfit(format!(
+                    "`{}` needs {lanes} cores and has {}",
+                    part.name,
+                    part.cores.len()
+                )));
+            }
+            for &core in &part.cores {
+                let Some(seat) = taken.get_mut(core) else {
+                    return Err(ReplayError::Misfit(format!(
+                        "`{}`: no core {core}: the machine has 0-{}",
+                        part.name,
+                        cores - 1
+                    )));
+                };
+                if let Some(other) = seat.replace(&part.name) {
+                    return Err(ReplayError::Misfit(format!(
+                        "core {core} is `{other}`'s and `{}`'s: one program a core",
+                        part.name
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn play_one(&self, job: Job) -> Result<Outcome, ReplayError> {
+        let parts = if job.alone {
+            &self.parts[..1]
+        } else {
+            &self.parts[..]
+        };
+        // Pages lie as they would beside the others: only company is what differs.
+        let placed = place::place(self, job.placement, job.seed)?;
+        let mut system = System::new(&self.platform);
+        if job.blame {
+            system.account();
+        }
+        for (i, (part, placed)) in parts.iter().zip(&placed).enumerate() {
+            let lanes = part.program.lanes();
+            for (lane, &core) in lanes.into_iter().zip(&part.cores) {
+                let player = Player::new(&part.program, lane, &placed.frames, i > 0);
+                system.put(core, Box::new(player), core, i > 0);
+            }
+        }
+        let stats = system.run(&mut Free).map_err(|source| ReplayError::Model {
+            policy: job.placement.name(),
+            source,
+        })?;
+        let played = parts
+            .iter()
+            .zip(&placed)
+            .map(|(part, placed)| self.played(part, placed, &stats))
+            .collect();
+        Ok(Outcome {
+            placement: job.placement.name(),
+            programs: parts.len(),
+            seed: job.seed,
+            played,
+        })
+    }
+
+    fn played(&self, part: &Part, placed: &place::Placed, stats: &[CoreStats]) -> Played {
+        let lanes = part.program.lanes().len();
+        let of: Vec<&CoreStats> = part.cores[..lanes].iter().map(|&c| &stats[c]).collect();
+        let sum = |field: fn(&CoreStats) -> u64| of.iter().map(|s| field(s)).sum::<u64>();
+        let mut latencies = Latencies::default();
+        for stats in &of {
+            latencies.merge(&stats.account.latencies);
+        }
+        let home = self.platform.node_of_core[part.cores[0]] as u32;
+        let away = placed.nodes.iter().filter(|&&node| node != home).count();
+        Played {
+            name: part.name.clone(),
+            time_ns: of.iter().map(|s| s.finished_ps).max().unwrap_or(0) as f64 / 1000.0,
+            instructions: sum(|s| s.instructions),
+            llc_hits: sum(|s| s.llc_hits),
+            llc_misses: sum(|s| s.llc_misses),
+            write_backs: sum(|s| s.write_backs),
+            latency_ns: latencies.summary(0.001),
+            stall_ns: sum(|s| s.account.stall_ps) as f64 / 1000.0,
+            blame: self.blame(&of),
+            remote: 100.0 * away as f64 / placed.nodes.len().max(1) as f64,
+            spilled: placed.spilled,
+        }
+    }
+
+    /// The shares of lanes' waiting, by program and cause, the largest first.
+    fn blame(&self, lanes: &[&CoreStats]) -> Vec<Share> {
+        let owner = |core: usize| {
+            self.parts
+                .iter()
+                .position(|part| part.cores.contains(&core))
+        };
+        let mut sums: BTreeMap<(Option<usize>, &'static str), i64> = BTreeMap::new();
+        for stats in lanes {
+            for share in stats.account.blame.shares() {
+                let culprit = share.culprit.and_then(owner);
+                *sums.entry((culprit, share.cause.name())).or_default() += share.ps;
+            }
+        }
+        let mut shares: Vec<Share> = sums
+            .into_iter()
+            .map(|((culprit, cause), ps)| Share {
+                culprit: culprit.map(|part| self.parts[part].name.clone()),
+                cause,
+                ns: ps as f64 / 1000.0,
+            })
+            .collect();
+        shares.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+        shares
+    }
+}

@@ -1,0 +1,212 @@
+//! Where the pages of recorded programs lie.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use soloist_core::ColorSet;
+
+use super::{ReplayError, Stage};
+use crate::placement::buddy::{Buddy, NumaLayout};
+use crate::placement::memory::{Allocation, Exhaust, Memory};
+use crate::placement::policy::{assign, Policy, Seat, UnknownPolicy};
+
+const PAGE_SHIFT: u32 = 12;
+
+/// Who decides where pages lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Where they lay when the program was recorded.
+    Recorded,
+    /// Placed anew.
+    Policy(Policy),
+}
+
+impl Placement {
+    /// The name that commands and reports use.
+    pub fn name(self) -> String {
+        match self {
+            Self::Recorded => "recorded".to_owned(),
+            Self::Policy(policy) => policy.name().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl FromStr for Placement {
+    type Err = UnknownPolicy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+        match name {
+            "recorded" => Ok(Self::Recorded),
+            other => other.parse().map(Self::Policy),
+        }
+    }
+}
+
+/// A program's pages.
+pub(super) struct Placed {
+    /// Physical address of each.
+    pub(super) frames: Arc<[u64]>,
+    /// Node of each.
+    pub(super) nodes: Vec<u32>,
+    /// Of them, out of colour.
+    pub(super) spilled: u64,
+}
+
+/// Places the pages of all parts.
+pub(super) fn place(
+    stage: &Stage,
+    placement: Placement,
+    seed: u64,
+) -> Result<Vec<Placed>, ReplayError> {
+    let frames = match placement {
+        Placement::Recorded => recorded(stage),
+        Placement::Policy(policy) => anew(stage, policy, seed)?,
+    };
+    let map = &stage.platform.memory.map;
+    let node = |frame: &u64| {
+        let mut ranges = map.ranges();
+        let range = ranges.find(|r| (r.start..r.end).contains(frame));
+        range.map(|r| r.node)
+    };
+    frames
+        .into_iter()
+        .map(|(frames, spilled)| {
+            let nodes: Option<Vec<u32>> = frames.iter().map(node).collect();
+            let Some(nodes) = nodes else {
+                return Err(ReplayError::Misfit(
+                    "recorded on another machine: its pages lie where this one has no memory; \
+                     place them anew with --recolor"
+                        .to_owned(),
+                ));
+            };
+            Ok(Placed {
+                frames: frames.into(),
+                nodes,
+                spilled,
+            })
+        })
+        .collect()
+}
+
+type Frames = Vec<(Vec<u64>, u64)>;
+
+fn recorded(stage: &Stage) -> Frames {
+    let frames = |part: &super::Part| {
+        let pages = part.program.pages.iter();
+        (pages.map(|page| page.phys << PAGE_SHIFT).collect(), 0)
+    };
+    stage.parts.iter().map(frames).collect()
+}
+
+fn anew(stage: &Stage, policy: Policy, seed: u64) -> Result<Frames, ReplayError> {
+    let platform = &stage.platform;
+    let map = &platform.memory.map;
+    let layout = NumaLayout {
+        node_of_cpu: platform.node_of_core.iter().map(|&n| n as u32).collect(),
+        distance: platform
+            .hops
+            .iter()
+            .map(|row| row.iter().map(|&h| h as u32).collect())
+            .collect(),
+    };
+    let mut memory = Memory::new(map, Buddy::new(map, layout, stage.history, seed));
+    let colors = colors(stage, policy)?;
+    let mut theirs: Vec<[Allocation; 2]> = stage
+        .parts
+        .iter()
+        .zip(&colors)
+        .enumerate()
+        .map(|(i, (part, colors))| {
+            let cpu = part.cores[0] as u32;
+            let of = |colors| Allocation::new(map, i as u32, cpu, colors, Exhaust::Spill);
+            [
+                of(colors.as_ref()).from_anywhere(policy.ignores_nodes()),
+                of(None),
+            ]
+        })
+        .collect();
+    let mut frames: Vec<Vec<u64>> = stage.parts.iter().map(|_| Vec::new()).collect();
+    // No policy moves what is the kernel's alone: on the machine that it was
+    // recorded on it stays where it was. (Of several recordings each has a kernel
+    // of its own.)
+    let kernel_stays = together(stage) && stage.parts[0].machine == platform.memory.name;
+    for (i, page) in order(stage, seed) {
+        let page = stage.parts[i].program.pages[page];
+        let user = page.user;
+        if !user && kernel_stays {
+            frames[i].push(page.phys << PAGE_SHIFT);
+            continue;
+        }
+        let allocation = &mut theirs[i][usize::from(!user)];
+        let frame = memory
+            .page(allocation)
+            .map_err(|source| ReplayError::Memory {
+                policy: policy.name().to_owned(),
+                program: stage.parts[i].name.clone(),
+                source,
+            })?;
+        frames[i].push(u64::from(frame) << PAGE_SHIFT);
+    }
+    let spilled = theirs.iter().map(|[user, _]| user.spilled);
+    Ok(frames.into_iter().zip(spilled).collect())
+}
+
+/// Whether all were recorded together.
+fn together(stage: &Stage) -> bool {
+    let first = &stage.parts[0].recording;
+    stage.parts.iter().all(|p| p.recording == *first)
+}
+
+/// Part and page, in the order of first touches: as it was where all were recorded
+/// together, else turns drawn from the seed.
+fn order(stage: &Stage, seed: u64) -> Vec<(usize, usize)> {
+    let parts = &stage.parts;
+    let pages = |i: usize| (0..parts[i].program.pages.len()).map(move |page| (i, page));
+    let mut all: Vec<(usize, usize)> = (0..parts.len()).flat_map(pages).collect();
+    if together(stage) {
+        all.sort_by_key(|&(i, page)| parts[i].program.pages[page].order);
+        return all;
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7061_6765);
+    let mut next = vec![0; parts.len()];
+    let mut left: Vec<usize> = (0..parts.len())
+        .filter(|&i| !parts[i].program.pages.is_empty())
+        .collect();
+    all.clear();
+    while !left.is_empty() {
+        let turn = rng.gen_range(0..left.len());
+        let i = left[turn];
+        all.push((i, next[i]));
+        next[i] += 1;
+        if next[i] == parts[i].program.pages.len() {
+            left.swap_remove(turn);
+        }
+    }
+    all
+}
+
+/// The colours of each part; `None`: uncoloured.
+fn colors(stage: &Stage, policy: Policy) -> Result<Vec<Option<ColorSet>>, ReplayError> {
+    let node_of = &stage.platform.node_of_core;
+    let seats: Vec<Seat> = stage
+        .parts
+        .iter()
+        .map(|part| Seat {
+            node: node_of[part.cores[0]] as u32,
+            sets: stage.sets,
+        })
+        .collect();
+    assign(policy, &stage.platform.memory.map, &seats).map_err(|source| ReplayError::Colors {
+        policy: policy.name().to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,75 @@
+//! All predictions in one picture: our effect over the printed one, a line for
+//! each, best first.
+
+use std::fmt::Write as _;
+
+use crate::judgement::verdict::TOLERANCE;
+use crate::judgement::Outcome;
+use crate::spec::ClaimKind;
+
+const LEFT: f64 = 470.0;
+const WIDTH: f64 = 430.0;
+const ROW: f64 = 17.0;
+const TOP: f64 = 46.0;
+/// What is drawn of the axis: effects beyond stand at its ends.
+const AXIS: (f64, f64) = (-0.5, 3.0);
+
+/// The picture as SVG; nothing where nothing is predicted.
+pub fn summary(outcomes: &[Outcome]) -> String {
+    let mut all: Vec<(f64, String)> = Vec::new();
+    for outcome in outcomes {
+        let id = &outcome.scenario.experiment.id;
+        for v in &outcome.verdicts {
+            if v.kind == ClaimKind::Predicted && v.counts() {
+                all.extend(v.effect.map(|e| (e, format!("{id}: {}", v.what))));
+            }
+        }
+    }
+    if all.is_empty() {
+        return String::new();
+    }
+    all.sort_by(|a, b| (a.0 - 1.0).abs().total_cmp(&(b.0 - 1.0).abs()));
+    let height = TOP + ROW * all.len() as f64 + 12.0;
+    let full = LEFT + WIDTH + 30.0;
+    let x = |effect: f64| {
+        let share = (effect.clamp(AXIS.0, AXIS.1) - AXIS.0) / (AXIS.1 - AXIS.0);
+        LEFT + WIDTH * share
+    };
+    let mut svg = format!(
+        "<svg width=\"{full}\" height=\"{height}\" viewBox=\"0 0 {full} {height}\" \
+         xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"{full}\" height=\"{height}\" fill=\"white\"/>\n\
+         <rect x=\"{}\" y=\"{TOP}\" width=\"{}\" height=\"{}\" fill=\"#cde5f5\"/>\n\
+         <text x=\"{LEFT}\" y=\"16\" font-size=\"13\">effect, ours over the printed one \
+         (shaded: within 15 %; 0: no effect)</text>\n",
+        x(1.0 - TOLERANCE),
+        x(1.0 + TOLERANCE) - x(1.0 - TOLERANCE),
+        ROW * all.len() as f64,
+    );
+    for tick in [0.0, 0.5, 1.0, 1.5, 2.0, 2.5] {
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{0}\" x2=\"{0}\" y1=\"{TOP}\" y2=\"{1}\" stroke=\"#bbb\"/>\
+             <text x=\"{0}\" y=\"38\" text-anchor=\"middle\">{tick}</text>",
+            x(tick),
+            height - 12.0
+        );
+    }
+    for (i, (effect, name)) in all.iter().enumerate() {
+        let y = TOP + ROW * (i as f64 + 0.5);
+        let inside = (effect - 1.0).abs() <= TOLERANCE;
+        let color = if inside { "#0072b2" } else { "#d55e00" };
+        let short: String = name.chars().take(72).collect();
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-size=\"11\">{}</text>\
+             <circle cx=\"{}\" cy=\"{y}\" r=\"5\" fill=\"{color}\"/>",
+            LEFT - 10.0,
+            y + 4.0,
+            super::escape(&short),
+            x(*effect)
+        );
+    }
+    svg.push_str("</svg>\n");
+    svg
+}

@@ -1,0 +1,90 @@
+//! `[[task]]`: who runs, and what is known of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::number::Number;
+use super::regulator::ReserveSpec;
+
+/// What a kind of task does; parameters are in [`TaskSpec`].
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgramKind {
+    /// [`crate::programs::stride::AlternatingStride`].
+    AlternatingStride,
+    /// [`crate::programs::chase::PointerChase`].
+    Latency,
+    /// [`crate::programs::stride::Bandwidth`], loads.
+    BandwidthRead,
+    /// [`crate::programs::stride::Bandwidth`], stores.
+    BandwidthWrite,
+    /// [`crate::programs::triad::Triad`].
+    Stream,
+    /// [`crate::programs::sort::IntegerSort`].
+    Is,
+    /// [`crate::programs::matrix::MatMult`], naive.
+    Matmult,
+    /// [`crate::programs::matrix::MatMult`] in blocks of 32.
+    MatmultBlocked,
+    /// [`crate::programs::swaps::RandomSwaps`].
+    Canneal,
+    /// [`crate::programs::cluster::StreamCluster`].
+    Streamcluster,
+    /// [`crate::programs::video::BlockWalk`].
+    Video,
+    /// [`crate::programs::counted::Counted`], a benchmark of MemGuard's Table 1;
+    /// `work` is microseconds alone.
+    Spec,
+    /// [`crate::programs::images::Images`]; `work` is lines.
+    Fps,
+    /// [`crate::programs::counted::Counted`]: a program known by its counters;
+    /// `work` is lines from memory.
+    Program,
+}
+
+/// `[[task]]`: one task per cpu of the list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSpec {
+    /// Its name in measured values.
+    pub name: String,
+    /// What it does.
+    pub kind: ProgramKind,
+    /// The cpus, as the kernel writes lists: `"0-3"`; one task on each.
+    pub cpus: String,
+    /// How many of `cpus` are used (default: all); may be `"$sweep"`.
+    pub copies: Option<Number>,
+    /// Bytes of memory of each.
+    pub bytes: Number,
+    /// Steps of work of each (what a step is depends on the kind).
+    pub work: Number,
+    /// Bytes from one access to the next, for kinds that stride (default: a
+    /// line).
+    pub stride: Option<Number>,
+    /// Runs as long as the others do, and is not waited for.
+    #[serde(default)]
+    pub background: bool,
+    /// Pages come from this node whatever the policy; may be `"$sweep"`.
+    pub node: Option<Number>,
+    /// Bank sets that a private assignment gives it (default: 1, or what its
+    /// bytes need).
+    pub sets: Option<Number>,
+    /// Even parts of `work` that end with a barrier of all tasks of this name;
+    /// 0: none.
+    #[serde(default)]
+    pub rounds: u32,
+    /// Cpu whose thread touches the memory first (default: its own).
+    pub first_touch: Option<u32>,
+    /// Number of the SPEC benchmark, for kind `spec`; may be `"$sweep"`.
+    pub benchmark: Option<Number>,
+    /// Bandwidth that its cpu reserves.
+    pub reserve: Option<ReserveSpec>,
+    /// Of a `program`: instructions per cycle when it runs alone.
+    pub ipc: Option<f64>,
+    /// Of a `program`: lines from memory per thousand instructions.
+    pub mpki: Option<f64>,
+    /// Of a `program`: arrays that it walks in step (default 4); 0: its lines
+    /// come in an order without pattern.
+    pub arrays: Option<u32>,
+    /// Of a `program`: share of its lines that it writes to (default 0.3).
+    pub writes: Option<f64>,
+}

@@ -1,0 +1,90 @@
+//! What a generator promises comes out when it runs alone on the model:
+//! instructions per cycle, lines from memory, share of lines written to.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use rayon::prelude::*;
+use soloist_lab::cases::CaseTask;
+use soloist_lab::jobs::{run_cases, Options};
+use soloist_lab::known;
+use soloist_lab::measurements::Regulated;
+use soloist_memory::Platform;
+
+const ALONE: &str = r#"
+policies = ["buddy"]
+[experiment]
+id = "alone"
+title = "One program alone"
+machine = "MACHINE"
+[regulator]
+modes = ["vanilla"]
+r_min = 1200
+peak = 6400
+[[task]]
+name = "task"
+kind = "program"
+ipc = 1.0
+mpki = 1.0
+cpus = "0"
+bytes = "64M"
+work = 30000
+"#;
+
+/// What was counted of `task` alone on `machine`.
+fn alone(machine: &str, task: &CaseTask, lines: u64) -> Regulated {
+    let scenario = known::parse(&ALONE.replace("MACHINE", machine), "alone").unwrap();
+    let mut cases = scenario.cases(1).unwrap();
+    cases[0].tasks[0].counters = task.counters;
+    cases[0].tasks[0].work = lines;
+    let options = Options {
+        seed: 5,
+        small: false,
+        account: false,
+    };
+    let results = run_cases(&scenario, &cases, options, &|_| {}).unwrap();
+    results[0].runs[0].tasks[0].regulated.clone().unwrap()
+}
+
+/// Every program of the built-in experiments that is made from counters, with
+/// the machine that it runs on.
+fn shipped() -> Vec<(String, CaseTask)> {
+    let mut all: Vec<(String, CaseTask)> = Vec::new();
+    for (name, _) in known::EXPERIMENTS {
+        let scenario = known::find(name).unwrap();
+        let machine = scenario.experiment.machine.clone();
+        for task in scenario.cases(1).unwrap().into_iter().flat_map(|c| c.tasks) {
+            let same = |(m, t): &(String, CaseTask)| *m == machine && t.counters == task.counters;
+            if task.counters.is_some() && !all.iter().any(same) {
+                all.push((machine.clone(), task));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn programs_made_from_counters_keep_them() {
+    let wrong: Vec<String> = shipped()
+        .par_iter()
+        .flat_map(|(machine, task)| {
+            let counters = task.counters.unwrap();
+            let lines = (counters.spell as u64 * 20).max(80_000);
+            let got = alone(machine, task, lines);
+            let platform = Platform::find(machine).unwrap();
+            let clock_ghz = 1e6 * platform.core.cpi / platform.instruction_fs as f64;
+            let ours = [
+                got.instructions as f64 / got.time_ns / clock_ghz,
+                1000.0 * got.reads as f64 / got.instructions as f64,
+                got.writes as f64 / got.reads as f64,
+            ];
+            let theirs = [counters.ipc, counters.mpki, counters.writes];
+            let pairs = ours.into_iter().zip(theirs).zip(["ipc", "mpki", "writes"]);
+            pairs
+                .filter(|((ours, theirs), _)| (ours / theirs - 1.0).abs() > 0.05)
+                .map(|((ours, theirs), what)| {
+                    format!("{machine} {} {what}: {ours:.3} for {theirs}", task.name)
+                })
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

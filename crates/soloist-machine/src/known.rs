@@ -1,0 +1,134 @@
+//! The machines that Soloist knows: those built in, and files.
+
+use std::path::{Path, PathBuf};
+
+use crate::classmap::ClassMap;
+use crate::error::FileError;
+use crate::machine::Machine;
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../machines/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text of every machine file of the source tree.
+const BUILT_IN: &[(&str, &str)] = built_in![
+    "core2quad-q8400",
+    "ddr3-1600k",
+    "e3-1230",
+    "haswell",
+    "i7-6700k",
+    "ivy-bridge",
+    "jetson-agx-orin",
+    "jetson-orin-nano",
+    "opteron-6128",
+    "opteron-6128-noninterleaved",
+    "p4080",
+    "qemu-2node",
+    "qemu-4node",
+    "raspberry-pi-4",
+    "raspberry-pi-5",
+    "ryzen-9900x",
+    "server-12-channels",
+    "server-3-channels",
+    "server-6-channels",
+    "skylake",
+    "xeon-w3530",
+    "zen2",
+];
+
+/// Where the administrator's machine files lie, `soloist map detect`'s too.
+pub const MACHINE_DIR: &str = "/etc/soloist/machines";
+
+/// Names of the machines that are built in, ascending.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name)
+}
+
+/// The text of a machine that is built in.
+#[must_use]
+pub fn text(name: &str) -> Option<&'static str> {
+    let machine = BUILT_IN.iter().find(|(known, _)| *known == name);
+    machine.map(|(_, text)| *text)
+}
+
+/// Conflict classes, if `name` is a file of them (see [`find`] for how names
+/// are looked up).
+///
+/// # Errors
+/// When the file is one, but wrong.
+pub fn find_classes(name: &str) -> Result<Option<ClassMap>, FileError> {
+    let path = match name.contains('/') || name.ends_with(".toml") {
+        true => Some(PathBuf::from(name)),
+        false => folders()
+            .map(|folder| folder.join(format!("{name}.toml")))
+            .find(|path| path.is_file()),
+    };
+    let text = path.and_then(|path| Some((std::fs::read_to_string(&path).ok()?, path)));
+    match text {
+        Some((text, path)) if ClassMap::is_one(&text) => {
+            ClassMap::parse(&text, &path.display().to_string()).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A machine by name or by the path of its file. A name is looked for in
+/// `SOLOIST_MACHINES` (a folder), in [`MACHINE_DIR`], then among those built in.
+///
+/// # Errors
+/// When there is no such machine, or its file is wrong.
+pub fn find(name: &str) -> Result<Machine, FileError> {
+    if name.contains('/') || name.ends_with(".toml") {
+        return Machine::read(Path::new(name));
+    }
+    for folder in folders() {
+        let path = folder.join(format!("{name}.toml"));
+        if path.is_file() {
+            return Machine::read(&path);
+        }
+    }
+    match text(name) {
+        Some(text) => Machine::parse(text, &format!("machines/{name}.toml")),
+        None => Err(FileError::whole(
+            name,
+            format!(
+                "no such machine; known: {}, or the path of a .toml file",
+                names().collect::<Vec<_>>().join(", ")
+            ),
+        )),
+    }
+}
+
+/// Every machine, files of the administrator first; files that are wrong are
+/// returned as their errors.
+#[must_use]
+pub fn all() -> Vec<Result<Machine, FileError>> {
+    let mut machines = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for folder in folders() {
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            continue;
+        };
+        let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+        paths.sort();
+        for path in paths {
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            if let (Some(stem), Some("toml")) = (stem, path.extension().and_then(|e| e.to_str())) {
+                if seen.insert(stem.to_owned()) {
+                    machines.push(Machine::read(&path));
+                }
+            }
+        }
+    }
+    machines.extend(names().filter(|name| !seen.contains(*name)).map(find));
+    machines
+}
+
+fn folders() -> impl Iterator<Item = PathBuf> {
+    std::env::var_os("SOLOIST_MACHINES")
+        .map(PathBuf::from)
+        .into_iter()
+        .chain([PathBuf::from(MACHINE_DIR)])
+}

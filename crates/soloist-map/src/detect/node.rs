@@ -1,0 +1,283 @@
+//! One node: its memory in spans, its layouts, and where each ends.
+
+use soloist_machine::ram::RamRange;
+
+use super::meter::{Meter, Stop};
+use super::model::{Model, Section};
+use super::region::{finish, holds, join, solve, Around, Region};
+use super::source::Addresses;
+
+/// Smallest piece that a layout is looked for in.
+const SMALLEST: u64 = 32 << 20;
+/// Ends of layouts are found to this granularity.
+const EDGE: u64 = 2 << 20;
+/// Memory on both sides of a smaller gap has one shift: firmware keeps parts
+/// for itself, but hoists nothing there.
+const GAP: u64 = 64 << 20;
+/// Below it x86 hides memory behind devices, and hoists it.
+const HOLE_END: u64 = 4 << 30;
+
+/// What is known of a node.
+#[derive(Debug, Default)]
+pub struct Node {
+    /// Its memory, small gaps left out of account.
+    spans: Vec<RamRange>,
+    /// Its layouts.
+    pub regions: Vec<Region>,
+    /// Memory that no layout was found for, and why.
+    pub unsolved: Vec<(RamRange, Stop)>,
+    /// Memory too small to measure, which was taken to be as its neighbours.
+    pub assumed: Vec<RamRange>,
+}
+
+/// Finds the layouts of a node's memory.
+pub fn solve_node(
+    meter: &mut Meter<'_>,
+    ranges: &[RamRange],
+    progress: &mut dyn FnMut(f64),
+) -> Node {
+    let mut rest = spans_of(ranges);
+    let mut node = Node {
+        spans: rest.clone(),
+        ..Node::default()
+    };
+    // A page of unknown address is measured by itself, whatever its size.
+    let inside = meter.source().addresses() != Addresses::Physical;
+    // The largest first: it sees the most bits, and the others follow it.
+    rest.sort_by_key(|span| std::cmp::Reverse(span.end - span.start));
+    let (large, small): (Vec<RamRange>, Vec<RamRange>) = rest
+        .into_iter()
+        .partition(|span| inside || span.end - span.start >= SMALLEST);
+    for span in large {
+        if meter.source().pool().inside(&span).is_empty() {
+            node.unsolved.push((span, Stop::NotHeld));
+        } else {
+            node.cover(meter, &span, progress);
+        }
+    }
+    node.adopt(meter, &small);
+    for region in &mut node.regions {
+        // Sections as the operating system has them, gaps left out.
+        let sections = region.model.sections.iter();
+        region.ranges = sections
+            .flat_map(|section| {
+                ranges.iter().filter_map(|range| {
+                    let (start, end) = (
+                        range.start.max(section.range.start),
+                        range.end.min(section.range.end),
+                    );
+                    (start < end).then_some(RamRange {
+                        start,
+                        end,
+                        node: range.node,
+                    })
+                })
+            })
+            .collect();
+        region.ranges.sort_by_key(|range| range.start);
+        if let Err(stop) = finish(meter, region) {
+            region.settled = false;
+            node.unsolved.push((region.ranges[0], stop));
+        }
+    }
+    node.regions
+        .sort_by_key(|region| region.ranges.first().map(|range| range.start));
+    node
+}
+
+/// Ranges with small gaps between them as one.
+fn spans_of(ranges: &[RamRange]) -> Vec<RamRange> {
+    let mut spans: Vec<RamRange> = Vec::new();
+    for range in ranges {
+        match spans.last_mut() {
+            Some(last)
+                if range.start - last.end < GAP
+                    && !(last.end <= HOLE_END && range.start >= HOLE_END) =>
+            {
+                last.end = range.end;
+            }
+            _ => spans.push(*range),
+        }
+    }
+    spans
+}
+
+impl Node {
+    /// Solves a span, layout after layout.
+    fn cover(&mut self, meter: &mut Meter<'_>, span: &RamRange, progress: &mut dyn FnMut(f64)) {
+        let mut rest = *span;
+        while rest.end - rest.start >= EDGE {
+            match self.first_layout(meter, &rest, progress) {
+                Ok(end) => rest.start = end,
+                Err(stop) => {
+                    self.unsolved.push((rest, stop));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Finds the layout at the start of `rest`, and where it ends.
+    fn first_layout(
+        &mut self,
+        meter: &mut Meter<'_>,
+        rest: &RamRange,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<u64, Stop> {
+        for region in &mut self.regions {
+            if region.is_sound() && join(meter, region, rest, &self.spans)? {
+                return Ok(rest.end);
+            }
+        }
+        let known: Vec<Section> = self
+            .regions
+            .iter()
+            .flat_map(|region| region.model.sections.clone())
+            .collect();
+        let spans = self.spans.clone();
+        let around = Around {
+            spans: &spans,
+            known: &known,
+        };
+        let whole = solve(meter, rest, &around, progress)?;
+        if whole.is_sound() || meter.source().addresses() != Addresses::Physical {
+            self.regions.push(whole);
+            return Ok(rest.end);
+        }
+        // Solve a part small enough to have one layout, follow it to its end,
+        // and solve again over all that it reaches.
+        let mut part = *rest;
+        while part.end - part.start > SMALLEST {
+            part.end = part.start + ((part.end - part.start) / 2 / EDGE).max(1) * EDGE;
+            if meter.source().pool().inside(&part).len() < 4 {
+                break;
+            }
+            let local = match solve(meter, &part, &around, progress) {
+                Ok(local) if local.is_sound() => local,
+                Ok(_) | Err(Stop::NoConflicts) => continue,
+                Err(stop) => return Err(stop),
+            };
+            let (end, exact) = reach(meter, &local.model, rest)?;
+            let reached = RamRange { end, ..*rest };
+            let full = solve(meter, &reached, &around, progress)?;
+            let (mut best, end) = match full.is_sound() {
+                true => (full, end),
+                false => (local, part.end),
+            };
+            best.settled &= exact;
+            self.regions.push(best);
+            return Ok(end);
+        }
+        self.regions.push(whole);
+        Ok(rest.end)
+    }
+
+    /// Memory too small to be measured by itself goes with its neighbour.
+    fn adopt(&mut self, meter: &mut Meter<'_>, small: &[RamRange]) {
+        for span in small {
+            let distance = |section: &Section| {
+                let apart = (section.range.start.saturating_sub(span.end))
+                    .max(span.start.saturating_sub(section.range.end));
+                let other_side = (section.range.end <= HOLE_END) != (span.end <= HOLE_END);
+                (other_side, apart)
+            };
+            let nearest = self
+                .regions
+                .iter_mut()
+                .flat_map(|region| {
+                    let sections = region.model.sections.clone();
+                    let near = sections.into_iter().min_by_key(|s| distance(s));
+                    near.map(|section| (region, section))
+                })
+                .min_by_key(|(_, section)| distance(section));
+            let Some((region, section)) = nearest else {
+                self.unsolved.push((*span, Stop::NotHeld));
+                continue;
+            };
+            let mut model = region.model.clone();
+            model.sections.push(Section {
+                range: *span,
+                shift: section.shift,
+            });
+            model.visible |= Model::of(meter, model.sections.clone()).visible;
+            let held = !meter.source().pool().inside(span).is_empty();
+            if held && !holds(meter, &model, span).unwrap_or(false) {
+                self.unsolved.push((*span, Stop::NotHeld));
+                continue;
+            }
+            if !held {
+                self.assumed.push(*span);
+            }
+            region.model = model;
+        }
+    }
+}
+
+/// Where the layout of `known`, which begins at the start of `range`, ends; and
+/// whether that is known to the page.
+fn reach(meter: &mut Meter<'_>, known: &Model, range: &RamRange) -> Result<(u64, bool), Stop> {
+    let Some(section) = known.sections.last().copied() else {
+        return Ok((range.start, false));
+    };
+    let size = 1u64 << meter.source().pool().page_shift();
+    let all = meter.source().pool().inside(range).to_vec();
+    let pages: Vec<u64> = all
+        .into_iter()
+        .filter(|page| page + size > section.range.end)
+        .collect();
+    // Pages one behind the other are judged together: one has too few rows.
+    let mut reaches = |at: usize| {
+        let last = pages[(at + 3).min(pages.len() - 1)] + size;
+        let block = RamRange {
+            start: pages[at],
+            end: last.min(range.end),
+            ..*range
+        };
+        let mut model = known.clone();
+        model.sections.push(Section {
+            range: block,
+            shift: section.shift,
+        });
+        model.visible |= Model::of(meter, model.sections.clone()).visible;
+        holds(meter, &model, &block)
+    };
+    let (mut good, mut bad) = (None, None);
+    let stride = (pages.len() / 48).max(1);
+    // Coarse first: the layout may come back later.
+    for at in (0..pages.len()).step_by(stride) {
+        if !reaches(at)? {
+            bad = Some(at);
+            break;
+        }
+        good = Some(at);
+    }
+    let Some(mut bad) = bad else {
+        return Ok((range.end, true));
+    };
+    let mut good = match good {
+        Some(good) => good as i64,
+        None => -1,
+    };
+    while good + 1 < bad as i64 {
+        let middle = (good + bad as i64) / 2;
+        if reaches(middle as usize)? {
+            good = middle;
+        } else {
+            bad = middle as usize;
+        }
+    }
+    // The four pages of `bad` hold the end, or begin behind it.
+    let low = match good {
+        0.. => pages[good as usize] + size,
+        _ => section.range.end,
+    };
+    let high = pages[(bad + 3).min(pages.len() - 1)];
+    // Modules end at round numbers.
+    for align in [30, 29, 28, 27, 26, 25, 24, 23, 22, 21] {
+        let end = low.wrapping_add((1 << align) - 1) >> align << align;
+        if end <= high {
+            return Ok((end, high - low <= 8 * size));
+        }
+    }
+    Ok((low / EDGE * EDGE, false))
+}

@@ -1,0 +1,195 @@
+//! Where a section lies in its node: the shift from address to offset.
+//!
+//! A wrong shift carries: it hides functions whose bits lie above the carry,
+//! or moves the edge of a high bit by a little, which changes few lines. So a
+//! shift is never taken for the number of functions it gives. It must stand up
+//! in fresh pairs, the simplest first, and then against every other: lines are
+//! sought for which the two tell different banks, and those are measured.
+
+use soloist_machine::gf2;
+use soloist_machine::RamRange;
+
+use super::meter::{Meter, Stop};
+use super::model::{Model, Pair, Section};
+
+/// What bases and holes are multiples of (log2), roundest first: controllers
+/// have registers of 16 MiB (AMD's DRAM base and hole) or coarser for them.
+const ALIGNS: [u32; 7] = [30, 29, 28, 27, 26, 25, 24];
+/// Pairs that decide between two shifts.
+const DECIDING: usize = 6;
+/// Pairs looked through for those.
+const LOOKED_THROUGH: usize = 400;
+
+/// Shifts that memory has by convention, likeliest first: that of a neighbour,
+/// none, its own start, directly behind what the node has below it. `below` are
+/// the node's other spans, `known` those of its sections that are solved.
+#[must_use]
+pub fn likely_shifts(range: &RamRange, below: &[RamRange], known: &[Section]) -> Vec<u64> {
+    let mut likely: Vec<u64> = known.iter().map(|section| section.shift).collect();
+    likely.push(0);
+    // Firmware keeps something at the ends, so a node begins at a rounder
+    // number than its first byte that is memory, and ends at one.
+    let start = |align: u32| range.start >> align << align;
+    for align in ALIGNS {
+        likely.push(start(align));
+    }
+    let unsolved = below.iter().map(|span| Section {
+        range: *span,
+        shift: 0,
+    });
+    for section in known.iter().copied().chain(unsolved) {
+        if section.range.start >= range.start {
+            continue;
+        }
+        let end = section.offset(section.range.end);
+        for align in ALIGNS {
+            let behind = end.wrapping_add((1 << align) - 1) >> align << align;
+            likely.push(start(24).wrapping_sub(behind));
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    likely.retain(|&shift| is_offset(range.start.wrapping_sub(shift)) && seen.insert(shift));
+    likely
+}
+
+/// Shifts that nothing speaks for: multiples of 16 MiB, within 32 GiB.
+pub fn any_shifts(range: &RamRange) -> impl Iterator<Item = u64> + '_ {
+    (0..2048u64).map(|step| range.start.wrapping_sub(step << 24))
+}
+
+/// Whether it is an offset at all, not one below 0.
+fn is_offset(offset: u64) -> bool {
+    offset < 1 << 50
+}
+
+/// Shifts that are a little off: what one that nothing speaks for must stand
+/// up against.
+pub fn near_shifts(section: Section) -> impl Iterator<Item = u64> {
+    let shift = section.shift;
+    let near =
+        (24..31).flat_map(move |bit| [shift.wrapping_add(1 << bit), shift.wrapping_sub(1 << bit)]);
+    near.filter(move |&shift| is_offset(section.range.start.wrapping_sub(shift)))
+}
+
+/// What the pool says between two shifts of a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Between {
+    /// The first.
+    First,
+    /// The second.
+    Second,
+    /// No line of all memory is in another bank.
+    Same,
+    /// Lines are, but the pool holds none of them.
+    Open,
+}
+
+/// Decides between `model` and one whose last section has another shift.
+///
+/// # Errors
+/// When the deadline has passed.
+pub fn decide(meter: &mut Meter<'_>, model: &Model, other: u64) -> Result<Between, Stop> {
+    let mut second = model.clone();
+    if let Some(section) = second.sections.last_mut() {
+        section.shift = other;
+    }
+    second.visible |= Model::of(meter, second.sections.clone()).visible;
+    if !differ_anywhere(meter, model, &second) {
+        return Ok(Between::Same);
+    }
+    let (here, there) = (
+        deciding(meter, model, &second),
+        deciding(meter, &second, model),
+    );
+    if here.is_empty() && there.is_empty() {
+        return Ok(Between::Open);
+    }
+    let mut votes = 0i32;
+    for (pairs, vote) in [(here, 1), (there, -1)] {
+        for (a, b) in pairs {
+            votes += if meter.is_conflict(a, b, 300.0)? {
+                vote
+            } else {
+                -vote
+            };
+        }
+    }
+    Ok(match votes {
+        1.. => Between::First,
+        0 => Between::Open,
+        _ => Between::Second,
+    })
+}
+
+/// Pairs of one bank by `model` but not by `other`.
+fn deciding(meter: &mut Meter<'_>, model: &Model, other: &Model) -> Vec<Pair> {
+    let wanted = model.same_bank();
+    let mut pairs = Vec::new();
+    let Some(last) = model.sections.last().copied() else {
+        return pairs;
+    };
+    let only = Model {
+        sections: vec![last],
+        ..model.clone()
+    };
+    for _ in 0..LOOKED_THROUGH {
+        // One line from the section in question, near an edge.
+        let Some(a) = only.edge_line(meter) else {
+            continue;
+        };
+        if let Some(b) = model.partner(meter, a, &wanted) {
+            if is_other_bank(other, (a, b)) {
+                pairs.push((a, b));
+                if pairs.len() == DECIDING {
+                    break;
+                }
+            }
+        }
+    }
+    pairs
+}
+
+fn is_other_bank(model: &Model, pair: Pair) -> bool {
+    let difference = model.difference(pair).unwrap_or(0);
+    let mut functions = model.functions.iter();
+    functions.any(|&f| gf2::parity(f, difference) == 1)
+}
+
+/// Whether the two models put any pair of all memory into different banks, by
+/// lines at all scales from where bits change.
+fn differ_anywhere(meter: &mut Meter<'_>, model: &Model, other: &Model) -> bool {
+    use rand::Rng;
+    let (Some(one), Some(two)) = (model.sections.last(), other.sections.last()) else {
+        return false;
+    };
+    let range = one.range;
+    // Banks of a line by either, as far as they change together.
+    let bank = |section: &Section, at: u64| -> u64 {
+        let offset = section.offset(at);
+        let bits = model.functions.iter().enumerate();
+        bits.fold(0, |bank, (i, &f)| bank | gf2::parity(f, offset) << i)
+    };
+    let reference = bank(one, range.start) ^ bank(two, range.start);
+    let top = 64 - model.visible.leading_zeros();
+    (0..4096).any(|i| {
+        let at = if i % 2 == 0 {
+            meter.rng.gen_range(range.start..range.end)
+        } else {
+            let bit = meter.rng.gen_range(12..top.max(13));
+            let near = meter.rng.gen_range(6..=bit);
+            let section = if i % 4 == 1 { one } else { two };
+            let at = meter.rng.gen_range(range.start..range.end);
+            let edge = section.offset(at) >> bit << bit;
+            let off = meter.rng.gen_range(0..1u64 << near);
+            let offset = if meter.rng.gen() {
+                edge.wrapping_add(off)
+            } else {
+                edge.wrapping_sub(off)
+            };
+            offset.wrapping_add(section.shift)
+        };
+        (range.start..range.end).contains(&at)
+            && (bank(one, at) ^ bank(two, at) != reference
+                || (model.sections.len() > 1 && reference != 0))
+    })
+}

@@ -1,0 +1,342 @@
+//! The pages that are measured: which of them, and what they can show.
+//!
+//! A kernel hands out memory as it likes, often in one piece, and bits that
+//! never vary among the pages can't be found. So pages are asked for until
+//! they lie all over memory, or until there are no more to be had; a part of
+//! them, spread evenly, is measured. Real runs and simulated ones do this by
+//! the same code; only who hands out the pages differs ([`Supply`]).
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use soloist_machine::gf2::{self, Basis};
+use soloist_machine::RamRange;
+
+/// Parts that memory is looked at in.
+const BLOCKS: u64 = 128;
+/// Parts of memory are not smaller than this.
+const LEAST_BLOCK: u64 = 32 << 20;
+/// Share of the parts that must have a page before no more are asked for.
+const ENOUGH: f64 = 0.97;
+
+/// Who hands out pages.
+pub trait Supply {
+    /// Up to `bytes` more, as physical addresses of pages; none: there are no
+    /// more.
+    fn more(&mut self, bytes: u64) -> Vec<u64>;
+}
+
+/// How much memory a pool may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes that are kept and measured.
+    pub keep: u64,
+    /// Bytes that may be asked for to choose them from.
+    pub most: u64,
+}
+
+/// Asks `supply` for pages until they lie all over `ranges`, and chooses those
+/// to keep, ascending.
+pub fn gather(
+    supply: &mut dyn Supply,
+    ranges: &[RamRange],
+    page_shift: u32,
+    limits: Limits,
+) -> Vec<u64> {
+    let mut pages: Vec<u64> = Vec::new();
+    let mut asked = 0;
+    let mut next = limits.keep.min(limits.most);
+    while next > 0 {
+        let more = supply.more(next);
+        asked += next;
+        if more.is_empty() {
+            break;
+        }
+        pages.extend(more);
+        if covered(&pages, ranges) >= ENOUGH {
+            break;
+        }
+        next = asked.min(limits.most.saturating_sub(asked));
+    }
+    choose(pages, ranges, (limits.keep >> page_shift).max(1) as usize)
+}
+
+/// The part of memory, numbered, that a page lies in.
+fn block_of(ranges: &[RamRange], page: u64) -> Option<u64> {
+    let size = block_size(ranges);
+    let mut before = 0;
+    for range in ranges {
+        if (range.start..range.end).contains(&page) {
+            return Some(before + (page - range.start) / size);
+        }
+        before += (range.end - range.start).div_ceil(size);
+    }
+    None
+}
+
+fn block_size(ranges: &[RamRange]) -> u64 {
+    let all: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    (all / BLOCKS).max(LEAST_BLOCK)
+}
+
+/// Share of the parts of `ranges` that have a page.
+fn covered(pages: &[u64], ranges: &[RamRange]) -> f64 {
+    let size = block_size(ranges);
+    // What is smaller than a part needn't have one.
+    let all: u64 = ranges
+        .iter()
+        .map(|range| (range.end - range.start) / size)
+        .sum();
+    let mut met: Vec<u64> = pages.iter().filter_map(|&p| block_of(ranges, p)).collect();
+    met.sort_unstable();
+    met.dedup();
+    met.len() as f64 / all.max(1) as f64
+}
+
+/// `count` of the pages, in turn from every part of memory.
+fn choose(mut pages: Vec<u64>, ranges: &[RamRange], count: usize) -> Vec<u64> {
+    pages.sort_unstable();
+    pages.dedup();
+    if pages.len() <= count {
+        return pages;
+    }
+    let mut blocks: std::collections::BTreeMap<Option<u64>, Vec<u64>> = Default::default();
+    for page in pages {
+        blocks.entry(block_of(ranges, page)).or_default().push(page);
+    }
+    // Within a part, a choice without a pattern (one in eight would never vary
+    // in three bits); and its ends, where high bits change.
+    let share = count.div_ceil(blocks.len());
+    let mut chosen: Vec<u64> = Vec::with_capacity(count);
+    for mut block in blocks.into_values() {
+        chosen.extend(block.first().into_iter().chain(block.last()));
+        block.sort_unstable_by_key(|&page| scatter(page));
+        chosen.extend(block.into_iter().take(share));
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
+}
+
+/// A hash that mixes (SplitMix64's finaliser).
+fn scatter(page: u64) -> u64 {
+    let mut x = page.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Pages by address, ascending.
+#[derive(Debug, Clone, Default)]
+pub struct Pool {
+    pages: Vec<u64>,
+    page_shift: u32,
+}
+
+impl Pool {
+    /// A pool of these pages.
+    #[must_use]
+    pub fn new(mut pages: Vec<u64>, page_shift: u32) -> Self {
+        pages.sort_unstable();
+        pages.dedup();
+        Self { pages, page_shift }
+    }
+
+    /// Page addresses, ascending.
+    #[must_use]
+    pub fn pages(&self) -> &[u64] {
+        &self.pages
+    }
+
+    /// log2 of the page size.
+    #[must_use]
+    pub fn page_shift(&self) -> u32 {
+        self.page_shift
+    }
+
+    /// Pages that lie, at least in part, in `range`.
+    #[must_use]
+    pub fn inside(&self, range: &RamRange) -> &[u64] {
+        let size = 1u64 << self.page_shift;
+        let low = self.pages.partition_point(|p| p + size <= range.start);
+        let high = self.pages.partition_point(|&p| p < range.end);
+        &self.pages[low..high.max(low)]
+    }
+
+    /// Whether it holds the line at `address`.
+    #[must_use]
+    pub fn has(&self, address: u64) -> bool {
+        let page = address >> self.page_shift << self.page_shift;
+        self.pages.binary_search(&page).is_ok()
+    }
+
+    /// A random line inside `range`; `None` where it holds none.
+    pub fn random(&self, range: &RamRange, rng: &mut ChaCha8Rng) -> Option<u64> {
+        let size = 1u64 << self.page_shift;
+        let pages = self.inside(range);
+        for _ in 0..64 {
+            if pages.is_empty() {
+                return None;
+            }
+            let page = pages[rng.gen_range(0..pages.len())];
+            let (from, to) = (page.max(range.start), (page + size).min(range.end));
+            let line = rng.gen_range(from..to) & !63;
+            if line >= from {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// Differences that occur among offsets (`address - shift`) of its lines
+    /// inside `range`: what lies outside their span can't be measured.
+    #[must_use]
+    pub fn differences(&self, range: &RamRange, shift: u64, line_shift: u32) -> Basis {
+        let pages = self.inside(range);
+        let mut seen = Basis::new();
+        let Some(&first) = pages.first() else {
+            return seen;
+        };
+        let size = 1u64 << self.page_shift;
+        let ends = |page: u64| {
+            let (from, to) = (page.max(range.start), (page + size).min(range.end));
+            [from.wrapping_sub(shift), (to - 1).wrapping_sub(shift)]
+        };
+        let origin = ends(first)[0];
+        // What pages can differ in at all: with that, no more need be looked at.
+        let varying = pages.iter().fold(0, |all, &page| {
+            let [low, high] = ends(page);
+            all | (low ^ origin) | (high ^ origin)
+        });
+        let most = (64 - varying.leading_zeros()) as usize;
+        for &page in pages {
+            let [low, high] = ends(page);
+            spread(&mut seen, low, high);
+            seen.insert(low ^ origin);
+            if seen.rank() >= most {
+                break;
+            }
+        }
+        Basis::of(
+            seen.rows()
+                .iter()
+                .map(|row| row >> line_shift << line_shift),
+        )
+    }
+}
+
+/// Differences among all numbers from `low` to `high`: every bit up to the
+/// highest that differs.
+fn spread(seen: &mut Basis, low: u64, high: u64) {
+    let bits = 64 - (low ^ high).leading_zeros();
+    if bits > 0 {
+        // Both sides of the highest bit that differs: all below it vary as
+        // far as either side reaches.
+        let middle = high >> (bits - 1) << (bits - 1);
+        let reach = (high - middle).max(middle - 1 - low);
+        let below = 64 - reach.leading_zeros();
+        for bit in 0..below.min(bits) {
+            // Most pages are alike in this.
+            if !seen.contains(1 << bit) {
+                seen.insert(1 << bit);
+            }
+        }
+        seen.insert(middle ^ (middle - 1));
+    }
+}
+
+/// Differences among all lines of memory, as [`Pool::differences`].
+#[must_use]
+pub fn differences_of_memory(ranges: &[RamRange], shift: u64, line_shift: u32) -> Basis {
+    let mut seen = Basis::new();
+    let Some(first) = ranges.first() else {
+        return seen;
+    };
+    let origin = first.start.wrapping_sub(shift);
+    for range in ranges {
+        let low = range.start.wrapping_sub(shift);
+        spread(&mut seen, low, (range.end - 1).wrapping_sub(shift));
+        seen.insert(low ^ origin);
+    }
+    Basis::of(
+        seen.rows()
+            .iter()
+            .map(|row| row >> line_shift << line_shift),
+    )
+}
+
+/// The bits that functions name, for a sentence.
+#[must_use]
+pub fn bits_of(functions: &[u64]) -> String {
+    let all = functions.iter().fold(0, |all, f| all | f);
+    let bits: Vec<String> = gf2::bits(all).map(|bit| bit.to_string()).collect();
+    bits.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn memory() -> Vec<RamRange> {
+        let range = |start, end| RamRange {
+            start,
+            end,
+            node: 0,
+        };
+        vec![range(1 << 20, 3 * GIB), range(4 * GIB, 17 * GIB)]
+    }
+
+    /// A kernel that hands out memory from the bottom up.
+    struct Upward {
+        next: u64,
+        end: u64,
+    }
+
+    impl Supply for Upward {
+        fn more(&mut self, bytes: u64) -> Vec<u64> {
+            let end = self.end.min(self.next + bytes);
+            let pages = (self.next..end).step_by(2 << 20).collect();
+            self.next = end.max(self.next);
+            pages
+        }
+    }
+
+    #[test]
+    fn pages_are_asked_for_until_they_lie_all_over_memory() {
+        let limits = Limits {
+            keep: 512 << 20,
+            most: 16 * GIB,
+        };
+        let mut upward = Upward {
+            next: 4 * GIB,
+            end: 17 * GIB,
+        };
+        let pages = gather(&mut upward, &memory(), 21, limits);
+        assert!(upward.next > 14 * GIB, "{:#x}", upward.next);
+        assert!((200..=600).contains(&pages.len()), "{}", pages.len());
+        assert!(pages.iter().any(|&page| page > 14 * GIB));
+        let pool = Pool::new(pages, 21);
+        let whole = &memory()[1];
+        let seen = pool.differences(whole, 0, 6);
+        // Bits 6 to 33, and 34 with the others.
+        assert!(seen.rank() >= 28, "{}", seen.rank());
+    }
+
+    #[test]
+    fn what_never_varies_is_known_not_to() {
+        let mut upward = Upward {
+            next: 5 * GIB,
+            end: 17 * GIB,
+        };
+        let limits = Limits {
+            keep: 512 << 20,
+            most: 512 << 20,
+        };
+        let pool = Pool::new(gather(&mut upward, &memory(), 21, limits), 21);
+        let seen = pool.differences(&memory()[1], 0, 6);
+        assert_eq!(seen.rank(), 29 - 6);
+        let all = differences_of_memory(&memory(), 0, 6);
+        assert_eq!(all.rank(), 35 - 6);
+    }
+}

@@ -1,0 +1,137 @@
+//! Whether this kernel runs in a virtual machine: there, physical addresses
+//! are the guest's, and no map of them says where memory lies.
+//!
+//! A processor of x86 says it itself. On arm64 none does, so the firmware is
+//! asked: a guest calls power functions (PSCI) through its hypervisor (`hvc`),
+//! where bare metal calls its secure monitor (`smc`), by the device tree or by
+//! ACPI's FADT; and hypervisors put their names into DMI.
+
+use std::fs;
+use std::path::Path;
+
+/// Flags of the FADT: at byte 129, bit 1: PSCI by `hvc` (ACPI 6.5, 5.2.9.4).
+const FADT_ARM_FLAGS: usize = 129;
+const PSCI_USE_HVC: u16 = 2;
+/// What hypervisors are called in DMI.
+const NAMES: [&str; 10] = [
+    "QEMU",
+    "KVM",
+    "VMware",
+    "VirtualBox",
+    "Xen",
+    "Bochs",
+    "Parallels",
+    "Virtual Machine",
+    "Apple Virtualization",
+    "Google Compute Engine",
+];
+
+/// What shows that this is a virtual machine, in words; `None`: nothing does.
+#[must_use]
+pub fn sign() -> Option<String> {
+    sign_under(Path::new("/"))
+}
+
+/// As [`sign`], for the files below `root`.
+fn sign_under(root: &Path) -> Option<String> {
+    let text = |path: &str| {
+        let bytes = fs::read(root.join(path)).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        Some(text.trim_end_matches(['\0', '\n']).to_owned())
+    };
+    let exists = |path: &str| root.join(path).exists();
+    let flagged = text("proc/cpuinfo").is_some_and(|info| {
+        info.lines().any(|line| {
+            line.starts_with("flags") && line.split_whitespace().any(|f| f == "hypervisor")
+        })
+    });
+    if flagged {
+        return Some("the processor says so (flag hypervisor)".into());
+    }
+    if let Some(kind) = text("sys/hypervisor/type") {
+        return Some(format!("/sys/hypervisor says {kind}"));
+    }
+    if exists("proc/device-tree/hypervisor") {
+        return Some("the device tree has a hypervisor node".into());
+    }
+    if text("proc/device-tree/compatible").is_some_and(|all| all.contains("dummy-virt")) {
+        return Some("the device tree is a virtual board's (linux,dummy-virt)".into());
+    }
+    if text("proc/device-tree/psci/method").as_deref() == Some("hvc") {
+        return Some("the device tree calls PSCI through a hypervisor (hvc)".into());
+    }
+    let fadt = fs::read(root.join("sys/firmware/acpi/tables/FACP")).ok();
+    let flags = fadt
+        .as_deref()
+        .and_then(|table| table.get(FADT_ARM_FLAGS..FADT_ARM_FLAGS + 2))
+        .map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+    if flags & PSCI_USE_HVC != 0 {
+        return Some("ACPI calls PSCI through a hypervisor (hvc)".into());
+    }
+    ["sys_vendor", "product_name", "bios_vendor"]
+        .into_iter()
+        .filter_map(|field| text(&format!("sys/class/dmi/id/{field}")))
+        .find(|name| NAMES.iter().any(|known| name.contains(known)))
+        .map(|name| format!("DMI says {name}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// The sign on a machine that has only these files.
+    fn sign_of(name: &str, files: &[(&str, &[u8])]) -> Option<String> {
+        let root = std::env::temp_dir().join(format!("soloist-{}-{name}", std::process::id()));
+        for (path, content) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let sign = sign_under(&root);
+        let _ = fs::remove_dir_all(root);
+        sign
+    }
+
+    #[test]
+    fn guests_are_told_from_bare_metal() {
+        let mut hvc = vec![0; 276];
+        hvc[FADT_ARM_FLAGS] = 3;
+        let guests: [(&str, &str, &[u8]); 8] = [
+            ("x86", "proc/cpuinfo", b"flags\t\t: fpu hypervisor lm\n"),
+            ("xen", "sys/hypervisor/type", b"xen\n"),
+            ("psci", "proc/device-tree/psci/method", b"hvc\0"),
+            ("virt", "proc/device-tree/compatible", b"linux,dummy-virt\0"),
+            (
+                "node",
+                "proc/device-tree/hypervisor/compatible",
+                b"xen,xen\0",
+            ),
+            ("fadt", "sys/firmware/acpi/tables/FACP", &hvc),
+            ("dmi", "sys/class/dmi/id/sys_vendor", b"QEMU\n"),
+            (
+                "azure",
+                "sys/class/dmi/id/product_name",
+                b"Virtual Machine\n",
+            ),
+        ];
+        for (name, path, content) in guests {
+            assert!(sign_of(name, &[(path, content)]).is_some(), "{name}");
+        }
+        let mut smc = vec![0; 276];
+        smc[FADT_ARM_FLAGS] = 1;
+        let metal: [(&str, &[u8]); 6] = [
+            ("proc/cpuinfo", b"Features\t: fp asimd\n"),
+            ("proc/device-tree/psci/method", b"smc\0"),
+            (
+                "proc/device-tree/compatible",
+                b"raspberrypi,5-model-b\0brcm,bcm2712\0",
+            ),
+            ("sys/firmware/acpi/tables/FACP", &smc),
+            ("sys/class/dmi/id/sys_vendor", b"Supermicro\n"),
+            ("sys/class/dmi/id/product_name", b"PowerEdge R6625\n"),
+        ];
+        assert_eq!(sign_of("metal", &metal), None);
+        assert_eq!(sign_of("nothing", &[]), None);
+    }
+}

@@ -1,0 +1,480 @@
+//! Finds a map from known decodes: rows of physical address, node, channel,
+//! rank, bank, row, column.
+//!
+//! Inside a range every bit of every field is a sum of offset bits, so the
+//! rows are linear equations over GF(2) and are solved as such, all bits at
+//! once ([`equations`]). What makes them linear is the right offset:
+//! subtracting a node's base or a hole carries. Every multiple of 16 MiB that
+//! can be a base is tried, and the rows contradict the wrong ones; rows that
+//! contradict all others are left out and named ([`base`]).
+//!
+//! A map is called complete only when the rows show what every offset bit
+//! does, and show it twice: a row that no other confirms may be wrong, and
+//! nobody would know. What the rows leave open is said, and filled in with the
+//! plainest choice.
+
+mod base;
+mod equations;
+mod rows;
+
+pub use rows::{parse_rows, Row, SolveError};
+
+use base::{Group, Table, FOUR_GIB};
+use soloist_core::AddrMap;
+
+use soloist_machine::function::Term;
+use soloist_machine::gf2::{self, Basis};
+use soloist_machine::spec::{Layout, MapRange, MapSpec};
+
+/// Fields in the order of [`Row::values`].
+const FIELDS: [&str; 5] = ["channel", "rank", "bank", "row", "column"];
+/// What core takes of rows and of columns.
+const MOST_ROW_BITS: usize = 32;
+const MOST_COLUMN_BITS: usize = 20;
+/// Lowest bit above a line.
+const LINE_BIT: u32 = 6;
+
+/// A solved map and what the rows show of it.
+#[derive(Debug, Clone)]
+pub struct Solved {
+    /// The map.
+    pub map: MapSpec,
+    /// Rows that it was solved from.
+    pub rows: usize,
+    /// Lines of the rows that contradict the others, ascending: they were left
+    /// out.
+    pub left_out: Vec<usize>,
+    /// For each offset bit above a line: from how many disjoint sets of rows
+    /// follows what it does. 0: open; 1: nothing confirms it.
+    pub told: Vec<(u32, u32)>,
+    /// Offset bits and sums of them that the rows leave open.
+    pub open: Vec<u64>,
+    /// The rows show all of the map: nothing is open, nothing assumed, and no
+    /// row had to be believed alone.
+    pub complete: bool,
+    /// What was assumed, in words.
+    pub notes: Vec<String>,
+}
+
+impl Solved {
+    /// What was shown, in words: `bits 6-19 by 3 sets of rows, 20-33 by 2`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let mut parts: Vec<(u32, u32, u32)> = Vec::new();
+        for &(bit, sets) in &self.told {
+            match parts.last_mut() {
+                Some((_, last, same)) if *same == sets && *last + 1 == bit => *last = bit,
+                _ => parts.push((bit, bit, sets)),
+            }
+        }
+        let part = |&(first, last, sets): &(u32, u32, u32)| {
+            let bits = match first == last {
+                true => first.to_string(),
+                false => format!("{first}-{last}"),
+            };
+            match sets {
+                0 => format!("{bits} not at all"),
+                1 => format!("{bits} by one set of rows that nothing confirms"),
+                sets => format!("{bits} by {sets} separate sets of rows"),
+            }
+        };
+        let parts: Vec<String> = parts.iter().map(part).collect();
+        format!("Offset bits are shown: {}.", parts.join("; "))
+    }
+}
+
+/// One bit of a field, as an unknown function.
+#[derive(Debug, Clone, Copy)]
+struct Unknown {
+    field: usize,
+    /// Bit of the row's value.
+    from: u32,
+    /// Bit of the map's field.
+    at: u32,
+}
+
+/// Solves the rows.
+///
+/// # Errors
+/// When they contradict each other whatever the bases, or say nothing.
+pub fn solve(given: &[Row]) -> Result<Solved, SolveError> {
+    let whole = |message: String| SolveError { line: 0, message };
+    let chip_select = given.iter().map(|row| row.values[1]).min().unwrap_or(0);
+    let rows: Vec<Row> = given
+        .iter()
+        .map(|row| {
+            let mut row = row.clone();
+            row.values[1] -= chip_select;
+            row
+        })
+        .collect();
+    let (unknowns, mut notes) = unknowns(&rows);
+    if unknowns.iter().all(|unknown| unknown.field > 2) {
+        return Err(whole(format!(
+            "channel, rank and bank are the same in all {} rows: there is nothing to solve",
+            rows.len()
+        )));
+    }
+    let table = Table {
+        rows: &rows,
+        values: rows.iter().map(|row| pack(row, &unknowns)).collect(),
+        width: unknowns.len() as u32,
+        has_rows: unknowns.iter().any(|unknown| unknown.field == 3),
+    };
+    let mut groups = base::groups(&rows);
+    let out = base::settle(&table, &mut groups)?;
+    if !out.is_empty() {
+        return solve_without(given, &out);
+    }
+    let mut solved = finish(&rows, &groups, &unknowns, chip_select as u16)?;
+    notes.append(&mut solved.notes);
+    solved.notes = notes;
+    solved.complete &= solved.told.iter().all(|&(_, sets)| sets >= 2);
+    check(&solved.map, &rows, &unknowns, &groups)?;
+    Ok(solved)
+}
+
+/// Solves the rows but for `out`, by index. What contradicts nobody may stand
+/// on one confirmation, what was contradicted wants two.
+fn solve_without(rows: &[Row], out: &[usize]) -> Result<Solved, SolveError> {
+    let rest = |(i, row): (usize, &Row)| (!out.contains(&i)).then(|| row.clone());
+    let rest: Vec<Row> = rows.iter().enumerate().filter_map(rest).collect();
+    let mut solved = solve(&rest)?;
+    solved.complete &= solved.told.iter().all(|&(_, sets)| sets >= 3);
+    solved
+        .left_out
+        .extend(out.iter().map(|&row| rows[row].line));
+    solved.left_out.sort_unstable();
+    Ok(solved)
+}
+
+/// Bits that vary; rows and columns: bits that are set somewhere. Channel, rank
+/// and bank are numbered without the bits that never vary, which is noted.
+fn unknowns(rows: &[Row]) -> (Vec<Unknown>, Vec<String>) {
+    let mut unknowns = Vec::new();
+    let mut notes = Vec::new();
+    for (field, name) in FIELDS.iter().enumerate() {
+        let any = rows.iter().fold(0, |any, row| any | row.values[field]);
+        let all = rows.iter().fold(!0, |all, row| all & row.values[field]);
+        let mut next = 0;
+        for from in 0..32 - any.leading_zeros() {
+            let varies = any >> from & 1 != all >> from & 1;
+            if field < 3 && !varies {
+                notes.push(format!(
+                    "{name} bit {from} is {} in every row: left out, the bits above it are counted one lower",
+                    all >> from & 1
+                ));
+            } else if any >> from & 1 == 1 {
+                let at = if field < 3 { next } else { from };
+                unknowns.push(Unknown { field, from, at });
+                next += 1;
+            }
+        }
+    }
+    (unknowns, notes)
+}
+
+fn pack(row: &Row, unknowns: &[Unknown]) -> u128 {
+    let bits = unknowns.iter().enumerate();
+    bits.map(|(i, u)| u128::from(row.values[u.field] >> u.from & 1) << i)
+        .fold(0, |all, bit| all | bit)
+}
+
+/// The map from rows whose shifts are settled.
+fn finish(
+    rows: &[Row],
+    groups: &[Group],
+    unknowns: &[Unknown],
+    chip_select: u16,
+) -> Result<Solved, SolveError> {
+    let samples: Vec<(u64, &Row)> = groups
+        .iter()
+        .flat_map(|group| group.rows.iter().map(|&row| (&rows[row], group.shift)))
+        .map(|(row, shift)| (row.address - shift, row))
+        .collect();
+    let highest = samples.iter().map(|sample| sample.0).max().unwrap_or(0);
+    let top = 63 - (highest | 0xfff).leading_zeros();
+    let (lines, bytes) = (gf2::span(LINE_BIT, top), gf2::span(0, top));
+    let mut functions = Vec::with_capacity(unknowns.len());
+    let mut free = Basis::new();
+    for u in unknowns {
+        let equations: Vec<(u64, bool)> = samples
+            .iter()
+            .map(|(offset, row)| (*offset, row.values[u.field] >> u.from & 1 == 1))
+            .collect();
+        let within = if u.field == 4 { bytes } else { lines };
+        let Some((function, open)) = gf2::fit(&equations, within) else {
+            return Err(SolveError {
+                line: 0,
+                message: format!(
+                    "{} bit {} is no sum of address bits above a line of 64 bytes",
+                    FIELDS[u.field], u.from
+                ),
+            });
+        };
+        functions.push((*u, gf2::lightest_of_coset(function, &open)));
+        if u.field < 4 {
+            free = open;
+        }
+    }
+    let told = equations::told(samples.iter().map(|&(offset, _)| offset & lines), lines);
+    let mut notes = separate(&mut functions, &free);
+    let mut complete = notes.is_empty();
+    let banks = functions.iter().filter(|(u, _)| u.field < 3);
+    let highest_bank_bit = banks
+        .map(|(_, mask)| 64 - mask.leading_zeros())
+        .max()
+        .unwrap_or(0);
+    for group in groups {
+        complete &= rivals(group, highest_bank_bit, &mut notes);
+    }
+    let mut map = MapSpec {
+        line: 64,
+        llc: Vec::new(),
+        layouts: vec![layout(&functions, chip_select)],
+        ranges: ranges(groups, rows, lines | 63),
+    };
+    range_notes(groups, &map.ranges, &mut notes);
+    // A bit that is set in some row can be no bit of its row number.
+    let set = samples.iter().fold(0, |all, sample| all | sample.0);
+    complete &= fill_in(&mut map, set, &mut notes);
+    Ok(Solved {
+        map,
+        rows: samples.len(),
+        left_out: Vec::new(),
+        told,
+        open: free.lightest(),
+        complete,
+        notes,
+    })
+}
+
+fn layout(functions: &[(Unknown, u64)], chip_select: u16) -> Layout {
+    let mut layout = Layout {
+        chip_select,
+        ..Layout::default()
+    };
+    for &(u, mask) in functions {
+        let term = Term { at: u.at, mask };
+        match u.field {
+            0 => layout.channel.push(mask),
+            1 => layout.rank.push(mask),
+            2 => layout.bank.push(mask),
+            3 => layout.row.push(term),
+            _ => layout.column.push(term),
+        }
+    }
+    layout
+}
+
+/// Gives bits that no field uses to columns or rows, so that the map encodes;
+/// or drops both where they were not given, or are too few. False when they
+/// were given and don't suffice.
+fn fill_in(map: &mut MapSpec, set: u64, notes: &mut Vec<String>) -> bool {
+    let given = |layout: &Layout| !layout.row.is_empty() && !layout.column.is_empty();
+    let drop = |layout: &mut Layout| {
+        layout.row.clear();
+        layout.column.clear();
+    };
+    if !given(&map.layouts[0]) {
+        drop(&mut map.layouts[0]);
+        notes.push("rows and columns are not both given: the map colours and decodes banks, but does not encode".into());
+        return true;
+    }
+    let mut filled = map.clone();
+    let added = filled.determine(set);
+    let layout = &filled.layouts[0];
+    if layout.row.len() > MOST_ROW_BITS || layout.column.len() > MOST_COLUMN_BITS {
+        drop(&mut map.layouts[0]);
+        notes.push(format!(
+            "{} offset bits are used by no field, too many to be columns or rows: neither is in the map, which does not encode",
+            added.len()
+        ));
+        return false;
+    }
+    if !added.is_empty() {
+        let list: Vec<String> = added.iter().map(ToString::to_string).collect();
+        notes.push(format!(
+            "no field is known to use offset bits {}; they are taken for columns or rows",
+            list.join(", ")
+        ));
+    }
+    *map = filled;
+    true
+}
+
+/// Two places never share an address, so no function is a sum of others. Where
+/// the rows make it look so, a bit that they leave open must take part: the
+/// lowest above a line, and in the channel rather than elsewhere (interleaving
+/// by lines is what short tables of page addresses hide).
+fn separate(functions: &mut [(Unknown, u64)], free: &Basis) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut known = Basis::new();
+    let mut open: Vec<u32> = (LINE_BIT..52)
+        .filter(|&bit| free.contains(1 << bit))
+        .collect();
+    let mut order: Vec<usize> = (0..functions.len()).collect();
+    order.sort_by_key(|&i| [4, 0, 1, 2, 3][functions[i].0.field]);
+    for i in order {
+        let (unknown, mask) = functions[i];
+        if known.insert(mask) {
+            continue;
+        }
+        let Some(at) = open.iter().position(|&bit| known.insert(mask ^ 1 << bit)) else {
+            continue;
+        };
+        let bit = open.remove(at);
+        functions[i].1 = mask ^ 1 << bit;
+        notes.push(format!(
+            "{} bit {}: {} is never set in the rows; it must take part, or two places would share an address",
+            FIELDS[unknown.field], unknown.at, bit
+        ));
+    }
+    notes
+}
+
+/// Says which other bases the rows allow; false when banks depend on it.
+fn rivals(group: &Group, highest_bank_bit: u32, notes: &mut Vec<String>) -> bool {
+    let matters = |other: &&u64| (*other ^ group.shift).trailing_zeros() < highest_bank_bit;
+    let (Some(one), many) = (
+        group.rivals.iter().find(matters),
+        group.rivals.iter().filter(matters).count(),
+    ) else {
+        return true;
+    };
+    notes.push(format!(
+        "node {}: address less offset is taken to be {:#x}; {many} other values fit the rows as well, such as {one:#x}",
+        group.node, group.shift
+    ));
+    false
+}
+
+/// Ranges: a node begins where its offset is 0, or between the rows of the node
+/// before it and its own, and ends where the next one begins or its offset
+/// bits end.
+fn ranges(groups: &[Group], rows: &[Row], within: u64) -> Vec<MapRange> {
+    let span = |group: &Group| {
+        let addresses = || group.rows.iter().map(|&row| rows[row].address);
+        (
+            addresses().min().unwrap_or(0),
+            addresses().max().unwrap_or(0),
+        )
+    };
+    let mut sorted: Vec<&Group> = groups.iter().collect();
+    sorted.sort_by_key(|group| span(group));
+    let mut ranges: Vec<MapRange> = Vec::new();
+    let mut before = 0;
+    for group in &sorted {
+        let (first, last) = span(group);
+        let floor = if group.low { 0 } else { FOUR_GIB };
+        let start = match group.shift.max(floor) {
+            start if start >= before => start,
+            _ => (first >> 24 << 24).max(before),
+        };
+        if let Some(range) = ranges.last_mut() {
+            range.end = range.end.min(start);
+        }
+        let full = group.shift + within + 1;
+        let end = if group.low { full.min(FOUR_GIB) } else { full };
+        ranges.push(MapRange {
+            start,
+            end,
+            node: group.node,
+            base: start - group.shift,
+            layout: 0,
+        });
+        before = (last | 0xfff) + 1;
+    }
+    hoist(&sorted, &mut ranges);
+    ranges
+}
+
+/// Memory below the hole of the node whose offsets above 4 GiB leave it over.
+fn hoist(sorted: &[&Group], ranges: &mut Vec<MapRange>) {
+    let Some(above) = sorted
+        .iter()
+        .position(|group| !group.low && group.shift < FOUR_GIB)
+    else {
+        return;
+    };
+    let group = sorted[above];
+    let end = FOUR_GIB - group.shift;
+    let below = sorted
+        .iter()
+        .position(|other| other.low && other.node == group.node && other.shift == 0);
+    match below {
+        Some(below) => ranges[below].end = ranges[below].end.min(end),
+        None if above == 0 => ranges.insert(
+            0,
+            MapRange {
+                start: 0,
+                end,
+                node: group.node,
+                base: 0,
+                layout: 0,
+            },
+        ),
+        None => {}
+    }
+}
+
+fn range_notes(groups: &[Group], ranges: &[MapRange], notes: &mut Vec<String>) {
+    for group in groups.iter().filter(|group| group.shift > 0) {
+        notes.push(if !group.low && group.shift < FOUR_GIB {
+            format!(
+                "node {}: addresses above 4 GiB lie {:#x} lower in the node: a hole from {:#x} to 0xffffffff",
+                group.node,
+                group.shift,
+                FOUR_GIB - group.shift
+            )
+        } else {
+            format!("node {}: begins at {:#x}", group.node, group.shift)
+        });
+    }
+    if let Some(last) = ranges.last() {
+        notes.push(format!(
+            "the end of memory, {:#x}, is where the offset bits end; the rows don't say",
+            last.end
+        ));
+    }
+}
+
+/// Core takes the map, and decodes by it every row that was used.
+fn check(
+    map: &MapSpec,
+    rows: &[Row],
+    unknowns: &[Unknown],
+    groups: &[Group],
+) -> Result<(), SolveError> {
+    let (has_row, has_column) = (
+        !map.layouts[0].row.is_empty(),
+        !map.layouts[0].column.is_empty(),
+    );
+    let map = AddrMap::parse(&map.to_text("solved")).map_err(|refusal| SolveError {
+        line: 0,
+        message: format!("too few rows to make a map: {}", refusal.text),
+    })?;
+    let used = groups.iter().flat_map(|group| &group.rows);
+    for row in used.map(|&row| &rows[row]) {
+        let wrong = |what: &str| SolveError {
+            line: row.line,
+            message: format!("{:#x} {what}", row.address),
+        };
+        let Ok(d) = map.decode(row.address) else {
+            return Err(wrong(
+                "lies in no range of what was solved: the nodes' addresses overlap",
+            ));
+        };
+        let found = [d.channel, d.rank, d.bank, d.row, d.column];
+        let agrees = unknowns
+            .iter()
+            .filter(|u| u.field < 3 || (u.field == 3 && has_row) || (u.field == 4 && has_column))
+            .all(|u| row.values[u.field] >> u.from & 1 == found[u.field] >> u.at & 1);
+        if !agrees || d.node != u32::from(row.node) {
+            return Err(wrong(
+                "does not decode as its row says by what was solved: the nodes' addresses overlap",
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! Tables of known decodes, as CSV.
+
+/// Addresses that a file may hold: what core takes.
+const MAX_ADDRESS: u64 = 1 << 52;
+/// Bits that a field may have: channel, rank, bank, row, column.
+const MAX_BITS: [u32; 5] = [10, 10, 12, 32, 20];
+
+/// What is wrong with a file of decodes, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct SolveError {
+    /// Line from 1; 0: all of it.
+    pub line: usize,
+    /// What was wrong and what was expected.
+    pub message: String,
+}
+
+/// A known decode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Line of the file.
+    pub line: usize,
+    /// Physical address.
+    pub address: u64,
+    /// Node.
+    pub node: u8,
+    /// Channel, rank, bank, row, column.
+    pub values: [u32; 5],
+}
+
+/// Reads CSV: a header that names its columns (`address`, `node`, `channel`,
+/// `rank`, `bank`, `row`, `column`, in any order; others are passed over),
+/// then one decode a line, numbers decimal or 0x. Cells are apart by commas,
+/// semicolons or tabs, whichever the header has, and may stand in quotation
+/// marks. Lines that begin with `#` are comments. Fields that the file lacks
+/// are 0 everywhere.
+///
+/// # Errors
+/// With the line.
+pub fn parse_rows(text: &str) -> Result<Vec<Row>, SolveError> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .comment(Some(b'#'))
+        .delimiter(delimiter(text))
+        .from_reader(text.as_bytes());
+    let mut header: Option<Vec<Option<usize>>> = None;
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| SolveError {
+            line: error.position().map_or(0, |at| at.line() as usize),
+            message: error.to_string(),
+        })?;
+        // A position is where the reader stood: before the empty lines.
+        let at = record.position().map_or(0, |at| at.byte() as usize);
+        let line = 1 + text[..skip_empty(text, at)].matches('\n').count();
+        let wrong = |message: String| SolveError { line, message };
+        let cells: Vec<&str> = record.iter().collect();
+        if cells.iter().all(|cell| cell.is_empty()) {
+            continue;
+        }
+        let Some(columns) = &header else {
+            header = Some(parse_header(&cells).map_err(wrong)?);
+            continue;
+        };
+        if cells.len() != columns.len() {
+            return Err(wrong(format!(
+                "expected {} cells as in the header, found {}",
+                columns.len(),
+                cells.len()
+            )));
+        }
+        rows.push(parse_row(line, &cells, columns).map_err(wrong)?);
+    }
+    if rows.is_empty() {
+        return Err(SolveError {
+            line: 0,
+            message: "no rows; expected a header such as `address,node,channel,rank,bank,row,column` and decodes".into(),
+        });
+    }
+    Ok(rows)
+}
+
+/// What the first line that is no comment has most of.
+fn delimiter(text: &str) -> u8 {
+    let header = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with('#'))
+        .unwrap_or_default();
+    [b',', b';', b'\t']
+        .into_iter()
+        .max_by_key(|&d| (header.bytes().filter(|&b| b == d).count(), d == b','))
+        .unwrap_or(b',')
+}
+
+/// The start of the first line from byte `at` on that is not empty and no
+/// comment.
+fn skip_empty(text: &str, mut at: usize) -> usize {
+    while let Some(rest) = text.get(at..) {
+        let line = rest.split('\n').next().unwrap_or_default();
+        let passed = line.trim().is_empty() || line.starts_with('#');
+        if !passed || line.len() == rest.len() {
+            break;
+        }
+        at += line.len() + 1;
+    }
+    at.min(text.len())
+}
+
+/// For each cell: 0 address, 1 node, 2.. a field; `None`: passed over.
+fn parse_header(cells: &[&str]) -> Result<Vec<Option<usize>>, String> {
+    let columns: Vec<Option<usize>> = cells
+        .iter()
+        .map(|cell| match cell.to_ascii_lowercase().as_str() {
+            "address" | "addr" | "physical" | "physaddr" | "physicaladdr" | "pa" => Some(0),
+            "node" | "nodeid" | "controller" => Some(1),
+            "channel" | "ch" => Some(2),
+            "rank" | "cs" | "chip_select" => Some(3),
+            "bank" => Some(4),
+            "row" => Some(5),
+            "column" | "col" => Some(6),
+            _ => None,
+        })
+        .collect();
+    if !columns.contains(&Some(0)) {
+        return Err("expected a header line with a column named `address`".into());
+    }
+    for i in 0..7 {
+        if columns.iter().filter(|column| **column == Some(i)).count() > 1 {
+            return Err("a column occurs twice in the header".into());
+        }
+    }
+    if !columns.iter().any(|column| column.is_some_and(|c| c >= 1)) {
+        return Err(
+            "expected a column besides the address: node, channel, rank, bank, row or column"
+                .into(),
+        );
+    }
+    Ok(columns)
+}
+
+fn parse_row(line: usize, cells: &[&str], columns: &[Option<usize>]) -> Result<Row, String> {
+    let mut row = Row {
+        line,
+        address: 0,
+        node: 0,
+        values: [0; 5],
+    };
+    for (cell, column) in cells.iter().zip(columns) {
+        let Some(column) = *column else {
+            continue;
+        };
+        let digits = cell.trim_end_matches(['L', 'l', 'U', 'u']);
+        let value = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        let value = value.map_err(|_| format!("`{cell}`: expected a number, decimal or 0x"))?;
+        let limit = match column {
+            0 => MAX_ADDRESS,
+            1 => 16,
+            field => 1 << MAX_BITS[field - 2],
+        };
+        if value >= limit {
+            return Err(format!("`{cell}`: expected less than {limit:#x}"));
+        }
+        match column {
+            0 => row.address = value,
+            1 => row.node = value as u8,
+            field => row.values[field - 2] = value as u32,
+        }
+    }
+    Ok(row)
+}

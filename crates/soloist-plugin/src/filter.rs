@@ -1,0 +1,102 @@
+//! A processor's private caches: what they hold does not leave them.
+//!
+//! The caches are those of the model (soloist-memory), used as its cores use them.
+
+use soloist_memory::cache::{Cache, Shape};
+use soloist_record::meta;
+
+/// Private caches of one processor.
+pub struct Filter {
+    data: Cache,
+    code: Option<Cache>,
+    outer: Vec<Cache>,
+    /// The line used last and whether it is dirty: `line << 1 | dirty`.
+    last: u64,
+    last_code: u64,
+    /// Dirty lines that the last miss pushed out.
+    pub victims: Vec<u64>,
+}
+
+fn cache(of: &meta::Cache) -> Cache {
+    Cache::new(Shape {
+        sets: of.sets,
+        ways: of.ways,
+        hashed: false,
+    })
+}
+
+impl Filter {
+    /// Empty caches; `None` without an `l1d`.
+    pub fn new(caches: &[meta::Cache]) -> Option<Self> {
+        let named = |name: &str| caches.iter().find(|c| c.name == name);
+        let outer = caches.iter().filter(|c| !c.name.starts_with("l1"));
+        Some(Self {
+            data: cache(named("l1d")?),
+            code: named("l1i").map(cache),
+            outer: outer.map(cache).collect(),
+            last: u64::MAX,
+            last_code: u64::MAX,
+            victims: Vec::new(),
+        })
+    }
+
+    /// A load or store of `line`: does it leave the caches?
+    #[inline]
+    pub fn data(&mut self, line: u64, write: bool) -> bool {
+        let same = self.last >> 1 == line;
+        if same && (!write || self.last & 1 == 1) {
+            return false;
+        }
+        self.last = line << 1 | u64::from(write) | if same { self.last & 1 } else { 0 };
+        if self.data.touch(line, write) {
+            return false;
+        }
+        self.victims.clear();
+        let missed = self.outer_misses(line);
+        if let Some(victim) = self.data.insert(line, write).filter(|v| v.dirty) {
+            self.push_out(0, victim.line);
+        }
+        missed
+    }
+
+    /// Instructions are fetched from `line`: does that leave the caches?
+    #[inline]
+    pub fn fetch(&mut self, line: u64) -> bool {
+        if self.last_code == line {
+            return false;
+        }
+        self.last_code = line;
+        let Some(code) = &mut self.code else {
+            return false;
+        };
+        if code.touch(line, false) {
+            return false;
+        }
+        code.insert(line, false);
+        self.victims.clear();
+        self.outer_misses(line)
+    }
+
+    /// Looks into the caches behind the first, and fills those that lack it.
+    fn outer_misses(&mut self, line: u64) -> bool {
+        let hit = self.outer.iter_mut().position(|c| c.touch(line, false));
+        for i in (0..hit.unwrap_or(self.outer.len())).rev() {
+            if let Some(victim) = self.outer[i].insert(line, false).filter(|v| v.dirty) {
+                self.push_out(i + 1, victim.line);
+            }
+        }
+        hit.is_none()
+    }
+
+    /// A dirty line goes to cache `i` of those behind the first, or out.
+    fn push_out(&mut self, mut i: usize, mut line: u64) {
+        while i < self.outer.len() {
+            match self.outer[i].insert(line, true) {
+                Some(victim) if victim.dirty => line = victim.line,
+                _ => return,
+            }
+            i += 1;
+        }
+        self.victims.push(line);
+    }
+}

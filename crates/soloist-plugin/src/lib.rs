@@ -1,0 +1,257 @@
+//! QEMU plugin that records what leaves each virtual processor's private caches.
+//!
+//! # How it works
+//! Every block of the guest's code that QEMU translates gets a callback, and each
+//! of its instructions one for its loads and stores. On a processor that
+//! records, they go through its private caches ([`filter`]); what misses is
+//! written to the processor's stream with the physical address that QEMU tells
+//! ([`vcpu`], soloist-record). Which thread runs is known from the kernel's own
+//! note of it: the store in `__switch_to` that sets the current task. When to
+//! begin and to end is told by markers, stores of a magic value by the guest.
+//!
+//! A processor's state is touched by its own thread of QEMU only; what all share
+//! is atomic. Page walks are QEMU's own and are not seen.
+//!
+//! Arguments: `plan=FILE` ([`soloist_record::plan`]).
+
+mod code;
+mod filter;
+mod qemu;
+mod ram;
+mod vcpu;
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::OnceLock;
+
+use soloist_record::meta::{Stream, Streams};
+use soloist_record::plan::{Plan, MARKER_OFFSET};
+use soloist_record::Writer;
+
+use vcpu::{Order, Shared, Vcpu};
+
+/// Of QEMU's interface.
+#[no_mangle]
+#[allow(non_upper_case_globals, reason = "QEMU wants this name")]
+pub static qemu_plugin_version: c_int = 4;
+
+/// A processor; touched by its own thread of QEMU only, and at the end.
+struct Seat(UnsafeCell<Vcpu>);
+
+// SAFETY: see Seat: QEMU calls for one processor from one thread at a time.
+unsafe impl Sync for Seat {}
+
+struct Recorder {
+    plan: Plan,
+    shared: Shared,
+    /// By processor; `None`: not recorded.
+    seats: Vec<Option<Seat>>,
+    /// By program.
+    on: Vec<AtomicBool>,
+    ram: OnceLock<ram::Ram>,
+}
+
+static RECORDER: OnceLock<Recorder> = OnceLock::new();
+
+fn say(text: &str) {
+    if let Ok(text) = CString::new(format!("soloist: {text}\n")) {
+        // SAFETY: a string that ends in NUL.
+        unsafe { qemu::qemu_plugin_outs(text.as_ptr()) }
+    }
+}
+
+/// QEMU's way in.
+///
+/// # Safety
+/// Called by QEMU: `argv` holds `argc` strings.
+#[no_mangle]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: qemu::Id,
+    _info: *const qemu::Info,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let words = (0..argc as usize).map(|i| unsafe { CStr::from_ptr(*argv.add(i)) });
+    let args: Vec<String> = words.map(|w| w.to_string_lossy().into_owned()).collect();
+    match Recorder::new(&args) {
+        Ok(recorder) => {
+            if RECORDER.set(recorder).is_err() {
+                say("the plugin can be loaded only once");
+                return 1;
+            }
+        }
+        Err(why) => {
+            say(&why);
+            return 1;
+        }
+    }
+    // SAFETY: functions of the types that QEMU wants.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+        qemu::qemu_plugin_register_atexit_cb(id, on_end, std::ptr::null_mut());
+    }
+    0
+}
+
+impl Recorder {
+    fn new(args: &[String]) -> Result<Self, String> {
+        let plan = args.iter().find_map(|a| a.strip_prefix("plan="));
+        let plan = plan.ok_or("the plugin wants plan=FILE")?;
+        let plan = Plan::read(Path::new(plan)).map_err(|e| e.to_string())?;
+        let cpus = plan.programs.iter().flatten().max().map_or(0, |&c| c + 1);
+        let mut seats: Vec<Option<Seat>> = (0..cpus).map(|_| None).collect();
+        for (program, cpus) in plan.programs.iter().enumerate() {
+            for &cpu in cpus {
+                let vcpu = seat(&plan, program as u32, cpu)?;
+                seats[cpu as usize] = Some(Seat(UnsafeCell::new(vcpu)));
+            }
+        }
+        Ok(Self {
+            on: plan
+                .programs
+                .iter()
+                .map(|_| AtomicBool::new(false))
+                .collect(),
+            plan,
+            shared: Shared::default(),
+            seats,
+            ram: OnceLock::new(),
+        })
+    }
+
+    fn physical(&self, host: u64) -> Option<u64> {
+        let ram = self.ram.get_or_init(|| {
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+            let ram = ram::Ram::find(&self.plan, &maps);
+            if ram.physical(host).is_none() {
+                say("the guest's memory was not found: instruction fetches are not recorded");
+            }
+            ram
+        });
+        ram.physical(host)
+    }
+
+    fn obey(&self, order: Option<Order>) {
+        match order {
+            None => {}
+            Some(Order::Start(program)) => self.on[program as usize].store(true, Relaxed),
+            Some(Order::Stop) => self.on.iter().for_each(|on| on.store(false, Relaxed)),
+        }
+    }
+}
+
+fn seat(plan: &Plan, program: u32, cpu: u32) -> Result<Vcpu, String> {
+    let file = format!("cpu-{cpu}.rec");
+    let writer = Writer::create(&plan.out.join(&file), cpu).map_err(|e| e.to_string())?;
+    let stream = Stream {
+        cpu,
+        file,
+        lines: 0,
+        bytes: 0,
+        looked_at: 0,
+        instructions: 0,
+    };
+    Vcpu::new(plan, program, writer, stream).ok_or_else(|| "the plan names no l1d".to_owned())
+}
+
+/// The recorder and the processor's state, if it is recorded.
+#[inline]
+fn vcpu(cpu: c_uint) -> Option<(&'static Recorder, &'static mut Vcpu)> {
+    let recorder = RECORDER.get()?;
+    let seat = recorder.seats.get(cpu as usize)?.as_ref()?;
+    // SAFETY: only this processor's thread comes here; see Seat.
+    Some((recorder, unsafe { &mut *seat.0.get() }))
+}
+
+extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
+    let Some(recorder) = RECORDER.get() else {
+        return;
+    };
+    let line = u64::from(recorder.plan.line);
+    // SAFETY: QEMU's own block, and data that is never freed.
+    unsafe {
+        let translated = code::translate(tb, line, |host| recorder.physical(host));
+        let block: &'static code::Block = Box::leak(Box::new(translated.block));
+        let data = std::ptr::from_ref(block).cast_mut().cast::<c_void>();
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, qemu::NO_REGS, data);
+        let accesses: &'static mut [(*mut qemu::Insn, code::Access)] =
+            Box::leak(translated.accesses.into_boxed_slice());
+        for (insn, access) in accesses.iter() {
+            let data = std::ptr::from_ref(access).cast_mut().cast::<c_void>();
+            let both = qemu::READ_WRITE;
+            qemu::qemu_plugin_register_vcpu_mem_cb(*insn, on_access, qemu::NO_REGS, both, data);
+        }
+    }
+}
+
+extern "C" fn on_block(cpu: c_uint, block: *mut c_void) {
+    let Some((recorder, vcpu)) = vcpu(cpu) else {
+        return;
+    };
+    // SAFETY: what on_translate leaked.
+    let block: &'static code::Block = unsafe { &*block.cast::<code::Block>() };
+    let on = recorder.on[vcpu.program as usize].load(Relaxed) && !vcpu.stopped();
+    vcpu.block(block, on, &recorder.shared);
+}
+
+extern "C" fn on_access(cpu: c_uint, info: qemu::MemInfo, virt: u64, access: *mut c_void) {
+    let Some((recorder, vcpu)) = vcpu(cpu) else {
+        return;
+    };
+    // SAFETY: what on_translate leaked; and this access is what `info` is of.
+    let (access, write, shift) = unsafe {
+        (
+            &*access.cast::<code::Access>(),
+            qemu::qemu_plugin_mem_is_store(info),
+            qemu::qemu_plugin_mem_size_shift(info),
+        )
+    };
+    let shared = &recorder.shared;
+    let on = recorder.on[vcpu.program as usize].load(Relaxed) && !vcpu.stopped();
+    if write && shift == 3 {
+        // SAFETY: as above.
+        let value = || unsafe { qemu::qemu_plugin_mem_get_value(info) }.low;
+        if access.kernel {
+            if Vcpu::may_switch(access, virt, shared) {
+                vcpu.switch(value(), shared);
+            }
+        } else if virt & 0xfff == MARKER_OFFSET {
+            recorder.obey(vcpu.marker(value(), on, shared));
+        }
+    }
+    if !on {
+        return;
+    }
+    // SAFETY: as above; QEMU's answer holds until the next question.
+    let phys = unsafe {
+        let at = qemu::qemu_plugin_get_hwaddr(info, virt);
+        if at.is_null() || qemu::qemu_plugin_hwaddr_is_io(at) {
+            return;
+        }
+        qemu::qemu_plugin_hwaddr_phys_addr(at)
+    };
+    vcpu.access(access, virt, phys, 1 << shift, write, shared);
+}
+
+extern "C" fn on_end(_id: qemu::Id, _data: *mut c_void) {
+    let Some(recorder) = RECORDER.get() else {
+        return;
+    };
+    let mut streams = Streams::default();
+    for seat in recorder.seats.iter().flatten() {
+        // SAFETY: QEMU's processors have stopped.
+        let (stream, limited, failed) = unsafe { &mut *seat.0.get() }.finish();
+        if let Some(why) = failed {
+            say(&why);
+        }
+        streams.limited |= limited;
+        streams.streams.push(stream);
+    }
+    streams.threads = recorder.shared.threads();
+    if let Err(e) = streams.write(&recorder.plan.out) {
+        say(&e.to_string());
+    }
+}

@@ -1,0 +1,402 @@
+//! One virtual processor: its caches, its threads, its stream.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
+
+use soloist_record::meta::{Stream, Thread};
+use soloist_record::{plan, Access, Kind, Writer};
+
+use crate::code::{self, Block, Registers, REGISTERS};
+use crate::filter::Filter;
+
+const PAGE_SHIFT: u32 = 12;
+/// Pages of user space that are known to have been told of; a power of two.
+const KNOWN: usize = 1024;
+
+/// What all processors share.
+#[derive(Default)]
+pub struct Shared {
+    /// First touches and switches are numbered with these.
+    touches: AtomicU64,
+    switches: AtomicU64,
+    /// Bytes written by all.
+    bytes: AtomicU64,
+    /// Addresses of the kernel: `__switch_to` from, to; where in a page the
+    /// current task is noted.
+    symbols: [AtomicU64; 3],
+    threads: Mutex<Vec<(u64, Thread)>>,
+}
+
+impl Shared {
+    /// All threads, by number.
+    pub fn threads(&self) -> Vec<Thread> {
+        let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        threads.iter().map(|&(_, thread)| thread).collect()
+    }
+
+    /// Number of the thread whose task the kernel keeps at `task`.
+    fn thread(&self, task: u64, program: u32) -> u32 {
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        let known = threads
+            .iter()
+            .position(|(t, of)| *t == task && of.program == program);
+        let at = known.unwrap_or_else(|| {
+            let user = false;
+            threads.push((task, Thread { program, user }));
+            threads.len() - 1
+        });
+        at as u32
+    }
+
+    fn is_user(&self, thread: u32) {
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, thread)) = threads.get_mut(thread as usize) {
+            thread.user = true;
+        }
+    }
+}
+
+/// One virtual processor.
+pub struct Vcpu {
+    pub program: u32,
+    filter: Filter,
+    writer: Writer,
+    stream: Stream,
+    limit: u64,
+    line_shift: u32,
+    instructions: u64,
+    /// Instructions when the last event was written.
+    noted: u64,
+    started: u64,
+    on: bool,
+    /// Whether the running thread is known to run in user mode.
+    user: bool,
+    task: u64,
+    thread: u32,
+    /// The words so far of a marker that has some.
+    words: Option<Vec<u64>>,
+    /// Number of the load that left the caches last, from 1.
+    missed: u64,
+    /// For each register the load that its content was computed from.
+    from: [u64; REGISTERS],
+    /// The block before, whose last moves are still to come.
+    tail: Option<&'static Block>,
+    /// Virtual and physical pages that the running thread was seen to use.
+    known: Box<[(u64, u64); KNOWN]>,
+    failed: Option<String>,
+    limited: bool,
+}
+
+/// What the processor wants of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// All processors of the program record from here on.
+    Start(u32),
+    /// Nobody records any longer.
+    Stop,
+}
+
+impl Vcpu {
+    /// Records into `writer`.
+    pub fn new(plan: &plan::Plan, program: u32, writer: Writer, stream: Stream) -> Option<Self> {
+        Some(Self {
+            program,
+            filter: Filter::new(&plan.caches)?,
+            writer,
+            stream,
+            limit: plan.limit,
+            line_shift: plan.line.trailing_zeros(),
+            instructions: 0,
+            noted: 0,
+            started: 0,
+            on: false,
+            user: false,
+            task: 0,
+            thread: 0,
+            words: None,
+            missed: 0,
+            from: [0; REGISTERS],
+            tail: None,
+            known: Box::new([(u64::MAX, 0); KNOWN]),
+            failed: None,
+            limited: false,
+        })
+    }
+
+    /// A block begins to run.
+    #[inline]
+    pub fn block(&mut self, block: &'static Block, on: bool, shared: &Shared) {
+        self.instructions += u64::from(block.size);
+        if self.on != on {
+            self.turn(on, shared);
+        }
+        if !on {
+            return;
+        }
+        if let Some(before) = self.tail.replace(block) {
+            self.follow(&before.tail);
+        }
+        if !block.kernel && !self.user {
+            self.user = true;
+            shared.is_user(self.thread);
+        }
+        self.stream.looked_at += 1;
+        if let (false, Some(line)) = (block.kernel, block.lines.first()) {
+            self.see(block.virt, line << self.line_shift >> PAGE_SHIFT, shared);
+        }
+        for (n, &line) in block.lines.iter().enumerate() {
+            if self.filter.fetch(line) {
+                let virt = block.virt + u64::from(n > 0 && line << self.line_shift & 0xfff == 0);
+                let at = self.instructions - u64::from(block.size);
+                self.missed(line, virt, Kind::Fetch, block.kernel, false, at, shared);
+            }
+        }
+    }
+
+    fn turn(&mut self, on: bool, shared: &Shared) {
+        self.on = on;
+        if on {
+            self.noted = self.instructions;
+            self.started = self.instructions;
+            self.switched(shared);
+        } else {
+            self.stream.instructions += self.instructions - self.started;
+        }
+    }
+
+    #[inline]
+    fn follow(&mut self, moves: &[code::Move]) {
+        for m in moves {
+            self.from[usize::from(m.to)] = self.youngest(m.from);
+        }
+    }
+
+    #[inline]
+    fn youngest(&self, mut registers: Registers) -> u64 {
+        let mut load = 0;
+        while registers != 0 {
+            load = load.max(self.from[registers.trailing_zeros() as usize]);
+            registers &= registers - 1;
+        }
+        load
+    }
+
+    /// A load or store of physical address `phys`, while recording.
+    #[inline]
+    pub fn access(
+        &mut self,
+        of: &code::Access,
+        virt: u64,
+        phys: u64,
+        bytes: u64,
+        write: bool,
+        shared: &Shared,
+    ) {
+        if !self.on {
+            // The block that began it goes on, but nobody knows yet whose it is.
+            return;
+        }
+        self.stream.looked_at += 1;
+        if !code::is_kernel(virt) {
+            self.see(virt >> PAGE_SHIFT, phys >> PAGE_SHIFT, shared);
+        }
+        self.follow(&of.moves);
+        let line = phys >> self.line_shift;
+        let feeds = self.youngest(of.address);
+        let mut loaded = feeds;
+        if self.filter.data(line, write) {
+            let kind = if write { Kind::Write } else { Kind::Read };
+            let dependent = feeds != 0 && feeds == self.missed;
+            let at = self.instructions - u64::from(of.left);
+            self.missed(
+                line,
+                virt >> PAGE_SHIFT,
+                kind,
+                of.kernel,
+                dependent,
+                at,
+                shared,
+            );
+            if !write {
+                self.missed += 1;
+                loaded = self.missed;
+            }
+        }
+        if !write {
+            let mut targets = of.loads;
+            while targets != 0 {
+                self.from[targets.trailing_zeros() as usize] = loaded;
+                targets &= targets - 1;
+            }
+        }
+        // The part behind the line's end; it is in the same page or left out.
+        let end = phys + bytes - 1;
+        if end >> self.line_shift != line
+            && end >> PAGE_SHIFT == phys >> PAGE_SHIFT
+            && self.filter.data(line + 1, write)
+        {
+            let kind = if write { Kind::Write } else { Kind::Read };
+            let at = self.instructions - u64::from(of.left);
+            self.missed(
+                line + 1,
+                virt >> PAGE_SHIFT,
+                kind,
+                of.kernel,
+                false,
+                at,
+                shared,
+            );
+        }
+    }
+
+    /// A page of user space is used: told of once, even if all its lines are in the
+    /// caches since the kernel has just cleared it.
+    #[inline]
+    fn see(&mut self, virt: u64, phys: u64, shared: &Shared) {
+        let slot = virt as usize % KNOWN;
+        if self.known[slot] == (virt, phys) {
+            return;
+        }
+        self.known[slot] = (virt, phys);
+        let before = self.writer.bytes;
+        let order = || shared.touches.fetch_add(1, Relaxed);
+        let result = self.writer.page(virt, phys, order).map(drop);
+        self.note(result, before, shared);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one event")]
+    fn missed(
+        &mut self,
+        line: u64,
+        virt: u64,
+        kind: Kind,
+        kernel: bool,
+        dependent: bool,
+        at: u64,
+        shared: &Shared,
+    ) {
+        let in_page = PAGE_SHIFT - self.line_shift;
+        let access = Access {
+            kind,
+            page: 0,
+            line: (line & ((1 << in_page) - 1)) as u8,
+            work: self.work(at),
+            kernel,
+            dependent,
+        };
+        let order = || shared.touches.fetch_add(1, Relaxed);
+        let before = self.writer.bytes;
+        let mut result = self.writer.access(access, virt, line >> in_page, order);
+        for &victim in &self.filter.victims {
+            if result.is_ok() {
+                let line = (victim & ((1 << in_page) - 1)) as u8;
+                result = self
+                    .writer
+                    .write_back(victim >> in_page, line, kernel)
+                    .map(drop);
+            }
+        }
+        self.note(result, before, shared);
+    }
+
+    /// Instructions since the last event.
+    fn work(&mut self, at: u64) -> u32 {
+        let work = at.saturating_sub(self.noted);
+        self.noted = self.noted.max(at);
+        u32::try_from(work).unwrap_or(u32::MAX)
+    }
+
+    fn note(&mut self, result: soloist_record::Result<()>, before: u64, shared: &Shared) {
+        if let Err(e) = result {
+            self.failed.get_or_insert(e.to_string());
+        }
+        let written = self.writer.bytes - before;
+        if written > 0 && shared.bytes.fetch_add(written, Relaxed) + written > self.limit {
+            self.limited = true;
+        }
+    }
+
+    /// Whether it must record no longer.
+    pub fn stopped(&self) -> bool {
+        self.limited || self.failed.is_some()
+    }
+
+    /// A store of 8 bytes by user code to a marker's place.
+    pub fn marker(&mut self, value: u64, on: bool, shared: &Shared) -> Option<Order> {
+        if let Some(mut words) = self.words.take() {
+            words.push(value);
+            if words.len() < shared.symbols.len() {
+                self.words = Some(words);
+            } else {
+                for (symbol, word) in shared.symbols.iter().zip(words) {
+                    symbol.store(word, Relaxed);
+                }
+            }
+            return None;
+        }
+        if value & !0xffff != plan::MARKER {
+            return None;
+        }
+        match value as u16 {
+            plan::SYMBOLS => {
+                self.words = Some(Vec::new());
+                None
+            }
+            plan::START => Some(Order::Start(self.program)),
+            plan::STOP => Some(Order::Stop),
+            code => {
+                if on && code >= plan::FIRST_OWN {
+                    let work = self.work(self.instructions);
+                    let before = self.writer.bytes;
+                    let result = self.writer.mark(code, work);
+                    self.note(result, before, shared);
+                }
+                None
+            }
+        }
+    }
+
+    /// A store of 8 bytes by the kernel: does it note the current task?
+    #[inline]
+    pub fn may_switch(of: &code::Access, virt: u64, shared: &Shared) -> bool {
+        of.pc >= shared.symbols[0].load(Relaxed)
+            && of.pc < shared.symbols[1].load(Relaxed)
+            && virt & 0xfff == shared.symbols[2].load(Relaxed) & 0xfff
+    }
+
+    /// The kernel goes on to `task`.
+    pub fn switch(&mut self, task: u64, shared: &Shared) {
+        if self.task != task {
+            self.task = task;
+            if self.on {
+                self.switched(shared);
+            }
+        }
+    }
+
+    fn switched(&mut self, shared: &Shared) {
+        self.thread = shared.thread(self.task, self.program);
+        self.user = false;
+        self.from = [0; REGISTERS];
+        self.known.fill((u64::MAX, 0));
+        let work = self.work(self.instructions);
+        let order = shared.switches.fetch_add(1, Relaxed);
+        let before = self.writer.bytes;
+        let result = self.writer.switch(self.thread, order, work);
+        self.note(result, before, shared);
+    }
+
+    /// Writes what is left; what the stream came to.
+    pub fn finish(&mut self) -> (Stream, bool, Option<String>) {
+        if self.on {
+            self.stream.instructions += self.instructions - self.started;
+            self.on = false;
+        }
+        if let Err(e) = self.writer.flush() {
+            self.failed.get_or_insert(e.to_string());
+        }
+        self.stream.bytes = self.writer.bytes;
+        self.stream.lines = self.writer.accesses;
+        (self.stream.clone(), self.limited, self.failed.take())
+    }
+}

@@ -1,0 +1,150 @@
+//! `recording.json`: what ran where, and through which caches.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{io, Error, Result};
+
+/// The file's name.
+pub const FILE: &str = "recording.json";
+/// What the plugin writes at its end; becomes part of [`FILE`].
+pub const STREAMS: &str = "streams.json";
+
+/// A cache before the recorder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// `l1d`, `l1i`, `l2`.
+    pub name: String,
+    /// Sets.
+    pub sets: u64,
+    /// Lines per set.
+    pub ways: usize,
+}
+
+/// A recorded program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its first word without directories.
+    pub name: String,
+    /// Command and arguments.
+    pub argv: Vec<String>,
+    /// The processors that it had to itself.
+    pub cpus: Vec<u32>,
+    /// What the module was asked for, as `name=value` of its group; none: as Linux does.
+    #[serde(default)]
+    pub colors: Vec<String>,
+}
+
+/// A thread that ran on a recorded processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Of which program, from 0.
+    pub program: u32,
+    /// It ran in user mode; else it is the kernel's own.
+    pub user: bool,
+}
+
+/// Where a processor's events are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stream {
+    /// The processor.
+    pub cpu: u32,
+    /// File in the recording's directory.
+    pub file: String,
+    /// Lines in it.
+    pub lines: u64,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Loads, stores and blocks of instructions that were looked at.
+    pub looked_at: u64,
+    /// Instructions executed while recording.
+    pub instructions: u64,
+}
+
+/// What the plugin knows at its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Streams {
+    /// By number.
+    pub threads: Vec<Thread>,
+    /// One a processor.
+    pub streams: Vec<Stream>,
+    /// Recording stopped before the end, at its limit.
+    pub limited: bool,
+}
+
+/// What a recording is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Of the format, [`crate::frame::VERSION`].
+    pub version: u32,
+    /// Name of the machine file.
+    pub machine: String,
+    /// The machine's address map, as the module took it.
+    pub map: String,
+    /// Node of each of the guest's processors.
+    pub node_of_cpu: Vec<u32>,
+    /// The guest's kernel.
+    pub kernel: String,
+    /// Placement of the pages, by name.
+    pub policy: String,
+    /// Bytes of a line.
+    pub line: u32,
+    /// The caches before the recorder, `l1d` and `l1i` first.
+    pub caches: Vec<Cache>,
+    /// Foreground first.
+    pub programs: Vec<Program>,
+    /// Streams and threads.
+    #[serde(flatten)]
+    pub streams: Streams,
+}
+
+impl Meta {
+    /// Reads the file in `dir`.
+    pub fn read(dir: &Path) -> Result<Self> {
+        let file = dir.join(FILE);
+        let text = std::fs::read(&file).map_err(io(&file))?;
+        let meta: Self = serde_json::from_slice(&text).map_err(|source| Error::Meta {
+            file: file.clone(),
+            source,
+        })?;
+        if meta.version != crate::frame::VERSION {
+            return Err(Error::Foreign {
+                file,
+                why: format!(
+                    "a recording of version {}; this program reads version {}",
+                    meta.version,
+                    crate::frame::VERSION
+                ),
+            });
+        }
+        Ok(meta)
+    }
+
+    /// Writes the file in `dir`.
+    pub fn write(&self, dir: &Path) -> Result<()> {
+        write_json(&dir.join(FILE), self)
+    }
+}
+
+impl Streams {
+    /// Reads what the plugin left in `dir`.
+    pub fn read(dir: &Path) -> Result<Self> {
+        let file = dir.join(STREAMS);
+        let text = std::fs::read(&file).map_err(io(&file))?;
+        serde_json::from_slice(&text).map_err(|source| Error::Meta { file, source })
+    }
+
+    /// Writes it there.
+    pub fn write(&self, dir: &Path) -> Result<()> {
+        write_json(&dir.join(STREAMS), self)
+    }
+}
+
+fn write_json(file: &Path, what: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_vec_pretty(what).map_err(|source| Error::Meta {
+        file: file.to_path_buf(),
+        source,
+    })?;
+    std::fs::write(file, text).map_err(io(file))
+}

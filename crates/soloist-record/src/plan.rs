@@ -1,0 +1,63 @@
+//! What the recorder is told before the guest starts.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{io, Error, Result};
+use crate::meta::Cache;
+
+/// The recorder's orders, in a file of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Where streams go.
+    pub out: PathBuf,
+    /// Bytes after which recording stops.
+    pub limit: u64,
+    /// Bytes of a line; a power of two.
+    pub line: u32,
+    /// Caches to look through: `l1d`, `l1i` if instructions are fetched through
+    /// one, then those behind both.
+    pub caches: Vec<Cache>,
+    /// Processors of each program.
+    pub programs: Vec<Vec<u32>>,
+    /// Bytes of each memory backend of the guest, in its order.
+    pub ram: Vec<u64>,
+    /// Where memory below 4 GiB ends; what is above continues at 4 GiB.
+    pub below_4g: u64,
+}
+
+impl Plan {
+    /// Reads it.
+    pub fn read(file: &Path) -> Result<Self> {
+        let text = std::fs::read(file).map_err(io(file))?;
+        serde_json::from_slice(&text).map_err(|source| Error::Meta {
+            file: file.to_path_buf(),
+            source,
+        })
+    }
+
+    /// Writes it.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let text = serde_json::to_vec_pretty(self).map_err(|source| Error::Meta {
+            file: file.to_path_buf(),
+            source,
+        })?;
+        std::fs::write(file, text).map_err(io(file))
+    }
+}
+
+/// Markers: 8-byte stores of `MARKER | code` by user code, at this offset in a page.
+pub const MARKER_OFFSET: u64 = 0x5c0;
+/// The upper 48 bits of a marker.
+pub const MARKER: u64 = 0x736f_6c6f_6973 << 16;
+/// Three words follow, stored to the same place: first and last address of the
+/// kernel's `__switch_to`, and the offset of its current task among its
+/// processor's variables.
+pub const SYMBOLS: u16 = 1;
+/// The program of this processor begins.
+pub const START: u16 = 2;
+/// Recording ends, of all programs.
+pub const STOP: u16 = 3;
+/// Codes from here on are the programs' own.
+pub const FIRST_OWN: u16 = 0x100;

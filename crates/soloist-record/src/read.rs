@@ -1,0 +1,374 @@
+//! Reads a recording back, sorted by program and thread.
+//!
+//! A program's threads may have moved between its processors: each stream says
+//! when it went on to which thread, in an order that all streams share, and a
+//! thread's pieces are put together by it. Pages are numbered anew, by first
+//! touch in the whole program. What a page *is* is its physical page: threads
+//! that share memory share it, copies that fork() made do not.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use crate::error::{io, Error, Result};
+use crate::event::{Access, Event, Kind, State};
+use crate::frame;
+use crate::meta::Meta;
+
+/// Lowest virtual page of the kernel's half.
+const KERNEL_HALF: u64 = 1 << 51;
+
+/// A recording on disk.
+pub struct Recording {
+    /// What it is of.
+    pub meta: Meta,
+    dir: PathBuf,
+}
+
+/// A recorded program in memory.
+pub struct Program {
+    /// Pages in the order of their first touch.
+    pub pages: Vec<Page>,
+    /// Streams that are damaged; what lies before is here.
+    pub damage: Vec<Error>,
+    /// Runs of its threads that ran in user mode, in the order of their begin.
+    pieces: Vec<Piece>,
+}
+
+/// A page of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Physical page number: where it was when recorded.
+    pub phys: u64,
+    /// Virtual page number of its first touch.
+    pub virt: u64,
+    /// Some thread saw it in user space; else it is the kernel's.
+    pub user: bool,
+    /// The thread that touched it first.
+    pub thread: u32,
+    /// When, among all first touches of the recording.
+    pub order: u64,
+}
+
+/// What one core plays: runs of one thread, or all of one processor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    pieces: Vec<usize>,
+}
+
+/// Where a lane has come to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cursor {
+    piece: usize,
+    step: usize,
+}
+
+impl Program {
+    /// Numbers of its threads, ascending.
+    pub fn threads(&self) -> Vec<u32> {
+        let mut threads: Vec<u32> = self.pieces.iter().map(|p| p.thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        threads
+    }
+
+    /// All that a thread did.
+    pub fn thread(&self, thread: u32) -> Lane {
+        self.lane(|piece| piece.thread == thread)
+    }
+
+    /// One lane for each thread if there are no more threads than processors,
+    /// else one for each processor: threads that took turns do so again.
+    pub fn lanes(&self) -> Vec<Lane> {
+        let mut cpus: Vec<u32> = self.pieces.iter().map(|p| p.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let threads = self.threads();
+        if threads.len() <= cpus.len() {
+            threads.into_iter().map(|t| self.thread(t)).collect()
+        } else {
+            let of = |cpu: u32| self.lane(move |piece| piece.cpu == cpu);
+            cpus.into_iter().map(of).collect()
+        }
+    }
+
+    fn lane(&self, wanted: impl Fn(&Piece) -> bool) -> Lane {
+        let pieces = 0..self.pieces.len();
+        Lane {
+            pieces: pieces.filter(|&at| wanted(&self.pieces[at])).collect(),
+        }
+    }
+
+    /// The step at `cursor`, which moves on; `None` at the end.
+    #[inline]
+    pub fn next(&self, lane: &Lane, cursor: &mut Cursor) -> Option<Step> {
+        loop {
+            let piece = &self.pieces[*lane.pieces.get(cursor.piece)?];
+            if let Some(&packed) = piece.steps.get(cursor.step) {
+                cursor.step += 1;
+                return Some(unpack(packed));
+            }
+            cursor.piece += 1;
+            cursor.step = 0;
+        }
+    }
+
+    /// All steps of a lane in order.
+    pub fn steps<'a>(&'a self, lane: &'a Lane) -> impl Iterator<Item = Step> + 'a {
+        let mut cursor = Cursor::default();
+        std::iter::from_fn(move || self.next(lane, &mut cursor))
+    }
+}
+
+/// One step of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A line; `page` is an index into [`Program::pages`].
+    Access(Access),
+    /// A marker.
+    Mark(u16),
+}
+
+/// Widths of a packed step: kind 2, kernel 1, dependent 1, line 6, page 26,
+/// work 28. A marker is a write-back with work.
+const PAGE_BITS: u32 = 26;
+const WORK_BITS: u32 = 28;
+
+fn pack(a: &Access, page: u32) -> u64 {
+    let work = u64::from(a.work).min((1 << WORK_BITS) - 1);
+    (a.kind as u64)
+        | u64::from(a.kernel) << 2
+        | u64::from(a.dependent) << 3
+        | u64::from(a.line) << 4
+        | u64::from(page) << 10
+        | work << (10 + PAGE_BITS)
+}
+
+fn pack_mark(code: u16) -> u64 {
+    Kind::WriteBack as u64 | u64::from(code) << 10 | 1 << (10 + PAGE_BITS)
+}
+
+fn unpack(packed: u64) -> Step {
+    let kind = Kind::of(packed as u8);
+    let page = (packed >> 10) as u32 & ((1 << PAGE_BITS) - 1);
+    let work = (packed >> (10 + PAGE_BITS)) as u32;
+    if kind == Kind::WriteBack && work > 0 {
+        return Step::Mark(page as u16);
+    }
+    Step::Access(Access {
+        kind,
+        page,
+        line: (packed >> 4) as u8 & 63,
+        work,
+        kernel: packed & 4 != 0,
+        dependent: packed & 8 != 0,
+    })
+}
+
+impl Recording {
+    /// Reads what the recording in `dir` is of.
+    pub fn open(dir: &Path) -> Result<Self> {
+        Ok(Self {
+            meta: Meta::read(dir)?,
+            dir: dir.to_path_buf(),
+        })
+    }
+
+    /// Reads program number `program` into memory; of each processor at most
+    /// `limit` lines.
+    pub fn load(&self, program: usize, limit: usize) -> Result<Program> {
+        let Some(about) = self.meta.programs.get(program) else {
+            return Err(Error::Missing(format!(
+                "{}: no program {program}: there are {}, counted from 0",
+                self.dir.display(),
+                self.meta.programs.len()
+            )));
+        };
+        let mut loader = Loader::default();
+        for stream in &self.meta.streams.streams {
+            if about.cpus.contains(&stream.cpu) {
+                let path = self.dir.join(&stream.file);
+                match loader.stream(&path, stream.cpu, limit) {
+                    Err(e @ Error::Damaged { .. }) => loader.damage.push(e),
+                    other => other?,
+                }
+            }
+        }
+        let user = |id: u32| {
+            let threads = &self.meta.streams.threads;
+            threads.get(id as usize).is_some_and(|t| t.user)
+        };
+        Ok(loader.finish(user))
+    }
+
+    /// Calls `see` for every event of a stream, in order.
+    pub fn events(path: &Path, mut see: impl FnMut(Event)) -> Result<()> {
+        let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(io(path))?);
+        frame::read_header(&mut reader).map_err(|why| Error::Foreign {
+            file: path.to_path_buf(),
+            why,
+        })?;
+        let mut offset = frame::FILE_HEADER;
+        let mut records = 0;
+        loop {
+            let damaged = |why| Error::Damaged {
+                file: path.to_path_buf(),
+                offset,
+                why,
+                records,
+            };
+            let Some(frame) = frame::read(&mut reader).map_err(damaged)? else {
+                return Ok(());
+            };
+            let mut state = State::default();
+            let mut rest = frame.raw.as_slice();
+            for n in 0..frame.records {
+                match Event::unpack(&mut state, &mut rest) {
+                    Some(event) => see(event),
+                    None => return Err(damaged(format!("record {n} of the frame is none"))),
+                }
+            }
+            if !rest.is_empty() {
+                return Err(damaged(format!(
+                    "{} bytes behind the last record",
+                    rest.len()
+                )));
+            }
+            offset += frame.bytes;
+            records += u64::from(frame.records);
+        }
+    }
+}
+
+/// A run of one thread on one processor.
+struct Piece {
+    thread: u32,
+    cpu: u32,
+    order: u64,
+    /// Steps with page numbers of the loader.
+    steps: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Loader {
+    pieces: Vec<Piece>,
+    seen: Vec<Page>,
+    by_phys: HashMap<u64, u32>,
+    damage: Vec<Error>,
+}
+
+impl Loader {
+    fn stream(&mut self, path: &Path, cpu: u32, limit: usize) -> Result<()> {
+        // Page numbers of the stream, as indices into `seen`.
+        let mut pages: Vec<u32> = Vec::new();
+        let mut owed: HashMap<u32, u32> = HashMap::new();
+        let mut held = 0;
+        let mut thread = u32::MAX;
+        let mut bad_page = false;
+        let result = Recording::events(path, |event| match event {
+            Event::Switch {
+                thread: next,
+                order,
+                work,
+            } => {
+                let debt = owed.entry(thread).or_default();
+                *debt = debt.saturating_add(work);
+                thread = next;
+                self.pieces.push(Piece {
+                    thread,
+                    cpu,
+                    order,
+                    steps: Vec::new(),
+                });
+            }
+            Event::Page { virt, phys, order } => pages.push(self.page(virt, phys, order, thread)),
+            Event::Mark { code, work } => {
+                let debt = owed.entry(thread).or_default();
+                *debt = debt.saturating_add(work);
+                if let Some(piece) = self.pieces.last_mut() {
+                    piece.steps.push(pack_mark(code));
+                }
+            }
+            Event::Access(mut access) => {
+                let Some(&page) = pages.get(access.page as usize) else {
+                    bad_page = true;
+                    return;
+                };
+                if held >= limit {
+                    return;
+                }
+                held += 1;
+                if access.kind != Kind::WriteBack {
+                    let debt = owed.entry(thread).or_default();
+                    access.work = access.work.saturating_add(std::mem::take(debt));
+                }
+                if let Some(piece) = self.pieces.last_mut() {
+                    piece.steps.push(pack(&access, page));
+                }
+            }
+        });
+        result?;
+        if bad_page {
+            return Err(Error::Foreign {
+                file: path.to_path_buf(),
+                why: "an access to a page that the stream never named".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn page(&mut self, virt: u64, phys: u64, order: u64, thread: u32) -> u32 {
+        let user = virt < KERNEL_HALF;
+        let next = self.seen.len() as u32;
+        let at = *self.by_phys.entry(phys).or_insert(next);
+        if at == next {
+            self.seen.push(Page {
+                phys,
+                virt,
+                user,
+                thread,
+                order,
+            });
+        } else {
+            let seen = &mut self.seen[at as usize];
+            // The kernel clears a page before its owner ever sees it.
+            if (user && !seen.user) || (user == seen.user && order < seen.order) {
+                seen.virt = virt;
+                seen.thread = thread;
+            }
+            seen.user |= user;
+            seen.order = seen.order.min(order);
+        }
+        at
+    }
+
+    fn finish(mut self, user: impl Fn(u32) -> bool) -> Program {
+        let mut by_order: Vec<u32> = (0..self.seen.len() as u32).collect();
+        by_order.sort_by_key(|&at| self.seen[at as usize].order);
+        let mut number = vec![0; self.seen.len()];
+        for (new, &old) in by_order.iter().enumerate() {
+            number[old as usize] = new as u32;
+        }
+        self.pieces
+            .retain(|piece| user(piece.thread) && !piece.steps.is_empty());
+        self.pieces.sort_by_key(|piece| piece.order);
+        for piece in &mut self.pieces {
+            for packed in &mut piece.steps {
+                *packed = renumber(*packed, &number);
+            }
+        }
+        Program {
+            pages: by_order.iter().map(|&at| self.seen[at as usize]).collect(),
+            damage: self.damage,
+            pieces: self.pieces,
+        }
+    }
+}
+
+fn renumber(packed: u64, number: &[u32]) -> u64 {
+    match unpack(packed) {
+        Step::Mark(_) => packed,
+        Step::Access(access) => pack(&access, number[access.page as usize]),
+    }
+}

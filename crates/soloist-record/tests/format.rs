@@ -1,0 +1,262 @@
+//! What is written is read back; what is damaged is told, with its place.
+#![allow(clippy::unwrap_used)] // a failed expectation should fail the test
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use soloist_record::event::State;
+use soloist_record::meta::{Cache, Program, Stream, Streams, Thread};
+use soloist_record::{frame, Access, Error, Event, Kind, Meta, Recording, Step, Writer};
+
+fn event() -> impl Strategy<Value = Event> {
+    let access = (
+        0..4u8,
+        any::<u32>(),
+        0..64u8,
+        any::<u32>(),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    prop_oneof![
+        access.prop_map(|(kind, page, line, work, kernel, dependent)| {
+            let kind = Kind::of(kind);
+            Event::Access(Access {
+                kind,
+                page,
+                line,
+                work: if kind == Kind::WriteBack { 0 } else { work },
+                kernel,
+                dependent,
+            })
+        }),
+        any::<(u64, u64, u64)>().prop_map(|(virt, phys, order)| Event::Page { virt, phys, order }),
+        any::<(u32, u64, u32)>().prop_map(|(thread, order, work)| Event::Switch {
+            thread,
+            order,
+            work
+        }),
+        any::<(u16, u32)>().prop_map(|(code, work)| Event::Mark { code, work }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn events_come_back(events in prop::collection::vec(event(), 1..200)) {
+        let (mut state, mut bytes) = (State::default(), Vec::new());
+        for event in &events {
+            event.pack(&mut state, &mut bytes);
+        }
+        let (mut state, mut rest) = (State::default(), bytes.as_slice());
+        for event in &events {
+            prop_assert_eq!(Event::unpack(&mut state, &mut rest), Some(*event));
+        }
+        prop_assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn no_bytes_crash_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let (mut state, mut rest) = (State::default(), bytes.as_slice());
+        while !rest.is_empty() && Event::unpack(&mut state, &mut rest).is_some() {}
+    }
+}
+
+fn read(line: u8, work: u32) -> Access {
+    Access {
+        kind: Kind::Read,
+        page: 0,
+        line,
+        work,
+        kernel: false,
+        dependent: false,
+    }
+}
+
+/// Writes `frames` frames of 100 lines each; the file and where frames begin.
+fn stream(dir: &Path, frames: u64) -> (PathBuf, Vec<u64>) {
+    let path = dir.join("cpu-0.rec");
+    let mut writer = Writer::create(&path, 0).unwrap();
+    let mut starts = Vec::new();
+    writer.switch(0, 0, 0).unwrap();
+    for f in 0..frames {
+        starts.push(writer.bytes);
+        for i in 0..100 {
+            let page = f * 100 + i;
+            writer
+                .access(read(7, 3), page, 1000 + page, || page)
+                .unwrap();
+        }
+        writer.flush().unwrap();
+    }
+    (path, starts)
+}
+
+fn meta(cpus: &[u32]) -> Meta {
+    let stream = |&cpu: &u32| Stream {
+        cpu,
+        file: format!("cpu-{cpu}.rec"),
+        lines: 0,
+        bytes: 0,
+        looked_at: 0,
+        instructions: 0,
+    };
+    Meta {
+        version: frame::VERSION,
+        machine: "m".into(),
+        map: String::new(),
+        node_of_cpu: vec![0; cpus.len()],
+        kernel: "6".into(),
+        policy: "buddy".into(),
+        line: 64,
+        caches: vec![Cache {
+            name: "l1d".into(),
+            sets: 64,
+            ways: 8,
+        }],
+        programs: vec![Program {
+            name: "p".into(),
+            argv: vec!["p".into()],
+            cpus: cpus.to_vec(),
+            colors: Vec::new(),
+        }],
+        streams: Streams {
+            threads: vec![
+                Thread {
+                    program: 0,
+                    user: true,
+                };
+                2
+            ],
+            streams: cpus.iter().map(stream).collect(),
+            limited: false,
+        },
+    }
+}
+
+#[test]
+fn a_cut_stream_is_read_up_to_the_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, starts) = stream(dir.path(), 3);
+    meta(&[0]).write(dir.path()).unwrap();
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..starts[2] as usize + 30]).unwrap();
+    let program = Recording::open(dir.path())
+        .unwrap()
+        .load(0, usize::MAX)
+        .unwrap();
+    assert_eq!(program.steps(&program.thread(0)).count(), 200);
+    let said = program.damage[0].to_string();
+    assert!(said.contains(&format!("byte {}", starts[2])), "{said}");
+    assert!(said.contains("cut off"), "{said}");
+}
+
+#[test]
+fn every_flipped_byte_is_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, starts) = stream(dir.path(), 2);
+    let whole = fs::read(&path).unwrap();
+    for at in starts[1] as usize..whole.len() {
+        let mut bad = whole.clone();
+        bad[at] ^= 0x10;
+        fs::write(&path, &bad).unwrap();
+        let mut seen = 0;
+        let result = Recording::events(&path, |_| seen += 1);
+        let Err(Error::Damaged {
+            offset, records, ..
+        }) = result
+        else {
+            panic!("byte {at}: {result:?}");
+        };
+        // The first frame holds the switch, and a page and a line each time.
+        assert_eq!((offset, records, seen), (starts[1], 201, 201), "byte {at}");
+    }
+}
+
+#[test]
+fn what_is_no_stream_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    fs::write(&path, b"something else altogether").unwrap();
+    let why = Recording::events(&path, |_| {}).unwrap_err().to_string();
+    assert!(why.contains("SOLOREC"), "{why}");
+    fs::write(&path, b"SOLOREC\n\x09\0\0\0\0\0\0\0").unwrap();
+    let why = Recording::events(&path, |_| {}).unwrap_err().to_string();
+    assert!(why.contains("version 9"), "{why}");
+}
+
+#[test]
+fn a_thread_that_moves_is_put_together_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut a = Writer::create(&dir.path().join("cpu-0.rec"), 0).unwrap();
+    let mut b = Writer::create(&dir.path().join("cpu-1.rec"), 1).unwrap();
+    // Thread 0 runs on cpu 0, then on cpu 1, then on cpu 0 again; thread 1 between.
+    a.switch(0, 0, 0).unwrap();
+    a.access(read(1, 10), 5, 50, || 0).unwrap();
+    a.switch(1, 1, 7).unwrap();
+    a.access(read(9, 20), 6, 60, || 3).unwrap();
+    b.switch(0, 2, 0).unwrap();
+    b.access(read(2, 10), 5, 50, || 1).unwrap();
+    b.access(read(3, 10), 4, 40, || 2).unwrap();
+    a.switch(0, 3, 0).unwrap();
+    a.access(read(4, 10), 5, 50, || 9).unwrap();
+    a.flush().unwrap();
+    b.flush().unwrap();
+    meta(&[0, 1]).write(dir.path()).unwrap();
+    let program = Recording::open(dir.path())
+        .unwrap()
+        .load(0, usize::MAX)
+        .unwrap();
+    assert!(program.damage.is_empty());
+    let lines = |thread: u32| -> Vec<(u32, u8)> {
+        let access = |step| match step {
+            Step::Access(a) => Some((a.page, a.line)),
+            Step::Mark(_) => None,
+        };
+        program
+            .steps(&program.thread(thread))
+            .filter_map(access)
+            .collect()
+    };
+    assert_eq!(lines(0), [(0, 1), (0, 2), (1, 3), (0, 4)]);
+    assert_eq!(lines(1), [(2, 9)]);
+    let phys: Vec<u64> = program.pages.iter().map(|p| p.phys).collect();
+    assert_eq!(phys, [50, 40, 60]);
+    // The 7 instructions before the switch are still thread 0's.
+    let work = |step| match step {
+        Step::Access(a) => u64::from(a.work),
+        Step::Mark(_) => 0,
+    };
+    let total: u64 = program.steps(&program.thread(0)).map(work).sum();
+    assert_eq!(total, 10 + 10 + 10 + 10 + 7);
+}
+
+#[test]
+fn other_simulators_read_what_was_recorded() {
+    use soloist_record::export::{export, Format};
+
+    let dir = tempfile::tempdir().unwrap();
+    let mut a = Writer::create(&dir.path().join("cpu-0.rec"), 0).unwrap();
+    a.switch(0, 0, 0).unwrap();
+    a.access(read(1, 10), 5, 0x50, || 0).unwrap();
+    assert!(a.write_back(0x50, 1, false).unwrap());
+    // Nobody saw that page while recording: nothing is written of it.
+    assert!(!a.write_back(0x51, 1, false).unwrap());
+    a.access(read(2, 7), 5, 0x50, || 1).unwrap();
+    a.flush().unwrap();
+    meta(&[0]).write(dir.path()).unwrap();
+    let program = Recording::open(dir.path())
+        .unwrap()
+        .load(0, usize::MAX)
+        .unwrap();
+    let text = |format| {
+        let mut out = Vec::new();
+        assert_eq!(
+            export(&program, &program.thread(0), format, &mut out).unwrap(),
+            3
+        );
+        String::from_utf8(out).unwrap()
+    };
+    let dramsim = "0x50040 READ 10\n0x50040 WRITE 10\n0x50080 READ 17\n";
+    assert_eq!(text(Format::Dramsim3), dramsim);
+    assert_eq!(text(Format::Ramulator), "LD 327744\nST 327744\nLD 327808\n");
+}

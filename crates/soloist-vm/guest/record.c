@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * Runs the programs that are recorded, each on processors of its own and in
+ * its colours, and tells the recording plugin by markers when to begin and end.
+ *
+ *   record PROGRAM...
+ *   PROGRAM = CPUS SETTINGS NAME=VALUE... WORDS WORD...
+ *
+ * CPUS is a list of processors (0-3,8), SETTINGS and WORDS are counts. With
+ * settings the program becomes a group of the module; they are written to the
+ * group's files in order. The first program is the foreground: when it ends, so
+ * does the recording, and its status is ours. The others print nothing.
+ *
+ * A marker is a store of 8 bytes, MARKER | code, at MARKER_OFFSET in a page
+ * (crates/soloist-record/src/plan.rs).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GROUPS "/sys/kernel/config/soloist/groups"
+#define MARKER (0x736f6c6f6973ull << 16)
+#define MARKER_OFFSET 0x5c0
+enum { SYMBOLS = 1, START = 2, STOP = 3 };
+
+#define MAX_PROGRAMS 64
+
+static char page[4096] __attribute__((aligned(4096)));
+
+static void __attribute__((noreturn, format(printf, 1, 2)))
+fail(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("soloist vm record: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+	exit(125);
+}
+
+static void tell(uint64_t word)
+{
+	*(volatile uint64_t *)(page + MARKER_OFFSET) = word;
+}
+
+/* Where the kernel notes its current task: without it threads are not told apart. */
+static void tell_symbols(void)
+{
+	uint64_t from = 0, to = UINT64_MAX, current = 0, addr;
+	char line[512], name[256];
+	FILE *file;
+
+	for (int pass = 0; pass < 2; pass++) {
+		file = fopen("/proc/kallsyms", "r");
+		if (!file)
+			fail("cannot read /proc/kallsyms: %s", strerror(errno));
+		while (fgets(line, sizeof(line), file)) {
+			if (sscanf(line, "%lx %*c %255s", &addr, name) != 2)
+				continue;
+			if (!strcmp(name, "__switch_to"))
+				from = addr;
+			else if (!strcmp(name, "pcpu_hot") ||
+				 !strcmp(name, "current_task"))
+				current = addr;
+			if (pass && addr > from && addr < to)
+				to = addr;
+		}
+		fclose(file);
+	}
+	if (!from || to == UINT64_MAX)
+		fail("/proc/kallsyms has no __switch_to");
+	tell(MARKER | SYMBOLS);
+	tell(from);
+	tell(to);
+	tell(current);
+}
+
+static void pin(const char *list)
+{
+	cpu_set_t set;
+	const char *p = list;
+	char *end;
+
+	CPU_ZERO(&set);
+	while (*p) {
+		long from = strtol(p, &end, 10), to = from;
+
+		if (*end == '-')
+			to = strtol(end + 1, &end, 10);
+		if (end == p || from < 0 || to >= CPU_SETSIZE)
+			fail("no list of processors: '%s'", list);
+		for (long cpu = from; cpu <= to; cpu++)
+			CPU_SET(cpu, &set);
+		p = *end == ',' ? end + 1 : end;
+	}
+	if (sched_setaffinity(0, sizeof(set), &set))
+		fail("cannot run on processors %s: %s", list, strerror(errno));
+}
+
+static void put(const char *dir, const char *name, const char *value)
+{
+	char path[512], why[256] = "";
+	int fd, n;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY);
+	if (fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value) &&
+	    !close(fd))
+		return;
+	n = errno;
+	fd = open("/sys/kernel/config/soloist/last_cmd_status", O_RDONLY);
+	if (fd >= 0)
+		(void)!read(fd, why, sizeof(why) - 1);
+	fail("%s = %s: %s (%s)", path, value, strerror(n), why);
+}
+
+static void color(int number, char **settings, int n)
+{
+	char dir[128], pid[32];
+
+	snprintf(dir, sizeof(dir), GROUPS "/recorded%d", number);
+	if (mkdir(dir, 0755))
+		fail("cannot make %s: %s", dir, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		char *value = strchr(settings[i], '=');
+
+		if (!value)
+			fail("no setting: '%s'", settings[i]);
+		*value++ = 0;
+		put(dir, settings[i], value);
+	}
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	put(dir, "tasks", pid);
+}
+
+static int count(char ***argv)
+{
+	char *end;
+	long n = **argv ? strtol(**argv, &end, 10) : -1;
+
+	if (n < 0 || *end)
+		fail("expected a count, found '%s'", **argv ? **argv : "nothing");
+	(*argv)++;
+	while (n > 0 && !**argv)
+		fail("words are missing");
+	return n;
+}
+
+/* Starts a program, which waits until all are there: @gate closes then. */
+static pid_t start(int number, char ***argv, int gate[2])
+{
+	char *cpus = *(*argv)++;
+	int n_settings = count(argv), n_words;
+	char **settings = *argv, **words, byte;
+	pid_t pid;
+
+	*argv += n_settings;
+	n_words = count(argv);
+	words = calloc(n_words + 1, sizeof(*words));
+	if (!words || !n_words)
+		fail("program %d has no words", number);
+	memcpy(words, *argv, n_words * sizeof(*words));
+	*argv += n_words;
+
+	pid = fork();
+	if (pid < 0)
+		fail("cannot fork: %s", strerror(errno));
+	if (pid)
+		return pid;
+	close(gate[1]);
+	setpgid(0, 0);
+	pin(cpus);
+	if (n_settings)
+		color(number, settings, n_settings);
+	if (number) {
+		int null = open("/dev/null", O_RDWR);
+
+		dup2(null, 0);
+		dup2(null, 1);
+	}
+	(void)!read(gate[0], &byte, 1);
+	close(gate[0]);
+	tell(MARKER | START);
+	execvp(words[0], words);
+	fprintf(stderr, "soloist vm record: cannot run %s: %s\n", words[0],
+		strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pids[MAX_PROGRAMS], ended;
+	int gate[2], n = 0, status;
+	char *first;
+
+	(void)argc;
+	first = *++argv;
+	if (!first || pipe(gate))
+		fail("no programs");
+	pin(first);
+	tell_symbols();
+	while (*argv && n < MAX_PROGRAMS) {
+		pids[n] = start(n, &argv, gate);
+		n++;
+	}
+	usleep(200000);
+	close(gate[1]);
+	close(gate[0]);
+	for (;;) {
+		ended = wait(&status);
+		if (ended < 0)
+			fail("cannot wait: %s", strerror(errno));
+		if (ended == pids[0])
+			break;
+		for (int i = 1; i < n; i++)
+			if (ended == pids[i] && status)
+				fprintf(stderr,
+					"soloist vm record: background program %d ended with status %d\n",
+					i, WIFEXITED(status) ? WEXITSTATUS(status) :
+							       128 + WTERMSIG(status));
+	}
+	tell(MARKER | STOP);
+	for (int i = 1; i < n; i++)
+		kill(-pids[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return WEXITSTATUS(status);
+}

@@ -1,0 +1,158 @@
+//! Recording: programs run in a guest, and what leaves the private caches of their
+//! processors is kept with guest physical addresses.
+//!
+//! A guest is run as ever ([`crate::run()`]), but under QEMU 10 and with the
+//! plugin of soloist-plugin, which reads a plan and leaves streams
+//! (soloist-record). In the guest, `guest/record.c` gives each program its
+//! processors and colours and tells the plugin when to begin.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use soloist_record::meta::{Cache, Program, Streams};
+use soloist_record::plan::Plan;
+use soloist_record::{frame, Meta};
+
+use crate::run::Recorder;
+use crate::{io, Error, Outcome, Spec};
+
+const INSIDE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record"));
+/// Where QEMU's `pc` machine ends memory below 4 GiB when it is not told to, for
+/// guests that have more.
+const PC_SPLITS_AT: u64 = 0xe000_0000;
+const PC_SPLIT: u64 = 0xc000_0000;
+
+/// What is recorded.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// Directory of the recording; is made.
+    pub out: PathBuf,
+    /// Name of the machine.
+    pub machine: String,
+    /// Its map, as the module takes it.
+    pub map: String,
+    /// Node of each processor of the guest.
+    pub node_of_cpu: Vec<u32>,
+    /// Name of the placement.
+    pub policy: String,
+    /// Bytes after which recording stops.
+    pub limit: u64,
+    /// Bytes of a line.
+    pub line: u32,
+    /// Private caches, `l1d` first.
+    pub caches: Vec<Cache>,
+    /// Foreground first.
+    pub programs: Vec<Program>,
+}
+
+/// Finds QEMU 10 and the plugin, or says what makes them.
+pub fn recorder(root: Option<&Path>) -> Result<(PathBuf, PathBuf), Error> {
+    let qemu = root
+        .unwrap_or(Path::new("."))
+        .join("build/qemu/qemu-system-x86_64");
+    if !qemu.exists() {
+        return Err(Error::NoRecorder {
+            what: format!("QEMU 10 ({})", qemu.display()),
+            advice: "scripts/qemu",
+        });
+    }
+    let name = "libsoloist_plugin.so";
+    let own = std::env::current_exe().ok();
+    let beside = own
+        .as_deref()
+        .and_then(Path::parent)
+        .map(|dir| dir.join(name));
+    let named = std::env::var_os("SOLOIST_PLUGIN").map(PathBuf::from);
+    match named.or(beside).filter(|file| file.exists()) {
+        Some(plugin) => Ok((qemu, plugin)),
+        None => Err(Error::NoRecorder {
+            what: format!("the recording plugin ({name})"),
+            advice: "make cli",
+        }),
+    }
+}
+
+/// Runs `spec`'s guest with the order's programs in it; what became of it, and of
+/// what. The spec's own command is not run.
+pub fn record(
+    mut spec: Spec,
+    order: &Order,
+    root: Option<&Path>,
+) -> Result<(Outcome, Meta), Error> {
+    let (qemu, plugin) = recorder(root)?;
+    let out = &order.out;
+    fs::create_dir_all(out).map_err(io(format!("cannot make {}", out.display())))?;
+    let out = out
+        .canonicalize()
+        .map_err(io(format!("cannot use {}", out.display())))?;
+    let tools = tempfile::Builder::new()
+        .prefix(".recording-")
+        .tempdir_in(&out)
+        .map_err(io(format!("cannot write {}", out.display())))?;
+    let inside = tools.path().join("record");
+    fs::write(&inside, INSIDE)
+        .and_then(|()| fs::set_permissions(&inside, fs::Permissions::from_mode(0o755)))
+        .map_err(io(format!("cannot write {}", inside.display())))?;
+
+    let plan = tools.path().join("plan.json");
+    self::plan(&spec, order, &out).write(&plan)?;
+    spec.command = command(&inside, &order.programs);
+    spec.recorder = Some(Recorder { qemu, plugin, plan });
+    let outcome = crate::run(&spec)?;
+    let meta = Meta {
+        version: frame::VERSION,
+        machine: order.machine.clone(),
+        map: order.map.clone(),
+        node_of_cpu: order.node_of_cpu.clone(),
+        kernel: outcome.kernel.clone(),
+        policy: order.policy.clone(),
+        line: order.line,
+        caches: order.caches.clone(),
+        programs: order.programs.clone(),
+        streams: Streams::default(),
+    };
+    if !outcome.healthy() {
+        return Ok((outcome, meta));
+    }
+    let streams = Streams::read(&out)?;
+    let meta = Meta { streams, ..meta };
+    meta.write(&out)?;
+    let left = out.join(soloist_record::meta::STREAMS);
+    fs::remove_file(&left).map_err(io(format!("cannot remove {}", left.display())))?;
+    Ok((outcome, meta))
+}
+
+fn plan(spec: &Spec, order: &Order, out: &Path) -> Plan {
+    let ram = spec.nodes.node_sizes();
+    let total: u64 = ram.iter().sum();
+    let below_4g = spec.nodes.below_4g().unwrap_or(if total >= PC_SPLITS_AT {
+        PC_SPLIT
+    } else {
+        total
+    });
+    Plan {
+        out: out.to_path_buf(),
+        limit: order.limit,
+        line: order.line,
+        caches: order.caches.clone(),
+        programs: order.programs.iter().map(|p| p.cpus.clone()).collect(),
+        ram,
+        below_4g,
+    }
+}
+
+/// The words of `guest/record.c`.
+fn command(inside: &Path, programs: &[Program]) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec![inside.into()];
+    for program in programs {
+        let cpus: Vec<String> = program.cpus.iter().map(u32::to_string).collect();
+        words.push(cpus.join(",").into());
+        words.push(program.colors.len().to_string().into());
+        words.extend(program.colors.iter().map(OsString::from));
+        words.push(program.argv.len().to_string().into());
+        words.extend(program.argv.iter().map(OsString::from));
+    }
+    words
+}

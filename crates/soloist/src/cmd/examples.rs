@@ -1,0 +1,258 @@
+//! Examples: what each command's help and manual page show last. A test parses
+//! every one of them.
+
+use clap::Command;
+
+/// Each command, and how it is used.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "doctor",
+        &["soloist doctor", "soloist doctor --machine zen2 --json"],
+    ),
+    (
+        "up",
+        &[
+            "soloist up --machine opteron-6128",
+            "soloist up --param mmap_abi=1",
+        ],
+    ),
+    ("down", &["soloist down", "soloist down --force"]),
+    (
+        "run",
+        &[
+            "soloist run -- make -j4",
+            "soloist run --colors 4 --cpus 2-3 -- ./control-loop",
+            "soloist run --mem 512M --realtime --bandwidth 500MB/s --cpus 2 -- ./video",
+            "soloist run --group video -- x264 --version",
+        ],
+    ),
+    (
+        "compare",
+        &[
+            "soloist compare -- zstd -9 -k big.txt",
+            "soloist compare --model --html sort.html -- sort big.txt",
+            "soloist compare --recorded sort.rec --picture sort.svg",
+        ],
+    ),
+    (
+        "bench",
+        &[
+            "soloist bench latency",
+            "soloist bench latency --corun bandwidth --cpus 2-3 -- --size 32M",
+        ],
+    ),
+    (
+        "group list",
+        &["soloist group list", "soloist group list --json"],
+    ),
+    ("group show", &["soloist group show video"]),
+    (
+        "group create",
+        &[
+            "soloist group create video --colors 4 --llc 8 --reserve 64M",
+            "soloist group create batch --node 1 --mode shareable --exhaust spill",
+        ],
+    ),
+    (
+        "group set",
+        &[
+            "soloist group set video --exhaust grow",
+            "soloist group set video --pid 1234",
+        ],
+    ),
+    ("group rm", &["soloist group rm video batch"]),
+    ("rule list", &["soloist rule list"]),
+    (
+        "rule add",
+        &[
+            "soloist rule add x264 --path /usr/bin/x264 --colors 2",
+            "soloist rule add control --path '/opt/control/*' --realtime",
+        ],
+    ),
+    (
+        "rule set",
+        &["soloist rule set x264 --colors 4 --exhaust grow"],
+    ),
+    ("rule rm", &["soloist rule rm x264"]),
+    ("rule enable", &["soloist rule enable x264"]),
+    ("rule disable", &["soloist rule disable x264"]),
+    (
+        "verify",
+        &[
+            "soloist verify 1234 --summary",
+            "soloist run -- soloist verify --self --strict --by node",
+        ],
+    ),
+    ("save", &["soloist save", "soloist save -"]),
+    (
+        "apply",
+        &[
+            "soloist apply --dry-run",
+            "soloist apply /etc/soloist/soloist.toml",
+        ],
+    ),
+    ("top", &["soloist top", "soloist top -n 1 --json"]),
+    (
+        "metrics",
+        &[
+            "soloist metrics",
+            "soloist metrics --textfile /var/lib/prometheus/node-exporter/soloist.prom",
+        ],
+    ),
+    ("events", &["soloist events", "soloist events --json"]),
+    ("map list", &["soloist map list"]),
+    (
+        "map show",
+        &[
+            "soloist map show",
+            "soloist map show -m zen2 --svg zen2.svg",
+        ],
+    ),
+    (
+        "map decode",
+        &["soloist map decode -m opteron-6128 0x10005d010"],
+    ),
+    (
+        "map encode",
+        &["soloist map encode -m opteron-6128 --node 1 --bank 3 --row 7"],
+    ),
+    (
+        "map detect",
+        &["soloist map detect -o /etc/soloist/machines/mine.toml"],
+    ),
+    ("map check", &["soloist map check -m skylake"]),
+    ("map llc", &["soloist map llc"]),
+    (
+        "map solve",
+        &["soloist map solve decodes.txt -o machine.toml"],
+    ),
+    ("map registers", &["soloist map registers"]),
+    (
+        "map convert",
+        &["soloist map convert zen2 --from machine --to hex"],
+    ),
+    ("vm list", &["soloist vm list"]),
+    (
+        "vm run",
+        &[
+            "soloist vm run -- uname -r",
+            "soloist vm run --kernel 6.1-rt --machine opteron-6128 -- numactl -H",
+        ],
+    ),
+    (
+        "vm shell",
+        &["soloist vm shell", "soloist vm shell -k 6.1 -- htop"],
+    ),
+    (
+        "vm record",
+        &["soloist vm record -o sort.rec -- sort big.txt"],
+    ),
+    (
+        "sim trace",
+        &["soloist sim trace --machine ddr3-1600k requests.txt"],
+    ),
+    ("sim replay", &["soloist sim replay sort.rec"]),
+    ("sim profile", &["soloist sim profile sort.rec"]),
+    (
+        "sim export",
+        &["soloist sim export sort.rec --format ramulator >sort.trace"],
+    ),
+    ("lab list", &["soloist lab list"]),
+    ("lab check", &["soloist lab check my-scenario.toml"]),
+    ("lab run", &["soloist lab run --all --small --out results"]),
+    (
+        "lab compare",
+        &["soloist lab compare results-before results-after"],
+    ),
+    (
+        "lab report",
+        &["soloist lab report results --out report.html"],
+    ),
+    (
+        "guard status",
+        &["soloist guard status", "soloist guard status --watch 2"],
+    ),
+    (
+        "guard set",
+        &[
+            "soloist guard set --r-min 1.2GB/s --peak 6.4GB/s 0:1GB/s 2:200MB/s",
+            "soloist guard set 2:off",
+        ],
+    ),
+    (
+        "guard rmin",
+        &[
+            "soloist guard rmin --machine opteron-6128",
+            "soloist guard rmin --measure",
+        ],
+    ),
+    ("guard off", &["soloist guard off"]),
+    (
+        "completions",
+        &["soloist completions bash >/usr/share/bash-completion/completions/soloist"],
+    ),
+    (
+        "man",
+        &["soloist man", "soloist man /usr/local/share/man/man1"],
+    ),
+];
+
+/// Adds the examples to the help of `command` and all below it.
+pub fn add(command: Command) -> Command {
+    below(command, "")
+}
+
+fn below(command: Command, path: &str) -> Command {
+    let command = command.mut_subcommands(|sub| {
+        let path = format!("{path} {}", sub.get_name());
+        below(sub, path.trim_start())
+    });
+    match EXAMPLES.iter().find(|(of, _)| *of == path) {
+        None => command,
+        Some((_, lines)) => command.after_help(format!("Examples:\n  {}", lines.join("\n  "))),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::Cli;
+
+    /// Commands without subcommands.
+    fn leaves(command: &Command, path: &str) -> Vec<String> {
+        let subs: Vec<&Command> = command.get_subcommands().collect();
+        match subs.is_empty() {
+            true => vec![path.to_owned()],
+            false => subs
+                .iter()
+                .flat_map(|sub| leaves(sub, format!("{path} {}", sub.get_name()).trim()))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for leaf in leaves(&Cli::command(), "") {
+            let there = EXAMPLES.iter().any(|(path, _)| *path == leaf);
+            assert!(there, "no example of `soloist {leaf}` in cmd/examples.rs");
+        }
+    }
+
+    #[test]
+    fn every_example_is_understood() {
+        let known = leaves(&Cli::command(), "");
+        let there = |path: &&str| known.iter().any(|leaf| leaf == path);
+        for (path, lines) in EXAMPLES.iter().filter(|(path, _)| there(path)) {
+            for line in *lines {
+                let command = line.split(" >").next().unwrap();
+                let words = command.split(' ').map(|word| word.trim_matches('\''));
+                let parsed = Cli::command().try_get_matches_from(words);
+                assert!(parsed.is_ok(), "{path}: {line}: {}", parsed.unwrap_err());
+                assert!(line.starts_with(&format!("soloist {path}")) || line.contains(path));
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `soloist metrics` and `soloist events`.
+
+use std::fs;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use soloist_host::watch::Snapshot;
+use soloist_host::{events, openmetrics, Control, Host, MEDIA_TYPE};
+
+use crate::{out, Ctx};
+
+/// Print all figures in the text format of OpenMetrics, or as JSON.
+///
+/// Groups, processors under a reservation, rules, the whole system. For
+/// Prometheus: soloist-metrics.socket serves them, or a timer writes them for
+/// node_exporter (packaging/systemd).
+#[derive(Debug, clap::Args)]
+pub struct MetricsArgs {
+    /// Write them to this file, whole at any moment, for node_exporter's
+    /// textfile collector.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "json"])]
+    textfile: Option<PathBuf>,
+
+    /// Answer one HTTP request that comes on standard input, as a socket unit of
+    /// systemd hands it over.
+    #[arg(long, conflicts_with = "json")]
+    http: bool,
+}
+
+/// Runs `metrics`.
+pub fn metrics(args: MetricsArgs, ctx: &Ctx) -> Result<ExitCode> {
+    if args.http {
+        return serve();
+    }
+    let snapshot = Snapshot::take(&Control::open(&Host::live())?)?;
+    if ctx.json {
+        ctx.print_json(&snapshot)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = openmetrics(&snapshot)?;
+    match &args.textfile {
+        None => out::put(&text)?,
+        Some(file) => replace(file, &text).with_context(|| file.display().to_string())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A reader sees the old file or the new one.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let new = file.with_extension("new");
+    fs::write(&new, text)?;
+    fs::rename(&new, file)
+}
+
+/// Answers one request, whatever it asks for; also when there is nothing to tell.
+fn serve() -> Result<ExitCode> {
+    for line in io::stdin().lock().lines().take(100) {
+        if line.context("the request")?.trim().is_empty() {
+            break;
+        }
+    }
+    let told = Control::open(&Host::live())
+        .and_then(|control| Snapshot::take(&control))
+        .and_then(|snapshot| openmetrics(&snapshot));
+    let (status, kind, body) = match told {
+        Ok(text) => ("200 OK", MEDIA_TYPE, text),
+        Err(error) => (
+            "503 Service Unavailable",
+            "text/plain",
+            format!("{error}\n"),
+        ),
+    };
+    let length = body.len();
+    out::put(&format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Follow what happens: colours exhausted or left, groups made, CPUs stopped.
+#[derive(Debug, clap::Args)]
+pub struct EventsArgs {
+    /// Seconds between two looks.
+    #[arg(long, short, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    interval: u64,
+
+    /// Look so many times, then stop; 0: until interrupted.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 0)]
+    count: u64,
+}
+
+/// Runs `events`.
+pub fn follow(args: EventsArgs, ctx: &Ctx) -> Result<ExitCode> {
+    let control = Control::open(&Host::live())?;
+    let mut before = Snapshot::take(&control)?;
+    let mut looks = 0;
+    loop {
+        sleep(Duration::from_secs(args.interval));
+        let now = Snapshot::take(&control)?;
+        for event in events(&before, &now) {
+            match ctx.json {
+                // One document a line, so that a pipe can follow too.
+                true => outln!("{}", serde_json::to_string(&event)?)?,
+                false => outln!("{event}")?,
+            }
+        }
+        before = now;
+        looks += 1;
+        if looks == args.count {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}

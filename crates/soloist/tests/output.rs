@@ -1,0 +1,101 @@
+//! What can be wrong with standard output and standard error: a reader that
+//! has gone, a disk that is full.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod machine;
+
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Output, Stdio};
+
+/// One command for each way of printing.
+const COMMANDS: [&[&str]; 25] = [
+    &["--help"],
+    &["--version"],
+    &["run", "--help"],
+    &["doctor"],
+    &["doctor", "--json"],
+    &["group", "list"],
+    &["group", "show", "core0"],
+    &["group", "list", "--json"],
+    &["rule", "list"],
+    &["top", "-n", "1"],
+    &["verify", "--self", "--bank-sets", "0"],
+    &["completions", "bash"],
+    &["man"],
+    &["lab", "list"],
+    &["lab", "list", "--json"],
+    &["vm", "list", "--json"],
+    &["map", "list"],
+    &["map", "list", "--json"],
+    &["map", "show", "-m", "zen2"],
+    &["map", "show", "-m", "zen2", "--text"],
+    &["map", "show", "-m", "zen2", "--svg", "-"],
+    &["map", "show", "-m", "zen2", "--json"],
+    &["map", "decode", "-m", "zen2", "0x1000"],
+    &["map", "encode", "-m", "zen2"],
+    &["map", "convert", "zen2", "--from", "machine", "--to", "hex"],
+];
+
+fn with_output(args: &[&str], out: impl Into<Stdio>, err: impl Into<Stdio>) -> Output {
+    let machine = machine::small();
+    // `verify --self` reads the real process.
+    let root = match args[0] {
+        "verify" => machine::with_real_processes(&machine),
+        _ => machine.path().to_owned(),
+    };
+    let mut command = machine::soloist(&root, args);
+    command.stdout(out).stderr(err).output().unwrap()
+}
+
+fn closed() -> OwnedFd {
+    let (reader, writer) = UnixStream::pair().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+fn full() -> File {
+    fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap()
+}
+
+#[test]
+fn a_closed_pipe_ends_it_quietly() {
+    for args in COMMANDS {
+        let out = with_output(args, closed(), Stdio::piped());
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{args:?}: {out:?}");
+        assert!(said.is_empty(), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_said() {
+    for args in COMMANDS {
+        let out = with_output(args, full(), Stdio::piped());
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {out:?}");
+        let words = "standard output: No space left on device";
+        assert_eq!(said.matches(words).count(), 1, "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn no_place_for_errors_is_no_panic() {
+    let machine = machine::small();
+    for args in [
+        &["group", "show", "nobody"][..],
+        &["run", "--colors"],
+        &["vm", "list"],
+    ] {
+        let err: [Stdio; 2] = [closed().into(), full().into()];
+        for err in err {
+            let mut command = machine::soloist(machine.path(), args);
+            let status = command.stdout(Stdio::null()).stderr(err).status().unwrap();
+            assert!(matches!(status.code(), Some(0..=2)), "{args:?}: {status:?}");
+        }
+    }
+}

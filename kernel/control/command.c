@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Commands: what is checked of every write, and the numbers and names in them.
+ *
+ * Locking: none.
+ */
+#include <linux/capability.h>
+#include <linux/kstrtox.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "../refusal.h"
+#include "command.h"
+
+const char *const sol_exhaust_name[SOL_N_EXHAUST] = {
+	[SOL_FAIL] = "fail", [SOL_GROW] = "grow", [SOL_SPILL] = "spill",
+};
+
+int sol_control_may(const char *what, size_t count)
+{
+	if (!capable(CAP_SYS_ADMIN))
+		return sol_deny(-EPERM, "%s: needs CAP_SYS_ADMIN", what);
+	if (count >= PAGE_SIZE - 1)
+		return sol_deny(-E2BIG,
+				  "%s: more than %lu bytes in one write",
+				  what, PAGE_SIZE - 2);
+	return 0;
+}
+
+size_t sol_control_trim(const char *page, size_t count)
+{
+	return count && page[count - 1] == '\n' ? count - 1 : count;
+}
+
+int sol_control_number(const char *what, const char *page, size_t count,
+		       u64 max, u64 *number)
+{
+	int err = strnlen(page, count) < count ? -EINVAL :
+						 kstrtou64(page, 10, number);
+
+	if (err || *number > max)
+		return sol_deny(-EINVAL,
+				  "%s: expected a number from 0 to %llu",
+				  what, max);
+	return 0;
+}
+
+int sol_control_exhaust(const char *page, size_t count, u8 *exhaust)
+{
+	int i = __sysfs_match_string(sol_exhaust_name, SOL_N_EXHAUST, page);
+
+	if (i < 0)
+		return sol_deny(-EINVAL,
+				  "exhaust: expected fail, grow or spill");
+	*exhaust = i;
+	return 0;
+}

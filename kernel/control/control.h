@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The directories of the control interface, docs/interface.md. */
+#ifndef SOLOIST_CONTROL_H
+#define SOLOIST_CONTROL_H
+
+#include <linux/configfs.h>
+#include "command.h"
+
+extern const struct config_item_type sol_groups_type;	/* groups.c */
+extern const struct config_item_type sol_rules_type;	/* rules.c */
+extern struct configfs_bin_attribute *sol_root_bin_attrs[];	/* implicit.c */
+
+/* guard.c: guard/, and a group's `bandwidth` */
+int sol_control_guard_init(struct config_group *parent);
+void sol_control_guard_exit(void);
+ssize_t sol_bandwidth_show(const struct sol_group *group, char *page);
+int sol_bandwidth_store(struct sol_group *group, const char *page,
+			size_t count);
+
+/*
+ * Files that tell where memory lies or who shares it: root's to read, as the
+ * kernel's own pagemap is (docs/security.md).
+ */
+#define SOL_ATTR_SECRET(_pfx, _name)				\
+static struct configfs_attribute _pfx##attr_##_name = {		\
+	.ca_name	= __stringify(_name),			\
+	.ca_mode	= 0600,					\
+	.ca_owner	= THIS_MODULE,				\
+	.show		= _pfx##_name##_show,			\
+	.store		= _pfx##_name##_store,			\
+}
+
+#define SOL_BIN_ATTR_SECRET(_pfx, _name)			\
+static struct configfs_bin_attribute _pfx##attr_##_name = {	\
+	.cb_attr = {						\
+		.ca_name	= __stringify(_name),		\
+		.ca_mode	= 0400,				\
+		.ca_owner	= THIS_MODULE,			\
+	},							\
+	.read		= _pfx##_name##_read,			\
+}
+
+#endif /* SOLOIST_CONTROL_H */

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The control interface: configfs, as docs/interface.md has it.
+ *
+ * Here are the root's files; groups and rules have files of their own. Every
+ * write is one command: it checks, does all of it or nothing, and leaves "ok"
+ * or a sentence in last_cmd_status. configfs pins the module for every
+ * directory that was made, so the module goes only after the last rmdir.
+ *
+ * Locking: configfs calls a directory's files under its fragment's semaphore,
+ * so a file is never called after its directory was removed. All else is in
+ * group/. Its locks nest inside.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+#include "control.h"
+#include "mmap_abi.h"
+#include "../parts.h"
+#include "../group/rule.h"
+#include "../refusal.h"
+#include "../keep/move.h"
+#include "../frames/evacuate.h"
+#include "../frames/giveback.h"
+#include "../frames/prefill.h"
+#include "../uapi/soloist.h"
+
+/*
+ * Outside of sol_group_mutex: filling and draining the lists takes long, and
+ * the map must stay, but faults that grow a group need not wait for it.
+ */
+static DEFINE_MUTEX(lists_mutex);
+
+static ssize_t root_map_show(struct config_item *item, char *page)
+{
+	const struct sol_map *map;
+	ssize_t n = 0;
+
+	mutex_lock(&sol_group_mutex);
+	map = sol_group_map();
+	if (map)
+		n = min_t(size_t, sol_map_print(map, page, PAGE_SIZE),
+			  PAGE_SIZE - 1);
+	mutex_unlock(&sol_group_mutex);
+	return n;
+}
+
+static int map_store(const char *page, size_t count)
+{
+	int err;
+
+	if (sol_rule_count())
+		return sol_deny(-EBUSY, "map: %u rules exist; remove them first",
+				sol_rule_count());
+	mutex_lock(&lists_mutex);
+	err = sol_group_map_set(page, count);
+	mutex_unlock(&lists_mutex);
+	return err;
+}
+
+static ssize_t root_map_store(struct config_item *item, const char *page,
+			      size_t count)
+{
+	int err = sol_control_may("map", count);
+
+	return sol_status_done(err ?: map_store(page, count), count);
+}
+
+static ssize_t root_last_cmd_status_show(struct config_item *item, char *page)
+{
+	return sol_status_show(page);
+}
+
+static ssize_t root_features_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page,
+			  "abi %u\nkernel %s\ngeneration %u\nhooks ok\nthp %s\nmmap_abi %d\nmax_groups %u\nreserve yes\nrules yes\n",
+			  SOLOIST_ABI, init_utsname()->release, sol_generation,
+			  IS_ENABLED(CONFIG_TRANSPARENT_HUGEPAGE) ? "yes" : "no",
+			  sol_mmap_abi_level(), SOL_MAX_GROUPS);
+}
+
+static ssize_t root_stats_show(struct config_item *item, char *page)
+{
+	struct sol_group_count groups;
+	struct sol_store_stats store;
+	struct sol_move_stats move;
+
+	sol_group_count(&groups);
+	sol_store_stats(&store);
+	sol_move_sum(&move);
+	return sysfs_emit(page,
+		"groups %u\nimplicit %u\nremoved %u\nrules %u\nregistered %u\nlisted %llu\nzero %llu\nused %llu\ntaken %llu\ngiven %llu\nlost %llu\nkept %llu\nreplaced %llu\nmoved %llu\nunswapped %llu\nswapped %llu\nunmerged %llu\nuncollapsed %llu\nkept_reserve %llu\nunkept %llu\nevacuated %llu\n",
+		groups.named, groups.implicit, groups.dead, sol_rule_count(),
+		sol_rule_registered(), store.listed, store.zero, store.used,
+		store.taken, store.given, store.lost, move.kept, move.replaced,
+		move.moved, move.unswapped, move.swapped, move.unmerged,
+		move.uncollapsed, store.kept, store.unkept, sol_evacuated());
+}
+
+/* ---- lists: how many frames are kept ---- */
+
+enum lists { LISTS_DEMAND, LISTS_ALL, LISTS_DRAIN };
+
+static const char *const lists_name[] = {
+	[LISTS_DEMAND] = "demand", [LISTS_ALL] = "all", [LISTS_DRAIN] = "drain",
+};
+
+static enum lists lists_mode;	/* under lists_mutex */
+
+static ssize_t root_lists_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n", lists_name[READ_ONCE(lists_mode)]);
+}
+
+static int lists_store(const char *page)
+{
+	int mode = sysfs_match_string(lists_name, page);
+
+	if (mode < 0)
+		return sol_deny(-EINVAL,
+				"lists: expected demand, all or drain");
+	if (!sol_group_map())
+		return sol_deny(-ENXIO,
+				"lists: no address map yet; write one to map first");
+	mutex_lock(&lists_mutex);
+	if (mode == LISTS_ALL)
+		sol_store_fill_all();
+	else if (mode == LISTS_DRAIN)
+		sol_store_drain_all();
+	WRITE_ONCE(lists_mode, mode == LISTS_DRAIN ? LISTS_DEMAND : mode);
+	mutex_unlock(&lists_mutex);
+	return 0;
+}
+
+static ssize_t root_lists_store(struct config_item *item, const char *page,
+				size_t count)
+{
+	int err = sol_control_may("lists", count);
+
+	return sol_status_done(err ?: lists_store(page), count);
+}
+
+SOL_ATTR_SECRET(root_, map);
+CONFIGFS_ATTR_RO(root_, last_cmd_status);
+CONFIGFS_ATTR_RO(root_, features);
+CONFIGFS_ATTR_RO(root_, stats);
+SOL_ATTR_SECRET(root_, lists);
+
+static struct configfs_attribute *root_attrs[] = {
+	&root_attr_map,
+	&root_attr_last_cmd_status,
+	&root_attr_features,
+	&root_attr_stats,
+	&root_attr_lists,
+	NULL,
+};
+
+static const struct config_item_type root_type = {
+	.ct_attrs = root_attrs,
+	.ct_bin_attrs = sol_root_bin_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem root = {
+	.su_group.cg_item = {
+		.ci_namebuf = "soloist",
+		.ci_type = &root_type,
+	},
+};
+
+static struct config_group groups_dir, rules_dir;
+
+int sol_control_init(void)
+{
+	int err;
+
+	mutex_init(&root.su_mutex);
+	config_group_init(&root.su_group);
+	config_group_init_type_name(&groups_dir, "groups", &sol_groups_type);
+	configfs_add_default_group(&groups_dir, &root.su_group);
+	config_group_init_type_name(&rules_dir, "rules", &sol_rules_type);
+	configfs_add_default_group(&rules_dir, &root.su_group);
+	err = sol_control_guard_init(&root.su_group);
+	if (err)
+		return err;
+	err = configfs_register_subsystem(&root);
+	if (err) {
+		pr_err("configfs took no directory 'soloist' (%d)\n", err);
+		sol_control_guard_exit();
+	}
+	return err;
+}
+
+void sol_control_exit(void)
+{
+	configfs_unregister_subsystem(&root);
+	sol_control_guard_exit();
+}

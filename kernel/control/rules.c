@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rules/NAME/: the files of a rule. What they mean is in rule.c.
+ *
+ * Locking: sol_rule_lock() around every read and write of a rule.
+ */
+#include <linux/cred.h>
+#include <linux/ctype.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/user_namespace.h>
+#include "control.h"
+#include "../group/rule.h"
+#include "../refusal.h"
+
+struct rule_dir {
+	struct config_item item;
+	struct sol_rule rule;
+};
+
+static struct sol_rule *to_rule(struct config_item *item)
+{
+	return &container_of(item, struct rule_dir, item)->rule;
+}
+
+/* ---- uid ---- */
+
+static ssize_t rule_uid_show(struct config_item *item, char *page)
+{
+	struct sol_rule *rule = to_rule(item);
+	ssize_t n = 0;
+
+	sol_rule_lock();
+	switch (rule->who) {
+	case SOL_RULE_ANY:
+		n = sysfs_emit(page, "any\n");
+		break;
+	case SOL_RULE_REGISTERED:
+		n = sysfs_emit(page, "registered\n");
+		break;
+	case SOL_RULE_UID:
+		n = sysfs_emit(page, "%u\n",
+			       from_kuid_munged(current_user_ns(), rule->uid));
+		break;
+	default:
+		n = sysfs_emit(page, "\n");
+		break;
+	}
+	sol_rule_unlock();
+	return n;
+}
+
+static int uid_parse(const char *page, size_t count, enum sol_rule_who *who,
+		     kuid_t *uid)
+{
+	u32 number;
+
+	if (sysfs_streq(page, "any")) {
+		*who = SOL_RULE_ANY;
+		return 0;
+	}
+	if (sysfs_streq(page, "registered")) {
+		*who = SOL_RULE_REGISTERED;
+		return 0;
+	}
+	if (!isdigit(*page) || kstrtou32(page, 10, &number))
+		return sol_deny(-EINVAL,
+				"uid: expected a user id, any or registered");
+	*uid = make_kuid(current_user_ns(), number);
+	if (!uid_valid(*uid))
+		return sol_deny(-EINVAL, "uid: %u is no user id here", number);
+	*who = SOL_RULE_UID;
+	return 0;
+}
+
+static ssize_t rule_uid_store(struct config_item *item, const char *page,
+			      size_t count)
+{
+	struct sol_rule *rule = to_rule(item);
+	enum sol_rule_who who;
+	kuid_t uid = INVALID_UID;
+	int err = sol_control_may("uid", count);
+
+	if (!err)
+		err = uid_parse(page, count, &who, &uid);
+	if (!err) {
+		sol_rule_lock();
+		rule->who = who;
+		rule->uid = uid;
+		sol_rule_unlock();
+	}
+	return sol_status_done(err, count);
+}
+
+/* ---- path ---- */
+
+static ssize_t rule_path_show(struct config_item *item, char *page)
+{
+	struct sol_rule *rule = to_rule(item);
+	ssize_t n;
+
+	sol_rule_lock();
+	n = sysfs_emit(page, "%s\n", rule->path ?: "");
+	sol_rule_unlock();
+	return n;
+}
+
+static int path_store(struct sol_rule *rule, const char *page, size_t count)
+{
+	size_t len = sol_control_trim(page, count);
+	char *path;
+
+	if ((*page != '/' && *page != '*') || strnlen(page, len) < len)
+		return sol_deny(-EINVAL,
+				"path: expected a glob over absolute paths, such as /usr/bin/*");
+	path = kmemdup_nul(page, len, GFP_KERNEL);
+	if (!path)
+		return sol_deny(-ENOMEM, "path: no memory");
+	sol_rule_lock();
+	swap(rule->path, path);
+	sol_rule_unlock();
+	kfree(path);
+	return 0;
+}
+
+static ssize_t rule_path_store(struct config_item *item, const char *page,
+			       size_t count)
+{
+	int err = sol_control_may("path", count);
+
+	return sol_status_done(err ?: path_store(to_rule(item), page, count),
+			       count);
+}
+
+/* ---- Numbers and switches ---- */
+
+static ssize_t rule_colors_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%u\n", READ_ONCE(to_rule(item)->colors));
+}
+
+static ssize_t rule_colors_store(struct config_item *item, const char *page,
+				 size_t count)
+{
+	int err = sol_control_may("colors", count);
+	u64 n;
+
+	if (!err)
+		err = sol_control_number("colors", page, count,
+					 1u << SOL_MAX_BANK_BITS, &n);
+	if (!err && !n)
+		err = sol_deny(-EINVAL, "colors: at least 1");
+	if (!err)
+		WRITE_ONCE(to_rule(item)->colors, n);
+	return sol_status_done(err, count);
+}
+
+static ssize_t rule_exhaust_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n",
+			  sol_exhaust_name[READ_ONCE(to_rule(item)->exhaust)]);
+}
+
+static ssize_t rule_exhaust_store(struct config_item *item, const char *page,
+				  size_t count)
+{
+	int err = sol_control_may("exhaust", count);
+	u8 exhaust;
+
+	if (!err)
+		err = sol_control_exhaust(page, count, &exhaust);
+	if (!err)
+		WRITE_ONCE(to_rule(item)->exhaust, exhaust);
+	return sol_status_done(err, count);
+}
+
+static ssize_t rule_realtime_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(to_rule(item)->realtime));
+}
+
+static ssize_t rule_realtime_store(struct config_item *item, const char *page,
+				   size_t count)
+{
+	int err = sol_control_may("realtime", count);
+	u64 n;
+
+	if (!err)
+		err = sol_control_number("realtime", page, count, 1, &n);
+	if (!err)
+		WRITE_ONCE(to_rule(item)->realtime, n);
+	return sol_status_done(err, count);
+}
+
+static ssize_t rule_enabled_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(to_rule(item)->enabled));
+}
+
+static int enable(struct sol_rule *rule, bool on)
+{
+	int err = 0;
+
+	sol_rule_lock();
+	if (on && (rule->who == SOL_RULE_NOBODY || !rule->path))
+		err = sol_deny(-EINVAL, "enabled: the rule needs %s first",
+			       rule->path ? "uid" : "path");
+	else
+		rule->enabled = on;
+	sol_rule_unlock();
+	return err;
+}
+
+static ssize_t rule_enabled_store(struct config_item *item, const char *page,
+				  size_t count)
+{
+	int err = sol_control_may("enabled", count);
+	u64 n;
+
+	if (!err)
+		err = sol_control_number("enabled", page, count, 1, &n);
+	if (!err)
+		err = enable(to_rule(item), n);
+	return sol_status_done(err, count);
+}
+
+static ssize_t rule_stats_show(struct config_item *item, char *page)
+{
+	struct sol_rule *rule = to_rule(item);
+	ssize_t n;
+
+	sol_rule_lock();
+	n = sysfs_emit(page, "matched %llu\nrefused %llu\n", rule->matched,
+		       rule->refused);
+	sol_rule_unlock();
+	return n;
+}
+
+CONFIGFS_ATTR(rule_, uid);
+CONFIGFS_ATTR(rule_, path);
+CONFIGFS_ATTR(rule_, colors);
+CONFIGFS_ATTR(rule_, exhaust);
+CONFIGFS_ATTR(rule_, realtime);
+CONFIGFS_ATTR(rule_, enabled);
+CONFIGFS_ATTR_RO(rule_, stats);
+
+static struct configfs_attribute *rule_attrs[] = {
+	&rule_attr_uid,
+	&rule_attr_path,
+	&rule_attr_colors,
+	&rule_attr_exhaust,
+	&rule_attr_realtime,
+	&rule_attr_enabled,
+	&rule_attr_stats,
+	NULL,
+};
+
+/* ---- mkdir and rmdir ---- */
+
+static void rule_release(struct config_item *item)
+{
+	struct rule_dir *dir = container_of(item, struct rule_dir, item);
+
+	kfree(dir->rule.path);
+	kfree(dir);
+}
+
+static struct configfs_item_operations rule_item_ops = {
+	.release = rule_release,
+};
+
+static const struct config_item_type rule_type = {
+	.ct_item_ops = &rule_item_ops,
+	.ct_attrs = rule_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static int have_map(const char *name)
+{
+	bool have;
+
+	mutex_lock(&sol_group_mutex);
+	have = sol_group_map();
+	mutex_unlock(&sol_group_mutex);
+	return have ? 0 : sol_deny(-ENXIO,
+		"%s: no address map yet; write one to map first", name);
+}
+
+static struct config_item *rules_make_item(struct config_group *parent,
+					   const char *name)
+{
+	struct rule_dir *dir;
+	int err = sol_control_may(name, 0) ?: have_map(name);
+
+	if (err)
+		return ERR_PTR(err);
+	dir = kzalloc(sizeof(*dir), GFP_KERNEL);
+	if (!dir)
+		return ERR_PTR(-ENOMEM);
+	config_item_init_type_name(&dir->item, name, &rule_type);
+	dir->rule.name = config_item_name(&dir->item);
+	dir->rule.colors = 1;
+	dir->rule.exhaust = SOL_GROW;
+	sol_rule_add(&dir->rule);
+	sol_status_ok();
+	return &dir->item;
+}
+
+static void rules_drop_item(struct config_group *parent,
+			    struct config_item *item)
+{
+	sol_rule_del(to_rule(item));
+	config_item_put(item);
+	sol_status_ok();
+}
+
+static struct configfs_group_operations rules_ops = {
+	.make_item = rules_make_item,
+	.drop_item = rules_drop_item,
+};
+
+const struct config_item_type sol_rules_type = {
+	.ct_group_ops = &rules_ops,
+	.ct_owner = THIS_MODULE,
+};

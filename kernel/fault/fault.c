@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fault path: the six hooks that put a task's memory in colour.
+ *
+ *   handle_mm_fault         a read fault on a private mapping becomes a write
+ *                           fault, so that file text and data are copied into
+ *                           private, coloured pages, and no anonymous read
+ *                           gets the shared zero page
+ *   vma_alloc_folio         the page for a mapping: one of ours
+ *   get_page_from_freelist  page tables: one of ours
+ *   free_unref_page_commit  a page of ours was freed, all checks behind it
+ *   free_one_page           the same, where the CPU's own list was in use
+ *   pagefault_out_of_memory a fault failed for want of a page in colour: a signal
+ *
+ * The papers patch __alloc_pages and free_pages. From outside that would
+ * colour page cache and zram in the task's context too (fatal in reclaim, for
+ * which all colours are alike), and it would have to redo the kernel's checks
+ * at free.
+ *
+ * Who decides, when a task faults on another's memory (ptrace, /proc/PID/mem,
+ * and exec, which builds the new address space before it is current)? The
+ * group of the address space. mempolicies and cpusets stay in force: colours
+ * choose among the nodes that these allow.
+ *
+ * Locking: none here. C sides run in the caller's context: faults may sleep,
+ * frees may not, and may be in any context.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/gfp.h>
+#include <linux/mempolicy.h>
+#include <linux/mm.h>
+#include <linux/pkeys.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
+#include <linux/userfaultfd_k.h>
+#include <asm/pgalloc.h>
+#include <asm/syscall.h>
+
+#include "../compat/alloc.h"
+#include "../compat/trampoline.h"
+#include "fault.h"
+#include "../group/owner.h"
+#include "../hook/hook.h"
+#include "../frames/refill.h"
+#include "../parts.h"
+#include "request.h"
+
+static noinline u16 remote_group(const struct mm_struct *mm)
+{
+	u16 id = group_id_of_mm(mm);
+
+#ifdef CONFIG_MEMCG
+	/* An exec fills the new address space before it becomes ours. */
+	if (!id && rcu_access_pointer(mm->owner) == current)
+		id = group_id_of(current);
+#endif
+	return id;
+}
+
+/*
+ * Whose colours a page of @mm takes. A thread has its own policy, which may be
+ * none; a kernel thread that borrows an address space takes what that has.
+ */
+static __always_inline u16 faulting_group(const struct mm_struct *mm)
+{
+	u16 id;
+
+	if (unlikely(mm != current->mm))
+		return remote_group(mm);
+	id = group_id_of(current);
+	if (unlikely(!id) && current->flags & PF_KTHREAD)
+		return remote_group(mm);
+	return id;
+}
+
+#define SOL_NOT_PRIVATE	(VM_SHARED | VM_MAYSHARE | VM_PFNMAP | VM_IO |	\
+			 VM_MIXEDMAP | VM_HUGETLB | __VM_UFFD_FLAGS |	\
+			 ARCH_VM_PKEY_FLAGS)
+
+/* Text that the group shares: of a file, and nobody may write to it now. */
+static bool stays_shared(u16 id, const struct vm_area_struct *vma)
+{
+	struct sol_group *g;
+	bool shares;
+
+	if (!vma->vm_file || vma->vm_flags & VM_WRITE)
+		return false;
+	preempt_disable();
+	g = group_get_fast(id);
+	shares = g && READ_ONCE(g->share_text);
+	preempt_enable();
+	return shares;
+}
+
+/* handle_mm_fault, for reads: returns the fault flags to go on with. */
+unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
+			      unsigned long flags)
+{
+	u16 id = faulting_group(vma->vm_mm);
+
+	if (!id || stays_shared(id, vma) ||
+	    (vma->vm_flags & (SOL_NOT_PRIVATE | VM_MAYWRITE)) != VM_MAYWRITE)
+		return flags;
+	return flags | FAULT_FLAG_WRITE;
+}
+
+/* ---- Where a page may be ---- */
+
+/* Interleaving: the nodes of @nodes in the task's own turn, as Linux has it. */
+static int next_interleaved(const nodemask_t *nodes)
+{
+#ifdef CONFIG_NUMA
+	int nid = next_node_in(current->il_prev, *nodes);
+
+	if (nid < MAX_NUMNODES) {
+		current->il_prev = nid;
+		return nid;
+	}
+#endif
+	return numa_node_id();
+}
+
+static void place_by_policy(struct sol_request *rq, struct mempolicy *pol)
+{
+	switch (pol->mode) {
+	case MPOL_BIND:
+		rq->allowed = &pol->nodes;
+		break;
+	case MPOL_PREFERRED:
+	case MPOL_PREFERRED_MANY:
+		if (!node_isset(rq->nid, pol->nodes) &&
+		    !nodes_empty(pol->nodes))
+			rq->nid = first_node(pol->nodes);
+		break;
+	case MPOL_DEFAULT:
+	case MPOL_LOCAL:
+		break;
+	default:	/* interleaving, weighted or not */
+		rq->nid = next_interleaved(&pol->nodes);
+	}
+}
+
+/*
+ * A policy shared through a file (private mappings of shmem) is not asked;
+ * the task's is.
+ */
+static void place_for_vma(struct sol_request *rq,
+			  const struct vm_area_struct *vma)
+{
+	struct mempolicy *pol = vma->vm_policy ?: current->mempolicy;
+
+	rq->nid = numa_node_id();
+	rq->cpuset = &current->mems_allowed;
+	if (pol)
+		place_by_policy(rq, pol);
+}
+
+/* ---- Pages for mappings ---- */
+
+/* Whose program ends of a signal should find the reason in the log. */
+static void say_exhausted(u16 id, int nid, u8 exhaust)
+{
+	char name[SOL_GROUP_NAME] = "";
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (g)
+		strscpy(name, g->name, sizeof(name));
+	preempt_enable();
+	pr_info_ratelimited("group %s: no free page in its colours for %s[%d] on node %d (exhaust %s)\n",
+			    name, current->comm, task_pid_nr(current), nid,
+			    exhaust == SOL_GROW ? "grow" : "fail");
+}
+
+/*
+ * No page in colour, and the group says so. The fault ends as VM_FAULT_OOM; a
+ * fault within a system call makes that fail. For one from user mode the
+ * kernel would warn and retry it, for ever: sol_fault_oom() sends the signal.
+ */
+static unsigned long folio_fail(const struct sol_request *rq)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+
+	if (fatal_signal_pending(current))
+		return 0;
+	say_exhausted(rq->id, rq->nid, rq->exhaust);
+	if (syscall_get_nr(current, regs) == -1 && user_mode(regs))
+		set_bit(SOL_TASK_FAILED, &current->atomic_flags);
+	return 0;
+}
+
+/* pagefault_out_of_memory: 0 if it was us, or go on with the original. */
+unsigned long sol_fault_oom(void)
+{
+	int waiting;
+
+	if (!test_and_clear_bit(SOL_TASK_FAILED, &current->atomic_flags))
+		return SOL_PASS;
+	waiting = srcu_read_lock(&sol_waiting);
+	if (!fatal_signal_pending(current))
+		force_sig(SIGBUS);
+	srcu_read_unlock(&sol_waiting, waiting);
+	return 0;
+}
+
+/* The nodes on which the group has colours and the policies allow a page. */
+static bool nodes_of_group(struct sol_group *g, const struct sol_request *rq,
+			   nodemask_t *nodes)
+{
+	const struct sol_cells *cells = rcu_dereference_sched(g->cells);
+	int nid;
+
+	nodes_clear(*nodes);
+	for_each_online_node(nid)
+		if (cells && nid < SOL_MAX_NODES &&
+		    cells->first[nid] < cells->first[nid + 1] &&
+		    sol_request_allows(rq, nid))
+			node_set(nid, *nodes);
+	return !nodes_empty(*nodes);
+}
+
+/* Is a block of the kernel's own choice in colour? Its first frame tells. */
+static bool block_in_color(u16 id, struct folio *folio)
+{
+	int nid = folio_nid(folio);
+	const struct sol_cells *cells;
+	u32 cell, i, end;
+	struct sol_group *g;
+	bool found = false;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	cells = g ? rcu_dereference_sched(g->cells) : NULL;
+	cell = sol_map_cell(sol_store.map, folio_pfn(folio));
+	if (cells && nid < SOL_MAX_NODES) {
+		end = cells->first[nid + 1];
+		for (i = cells->first[nid]; i < end && !found; i++)
+			found = cells->cell[i] == cell;
+	}
+	preempt_enable();
+	return found;
+}
+
+/*
+ * A huge page, or a part of one: only if all colours of such a block belong
+ * to the group (it colours by controller, or by bits above a block); then the
+ * kernel's own allocator finds one on the group's nodes, which may be in
+ * other colours of the node. Otherwise none: the fault takes small ones.
+ */
+static noinline unsigned long folio_large(struct sol_request *rq, int order)
+{
+	bool whole = false, colors = false;
+	struct folio *folio = NULL;
+	struct sol_group *g;
+	nodemask_t nodes;
+	int users;
+
+	preempt_disable();
+	g = group_get_fast(rq->id);
+	if (g && rcu_access_pointer(g->cells)) {
+		colors = true;
+		whole = READ_ONCE(g->huge_ok) && order <= PMD_SHIFT - PAGE_SHIFT &&
+			nodes_of_group(g, rq, &nodes);
+		sol_group_add(g, large, 1);
+	}
+	preempt_enable();
+	if (!colors)
+		return SOL_PASS;
+	if (!whole)
+		return 0;
+	users = sol_lists_begin();
+	if (!node_isset(rq->nid, nodes))
+		rq->nid = first_node(nodes);
+	folio = __folio_alloc(rq->gfp | __GFP_NORETRY, order, rq->nid, &nodes);
+	if (folio && !block_in_color(rq->id, folio)) {
+		folio_put(folio);
+		folio = NULL;
+	}
+	sol_lists_end(users);
+	return (unsigned long)folio;
+}
+
+/* Nobody says otherwise than: near the CPU. */
+static __always_inline bool local_will_do(const struct vm_area_struct *vma)
+{
+	return !vma->vm_policy && !current->mempolicy &&
+	       node_isset(numa_node_id(), current->mems_allowed);
+}
+
+/* vma_alloc_folio: a folio, none, or go on with the original. */
+notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
+				      struct vm_area_struct *vma,
+				      unsigned long addr)
+{
+	struct sol_request rq = { .gfp = gfp, .nid = NUMA_NO_NODE };
+	struct page *page;
+
+	if (sol_vma_is_pseudo(vma))
+		return SOL_PASS;
+	rq.id = faulting_group(vma->vm_mm);
+	if (!rq.id)
+		return SOL_PASS;
+	if (unlikely(order || !local_will_do(vma)))
+		place_for_vma(&rq, vma);
+	if (unlikely(order))
+		return folio_large(&rq, order);
+	page = sol_request_page(&rq);
+	if (likely(page))
+		return (unsigned long)page;
+	return rq.exhaust == SOL_SPILL ? SOL_PASS : folio_fail(&rq);
+}
+
+/* ---- Page tables ---- */
+
+/*
+ * get_page_from_freelist: our page, or go on with the original. Page tables
+ * are known by their gfp mask alone. The caller charges them to the memcg.
+ * One that is not to be had in colour is an ordinary one, whatever the group
+ * says of exhaustion: a kernel allocation does not fail for us.
+ */
+unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
+			      const struct alloc_context *ac)
+{
+	struct sol_request rq = {
+		.gfp = gfp, .table = true, .modest = true,
+		.allowed = ac->nodemask,
+	};
+	struct page *page;
+
+	if ((gfp & ~(__GFP_HARDWALL | __GFP_COMP)) !=
+	    (GFP_PGTABLE_USER & ~__GFP_HARDWALL) || order || !in_task())
+		return SOL_PASS;
+	rq.id = group_id_of(current);
+	if (!rq.id || !ac->preferred_zoneref->zone)
+		return SOL_PASS;
+	rq.nid = zonelist_node_idx(ac->preferred_zoneref);
+	page = sol_request_page(&rq);
+	return page ? (unsigned long)sol_freelist_page(page) : SOL_PASS;
+}
+
+/* ---- Frees ---- */
+
+/* free_unref_page_commit: ours again, or go on with the original. */
+unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
+			      int type, unsigned int order)
+{
+	if (order || !sol_magazine_put(page))
+		return SOL_PASS;
+	return true;	/* since 7.0 it says that the list's lock is still held */
+}
+
+/*
+ * free_one_page: the kernel comes here when it can't have the per-CPU list at
+ * once, and for memory that is being unplugged, which we let go.
+ */
+unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
+				   unsigned long pfn, unsigned int order)
+{
+	if (order)
+		return SOL_PASS;
+	if (!sol_block_usable(page)) {
+		sol_store_forget(page);
+		return SOL_PASS;
+	}
+	return sol_magazine_put(page) ? 0 : SOL_PASS;
+}
+
+/* ---- Hooks ---- */
+
+/*
+ * A freed page, in @reg, is ours if its frame's tag says `used`. A struct page
+ * has 64 bytes and a struct sol_frame 8.
+ */
+struct sol_frame *sol_fault_frames;
+u64 sol_fault_n_frames;
+
+#define SOL_IF_OURS(reg)					\
+	"	movq	" reg ", %rax\n"				\
+	"	subq	vmemmap_base(%rip), %rax\n"		\
+	"	shrq	$6, %rax\n"				\
+	"	cmpq	sol_fault_n_frames(%rip), %rax\n"	\
+	"	jae	3f\n"					\
+	"	movq	sol_fault_frames(%rip), %r10\n"		\
+	"	testl	$SOL_TAG_USED_IMM, (%r10,%rax,8)\n"	\
+	"	jnz	1f\n"					\
+	"3:\n"
+
+static void __used sol_fault_offsets(void)
+{
+	BUILD_BUG_ON(sizeof(struct page) != 64);
+	BUILD_BUG_ON(sizeof(struct sol_frame) != 8);
+	BUILD_BUG_ON(offsetof(struct sol_frame, tag));
+	asm volatile(".set SOL_TAG_USED_IMM, %c0" : : "i" (SOL_TAG_USED));
+	asm volatile(".set SOL_WRITE_IMM, %c0" : : "i"
+		     (FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE));
+}
+
+/* A write fault need not become one: most faults end here. */
+#define SOL_UNLESS_WRITE					\
+	"	testl	$SOL_WRITE_IMM, %edx\n"			\
+	"	jnz	4f\n"
+
+/* pagefault_out_of_memory() */
+SOL_TRAMPOLINE(sol_enter_oom, sol_fault_oom, SOL_IF_TASK);
+/* handle_mm_fault(vma, address, flags, regs) */
+SOL_TRAMPOLINE_ARG(sol_enter_fault, sol_fault_flags,
+		   SOL_UNLESS_WRITE SOL_IF_TASK SOL_IF_MM("%rdi") "4:\n",
+		   3);
+/* vma_alloc_folio(gfp, order, vma, addr, hugepage) */
+SOL_TRAMPOLINE(sol_enter_folio, sol_fault_folio,
+	       SOL_IF_TASK SOL_IF_MM_OF_FOLIO("%rdx"));
+/* get_page_from_freelist(gfp, order, alloc_flags, ac) */
+SOL_TRAMPOLINE(sol_enter_table, sol_fault_table, SOL_IF_TASK);
+/* free_unref_page_commit(zone, pcp, page, migratetype, order) */
+SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS("%rdx"));
+/* free_one_page(zone, page, pfn, order, ...) */
+SOL_TRAMPOLINE(sol_enter_freed_late, sol_fault_freed_late, SOL_IF_OURS("%rsi"));
+
+static struct sol_hook hooks[] = {
+	SOL_HOOK("pagefault_out_of_memory", NULL, sol_enter_oom),
+	SOL_HOOK("free_unref_page_commit", "free_frozen_page_commit",
+		 sol_enter_freed),
+	SOL_HOOK("free_one_page", "free_one_page.constprop.0",
+		 sol_enter_freed_late),
+	SOL_HOOK("vma_alloc_folio", "vma_alloc_folio_noprof", sol_enter_folio),
+	SOL_HOOK("get_page_from_freelist", NULL, sol_enter_table),
+	SOL_HOOK("handle_mm_fault", NULL, sol_enter_fault),
+};
+
+int sol_fault_init(void)
+{
+	sol_fault_frames = sol_store.frame;
+	sol_fault_n_frames = sol_store.n_frames;
+	return sol_hooks_attach(hooks, ARRAY_SIZE(hooks));
+}
+
+void sol_fault_exit(void)
+{
+	sol_hooks_detach(hooks, ARRAY_SIZE(hooks));
+}

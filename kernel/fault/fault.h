@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* C sides of the hooks of the fault path, as the trampolines call them. */
+#ifndef SOLOIST_FAULT_H
+#define SOLOIST_FAULT_H
+
+#include <linux/mm_types.h>
+
+struct alloc_context;
+struct sol_frame;
+struct zone;
+
+/*
+ * task->atomic_flags: this fault failed for want of a page in colour. 38 is
+ * keep/space.h.
+ */
+#define SOL_TASK_FAILED	39
+
+/* The store's array and its length, where the trampolines read them. */
+extern struct sol_frame *sol_fault_frames;
+extern u64 sol_fault_n_frames;
+
+unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
+			      unsigned long flags);
+unsigned long sol_fault_folio(gfp_t gfp, int order, struct vm_area_struct *vma,
+			      unsigned long addr);
+unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
+			      const struct alloc_context *ac);
+unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
+			      int type, unsigned int order);
+unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
+				   unsigned long pfn, unsigned int order);
+
+unsigned long sol_fault_oom(void);
+
+#endif /* SOLOIST_FAULT_H */

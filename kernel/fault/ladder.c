@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ladder: where a page in colour comes from.
+ *
+ *   at hand    this CPU's magazine (inline, in request.h)
+ *   listed     the group's lists on the node
+ *   refilled   the frames of its cells, one by one; a budget of them
+ *   searched   the first blocks of the zones' free lists
+ *   evacuated  frames of its colours that hold page cache or uncoloured memory
+ *   exhausted  what the group says: grow (and begin again), fail or spill
+ *
+ * All allowed nodes, the nearest first, are asked for a page down to the
+ * search; evacuating is for whom nothing else is left but a signal. CAMC's
+ * algorithm 2 has the lists, one refill and an error.
+ *
+ * Bounded: a rung looks at a limited number of frames, and where it found
+ * nothing the group does not come back for a while, longer each time (struct
+ * sol_turn); meanwhile its faults look at the lists alone. No other CPU is
+ * interrupted. Evacuating is done by one task of a group at a time; who finds the
+ * group resting sleeps until it may.
+ *
+ * Locking: a group is looked up, and its lists are, with preemption off. The
+ * whole of it is a section of sol_waiting, so that unloading waits; what uses
+ * lists and may sleep is one of the lists', but not growing, which takes
+ * sol_group_mutex.
+ */
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/seqlock.h>
+#include <linux/topology.h>
+
+#include "../frames/evacuate.h"
+#include "../frames/refill.h"
+#include "../frames/search.h"
+#include "../group/group.h"
+#include "../group/member.h"
+#include "../hook/hook.h"
+#include "request.h"
+
+#define SEARCH_REST	max(HZ / 100, 1)	/* doubled each time, ... */
+#define SEARCH_RESTS	5
+#define LOOKS		32	/* lists looked at with preemption off */
+#define BATCH		32
+#define EVACUATIONS	8	/* tries and waits before the task is killed */
+
+/* ---- The group's cells on a node ---- */
+
+/* The cells of @id on a node; preemption is off or RCU's read lock held. */
+struct here {
+	struct sol_group *group;
+	const struct sol_cells *cells;
+	const u32 *cell;
+	u32 n;
+	struct sol_turn *turn;
+};
+
+static bool here_find(struct here *here, u16 id, int nid)
+{
+	here->group = group_get_fast(id);
+	here->cells = here->group ?
+		      rcu_dereference_check(here->group->cells,
+					    rcu_read_lock_sched_held()) : NULL;
+	if (!here->cells || nid >= SOL_MAX_NODES)
+		return false;
+	here->cell = here->cells->cell + here->cells->first[nid];
+	here->n = here->cells->first[nid + 1] - here->cells->first[nid];
+	if (!here->n)
+		return false;
+	here->turn = &here->group->turn[nid];
+	return true;
+}
+
+/* The cell @turns after the group's cursor. */
+static u32 here_index(const struct here *here, int nid, u32 turns)
+{
+	return sol_cells_turn(READ_ONCE(here->turn->cursor) % here->n, here->n,
+			      here->cells->per_set[nid], turns);
+}
+
+/* A page of the cell that is @turns on; NULL: none listed, or no such cell. */
+static struct page *take(const struct sol_request *rq, int nid, u32 turns)
+{
+	struct page *page = NULL;
+	struct here here;
+	u32 i;
+
+	preempt_disable();
+	if (here_find(&here, rq->id, nid) && turns < here.n) {
+		i = here_index(&here, nid, turns);
+		page = sol_store_take(here.cell[i], rq->id, rq->gfp, rq->table);
+		if (page)
+			WRITE_ONCE(here.turn->cursor, i);
+	}
+	preempt_enable();
+	return page;
+}
+
+static u32 cell_at(u16 id, int nid, u32 turns)
+{
+	u32 cell = SOL_NO_CELL;
+	struct here here;
+
+	preempt_disable();
+	if (here_find(&here, id, nid) && turns < here.n)
+		cell = here.cell[here_index(&here, nid, turns)];
+	preempt_enable();
+	return cell;
+}
+
+/* ---- Backing off ---- */
+
+static bool rests(u16 id, int nid)
+{
+	struct here here;
+	bool rests;
+
+	preempt_disable();
+	rests = !here_find(&here, id, nid) ||
+		time_before(jiffies, READ_ONCE(here.turn->rest));
+	preempt_enable();
+	return rests;
+}
+
+/* Nothing found: not again for a while. Or something: at any time. */
+static void note_search(u16 id, int nid, bool found)
+{
+	struct here here;
+	u8 n;
+
+	preempt_disable();
+	if (here_find(&here, id, nid)) {
+		n = READ_ONCE(here.turn->rests);
+		if (!found) {
+			WRITE_ONCE(here.turn->rest,
+				   jiffies + (SEARCH_REST << n));
+			WRITE_ONCE(here.turn->rests, min(n + 1, SEARCH_RESTS));
+		} else if (n) {
+			WRITE_ONCE(here.turn->rests, 0);
+		}
+	}
+	preempt_enable();
+}
+
+/* ---- The rungs ---- */
+
+typedef struct page *rung_fn(const struct sol_request *rq, int nid);
+
+/* Some lists of a group from the cursor on; *@at is where it goes on, 0: done. */
+static struct page *look(const struct sol_request *rq, int nid, u32 *at)
+{
+	struct page *page = NULL;
+	u32 i, turns = *at, end = turns + LOOKS;
+	struct here here;
+
+	*at = 0;
+	preempt_disable();
+	if (!here_find(&here, rq->id, nid) || turns >= here.n)
+		goto out;
+	i = here_index(&here, nid, turns);
+	for (; turns < here.n && !page; turns++) {
+		if (turns == end) {
+			*at = turns;
+			break;
+		}
+		if (sol_cell_listed(here.cell[i]))
+			page = sol_store_take(here.cell[i], rq->id, rq->gfp,
+					      rq->table);
+		i = sol_cells_next(i, here.n, here.cells->per_set[nid]);
+	}
+	if (page)
+		WRITE_ONCE(here.turn->cursor, i);
+out:
+	preempt_enable();
+	return page;
+}
+
+static struct page *from_lists(const struct sol_request *rq, int nid)
+{
+	struct page *page;
+	u32 at = 0;
+
+	do {
+		page = look(rq, nid, &at);
+	} while (!page && at && at < SOL_WALK_BUDGET);
+	return page;
+}
+
+static void note_refill(u16 id)
+{
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (g)
+		sol_group_add(g, refills, 1);
+	preempt_enable();
+}
+
+static struct page *from_refill(const struct sol_request *rq, int nid)
+{
+	u32 budget = SOL_WALK_BUDGET, turns, cell;
+	struct page *page = NULL;
+
+	if (rests(rq->id, nid))
+		return NULL;
+	for (turns = 0; budget && !page; turns++) {
+		cell = cell_at(rq->id, nid, turns);
+		if (cell == SOL_NO_CELL)
+			break;
+		if (!sol_refill(cell, sol_refill_batch(cell), &budget))
+			continue;
+		note_refill(rq->id);
+		/* Or another task was quicker, or it is no good for a table. */
+		page = take(rq, nid, turns);
+	}
+	return page;
+}
+
+static struct page *from_search(const struct sol_request *rq, int nid)
+{
+	struct page *page = NULL;
+	struct here here;
+	u32 got = 0;
+
+	if (rests(rq->id, nid))
+		return NULL;
+	rcu_read_lock();
+	if (here_find(&here, rq->id, nid))
+		got = sol_search(here.cell, here.n, nid, BATCH);
+	rcu_read_unlock();
+	if (got)
+		page = from_lists(rq, nid);
+	note_search(rq->id, nid, page);
+	return page;
+}
+
+/* Free frames that CPUs keep to themselves, theirs and ours; then what moves. */
+static struct page *evacuate(const struct sol_request *rq, int nid,
+			     enum migrate_mode mode)
+{
+	struct page *page = NULL;
+	u32 turns, cell, budget;
+	bool move;
+
+	sol_magazines_flush();
+	sol_evacuate_drain(nid);
+	page = from_lists(rq, nid);
+	for (move = false; !page; move = true) {
+		for (turns = 0; !page; turns++) {
+			cell = cell_at(rq->id, nid, turns);
+			if (cell == SOL_NO_CELL || fatal_signal_pending(current))
+				break;
+			budget = 16 * SOL_WALK_BUDGET;
+			if (!move)
+				sol_refill_wake(cell);
+			if (move ? sol_evacuate(cell, rq->gfp, mode, &budget) :
+				   sol_refill(cell, BATCH, &budget))
+				page = take(rq, nid, turns);
+			cond_resched();
+		}
+		if (move)
+			break;
+	}
+	return page;
+}
+
+/* One of the group at a time; the others wait for what it finds. */
+static bool begin_evacuation(u16 id, int nid, unsigned long *wait)
+{
+	unsigned long until, now = jiffies;
+	struct here here;
+	bool mine = false;
+
+	*wait = 0;
+	preempt_disable();
+	if (here_find(&here, id, nid)) {
+		until = READ_ONCE(here.turn->evacuate);
+		if (time_before(now, until))
+			*wait = until - now;
+		else
+			mine = cmpxchg(&here.turn->evacuate, until,
+				       now + HZ / 10) == until;
+	}
+	preempt_enable();
+	return mine;
+}
+
+static struct page *from_evacuation(const struct sol_request *rq, int nid)
+{
+	unsigned long wait;
+	int tries;
+
+	for (tries = 0; tries < EVACUATIONS && !fatal_signal_pending(current);
+	     tries++) {
+		struct page *page;
+
+		/* What was locked, or on its way to the LRU, may move later. */
+		if (begin_evacuation(rq->id, nid, &wait)) {
+			page = evacuate(rq, nid, tries ? MIGRATE_SYNC_LIGHT :
+						 MIGRATE_ASYNC);
+		} else {
+			if (wait)
+				schedule_timeout_killable(wait);
+			page = from_lists(rq, nid);
+		}
+		if (page)
+			return page;
+	}
+	return NULL;
+}
+
+static rung_fn *const rungs[] = {
+	[SOL_LISTED] = from_lists,
+	[SOL_REFILLED] = from_refill,
+	[SOL_SEARCHED] = from_search,
+	[SOL_EVACUATED] = from_evacuation,
+};
+
+/* ---- Down the ladder ---- */
+
+/* The nearest node behind @done that @rq allows, or NUMA_NO_NODE. */
+static int next_node_near(const struct sol_request *rq, unsigned long done)
+{
+	int nid, best = NUMA_NO_NODE;
+
+	for_each_online_node(nid) {
+		if (nid >= SOL_MAX_NODES || done >> nid & 1 ||
+		    !sol_request_allows(rq, nid))
+			continue;
+		if (best == NUMA_NO_NODE ||
+		    node_distance(rq->nid, nid) < node_distance(rq->nid, best))
+			best = nid;
+	}
+	return best;
+}
+
+/* Rungs @first to @last, on all nodes. */
+static struct page *climb(struct sol_request *rq, enum sol_rung first,
+			  enum sol_rung last)
+{
+	struct page *page = NULL;
+	unsigned long done = 0;
+	int nid;
+
+	while (!page) {
+		nid = next_node_near(rq, done);
+		if (nid == NUMA_NO_NODE)
+			break;
+		done |= 1ul << nid;
+		for (rq->rung = first; rq->rung <= last; rq->rung++) {
+			page = rungs[rq->rung](rq, nid);
+			if (page)
+				break;
+		}
+	}
+	return page;
+}
+
+static struct page *climb_with_lists(struct sol_request *rq,
+				     enum sol_rung first, enum sol_rung last)
+{
+	int users = sol_lists_begin();
+	struct page *page = climb(rq, first, last);
+
+	sol_lists_end(users);
+	return page;
+}
+
+/* The group's policy, and how many cells it has now; false: does not colour. */
+static bool ask_group(struct sol_request *rq, u32 *cells)
+{
+	const struct sol_cells *c;
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(rq->id);
+	c = g ? rcu_dereference_sched(g->cells) : NULL;
+	rq->exhaust = c && !rq->modest ? READ_ONCE(g->exhaust) : SOL_SPILL;
+	*cells = c ? c->n : 0;
+	preempt_enable();
+	return c;
+}
+
+/* Another colour for the current task's group. @seen: cells found empty. */
+static bool grow(u16 id, u32 seen)
+{
+	struct sol_group *g = sol_member_group(current);
+	bool grown = false;
+
+	if (g) {
+		if (g->id == id)
+			grown = !sol_group_grow(g, seen);
+		sol_group_put(g);
+	}
+	return grown;
+}
+
+static struct page *climb_down(struct sol_request *rq)
+{
+	struct page *page;
+	u32 seen;
+
+	do {
+		if (!ask_group(rq, &seen))
+			return NULL;
+		page = climb_with_lists(rq, SOL_LISTED, SOL_SEARCHED);
+	} while (!page && rq->exhaust == SOL_GROW &&
+		 !fatal_signal_pending(current) && grow(rq->id, seen));
+	if (!page && rq->exhaust != SOL_SPILL)
+		page = climb_with_lists(rq, SOL_EVACUATED, SOL_EVACUATED);
+	return page;
+}
+
+static void note_exhausted(struct sol_request *rq)
+{
+	struct sol_group *g;
+
+	rq->rung = SOL_EXHAUSTED;
+	preempt_disable();
+	g = group_get_fast(rq->id);
+	if (g && rcu_access_pointer(g->cells)) {
+		sol_group_add(g, exhausted, 1);
+		if (rq->exhaust == SOL_SPILL)
+			sol_group_add(g, spilled, 1);
+	}
+	preempt_enable();
+}
+
+/* current->mems_allowed, which another task may be changing. */
+static nodemask_t stable_cpuset(void)
+{
+	unsigned int seq;
+	nodemask_t mems;
+
+	do {
+		seq = read_seqcount_begin(&current->mems_allowed_seq);
+		mems = current->mems_allowed;
+	} while (read_seqcount_retry(&current->mems_allowed_seq, seq));
+	return mems;
+}
+
+noinline struct page *sol_request_slow(struct sol_request *rq)
+{
+	struct page *page;
+	nodemask_t mems;
+	int waiting;
+	u32 cells;
+
+	if (rq->nid == NUMA_NO_NODE) {
+		rq->nid = numa_node_id();
+		rq->cpuset = &current->mems_allowed;
+	}
+	if (rq->cpuset) {
+		mems = stable_cpuset();
+		rq->cpuset = &mems;
+	}
+	if (!gfpflags_allow_blocking(rq->gfp)) {
+		ask_group(rq, &cells);
+		page = climb(rq, SOL_LISTED, SOL_LISTED);
+	} else {
+		waiting = srcu_read_lock(&sol_waiting);
+		page = climb_down(rq);
+		srcu_read_unlock(&sol_waiting, waiting);
+	}
+	rq->cpuset = NULL;
+	if (!page && !rq->target)
+		note_exhausted(rq);
+	return page;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Giving back: what is listed, and how the buddy allocator gets it.
+ *
+ * Each cell keeps what groups reserved in it (sol_site.keep) from the shrinker;
+ * only what would otherwise kill something, and whoever takes a map or the
+ * module away, gets that too.
+ *
+ * Locking: the cells', for one frame at a time. The cells stay while a section
+ * of the lists lasts.
+ */
+#include <linux/mm.h>
+#include <linux/sched.h>
+
+#include "../hook/hook.h"
+#include "giveback.h"
+#include "magazine.h"
+#include "store.h"
+
+typedef void drain_fn(struct zone *zone);
+DEFINE_STATIC_CALL_NULL(sol_drain_zones, drain_fn);
+
+static atomic64_t unkept;
+
+/* ---- Counting ---- */
+
+/*
+ * The number of cells, 0 without a map. The cells stay until sol_lists_end();
+ * a new map waits for that.
+ */
+static u32 cells_begin(int *users) __acquires(&sol_lists_users)
+{
+	const struct sol_map *map;
+
+	*users = sol_lists_begin();
+	map = READ_ONCE(sol_store.map);
+	return map ? map->n_cells : 0;
+}
+
+void sol_store_stats(struct sol_store_stats *stats)
+{
+	u64 at_hand;
+	int users;
+	u32 n = cells_begin(&users), i;
+
+	memset(stats, 0, sizeof(*stats));
+	for (i = 0; i < n; i++) {
+		const struct sol_cell *c = &sol_store.cell[i];
+
+		stats->listed += READ_ONCE(c->listed[0]);
+		stats->listed += READ_ONCE(c->listed[1]);
+		stats->zero += READ_ONCE(c->listed[1]);
+		stats->used += READ_ONCE(c->used);
+		stats->kept += min(READ_ONCE(sol_sites[i].keep),
+				   sol_cell_listed(i));
+	}
+	sol_lists_end(users);
+	at_hand = min(sol_magazines_count(), stats->used);
+	stats->used -= at_hand;
+	stats->listed += at_hand;
+	stats->taken = atomic64_read(&sol_taken);
+	stats->given = atomic64_read(&sol_given);
+	stats->unkept = atomic64_read(&unkept);
+	stats->lost = atomic64_read(&sol_lost);
+}
+
+static u64 used_in_set(u32 bank_set)
+{
+	u32 n_llc = sol_store.map->n_llc;
+	u64 sum = 0;
+	u32 i;
+
+	for (i = bank_set * n_llc; i < (bank_set + 1) * n_llc; i++)
+		sum += READ_ONCE(sol_store.cell[i].used);
+	return sum;
+}
+
+u64 sol_store_used_in(const void *unused, u32 bank_set)
+{
+	u64 sum = used_in_set(bank_set);
+
+	/* What a CPU keeps at hand is not in use. */
+	if (sum) {
+		sol_magazines_flush();
+		sum = used_in_set(bank_set);
+	}
+	return sum;
+}
+
+static bool cell_on_node(u32 cell, int nid)
+{
+	const struct sol_map *map = sol_store.map;
+
+	return nid == NUMA_NO_NODE ||
+	       sol_map_set_node(map, cell / map->n_llc) == nid;
+}
+
+/* What the shrinker may take of @cell. */
+static u32 beyond_reserve(u32 cell)
+{
+	u32 listed = sol_cell_listed(cell);
+
+	return listed - min(listed, READ_ONCE(sol_sites[cell].keep));
+}
+
+unsigned long sol_store_count(int nid)
+{
+	unsigned long sum = 0;
+	int users;
+	u32 n = cells_begin(&users), i;
+
+	for (i = 0; i < n; i++)
+		if (cell_on_node(i, nid))
+			sum += beyond_reserve(i);
+	sol_lists_end(users);
+	return sum;
+}
+
+/* ---- Giving back ---- */
+
+static u32 drain_one(u32 cell)
+{
+	unsigned long flags;
+	u32 pfn;
+
+	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	pfn = sol_frames_drain(&sol_store, cell);
+	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	return pfn;
+}
+
+unsigned long sol_store_shrink(int nid, unsigned long n)
+{
+	static u32 begin;	/* racy: another cell each time */
+	unsigned long given = 0;
+	int users;
+	u32 cells = cells_begin(&users), i, cell, pfn;
+
+	for (i = 0; i < cells && given < n; i++) {
+		cell = (READ_ONCE(begin) + i) % cells;
+		if (!cell_on_node(cell, nid))
+			continue;
+		while (given < n && beyond_reserve(cell)) {
+			pfn = drain_one(cell);
+			if (pfn == SOL_NO_FRAME)
+				break;
+			sol_store_give(pfn);
+			given++;
+		}
+	}
+	WRITE_ONCE(begin, READ_ONCE(begin) + i);
+	sol_lists_end(users);
+	return given;
+}
+
+u64 sol_store_drain_all(void)
+{
+	u64 given = 0;
+	int users;
+	u32 n = cells_begin(&users), i, pfn;
+
+	sol_magazines_flush();
+	for (i = 0; i < n; i++) {
+		while (sol_cell_listed(i)) {
+			pfn = drain_one(i);
+			if (pfn == SOL_NO_FRAME)
+				break;
+			sol_store_give(pfn);
+			if (!(++given % 1024))
+				cond_resched();
+		}
+		cond_resched();
+	}
+	sol_lists_end(users);
+	/* Not into the CPUs' lists of free pages, but where all can have them. */
+	if (given)
+		static_call(sol_drain_zones)(NULL);
+	return given;
+}
+
+u64 sol_store_drain_oom(void)
+{
+	struct sol_store_stats before;
+
+	sol_store_stats(&before);
+	atomic64_add(before.kept, &unkept);
+	return sol_store_drain_all();
+}
+
+/* Frames of one step of an eviction; freed outside the lock. */
+struct sol_evicted {
+	u32 n;
+	u32 pfn[64];
+};
+
+static void note_evicted(void *ctx, u32 pfn)
+{
+	struct sol_evicted *ev = ctx;
+
+	ev->pfn[ev->n++] = pfn;
+}
+
+void sol_store_evict(u64 start, u64 end)
+{
+	struct sol_evicted ev;
+	unsigned long flags;
+	int users;
+	u32 n = cells_begin(&users), i, left;
+
+	sol_magazines_flush();
+	end = min_t(u64, end, sol_store.n_frames);
+	for (i = 0; i < n; i++) {
+		do {
+			ev.n = 0;
+			raw_spin_lock_irqsave(sol_cell_lock(i), flags);
+			left = sol_frames_evict(&sol_store, i, start, end,
+						ARRAY_SIZE(ev.pfn),
+						note_evicted, &ev);
+			raw_spin_unlock_irqrestore(sol_cell_lock(i), flags);
+			while (ev.n)
+				sol_store_give(ev.pfn[--ev.n]);
+			cond_resched();
+		} while (!left);
+	}
+	sol_lists_end(users);
+}
+
+int sol_giveback_init(void)
+{
+	return sol_bind(sol_drain_zones, "drain_all_pages");
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Magazines: a few frames at hand on each CPU, for the faults of the tasks that
+ * run there, so that most faults and frees take no lock that others take and
+ * write no line that others write.
+ *
+ * A CPU has some magazines, and a group on a node always uses the same one, so
+ * that groups that take turns on a CPU seldom empty each other's. A magazine has
+ * some clips, each with frames of one cell; a filling takes cells of the group
+ * in turn, on one node, and pages are handed out from the clips in turn, so that
+ * neighbours lie in different banks. A frame in a magazine has left its list and
+ * belongs to nobody yet. Before one is handed out, its cell is looked up where
+ * the group had it when the magazine was filled: the cell of another group, or
+ * one that a new colour set dropped, is not there.
+ *
+ * Freed frames are gathered and go to their lists together, cell by cell.
+ *
+ * Locking: a magazine has a raw spinlock, interrupts off, that nobody contends
+ * for: others take it only to empty it (pressure, hotplug, a new map), which
+ * needs no interrupt to that CPU. The cells' locks nest inside.
+ */
+#ifndef SOLOIST_MAGAZINE_H
+#define SOLOIST_MAGAZINE_H
+
+#include <linux/percpu.h>
+#include <linux/sched.h>
+
+#include "../group/owner.h"
+#include "store.h"
+
+#define SOL_CLIPS	4
+#define SOL_ROUNDS	16
+#define SOL_MAGAZINES	4	/* of each CPU */
+#define SOL_RETURNS	32
+
+struct sol_clip {
+	u32 n;
+	u32 cell;
+	u32 index;	/* of the cell among the group's cells */
+	bool zero;	/* known to be */
+	u32 pfn[SOL_ROUNDS];
+};
+
+struct sol_magazine {
+	u32 next;	/* clip whose turn it is */
+	struct sol_clip clip[SOL_CLIPS];
+};
+
+/* What a CPU has at hand. */
+struct sol_hand {
+	raw_spinlock_t lock;
+	u32 returns;
+	u32 returned[SOL_RETURNS];
+	struct sol_magazine magazine[SOL_MAGAZINES];
+} ____cacheline_aligned_in_smp;
+
+DECLARE_PER_CPU(struct sol_hand, sol_hand);
+
+/*
+ * A clip with a frame of @cells on @nid, when the next one has none: another
+ * one, or after filling from the lists. The lock is held. NULL: these are empty.
+ */
+struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
+				   const struct sol_cells *cells, int nid,
+				   bool zero);
+
+/* All magazines are empty for a moment, their frames in the lists. Any context. */
+void sol_magazines_flush(void);
+
+/* Frames in all magazines, about. */
+u64 sol_magazines_count(void);
+
+/*
+ * A page that we own was freed, after the kernel's checks; it is ours again.
+ * False: it is not fit for that (forgotten), the buddy allocator shall have it.
+ */
+bool sol_magazine_put(struct page *page);
+
+/* Does it hold frames of a cell that @cells has on @nid? */
+static __always_inline bool sol_clip_fits(const struct sol_clip *clip,
+					  const struct sol_cells *cells,
+					  int nid)
+{
+	return clip->n && clip->index >= cells->first[nid] &&
+	       clip->index < cells->first[nid + 1] &&
+	       cells->cell[clip->index] == clip->cell;
+}
+
+/* The node where @cells are, nearest to this CPU. */
+static inline int sol_cells_home(const struct sol_cells *cells)
+{
+	int nid = numa_node_id();
+
+	return nid < SOL_MAX_NODES ? cells->home[nid] : 0;
+}
+
+/**
+ * sol_magazine_get() - a page for group @id from this CPU's magazines
+ * @nid: on which node; NUMA_NO_NODE: the nearest that has the group's colours
+ * @table: for a page table
+ *
+ * Interrupts are on. Return: a page, or NULL: none at hand nor in the first of
+ * the group's lists.
+ */
+static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
+						     bool table)
+{
+	const struct sol_cells *cells;
+	struct sol_magazine *m;
+	struct sol_clip *clip;
+	struct sol_hand *hand;
+	struct sol_group *g;
+	u32 pfn, cell;
+	bool zero;
+
+	local_irq_disable();
+	hand = this_cpu_ptr(&sol_hand);
+	raw_spin_lock(&hand->lock);
+	g = group_get_fast(id);
+	cells = g ? rcu_dereference_sched(g->cells) : NULL;
+	if (unlikely(!cells))
+		goto none;
+	if (nid == NUMA_NO_NODE) {
+		nid = sol_cells_home(cells);
+		if (unlikely(!node_isset(nid, current->mems_allowed)))
+			goto none;
+	}
+	m = &hand->magazine[(id + nid) % SOL_MAGAZINES];
+	clip = &m->clip[m->next++ % SOL_CLIPS];
+	if (unlikely(!sol_clip_fits(clip, cells, nid))) {
+		clip = sol_magazine_fill(m, g, cells, nid, gfp & __GFP_ZERO);
+		if (!clip)
+			goto none;
+	}
+	pfn = clip->pfn[clip->n - 1];
+	if (unlikely(!sol_frame_fit(pfn, table)))
+		goto none;	/* the lists will find another */
+	clip->n--;
+	cell = clip->cell;
+	zero = clip->zero;
+	sol_store_use(cell, pfn, id, zero && gfp & __GFP_ZERO, table);
+	raw_spin_unlock(&hand->lock);
+	local_irq_enable();
+	return sol_page_out(pfn, gfp, zero);
+none:
+	raw_spin_unlock(&hand->lock);
+	local_irq_enable();
+	return NULL;
+}
+
+#endif /* SOLOIST_MAGAZINE_H */

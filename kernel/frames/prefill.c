@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reserve: lists filled beforehand, with frames known to be zero.
+ *
+ * CAMC (4.2.3) fills its lists before the tasks run, so that a fault never
+ * waits for a refill; its reversed design keeps all free memory in lists. The
+ * reserve here is zeroed too, so that a fault need not clear the page. What a
+ * task takes from its reserve is not put back while it runs: a freed frame
+ * comes back with content unknown, and sol_store_reserve() makes it good.
+ *
+ * Locking: the cells'. May sleep, and yields between frames.
+ */
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../group/owner.h"
+#include "../hook/hook.h"
+#include "prefill.h"
+#include "refill.h"
+#include "store.h"
+
+/*
+ * Zero a listed frame of @cell that is not known to be. False: there is none.
+ */
+static bool zero_one(u32 cell)
+{
+	unsigned long flags;
+	bool is_zero = true;
+	u32 pfn;
+
+	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	pfn = SOL_NO_FRAME;
+	if (sol_store.cell[cell].listed[0])
+		pfn = sol_frames_get(&sol_store, cell, 0, false, &is_zero);
+	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	if (pfn == SOL_NO_FRAME)
+		return false;
+	clear_highpage(pfn_to_page(pfn));
+	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	sol_frames_put(&sol_store, pfn, true);
+	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	return true;
+}
+
+/*
+ * A frame that the kernel poisons or unmaps while it is free is not ours to
+ * zero; the hand-out does, and any listed frame is as good as another.
+ */
+static bool zeroing(void)
+{
+	return !static_branch_unlikely(&sol_debug_pages);
+}
+
+static u32 in_reserve(u32 cell)
+{
+	return zeroing() ? READ_ONCE(sol_store.cell[cell].listed[1]) :
+			   sol_cell_listed(cell);
+}
+
+/* List some more of @cell, wherever in its node they are. */
+static u32 refill(u32 cell, u32 want)
+{
+	u32 budget = U32_MAX;
+
+	return sol_refill(cell, want, &budget);
+}
+
+/* How many frames more are in @cell's reserve now. */
+static u32 reserve_more(u32 cell)
+{
+	if (!zeroing())
+		return refill(cell, 1);
+	if (!sol_store.cell[cell].listed[0])
+		refill(cell, sol_refill_batch(cell));
+	return zero_one(cell);
+}
+
+/* A copy of the group's cells, to walk without preemption off. */
+static u32 *copy_cells(struct sol_group *group, u32 *n)
+{
+	const struct sol_cells *cells;
+	u32 max, *copy;
+
+	*n = 0;
+	rcu_read_lock();
+	cells = rcu_dereference(group->cells);
+	max = cells ? cells->n : 0;
+	rcu_read_unlock();
+	copy = kvmalloc_array(max, sizeof(*copy), GFP_KERNEL);
+	if (!max || !copy) {
+		kvfree(copy);
+		return NULL;
+	}
+	rcu_read_lock();
+	cells = rcu_dereference(group->cells);
+	if (cells) {
+		*n = min(max, cells->n);
+		memcpy(copy, cells->cell, *n * sizeof(*copy));
+	}
+	rcu_read_unlock();
+	return copy;
+}
+
+/* One frame for each cell in turn, so that all get alike; at most @max. */
+static u64 reserve_round(const u32 *cell, u32 n, u64 max)
+{
+	u64 got = 0;
+	u32 i;
+
+	for (i = 0; i < n && got < max; i++) {
+		got += reserve_more(cell[i]);
+		cond_resched();
+	}
+	return got;
+}
+
+static u64 count_reserve(const u32 *cell, u32 n)
+{
+	u64 have = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		have += in_reserve(cell[i]);
+	return have;
+}
+
+u64 sol_store_reserve(struct sol_group *group, u64 frames)
+{
+	u32 n, *cell = copy_cells(group, &n);
+	int users = sol_lists_begin();
+	u64 have;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		sol_refill_wake(cell[i]);
+	for (;;) {
+		have = count_reserve(cell, n);
+		if (have >= frames || fatal_signal_pending(current))
+			break;
+		if (!reserve_round(cell, n, frames - have))
+			break;
+	}
+	sol_lists_end(users);
+	kvfree(cell);
+	return have;
+}
+
+u64 sol_store_listed(struct sol_group *group)
+{
+	u32 n, i, *cell = copy_cells(group, &n);
+	u64 sum = 0;
+
+	for (i = 0; i < n; i++)
+		sum += READ_ONCE(sol_store.cell[cell[i]].listed[0]) +
+		       READ_ONCE(sol_store.cell[cell[i]].listed[1]);
+	kvfree(cell);
+	return sum;
+}
+
+/* A batch for each cell in turn, until none gets any more. */
+u64 sol_store_fill_all(void)
+{
+	int users = sol_lists_begin();
+	const struct sol_map *map = READ_ONCE(sol_store.map);
+	u32 i, n, n_cells = map ? map->n_cells : 0;
+	u64 got = 0;
+
+	for (i = 0; i < n_cells; i++)
+		sol_refill_wake(i);
+	do {
+		for (i = 0, n = 0; i < n_cells; i++) {
+			n += refill(i, 32);
+			cond_resched();
+		}
+		got += n;
+	} while (n && !fatal_signal_pending(current));
+	sol_lists_end(users);
+	return got;
+}

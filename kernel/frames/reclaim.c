@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reclaim: listed frames are free memory, and Linux gets them when it asks.
+ *
+ * Under pressure a shrinker gives back what is above the groups' reserves,
+ * node by node; seeks is 0, since a frame costs nothing to take again. Before
+ * the OOM killer everything goes back, and if there was nothing, coloured pages
+ * may be swapped for a while (keep/move.c). A memory block that goes offline loses
+ * its listed frames first, and again while it goes: a page freed at the wrong
+ * moment may still come to a list. A frame that failed is forgotten.
+ *
+ * MemAvailable counts listed frames through NR_KERNEL_MISC_RECLAIMABLE. It is
+ * brought up to date by a work, once a second, so that the fault path does not
+ * pay for it. The work is not deferrable: an idle CPU would defer it for as long
+ * as it sleeps, while others fill the lists, and who watches MemAvailable
+ * (systemd-oomd, earlyoom) would kill for memory that is there.
+ *
+ * Locking: none of its own; each callback is called by one thread at a time,
+ * or touches only atomic state of the store. The accounting is one work.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/llist.h>
+#include <linux/memory.h>
+#include <linux/memory_hotplug.h>
+#include <linux/mm.h>
+#include <linux/oom.h>
+#include <linux/slab.h>
+#include <linux/vmstat.h>
+#include <linux/workqueue.h>
+
+#include "../compat/shrinker.h"
+#include "../parts.h"
+#include "../hook/probe.h"
+#include "../keep/move.h"
+#include "giveback.h"
+#include "store.h"
+
+#define ACCOUNT_PERIOD	HZ		/* how old MemAvailable may be */
+#define OFFLINE_PERIOD	(HZ / 10)	/* how often a leaving block is swept */
+
+/* ---- Shrinker ---- */
+
+static unsigned long reclaim_count(struct shrinker *s,
+				   struct shrink_control *sc)
+{
+	return sol_store_count(sc->nid);
+}
+
+static unsigned long reclaim_scan(struct shrinker *s, struct shrink_control *sc)
+{
+	unsigned long given = sol_store_shrink(sc->nid, sc->nr_to_scan);
+
+	return given ?: SHRINK_STOP;
+}
+
+static struct shrinker *reclaim_shrinker;
+
+/* ---- The OOM killer ---- */
+
+static int reclaim_oom(struct notifier_block *nb, unsigned long unused,
+		       void *freed)
+{
+	u64 given = sol_store_drain_oom();
+
+	if (!given && sol_move_relent())
+		given = 1;
+	*(unsigned long *)freed += given;
+	return NOTIFY_OK;
+}
+
+static struct notifier_block reclaim_oom_nb = { .notifier_call = reclaim_oom };
+
+/* ---- Memory going offline ---- */
+
+static u64 leaving_start, leaving_end;	/* written by the notifier only */
+
+static void leaving_sweep(struct work_struct *work);
+static DECLARE_DELAYED_WORK(leaving_work, leaving_sweep);
+
+static void leaving_sweep(struct work_struct *work)
+{
+	sol_store_evict(leaving_start, leaving_end);
+	schedule_delayed_work(&leaving_work, OFFLINE_PERIOD);
+}
+
+/* Linux takes one block offline at a time (mem_hotplug_lock). */
+static int reclaim_memory(struct notifier_block *nb, unsigned long action,
+			  void *data)
+{
+	const struct memory_notify *block = data;
+
+	switch (action) {
+	case MEM_GOING_OFFLINE:
+		leaving_start = block->start_pfn;
+		leaving_end = block->start_pfn + block->nr_pages;
+		leaving_sweep(NULL);
+		break;
+	case MEM_OFFLINE:
+	case MEM_CANCEL_OFFLINE:
+		cancel_delayed_work_sync(&leaving_work);
+		break;
+	}
+	return NOTIFY_OK;
+}
+
+static struct notifier_block reclaim_memory_nb = {
+	.notifier_call = reclaim_memory,
+};
+
+/* ---- Failing memory ---- */
+
+/*
+ * A frame that failed in use is never freed (the kernel keeps it), so its group
+ * would wait for it for ever; one that failed in a list must leave it. Told by
+ * a tracepoint, which may not sleep: a work does it.
+ */
+struct failed {
+	struct llist_node node;
+	unsigned long pfn;
+};
+
+static LLIST_HEAD(failed_frames);
+
+static void failed_forget(struct work_struct *work)
+{
+	struct llist_node *all = llist_del_all(&failed_frames);
+	struct failed *f, *next;
+
+	llist_for_each_entry_safe(f, next, all, node) {
+		struct page *page = pfn_to_online_page(f->pfn);
+
+		/* One that waits in a magazine counts as ours, too. */
+		if (page && page_count(page) && sol_store_owns(page))
+			sol_store_forget(page);
+		else
+			sol_store_evict(f->pfn, f->pfn + 1);
+		kfree(f);
+	}
+}
+
+static DECLARE_WORK(failed_work, failed_forget);
+
+static void probe_failure(void *data, unsigned long pfn, int type, int result)
+{
+	struct failed *f = kmalloc(sizeof(*f), GFP_ATOMIC);
+
+	if (!f)
+		return;
+	f->pfn = pfn;
+	llist_add(&f->node, &failed_frames);
+	schedule_work(&failed_work);
+}
+
+static struct sol_probe failure_probe = { "memory_failure_event", probe_failure };
+
+/* ---- MemAvailable ---- */
+
+static long accounted[MAX_NUMNODES];	/* by the work only */
+
+static void account(int nid, long now)
+{
+	mod_node_page_state(NODE_DATA(nid), NR_KERNEL_MISC_RECLAIMABLE,
+			    now - accounted[nid]);
+	accounted[nid] = now;
+}
+
+static void account_all(struct work_struct *work);
+static DECLARE_DELAYED_WORK(account_work, account_all);
+
+static void account_all(struct work_struct *work)
+{
+	int nid;
+
+	for_each_online_node(nid)
+		account(nid, sol_store_count(nid));
+	queue_delayed_work(system_unbound_wq, &account_work, ACCOUNT_PERIOD);
+}
+
+static void account_end(void)
+{
+	int nid;
+
+	cancel_delayed_work_sync(&account_work);
+	for_each_online_node(nid)
+		account(nid, 0);
+}
+
+/* ---- */
+
+int sol_reclaim_init(void)
+{
+	int err;
+
+	reclaim_shrinker = sol_shrinker_register("soloist", reclaim_count,
+						 reclaim_scan);
+	if (!reclaim_shrinker)
+		return -ENOMEM;
+	err = register_oom_notifier(&reclaim_oom_nb);
+	if (err)
+		goto no_oom;
+	err = register_memory_notifier(&reclaim_memory_nb);
+	if (err)
+		goto no_memory;
+	if (IS_ENABLED(CONFIG_MEMORY_FAILURE))
+		err = sol_probes_add(&failure_probe, 1);
+	if (err)
+		goto no_probe;
+	account_all(NULL);
+	return 0;
+
+no_probe:
+	unregister_memory_notifier(&reclaim_memory_nb);
+no_memory:
+	unregister_oom_notifier(&reclaim_oom_nb);
+no_oom:
+	sol_shrinker_unregister(reclaim_shrinker);
+	return err;
+}
+
+void sol_reclaim_exit(void)
+{
+	account_end();
+	if (IS_ENABLED(CONFIG_MEMORY_FAILURE))
+		sol_probes_remove(&failure_probe, 1);
+	flush_work(&failed_work);
+	unregister_memory_notifier(&reclaim_memory_nb);
+	cancel_delayed_work_sync(&leaving_work);
+	unregister_oom_notifier(&reclaim_oom_nb);
+	sol_shrinker_unregister(reclaim_shrinker);
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Refill: frames of the right colour out of the buddy allocator.
+ *
+ * The papers split whole blocks and list every frame of them, whatever its
+ * colour (CAMC Algorithms 2 and 3). From a module that would mean allocating
+ * blocks, which a kernel with init_on_alloc zeroes in full, n pages for each
+ * page used. Instead single frames are taken out of the free blocks in which
+ * they lie, by the function with which the kernel isolates broken frames
+ * (take_page_off_buddy): nothing is zeroed, and no memory of other colours is
+ * held back.
+ *
+ * Which frames? Those that solver.h names, region by region, from the top of
+ * the node downwards. Each cell keeps a cursor; all walk the same way, so they
+ * share the regions that are already broken up. A walk is exact: once all
+ * regions were looked at in vain, there is nothing to be had for now, and the
+ * cell rests. Each request has a budget of frames to look at, whoever asks.
+ *
+ * Never into the last reserves: a zone below its low watermark (min, in the
+ * end) is left alone, and so are ZONE_DMA, CMA and isolated blocks.
+ *
+ * Locking: the cursors are racy on purpose; the zone's lock is held to take
+ * one frame, never together with a cell's. May sleep.
+ */
+#include <linux/memory_hotplug.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+
+#include "../compat/buddy.h"
+#include "../hook/hook.h"
+#include "refill.h"
+#include "solver.h"
+
+#define BATCH_MAX	32
+#define REST_MIN	(HZ / 10)
+#define REST_SHIFTS	5	/* so 3.2 s at most */
+
+DEFINE_STATIC_CALL_NULL(sol_take, sol_take_fn);
+DEFINE_STATIC_CALL_NULL(sol_block_flags, sol_block_flags_fn);
+
+/* ---- Taking ---- */
+
+bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone)
+{
+	unsigned long mark;
+
+	if (zone == f->zone)
+		return f->zone_ok;
+	f->zone = zone;
+	mark = f->hard ? min_wmark_pages(zone) : low_wmark_pages(zone);
+	mark += zone->lowmem_reserve[ZONE_NORMAL] + f->want;
+	f->zone_ok = zone_idx(zone) >= ZONE_DMA32 &&
+		     zone_page_state(zone, NR_FREE_PAGES) > mark;
+	return f->zone_ok;
+}
+
+/* Is @page, or the block that it lies in, in the buddy allocator? A guess. */
+static bool looks_free(struct page *page)
+{
+	unsigned long pfn = page_to_pfn(page);
+	unsigned int order;
+
+	for (order = 0; order <= SOL_REGION_ORDER; order++) {
+		struct page *head = page - (pfn & ((1ul << order) - 1));
+
+		if (PageBuddy(head))
+			return page_private(head) >= order;
+		if (page_count(head))
+			return false;
+	}
+	return false;
+}
+
+bool sol_block_usable(struct page *page)
+{
+	return sol_block_type(page) < MIGRATE_PCPTYPES;
+}
+
+/* A region has two pageblocks or more; their answers are remembered. */
+static bool block_ok(struct sol_refill *f, struct page *page)
+{
+	u64 block = page_to_pfn(page) >> pageblock_order;
+	u32 i = block & 1;
+
+	if (f->block[i] != block + 1) {
+		f->block[i] = block + 1;
+		f->block_ok[i] = sol_block_usable(page);
+	}
+	return f->block_ok[i];
+}
+
+void sol_refill_take(struct sol_refill *f, u64 pfn)
+{
+	struct page *page = pfn_to_page(pfn);
+
+	if (!looks_free(page) || !block_ok(f, page) ||
+	    !static_call(sol_take)(page))
+		return;
+	set_page_private(page, 0);
+	sol_store_add(f->cell, pfn);
+	f->got++;
+}
+
+/* ---- Walking ---- */
+
+/* As below, looking for one frame after the other. */
+static u32 look_through_region(struct sol_refill *f, u64 base, u64 first,
+			       u64 end, u32 step)
+{
+	u64 pfn = max(first, base + step);
+
+	while (f->got < f->want && f->budget) {
+		pfn = sol_map_next(sol_store.map, f->cell, pfn, end);
+		if (pfn >= end)
+			return 0;
+		f->budget--;
+		f->visit(f, pfn++);
+	}
+	return pfn < end ? pfn - base : 0;
+}
+
+/*
+ * Frames of the cell in the region at @base, of which @s has some, from the
+ * @step-th on. Returns the step to go on with, 0: the region is done.
+ */
+static u32 visit_region(struct sol_refill *f, const struct sol_solver *s,
+			u64 base, u32 step)
+{
+	u64 first = max(base, s->start);
+	u64 end = min3(base + SOL_REGION, s->end, (u64)sol_store.n_frames);
+	u32 n;
+	u64 pfn;
+	int x;
+
+	if (!s->linear)
+		return look_through_region(f, base, first, end, step);
+	x = sol_solve(s, sol_map_cell(sol_store.map, first) ^ f->cell,
+		      SOL_REGION_ORDER);
+	n = x < 0 ? 0 : 1u << s->n_null;
+	for (; step < n && f->got < f->want && f->budget; step++) {
+		pfn = base + ((first - base) ^ x ^ sol_null_sum(s, step));
+		f->budget--;
+		if (pfn >= first && pfn < end)
+			f->visit(f, pfn);
+	}
+	return step < n ? step : 0;
+}
+
+static bool region_usable(struct sol_refill *f, u64 pfn)
+{
+	struct page *page = pfn_to_online_page(pfn);
+
+	return page && page_to_nid(page) == f->node &&
+	       sol_refill_zone_ok(f, page_zone(page));
+}
+
+u32 sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
+{
+	u64 pos = READ_ONCE(walk->region);
+	u32 step = READ_ONCE(walk->step), vain = 0;
+	u32 all = sol_solver_regions(f->node);
+
+	while (f->budget && f->got < f->want) {
+		u32 before = f->got;
+		const struct sol_solver *s;
+		u64 base;
+
+		s = sol_solver_below(f->node, pos << SOL_REGION_ORDER);
+		if (!s) {
+			/* Round again; a node without ranges has no cells. */
+			pos = U32_MAX;
+			step = 0;
+			f->budget--;
+			continue;
+		}
+		pos = min(pos, DIV_ROUND_UP(s->end, SOL_REGION)) - 1;
+		base = pos << SOL_REGION_ORDER;
+		if (region_usable(f, max(base, s->start)))
+			step = visit_region(f, s, base, step);
+		else
+			step = 0;
+		if (step)
+			pos++;	/* there may be more */
+		if (f->got != before)
+			vain = 0;
+		else if (!step)
+			vain++;
+		if (f->budget)
+			f->budget--;
+		if (vain > all)
+			break;
+	}
+	WRITE_ONCE(walk->region, pos);
+	WRITE_ONCE(walk->step, step);
+	return vain;
+}
+
+/* ---- Refilling a cell ---- */
+
+bool sol_refill_rests(u32 cell)
+{
+	return time_before(jiffies, READ_ONCE(sol_sites[cell].rest));
+}
+
+void sol_refill_wake(u32 cell)
+{
+	WRITE_ONCE(sol_sites[cell].rest, jiffies);
+	WRITE_ONCE(sol_sites[cell].rests, 0);
+	WRITE_ONCE(sol_sites[cell].barren, 0);
+}
+
+/* @vain regions more had nothing. All of them? */
+static void note_barren(struct sol_site *site, u32 node, u32 vain)
+{
+	u8 rests = READ_ONCE(site->rests);
+	u32 barren = READ_ONCE(site->barren) + vain;
+
+	if (barren > sol_solver_regions(node)) {
+		barren = 0;
+		WRITE_ONCE(site->rest, jiffies + (REST_MIN << rests));
+		WRITE_ONCE(site->rests, min(rests + 1, REST_SHIFTS));
+	}
+	WRITE_ONCE(site->barren, barren);
+}
+
+u32 sol_refill(u32 cell, u32 want, u32 *budget)
+{
+	struct sol_site *site = &sol_sites[cell];
+	struct sol_refill f = {
+		.cell = cell,
+		.node = sol_map_set_node(sol_store.map,
+					 cell / sol_store.map->n_llc),
+		.want = want,
+		.budget = *budget,
+		.visit = sol_refill_take,
+	};
+	u32 vain;
+
+	if (sol_refill_rests(cell)) {
+		*budget -= min(*budget, 1u);
+		return 0;
+	}
+	vain = sol_refill_walk(&f, &site->take);
+	*budget = f.budget;
+	if (f.got) {
+		WRITE_ONCE(site->barren, 0);
+		WRITE_ONCE(site->rests, 0);
+	} else {
+		note_barren(site, f.node, vain);
+	}
+	return f.got;
+}
+
+u32 sol_refill_batch(u32 cell)
+{
+	u8 batch = READ_ONCE(sol_sites[cell].batch);
+
+	WRITE_ONCE(sol_sites[cell].batch, clamp(batch * 2, 1, BATCH_MAX));
+	return max_t(u8, batch, 1);
+}
+
+/* ---- The map ---- */
+
+/* Else local memory would be remote. */
+int sol_refill_check_map(const struct sol_map *map, struct sol_err *err)
+{
+	u32 i;
+
+	for (i = 0; i < map->n_ranges; i++) {
+		const struct sol_range *r = &map->range[i];
+		u64 pfn = r->start >> SOL_FRAME_SHIFT;
+		u64 end = r->end >> SOL_FRAME_SHIFT;
+
+		for (; pfn < end; pfn += MAX_ORDER_NR_PAGES) {
+			struct page *page = pfn_to_online_page(pfn);
+
+			/* The nodes of holes are made up. */
+			if (!page || PageReserved(page) ||
+			    page_to_nid(page) == r->node)
+				continue;
+			snprintf(err->text, sizeof(err->text),
+				 "address 0x%llx is on node %u by the map, but the kernel has it on node %d",
+				 pfn << SOL_FRAME_SHIFT, r->node,
+				 page_to_nid(page));
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int sol_refill_init(void)
+{
+	return sol_bind_take(sol_take) ?:
+	       sol_bind(sol_block_flags, SOL_BLOCK_SYMBOL);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Refill: frames of a cell out of the buddy allocator, one by one. */
+#ifndef SOLOIST_REFILL_H
+#define SOLOIST_REFILL_H
+
+#include <linux/mmzone.h>
+
+#include "store.h"
+
+/* Frames that one request looks at, over all its cells: some 100 us. */
+#define SOL_WALK_BUDGET	4096
+
+int sol_refill_init(void);
+
+/* The map's nodes must be the kernel's: 0, or -EINVAL with words. */
+int sol_refill_check_map(const struct sol_map *map, struct sol_err *err);
+
+/* ---- What a refill is asked for ---- */
+
+struct sol_refill {
+	u32 cell;
+	u32 node;
+	u32 want;
+	u32 got;
+	u32 budget;		/* frames that may be looked at still */
+	bool hard;		/* down to the min watermark */
+	struct zone *zone;	/* the last one that was asked, and ... */
+	bool zone_ok;		/* ... whether it has enough */
+	u64 block[2];		/* pageblocks that were asked, and ... */
+	bool block_ok[2];	/* ... whether they are usable */
+	/* What to do with each frame of the cell. */
+	void (*visit)(struct sol_refill *f, u64 pfn);
+	void *ctx;
+};
+
+/*
+ * Walk the frames of @f's cell downwards from where @walk was, until @f has what
+ * it wants, or spent its budget. Regions looked at in vain since the last find.
+ */
+u32 sol_refill_walk(struct sol_refill *f, struct sol_walk *walk);
+
+/* List @pfn, if it is free, in @f's cell: a visitor. */
+void sol_refill_take(struct sol_refill *f, u64 pfn);
+
+/* Does the zone stay above its watermark if @f takes what it wants? */
+bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone);
+
+/* ---- Refilling a cell ---- */
+
+/*
+ * Put up to @want frames on @cell's list. Looks at no more than *@budget
+ * frames, and counts them off. A cell whose frames were all looked at in vain
+ * rests: from a tenth of a second on, longer each time. How many were listed.
+ */
+u32 sol_refill(u32 cell, u32 want, u32 *budget);
+
+/* @cell's frames were all looked at, none was free, lately. */
+bool sol_refill_rests(u32 cell);
+
+/* Look again at once: there is reason to think that some are free. */
+void sol_refill_wake(u32 cell);
+
+/* Frames that one refill of @cell should bring: few at first, then more. */
+u32 sol_refill_batch(u32 cell);
+
+/* Not isolated (being unplugged), not CMA, not kept for atomic requests. */
+bool sol_block_usable(struct page *page);
+
+#endif /* SOLOIST_REFILL_H */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Solvers: the map's equations, solved for the frames of a cell. See solver.h.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "solver.h"
+
+static struct sol_solver *solvers;	/* ascending, as the map's ranges */
+static u32 n_solvers;
+
+static void solver_add(struct sol_solver *s, u8 bit, u32 image)
+{
+	u16 from = 1u << bit;
+	u32 i;
+
+	for (i = 0; i < s->rank; i++) {
+		if (fls(image) && image >> (fls(s->image[i]) - 1) & 1) {
+			image ^= s->image[i];
+			from ^= s->from[i];
+		}
+	}
+	if (!image) {
+		s->null[s->n_null++] = from;
+		return;
+	}
+	s->bit[s->rank] = bit;
+	s->image[s->rank] = image;
+	s->from[s->rank++] = from;
+}
+
+static void solver_make(struct sol_solver *s, const struct sol_map *map,
+			const struct sol_range *r)
+{
+	u64 probe = ALIGN(r->start >> SOL_FRAME_SHIFT, SOL_REGION);
+	u32 bit, cell;
+
+	s->start = r->start >> SOL_FRAME_SHIFT;
+	s->end = r->end >> SOL_FRAME_SHIFT;
+	s->node = r->node;
+	s->linear = !((r->start ^ r->base) >> SOL_FRAME_SHIFT & (SOL_REGION - 1)) &&
+		    probe + SOL_REGION <= s->end && !map->layout[r->layout].ways;
+	if (!s->linear)
+		return;
+	cell = sol_map_cell(map, probe);
+	for (bit = 0; bit < SOL_REGION_ORDER; bit++)
+		solver_add(s, bit, cell ^ sol_map_cell(map, probe ^ 1ul << bit));
+}
+
+/* Pivots are in the order of the bits that brought them. */
+int sol_solve(const struct sol_solver *s, u32 diff, u32 order)
+{
+	u32 i, x = 0;
+
+	for (i = 0; i < s->rank && s->bit[i] < order; i++) {
+		if (diff >> (fls(s->image[i]) - 1) & 1) {
+			diff ^= s->image[i];
+			x ^= s->from[i];
+		}
+	}
+	return diff ? -1 : (int)x;
+}
+
+const struct sol_solver *sol_solver_of(u64 pfn)
+{
+	u32 i;
+
+	for (i = 0; i < n_solvers; i++)
+		if (pfn < solvers[i].end)
+			return pfn >= solvers[i].start ? &solvers[i] : NULL;
+	return NULL;
+}
+
+const struct sol_solver *sol_solver_below(u32 node, u64 pfn)
+{
+	u32 i;
+
+	for (i = n_solvers; i-- > 0;)
+		if (solvers[i].node == node && solvers[i].start < pfn)
+			return &solvers[i];
+	return NULL;
+}
+
+u32 sol_null_sum(const struct sol_solver *s, u32 i)
+{
+	u32 bit, x = 0;
+
+	for (bit = 0; i; bit++, i >>= 1)
+		if (i & 1)
+			x ^= s->null[bit];
+	return x;
+}
+
+u32 sol_solver_regions(u32 node)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < n_solvers; i++)
+		if (solvers[i].node == node)
+			n += DIV_ROUND_UP(solvers[i].end, SOL_REGION) -
+			     solvers[i].start / SOL_REGION;
+	return n;
+}
+
+struct sol_solver *sol_solvers_new(const struct sol_map *map)
+{
+	struct sol_solver *s;
+	u32 i;
+
+	s = kvcalloc(map->n_ranges, sizeof(*s), GFP_KERNEL);
+	for (i = 0; s && i < map->n_ranges; i++)
+		solver_make(&s[i], map, &map->range[i]);
+	return s;
+}
+
+void sol_solvers_install(struct sol_solver *s, u32 n)
+{
+	swap(s, solvers);
+	n_solvers = n;
+	kvfree(s);
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frame store: TintMalloc's matrix of colour lists, in the kernel.
+ *
+ * core/frames keeps the lists; this gives them memory (an array of 8 bytes for
+ * each frame of the machine, a struct for each cell) and locks, and takes frames
+ * in and out. Beside it: magazine.c, frames at hand on each CPU; refill.c and
+ * search.c, where more come from; evacuate.c, how room is made; prefill.c,
+ * filling beforehand; giveback.c and reclaim.c, how Linux gets them.
+ *
+ * The papers patch the buddy allocator and fill its colour lists from inside.
+ * Here the buddy allocator does not know: a listed frame has left it, with
+ * reference count 0, and comes back when it is freed, through a hook behind
+ * the kernel's own checks.
+ *
+ * Content is known to be zero only if this module zeroed it.
+ *
+ * Locking: see store.h; a free may come from any context. Nothing is called
+ * while a lock is held. A group is looked up, charged and left within one
+ * section with preemption off.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/topology.h>
+#include <linux/vmalloc.h>
+
+#include "../compat/debug.h"
+#include "../group/owner.h"
+#include "../hook/hook.h"
+#include "../parts.h"
+#include "evacuate.h"
+#include "giveback.h"
+#include "refill.h"
+#include "solver.h"
+#include "store.h"
+
+struct sol_frames sol_store;
+struct sol_site *sol_sites;
+atomic64_t sol_taken, sol_given, sol_lost;
+
+DEFINE_STATIC_CALL_NULL(sol_post_alloc, sol_post_alloc_fn);
+DEFINE_STATIC_KEY_FALSE(sol_debug_pages);
+
+/* Not ours to look at afterwards: with its last frame the group may go. */
+static void group_uncharge(u16 id)
+{
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (g)
+		this_cpu_inc(g->stats->freed);
+	preempt_enable();
+}
+
+void sol_store_use(u32 cell, u64 pfn, u16 id, bool zeroed, bool table)
+{
+	struct sol_group *g = group_get_fast(id);
+
+	sol_frames_use(&sol_store, cell, pfn, id);
+	if (!g)
+		return;
+	this_cpu_inc(g->stats->hits);
+	if (zeroed)
+		sol_group_add(g, zeroed, 1);
+	if (table)
+		sol_group_add(g, page_tables, 1);
+}
+
+struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
+{
+	unsigned long flags;
+	bool zero = false;
+	u32 pfn, got;
+
+	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	got = sol_frames_hold(&sol_store, cell, gfp & __GFP_ZERO, &pfn, 1,
+			      &zero);
+	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	if (!got)
+		return NULL;
+	if (unlikely(!sol_frame_fit(pfn, table))) {
+		if (PageHWPoison(pfn_to_page(pfn)))
+			sol_store_drop(pfn);
+		else
+			sol_store_list(pfn, zero);
+		return NULL;
+	}
+	sol_store_use(cell, pfn, id, zero && gfp & __GFP_ZERO, table);
+	return sol_page_out(pfn, gfp, zero);
+}
+
+u32 sol_store_hold(u64 pfn)
+{
+	struct sol_frame *frame = &sol_store.frame[pfn];
+	u32 tag = READ_ONCE(frame->tag), owner;
+
+	if (!(tag & SOL_TAG_USED))
+		return SOL_NO_CELL;
+	owner = READ_ONCE(frame->link);
+	if (cmpxchg(&frame->tag, tag, (tag & SOL_TAG_CELL) | SOL_TAG_HELD) !=
+	    tag)
+		return SOL_NO_CELL;
+	WRITE_ONCE(frame->link, 0);
+	group_uncharge(owner);
+	return tag & SOL_TAG_CELL;
+}
+
+static u32 held_cell(u32 pfn)
+{
+	return sol_store.frame[pfn].tag & SOL_TAG_CELL;
+}
+
+void sol_store_list(u32 pfn, bool zero)
+{
+	raw_spinlock_t *lock = sol_cell_lock(held_cell(pfn));
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(lock, flags);
+	sol_frames_put(&sol_store, pfn, zero);
+	raw_spin_unlock_irqrestore(lock, flags);
+}
+
+void sol_store_drop(u32 pfn)
+{
+	raw_spinlock_t *lock = sol_cell_lock(held_cell(pfn));
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(lock, flags);
+	sol_frames_forget(&sol_store, pfn);
+	raw_spin_unlock_irqrestore(lock, flags);
+	atomic64_inc(&sol_lost);
+}
+
+void sol_store_forget(struct page *page)
+{
+	u64 pfn = page_to_pfn(page);
+
+	preempt_disable();
+	if (sol_store_hold(pfn) != SOL_NO_CELL)
+		sol_store_drop(pfn);
+	preempt_enable();
+}
+
+/* If its tag says that it is in use, then it was freed past us. */
+void sol_store_add(u32 cell, u64 pfn)
+{
+	unsigned long flags;
+
+	sol_store_forget(pfn_to_page(pfn));
+	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	sol_frames_add(&sol_store, cell, pfn, false);
+	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	atomic64_inc(&sol_taken);
+}
+
+void sol_store_give(u64 pfn)
+{
+	struct page *page = pfn_to_page(pfn);
+
+	if (static_branch_unlikely(&sol_debug_pages))
+		sol_page_prepare(page, GFP_KERNEL);
+	set_page_private(page, 0);
+	init_page_count(page);
+	__free_page(page);
+	atomic64_inc(&sol_given);
+}
+
+struct page *sol_store_twin(struct page *page, gfp_t gfp)
+{
+	u64 pfn = page_to_pfn(page);
+	u32 tag, cell, budget = SOL_WALK_BUDGET;
+	struct page *twin;
+	int users;
+	u16 id;
+
+	tag = READ_ONCE(sol_store.frame[pfn].tag);
+	if (!(tag & SOL_TAG_USED))
+		return NULL;
+	cell = tag & SOL_TAG_CELL;
+	/* The page is in use, so its group is there. */
+	id = READ_ONCE(sol_store.frame[pfn].link);
+	preempt_disable();
+	twin = sol_store_take(cell, id, gfp, false);
+	preempt_enable();
+	if (!twin && gfpflags_allow_blocking(gfp)) {
+		users = sol_lists_begin();
+		sol_refill(cell, sol_refill_batch(cell), &budget);
+		sol_lists_end(users);
+		preempt_disable();
+		twin = sol_store_take(cell, id, gfp, false);
+		preempt_enable();
+	}
+	return twin;
+}
+
+/* ---- Map, coming up, going down ---- */
+
+/* Frames in use become the system's own. */
+static void forget_all(void)
+{
+	u32 pfn;
+
+	for (pfn = 0; pfn < sol_store.n_frames; pfn++) {
+		if (!(pfn % 65536))
+			cond_resched();
+		if (READ_ONCE(sol_store.frame[pfn].tag) & SOL_TAG_USED)
+			sol_store_forget(pfn_to_page(pfn));
+	}
+}
+
+static struct sol_site *sites_new(const struct sol_map *map)
+{
+	struct sol_site *sites;
+	u32 i;
+
+	sites = kvcalloc(map->n_cells, sizeof(*sites), GFP_KERNEL);
+	for (i = 0; sites && i < map->n_cells; i++) {
+		raw_spin_lock_init(&sites[i].lock);
+		sites[i].rest = jiffies;
+	}
+	return sites;
+}
+
+/*
+ * Nothing is handed out without groups, but for pages that are migrated; and
+ * once nothing is in use, nothing is freed to us. Whoever is at it still is in a
+ * section of the lists or has preemption off: twice round, and none is left.
+ */
+static void empty(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		forget_all();
+		synchronize_srcu(&sol_lists_users);
+		synchronize_rcu();
+	}
+	sol_store_drain_all();
+}
+
+/* What a map needs; all or nothing. */
+struct room {
+	struct sol_cell *cell;
+	struct sol_site *sites;
+	struct sol_solver *solvers;
+};
+
+static void room_free(struct room *room)
+{
+	kvfree(room->cell);
+	kvfree(room->sites);
+	kvfree(room->solvers);
+}
+
+static int room_for(const struct sol_map *map, struct room *room,
+		    struct sol_err *err)
+{
+	room->cell = kvcalloc(map->n_cells, sizeof(*room->cell), GFP_KERNEL);
+	room->sites = sites_new(map);
+	room->solvers = sol_solvers_new(map);
+	if (room->cell && room->sites && room->solvers)
+		return 0;
+	room_free(room);
+	snprintf(err->text, sizeof(err->text),
+		 "no memory for the lists of %u cells", map->n_cells);
+	return -ENOMEM;
+}
+
+int sol_store_set_map(const struct sol_map *map, struct sol_err *err)
+{
+	struct room room = { 0 };
+	int ret = 0;
+
+	if (map)
+		ret = sol_refill_check_map(map, err) ?:
+		      room_for(map, &room, err);
+	if (ret)
+		return ret;
+	if (sol_store.map)
+		empty();
+	WRITE_ONCE(sol_store.map, NULL);
+	synchronize_srcu(&sol_lists_users);
+	swap(room.cell, sol_store.cell);
+	swap(room.sites, sol_sites);
+	sol_solvers_install(room.solvers, map ? map->n_ranges : 0);
+	room.solvers = NULL;
+	if (map)
+		sol_frames_init(&sol_store, map, sol_store.frame,
+				sol_store.n_frames, sol_store.cell);
+	room_free(&room);
+	return 0;
+}
+
+/*
+ * Frame numbers end above the last node. Memory plugged in above that later
+ * is not coloured: room for all that could be would be too much.
+ */
+static u64 frames_of_machine(void)
+{
+	u64 end = 0;
+	int nid;
+
+	for_each_online_node(nid)
+		end = max_t(u64, end, node_end_pfn(nid));
+	return end;
+}
+
+/* Are freed pages poisoned, unmapped or traced? Then the kernel dresses them. */
+static int find_debug_pages(void)
+{
+	if (!sol_pages_are_debugged())
+		return 0;
+	static_branch_enable(&sol_debug_pages);
+	return sol_bind(sol_post_alloc, "post_alloc_hook");
+}
+
+int sol_store_init(void)
+{
+	u64 n = frames_of_machine();
+	int err;
+
+	if (n >= SOL_NO_FRAME) {
+		pr_err("this machine's memory ends at frame %llu; at most %u are supported\n",
+		       n, SOL_NO_FRAME);
+		return -E2BIG;
+	}
+	err = find_debug_pages() ?: sol_refill_init() ?: sol_evacuate_init() ?:
+	      sol_giveback_init();
+	if (err)
+		return err;
+	sol_store.frame = vcalloc(n, sizeof(*sol_store.frame));
+	if (!sol_store.frame)
+		return -ENOMEM;
+	sol_store.n_frames = n;
+	return 0;
+}
+
+/* The hooks are off: nobody takes, nobody puts. */
+void sol_store_exit(void)
+{
+	sol_store_drain_all();
+	kvfree(sol_store.cell);
+	kvfree(sol_sites);
+	vfree(sol_store.frame);
+	sol_solvers_install(NULL, 0);
+}

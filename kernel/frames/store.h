@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Frame store: the machine's free frames by cell.
+ *
+ * core/frames keeps the lists; here are their locks, the array of all frames'
+ * tags, and the way in and out of the buddy allocator. A listed frame has
+ * reference count 0, like a free page, and no struct page field means anything.
+ *
+ * Locking: a raw spinlock for each cell, interrupts off. The tag of a frame in
+ * use is changed by cmpxchg, so that of those who would take it back, forget or
+ * free it, one does; a frame held is whoever's holds it. sol_store_set_map() is
+ * under sol_group_mutex, with no group alive.
+ */
+#ifndef SOLOIST_STORE_H
+#define SOLOIST_STORE_H
+
+#include <linux/highmem.h>
+#include <linux/jump_label.h>
+#include <linux/mm.h>
+#include <linux/spinlock.h>
+#include <linux/static_call.h>
+
+#include "../../core/frames/frames.h"
+#include "../compat/alloc.h"
+
+extern struct sol_frames sol_store;	/* ->map is NULL until one is set */
+
+/* Where a walk over the frames of a cell has got to, from the top downwards. */
+struct sol_walk {
+	u32 region;	/* just above the region; 0: not begun */
+	u16 step;	/* solutions of that region already looked at */
+};
+
+/*
+ * What the kernel knows of a cell, beside its lists: on lines of its own, so
+ * that groups, whose cells differ, do not disturb each other.
+ */
+struct sol_site {
+	raw_spinlock_t lock;
+	u32 keep;		/* listed frames that the shrinker leaves */
+	/* refill.c; racy on purpose: */
+	struct sol_walk take;	/* for free frames */
+	struct sol_walk move;	/* for frames that can be made free */
+	u32 barren;		/* regions since one had a free frame */
+	u8 batch;		/* frames that the next refill brings */
+	u8 rests;		/* times in a row that all were barren */
+	unsigned long rest;	/* jiffies: until then, no walk */
+} ____cacheline_aligned_in_smp;
+
+extern struct sol_site *sol_sites;	/* by cell */
+
+static inline raw_spinlock_t *sol_cell_lock(u32 cell)
+{
+	return &sol_sites[cell].lock;
+}
+
+static inline u32 sol_cell_listed(u32 cell)
+{
+	const struct sol_cell *c = &sol_store.cell[cell];
+
+	return READ_ONCE(c->listed[0]) + READ_ONCE(c->listed[1]);
+}
+
+/**
+ * sol_store_set_map() - colour by this map from now on
+ * @map: stays in use until the next call; NULL: none
+ * @err: why it was refused
+ *
+ * All listed frames go back; frames in use by the old map's colours become the
+ * system's own. Return: 0, -EINVAL (the map contradicts the kernel's nodes),
+ * -ENOMEM.
+ */
+int sol_store_set_map(const struct sol_map *map, struct sol_err *err);
+
+/* ---- Handing out ---- */
+
+DECLARE_STATIC_KEY_FALSE(sol_debug_pages);
+
+/*
+ * Make a frame that just left the lists a page with one reference. Its
+ * ->private is 0: the kernel's free sees to that, and so does a refill.
+ */
+static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
+						 bool is_zero)
+{
+	struct page *page = pfn_to_page(pfn);
+
+	if (static_branch_unlikely(&sol_debug_pages))
+		sol_page_prepare(page, gfp);
+	else if (!is_zero && want_init_on_alloc(gfp))
+		clear_highpage(page);
+	init_page_count(page);
+	clear_page_pfmemalloc(page);
+	return page;
+}
+
+/*
+ * May this frame, held by the caller, be handed out? A page table does not
+ * move, so it keeps out of memory that must; a frame that failed while it was
+ * free is nobody's (reclaim.c takes it away).
+ */
+static inline bool sol_frame_fit(u64 pfn, bool table)
+{
+	struct page *page = pfn_to_page(pfn);
+
+	return !PageHWPoison(page) &&
+	       !(table && page_zonenum(page) == ZONE_MOVABLE);
+}
+
+/*
+ * Hand frame @pfn of @cell, which the caller holds, to group @id, and count it
+ * there. Within the preempt-off section in which the group's cells were read.
+ */
+void sol_store_use(u32 cell, u64 pfn, u16 id, bool zeroed, bool table);
+
+/*
+ * A frame of @cell for @id, for a request of @gfp, as a page; NULL: none listed.
+ * Preemption is off, as above.
+ */
+struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table);
+
+/**
+ * sol_store_twin() - a page of the same colour and owner, to migrate to
+ * @page: a page that we own
+ * @gfp: whether it may sleep, and whether it must be zero
+ *
+ * Return: a page with one reference, or NULL: there is none now.
+ */
+struct page *sol_store_twin(struct page *page, gfp_t gfp);
+
+/* ---- Taking back ---- */
+
+/* @page was handed out by us and is in use (or was, and went past us). */
+static inline bool sol_store_owns(const struct page *page)
+{
+	u64 pfn = page_to_pfn(page);
+
+	return pfn < sol_store.n_frames &&
+	       READ_ONCE(sol_store.frame[pfn].tag) & SOL_TAG_USED;
+}
+
+/*
+ * A frame in use was freed: the caller holds it now, and must list it or have
+ * it forgotten. SOL_NO_CELL: it is not in use.
+ */
+u32 sol_store_hold(u64 pfn);
+
+/* @page leaves its colour (migrated, broken): no longer ours, nor its group's. */
+void sol_store_forget(struct page *page);
+
+/* A held frame goes back on its list, or to nobody. */
+void sol_store_list(u32 pfn, bool zero);
+void sol_store_drop(u32 pfn);
+
+/* ---- To and from the buddy allocator ---- */
+
+/* List a frame that was just taken out of the buddy allocator. */
+void sol_store_add(u32 cell, u64 pfn);
+
+/* A frame that left its list goes back. */
+void sol_store_give(u64 pfn);
+
+extern atomic64_t sol_taken, sol_given, sol_lost;
+
+#endif /* SOLOIST_STORE_H */

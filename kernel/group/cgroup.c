@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cgroups: a group may be bound to a cgroup (v2) by its path. What runs in that
+ * or below it joins the group when it is bound, and what comes later joins as it
+ * comes: by being moved (tracepoint cgroup_attach_task), or by being forked right
+ * into it (task_newtask). The nearest bound cgroup decides. So
+ * services, slices and containers are coloured without knowing of it.
+ *
+ * A task that is moved out of all bound cgroups leaves, if its group is bound to
+ * one; a group that it was put into by hand and that is not bound it keeps.
+ *
+ * A path and not a cgroup is what is bound: a service's cgroup goes when it
+ * stops, and another comes at the same place. So the path need not exist yet.
+ *
+ * Tracepoints can't sleep: there a task only changes its group's number. What
+ * its address space must know follows in a work item, a moment later.
+ *
+ * Locking: bindings_mutex around binding and unbinding; binding_lock, raw,
+ * for which cgroup a binding stands for at present, since the tracepoints change
+ * that. Readers go by RCU.
+ */
+#include <linux/cgroup.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/rculist.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+#include <linux/workqueue.h>
+
+#include "../hook/probe.h"
+#include "../parts.h"
+#include "../refusal.h"
+#include "cgroup.h"
+#include "group.h"
+#include "member.h"
+
+/* @cgrp: at that path now, with a reference; NULL: none is there. */
+struct binding {
+	struct list_head link;
+	struct rcu_head rcu;
+	struct sol_group *group;
+	struct cgroup *cgrp;
+	atomic64_t refused;
+	char path[];
+};
+
+static LIST_HEAD(bindings);
+static u32 n_bindings;
+static DEFINE_MUTEX(bindings_mutex);
+static DEFINE_RAW_SPINLOCK(binding_lock);
+
+static void settle_fn(struct work_struct *work)
+{
+	sol_member_settle();
+}
+
+static DECLARE_WORK(settle_work, settle_fn);
+
+/* ---- Who belongs where ---- */
+
+/* The binding of the nearest cgroup, or NULL. RCU. */
+static struct binding *binding_of(struct task_struct *task)
+{
+	struct cgroup *in = task_dfl_cgroup(task), *at;
+	struct binding *b, *nearest = NULL;
+	int level = -1;
+
+	list_for_each_entry_rcu(b, &bindings, link) {
+		at = READ_ONCE(b->cgrp);
+		if (!at || at->level <= level || !cgroup_is_descendant(in, at))
+			continue;
+		nearest = b;
+		level = at->level;
+	}
+	return nearest;
+}
+
+static struct binding *binding_for(u16 id)
+{
+	struct binding *b;
+
+	list_for_each_entry_rcu(b, &bindings, link,
+				lockdep_is_held(&bindings_mutex))
+		if (b->group->id == id)
+			return b;
+	return NULL;
+}
+
+/* After a move to another cgroup. RCU. */
+static void follow(struct task_struct *task)
+{
+	struct binding *b = binding_of(task);
+	u16 id = group_id_of(task);
+
+	/* One that is being forked: probe_newtask() is yet to come. */
+	if (sol_member_is_new(task) ||
+	    (b ? b->group->id == id : !binding_for(id)))
+		return;
+	if (!sol_member_assign(task, b ? b->group->id : 0) && b)
+		atomic64_inc(&b->refused);
+}
+
+/* ---- Following cgroups: probes ---- */
+
+/* Forked into another cgroup than its parent's: CLONE_INTO_CGROUP, or a race. */
+static void probe_newtask(void *data, struct task_struct *child,
+			  unsigned long clone_flags)
+{
+	struct binding *b;
+	u16 id;
+
+	if (!READ_ONCE(n_bindings))
+		return;
+	rcu_read_lock();
+	if (task_dfl_cgroup(child) != task_dfl_cgroup(current)) {
+		b = binding_of(child);
+		id = group_id_of(child);
+		if (b ? b->group->id != id : !!binding_for(id))
+			if (!sol_member_assign_child(child,
+						     b ? b->group->id : 0,
+						     clone_flags) && b)
+				atomic64_inc(&b->refused);
+	}
+	rcu_read_unlock();
+}
+
+static void probe_attach(void *data, struct cgroup *to, const char *path,
+			 struct task_struct *task, bool threadgroup)
+{
+	struct task_struct *thread;
+
+	if (!READ_ONCE(n_bindings) || to->root != &cgrp_dfl_root)
+		return;
+	rcu_read_lock();
+	if (threadgroup)
+		for_each_thread(task, thread)
+			follow(thread);
+	else
+		follow(task);
+	rcu_read_unlock();
+	schedule_work(&settle_work);
+}
+
+/* @cgrp (NULL: none) is what @b stands for from now on. */
+static void binding_set(struct binding *b, struct cgroup *cgrp)
+{
+	struct cgroup *before;
+	unsigned long flags;
+
+	if (cgrp)
+		cgroup_get(cgrp);
+	raw_spin_lock_irqsave(&binding_lock, flags);
+	before = b->cgrp;
+	WRITE_ONCE(b->cgrp, cgrp);
+	raw_spin_unlock_irqrestore(&binding_lock, flags);
+	if (before)
+		cgroup_put(before);
+}
+
+static void probe_mkdir(void *data, struct cgroup *cgrp, const char *path)
+{
+	struct binding *b;
+
+	if (cgrp->root != &cgrp_dfl_root)
+		return;
+	rcu_read_lock();
+	list_for_each_entry_rcu(b, &bindings, link)
+		if (!strcmp(b->path, path))
+			binding_set(b, cgrp);
+	rcu_read_unlock();
+}
+
+static void probe_rmdir(void *data, struct cgroup *cgrp, const char *path)
+{
+	struct binding *b;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(b, &bindings, link)
+		if (READ_ONCE(b->cgrp) == cgrp)
+			binding_set(b, NULL);
+	rcu_read_unlock();
+}
+
+static struct sol_probe probes[] = {
+	/* Registered after member.c's, and called after it. */
+	{ "task_newtask", probe_newtask },
+	{ "cgroup_attach_task", probe_attach },
+	{ "cgroup_mkdir", probe_mkdir },
+	{ "cgroup_rmdir", probe_rmdir },
+};
+
+/* ---- Binding ---- */
+
+static int path_check(const struct sol_group *group, const char *path)
+{
+	const struct binding *b;
+	size_t len = strlen(path);
+
+	if (len >= SOL_CGROUP_PATH)
+		return sol_deny(-EINVAL, "cgroup: a path has %u bytes at most",
+				SOL_CGROUP_PATH - 1);
+	if (*path != '/' || len < 2 || path[len - 1] == '/' ||
+	    strstr(path, "//") || strstr(path, "/../") || strstr(path, "/./"))
+		return sol_deny(-EINVAL,
+				"cgroup: '%.80s' is no path below the root of cgroup v2, such as /system.slice/x.service",
+				path);
+	list_for_each_entry(b, &bindings, link)
+		if (b->group != group && !strcmp(b->path, path))
+			return sol_deny(-EBUSY, "cgroup: %s is bound to group %s",
+					path, b->group->name);
+	return 0;
+}
+
+static void unbind(struct sol_group *group)
+{
+	struct binding *b = binding_for(group->id);
+
+	if (!b)
+		return;
+	list_del_rcu(&b->link);
+	WRITE_ONCE(n_bindings, n_bindings - 1);
+	synchronize_rcu();	/* no probe sets ->cgrp any more */
+	binding_set(b, NULL);
+	kfree(b);
+}
+
+/* The cgroup may be made, or go, while we look: probes see the list already. */
+static void find_now(struct binding *b)
+{
+	struct cgroup *cgrp = cgroup_get_from_path(b->path);
+
+	if (IS_ERR(cgrp))
+		return;
+	if (!READ_ONCE(b->cgrp))
+		binding_set(b, cgrp);
+	cgroup_put(cgrp);
+}
+
+static bool should_join(struct task_struct *task, void *arg)
+{
+	const struct binding *b = arg;
+
+	return binding_of(task) == b && group_id_of(task) != b->group->id;
+}
+
+/* All that is in there; who can't is counted. */
+static void take_in(struct binding *b)
+{
+	struct task_struct **tasks;
+	u32 n, i;
+
+	tasks = sol_member_gather(should_join, b, &n);
+	for (i = 0; i < n; i++) {
+		if (sol_member_join(b->group, tasks[i]) == -EINVAL)
+			atomic64_inc(&b->refused);
+		put_task_struct(tasks[i]);
+	}
+	kvfree(tasks);
+}
+
+static int bind(struct sol_group *group, const char *path)
+{
+	int err = path_check(group, path);
+	struct binding *b;
+
+	if (err)
+		return err;
+	b = kzalloc(struct_size(b, path, strlen(path) + 1), GFP_KERNEL);
+	if (!b)
+		return sol_deny(-ENOMEM, "cgroup: no memory");
+	strscpy(b->path, path, strlen(path) + 1);
+	b->group = group;
+	unbind(group);
+	list_add_rcu(&b->link, &bindings);
+	WRITE_ONCE(n_bindings, n_bindings + 1);
+	find_now(b);
+	take_in(b);
+	return 0;
+}
+
+int sol_cgroup_bind(struct sol_group *group, const char *path)
+{
+	int err = 0;
+
+	mutex_lock(&bindings_mutex);
+	if (*path)
+		err = bind(group, path);
+	else
+		unbind(group);
+	mutex_unlock(&bindings_mutex);
+	return err;
+}
+
+void sol_cgroup_unbind(struct sol_group *group)
+{
+	sol_cgroup_bind(group, "");
+}
+
+ssize_t sol_cgroup_show(const struct sol_group *group, char *page)
+{
+	const struct binding *b;
+	ssize_t n = 0;
+
+	mutex_lock(&bindings_mutex);
+	b = binding_for(group->id);
+	if (b)
+		n = sysfs_emit(page, "%s\n", b->path);
+	mutex_unlock(&bindings_mutex);
+	return n;
+}
+
+u64 sol_cgroup_refused(const struct sol_group *group)
+{
+	struct binding *b;
+	u64 n = 0;
+
+	rcu_read_lock();
+	b = binding_for(group->id);
+	if (b)
+		n = atomic64_read(&b->refused);
+	rcu_read_unlock();
+	return n;
+}
+
+/* ---- Load and unload ---- */
+
+int sol_cgroup_init(void)
+{
+	return sol_probes_add(probes, ARRAY_SIZE(probes));
+}
+
+/* No group has a directory any more, so that none is bound. */
+void sol_cgroup_exit(void)
+{
+	sol_probes_remove(probes, ARRAY_SIZE(probes));
+	cancel_work_sync(&settle_work);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Owners: groups by number, their references and counts.
+ *
+ * Locking: see owner.h.
+ */
+#include "owner.h"
+
+struct sol_group __rcu *sol_groups[SOL_MAX_GROUPS + 1];
+DEFINE_MUTEX(sol_group_mutex);
+u8 sol_generation;
+
+LLIST_HEAD(sol_reap_list);
+struct work_struct sol_reap_work;
+
+void sol_group_get(struct sol_group *group)
+{
+	atomic_inc(&group->refs);
+}
+
+void sol_group_put(struct sol_group *group)
+{
+	if (!atomic_dec_and_test(&group->refs))
+		return;
+	llist_add(&group->reap, &sol_reap_list);
+	queue_work(system_unbound_wq, &sol_reap_work);
+}
+
+void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum)
+{
+	int cpu;
+
+	memset(sum, 0, sizeof(*sum));
+	for_each_possible_cpu(cpu) {
+		const struct sol_group_stats *s = per_cpu_ptr(group->stats, cpu);
+
+		sum->hits += READ_ONCE(s->hits);
+		sum->zeroed += READ_ONCE(s->zeroed);
+		sum->page_tables += READ_ONCE(s->page_tables);
+		sum->refills += READ_ONCE(s->refills);
+		sum->spilled += READ_ONCE(s->spilled);
+		sum->exhausted += READ_ONCE(s->exhausted);
+		sum->grown += READ_ONCE(s->grown);
+		sum->freed += READ_ONCE(s->freed);
+		sum->moved += READ_ONCE(s->moved);
+		sum->large += READ_ONCE(s->large);
+	}
+}
+
+u64 sol_group_used(const struct sol_group *group)
+{
+	u64 freed = 0, hits = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		freed += READ_ONCE(per_cpu_ptr(group->stats, cpu)->freed);
+	smp_rmb();	/* a page is freed after it was handed out */
+	for_each_possible_cpu(cpu)
+		hits += READ_ONCE(per_cpu_ptr(group->stats, cpu)->hits);
+	return hits - freed;
+}

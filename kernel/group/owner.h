@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Owners of colours: what the fault path knows of a group.
+ *
+ * A group is a colour set, its policy, and the tasks that allocate by it. How
+ * it is made, changed and removed is group.h.
+ *
+ * A task's group is 16 bits of task->atomic_flags (with 8 bits of the load
+ * generation, so that flags left by an earlier load mean nothing): atomic
+ * from any CPU, copied to children, kept over exec. The fault path turns the
+ * id into a group with group_get_fast() under preempt_disable() and touches
+ * nothing else of the task.
+ *
+ * Frames in use are what was handed out less what came back, each counted on the
+ * CPU where it happened: a fault writes no line that another CPU writes.
+ *
+ * Locking: sol_group_mutex (control path: joining, colours, palette). The
+ * fault path reads ->cells and the policy under RCU. It may take a frame for
+ * a group, and count it in ->stats, only in the preempt-off section in which it
+ * read ->cells: a group goes away one grace period after its last reference,
+ * when no frame is in use. A frame in use keeps its group's number and memory.
+ */
+#ifndef SOLOIST_OWNER_H
+#define SOLOIST_OWNER_H
+
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mm_types.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/uidgid.h>
+#include <linux/workqueue.h>
+#include "../../core/colors/palette.h"
+#include "../compat/mm.h"
+
+/* task->atomic_flags: bits 40..55 group id (0: none), 56..63 generation. */
+#define SOL_FLAG_ID_SHIFT	40
+#define SOL_FLAG_GEN_SHIFT	56
+#define SOL_FLAG_MASK		(~0ul << SOL_FLAG_ID_SHIFT)
+
+/*
+ * mm->flags, the same, for faults that another task causes (ptrace, userfaultfd,
+ * /proc/PID/mem): bits 40..55 the id of the thread group leader, 56..63
+ * generation. Neither fork nor exec inherits these bits; member.c sets them.
+ */
+#define SOL_MM_ID_SHIFT		40
+#define SOL_MM_GEN_SHIFT	56
+
+#define SOL_MAX_GROUPS		65535
+#define SOL_GROUP_NAME		64	/* longer names are cut in messages */
+
+enum sol_exhaust {
+	SOL_FAIL,	/* CAMC: no page; the task gets a signal */
+	SOL_GROW,	/* CAMC: take another free colour */
+	SOL_SPILL,	/* any page of the node, counted */
+	SOL_N_EXHAUST
+};
+
+/* What the fault path needs of the colour set, replaced whole. */
+struct sol_cells {
+	struct rcu_head rcu;
+	u32 n;
+	u32 first[SOL_MAX_NODES + 1];	/* cells of node i: first[i]..first[i+1] */
+	u32 per_set[SOL_MAX_NODES];	/* of these: sol_cells_per_set() */
+	u8 home[SOL_MAX_NODES];	/* the nearest node with cells */
+	u32 keep;		/* frames that each cell keeps for ->reserve */
+	u32 cell[];			/* ascending, all can hold pages */
+};
+
+/* Per CPU; summed when read. Counts of 4 KiB pages or of events. */
+struct sol_group_stats {
+	u64 hits;		/* pages handed out */
+	u64 zeroed;		/* of these, known zero: nothing was cleared */
+	u64 page_tables;	/* of these, page tables */
+	u64 refills;		/* times the lists were filled */
+	u64 spilled;		/* pages out of colour: exhausted, policy spill */
+	u64 exhausted;		/* requests with no page in colour */
+	u64 grown;		/* colours added by policy grow */
+	u64 freed;		/* pages that came back, or left their colour */
+	u64 moved;		/* pages that the kernel moved out of colour */
+	u64 large;		/* huge pages refused (or, if whole in colour, passed) */
+};
+
+/**
+ * struct sol_turn - where a group stands on a node, on lines of its own
+ * @cursor: racy on purpose: the cell where the next search begins
+ * @rest: jiffies: until then, no search. A group that found nothing backs off,
+ *	longer each time
+ * @rests: times in a row
+ * @evacuate: jiffies: until then, nobody evacuates for it
+ */
+struct sol_turn {
+	u32 cursor;
+	u8 rests;
+	unsigned long rest;
+	unsigned long evacuate;
+} ____cacheline_aligned_in_smp;
+
+/**
+ * struct sol_group - a colour set and who allocates by it
+ * @id: 1..SOL_MAX_GROUPS; not given to another group before this one is freed
+ * @exhaust: enum sol_exhaust
+ * @huge_ok: every 2 MiB block that touches the colours lies in them whole
+ * @share_text: file text that is only read stays in the page cache
+ * @implicit: made by a rule or by the mmap() ABI, not by mkdir
+ * @dead: removed; waits for its last reference and its last frame
+ * @cells: NULL: does not colour (yet, or any more)
+ * @stats: per CPU
+ * @turn: per node
+ * @refs: tasks in the group, and one for its directory or its maker. Never
+ *	rises from zero
+ * @reserve: 4 KiB frames to keep in the lists
+ * @grow_rest: jiffies: until then there is no free colour; sol_group_mutex
+ * @colors: sol_group_mutex
+ * @maker, @maker_start: mmap() ABI: the thread that it was made for; both, since
+ *	thread ids come again
+ * @maker_uid: mmap() ABI: whose thread that was
+ * @reap: on the list of groups without references
+ * @link: on the list of groups that still have frames in use
+ * @rcu: delays the freeing
+ * @name: of the directory, or of the rule, or "mmap"
+ */
+struct sol_group {
+	u16 id;
+	u8 exhaust;
+	u8 huge_ok;
+	bool share_text;
+	bool implicit;
+	bool dead;
+	struct sol_cells __rcu *cells;
+	struct sol_group_stats __percpu *stats;
+	struct sol_turn *turn;
+	/* Not for the fault path: */
+	atomic_t refs ____cacheline_aligned_in_smp;
+	u64 reserve;
+	unsigned long grow_rest;
+	struct sol_colors colors;
+	pid_t maker;
+	kuid_t maker_uid;
+	u64 maker_start;
+	struct llist_node reap;
+	struct list_head link;
+	struct rcu_head rcu;
+	char name[SOL_GROUP_NAME];
+};
+
+extern u8 sol_generation;			/* of this load, never 0 */
+extern struct sol_group __rcu *sol_groups[];	/* by id; [0] is NULL */
+extern struct mutex sol_group_mutex;
+
+/* Add @n to a statistic of @group, which stays: preemption is off. */
+#define sol_group_add(group, stat, n)	this_cpu_add((group)->stats->stat, n)
+
+/* Group id in @task's flags, 0: none or of another load. Any context. */
+static inline u16 group_id_of(const struct task_struct *task)
+{
+	unsigned long f = READ_ONCE(task->atomic_flags);
+
+	if ((u8)(f >> SOL_FLAG_GEN_SHIFT) != sol_generation)
+		return 0;
+	return f >> SOL_FLAG_ID_SHIFT;
+}
+
+/* Group id in @mm's flags, 0: none or of another load. Any context. */
+static inline u16 group_id_of_mm(const struct mm_struct *mm)
+{
+	unsigned long f = READ_ONCE(*sol_mm_flags(mm));
+
+	if ((u8)(f >> SOL_MM_GEN_SHIFT) != sol_generation)
+		return 0;
+	return f >> SOL_MM_ID_SHIFT;
+}
+
+/* Caller: preemption off or rcu_read_lock(). */
+static inline struct sol_group *group_get_fast(u16 id)
+{
+	return id ? rcu_dereference_check(sol_groups[id],
+					  rcu_read_lock_sched_held()) : NULL;
+}
+
+/* A reference more: the caller has one, or the mutex and a living group. */
+void sol_group_get(struct sol_group *group);
+
+/* One less. Any context. */
+void sol_group_put(struct sol_group *group);
+
+/* What group.c does with groups that nobody refers to any more. */
+extern struct llist_head sol_reap_list;
+extern struct work_struct sol_reap_work;
+
+/* Sum of the statistics. Any context. */
+void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum);
+
+/*
+ * Frames in use. Exact if none can be handed out any more and it says 0: what
+ * came back is counted first, and only ever rises.
+ */
+u64 sol_group_used(const struct sol_group *group);
+
+#endif /* SOLOIST_OWNER_H */

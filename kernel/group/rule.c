@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rules: colours by user and path, at exec (CAMC 3.4).
+ *
+ * A direct hook on alloc_bprm sees every execve() before its new address space
+ * exists, so that even the pages of its arguments are in colour. If a rule
+ * matches, the process gets an implicit group of its own with free colours on
+ * the nodes of the CPUs it may use, and the old program's pages stay where they
+ * are. Whether the exec went well is known when the task returns to user space:
+ * task work then compares self_exec_id, which only a success has changed, and
+ * if it has not, puts the task back where it was.
+ *
+ * What is matched is the path that was executed, so of a script the script and
+ * not its interpreter: once as given, if absolute, and once with all symbolic
+ * links resolved; both as who made the rule sees them, so that nobody who mounts
+ * or changes roots can pretend to be another's program. It is resolved once more by the exec itself; a file renamed
+ * between the two gets colours by its old name, which is no matter of security.
+ *
+ * Differs from the paper: the path pattern is a glob in a rule, the user need
+ * not register if the rule names it, and children that execute something that
+ * no rule matches stay in their parent's group. A task in a group that someone
+ * made by hand stays there.
+ *
+ * Locking: rule_mutex guards the rules and registered users; sol_group_mutex
+ * nests inside. Nothing that waits for other CPUs is done under either. tries_lock guards the list of execs under way. Unloading waits
+ * by an SRCU of this file's own, since sol_lists_users may be waited for under
+ * sol_group_mutex.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/cred.h>
+#include <linux/dcache.h>
+#include <linux/delay.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/fs_struct.h>
+#include <linux/glob.h>
+#include <linux/namei.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/task_work.h>
+#include <linux/uidgid.h>
+#include "../compat/trampoline.h"
+#include "group.h"
+#include "../hook/hook.h"
+#include "member.h"
+#include "../parts.h"
+#include "rule.h"
+#include "../refusal.h"
+
+#define MAX_USERS	1024
+
+/* A user who registered with CAMC's mmap() call. */
+struct coloring_user {
+	struct list_head link;
+	kuid_t uid;
+	u32 colors;
+};
+
+/* An exec of which we don't know yet whether it succeeds. */
+struct exec_try {
+	struct callback_head work;
+	struct list_head link;
+	struct task_struct *task;
+	struct sol_group *before;	/* referenced, or NULL */
+	u64 exec_id;
+};
+
+typedef char *path_below_fn(const struct path *path, const struct path *root,
+			    char *buf, int size);
+DEFINE_STATIC_CALL_NULL(sol_path_below, path_below_fn);
+
+DEFINE_STATIC_SRCU(execs);
+static DEFINE_MUTEX(rule_mutex);
+static LIST_HEAD(rules);
+static LIST_HEAD(users);
+static u32 n_rules, n_users;
+static u64 last_serial;
+
+static DEFINE_SPINLOCK(tries_lock);
+static LIST_HEAD(tries);
+static atomic_t n_tries = ATOMIC_INIT(0);
+
+/* ---- The list of rules ---- */
+
+void sol_rule_lock(void)
+{
+	mutex_lock(&rule_mutex);
+}
+
+void sol_rule_unlock(void)
+{
+	mutex_unlock(&rule_mutex);
+}
+
+void sol_rule_add(struct sol_rule *rule)
+{
+	mutex_lock(&rule_mutex);
+	rule->serial = ++last_serial;
+	get_fs_root(current->fs, &rule->root);
+	list_add_tail(&rule->link, &rules);
+	n_rules++;
+	mutex_unlock(&rule_mutex);
+}
+
+void sol_rule_del(struct sol_rule *rule)
+{
+	mutex_lock(&rule_mutex);
+	list_del(&rule->link);
+	n_rules--;
+	mutex_unlock(&rule_mutex);
+	path_put(&rule->root);
+}
+
+u32 sol_rule_count(void)
+{
+	return READ_ONCE(n_rules);
+}
+
+/* ---- Registered users ---- */
+
+static struct coloring_user *user_find(kuid_t uid)
+{
+	struct coloring_user *user;
+
+	list_for_each_entry(user, &users, link)
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+static int user_add(kuid_t uid, u32 n)
+{
+	struct coloring_user *user;
+
+	if (n_users >= MAX_USERS)
+		return sol_deny(-ENOSPC, "mmap: %u users are registered, no more fit",
+				n_users);
+	user = kzalloc(sizeof(*user), GFP_KERNEL);
+	if (!user)
+		return sol_deny(-ENOMEM, "mmap: no memory");
+	user->uid = uid;
+	user->colors = n;
+	list_add(&user->link, &users);
+	n_users++;
+	return 0;
+}
+
+static void user_del(struct coloring_user *user)
+{
+	list_del(&user->link);
+	n_users--;
+	kfree(user);
+}
+
+static int user_register(kuid_t uid, u32 n)
+{
+	const struct sol_map *map = sol_group_map();
+	struct coloring_user *user = user_find(uid);
+
+	if (!n && !user)
+		return sol_deny(-ENOENT, "mmap: this user is not registered");
+	if (!n) {
+		user_del(user);
+		return 0;
+	}
+	if (!map || n > map->n_colors)
+		return sol_deny(-EINVAL, "mmap: %u colours, but %s has %u", n,
+				map ? map->name : "no map is set and the machine",
+				map ? map->n_colors : 0);
+	if (!user)
+		return user_add(uid, n);
+	user->colors = n;
+	return 0;
+}
+
+/**
+ * sol_rule_register() - CAMC: the coloring_user list
+ * @uid: real user id
+ * @n: bank sets for each of its processes; 0: take the user off
+ *
+ * Return: 0, -ENOENT, -EINVAL, -ENOSPC or -ENOMEM; words if refused.
+ */
+int sol_rule_register(kuid_t uid, u32 n)
+{
+	int err;
+
+	mutex_lock(&rule_mutex);
+	mutex_lock(&sol_group_mutex);
+	err = user_register(uid, n);
+	mutex_unlock(&sol_group_mutex);
+	mutex_unlock(&rule_mutex);
+	return err;
+}
+
+u32 sol_rule_registered(void)
+{
+	return READ_ONCE(n_users);
+}
+
+/* ---- Matching ---- */
+
+/* Bank sets for the current user by @rule; 0: not for this user. */
+static u32 rule_colors(const struct sol_rule *rule)
+{
+	struct coloring_user *user;
+
+	switch (rule->who) {
+	case SOL_RULE_ANY:
+		return rule->colors;
+	case SOL_RULE_UID:
+		return uid_eq(rule->uid, current_uid()) ? rule->colors : 0;
+	case SOL_RULE_REGISTERED:
+		user = user_find(current_uid());
+		return user ? user->colors : 0;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * The name as given counts too, so that a rule may name a symbolic link: if it
+ * means to the caller what it meant to the rule's maker, and goes nowhere else
+ * on its way (a glob's * takes slashes and dots).
+ */
+static bool given_matches(const struct sol_rule *rule, const char *given)
+{
+	struct path root;
+	bool same;
+
+	if (*given != '/' || strstr(given, "/../") || strstr(given, "/./") ||
+	    !glob_match(rule->path, given))
+		return false;
+	get_fs_root(current->fs, &root);
+	same = path_equal(&root, &rule->root);
+	path_put(&root);
+	return same;
+}
+
+/*
+ * The path as the rule's maker sees it. What can't be reached from the maker's
+ * root, such as the files of a container, has none.
+ */
+static bool path_matches(const struct sol_rule *rule, const struct path *path,
+			 char *buf)
+{
+	char *seen = static_call(sol_path_below)(path, &rule->root, buf,
+						 PATH_MAX);
+
+	return !IS_ERR_OR_NULL(seen) && glob_match(rule->path, seen);
+}
+
+/* The first enabled rule for this user and path, and how many bank sets. */
+static struct sol_rule *rule_match(const char *given, const struct path *path,
+				   char *buf, u32 *colors)
+{
+	struct sol_rule *rule;
+
+	list_for_each_entry(rule, &rules, link) {
+		if (!rule->enabled)
+			continue;
+		*colors = rule_colors(rule);
+		if (*colors && (path_matches(rule, path, buf) ||
+				given_matches(rule, given)))
+			return rule;
+	}
+	return NULL;
+}
+
+/* What a rule gives to a process; the rule itself may go meanwhile. */
+struct rule_gift {
+	u64 serial;		/* of the rule; 0: none matched */
+	u32 colors;
+	u8 exhaust;
+	bool realtime;
+	char name[SOL_GROUP_NAME];
+};
+
+static struct rule_gift rules_gift(const char *given, const struct path *path,
+				   char *buf)
+{
+	struct rule_gift gift = { 0 };
+	struct sol_rule *rule;
+
+	mutex_lock(&rule_mutex);
+	rule = rule_match(given, path, buf, &gift.colors);
+	if (rule) {
+		gift.serial = rule->serial;
+		gift.exhaust = rule->exhaust;
+		gift.realtime = rule->realtime;
+		strscpy(gift.name, rule->name, sizeof(gift.name));
+	}
+	mutex_unlock(&rule_mutex);
+	return gift;
+}
+
+static void rule_count(u64 serial, bool refused)
+{
+	struct sol_rule *rule;
+
+	mutex_lock(&rule_mutex);
+	list_for_each_entry(rule, &rules, link)
+		if (rule->serial == serial)
+			*(refused ? &rule->refused : &rule->matched) += 1;
+	mutex_unlock(&rule_mutex);
+}
+
+/* A group with free colours, one reference; or an ERR_PTR, words. */
+static struct sol_group *gift_group(const struct rule_gift *gift)
+{
+	const struct sol_want want = {
+		.n_sets = gift->colors,
+		.near = sol_member_near(current),
+		.allowed = sol_member_nodes(current),
+		.realtime = gift->realtime,
+	};
+	struct sol_group *group = sol_group_new(gift->name, true);
+	int err;
+
+	if (IS_ERR(group))
+		return group;
+	group->exhaust = gift->exhaust;
+	err = sol_group_auto(group, &want);
+	if (!err)
+		return group;
+	sol_group_put(group);
+	return ERR_PTR(err);
+}
+
+/*
+ * What the rules give to a process that executes this; NULL: nothing. Colours
+ * are sought without the mutex, which every exec takes: that may last.
+ */
+static struct sol_group *rules_group(const char *given,
+				     const struct path *path, char *buf)
+{
+	const struct rule_gift gift = rules_gift(given, path, buf);
+	struct sol_group *group;
+
+	if (!gift.serial)
+		return NULL;
+	group = gift_group(&gift);
+	rule_count(gift.serial, IS_ERR(group));
+	return IS_ERR(group) ? NULL : group;
+}
+
+/* ---- exec ---- */
+
+static void try_end(struct exec_try *try)
+{
+	spin_lock(&tries_lock);
+	list_del(&try->link);
+	spin_unlock(&tries_lock);
+	if (try->before)
+		sol_group_put(try->before);
+	put_task_struct(try->task);
+	kfree(try);
+}
+
+/* On the way back to user space, or in exit. */
+static void exec_done(struct callback_head *work)
+{
+	struct exec_try *try = container_of(work, struct exec_try, work);
+
+	if (current->self_exec_id == try->exec_id)
+		sol_member_undo_exec(try->before);
+	try_end(try);
+	/* The last touch: sol_rule_exit() waits for it. */
+	atomic_dec(&n_tries);
+}
+
+/* Join @group until the exec turns out to fail. */
+static int exec_join(struct sol_group *group, struct sol_group *before)
+{
+	struct exec_try *try = kzalloc(sizeof(*try), GFP_KERNEL);
+	int err;
+
+	if (!try)
+		return -ENOMEM;
+	atomic_inc(&n_tries);
+	try->task = get_task_struct(current);
+	try->exec_id = current->self_exec_id;
+	if (before)
+		sol_group_get(before);
+	try->before = before;
+	init_task_work(&try->work, exec_done);
+	spin_lock(&tries_lock);
+	list_add(&try->link, &tries);
+	spin_unlock(&tries_lock);
+	err = sol_member_join_exec(group) ?:
+	      task_work_add(current, &try->work, TWA_RESUME);
+	if (err)
+		exec_done(&try->work);
+	return err;
+}
+
+/* @name under the directory @at. */
+static int path_below(const struct path *at, const char *name,
+		      struct path *path)
+{
+	char *buf = kmalloc(PATH_MAX, GFP_KERNEL), *dir, *full = NULL;
+	int err = -ENOMEM;
+
+	dir = buf ? d_path(at, buf, PATH_MAX) : NULL;
+	if (!IS_ERR_OR_NULL(dir))
+		full = kasprintf(GFP_KERNEL, "%s/%s", dir, name);
+	if (full)
+		err = kern_path(full, LOOKUP_FOLLOW, path);
+	kfree(full);
+	kfree(buf);
+	return err;
+}
+
+/* What execveat(fd, name) will open. */
+static int exec_path(int fd, const char *name, struct path *path)
+{
+	struct file *file;
+	int err = 0;
+
+	if (fd == AT_FDCWD || *name == '/')
+		return kern_path(name, LOOKUP_FOLLOW, path);
+	file = fget_raw(fd);
+	if (!file)
+		return -EBADF;
+	if (*name) {
+		err = path_below(&file->f_path, name, path);
+	} else {
+		*path = file->f_path;
+		path_get(path);
+	}
+	fput(file);
+	return err;
+}
+
+/* The group for an exec of @name, with a reference; NULL: none. */
+static struct sol_group *exec_group(int fd, const char *name)
+{
+	struct sol_group *group = NULL;
+	struct path path;
+	char *buf;
+
+	if (exec_path(fd, name, &path))
+		return NULL;
+	buf = kmalloc(PATH_MAX, GFP_KERNEL);
+	if (buf)
+		group = rules_group(name, &path, buf);
+	kfree(buf);
+	path_put(&path);
+	return group;
+}
+
+static void exec_begins(int fd, const char *name)
+{
+	struct sol_group *before = sol_member_group(current);
+	struct sol_group *group = NULL;
+
+	if (!before || before->implicit)
+		group = exec_group(fd, name);
+	if (group) {
+		exec_join(group, before);
+		sol_group_put(group);
+	}
+	if (before)
+		sol_group_put(before);
+}
+
+/* Before alloc_bprm(), which always goes on. */
+unsigned long sol_rule_exec(int fd, struct filename *filename);
+unsigned long sol_rule_exec(int fd, struct filename *filename)
+{
+	int inside;
+
+	if (!sol_rule_count())
+		return SOL_PASS;
+	inside = srcu_read_lock(&execs);
+	exec_begins(fd, filename->name);
+	srcu_read_unlock(&execs, inside);
+	return SOL_PASS;
+}
+
+SOL_TRAMPOLINE(sol_rule_trampoline, sol_rule_exec, SOL_IF_ANY);
+
+/* ---- Load and unload ---- */
+
+static struct sol_hook rule_hook[] = {
+	SOL_HOOK("alloc_bprm", NULL, sol_rule_trampoline),
+};
+
+typedef struct callback_head *
+cancel_fn(struct task_struct *task,
+	  bool (*match)(struct callback_head *work, void *data), void *data);
+DEFINE_STATIC_CALL_NULL(sol_task_work_cancel, cancel_fn);
+
+int sol_rule_init(void)
+{
+	return sol_bind(sol_path_below, "__d_path") ?:
+	       sol_bind(sol_task_work_cancel, "task_work_cancel_match") ?:
+	       sol_hooks_attach(rule_hook, ARRAY_SIZE(rule_hook));
+}
+
+static bool try_match(struct callback_head *work, void *data)
+{
+	return work->func == exec_done;
+}
+
+/* Some task with an exec under way, with a reference; or NULL. */
+static struct task_struct *try_task(void)
+{
+	struct task_struct *task = NULL;
+
+	spin_lock(&tries_lock);
+	if (!list_empty(&tries))
+		task = get_task_struct(list_first_entry(&tries, struct exec_try,
+							link)->task);
+	spin_unlock(&tries_lock);
+	return task;
+}
+
+/*
+ * Take back the work of execs under way: a debugger may hold a task in the
+ * middle of one for ever. What can't be taken back is running just now.
+ */
+static void tries_cancel(void)
+{
+	struct callback_head *work;
+	struct task_struct *task;
+
+	while (atomic_read(&n_tries)) {
+		task = try_task();
+		work = task ? static_call(sol_task_work_cancel)(task, try_match,
+								NULL) : NULL;
+		if (work) {
+			try_end(container_of(work, struct exec_try, work));
+			atomic_dec(&n_tries);
+		} else {
+			usleep_range(500, 1000);
+		}
+		if (task)
+			put_task_struct(task);
+	}
+}
+
+void sol_rule_exit(void)
+{
+	struct coloring_user *user, *next;
+
+	sol_hooks_detach(rule_hook, ARRAY_SIZE(rule_hook));
+	synchronize_srcu(&execs);
+	tries_cancel();
+	/* exec_done() may be past its last touch, and not yet out of our text. */
+	synchronize_rcu_tasks();
+	list_for_each_entry_safe(user, next, &users, link)
+		user_del(user);
+}

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One CPU under regulation.
+ *
+ * Three things reach it, all with interrupts off: a period begins (the timer's
+ * CPU calls), a counter overflowed (in an NMI perhaps, so an irq_work carries it
+ * on), another CPU's overflow lets this one go (the same call). Each tells the
+ * regulator, arms the counters anew and stops or releases the CPU. A call
+ * carries no message: the CPU asks the regulator what holds now, so that a
+ * call that is still under way does for two.
+ *
+ * Standing still: a thread that outranks all but the stop class (see
+ * compat/throttle.h) halts the CPU until the period ends. A FIFO thread, as in
+ * the paper, would not do: deadline tasks outrank it, real-time throttling ends
+ * it after 95 % of a second and the fair server (6.12 on) runs others for 5 %.
+ * Interrupts are served: what they move is counted, and not stopped. So is what
+ * the stop class does. Threads of the kernel that belong to the CPU wait, and
+ * whoever needs a lock of a task that was stopped waits too, a period at most;
+ * a spinlock holder is never stopped, except on PREEMPT_RT.
+ *
+ * A stopped task in the kernel is stopped where it can be preempted: kernels
+ * with voluntary preemption finish a system call's stretch first.
+ *
+ * Locking: guard.h.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/sched/prio.h>
+
+#include "../compat/throttle.h"
+#include "../compat/timer.h"
+#include "../trace/trace.h"
+#include "guard.h"
+
+static struct sol_core *rules_of(const struct sol_guard_core *core)
+{
+	return &sol_guard.reg->core[core->cpu];
+}
+
+/* ---- Standing still ---- */
+
+/*
+ * A thread that is merely bound to its CPU is moved as soon as that is about to
+ * go offline, which may be called off; a true per-cpu thread must not wake while
+ * its CPU goes, and we can't tell.
+ */
+static bool astray(const struct sol_guard_core *core)
+{
+	return raw_smp_processor_id() != core->cpu;
+}
+
+static bool must_stand(const struct sol_guard_core *core)
+{
+	return READ_ONCE(core->stop) && !astray(core);
+}
+
+static void stand_still(struct sol_guard_core *core)
+{
+	while (must_stand(core) && !kthread_should_stop()) {
+		local_irq_disable();
+		if (must_stand(core) && !need_resched())
+			sol_wait_for_interrupt();
+		else
+			local_irq_enable();
+		if (need_resched())
+			schedule();
+	}
+}
+
+static int halter_fn(void *data)
+{
+	struct sol_guard_core *core = data;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		if (kthread_should_stop())
+			break;
+		if (!must_stand(core))
+			schedule();
+		__set_current_state(TASK_RUNNING);
+		stand_still(core);
+		if (astray(core))
+			sol_guard_astray(core);
+		else
+			sol_guard_fair_goes_on(&core->fair,
+					       READ_ONCE(core->stopped_ns));
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+static int halter_new(struct sol_guard_core *core)
+{
+	struct task_struct *halter;
+	int err;
+
+	halter = kthread_create_on_node(halter_fn, core, cpu_to_node(core->cpu),
+					"soloist/%d", core->cpu);
+	if (IS_ERR(halter))
+		return PTR_ERR(halter);
+	kthread_bind(halter, core->cpu);
+	err = sol_outrank_all(halter);
+	if (err) {
+		kthread_stop(halter);
+		return err;
+	}
+	wake_up_process(halter);
+	core->halter = halter;
+	return 0;
+}
+
+/* In per-task mode: as the scheduler weighs fair tasks; real-time above all. */
+static u32 weight_of(const struct task_struct *task)
+{
+	if (task->prio < MAX_RT_PRIO)
+		return 100000 + 1000 * (MAX_RT_PRIO - 1 - max(task->prio, 0));
+	return max_t(u32, task->se.load.weight >> SCHED_FIXEDPOINT_SHIFT, 1);
+}
+
+/* What runs, unless it is only us who stand still. */
+static void look_around(struct sol_guard_core *core)
+{
+	if (current == core->halter)
+		return;
+	core->busy = !is_idle_task(current);
+	if (core->busy)
+		core->weight = weight_of(current);
+}
+
+/* On the CPU. */
+static void set_stop(struct sol_guard_core *core, bool stop)
+{
+	u64 now;
+
+	if (core->stop == stop)
+		return;
+	now = ktime_get_ns();
+	if (stop) {
+		core->stopped_at = now;
+		trace_soloist_cpu_stop(core->cpu);
+		sol_guard_fair_stops(&core->fair);
+	} else {
+		core->stopped_ns += now - core->stopped_at;
+		trace_soloist_cpu_go(core->cpu, now - core->stopped_at);
+	}
+	WRITE_ONCE(core->stop, stop);
+	if (stop)
+		wake_up_process(core->halter);
+}
+
+/* ---- Counters ---- */
+
+/* Returns false if one does not count: then nobody may depend on it. */
+static bool read_used(struct sol_guard_core *core, u32 *used)
+{
+	bool works = true;
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++) {
+		struct perf_event *counter = core->counter[i];
+		u64 n;
+
+		used[i] = 0;
+		if (!counter)
+			continue;
+		works &= sol_counter_works(counter);
+		n = sol_counter_read(counter) - core->base[i];
+		used[i] = min_t(u64, n, U32_MAX - 1);
+	}
+	core->failed += !works;
+	return works;
+}
+
+static void arm(struct sol_guard_core *core, const struct sol_answer *answer)
+{
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++) {
+		if (!core->counter[i])
+			continue;
+		sol_counter_arm(core->counter[i],
+				answer->limit[i] == SOL_NO_LIMIT ?
+				SOL_COUNT_NEVER :
+				core->base[i] + answer->limit[i]);
+	}
+}
+
+static void disarm(struct sol_guard_core *core)
+{
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++)
+		if (core->counter[i])
+			sol_counter_arm(core->counter[i], SOL_COUNT_NEVER);
+}
+
+/* ---- Under the lock: what the regulator answered ---- */
+
+/* All CPUs of a domain but @self look again. */
+static void call_domain(const struct sol_guard_core *self, u32 domain,
+			bool only_stopped)
+{
+	int cpu;
+
+	for_each_cpu(cpu, &sol_guard.ready) {
+		struct sol_guard_core *core = &sol_guard.core[cpu];
+
+		if (core == self || rules_of(core)->domain != domain)
+			continue;
+		if (only_stopped && !READ_ONCE(core->stop))
+			continue;
+		sol_guard_core_call(core);
+	}
+}
+
+/*
+ * Begin a period for a domain at once. Not again within 1/64 of a period: that
+ * would be more interrupts than work, and nobody's memory is so fast.
+ */
+static bool restart(const struct sol_guard_core *self, u32 domain)
+{
+	u64 now = ktime_get_ns();
+
+	if (now - sol_guard.begun_at < sol_guard_period_ns() / 64) {
+		sol_guard.refused++;
+		return false;
+	}
+	sol_guard.begun_at = now;
+	sol_guard.restarts++;
+	sol_guard.postpone = true;
+	sol_regulator_restart(sol_guard.reg, domain);
+	call_domain(self, domain, false);
+	return true;
+}
+
+static void begin(struct sol_guard_core *core);
+
+static void obey(struct sol_guard_core *core, const struct sol_answer *answer)
+{
+	if (answer->order == SOL_FREE)
+		call_domain(core, answer->domain, true);
+	else if (answer->order == SOL_RESTART &&
+		 restart(core, answer->domain) && core->ready)
+		begin(core);
+}
+
+/*
+ * A period has begun. It may end at once, when this CPU was the last with a
+ * budget; the one after that doesn't, for all others have yet to begin it.
+ */
+static void begin(struct sol_guard_core *core)
+{
+	struct sol_answer answer;
+	u32 used[SOL_TRAFFICS];
+	int i;
+
+	look_around(core);
+	if (sol_guard.set.per_task)
+		sol_regulator_weight(sol_guard.reg, core->cpu, core->weight);
+	sol_regulator_active(sol_guard.reg, core->cpu, core->busy);
+	read_used(core, used);
+	for (i = 0; i < SOL_TRAFFICS; i++)
+		core->base[i] += used[i];
+	answer = sol_regulator_core(sol_guard.reg, core->cpu, used);
+	arm(core, &answer);
+	obey(core, &answer);
+}
+
+static void settle(struct sol_guard_core *core)
+{
+	set_stop(core, core->ready && !sol_guard.stalled &&
+		 sol_regulator_stopped(sol_guard.reg, core->cpu));
+}
+
+void sol_guard_core_sync(struct sol_guard_core *core)
+{
+	raw_spin_lock(&sol_guard.lock);
+	core->interrupts++;
+	if (core->ready && !rules_of(core)->begun)
+		begin(core);
+	settle(core);
+	raw_spin_unlock(&sol_guard.lock);
+}
+
+static void overflowed(struct irq_work *work)
+{
+	struct sol_guard_core *core = container_of(work, struct sol_guard_core,
+						   overflowed);
+	struct sol_answer answer;
+	u32 used[SOL_TRAFFICS];
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&sol_guard.lock, flags);
+	if (!core->ready)
+		goto out;
+	core->overflows++;
+	look_around(core);
+	read_used(core, used);
+	answer = sol_regulator_used(sol_guard.reg, core->cpu, used);
+	if (answer.order == SOL_STOP || answer.order == SOL_RESTART)
+		disarm(core);	/* it is past its limit already */
+	else
+		arm(core, &answer);
+	obey(core, &answer);
+	settle(core);
+	sol_guard_period_postpone();
+out:
+	raw_spin_unlock_irqrestore(&sol_guard.lock, flags);
+}
+
+/* Any context, NMI too. */
+static void on_overflow(struct perf_event *counter,
+			struct perf_sample_data *data, struct pt_regs *regs)
+{
+	struct sol_guard_core *core = counter->overflow_handler_context;
+
+	irq_work_queue(&core->overflowed);
+}
+
+/* ---- Calls ---- */
+
+static void called(void *info)
+{
+	sol_guard_core_sync(info);
+	raw_spin_lock(&sol_guard.lock);
+	sol_guard_period_postpone();
+	raw_spin_unlock(&sol_guard.lock);
+}
+
+void sol_guard_core_call(struct sol_guard_core *core)
+{
+	/* -EBUSY: one is under way, and will see what we have just changed. */
+	smp_call_function_single_async(core->cpu, &core->call);
+}
+
+/*
+ * The CPU sees to it itself, on a timer of its own: it does not depend on the
+ * CPU that begins the periods, nor on threads, which are stopped.
+ */
+static enum hrtimer_restart watchdog_fn(struct hrtimer *timer)
+{
+	struct sol_guard_core *core = container_of(timer, struct sol_guard_core,
+						   watchdog);
+	u64 patience = sol_guard_patience_ns();
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&sol_guard.lock, flags);
+	if (core->stop && !sol_guard.stalled &&
+	    ktime_get_ns() - sol_guard.begun_at > patience) {
+		sol_guard.stalled = true;
+		sol_guard.stalls++;
+	}
+	if (sol_guard.stalled)
+		set_stop(core, false);
+	raw_spin_unlock_irqrestore(&sol_guard.lock, flags);
+	hrtimer_forward_now(timer, ns_to_ktime(patience / 2));
+	return HRTIMER_RESTART;
+}
+
+/* ---- Coming and going; guard_mutex ---- */
+
+static int counters_new(struct sol_guard_core *core)
+{
+	const struct sol_guard_set *set = &sol_guard.set;
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++) {
+		struct perf_event *counter;
+
+		if (!*set->name[i])
+			continue;
+		counter = sol_counter_new(&set->event[i], core->cpu,
+					  set->kernel, on_overflow, core);
+		if (IS_ERR(counter))
+			return PTR_ERR(counter);
+		core->counter[i] = counter;
+		if (!sol_counter_works(counter))
+			return -EBUSY;
+	}
+	return 0;
+}
+
+static void parts_free(struct sol_guard_core *core)
+{
+	int i;
+
+	/* It runs if the CPU took part, even if it has left again since. */
+	hrtimer_cancel(&core->watchdog);
+	for (i = 0; i < SOL_TRAFFICS; i++) {
+		sol_counter_free(core->counter[i]);
+		core->counter[i] = NULL;
+	}
+	irq_work_sync(&core->overflowed);
+	if (core->halter)
+		kthread_stop(core->halter);
+	core->halter = NULL;
+}
+
+/*
+ * On the CPU: it takes part from the next period on. Not if it is about to go
+ * offline, and its callback was called already.
+ */
+static void core_enter(void *info)
+{
+	struct sol_guard_core *core = info;
+	u64 interval = sol_guard_patience_ns() / 2;
+	u32 used[SOL_TRAFFICS];
+	int i;
+
+	raw_spin_lock(&sol_guard.lock);
+	if (core->gone) {
+		raw_spin_unlock(&sol_guard.lock);
+		return;
+	}
+	for (i = 0; i < SOL_TRAFFICS; i++)
+		core->base[i] = 0;
+	read_used(core, used);
+	for (i = 0; i < SOL_TRAFFICS; i++)
+		core->base[i] = used[i];
+	core->ready = true;
+	cpumask_set_cpu(core->cpu, &sol_guard.ready);
+	sol_regulator_online(sol_guard.reg, core->cpu, true);
+	raw_spin_unlock(&sol_guard.lock);
+	hrtimer_start(&core->watchdog, ns_to_ktime(interval),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+/* From now on no interrupt does anything for this CPU. Under the lock. */
+static void leave(struct sol_guard_core *core)
+{
+	struct sol_answer answer;
+
+	if (!core->ready)
+		return;
+	core->ready = false;
+	cpumask_clear_cpu(core->cpu, &sol_guard.ready);
+	answer = sol_regulator_online(sol_guard.reg, core->cpu, false);
+	obey(core, &answer);
+	set_stop(core, false);
+}
+
+static void core_leave(void *info)
+{
+	raw_spin_lock(&sol_guard.lock);
+	leave(info);
+	raw_spin_unlock(&sol_guard.lock);
+}
+
+void sol_guard_core_init(struct sol_guard_core *core)
+{
+	core->overflowed = IRQ_WORK_INIT_HARD(overflowed);
+	INIT_CSD(&core->call, called, core);
+	sol_timer_init(&core->watchdog, watchdog_fn,
+		       HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+int sol_guard_core_up(struct sol_guard_core *core)
+{
+	int err;
+
+	core->stale = false;
+	err = counters_new(core) ?: halter_new(core);
+	if (!err)
+		err = smp_call_function_single(core->cpu, core_enter, core,
+					       true);
+	if (!err && !core->ready)
+		err = -ENODEV;
+	if (err)
+		parts_free(core);
+	return err;
+}
+
+/*
+ * After the first call no CPU calls this one any more, and the second comes
+ * after what they had sent until then.
+ */
+void sol_guard_core_down(struct sol_guard_core *core)
+{
+	hrtimer_cancel(&core->watchdog);
+	/* It fails if the CPU is offline: then it has left. */
+	smp_call_function_single(core->cpu, core_leave, core, true);
+	smp_call_function_single(core->cpu, core_leave, core, true);
+	parts_free(core);
+}
+
+void sol_guard_core_offline(struct sol_guard_core *core)
+{
+	hrtimer_cancel(&core->watchdog);
+	raw_spin_lock_irq(&sol_guard.lock);
+	core->gone = true;
+	core->stale = true;
+	leave(core);
+	raw_spin_unlock_irq(&sol_guard.lock);
+}

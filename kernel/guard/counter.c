@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters: perf events of the kernel, one for each CPU and kind of traffic.
+ *
+ * A counter is pinned and never sampled into a buffer; all that is wanted of it
+ * is its count, and a call when it comes to a limit. The limit changes with every
+ * period and every overflow, in interrupts. perf_event_period() sleeps, so what
+ * it would do is done here: stop the event, set what is left, start it again.
+ * Three kinds of events want that in three ways:
+ *   - of a PMU: period_left is what is left, read by start;
+ *   - clocks: the same, but for an hrtimer that starts;
+ *   - other software events: period_left is minus what is left, and every event
+ *     looks at it, so that there is nothing to stop.
+ *
+ * perf slows down events that interrupt too often. These here may: they are
+ * rearmed by what was decided, not by time, so that their count of interrupts is
+ * set back.
+ *
+ * Locking: none. Reading and arming happen on the counter's CPU with interrupts
+ * off, as perf's own do; perf's locks serialise making and freeing.
+ */
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#ifdef CONFIG_X86
+#include <asm/processor.h>
+#endif
+
+#include "counter.h"
+#include "../refusal.h"
+
+#define CACHE_EVENT(cache, op, result)				\
+	(PERF_COUNT_HW_CACHE_##cache |				\
+	 PERF_COUNT_HW_CACHE_OP_##op << 8 |			\
+	 PERF_COUNT_HW_CACHE_RESULT_##result << 16)
+
+enum maker { ANY, INTEL, ARM };
+
+static const struct {
+	const char *name;
+	enum maker of;
+	struct sol_event event;
+} known[] = {
+	{ "LLC-misses", ANY,
+	  { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 64 } },
+	{ "LLC-load-misses", ANY,
+	  { PERF_TYPE_HW_CACHE, CACHE_EVENT(LL, READ, MISS), 64 } },
+	{ "LLC-store-misses", ANY,
+	  { PERF_TYPE_HW_CACHE, CACHE_EVENT(LL, WRITE, MISS), 64 } },
+	/* OFFCORE_REQUESTS.ALL_DATA_RD: prefetches too, Nehalem and later. */
+	{ "offcore-reads", INTEL, { PERF_TYPE_RAW, 0x08b0, 64 } },
+	/* Architectural events of Armv8, D11.11. */
+	{ "bus-accesses", ARM, { PERF_TYPE_RAW, 0x19, 64 } },
+	{ "bus-reads", ARM, { PERF_TYPE_RAW, 0x60, 64 } },
+	{ "bus-writes", ARM, { PERF_TYPE_RAW, 0x61, 64 } },
+	{ "L2-refills", ARM, { PERF_TYPE_RAW, 0x17, 64 } },
+	{ "L2-writebacks", ARM, { PERF_TYPE_RAW, 0x18, 64 } },
+	{ "page-faults", ANY,
+	  { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 4096 } },
+	{ "context-switches", ANY,
+	  { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 64 } },
+	{ "cpu-clock", ANY,
+	  { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 64 } },
+};
+
+static bool made_by(enum maker maker)
+{
+	switch (maker) {
+	case INTEL:
+#ifdef CONFIG_X86
+		return boot_cpu_data.x86_vendor == X86_VENDOR_INTEL;
+#else
+		return false;
+#endif
+	case ARM:
+		return IS_ENABLED(CONFIG_ARM64);
+	default:
+		return true;
+	}
+}
+
+static int find_name(const char *name, struct sol_event *event)
+{
+	size_t i;
+
+	if (name[0] == 'r' && !kstrtou64(name + 1, 16, &event->config)) {
+		event->type = PERF_TYPE_RAW;
+		event->line = 64;
+		return 0;
+	}
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		if (strcmp(known[i].name, name))
+			continue;
+		if (!made_by(known[i].of))
+			return sol_deny(-EOPNOTSUPP,
+					"event %s: other processors have it, not this one",
+					name);
+		*event = known[i].event;
+		return 0;
+	}
+	return sol_deny(-EINVAL,
+			"event '%.31s' is unknown; for instance LLC-misses, page-faults, or r08b0 for a raw one",
+			name);
+}
+
+static void never(struct perf_event *counter, struct perf_sample_data *data,
+		  struct pt_regs *regs)
+{
+}
+
+int sol_event_find(const char *name, struct sol_event *event)
+{
+	struct perf_event *counter;
+	int err = find_name(name, event);
+
+	if (err)
+		return err;
+	/* Any CPU will do; pinning to the boot CPU avoids those that sleep. */
+	counter = sol_counter_new(event, cpumask_first(cpu_online_mask), true,
+				  never, NULL);
+	if (!IS_ERR(counter)) {
+		sol_counter_free(counter);
+		return 0;
+	}
+	return sol_deny(PTR_ERR(counter),
+			"event %s: this CPU or this kernel can't count it (%ld)",
+			name, PTR_ERR(counter));
+}
+
+struct perf_event *sol_counter_new(const struct sol_event *event, int cpu,
+				   bool kernel,
+				   perf_overflow_handler_t overflow,
+				   void *context)
+{
+	struct perf_event_attr attr = {
+		.type = event->type,
+		.config = event->config,
+		.size = sizeof(attr),
+		.sample_period = SOL_COUNT_NEVER,
+		.pinned = 1,
+		.exclude_kernel = !kernel,
+	};
+
+	return perf_event_create_kernel_counter(&attr, cpu, NULL, overflow,
+						context);
+}
+
+void sol_counter_free(struct perf_event *counter)
+{
+	if (!IS_ERR_OR_NULL(counter))
+		perf_event_release_kernel(counter);
+}
+
+bool sol_counter_works(const struct perf_event *counter)
+{
+	return READ_ONCE(counter->state) == PERF_EVENT_STATE_ACTIVE;
+}
+
+u64 sol_counter_read(struct perf_event *counter)
+{
+	if (sol_counter_works(counter))
+		counter->pmu->read(counter);
+	return local64_read(&counter->count);
+}
+
+static bool is_clock(const struct perf_event *counter)
+{
+	return counter->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+	       counter->attr.config == PERF_COUNT_SW_TASK_CLOCK;
+}
+
+static u64 left_to(struct perf_event *counter, u64 count)
+{
+	u64 now = local64_read(&counter->count);
+
+	return count > now ? count - now : 1;
+}
+
+void sol_counter_arm(struct perf_event *counter, u64 count)
+{
+	struct hw_perf_event *hw = &counter->hw;
+	u64 left;
+
+	if (!sol_counter_works(counter))
+		return;
+	hw->interrupts = 0;
+	if (counter->attr.type == PERF_TYPE_SOFTWARE && !is_clock(counter)) {
+		left = left_to(counter, count);
+		hw->sample_period = left;
+		hw->last_period = left;
+		local64_set(&hw->period_left, -(s64)left);
+		return;
+	}
+	counter->pmu->stop(counter, PERF_EF_UPDATE);
+	left = left_to(counter, count);
+	hw->sample_period = left;
+	hw->last_period = left;
+	local64_set(&hw->period_left, left);
+	counter->pmu->start(counter, PERF_EF_RELOAD);
+}

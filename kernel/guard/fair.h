@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Standing still and the scheduler's fair server; see fair.c. */
+#ifndef SOLOIST_GUARD_FAIR_H
+#define SOLOIST_GUARD_FAIR_H
+
+#include <linux/types.h>
+
+struct sched_dl_entity;
+
+/**
+ * struct sol_guard_fair - a CPU's fair server, in ns; all 0 at first
+ * @server: NULL: not yet seen, or this kernel has none
+ * @goes_off: when it was to, by the run queue's clock, as it was sent back
+ * @ran: for how long fair tasks have run since @waits_since
+ * @waits_since: how long the CPU had run when they began to wait
+ * @open, @stopped_ns: how long it had run and stood still at the last look
+ * @turn: when the server went off to have its turn, by that clock; 0: it has none
+ * @turn_ends: at the latest, by the monotonic clock
+ */
+struct sol_guard_fair {
+	struct sched_dl_entity *server;
+	u64 goes_off;
+	u64 ran;
+	u64 waits_since;
+	u64 open;
+	u64 stopped_ns;
+	u64 turn;
+	u64 turn_ends;
+};
+
+int sol_guard_fair_init(void);
+/* The current task is about to stand still. On the CPU, interrupts off. */
+void sol_guard_fair_stops(struct sol_guard_fair *fair);
+/* In the thread that stood still. @stopped_ns: for how long, in all stops. */
+void sol_guard_fair_goes_on(struct sol_guard_fair *fair, u64 stopped_ns);
+
+#endif /* SOLOIST_GUARD_FAIR_H */

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Periods: one timer, on one CPU, begins them for all (figure 4, lines 1-5).
+ *
+ * The timer's CPU is the first one that has a reservation, and it interrupts
+ * those that have one and no others: CPUs that were isolated, or that simply have
+ * no limit, get no interrupt from us. It expires in hard interrupt context on
+ * PREEMPT_RT too. The loop over CPUs in it is the regulator's and the calls.
+ *
+ * Where this differs from the paper: Core0 is the master there, always.
+ *
+ * Locking: guard.h. The timer moves when its CPU goes offline, which is in a
+ * hotplug callback, hence a mutex that nothing sleeps under that waits for
+ * hotplug.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+
+#include "../compat/timer.h"
+#include "guard.h"
+
+/* How many periods in a row proportional sharing may begin, see below. */
+#define MAX_POSTPONED	16
+
+static DEFINE_MUTEX(guard_timer_mutex);
+
+static bool guard_stall;
+module_param(guard_stall, bool, 0600);
+MODULE_PARM_DESC(guard_stall, "for tests: periods no longer begin, as if the timer had stopped");
+
+static void begin_all(int self)
+{
+	int cpu;
+
+	sol_regulator_begin(sol_guard.reg);
+	sol_guard.begun_at = ktime_get_ns();
+	sol_guard.periods++;
+	sol_guard.postponed = 0;
+	sol_guard.postpone = false;
+	sol_guard.stalled = false;
+	for_each_cpu(cpu, &sol_guard.ready)
+		if (cpu != self)
+			sol_guard_core_call(&sol_guard.core[cpu]);
+}
+
+static enum hrtimer_restart timer_fn(struct hrtimer *timer)
+{
+	int self = smp_processor_id();
+	unsigned long flags;
+	u64 missed;
+
+	if (READ_ONCE(guard_stall))
+		goto out;
+	raw_spin_lock_irqsave(&sol_guard.lock, flags);
+	begin_all(self);
+	raw_spin_unlock_irqrestore(&sol_guard.lock, flags);
+	if (cpumask_test_cpu(self, &sol_guard.ready)) {
+		local_irq_save(flags);
+		sol_guard_core_sync(&sol_guard.core[self]);
+		local_irq_restore(flags);
+	}
+out:
+	missed = hrtimer_forward_now(timer, ns_to_ktime(sol_guard_period_ns()));
+	sol_guard.late += missed - 1;
+	return HRTIMER_RESTART;
+}
+
+/*
+ * Proportional sharing began a period at once: the next one is due one period
+ * from now, as in the paper. Now and then the timer must expire nevertheless,
+ * since reservations change only when a period begins for all. In timer_fn()
+ * itself nothing is due, for it counts from now anyway.
+ */
+void sol_guard_period_postpone(void)
+{
+	if (!sol_guard.postpone || smp_processor_id() != sol_guard.master)
+		return;
+	sol_guard.postpone = false;
+	if (sol_guard.postponed++ < MAX_POSTPONED)
+		hrtimer_start(&sol_guard.timer,
+			      ns_to_ktime(sol_guard_period_ns()),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void timer_start(void *unused)
+{
+	hrtimer_start(&sol_guard.timer, ns_to_ktime(sol_guard_period_ns()),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+void sol_guard_period_move(void)
+{
+	unsigned long flags;
+	bool moves;
+	int master;
+
+	mutex_lock(&guard_timer_mutex);
+	raw_spin_lock_irqsave(&sol_guard.lock, flags);
+	master = cpumask_first(&sol_guard.ready);
+	if (master >= nr_cpu_ids)
+		master = -1;
+	moves = master != sol_guard.master;
+	/* Nobody postpones it, and so starts it, once it is cancelled. */
+	if (moves)
+		sol_guard.master = -1;
+	raw_spin_unlock_irqrestore(&sol_guard.lock, flags);
+	if (moves) {
+		hrtimer_cancel(&sol_guard.timer);
+		sol_guard.begun_at = ktime_get_ns();
+		if (master >= 0 &&
+		    smp_call_function_single(master, timer_start, NULL, true))
+			master = -1;	/* offline by now: moved again soon */
+		sol_guard.master = master;
+	}
+	mutex_unlock(&guard_timer_mutex);
+}
+
+void sol_guard_period_init(void)
+{
+	sol_timer_init(&sol_guard.timer, timer_fn, HRTIMER_MODE_REL_PINNED_HARD);
+	sol_guard.master = -1;
+}

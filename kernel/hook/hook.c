@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hooks: symbol lookup, ftrace direct calls, and leaving them safely.
+ *
+ * kallsyms_lookup_name() is not exported; a kprobe that is never armed tells
+ * its address. Everything that later versions renamed is looked up by each of
+ * its names. Whatever is missing, or held by someone else (BPF fentry,
+ * livepatch: one direct user per function), is said in words and the module
+ * refuses to load, rather than to work by halves.
+ *
+ * Leaving: hooks are unregistered together, then all tasks that were *running*
+ * in a trampoline are waited for. A task that sleeps in a C side is inside an
+ * SRCU section of sol_lists_users or sol_waiting; after these have ended, one more grace
+ * period of RCU-tasks sees the last of them out of the trampoline.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+
+#include "../compat/ftrace.h"
+#include "hook.h"
+#include "../parts.h"
+
+DEFINE_SRCU(sol_lists_users);
+DEFINE_SRCU(sol_waiting);
+
+typedef unsigned long lookup_fn(const char *name);
+DEFINE_STATIC_CALL_NULL(sol_lookup, lookup_fn);
+
+void *sol_symbol(const char *name)
+{
+	return (void *)static_call(sol_lookup)(name);
+}
+
+void *sol_symbol_needed(const char *name)
+{
+	void *at = sol_symbol(name);
+
+	if (!at)
+		pr_err("this kernel has no symbol '%s'\n", name);
+	return at;
+}
+
+unsigned long sol_hook_address(const struct sol_hook *hook)
+{
+	unsigned long at = (unsigned long)sol_symbol(hook->symbol);
+
+	if (!at && hook->symbol_alt)
+		at = (unsigned long)sol_symbol(hook->symbol_alt);
+	return at;
+}
+
+static int hook_attach(struct sol_hook *hook)
+{
+	unsigned long at = sol_hook_address(hook);
+	int err;
+
+	if (!at) {
+		pr_err("this kernel has no function '%s'\n", hook->symbol);
+		return -ENOENT;
+	}
+	memset(&hook->ops, 0, sizeof(hook->ops));
+	err = ftrace_set_filter_ip(&hook->ops, at, 0, 1);
+	if (err) {
+		pr_err("'%s' can't be traced in this kernel (%d)\n",
+		       hook->symbol, err);
+		return err;
+	}
+	err = sol_direct_attach(&hook->ops, (unsigned long)hook->trampoline);
+	if (err == -EBUSY)
+		pr_err("'%s' is held by another direct user, for instance BPF fentry or a live patch; remove that first\n",
+		       hook->symbol);
+	else if (err)
+		pr_err("hooking '%s' failed (%d)\n", hook->symbol, err);
+	if (err) {
+		ftrace_free_filter(&hook->ops);
+		return err;
+	}
+	/* From now on kernel.ftrace_enabled=0 answers EBUSY. */
+	hook->ops.flags |= FTRACE_OPS_FL_PERMANENT;
+	hook->attached = true;
+	return 0;
+}
+
+int sol_hooks_attach(struct sol_hook *hooks, unsigned int n)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		err = hook_attach(&hooks[i]);
+		if (err) {
+			sol_hooks_detach(hooks, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void sol_hooks_detach(struct sol_hook *hooks, unsigned int n)
+{
+	unsigned int i;
+	bool any = false;
+
+	for (i = n; i-- > 0;) {
+		if (!hooks[i].attached)
+			continue;
+		sol_direct_detach(&hooks[i].ops,
+				  (unsigned long)hooks[i].trampoline);
+		hooks[i].attached = false;
+		any = true;
+	}
+	if (!any)
+		return;
+	sol_direct_wait();
+	synchronize_srcu(&sol_lists_users);
+	synchronize_srcu(&sol_waiting);
+	synchronize_rcu_tasks();
+}
+
+static int hook_find_lookup(void)
+{
+	struct kprobe probe = { .symbol_name = "kallsyms_lookup_name" };
+	int err;
+
+	err = register_kprobe(&probe);
+	if (err) {
+		pr_err("kallsyms_lookup_name can't be found (%d): kprobes are off or locked down\n",
+		       err);
+		return err;
+	}
+	static_call_update(sol_lookup, (lookup_fn *)probe.addr);
+	unregister_kprobe(&probe);
+	return 0;
+}
+
+int sol_hook_init(void)
+{
+	const int *enabled;
+	int err;
+
+	err = hook_find_lookup();
+	if (err)
+		return err;
+	enabled = sol_symbol_needed("ftrace_enabled");
+	if (!enabled)
+		return -ENOENT;
+	if (!READ_ONCE(*enabled)) {
+		pr_err("ftrace is switched off; sysctl kernel.ftrace_enabled=1\n");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+void sol_hook_exit(void)
+{
+	/* Callbacks of SRCU must be done before the text goes. */
+	srcu_barrier(&sol_lists_users);
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Move: hooks on what moves, swaps or merges pages.
+ *
+ * One door each. migrate_pages() knows why: what the kernel does for its own
+ * good (compaction, NUMA balancing, demotion) is refused by taking the coloured
+ * folios off the list before anything is unmapped. What the user or the
+ * hardware asks for goes on, and alloc_migration_target() answers with a frame
+ * of the owner's colours; if it has none, the stock one is taken and counted.
+ *
+ * folio_alloc_swap() finds no swap entry for a coloured page, unless the
+ * page's own memory cgroup is at its limit, or reclaim finds nothing else: the
+ * OOM killer is near, and isolation shall not kill. ksm_madvise() and
+ * ksm_enable_merge_any() succeed without effect.
+ *
+ * Collapsing small pages to a huge one of the kernel's choice (khugepaged,
+ * MADV_COLLAPSE) finds none. That matters where huge pages are allowed
+ * (huge_ok); elsewhere space.c's flag keeps khugepaged out before.
+ *
+ * None of these is on a hot path. docs/moves.md lists every mechanism.
+ *
+ * Locking: none of its own. Frames are looked up without a lock: the caller
+ * holds a reference on the page, so that its owner can't change.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/memcontrol.h>
+#include <linux/mempolicy.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/mman.h>
+#include <linux/page_counter.h>
+#include <linux/percpu.h>
+#include <linux/swap.h>
+
+#include "../compat/migrate.h"
+#include "../compat/trampoline.h"
+#include "../group/owner.h"
+#include "../hook/hook.h"
+#include "../trace/trace.h"
+#include "../hook/probe.h"
+#include "move.h"
+#include "space.h"
+#include "../fault/request.h"
+
+/* How long coloured pages may be swapped once there was nothing else. */
+#define RELENT_JIFFIES	(5 * HZ)
+
+/*
+ * Reclaim begins at priority 12, looking at 1/4096 of a list at a time, and
+ * doubles that until it has enough. At 2 a quarter of all was not.
+ */
+#define LAST_PRIORITY	2
+
+/*
+ * A memory cgroup this close to its limit (pages) is reclaiming for its own
+ * sake: charges are made ahead in batches, on two CPUs at least.
+ */
+#define LIMIT_MARGIN	(2 * MEMCG_CHARGE_BATCH)
+
+static DEFINE_PER_CPU(struct sol_move_stats, move_stats);
+static unsigned long relent_until;
+static bool relent_useful;	/* a page was kept from swap since the last time */
+static struct task_struct *kept_from;	/* who wanted it; only to compare */
+
+#define move_count(what, n) raw_cpu_add(move_stats.what, n)
+
+void sol_move_sum(struct sol_move_stats *sum)
+{
+	int cpu;
+
+	memset(sum, 0, sizeof(*sum));
+	for_each_possible_cpu(cpu) {
+		const struct sol_move_stats *s = per_cpu_ptr(&move_stats, cpu);
+
+		sum->kept += READ_ONCE(s->kept);
+		sum->replaced += READ_ONCE(s->replaced);
+		sum->moved += READ_ONCE(s->moved);
+		sum->unswapped += READ_ONCE(s->unswapped);
+		sum->swapped += READ_ONCE(s->swapped);
+		sum->unmerged += READ_ONCE(s->unmerged);
+		sum->uncollapsed += READ_ONCE(s->uncollapsed);
+	}
+}
+
+/* Called from trampolines only. */
+unsigned long sol_on_migrate_pages(struct list_head *from, void *get_new,
+				   void *put_new, unsigned long private,
+				   int mode, int reason);
+unsigned long sol_on_migration_target(struct folio *src,
+				      const struct sol_target *target);
+unsigned long sol_on_mpol_target(struct folio *src, unsigned long private);
+unsigned long sol_on_alloc_swap(struct folio *folio);
+unsigned long sol_on_ksm_madvise(struct vm_area_struct *vma,
+				 unsigned long start, unsigned long end,
+				 int advice);
+unsigned long sol_on_ksm_merge_any(struct mm_struct *mm);
+unsigned long sol_on_collapse(void **huge, struct mm_struct *mm);
+
+/* ---- Migration ---- */
+
+static bool in_color(struct folio *folio)
+{
+	return !folio_test_large(folio) && sol_store_owns(&folio->page);
+}
+
+/* Group id of a folio that is in_color(). */
+static u16 owner_of(struct folio *folio)
+{
+	u64 pfn = folio_pfn(folio);
+
+	return READ_ONCE(sol_store.frame[pfn].link);
+}
+
+static void count_moved(u16 owner)
+{
+	struct sol_group *group;
+
+	preempt_disable();
+	group = group_get_fast(owner);
+	if (group)
+		sol_group_add(group, moved, 1);
+	move_count(moved, 1);
+	preempt_enable();
+}
+
+/*
+ * Back to where it was isolated from. Who demotes accounts for all that it
+ * isolated; all others account for what they find on their list.
+ */
+static void put_back(struct folio *folio, int reason)
+{
+	list_del(&folio->lru);
+	if (reason != MR_DEMOTION)
+		node_stat_sub_folio(folio, NR_ISOLATED_ANON +
+					   folio_is_file_lru(folio));
+	folio_add_lru(folio);
+	folio_put(folio);
+}
+
+/* How many were refused; these are no longer on the list. */
+static unsigned int refuse(struct list_head *from, int reason)
+{
+	struct folio *folio, *next;
+	unsigned int n = 0;
+
+	list_for_each_entry_safe(folio, next, from, lru) {
+		int users;
+
+		if (!in_color(folio))
+			continue;
+		users = sol_lists_begin();
+		put_back(folio, reason);
+		sol_lists_end(users);
+		move_count(kept, 1);
+		n++;
+	}
+	return n;
+}
+
+/* Frames that are about to fail: they shall not come back to a list. */
+static void forget(struct list_head *from)
+{
+	struct folio *folio;
+
+	list_for_each_entry(folio, from, lru) {
+		if (!in_color(folio))
+			continue;
+		trace_soloist_page_moved(owner_of(folio), folio_pfn(folio),
+					 SOL_MOVED_BROKEN);
+		count_moved(owner_of(folio));
+		sol_store_forget(&folio->page);
+	}
+}
+
+unsigned long sol_on_migrate_pages(struct list_head *from, void *get_new,
+				   void *put_new, unsigned long private,
+				   int mode, int reason)
+{
+	unsigned int kept = 0;
+
+	if (sol_reason_refused(reason))
+		kept = refuse(from, reason);
+	else if (reason == MR_MEMORY_FAILURE)
+		forget(from);
+	/*
+	 * An empty list is success to the original, and NUMA balancing would
+	 * count the page as moved. It looks at what is left on the list, too.
+	 */
+	if (reason == MR_NUMA_MISPLACED && kept && list_empty(from))
+		return kept;
+	return SOL_PASS;
+}
+
+/*
+ * A page in the owner's colours where @rq says, or NULL. The same colour
+ * first: that holds even when its group is gone. But not if the page must
+ * become unmovable (long-term pins): its own list may hold movable memory.
+ */
+static unsigned long target_in_color(struct folio *src, struct sol_request *rq)
+{
+	struct page *page = NULL;
+	int users = sol_lists_begin();
+
+	if (rq->nid == folio_nid(src) && !rq->table)
+		page = sol_store_twin(&src->page, rq->gfp);
+	if (!page) {
+		rq->id = owner_of(src);
+		rq->modest = true;
+		rq->target = true;
+		page = sol_request_page(rq);
+	}
+	sol_lists_end(users);
+	if (!page) {
+		trace_soloist_page_moved(owner_of(src), folio_pfn(src),
+					 SOL_MOVED_ASKED);
+		count_moved(owner_of(src));
+		return SOL_PASS;
+	}
+	move_count(replaced, 1);
+	return (unsigned long)page;
+}
+
+/*
+ * Offlining memory asks for other nodes than the page's own, if there are any
+ * (nmask); colours are of a node, so stay on it: other blocks will do.
+ */
+unsigned long sol_on_migration_target(struct folio *src,
+				      const struct sol_target *target)
+{
+	struct sol_request rq = { .gfp = target->gfp_mask };
+	nodemask_t allowed;
+
+	if (!in_color(src))
+		return SOL_PASS;
+	rq.nid = target->nid == NUMA_NO_NODE ? folio_nid(src) : target->nid;
+	rq.table = !(target->gfp_mask & __GFP_MOVABLE);
+	allowed = nodemask_of_node(rq.nid);
+	rq.allowed = &allowed;
+	return target_in_color(src, &rq);
+}
+
+/*
+ * mbind(): the new policy's nodes; interleaved by the offset in the mapping.
+ * Without colours there the page goes by the policy alone. Not by way of the
+ * original: before 6.7 that asks vma_alloc_folio(), where a group that says
+ * `fail` gets nothing.
+ */
+unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
+{
+	struct sol_request rq = {
+		.gfp = GFP_HIGHUSER_MOVABLE | __GFP_RETRY_MAYFAIL,
+		.nid = folio_nid(src),
+	};
+	const struct mempolicy *pol;
+	unsigned long page;
+	unsigned int turn;
+	int users;
+
+	pol = in_color(src) ? sol_mpol_of_target(private, &turn) : NULL;
+	if (!pol || nodes_empty(pol->nodes))
+		return SOL_PASS;
+	rq.allowed = &pol->nodes;
+	if (pol->mode == MPOL_INTERLEAVE ||
+	    !node_isset(rq.nid, pol->nodes)) {
+		turn = (turn + src->index) % nodes_weight(pol->nodes);
+		for (rq.nid = first_node(pol->nodes); turn; turn--)
+			rq.nid = next_node(rq.nid, pol->nodes);
+	}
+	page = target_in_color(src, &rq);
+	if (page != SOL_PASS)
+		return page;
+	users = sol_lists_begin();
+	page = (unsigned long)__folio_alloc(rq.gfp | __GFP_COMP, 0, rq.nid,
+					    (nodemask_t *)&pol->nodes);
+	sol_lists_end(users);
+	return page;
+}
+
+/* ---- Swap ---- */
+
+/* The page's own memory cgroup, or one above it, is at its limit. */
+static bool at_own_limit(struct folio *folio)
+{
+	struct page_counter *counter;
+	struct mem_cgroup *memcg;
+	bool at = false;
+
+	rcu_read_lock();
+	memcg = mem_cgroup_disabled() ? NULL : folio_memcg(folio);
+	for (counter = memcg ? &memcg->memory : NULL; counter && !at;
+	     counter = counter->parent)
+		at = page_counter_read(counter) + LIMIT_MARGIN >=
+		     min(READ_ONCE(counter->high), READ_ONCE(counter->max));
+	rcu_read_unlock();
+	return at;
+}
+
+unsigned long sol_on_alloc_swap(struct folio *folio)
+{
+	if (!in_color(folio))
+		return SOL_PASS;
+	if (time_before(jiffies, READ_ONCE(relent_until)) ||
+	    at_own_limit(folio)) {
+		move_count(swapped, 1);
+		return SOL_PASS;
+	}
+	move_count(unswapped, 1);
+	WRITE_ONCE(kept_from, current);
+	WRITE_ONCE(relent_useful, true);
+	return SOL_NO_SWAP;
+}
+
+bool sol_move_relent(void)
+{
+	if (!READ_ONCE(relent_useful) || get_nr_swap_pages() <= 0)
+		return false;
+	WRITE_ONCE(relent_useful, false);
+	WRITE_ONCE(relent_until, jiffies + RELENT_JIFFIES);
+	return true;
+}
+
+/*
+ * mm_vmscan_lru_shrink_inactive: a batch was tried. If it brought nothing, late,
+ * and held coloured pages, don't wait for the OOM killer: the many rounds
+ * before it cost seconds.
+ */
+static void probe_reclaim(void *data, int nid, unsigned long scanned,
+			  unsigned long reclaimed, struct reclaim_stat *stat,
+			  int priority, int file)
+{
+	if (priority <= LAST_PRIORITY && !reclaimed &&
+	    READ_ONCE(kept_from) == current)
+		sol_move_relent();
+}
+
+/* ---- KSM ---- */
+
+unsigned long sol_on_ksm_madvise(struct vm_area_struct *vma,
+				 unsigned long start, unsigned long end,
+				 int advice)
+{
+	if (advice != MADV_MERGEABLE || !sol_mm_stays(vma->vm_mm))
+		return SOL_PASS;
+	move_count(unmerged, 1);
+	return 0;
+}
+
+unsigned long sol_on_ksm_merge_any(struct mm_struct *mm)
+{
+	if (!sol_mm_stays(mm))
+		return SOL_PASS;
+	move_count(unmerged, 1);
+	return 0;
+}
+
+/* ---- Collapse ---- */
+
+/*
+ * alloc_charge_folio(): @huge is where the new page would be told. The answer
+ * is a scan_result; 0 is SCAN_FAIL, after which khugepaged goes on with the
+ * next block, where it would rest for want of memory otherwise.
+ */
+unsigned long sol_on_collapse(void **huge, struct mm_struct *mm)
+{
+	if (!sol_mm_stays(mm))
+		return SOL_PASS;
+	*huge = NULL;
+	move_count(uncollapsed, 1);
+	return 0;
+}
+
+/* ---- Hooks ---- */
+
+SOL_TRAMPOLINE(sol_tr_migrate_pages, sol_on_migrate_pages, SOL_IF_ANY);
+SOL_TRAMPOLINE(sol_tr_migration_target, sol_on_migration_target, SOL_IF_ANY);
+SOL_TRAMPOLINE(sol_tr_mpol_target, sol_on_mpol_target, SOL_IF_ANY);
+SOL_TRAMPOLINE(sol_tr_alloc_swap, sol_on_alloc_swap, SOL_IF_ANY);
+SOL_TRAMPOLINE(sol_tr_ksm_madvise, sol_on_ksm_madvise, SOL_IF_ANY);
+SOL_TRAMPOLINE(sol_tr_ksm_merge_any, sol_on_ksm_merge_any, SOL_IF_ANY);
+SOL_TRAMPOLINE(sol_tr_collapse, sol_on_collapse, SOL_IF_ANY);
+
+static struct sol_hook move_hooks[] = {
+	SOL_HOOK("migrate_pages", NULL, sol_tr_migrate_pages),
+	SOL_HOOK("alloc_migration_target", NULL, sol_tr_migration_target),
+	SOL_HOOK(SOL_MPOL_TARGET, NULL, sol_tr_mpol_target),
+	SOL_HOOK("folio_alloc_swap", NULL, sol_tr_alloc_swap),
+	SOL_HOOK("ksm_madvise", NULL, sol_tr_ksm_madvise),
+	SOL_HOOK("ksm_enable_merge_any", NULL, sol_tr_ksm_merge_any),
+	SOL_HOOK("alloc_charge_folio", "alloc_charge_hpage", sol_tr_collapse),
+};
+
+static struct sol_probe move_probe = {
+	"mm_vmscan_lru_shrink_inactive", probe_reclaim
+};
+
+/*
+ * A kernel built without swap, KSM or huge pages lacks the function, and with
+ * it what the hook is for. A function that is there must be hooked.
+ */
+int sol_move_init(void)
+{
+	int err = sol_probes_add(&move_probe, 1);
+	unsigned int i;
+
+	if (err)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(move_hooks); i++) {
+		if (!sol_hook_address(&move_hooks[i]))
+			continue;
+		err = sol_hooks_attach(&move_hooks[i], 1);
+		if (err) {
+			sol_move_exit();
+			return err;
+		}
+	}
+	return 0;
+}
+
+void sol_move_exit(void)
+{
+	sol_hooks_detach(move_hooks, ARRAY_SIZE(move_hooks));
+	sol_probes_remove(&move_probe, 1);
+}

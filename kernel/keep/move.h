@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Hooks on migration, swap and KSM: pages in colour stay where they are. */
+#ifndef SOLOIST_MOVE_H
+#define SOLOIST_MOVE_H
+
+#include <linux/types.h>
+
+/* Called by sol_stay_init(). */
+int sol_move_init(void);
+void sol_move_exit(void);
+
+/*
+ * The OOM killer is near: let coloured pages be swapped for a while, if any
+ * were kept from it since the last time. True if that may help.
+ */
+bool sol_move_relent(void);
+
+/* Events of the whole system since load, for `stats`. */
+struct sol_move_stats {
+	u64 kept;	/* migrations refused, pages */
+	u64 replaced;	/* pages that moved to a frame in colour */
+	u64 moved;	/* pages that moved out of colour */
+	u64 unswapped;	/* times a page was kept from swap */
+	u64 swapped;	/* pages in colour that went to swap */
+	u64 unmerged;	/* requests to merge that were ignored */
+	u64 uncollapsed; /* huge pages that were not made of small ones */
+};
+
+void sol_move_sum(struct sol_move_stats *sum);
+
+#endif /* SOLOIST_MOVE_H */

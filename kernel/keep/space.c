@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stay: flags of an address space that keep Linux' hands off its pages.
+ *
+ * Huge pages: SOL_MMF_NO_THP, unless the colours hold whole 2 MiB blocks.
+ * Linux copies it on fork and exec. NUMA balancing: the next scan is put half
+ * of eternity ahead; Linux resets that on fork and exec, so two tracepoints
+ * put it back. KSM: areas already marked for merging are unmarked; ksmd then
+ * drops the address space by itself. (New requests: move.c.)
+ *
+ * An address space belongs to all its threads, which may be in different
+ * groups: it stays if one of them is coloured, and may have huge pages if all
+ * coloured ones may.
+ *
+ * Whoever had switched huge pages off before (PR_SET_THP_DISABLE) shall find
+ * it so afterwards: SOL_MM_THP in mm->flags says that it was us. Neither fork
+ * nor exec copies that bit, so a bit of task->atomic_flags, which both keep,
+ * carries it over.
+ *
+ * Locking: all flags are atomic bits. mmap_lock for the areas of KSM. Probes
+ * run with preemption off and touch nothing but flags.
+ */
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+
+#include "../compat/mm.h"
+#include "../group/owner.h"
+#include "../parts.h"
+#include "../hook/probe.h"
+#include "move.h"
+#include "space.h"
+
+/* What the threads of an address space want. */
+struct stay_want {
+	bool stay;
+	bool huge_ok;
+};
+
+static void want_add(struct stay_want *want, struct task_struct *task)
+{
+	struct sol_group *group;
+
+	preempt_disable();
+	group = group_get_fast(group_id_of(task));
+	if (group) {
+		want->huge_ok = READ_ONCE(group->huge_ok) &&
+				(!want->stay || want->huge_ok);
+		want->stay = true;
+	}
+	preempt_enable();
+}
+
+static struct stay_want want_of_threads(struct task_struct *task)
+{
+	struct stay_want want = { 0 };
+	struct task_struct *thread;
+
+	rcu_read_lock();
+	for_each_thread(task, thread)
+		want_add(&want, thread);
+	rcu_read_unlock();
+	return want;
+}
+
+static void thp_off(struct mm_struct *mm, struct task_struct *task)
+{
+	if (!test_and_set_bit(SOL_MMF_NO_THP, sol_mm_flags(mm)) ||
+	    test_bit(SOL_TASK_THP, &task->atomic_flags))
+		set_bit(SOL_MM_THP, sol_mm_flags(mm));
+	if (test_bit(SOL_MM_THP, sol_mm_flags(mm)))
+		set_bit(SOL_TASK_THP, &task->atomic_flags);
+}
+
+static void thp_on(struct mm_struct *mm, struct task_struct *task)
+{
+	if (test_and_clear_bit(SOL_MM_THP, sol_mm_flags(mm)))
+		clear_bit(SOL_MMF_NO_THP, sol_mm_flags(mm));
+	clear_bit(SOL_TASK_THP, &task->atomic_flags);
+}
+
+static void stay_begin(struct mm_struct *mm, struct task_struct *task,
+		       bool huge_ok)
+{
+	set_bit(SOL_MM_STAY, sol_mm_flags(mm));
+	if (huge_ok)
+		thp_on(mm, task);
+	else
+		thp_off(mm, task);
+	sol_mm_numa_scan_at(mm, jiffies + MAX_JIFFY_OFFSET);
+}
+
+static void stay_end(struct mm_struct *mm, struct task_struct *task)
+{
+	thp_on(mm, task);
+	if (test_and_clear_bit(SOL_MM_STAY, sol_mm_flags(mm)))
+		sol_mm_numa_scan_at(mm, jiffies);
+}
+
+/* Merged pages stay merged until written; no further ones are. */
+static void stay_unmerge(struct mm_struct *mm)
+{
+	struct vm_area_struct *vma;
+	VMA_ITERATOR(vmi, mm, 0);
+
+	sol_mm_clear_merge_any(mm);
+	if (!test_bit(MMF_VM_MERGEABLE, sol_mm_flags(mm)))
+		return;
+	mmap_write_lock(mm);
+	for_each_vma(vmi, vma) {
+		if (vma->vm_flags & VM_MERGEABLE)
+			vm_flags_clear(vma, VM_MERGEABLE);
+	}
+	mmap_write_unlock(mm);
+}
+
+void sol_stay_task(struct task_struct *task)
+{
+	struct stay_want want = want_of_threads(task);
+	struct mm_struct *mm = get_task_mm(task);
+
+	if (!mm)
+		return;
+	if (want.stay) {
+		stay_begin(mm, task, want.huge_ok);
+		stay_unmerge(mm);
+	} else {
+		stay_end(mm, task);
+	}
+	mmput(mm);
+}
+
+static void stay_new_mm(struct task_struct *task)
+{
+	struct stay_want want = { 0 };
+
+	want_add(&want, task);
+	if (want.stay && task->mm)
+		stay_begin(task->mm, task, want.huge_ok);
+}
+
+/* An uncoloured thread's child has its own memory, and nobody coloured in it. */
+static void plain_child(struct task_struct *parent, struct task_struct *child)
+{
+	if (parent->mm && child->mm && parent->mm != child->mm &&
+	    test_bit(SOL_MM_THP, sol_mm_flags(parent->mm)))
+		clear_bit(SOL_MMF_NO_THP, sol_mm_flags(child->mm));
+}
+
+/*
+ * A fork also resets the scan time of the *parent's* mm, when that has one
+ * user: init_numa_balancing() runs before the child has its own.
+ */
+static void probe_fork(void *data, struct task_struct *parent,
+		       struct task_struct *child)
+{
+	if (!group_id_of(child)) {
+		plain_child(parent, child);
+		return;
+	}
+	if (parent->mm != child->mm)
+		stay_new_mm(child);
+	if (parent->mm && sol_mm_stays(parent->mm))
+		sol_mm_numa_scan_at(parent->mm, jiffies + MAX_JIFFY_OFFSET);
+}
+
+static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
+		       struct linux_binprm *bprm)
+{
+	if (group_id_of(task))
+		stay_new_mm(task);
+}
+
+static struct sol_probe stay_probes[] = {
+	{ "sched_process_fork", probe_fork },
+	{ "sched_process_exec", probe_exec },
+};
+
+/* Undo what address spaces and tasks still carry. */
+static void stay_forget_all(void)
+{
+	struct task_struct *process, *task;
+
+	rcu_read_lock();
+	for_each_process_thread(process, task) {
+		task_lock(task);
+		if (task->mm)
+			stay_end(task->mm, task);
+		task_unlock(task);
+	}
+	rcu_read_unlock();
+}
+
+int sol_stay_init(void)
+{
+	int err = sol_probes_add(stay_probes, ARRAY_SIZE(stay_probes));
+
+	if (err)
+		return err;
+	err = sol_move_init();
+	if (err)
+		sol_probes_remove(stay_probes, ARRAY_SIZE(stay_probes));
+	return err;
+}
+
+void sol_stay_exit(void)
+{
+	sol_move_exit();
+	sol_probes_remove(stay_probes, ARRAY_SIZE(stay_probes));
+	stay_forget_all();
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Pages stay in their colour: what an address space must know so that Linux
+ * neither moves nor merges nor replaces its pages. docs/moves.md says which
+ * mechanism is met where.
+ */
+#ifndef SOLOIST_SPACE_H
+#define SOLOIST_SPACE_H
+
+#include <linux/bitops.h>
+#include <linux/mm_types.h>
+#include <linux/sched.h>
+
+#include "../compat/mm.h"
+
+#define SOL_MM_STAY	32	/* mm->flags: one of its tasks is coloured */
+#define SOL_MM_THP	33	/* mm->flags: MMF_DISABLE_THP is ours */
+#define SOL_TASK_THP	38	/* task->atomic_flags: the same, over exec; 39 is fault.c */
+
+static inline bool sol_mm_stays(const struct mm_struct *mm)
+{
+	return test_bit(SOL_MM_STAY, sol_mm_flags(mm));
+}
+
+/*
+ * Bring the address space of @task in line with the groups of its threads.
+ * To be called after @task joined or left a group, and for every task of a
+ * group whose huge_ok changed. Takes mmap_lock: not under sol_group_mutex, which
+ * the fault path takes below mmap_lock.
+ */
+void sol_stay_task(struct task_struct *task);
+
+#endif /* SOLOIST_SPACE_H */

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# `soloist save` and `apply` for real: what was there comes back after the
+# module was taken out, once; what is refused changes nothing.
+set -u
+. "$(dirname "$0")/../lib/cli.sh"
+
+soloist group create video --bank-sets 2-3 --mode exclusive --exhaust spill --reserve 1M >/dev/null
+soloist group create batch --bank-sets 4-5 --llc 0-1 >/dev/null
+soloist rule add nap --path /usr/bin/nap --colors 2
+soloist guard set --event page-faults --r-min 100MB/s --peak 200MB/s 0:10MB/s
+expect save 0 soloist save "$PWD/saved.toml"
+same nothing-to-change "$(soloist apply "$PWD/saved.toml")" "nothing to change"
+
+# As a reboot would: everything goes.
+soloist guard off
+soloist group rm video batch
+soloist rule rm nap
+expect dry-run 0 soloist apply --dry-run "$PWD/saved.toml"
+same dry-run-changes-nothing "$(ls $root/groups)" ""
+expect apply 0 soloist apply "$PWD/saved.toml"
+same sets "$(cat $root/groups/video/bank_set)" 2-3
+same mode "$(cat $root/groups/video/mode)" exclusive
+same exhaust "$(cat $root/groups/video/exhaust)" spill
+same reserve "$(cat $root/groups/video/reserve)" 1048576
+same llc "$(cat $root/groups/batch/llc_color)" 0-1
+same rule "$(cat $root/rules/nap/enabled)" 1
+same reserved "$(cut -d' ' -f1 $root/guard/cpu0/bandwidth)" 10000000
+soloist save "$PWD/again.toml" >/dev/null
+if cmp -s saved.toml again.toml; then ok same-again; else fail same-again "$(diff saved.toml again.toml)"; fi
+
+# The second group wants what the first has for itself alone.
+sed 's/bank_sets = "4-5"/bank_sets = "3-4"/; s/exhaust = "spill"/exhaust = "grow"/' saved.toml >clash.toml
+soloist apply "$PWD/clash.toml" >/dev/null 2>&1
+same clash-refused $? 1
+same clash-changes-nothing "$(cat $root/groups/video/exhaust) $(cat $root/groups/batch/bank_set)" "spill 4-5"
+
+# What the file does not name stays, unless told otherwise.
+soloist group create other --bank-sets 7 >/dev/null
+soloist apply "$PWD/saved.toml" | grep -q groups/other && ok others-named || fail others-named ""
+soloist apply --prune "$PWD/saved.toml" >/dev/null
+same pruned "$(ls $root/groups | tr '\n' ' ')" "batch video "
+soloist guard off
+soloist group rm video batch
+soloist rule rm nap

@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# `soloist top`, `metrics`, `events` for real: what they say is what happened.
+set -u
+. "$(dirname "$0")/../lib/cli.sh"
+
+soloist group create seen --colors 1 --exhaust spill >/dev/null
+soloist events --interval 1 -n 8 >events &
+events=$!
+sleep 2
+# More than its colours hold: some of it is spilled.
+one=$(awk '/^capacity/ { print int($2 / 1048576) }' $root/groups/seen/stats)
+soloist run --group seen -- sh -c "head -c $((one + 8))m /dev/zero | tail -c $((one + 4))m >/dev/null" 2>/dev/null
+wait $events
+grep -q '^..:..:..Z seen: [0-9]* pages handed out of colour' events && ok event-spilled ||
+	fail event-spilled "$(cat events)"
+
+spilled=$(awk '/^spilled/ { print $2 }' $root/groups/seen/stats)
+soloist metrics >metrics
+same metrics-spilled "$(sed -n 's/^soloist_group_spilled_total{group="seen"} //p' metrics)" "$spilled"
+same metrics-end "$(tail -n 1 metrics)" "# EOF"
+printf 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n' | soloist metrics --http | tr -d '\r' >answer
+same http-status "$(head -n 1 answer)" "HTTP/1.1 200 OK"
+same http-length "$(sed -n 's/^Content-Length: //p' answer)" "$(sed '1,/^$/d' answer | wc -c)"
+
+# A coloured task, and one that a rule coloured, in one table.
+cp "$(command -v sleep)" doze
+soloist rule add nap --path "$PWD/doze" --colors 1
+./doze 100 &
+doze=$!
+soloist run --group seen -- sleep 100 &
+run=$!
+sleep 2
+soloist top >top
+same table-once "$(grep -c ^GROUP top)" 1
+grep -q '^seen .*100.0 %' top && ok top-in-colour || fail top-in-colour "$(cat top)"
+grep -q '^nap#' top && ok top-implicit || fail top-implicit "$(cat top)"
+kill $doze $run
+wait
+soloist rule rm nap
+soloist group rm seen

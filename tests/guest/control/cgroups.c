@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A group bound to a cgroup: what runs there, is moved there or is forked into
+ * it is in the group's colours, and what is moved away no longer.
+ */
+#define _GNU_SOURCE
+#include "../lib/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CGROUPS	"/sys/fs/cgroup"
+#define PAGES	64ul
+
+static void make(const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), CGROUPS "%s", path);
+	if (mkdir(full, 0755) && errno != EEXIST)
+		guest_die("mkdir %s: %s", full, strerror(errno));
+}
+
+static int gone(const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), CGROUPS "%s", path);
+	return rmdir(full) ? -errno : 0;
+}
+
+/* Move @pid (0: the caller), with all its threads. */
+static void enter(const char *path, pid_t pid)
+{
+	char full[256], text[16];
+	int fd, n = snprintf(text, sizeof(text), "%d", pid);
+
+	snprintf(full, sizeof(full), CGROUPS "%s/cgroup.procs", path);
+	fd = open(full, O_WRONLY);
+	if (fd < 0 || write(fd, text, n) != n)
+		guest_die("%s: %s", full, strerror(errno));
+	close(fd);
+}
+
+static int bind_to(const char *group, const char *path)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "groups/%s/cgroup", group);
+	return guest_write(file, path);
+}
+
+/* Are new pages of the caller all in @sets? */
+static bool colored(const char *sets)
+{
+	char *p = guest_map_anon(PAGES * GUEST_PAGE);
+	struct guest_audit sum;
+
+	guest_touch(p, PAGES * GUEST_PAGE);
+	sum = guest_audit_range(p, PAGES * GUEST_PAGE, sets, NULL);
+	return sum.in == (long)PAGES;
+}
+
+static bool is_member(const char *group, pid_t pid)
+{
+	char file[64], line[16];
+	const char *at;
+
+	snprintf(file, sizeof(file), "groups/%s/members", group);
+	snprintf(line, sizeof(line), "%d\n", pid);
+	at = strstr(guest_read(file), line);
+	return at && (at == guest_read(file) || at[-1] == '\n');
+}
+
+static bool succeeds(pid_t pid)
+{
+	int status;
+
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* A child that enters @path; @sets: its pages are there, NULL: it is plain. */
+static bool child_in(const char *path, const char *group, const char *sets)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return succeeds(pid);
+	enter(path, 0);
+	if (!sets)
+		_exit(is_member(group, getpid()));
+	_exit(!(colored(sets) && is_member(group, getpid())));
+}
+
+/* The same, but forked right into it: nothing of it was ever elsewhere. */
+static bool child_made_in(const char *path, const char *sets)
+{
+	struct clone_args args = { .flags = CLONE_INTO_CGROUP,
+				   .exit_signal = SIGCHLD };
+	char full[256];
+	pid_t pid;
+
+	snprintf(full, sizeof(full), CGROUPS "%s", path);
+	args.cgroup = open(full, O_RDONLY | O_DIRECTORY);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (!pid)
+		_exit(!colored(sets));
+	close(args.cgroup);
+	return pid > 0 && succeeds(pid);
+}
+
+static bool child_of_child(const char *path, const char *sets)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return succeeds(pid);
+	enter(path, 0);
+	pid = fork();
+	if (!pid)
+		_exit(!colored(sets));
+	_exit(!succeeds(pid));
+}
+
+/* One that runs there before, and waits to be asked by a byte. */
+static pid_t runner(const char *path, const char *sets, int *ask)
+{
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(fds))
+		guest_die("pipe");
+	pid = fork();
+	if (pid) {
+		close(fds[0]);
+		*ask = fds[1];
+		return pid;
+	}
+	close(fds[1]);
+	enter(path, 0);
+	while (read(fds[0], &c, 1) != 1)
+		;
+	_exit(!colored(sets));
+}
+
+static void refused(const char *path, const char *words)
+{
+	int err = bind_to("cg2", path);
+
+	guest_check(err && strstr(guest_status(), words), words,
+		    "'%s': %d, %s", path, err, guest_status());
+}
+
+static void test_moves(void)
+{
+	pid_t pid;
+
+	guest_check(child_in("/bound", "cg1", "0-1"), "attached", "not");
+	guest_check(child_of_child("/bound", "0-1"), "forked", "not");
+	guest_check(child_made_in("/bound", "0-1"), "cloned-into", "not");
+	make("/bound/plain");
+	make("/bound/inner");
+	guest_check(child_in("/bound/plain", "cg1", "0-1"), "nested", "not");
+	guest_check(!bind_to("cg2", "/bound/inner"), "bind-nested", "%s",
+		    guest_status());
+	guest_check(child_in("/bound/inner", "cg2", "2-3"), "nearest-decides",
+		    "not");
+	pid = fork();
+	if (!pid) {
+		enter("/bound", 0);
+		enter("", 0);
+		_exit(is_member("cg1", getpid()));
+	}
+	guest_check(succeeds(pid), "moved-out", "still in");
+	pid = fork();
+	if (!pid) {
+		guest_join("cg3");
+		make("/other");
+		enter("/other", 0);
+		_exit(!is_member("cg3", getpid()));
+	}
+	guest_check(succeeds(pid), "by-hand-stays", "left its group");
+}
+
+int main(void)
+{
+	pid_t pid;
+	int ask;
+
+	if (access(CGROUPS "/cgroup.procs", F_OK))
+		guest_die("no cgroup v2 on " CGROUPS);
+	guest_group("cg1", "0-1");
+	guest_group("cg2", "2-3");
+	guest_group("cg3", "4-5");
+	/* It need not be there yet. */
+	guest_check(!bind_to("cg1", "/bound") &&
+		    !strcmp(guest_read("groups/cg1/cgroup"), "/bound\n"),
+		    "bind-before-mkdir", "%s", guest_status());
+	refused("/bound", "is bound to group cg1");
+	refused("bound", "is no path below");
+	refused("/", "is no path below");
+	refused("/a/../b", "is no path below");
+	make("/bound");
+	test_moves();
+	guest_check(!gone("/bound/inner") && !gone("/bound/plain") &&
+		    !gone("/bound"), "rmdir", "cgroups stay");
+	guest_check(child_in("", "cg1", NULL), "nothing-there", "joined");
+	make("/bound");
+	guest_check(child_in("/bound", "cg1", "0-1"), "made-again", "not");
+	/* What runs there already joins when it is bound. */
+	make("/late");
+	pid = runner("/late", "4-5", &ask);
+	usleep(200000);
+	guest_check(!bind_to("cg3", "/late") && is_member("cg3", pid),
+		    "runs-already", "%s", guest_status());
+	if (write(ask, "x", 1) != 1)
+		guest_die("pipe");
+	guest_check(succeeds(pid), "runs-already-in-color", "not");
+	guest_check(!bind_to("cg3", "\n") && !*guest_read("groups/cg3/cgroup"),
+		    "unbound", "%s", guest_status());
+	guest_check(child_in("/late", "cg3", NULL), "unbound-is-plain", "joined");
+	guest_ungroup("cg1");
+	guest_check(child_in("/bound", "cg2", NULL), "group-gone", "joined");
+	guest_check(guest_stat("groups/cg2/stats", "cgroup_refused") == 0,
+		    "none-refused", "%s", guest_read("groups/cg2/stats"));
+	guest_ungroup("cg2");
+	guest_ungroup("cg3");
+	gone("/bound");
+	gone("/late");
+	gone("/other");
+	return guest_exit();
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# A CPU that is stopped and goes on says so in the trace.
+set -u
+root=/sys/kernel/config/soloist
+tracing=/sys/kernel/tracing
+[ -d $tracing/events ] || mount -t tracefs tracefs $tracing
+check() {
+	if [ "$2" = 1 ]; then echo "ok $1"; else echo "FAIL $1: $3"; fi
+}
+events=$(ls $tracing/events/soloist 2>/dev/null | grep -c '^soloist_')
+check events "$([ "$events" -ge 3 ] && echo 1)" "$events in $tracing/events/soloist"
+taskset -c 1 sh -c 'while :; do echo >/dev/null; sleep 0.02; done' &
+worker=$!
+echo 1 >$tracing/events/soloist/enable
+printf 'event cpu-clock\nperiod_us 200000\nr_min 64000000000\nsharing none\n' >$root/guard/settings
+echo '6400000000 reclaim=0' >$root/guard/cpu1/bandwidth # 20 ms of 200
+n=0
+while ! grep -q 'soloist_cpu_go: cpu=1' $tracing/trace && [ $n -lt 300 ]; do
+	sleep 0.05
+	n=$((n + 1))
+done
+check stop "$(grep -q 'soloist_cpu_stop: cpu=1' $tracing/trace && echo 1)" "$(tail -n 3 $tracing/trace)"
+check go "$(grep -q 'soloist_cpu_go: cpu=1 stood_ns=[1-9]' $tracing/trace && echo 1)" "$(tail -n 3 $tracing/trace)"
+check others "$(grep -q 'soloist_cpu_[a-z]*: cpu=[023]' $tracing/trace || echo 1)" "$(tail -n 3 $tracing/trace)"
+echo 0 >$tracing/events/soloist/enable
+kill $worker
+echo off >$root/guard/cpu1/bandwidth
+printf 'r_min 0\nevent page-faults\nperiod_us 1000\n' >$root/guard/settings
