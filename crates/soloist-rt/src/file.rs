@@ -1,0 +1,322 @@
+//! Task files (docs/real-time.md): TOML in, a [`TaskSet`] out, or what is wrong
+//! and in which line.
+//!
+//! ```toml
+//! machine = "opteron-6128"
+//! order = "rate-monotonic"      # or deadline-monotonic, fixed, edf
+//!
+//! [[task]]
+//! name = "control"
+//! period = "10 ms"
+//! wcet = "3 ms"                 # alone on the machine
+//! memory = "4M"
+//! kind = "is"                   # a program of the lab; left out: compute only
+//!
+//! [[task]]
+//! name = "logger"               # no period: best effort
+//! core = 1
+//! memory = "24M"
+//! kind = "stream"
+//! ```
+
+use std::ops::Range;
+use std::path::Path;
+
+use serde::Deserialize;
+use soloist_core::parse_size;
+use soloist_lab::spec::ProgramKind;
+use soloist_machine::error::read_text;
+use soloist_machine::{FileError, FileText};
+use toml::Spanned;
+
+use crate::task::{Behaviour, Order, Release, Task, TaskSet};
+use crate::time::Time;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    machine: Option<String>,
+    #[serde(default)]
+    order: RawOrder,
+    #[serde(default)]
+    task: Vec<Spanned<RawTask>>,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+enum RawOrder {
+    #[default]
+    #[serde(alias = "rm")]
+    RateMonotonic,
+    #[serde(alias = "dm")]
+    DeadlineMonotonic,
+    Fixed,
+    Edf,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTask {
+    name: Spanned<String>,
+    period: Option<Spanned<Time>>,
+    deadline: Option<Spanned<Time>>,
+    phase: Option<Spanned<Time>>,
+    jitter: Option<Spanned<Time>>,
+    priority: Option<Spanned<u32>>,
+    core: Option<Spanned<u32>>,
+    wcet: Option<Spanned<Time>>,
+    memory: Option<Spanned<String>>,
+    kind: Option<Spanned<ProgramKind>>,
+    lines: Option<Spanned<u64>>,
+    ipc: Option<Spanned<f64>>,
+    mpki: Option<Spanned<f64>>,
+    writes: Option<Spanned<f64>>,
+}
+
+type Wrong = (Range<usize>, String);
+
+/// Reads a task file.
+///
+/// # Errors
+/// That it can't be read, or as [`parse`].
+pub fn read(path: &Path) -> Result<TaskSet, FileError> {
+    let (text, file) = read_text(path)?;
+    parse(&text, &file)
+}
+
+/// Reads the text of a task file; `file` is its name in messages.
+///
+/// # Errors
+/// With the line: what was wrong and what to change.
+pub fn parse(text: &str, file: &str) -> Result<TaskSet, FileError> {
+    let place = FileText { file, text };
+    let raw: Raw = toml::from_str(text).map_err(|error| place.toml(&error))?;
+    if raw.task.is_empty() {
+        return Err(FileError::whole(
+            file,
+            "no [[task]]: a task set needs at least one, with `name`, `period` and `wcet`",
+        ));
+    }
+    let order = match raw.order {
+        RawOrder::RateMonotonic => Order::RateMonotonic,
+        RawOrder::DeadlineMonotonic => Order::DeadlineMonotonic,
+        RawOrder::Fixed => Order::Fixed,
+        RawOrder::Edf => Order::Edf,
+    };
+    let mut tasks: Vec<Task> = Vec::new();
+    for raw in raw.task {
+        let line = place.line(raw.span().start);
+        let span = raw.get_ref().name.span();
+        let task = task(raw.into_inner(), order, line)
+            .and_then(|task| fits(&tasks, task).map_err(|what| (span, what)))
+            .map_err(|(span, message)| place.error(span, message))?;
+        tasks.push(task);
+    }
+    Ok(TaskSet {
+        machine: raw.machine,
+        order,
+        tasks,
+        file: file.to_owned(),
+    })
+}
+
+/// The next task beside those before it: names apart, no core overfull.
+fn fits(before: &[Task], task: Task) -> Result<Task, String> {
+    if before.iter().any(|t| t.name == task.name) {
+        return Err(format!("there are two tasks {:?}: rename one", task.name));
+    }
+    if let Some(core) = task.core {
+        let mates = before.iter().filter(|t| t.core == Some(core));
+        let all: f64 = mates.map(Task::utilisation).sum::<f64>() + task.utilisation();
+        if all > 1.0 + 1e-9 {
+            return Err(format!(
+                "with {:?} the tasks of core {core} need {:.0} % of it even alone: move one, lengthen a period or shorten a wcet",
+                task.name,
+                all * 100.0
+            ));
+        }
+    }
+    Ok(task)
+}
+
+fn task(raw: RawTask, order: Order, line: usize) -> Result<Task, Wrong> {
+    let name = raw.name.get_ref().clone();
+    let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == '.';
+    if name.is_empty() || name.len() > 40 || !name.chars().all(plain) {
+        return Err((
+            raw.name.span(),
+            format!("name {name:?}: expected 1 to 40 letters, digits, `-`, `_` or `.`"),
+        ));
+    }
+    let release = release(&raw, order)?;
+    let wcet = match (&raw.wcet, &release) {
+        (Some(wcet), None) => {
+            return Err((
+                wcet.span(),
+                format!("{name:?} has a wcet and no period: add `period`, or leave `wcet` out for a best-effort task"),
+            ))
+        }
+        (None, Some(_)) => {
+            return Err((
+                raw.name.span(),
+                format!("{name:?} needs `wcet`, its longest execution alone, such as \"3 ms\""),
+            ))
+        }
+        (Some(wcet), Some(release)) => {
+            let (span, wcet) = (wcet.span(), *wcet.get_ref());
+            if wcet.0 == 0 {
+                return Err((span, "wcet must be above 0".to_owned()));
+            }
+            if wcet > release.deadline {
+                return Err((span, format!(
+                    "wcet {wcet} is longer than the deadline, {}: {name:?} misses it even alone",
+                    release.deadline
+                )));
+            }
+            wcet
+        }
+        (None, None) => Time(0),
+    };
+    Ok(Task {
+        release,
+        wcet,
+        core: raw.core.as_ref().map(|c| *c.get_ref()),
+        bytes: bytes(raw.memory.as_ref())?,
+        behaviour: behaviour(&raw)?,
+        name,
+        line,
+    })
+}
+
+fn release(raw: &RawTask, order: Order) -> Result<Option<Release>, Wrong> {
+    let get = |time: &Option<Spanned<Time>>| time.as_ref().map(|t| *t.get_ref());
+    let Some(period) = &raw.period else {
+        let timed = [&raw.deadline, &raw.phase, &raw.jitter];
+        if let Some(alone) = timed.into_iter().flatten().next() {
+            return Err((
+                alone.span(),
+                "only tasks with a `period` have deadline, phase and jitter".to_owned(),
+            ));
+        }
+        return Ok(None);
+    };
+    let (span, period) = (period.span(), *period.get_ref());
+    if period.0 == 0 {
+        return Err((
+            span,
+            "period must be above 0; a task without one is best effort".to_owned(),
+        ));
+    }
+    let deadline = get(&raw.deadline).unwrap_or(period);
+    let jitter = get(&raw.jitter).unwrap_or_default();
+    let at = |time: &Option<Spanned<Time>>| time.as_ref().map_or(0..0, Spanned::span);
+    if deadline.0 == 0 || deadline > period {
+        return Err((
+            at(&raw.deadline),
+            format!("deadline {deadline} must be above 0 and at most the period, {period}"),
+        ));
+    }
+    if jitter >= deadline && jitter.0 > 0 {
+        return Err((
+            at(&raw.jitter),
+            format!("jitter {jitter} leaves nothing of the deadline, {deadline}"),
+        ));
+    }
+    let priority = match (&raw.priority, order) {
+        (Some(p), Order::Fixed) if !(1..=99).contains(p.get_ref()) => {
+            return Err((
+                p.span(),
+                format!("priority {}: expected 1 to 99, 99 the highest", p.get_ref()),
+            ))
+        }
+        (Some(p), Order::Fixed) => *p.get_ref(),
+        (Some(p), _) => return Err((
+            p.span(),
+            "`priority` is for order = \"fixed\"; the order of this file gives priorities itself"
+                .to_owned(),
+        )),
+        (None, Order::Fixed) => {
+            return Err((
+                raw.name.span(),
+                format!(
+                    "order = \"fixed\": {:?} needs `priority`, 1 to 99",
+                    raw.name.get_ref()
+                ),
+            ))
+        }
+        (None, _) => 0,
+    };
+    Ok(Some(Release {
+        period,
+        deadline,
+        phase: get(&raw.phase).unwrap_or_default(),
+        jitter,
+        priority,
+    }))
+}
+
+fn bytes(memory: Option<&Spanned<String>>) -> Result<u64, Wrong> {
+    let Some(memory) = memory else {
+        return Ok(4096);
+    };
+    let wrong = |message: String| (memory.span(), message);
+    match parse_size(memory.get_ref()) {
+        Ok(0) => Err(wrong("memory must be above 0, such as \"4M\"".to_owned())),
+        Ok(bytes) if bytes > 1 << 46 => Err(wrong("memory is more than 64 TiB".to_owned())),
+        Ok(bytes) => Ok(bytes.max(4096)),
+        Err(error) => Err(wrong(format!("memory {:?}: {error}", memory.get_ref()))),
+    }
+}
+
+fn behaviour(raw: &RawTask) -> Result<Behaviour, Wrong> {
+    let counters = [
+        ("ipc", &raw.ipc, 8.0),
+        ("mpki", &raw.mpki, 500.0),
+        ("writes", &raw.writes, 1.0),
+    ];
+    let is_program = raw
+        .kind
+        .as_ref()
+        .is_some_and(|k| *k.get_ref() == ProgramKind::Program);
+    for (name, value, most) in &counters {
+        let Some(value) = value else { continue };
+        let v = *value.get_ref();
+        if !is_program {
+            return Err((value.span(), format!("`{name}` is for kind = \"program\"")));
+        }
+        if !(v > 0.0 && v <= *most) {
+            return Err((
+                value.span(),
+                format!("{name} {v}: expected above 0 and at most {most}"),
+            ));
+        }
+    }
+    let get = |v: &Option<Spanned<f64>>| v.as_ref().map(|v| *v.get_ref());
+    match (&raw.kind, &raw.lines) {
+        (Some(_), Some(lines)) => Err((
+            lines.span(),
+            "either `lines` (from memory a job) or `kind`, from which they are measured".to_owned(),
+        )),
+        (None, Some(lines)) => Ok(Behaviour::Lines(*lines.get_ref())),
+        (None, None) => Ok(Behaviour::Compute),
+        (Some(kind), None) => {
+            let span = kind.span();
+            let kind = *kind.get_ref();
+            if matches!(kind, ProgramKind::Spec | ProgramKind::Fps) {
+                return Err((
+                    span,
+                    "this kind is the papers' own; describe a program with kind = \"program\", `ipc` and `mpki`".to_owned(),
+                ));
+            }
+            if is_program && (raw.ipc.is_none() || raw.mpki.is_none()) {
+                return Err((span, "kind = \"program\" needs `ipc` and `mpki`".to_owned()));
+            }
+            Ok(Behaviour::Program {
+                kind,
+                ipc: get(&raw.ipc).unwrap_or(0.0),
+                mpki: get(&raw.mpki).unwrap_or(0.0),
+                writes: get(&raw.writes).unwrap_or(0.3),
+            })
+        }
+    }
+}

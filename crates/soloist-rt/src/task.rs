@@ -1,0 +1,145 @@
+//! A task set: who runs how often, until when, where, and what it does to memory.
+
+use serde::Serialize;
+use soloist_lab::spec::ProgramKind;
+
+use crate::time::Time;
+
+/// How the tasks of a core are ordered. All are preemptive, and a task never
+/// leaves its core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The shorter the period the higher (Liu and Layland, 1973).
+    RateMonotonic,
+    /// The shorter the deadline the higher (Leung and Whitehead, 1982).
+    DeadlineMonotonic,
+    /// As the file says; 99 is the highest, as for SCHED_FIFO.
+    Fixed,
+    /// The job whose deadline is next.
+    Edf,
+}
+
+/// When a task's jobs come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Release {
+    /// From release to release.
+    pub period: Time,
+    /// From release to deadline, at most the period.
+    pub deadline: Time,
+    /// Release of the first job.
+    pub phase: Time,
+    /// By how much a release may be late.
+    pub jitter: Time,
+    /// 1 to 99, 99 the highest; of [`Order::Fixed`] only.
+    pub priority: u32,
+}
+
+/// What a task does to memory while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub enum Behaviour {
+    /// Nothing behind its private caches.
+    Compute,
+    /// So many lines to or from memory a job; what it does else is not known.
+    Lines(u64),
+    /// One of the lab's programs.
+    Program {
+        /// Which.
+        #[serde(rename = "kind")]
+        kind: ProgramKind,
+        /// Of a program that is known by its counters: instructions a cycle
+        /// alone.
+        ipc: f64,
+        /// Lines from memory per thousand instructions.
+        mpki: f64,
+        /// Share of these lines that are written.
+        writes: f64,
+    },
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// When its jobs come; `None`: it runs whenever nobody else wants its core.
+    pub release: Option<Release>,
+    /// Longest execution of a job when the machine is its own.
+    pub wcet: Time,
+    /// Core that it is bound to; `None`: the plan chooses.
+    pub core: Option<u32>,
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// What it does to memory.
+    pub behaviour: Behaviour,
+    /// Line of the file where it begins.
+    #[serde(skip)]
+    pub line: usize,
+}
+
+impl Task {
+    /// Share of a core that it takes when the machine is its own.
+    #[must_use]
+    pub fn utilisation(&self) -> f64 {
+        self.release.as_ref().map_or(0.0, |release| {
+            self.wcet.0 as f64 / release.period.0.max(1) as f64
+        })
+    }
+}
+
+/// All tasks of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TaskSet {
+    /// Machine by name or file; a command may name another.
+    pub machine: Option<String>,
+    /// How the tasks of a core are ordered.
+    pub order: Order,
+    /// The tasks.
+    pub tasks: Vec<Task>,
+    /// The file, for messages.
+    #[serde(skip)]
+    pub file: String,
+}
+
+impl TaskSet {
+    /// Rank of each task among those with deadlines, 0 the first; ties by the
+    /// order of the file. Best-effort tasks come last.
+    #[must_use]
+    pub fn ranks(&self) -> Vec<u32> {
+        let key = |i: usize| {
+            let key = self.tasks[i].release.as_ref().map(|r| match self.order {
+                Order::RateMonotonic => r.period.0,
+                Order::DeadlineMonotonic | Order::Edf => r.deadline.0,
+                Order::Fixed => u64::from(99 - r.priority.min(99)),
+            });
+            (key.unwrap_or(u64::MAX), i)
+        };
+        let mut order: Vec<usize> = (0..self.tasks.len()).collect();
+        order.sort_by_key(|&i| key(i));
+        let mut ranks = vec![0; order.len()];
+        for (rank, &i) in order.iter().enumerate() {
+            ranks[i] = rank as u32;
+        }
+        ranks
+    }
+
+    /// After so long the releases of all tasks repeat, picoseconds; `None`: not
+    /// within an hour.
+    #[must_use]
+    pub fn hyperperiod(&self) -> Option<u64> {
+        let periods = self.tasks.iter().filter_map(|t| t.release.as_ref());
+        let longest = 3_600 * 1_000_000_000_000;
+        periods.map(|r| r.period.0).try_fold(1, |all, period| {
+            let multiple = (all / gcd(all, period)).checked_mul(period)?;
+            (multiple <= longest).then_some(multiple)
+        })
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        gcd(b, a % b)
+    }
+}

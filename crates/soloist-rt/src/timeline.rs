@@ -1,0 +1,177 @@
+//! What came of a schedule: the jobs, when they ran and how they ended.
+
+use serde::Serialize;
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// At this time, picoseconds.
+    Completed(u64),
+    /// Aborted at its deadline.
+    Missed,
+    /// The record ends before it.
+    Open,
+}
+
+/// One job of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Job {
+    /// Number of its task in the set.
+    pub task: usize,
+    /// Number of the job, from 0.
+    pub number: u64,
+    /// Release as planned, jitter not counted, picoseconds.
+    pub release_ps: u64,
+    /// Deadline; `None`: best effort.
+    pub deadline_ps: Option<u64>,
+    /// From when to when it ran.
+    pub runs: Vec<(u64, u64)>,
+    /// How it ended.
+    pub end: End,
+}
+
+impl Job {
+    /// How long it ran.
+    #[must_use]
+    pub fn executed_ps(&self) -> u64 {
+        self.runs.iter().map(|(from, to)| to - from).sum()
+    }
+
+    /// From release to completion.
+    #[must_use]
+    pub fn response_ps(&self) -> Option<u64> {
+        match self.end {
+            End::Completed(at) => Some(at - self.release_ps.min(at)),
+            End::Missed | End::Open => None,
+        }
+    }
+}
+
+/// A task's row: its name and core, and times in which it was kept from running
+/// though it was its turn (bandwidth regulation).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Name.
+    pub name: String,
+    /// Core.
+    pub core: u32,
+    /// From when to when it was throttled.
+    pub throttled: Vec<(u64, u64)>,
+}
+
+/// A whole record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Timeline {
+    /// Tasks by number.
+    pub rows: Vec<Row>,
+    /// All jobs by release.
+    pub jobs: Vec<Job>,
+    /// How long it is, picoseconds.
+    pub end_ps: u64,
+}
+
+/// What became of one task's jobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// Jobs that ended.
+    pub jobs: u64,
+    /// Of these, aborted at their deadline.
+    pub missed: u64,
+    /// Execution of those that were completed: mean, longest, shortest,
+    /// standard deviation, picoseconds.
+    pub mean_ps: f64,
+    /// Longest execution.
+    pub max_ps: u64,
+    /// Shortest execution.
+    pub min_ps: u64,
+    /// Standard deviation.
+    pub std_ps: f64,
+    /// Longest from release to completion.
+    pub response_ps: u64,
+}
+
+impl Figures {
+    /// Share of jobs that missed their deadline.
+    #[must_use]
+    pub fn miss_rate(&self) -> f64 {
+        match self.jobs {
+            0 => 0.0,
+            jobs => self.missed as f64 / jobs as f64,
+        }
+    }
+
+    fn of<'a>(jobs: impl Iterator<Item = &'a Job>) -> Self {
+        let mut all = Self::default();
+        let mut times = Vec::new();
+        for job in jobs {
+            match job.end {
+                End::Open => continue,
+                End::Missed => all.missed += 1,
+                End::Completed(_) => times.push(job.executed_ps()),
+            }
+            all.jobs += 1;
+            all.response_ps = all.response_ps.max(job.response_ps().unwrap_or(0));
+        }
+        if times.is_empty() {
+            return all;
+        }
+        let n = times.len() as f64;
+        let mean = times.iter().map(|&t| t as f64).sum::<f64>() / n;
+        let squares = times
+            .iter()
+            .map(|&t| (t as f64 - mean).powi(2))
+            .sum::<f64>();
+        Self {
+            mean_ps: mean,
+            max_ps: times.iter().copied().max().unwrap_or(0),
+            min_ps: times.iter().copied().min().unwrap_or(0),
+            std_ps: (squares / n).sqrt(),
+            ..all
+        }
+    }
+}
+
+impl Timeline {
+    /// What became of a task's jobs that were released at `from_ps` or later.
+    #[must_use]
+    pub fn figures(&self, task: usize, from_ps: u64) -> Figures {
+        let mine = |j: &&Job| j.task == task && j.release_ps >= from_ps;
+        Figures::of(self.jobs.iter().filter(mine))
+    }
+
+    /// What lies between two times, with jobs that reach beyond cut off; times
+    /// are from `from_ps` on.
+    #[must_use]
+    pub fn part(&self, from_ps: u64, to_ps: u64) -> Self {
+        let cut = |&(a, b): &(u64, u64)| {
+            let (a, b) = (a.max(from_ps), b.min(to_ps));
+            (a < b).then(|| (a - from_ps, b - from_ps))
+        };
+        let inside = |job: &&Job| job.release_ps >= from_ps && job.release_ps < to_ps;
+        let best_effort = |job: &&Job| job.deadline_ps.is_none();
+        let jobs = self.jobs.iter();
+        let kept = jobs.filter(|j| inside(j) || best_effort(j)).map(|job| Job {
+            release_ps: job.release_ps.saturating_sub(from_ps),
+            deadline_ps: job.deadline_ps.map(|d| d - from_ps),
+            runs: job.runs.iter().filter_map(cut).collect(),
+            end: match job.end {
+                End::Completed(at) => End::Completed(at.saturating_sub(from_ps)),
+                end => end,
+            },
+            ..job.clone()
+        });
+        Self {
+            jobs: kept.collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|row| Row {
+                    throttled: row.throttled.iter().filter_map(cut).collect(),
+                    ..row.clone()
+                })
+                .collect(),
+            end_ps: to_ps.min(self.end_ps).saturating_sub(from_ps),
+        }
+    }
+}
