@@ -49,6 +49,12 @@ pub trait Stream {
     /// The next step; `Done` for ever after the last.
     fn step(&mut self) -> Step;
 
+    /// The same for streams to which it matters that it is `now_ps` on their
+    /// core, as to one that switches between tasks.
+    fn step_at(&mut self, _now_ps: u64) -> Step {
+        self.step()
+    }
+
     /// Its accesses have been through private caches already: the core's own hold
     /// nothing.
     fn behind_caches(&self) -> bool {

@@ -161,7 +161,7 @@ impl WindowCore {
 
     /// The next access, or what else the stream wants.
     fn next(&mut self) -> Result<Pending, Option<Wish>> {
-        let (access, fetch) = match self.stream.as_mut().map_or(Step::Done, |s| s.step()) {
+        let (access, fetch) = match step(&mut self.stream, self.now_ps) {
             Step::Access(access) => (access, false),
             Step::Fetch(access) => (access, true),
             Step::WriteBack(addr) => {
@@ -435,6 +435,10 @@ impl WindowCore {
             out.extend(self.insert(i, miss.line, miss.dirty && i == first));
         }
     }
+}
+
+fn step(stream: &mut Option<Box<dyn Stream + Send>>, now_ps: u64) -> Step {
+    stream.as_mut().map_or(Step::Done, |s| s.step_at(now_ps))
 }
 
 impl CoreModel for WindowCore {

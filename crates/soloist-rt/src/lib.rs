@@ -2,11 +2,22 @@
 //!
 //! A task file ([`file`]) becomes a [`TaskSet`](task::TaskSet). One [`scheduler`]
 //! a core, partitioned and preemptive, decides who runs; it is driven by given
-//! execution times ([`times`]). What came of it is a [`timeline`], which
-//! [`gantt`] draws. Each names only what stands before it.
+//! execution times ([`times`]) or by the memory model ([`cores`]), on which a task's
+//! jobs do what [`program`] makes and [`profile`] measures. What came of it is a [`timeline`], which
+//! [`gantt`] draws. [`policy`] is how the papers give such a set its memory, and
+//! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
+//! can do through memory ([`interference`]); [`random`] draws sets to try that on. Each names only what stands before it.
 
+pub mod cores;
 pub mod file;
 pub mod gantt;
+pub mod interference;
+pub mod mission;
+pub mod policy;
+pub mod profile;
+pub mod program;
+pub mod random;
+pub mod response;
 pub mod scheduler;
 pub mod task;
 pub mod time;

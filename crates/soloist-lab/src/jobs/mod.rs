@@ -25,11 +25,12 @@ use soloist_memory::Platform;
 pub use error::RunError;
 use testbed::Testbed;
 
-use crate::cases::{alone, Case};
+use crate::cases::{alone, Case, CaseTask};
 use crate::measurements::{CaseResult, Run};
 use crate::placement::buddy::History;
 use crate::placement::memory::Exhaust;
-use crate::spec::{Exhausted, Scenario};
+use crate::programs::counters::{Counters, Pace};
+use crate::spec::{Exhausted, ProgramKind, Scenario};
 
 /// How a scenario is run.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +105,38 @@ pub fn run_cases(
             runs: runs.by_ref().take(repeats as usize).collect(),
         })
         .collect())
+}
+
+/// The pace at which a program with these counters has them on this machine
+/// when it runs alone.
+///
+/// # Errors
+/// When the machine can't be so fast, or no memory is left.
+pub fn pace_of(platform: &Platform, counters: Counters) -> Result<Pace, RunError> {
+    let bench = Testbed {
+        platform: platform.clone(),
+        history: History::FRESH,
+        exhausted: Exhaust::Spill,
+        regulator: None,
+        account: false,
+        paces: Vec::new(),
+    };
+    let task = CaseTask {
+        name: "program".to_owned(),
+        kind: ProgramKind::Program,
+        cpu: 0,
+        bytes: 0,
+        work: 0,
+        stride: 0,
+        background: false,
+        node: None,
+        sets: None,
+        rounds: 0,
+        first_touch: 0,
+        reserve: None,
+        counters: Some(counters),
+    };
+    bench.pace_alone(&task, counters)
 }
 
 /// By which of its machine's models a case runs: one for all, unless the

@@ -119,7 +119,7 @@ impl Testbed {
     }
 
     /// Plays a task of these counters alone to find its pace.
-    fn pace_alone(&self, task: &CaseTask, counters: Counters) -> Result<Pace, RunError> {
+    pub(super) fn pace_alone(&self, task: &CaseTask, counters: Counters) -> Result<Pace, RunError> {
         let alone = Case {
             name: format!("{} alone", task.name),
             policy: Policy::Buddy,

@@ -1,0 +1,54 @@
+//! Thousands of random sets and machines: is a bound ever below what was played,
+//! and how tight is it? `cargo run --release -p soloist-rt --example bounds [N]`
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "an example prints"
+)]
+
+mod sets;
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+/// Bounds over plays, upper ends of the bars.
+const BARS: [f64; 8] = [1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, f64::INFINITY];
+
+fn main() {
+    let n: u64 = std::env::args().nth(1).map_or(1000, |n| n.parse().unwrap());
+    let samples: Vec<(u64, sets::Sample)> = (0..n)
+        .into_par_iter()
+        .flat_map_iter(|seed| sets::check(seed).into_iter().map(move |s| (seed, s)))
+        .collect();
+    let below = samples.iter().filter(|(_, s)| s.bound_ps < s.played_ps);
+    for (seed, sample) in below.clone() {
+        println!("BELOW: seed {seed}: {sample:?}");
+    }
+    println!(
+        "{n} sets, {} tasks: {} bounds below the longest play",
+        samples.len(),
+        below.count()
+    );
+    let mut by_policy: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (_, s) in &samples {
+        let ratio = s.bound_ps as f64 / s.played_ps as f64;
+        by_policy.entry(s.policy).or_default().push(ratio);
+    }
+    println!("bound / longest play, tasks in each range");
+    print!("{:20}", "");
+    BARS.iter()
+        .for_each(|bar| print!("{:>9}", format!("<{bar}")));
+    println!("{:>9}", "median");
+    for (policy, mut ratios) in by_policy {
+        ratios.sort_by(f64::total_cmp);
+        print!("{policy:20}");
+        let mut from = 0;
+        for bar in BARS {
+            let to = ratios.partition_point(|&r| r < bar);
+            print!("{:>9}", to - from);
+            from = to;
+        }
+        println!("{:>9.2}", ratios[ratios.len() / 2]);
+    }
+}

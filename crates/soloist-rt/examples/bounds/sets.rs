@@ -1,0 +1,190 @@
+//! Random machines and sets, each analysed and played.
+
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use soloist_core::ColorSet;
+use soloist_memory::Platform;
+use soloist_rt::cores::{play, Place, Setup};
+use soloist_rt::file::parse;
+use soloist_rt::interference::{surroundings, Sharing};
+use soloist_rt::profile::profiles;
+use soloist_rt::response::analyse;
+use soloist_rt::task::TaskSet;
+use soloist_rt::time::{Time, US};
+use soloist_rt::timeline::End;
+
+/// A task whose bound was compared.
+#[derive(Debug)]
+#[allow(dead_code, reason = "each user prints other fields")]
+pub struct Sample {
+    /// How memory was given.
+    pub policy: &'static str,
+    /// What ran.
+    pub task: String,
+    /// Longest response played; that of a missed job is at least its deadline.
+    pub played_ps: u64,
+    /// Alone.
+    pub alone_ps: u64,
+    /// The bound.
+    pub bound_ps: u64,
+}
+
+const KINDS: [&str; 5] = [
+    "stream",
+    "latency",
+    "bandwidth-write",
+    "bandwidth-read",
+    "alternating-stride",
+];
+const POLICIES: [&str; 4] = [
+    "same bank",
+    "own bank",
+    "own controller",
+    "own bank, limited",
+];
+
+fn machine(rng: &mut ChaCha8Rng) -> Platform {
+    let device = ["ddr3-1066f", "ddr3-1333h", "ddr3-1600k"]
+        .choose(rng)
+        .unwrap();
+    let order = ["oldest", "round-robin"].choose(rng).unwrap();
+    let page = ["open", "closed"].choose(rng).unwrap();
+    let high = rng.gen_range(2..16);
+    let changes = format!(
+        "device = \"{device}\"\n[controller]\norder = \"{order}\"\npage = \"{page}\"\nread_queue = {}\n\
+         write_queue = 16\nbank_queue = {}\nhit_cap = {}\ndrain_high = {high}\ndrain_low = {}\n\
+         drain_idle = {}\n[core]\noutstanding = {}\nstore_buffer = {}\nprefetch = {}\n[northbridge]\nvictims = {}\n",
+        rng.gen_range(4..32),
+        rng.gen_range(2..9),
+        rng.gen_range(2..40),
+        rng.gen_range(0..high),
+        rng.gen_range(1..8),
+        rng.gen_range(1..11),
+        rng.gen_range(1..16),
+        rng.gen_bool(0.3),
+        rng.gen_range(4..64),
+    );
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+    Platform::find_changed(file, &toml::from_str(&changes).unwrap()).unwrap()
+}
+
+fn tasks(rng: &mut ChaCha8Rng) -> TaskSet {
+    let mut text = String::new();
+    let mut add = |rng: &mut ChaCha8Rng, name: String, core: u32, wcet: Option<u64>| {
+        let kind = KINDS.choose(rng).unwrap();
+        let kib = [8, 32, 256, 1024].choose(rng).unwrap();
+        text += &format!(
+            "[[task]]\nname = \"{name}\"\ncore = {core}\nmemory = \"{kib}K\"\nkind = \"{kind}\"\n"
+        );
+        if let Some(wcet) = wcet {
+            let period = wcet * rng.gen_range(4..12);
+            text += &format!("period = \"{period} us\"\nwcet = \"{wcet} us\"\n");
+        }
+    };
+    for i in 0..rng.gen_range(1..3) {
+        let wcet = rng.gen_range(5..25);
+        add(rng, format!("a{i}"), 0, Some(wcet));
+    }
+    for core in 1..4 {
+        let wcet = rng.gen_bool(0.3).then(|| rng.gen_range(5..25));
+        add(rng, format!("b{core}"), core, wcet);
+    }
+    parse(&text, "random").unwrap()
+}
+
+/// Analyses and plays the set of a seed.
+pub fn check(seed: u64) -> Vec<Sample> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let platform = machine(&mut rng);
+    let set = tasks(&mut rng);
+    let at = rng.gen_range(0..POLICIES.len());
+    let map = &platform.memory.map;
+    // Cores 0 and 1 live on node 0, whose last level they share.
+    let node = |core: u32| platform.node_of_core[core as usize] as u32;
+    let home = |core: u32| match at {
+        2 => node(core) ^ u32::from(core == 1),
+        3 => 0,
+        _ => 0,
+    };
+    let place = |core: u32| {
+        let sets: Vec<u32> = map.sets_of_node(home(core)).collect();
+        let own = match at {
+            0 => sets[..2].to_vec(),
+            _ => sets[2 * core as usize..2 * core as usize + 2].to_vec(),
+        };
+        Place {
+            colors: Some(ColorSet::any(map).with_sets(own)),
+            node: None,
+        }
+    };
+    let places: Vec<Place> = set.tasks.iter().map(|t| place(t.core.unwrap())).collect();
+    let mut limits = vec![None; 4];
+    if at == 3 {
+        for limit in &mut limits[1..] {
+            *limit = Some(rng.gen_range(50..400) * 1_000_000);
+        }
+    }
+    let (makers, profiles) = profiles(&platform, &set, 1).unwrap();
+    let sharing = |a: u32, b: u32| {
+        let memory = match at {
+            0 => Sharing::Banks,
+            _ if home(a) == home(b) => Sharing::Controller,
+            _ => Sharing::Nothing,
+        };
+        (memory, node(a) == node(b))
+    };
+    let accesses: Vec<u64> = profiles.iter().map(|p| p.accesses).collect();
+    let length_ps = 300 * US;
+    let played = play(&Setup {
+        platform: &platform,
+        set: &set,
+        makers: &makers,
+        accesses: &accesses,
+        places: &places,
+        limits: &limits,
+        scale: 1,
+        length_ps,
+        seed,
+    })
+    .unwrap();
+    // What a job would take had it no deadline.
+    let mut patient = set.clone();
+    for task in &mut patient.tasks {
+        if let Some(release) = &mut task.release {
+            release.deadline = Time(release.period.0 * 1000);
+        }
+    }
+    let mut samples = Vec::new();
+    let mut cores: Vec<u32> = set.tasks.iter().filter_map(|t| t.core).collect();
+    cores.dedup();
+    // Those whose memory is on their own node: what the analysis is for.
+    cores.retain(|&core| home(core) == node(core));
+    for core in cores {
+        let around = surroundings(&platform, (&set, &profiles), core, &limits, &sharing);
+        for answer in analyse((&patient, &profiles), core, &around) {
+            let task = set
+                .tasks
+                .iter()
+                .position(|t| t.name == answer.task)
+                .unwrap();
+            let mine = played.timeline.jobs.iter().filter(|j| j.task == task);
+            let longest = mine.filter_map(|job| match job.end {
+                End::Completed(at) => Some(at - job.release_ps),
+                End::Missed => job.deadline_ps.map(|d| d - job.release_ps),
+                End::Open => None,
+            });
+            let Some(played_ps) = longest.max() else {
+                continue;
+            };
+            samples.push(Sample {
+                policy: POLICIES[at],
+                task: format!("{} {:?}", answer.task, set.tasks[task].behaviour),
+                played_ps,
+                alone_ps: set.tasks[task].wcet.0,
+                bound_ps: answer.response.map_or(u64::MAX, |r| r.0),
+            });
+        }
+    }
+    samples
+}

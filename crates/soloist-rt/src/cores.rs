@@ -1,0 +1,425 @@
+//! Plays a task set on the memory model: every core has its scheduler, every
+//! task its pages, and all meet in caches, links, controllers and banks.
+//!
+//! A core asks its scheduler before every access who runs, so that a preemption
+//! comes at most [`CHUNK`] instructions late; what
+//! the preempted task has in flight comes home meanwhile. Switching itself takes
+//! no time. Caches begin cold.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use soloist_core::{ColorSet, Refusal, Regulation, Reservation, Sharing};
+use soloist_lab::jobs::governor::{Counts, Guard};
+use soloist_lab::placement::buddy::{Buddy, History, NumaLayout};
+use soloist_lab::placement::memory::{Allocation, Exhaust, Exhausted, Memory};
+use soloist_lab::programs::{Program, Step};
+use soloist_memory::core::{self as cpu, CoreStats, Stream};
+use soloist_memory::system::{Free, Governor};
+use soloist_memory::{Platform, System};
+
+use crate::program::{Maker, CHUNK};
+use crate::scheduler::Scheduler;
+use crate::task::TaskSet;
+use crate::timeline::{Job, Timeline};
+use crate::times::rows;
+
+const PAGE_SHIFT: u32 = 12;
+
+/// Where a task's pages come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its colours; `None`: Linux gives them.
+    pub colors: Option<ColorSet>,
+    /// Pages that Linux gives come from this node only.
+    pub node: Option<u32>,
+}
+
+/// One play.
+pub struct Setup<'a> {
+    /// The machine.
+    pub platform: &'a Platform,
+    /// The tasks, each on a core.
+    pub set: &'a TaskSet,
+    /// What each task does.
+    pub makers: &'a [Maker],
+    /// Accesses of one job of each task.
+    pub accesses: &'a [u64],
+    /// Where each task's pages come from.
+    pub places: &'a [Place],
+    /// Bytes a second that each core may read, and write, by number; `None`: no
+    /// limit.
+    pub limits: &'a [Option<u64>],
+    /// All times are divided by it.
+    pub scale: u64,
+    /// How long, picoseconds, scaled.
+    pub length_ps: u64,
+    /// Draws programs, page placement and jitter.
+    pub seed: u64,
+}
+
+/// What came of it.
+pub struct Played {
+    /// The schedule.
+    pub timeline: Timeline,
+    /// Accesses of each task in all.
+    pub accesses: Vec<u64>,
+    /// What each core did.
+    pub stats: Vec<CoreStats>,
+}
+
+/// Why a play could not be.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayError {
+    /// No such core.
+    #[error("task {task:?} is on core {core}: {machine} has cores 0 to {last}")]
+    Core {
+        /// The task.
+        task: String,
+        /// Its core.
+        core: u32,
+        /// The machine.
+        machine: String,
+        /// Its last core.
+        last: usize,
+    },
+    /// Not enough memory.
+    #[error("task {task:?} wants {bytes} bytes: {source}; give it more colours or less memory")]
+    Memory {
+        /// The task.
+        task: String,
+        /// What it wants.
+        bytes: u64,
+        /// What went wrong.
+        source: Exhausted,
+    },
+    /// The regulator refuses.
+    #[error("bandwidth limits: {0}")]
+    Limits(#[from] Refusal),
+    /// The model refuses.
+    #[error(transparent)]
+    Model(#[from] soloist_memory::system::RunError),
+}
+
+/// A task on its core.
+struct Member {
+    task: usize,
+    program: Box<dyn Program>,
+    pages: Vec<u32>,
+    per_job: u64,
+    job: Option<u64>,
+    left: u64,
+    /// Read but not yet handed on, because of the work before it.
+    next: Option<soloist_lab::programs::Access>,
+    /// Where it was last.
+    last: u64,
+}
+
+impl Member {
+    fn physical(&self, at: u64) -> u64 {
+        let offset = at & ((1 << PAGE_SHIFT) - 1);
+        u64::from(self.pages[(at >> PAGE_SHIFT) as usize]) << PAGE_SHIFT | offset
+    }
+
+    /// Its next access, or the beginning of the work before it.
+    fn access(&mut self) -> cpu::Access {
+        let mut access = match self.next.take() {
+            Some(access) => access,
+            None => loop {
+                if let Step::Access(access) = self.program.step() {
+                    break access;
+                }
+            },
+        };
+        if access.work > CHUNK {
+            access.work -= CHUNK;
+            self.next = Some(access);
+            return cpu::Access {
+                work: CHUNK - 1,
+                addr: self.physical(self.last),
+                write: false,
+                dependent: false,
+            };
+        }
+        self.left -= 1;
+        self.last = access.at;
+        cpu::Access {
+            work: access.work,
+            addr: self.physical(access.at),
+            write: access.write,
+            dependent: access.dependent,
+        }
+    }
+}
+
+/// A core: its tasks under its scheduler.
+struct Core {
+    scheduler: Option<Scheduler>,
+    members: Vec<Member>,
+    length_ps: u64,
+    counts: Arc<Vec<AtomicU64>>,
+    jobs: Arc<Mutex<Vec<Job>>>,
+    guard: Arc<Counts>,
+}
+
+impl Stream for Core {
+    fn step(&mut self) -> cpu::Step {
+        cpu::Step::Done
+    }
+
+    fn step_at(&mut self, now_ps: u64) -> cpu::Step {
+        self.guard.begun.store(true, Ordering::Relaxed);
+        let Some(scheduler) = &mut self.scheduler else {
+            return cpu::Step::Done;
+        };
+        if now_ps < self.length_ps {
+            while let Some((task, job)) = scheduler.advance(now_ps) {
+                let Some(member) = self.members.iter_mut().find(|m| m.task == task) else {
+                    break;
+                };
+                if member.job != Some(job) {
+                    member.job = Some(job);
+                    member.left = member.per_job;
+                }
+                if member.left == 0 {
+                    scheduler.complete(now_ps);
+                    continue;
+                }
+                let before = member.left;
+                let access = member.access();
+                self.counts[task].fetch_add(before - member.left, Ordering::Relaxed);
+                return cpu::Step::Access(access);
+            }
+            let next = scheduler.next_event().min(self.length_ps);
+            return cpu::Step::Until(next);
+        }
+        if let Some(scheduler) = self.scheduler.take() {
+            let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            jobs.extend(scheduler.finish(self.length_ps));
+        }
+        cpu::Step::Done
+    }
+}
+
+/// Plays it.
+///
+/// # Errors
+/// When a task does not fit the machine.
+pub fn play(setup: &Setup) -> Result<Played, PlayError> {
+    check(setup)?;
+    let set = setup.set;
+    let mut members = place(setup)?;
+    let mut cores: Vec<u32> = set.tasks.iter().filter_map(|t| t.core).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    let counts: Arc<Vec<AtomicU64>> =
+        Arc::new(set.tasks.iter().map(|_| AtomicU64::new(0)).collect());
+    let jobs = Arc::new(Mutex::new(Vec::new()));
+    let mut guards = vec![None; setup.platform.node_of_core.len()];
+    let mut system = System::new(setup.platform);
+    for core in cores {
+        let mine = |m: &Member| set.tasks[m.task].core == Some(core);
+        let (here, rest) = members.into_iter().partition(mine);
+        members = rest;
+        let guard = Arc::new(Counts::default());
+        guards[core as usize] = Some(Arc::clone(&guard));
+        let stream = Core {
+            scheduler: Some(Scheduler::new(set, core, setup.scale, setup.seed)),
+            members: here,
+            length_ps: setup.length_ps,
+            counts: Arc::clone(&counts),
+            jobs: Arc::clone(&jobs),
+            guard,
+        };
+        system.put(core as usize, Box::new(stream), 0, false);
+    }
+    let mut stopped = Vec::new();
+    let stats = match regulation(setup, guards)? {
+        Some(guard) => {
+            let mut watch = Watch::new(guard, setup.platform.node_of_core.len());
+            let stats = system.run(&mut watch)?;
+            stopped = watch.stopped;
+            stats
+        }
+        None => system.run(&mut Free)?,
+    };
+    let mut jobs = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
+    jobs.sort_by_key(|j| (j.release_ps, j.task));
+    let mut rows = rows(set);
+    for (task, row) in rows.iter_mut().enumerate() {
+        let stopped = stopped.get(row.core as usize);
+        row.throttled = stopped.map_or_else(Vec::new, |s| while_running(s, &jobs, task));
+    }
+    Ok(Played {
+        timeline: Timeline {
+            rows,
+            jobs,
+            end_ps: setup.length_ps,
+        },
+        accesses: counts.iter().map(|c| c.load(Ordering::Relaxed)).collect(),
+        stats,
+    })
+}
+
+fn check(setup: &Setup) -> Result<(), PlayError> {
+    let cores = setup.platform.node_of_core.len();
+    for task in &setup.set.tasks {
+        if let Some(core) = task.core.filter(|&c| c as usize >= cores) {
+            return Err(PlayError::Core {
+                task: task.name.clone(),
+                core,
+                machine: setup.platform.memory.name.clone(),
+                last: cores - 1,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Gives every task its pages: a page at a time to each in turn, as first
+/// touches come.
+fn place(setup: &Setup) -> Result<Vec<Member>, PlayError> {
+    let map = &setup.platform.memory.map;
+    let platform = setup.platform;
+    let layout = NumaLayout {
+        node_of_cpu: platform.node_of_core.iter().map(|&n| n as u32).collect(),
+        distance: platform
+            .hops
+            .iter()
+            .map(|row| row.iter().map(|&h| h as u32).collect())
+            .collect(),
+    };
+    let mut memory = Memory::new(map, Buddy::new(map, layout, History::FRESH, setup.seed));
+    let mut members = Vec::new();
+    let mut wanted = Vec::new();
+    for (i, task) in setup.set.tasks.iter().enumerate() {
+        let Some(core) = task.core else { continue };
+        let program = setup.makers[i].make(setup.seed ^ (i as u64) << 32);
+        let pages = program.bytes().div_ceil(1 << PAGE_SHIFT);
+        let place = &setup.places[i];
+        let colors = place.colors.as_ref();
+        wanted.push((
+            pages,
+            Allocation::new(map, i as u32, core, colors, Exhaust::Fail).bound_to(place.node),
+        ));
+        members.push(Member {
+            task: i,
+            program,
+            pages: Vec::with_capacity(pages as usize),
+            per_job: match task.release {
+                Some(_) => setup.accesses[i].max(1),
+                None => u64::MAX,
+            },
+            job: None,
+            left: 0,
+            next: None,
+            last: 0,
+        });
+    }
+    let most = wanted.iter().map(|(pages, _)| *pages).max().unwrap_or(0);
+    for turn in 0..most {
+        for (member, (pages, allocation)) in members.iter_mut().zip(&mut wanted) {
+            if turn >= *pages {
+                continue;
+            }
+            let page = memory
+                .page(allocation)
+                .map_err(|source| PlayError::Memory {
+                    task: setup.set.tasks[member.task].name.clone(),
+                    bytes: *pages << PAGE_SHIFT,
+                    source,
+                })?;
+            member.pages.push(page);
+        }
+    }
+    Ok(members)
+}
+
+/// The regulator, where a core has a limit.
+fn regulation(setup: &Setup, guards: Vec<Option<Arc<Counts>>>) -> Result<Option<Guard>, PlayError> {
+    let all: u64 = setup.limits.iter().flatten().sum();
+    if all == 0 {
+        return Ok(None);
+    }
+    let period = 1000 / setup.scale.clamp(1, 100);
+    let set = Regulation {
+        period_us: period as u32,
+        line: setup.platform.memory.map.line_size(),
+        r_min: [all, all],
+        peak: all,
+        q_min: 0,
+        ewma: 128,
+        sharing: Sharing::None,
+    };
+    let want = |limit: &Option<u64>| {
+        limit.map(|rate| Reservation {
+            rate: [rate, rate],
+            weight: 0,
+            reclaim: false,
+        })
+    };
+    let mut wanted: Vec<Option<Reservation>> = setup.limits.iter().map(want).collect();
+    wanted.resize(guards.len(), None);
+    Ok(Some(Guard::regulating(&set, &wanted, None, guards)?))
+}
+
+/// A governor, and when it held whom.
+struct Watch {
+    guard: Guard,
+    since: Vec<Option<u64>>,
+    stopped: Vec<Vec<(u64, u64)>>,
+    now_ps: u64,
+}
+
+impl Watch {
+    fn new(guard: Guard, cores: usize) -> Self {
+        Self {
+            guard,
+            since: vec![None; cores],
+            stopped: vec![Vec::new(); cores],
+            now_ps: 0,
+        }
+    }
+}
+
+impl Governor for Watch {
+    fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
+        self.now_ps = now_ps;
+        let goes = self.guard.miss(core, now_ps, write);
+        if !goes {
+            self.since[core].get_or_insert(now_ps);
+        }
+        goes
+    }
+
+    fn alarm_ps(&self) -> u64 {
+        self.guard.alarm_ps()
+    }
+
+    fn alarm(&mut self, now_ps: u64) {
+        self.now_ps = now_ps;
+        self.guard.alarm(now_ps);
+    }
+
+    fn released(&mut self) -> Option<usize> {
+        let core = self.guard.released()?;
+        if let Some(since) = self.since[core].take() {
+            self.stopped[core].push((since, self.now_ps));
+        }
+        Some(core)
+    }
+}
+
+/// The parts of `stopped` in which the task's jobs had the core.
+fn while_running(stopped: &[(u64, u64)], jobs: &[Job], task: usize) -> Vec<(u64, u64)> {
+    let mut parts = Vec::new();
+    for job in jobs.iter().filter(|j| j.task == task) {
+        for &(from, to) in &job.runs {
+            let first = stopped.partition_point(|s| s.1 <= from);
+            for &(a, b) in stopped[first..].iter().take_while(|s| s.0 < to) {
+                parts.push((a.max(from), b.min(to)));
+            }
+        }
+    }
+    parts
+}

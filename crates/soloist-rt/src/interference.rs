@@ -1,0 +1,316 @@
+//! How much other cores can lengthen a task by what they ask of memory.
+//!
+//! After H. Kim et al., "Bounding memory interference delay in COTS-based
+//! multi-core systems" (RTAS 2014), two bounds of what one other core can do, of
+//! which the lesser holds:
+//!
+//! - *request driven*: each line of the task waits for what that core can have
+//!   in flight;
+//! - *job driven*: each line that the core moves while the task runs is in the
+//!   way once.
+//!
+//! What one line costs follows from the data sheet's distances
+//! ([`soloist_memory::timing`]). Beyond the paper, since its machine has neither:
+//!
+//! - *several misses in flight* on either side: a core's time is a longest path
+//!   over its lines, so that what lengthens one line by d lengthens the job by at
+//!   most d;
+//! - *writes*: each fill may push one dirty line out, and each of these may turn
+//!   the bus round twice (write draining); a task whose cache others fill
+//!   writes back lines of theirs;
+//! - *heads of queues*: requests of a node go to its controllers in order, so
+//!   that a private bank does not keep a task from waiting behind others' row
+//!   conflicts where the queue can fill;
+//! - *a shared last level*: all that private caches ask for may miss, and each
+//!   fill may have to wait until a line of another core, and of another node, is
+//!   written back;
+//! - *preemption on the core itself*: what the preempted task had in the caches
+//!   is fetched again;
+//! - *refresh*: one more at the start, and one for each interval of delay.
+//!
+//! # Assumptions
+//! Everything in DRAM, all pages of a task on its core's node, no DMA, no SMI,
+//! no shared data; FR-FCFS in which an older request is passed at most `hit_cap`
+//! times; caches whose misses don't get more by being late. The private caches'
+//! prefetcher may add to what is in flight and is counted there.
+
+use serde::Serialize;
+use soloist_memory::timing::Timing;
+use soloist_memory::Platform;
+
+use crate::profile::Profile;
+use crate::scheduler::NEVER;
+use crate::task::TaskSet;
+
+/// What a core shares with others, as far as memory goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// Banks.
+    Banks,
+    /// A controller, banks apart.
+    Controller,
+    /// Neither.
+    Nothing,
+}
+
+/// What one line of another core costs, and how many it can have in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Costs {
+    /// In the same bank, ps.
+    pub same_bank_ps: u64,
+    /// In another bank of the controller, ps.
+    pub other_bank_ps: u64,
+    /// A line that is pushed out of a shared last level to another node, ps.
+    pub pushed_ps: u64,
+    /// A line from memory when nobody is in the way, ps.
+    pub miss_ps: u64,
+    /// Refresh: how often, and how long, ps.
+    pub refresh_ps: (u64, u64),
+    /// Lines that a core can have in flight, write-backs of its cache included.
+    pub in_flight: u64,
+    /// Row hits that may pass an older request of their bank.
+    pub hit_cap: u64,
+    /// Lines that all caches of a core, and its last level, hold.
+    pub cached: u64,
+}
+
+impl Costs {
+    /// Of a machine.
+    #[must_use]
+    pub fn of(platform: &Platform) -> Self {
+        let t = Timing::new(&platform.memory.device);
+        let ps = |cycles: u64| cycles * u64::from(platform.memory.device.tck_ps);
+        let line = u64::from(platform.memory.map.line_size());
+        let nb = &platform.northbridge;
+        let policy = &platform.memory.policy;
+        let path = line * 1_000_000 / nb.bytes_per_us.max(1);
+        // A column command of the other direction turns the bus round, and back.
+        let around = t.rd_wr.max(t.rd_wr_o) + t.wr_rd_l.max(t.wr_rd_s).max(t.wr_rd_o);
+        let column = around + t.rd_rd_l.max(t.wr_wr_l).max(t.rd_rd_o).max(t.wr_wr_o);
+        let row = t
+            .act_act
+            .max(t.act_col + t.wr_pre.max(t.rd_pre) + t.pre_act);
+        let activate = (t.act_act_l.max(t.act_act_s)).max(t.faw.saturating_sub(3 * t.act_act_s));
+        let core = &platform.core;
+        let prefetches = if core.prefetch {
+            core.prefetch_slots
+        } else {
+            0
+        };
+        let reads = u64::from(core.outstanding + prefetches);
+        let in_flight =
+            reads + u64::from(nb.victims).min(2 * reads + u64::from(policy.write_queue));
+        let inter = activate + t.pre_pre_s.max(1) + column;
+        // Where the queue can fill, the head of the line waits for its own rows.
+        let queue = u64::from(policy.read_queue);
+        let other = if in_flight > queue {
+            inter.max(row)
+        } else {
+            inter
+        };
+        let far = platform.paths.iter();
+        let far = far.map(|p| line * 1_000_000 / p.bytes_per_us.max(1) + p.latency_ps);
+        let levels = platform.private.iter().chain([&platform.llc]);
+        Self {
+            same_bank_ps: ps(2 * row + column) + path,
+            other_bank_ps: ps(other) + path,
+            pushed_ps: ps(row + column) + path + far.max().unwrap_or(0),
+            miss_ps: platform.llc.latency_ps
+                + nb.request_ps
+                + nb.response_ps
+                + ps(t.pre_act + t.act_col + t.rd_done + around)
+                + path,
+            refresh_ps: (ps(t.ref_interval.max(1)), ps(t.ref_act)),
+            in_flight,
+            hit_cap: u64::from(policy.hit_cap),
+            cached: levels.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
+        }
+    }
+
+    fn line_ps(&self, neighbour: &Neighbour) -> u64 {
+        match neighbour.sharing {
+            Sharing::Banks => self.same_bank_ps,
+            Sharing::Controller => self.other_bank_ps,
+            // The way out of the last level is shared with what is in it.
+            Sharing::Nothing if neighbour.shares_llc => self.pushed_ps,
+            Sharing::Nothing => 0,
+        }
+    }
+
+    /// What refreshes add to a job that is delayed by so much.
+    #[must_use]
+    pub fn refreshes(&self, delay_ps: u64) -> u64 {
+        let (interval, time) = self.refresh_ps;
+        (delay_ps.div_ceil(interval) + 1) * time
+    }
+}
+
+/// A core as others see it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Neighbour {
+    /// Its number.
+    pub core: u32,
+    /// What it shares with the core that is looked at.
+    pub sharing: Sharing,
+    /// It can push lines out of the same last-level sets.
+    pub shares_llc: bool,
+    /// Lines a second that it may read, and write; `None`: no limit.
+    pub limit: Option<u64>,
+    /// Each of its tasks with deadlines: period, deadline and jitter (ps),
+    /// lines a job.
+    pub jobs: Vec<(u64, u64, u64, u64)>,
+    /// Best-effort tasks run on it.
+    pub best_effort: bool,
+}
+
+/// Period of the regulator, ps.
+pub const PERIOD_PS: u64 = 1_000_000_000;
+
+impl Neighbour {
+    /// Lines that it moves in any window of so long, both ways; `None`: no bound.
+    #[must_use]
+    pub fn lines(&self, costs: &Costs, window_ps: u64) -> Option<u64> {
+        let limited = self.limit.map(|rate| {
+            let budget = (u128::from(rate) * u128::from(PERIOD_PS)).div_ceil(1_000_000_000_000);
+            let periods = window_ps.div_ceil(PERIOD_PS) + 1;
+            (2 * budget as u64).saturating_mul(periods) + costs.in_flight
+        });
+        let demanded = (!self.best_effort).then(|| {
+            let of = |&(period, deadline, jitter, lines): &(u64, u64, u64, u64)| {
+                let reach = window_ps.saturating_add(deadline + jitter);
+                // Each fill may push out a dirty line of anybody's.
+                reach.div_ceil(period).saturating_mul(2 * lines)
+            };
+            self.jobs
+                .iter()
+                .map(of)
+                .fold(costs.in_flight, u64::saturating_add)
+        });
+        match (limited, demanded) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The longest that it delays `own` lines in a window of so long.
+    #[must_use]
+    pub fn delay(&self, costs: &Costs, own: u64, window_ps: u64) -> u64 {
+        let line = costs.line_ps(self);
+        if line == 0 {
+            return 0;
+        }
+        let passed = match self.sharing {
+            Sharing::Banks => costs.hit_cap,
+            _ => 0,
+        };
+        let request = own
+            .saturating_mul(2 * costs.in_flight + passed)
+            .saturating_mul(line);
+        let job = self.lines(costs, window_ps).map(|n| n.saturating_mul(line));
+        request.min(job.unwrap_or(NEVER))
+    }
+}
+
+/// A core's surroundings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Surroundings {
+    /// Costs on this machine.
+    pub costs: Costs,
+    /// All other cores that do something.
+    pub neighbours: Vec<Neighbour>,
+}
+
+impl Surroundings {
+    /// Nobody else.
+    #[must_use]
+    pub fn alone(costs: Costs) -> Self {
+        Self {
+            costs,
+            neighbours: Vec::new(),
+        }
+    }
+
+    /// Lines of a job here, the last level being shared or not.
+    #[must_use]
+    pub fn lines(&self, profile: &Profile) -> u64 {
+        if self.neighbours.iter().any(|n| n.shares_llc) {
+            // All may miss, and each fill may push out a line of others'.
+            profile.lines.max(2 * profile.requests)
+        } else {
+            profile.lines
+        }
+    }
+
+    /// What a job takes longer because others fill the last level.
+    #[must_use]
+    pub fn evicted_ps(&self, profile: &Profile) -> u64 {
+        if !self.neighbours.iter().any(|n| n.shares_llc) {
+            return 0;
+        }
+        let more = self.lines(profile).saturating_sub(profile.lines);
+        let missed = more.saturating_mul(self.costs.miss_ps);
+        missed.saturating_add(profile.requests.saturating_mul(self.costs.pushed_ps))
+    }
+
+    /// The longest that all others delay `own` lines in a window of so long,
+    /// refreshes included.
+    #[must_use]
+    pub fn delay(&self, own: u64, window_ps: u64) -> u64 {
+        let of = |n: &Neighbour| n.delay(&self.costs, own, window_ps);
+        let all = self.neighbours.iter().map(of).fold(0, u64::saturating_add);
+        all.saturating_add(self.costs.refreshes(all))
+    }
+}
+
+/// Cores that do something, as `core` sees them; `sharing(a, b)` says what two
+/// cores share, and whether they share the last level; `limits` are bytes a
+/// second by core.
+pub fn surroundings(
+    platform: &Platform,
+    (set, profiles): (&TaskSet, &[Profile]),
+    core: u32,
+    limits: &[Option<u64>],
+    sharing: &dyn Fn(u32, u32) -> (Sharing, bool),
+) -> Surroundings {
+    let line = u64::from(platform.memory.map.line_size());
+    let mut cores: Vec<u32> = set.tasks.iter().filter_map(|t| t.core).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    let costs = Costs::of(platform);
+    let neighbour = |&other: &u32| {
+        let mine = set.tasks.iter().zip(profiles);
+        let mine: Vec<_> = mine.filter(|(t, _)| t.core == Some(other)).collect();
+        let (sharing, shares_llc) = sharing(core, other);
+        let jobs = mine.iter().filter_map(|(t, p)| {
+            let r = t.release?;
+            // Its own last level may be anybody's.
+            Some((
+                r.period.0,
+                r.deadline.0,
+                r.jitter.0,
+                p.lines.max(p.requests),
+            ))
+        });
+        Neighbour {
+            core: other,
+            sharing,
+            shares_llc,
+            limit: limits
+                .get(other as usize)
+                .copied()
+                .flatten()
+                .map(|b| b / line),
+            jobs: jobs.collect(),
+            best_effort: mine.iter().any(|(t, _)| t.release.is_none()),
+        }
+    };
+    Surroundings {
+        costs,
+        neighbours: cores
+            .iter()
+            .filter(|&&c| c != core)
+            .map(neighbour)
+            .collect(),
+    }
+}

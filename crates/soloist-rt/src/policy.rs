@@ -1,0 +1,141 @@
+//! The papers' ways of giving a task set its memory (CAMC, sections 4.4 and 4.5).
+//!
+//! CAMC's rule: tasks with deadlines on a controller of their own, all else on
+//! the others.
+
+use serde::{Deserialize, Serialize};
+use soloist_core::{AddrMap, ColorSet};
+use soloist_memory::Platform;
+
+use crate::cores::Place;
+use crate::task::{Task, TaskSet};
+
+/// A way of giving memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// Tasks with deadlines only, without the others.
+    Single,
+    /// Linux gives pages.
+    Linux,
+    /// All tasks in the same banks of one controller.
+    SameBank,
+    /// Private banks, all of one controller.
+    DiffBank,
+    /// Private banks; tasks with deadlines on one controller, the others on the
+    /// others.
+    DiffController,
+}
+
+impl Policy {
+    /// All, the best first.
+    pub const ALL: [Self; 5] = [
+        Self::Single,
+        Self::DiffController,
+        Self::DiffBank,
+        Self::Linux,
+        Self::SameBank,
+    ];
+
+    /// As files and commands name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Linux => "linux",
+            Self::SameBank => "same_bank",
+            Self::DiffBank => "diff_bank",
+            Self::DiffController => "diff_controller",
+        }
+    }
+
+    /// The tasks that run under it.
+    #[must_use]
+    pub fn tasks(self, set: &TaskSet) -> TaskSet {
+        let keep = |t: &&Task| self != Self::Single || t.release.is_some();
+        TaskSet {
+            tasks: set.tasks.iter().filter(keep).cloned().collect(),
+            ..set.clone()
+        }
+    }
+}
+
+/// There are not enough banks or controllers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPlace {
+    /// Banks of a node are too few.
+    #[error("task {task:?} needs {sets} bank sets on node {node}, where {left} are left: give it less memory, or move tasks to other nodes")]
+    Banks {
+        /// The task.
+        task: String,
+        /// Bank sets that it needs.
+        sets: u32,
+        /// The node.
+        node: u32,
+        /// Bank sets that are left.
+        left: u32,
+    },
+    /// One controller can't be shared out.
+    #[error("{0} has one memory controller: controllers of their own need two")]
+    OneController(String),
+}
+
+/// Bank sets that `bytes` need on this machine; a set counts as full at 7/10,
+/// since the system has some of it.
+#[must_use]
+pub fn sets_for(map: &AddrMap, bytes: u64) -> u32 {
+    let set = map.bytes() / u64::from(map.n_bank_sets().max(1)) * 7 / 10;
+    bytes.div_ceil(set.max(1)).max(1) as u32
+}
+
+/// Where each task of the set gets its pages.
+///
+/// # Errors
+/// When the machine has too few banks or controllers.
+pub fn places(policy: Policy, platform: &Platform, set: &TaskSet) -> Result<Vec<Place>, NoPlace> {
+    let map = &platform.memory.map;
+    let node_of = |t: &Task| platform.node_of_core[t.core.unwrap_or(0) as usize] as u32;
+    let home = set.tasks.iter().find(|t| t.release.is_some());
+    let home = home.map_or(0, node_of);
+    let nodes = map.n_nodes();
+    if policy == Policy::DiffController && nodes < 2 {
+        return Err(NoPlace::OneController(platform.memory.name.clone()));
+    }
+    let mut used = vec![0; nodes as usize];
+    let mut others = 0;
+    let mut place = |task: &Task| {
+        if matches!(policy, Policy::Single | Policy::Linux) {
+            return Ok(Place::default());
+        }
+        let node = match (policy, &task.release) {
+            (Policy::DiffController, None) => {
+                others += 1;
+                (home + 1 + (others - 1) % (nodes - 1)) % nodes
+            }
+            _ => home,
+        };
+        let sets: Vec<u32> = map.sets_of_node(node).collect();
+        let from = used[node as usize];
+        let need = match policy {
+            Policy::SameBank => sets_for(map, set.tasks.iter().map(|t| t.bytes).sum()),
+            _ => sets_for(map, task.bytes),
+        };
+        if from + need > sets.len() as u32 {
+            return Err(NoPlace::Banks {
+                task: task.name.clone(),
+                sets: need,
+                node,
+                left: sets.len() as u32 - from,
+            });
+        }
+        if policy != Policy::SameBank {
+            used[node as usize] += need;
+        }
+        let mine = sets[from as usize..(from + need) as usize].iter().copied();
+        Ok(Place {
+            colors: Some(ColorSet::any(map).with_sets(mine)),
+            node: None,
+        })
+    };
+    set.tasks.iter().map(&mut place).collect()
+}

@@ -1,0 +1,127 @@
+//! What a task's jobs do, as the memory model plays it.
+//!
+//! A task is a program without end, and a job so many accesses of it: the next
+//! job goes on where the last one stopped, as a filter goes on in its frames.
+
+use soloist_lab::cases::CaseTask;
+use soloist_lab::jobs::generate::generator;
+use soloist_lab::jobs::{pace_of, RunError};
+use soloist_lab::programs::counters::{Counters, Pace};
+use soloist_lab::programs::{Access, Program, Step};
+use soloist_lab::spec::ProgramKind;
+use soloist_memory::Platform;
+
+use crate::task::{Behaviour, Task};
+
+/// Instructions between two accesses at which a core looks up whether it must
+/// preempt.
+pub const CHUNK: u32 = 400;
+
+/// What a task does, ready to be played as often as one likes.
+#[derive(Debug, Clone)]
+pub struct Maker {
+    task: CaseTask,
+    pace: Pace,
+    line: u64,
+    behaviour: Behaviour,
+    /// Instructions before each access, of [`Behaviour::Lines`].
+    pub work: u32,
+}
+
+impl Maker {
+    /// For a task on this machine. Programs that are known by their counters are
+    /// played to find their pace.
+    ///
+    /// # Errors
+    /// When the machine can't be as fast as the counters say.
+    pub fn new(platform: &Platform, task: &Task) -> Result<Self, RunError> {
+        let (kind, counters) = match task.behaviour {
+            Behaviour::Compute | Behaviour::Lines(_) => (ProgramKind::Stream, None),
+            Behaviour::Program {
+                kind: ProgramKind::Program,
+                ipc,
+                mpki,
+                writes,
+            } => {
+                let counters = Counters {
+                    ipc,
+                    mpki,
+                    writes,
+                    arrays: 4,
+                    uneven: 0.0,
+                    spell: 0.0,
+                };
+                (ProgramKind::Program, Some(counters))
+            }
+            Behaviour::Program { kind, .. } => (kind, None),
+        };
+        let pace = counters.map_or(Ok(Pace::SERIAL), |c| pace_of(platform, c))?;
+        Ok(Self {
+            task: CaseTask {
+                name: task.name.clone(),
+                kind,
+                cpu: 0,
+                bytes: task.bytes,
+                work: 0,
+                stride: 0,
+                background: true,
+                node: None,
+                sets: None,
+                rounds: 0,
+                first_touch: 0,
+                reserve: None,
+                counters,
+            },
+            pace,
+            line: u64::from(platform.memory.map.line_size()),
+            behaviour: task.behaviour,
+            work: 0,
+        })
+    }
+
+    /// The program from its beginning.
+    #[must_use]
+    pub fn make(&self, seed: u64) -> Box<dyn Program> {
+        match self.behaviour {
+            Behaviour::Compute => Box::new(Even::new(self.line, self.line, CHUNK)),
+            Behaviour::Lines(_) => Box::new(Even::new(self.task.bytes, self.line, self.work)),
+            Behaviour::Program { .. } => generator(&self.task, self.pace, self.line, seed),
+        }
+    }
+}
+
+/// A load of the next line after every so many instructions; each waits for the
+/// one before.
+struct Even {
+    bytes: u64,
+    line: u64,
+    work: u32,
+    at: u64,
+}
+
+impl Even {
+    fn new(bytes: u64, line: u64, work: u32) -> Self {
+        Self {
+            bytes: (bytes / line).max(1) * line,
+            line,
+            work,
+            at: 0,
+        }
+    }
+}
+
+impl Program for Even {
+    fn step(&mut self) -> Step {
+        self.at = (self.at + self.line) % self.bytes;
+        Step::Access(Access {
+            work: self.work,
+            at: self.at,
+            write: false,
+            dependent: true,
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
