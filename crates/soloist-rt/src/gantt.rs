@@ -29,7 +29,7 @@ pub fn svg(timeline: &Timeline, title: &str, scale: u64) -> String {
     let chart = Chart {
         timeline,
         scale: scale.max(1),
-        width: WIDTH - LEFT - 20.0,
+        width: WIDTH - LEFT - 36.0,
     };
     chart.draw(title)
 }

@@ -158,7 +158,7 @@ pub struct Neighbour {
     /// Lines a second that it may read, and write; `None`: no limit.
     pub limit: Option<u64>,
     /// Each of its tasks with deadlines: period, deadline and jitter (ps),
-    /// lines a job.
+    /// lines that a job moves, both ways.
     pub jobs: Vec<(u64, u64, u64, u64)>,
     /// Best-effort tasks run on it.
     pub best_effort: bool,
@@ -179,8 +179,7 @@ impl Neighbour {
         let demanded = (!self.best_effort).then(|| {
             let of = |&(period, deadline, jitter, lines): &(u64, u64, u64, u64)| {
                 let reach = window_ps.saturating_add(deadline + jitter);
-                // Each fill may push out a dirty line of anybody's.
-                reach.div_ceil(period).saturating_mul(2 * lines)
+                reach.div_ceil(period).saturating_mul(lines)
             };
             self.jobs
                 .iter()
@@ -281,17 +280,24 @@ pub fn surroundings(
     let neighbour = |&other: &u32| {
         let mine = set.tasks.iter().zip(profiles);
         let mine: Vec<_> = mine.filter(|(t, _)| t.core == Some(other)).collect();
-        let (sharing, shares_llc) = sharing(core, other);
+        // Who has a last level of its own writes back its own lines only, and
+        // they were counted; else each fill may push out one of anybody's.
+        let invaded = cores.iter().any(|&c| c != other && sharing(other, c).1);
+        let kept = |bytes: u64| 2 * (bytes / line).min(costs.cached);
+        let again = match mine.len() {
+            1 => 0,
+            _ => mine.iter().map(|(t, _)| kept(t.bytes)).max().unwrap_or(0),
+        };
         let jobs = mine.iter().filter_map(|(t, p)| {
             let r = t.release?;
-            // Its own last level may be anybody's.
-            Some((
-                r.period.0,
-                r.deadline.0,
-                r.jitter.0,
-                p.lines.max(p.requests),
-            ))
+            let lines = if invaded {
+                2 * p.lines.max(p.requests)
+            } else {
+                p.lines
+            };
+            Some((r.period.0, r.deadline.0, r.jitter.0, lines + again))
         });
+        let (sharing, shares_llc) = sharing(core, other);
         Neighbour {
             core: other,
             sharing,

@@ -6,13 +6,17 @@
 //! jobs do what [`program`] makes and [`profile`] measures. What came of it is a [`timeline`], which
 //! [`gantt`] draws. [`policy`] is how the papers give such a set its memory, and
 //! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
-//! can do through memory ([`interference`]); [`random`] draws sets to try that on. Each names only what stands before it.
+//! can do through memory ([`interference`]); [`random`] draws sets to try that on. [`plan`] searches for
+//! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down. Each names only what stands before it.
 
+pub mod colors;
 pub mod cores;
+pub mod evidence;
 pub mod file;
 pub mod gantt;
 pub mod interference;
 pub mod mission;
+pub mod plan;
 pub mod policy;
 pub mod profile;
 pub mod program;

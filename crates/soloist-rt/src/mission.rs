@@ -196,7 +196,7 @@ pub fn run(
     let hyper = set.hyperperiod().unwrap_or(1000 * MS) / mission.scale;
     let (from, to) = (
         mission.warm * hyper,
-        (mission.warm + mission.hyperperiods) * hyper,
+        (mission.warm + mission.hyperperiods.max(1)) * hyper,
     );
     let jobs: Vec<(Policy, u64)> = mission
         .policies

@@ -170,3 +170,77 @@ fn alone(
         [lines, stats.llc_hits + stats.llc_misses],
     ))
 }
+
+/// The same job in colours of its own: how long it takes alone, and its lines.
+/// It is played twice in a row, from cold caches, and what is longer counts.
+///
+/// # Errors
+/// When its colours don't hold its memory.
+pub fn in_colors(
+    platform: &Platform,
+    task: &Task,
+    maker: &Maker,
+    (profile, place): (&Profile, &Place),
+) -> Result<(Time, Profile), PlayError> {
+    let wcet = task.wcet.0;
+    // Accesses of a part of the job that can be played.
+    let share = (wcet / LONGEST_PS).max(1);
+    let accesses = (profile.accesses / share).max(1);
+    let part = wcet / share;
+    // It may take longer here; ten times is no plan anyway.
+    let period = part.saturating_mul(10).max(1000);
+    let release = task.release.map(|r| crate::task::Release {
+        period: Time(period),
+        deadline: Time(period),
+        phase: Time(0),
+        jitter: Time(0),
+        ..r
+    });
+    let set = TaskSet {
+        machine: None,
+        order: Order::RateMonotonic,
+        tasks: vec![Task {
+            release,
+            ..task.clone()
+        }],
+        file: String::new(),
+    };
+    let core = task.core.unwrap_or(0) as usize;
+    let jobs = |n: u64| {
+        let played = play(&Setup {
+            platform,
+            set: &set,
+            makers: std::slice::from_ref(maker),
+            accesses: &[accesses],
+            places: std::slice::from_ref(place),
+            limits: &[],
+            scale: 1,
+            length_ps: n * period,
+            seed: 1,
+        })?;
+        let stats = &played.stats[core];
+        let lines = stats.llc_misses + stats.write_backs;
+        let figures = played.timeline.figures(0, 0);
+        let time = if figures.missed > 0 {
+            period
+        } else {
+            figures.max_ps
+        };
+        Ok::<_, PlayError>((time, lines, stats.llc_hits + stats.llc_misses))
+    };
+    let (first, both) = (jobs(1)?, jobs(2)?);
+    let most = |a: u64, b: u64| a.max(b.saturating_sub(a)).saturating_mul(share);
+    let of_part = |ps: u64| (u128::from(ps) * u128::from(wcet)).div_ceil(u128::from(part)) as u64;
+    let named = match task.behaviour {
+        Behaviour::Lines(lines) => lines,
+        _ => 0,
+    };
+    Ok((
+        Time(of_part(first.0.max(both.0))),
+        Profile {
+            accesses: profile.accesses,
+            lines: most(first.1, both.1).max(named),
+            requests: most(first.2, both.2).max(named),
+        },
+    ))
+}

@@ -34,6 +34,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "soloist compare --recorded sort.rec --picture sort.svg",
         ],
     ),
+    #[cfg(feature = "lab")]
+    (
+        "plan",
+        &[
+            "soloist plan docs/examples/three-tasks.toml --machine raspberry-pi-4",
+            "soloist plan tasks.toml --gantt schedule.svg --report evidence.html",
+            "soloist plan tasks.toml --apply",
+        ],
+    ),
     (
         "bench",
         &[

@@ -14,6 +14,8 @@ mod lab;
 mod map;
 mod metrics;
 #[cfg(feature = "lab")]
+mod plan;
+#[cfg(feature = "lab")]
 mod progress;
 mod rule;
 mod run;
@@ -65,6 +67,8 @@ pub enum Command {
     #[cfg(feature = "lab")]
     #[command(subcommand)]
     Lab(lab::Args),
+    #[cfg(feature = "lab")]
+    Plan(plan::Args),
     #[command(subcommand)]
     Guard(guard::Args),
     Completions(docs::CompletionsArgs),
@@ -102,6 +106,8 @@ impl Command {
             Self::Sim(args) => sim::run(args, ctx),
             #[cfg(feature = "lab")]
             Self::Lab(args) => lab::run(args, ctx),
+            #[cfg(feature = "lab")]
+            Self::Plan(args) => plan::run(args, ctx),
             Self::Guard(args) => guard::run(args, ctx),
             Self::Completions(args) => docs::completions(args, ctx),
             Self::Man(args) => docs::man(args, ctx),

@@ -1,0 +1,159 @@
+//! A plan as one document for those who must argue that it is safe: every
+//! channel of interference of AMC 20-193 (CAST-32A) with its mitigation, the
+//! analysis, the play, and what it takes to repeat them. It claims no compliance.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fmt::Write;
+use std::hash::{Hash, Hasher};
+
+use crate::gantt;
+use crate::plan::{Check, Plan};
+use crate::time::Time;
+
+/// What the plan was made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Name of the task file.
+    pub file: &'a str,
+    /// Its text.
+    pub tasks: &'a str,
+    /// The configuration that came of it.
+    pub config: &'a str,
+    /// Version of the tool.
+    pub version: &'a str,
+    /// Seed of the play.
+    pub seed: u64,
+}
+
+/// The document.
+#[must_use]
+pub fn html(plan: &Plan, check: &Check, source: &Source) -> String {
+    let mut out = String::from(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Evidence of a plan</title><style>\
+         body{font:15px/1.5 sans-serif;max-width:64em;margin:2em auto;padding:0 1em}\
+         table{border-collapse:collapse;margin:1em 0}td,th{border:1px solid #999;padding:.3em .6em;text-align:left;vertical-align:top}\
+         pre{background:#f4f4f4;padding:1em;overflow:auto}svg{max-width:100%;height:auto}\
+         @media print{body{margin:0}h2{break-after:avoid}table,svg{break-inside:avoid}}</style>\n",
+    );
+    let verdict = if plan.holds {
+        "Every deadline is proved"
+    } else {
+        "Not every deadline could be proved"
+    };
+    let _ = writeln!(
+        out,
+        "<h1>{} on {}</h1><p><strong>{verdict}</strong> under the assumptions below. This document claims no compliance with AMC 20-193; it gives what an argument can start from, and says what remains to be argued.</p>",
+        escape(source.file), escape(&plan.machine)
+    );
+    channels(&mut out, plan);
+    analysis(&mut out, plan, check);
+    let _ = writeln!(out, "<h2>The play</h2><p>On the timing model, {}, seed {}; a play is one run and proves nothing by itself.</p>{}",
+        Time(check.timeline.end_ps), source.seed, gantt::svg(&check.timeline, "As played", 1));
+    remains(&mut out);
+    let _ = writeln!(
+        out,
+        "<h2>To repeat it</h2><p>soloist {}; task file {:016x}, configuration {:016x} (SipHash-1-3 of their bytes).</p>\
+         <pre>soloist plan {} --machine {} --seed {} --report evidence.html</pre><h3>Task file</h3><pre>{}</pre><h3>Configuration (soloist apply)</h3><pre>{}</pre></html>",
+        escape(source.version), hash(source.tasks), hash(source.config),
+        escape(source.file), escape(&plan.machine), source.seed, escape(source.tasks), escape(source.config)
+    );
+    out
+}
+
+fn channels(out: &mut String, plan: &Plan) {
+    let limited = plan.assignments.iter().any(|a| a.limit.is_some());
+    let bandwidth = if limited {
+        "cores without deadlines are limited; their lines count in the job-driven bound"
+    } else {
+        "no limit was needed"
+    };
+    let llc = if plan.assignments.iter().all(|a| !a.llc.is_empty()) {
+        "each core has colours of its own"
+    } else {
+        "shared by cores of one last level that have no colours of their own: every request of a private cache counts as a miss"
+    };
+    let c = &plan.costs;
+    let rows = [
+        ("DRAM banks", "each core has banks of its own", "none can arise between cores".to_owned()),
+        ("Memory controller", "tasks with deadlines apart from others where there are controllers enough", format!("a line of another core in another bank costs at most {}; request-driven or job-driven, whichever is less", Time(c.other_bank_ps))),
+        ("Write draining", "counted", "each fill of another core may push out one line, and each may turn the bus round twice".to_owned()),
+        ("Refresh", "cannot be mitigated", format!("{} every {}, one more for each interval of delay", Time(c.refresh_ps.1), Time(c.refresh_ps.0))),
+        ("Last-level cache", llc, "a job is played alone in its colours, from cold caches".to_owned()),
+        ("Private caches", "tasks of one core share them", "after a preemption everything is fetched again".to_owned()),
+        ("Bandwidth", bandwidth, "read and write budgets of a period of 1 ms, one period more at the edges".to_owned()),
+        ("Interconnect", "pages of a task with deadlines lie on its core's node", "the path of a node's data is part of a line's cost".to_owned()),
+        ("TLB and page walks", "page tables are in colour", "walks are in the time alone; shared walkers are <strong>not covered</strong>".to_owned()),
+        ("Devices' DMA", "none", "<strong>not covered</strong>".to_owned()),
+        ("System management interrupts, firmware", "none", "<strong>not covered</strong>".to_owned()),
+        ("Kernel data and locks that cores share", "none", "<strong>not covered</strong>; see `soloist verify` for what is not in colour".to_owned()),
+        ("Cache slots for misses (MSHR), coherence", "none", "<strong>not covered</strong>: tasks are taken to share no data".to_owned()),
+    ];
+    out.push_str("<h2>Channels of interference</h2><table><tr><th>Channel<th>Mitigation<th>In the analysis\n");
+    for (channel, mitigation, bound) in rows {
+        let _ = writeln!(out, "<tr><td>{channel}<td>{mitigation}<td>{bound}");
+    }
+    out.push_str("</table>\n");
+}
+
+fn analysis(out: &mut String, plan: &Plan, check: &Check) {
+    out.push_str("<h2>Analysis and play</h2><table><tr><th>Task<th>Core<th>Banks<th>Cache colours<th>Deadline<th>Alone<th>Its core's others<th>Memory<th>Response at most<th>Longest played\n");
+    for answer in &plan.analysis {
+        let Some(a) = plan.assignments.iter().find(|a| a.task == answer.task) else {
+            continue;
+        };
+        let played = check.tasks.iter().find(|(name, ..)| *name == answer.task);
+        let played = played.map_or_else(String::new, |(_, r, jobs, missed)| {
+            format!("{r}; {missed} of {jobs} jobs missed")
+        });
+        let response = match (answer.response, answer.holds) {
+            (Some(r), _) => r.to_string(),
+            (None, true) => "demand holds (EDF)".to_owned(),
+            (None, false) => "<strong>not bounded by the deadline</strong>".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{response}<td>{played}",
+            escape(&a.task),
+            a.core,
+            a.bank_sets,
+            a.llc,
+            answer.deadline,
+            answer.alone,
+            answer.preempted,
+            answer.memory
+        );
+    }
+    out.push_str("</table>\n");
+    for r in &plan.relaxations {
+        let _ = writeln!(
+            out,
+            "<p>{} misses by {} or more: {}.</p>",
+            escape(&r.task),
+            r.misses_by,
+            escape(&r.change)
+        );
+    }
+}
+
+fn remains(out: &mut String) {
+    out.push_str(
+        "<h2>What remains to be argued</h2><ul>\
+         <li>that `wcet` of each task is its longest execution alone: it is taken from the task file;</li>\
+         <li>that the modelled machine is the real one: the model's undocumented figures are named in docs/memory-model.md, and nothing here was measured on the target;</li>\
+         <li>that the behaviour given for each task (its lines, or the program in its likeness) is no less demanding than the task;</li>\
+         <li>every channel that is marked as not covered;</li>\
+         <li>the tools themselves: none is qualified (DO-330).</li></ul>\n",
+    );
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}

@@ -1,0 +1,594 @@
+//! From tasks and a machine to cores, colours and bandwidth under which every
+//! deadline holds.
+//!
+//! CAMC's rule first: tasks with deadlines on controllers of their own, all else
+//! on the others. Candidates are tried from the fewest cores up, a controller
+//! each before several cores to a controller; on each, tasks that are not bound go to the first core that still holds,
+//! the heaviest first, or to the emptiest one. Each task is played alone in its colours, since fewer
+//! banks and less cache cost time too, and the candidate is analysed with that
+//! ([`crate::response`]). Where others on its controller are too loud, they get
+//! the highest limit of bandwidth under which all holds. The first candidate
+//! that holds is the plan; if none does, the one that misses least is shown, with
+//! the smallest change that would make it hold.
+
+use serde::Serialize;
+use soloist_memory::Platform;
+
+use crate::colors::{deal, Group};
+use crate::cores::{play, Place, PlayError, Setup};
+use crate::interference::{surroundings, Costs, Sharing, Surroundings};
+use crate::policy::NoPlace;
+use crate::profile::{in_colors, profiles, Profile, ProfileError};
+use crate::program::Maker;
+use crate::response::{analyse, Answer};
+use crate::task::TaskSet;
+use crate::time::{Time, MS};
+use crate::timeline::Timeline;
+
+/// Limits of bandwidth that are tried, MB/s.
+const LIMITS: [u64; 8] = [2000, 1000, 500, 250, 125, 64, 32, 16];
+
+/// Time that a check plays, ps; a whole period of every task at least.
+const CHECK_PS: u64 = 40 * MS;
+
+/// Where one task goes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Assignment {
+    /// The task.
+    pub task: String,
+    /// Its core.
+    pub core: u32,
+    /// Node of its memory.
+    pub node: u32,
+    /// Its group: all of a core and node.
+    pub group: String,
+    /// Bank sets.
+    pub bank_sets: String,
+    /// Last-level colours; empty: any.
+    pub llc: String,
+    /// Bytes a second that its core may read, and write; `None`: no limit.
+    pub limit: Option<u64>,
+    /// SCHED_FIFO priority, or 0.
+    pub priority: u32,
+    /// Longest execution alone in these colours.
+    pub wcet: Time,
+    /// Lines a job in these colours.
+    pub lines: u64,
+}
+
+/// A change that makes it hold.
+#[derive(Debug, Clone, Serialize)]
+pub struct Relaxation {
+    /// The task that misses.
+    pub task: String,
+    /// By how much.
+    pub misses_by: Time,
+    /// In words: what to change.
+    pub change: String,
+}
+
+/// A plan, or the nearest to one.
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    /// The machine.
+    pub machine: String,
+    /// All deadlines are proved.
+    pub holds: bool,
+    /// By task, in the order of the file.
+    pub assignments: Vec<Assignment>,
+    /// What the analysis says of each task with deadlines.
+    pub analysis: Vec<Answer>,
+    /// What would make it hold.
+    pub relaxations: Vec<Relaxation>,
+    /// What a line of a neighbour costs here.
+    pub costs: Costs,
+    /// What was tried.
+    pub candidates: usize,
+    /// The tasks, each on its core.
+    #[serde(skip)]
+    pub set: TaskSet,
+    #[serde(skip)]
+    places: Vec<Place>,
+    #[serde(skip)]
+    makers: Vec<Maker>,
+    #[serde(skip)]
+    accesses: Vec<u64>,
+    #[serde(skip)]
+    limits: Vec<Option<u64>>,
+}
+
+/// Why there can't be a plan at all.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// Memory does not fit.
+    #[error("{file}:{line}: {source}")]
+    Place {
+        /// The task file.
+        file: String,
+        /// Line of the task.
+        line: usize,
+        /// What does not fit.
+        source: NoPlace,
+    },
+    /// A core that is not there, or too little processor time.
+    #[error("{file}:{line}: {what}")]
+    Task {
+        /// The task file.
+        file: String,
+        /// Line of the task.
+        line: usize,
+        /// What is wrong and what to do.
+        what: String,
+    },
+    /// A task can't be played alone.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// A task can't be played.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+}
+
+/// What a check by simulation showed.
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// By task with deadlines: name, longest response, jobs, jobs that missed.
+    pub tasks: Vec<(String, Time, u64, u64)>,
+    /// The schedule.
+    #[serde(skip)]
+    pub timeline: Timeline,
+}
+
+/// A candidate: cores of all tasks, nodes of their memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Candidate {
+    cores: Vec<u32>,
+    nodes: Vec<u32>,
+}
+
+/// Plans.
+///
+/// # Errors
+/// When the tasks can't be on this machine at all; a set that only misses
+/// deadlines has a plan that does not hold.
+pub fn plan(platform: &Platform, set: &TaskSet) -> Result<Plan, PlanError> {
+    check(platform, set)?;
+    let (makers, alone) = profiles(platform, set, 1)?;
+    let candidates = candidates(platform, set);
+    let mut best: Option<(f64, Plan)> = None;
+    let mut refused = None;
+    let n = candidates.len();
+    for candidate in candidates {
+        let built = build(platform, set, &candidate, (&makers, &alone));
+        let (badness, mut plan) = match built {
+            Err(PlanError::Place { file, line, source }) => {
+                refused.get_or_insert(PlanError::Place { file, line, source });
+                continue;
+            }
+            other => other?,
+        };
+        plan.candidates = n;
+        if plan.holds {
+            return Ok(plan);
+        }
+        if best.as_ref().is_none_or(|(b, _)| badness < *b) {
+            best = Some((badness, plan));
+        }
+    }
+    match (best, refused) {
+        (Some((_, plan)), _) => Ok(relaxed(platform, plan)),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(overfull(platform, set)),
+    }
+}
+
+fn at(set: &TaskSet, task: usize, what: String) -> PlanError {
+    PlanError::Task {
+        file: set.file.clone(),
+        line: set.tasks[task].line,
+        what,
+    }
+}
+
+fn check(platform: &Platform, set: &TaskSet) -> Result<(), PlanError> {
+    let cores = platform.node_of_core.len();
+    let machine = &platform.memory.name;
+    for (i, task) in set.tasks.iter().enumerate() {
+        if let Some(core) = task.core.filter(|&c| c as usize >= cores) {
+            let last = cores - 1;
+            let what = format!(
+                "task {:?} is bound to core {core}: {machine} has 0 to {last}",
+                task.name
+            );
+            return Err(at(set, i, what));
+        }
+    }
+    if let (Some(i), true) = (
+        set.tasks.iter().position(|t| t.release.is_some()),
+        set.tasks.iter().map(|t| t.utilisation()).sum::<f64>() > cores as f64,
+    ) {
+        return Err(at(set, i, overfull_words(platform, set)));
+    }
+    if set.tasks.iter().all(|t| t.release.is_none()) {
+        return Err(at(
+            set,
+            0,
+            "no task has a period: there is nothing to plan for".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn overfull_words(platform: &Platform, set: &TaskSet) -> String {
+    let all: f64 = set.tasks.iter().map(|t| t.utilisation()).sum();
+    format!(
+        "the tasks need {all:.2} cores even alone and don't fit the {} of {}: lengthen periods, shorten wcets or take tasks away",
+        platform.node_of_core.len(),
+        platform.memory.name
+    )
+}
+
+fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
+    let first = set.tasks.iter().position(|t| t.release.is_some());
+    at(set, first.unwrap_or(0), overfull_words(platform, set))
+}
+
+/// Ways to put the tasks on cores, the fewest cores first.
+fn candidates(platform: &Platform, set: &TaskSet) -> Vec<Candidate> {
+    let nodes = platform.memory.map.n_nodes() as usize;
+    let cores_of = |node: usize| {
+        let all = platform.node_of_core.iter().enumerate();
+        let here = all
+            .filter(move |(_, &n)| n == node)
+            .map(|(core, _)| core as u32);
+        here.collect::<Vec<u32>>()
+    };
+    let widest = (0..nodes).map(|n| cores_of(n).len()).max().unwrap_or(1);
+    let mut all: Vec<Candidate> = Vec::new();
+    for each in 1..=widest {
+        for timed in 1..=nodes {
+            let of = |rank: usize| (0..timed).filter_map(move |n| cores_of(n).get(rank).copied());
+            let allowed: Vec<u32> = (0..each).flat_map(of).collect();
+            // The fewest cores, then all of them: apart, tasks don't preempt
+            // each other and keep their caches.
+            for spread in [false, true] {
+                let found = fill(platform, set, &allowed, (timed, spread));
+                all.extend(found.filter(|f| !all.contains(f)));
+            }
+        }
+    }
+    all
+}
+
+/// Tasks with deadlines on the first `timed` nodes, all else beside them.
+fn fill(
+    platform: &Platform,
+    set: &TaskSet,
+    allowed: &[u32],
+    (timed, spread): (usize, bool),
+) -> Option<Candidate> {
+    let node_of = |core: u32| platform.node_of_core[core as usize] as u32;
+    let nodes = platform.memory.map.n_nodes();
+    let mut placed = set.clone();
+    let mut order: Vec<usize> = (0..set.tasks.len())
+        .filter(|&i| set.tasks[i].release.is_some() && set.tasks[i].core.is_none())
+        .collect();
+    order.sort_by(|&a, &b| {
+        set.tasks[b]
+            .utilisation()
+            .total_cmp(&set.tasks[a].utilisation())
+    });
+    let alone = Surroundings::alone(Costs::of(platform));
+    let none = vec![Profile::default(); set.tasks.len()];
+    for i in order {
+        let load = |core: &u32| {
+            let mine = placed.tasks.iter().filter(|t| t.core == Some(*core));
+            mine.map(|t| t.utilisation()).sum::<f64>()
+        };
+        let mut order = allowed.to_vec();
+        if spread {
+            order.sort_by(|a, b| load(a).total_cmp(&load(b)));
+        }
+        let core = order.into_iter().find(|&core| {
+            placed.tasks[i].core = Some(core);
+            let answers = analyse((&placed, &none), core, &alone);
+            answers.iter().all(|a| a.holds)
+        });
+        placed.tasks[i].core = Some(core?);
+    }
+    let busy: Vec<u32> = placed.tasks.iter().filter_map(|t| t.core).collect();
+    let quiet: Vec<u32> = (0..nodes)
+        .filter(|&n| {
+            let lives =
+                |t: &crate::task::Task| t.release.is_some() && t.core.map(node_of) == Some(n);
+            !placed.tasks.iter().any(lives) && n >= timed as u32
+        })
+        .collect();
+    // Where every node has deadlines, the rest is spread over all.
+    let rest: Vec<u32> = if quiet.is_empty() {
+        (0..nodes).collect()
+    } else {
+        quiet
+    };
+    let mut free: Vec<u32> = (0..platform.node_of_core.len() as u32)
+        .filter(|c| !busy.contains(c))
+        .collect();
+    free.sort_by_key(|&c| (!rest.contains(&node_of(c)), c));
+    let mut free = free.into_iter();
+    let mut turn = 0;
+    let mut homes = Vec::new();
+    for task in &mut placed.tasks {
+        if task.release.is_some() {
+            homes.push(task.core.map_or(0, node_of));
+            continue;
+        }
+        let core = task
+            .core
+            .or_else(|| free.next())
+            .unwrap_or(*allowed.last()?);
+        task.core = Some(core);
+        // On its own node where that is one of them.
+        let home = node_of(core);
+        homes.push(if rest.contains(&home) {
+            home
+        } else {
+            turn += 1;
+            rest[(turn - 1) % rest.len()]
+        });
+    }
+    Some(Candidate {
+        cores: placed.tasks.iter().filter_map(|t| t.core).collect(),
+        nodes: homes,
+    })
+}
+
+/// Groups of a candidate, and the group of each task.
+fn groups(set: &TaskSet, nodes: &[u32]) -> (Vec<Group>, Vec<usize>) {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut of = Vec::new();
+    for (task, &node) in set.tasks.iter().zip(nodes) {
+        let core = task.core.unwrap_or(0);
+        let known = groups.iter().position(|g| g.core == core && g.node == node);
+        let at = known.unwrap_or_else(|| {
+            groups.push(Group {
+                name: task.name.clone(),
+                core,
+                node,
+                bytes: 0,
+                timed: false,
+            });
+            groups.len() - 1
+        });
+        let group = &mut groups[at];
+        if group.bytes > 0 {
+            group.name = format!("core-{core}-node-{node}");
+        }
+        group.bytes += task.bytes;
+        group.timed |= task.release.is_some();
+        of.push(at);
+    }
+    (groups, of)
+}
+
+/// Colours, times in them and the analysis of a candidate; how badly it misses.
+fn build(
+    platform: &Platform,
+    set: &TaskSet,
+    candidate: &Candidate,
+    (makers, alone): (&[Maker], &[Profile]),
+) -> Result<(f64, Plan), PlanError> {
+    let mut set = set.clone();
+    for (task, &core) in set.tasks.iter_mut().zip(&candidate.cores) {
+        task.core = Some(core);
+    }
+    let (groups, group_of) = groups(&set, &candidate.nodes);
+    let dealt = deal(platform, &groups).map_err(|source| {
+        let NoPlace::Banks { task, .. } = &source else {
+            return at(&set, 0, source.to_string());
+        };
+        let in_group = |&i: &usize| groups[group_of[i]].name == *task;
+        let line = (0..set.tasks.len())
+            .find(in_group)
+            .map_or(0, |i| set.tasks[i].line);
+        PlanError::Place {
+            file: set.file.clone(),
+            line,
+            source,
+        }
+    })?;
+    let places: Vec<Place> = group_of
+        .iter()
+        .map(|&g| Place {
+            colors: Some(dealt[g].0.clone()),
+            node: None,
+        })
+        .collect();
+    let mut profiles = alone.to_vec();
+    for i in 0..set.tasks.len() {
+        if set.tasks[i].release.is_some() {
+            let (time, profile) =
+                in_colors(platform, &set.tasks[i], &makers[i], (&alone[i], &places[i]))?;
+            set.tasks[i].wcet = time.max(set.tasks[i].wcet);
+            profiles[i] = profile;
+        }
+    }
+    let shares = |a: u32, b: u32| {
+        let of = |core: u32| {
+            groups
+                .iter()
+                .enumerate()
+                .filter(move |(_, g)| g.core == core)
+        };
+        let common = of(a).any(|(_, g)| of(b).any(|(_, h)| g.node == h.node));
+        let same = platform.llc_of_core[a as usize] == platform.llc_of_core[b as usize];
+        let own = of(a).chain(of(b)).all(|(i, _)| dealt[i].1);
+        let memory = if common {
+            Sharing::Controller
+        } else {
+            Sharing::Nothing
+        };
+        (memory, same && !own)
+    };
+    let loud: Vec<u32> = set
+        .tasks
+        .iter()
+        .filter(|t| t.release.is_none())
+        .filter_map(|t| t.core)
+        .filter(|&core| {
+            !set.tasks
+                .iter()
+                .any(|t| t.core == Some(core) && t.release.is_some())
+        })
+        .collect();
+    let verdict =
+        |limits: &[Option<u64>]| analyse_all(platform, (&set, &profiles), limits, &shares);
+    let mut limits = vec![None; platform.node_of_core.len()];
+    let mut analysis = verdict(&limits);
+    if !loud.is_empty() {
+        for limit in LIMITS {
+            if analysis.iter().all(|a| a.holds) {
+                break;
+            }
+            loud.iter()
+                .for_each(|&c| limits[c as usize] = Some(limit * 1_000_000));
+            analysis = verdict(&limits);
+        }
+    }
+    let missing = |a: &Answer| (-a.slack_ps).max(0) as f64 / a.deadline.0.max(1) as f64;
+    let badness = analysis.iter().map(missing).fold(0.0, f64::max);
+    let ranks = set.ranks();
+    let assignments = set.tasks.iter().enumerate().map(|(i, task)| {
+        let group = &groups[group_of[i]];
+        let colors = &dealt[group_of[i]].0;
+        Assignment {
+            task: task.name.clone(),
+            core: group.core,
+            node: group.node,
+            group: group.name.clone(),
+            bank_sets: colors.sets().map_or_else(String::new, ToString::to_string),
+            llc: colors.llc().map_or_else(String::new, ToString::to_string),
+            limit: limits[group.core as usize],
+            priority: task
+                .release
+                .map_or(0, |_| 90u32.saturating_sub(ranks[i]).max(1)),
+            wcet: task.wcet,
+            lines: profiles[i].lines,
+        }
+    });
+    let plan = Plan {
+        machine: platform.memory.name.clone(),
+        holds: analysis.iter().all(|a| a.holds),
+        assignments: assignments.collect(),
+        analysis,
+        relaxations: Vec::new(),
+        costs: Costs::of(platform),
+        candidates: 0,
+        places,
+        makers: makers.to_vec(),
+        accesses: profiles.iter().map(|p| p.accesses).collect(),
+        limits,
+        set,
+    };
+    Ok((badness, plan))
+}
+
+/// Analyses every core that has deadlines.
+fn analyse_all(
+    platform: &Platform,
+    (set, profiles): (&TaskSet, &[Profile]),
+    limits: &[Option<u64>],
+    shares: &dyn Fn(u32, u32) -> (Sharing, bool),
+) -> Vec<Answer> {
+    let timed = set.tasks.iter().filter(|t| t.release.is_some());
+    let mut cores: Vec<u32> = timed.filter_map(|t| t.core).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    let of = |&core: &u32| {
+        let around = surroundings(platform, (set, profiles), core, limits, shares);
+        analyse((set, profiles), core, &around)
+    };
+    cores.iter().flat_map(of).collect()
+}
+
+/// Says how little would be enough, task by task: found as though memory cost as
+/// much as it does now.
+fn relaxed(platform: &Platform, mut plan: Plan) -> Plan {
+    let costs = Costs::of(platform);
+    let failing: Vec<Answer> = plan.analysis.iter().filter(|a| !a.holds).cloned().collect();
+    for answer in failing {
+        let Some(task) = plan.set.tasks.iter().find(|t| t.name == answer.task) else {
+            continue;
+        };
+        let Some(release) = task.release else {
+            continue;
+        };
+        let short = (-answer.slack_ps).max(0) as u64;
+        let longer = Time((answer.deadline.0 + short).div_ceil(MS / 10) * (MS / 10));
+        // Less work is less traffic too; a share of the whole response.
+        let whole = answer.deadline.0 + short;
+        let wcet = Time(
+            (u128::from(task.wcet.0) * u128::from(answer.deadline.0) / u128::from(whole)) as u64,
+        );
+        let others: Vec<&str> = plan
+            .assignments
+            .iter()
+            .filter(|a| a.priority == 0 && a.limit.is_some())
+            .map(|a| a.task.as_str())
+            .collect();
+        let quiet = if answer.memory.0 > short && !others.is_empty() {
+            format!(", or keep {} from running beside it", others.join(" and "))
+        } else if answer.memory.0 > short {
+            format!(
+                ", or give it a controller of its own: waiting for others is {} of its response (a line of theirs costs it up to {})",
+                answer.memory,
+                Time(costs.other_bank_ps)
+            )
+        } else {
+            String::new()
+        };
+        let longest = if longer > release.period {
+            "a period and deadline"
+        } else {
+            "a deadline"
+        };
+        plan.relaxations.push(Relaxation {
+            change: format!(
+                "give it {longest} of at least {longer}, or a wcet of at most {wcet}{quiet}"
+            ),
+            task: answer.task,
+            misses_by: Time(short),
+        });
+    }
+    plan
+}
+
+/// Plays the plan on the model.
+///
+/// # Errors
+/// When the model refuses it.
+pub fn simulate(platform: &Platform, plan: &Plan, seed: u64) -> Result<Check, PlanError> {
+    let set = &plan.set;
+    // Times are not divided here: cold caches would weigh more than they do.
+    let hyper = set.hyperperiod().unwrap_or(u64::MAX);
+    let longest = set.tasks.iter().filter_map(|t| t.release);
+    let longest = longest.map(|r| r.phase.0 + r.period.0).max().unwrap_or(0);
+    let played = play(&Setup {
+        platform,
+        set,
+        makers: &plan.makers,
+        accesses: &plan.accesses,
+        places: &plan.places,
+        limits: &plan.limits,
+        scale: 1,
+        length_ps: hyper.min(CHECK_PS).max(longest),
+        seed,
+    })?;
+    let of = |(i, task): (usize, &crate::task::Task)| {
+        task.release?;
+        let f = played.timeline.figures(i, 0);
+        Some((task.name.clone(), Time(f.response_ps), f.jobs, f.missed))
+    };
+    Ok(Check {
+        tasks: set.tasks.iter().enumerate().filter_map(of).collect(),
+        timeline: played.timeline,
+    })
+}

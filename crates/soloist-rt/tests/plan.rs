@@ -1,0 +1,126 @@
+//! Plans on a small machine: what holds is proved and played, what does not is
+//! told, and what can't be names its line.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use soloist_memory::Platform;
+use soloist_rt::evidence::{html, Source};
+use soloist_rt::file::parse;
+use soloist_rt::gantt;
+use soloist_rt::plan::{plan, simulate};
+
+fn small() -> Platform {
+    Platform::find(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml")).unwrap()
+}
+
+const TASKS: &str = r#"
+[[task]]
+name = "control"
+period = "500 us"
+wcet = "60 us"
+memory = "256K"
+kind = "latency"
+
+[[task]]
+name = "camera"
+period = "2 ms"
+wcet = "300 us"
+memory = "1M"
+kind = "bandwidth-read"
+
+[[task]]
+name = "logger"
+memory = "2M"
+kind = "stream"
+"#;
+
+#[test]
+fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
+    let platform = small();
+    let set = parse(TASKS, "tasks.toml").unwrap();
+    let plan = plan(&platform, &set).unwrap();
+    assert!(plan.holds, "{:#?}", plan.analysis);
+    let node = |name: &str| {
+        let all = plan.assignments.iter();
+        all.clone().find(|a| a.task == name).unwrap().node
+    };
+    // CAMC's rule: what has no deadline is on another controller.
+    assert_ne!(node("control"), node("logger"));
+    assert_ne!(node("camera"), node("logger"));
+    let check = simulate(&platform, &plan, 1).unwrap();
+    assert_eq!(check.tasks.len(), 2);
+    for (name, played, jobs, missed) in &check.tasks {
+        let proved = plan.analysis.iter().find(|a| a.task == *name).unwrap();
+        assert!(
+            *played <= proved.response.unwrap(),
+            "{name}: {played} {proved:?}"
+        );
+        assert!(*jobs > 0 && *missed == 0, "{name}");
+    }
+    let source = Source {
+        file: "tasks.toml",
+        tasks: TASKS,
+        config: "",
+        version: "0",
+        seed: 1,
+    };
+    let page = html(&plan, &check, &source);
+    for words in [
+        "Every deadline is proved",
+        "DMA",
+        "not covered",
+        "<svg",
+        "claims no compliance",
+        "bandwidth-read",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let chart = gantt::svg(&check.timeline, "a < b", 1);
+    assert!(chart.contains("a &lt; b") && chart.contains(">control<"));
+}
+
+#[test]
+fn what_misses_is_told_with_what_would_be_enough() {
+    let tight = TASKS.replace("500 us", "62 us");
+    let set = parse(&tight, "tasks.toml").unwrap();
+    let plan = plan(&small(), &set).unwrap();
+    assert!(!plan.holds);
+    let missed = plan
+        .relaxations
+        .iter()
+        .find(|r| r.task == "control")
+        .unwrap();
+    assert!(
+        missed.misses_by.0 > 0 && missed.change.contains("a wcet of at most"),
+        "{missed:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_names_its_line() {
+    for (from, to, line, words) in [
+        ("\"2M\"", "\"40M\"", 16, "bank sets on node"),
+        (
+            "name = \"camera\"",
+            "name = \"camera\"\ncore = 9",
+            9,
+            "small has 0 to 3",
+        ),
+    ] {
+        let set = parse(&TASKS.replace(from, to), "tasks.toml").unwrap();
+        let error = plan(&small(), &set).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("tasks.toml:{line}: ")) && error.contains(words),
+            "{error}"
+        );
+    }
+    let idle = parse("[[task]]\nname = \"a\"\n", "tasks.toml").unwrap();
+    let error = plan(&small(), &idle).unwrap_err().to_string();
+    assert!(error.contains("nothing to plan for"), "{error}");
+    let many: String = (0..5)
+        .map(|i| format!("[[task]]\nname = \"t{i}\"\nperiod = \"1 ms\"\nwcet = \"900 us\"\n"))
+        .collect();
+    let error = plan(&small(), &parse(&many, "tasks.toml").unwrap())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("don't fit the 4 of small"), "{error}");
+}

@@ -1,0 +1,315 @@
+//! `soloist plan`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use soloist_host::{
+    format_size, load, plan as steps_to, Config, Control, GroupConfig, Host, Mode, ModuleChoice,
+};
+use soloist_machine::known;
+use soloist_memory::Platform;
+use soloist_rt::plan::{plan, simulate, Check, Plan};
+use soloist_rt::time::Time;
+use soloist_rt::{evidence, file, gantt};
+
+use super::table;
+use crate::{out, Ctx, Misuse};
+
+/// Find cores, colours and bandwidth under which a task set meets its deadlines.
+///
+/// Reads tasks with their periods, deadlines and memory (docs/real-time.md),
+/// proves the plan by response-time analysis with bounds on memory interference,
+/// and checks it by playing it on the modelled machine. Exit status 1 where a
+/// deadline can't be proved; then it says how little would be enough.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The task file.
+    #[arg(value_name = "TASKS")]
+    file: PathBuf,
+
+    /// Machine, by name or by the path of its file; else the task file's.
+    #[arg(long)]
+    machine: Option<String>,
+
+    /// Draw the schedule that was played as an extended Gantt chart, SVG.
+    #[arg(long, value_name = "FILE")]
+    gantt: Option<PathBuf>,
+
+    /// Write what `soloist apply` takes; `-`: standard output, and nothing else
+    /// there.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Write one HTML document for a certification: channels of interference,
+    /// mitigation, analysis, check, and what is not covered.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Make the plan's groups and limits on this host, if it holds.
+    #[arg(long)]
+    apply: bool,
+
+    /// Compare this host's groups and limits with the plan.
+    #[arg(long, conflicts_with = "apply")]
+    check: bool,
+
+    /// Seed of the play.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    plan: &'a Plan,
+    simulation: &'a Check,
+    config: &'a Config,
+}
+
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    let set = file::read(&args.file)?;
+    let machine = args.machine.as_ref().or(set.machine.as_ref());
+    let Some(machine) = machine else {
+        return Err(Misuse(format!(
+            "{} names no machine: add `machine = \"NAME\"`, or --machine NAME (soloist map list)",
+            args.file.display()
+        ))
+        .into());
+    };
+    let machine = known::find(machine)?;
+    let platform = Platform::of(&machine)?;
+    let made = plan(&platform, &set)?;
+    let check = simulate(&platform, &made, args.seed)?;
+    let config = config(&made, &machine.file, &machine.about.name);
+    let text = config.text()?;
+    if let Some(path) = &args.gantt {
+        let title = format!("{} on {}", args.file.display(), made.machine);
+        let svg = gantt::svg(&check.timeline, &title, 1);
+        fs::write(path, svg).with_context(|| path.display().to_string())?;
+    }
+    if let Some(path) = &args.report {
+        let tasks = fs::read_to_string(&args.file)?;
+        let html = evidence::html(
+            &made,
+            &check,
+            &evidence::Source {
+                file: &args.file.display().to_string(),
+                tasks: &tasks,
+                config: &text,
+                version: env!("CARGO_PKG_VERSION"),
+                seed: args.seed,
+            },
+        );
+        fs::write(path, html).with_context(|| path.display().to_string())?;
+    }
+    match &args.config {
+        Some(path) if path.as_os_str() == "-" => {
+            out::put(&text)?;
+            return Ok(status(&made));
+        }
+        Some(path) => fs::write(path, &text).with_context(|| path.display().to_string())?,
+        None => {}
+    }
+    if ctx.json {
+        ctx.print_json(&Report {
+            plan: &made,
+            simulation: &check,
+            config: &config,
+        })?;
+    } else {
+        say(&made, &check, ctx)?;
+    }
+    if args.apply && !made.holds {
+        anyhow::bail!("the plan does not hold: nothing was applied");
+    }
+    if args.apply || args.check {
+        return host(&config, &machine.addr_map(), args.apply, ctx);
+    }
+    Ok(status(&made))
+}
+
+fn status(plan: &Plan) -> ExitCode {
+    ExitCode::from(u8::from(!plan.holds))
+}
+
+/// The plan as `soloist apply` takes it.
+fn config(plan: &Plan, file: &str, name: &str) -> Config {
+    let built_in = known::find(name).is_ok_and(|known| known.file == file);
+    let mut config = Config {
+        machine: Some(if built_in { name } else { file }.to_owned()),
+        ..Config::default()
+    };
+    let all = plan.assignments.iter().zip(&plan.set.tasks);
+    for (assignment, task) in all {
+        let group = config.groups.entry(assignment.group.clone());
+        let group = group.or_insert_with(|| GroupConfig {
+            bank_sets: assignment.bank_sets.clone(),
+            llc: assignment.llc.clone(),
+            mode: Mode::Exclusive,
+            ..GroupConfig::default()
+        });
+        let before = group
+            .reserve
+            .as_deref()
+            .and_then(|s| soloist_host::parse_size(s).ok());
+        if task.release.is_some() {
+            let bytes = before.unwrap_or(0) + task.bytes.next_multiple_of(4096);
+            group.reserve = Some(bytes.to_string());
+        }
+        if let Some(limit) = assignment.limit {
+            let rate = format!("{0}MB/s:write={0}MB/s:reclaim=0", limit / 1_000_000);
+            config.cpus.insert(assignment.core.to_string(), rate);
+        }
+    }
+    config
+}
+
+fn say(plan: &Plan, check: &Check, ctx: &Ctx) -> Result<()> {
+    let verdict = match plan.holds {
+        true => ctx.paint(32, "every deadline is proved"),
+        false => ctx.paint(31, "not every deadline can be proved"),
+    };
+    outln!(
+        "{}: {verdict} ({} ways tried)\n",
+        plan.machine,
+        plan.candidates
+    )?;
+    let mut places = table([
+        "task",
+        "core",
+        "node",
+        "bank sets",
+        "cache colours",
+        "bandwidth",
+        "priority",
+    ]);
+    for a in &plan.assignments {
+        let limit = a
+            .limit
+            .map_or("-".to_owned(), |l| format!("{} MB/s", l / 1_000_000));
+        let priority = if a.priority > 0 {
+            a.priority.to_string()
+        } else {
+            "-".to_owned()
+        };
+        let llc = if a.llc.is_empty() { "any" } else { &a.llc };
+        places.add_row([
+            &a.task,
+            &a.core.to_string(),
+            &a.node.to_string(),
+            &a.bank_sets,
+            llc,
+            &limit,
+            &priority,
+        ]);
+    }
+    outln!("{places}\n")?;
+    let mut proof = table([
+        "task",
+        "deadline",
+        "response at most",
+        "alone",
+        "its core's others",
+        "memory",
+        "played",
+        "",
+    ]);
+    for answer in &plan.analysis {
+        let played = check.tasks.iter().find(|(name, ..)| *name == answer.task);
+        let played = played.map_or("-".to_owned(), |(_, response, jobs, missed)| match missed {
+            0 => response.to_string(),
+            _ => format!("{missed} of {jobs} miss"),
+        });
+        let response = match (answer.response, answer.holds) {
+            (Some(response), _) => response.to_string(),
+            (None, true) => format!("{} left", Time(answer.slack_ps.unsigned_abs())),
+            (None, false) => format!("+{} at least", Time(answer.slack_ps.unsigned_abs())),
+        };
+        let word = if answer.holds { "holds" } else { "not proved" };
+        proof.add_row([
+            &answer.task,
+            &answer.deadline.to_string(),
+            &response,
+            &answer.alone.to_string(),
+            &answer.preempted.to_string(),
+            &answer.memory.to_string(),
+            &played,
+            word,
+        ]);
+    }
+    outln!("{proof}")?;
+    for r in &plan.relaxations {
+        outln!(
+            "\n{} misses by {} or more: {}",
+            r.task,
+            r.misses_by,
+            r.change
+        )?;
+    }
+    if plan.holds {
+        outln!("\nto run it: soloist plan ... --apply, then")?;
+        for (a, task) in plan.assignments.iter().zip(&plan.set.tasks) {
+            outln!("  {}", command(a, task))?;
+        }
+    } else {
+        outln!(
+            "\n`played` is one play of {} on the model; the proof is for all.",
+            Time(check.timeline.end_ps)
+        )?;
+    }
+    Ok(())
+}
+
+/// How a task is started under its plan.
+fn command(a: &soloist_rt::plan::Assignment, task: &soloist_rt::task::Task) -> String {
+    let rt = match a.priority {
+        0 => String::new(),
+        priority => format!("chrt -f {priority} "),
+    };
+    format!(
+        "soloist run --group {} --cpus {} -- {rt}./{}    # {}",
+        a.group,
+        a.core,
+        task.name,
+        format_size(task.bytes)
+    )
+}
+
+/// Applies the plan to this host, or says how the host differs.
+fn host(config: &Config, map: &soloist_core::AddrMap, apply: bool, ctx: &Ctx) -> Result<ExitCode> {
+    let host = Host::live();
+    if apply {
+        let say = |step: &str| {
+            if ctx.progress {
+                errln!("soloist: {step} ...");
+            }
+        };
+        load(&host, &ModuleChoice::default(), Some(map), &say)?;
+    }
+    let control = Control::open(&host)?;
+    let steps = steps_to(config, &control, map, false)?;
+    if apply {
+        steps
+            .apply(&control)
+            .context("no group or limit was changed")?;
+    }
+    let head = if apply {
+        "applied"
+    } else {
+        "differs from the plan"
+    };
+    if !ctx.json {
+        match steps.steps.is_empty() {
+            true => outln!("\nthis host is as the plan says")?,
+            false => outln!("\n{head}:")?,
+        }
+        for step in &steps.steps {
+            outln!("{step}")?;
+        }
+    }
+    Ok(ExitCode::from(u8::from(!apply && !steps.steps.is_empty())))
+}
