@@ -9,7 +9,8 @@ use serde::Serialize;
 use soloist_core::{AddrMap, NumList};
 
 use crate::config::{Config, GroupConfig, RuleConfig};
-use crate::{parse_size, Bandwidth, Control, HostError};
+use crate::order::loosened;
+use crate::{parse_size, Bandwidth, Control, HostError, Mode};
 
 /// One change of the control interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +57,13 @@ pub struct Steps {
     pub others: Vec<String>,
 }
 
+/// A group as it is and as it shall be.
+struct Change<'a> {
+    name: &'a str,
+    now: &'a GroupConfig,
+    wanted: &'a GroupConfig,
+}
+
 /// What `wanted` takes; `prune`: what it does not name goes.
 pub fn plan(
     wanted: &Config,
@@ -66,9 +74,7 @@ pub fn plan(
     let now = Config::now(control)?;
     let mut plan = Steps::default();
     plan.guard(&wanted.guard, control)?;
-    for (name, group) in &wanted.groups {
-        plan.group(name, group, now.groups.get(name), map)?;
-    }
+    plan.groups(&now, wanted, map, prune)?;
     for (cpu, text) in &wanted.cpus {
         plan.cpu(cpu, text, now.cpus.get(cpu))?;
     }
@@ -87,6 +93,48 @@ impl Steps {
             old: old.to_owned(),
             new,
         });
+    }
+
+    fn groups(
+        &mut self,
+        now: &Config,
+        wanted: &Config,
+        map: &AddrMap,
+        prune: bool,
+    ) -> Result<(), HostError> {
+        let (loose, fresh) = (loosened(now, wanted, map, prune), GroupConfig::default());
+        for name in wanted
+            .groups
+            .keys()
+            .filter(|name| !now.groups.contains_key(*name))
+        {
+            let path = format!("groups/{name}");
+            self.steps.push(Step::Make { path });
+        }
+        for name in &loose {
+            let (old, new) = (Mode::Exclusive.to_string(), Mode::Shareable.to_string());
+            self.write(format!("groups/{name}/mode"), &old, new);
+        }
+        let changes: Vec<Change> = wanted
+            .groups
+            .iter()
+            .map(|(name, wanted)| Change {
+                name,
+                now: now.groups.get(name).unwrap_or(&fresh),
+                wanted,
+            })
+            .collect();
+        for change in &changes {
+            self.colors(change, map)?;
+        }
+        for change in &changes {
+            let mode = match loose.contains(change.name) {
+                true => Mode::Shareable,
+                false => change.now.mode,
+            };
+            self.differ(change, "mode", &mode, &change.wanted.mode);
+        }
+        changes.iter().try_for_each(|change| self.means(change))
     }
 
     fn guard(
@@ -111,57 +159,50 @@ impl Steps {
         Ok(())
     }
 
-    fn group(
-        &mut self,
-        name: &str,
-        wanted: &GroupConfig,
-        now: Option<&GroupConfig>,
-        map: &AddrMap,
-    ) -> Result<(), HostError> {
-        let dir = format!("groups/{name}");
-        if now.is_none() {
-            self.steps.push(Step::Make { path: dir.clone() });
-        }
-        let fresh = GroupConfig::default();
-        let now = now.unwrap_or(&fresh);
+    /// Its colours, and what happens to requests for pages.
+    fn colors(&mut self, of: &Change, map: &AddrMap) -> Result<(), HostError> {
+        let Change { name, now, wanted } = of;
         let list = |key: &str, text: &str, limit| {
             NumList::parse(text, limit)
                 .map(|list| list.to_string())
                 .map_err(|e| HostError::Request(format!("[groups.{name}] {key} {text}: {e}")))
         };
+        let sets = list("bank_sets", &wanted.bank_sets, map.n_bank_sets())?;
+        let llc = list("llc", &wanted.llc, map.n_llc())?;
+        let mut old_llc = now.llc.as_str();
+        self.differ(of, "exhaust", &now.exhaust, &wanted.exhaust);
+        self.differ(of, "text", &now.text, &wanted.text);
+        // New sets with old LLC colours may be a pair that no page has.
+        let both = now.bank_sets != sets && old_llc != llc;
+        if both && !sets.is_empty() && !old_llc.is_empty() {
+            self.differ(of, "llc_color", &old_llc, &"");
+            old_llc = "";
+        }
+        self.differ(of, "bank_set", &now.bank_sets, &sets);
+        self.differ(of, "llc_color", &old_llc, &llc.as_str());
+        Ok(())
+    }
+
+    /// What it has beside colours.
+    fn means(&mut self, of: &Change) -> Result<(), HostError> {
+        let Change { now, wanted, .. } = of;
         let bytes = |text: &Option<String>| {
             let size = text.as_deref().map(parse_size);
-            size.and_then(Result::ok).unwrap_or(0).to_string()
+            size.and_then(Result::ok).unwrap_or(0)
         };
-        let pairs = [
-            (
-                "exhaust",
-                now.exhaust.to_string(),
-                wanted.exhaust.to_string(),
-            ),
-            (
-                "bank_set",
-                now.bank_sets.clone(),
-                list("bank_sets", &wanted.bank_sets, map.n_bank_sets())?,
-            ),
-            (
-                "llc_color",
-                now.llc.clone(),
-                list("llc", &wanted.llc, map.n_llc())?,
-            ),
-            ("mode", now.mode.to_string(), wanted.mode.to_string()),
-            ("reserve", bytes(&now.reserve), bytes(&wanted.reserve)),
-            ("bandwidth", bandwidth(now)?, bandwidth(wanted)?),
-            (
-                "cgroup",
-                now.cgroup.clone().unwrap_or_default(),
-                wanted.cgroup.clone().unwrap_or_default(),
-            ),
-        ];
-        for (attribute, old, new) in pairs.into_iter().filter(|(_, old, new)| old != new) {
-            self.write(format!("{dir}/{attribute}"), &old, new);
-        }
+        self.differ(of, "reserve", &bytes(&now.reserve), &bytes(&wanted.reserve));
+        self.differ(of, "bandwidth", &bandwidth(now)?, &bandwidth(wanted)?);
+        let path = |group: &GroupConfig| group.cgroup.clone().unwrap_or_default();
+        self.differ(of, "cgroup", &path(now), &path(wanted));
         Ok(())
+    }
+
+    /// An attribute of a group is written where it differs.
+    fn differ<T: fmt::Display>(&mut self, of: &Change, attribute: &str, old: &T, new: &T) {
+        let (old, new) = (old.to_string(), new.to_string());
+        if old != new {
+            self.write(format!("groups/{}/{attribute}", of.name), &old, new);
+        }
     }
 
     fn cpu(&mut self, cpu: &str, text: &str, now: Option<&String>) -> Result<(), HostError> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{parse_size, Bandwidth, Control, Exhaust, Group, Guard, HostError, Mode, Rule};
+use crate::{parse_size, Bandwidth, Control, Exhaust, Group, Guard, HostError, Mode, Rule, Text};
 
 /// A whole configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct GroupConfig {
     pub mode: Mode,
     /// What happens when its colours have no page left.
     pub exhaust: Exhaust,
+    /// What becomes of file pages that it only reads.
+    pub text: Text,
     /// Memory kept in its lists beforehand: `64M`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserve: Option<String>,
@@ -64,6 +66,7 @@ impl Default for GroupConfig {
             llc: String::new(),
             mode: Mode::Shareable,
             exhaust: Exhaust::Fail,
+            text: Text::Private,
             reserve: None,
             bandwidth: None,
             cpus: None,
@@ -229,6 +232,7 @@ impl GroupConfig {
         Ok(Self {
             mode: view.mode.parse().map_err(unexpected)?,
             exhaust: view.exhaust.parse().map_err(unexpected)?,
+            text: view.text.parse().map_err(unexpected)?,
             reserve: (reserve > 0).then(|| exact_size(reserve)),
             bandwidth: reserved.as_ref().map(|(b, _)| b.for_people()),
             cpus: reserved.and_then(|(_, cpus)| cpus),

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use soloist_core::AddrMap;
+use soloist_machine::did_you_mean;
 
 use crate::{Group, Host, HostError, Rule};
 
@@ -172,9 +173,11 @@ impl Control {
         if self.path(&format!("{kind}s/{name}")).is_dir() {
             Ok(())
         } else {
+            let known = self.names(&format!("{kind}s")).unwrap_or_default();
             Err(HostError::NoSuch {
                 kind,
                 name: name.to_owned(),
+                like: did_you_mean(name, known.iter().map(String::as_str)),
             })
         }
     }

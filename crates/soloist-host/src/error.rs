@@ -26,12 +26,14 @@ pub enum HostError {
     #[error("{0} needs root (CAP_SYS_ADMIN): run it with sudo")]
     NeedsRoot(String),
     /// No such group or rule.
-    #[error("there is no {kind} {name:?}; `soloist {kind} list` shows those there are")]
+    #[error("there is no {kind} {name:?}{like}; `soloist {kind} list` shows those there are")]
     NoSuch {
         /// `group` or `rule`.
         kind: &'static str,
         /// The name asked for.
         name: String,
+        /// ` (did you mean "video"?)`, or nothing.
+        like: String,
     },
     /// A group or rule of that name is there already.
     #[error("{kind} {name:?} exists already: take another name, change it with `soloist {kind} set`, or remove it with `soloist {kind} rm {name}`")]

@@ -37,6 +37,16 @@ pub enum Mode {
     Exclusive,
 }
 
+/// What becomes of file pages that a group only reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Text {
+    /// Private copies in its colours.
+    Private,
+    /// They stay in the page cache, shared with everybody.
+    Shared,
+}
+
 impl fmt::Display for Exhaust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -52,6 +62,15 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Self::Shareable => "shareable",
             Self::Exclusive => "exclusive",
+        })
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Private => "private",
+            Self::Shared => "shared",
         })
     }
 }
@@ -77,6 +96,8 @@ pub struct GroupView {
     pub mode: String,
     /// `fail`, `grow` or `spill`.
     pub exhaust: String,
+    /// `private` or `shared`.
+    pub text: String,
     /// Bytes kept in the lists beforehand.
     pub reserve: String,
     /// Thread ids.
@@ -110,6 +131,7 @@ impl Group {
             node: self.get("node")?,
             mode: self.get("mode")?,
             exhaust: self.get("exhaust")?,
+            text: self.get("text")?,
             reserve: self.get("reserve")?,
             tasks: self.tasks()?,
             stats: self.stats()?,
@@ -198,6 +220,11 @@ impl Group {
     /// Sets what happens when its colours have no page left.
     pub fn set_exhaust(&self, exhaust: Exhaust) -> Result<(), HostError> {
         self.set("exhaust", &exhaust.to_string())
+    }
+
+    /// Sets what becomes of file pages that it only reads.
+    pub fn set_text(&self, text: Text) -> Result<(), HostError> {
+        self.set("text", &text.to_string())
     }
 
     /// Keeps `bytes` in its lists beforehand, known to be zero.
@@ -296,6 +323,18 @@ impl std::str::FromStr for Exhaust {
             "grow" => Ok(Self::Grow),
             "spill" => Ok(Self::Spill),
             _ => Err(format!("{text:?}: fail, grow or spill")),
+        }
+    }
+}
+
+impl std::str::FromStr for Text {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "private" => Ok(Self::Private),
+            "shared" => Ok(Self::Shared),
+            _ => Err(format!("{text:?}: private or shared")),
         }
     }
 }

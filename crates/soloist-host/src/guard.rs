@@ -8,6 +8,20 @@ use serde::Serialize;
 
 use crate::{Control, Group, HostError, KeyValues};
 
+/// What counts as traffic where nobody has said otherwise (kernel/guard/guard.c);
+/// the event's own line size comes with it.
+const COUNTED: [(&str, &str); 3] = [
+    ("event", "LLC-misses"),
+    ("write_event", "none"),
+    ("write_r_min", "0"),
+];
+
+const NOTHING: [(&str, &str); 3] = [
+    ("r_min", "0"),
+    ("write_event", "none"),
+    ("write_r_min", "0"),
+];
+
 /// The guard of a loaded module.
 #[derive(Debug, Clone)]
 pub struct Guard {
@@ -116,13 +130,26 @@ impl Guard {
         self.control.write(&file, &text)
     }
 
-    /// Takes all reservations away, those of groups too.
+    /// Takes all reservations away, those of groups too, and what was set to
+    /// count: the next reservation counts traffic, whatever was tried before.
+    /// Figures of the machine (`r_min`, `peak`) stay.
     pub fn off(&self) -> Result<(), HostError> {
         for group in self.control.groups()? {
             self.reserve_group(&group, None)?;
         }
         for cpu in self.cpus()? {
             self.reserve(cpu, None)?;
+        }
+        let now = self.settings()?;
+        let differs = COUNTED
+            .iter()
+            .any(|(key, value)| now.get(*key).is_some_and(|v| v != value));
+        if differs {
+            let pairs = COUNTED.map(|(key, value)| (key, value.to_owned()));
+            // Without a PMU (a virtual machine) that can't be counted; then
+            // nothing can be reserved before somebody says what counts.
+            let nothing = || self.set(&NOTHING.map(|(key, value)| (key, value.to_owned())));
+            self.set(&pairs).or_else(|_| nothing())?;
         }
         Ok(())
     }

@@ -19,6 +19,11 @@ use crate::{Control, Host, HostError};
 /// no task sleeps in them.
 const UNLOAD_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How a kernel that takes only signed modules gets to know the key that DKMS
+/// signs with.
+pub(crate) const ENROLL: &str = "`mokutil --import /var/lib/dkms/mok.pub` (DKMS signs what it builds with this machine's key), \
+     restart, and choose Enroll MOK on the blue screen; or turn Secure Boot off";
+
 /// Which module to load, and how.
 #[derive(Debug, Clone, Default)]
 pub struct ModuleChoice {
@@ -288,12 +293,13 @@ fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
         .map_err(|_| HostError::Request("--param: a NUL in it".to_owned()))?;
     let before = kernel_log().len();
     rustix::system::init_module(&image, &params).map_err(|e| {
+        use rustix::io::Errno;
         let why = match (e, kernel_words(before)) {
-            (_, Some(words)) => words,
-            (rustix::io::Errno::NOEXEC, None) => "it was built for another kernel".to_owned(),
-            (rustix::io::Errno::KEYREJECTED | rustix::io::Errno::NOKEY, None) => {
-                "this kernel takes signed modules only: sign it, or turn Secure Boot off".to_owned()
+            (Errno::KEYREJECTED | Errno::NOKEY | Errno::PERM, _) => {
+                format!("this kernel takes modules only that are signed by a key that it knows: {ENROLL}")
             }
+            (_, Some(words)) => words,
+            (Errno::NOEXEC, None) => "it was built for another kernel".to_owned(),
             (e, None) => io::Error::from(e).to_string(),
         };
         HostError::Other(format!("{}: not loaded: {why}", path.display()))

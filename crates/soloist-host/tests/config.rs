@@ -84,6 +84,61 @@ fn what_differs_is_a_step() {
         .unwrap();
 }
 
+/// As the kernel's palette does: an exclusive owner must be alone.
+fn is_allowed(groups: &std::collections::BTreeMap<String, (String, String)>) -> bool {
+    let sets = |list: &str| -> Vec<u32> {
+        soloist_core::NumList::parse(list, 64)
+            .unwrap()
+            .iter()
+            .collect()
+    };
+    groups.iter().all(|(name, (own, mode))| {
+        let others = groups.iter().filter(|(other, _)| *other != name);
+        mode == "shareable"
+            || others
+                .into_iter()
+                .all(|(_, (list, _))| sets(own).iter().all(|s| !sets(list).contains(s)))
+    })
+}
+
+#[test]
+fn exclusive_groups_swap_their_colors() {
+    let machine = loaded();
+    machine.group("left", "4", "");
+    machine.group("right", "6-7", "");
+    for name in ["left", "right"] {
+        machine.soloist(&format!("groups/{name}/mode"), "exclusive");
+        machine.soloist(&format!("groups/{name}/bandwidth"), "off\n");
+    }
+    let mut config = Config::now(&control(&machine)).unwrap();
+    config.groups.get_mut("left").unwrap().bank_sets = "7".to_owned();
+    config.groups.get_mut("right").unwrap().bank_sets = "4-5".to_owned();
+    let mut groups: std::collections::BTreeMap<String, (String, String)> =
+        [("left", "4"), ("right", "6-7"), ("core0", "2-3")]
+            .map(|(name, sets)| (name.to_owned(), (sets.to_owned(), "exclusive".to_owned())))
+            .into();
+    let steps = steps(&machine, &config, false).steps;
+    for step in &steps {
+        let Step::Write { path, new, .. } = step else {
+            panic!("{step}");
+        };
+        let (name, attribute) = path
+            .strip_prefix("groups/")
+            .unwrap()
+            .split_once('/')
+            .unwrap();
+        let group = groups.get_mut(name).unwrap();
+        match attribute {
+            "bank_set" => group.0.clone_from(new),
+            _ => group.1.clone_from(new),
+        }
+        assert!(is_allowed(&groups), "{step}: {groups:?}");
+    }
+    assert_eq!(groups["left"], ("7".to_owned(), "exclusive".to_owned()));
+    assert_eq!(groups["right"], ("4-5".to_owned(), "exclusive".to_owned()));
+    assert!(!steps.iter().any(|step| step.to_string().contains("core0")));
+}
+
 /// `zebra` can't be written: in a directory of files no attributes appear.
 #[test]
 fn a_refusal_takes_everything_back() {

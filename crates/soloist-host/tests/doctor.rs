@@ -74,6 +74,15 @@ fn what_is_lacking_is_named_with_the_way_out() {
         (lockdown.status, lockdown.found.as_str()),
         (Status::Fail, "off, lockdown integrity")
     );
+    assert!(lockdown
+        .next
+        .is_some_and(|next| next.contains("mokutil --import /var/lib/dkms/mok.pub")));
+    machine.file("sys/module/soloist/version", "0.1.0\n");
+    assert_eq!(
+        check(&machine, "Secure Boot").status,
+        Status::Ok,
+        "it is loaded, so it is signed"
+    );
     machine.file("proc/sys/kernel/osrelease", "5.10.0\n");
     assert_eq!(check(&machine, "kernel").status, Status::Warn);
     assert!(check(&machine, "headers")

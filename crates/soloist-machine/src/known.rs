@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::classmap::ClassMap;
 use crate::error::FileError;
 use crate::machine::Machine;
+use crate::similar::did_you_mean;
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
@@ -94,7 +95,8 @@ pub fn find(name: &str) -> Result<Machine, FileError> {
         None => Err(FileError::whole(
             name,
             format!(
-                "no such machine; known: {}, or the path of a .toml file",
+                "no such machine{}; known: {}, or the path of a .toml file",
+                did_you_mean(name, names()),
                 names().collect::<Vec<_>>().join(", ")
             ),
         )),

@@ -169,6 +169,7 @@ pub fn run(spec: &Spec) -> Result<Outcome, Error> {
         .prefix("soloist-vm-")
         .tempdir()
         .map_err(io("cannot make a directory"))?;
+    let _listed = interrupt::list(dir.path());
     let paths = Paths::in_dir(dir.path());
     write_initramfs(spec, &paths.initramfs)?;
 

@@ -5,7 +5,7 @@
 set -u
 . "$(dirname "$0")/../lib/cli.sh"
 
-soloist group create video --bank-sets 2-3 --mode exclusive --exhaust spill --reserve 1M >/dev/null
+soloist group create video --bank-sets 2-3 --mode exclusive --exhaust spill --text shared --reserve 1M >/dev/null
 soloist group create batch --bank-sets 4-5 --llc 0-1 >/dev/null
 soloist rule add nap --path /usr/bin/nap --colors 2
 soloist guard set --event page-faults --r-min 100MB/s --peak 200MB/s 0:10MB/s
@@ -22,6 +22,7 @@ expect apply 0 soloist apply "$PWD/saved.toml"
 same sets "$(cat $root/groups/video/bank_set)" 2-3
 same mode "$(cat $root/groups/video/mode)" exclusive
 same exhaust "$(cat $root/groups/video/exhaust)" spill
+same text "$(cat $root/groups/video/text)" shared
 same reserve "$(cat $root/groups/video/reserve)" 1048576
 same llc "$(cat $root/groups/batch/llc_color)" 0-1
 same rule "$(cat $root/rules/nap/enabled)" 1
@@ -34,6 +35,16 @@ sed 's/bank_sets = "4-5"/bank_sets = "3-4"/; s/exhaust = "spill"/exhaust = "grow
 soloist apply "$PWD/clash.toml" >/dev/null 2>&1
 same clash-refused $? 1
 same clash-changes-nothing "$(cat $root/groups/video/exhaust) $(cat $root/groups/batch/bank_set)" "spill 4-5"
+
+# Two exclusive groups swap their colours: neither could be the first.
+sed 's/bank_sets = "2-3"/bank_sets = "6-7"/; s/bank_sets = "4-5"/bank_sets = "2-3"/; s/"shareable"/"exclusive"/' saved.toml >first.toml
+sed 's/bank_sets = "2-3"/bank_sets = "x"/; s/bank_sets = "6-7"/bank_sets = "2-3"/; s/"x"/"6-7"/' first.toml >second.toml
+expect before-swap 0 soloist apply "$PWD/first.toml"
+expect swap 0 soloist apply "$PWD/second.toml"
+same swapped "$(cat $root/groups/video/bank_set $root/groups/batch/bank_set $root/groups/video/mode $root/groups/batch/mode | tr '\n' ' ')" \
+	"2-3 6-7 exclusive exclusive "
+expect swap-back 0 soloist apply "$PWD/first.toml"
+expect as-saved 0 soloist apply "$PWD/saved.toml"
 
 # What the file does not name stays, unless told otherwise.
 soloist group create other --bank-sets 7 >/dev/null

@@ -34,6 +34,10 @@ expect run 0 'group=run-' soloist run --cpus 2-3 --bandwidth 20MB/s -- cat $root
 expect run-gives-back 0 '^off$' cat $root/guard/cpu3/bandwidth
 expect run-needs-cpus 2 'cpus' soloist run --bandwidth 20MB/s -- true
 expect rmin 0 'r_min' soloist guard rmin --machine core2quad-q8400
+expect clock 0 '' soloist guard set --event cpu-clock --r-min 100MB/s
+expect clock-too-slow 1 'counts time' soloist run --cpus 2 --bandwidth 10MB/s -- true
+expect clock-off 0 '' soloist guard off
+expect clock-gone 1 'r_min is not set' soloist run --cpus 2 --bandwidth 10MB/s -- true
 expect off-again 0 '' soloist guard off
 expect all-off 0 '^off$' cat $root/guard/cpu1/bandwidth
 printf 'r_min 0\nperiod_us 1000\n' >$root/guard/settings

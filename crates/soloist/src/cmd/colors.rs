@@ -4,7 +4,8 @@ use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use soloist_core::AddrMap;
 use soloist_host::{
-    cpu_list, node_of_cpu, plan_on_a_node, Choice, ColorRequest, Control, Exhaust, Host, Mode, Plan,
+    cpu_list, node_of_cpu, plan_on_a_node, Choice, ColorRequest, Control, Exhaust, Host, Mode,
+    Plan, Text,
 };
 
 /// Which colours, and how many.
@@ -105,6 +106,11 @@ impl ColorArgs {
 /// Takes `fail`, `grow`, `spill`.
 pub fn exhaust() -> impl TypedValueParser<Value = Exhaust> {
     PossibleValuesParser::new(["fail", "grow", "spill"]).try_map(|text| text.parse::<Exhaust>())
+}
+
+/// Takes `private`, `shared`.
+pub fn text() -> impl TypedValueParser<Value = Text> {
+    PossibleValuesParser::new(["private", "shared"]).try_map(|text| text.parse::<Text>())
 }
 
 /// Takes `shareable`, `exclusive`.

@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
 use soloist_host::{
-    format_size, parse_size, verify, Control, Group, GroupColors, GroupView, Host, Mode,
+    format_size, parse_size, verify, Control, Group, GroupColors, GroupView, Host, Mode, Text,
 };
 
-use super::colors::{mode, ColorArgs};
+use super::colors::{mode, text, ColorArgs};
 use super::table;
 use crate::Ctx;
 
@@ -43,6 +43,11 @@ pub struct Settings {
     /// Share its colours with other shareable groups, or with nobody.
     #[arg(long, value_parser = mode())]
     mode: Option<Mode>,
+
+    /// File pages that it only reads: private copies in its colours, or shared
+    /// with everybody in the page cache.
+    #[arg(long, value_parser = text())]
+    text: Option<Text>,
 
     /// Memory kept in its lists beforehand, known to be zero.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -111,6 +116,9 @@ impl Settings {
         } else if !self.colors.is_empty() {
             let map = control.map()?;
             self.colors.plan(&map)?.apply(group, &map)?;
+        }
+        if let Some(text) = self.text {
+            group.set_text(text)?;
         }
         if let Some(bytes) = self.reserve {
             group.set_reserve(bytes)?;
@@ -256,6 +264,7 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
     outln!("nodes        {}", view.on_nodes)?;
     outln!("mode         {}", view.mode)?;
     outln!("exhaust      {}", view.exhaust)?;
+    outln!("text         {}", view.text)?;
     outln!("reserve      {reserve}")?;
     outln!("tasks        {}", tasks.join(" "))?;
     for (key, value) in &view.stats {

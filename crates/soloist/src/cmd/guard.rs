@@ -32,7 +32,7 @@ pub enum Args {
     Set(Set),
     /// Tell the bandwidth that this machine guarantees: one bank, all row misses.
     Rmin(Rmin),
-    /// Take all reservations away, those of groups too.
+    /// Take all reservations away, those of groups too; LLC-misses count again.
     Off,
 }
 

@@ -1,0 +1,23 @@
+//! What a mistyped name was meant to be.
+
+/// Less alike than this, and a name is another one altogether.
+const ALIKE: f64 = 0.6;
+
+/// The name of `known` that `name` is most like, if it is like one.
+///
+/// ```
+/// let known = ["opteron-6128", "haswell"];
+/// assert_eq!(soloist_machine::similar("hasvell", known), Some("haswell"));
+/// assert_eq!(soloist_machine::similar("p4080", known), None);
+/// ```
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let like = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
+    let best = known.into_iter().map(|known| (like(known), known));
+    let best = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 >= ALIKE).then_some(best.1)
+}
+
+/// ` (did you mean "haswell"?)`, or nothing.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    similar(name, known).map_or_else(String::new, |known| format!(" (did you mean {known:?}?)"))
+}
