@@ -16,7 +16,8 @@ help:
 	@echo "make demo         boot a 4-node machine and see real programs coloured"
 	@echo "make build        the command line and the module for all stock kernels"
 	@echo "make check        every test on two kernels, a core set on all (tests/kernels)"
-	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads"
+	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads,"
+	@echo "                  installs in bare Debian 12 and 13, and a container through a reboot of each"
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
 	@echo "make bench        what colouring and reservations cost, in instructions"
 	@echo "make fuzz         the parsers, SECONDS=$(SECONDS) each"
@@ -38,6 +39,8 @@ check-long: guest-build
 	@NO_BUILD=1 tests/guest/run --all
 	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(KERNELS),-k $(k)) load control
 	@tests/stress/run $(MINUTES) $(KERNELS)
+	@tests/install/run
+	@tests/walk/run
 
 check-debug:
 	@tests/debug/run
