@@ -63,6 +63,7 @@ fn what_is_lacking_is_named_with_the_way_out() {
         tracer.next.as_deref(),
         Some("sysctl kernel.ftrace_enabled=1")
     );
+    std::fs::remove_dir(machine.path("sys/module/soloist")).unwrap();
     machine.file("sys/module/module/parameters/sig_enforce", "Y\n");
     assert_eq!(check(&machine, "module signing").status, Status::Fail);
     machine.file(
@@ -77,7 +78,7 @@ fn what_is_lacking_is_named_with_the_way_out() {
     assert!(lockdown
         .next
         .is_some_and(|next| next.contains("mokutil --import /var/lib/dkms/mok.pub")));
-    machine.file("sys/module/soloist/version", "0.1.0\n");
+    machine.dir("sys/module/soloist");
     assert_eq!(
         check(&machine, "Secure Boot").status,
         Status::Ok,
