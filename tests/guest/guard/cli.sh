@@ -34,6 +34,7 @@ expect run 0 'group=run-' soloist run --cpus 2-3 --bandwidth 20MB/s -- cat $root
 expect run-gives-back 0 '^off$' cat $root/guard/cpu3/bandwidth
 expect run-needs-cpus 2 'cpus' soloist run --bandwidth 20MB/s -- true
 expect rmin 0 'r_min' soloist guard rmin --machine core2quad-q8400
+expect before-clock 0 '' soloist guard off
 expect clock 0 '' soloist guard set --event cpu-clock --r-min 100MB/s
 expect clock-too-slow 1 'counts time' soloist run --cpus 2 --bandwidth 10MB/s -- true
 expect clock-off 0 '' soloist guard off
