@@ -16,4 +16,5 @@ pub mod placement;
 pub mod programs;
 pub mod replay;
 pub mod report;
+pub mod sensitivity;
 pub mod spec;

@@ -5,22 +5,24 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use soloist_lab::jobs::{run, Options, RunError};
+use soloist_lab::jobs::{run, run_all, Options, RunError};
 use soloist_lab::judgement::compare::changes;
 use soloist_lab::judgement::{answers, Outcome};
 use soloist_lab::known;
 use soloist_lab::report::html;
+use soloist_lab::sensitivity;
 use soloist_lab::spec::{Scenario, TaskSpec};
 
 const SMALL: Options = Options {
     seed: 1,
+    seeds: None,
     small: true,
     account: false,
 };
 
 fn outcome(scenario: Scenario, options: Options) -> Outcome {
     let cases = run(&scenario, options, &|_| {}).unwrap();
-    Outcome::new(scenario, options.seed, options.small, cases)
+    Outcome::new(scenario, options, cases)
 }
 
 /// Tasks of a few thousand accesses under several policies.
@@ -271,4 +273,44 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
 /// Nothing changes between a run and itself.
 fn unchanged(o: &Outcome) -> bool {
     changes(std::slice::from_ref(o), std::slice::from_ref(o)).is_empty()
+}
+
+/// Side by side or one by one, scenarios come out the same; `seeds` stands for
+/// what the file says.
+#[test]
+fn scenarios_run_side_by_side() {
+    let [first, last] = ends(&known::parse(TINY, "t").unwrap());
+    let options = Options {
+        seeds: Some(2),
+        ..SMALL
+    };
+    let jobs = [(first, options), (last, options)];
+    let mut results = [None, None];
+    run_all(&jobs, &|| {}, |i, cases| {
+        results[i] = Some(cases.unwrap());
+        true
+    });
+    for ((scenario, options), cases) in jobs.iter().zip(results) {
+        let cases = cases.unwrap();
+        assert_eq!(cases[0].runs.len(), 2);
+        assert_eq!(options.runs(scenario), 2);
+        assert_eq!(cases, run(scenario, *options, &|_| {}).unwrap());
+    }
+}
+
+/// At each end of a range of the machine's file a figure is what it is with
+/// that value set.
+#[test]
+fn sensitivity_shows_both_ends_of_what_no_document_says() {
+    let [mut scenario, _] = ends(&known::parse(TINY, "t").unwrap());
+    scenario.claims.truncate(1);
+    scenario.claims[0].ours = "same_bank_0_victim_time".into();
+    (scenario.claims[0].holds, scenario.claims[0].theirs) = (None, Some(1.0));
+    let key = "controller.page".to_owned();
+    let lines = sensitivity::table(&[scenario], &[key], SMALL, &|_| {}).unwrap();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let ours = |line: usize, end: usize| lines[line].ends[end].1.map(|e| e.value);
+    // As shipped, rows stay open.
+    assert_eq!(ours(0, 0), ours(1, 0), "{lines:?}");
+    assert!(ours(1, 0) != ours(1, 1), "{lines:?}");
 }

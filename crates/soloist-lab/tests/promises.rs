@@ -4,7 +4,7 @@
 
 use rayon::prelude::*;
 use soloist_lab::cases::CaseTask;
-use soloist_lab::jobs::{run_cases, Options};
+use soloist_lab::jobs::{run, run_cases, Options};
 use soloist_lab::known;
 use soloist_lab::measurements::Regulated;
 use soloist_memory::Platform;
@@ -37,6 +37,7 @@ fn alone(machine: &str, task: &CaseTask, lines: u64) -> Regulated {
     cases[0].tasks[0].work = lines;
     let options = Options {
         seed: 5,
+        seeds: None,
         small: false,
         account: false,
     };
@@ -87,4 +88,41 @@ fn programs_made_from_counters_keep_them() {
         })
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+const STREAMS: &str = r#"
+policies = ["buddy"]
+[experiment]
+id = "streams"
+title = "One program alone"
+machine = "opteron-6128"
+[[task]]
+name = "task"
+kind = "streamcluster"
+cpus = "0"
+bytes = "48M"
+work = 60000
+"#;
+
+/// What the papers attack with must keep several lines on their way, though
+/// more instructions than a window lie between two: a prefetcher does it.
+#[test]
+fn streamcluster_streams_and_alternating_strides_defeat_prefetch() {
+    let rate = |kind: &str, prefetch: &str| {
+        let text = STREAMS.replace("streamcluster", kind);
+        let mut scenario = known::parse(&text, "streams").unwrap();
+        scenario.change_model("core.prefetch", prefetch).unwrap();
+        let options = Options {
+            seed: 1,
+            seeds: Some(1),
+            ..Options::default()
+        };
+        let results = run(&scenario, options, &|_| {}).unwrap();
+        results[0].spread("task", "bandwidth").unwrap().mean
+    };
+    let of = |kind: &str| (rate(kind, "true"), rate(kind, "false"));
+    let (with, without) = of("streamcluster");
+    assert!(with > 1.5 * without, "{with} and {without} MB/s");
+    let (with, without) = of("alternating-stride");
+    assert!((with - without).abs() < 1e-9, "{with} and {without} MB/s");
 }

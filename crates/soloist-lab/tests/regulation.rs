@@ -50,6 +50,7 @@ fn pair(words: &[(&str, &str)]) -> Result<Vec<CaseResult>, RunError> {
     }
     let options = Options {
         seed: 1,
+        seeds: None,
         small: false,
         account: false,
     };

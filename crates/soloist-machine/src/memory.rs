@@ -29,7 +29,12 @@
 //! latency_ps = 20000
 //! bytes_per_us = 12800  # each way
 //! credits = 16          # requests on a path that await their answer
+//!
+//! [memory.range]        # what no document says: least and greatest that it could be
+//! "core.store_buffer" = [4, 8]
 //! ```
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +59,10 @@ pub struct Memory {
     /// Paths of 1 hop, of 2 ...
     #[serde(default)]
     pub hop: Vec<HopConfig>,
+    /// By dotted key, the least and the greatest that a value which no document
+    /// gives could be.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub range: BTreeMap<String, [toml::Value; 2]>,
 }
 
 impl Memory {
@@ -111,6 +120,24 @@ impl Memory {
         for hop in &self.hop {
             if hop.bytes_per_us == 0 || hop.credits == 0 {
                 return Err("[[memory.hop]]: bytes_per_us and credits must not be 0".to_owned());
+            }
+        }
+        self.check_ranges()
+    }
+
+    /// Both ends of each range could stand in the file.
+    fn check_ranges(&self) -> Result<(), String> {
+        let without = Self {
+            range: BTreeMap::new(),
+            ..self.clone()
+        };
+        for (key, ends) in &self.range {
+            for end in ends {
+                let table = format!("{key} = {end}").parse::<toml::Table>();
+                table
+                    .map_err(|e| e.message().to_owned())
+                    .and_then(|change| without.changed(&change))
+                    .map_err(|what| format!("[memory.range]: {key}: {what}"))?;
             }
         }
         Ok(())

@@ -60,6 +60,13 @@ pub trait Stream {
     fn behind_caches(&self) -> bool {
         false
     }
+
+    /// One instruction makes its accesses at strides that change each time: no
+    /// stride prefetcher gets sure of it. The model's goes by page and knows no
+    /// instructions, so the stream has to say so.
+    fn defeats_prefetch(&self) -> bool {
+        false
+    }
 }
 
 /// What a core's time since its last mark was spent on: the four parts add up

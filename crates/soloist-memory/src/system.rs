@@ -158,6 +158,8 @@ pub struct System {
     controllers: Vec<Controller>,
     /// When each controller issues its next command, ps.
     due: Vec<u64>,
+    /// The controller that is due first, the lowest of several.
+    first: usize,
     nodes: Vec<Node>,
     net: Box<dyn Interconnect>,
     transfers: Vec<Transfer>,
@@ -207,6 +209,7 @@ impl System {
                 .map(|_| Controller::new(&memory.device, &memory.geometry, &memory.policy))
                 .collect(),
             due: vec![NEVER; n_nodes * channels_per_node],
+            first: 0,
             nodes: (0..n_nodes).map(|_| Node::new(northbridge)).collect(),
             net: Box::new(Paths::new(platform)),
             transfers: Vec::new(),
@@ -265,7 +268,7 @@ impl System {
     pub fn run(&mut self, governor: &mut dyn Governor) -> Result<Vec<CoreStats>, RunError> {
         while self.running > 0 {
             let event = self.events.next_at().unwrap_or(NEVER);
-            let command = self.due.iter().copied().min().unwrap_or(NEVER);
+            let command = self.due[self.first];
             if self.alarm_before(event.min(command), governor) {
                 continue;
             }
@@ -661,7 +664,14 @@ impl System {
     #[inline]
     fn schedule(&mut self, channel: usize) {
         let next = self.controllers[channel].next();
-        self.due[channel] = next.map_or(NEVER, |t| t * self.tck_ps);
+        let due = next.map_or(NEVER, |t| t * self.tck_ps);
+        self.due[channel] = due;
+        if channel == self.first {
+            let all = (0..self.due.len()).min_by_key(|&c| (self.due[c], c));
+            self.first = all.unwrap_or(0);
+        } else if (due, channel) < (self.due[self.first], self.first) {
+            self.first = channel;
+        }
     }
 
     fn step_controller(&mut self, channel: usize) {
@@ -672,9 +682,7 @@ impl System {
 
     /// The first controller that is due at `at` issues its command.
     fn command(&mut self, at: u64) {
-        let Some(channel) = self.due.iter().position(|&due| due == at) else {
-            return;
-        };
+        let channel = self.first;
         self.now_ps = self.now_ps.max(at);
         self.step_controller(channel);
         self.schedule(channel);

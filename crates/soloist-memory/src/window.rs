@@ -446,6 +446,9 @@ impl CoreModel for WindowCore {
         if stream.behind_caches() {
             self.caches.clear();
         }
+        if stream.defeats_prefetch() {
+            self.prefetcher = None;
+        }
         self.stream = Some(stream);
     }
 

@@ -7,6 +7,7 @@
 //! full, and as dirty as the task leaves them. Runs share nothing and
 //! are spread over all cores; results don't depend on how many there are.
 
+pub mod all;
 pub mod error;
 pub mod generate;
 pub mod governor;
@@ -22,6 +23,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use soloist_memory::Platform;
 
+pub use all::run_all;
 pub use error::RunError;
 use testbed::Testbed;
 
@@ -33,14 +35,38 @@ use crate::programs::counters::{Counters, Pace};
 use crate::spec::{Exhausted, ProgramKind, Scenario};
 
 /// How a scenario is run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Seed of the first repeat; the next ones follow.
     pub seed: u64,
+    /// So many repeats of each case; `None`: as many as the scenario says.
+    pub seeds: Option<u32>,
     /// The small version: fewer repeats, less work.
     pub small: bool,
     /// Also note whom and what tasks wait for; halves the speed.
     pub account: bool,
+}
+
+impl Options {
+    /// Runs of `scenario` by these options.
+    pub fn runs(&self, scenario: &Scenario) -> usize {
+        let cases = scenario.cases(1).map_or(0, |mut cases| {
+            if self.account {
+                cases.extend(alone(&cases));
+            }
+            cases.len()
+        });
+        cases * self.repeats(scenario) as usize
+    }
+
+    fn repeats(&self, scenario: &Scenario) -> u32 {
+        let about = &scenario.experiment;
+        self.seeds.unwrap_or(if self.small {
+            about.small_repeats
+        } else {
+            about.repeats
+        })
+    }
 }
 
 /// Runs all cases and repeats. `progress` is told each time one is done, with
@@ -76,12 +102,7 @@ pub fn run_cases(
     options: Options,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<CaseResult>, RunError> {
-    let about = &scenario.experiment;
-    let repeats = if options.small {
-        about.small_repeats
-    } else {
-        about.repeats
-    };
+    let repeats = options.repeats(scenario);
     let benches = benches(scenario, cases, options)?;
     let jobs: Vec<(&Case, u64)> = cases
         .iter()

@@ -43,6 +43,10 @@ impl Thread {
 }
 
 impl Stream for Thread {
+    fn defeats_prefetch(&self) -> bool {
+        self.program.defeats_prefetch()
+    }
+
     fn step(&mut self) -> cpu::Step {
         match self.program.step() {
             Step::Access(a) => {

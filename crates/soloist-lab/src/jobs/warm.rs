@@ -84,6 +84,10 @@ impl Program for Warmed {
         self.end.max(self.program.bytes())
     }
 
+    fn defeats_prefetch(&self) -> bool {
+        self.program.defeats_prefetch()
+    }
+
     fn idle_work(&self) -> u32 {
         self.program.idle_work()
     }

@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod comparison;
 pub mod interval;
+pub mod table;
 pub mod totals;
 pub mod verdict;
 
@@ -15,6 +16,7 @@ pub use interval::Estimate;
 pub use totals::Totals;
 pub use verdict::{judge, Verdict};
 
+use crate::jobs::Options;
 use crate::measurements::CaseResult;
 use crate::spec::{Claim, Scenario};
 
@@ -25,6 +27,9 @@ pub struct Outcome {
     pub scenario: Scenario,
     /// Seed of the first repeat.
     pub seed: u64,
+    /// Repeats that were asked for instead of the scenario's.
+    #[serde(default)]
+    pub seeds: Option<u32>,
     /// The small version ran.
     pub small: bool,
     /// What was measured.
@@ -35,12 +40,13 @@ pub struct Outcome {
 
 impl Outcome {
     /// Judges the scenario's claims by what was measured.
-    pub fn new(scenario: Scenario, seed: u64, small: bool, cases: Vec<CaseResult>) -> Self {
+    pub fn new(scenario: Scenario, options: Options, cases: Vec<CaseResult>) -> Self {
         let verdicts = judge(&scenario, &cases);
         Self {
             scenario,
-            seed,
-            small,
+            seed: options.seed,
+            seeds: options.seeds,
+            small: options.small,
             cases,
             verdicts,
         }
@@ -50,7 +56,10 @@ impl Outcome {
     pub fn command(&self) -> String {
         let small = if self.small { " --small" } else { "" };
         let id = &self.scenario.experiment.id;
-        format!("soloist lab run {id} --seed {}{small}", self.seed)
+        let seeds = self
+            .seeds
+            .map_or_else(String::new, |n| format!(" --seeds {n}"));
+        format!("soloist lab run {id} --seed {}{seeds}{small}", self.seed)
     }
 
     /// Whether all figures had come to rest; `None`: none can say.
@@ -62,6 +71,7 @@ impl Outcome {
     /// Judges again, by other claims.
     pub fn judged_by(mut self, claims: Vec<Claim>) -> Self {
         self.scenario.claims = claims;
-        Self::new(self.scenario, self.seed, self.small, self.cases)
+        self.verdicts = judge(&self.scenario, &self.cases);
+        self
     }
 }

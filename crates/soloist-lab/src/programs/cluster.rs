@@ -3,7 +3,9 @@
 use super::step::{load, store, Program, Step};
 
 /// Like streamcluster: reads all points in order for every candidate centre,
-/// which stays in the cache; writes each point's assignment now and then.
+/// which stays in the cache; writes each point's assignment now and then. More
+/// instructions than a window lie between two lines, so that it streams where
+/// the machine has a prefetcher, as the real one does.
 pub struct StreamCluster {
     points: u64,
     line: u64,

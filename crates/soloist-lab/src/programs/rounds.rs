@@ -58,6 +58,10 @@ impl Program for Rounds {
         self.body.moves_on()
     }
 
+    fn defeats_prefetch(&self) -> bool {
+        self.body.defeats_prefetch()
+    }
+
     fn idle_work(&self) -> u32 {
         self.body.idle_work()
     }

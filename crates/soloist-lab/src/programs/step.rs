@@ -44,6 +44,12 @@ pub trait Program: Send {
         false
     }
 
+    /// No stride prefetcher gets sure of its strides
+    /// ([`soloist_memory::core::Stream::defeats_prefetch`]).
+    fn defeats_prefetch(&self) -> bool {
+        false
+    }
+
     /// Of the last step's work, what stands for lost time only and is no
     /// instruction.
     fn idle_work(&self) -> u32 {
@@ -63,6 +69,10 @@ impl<T: Program + ?Sized> Program for Box<T> {
 
     fn moves_on(&self) -> bool {
         (**self).moves_on()
+    }
+
+    fn defeats_prefetch(&self) -> bool {
+        (**self).defeats_prefetch()
     }
 
     fn idle_work(&self) -> u32 {

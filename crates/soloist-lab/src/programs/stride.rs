@@ -54,6 +54,11 @@ impl Program for AlternatingStride {
     fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// "We use large strides to defeat hardware prefetching" (CAMC 4.2).
+    fn defeats_prefetch(&self) -> bool {
+        true
+    }
 }
 
 /// One access per line, front to back, again and again (IsolBench's

@@ -163,14 +163,22 @@ pub fn kind(v: &Verdict) -> &'static str {
     }
 }
 
+/// A verdict in a word.
+pub fn verdict_word(v: &Verdict) -> &'static str {
+    match (v.holds, &v.error) {
+        (_, Some(_)) => "not judged",
+        (Some(true), _) => "holds",
+        (Some(false), _) => "misses",
+        (None, None) if v.theirs.is_none() && v.kind != ClaimKind::Order => "no figure",
+        (None, None) => "not judged: one seed",
+    }
+}
+
 /// A verdict in words.
 pub fn word(v: &Verdict) -> String {
-    let judged = match (v.holds, &v.error) {
-        (_, Some(error)) => format!("not judged: {error}"),
-        (Some(true), _) => "holds".to_owned(),
-        (Some(false), _) => "misses".to_owned(),
-        (None, None) if v.theirs.is_none() && v.kind != ClaimKind::Order => "no figure".to_owned(),
-        (None, None) => "not judged: one seed".to_owned(),
+    let judged = match &v.error {
+        Some(error) => format!("not judged: {error}"),
+        None => verdict_word(v).to_owned(),
     };
     let moving = match (v.converged(), v.half) {
         (Some(false), Some(half)) => format!(

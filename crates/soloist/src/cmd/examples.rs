@@ -174,6 +174,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["soloist lab compare results-before results-after"],
     ),
     (
+        "lab sensitivity",
+        &["soloist lab sensitivity camc-table-4 --small --key core.prefetch"],
+    ),
+    (
         "lab report",
         &["soloist lab report results --out report.html"],
     ),

@@ -3,17 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_lab::jobs::{run as run_scenario, Options};
+use soloist_lab::jobs::{run_all, Options};
 use soloist_lab::judgement::compare::changes;
-use soloist_lab::judgement::{answers, Outcome, Totals};
+use soloist_lab::judgement::table::{claims_csv, values_csv};
+use soloist_lab::judgement::{answers, Estimate, Outcome, Totals, Verdict};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, first_culprit, html, kind, word};
+use soloist_lab::sensitivity;
 use soloist_lab::spec::{Scenario, ScenarioError};
 
 use super::table;
@@ -30,6 +32,8 @@ pub enum Args {
     Run(Run),
     /// Say which claims came out otherwise in another run.
     Compare(Compare),
+    /// Show experiments at both ends of what no document says of the machine.
+    Sensitivity(Sensitivity),
     /// Write one HTML page from what `run --out` left.
     Report(Report),
 }
@@ -52,6 +56,10 @@ pub struct Run {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
+    /// So many seeds, whatever the file says; one gives no intervals.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    seeds: Option<u32>,
+
     /// Another machine than the file names; it needs [memory] and [cache].
     #[arg(long, value_name = "MACHINE")]
     machine: Option<String>,
@@ -67,6 +75,18 @@ pub struct Run {
     /// Take outcomes of the same scenario and seed that are in DIR as they are.
     #[arg(long, requires = "out")]
     resume: bool,
+
+    /// Also write everything measured to FILE: a line for each task of each run.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Also write the claims and what became of them to FILE, as CSV.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
+
+    /// Exit with 1 if a prediction or an order misses.
+    #[arg(long)]
+    strict: bool,
 }
 
 /// Files to check.
@@ -97,6 +117,29 @@ pub struct Report {
     out: PathBuf,
 }
 
+#[derive(Debug, clap::Args)]
+pub struct Sensitivity {
+    /// Experiments by name, or paths of scenario files.
+    #[arg(required = true, value_name = "NAME|FILE")]
+    names: Vec<String>,
+
+    /// Only these of the machine's [memory.range]; all without.
+    #[arg(long, value_name = "KEY")]
+    key: Vec<String>,
+
+    /// The small version: less work, fewer repeats.
+    #[arg(long)]
+    small: bool,
+
+    /// Seed of the first repeat.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// So many seeds, whatever the file says.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    seeds: Option<u32>,
+}
+
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     match args {
@@ -104,6 +147,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::Run(run) => run.run(ctx),
         Args::Check(check) => check.run(ctx),
         Args::Compare(compare) => compare.run(ctx),
+        Args::Sensitivity(sensitivity) => sensitivity.run(ctx),
         Args::Report(report) => report.run(ctx),
     }
 }
@@ -153,27 +197,96 @@ impl Run {
         if let Some(dir) = &self.out {
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         }
-        let mut outcomes = Vec::new();
-        for (name, scenario) in names.iter().zip(scenarios) {
-            let began = Instant::now();
-            let outcome = match self.done_before(&scenario)? {
-                Some(outcome) => outcome,
-                None => self.one(name, scenario, ctx)?,
-            };
-            if let Some(dir) = &self.out {
-                write_outcome(dir, &outcome)?;
-            }
-            if !ctx.json {
-                print(&outcome, began.elapsed().as_secs_f64(), ctx)?;
-            }
-            outcomes.push(outcome);
-        }
+        let began = Instant::now();
+        let outcomes = self.all(&names, scenarios, ctx)?;
+        self.write_tables(&outcomes)?;
         if ctx.json {
             ctx.print_json(&outcomes)?;
         } else {
-            sum_up(&outcomes)?;
+            sum_up(&outcomes, began.elapsed())?;
         }
-        Ok(ExitCode::SUCCESS)
+        let missed = |o: &Outcome| {
+            let missed = |v: &Verdict| v.counts() && v.holds != Some(true);
+            o.verdicts.iter().any(missed)
+        };
+        Ok(match self.strict && outcomes.iter().any(missed) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        })
+    }
+
+    /// Runs what is not there already; prints outcomes in their order, each as
+    /// soon as those before it are there.
+    fn all(&self, names: &[&str], scenarios: Vec<Scenario>, ctx: &Ctx) -> Result<Vec<Outcome>> {
+        let mut outcomes: Vec<Option<Outcome>> = Vec::new();
+        let mut jobs = Vec::new();
+        let mut places = Vec::new();
+        for (i, scenario) in scenarios.into_iter().enumerate() {
+            let known = self.done_before(&scenario)?;
+            if known.is_none() {
+                places.push(i);
+                let options = self.options(&scenario);
+                jobs.push((scenario, options));
+            }
+            outcomes.push(known);
+        }
+        let bar = progress(ctx, &jobs)?;
+        let mut printed = 0;
+        let mut print_ready = |outcomes: &[Option<Outcome>]| -> Result<()> {
+            while let Some(Some(outcome)) = outcomes.get(printed) {
+                if !ctx.json {
+                    bar.suspend(|| print(outcome, ctx))?;
+                }
+                printed += 1;
+            }
+            Ok(())
+        };
+        print_ready(&outcomes)?;
+        let mut failed = None;
+        run_all(&jobs, &|| bar.inc(1), |job, cases| {
+            let (scenario, options) = &jobs[job];
+            let place = places[job];
+            let kept = cases
+                .map_err(|e| misuse(known::locate(names[place], scenario, &e)))
+                .and_then(|cases| {
+                    let outcome = Outcome::new(scenario.clone(), *options, cases);
+                    if let Some(dir) = &self.out {
+                        write_outcome(dir, &outcome)?;
+                    }
+                    outcomes[place] = Some(outcome);
+                    print_ready(&outcomes)
+                });
+            failed = kept.err();
+            failed.is_none()
+        });
+        bar.finish_and_clear();
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(outcomes.into_iter().flatten().collect()),
+        }
+    }
+
+    fn options(&self, scenario: &Scenario) -> Options {
+        Options {
+            seed: self.seed,
+            seeds: self.seeds,
+            small: self.small,
+            account: scenario.claims.is_empty(),
+        }
+    }
+
+    /// The tables that were asked for.
+    fn write_tables(&self, outcomes: &[Outcome]) -> Result<()> {
+        let write = |path: &Path, text: String| {
+            fs::write(path, text).with_context(|| path.display().to_string())
+        };
+        if let Some(path) = &self.csv {
+            write(path, values_csv(outcomes)?)?;
+        }
+        if let Some(path) = &self.verdicts {
+            write(path, claims_csv(outcomes)?)?;
+        }
+        Ok(())
     }
 
     /// The scenario with what the command line changes of it.
@@ -201,26 +314,10 @@ impl Run {
         }
         let known = read_outcome(&path)?;
         let same = known.seed == self.seed
+            && known.seeds == self.seeds
             && known.small == self.small
             && serde_json::to_value(&known.scenario)? == serde_json::to_value(scenario)?;
         Ok(same.then_some(known))
-    }
-
-    fn one(&self, name: &str, scenario: Scenario, ctx: &Ctx) -> Result<Outcome> {
-        let bar = progress(ctx, &scenario.experiment.id)?;
-        let options = Options {
-            seed: self.seed,
-            small: self.small,
-            account: scenario.claims.is_empty(),
-        };
-        let done = |of: usize| {
-            bar.set_length(of as u64);
-            bar.inc(1);
-        };
-        let cases = run_scenario(&scenario, options, &done)
-            .map_err(|e| misuse(known::locate(name, &scenario, &e)))?;
-        bar.finish_and_clear();
-        Ok(Outcome::new(scenario, self.seed, self.small, cases))
     }
 }
 
@@ -229,14 +326,14 @@ fn misuse(e: ScenarioError) -> anyhow::Error {
     Misuse(e.to_string()).into()
 }
 
-fn progress(ctx: &Ctx, id: &str) -> Result<ProgressBar> {
+/// A bar over all runs of all scenarios.
+fn progress(ctx: &Ctx, jobs: &[(Scenario, Options)]) -> Result<ProgressBar> {
     if !ctx.progress {
         return Ok(ProgressBar::hidden());
     }
-    let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} runs, {elapsed}")?;
-    Ok(ProgressBar::new(0)
-        .with_style(style)
-        .with_message(id.to_owned()))
+    let runs: usize = jobs.iter().map(|(s, options)| options.runs(s)).sum();
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}")?;
+    Ok(ProgressBar::new(runs as u64).with_style(style))
 }
 
 fn write_outcome(dir: &Path, outcome: &Outcome) -> Result<()> {
@@ -246,14 +343,14 @@ fn write_outcome(dir: &Path, outcome: &Outcome) -> Result<()> {
     fs::write(&path, text).with_context(|| path.display().to_string())
 }
 
-fn print(outcome: &Outcome, seconds: f64, ctx: &Ctx) -> Result<()> {
+fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
     let about = &outcome.scenario.experiment;
     let source = match about.source.as_str() {
         "" => String::new(),
         source => format!(" ({source})"),
     };
     outln!("{}: {}{source}", about.id, about.title)?;
-    outln!("{}, {seconds:.1} s: {}", about.machine, outcome.command())?;
+    outln!("{}: {}", about.machine, outcome.command())?;
     if outcome.verdicts.is_empty() {
         print_answers(outcome)?;
     } else {
@@ -308,11 +405,16 @@ fn print_answers(outcome: &Outcome) -> Result<()> {
     Ok(())
 }
 
-fn sum_up(outcomes: &[Outcome]) -> Result<()> {
+fn sum_up(outcomes: &[Outcome], took: Duration) -> Result<()> {
     let claims = || outcomes.iter().flat_map(|o| &o.verdicts);
     if outcomes.len() > 1 && claims().count() > 0 {
         let totals = Totals::of(claims());
-        outln!("{} experiments: {}", outcomes.len(), totals.sentence())?;
+        outln!(
+            "{} experiments in {:.0} s: {}",
+            outcomes.len(),
+            took.as_secs_f64(),
+            totals.sentence()
+        )?;
     }
     Ok(())
 }
@@ -440,6 +542,58 @@ impl Compare {
         let totals = |o: &[Outcome]| Totals::of(o.iter().flat_map(|o| &o.verdicts)).sentence();
         outln!("before: {}", totals(&before))?;
         outln!("after:  {}", totals(&after))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Sensitivity {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let scenarios = self.names.iter().map(|name| known::find(name));
+        let scenarios = scenarios
+            .collect::<Result<Vec<Scenario>, _>>()
+            .map_err(misuse)?;
+        let options = Options {
+            seed: self.seed,
+            seeds: self.seeds,
+            small: self.small,
+            account: false,
+        };
+        let bar = progress(ctx, &[])?;
+        let lines = sensitivity::table(&scenarios, &self.key, options, &|runs| {
+            bar.set_length(runs as u64);
+            bar.inc(1);
+        });
+        bar.finish_and_clear();
+        let lines = lines.map_err(|e| Misuse(e.to_string()))?;
+        if lines.is_empty() {
+            let what = "none of these claims a printed figure that nothing was fitted to";
+            return Err(Misuse(what.to_owned()).into());
+        }
+        if ctx.json {
+            ctx.print_json(&lines)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut table = table(["EXPERIMENT", "CLAIM", "THEIRS", "CHANGED", "OURS"]);
+        for line in &lines {
+            let shown = |(value, ours): &(String, Option<Estimate>)| match line.key.as_str() {
+                "" => estimate(*ours, &line.unit),
+                _ => format!("{value}: {}", estimate(*ours, &line.unit)),
+            };
+            let ours: Vec<String> = line.ends.iter().map(shown).collect();
+            let key = if line.key.is_empty() {
+                "nothing"
+            } else {
+                &line.key
+            };
+            table.add_row([
+                line.experiment.clone(),
+                line.claim.clone(),
+                figure(line.theirs, &line.unit),
+                key.to_owned(),
+                ours.join("; "),
+            ]);
+        }
+        outln!("{table}")?;
         Ok(ExitCode::SUCCESS)
     }
 }
