@@ -1,5 +1,5 @@
-//! The detector on simulated memory. `examples/recovery.rs` does the same a
-//! hundred times over for every machine.
+//! The detector on simulated memory. `examples/recovery` does the same a
+//! thousand times over.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -296,4 +296,40 @@ fn no_noise_is_wrong_and_sure() {
     }
     // All but the controller that closes rows, and one that may be unlucky.
     assert!(complete >= KINDS.len() - 2, "{complete} of {}", KINDS.len());
+}
+
+/// A fast level remembered from a burst made conflicts look fast when it ended,
+/// for long enough that a whole proof of rows passed.
+#[test]
+fn a_burst_that_ends_hides_no_conflict() {
+    use soloist_map::detect::meter::Meter;
+    let machine = known::find("opteron-6128").unwrap();
+    let map = machine.addr_map();
+    let noise: Noise = "bursts".parse().unwrap();
+    let mut source = SimSource::new(&machine, SimPool::everywhere(), noise, 3);
+    let range = source.ranges()[0];
+    let deadline = Duration::from_secs(600);
+    let mut meter = Meter::new(&mut source, deadline, 3);
+    meter.calibrate(&range).unwrap();
+    let mut conflicts = Vec::new();
+    while conflicts.len() < 8 {
+        let (a, b) = meter.random_pair(&range).unwrap();
+        let (x, y) = (map.decode(a).unwrap(), map.decode(b).unwrap());
+        if x.color == y.color && x.row != y.row {
+            conflicts.push((a, b));
+        }
+    }
+    let mut hidden = 0;
+    for i in 0..4_000 {
+        // As a proof does: other pairs between, which follow the level.
+        for _ in 0..3 {
+            let (a, b) = meter.random_pair(&range).unwrap();
+            meter.is_conflict_among_many(a, b, 300.0).unwrap();
+        }
+        let (a, b) = conflicts[i % conflicts.len()];
+        hidden += i32::from(!meter.is_conflict(a, b, 300.0).unwrap());
+        let seen = meter.rejects(a, b, 300.0).unwrap();
+        assert_ne!(seen, Some(true), "after {} samples", meter.samples());
+    }
+    assert!(hidden <= 12, "{hidden} of 4000");
 }

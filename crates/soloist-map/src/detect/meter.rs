@@ -5,8 +5,11 @@
 //! which stay slow when they are measured again and again; how often a pair is
 //! sampled follows from how often a sample lies, by Wald's sequential test.
 //! Real machines are slow for a while now and then, whatever is accessed: a
-//! pair is therefore sampled in turn with random ones, and counts as slow only
-//! while they are not.
+//! pair is therefore sampled in turn with random ones, and what counts is by how
+//! much it is slower than the one just before it. A level that was measured
+//! earlier is never compared with: when a burst ends, it would make conflicts
+//! look fast. And as "no conflict" is also what a meter says that sees nothing,
+//! a proof asks it for a pair that is known to conflict ([`Meter::rejects`]).
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +23,15 @@ use soloist_machine::RamRange;
 const CLOCK_EVERY: u64 = 256;
 /// Samples of random pairs that say where the fast level is now.
 const RECENT: usize = 256;
+/// The last of them, which say where it is at this moment.
+const LATEST: usize = 15;
+/// Rounds until a pair that says nothing is judged by what there is: longer
+/// than a burst.
+const ROUNDS: u32 = 2_000;
+/// Odds at which a known conflict is seen again.
+const CONTROL_ODDS: f64 = 20.0;
+/// Times that a pair is judged anew because a known conflict was not seen.
+const BLIND: usize = 8;
 /// Random pairs looked through for a first conflict, at most.
 const SEARCH: u64 = 60_000;
 /// The same, however many readings a sample takes.
@@ -28,6 +40,8 @@ const LEAST_SEARCH: u64 = 6_000;
 const SEARCH_HIGHER: u64 = 24_576;
 /// Fewer pairs than this in [`SEARCH_HIGHER`] are accidents, no level.
 const RARE: usize = 6;
+/// Samples that say how often a sample lies.
+const PATTERNS: usize = 1_024;
 /// Random pairs whose lasting differences are looked at.
 const LASTING: usize = 200;
 
@@ -72,10 +86,14 @@ pub struct Levels {
     pub weights: Weights,
 }
 
-/// Natural logarithms of likelihood ratios for a conflict, by whether the
-/// random pair taken first and then the pair itself were slow: measured when
-/// the levels are found, whatever the noise is.
-pub type Weights = [[f64; 2]; 2];
+/// Natural logarithms of likelihood ratios for a conflict, by where the random
+/// pair taken first lay (below the latest fast level, at it, above) and whether the pair
+/// itself was slower than that one: measured when the levels are found, whatever
+/// the noise is.
+pub type Weights = [[f64; 2]; 3];
+
+/// Counts by the same, and the share above the latest fast level.
+type Pattern = (Weights, f64);
 
 /// Measures pairs and judges them.
 pub struct Meter<'a> {
@@ -94,6 +112,8 @@ pub struct Meter<'a> {
     scratch: Vec<f64>,
     /// Step of the clock, in its own unit.
     step: f64,
+    /// Pairs that were seen to conflict, over and over.
+    controls: Vec<(u64, u64)>,
 }
 
 impl<'a> Meter<'a> {
@@ -116,6 +136,7 @@ impl<'a> Meter<'a> {
             },
             scratch: Vec::new(),
             step: 1.0,
+            controls: Vec::new(),
         }
     }
 
@@ -219,6 +240,18 @@ impl<'a> Meter<'a> {
         }
     }
 
+    /// The fast level at this moment: a low quantile of the latest random pairs,
+    /// since some of them conflict.
+    fn now(&self) -> f64 {
+        let count = self.recent.len().min(LATEST);
+        let mut latest = [f64::INFINITY; LATEST];
+        for (i, slot) in latest.iter_mut().take(count).enumerate() {
+            let at = self.next + self.recent.len() - 1 - i;
+            *slot = self.recent[at % self.recent.len()];
+        }
+        *latest.select_nth_unstable_by(count / 3, f64::total_cmp).1
+    }
+
     /// A sample of a random pair, which also follows the fast level.
     fn refer(&mut self, repeats: u32) -> Result<f64, Stop> {
         let around = self.around;
@@ -275,21 +308,13 @@ impl<'a> Meter<'a> {
         let below = (self.lasting(range, repeats, 0.75 * gap)? - sigma).max(0.0);
         let threshold = (below + gap) / 2.0;
         let conflicts: Vec<(u64, u64)> = slow.iter().map(|pair| (pair.0, pair.1)).collect();
-        let mut others = Vec::with_capacity(1024);
-        for _ in 0..1024 {
-            others.push(self.random_pair(range)?);
-        }
-        let with = self.pattern(&conflicts, 768 / conflicts.len(), repeats, threshold)?;
-        let without = self.pattern(&others, 1, repeats, threshold)?;
-        let share = |counts: &[[f64; 2]; 2]| {
-            let all: f64 = counts.iter().flatten().sum();
-            (counts[0][1] + counts[1][1]) / all
-        };
-        let (true_slow, false_slow) = (share(&with), share(&without));
+        let [(without, false_slow), (with, true_slow)] =
+            self.patterns(range, &conflicts, repeats, threshold)?;
         let weights = weights(&with, &without);
-        if true_slow < 0.7 || weights[0][1] < 1.0 || weights[0][0] > -0.5 {
+        if true_slow < 0.7 || weights[1][1] < 1.0 || weights[1][0] > -0.5 {
             return Err(Stop::NoConflicts);
         }
+        self.controls = conflicts;
         Ok(Levels {
             fast: self.fast,
             slow: self.fast + gap,
@@ -357,7 +382,7 @@ impl<'a> Meter<'a> {
             let (a, b) = self.random_pair(range)?;
             let time = self.sample(a, b, repeats)?;
             self.follow(time);
-            if time <= self.fast + above
+            if time <= self.now() + above
                 || self.excess(a, b, 3, repeats)? <= keep
                 || self.excess(a, b, 9, repeats)? <= keep
             {
@@ -374,24 +399,43 @@ impl<'a> Meter<'a> {
         Ok(found)
     }
 
-    /// How often a random pair and then one of `pairs` were slow: counts by
-    /// the two.
-    fn pattern(
+    /// How often a random pair and then another random one, or one of
+    /// `conflicts`, looked how: counts as in [`Weights`], and the share above the
+    /// latest fast level. In turn, so that both meet the same good and bad moments.
+    fn patterns(
         &mut self,
-        pairs: &[(u64, u64)],
-        times: usize,
+        range: &RamRange,
+        conflicts: &[(u64, u64)],
         repeats: u32,
         threshold: f64,
-    ) -> Result<[[f64; 2]; 2], Stop> {
-        let mut counts = [[0.0; 2]; 2];
-        for &(a, b) in pairs {
-            for _ in 0..times.max(1) {
-                let around = self.refer(repeats)? > self.fast + threshold;
-                let here = self.sample(a, b, repeats)? > self.fast + threshold;
-                counts[usize::from(around)][usize::from(here)] += 1.0;
+    ) -> Result<[Pattern; 2], Stop> {
+        let mut found: [Pattern; 2] = Default::default();
+        for i in 0..PATTERNS {
+            let pairs = [self.random_pair(range)?, conflicts[i % conflicts.len()]];
+            for ((a, b), (counts, slow)) in pairs.into_iter().zip(&mut found) {
+                let (class, slower, time) = self.compare(a, b, repeats, threshold)?;
+                counts[class][usize::from(slower)] += 1.0;
+                let above = time > self.now() + threshold;
+                *slow += f64::from(u8::from(above)) / PATTERNS as f64;
             }
         }
-        Ok(counts)
+        Ok(found)
+    }
+
+    /// Samples a random pair, then `a` and `b`: where the first lay, whether the
+    /// second was slower, and its time.
+    fn compare(
+        &mut self,
+        a: u64,
+        b: u64,
+        repeats: u32,
+        threshold: f64,
+    ) -> Result<(usize, bool, f64), Stop> {
+        let around = self.refer(repeats)?;
+        let time = self.sample(a, b, repeats)?;
+        let off = around - self.now();
+        let class = 1 + usize::from(off > threshold) - usize::from(off < -threshold);
+        Ok((class, time - around > threshold, time))
     }
 
     /// Whether a random pair conflicts, cheaply: most are let go after one
@@ -404,7 +448,7 @@ impl<'a> Meter<'a> {
         let levels = self.levels.ok_or(Stop::NoConflicts)?;
         let time = self.sample(a, b, levels.repeats)?;
         self.follow(time);
-        if time <= self.fast + levels.threshold {
+        if time <= self.now() + levels.threshold {
             return Ok(false);
         }
         let slow = (levels.true_slow / levels.false_slow).ln();
@@ -420,6 +464,27 @@ impl<'a> Meter<'a> {
         self.decide(a, b, 0.0, (-limit, limit))
     }
 
+    /// Whether a chosen pair does not conflict, and a known conflict was seen at
+    /// that time; `None`: it never was, so nothing is known.
+    ///
+    /// # Errors
+    /// When the deadline has passed, or nothing is calibrated.
+    pub fn rejects(&mut self, a: u64, b: u64, odds: f64) -> Result<Option<bool>, Stop> {
+        for _ in 0..BLIND {
+            if self.is_conflict(a, b, odds)? {
+                return Ok(Some(false));
+            }
+            let control = self.rng.gen_range(0..self.controls.len().max(1));
+            let Some(&(a, b)) = self.controls.get(control) else {
+                return Ok(None);
+            };
+            if self.is_conflict(a, b, CONTROL_ODDS)? {
+                return Ok(Some(true));
+            }
+        }
+        Ok(None)
+    }
+
     /// Wald's test: adds up evidence until it leaves `(low, high)`.
     fn decide(
         &mut self,
@@ -430,18 +495,15 @@ impl<'a> Meter<'a> {
     ) -> Result<bool, Stop> {
         let levels = self.levels.ok_or(Stop::NoConflicts)?;
         let mut evidence = start;
-        for _ in 0..400 {
+        for _ in 0..ROUNDS {
             if evidence >= high {
                 return Ok(true);
             }
             if evidence <= low {
                 return Ok(false);
             }
-            let around = self.refer(levels.repeats)?;
-            let time = self.sample(a, b, levels.repeats)?;
-            let limit = self.fast + levels.threshold;
-            let (around, here) = (usize::from(around > limit), usize::from(time > limit));
-            evidence += levels.weights[around][here];
+            let (class, slower, _) = self.compare(a, b, levels.repeats, levels.threshold)?;
+            evidence += levels.weights[class][usize::from(slower)];
         }
         Ok(evidence > 0.0)
     }
@@ -449,15 +511,15 @@ impl<'a> Meter<'a> {
 
 /// Evidence by what was seen with and without a conflict; what was never seen
 /// counts as seen once.
-fn weights(with: &[[f64; 2]; 2], without: &[[f64; 2]; 2]) -> Weights {
-    let share = |counts: &[[f64; 2]; 2], around: usize, here: usize| {
+fn weights(with: &Weights, without: &Weights) -> Weights {
+    let share = |counts: &Weights, class: usize, slower: usize| {
         let all: f64 = counts.iter().flatten().sum();
-        (counts[around][here] + 1.0) / (all + 4.0)
+        (counts[class][slower] + 1.0) / (all + 6.0)
     };
-    let mut weights = [[0.0; 2]; 2];
-    for (around, row) in weights.iter_mut().enumerate() {
-        for (here, weight) in row.iter_mut().enumerate() {
-            *weight = (share(with, around, here) / share(without, around, here)).ln();
+    let mut weights = [[0.0; 2]; 3];
+    for (class, row) in weights.iter_mut().enumerate() {
+        for (slower, weight) in row.iter_mut().enumerate() {
+            *weight = (share(with, class, slower) / share(without, class, slower)).ln();
         }
     }
     weights

@@ -169,13 +169,16 @@ pub fn prove_banks(meter: &mut Meter<'_>, model: &Model, proof: &mut Proof) -> R
                 continue;
             };
             tried = true;
-            // A surprise must last: another line of the same kind must too.
-            if meter.is_conflict_among_many(a, b, SURE)?
-                && meter.is_conflict(a, b, SURE)?
-                && like(meter, model, &wanted, true)?
-            {
-                held = false;
-                proof.surprises.push((a, b));
+            match meter.rejects(a, b, ODDS)? {
+                Some(true) => {}
+                None => tried = false,
+                // A surprise must last: another line of the same kind must too.
+                Some(false) => {
+                    if meter.is_conflict(a, b, SURE)? && like(meter, model, &wanted, true)? {
+                        held = false;
+                        proof.surprises.push((a, b));
+                    }
+                }
             }
         }
         if tried {
@@ -231,24 +234,27 @@ pub fn prove_rows(meter: &mut Meter<'_>, model: &Model, proof: &mut Proof) -> Re
     };
     let in_row = with(&|_| false);
     let free = Basis::of(in_row.iter().map(|w| w.0)).nullspace(model.visible);
-    if free.rank() > 0 {
-        for _ in 0..SAME_ROW {
-            if let Some((a, b)) = model.pair(meter, &in_row, false) {
-                proof.same_row.add(!meter.is_conflict(a, b, ODDS)?);
-            }
-        }
-    }
+    // Sets of row functions in which a pair differs. All in one order drawn at
+    // random: what passes in a bad moment must not be of one kind.
     let mut some: Vec<Vec<usize>> = (0..rows.len()).map(|i| vec![i]).collect();
-    let two = (0..rows.len()).flat_map(|i| (i + 1..rows.len()).map(move |j| vec![i, j]));
-    some.extend(two);
-    some[rows.len()..].shuffle(&mut meter.rng);
+    some.extend((0..rows.len()).flat_map(|i| (i + 1..rows.len()).map(move |j| vec![i, j])));
+    if free.rank() > 0 {
+        some.extend(std::iter::repeat_n(Vec::new(), SAME_ROW as usize));
+    }
+    some.shuffle(&mut meter.rng);
     for set in some {
         let wanted = with(&|i| set.contains(&i));
         let Some((a, b)) = model.pair(meter, &wanted, false) else {
             continue;
         };
-        let held = meter.is_conflict(a, b, ODDS)? || !like(meter, model, &wanted, false)?;
-        proof.other_row.add(held);
+        if set.is_empty() {
+            if let Some(held) = meter.rejects(a, b, ODDS)? {
+                proof.same_row.add(held);
+            }
+        } else {
+            let held = meter.is_conflict(a, b, ODDS)? || !like(meter, model, &wanted, false)?;
+            proof.other_row.add(held);
+        }
     }
     Ok(())
 }

@@ -69,8 +69,10 @@ fn keeps_row(meter: &mut Meter<'_>, model: &Model, difference: u64) -> Result<Op
         let Some((a, b)) = pair_at(meter, model, difference) else {
             return Ok(None);
         };
-        let conflict = meter.is_conflict(a, b, 300.0)?;
-        votes += if conflict { -2 } else { 1 };
+        let Some(kept) = meter.rejects(a, b, 300.0)? else {
+            return Ok(None);
+        };
+        votes += if kept { 1 } else { -2 };
     }
     Ok(Some(votes > 0))
 }

@@ -1,11 +1,5 @@
-//! Runs the detector on simulated memory, thousands of times, and counts how
-//! often it is right, says that it isn't sure, or is wrong and sure.
-//!
-//! `recovery [RUNS [KEY=VALUE...]]` takes RUNS runs, each with a map, a layout
-//! of memory, a pool of pages and a noise of its own, and prints a table by
-//! each of them and how often what is said to be certain is so. `map=`,
-//! `layout=`, `pool=` and `noise=` keep one of them fixed, `seed=` is the first
-//! run, `show=1` prints every run that was wrong.
+//! One run: a random map, layout of memory, pool and noise, and what the
+//! detector says of it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -20,10 +14,10 @@ use soloist_map::detect::pool::Limits;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::{detect, Detected, Options};
 
+use super::record::Record;
+
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// How memory lies: as firmware leaves it.
 const LAYOUTS: [&str; 6] = ["plain", "gaps", "hole", "hole+gaps", "nodes", "high"];
@@ -32,84 +26,19 @@ const POOLS: [&str; 5] = ["2M", "2M one piece", "2M of 512M", "1G", "4K"];
 /// What the functions are.
 const MAPS: [&str; 5] = ["low bits", "wide", "top bits", "sub-channel", "published"];
 
-fn main() -> Result<(), Failure> {
-    let mut args = std::env::args().skip(1);
-    let runs: u64 = match args.next() {
-        Some(runs) => runs.parse().map_err(|e| format!("RUNS `{runs}`: {e}"))?,
-        None => 100,
-    };
-    let mut fixed = BTreeMap::new();
-    for arg in args {
-        let (key, value) = arg.split_once('=').ok_or(format!("`{arg}`: KEY=VALUE"))?;
-        fixed.insert(key.to_owned(), value.to_owned());
-    }
-    let first: u64 = fixed.get("seed").map_or(Ok(0), |seed| seed.parse())?;
-    let show = fixed.contains_key("show");
-    let next = std::sync::atomic::AtomicU64::new(first);
-    let table = std::sync::Mutex::new(Table::default());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| loop {
-                let seed = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                if seed >= first + runs {
-                    return;
-                }
-                let run = match Run::new(seed, &fixed) {
-                    Ok(run) => run,
-                    Err(wrong) => {
-                        eprintln!("{wrong}");
-                        std::process::exit(2);
-                    }
-                };
-                let result = run.go();
-                if show && (result.is_wrong() || fixed.get("show").is_some_and(|v| v == "2")) {
-                    println!("seed {seed}: {run:?}\n{}", result.story);
-                }
-                if let Ok(mut table) = table.lock() {
-                    table.add(&run, &result);
-                    // So that a run that is stopped has told something.
-                    if table.runs % 100 == 0 {
-                        eprintln!("{table}");
-                    }
-                }
-            });
-        }
-    });
-    if let Ok(table) = table.lock() {
-        print!("{table}");
-    }
-    Ok(())
-}
-
+/// What is run.
 #[derive(Debug)]
-struct Run {
-    seed: u64,
-    map: &'static str,
-    layout: &'static str,
-    pool: &'static str,
-    noise: &'static str,
-}
-
-/// What came of it.
-struct Came {
-    right: bool,
-    complete: bool,
-    confidence: f64,
-    seconds: f64,
-    samples: u64,
-    story: String,
-}
-
-impl Came {
-    /// Wrong, and nothing said so.
-    fn is_wrong(&self) -> bool {
-        self.complete && !self.right
-    }
+pub struct Run {
+    pub seed: u64,
+    pub map: &'static str,
+    pub layout: &'static str,
+    pub pool: &'static str,
+    pub noise: &'static str,
 }
 
 impl Run {
-    fn new(seed: u64, fixed: &BTreeMap<String, String>) -> Result<Self, String> {
+    /// The run of a seed, but for what is `fixed`.
+    pub fn new(seed: u64, fixed: &BTreeMap<String, String>) -> Result<Self, String> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x00c0_ffee);
         let mut pick = |key: &str, all: &[&'static str]| -> Result<&'static str, String> {
             let any = all[rng.gen_range(0..all.len())];
@@ -132,7 +61,8 @@ impl Run {
         })
     }
 
-    fn go(&self) -> Came {
+    /// Runs it: what came of it, and the whole story.
+    pub fn go(&self) -> (Record, String) {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed ^ 0x001d_ea00);
         let machine = self.machine(&mut rng);
         let noise: Noise = self.noise.parse().unwrap_or(Noise::LOW);
@@ -149,14 +79,19 @@ impl Run {
             Some(map) => compare::differences(&machine.map, &map),
             None => vec!["nothing found".to_owned()],
         };
-        Came {
-            right: wrong.is_empty(),
+        let record = Record {
+            seed: self.seed,
+            map: self.map.into(),
+            layout: self.layout.into(),
+            pool: self.pool.into(),
+            noise: self.noise.into(),
             complete: found.is_complete(),
+            right: wrong.is_empty(),
             confidence: found.confidence(),
             seconds: started.elapsed().as_secs_f64(),
             samples: found.samples,
-            story: story(&machine, &found, &wrong),
-        }
+        };
+        (record, story(&machine, &found, &wrong))
     }
 
     fn sim_pool(&self) -> SimPool {
@@ -350,92 +285,18 @@ fn story(machine: &Machine, found: &Detected, wrong: &[String]) -> String {
     let map = found
         .map()
         .map_or_else(String::new, |map| map.to_text("found"));
+    let proofs: Vec<String> = found
+        .regions
+        .iter()
+        .map(|region| format!("{:?} {:?}", region.proof, region.levels))
+        .collect();
     format!(
-        "{}\nconfidence {:.3}, complete {}\n{}\nknown:\n{}\nfound:\n{map}",
+        "{}\nconfidence {:.3}, complete {}\n{}\n{}\nknown:\n{}\nfound:\n{map}",
         wrong.join("\n"),
         found.confidence(),
         found.is_complete(),
         found.notes().join("\n"),
+        proofs.join("\n"),
         machine.map_text()
     )
-}
-
-/// What came of the runs with one choice.
-#[derive(Default, Clone)]
-struct Row {
-    runs: u32,
-    right: u32,
-    unsure: u32,
-    wrong: u32,
-    seconds: Vec<f64>,
-    samples: u64,
-}
-
-#[derive(Default)]
-struct Table {
-    runs: u32,
-    rows: BTreeMap<(usize, String), Row>,
-    /// Runs and right ones, by what was said.
-    said: BTreeMap<usize, (u32, u32)>,
-}
-
-/// Lower ends of the classes of confidence.
-const SAID: [f64; 6] = [0.0, 0.5, 0.9, 0.95, 0.98, 0.99];
-
-impl Table {
-    fn add(&mut self, run: &Run, result: &Came) {
-        self.runs += 1;
-        let keys = [
-            ("all", ""),
-            ("layout", run.layout),
-            ("pool", run.pool),
-            ("noise", run.noise),
-            ("map", run.map),
-        ];
-        for (i, (kind, value)) in keys.iter().enumerate() {
-            let row = self.rows.entry((i, format!("{kind} {value}"))).or_default();
-            row.runs += 1;
-            row.right += u32::from(result.right && result.complete);
-            row.unsure += u32::from(!result.complete);
-            row.wrong += u32::from(result.is_wrong());
-            row.seconds.push(result.seconds);
-            row.samples += result.samples;
-        }
-        // What could not be seen is said beside the confidence.
-        if result.complete {
-            let class = SAID.iter().rposition(|&least| result.confidence >= least);
-            let said = self.said.entry(class.unwrap_or(0)).or_default();
-            said.0 += 1;
-            said.1 += u32::from(result.right);
-        }
-    }
-}
-
-impl std::fmt::Display for Table {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "| | runs | right and sure | unsure | wrong and sure | median s | slowest s | samples |")?;
-        writeln!(f, "|---|---|---|---|---|---|---|---|")?;
-        for ((_, name), row) in &self.rows {
-            let mut seconds = row.seconds.clone();
-            seconds.sort_unstable_by(f64::total_cmp);
-            let last = seconds.len() - 1;
-            writeln!(
-                f,
-                "| {} | {} | {:.1} % | {:.1} % | {} | {:.2} | {:.2} | {} |",
-                name.trim(),
-                row.runs,
-                100.0 * f64::from(row.right) / f64::from(row.runs),
-                100.0 * f64::from(row.unsure) / f64::from(row.runs),
-                row.wrong,
-                seconds[last / 2],
-                seconds[last],
-                row.samples / u64::from(row.runs)
-            )?;
-        }
-        writeln!(f, "\n| confidence said | runs | right |\n|---|---|---|")?;
-        for (class, (runs, right)) in &self.said {
-            writeln!(f, "| {:.2} and more | {runs} | {right} |", SAID[*class])?;
-        }
-        Ok(())
-    }
 }
