@@ -10,6 +10,10 @@ extern const struct config_item_type sol_groups_type;	/* groups.c */
 extern const struct config_item_type sol_rules_type;	/* rules.c */
 extern struct configfs_bin_attribute *sol_root_bin_attrs[];	/* implicit.c */
 
+/* firmware.c: firmware/, address translation by the machine's firmware */
+extern const struct config_item_type sol_firmware_type;
+void sol_control_firmware_exit(void);
+
 /* guard.c: guard/, and a group's `bandwidth` */
 int sol_control_guard_init(struct config_group *parent);
 void sol_control_guard_exit(void);

@@ -172,7 +172,7 @@ static struct configfs_subsystem root = {
 	},
 };
 
-static struct config_group groups_dir, rules_dir;
+static struct config_group groups_dir, rules_dir, firmware_dir;
 
 int sol_control_init(void)
 {
@@ -184,6 +184,9 @@ int sol_control_init(void)
 	configfs_add_default_group(&groups_dir, &root.su_group);
 	config_group_init_type_name(&rules_dir, "rules", &sol_rules_type);
 	configfs_add_default_group(&rules_dir, &root.su_group);
+	config_group_init_type_name(&firmware_dir, "firmware",
+				    &sol_firmware_type);
+	configfs_add_default_group(&firmware_dir, &root.su_group);
 	err = sol_control_guard_init(&root.su_group);
 	if (err)
 		return err;
@@ -199,4 +202,5 @@ void sol_control_exit(void)
 {
 	configfs_unregister_subsystem(&root);
 	sol_control_guard_exit();
+	sol_control_firmware_exit();
 }

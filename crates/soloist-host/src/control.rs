@@ -71,6 +71,41 @@ impl Control {
         Some(text.trim().to_owned())
     }
 
+    /// Names of what the machine's firmware translates an address to; empty:
+    /// it translates none.
+    pub fn firmware_components(&self) -> Result<Vec<String>, HostError> {
+        Ok(lines(&self.read("firmware/components")?))
+    }
+
+    /// What the firmware says of each address: a value for each component, as
+    /// far as it has one; `None` where it does not translate the address.
+    pub fn firmware_decode(
+        &self,
+        addresses: &[u64],
+        components: usize,
+    ) -> Result<Vec<Option<Vec<Option<u64>>>>, HostError> {
+        let mut all = Vec::with_capacity(addresses.len());
+        for some in addresses.chunks(addresses_at_once(components)) {
+            let words: Vec<String> = some.iter().map(|a| format!("{a:#x}")).collect();
+            self.write("firmware/decode", &words.join(" "))?;
+            let text = self.read("firmware/decode")?;
+            let answers: Option<Vec<_>> = text.lines().map(answer).collect();
+            match answers {
+                Some(answers) if answers.iter().map(|a| a.0).eq(some.iter().copied()) => {
+                    all.extend(answers.into_iter().map(|(_, values)| values));
+                }
+                _ => {
+                    return Err(HostError::Unexpected {
+                        path: self.path("firmware/decode"),
+                        text: "not the answers to what was asked: does another program ask too?"
+                            .into(),
+                    })
+                }
+            }
+        }
+        Ok(all)
+    }
+
     /// All groups, by name.
     pub fn groups(&self) -> Result<Vec<Group>, HostError> {
         let names = self.names("groups")?;
@@ -214,6 +249,34 @@ impl Control {
             errno,
         }
     }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+/// How many addresses the module takes in one write: their answers fit a page.
+fn addresses_at_once(components: usize) -> usize {
+    (4096 / (20 + 19 * components)).clamp(1, 16)
+}
+
+/// An address and its components: numbers, `-` for none, or `error`.
+fn answer(line: &str) -> Option<(u64, Option<Vec<Option<u64>>>)> {
+    let number = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    let mut words = line.split_whitespace();
+    let address = number(words.next()?)?;
+    let rest: Vec<&str> = words.collect();
+    if rest == ["error"] {
+        return Some((address, None));
+    }
+    let values: Option<Vec<Option<u64>>> = rest
+        .into_iter()
+        .map(|word| match word {
+            "-" => Some(None),
+            word => number(word).map(Some),
+        })
+        .collect();
+    Some((address, Some(values?)))
 }
 
 /// configfs takes a command per write(2): never in two.

@@ -248,7 +248,7 @@ fn spec(
         cpu: None,
         icount: None,
         append: String::new(),
-        qemu_args: Vec::new(),
+        qemu_args: tables(root),
         module: Some(module),
         // Off by default; control/mmapabi tests them.
         params: "mmap_abi=1".to_owned(),
@@ -261,6 +261,16 @@ fn spec(
         stdin: false,
         recorder: None,
     })
+}
+
+/// QEMU's arguments for the ACPI table that firmware/adxl asks, where there was
+/// an iasl to build it.
+fn tables(root: &Path) -> Vec<String> {
+    let table = root.join("build/tests/guest/firmware/adxl.aml");
+    match table.exists() {
+        true => vec!["-acpitable".into(), format!("file={}", table.display())],
+        false => Vec::new(),
+    }
 }
 
 /// All guests, `jobs` at a time; results in the order of `specs`.

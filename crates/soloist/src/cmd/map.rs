@@ -2,6 +2,7 @@
 
 mod classes;
 mod detect;
+mod sources;
 mod tools;
 
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ pub enum Args {
     Decode(Decode),
     /// The physical address of a place in DRAM.
     Encode(Encode),
-    /// Find the map by timing row conflicts, here or in simulated memory.
+    /// Find this machine's map: a known one, the firmware's, registers, timing.
     Detect(detect::Args),
     /// Test a map by timing: does it say which addresses conflict?
     Check(tools::Check),

@@ -21,11 +21,16 @@ use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
 use soloist_map::{compare, host};
 
+use super::sources::{self, Source, Tried, Wanted};
 use crate::{Ctx, Misuse};
 
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Take the map from here only [default: the first that has one: known,
+    /// firmware, registers, timing; the others are held against it].
+    #[arg(long, value_name = "WHERE", conflicts_with = "simulate")]
+    from: Option<Source>,
     /// Detect the map of this machine in simulated memory instead.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
@@ -104,13 +109,30 @@ struct Report {
     recovered: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<String>,
+    /// What had no map before timing was tried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tried: Vec<Tried>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     match &args.simulate {
         Some(name) => simulate(args, &known::find(name)?, ctx),
-        None => measure(args, ctx),
+        None => here(args, ctx),
+    }
+}
+
+/// This machine's map: from what knows it, else by timing.
+fn here(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+    let wanted = Wanted {
+        from: args.from,
+        seed: args.seed,
+        deadline: Duration::from_secs(args.deadline),
+        output: args.output.as_deref(),
+    };
+    match sources::run(&wanted, ctx)? {
+        (Some(status), _) => Ok(status),
+        (None, tried) => measure(args, tried, ctx),
     }
 }
 
@@ -229,7 +251,7 @@ fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCod
     })
 }
 
-fn measure(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+fn measure(args: &Args, tried: Vec<Tried>, ctx: &Ctx) -> Result<ExitCode> {
     let mut source = Hardware::new(&HardwareOptions {
         memory: args.memory,
         page_shift: args.pages,
@@ -242,7 +264,9 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     );
     let found = watched(&mut source, &options(args, args.seed), ctx);
     // What was seen is told even if there is nothing to save.
-    let status = print(&report(name, args.seed, cpu::UNIT, &found), ctx)?;
+    let mut report = report(name, args.seed, cpu::UNIT, &found);
+    report.tried = tried;
+    let status = print(&report, ctx)?;
     save(args, &found, "detected", host::topology(), ctx)?;
     Ok(status)
 }
@@ -270,6 +294,7 @@ fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Re
         classes: found.classes.clone(),
         recovered: None,
         differences: Vec::new(),
+        tried: Vec::new(),
     }
 }
 

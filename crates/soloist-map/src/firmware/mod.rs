@@ -1,0 +1,388 @@
+//! Maps from the machine's own firmware: exact, and without timing.
+//!
+//! Firmware that can say where in DRAM an address lies ([`adxl`]) is asked for
+//! a few hundred addresses of every node, the map is solved from the answers
+//! ([`crate::solve`]), and then asked for thousands of fresh ones: the map must
+//! say the same of each. Answers that it gets wrong are added to those it is
+//! solved from, and it is proved anew. Nodes that can't be solved, channels by
+//! division say, are named, and the others keep their map.
+
+pub mod adxl;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use soloist_core::AddrMap;
+use soloist_machine::ram::RamRange;
+use soloist_machine::MapSpec;
+
+use crate::solve::{solve, Row, Solved};
+pub use adxl::{Reader, Values};
+
+/// Addresses of each range to solve from, and to prove by.
+const ASKED: usize = 384;
+/// Fresh addresses for the proof, at least; of each range as many.
+const FRESH: usize = 4096;
+/// How often wrong answers are learnt from.
+const ROUNDS: usize = 3;
+
+/// What translates addresses.
+pub trait Firmware {
+    /// Names of what an address translates to.
+    fn components(&self) -> &[String];
+
+    /// What each address translates to; `None`: not translated.
+    ///
+    /// # Errors
+    /// In words.
+    fn decode(&mut self, addresses: &[u64]) -> Result<Vec<Option<Values>>, String>;
+}
+
+/// Why firmware gives no map.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FirmwareError {
+    /// It can't be asked.
+    #[error("{0}")]
+    Asking(String),
+    /// A component is missing.
+    #[error("the firmware gives no {0} (it gives {1})")]
+    Component(&'static str, String),
+    /// No ranges.
+    #[error("where memory lies is not known: run as root")]
+    NoMemory,
+    /// Nothing was translated.
+    #[error("the firmware translates none of {0} addresses")]
+    Nothing(usize),
+    /// A node's memory lies on several sockets.
+    #[error(
+        "node {0}: its memory lies on sockets {1} by turns; nodes are ranges of one socket here"
+    )]
+    Sockets(u8, String),
+    /// None of the nodes was solved.
+    #[error("{0}")]
+    Unsolved(String),
+}
+
+/// What the firmware shows of one node.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct NodeProof {
+    /// Node.
+    pub node: u8,
+    /// Fresh addresses of which map and firmware say the same, and all.
+    pub held: (usize, usize),
+    /// Addresses that the firmware does not translate.
+    pub untranslated: usize,
+    /// Why the node has no map.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsolved: Option<String>,
+}
+
+/// A map from firmware, and how far it is shown.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The map.
+    pub map: MapSpec,
+    /// Addresses that it was solved from.
+    pub asked: usize,
+    /// Each node's proof.
+    pub nodes: Vec<NodeProof>,
+    /// All of memory is in the map, every bit of it shown, and all fresh
+    /// addresses hold.
+    pub exact: bool,
+    /// What was assumed, and what is open, in words.
+    pub notes: Vec<String>,
+}
+
+/// Solves the map of `memory` from what the firmware says, and proves it.
+///
+/// # Errors
+/// Where it can't be asked, or no node can be solved.
+pub fn find(
+    firmware: &mut dyn Firmware,
+    memory: &[RamRange],
+    seed: u64,
+) -> Result<Found, FirmwareError> {
+    if memory.is_empty() {
+        return Err(FirmwareError::NoMemory);
+    }
+    let mut reader = Reader::new(firmware.components())?;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut known = ask(firmware, &lines(memory, ASKED, &mut rng))?;
+    let mut found = None;
+    for _ in 0..ROUNDS {
+        one_socket(&reader, memory, &known)?;
+        reader.learn(&translated(&known));
+        let mut part = solve_nodes(&reader, memory, &known)?;
+        part.map = rebase(part.map, reader.seen());
+        let fresh = ask(
+            firmware,
+            &lines(memory, FRESH.div_ceil(memory.len()), &mut rng),
+        )?;
+        let (nodes, wrong) = prove(&part, &reader, memory, &fresh);
+        let exact = part.complete
+            && nodes.iter().all(|node| {
+                node.unsolved.is_none() && node.untranslated == 0 && node.held.0 == node.held.1
+            });
+        found = Some(Found {
+            map: part.map,
+            asked: known.len(),
+            nodes,
+            exact,
+            notes: part.notes,
+        });
+        if wrong.is_empty() {
+            break;
+        }
+        known.extend(wrong);
+    }
+    found.ok_or(FirmwareError::Nothing(known.len()))
+}
+
+type Answers = BTreeMap<u64, Option<Values>>;
+
+fn ask(firmware: &mut dyn Firmware, addresses: &[u64]) -> Result<Answers, FirmwareError> {
+    let answers = firmware.decode(addresses).map_err(FirmwareError::Asking)?;
+    let answers: Answers = addresses.iter().copied().zip(answers).collect();
+    match answers.values().all(Option::is_none) {
+        true => Err(FirmwareError::Nothing(addresses.len())),
+        false => Ok(answers),
+    }
+}
+
+/// Lines of each range: from anywhere, and near its ends and middle at every
+/// scale, where bases and carries show.
+fn lines(memory: &[RamRange], each: usize, rng: &mut ChaCha8Rng) -> Vec<u64> {
+    let mut all = BTreeSet::new();
+    for range in memory {
+        let size = range.end - range.start;
+        for i in 0..each {
+            let reach = match i % 4 {
+                3 => 1u64 << rng.gen_range(6..64 - size.leading_zeros()),
+                _ => size,
+            };
+            let far = rng.gen_range(0..reach.min(size));
+            let at = match i % 8 {
+                7 => range.end - 1 - far,
+                _ => range.start + far,
+            };
+            all.insert(at & !63);
+        }
+    }
+    all.into_iter()
+        .filter(|at| node_of(memory, *at).is_some())
+        .collect()
+}
+
+fn node_of(memory: &[RamRange], address: u64) -> Option<u8> {
+    let holds = |range: &&RamRange| (range.start..range.end).contains(&address);
+    memory.iter().find(holds).map(|range| range.node)
+}
+
+fn translated(answers: &Answers) -> Vec<&Values> {
+    answers.values().flatten().collect()
+}
+
+/// Refuses nodes whose memory is dealt out over sockets.
+fn one_socket(reader: &Reader, memory: &[RamRange], known: &Answers) -> Result<(), FirmwareError> {
+    let mut sockets: BTreeMap<u8, BTreeSet<u64>> = BTreeMap::new();
+    for (&address, values) in known {
+        let socket = values.as_ref().and_then(|values| reader.socket(values));
+        if let (Some(node), Some(socket)) = (node_of(memory, address), socket) {
+            sockets.entry(node).or_default().insert(socket);
+        }
+    }
+    match sockets.into_iter().find(|(_, all)| all.len() > 1) {
+        None => Ok(()),
+        Some((node, all)) => {
+            let list: Vec<String> = all.iter().map(ToString::to_string).collect();
+            Err(FirmwareError::Sockets(node, list.join(", ")))
+        }
+    }
+}
+
+/// A map of the nodes that could be solved.
+struct Part {
+    map: MapSpec,
+    complete: bool,
+    notes: Vec<String>,
+    unsolved: BTreeMap<u8, String>,
+}
+
+/// Solves all nodes by one layout, or else each by its own.
+fn solve_nodes(
+    reader: &Reader,
+    memory: &[RamRange],
+    known: &Answers,
+) -> Result<Part, FirmwareError> {
+    let rows: Vec<Row> = known
+        .iter()
+        .filter_map(|(&address, values)| {
+            Some(Row {
+                line: 0,
+                address,
+                node: node_of(memory, address)?,
+                values: reader.fields(values.as_ref()?),
+            })
+        })
+        .collect();
+    if let Ok(solved) = solve_tidy(&rows) {
+        return Ok(part(vec![solved], BTreeMap::new(), memory));
+    }
+    let nodes: BTreeSet<u8> = rows.iter().map(|row| row.node).collect();
+    let (mut all, mut unsolved) = (Vec::new(), BTreeMap::new());
+    for node in nodes {
+        let own: Vec<Row> = rows.iter().filter(|r| r.node == node).cloned().collect();
+        match solve_tidy(&own) {
+            Ok(solved) => all.push(solved),
+            Err(why) => {
+                unsolved.insert(node, why);
+            }
+        }
+    }
+    if all.is_empty() {
+        let why: Vec<String> = unsolved
+            .iter()
+            .map(|(node, why)| format!("node {node}: {why}"))
+            .collect();
+        return Err(FirmwareError::Unsolved(why.join("; ")));
+    }
+    Ok(part(all, unsolved, memory))
+}
+
+/// Solves rows that firmware gave: none of them may be left out.
+fn solve_tidy(rows: &[Row]) -> Result<Solved, String> {
+    let channels: BTreeSet<u32> = rows.iter().map(|row| row.values[0]).collect();
+    let solved = solve(rows).map_err(|error| match channels.len().is_power_of_two() {
+        true => error.message,
+        false => format!(
+            "{} channels: dealt out by a division, which is not solved from translations",
+            channels.len()
+        ),
+    })?;
+    match solved.left_out.len() {
+        0 => Ok(solved),
+        n => Err(format!(
+            "{n} of {} translations contradict the others",
+            rows.len()
+        )),
+    }
+}
+
+/// Puts layouts together, and cuts ranges down to what memory there is.
+fn part(all: Vec<Solved>, unsolved: BTreeMap<u8, String>, memory: &[RamRange]) -> Part {
+    let mut whole = Part {
+        complete: unsolved.is_empty() && all.iter().all(|solved| solved.complete),
+        map: MapSpec {
+            line: 64,
+            llc: Vec::new(),
+            layouts: Vec::new(),
+            ranges: Vec::new(),
+        },
+        notes: Vec::new(),
+        unsolved,
+    };
+    for (layout, solved) in all.into_iter().enumerate() {
+        whole.notes.push(solved.shown());
+        // Where memory ends is known here.
+        let told = |note: &String| !note.starts_with("the end of memory");
+        whole.notes.extend(solved.notes.into_iter().filter(told));
+        whole.map.layouts.extend(solved.map.layouts);
+        whole
+            .map
+            .ranges
+            .extend(solved.map.ranges.into_iter().map(|mut range| {
+                range.layout = layout;
+                range
+            }));
+    }
+    if whole.map.layouts.len() > 1 {
+        for (i, layout) in whole.map.layouts.iter_mut().enumerate() {
+            layout.name = format!("layout-{i}");
+        }
+    }
+    whole.map.ranges.retain_mut(|range| {
+        let own = memory
+            .iter()
+            .filter(|ram| ram.node == range.node && ram.start < range.end && range.start < ram.end);
+        let end = own.map(|ram| ram.end.min(range.end)).max();
+        range.end = end.unwrap_or(range.start);
+        range.end > range.start
+    });
+    whole.map.ranges.sort_by_key(|range| range.start);
+    whole
+}
+
+/// Counts each node's offsets from its own start where the solver counted from
+/// address 0: then the highest offset bit was filled in as a column, for no
+/// translation shows it, and it is constant over each node.
+fn rebase(mut map: MapSpec, seen: [u64; 2]) -> MapSpec {
+    for index in 0..map.layouts.len() {
+        loop {
+            let mut trial = map.clone();
+            let top = map.offset_bits(index).saturating_sub(1);
+            let layout = &mut trial.layouts[index];
+            layout
+                .column
+                .retain(|term| term.mask != 1 << top || seen[1] >> term.at & 1 == 1);
+            layout
+                .row
+                .retain(|term| term.mask != 1 << top || seen[0] >> term.at & 1 == 1);
+            if *layout == map.layouts[index] {
+                break;
+            }
+            for range in trial.ranges.iter_mut().filter(|r| r.layout == index) {
+                range.base &= (1 << top) - 1;
+            }
+            if AddrMap::parse(&trial.to_text("rebased")).is_err() {
+                break;
+            }
+            map = trial;
+        }
+    }
+    map
+}
+
+/// Holds the map against fresh translations: each node's proof, and the
+/// translations that it gets wrong.
+fn prove(
+    part: &Part,
+    reader: &Reader,
+    memory: &[RamRange],
+    fresh: &Answers,
+) -> (Vec<NodeProof>, Answers) {
+    let mut wrong = Answers::new();
+    let mut nodes: BTreeMap<u8, NodeProof> = BTreeMap::new();
+    let map = AddrMap::parse(&part.map.to_text("firmware")).ok();
+    for (&address, values) in fresh {
+        let Some(node) = node_of(memory, address) else {
+            continue;
+        };
+        let proof = nodes.entry(node).or_insert_with(|| NodeProof {
+            node,
+            held: (0, 0),
+            untranslated: 0,
+            unsolved: part.unsolved.get(&node).cloned(),
+        });
+        let Some(values) = values else {
+            proof.untranslated += 1;
+            continue;
+        };
+        if proof.unsolved.is_some() {
+            continue;
+        }
+        proof.held.1 += 1;
+        let says = map.as_ref().and_then(|map| map.decode(address).ok());
+        let holds = says.is_some_and(|d| {
+            let shown = reader.shown([d.channel, d.rank, d.bank, d.row, d.column]);
+            d.node == u32::from(node) && shown == reader.fields(values)
+        });
+        match holds {
+            true => proof.held.0 += 1,
+            false => {
+                wrong.insert(address, Some(values.clone()));
+            }
+        }
+    }
+    (nodes.into_values().collect(), wrong)
+}

@@ -1,0 +1,350 @@
+//! Where `soloist map detect` takes the map from: a known machine that fits,
+//! the firmware, registers, timing; in this order. What two of them say is held
+//! against each other.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{bail, Context, Result};
+use serde::Serialize;
+use soloist_host::{Control, Host};
+use soloist_machine::{known, write, About, Machine, MapSpec, Trust};
+use soloist_map::detect::check::{check as check_map, Verdict};
+use soloist_map::detect::hardware::{Hardware, HardwareOptions};
+use soloist_map::detect::Options;
+use soloist_map::firmware::{self, Firmware, NodeProof, Values};
+use soloist_map::{amd10h, compare, host, pci};
+
+use crate::Ctx;
+
+/// One place that maps come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// A machine of `soloist map list` whose file agrees with this host.
+    Known,
+    /// The firmware's address translation (Intel servers; module loaded, root).
+    Firmware,
+    /// Registers of AMD Family 10h (root).
+    Registers,
+    /// Timing of row conflicts.
+    Timing,
+}
+
+/// What one place said.
+#[derive(Debug, Serialize)]
+pub struct Tried {
+    from: Source,
+    /// What came of it, in words.
+    found: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<NodeProof>,
+    #[serde(skip)]
+    map: Option<Candidate>,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    about: About,
+    map: MapSpec,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    from: Source,
+    machine: &'a str,
+    trust: Trust,
+    tried: &'a [Tried],
+    /// What the other sources say of this map.
+    checks: Vec<String>,
+    ranges: &'a [soloist_machine::MapRange],
+    text: String,
+}
+
+/// What the user asked for.
+pub struct Wanted<'a> {
+    pub from: Option<Source>,
+    pub seed: u64,
+    pub deadline: std::time::Duration,
+    pub output: Option<&'a Path>,
+}
+
+/// Tries what needs no timing. `None`: nothing was found, timing must; what
+/// was tried is said either way.
+pub fn run(wanted: &Wanted, ctx: &Ctx) -> Result<(Option<ExitCode>, Vec<Tried>)> {
+    let asked = |source| wanted.from.is_none_or(|from| from == source);
+    let mut tried = Vec::new();
+    if asked(Source::Known) {
+        tried.extend(from_known());
+    }
+    if asked(Source::Firmware) {
+        tried.push(from_firmware(wanted.seed));
+    }
+    if asked(Source::Registers) {
+        tried.push(from_registers());
+    }
+    if !ctx.json {
+        for one in &tried {
+            errln!("{}: {}", name(one.from), one.found);
+        }
+    }
+    let Some(best) = tried.iter().position(|one| one.map.is_some()) else {
+        match wanted.from {
+            Some(from) if from != Source::Timing => bail!(
+                "no map from {}: {}",
+                name(from),
+                tried.first().map_or("nothing to ask", |one| &one.found)
+            ),
+            _ => return Ok((None, tried)),
+        }
+    };
+    choose(best, &tried, wanted, ctx).map(|status| (Some(status), tried))
+}
+
+fn name(source: Source) -> &'static str {
+    match source {
+        Source::Known => "known",
+        Source::Firmware => "firmware",
+        Source::Registers => "registers",
+        Source::Timing => "timing",
+    }
+}
+
+/// Holds the first map against the others, or against timing, and writes it.
+fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<ExitCode> {
+    let from = tried[best].from;
+    let Some(chosen) = &tried[best].map else {
+        bail!("no map");
+    };
+    let mut checks = Vec::new();
+    for other in &tried[best + 1..] {
+        let Some(map) = &other.map else {
+            continue;
+        };
+        let differ = compare::differences(&chosen.map, &map.map);
+        if !differ.is_empty() {
+            bail!(
+                "{} ({}) and {} contradict each other: {}. Neither is taken; --from {} or \
+                 --from {} takes one",
+                name(from),
+                chosen.about.name,
+                name(other.from),
+                differ.join("; "),
+                name(from),
+                name(other.from)
+            );
+        }
+        checks.push(format!("{} says the same", name(other.from)));
+    }
+    if checks.is_empty() {
+        checks.push(by_timing(&chosen.map, wanted)?);
+    }
+    let text = write::machine_file(&chosen.about, &host::topology(), &chosen.map, &chosen.notes);
+    let machine = Machine::parse(&text, "the map that was found")?;
+    if let Some(path) = wanted.output {
+        std::fs::write(path, &text).with_context(|| path.display().to_string())?;
+    }
+    if ctx.json {
+        ctx.print_json(&Report {
+            from,
+            machine: &chosen.about.name,
+            trust: chosen.about.trust,
+            tried,
+            checks,
+            ranges: &chosen.map.ranges,
+            text: machine.map_text(),
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    errln!("taken: {}, {}", name(from), chosen.about.trust);
+    for check in &checks {
+        errln!("  {check}");
+    }
+    match wanted.output {
+        Some(path) => errln!("wrote {}", path.display()),
+        None => super::put(&text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What timing says of a map, where it can be measured at all.
+fn by_timing(map: &MapSpec, wanted: &Wanted) -> Result<String> {
+    if !host::is_bare_metal() {
+        return Ok("not checked by timing: a virtual machine has other addresses than DRAM".into());
+    }
+    let measured = Hardware::new(&HardwareOptions {
+        memory: Some(512 << 20),
+        page_shift: None,
+        trust_guest: false,
+    })
+    .map_err(|error| error.to_string())
+    .and_then(|mut source| {
+        let options = Options {
+            deadline: wanted.deadline,
+            seed: wanted.seed,
+            ..Options::default()
+        };
+        check_map(&mut source, map, &options).map_err(|stop| stop.to_string())
+    });
+    match measured {
+        Ok((Verdict::Fits, _)) => Ok("timing: row conflicts are where the map says".into()),
+        Ok((Verdict::Contradicted, _)) => bail!(
+            "timing contradicts this map: row conflicts are not where it says; \
+             --from timing measures a map instead"
+        ),
+        Ok((Verdict::Unknown, _)) => Ok("not checked by timing: nothing could be measured".into()),
+        Err(why) => Ok(format!("not checked by timing: {why}")),
+    }
+}
+
+/// Known machines that fit, maps of virtual machines aside.
+fn from_known() -> Vec<Tried> {
+    let mut found = Vec::new();
+    for machine in known::all().into_iter().flatten() {
+        let made_up = matches!(machine.about.trust, Trust::Synthetic | Trust::Assumed);
+        let fit = host::fit(&machine);
+        if made_up || !fit.fits {
+            continue;
+        }
+        found.push(Tried {
+            from: Source::Known,
+            found: format!(
+                "{}, {}: {}",
+                machine.about.name,
+                machine.about.trust,
+                fit.reasons.join("; ")
+            ),
+            nodes: Vec::new(),
+            map: Some(Candidate {
+                notes: vec![format!("The known machine {}.", machine.about.name)],
+                about: machine.about,
+                map: machine.map,
+            }),
+        });
+    }
+    if found.is_empty() {
+        found.push(nothing(
+            Source::Known,
+            "no machine of `soloist map list` fits this host".into(),
+        ));
+    }
+    found
+}
+
+fn nothing(from: Source, found: String) -> Tried {
+    Tried {
+        from,
+        found,
+        nodes: Vec::new(),
+        map: None,
+    }
+}
+
+/// The firmware behind the module's control interface.
+struct Loaded {
+    control: Control,
+    components: Vec<String>,
+}
+
+impl Firmware for Loaded {
+    fn components(&self) -> &[String] {
+        &self.components
+    }
+
+    fn decode(&mut self, addresses: &[u64]) -> Result<Vec<Option<Values>>, String> {
+        self.control
+            .firmware_decode(addresses, self.components.len())
+            .map_err(|error| error.to_string())
+    }
+}
+
+fn from_firmware(seed: u64) -> Tried {
+    let found = ask_firmware(seed);
+    match found {
+        Err(why) => nothing(Source::Firmware, why),
+        Ok(found) => {
+            let held: usize = found.nodes.iter().map(|node| node.held.0).sum();
+            let all: usize = found.nodes.iter().map(|node| node.held.1).sum();
+            let mut says = format!(
+                "solved from {} translations; {held} of {all} fresh ones are as the map says",
+                found.asked
+            );
+            for node in &found.nodes {
+                if let Some(why) = &node.unsolved {
+                    says.push_str(&format!("; node {} has no map: {why}", node.node));
+                } else if node.untranslated > 0 {
+                    says.push_str(&format!(
+                        "; node {}: {} addresses are not translated",
+                        node.node, node.untranslated
+                    ));
+                }
+            }
+            let trust = match found.exact {
+                true => Trust::Exact,
+                false => Trust::Incomplete,
+            };
+            let mut notes = vec![format!("From the firmware's translation (ADXL): {says}.")];
+            notes.extend(found.notes);
+            notes.push("Cache colours are not the firmware's to tell: soloist map llc.".into());
+            Tried {
+                from: Source::Firmware,
+                found: format!("{trust}: {says}"),
+                nodes: found.nodes,
+                map: Some(Candidate {
+                    about: about("firmware", trust, &says),
+                    map: found.map,
+                    notes,
+                }),
+            }
+        }
+    }
+}
+
+fn ask_firmware(seed: u64) -> Result<firmware::Found, String> {
+    let control = Control::open(&Host::live()).map_err(|_| {
+        "only the kernel may ask it: load the module (soloist up) and try again".to_owned()
+    })?;
+    let components = control
+        .firmware_components()
+        .map_err(|error| error.to_string())?;
+    if components.is_empty() {
+        return Err("it translates no addresses (no ACPI ADXL here, or in this kernel)".into());
+    }
+    let mut loaded = Loaded {
+        control,
+        components,
+    };
+    firmware::find(&mut loaded, &host::memory_ranges(), seed).map_err(|error| error.to_string())
+}
+
+fn from_registers() -> Tried {
+    let read = pci::Registers::read()
+        .map_err(|error| error.to_string())
+        .and_then(|registers| amd10h::map(&registers).map_err(|error| error.to_string()));
+    match read {
+        Err(why) => nothing(Source::Registers, why),
+        Ok(map) => Tried {
+            from: Source::Registers,
+            found: "AMD Family 10h: decoded".into(),
+            nodes: Vec::new(),
+            map: Some(Candidate {
+                about: about("registers", Trust::Exact, "AMD Family 10h registers"),
+                map,
+                notes: Vec::new(),
+            }),
+        },
+    }
+}
+
+fn about(name: &str, trust: Trust, source: &str) -> About {
+    About {
+        name: name.into(),
+        description: format!(
+            "from the {name} of {}",
+            host::cpu_name().unwrap_or_else(|| "this machine".into())
+        ),
+        trust,
+        source: vec![format!("soloist map detect --from {name}: {source}")],
+    }
+}
