@@ -163,6 +163,17 @@ impl Buddy {
         false
     }
 
+    /// Takes this very frame out of the free block that holds it, as Linux'
+    /// `take_page_off_buddy` does; false: it is not free.
+    pub fn take_frame(&mut self, pfn: u32) -> bool {
+        self.pin(self.node_of(pfn), pfn, 0)
+    }
+
+    /// How far a node is from a CPU; smaller is nearer.
+    pub fn distance(&self, cpu: u32, node: u32) -> u32 {
+        self.layout.distance[self.node_of_cpu(cpu) as usize][node as usize]
+    }
+
     /// Gives the parts of a block back that are not the wanted piece.
     fn split_around(&mut self, node: u32, head: u32, order: u32, pfn: u32, want: u32) {
         let (mut head, mut order) = (head, order);

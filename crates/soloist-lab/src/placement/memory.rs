@@ -4,6 +4,7 @@
 use soloist_core::{AddrMap, ColorSet, FillLimits, FrameLists};
 
 use super::buddy::Buddy;
+use super::module::{Hand, Sites};
 
 /// What a task gets when its colours have no page left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct Allocation {
     bound: Option<u32>,
     /// Uncoloured pages come from all nodes in turn.
     interleaved: bool,
+    /// Its CPU's, where pages come as the module hands them out.
+    hand: Option<Hand>,
     /// Pages handed out.
     pub pages: u64,
     /// Of these, out of colour.
@@ -62,6 +65,7 @@ impl Allocation {
             ignores_nodes: false,
             bound: None,
             interleaved: false,
+            hand: None,
             pages: 0,
             spilled: 0,
         }
@@ -93,6 +97,8 @@ pub struct Memory {
     /// The system's free memory.
     pub buddy: Buddy,
     lists: FrameLists,
+    /// Of the module; `None`: coloured pages come as the papers say.
+    sites: Option<Sites>,
 }
 
 impl Memory {
@@ -101,7 +107,15 @@ impl Memory {
         Self {
             buddy,
             lists: FrameLists::new(map),
+            sites: None,
         }
+    }
+
+    /// Hands coloured pages out in the module's order, not in that of the papers'
+    /// algorithms; tasks that do not know nodes excepted.
+    pub fn as_the_module(mut self) -> Self {
+        self.sites = Some(Sites::new(self.lists.map()));
+        self
     }
 
     /// A page for the next first touch of the task.
@@ -139,6 +153,14 @@ impl Memory {
     /// Round robin over the task's cells, those of the local node while they
     /// last unless it does not know nodes.
     fn colored(&mut self, task: &mut Allocation) -> Option<u32> {
+        if let (Some(sites), false) = (&mut self.sites, task.ignores_nodes) {
+            let (map, buddy) = (self.lists.map(), &self.buddy);
+            let near = |node| buddy.distance(task.cpu, node);
+            let hand = task
+                .hand
+                .get_or_insert_with(|| Hand::new(map, &task.cells, near));
+            return hand.page(task.owner, &mut self.lists, &mut self.buddy, sites);
+        }
         let by_distance = match task.by_distance.take() {
             Some(known) => known,
             None => self.by_distance(task),

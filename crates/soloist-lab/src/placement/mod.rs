@@ -2,4 +2,5 @@
 
 pub mod buddy;
 pub mod memory;
+mod module;
 pub mod policy;

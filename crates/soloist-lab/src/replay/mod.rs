@@ -264,7 +264,13 @@ impl Stage {
         let played = parts
             .iter()
             .zip(&placed)
-            .map(|(part, placed)| self.played(part, placed, &stats))
+            .map(|(part, placed)| {
+                let mut played = self.played(part, placed, &stats);
+                if !job.blame {
+                    played.blame.clear();
+                }
+                played
+            })
             .collect();
         Ok(Outcome {
             placement: job.placement.name(),

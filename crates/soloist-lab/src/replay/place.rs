@@ -118,7 +118,8 @@ fn anew(stage: &Stage, policy: Policy, seed: u64) -> Result<Frames, ReplayError>
             .map(|row| row.iter().map(|&h| h as u32).collect())
             .collect(),
     };
-    let mut memory = Memory::new(map, Buddy::new(map, layout, stage.history, seed));
+    let buddy = Buddy::new(map, layout, stage.history, seed);
+    let mut memory = Memory::new(map, buddy).as_the_module();
     let colors = colors(stage, policy)?;
     let mut theirs: Vec<[Allocation; 2]> = stage
         .parts

@@ -1,0 +1,277 @@
+//! Coloured pages in the order in which the kernel module hands them out.
+//!
+//! The papers split whole blocks and list every frame of them
+//! ([`super::memory`]). The module takes single frames of one cell instead, region
+//! by region from the top of the node (kernel/frames/refill.c), and hands them out
+//! through a magazine of four clips that a CPU keeps (kernel/frames/magazine.c).
+//! Which frames of a bank follow each other decides how often its row stays open,
+//! so what is recorded under the module can only be placed alike in the same order.
+//!
+//! Left out: watermarks, ZONE_DMA, what is freed and handed out again, budgets, the
+//! rungs below refilling (kernel/fault/ladder.c).
+
+use soloist_core::{AddrMap, FrameLists};
+
+use super::buddy::Buddy;
+
+/// log2 of a region's frames: `SOL_REGION_ORDER`.
+const REGION: u32 = 10;
+/// `SOL_CLIPS`, `SOL_ROUNDS`: clips of a magazine, frames of a clip.
+const CLIPS: usize = 4;
+const ROUNDS: usize = 16;
+/// `LOOKS` of magazine.c: cells that a filling looks at.
+const LOOKS: usize = 16;
+/// `BATCH_MAX` of refill.c: frames that a refill takes; 1 at first, doubled each time.
+const BATCH_MAX: u32 = 32;
+
+/// How far the refills of each cell have come; of the whole machine.
+pub(super) struct Sites(Vec<Site>);
+
+#[derive(Clone, Copy)]
+struct Site {
+    /// The walk is in the region below this one, behind `step` of its frames.
+    region: u64,
+    step: u64,
+    batch: u32,
+}
+
+impl Sites {
+    pub(super) fn new(map: &AddrMap) -> Self {
+        let start = Site {
+            region: u64::MAX,
+            step: 0,
+            batch: 1,
+        };
+        Self(vec![start; map.n_cells() as usize])
+    }
+
+    /// Lists some more frames of `cell`.
+    fn refill(&mut self, cell: u32, lists: &mut FrameLists, buddy: &mut Buddy) {
+        let map = lists.map().clone();
+        let node = map.node_of_set(cell / map.n_llc());
+        let ranges: Vec<(u64, u64)> = map
+            .ranges()
+            .filter(|r| r.node == node)
+            .map(|r| (r.start >> 12, r.end >> 12))
+            .collect();
+        let size = 1 << REGION;
+        let regions: u64 = ranges
+            .iter()
+            .map(|(start, end)| end.div_ceil(size) - start / size)
+            .sum();
+        let site = &mut self.0[cell as usize];
+        let want = site.batch;
+        site.batch = (want * 2).min(BATCH_MAX);
+        let (mut got, mut vain) = (0, 0);
+        while got < want && vain <= regions {
+            let limit = site.region.saturating_mul(size);
+            let Some(&(start, end)) = ranges.iter().rev().find(|(start, _)| *start < limit) else {
+                // Round again.
+                (site.region, site.step) = (u64::MAX, 0);
+                vain += u64::from(ranges.is_empty()) * (regions + 1);
+                continue;
+            };
+            let region = site.region.min(end.div_ceil(size)) - 1;
+            let base = region * size;
+            let before = got;
+            let mut at = start.max(base + site.step);
+            let until = end.min(base + size);
+            while at < until && got < want {
+                if map.cell_of_frame(at) == Some(cell) && buddy.take_frame(at as u32) {
+                    // A frame of the machine in no list.
+                    let added = lists.add(at as u32, false);
+                    debug_assert!(added.is_ok(), "the buddy model gave a listed frame");
+                    got += 1;
+                }
+                at += 1;
+            }
+            (site.region, site.step) = if at < until {
+                (region + 1, at - base)
+            } else {
+                (region, 0)
+            };
+            vain = if got > before { 0 } else { vain + 1 };
+        }
+    }
+}
+
+/// What a task's CPU has at hand, node by node.
+#[derive(Default)]
+pub(super) struct Hand(Vec<Magazine>);
+
+/// Frames at hand of a task's cells on one node.
+#[derive(Default)]
+struct Magazine {
+    cells: Vec<u32>,
+    cursor: usize,
+    next: usize,
+    clips: [Vec<u32>; CLIPS],
+}
+
+impl Hand {
+    /// For cells that are sorted by node; `near` tells how far away a node is.
+    pub(super) fn new(map: &AddrMap, cells: &[u32], near: impl Fn(u32) -> u32) -> Self {
+        let node = |cell: &u32| map.node_of_set(cell / map.n_llc());
+        let mut hand: Vec<Magazine> = cells
+            .chunk_by(|a, b| node(a) == node(b))
+            .map(|cells| Magazine {
+                cells: cells.to_vec(),
+                ..Magazine::default()
+            })
+            .collect();
+        hand.sort_by_key(|m| near(node(&m.cells[0])));
+        Self(hand)
+    }
+
+    /// The next page, of the nearest node that has one.
+    pub(super) fn page(
+        &mut self,
+        owner: u32,
+        lists: &mut FrameLists,
+        buddy: &mut Buddy,
+        sites: &mut Sites,
+    ) -> Option<u32> {
+        self.0
+            .iter_mut()
+            .find_map(|magazine| magazine.page(owner, lists, buddy, sites))
+    }
+}
+
+impl Magazine {
+    fn page(
+        &mut self,
+        owner: u32,
+        lists: &mut FrameLists,
+        buddy: &mut Buddy,
+        sites: &mut Sites,
+    ) -> Option<u32> {
+        let turn = self.next % CLIPS;
+        self.next += 1;
+        if let Some(frame) = self.clips[turn].pop() {
+            return Some(frame);
+        }
+        if self.clips.iter().all(Vec::is_empty) {
+            self.fill(owner, lists);
+        }
+        self.clips
+            .iter_mut()
+            .find_map(Vec::pop)
+            .or_else(|| self.listed(owner, lists))
+            .or_else(|| self.refilled(owner, lists, buddy, sites))
+    }
+
+    /// Fills the clips from the lists of the next cells.
+    fn fill(&mut self, owner: u32, lists: &mut FrameLists) {
+        let mut filled = 0;
+        for _ in 0..self.cells.len().clamp(CLIPS, LOOKS) {
+            if filled == CLIPS {
+                break;
+            }
+            let cell = self.cells[self.cursor];
+            let clip = &mut self.clips[filled];
+            clip.extend((0..ROUNDS).map_while(|_| lists.get(cell, owner, false).map(|f| f.0)));
+            filled += usize::from(!clip.is_empty());
+            self.cursor = lists.map().cells_turn(&self.cells, self.cursor, 1);
+        }
+    }
+
+    /// A page of the first cell from the cursor on that has one listed.
+    fn listed(&mut self, owner: u32, lists: &mut FrameLists) -> Option<u32> {
+        (0..self.cells.len()).find_map(|turns| {
+            let map = lists.map().clone();
+            let at = map.cells_turn(&self.cells, self.cursor, turns);
+            let (frame, _) = lists.get(self.cells[at], owner, false)?;
+            self.cursor = map.cells_turn(&self.cells, at, 1);
+            Some(frame)
+        })
+    }
+
+    /// A page of the first cell from the cursor on that can be refilled. The cursor
+    /// stays there, as the module's does: what follows is of the same cell.
+    fn refilled(
+        &mut self,
+        owner: u32,
+        lists: &mut FrameLists,
+        buddy: &mut Buddy,
+        sites: &mut Sites,
+    ) -> Option<u32> {
+        (0..self.cells.len()).find_map(|turns| {
+            let at = lists.map().cells_turn(&self.cells, self.cursor, turns);
+            let cell = self.cells[at];
+            sites.refill(cell, lists, buddy);
+            let (frame, _) = lists.get(cell, owner, false)?;
+            self.cursor = at;
+            Some(frame)
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::placement::buddy::{History, NumaLayout};
+
+    const MAP: &str = "soloist-map 1\nname small\nline 64\nllc 12 13 14 15 16\nlayout\n\
+        channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
+        row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
+        range 0x0 0x8000000 node 0\nrange 0x8000000 0x10000000 node 1\n";
+
+    struct Machine {
+        lists: FrameLists,
+        buddy: Buddy,
+        sites: Sites,
+        hand: Hand,
+    }
+
+    /// A task with bank set 0 of node 0, with all its cache colours.
+    fn machine() -> Machine {
+        let map = AddrMap::parse(MAP).unwrap();
+        let layout = NumaLayout {
+            node_of_cpu: vec![0, 1],
+            distance: vec![vec![10, 16], vec![16, 10]],
+        };
+        let cells: Vec<u32> = (0..map.n_llc())
+            .filter(|&llc| map.cell_frames(0, llc) > 0)
+            .collect();
+        Machine {
+            hand: Hand::new(&map, &cells, |node| node),
+            sites: Sites::new(&map),
+            buddy: Buddy::new(&map, layout, History::FRESH, 0),
+            lists: FrameLists::new(&map),
+        }
+    }
+
+    impl Machine {
+        fn page(&mut self) -> Option<u32> {
+            self.hand
+                .page(7, &mut self.lists, &mut self.buddy, &mut self.sites)
+        }
+    }
+
+    /// As it was recorded under a 6.12 kernel: 32 pages of a cell at a time, from the
+    /// top of the node.
+    #[test]
+    fn pages_come_from_the_top_cell_by_cell() {
+        let mut machine = machine();
+        let pages: Vec<u32> = (0..64).map(|_| machine.page().unwrap()).collect();
+        assert!(
+            pages.iter().all(|p| *p >= 0x5000 && p & 7 == 0),
+            "{pages:x?}"
+        );
+    }
+
+    #[test]
+    fn every_page_comes_once_and_in_colour() {
+        let mut machine = machine();
+        let all = machine.lists.map().set_frames(0);
+        let mut pages: Vec<u32> = std::iter::from_fn(|| machine.page()).collect();
+        let map = machine.lists.map();
+        assert!(pages
+            .iter()
+            .all(|&p| map.color_of_frame(p.into()).unwrap().bank_set == 0));
+        pages.sort_unstable();
+        pages.dedup();
+        assert_eq!(pages.len() as u64, all);
+    }
+}
