@@ -5,15 +5,23 @@ set -u
 . "$(dirname "$0")/../lib/cli.sh"
 
 soloist group create seen --colors 1 --exhaust spill >/dev/null
-soloist events --interval 1 -n 8 >events &
+soloist events --interval 1 >events &
 events=$!
-sleep 2
+# It tells what is new since its first look: groups come until it has looked.
+for i in $(seq 60); do
+	grep -q made events && break
+	mkdir "$root/groups/mark$i"
+	sleep 1
+done
+rmdir $root/groups/mark*
 # More than its colours hold: some of it is spilled.
 one=$(awk '/^capacity/ { print int($2 / 1048576) }' $root/groups/seen/stats)
 soloist run --group seen -- sh -c "head -c $((one + 8))m /dev/zero | tail -c $((one + 4))m >/dev/null" 2>/dev/null
-wait $events
-grep -q '^..:..:..Z seen: [0-9]* pages handed out of colour' events && ok event-spilled ||
-	fail event-spilled "$(cat events)"
+spilled='^..:..:..Z seen: [0-9]* pages handed out of colour'
+for i in $(seq 60); do grep -q "$spilled" events || sleep 1; done
+grep -q "$spilled" events && ok event-spilled || fail event-spilled "$(cat events)"
+kill $events
+wait $events 2>/dev/null
 
 spilled=$(awk '/^spilled/ { print $2 }' $root/groups/seen/stats)
 soloist metrics >metrics
