@@ -47,7 +47,12 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone)
 	if (zone == f->zone)
 		return f->zone_ok;
 	f->zone = zone;
-	mark = f->hard ? min_wmark_pages(zone) : low_wmark_pages(zone);
+	/*
+	 * Fragmentation boosts the marks, so that kswapd reclaims ahead, and the
+	 * boost stays where it can't. As for the kernel's own last resort
+	 * (zone_watermark_fast()), that is no reason to kill.
+	 */
+	mark = f->hard ? zone->_watermark[WMARK_MIN] : low_wmark_pages(zone);
 	mark += zone->lowmem_reserve[ZONE_NORMAL] + f->want;
 	f->zone_ok = zone_idx(zone) >= ZONE_DMA32 &&
 		     zone_page_state(zone, NR_FREE_PAGES) > mark;
