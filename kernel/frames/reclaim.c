@@ -30,6 +30,7 @@
 #include <linux/workqueue.h>
 
 #include "../compat/shrinker.h"
+#include "../compat/workqueue.h"
 #include "../parts.h"
 #include "../hook/probe.h"
 #include "../keep/move.h"
@@ -174,7 +175,7 @@ static void account_all(struct work_struct *work)
 
 	for_each_online_node(nid)
 		account(nid, sol_store_count(nid));
-	queue_delayed_work(system_unbound_wq, &account_work, ACCOUNT_PERIOD);
+	queue_delayed_work(sol_unbound_wq(), &account_work, ACCOUNT_PERIOD);
 }
 
 static void account_end(void)

@@ -23,6 +23,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
+#include "../compat/workqueue.h"
 #include "group.h"
 #include "../hook/hook.h"
 #include "member.h"
@@ -411,7 +412,7 @@ static void reap_fn(struct work_struct *work)
 	list_for_each_entry_safe(group, next, &gone, link)
 		group_free(group);
 	if (!list_empty(&lingering))
-		queue_delayed_work(system_unbound_wq, &linger_work, HZ);
+		queue_delayed_work(sol_unbound_wq(), &linger_work, HZ);
 	mutex_unlock(&reap_mutex);
 }
 
@@ -570,7 +571,7 @@ static void drain_batches(void)
 {
 	if (!work_busy(&drain_work))
 		reinit_completion(&drained);
-	queue_work(system_unbound_wq, &drain_work);
+	queue_work(sol_unbound_wq(), &drain_work);
 	wait_for_completion_killable_timeout(&drained, DRAIN_JIFFIES);
 }
 

@@ -4,6 +4,7 @@
  *
  * Locking: see owner.h.
  */
+#include "../compat/workqueue.h"
 #include "owner.h"
 
 struct sol_group __rcu *sol_groups[SOL_MAX_GROUPS + 1];
@@ -23,7 +24,7 @@ void sol_group_put(struct sol_group *group)
 	if (!atomic_dec_and_test(&group->refs))
 		return;
 	llist_add(&group->reap, &sol_reap_list);
-	queue_work(system_unbound_wq, &sol_reap_work);
+	queue_work(sol_unbound_wq(), &sol_reap_work);
 }
 
 void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum)
