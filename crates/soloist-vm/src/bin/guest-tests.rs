@@ -106,8 +106,11 @@ fn run(args: &Args) -> Result<bool, Failure> {
     let root = source_root().ok_or("run it inside the source tree")?;
     let tests = find_tests(&root, &args.tests)?;
     let plan = Plan::read(&root)?;
+    let mut kernels = plan.kernels.clone();
+    // The longest boots first: else one of them is alone at the end.
+    kernels.sort_by_key(|(_, all)| !all);
     let names: Vec<String> = match args.kernel.as_slice() {
-        [] => plan.kernels.iter().map(|(name, _)| name.clone()).collect(),
+        [] => kernels.into_iter().map(|(name, _)| name).collect(),
         names => names.to_vec(),
     };
     let every = args.all || args.long || !args.kernel.is_empty() || !args.tests.is_empty();
