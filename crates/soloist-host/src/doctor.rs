@@ -37,7 +37,8 @@ pub struct Check {
 }
 
 impl Check {
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+    /// As it should be.
+    pub fn ok(name: &'static str, found: impl Into<String>) -> Self {
         Self {
             name,
             status: Status::Ok,
@@ -46,7 +47,8 @@ impl Check {
         }
     }
 
-    fn warn(name: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
+    /// Worth knowing, with what to do about it.
+    pub fn warn(name: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
         Self {
             name,
             status: Status::Warn,
