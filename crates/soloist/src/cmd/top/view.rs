@@ -11,7 +11,14 @@ use ratatui::widgets::{Block, Paragraph, Row, Table, TableState};
 use ratatui::{DefaultTerminal, Frame};
 use soloist_host::GroupRates;
 
-use super::{Watch, COLUMNS};
+use super::{Column, Watch, COLUMNS};
+
+/// Blanks between two columns.
+const SPACING: usize = 2;
+
+/// Columns that a narrow terminal does without, by their keys; the first goes
+/// first. Piped, the table has them all.
+const LEAST: &[char] = &['r', 'h', 'e', 'v', 's', 'o', ' ', 't'];
 
 /// Shows the groups until `q`, Esc or Ctrl-C; the terminal is as it was then.
 pub fn show(watch: &mut Watch, interval: Duration, color: bool) -> Result<()> {
@@ -96,33 +103,52 @@ impl View {
         ])
         .areas(frame.area());
         let mut state = self.state.clone();
-        frame.render_stateful_widget(self.table(), table, &mut state);
+        frame.render_stateful_widget(self.table(table.width), table, &mut state);
         self.state = state;
         frame.render_widget(self.detail(), detail);
-        frame.render_widget(self.keys(), keys);
+        frame.render_widget(self.keys(keys.width), keys);
     }
 
-    fn table(&self) -> Table<'_> {
-        let heads = COLUMNS.iter().enumerate().map(|(at, column)| {
-            let style = match at == self.sort {
+    fn table(&self, width: u16) -> Table<'_> {
+        let columns = self.columns(width.into());
+        let heads = columns.iter().map(|column| {
+            let style = match column.key == COLUMNS[self.sort].key {
                 true => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
                 false => Style::new().add_modifier(Modifier::BOLD),
             };
             Line::styled(column.head, style)
         });
-        let width = |column: &super::Column| {
-            let cells = self.groups.iter().map(|g| (column.cell)(g).chars().count());
-            let widest = cells.chain([column.head.len()]).max().unwrap_or(0);
-            Constraint::Length(widest.min(40) as u16)
-        };
         let rows = self.groups.iter().map(|group| {
-            let cells = COLUMNS.iter().map(|column| (column.cell)(group));
+            let cells = columns.iter().map(|column| (column.cell)(group));
             Row::new(cells).style(self.style(group))
         });
-        Table::new(rows, COLUMNS.iter().map(width))
+        let widths = columns
+            .iter()
+            .map(|column| Constraint::Length(self.width(column) as u16));
+        Table::new(rows, widths)
             .header(Row::new(heads))
-            .column_spacing(2)
+            .column_spacing(SPACING as u16)
             .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
+    }
+
+    /// The columns that `width` has room for, all of each; never without the
+    /// one that it is sorted by.
+    fn columns(&self, width: usize) -> Vec<&'static Column> {
+        let mut columns: Vec<&Column> = COLUMNS.iter().collect();
+        for least in LEAST {
+            let taken: usize = columns.iter().map(|c| self.width(c) + SPACING).sum();
+            if taken <= width + SPACING {
+                break;
+            }
+            columns.retain(|c| c.key != *least || c.key == COLUMNS[self.sort].key);
+        }
+        columns
+    }
+
+    fn width(&self, column: &Column) -> usize {
+        let cells = self.groups.iter().map(|g| (column.cell)(g).chars().count());
+        let widest = cells.chain([column.head.len()]).max().unwrap_or(0);
+        widest.min(40)
     }
 
     /// Red: pages leave their colour now; yellow: some are out of it.
@@ -162,14 +188,86 @@ impl View {
         Paragraph::new(lines).block(Block::bordered().title(title))
     }
 
-    fn keys(&self) -> Line<'_> {
-        let sorts = COLUMNS.iter().filter(|column| column.key != ' ');
-        let sorts: Vec<String> = sorts
+    /// The keys with what they sort by, or without where that has no room.
+    fn keys(&self, width: u16) -> Line<'_> {
+        let sorts = || COLUMNS.iter().filter(|column| column.key != ' ');
+        let named: Vec<String> = sorts()
             .map(|column| format!("{} {}", column.key, column.head.to_lowercase()))
             .collect();
-        Line::styled(
-            format!("q quit  arrows pick  sort: {}", sorts.join("  ")),
-            Style::new().add_modifier(Modifier::DIM),
-        )
+        let bare: Vec<String> = sorts().map(|column| column.key.to_string()).collect();
+        let by = COLUMNS[self.sort].head.to_lowercase();
+        let lines = [
+            format!("q quit  arrows pick  sort: {}", named.join("  ")),
+            format!("q quit  arrows pick  sort: {}", named.join(" ")),
+            format!("q quit  arrows pick  by {by}; sort: {}", bare.join(" ")),
+        ];
+        let fits = |line: &&String| line.len() <= width.into();
+        let line = lines.iter().find(fits).unwrap_or(&lines[2]);
+        Line::styled(line.clone(), Style::new().add_modifier(Modifier::DIM))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use ratatui::backend::TestBackend;
+    use ratatui::Terminal;
+
+    use super::*;
+
+    /// The view's lines on a terminal of `width` columns.
+    fn drawn(width: u16, sort: char) -> Vec<String> {
+        let group = GroupRates {
+            name: "video#3".to_owned(),
+            implicit: true,
+            bank_sets: "0-3,8".to_owned(),
+            tasks: 12,
+            pages: 123_456,
+            in_color: Some(0.987),
+            ..GroupRates::default()
+        };
+        let mut view = View {
+            groups: vec![group],
+            sort: COLUMNS.iter().position(|c| c.key == sort).unwrap(),
+            state: TableState::default().with_selected(0),
+            color: true,
+        };
+        let mut terminal = Terminal::new(TestBackend::new(width, 12)).unwrap();
+        terminal.draw(|frame| view.draw(frame)).unwrap();
+        let cells = terminal.backend().buffer().content();
+        let lines = cells.chunks(width.into());
+        let text = |line: &[ratatui::buffer::Cell]| line.iter().map(|c| c.symbol()).collect();
+        lines
+            .map(text)
+            .map(|l: String| l.trim_end().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn nothing_is_cut_off_on_a_narrow_terminal() {
+        for (width, sort) in [(200, 'n'), (130, 'n'), (80, 'n'), (80, 'e'), (60, 'o')] {
+            let lines = drawn(width, sort);
+            let keys = lines.last().unwrap();
+            assert!(keys.starts_with("q quit  arrows pick"), "{width}: {keys}");
+            let last = keys.ends_with("o stopped") || keys.ends_with(" b v o");
+            assert!(last, "{width}: {keys}");
+            let words: Vec<&str> = lines[0].split("  ").filter(|w| !w.is_empty()).collect();
+            for word in &words {
+                let whole = COLUMNS.iter().any(|column| column.head == word.trim());
+                assert!(whole, "{width}: {word:?} of {}", lines[0]);
+            }
+            let by = COLUMNS.iter().find(|c| c.key == sort).unwrap().head;
+            assert!(words.iter().any(|w| w.trim() == by), "{width}: {words:?}");
+            assert!(lines[1].contains("video#3"), "{width}: {}", lines[1]);
+        }
+    }
+
+    #[test]
+    fn a_wide_terminal_has_everything() {
+        let lines = drawn(200, 'n');
+        for column in COLUMNS {
+            assert!(lines[0].contains(column.head), "{}", lines[0]);
+        }
+        assert!(lines.last().unwrap().contains("e exhausted/s"));
     }
 }
