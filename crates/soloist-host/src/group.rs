@@ -82,6 +82,9 @@ pub struct GroupView {
     pub name: String,
     /// Its number.
     pub id: String,
+    /// Made by a rule or an `mmap()` call: it has no directory, and what is of
+    /// the directory (mode, exhaust, text, reserve, bandwidth) is empty.
+    pub implicit: bool,
     /// Bank colours of the sets it owns; empty: any.
     pub dram_bank: String,
     /// Bank sets it owns; empty: any.
@@ -125,6 +128,7 @@ impl Group {
             })?,
             name: self.name.clone(),
             id: self.get("id")?,
+            implicit: false,
             dram_bank: self.get("dram_bank")?,
             bank_set: self.get("bank_set")?,
             llc_color: self.get("llc_color")?,
@@ -150,12 +154,7 @@ impl Group {
 
     /// Memory nodes that its colours are on.
     pub fn nodes(&self, map: &AddrMap) -> Result<NumList, HostError> {
-        let mut nodes = NumList::new(map.n_nodes());
-        let colors = self.colors(map)?;
-        for set in (0..map.n_bank_sets()).filter(|&s| colors.sets().is_none_or(|c| c.contains(s))) {
-            nodes.insert(map.node_of_set(set));
-        }
-        Ok(nodes)
+        Ok(nodes_of(map, &self.colors(map)?))
     }
 
     /// Thread ids in it.
@@ -297,6 +296,15 @@ impl Group {
     fn set(&self, attribute: &str, value: &str) -> Result<(), HostError> {
         self.control.write(&self.file(attribute), value)
     }
+}
+
+/// Memory nodes that colours are on.
+pub(crate) fn nodes_of(map: &AddrMap, colors: &ColorSet) -> NumList {
+    let mut nodes = NumList::new(map.n_nodes());
+    for set in (0..map.n_bank_sets()).filter(|&s| colors.sets().is_none_or(|c| c.contains(s))) {
+        nodes.insert(map.node_of_set(set));
+    }
+    nodes
 }
 
 /// A colour set from two lists; an empty one: any.

@@ -1,10 +1,10 @@
 //! Groups without a directory: those that rules and the papers' `mmap()` calls
 //! made, as the control interface's file `implicit` lists them.
 
-use soloist_core::{AddrMap, ColorSet};
+use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::group::colors_of;
-use crate::{Control, HostError};
+use crate::group::{colors_of, nodes_of};
+use crate::{Control, GroupView, HostError, KeyValues};
 
 /// A group that a rule or an `mmap()` call made.
 #[derive(Debug, Clone)]
@@ -21,6 +21,43 @@ pub struct ImplicitGroup {
     pub page_tables: u64,
     /// Its threads.
     pub tasks: Vec<i32>,
+}
+
+impl ImplicitGroup {
+    /// Its name with its number, `x264#3`: a rule makes many groups.
+    pub fn label(&self) -> String {
+        format!("{}#{}", self.name, self.id)
+    }
+
+    /// What is read of it, as of a group with a directory.
+    pub fn view(&self, map: &AddrMap) -> GroupView {
+        let list = |list: Option<&NumList>| list.map(NumList::to_string).unwrap_or_default();
+        let mut banks = NumList::new(map.n_colors());
+        for set in self.colors.sets().into_iter().flat_map(NumList::iter) {
+            for bank in map.colors_of_set(set) {
+                banks.insert(bank);
+            }
+        }
+        GroupView {
+            name: self.label(),
+            id: self.id.to_string(),
+            implicit: true,
+            dram_bank: banks.to_string(),
+            bank_set: list(self.colors.sets()),
+            llc_color: list(self.colors.llc()),
+            node: String::new(),
+            on_nodes: nodes_of(map, &self.colors).to_string(),
+            mode: String::new(),
+            exhaust: String::new(),
+            text: String::new(),
+            reserve: String::new(),
+            tasks: self.tasks.clone(),
+            stats: KeyValues::from([
+                ("pages".to_owned(), self.pages.to_string()),
+                ("page_tables".to_owned(), self.page_tables.to_string()),
+            ]),
+        }
+    }
 }
 
 impl Control {

@@ -224,7 +224,7 @@ fn implicit(
     Ok(control.implicit_groups(map)?.into_iter().map(|group| {
         let sets = group.colors.sets().map(ToString::to_string);
         GroupSample {
-            name: format!("{}#{}", group.name, group.id),
+            name: group.label(),
             implicit: true,
             bank_sets: sets.unwrap_or_default(),
             reserved: 0,

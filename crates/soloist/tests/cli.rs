@@ -218,6 +218,34 @@ fn run_reports_as_json_on_standard_error() {
 }
 
 #[test]
+fn groups_of_rules_are_listed_and_watched() {
+    let machine = small();
+    let implicit = machine.path().join("sys/kernel/config/soloist/implicit");
+    fs::write(implicit, "group 3 8-9 any 12 2 video\ntask 78 3\n").unwrap();
+    let list = output(machine.path(), &["group", "list"]).stdout;
+    let list = String::from_utf8(list).unwrap();
+    let line = list
+        .lines()
+        .find(|line| line.starts_with("video#3"))
+        .unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(words, ["video#3", "8-9", "any", "1", "-", "-", "1", "12"]);
+    let top = output(machine.path(), &["top", "-n", "1"]).stdout;
+    assert!(String::from_utf8(top).unwrap().contains("video#3  8-9"));
+    let json = output(machine.path(), &["group", "list", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json[0]["implicit"], false);
+    assert_eq!(
+        (&json[1]["name"], &json[1]["implicit"]),
+        (&"video#3".into(), &true.into())
+    );
+    assert_eq!(
+        (&json[1]["dram_bank"], &json[1]["tasks"][0]),
+        (&"8-9".into(), &78.into())
+    );
+}
+
+#[test]
 fn json_is_one_document() {
     let machine = small();
     for args in [

@@ -77,7 +77,7 @@ fn of_loaded(map: &AddrMap) -> Check {
             format!("{name} is of no machine file that is known"),
             "`soloist map check` measures whether it is this machine's; `soloist up --machine NAME` takes one whose trust is told",
         ),
-        Ok(machine) if machine.addr_map().to_string() != map.to_string() => Check::warn(
+        Ok(machine) if machine.addr_map() != *map => Check::warn(
             TRUST,
             format!("{name} is loaded, and is not what its machine file says now"),
             format!("`soloist down`, then `soloist up --machine {name}`, take the file's"),

@@ -16,7 +16,7 @@ use crate::Ctx;
 /// Groups: colours and the tasks that allocate by them.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
-    /// List the groups.
+    /// List the groups, and those that rules made, as RULE#NUMBER.
     List,
     /// Show all of one group.
     Show {
@@ -210,11 +210,16 @@ impl Joined {
 }
 
 fn list(control: &Control, ctx: &Ctx) -> Result<()> {
-    let views = control
+    let mut views = control
         .groups()?
         .iter()
         .map(Group::view)
         .collect::<Result<Vec<_>, _>>()?;
+    // Before there is a map no rule made any.
+    if let Ok(map) = control.map() {
+        let implicit = control.implicit_groups(&map)?;
+        views.extend(implicit.iter().map(|group| group.view(&map)));
+    }
     if ctx.json {
         return ctx.print_json(&views);
     }
@@ -238,8 +243,8 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
             or_any(&view.bank_set),
             or_any(&view.llc_color),
             view.on_nodes.clone(),
-            view.mode.clone(),
-            view.exhaust.clone(),
+            or_none(&view.mode),
+            or_none(&view.exhaust),
             view.tasks.len().to_string(),
             view.stats.get("pages").cloned().unwrap_or_default(),
         ]);
@@ -281,6 +286,15 @@ fn colors(view: &GroupView) -> String {
         or_any(&view.llc_color),
         view.mode
     )
+}
+
+/// A group that a rule made does not say it.
+fn or_none(text: &str) -> String {
+    if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 fn or_any(list: &str) -> String {
