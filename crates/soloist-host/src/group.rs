@@ -6,7 +6,7 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::{Control, HostError, KeyValues};
+use crate::{Bandwidth, Control, HostError, KeyValues};
 
 /// A group of the control interface.
 #[derive(Debug, Clone)]
@@ -103,10 +103,20 @@ pub struct GroupView {
     pub text: String,
     /// Bytes kept in the lists beforehand.
     pub reserve: String,
+    /// What is reserved for it, and on which processors, or `off`.
+    pub bandwidth: String,
     /// Thread ids.
     pub tasks: Vec<i32>,
     /// Counters.
     pub stats: KeyValues,
+}
+
+impl GroupView {
+    /// The bandwidth reserved for it, and on which processors; `None`: none.
+    pub fn reservation(&self) -> Option<(Bandwidth, String)> {
+        let (bandwidth, cpus) = Bandwidth::of_kernel(&self.bandwidth)?;
+        Some((bandwidth, cpus?))
+    }
 }
 
 impl Group {
@@ -137,6 +147,7 @@ impl Group {
             exhaust: self.get("exhaust")?,
             text: self.get("text")?,
             reserve: self.get("reserve")?,
+            bandwidth: self.get_if_there("bandwidth")?.unwrap_or_default(),
             tasks: self.tasks()?,
             stats: self.stats()?,
         })
@@ -238,13 +249,8 @@ impl Group {
 
     /// The cgroup whose tasks are in it; `None`: none, or the module knows none.
     pub fn cgroup(&self) -> Result<Option<String>, HostError> {
-        match self.get("cgroup") {
-            Ok(path) => Ok((!path.is_empty()).then_some(path)),
-            Err(HostError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
+        let path = self.get_if_there("cgroup")?;
+        Ok(path.filter(|path| !path.is_empty()))
     }
 
     /// Binds it to a cgroup: what runs there, and joins it, is in the group.
@@ -291,6 +297,16 @@ impl Group {
 
     fn get(&self, attribute: &str) -> Result<String, HostError> {
         Ok(self.control.read(&self.file(attribute))?.trim().to_owned())
+    }
+
+    /// None where the module has no such attribute.
+    fn get_if_there(&self, attribute: &str) -> Result<Option<String>, HostError> {
+        match self.get(attribute) {
+            Err(HostError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
     }
 
     fn set(&self, attribute: &str, value: &str) -> Result<(), HostError> {

@@ -51,6 +51,7 @@ impl ImplicitGroup {
             exhaust: String::new(),
             text: String::new(),
             reserve: String::new(),
+            bandwidth: String::new(),
             tasks: self.tasks.clone(),
             stats: KeyValues::from([
                 ("pages".to_owned(), self.pages.to_string()),

@@ -246,6 +246,53 @@ fn groups_of_rules_are_listed_and_watched() {
 }
 
 #[test]
+fn bandwidth_is_reserved_for_a_group_that_is_there() {
+    let machine = small();
+    let dir = machine.path().join("sys/kernel/config/soloist");
+    fs::create_dir_all(dir.join("guard")).unwrap();
+    fs::write(dir.join("guard/settings"), "r_min 1000000000\n").unwrap();
+    let file = dir.join("groups/core0/bandwidth");
+    let set = |args: &[&str]| {
+        let out = output(machine.path(), &[&["group", "set", "core0"], args].concat());
+        let said = [out.stdout, out.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        (out.status.code(), said, fs::read_to_string(&file).unwrap())
+    };
+    let refused = |args: &[&str], why: &str| {
+        let before = fs::read_to_string(&file).unwrap();
+        let (code, said, after) = set(args);
+        assert_eq!((code, after), (Some(2), before), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    };
+    refused(&["--bandwidth", "500MB/s"], "say --cpus LIST too");
+    refused(&["--cpus", "0-1"], "say --bandwidth RATE");
+    refused(&["--bandwidth", "fast", "--cpus", "0"], "`fast` is no rate");
+    refused(&["--bandwidth", "1MB/s", "--cpus", "x"], "'--cpus <LIST>'");
+
+    let (code, said, file) = set(&["--bandwidth", "500MB/s:write=1MB/s", "--cpus", "0-1"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("500MB/s:write=1MB/s on processors 0-1"),
+        "{said}"
+    );
+    assert_eq!(file, "500000000 write=1000000 cpus=0-1\n");
+    let show = output(machine.path(), &["group", "show", "core0"]).stdout;
+    let show = String::from_utf8(show).unwrap();
+    assert!(
+        show.contains("bandwidth    500MB/s:write=1MB/s on processors 0-1"),
+        "{show}"
+    );
+    // What is not said stays.
+    let (_, _, file) = set(&["--bandwidth", "200MB/s"]);
+    assert_eq!(file, "200000000 cpus=0-1\n");
+    let (_, _, file) = set(&["--cpus", "3"]);
+    assert_eq!(file, "200000000 cpus=3\n");
+    refused(&["--bandwidth", "off", "--cpus", "3"], "leave --cpus out");
+    let (code, said, file) = set(&["--bandwidth", "off"]);
+    assert_eq!((code, file.as_str()), (Some(0), "off\n"), "{said}");
+}
+
+#[test]
 fn json_is_one_document() {
     let machine = small();
     for args in [

@@ -66,6 +66,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "group set",
         &[
             "soloist group set video --exhaust grow",
+            "soloist group set video --bandwidth 500MB/s --cpus 2-3",
             "soloist group set video --pid 1234",
         ],
     ),
@@ -127,7 +128,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     (
         "map detect",
-        &["soloist map detect -o /etc/soloist/machines/mine.toml"],
+        &[
+            "soloist map detect -o /etc/soloist/machines/mine.toml",
+            "soloist map detect --from firmware",
+        ],
     ),
     ("map check", &["soloist map check -m skylake"]),
     ("map llc", &["soloist map llc"]),

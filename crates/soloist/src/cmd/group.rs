@@ -1,17 +1,20 @@
 //! `soloist group`.
 
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
+use soloist_core::cpu_list;
 use soloist_host::{
-    format_size, parse_size, verify, Control, Group, GroupColors, GroupView, Host, Mode, Text,
+    format_size, parse_size, verify, Bandwidth, Control, Group, GroupColors, GroupView, Guard,
+    Host, HostError, Mode, Text,
 };
 
 use super::colors::{mode, text, ColorArgs};
 use super::table;
-use crate::Ctx;
+use crate::{Ctx, Misuse};
 
 /// Groups: colours and the tasks that allocate by them.
 #[derive(Debug, clap::Subcommand)]
@@ -53,6 +56,16 @@ pub struct Settings {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     reserve: Option<u64>,
 
+    /// Bandwidth reserved for it on `--cpus`, for all of them together:
+    /// RATE[:write=RATE] such as 500MB/s, weight=N, or off; docs/guard.md.
+    #[arg(long, value_name = "RATE")]
+    bandwidth: Option<Reservation>,
+
+    /// Processors that the bandwidth is reserved on; its tasks are not moved
+    /// there. Default: those that it has reserved already.
+    #[arg(long, value_name = "LIST", value_parser = processors)]
+    cpus: Option<String>,
+
     /// Move these processes, all their threads, in. Pages that they have
     /// already stay where they are.
     #[arg(long = "pid", value_name = "PID")]
@@ -69,6 +82,30 @@ pub struct Settings {
 
     #[command(flatten)]
     colors: ColorArgs,
+}
+
+/// What `--bandwidth` takes.
+#[derive(Debug, Clone, Copy)]
+enum Reservation {
+    Off,
+    Of(Bandwidth),
+}
+
+impl FromStr for Reservation {
+    type Err = HostError;
+
+    fn from_str(text: &str) -> Result<Self, HostError> {
+        match text {
+            "off" => Ok(Self::Off),
+            _ => text.parse().map(Self::Of),
+        }
+    }
+}
+
+fn processors(text: &str) -> Result<String, String> {
+    cpu_list(text)
+        .map(|_| text.to_owned())
+        .map_err(|error| error.to_string())
 }
 
 /// Runs the command.
@@ -123,6 +160,7 @@ impl Settings {
         if let Some(bytes) = self.reserve {
             group.set_reserve(bytes)?;
         }
+        self.reserve_bandwidth(control, group)?;
         if let Some(path) = &self.cgroup {
             group.set_cgroup(path)?;
         }
@@ -133,6 +171,39 @@ impl Settings {
             group.add_thread(tid)?;
         }
         Ok(())
+    }
+
+    /// What was not said of a reservation stays as it is.
+    fn reserve_bandwidth(&self, control: &Control, group: &Group) -> Result<()> {
+        let name = group.name();
+        let misuse = |what: &str| Misuse(format!("group {name} {what}"));
+        let now = match (self.bandwidth, &self.cpus) {
+            (None, None) => return Ok(()),
+            (Some(Reservation::Off), Some(_)) => {
+                return Err(Misuse(
+                    "--bandwidth off is of all its processors: leave --cpus out".to_owned(),
+                )
+                .into())
+            }
+            (Some(Reservation::Off), None) => {
+                return Ok(Guard::open(control)?.reserve_group(group, None)?)
+            }
+            _ => group.view()?.reservation(),
+        };
+        let (now, its_cpus) = now.unzip();
+        let want = match self.bandwidth {
+            Some(Reservation::Of(bandwidth)) => Some(bandwidth),
+            _ => now,
+        };
+        let want =
+            want.ok_or_else(|| misuse("has no reservation: say --bandwidth RATE beside --cpus"))?;
+        let cpus = self.cpus.clone().or(its_cpus);
+        let cpus = cpus.ok_or_else(|| {
+            misuse(
+                "has no reservation yet: say --cpus LIST too, the processors that its tasks run on",
+            )
+        })?;
+        Ok(Guard::open(control)?.reserve_group(group, Some((&want, &cpus)))?)
     }
 
     /// `--exhaust` alone changes no colours.
@@ -271,6 +342,10 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
     outln!("exhaust      {}", view.exhaust)?;
     outln!("text         {}", view.text)?;
     outln!("reserve      {reserve}")?;
+    outln!(
+        "bandwidth    {}",
+        reserved(view).unwrap_or("off".to_owned())
+    )?;
     outln!("tasks        {}", tasks.join(" "))?;
     for (key, value) in &view.stats {
         outln!("{key:<12} {value}")?;
@@ -279,13 +354,21 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
 }
 
 fn colors(view: &GroupView) -> String {
+    let reserved = reserved(view).map(|text| format!(", {text}"));
     format!(
-        "group {}: bank sets {}, LLC colours {}, {}",
+        "group {}: bank sets {}, LLC colours {}, {}{}",
         view.name,
         or_any(&view.bank_set),
         or_any(&view.llc_color),
-        view.mode
+        view.mode,
+        reserved.unwrap_or_default()
     )
+}
+
+/// `500MB/s on processors 0-1`; `None`: nothing is.
+fn reserved(view: &GroupView) -> Option<String> {
+    let (bandwidth, cpus) = view.reservation()?;
+    Some(format!("{} on processors {cpus}", bandwidth.for_people()))
 }
 
 /// A group that a rule made does not say it.
