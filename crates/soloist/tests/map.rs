@@ -108,3 +108,117 @@ fn classes_go_from_detection_to_check() {
         );
     }
 }
+
+/// As on a machine whose module is not loaded, or whose is `root`.
+fn detect(root: &str, args: &[&str]) -> Output {
+    let mut command = soloist(&["map", "detect", "--memory", "16M", "--deadline", "1"]);
+    let command = command.env("SOLOIST_HOST_ROOT", root).args(args);
+    command.output().unwrap()
+}
+
+/// Whatever machine this runs on, and whatever comes of it.
+#[test]
+fn detection_asks_what_knows_before_it_measures() {
+    const ORDER: [&str; 3] = ["known", "firmware", "registers"];
+    let said = text(&detect("/nonexistent", &[]).stderr);
+    let mut asked: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(from, _)| from)
+        .filter(|from| ORDER.contains(from))
+        .collect();
+    asked.dedup();
+    assert_eq!(asked, ORDER, "{said}");
+
+    let out = detect("/nonexistent", &["--json"]);
+    let json: serde_json::Value = match out.stdout.is_empty() {
+        true => {
+            // Nothing could be measured here: the refusal is JSON too.
+            let error: serde_json::Value = serde_json::from_slice(&out.stderr).unwrap();
+            assert!(error["error"].is_string(), "{error}");
+            return;
+        }
+        false => serde_json::from_slice(&out.stdout).unwrap(),
+    };
+    let tried = json["tried"].as_array().unwrap();
+    let mut asked: Vec<&str> = tried.iter().map(|t| t["from"].as_str().unwrap()).collect();
+    asked.dedup();
+    assert_eq!(asked, ORDER, "{json}");
+    assert!(tried.iter().all(|t| t["found"].is_string()), "{json}");
+}
+
+#[test]
+fn one_source_is_asked_alone_and_refuses_in_its_words() {
+    let refused = |root: &str, args: &[&str]| {
+        let out = detect(root, args);
+        (out.status.code(), text(&out.stdout), text(&out.stderr))
+    };
+    let (code, out, said) = refused("/nonexistent", &["--from", "firmware"]);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{said}");
+    assert!(said.contains("soloist up"), "{said}");
+    assert!(!said.contains("registers"), "not asked: {said}");
+
+    let (code, out, said) = refused("/nonexistent", &["--from", "firmware", "--json"]);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{said}");
+    let error: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let error = error["error"].as_str().unwrap();
+    assert!(error.starts_with("no map from firmware: "), "{error}");
+
+    // A module whose firmware translates nothing.
+    let root = TempDir::new().unwrap();
+    let firmware = root.path().join("sys/kernel/config/soloist/firmware");
+    std::fs::create_dir_all(&firmware).unwrap();
+    std::fs::write(firmware.join("components"), "").unwrap();
+    let place = root.path().display().to_string();
+    let (code, _, said) = refused(&place, &["--from", "firmware"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("it translates no addresses"), "{said}");
+
+    for (args, why) in [
+        (
+            &["--from", "nowhere"][..],
+            "known, firmware, registers, timing",
+        ),
+        (
+            &["--from", "known", "--simulate", "zen2"],
+            "cannot be used with",
+        ),
+        (&["--from", "registers", "--dump", "regs.txt"], "'--dump'"),
+        (&["--from"], "--from <WHERE>"),
+    ] {
+        let (code, _, said) = refused("/nonexistent", args);
+        assert_eq!(code, Some(2), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+}
+
+/// Registers that were written down elsewhere need no such processor.
+#[test]
+fn registers_are_read_from_a_dump() {
+    let opteron = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../soloist-map/tests/data/opteron-6128.pci"
+    );
+    let read = output(&["map", "registers", "--dump", opteron, "--json"]);
+    assert!(read.status.success(), "{read:?}");
+    let read: serde_json::Value = serde_json::from_slice(&read.stdout).unwrap();
+    let machine = read["machine"].as_str().unwrap();
+    assert!(machine.contains("6^16^17^18^19^20"), "{machine}");
+
+    let folder = TempDir::new().unwrap();
+    let dump = folder.path().join("regs.txt").display().to_string();
+    let registers = |said: &str| {
+        std::fs::write(&dump, said).unwrap();
+        output(&["map", "registers", "--dump", &dump, "--json"])
+    };
+    let part = registers("18.1 0x40 0x3\n");
+    assert_eq!(part.status.code(), Some(1), "{part:?}");
+    let error: serde_json::Value = serde_json::from_slice(&part.stderr).unwrap();
+    assert!(error["error"].is_string(), "{error}");
+    let wrong = registers("no registers\n");
+    assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
+    assert!(text(&wrong.stderr).contains("regs.txt"), "{wrong:?}");
+    let none = output(&["map", "registers", "--dump", "/nonexistent"]);
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    assert!(text(&none.stderr).contains("/nonexistent"), "{none:?}");
+}
