@@ -26,7 +26,8 @@ pub use ctx::{Ctx, Misuse};
 /// Lets a task on a multicore machine run as though it ran alone.
 ///
 /// Soloist colours memory: tasks of different colours share no DRAM bank, no
-/// memory controller and, where asked, no cache set.
+/// memory controller and, where asked, no cache set. Every command's help ends
+/// with its exit status and examples.
 #[derive(Debug, Parser)]
 #[command(name = "soloist", version, propagate_version = true)]
 pub struct Cli {

@@ -11,8 +11,6 @@ use soloist_map::host::{objections, Facts};
 use crate::Ctx;
 
 /// Say what this machine offers, and what to do about what it lacks.
-///
-/// Exits with 1 where something keeps Soloist from working here.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Hold this machine's memory against the map of NAME (see `soloist map

@@ -1,5 +1,5 @@
-//! Examples: what each command's help and manual page show last. A test parses
-//! every one of them.
+//! Exit status and examples: what each command's help and manual page show
+//! last. A test parses every example.
 
 use clap::Command;
 
@@ -214,7 +214,58 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Adds the examples to the help of `command` and all below it.
+/// Of commands whose exit status says more than [`PLAIN`].
+const STATUS: &[(&str, &str)] = &[
+    (
+        "doctor",
+        "0 it can work here, 1 something keeps it from working, 2 misused",
+    ),
+    (
+        "run",
+        "the command's own; 128 + the signal that killed it, 127 not found, 126 not\nexecutable; before it ran 1 failed, 2 misused",
+    ),
+    (
+        "plan",
+        "0 proved, or this host is as planned; 1 not, or failed; 2 misused",
+    ),
+    (
+        "verify",
+        "0 done, 1 failed, or with --strict a page of its own is out of colour; 2 misused",
+    ),
+    (
+        "map detect",
+        "0 a whole map, 1 part of one, none, or two that contradict each other; 2 misused",
+    ),
+    (
+        "map check",
+        "0 the map fits, 1 it is contradicted or nothing could be measured, 2 misused",
+    ),
+    (
+        "map llc",
+        "0 done, 1 failed, or whether sets are hashed can't be told; 2 misused",
+    ),
+    (
+        "guard rmin",
+        "0 done, 1 failed, or what was measured can't be one bank's; 2 misused",
+    ),
+    (
+        "vm run",
+        "the command's own, as of `soloist run`; 1 the kernel complained or died, 124 the\ntime limit, 130 Ctrl-C, 2 misused",
+    ),
+    (
+        "vm shell",
+        "the shell's own; 1 the kernel complained or died, 2 misused",
+    ),
+    (
+        "lab run",
+        "0 done, 1 failed, or with --strict a prediction or an order misses; 2 misused",
+    ),
+];
+
+/// Of all others.
+const PLAIN: &str = "0 done, 1 failed, 2 misused";
+
+/// Adds exit status and examples to the help of `command` and all below it.
 pub fn add(command: Command) -> Command {
     below(command, "")
 }
@@ -224,9 +275,14 @@ fn below(command: Command, path: &str) -> Command {
         let path = format!("{path} {}", sub.get_name());
         below(sub, path.trim_start())
     });
+    let status = STATUS.iter().find(|(of, _)| *of == path);
+    let status = status.map_or(PLAIN, |(_, status)| *status);
     match EXAMPLES.iter().find(|(of, _)| *of == path) {
         None => command,
-        Some((_, lines)) => command.after_help(format!("Examples:\n  {}", lines.join("\n  "))),
+        Some((_, lines)) => command.after_help(format!(
+            "Exit status: {status}\n\nExamples:\n  {}",
+            lines.join("\n  ")
+        )),
     }
 }
 
@@ -255,6 +311,24 @@ mod tests {
         for leaf in leaves(&Cli::command(), "") {
             let there = EXAMPLES.iter().any(|(path, _)| *path == leaf);
             assert!(there, "no example of `soloist {leaf}` in cmd/examples.rs");
+        }
+    }
+
+    #[test]
+    fn every_command_says_its_exit_status() {
+        fn check(command: &Command, path: &str) {
+            for sub in command.get_subcommands() {
+                check(sub, format!("{path} {}", sub.get_name()).trim());
+            }
+            if command.get_subcommands().next().is_none() {
+                let last = command.get_after_help().unwrap().to_string();
+                assert!(last.starts_with("Exit status: "), "{path}: {last}");
+            }
+        }
+        check(&add(Cli::command()), "");
+        let known = leaves(&Cli::command(), "");
+        for (path, _) in STATUS.iter().filter(|_| cfg!(feature = "lab")) {
+            assert!(known.iter().any(|leaf| leaf == path), "no command {path}");
         }
     }
 

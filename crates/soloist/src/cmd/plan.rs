@@ -22,8 +22,8 @@ use crate::{out, Ctx, Misuse};
 ///
 /// Reads tasks with their periods, deadlines and memory (docs/real-time.md),
 /// proves the plan by response-time analysis with bounds on memory interference,
-/// and checks it by playing it on the modelled machine. Exit status 1 where a
-/// deadline can't be proved; then it says how little would be enough.
+/// and checks it by playing it on the modelled machine. Where a deadline can't be
+/// proved it says how little would be enough.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The task file.

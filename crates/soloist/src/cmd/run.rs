@@ -21,8 +21,7 @@ use crate::{Ctx, Misuse};
 /// given, and so do those of its threads and children. Without colour flags
 /// it gets one free colour and takes more as it needs them. Without `--cpus`
 /// it is kept on the processors of the node that its colours are on. Its exit
-/// status is passed on (128 + the signal that killed it; 127 not found, 126
-/// not executable).
+/// status is passed on.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Processors to run on; colours come from their node unless `--node`.
