@@ -253,6 +253,10 @@ const STATUS: &[(&str, &str)] = &[
         "the command's own, as of `soloist run`; 1 the kernel complained or died, 124 the\ntime limit, 130 Ctrl-C, 2 misused",
     ),
     (
+        "vm record",
+        "the first program's own, as of `soloist run`; 1 the kernel complained or died, 124\nthe time limit, 130 Ctrl-C, 2 misused",
+    ),
+    (
         "vm shell",
         "the shell's own; 1 the kernel complained or died, 2 misused",
     ),
