@@ -243,11 +243,11 @@ impl Detected {
     }
 
     /// Probability that banks and rows of all memory are right, as far as they
-    /// could be measured.
+    /// could be measured; 0 where none could.
     #[must_use]
     pub fn confidence(&self) -> f64 {
         let all = self.regions.iter().map(Region::confidence);
-        all.fold(1.0, f64::min)
+        all.reduce(f64::min).unwrap_or(0.0)
     }
 
     /// What is open between layouts, a sentence each.
