@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -86,15 +87,28 @@ static void child(int (*run)(void), const char *name)
 }
 
 /*
- * Removed groups are gone when the last of their pages is back; kernels of today
- * free page tables after a grace period of RCU, and may leave that ten seconds.
+ * Removed groups are gone when the last of their pages is back. An idle CPU may
+ * hold some in a batch for the LRU lists: this drains them.
  */
+static void drain_batches(void)
+{
+	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
+
+	if (fd < 0 || write(fd, "1", 1) != 1)
+		guest_die("compact_memory");
+	close(fd);
+}
+
 static int take_map(const char *text)
 {
 	int err, tries;
 
-	for (tries = 0; (err = guest_write("map", text)) && tries < 300; tries++)
+	for (tries = 0; (err = guest_write("map", text)) && tries < 300;
+	     tries++) {
+		if (tries % 50 == 49)
+			drain_batches();
 		usleep(100000);
+	}
 	return err;
 }
 
