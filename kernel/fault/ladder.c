@@ -3,7 +3,8 @@
  * The ladder: where a page in colour comes from.
  *
  *   at hand    this CPU's magazine (inline, in request.h)
- *   listed     the group's lists on the node
+ *   listed     the group's lists on the node; those of the cells whose turn it
+ *              is are refilled first, so that all cells give alike
  *   refilled   the frames of its cells, one by one; a budget of them
  *   searched   the first blocks of the zones' free lists
  *   evacuated  frames of its colours that hold page cache or uncoloured memory
@@ -91,7 +92,9 @@ static struct page *take(const struct sol_request *rq, int nid, u32 turns)
 		i = here_index(&here, nid, turns);
 		page = sol_store_take(here.cell[i], rq->id, rq->gfp, rq->table);
 		if (page)
-			WRITE_ONCE(here.turn->cursor, i);
+			WRITE_ONCE(here.turn->cursor,
+				   sol_cells_next(i, here.n,
+						  here.cells->per_set[nid]));
 	}
 	preempt_enable();
 	return page;
@@ -176,14 +179,18 @@ out:
 	return page;
 }
 
+/* Any list: a magazine of them, or else one by one. */
 static struct page *from_lists(const struct sol_request *rq, int nid)
 {
 	struct page *page;
 	u32 at = 0;
 
-	do {
+	page = sol_magazine_get(rq->id, nid, rq->gfp, rq->table, false);
+	while (!page) {
 		page = look(rq, nid, &at);
-	} while (!page && at && at < SOL_WALK_BUDGET);
+		if (!at || at >= SOL_WALK_BUDGET)
+			break;
+	}
 	return page;
 }
 
@@ -196,6 +203,39 @@ static void note_refill(u16 id)
 	if (g)
 		sol_group_add(g, refills, 1);
 	preempt_enable();
+}
+
+/*
+ * Frames for the cells whose turn it is and that have none listed. One that is
+ * hard to find spends only its part of the budget, not what others need.
+ */
+static void refill_turn(const struct sol_request *rq, int nid)
+{
+	u32 left = SOL_WALK_BUDGET, turns, cell, budget, listed = 0;
+
+	if (rests(rq->id, nid))
+		return;
+	for (turns = 0; turns < SOL_LOOKS && listed < SOL_CLIPS; turns++) {
+		cell = cell_at(rq->id, nid, turns);
+		if (cell == SOL_NO_CELL)
+			break;
+		budget = min(left, SOL_WALK_BUDGET / SOL_CLIPS);
+		left -= budget;
+		if (sol_cell_listed(cell)) {
+			listed++;
+		} else if (sol_refill(cell, sol_refill_batch(cell), &budget)) {
+			note_refill(rq->id);
+			listed++;
+		}
+		left += budget;
+	}
+}
+
+static struct page *from_turn(const struct sol_request *rq, int nid)
+{
+	if (gfpflags_allow_blocking(rq->gfp))
+		refill_turn(rq, nid);
+	return from_lists(rq, nid);
 }
 
 static struct page *from_refill(const struct sol_request *rq, int nid)
@@ -312,7 +352,7 @@ static struct page *from_evacuation(const struct sol_request *rq, int nid)
 }
 
 static rung_fn *const rungs[] = {
-	[SOL_LISTED] = from_lists,
+	[SOL_LISTED] = from_turn,
 	[SOL_REFILLED] = from_refill,
 	[SOL_SEARCHED] = from_search,
 	[SOL_EVACUATED] = from_evacuation,

@@ -16,7 +16,7 @@
 
 enum sol_rung {
 	SOL_AT_HAND,	/* this CPU's magazine */
-	SOL_LISTED,	/* the group's lists */
+	SOL_LISTED,	/* the group's lists, those whose turn it is refilled */
 	SOL_REFILLED,	/* the frames of its cells, one by one */
 	SOL_SEARCHED,	/* the free lists */
 	SOL_EVACUATED,	/* what others had in its frames */
@@ -70,7 +70,7 @@ static __always_inline struct page *sol_request_page(struct sol_request *rq)
 
 	if (rq->nid != NUMA_NO_NODE && !sol_request_allows(rq, rq->nid))
 		return sol_request_slow(rq);
-	page = sol_magazine_get(rq->id, rq->nid, rq->gfp, rq->table);
+	page = sol_magazine_get(rq->id, rq->nid, rq->gfp, rq->table, true);
 	rq->rung = SOL_AT_HAND;
 	return likely(page) ? page : sol_request_slow(rq);
 }

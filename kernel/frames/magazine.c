@@ -10,23 +10,22 @@
 #include "../compat/debug.h"
 #include "../parts.h"
 #include "magazine.h"
-
-/* Cells that a hand-out looks at before lists are filled. */
-#define LOOKS	16
+#include "refill.h"
 
 DEFINE_PER_CPU(struct sol_hand, sol_hand);
 
 /* ---- Emptying ---- */
 
-static void clip_flush(struct sol_clip *clip)
+/* All but @keep of its frames go back on their list. */
+static void clip_trim(struct sol_clip *clip, u32 keep)
 {
 	raw_spinlock_t *lock;
 
-	if (!clip->n)
+	if (clip->n <= keep)
 		return;
 	lock = sol_cell_lock(clip->cell);
 	raw_spin_lock(lock);
-	while (clip->n)
+	while (clip->n > keep)
 		sol_frames_put(&sol_store, clip->pfn[--clip->n], clip->zero);
 	raw_spin_unlock(lock);
 }
@@ -36,29 +35,30 @@ static void magazine_flush(struct sol_magazine *m)
 	u32 i;
 
 	for (i = 0; i < SOL_CLIPS; i++)
-		clip_flush(&m->clip[i]);
+		clip_trim(&m->clip[i], 0);
 }
 
-/* Frames of one cell under one lock: the first that is left, and its like. */
+/*
+ * Neighbours of one cell under one lock. Sorting them by cell would cost more
+ * than the locks, for which nobody contends.
+ */
 static void returns_flush(struct sol_hand *hand)
 {
-	while (hand->returns) {
-		u32 cell = sol_store.frame[hand->returned[0]].tag &
-			   SOL_TAG_CELL;
-		u32 i, left = 0;
+	u32 i = 0;
 
-		raw_spin_lock(sol_cell_lock(cell));
-		for (i = 0; i < hand->returns; i++) {
-			u32 pfn = hand->returned[i];
+	while (i < hand->returns) {
+		u32 cell = sol_store.frame[hand->returned[i]].tag & SOL_TAG_CELL;
+		raw_spinlock_t *lock = sol_cell_lock(cell);
 
-			if ((sol_store.frame[pfn].tag & SOL_TAG_CELL) == cell)
-				sol_frames_put(&sol_store, pfn, false);
-			else
-				hand->returned[left++] = pfn;
-		}
-		raw_spin_unlock(sol_cell_lock(cell));
-		hand->returns = left;
+		raw_spin_lock(lock);
+		do {
+			sol_frames_put(&sol_store, hand->returned[i++], false);
+		} while (i < hand->returns &&
+			 (sol_store.frame[hand->returned[i]].tag &
+			  SOL_TAG_CELL) == cell);
+		raw_spin_unlock(lock);
 	}
+	hand->returns = 0;
 }
 
 static void hand_flush(struct sol_hand *hand)
@@ -128,49 +128,90 @@ static bool clip_fill(struct sol_clip *clip, u32 cell, u32 index, bool zero)
 	return clip->n;
 }
 
-/* From the cells of the group on @nid, beginning at its cursor. */
-static void fill(struct sol_magazine *m, struct sol_group *g,
-		 const struct sol_cells *cells, int nid, bool zero)
-{
-	struct sol_turn *turn = &g->turn[nid];
-	u32 first, n, i, looks, clips = 0;
+/* The cells of a group on a node, from its cursor on. */
+struct round {
+	struct sol_turn *turn;
+	const u32 *cell;
+	u32 first;	/* index of the node's first cell among the group's */
+	u32 n;
+	u32 per_set;
+	u32 looks;	/* few cells may fill several clips each */
+};
 
-	first = cells->first[nid];
-	n = cells->first[nid + 1] - first;
-	if (!n)
-		return;
-	i = READ_ONCE(turn->cursor) % n;
-	/* Few cells may fill several clips each. */
-	looks = clamp(n, SOL_CLIPS, LOOKS);
-	for (; looks && clips < SOL_CLIPS; looks--) {
-		clips += clip_fill(&m->clip[clips], cells->cell[first + i],
-				   first + i, zero);
-		i = sol_cells_next(i, n, cells->per_set[nid]);
+static bool round_begin(struct round *r, struct sol_group *g,
+			const struct sol_cells *cells, int nid)
+{
+	r->turn = &g->turn[nid];
+	r->first = cells->first[nid];
+	r->cell = cells->cell + r->first;
+	r->n = cells->first[nid + 1] - r->first;
+	r->per_set = cells->per_set[nid];
+	r->looks = clamp(r->n, SOL_CLIPS, SOL_LOOKS);
+	return r->n;
+}
+
+/* Would a filling pass over a cell that a refill may find frames of? */
+static bool wants_refill(const struct round *r)
+{
+	u32 i = READ_ONCE(r->turn->cursor) % r->n, looks, listed = 0;
+
+	for (looks = r->looks; looks && listed < SOL_CLIPS; looks--) {
+		if (sol_cell_listed(r->cell[i]))
+			listed++;
+		else if (!sol_refill_rests(r->cell[i]))
+			return true;
+		i = sol_cells_next(i, r->n, r->per_set);
 	}
-	WRITE_ONCE(turn->cursor, i);
+	return false;
+}
+
+/* As many frames of each cell, so that all clips end together. */
+static void fill(struct sol_magazine *m, const struct round *r, bool zero)
+{
+	u32 i = READ_ONCE(r->turn->cursor) % r->n, looks, k, least = SOL_ROUNDS;
+	struct sol_clip *clip = m->clip;
+
+	for (looks = r->looks; looks && clip < m->clip + SOL_CLIPS; looks--) {
+		if (clip_fill(clip, r->cell[i], r->first + i, zero)) {
+			least = min(least, clip->n);
+			clip++;
+		}
+		i = sol_cells_next(i, r->n, r->per_set);
+	}
+	WRITE_ONCE(r->turn->cursor, i);
+	m->next = 0;
+	m->clips = clip - m->clip;
+	for (k = 0; k < m->clips; k++)
+		clip_trim(&m->clip[k], least);
 }
 
 static struct sol_clip *find(struct sol_magazine *m,
 			     const struct sol_cells *cells, int nid)
 {
+	struct sol_clip *clip;
 	u32 i;
 
-	for (i = 0; i < SOL_CLIPS; i++)
-		if (sol_clip_fits(&m->clip[i], cells, nid))
-			return &m->clip[i];
+	for (i = 0; i < SOL_CLIPS; i++) {
+		clip = sol_magazine_turn(m);
+		if (sol_clip_fits(clip, cells, nid))
+			return clip;
+	}
 	return NULL;
 }
 
 struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 				   const struct sol_cells *cells, int nid,
-				   bool zero)
+				   bool zero, bool even)
 {
 	struct sol_clip *clip = find(m, cells, nid);
+	struct round r;
 
-	if (clip)
+	if (clip || !round_begin(&r, g, cells, nid))
 		return clip;
+	if (even && wants_refill(&r))
+		return NULL;
 	magazine_flush(m);
-	fill(m, g, cells, nid, zero);
+	fill(m, &r, zero);
 	return find(m, cells, nid);
 }
 

@@ -7,11 +7,16 @@
  * A CPU has some magazines, and a group on a node always uses the same one, so
  * that groups that take turns on a CPU seldom empty each other's. A magazine has
  * some clips, each with frames of one cell; a filling takes cells of the group
- * in turn, on one node, and pages are handed out from the clips in turn, so that
- * neighbours lie in different banks. A frame in a magazine has left its list and
- * belongs to nobody yet. Before one is handed out, its cell is looked up where
- * the group had it when the magazine was filled: the cell of another group, or
- * one that a new colour set dropped, is not there.
+ * in turn, on one node, as many frames of each, and pages are handed out from
+ * the clips in turn, so that neighbours lie in different banks and all cells
+ * give alike. A cell without a frame in its list is no reason to take from the
+ * others: the ladder gets it some first, unless all of the cell was looked
+ * through in vain lately.
+ *
+ * A frame in a magazine has left its list and belongs to nobody yet. Before one
+ * is handed out, its cell is looked up where the group had it when the magazine
+ * was filled: the cell of another group, or one that a new colour set dropped,
+ * is not there.
  *
  * Freed frames are gathered and go to their lists together, cell by cell.
  *
@@ -28,10 +33,11 @@
 #include "../group/owner.h"
 #include "store.h"
 
-#define SOL_CLIPS	4
-#define SOL_ROUNDS	16
+#define SOL_CLIPS	16u
+#define SOL_ROUNDS	4u
 #define SOL_MAGAZINES	4	/* of each CPU */
 #define SOL_RETURNS	32
+#define SOL_LOOKS	32u	/* cells that a filling looks at */
 
 struct sol_clip {
 	u32 n;
@@ -42,7 +48,8 @@ struct sol_clip {
 };
 
 struct sol_magazine {
-	u32 next;	/* clip whose turn it is */
+	u32 next;	/* clip whose turn it is, ... */
+	u32 clips;	/* ... of so many that were filled; 0: one */
 	struct sol_clip clip[SOL_CLIPS];
 };
 
@@ -58,11 +65,12 @@ DECLARE_PER_CPU(struct sol_hand, sol_hand);
 
 /*
  * A clip with a frame of @cells on @nid, when the next one has none: another
- * one, or after filling from the lists. The lock is held. NULL: these are empty.
+ * one, or after filling from the lists; if @even, not while a cell whose turn it
+ * is wants a refill. The lock is held. NULL: none.
  */
 struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 				   const struct sol_cells *cells, int nid,
-				   bool zero);
+				   bool zero, bool even);
 
 /* All magazines are empty for a moment, their frames in the lists. Any context. */
 void sol_magazines_flush(void);
@@ -75,6 +83,15 @@ u64 sol_magazines_count(void);
  * False: it is not fit for that (forgotten), the buddy allocator shall have it.
  */
 bool sol_magazine_put(struct page *page);
+
+/* The clip whose turn it is. */
+static __always_inline struct sol_clip *sol_magazine_turn(struct sol_magazine *m)
+{
+	u32 i = m->next;
+
+	m->next = i + 1 < m->clips ? i + 1 : 0;
+	return &m->clip[i];
+}
 
 /* Does it hold frames of a cell that @cells has on @nid? */
 static __always_inline bool sol_clip_fits(const struct sol_clip *clip,
@@ -98,12 +115,13 @@ static inline int sol_cells_home(const struct sol_cells *cells)
  * sol_magazine_get() - a page for group @id from this CPU's magazines
  * @nid: on which node; NUMA_NO_NODE: the nearest that has the group's colours
  * @table: for a page table
+ * @even: not while a cell whose turn it is wants a refill
  *
  * Interrupts are on. Return: a page, or NULL: none at hand nor in the first of
  * the group's lists.
  */
 static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
-						     bool table)
+						     bool table, bool even)
 {
 	const struct sol_cells *cells;
 	struct sol_magazine *m;
@@ -126,9 +144,10 @@ static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
 			goto none;
 	}
 	m = &hand->magazine[(id + nid) % SOL_MAGAZINES];
-	clip = &m->clip[m->next++ % SOL_CLIPS];
+	clip = sol_magazine_turn(m);
 	if (unlikely(!sol_clip_fits(clip, cells, nid))) {
-		clip = sol_magazine_fill(m, g, cells, nid, gfp & __GFP_ZERO);
+		clip = sol_magazine_fill(m, g, cells, nid, gfp & __GFP_ZERO,
+					 even);
 		if (!clip)
 			goto none;
 	}

@@ -8,7 +8,7 @@
 #include "store.h"
 
 /* Frames that one request looks at, over all its cells: some 100 us. */
-#define SOL_WALK_BUDGET	4096
+#define SOL_WALK_BUDGET	4096u
 
 int sol_refill_init(void);
 

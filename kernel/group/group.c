@@ -44,6 +44,7 @@ typedef void lru_drain_fn(void);
 DEFINE_STATIC_CALL_NULL(sol_lru_drain, lru_drain_fn);
 
 #define DRAIN_JIFFIES	(HZ / 10)
+#define DRAINS		3	/* after a removal, at most, a second apart */
 
 static void drain_fn(struct work_struct *work);
 static DECLARE_WORK(drain_work, drain_fn);
@@ -51,7 +52,10 @@ static DECLARE_COMPLETION(drained);
 
 static void reap_fn(struct work_struct *work);
 static LIST_HEAD(lingering);		/* dead, frames perhaps in use */
-static DEFINE_MUTEX(reap_mutex);	/* guards lingering */
+static DEFINE_MUTEX(reap_mutex);	/* guards lingering, drains */
+static u32 drains;			/* that the lingering may still have, ... */
+static unsigned long next_drain;	/* ... and when, in jiffies */
+static bool leaving;
 static DECLARE_DELAYED_WORK(linger_work, reap_fn);
 
 /* ---- Colour sets ---- */
@@ -368,6 +372,38 @@ static void retire(struct sol_group *group)
 	count.dead++;
 }
 
+/* ---- What CPUs hold in batches ---- */
+
+/*
+ * Pages of ended tasks may wait for the LRU lists in an idle CPU's batch, for
+ * minutes. All CPUs are asked for them, by a work of its own: a CPU that a
+ * real-time task has for itself never answers, so nobody waits for the work but
+ * for a moment, and without a lock.
+ */
+static void drain_fn(struct work_struct *work)
+{
+	static_call(sol_lru_drain)();
+	complete_all(&drained);
+	if (READ_ONCE(count.dead) && !READ_ONCE(leaving))
+		mod_delayed_work(sol_unbound_wq(), &linger_work, 0);
+}
+
+static void drain_begin(void)
+{
+	if (!work_busy(&drain_work))
+		reinit_completion(&drained);
+	queue_work(sol_unbound_wq(), &drain_work);
+}
+
+/* What asks here may be any exec. */
+static void drain_batches(void)
+{
+	drain_begin();
+	wait_for_completion_killable_timeout(&drained, DRAIN_JIFFIES);
+}
+
+/* ---- Removed groups ---- */
+
 /* Retire what lost its last reference; returns whether there was any. */
 static bool reap_new(void)
 {
@@ -383,6 +419,17 @@ static bool reap_new(void)
 	return first;
 }
 
+/* Frames of removed groups are in use: look again, and ask for what is in batches. */
+static void linger(void)
+{
+	queue_delayed_work(sol_unbound_wq(), &linger_work, HZ);
+	if (!drains || time_before(jiffies, next_drain))
+		return;
+	drains--;
+	next_drain = jiffies + HZ;
+	drain_begin();
+}
+
 /*
  * Free the dead. A fault that saw the group's cells may still count a frame,
  * hence the first grace period: after it their number can only fall. Whoever counted
@@ -394,8 +441,11 @@ static void reap_fn(struct work_struct *work)
 	LIST_HEAD(gone);
 
 	mutex_lock(&reap_mutex);
-	if (reap_new())
+	if (reap_new()) {
+		drains = DRAINS;
+		next_drain = jiffies;
 		synchronize_rcu();
+	}
 
 	mutex_lock(&sol_group_mutex);
 	list_for_each_entry_safe(group, next, &lingering, link) {
@@ -411,8 +461,8 @@ static void reap_fn(struct work_struct *work)
 		synchronize_rcu();
 	list_for_each_entry_safe(group, next, &gone, link)
 		group_free(group);
-	if (!list_empty(&lingering))
-		queue_delayed_work(sol_unbound_wq(), &linger_work, HZ);
+	if (!list_empty(&lingering) && !READ_ONCE(leaving))
+		linger();
 	mutex_unlock(&reap_mutex);
 }
 
@@ -554,25 +604,6 @@ static int assign(struct sol_group *group, const struct sol_want *want,
 	out->exclusive = true;
 	out->realtime = want->realtime;
 	return 0;
-}
-
-/*
- * Ask all CPUs for the pages in their batches, and wait for a moment. No longer:
- * a CPU that a real-time task has for itself never answers, and what asks here
- * may be any exec.
- */
-static void drain_fn(struct work_struct *work)
-{
-	static_call(sol_lru_drain)();
-	complete_all(&drained);
-}
-
-static void drain_batches(void)
-{
-	if (!work_busy(&drain_work))
-		reinit_completion(&drained);
-	queue_work(sol_unbound_wq(), &drain_work);
-	wait_for_completion_killable_timeout(&drained, DRAIN_JIFFIES);
 }
 
 static int auto_once(struct sol_group *group, const struct sol_want *want)
@@ -758,11 +789,11 @@ void sol_group_exit(void)
 	u32 id;
 
 	sol_member_exit();
-	cancel_work_sync(&drain_work);
+	WRITE_ONCE(leaving, true);	/* nothing is queued from now on */
 	cancel_work_sync(&sol_reap_work);
+	cancel_work_sync(&drain_work);
 	cancel_delayed_work_sync(&linger_work);
 	reap_fn(NULL);
-	cancel_delayed_work_sync(&linger_work);
 	for (id = 1; id <= SOL_MAX_GROUPS; id++) {
 		struct sol_group *group;
 

@@ -15,6 +15,7 @@ mod map;
 mod palette;
 mod regulator;
 mod size;
+pub mod time;
 
 pub use colors::ColorSet;
 pub use cpulist::{cpu_list, MAX_CPUS};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use soloist_core::AddrMap;
 use soloist_machine::did_you_mean;
 
-use crate::{Group, Host, HostError, Rule};
+use crate::{Group, GroupView, Host, HostError, Rule};
 
 /// Where configfs is mounted.
 pub(crate) const CONFIGFS: &str = "/sys/kernel/config";
@@ -121,6 +121,30 @@ impl Control {
         Ok(Group::new(self.clone(), name.to_owned()))
     }
 
+    /// All that can be read of the group `name`, which may be one that a rule
+    /// made: `RULE#NUMBER`.
+    pub fn group_view(&self, name: &str) -> Result<GroupView, HostError> {
+        if !is_label(name) {
+            return self.group(name)?.view();
+        }
+        // Before there is a map no rule made any.
+        let implicit = match self.map() {
+            Err(HostError::NoMap) => Vec::new(),
+            map => {
+                let map = map?;
+                let groups = self.implicit_groups(&map)?;
+                groups.iter().map(|group| group.view(&map)).collect()
+            }
+        };
+        let like = did_you_mean(name, implicit.iter().map(|view| view.name.as_str()));
+        let found = implicit.into_iter().find(|view| view.name == name);
+        found.ok_or_else(|| HostError::NoSuch {
+            kind: "group",
+            name: name.to_owned(),
+            like,
+        })
+    }
+
     /// Makes the group `name`; it does not colour yet.
     pub fn create_group(&self, name: &str) -> Result<Group, HostError> {
         self.mkdir("group", name)?;
@@ -204,6 +228,9 @@ impl Control {
     }
 
     fn find(&self, kind: &'static str, name: &str) -> Result<(), HostError> {
+        if kind == "group" && is_label(name) {
+            return Err(HostError::Implicit(name.to_owned()));
+        }
         check_name(name)?;
         if self.path(&format!("{kind}s/{name}")).is_dir() {
             Ok(())
@@ -311,6 +338,12 @@ fn one_line(value: &str) -> String {
         None if value.lines().count() > 1 => format!("{first} ..."),
         None => first.to_owned(),
     }
+}
+
+/// Is it `RULE#NUMBER`, as no group with a directory is called?
+fn is_label(name: &str) -> bool {
+    let number = name.rsplit_once('#').map(|(_, number)| number);
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn check_name(name: &str) -> Result<(), HostError> {

@@ -43,6 +43,9 @@ pub enum HostError {
         /// The name asked for.
         name: String,
     },
+    /// A group without a directory, for which only reading makes sense.
+    #[error("{0} was made by a rule or an mmap() call, and goes with its last page: it can be shown, not changed, joined or removed; `soloist rule list` shows the rules")]
+    Implicit(String),
     /// Not usable as a name in configfs.
     #[error("{0:?} is no name: use letters, digits, `-`, `_` and `.`, not starting with `.`")]
     BadName(String),

@@ -83,7 +83,7 @@ pub struct GroupView {
     /// Its number.
     pub id: String,
     /// Made by a rule or an `mmap()` call: it has no directory, and what is of
-    /// the directory (mode, exhaust, text, reserve, bandwidth) is empty.
+    /// the directory (mode, exhaust, text, reserve, bandwidth, cgroup) is empty.
     pub implicit: bool,
     /// Bank colours of the sets it owns; empty: any.
     pub dram_bank: String,
@@ -105,6 +105,8 @@ pub struct GroupView {
     pub reserve: String,
     /// What is reserved for it, and on which processors, or `off`.
     pub bandwidth: String,
+    /// The cgroup that it is bound to; empty: none.
+    pub cgroup: String,
     /// Thread ids.
     pub tasks: Vec<i32>,
     /// Counters.
@@ -148,6 +150,7 @@ impl Group {
             text: self.get("text")?,
             reserve: self.get("reserve")?,
             bandwidth: self.get_if_there("bandwidth")?.unwrap_or_default(),
+            cgroup: self.cgroup()?.unwrap_or_default(),
             tasks: self.tasks()?,
             stats: self.stats()?,
         })

@@ -14,6 +14,7 @@ use std::ptr;
 
 use rustix::pipe::{pipe_with, PipeFlags};
 
+use crate::realtime::{stop_at_exec, Realtime};
 use crate::{Group, HostError};
 
 /// Signals that are passed on to the command.
@@ -43,8 +44,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// Starts `command` (found by PATH) in `group`.
-    pub fn start(group: &Group, command: &[OsString]) -> Result<Self, HostError> {
+    /// Starts `command` (found by PATH) in `group`, in real time if that is asked
+    /// for.
+    pub fn start(
+        group: &Group,
+        command: &[OsString],
+        realtime: Option<&Realtime>,
+    ) -> Result<Self, HostError> {
         let (program, args) = command.split_first().ok_or_else(|| {
             HostError::Request("no command to run: soloist run -- CMD".to_owned())
         })?;
@@ -55,14 +61,32 @@ impl Job {
         let mut run = Command::new(program);
         run.args(args);
         join_before_exec(&mut run, group.open_tasks()?, say_joined, old);
+        if realtime.is_some() {
+            // SAFETY: one system call, no allocation.
+            unsafe { run.pre_exec(stop_at_exec) };
+        }
         match run.spawn() {
-            Ok(child) => Ok(Self { child, signals }),
+            Ok(child) => Self { child, signals }
+                .begin(realtime)
+                .inspect_err(|_| unblock(&old)),
             Err(error) => {
                 drop(run); // closes our end of the pipe
                 unblock(&old);
                 Err(start_error(group, program, joined, error))
             }
         }
+    }
+
+    /// Gives it its class and lets it go on; ends it where that can't be done.
+    fn begin(mut self, realtime: Option<&Realtime>) -> Result<Self, HostError> {
+        let pid = self.pid() as libc::pid_t;
+        if let Some(Err(error)) = realtime.map(|r| r.give(pid)) {
+            // What matters is why; it may have ended already.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            return Err(error);
+        }
+        Ok(self)
     }
 
     /// Its process id.

@@ -44,6 +44,23 @@ fn a_good_machine_has_nothing_to_fix() {
 }
 
 #[test]
+fn every_kernel_of_the_guest_tests_is_a_tested_one() {
+    let machine = good();
+    for (release, status) in [
+        ("6.1.0-56-rt-amd64", Status::Ok),
+        ("7.3.4+deb13-amd64", Status::Ok),
+        ("6.18.1", Status::Warn),
+        ("6.100.1", Status::Warn),
+    ] {
+        machine.file("proc/sys/kernel/osrelease", &format!("{release}\n"));
+        let kernel = check(&machine, "kernel");
+        assert_eq!(kernel.status, status, "{}", kernel.found);
+    }
+    let found = check(&machine, "kernel").found;
+    assert!(found.ends_with("Debian's 6.1, 6.12, 7.3"), "{found}");
+}
+
+#[test]
 fn what_is_lacking_is_named_with_the_way_out() {
     let machine = good();
     machine.file(

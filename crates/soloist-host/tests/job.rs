@@ -6,13 +6,14 @@ mod machine;
 use std::ffi::OsString;
 
 use machine::Machine;
-use soloist_host::{Control, HostError, Job, Outcome};
+use soloist_core::time::Time;
+use soloist_host::{Class, Control, HostError, Job, Outcome, Realtime};
 
 fn run(machine: &Machine, command: &[&str]) -> Result<Outcome, HostError> {
     let control = Control::open(&machine.host()).unwrap();
     let group = control.group("core0").unwrap();
     let command: Vec<OsString> = command.iter().map(OsString::from).collect();
-    Job::start(&group, &command)?.wait()
+    Job::start(&group, &command, None)?.wait()
 }
 
 fn shell(script: &str) -> Outcome {
@@ -61,4 +62,93 @@ fn a_command_that_is_not_there() {
     };
     assert_eq!(command, "/no/such/command");
     assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+}
+
+/// A shell that knows its own class and how much of its memory is locked: fields
+/// 40 and 41 of its stat, VmLck of its status, without a child.
+const MY_CLASS_AND_LOCK: &str = r#"
+while read -r key value unit; do [ "$key" = VmLck: ] && locked=$value; done </proc/$$/status
+read -r stat </proc/$$/stat
+set -- ${stat##*) }
+shift 37
+echo "$1 $2 $locked"
+"#;
+
+fn realtime(realtime: Realtime) -> Result<String, HostError> {
+    let machine = Machine::loaded();
+    let control = Control::open(&machine.host()).unwrap();
+    let group = control.group("core0").unwrap();
+    let said = machine.path("said");
+    let script = format!("exec >'{}'\n{MY_CLASS_AND_LOCK}", said.display());
+    let command: Vec<OsString> = ["sh", "-c", &script].iter().map(OsString::from).collect();
+    let outcome = Job::start(&group, &command, Some(&realtime))?.wait()?;
+    assert_eq!(outcome.code, 0);
+    Ok(std::fs::read_to_string(said).unwrap())
+}
+
+/// What an unprivileged test may see instead: the refusal, with the way out.
+fn allowed(answer: Result<String, HostError>) -> Option<String> {
+    // SAFETY: always succeeds.
+    if unsafe { libc::geteuid() } == 0 {
+        return Some(answer.unwrap());
+    }
+    let error = answer.unwrap_err().to_string();
+    assert!(error.contains("root"), "{error}");
+    None
+}
+
+#[test]
+fn a_real_time_command_has_its_class_and_its_memory_locked() {
+    let class = Class::Fifo(7);
+    if let Some(said) = allowed(realtime(Realtime { class, lock: true })) {
+        let [priority, policy, locked] = said.split_whitespace().collect::<Vec<_>>()[..] else {
+            panic!("{said}");
+        };
+        assert_eq!((priority, policy), ("7", "1"));
+        assert!(locked.parse::<u64>().unwrap() > 500, "{locked} KiB locked");
+    }
+    if let Some(said) = allowed(realtime(Realtime { class, lock: false })) {
+        assert_eq!(said, "7 1 0\n");
+    }
+}
+
+#[test]
+fn a_command_gets_a_budget_and_a_deadline() {
+    let ms = |n: u64| Time(n * 1_000_000_000);
+    let class = |budget| Class::Deadline {
+        budget: ms(budget),
+        deadline: ms(30),
+        period: ms(40),
+    };
+    if let Some(said) = allowed(realtime(Realtime {
+        class: class(20),
+        lock: true,
+    })) {
+        assert!(said.starts_with("0 6 "), "{said}");
+    }
+    // More than its deadline allows.
+    let error = realtime(Realtime {
+        class: class(35),
+        lock: false,
+    })
+    .unwrap_err();
+    assert!(
+        error.to_string().contains("SCHED_DEADLINE, 35 ms of 40 ms"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_real_time_command_that_is_not_there() {
+    let machine = Machine::loaded();
+    let group = Control::open(&machine.host())
+        .unwrap()
+        .group("core0")
+        .unwrap();
+    let asked = Realtime {
+        class: Class::Fifo(7),
+        lock: true,
+    };
+    let error = Job::start(&group, &["/no/such/command".into()], Some(&asked)).unwrap_err();
+    assert!(matches!(error, HostError::Exec { .. }), "{error}");
 }

@@ -24,8 +24,9 @@
 //! - *a shared last level*: all that private caches ask for may miss, and each
 //!   fill may have to wait until a line of another core, and of another node, is
 //!   written back;
-//! - *preemption on the core itself*: what the preempted task had in the caches
-//!   is fetched again;
+//! - *tasks of the core itself*: what a preempted task had in the caches is
+//!   fetched again, and each fill may push out a dirty line that another task of
+//!   the core left, be it never preempted;
 //! - *refresh*: one more at the start, and one for each interval of delay.
 //!
 //! # Assumptions
@@ -290,12 +291,16 @@ pub fn surroundings(
         };
         let jobs = mine.iter().filter_map(|(t, p)| {
             let r = t.release?;
+            let stale = match mine.len() {
+                1 => 0,
+                _ => p.requests.min(costs.cached),
+            };
             let lines = if invaded {
                 2 * p.lines.max(p.requests)
             } else {
                 p.lines
             };
-            Some((r.period.0, r.deadline.0, r.jitter.0, lines + again))
+            Some((r.period.0, r.deadline.0, r.jitter.0, lines + again + stale))
         });
         let (sharing, shares_llc) = sharing(core, other);
         Neighbour {

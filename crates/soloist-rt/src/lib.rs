@@ -24,6 +24,7 @@ pub mod random;
 pub mod response;
 pub mod scheduler;
 pub mod task;
-pub mod time;
 pub mod timeline;
 pub mod times;
+
+pub use soloist_core::time;

@@ -561,6 +561,23 @@ fn relaxed(platform: &Platform, mut plan: Plan) -> Plan {
     plan
 }
 
+impl Check {
+    /// Tasks that took longer, or missed, where the analysis said they can't:
+    /// the analysis is wrong there, and nothing that it says can be relied on.
+    #[must_use]
+    pub fn disproved(&self, analysis: &[Answer]) -> Vec<String> {
+        let proved = |name: &str| analysis.iter().find(|a| a.task == name && a.holds);
+        let wrong = |(name, played, _, missed): &&(String, Time, u64, u64)| {
+            let Some(answer) = proved(name) else {
+                return false;
+            };
+            *missed > 0 || *played > answer.response.unwrap_or(answer.deadline)
+        };
+        let tasks = self.tasks.iter().filter(wrong);
+        tasks.map(|(name, ..)| name.clone()).collect()
+    }
+}
+
 /// Plays the plan on the model.
 ///
 /// # Errors

@@ -171,8 +171,12 @@ fn alone(
     ))
 }
 
+/// Jobs that are played to find the longest.
+const JOBS: u64 = 10;
+
 /// The same job in colours of its own: how long it takes alone, and its lines.
-/// It is played twice in a row, from cold caches, and what is longer counts.
+/// Jobs in a row are played, from cold caches, and the longest counts: one job
+/// does not do what the next does.
 ///
 /// # Errors
 /// When its colours don't hold its memory.
@@ -228,15 +232,19 @@ pub fn in_colors(
         };
         Ok::<_, PlayError>((time, lines, stats.llc_hits + stats.llc_misses))
     };
-    let (first, both) = (jobs(1)?, jobs(2)?);
-    let most = |a: u64, b: u64| a.max(b.saturating_sub(a)).saturating_mul(share);
+    let (first, both, all) = (jobs(1)?, jobs(2)?, jobs(JOBS)?);
+    // Lines are known of the first two; a longer one is taken to have as many
+    // more.
+    let longest = all.0.max(both.0).max(first.0);
+    let more = |n: u64| (u128::from(n) * u128::from(longest)).div_ceil(u128::from(both.0.max(1)));
+    let most = |a: u64, b: u64| (more(a.max(b.saturating_sub(a))) as u64).saturating_mul(share);
     let of_part = |ps: u64| (u128::from(ps) * u128::from(wcet)).div_ceil(u128::from(part)) as u64;
     let named = match task.behaviour {
         Behaviour::Lines(lines) => lines,
         _ => 0,
     };
     Ok((
-        Time(of_part(first.0.max(both.0))),
+        Time(of_part(longest)),
         Profile {
             accesses: profile.accesses,
             lines: most(first.1, both.1).max(named),

@@ -43,7 +43,7 @@ struct Demand {
     period: u64,
     deadline: u64,
     jitter: u64,
-    /// Execution, lines that others evict included.
+    /// Execution, lines that others evict or have left included.
     time: u64,
     evicted: u64,
     lines: u64,
@@ -81,19 +81,32 @@ fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings
         let kept = (task.bytes / line)
             .min(around.costs.cached)
             .min(profiles[i].accesses);
+        let stale = stale(set, i, around.costs.cached).min(profiles[i].requests);
         Some(Demand {
             index: i,
             rank: ranks[i],
             period: release.period.0,
             deadline: release.deadline.0,
             jitter: release.jitter.0,
-            time: task.wcet.0.saturating_add(evicted),
+            time: (task.wcet.0)
+                .saturating_add(evicted)
+                .saturating_add(stale.saturating_mul(around.costs.miss_ps)),
             evicted,
-            lines: around.lines(&profiles[i]),
+            lines: around.lines(&profiles[i]) + stale,
             reload: kept,
         })
     };
     set.tasks.iter().enumerate().filter_map(of).collect()
+}
+
+/// Lines of other tasks of its core that task `i` may find dirty in the caches:
+/// its fills push them out, one each at most.
+fn stale(set: &TaskSet, i: usize, cached: u64) -> u64 {
+    let mine = &set.tasks[i];
+    let others = set.tasks.iter().enumerate();
+    let others = others.filter(|&(j, other)| j != i && other.core == mine.core);
+    let lines = others.map(|(_, other)| other.bytes.div_ceil(64));
+    lines.fold(0, u64::saturating_add).min(cached)
 }
 
 /// One preemption by `by` makes its victims fetch at most so many lines again.
@@ -111,9 +124,9 @@ fn fixed(set: &TaskSet, core: u32, demands: &[Demand], at: usize, around: &Surro
         let (mut lines, mut before) = (me.lines, 0u64);
         for other in &demands[..at] {
             let jobs = response.saturating_add(other.jitter).div_ceil(other.period);
-            let each = other.time + again * around.costs.miss_ps;
-            before = before.saturating_add(jobs.saturating_mul(each));
             // What is fetched again may push as much out.
+            let each = other.time + 2 * again * around.costs.miss_ps;
+            before = before.saturating_add(jobs.saturating_mul(each));
             lines = lines.saturating_add(jobs.saturating_mul(other.lines + 2 * again));
         }
         let delay = around.delay(lines, response);
@@ -147,7 +160,7 @@ fn fixed(set: &TaskSet, core: u32, demands: &[Demand], at: usize, around: &Surro
 
 fn edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -> Vec<Answer> {
     let again = reload(demands);
-    let each = |d: &Demand| d.time + again * around.costs.miss_ps;
+    let each = |d: &Demand| d.time + 2 * again * around.costs.miss_ps;
     // Jobs with release and deadline inside a window, or any release inside it.
     let due = |d: &Demand, t: u64| match (t + d.jitter).checked_sub(d.deadline) {
         Some(rest) => rest / d.period + 1,

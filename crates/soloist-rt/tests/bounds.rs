@@ -4,11 +4,11 @@
 #[path = "../examples/bounds/sets.rs"]
 mod sets;
 
-#[test]
-fn no_play_is_longer_than_its_bound() {
+fn check(seeds: std::ops::Range<u64>, beside: bool) {
     let mut checked = 0;
-    for seed in 0..60 {
-        for sample in sets::check(seed) {
+    let least = seeds.end - seeds.start;
+    for seed in seeds {
+        for sample in sets::check(seed, beside) {
             assert!(
                 sample.bound_ps >= sample.played_ps,
                 "seed {seed}: {sample:?}"
@@ -16,5 +16,16 @@ fn no_play_is_longer_than_its_bound() {
             checked += 1;
         }
     }
-    assert!(checked > 60, "{checked} tasks");
+    assert!(checked > least, "{checked} tasks");
+}
+
+#[test]
+fn no_play_is_longer_than_its_bound() {
+    check(0..60, true);
+}
+
+/// Nothing but each other's lines in the caches of one core.
+#[test]
+fn no_play_beside_tasks_of_its_core_is_longer_than_its_bound() {
+    check(0..120, false);
 }

@@ -7,6 +7,7 @@ use soloist_rt::evidence::{html, Source};
 use soloist_rt::file::parse;
 use soloist_rt::gantt;
 use soloist_rt::plan::{plan, simulate};
+use soloist_rt::time::Time;
 
 fn small() -> Platform {
     Platform::find(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml")).unwrap()
@@ -15,14 +16,14 @@ fn small() -> Platform {
 const TASKS: &str = r#"
 [[task]]
 name = "control"
-period = "500 us"
+period = "1 ms"
 wcet = "60 us"
 memory = "256K"
 kind = "latency"
 
 [[task]]
 name = "camera"
-period = "2 ms"
+period = "10 ms"
 wcet = "300 us"
 memory = "1M"
 kind = "bandwidth-read"
@@ -56,6 +57,13 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
         );
         assert!(*jobs > 0 && *missed == 0, "{name}");
     }
+    assert!(check.disproved(&plan.analysis).is_empty());
+    let mut wrong = plan.analysis.clone();
+    wrong[0].response = Some(Time(check.tasks[0].1 .0 - 1));
+    assert_eq!(check.disproved(&wrong), ["control"]);
+    // What was never proved can't be disproved.
+    wrong[0].holds = false;
+    assert!(check.disproved(&wrong).is_empty());
     let source = Source {
         file: "tasks.toml",
         tasks: TASKS,
@@ -80,7 +88,7 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
 
 #[test]
 fn what_misses_is_told_with_what_would_be_enough() {
-    let tight = TASKS.replace("500 us", "62 us");
+    let tight = TASKS.replace("1 ms", "62 us");
     let set = parse(&tight, "tasks.toml").unwrap();
     let plan = plan(&small(), &set).unwrap();
     assert!(!plan.holds);

@@ -246,6 +246,43 @@ fn groups_of_rules_are_listed_and_watched() {
 }
 
 #[test]
+fn a_group_of_a_rule_is_shown_but_not_changed() {
+    let machine = small();
+    let implicit = machine.path().join("sys/kernel/config/soloist/implicit");
+    fs::write(implicit, "group 3 8-9 any 12 2 video\ntask 78 3\n").unwrap();
+    let said = |args: &[&str]| {
+        let out = output(machine.path(), args);
+        let text = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
+        (out.status.code(), text)
+    };
+    let (status, text) = said(&["group", "show", "video#3"]);
+    assert_eq!(status, Some(0), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[..2],
+        ["group        video#3 (id 3)", "bank sets    8-9"]
+    );
+    assert!(lines.contains(&"made by      rule video"), "{text}");
+    assert!(lines.contains(&"tasks        78"), "{text}");
+    assert!(!text.contains("exhaust"), "{text}");
+    let (status, text) = said(&["group", "show", "video#4"]);
+    assert_eq!(status, Some(1));
+    assert!(text.contains("did you mean \"video#3\""), "{text}");
+    for args in [
+        &["group", "set", "video#3", "--mode", "shareable"][..],
+        &["group", "rm", "video#3"],
+        &["run", "--group", "video#3", "--", "true"],
+    ] {
+        let (status, text) = said(args);
+        assert_ne!(status, Some(0), "{args:?}");
+        assert!(
+            text.contains("video#3 was made by a rule"),
+            "{args:?}: {text}"
+        );
+    }
+}
+
+#[test]
 fn bandwidth_is_reserved_for_a_group_that_is_there() {
     let machine = small();
     let dir = machine.path().join("sys/kernel/config/soloist");

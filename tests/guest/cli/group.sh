@@ -41,6 +41,8 @@ pid=$!
 sleep 1
 soloist verify $pid --strict >/dev/null
 same rule-colours $? 0
+made=$(soloist group list | sed -n 's/^\(nap#[0-9]*\) .*/\1/p')
+same rule-group-shown "$(soloist group show "$made" | sed -n 's/^tasks *//p')" $pid
 kill $pid
 soloist rule disable nap
 same rule-disabled "$(cat $root/rules/nap/enabled)" 0

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -86,29 +85,14 @@ static void child(int (*run)(void), const char *name)
 		    "status %#x", status);
 }
 
-/*
- * Removed groups are gone when the last of their pages is back. An idle CPU may
- * hold some in a batch for the LRU lists: this drains them.
- */
-static void drain_batches(void)
-{
-	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
-
-	if (fd < 0 || write(fd, "1", 1) != 1)
-		guest_die("compact_memory");
-	close(fd);
-}
-
+/* Removed groups are gone when the last of their pages is back, in seconds. */
 static int take_map(const char *text)
 {
 	int err, tries;
 
-	for (tries = 0; (err = guest_write("map", text)) && tries < 300;
-	     tries++) {
-		if (tries % 50 == 49)
-			drain_batches();
+	for (tries = 0; (err = guest_write("map", text)) && tries < 100;
+	     tries++)
 		usleep(100000);
-	}
 	return err;
 }
 

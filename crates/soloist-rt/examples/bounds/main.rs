@@ -19,7 +19,7 @@ fn main() {
     let n: u64 = std::env::args().nth(1).map_or(1000, |n| n.parse().unwrap());
     let samples: Vec<(u64, sets::Sample)> = (0..n)
         .into_par_iter()
-        .flat_map_iter(|seed| sets::check(seed).into_iter().map(move |s| (seed, s)))
+        .flat_map_iter(|seed| sets::check(seed, true).into_iter().map(move |s| (seed, s)))
         .collect();
     let below = samples.iter().filter(|(_, s)| s.bound_ps < s.played_ps);
     for (seed, sample) in below.clone() {

@@ -69,7 +69,7 @@ fn machine(rng: &mut ChaCha8Rng) -> Platform {
     Platform::find_changed(file, &toml::from_str(&changes).unwrap()).unwrap()
 }
 
-fn tasks(rng: &mut ChaCha8Rng) -> TaskSet {
+fn tasks(rng: &mut ChaCha8Rng, beside: bool) -> TaskSet {
     let mut text = String::new();
     let mut add = |rng: &mut ChaCha8Rng, name: String, core: u32, wcet: Option<u64>| {
         let kind = KINDS.choose(rng).unwrap();
@@ -82,22 +82,24 @@ fn tasks(rng: &mut ChaCha8Rng) -> TaskSet {
             text += &format!("period = \"{period} us\"\nwcet = \"{wcet} us\"\n");
         }
     };
-    for i in 0..rng.gen_range(1..3) {
+    let own = if beside { 1..3 } else { 2..4 };
+    for i in 0..rng.gen_range(own) {
         let wcet = rng.gen_range(5..25);
         add(rng, format!("a{i}"), 0, Some(wcet));
     }
-    for core in 1..4 {
+    for core in (1..4).filter(|_| beside) {
         let wcet = rng.gen_bool(0.3).then(|| rng.gen_range(5..25));
         add(rng, format!("b{core}"), core, wcet);
     }
     parse(&text, "random").unwrap()
 }
 
-/// Analyses and plays the set of a seed.
-pub fn check(seed: u64) -> Vec<Sample> {
+/// Analyses and plays the set of a seed: several cores, or several tasks on one
+/// and nobody `beside` it.
+pub fn check(seed: u64, beside: bool) -> Vec<Sample> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let platform = machine(&mut rng);
-    let set = tasks(&mut rng);
+    let set = tasks(&mut rng, beside);
     let at = rng.gen_range(0..POLICIES.len());
     let map = &platform.memory.map;
     // Cores 0 and 1 live on node 0, whose last level they share.

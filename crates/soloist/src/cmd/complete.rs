@@ -3,7 +3,7 @@
 
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
-use soloist_host::{Control, Host};
+use soloist_host::{Control, Host, ImplicitGroup};
 #[cfg(feature = "lab")]
 use soloist_lab::known as experiments;
 use soloist_machine::known as machines;
@@ -35,7 +35,8 @@ fn names(path: &str, arg: &Arg) -> Option<Names> {
         #[cfg(feature = "lab")]
         ("vm", _, "kernel") => Some(kernel_names),
         ("run", _, "group") => Some(group_names),
-        ("group", "show" | "set" | "rm", "name" | "names") => Some(group_names),
+        ("group", "show", "name") => Some(shown_group_names),
+        ("group", "set" | "rm", "name" | "names") => Some(group_names),
         ("rule", "set" | "rm" | "enable" | "disable", "name" | "names") => Some(rule_names),
         #[cfg(feature = "lab")]
         ("lab", _, "names" | "name") => Some(experiment_names),
@@ -62,6 +63,15 @@ fn group_names() -> Vec<String> {
     let groups = Control::open(&Host::live()).and_then(|control| control.groups());
     let names = groups.unwrap_or_default();
     names.iter().map(|group| group.name().to_owned()).collect()
+}
+
+/// Those that rules made, too.
+fn shown_group_names() -> Vec<String> {
+    let implicit = Control::open(&Host::live())
+        .and_then(|control| control.implicit_groups(&control.map()?))
+        .unwrap_or_default();
+    let labels = implicit.iter().map(ImplicitGroup::label);
+    group_names().into_iter().chain(labels).collect()
 }
 
 fn rule_names() -> Vec<String> {

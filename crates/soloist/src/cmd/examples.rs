@@ -24,6 +24,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "soloist run --colors 4 --cpus 2-3 -- ./control-loop",
             "soloist run --mem 512M --realtime --bandwidth 500MB/s --cpus 2 -- ./video",
             "soloist run --group video -- x264 --version",
+            "soloist run --mem 64M --rt 80 --cpus 2 -- ./control-loop",
         ],
     ),
     (
@@ -54,7 +55,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "group list",
         &["soloist group list", "soloist group list --json"],
     ),
-    ("group show", &["soloist group show video"]),
+    (
+        "group show",
+        &["soloist group show video", "soloist group show x264#3"],
+    ),
     (
         "group create",
         &[

@@ -23,7 +23,7 @@ pub enum Args {
     List,
     /// Show all of one group.
     Show {
-        /// The group.
+        /// The group; RULE#NUMBER, as `group list` says it, for one that a rule made.
         name: String,
     },
     /// Make a group and give it colours.
@@ -114,7 +114,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let control = Control::open(&host)?;
     match args {
         Args::List => list(&control, ctx)?,
-        Args::Show { name } => show(&control.group(&name)?.view()?, ctx)?,
+        Args::Show { name } => show(&control.group_view(&name)?, ctx)?,
         Args::Create(settings) => {
             let group = control.create_group(&settings.name)?;
             if let Err(error) = settings.apply(&control, &group) {
@@ -328,29 +328,48 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
     if ctx.json {
         return ctx.print_json(view);
     }
-    let reserve = view
-        .reserve
-        .parse()
-        .map_or(view.reserve.clone(), format_size);
     let tasks: Vec<String> = view.tasks.iter().map(i32::to_string).collect();
     outln!("group        {} (id {})", view.name, view.id)?;
     outln!("bank sets    {}", or_any(&view.bank_set))?;
     outln!("bank colours {}", or_any(&view.dram_bank))?;
     outln!("LLC colours  {}", or_any(&view.llc_color))?;
     outln!("nodes        {}", view.on_nodes)?;
-    outln!("mode         {}", view.mode)?;
-    outln!("exhaust      {}", view.exhaust)?;
-    outln!("text         {}", view.text)?;
-    outln!("reserve      {reserve}")?;
-    outln!(
-        "bandwidth    {}",
-        reserved(view).unwrap_or("off".to_owned())
-    )?;
+    if view.implicit {
+        outln!("made by      {}", maker(&view.name))?;
+    } else {
+        show_policy(view)?;
+    }
     outln!("tasks        {}", tasks.join(" "))?;
     for (key, value) in &view.stats {
         outln!("{key:<12} {value}")?;
     }
     Ok(())
+}
+
+/// What only a group with a directory has.
+fn show_policy(view: &GroupView) -> Result<()> {
+    let reserve = view
+        .reserve
+        .parse()
+        .map_or(view.reserve.clone(), format_size);
+    outln!("mode         {}", view.mode)?;
+    outln!("exhaust      {}", view.exhaust)?;
+    outln!("text         {}", view.text)?;
+    outln!("reserve      {reserve}")?;
+    let reserved = reserved(view).unwrap_or("off".to_owned());
+    outln!("bandwidth    {reserved}")?;
+    let bound = Some(view.cgroup.as_str()).filter(|path| !path.is_empty());
+    outln!("cgroup       {}", bound.unwrap_or("none"))?;
+    Ok(())
+}
+
+/// Of `RULE#NUMBER`.
+fn maker(label: &str) -> String {
+    match label.rsplit_once('#') {
+        Some(("mmap", _)) => "an mmap() call".to_owned(),
+        Some((rule, _)) => format!("rule {rule}"),
+        None => "-".to_owned(),
+    }
 }
 
 fn colors(view: &GroupView) -> String {

@@ -128,7 +128,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             detect::check(&args)?;
             detect::run(&args, ctx)
         }
-        Args::Check(args) => tools::check(&args, ctx),
+        Args::Check(args) => match known::find_classes(&args.machine)? {
+            Some(map) => classes::check(&map, &args, ctx),
+            None => tools::check(&args, ctx),
+        },
         Args::Llc(args) => tools::llc(&args, ctx),
         Args::Solve(args) => tools::run_solve(&args, ctx),
         Args::Registers(args) => tools::registers(&args, ctx),

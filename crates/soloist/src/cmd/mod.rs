@@ -17,6 +17,7 @@ mod metrics;
 mod plan;
 #[cfg(feature = "lab")]
 mod progress;
+mod realtime;
 mod rule;
 mod run;
 mod save;

@@ -91,6 +91,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         let svg = gantt::svg(&check.timeline, &title, 1);
         fs::write(path, svg).with_context(|| path.display().to_string())?;
     }
+    refuse_disproved(&made, &check)?;
     if let Some(path) = &args.report {
         let tasks = fs::read_to_string(&args.file)?;
         let html = evidence::html(
@@ -134,6 +135,18 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 
 fn status(plan: &Plan) -> ExitCode {
     ExitCode::from(u8::from(!plan.holds))
+}
+
+/// A play that an analysis calls impossible: nothing of it may be used.
+fn refuse_disproved(plan: &Plan, check: &Check) -> Result<()> {
+    let tasks = check.disproved(&plan.analysis);
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    anyhow::bail!(
+        "the play took longer than the analysis says is possible ({}): the analysis is wrong here, so rely on none of it; please report it with the task file",
+        tasks.join(", ")
+    )
 }
 
 /// The plan as `soloist apply` takes it.
@@ -268,10 +281,10 @@ fn say(plan: &Plan, check: &Check, ctx: &Ctx) -> Result<()> {
 fn command(a: &soloist_rt::plan::Assignment, task: &soloist_rt::task::Task) -> String {
     let rt = match a.priority {
         0 => String::new(),
-        priority => format!("chrt -f {priority} "),
+        priority => format!("--rt {priority} "),
     };
     format!(
-        "soloist run --group {} --cpus {} -- {rt}./{}    # {}",
+        "soloist run --group {} --cpus {} {rt}-- ./{}    # {}",
         a.group,
         a.core,
         task.name,

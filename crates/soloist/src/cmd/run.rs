@@ -13,6 +13,7 @@ use soloist_host::{
 };
 
 use super::colors::ColorArgs;
+use super::realtime::RealtimeArgs;
 use crate::{Ctx, Misuse};
 
 /// Run a command with memory of its own colours.
@@ -51,6 +52,9 @@ pub struct Args {
 
     #[command(flatten)]
     colors: ColorArgs,
+
+    #[command(flatten)]
+    realtime: RealtimeArgs,
 }
 
 /// What is said with `--json`, on standard error: standard output is the
@@ -108,7 +112,10 @@ struct Seat {
 impl Seat {
     fn take(args: &Args, host: &Host, control: &Control, map: &AddrMap) -> Result<Self> {
         let existing = match &args.group {
-            Some(name) => control.group(name).ok(),
+            Some(name) => match control.group(name) {
+                Err(HostError::NoSuch { .. }) => None,
+                found => Some(found?),
+            },
             None => None,
         };
         if let Some(group) = existing {
@@ -157,7 +164,8 @@ impl Seat {
     ) -> Result<(), HostError> {
         self.nodes = self.group.nodes(map)?;
         self.cpus = asked;
-        if self.cpus.is_some() || args.no_pin || self.nodes.len() == map.n_nodes() {
+        let roams = args.no_pin || args.realtime.must_roam();
+        if self.cpus.is_some() || roams || self.nodes.len() == map.n_nodes() {
             return Ok(());
         }
         let cpus = usable_cpus(host, &self.nodes);
@@ -174,7 +182,7 @@ impl Seat {
         if ctx.progress || (asked && !ctx.json) {
             self.say(&self.group.colors(map)?, map);
         }
-        let job = Job::start(&self.group, &args.command)?;
+        let job = Job::start(&self.group, &args.command, args.realtime.asked().as_ref())?;
         let pid = job.pid();
         let outcome = job.wait()?;
         let stats = self.group.stats()?;

@@ -96,7 +96,7 @@ pub struct ReadRegisters {
 pub struct Check {
     /// Machine: a name from `soloist map list` or the path of a machine file.
     #[arg(long, short)]
-    machine: String,
+    pub machine: String,
     /// Check against the simulated memory of this machine instead of the host.
     #[arg(long, value_name = "MACHINE")]
     pub simulate: Option<String>,
@@ -347,9 +347,6 @@ pub fn registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
 
 /// Runs `check`.
 pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
-    if let Some(map) = known::find_classes(&args.machine)? {
-        return super::classes::check(&map, args, ctx);
-    }
     let machine = known::find(&args.machine)?;
     let options = Options {
         deadline: Duration::from_secs(args.deadline),

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=sh
+# What the benchmarks that run in guests share; to be sourced in the top directory.
+
+make -s -C bench
+mkdir -p build/logs
+
+# Whatever else changed makes the commit a dirty one.
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo -)
+[ -z "$(git status --porcelain -uno -- . ':!bench/history.tsv' 2>/dev/null)" ] || commit=$commit-dirty
+host="$(nproc) x $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
+
+# BENCHMARK KERNEL: the `FIGURE VALUE` lines of its input become bench/history.tsv's.
+record() {
+	awk -v OFS='\t' -v date="$(date -u +%F)" -v commit="$commit" -v version="$(scripts/version)" \
+		-v host="$host" -v bench="$1" -v kernel="$(readlink "build/kernels/$2")" \
+		'{ print date, commit, version, host, bench, kernel, $1, $2 }' >>bench/history.tsv
+}
+
+# The module of KERNEL.
+module() {
+	echo "build/kernel/$(readlink "build/kernels/$1")/soloist.ko"
+}
+
+# LOG KERNEL CPUS ARGUMENTS... -- COMMAND...: in a guest, its output in LOG. The
+# CPU is the same everywhere, so that figures of different hosts can be compared.
+guest() {
+	log=$1 kernel=$2 cpus=$3
+	shift 3
+	target/debug/soloist vm run --kernel "$kernel" --machine qemu-2node --cpus "$cpus" \
+		--cpu qemu64,+erms "$@" >"$log" 2>"$log.err" && return
+	echo "$kernel failed:"
+	tail -n 20 "$log.err"
+	exit 1
+}

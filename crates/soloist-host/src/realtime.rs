@@ -1,0 +1,249 @@
+//! How a command runs in real time: its scheduling class, and its memory locked
+//! and there before its first instruction.
+//!
+//! Locks and what was faulted in do not outlive an execve, so both are done
+//! after it: the child asks to be traced, stops where its new program would
+//! begin, and is made to call mlockall(2) there by way of a syscall instruction
+//! of its vDSO (nothing of the program is written to, so none of its pages
+//! becomes a copy for that). Then it gets its class and goes on alone. The
+//! faults are the program's own, so what comes is in its group's colours.
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+
+use libc::{c_int, c_long, c_void, pid_t};
+use soloist_core::time::Time;
+
+use crate::HostError;
+
+/// A scheduling class of sched(7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// `SCHED_FIFO` with this priority, 1 to 99.
+    Fifo(u32),
+    /// `SCHED_DEADLINE`: `budget` of each `period`, by `deadline`.
+    Deadline {
+        /// Processor time of a period.
+        budget: Time,
+        /// From a period's begin.
+        deadline: Time,
+        /// The period.
+        period: Time,
+    },
+}
+
+/// How a command runs in real time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Realtime {
+    /// Its class.
+    pub class: Class,
+    /// All its memory, that which it maps later too, is faulted in and stays.
+    pub lock: bool,
+}
+
+impl Realtime {
+    /// Makes a child that stopped at its execve so, and lets it go on. Must be
+    /// called by the thread that started it.
+    pub(crate) fn give(&self, pid: pid_t) -> Result<(), HostError> {
+        wait_for_stop(pid).map_err(|e| HostError::io("waiting for the command's execve", e))?;
+        let mut late = 0;
+        if self.lock {
+            late = lock_memory(pid)
+                .map_err(|e| HostError::Request(format!("locking the command's memory: {e} (a limit: `ulimit -l`; colours without room: `--mem`; or --no-lock)")))?;
+        }
+        self.class
+            .give(pid)
+            .map_err(|e| HostError::Request(self.class.refused(&e)))?;
+        trace(libc::PTRACE_DETACH, pid, 0, late as usize)
+            .map_err(|e| HostError::io("PTRACE_DETACH", e))?;
+        Ok(())
+    }
+}
+
+/// How a stop at a system call shows itself with `PTRACE_O_TRACESYSGOOD`.
+#[cfg(target_arch = "x86_64")]
+const SYSCALL_STOP: c_int = libc::SIGTRAP | 0x80;
+
+/// To be called by the child before its execve.
+pub(crate) fn stop_at_exec() -> io::Result<()> {
+    trace(libc::PTRACE_TRACEME, 0, 0, 0).map(|_| ())
+}
+
+impl Class {
+    fn give(self, pid: pid_t) -> io::Result<()> {
+        // SAFETY: sched_attr is plain numbers, for which zero is valid.
+        let mut attr: libc::sched_attr = unsafe { mem::zeroed() };
+        attr.size = mem::size_of::<libc::sched_attr>() as u32;
+        match self {
+            Self::Fifo(priority) => {
+                attr.sched_policy = libc::SCHED_FIFO as u32;
+                attr.sched_priority = priority;
+            }
+            Self::Deadline {
+                budget,
+                deadline,
+                period,
+            } => {
+                attr.sched_policy = libc::SCHED_DEADLINE as u32;
+                // Its children are ordinary: the kernel lets it have none else.
+                attr.sched_flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+                attr.sched_runtime = budget.0 / 1000;
+                attr.sched_deadline = deadline.0 / 1000;
+                attr.sched_period = period.0 / 1000;
+            }
+        }
+        // SAFETY: a valid sched_attr of the size that it says.
+        let done = unsafe { libc::syscall(libc::SYS_sched_setattr, pid, &raw const attr, 0) };
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    /// Why the kernel may have refused, and what to do.
+    fn refused(self, error: &io::Error) -> String {
+        let why = match (self, error.raw_os_error()) {
+            (Self::Deadline { .. }, Some(libc::EPERM)) => "SCHED_DEADLINE wants root and a task that may run on all processors: leave --cpus out and give --no-pin, put it into a cpuset of its own, or take --rt PRIO",
+            (Self::Deadline { .. }, Some(libc::EBUSY)) => "the tasks of SCHED_DEADLINE have the processors' time already: a smaller budget or a longer period",
+            (Self::Deadline { .. }, Some(libc::EINVAL)) => "it takes budgets of 1 us at least, and no deadline above the period",
+            (Self::Fifo(_), Some(libc::EPERM)) => "it wants root (CAP_SYS_NICE), or RLIMIT_RTPRIO (`ulimit -r`)",
+            _ => "see sched(7)",
+        };
+        let name = match self {
+            Self::Fifo(priority) => format!("SCHED_FIFO {priority}"),
+            Self::Deadline {
+                budget,
+                deadline,
+                period,
+            } => format!("SCHED_DEADLINE, {budget} of {period} by {deadline}"),
+        };
+        format!("{name}: {error}: {why}")
+    }
+}
+
+/// One request of ptrace(2).
+fn trace(request: u32, pid: pid_t, address: usize, data: usize) -> io::Result<c_long> {
+    // SAFETY: numbers; requests that write into memory are not made here.
+    let done = unsafe { libc::ptrace(request, pid, address as *mut c_void, data as *mut c_void) };
+    if done == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(done)
+    }
+}
+
+/// Waits until a traced child stops, and by which signal; an error if it ended
+/// instead.
+fn wait_for_stop(pid: pid_t) -> io::Result<c_int> {
+    let mut status: c_int = 0;
+    loop {
+        // SAFETY: our own child and a valid status.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } != -1 {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    if libc::WIFSTOPPED(status) {
+        Ok(libc::WSTOPSIG(status))
+    } else {
+        Err(io::Error::other("it ended there"))
+    }
+}
+
+/// Makes it call mlockall(2). A signal that came meanwhile is given back, to be
+/// delivered; 0: none did.
+#[cfg(target_arch = "x86_64")]
+fn lock_memory(pid: pid_t) -> io::Result<c_int> {
+    let all = (libc::MCL_CURRENT | libc::MCL_FUTURE) as u64;
+    let at = syscall_instruction(pid)?;
+    let before = registers(pid)?;
+    let call = libc::user_regs_struct {
+        rip: at,
+        rax: libc::SYS_mlockall as u64,
+        // No system call that is under way and to be restarted.
+        orig_rax: u64::MAX,
+        rdi: all,
+        ..before
+    };
+    set_registers(pid, &call)?;
+    trace(
+        libc::PTRACE_SETOPTIONS,
+        pid,
+        0,
+        libc::PTRACE_O_TRACESYSGOOD as usize,
+    )?;
+    let mut late = 0;
+    // The call's begin, then its end.
+    for _ in 0..2 {
+        loop {
+            trace(libc::PTRACE_SYSCALL, pid, 0, 0)?;
+            match wait_for_stop(pid)? {
+                SYSCALL_STOP => break,
+                signal => late = signal,
+            }
+        }
+    }
+    let result = registers(pid)?.rax as i64;
+    set_registers(pid, &before)?;
+    if result < 0 {
+        return Err(io::Error::from_raw_os_error(-result as i32));
+    }
+    Ok(late)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn lock_memory(_pid: pid_t) -> io::Result<c_int> {
+    Err(io::Error::other("not on this architecture yet"))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn registers(pid: pid_t) -> io::Result<libc::user_regs_struct> {
+    let mut regs = MaybeUninit::<libc::user_regs_struct>::zeroed();
+    trace(libc::PTRACE_GETREGS, pid, 0, regs.as_mut_ptr() as usize)?;
+    // SAFETY: plain numbers that were zeroed.
+    Ok(unsafe { regs.assume_init() })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn set_registers(pid: pid_t, regs: &libc::user_regs_struct) -> io::Result<()> {
+    trace(
+        libc::PTRACE_SETREGS,
+        pid,
+        0,
+        std::ptr::from_ref(regs) as usize,
+    )
+    .map(|_| ())
+}
+
+/// Address of a `syscall` in the process's vDSO. Whatever instruction these two
+/// bytes belong to there, a processor that begins at them makes a system call.
+#[cfg(target_arch = "x86_64")]
+fn syscall_instruction(pid: pid_t) -> io::Result<u64> {
+    use std::fs::{read_to_string, File};
+    use std::os::unix::fs::FileExt;
+
+    let none = || io::Error::other("its vDSO has no syscall instruction (vdso=0?)");
+    let maps = read_to_string(format!("/proc/{pid}/maps"))?;
+    let line = maps
+        .lines()
+        .find(|l| l.ends_with("[vdso]"))
+        .ok_or_else(none)?;
+    let range = line
+        .split_whitespace()
+        .next()
+        .and_then(|r| r.split_once('-'))
+        .ok_or_else(none)?;
+    let number = |text| u64::from_str_radix(text, 16).map_err(|_| none());
+    let (from, to) = (number(range.0)?, number(range.1)?);
+    let mut code = vec![0; (to - from) as usize];
+    File::open(format!("/proc/{pid}/mem"))?.read_exact_at(&mut code, from)?;
+    let at = code
+        .windows(2)
+        .position(|w| w == [0x0f, 0x05])
+        .ok_or_else(none)?;
+    Ok(from + at as u64)
+}
