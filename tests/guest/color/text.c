@@ -22,22 +22,40 @@ static bool in_color(const volatile char *at)
 			      &color) && color.bank_set == SET;
 }
 
-/* Of a page of this program: 1 if it is in colour when read, 0 if not. */
-static int child(int prot)
+/* What became of a page of this program that a member read. */
+enum copy { OF_CACHE, COPY_IN_COLOR, COPY_ELSEWHERE, NOT_READ };
+
+static volatile char *page_of_program(int prot, int flags)
 {
 	int fd = open("/proc/self/exe", O_RDONLY);
-	volatile char *p;
+	volatile char *p = mmap(NULL, GUEST_PAGE, prot, flags, fd, 0);
 
-	if (guest_join("reader"))
-		_exit(3);
-	p = mmap(NULL, GUEST_PAGE, prot, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
-		_exit(4);
+		guest_die("map of /proc/self/exe: %m");
 	(void)*p;
-	return in_color(p);
+	return p;
 }
 
-static int read_in_color(int prot)
+/*
+ * The frame itself tells a copy from the cache's page: one frame in eight of
+ * the cache is in the set by chance.
+ */
+static enum copy child(int prot)
+{
+	volatile char *cached = page_of_program(PROT_READ, MAP_SHARED);
+	u64 frame = guest_pfn(0, (const void *)cached);
+	volatile char *p;
+
+	munmap((void *)cached, GUEST_PAGE);
+	if (!frame || guest_join("reader"))
+		return NOT_READ;
+	p = page_of_program(prot, MAP_PRIVATE);
+	if (guest_pfn(0, (const void *)p) == frame)
+		return OF_CACHE;
+	return in_color(p) ? COPY_IN_COLOR : COPY_ELSEWHERE;
+}
+
+static enum copy read_by_member(int prot)
 {
 	int status;
 	pid_t pid = fork();
@@ -45,22 +63,27 @@ static int read_in_color(int prot)
 	if (!pid)
 		_exit(child(prot));
 	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : NOT_READ;
+}
+
+static void check_copy(int prot, enum copy wanted, const char *name)
+{
+	enum copy got = read_by_member(prot);
+
+	guest_check(got == wanted, name, "copy %d, wanted %d", got, wanted);
 }
 
 int main(void)
 {
 	guest_group("reader", "2");
-	guest_check(read_in_color(PROT_READ) == 1, "text-private-is-copied",
-		    "not in colour");
+	check_copy(PROT_READ, COPY_IN_COLOR, "text-private-is-copied");
 	guest_check(guest_write("groups/reader/text", "some") < 0,
 		    "text-refuses", "took it");
 	if (guest_write("groups/reader/text", "shared"))
 		guest_die("text: %s", guest_status());
-	guest_check(read_in_color(PROT_READ) == 0, "text-shared-is-the-cache's",
-		    "copied");
-	guest_check(read_in_color(PROT_READ | PROT_WRITE) == 1,
-		    "text-shared-but-not-data", "not in colour");
+	check_copy(PROT_READ, OF_CACHE, "text-shared-is-the-cache's");
+	check_copy(PROT_READ | PROT_WRITE, COPY_IN_COLOR,
+		   "text-shared-but-not-data");
 	guest_ungroup("reader");
 	return guest_exit();
 }
