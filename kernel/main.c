@@ -2,10 +2,10 @@
 /*
  * soloist.ko: memory in colour on a stock kernel.
  *
- * Each part has sol_X_init() and sol_X_exit(). They come up in the order
- * below and go down in reverse: the control interface first, so that nothing
- * new begins; then the hooks, so that nobody is inside; the lists last, so
- * that every page is back before the module is gone.
+ * Each part has sol_X_init() and, if it leaves anything, sol_X_exit(). They
+ * come up in the order below and go down in reverse: the control interface
+ * first, so that nothing new begins; then the hooks, so that nobody is inside;
+ * the lists last, so that every page is back before the module is gone.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -21,7 +21,10 @@ static const struct {
 } parts[] = {
 	{ "hook",	sol_hook_init,		sol_hook_exit },
 	{ "store",	sol_store_init,		sol_store_exit },
-	{ "magazines",	sol_magazines_init,	sol_magazines_exit },
+	{ "magazines",	sol_magazines_init },
+	{ "refill",	sol_refill_init },
+	{ "evacuate",	sol_evacuate_init },
+	{ "giveback",	sol_giveback_init,	sol_giveback_exit },
 	{ "group",	sol_group_init,		sol_group_exit },
 	{ "fault",	sol_fault_init,		sol_fault_exit },
 	{ "stay",	sol_stay_init,		sol_stay_exit },
@@ -36,7 +39,8 @@ static const struct {
 static void parts_down(unsigned int n)
 {
 	while (n-- > 0)
-		parts[n].exit();
+		if (parts[n].exit)
+			parts[n].exit();
 }
 
 static int __init soloist_init(void)

@@ -8,7 +8,10 @@ void sol_hook_exit(void);
 int sol_store_init(void);	/* frames/store.c: the lists of free frames */
 void sol_store_exit(void);
 int sol_magazines_init(void);	/* frames/magazine.c: frames at hand on each CPU */
-void sol_magazines_exit(void);
+int sol_refill_init(void);	/* frames/refill.c: where more come from */
+int sol_evacuate_init(void);	/* frames/evacuate.c: how room is made */
+int sol_giveback_init(void);	/* frames/giveback.c: how Linux gets them */
+void sol_giveback_exit(void);
 int sol_group_init(void);	/* group/: colour sets and their tasks */
 void sol_group_exit(void);
 int sol_fault_init(void);	/* fault/: hooks that hand out and take back */

@@ -19,6 +19,7 @@
 
 #include "../compat/evacuate.h"
 #include "../hook/hook.h"
+#include "../parts.h"
 #include "evacuate.h"
 #include "refill.h"
 

@@ -7,8 +7,6 @@
 #include <linux/migrate_mode.h>
 #include <linux/types.h>
 
-int sol_evacuate_init(void);
-
 /*
  * Move pages that are not ours, of the page cache and of uncoloured tasks, out
  * of frames of @cell, and list these. Looks at no more than *@budget frames.

@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 
 #include "../hook/hook.h"
+#include "../parts.h"
 #include "giveback.h"
 #include "magazine.h"
 #include "store.h"
@@ -228,4 +229,10 @@ void sol_store_evict(u64 start, u64 end)
 int sol_giveback_init(void)
 {
 	return sol_bind(sol_drain_zones, "drain_all_pages");
+}
+
+/* The hooks are off: nobody takes, nobody puts. */
+void sol_giveback_exit(void)
+{
+	sol_store_drain_all();
 }

@@ -5,8 +5,6 @@
 
 #include <linux/types.h>
 
-int sol_giveback_init(void);
-
 /**
  * struct sol_store_stats - counts of 4 KiB frames
  * @listed: in lists or at hand now

@@ -10,7 +10,6 @@
 #include "../compat/debug.h"
 #include "../parts.h"
 #include "magazine.h"
-#include "refill.h"
 
 DEFINE_PER_CPU(struct sol_hand, sol_hand);
 
@@ -91,10 +90,6 @@ int sol_magazines_init(void)
 	return 0;
 }
 
-void sol_magazines_exit(void)
-{
-}
-
 u64 sol_magazines_count(void)
 {
 	u64 sum = 0;
@@ -158,7 +153,7 @@ static bool wants_refill(const struct round *r)
 	for (looks = r->looks; looks && listed < SOL_CLIPS; looks--) {
 		if (sol_cell_listed(r->cell[i]))
 			listed++;
-		else if (!sol_refill_rests(r->cell[i]))
+		else if (!sol_cell_rests(r->cell[i]))
 			return true;
 		i = sol_cells_next(i, r->n, r->per_set);
 	}

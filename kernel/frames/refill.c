@@ -28,6 +28,7 @@
 
 #include "../compat/buddy.h"
 #include "../hook/hook.h"
+#include "../parts.h"
 #include "refill.h"
 #include "solver.h"
 
@@ -202,11 +203,6 @@ u32 sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 
 /* ---- Refilling a cell ---- */
 
-bool sol_refill_rests(u32 cell)
-{
-	return time_before(jiffies, READ_ONCE(sol_sites[cell].rest));
-}
-
 void sol_refill_wake(u32 cell)
 {
 	WRITE_ONCE(sol_sites[cell].rest, jiffies);
@@ -241,7 +237,7 @@ u32 sol_refill(u32 cell, u32 want, u32 *budget)
 	};
 	u32 vain;
 
-	if (sol_refill_rests(cell)) {
+	if (sol_cell_rests(cell)) {
 		*budget -= min(*budget, 1u);
 		return 0;
 	}
@@ -264,33 +260,32 @@ u32 sol_refill_batch(u32 cell)
 	return max_t(u8, batch, 1);
 }
 
-/* ---- The map ---- */
-
-/* Else local memory would be remote. */
-int sol_refill_check_map(const struct sol_map *map, struct sol_err *err)
+struct page *sol_refill_twin(struct page *page, gfp_t gfp)
 {
-	u32 i;
+	u64 pfn = page_to_pfn(page);
+	u32 tag, cell, budget = SOL_WALK_BUDGET;
+	struct page *twin;
+	int users;
+	u16 id;
 
-	for (i = 0; i < map->n_ranges; i++) {
-		const struct sol_range *r = &map->range[i];
-		u64 pfn = r->start >> SOL_FRAME_SHIFT;
-		u64 end = r->end >> SOL_FRAME_SHIFT;
-
-		for (; pfn < end; pfn += MAX_ORDER_NR_PAGES) {
-			struct page *page = pfn_to_online_page(pfn);
-
-			/* The nodes of holes are made up. */
-			if (!page || PageReserved(page) ||
-			    page_to_nid(page) == r->node)
-				continue;
-			snprintf(err->text, sizeof(err->text),
-				 "address 0x%llx is on node %u by the map, but the kernel has it on node %d",
-				 pfn << SOL_FRAME_SHIFT, r->node,
-				 page_to_nid(page));
-			return -EINVAL;
-		}
+	tag = READ_ONCE(sol_store.frame[pfn].tag);
+	if (!(tag & SOL_TAG_USED))
+		return NULL;
+	cell = tag & SOL_TAG_CELL;
+	/* The page is in use, so its group is there. */
+	id = READ_ONCE(sol_store.frame[pfn].link);
+	preempt_disable();
+	twin = sol_store_take(cell, id, gfp, false);
+	preempt_enable();
+	if (!twin && gfpflags_allow_blocking(gfp)) {
+		users = sol_lists_begin();
+		sol_refill(cell, sol_refill_batch(cell), &budget);
+		sol_lists_end(users);
+		preempt_disable();
+		twin = sol_store_take(cell, id, gfp, false);
+		preempt_enable();
 	}
-	return 0;
+	return twin;
 }
 
 int sol_refill_init(void)

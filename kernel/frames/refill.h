@@ -10,11 +10,6 @@
 /* Frames that one request looks at, over all its cells: some 100 us. */
 #define SOL_WALK_BUDGET	4096u
 
-int sol_refill_init(void);
-
-/* The map's nodes must be the kernel's: 0, or -EINVAL with words. */
-int sol_refill_check_map(const struct sol_map *map, struct sol_err *err);
-
 /* ---- What a refill is asked for ---- */
 
 struct sol_refill {
@@ -54,14 +49,20 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone);
  */
 u32 sol_refill(u32 cell, u32 want, u32 *budget);
 
-/* @cell's frames were all looked at, none was free, lately. */
-bool sol_refill_rests(u32 cell);
-
 /* Look again at once: there is reason to think that some are free. */
 void sol_refill_wake(u32 cell);
 
 /* Frames that one refill of @cell should bring: few at first, then more. */
 u32 sol_refill_batch(u32 cell);
+
+/**
+ * sol_refill_twin() - a page of the same colour and owner, to migrate to
+ * @page: a page that we own
+ * @gfp: whether it may sleep, and whether it must be zero
+ *
+ * Return: a page with one reference, or NULL: there is none now.
+ */
+struct page *sol_refill_twin(struct page *page, gfp_t gfp);
 
 /* Not isolated (being unplugged), not CMA, not kept for atomic requests. */
 bool sol_block_usable(struct page *page);

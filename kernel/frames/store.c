@@ -4,9 +4,9 @@
  *
  * core/frames keeps the lists; this gives them memory (an array of 8 bytes for
  * each frame of the machine, a struct for each cell) and locks, and takes frames
- * in and out. Beside it: magazine.c, frames at hand on each CPU; refill.c and
+ * in and out. Above it: magazine.c, frames at hand on each CPU; refill.c and
  * search.c, where more come from; evacuate.c, how room is made; prefill.c,
- * filling beforehand; giveback.c and reclaim.c, how Linux gets them.
+ * filling beforehand; giveback.c, how Linux gets them; remap.c, another map.
  *
  * The papers patch the buddy allocator and fill its colour lists from inside.
  * Here the buddy allocator does not know: a listed frame has left it, with
@@ -30,9 +30,6 @@
 #include "../group/owner.h"
 #include "../hook/hook.h"
 #include "../parts.h"
-#include "evacuate.h"
-#include "giveback.h"
-#include "refill.h"
 #include "solver.h"
 #include "store.h"
 
@@ -168,131 +165,7 @@ void sol_store_give(u64 pfn)
 	atomic64_inc(&sol_given);
 }
 
-struct page *sol_store_twin(struct page *page, gfp_t gfp)
-{
-	u64 pfn = page_to_pfn(page);
-	u32 tag, cell, budget = SOL_WALK_BUDGET;
-	struct page *twin;
-	int users;
-	u16 id;
-
-	tag = READ_ONCE(sol_store.frame[pfn].tag);
-	if (!(tag & SOL_TAG_USED))
-		return NULL;
-	cell = tag & SOL_TAG_CELL;
-	/* The page is in use, so its group is there. */
-	id = READ_ONCE(sol_store.frame[pfn].link);
-	preempt_disable();
-	twin = sol_store_take(cell, id, gfp, false);
-	preempt_enable();
-	if (!twin && gfpflags_allow_blocking(gfp)) {
-		users = sol_lists_begin();
-		sol_refill(cell, sol_refill_batch(cell), &budget);
-		sol_lists_end(users);
-		preempt_disable();
-		twin = sol_store_take(cell, id, gfp, false);
-		preempt_enable();
-	}
-	return twin;
-}
-
-/* ---- Map, coming up, going down ---- */
-
-/* Frames in use become the system's own. */
-static void forget_all(void)
-{
-	u32 pfn;
-
-	for (pfn = 0; pfn < sol_store.n_frames; pfn++) {
-		if (!(pfn % 65536))
-			cond_resched();
-		if (READ_ONCE(sol_store.frame[pfn].tag) & SOL_TAG_USED)
-			sol_store_forget(pfn_to_page(pfn));
-	}
-}
-
-static struct sol_site *sites_new(const struct sol_map *map)
-{
-	struct sol_site *sites;
-	u32 i;
-
-	sites = kvcalloc(map->n_cells, sizeof(*sites), GFP_KERNEL);
-	for (i = 0; sites && i < map->n_cells; i++) {
-		raw_spin_lock_init(&sites[i].lock);
-		sites[i].rest = jiffies;
-	}
-	return sites;
-}
-
-/*
- * Nothing is handed out without groups, but for pages that are migrated; and
- * once nothing is in use, nothing is freed to us. Whoever is at it still is in a
- * section of the lists or has preemption off: twice round, and none is left.
- */
-static void empty(void)
-{
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		forget_all();
-		synchronize_srcu(&sol_lists_users);
-		synchronize_rcu();
-	}
-	sol_store_drain_all();
-}
-
-/* What a map needs; all or nothing. */
-struct room {
-	struct sol_cell *cell;
-	struct sol_site *sites;
-	struct sol_solver *solvers;
-};
-
-static void room_free(struct room *room)
-{
-	kvfree(room->cell);
-	kvfree(room->sites);
-	kvfree(room->solvers);
-}
-
-static int room_for(const struct sol_map *map, struct room *room,
-		    struct sol_err *err)
-{
-	room->cell = kvcalloc(map->n_cells, sizeof(*room->cell), GFP_KERNEL);
-	room->sites = sites_new(map);
-	room->solvers = sol_solvers_new(map);
-	if (room->cell && room->sites && room->solvers)
-		return 0;
-	room_free(room);
-	snprintf(err->text, sizeof(err->text),
-		 "no memory for the lists of %u cells", map->n_cells);
-	return -ENOMEM;
-}
-
-int sol_store_set_map(const struct sol_map *map, struct sol_err *err)
-{
-	struct room room = { 0 };
-	int ret = 0;
-
-	if (map)
-		ret = sol_refill_check_map(map, err) ?:
-		      room_for(map, &room, err);
-	if (ret)
-		return ret;
-	if (sol_store.map)
-		empty();
-	WRITE_ONCE(sol_store.map, NULL);
-	synchronize_srcu(&sol_lists_users);
-	swap(room.cell, sol_store.cell);
-	swap(room.sites, sol_sites);
-	sol_solvers_install(room.solvers, map ? map->n_ranges : 0);
-	room.solvers = NULL;
-	if (map)
-		sol_frames_init(&sol_store, map, sol_store.frame,
-				sol_store.n_frames, sol_store.cell);
-	room_free(&room);
-	return 0;
-}
+/* ---- Coming up, going down ---- */
 
 /*
  * Frame numbers end above the last node. Memory plugged in above that later
@@ -327,8 +200,7 @@ int sol_store_init(void)
 		       n, SOL_NO_FRAME);
 		return -E2BIG;
 	}
-	err = find_debug_pages() ?: sol_refill_init() ?: sol_evacuate_init() ?:
-	      sol_giveback_init();
+	err = find_debug_pages();
 	if (err)
 		return err;
 	sol_store.frame = vcalloc(n, sizeof(*sol_store.frame));
@@ -338,10 +210,9 @@ int sol_store_init(void)
 	return 0;
 }
 
-/* The hooks are off: nobody takes, nobody puts. */
+/* The hooks are off and the lists empty: nobody takes, nobody puts. */
 void sol_store_exit(void)
 {
-	sol_store_drain_all();
 	kvfree(sol_store.cell);
 	kvfree(sol_sites);
 	vfree(sol_store.frame);

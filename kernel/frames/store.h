@@ -8,13 +8,14 @@
  *
  * Locking: a raw spinlock for each cell, interrupts off. The tag of a frame in
  * use is changed by cmpxchg, so that of those who would take it back, forget or
- * free it, one does; a frame held is whoever's holds it. sol_store_set_map() is
+ * free it, one does; a frame held is whoever's holds it. sol_remap() is
  * under sol_group_mutex, with no group alive.
  */
 #ifndef SOLOIST_STORE_H
 #define SOLOIST_STORE_H
 
 #include <linux/highmem.h>
+#include <linux/jiffies.h>
 #include <linux/jump_label.h>
 #include <linux/mm.h>
 #include <linux/spinlock.h>
@@ -61,16 +62,11 @@ static inline u32 sol_cell_listed(u32 cell)
 	return READ_ONCE(c->listed[0]) + READ_ONCE(c->listed[1]);
 }
 
-/**
- * sol_store_set_map() - colour by this map from now on
- * @map: stays in use until the next call; NULL: none
- * @err: why it was refused
- *
- * All listed frames go back; frames in use by the old map's colours become the
- * system's own. Return: 0, -EINVAL (the map contradicts the kernel's nodes),
- * -ENOMEM.
- */
-int sol_store_set_map(const struct sol_map *map, struct sol_err *err);
+/* @cell's frames were all looked at, none was free, lately. */
+static inline bool sol_cell_rests(u32 cell)
+{
+	return time_before(jiffies, READ_ONCE(sol_sites[cell].rest));
+}
 
 /* ---- Handing out ---- */
 
@@ -118,15 +114,6 @@ void sol_store_use(u32 cell, u64 pfn, u16 id, bool zeroed, bool table);
  * Preemption is off, as above.
  */
 struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table);
-
-/**
- * sol_store_twin() - a page of the same colour and owner, to migrate to
- * @page: a page that we own
- * @gfp: whether it may sleep, and whether it must be zero
- *
- * Return: a page with one reference, or NULL: there is none now.
- */
-struct page *sol_store_twin(struct page *page, gfp_t gfp);
 
 /* ---- Taking back ---- */
 

@@ -31,6 +31,7 @@
 #include "../refusal.h"
 #include "../frames/giveback.h"
 #include "../frames/prefill.h"
+#include "../frames/remap.h"
 #include "../frames/store.h"
 
 static struct sol_map maps[2];	/* the one in use, and one to parse into */
@@ -175,7 +176,7 @@ static int map_install(struct sol_map *new, void **mem)
 	*mem = kvzalloc(sol_palette_bytes(new), GFP_KERNEL);
 	if (!*mem)
 		return sol_deny(-ENOMEM, "map: no memory for the palette");
-	ret = sol_store_set_map(new, &err);
+	ret = sol_remap(new, &err);
 	if (ret)
 		return sol_deny(ret, "map: %s", err.text);
 	WRITE_ONCE(map, new);

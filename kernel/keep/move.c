@@ -35,6 +35,7 @@
 
 #include "../compat/migrate.h"
 #include "../compat/trampoline.h"
+#include "../frames/refill.h"
 #include "../group/owner.h"
 #include "../hook/hook.h"
 #include "../trace/trace.h"
@@ -203,7 +204,7 @@ static unsigned long target_in_color(struct folio *src, struct sol_request *rq)
 	int users = sol_lists_begin();
 
 	if (rq->nid == folio_nid(src) && !rq->table)
-		page = sol_store_twin(&src->page, rq->gfp);
+		page = sol_refill_twin(&src->page, rq->gfp);
 	if (!page) {
 		rq->id = owner_of(src);
 		rq->modest = true;
