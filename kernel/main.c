@@ -28,6 +28,7 @@ static const struct {
 	{ "group",	sol_group_init,		sol_group_exit },
 	{ "fault",	sol_fault_init,		sol_fault_exit },
 	{ "stay",	sol_stay_init,		sol_stay_exit },
+	{ "move",	sol_move_init,		sol_move_exit },
 	{ "cgroup",	sol_cgroup_init,	sol_cgroup_exit },
 	{ "reclaim",	sol_reclaim_init,	sol_reclaim_exit },
 	{ "mmap_abi",	sol_mmap_abi_init,	sol_mmap_abi_exit },

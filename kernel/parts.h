@@ -16,11 +16,13 @@ int sol_group_init(void);	/* group/: colour sets and their tasks */
 void sol_group_exit(void);
 int sol_fault_init(void);	/* fault/: hooks that hand out and take back */
 void sol_fault_exit(void);
-int sol_stay_init(void);	/* keep/: what would move a page */
+int sol_stay_init(void);	/* group/space.c: what an address space knows */
 void sol_stay_exit(void);
+int sol_move_init(void);	/* keep/move.c: what would move a page */
+void sol_move_exit(void);
 int sol_cgroup_init(void);	/* group/cgroup.c: who joins by its cgroup */
 void sol_cgroup_exit(void);
-int sol_reclaim_init(void);	/* frames/reclaim.c: shrinker, OOM, hotplug */
+int sol_reclaim_init(void);	/* keep/reclaim.c: shrinker, OOM, hotplug */
 void sol_reclaim_exit(void);
 int sol_mmap_abi_init(void);	/* control/mmap_abi.c: the papers' mmap() calls */
 void sol_mmap_abi_exit(void);

@@ -41,11 +41,11 @@
 #include "../compat/alloc.h"
 #include "../compat/trampoline.h"
 #include "fault.h"
-#include "../group/owner.h"
+#include "../frames/owner.h"
 #include "../hook/hook.h"
 #include "../frames/refill.h"
 #include "../parts.h"
-#include "request.h"
+#include "ladder.h"
 
 static noinline u16 remote_group(const struct mm_struct *mm)
 {

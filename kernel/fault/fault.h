@@ -11,7 +11,7 @@ struct zone;
 
 /*
  * task->atomic_flags: this fault failed for want of a page in colour. 38 is
- * keep/space.h.
+ * group/space.h.
  */
 #define SOL_TASK_FAILED	39
 

@@ -2,7 +2,7 @@
 /*
  * The ladder: where a page in colour comes from.
  *
- *   at hand    this CPU's magazine (inline, in request.h)
+ *   at hand    this CPU's magazine (inline, in ladder.h)
  *   listed     the group's lists on the node; those of the cells whose turn it
  *              is are refilled first, so that all cells give alike
  *   refilled   the frames of its cells, one by one; a budget of them
@@ -38,7 +38,7 @@
 #include "../group/group.h"
 #include "../group/member.h"
 #include "../hook/hook.h"
-#include "request.h"
+#include "ladder.h"
 
 #define SEARCH_REST	max(HZ / 100, 1)	/* doubled each time, ... */
 #define SEARCH_RESTS	5

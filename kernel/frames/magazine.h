@@ -30,7 +30,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
-#include "../group/owner.h"
+#include "owner.h"
 #include "store.h"
 
 #define SOL_CLIPS	16u

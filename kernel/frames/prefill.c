@@ -15,7 +15,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "../group/owner.h"
+#include "owner.h"
 #include "../hook/hook.h"
 #include "prefill.h"
 #include "refill.h"

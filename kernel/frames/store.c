@@ -27,7 +27,7 @@
 #include <linux/vmalloc.h>
 
 #include "../compat/debug.h"
-#include "../group/owner.h"
+#include "owner.h"
 #include "../hook/hook.h"
 #include "../parts.h"
 #include "solver.h"

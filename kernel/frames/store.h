@@ -93,7 +93,7 @@ static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
 /*
  * May this frame, held by the caller, be handed out? A page table does not
  * move, so it keeps out of memory that must; a frame that failed while it was
- * free is nobody's (reclaim.c takes it away).
+ * free is nobody's (keep/reclaim.c takes it away).
  */
 static inline bool sol_frame_fit(u64 pfn, bool table)
 {

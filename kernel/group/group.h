@@ -3,7 +3,7 @@
 #ifndef SOLOIST_GROUP_H
 #define SOLOIST_GROUP_H
 
-#include "owner.h"
+#include "../frames/owner.h"
 
 /* The map, under sol_group_mutex or in a group's own calls; NULL: none yet. */
 const struct sol_map *sol_group_map(void);

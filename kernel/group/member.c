@@ -30,11 +30,11 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
-#include "owner.h"
+#include "../frames/owner.h"
 #include "member.h"
 #include "../hook/probe.h"
 #include "../refusal.h"
-#include "../keep/space.h"
+#include "space.h"
 
 #define NEW_TASK_TRIES	200	/* milliseconds to wait for a fork's end */
 

@@ -15,7 +15,7 @@
  *
  * Collapsing small pages to a huge one of the kernel's choice (khugepaged,
  * MADV_COLLAPSE) finds none. That matters where huge pages are allowed
- * (huge_ok); elsewhere space.c's flag keeps khugepaged out before.
+ * (huge_ok); elsewhere the flag of group/space.c keeps khugepaged out before.
  *
  * None of these is on a hot path. docs/moves.md lists every mechanism.
  *
@@ -36,13 +36,14 @@
 #include "../compat/migrate.h"
 #include "../compat/trampoline.h"
 #include "../frames/refill.h"
-#include "../group/owner.h"
+#include "../frames/owner.h"
 #include "../hook/hook.h"
 #include "../trace/trace.h"
 #include "../hook/probe.h"
+#include "../parts.h"
 #include "move.h"
-#include "space.h"
-#include "../fault/request.h"
+#include "../group/space.h"
+#include "../fault/ladder.h"
 
 /* How long coloured pages may be swapped once there was nothing else. */
 #define RELENT_JIFFIES	(5 * HZ)

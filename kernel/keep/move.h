@@ -5,10 +5,6 @@
 
 #include <linux/types.h>
 
-/* Called by sol_stay_init(). */
-int sol_move_init(void);
-void sol_move_exit(void);
-
 /*
  * The OOM killer is near: let coloured pages be swapped for a while, if any
  * were kept from it since the last time. True if that may help.

@@ -6,7 +6,7 @@
  * Linux copies it on fork and exec. NUMA balancing: the next scan is put half
  * of eternity ahead; Linux resets that on fork and exec, so two tracepoints
  * put it back. KSM: areas already marked for merging are unmarked; ksmd then
- * drops the address space by itself. (New requests: move.c.)
+ * drops the address space by itself. (New requests: keep/move.c.)
  *
  * An address space belongs to all its threads, which may be in different
  * groups: it stays if one of them is coloured, and may have huge pages if all
@@ -28,10 +28,9 @@
 #include <linux/sched/task.h>
 
 #include "../compat/mm.h"
-#include "../group/owner.h"
+#include "../frames/owner.h"
 #include "../parts.h"
 #include "../hook/probe.h"
-#include "move.h"
 #include "space.h"
 
 /* What the threads of an address space want. */
@@ -196,19 +195,11 @@ static void stay_forget_all(void)
 
 int sol_stay_init(void)
 {
-	int err = sol_probes_add(stay_probes, ARRAY_SIZE(stay_probes));
-
-	if (err)
-		return err;
-	err = sol_move_init();
-	if (err)
-		sol_probes_remove(stay_probes, ARRAY_SIZE(stay_probes));
-	return err;
+	return sol_probes_add(stay_probes, ARRAY_SIZE(stay_probes));
 }
 
 void sol_stay_exit(void)
 {
-	sol_move_exit();
 	sol_probes_remove(stay_probes, ARRAY_SIZE(stay_probes));
 	stay_forget_all();
 }

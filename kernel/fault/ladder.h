@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A request for a page in colour, and what becomes of it.
+ * The ladder: a request for a page in colour, and what becomes of it.
  *
  * One function answers all of them: faults, page tables, targets of migrations.
- * The rungs stand one under the other in ladder.c; a request goes down until one
- * has a page. Every rung does a bounded amount of work, so a request does.
+ * The rungs stand one under the other; a request goes down until one has a page.
+ * Every rung does a bounded amount of work, so a request does.
  */
-#ifndef SOLOIST_REQUEST_H
-#define SOLOIST_REQUEST_H
+#ifndef SOLOIST_LADDER_H
+#define SOLOIST_LADDER_H
 
 #include <linux/gfp_types.h>
 #include <linux/nodemask.h>
@@ -75,4 +75,4 @@ static __always_inline struct page *sol_request_page(struct sol_request *rq)
 	return likely(page) ? page : sol_request_slow(rq);
 }
 
-#endif /* SOLOIST_REQUEST_H */
+#endif /* SOLOIST_LADDER_H */

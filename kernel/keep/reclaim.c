@@ -5,7 +5,7 @@
  * Under pressure a shrinker gives back what is above the groups' reserves,
  * node by node; seeks is 0, since a frame costs nothing to take again. Before
  * the OOM killer everything goes back, and if there was nothing, coloured pages
- * may be swapped for a while (keep/move.c). A memory block that goes offline loses
+ * may be swapped for a while (move.c). A memory block that goes offline loses
  * its listed frames first, and again while it goes: a page freed at the wrong
  * moment may still come to a list. A frame that failed is forgotten.
  *
@@ -33,9 +33,9 @@
 #include "../compat/workqueue.h"
 #include "../parts.h"
 #include "../hook/probe.h"
-#include "../keep/move.h"
-#include "giveback.h"
-#include "store.h"
+#include "move.h"
+#include "../frames/giveback.h"
+#include "../frames/store.h"
 
 #define ACCOUNT_PERIOD	HZ		/* how old MemAvailable may be */
 #define OFFLINE_PERIOD	(HZ / 10)	/* how often a leaving block is swept */
