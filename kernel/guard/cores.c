@@ -21,7 +21,7 @@
  * A stopped task in the kernel is stopped where it can be preempted: kernels
  * with voluntary preemption finish a system call's stretch first.
  *
- * Locking: guard.h.
+ * Locking: state.h.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -32,7 +32,11 @@
 #include "../compat/throttle.h"
 #include "../compat/timer.h"
 #include "../trace/trace.h"
-#include "guard.h"
+#include "cores.h"
+#include "state.h"
+
+/* How many periods in a row proportional sharing may begin, see below. */
+#define MAX_POSTPONED	16
 
 static struct sol_core *rules_of(const struct sol_guard_core *core)
 {
@@ -81,11 +85,13 @@ static int halter_fn(void *data)
 			schedule();
 		__set_current_state(TASK_RUNNING);
 		stand_still(core);
-		if (astray(core))
-			sol_guard_astray(core);
-		else
+		if (astray(core)) {
+			WRITE_ONCE(core->stale, true);
+			schedule_work(&sol_guard.reconcile);
+		} else {
 			sol_guard_fair_goes_on(&core->fair,
 					       READ_ONCE(core->stopped_ns));
+		}
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
@@ -284,6 +290,23 @@ void sol_guard_core_sync(struct sol_guard_core *core)
 	raw_spin_unlock(&sol_guard.lock);
 }
 
+/*
+ * Proportional sharing began a period at once: the next one is due one period
+ * from now, as in the paper. Now and then the timer must expire nevertheless,
+ * since reservations change only when a period begins for all. In timer_fn()
+ * itself nothing is due, for it counts from now anyway.
+ */
+static void postpone(void)
+{
+	if (!sol_guard.postpone || smp_processor_id() != sol_guard.master)
+		return;
+	sol_guard.postpone = false;
+	if (sol_guard.postponed++ < MAX_POSTPONED)
+		hrtimer_start(&sol_guard.timer,
+			      ns_to_ktime(sol_guard_period_ns()),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
 static void overflowed(struct irq_work *work)
 {
 	struct sol_guard_core *core = container_of(work, struct sol_guard_core,
@@ -305,7 +328,7 @@ static void overflowed(struct irq_work *work)
 		arm(core, &answer);
 	obey(core, &answer);
 	settle(core);
-	sol_guard_period_postpone();
+	postpone();
 out:
 	raw_spin_unlock_irqrestore(&sol_guard.lock, flags);
 }
@@ -325,7 +348,7 @@ static void called(void *info)
 {
 	sol_guard_core_sync(info);
 	raw_spin_lock(&sol_guard.lock);
-	sol_guard_period_postpone();
+	postpone();
 	raw_spin_unlock(&sol_guard.lock);
 }
 

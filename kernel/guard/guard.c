@@ -15,7 +15,7 @@
  * callback. Freeing what it had, and making it ready when it comes back, is done
  * by a work item: making a perf event takes the lock that callbacks run under.
  *
- * Locking: guard.h.
+ * Locking: state.h.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -25,21 +25,11 @@
 #include <linux/workqueue.h>
 
 #include "../group/group.h"
+#include "cores.h"
 #include "guard.h"
+#include "period.h"
 #include "../parts.h"
 #include "../refusal.h"
-
-struct sol_guard sol_guard = {
-	.lock = __RAW_SPIN_LOCK_UNLOCKED(sol_guard.lock),
-	.master = -1,
-	.set = {
-		.rules = { .period = 1000, .line = 64, .ewma = 192 },
-		.name = { "LLC-misses", "" },
-		.event = { { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES,
-			     64 } },
-		.kernel = true,
-	},
-};
 
 /* Of a CPU's clock in a period: some interrupts' worth. */
 #define CLOCK_MIN_NS	20000
@@ -97,18 +87,10 @@ static void hotplug_fn(struct work_struct *work)
 	mutex_unlock(&guard_mutex);
 }
 
-static DECLARE_WORK(hotplug_work, hotplug_fn);
-
-void sol_guard_astray(struct sol_guard_core *core)
-{
-	WRITE_ONCE(core->stale, true);
-	schedule_work(&hotplug_work);
-}
-
 static int guard_online(unsigned int cpu)
 {
 	WRITE_ONCE(sol_guard.core[cpu].gone, false);
-	schedule_work(&hotplug_work);
+	schedule_work(&sol_guard.reconcile);
 	return 0;
 }
 
@@ -118,7 +100,7 @@ static int guard_offline(unsigned int cpu)
 
 	sol_guard_core_offline(core);
 	sol_guard_period_move();
-	schedule_work(&hotplug_work);
+	schedule_work(&sol_guard.reconcile);
 	return 0;
 }
 
@@ -665,6 +647,7 @@ int sol_guard_init(void)
 		sol_guard_core_init(&sol_guard.core[cpu]);
 	}
 	sol_guard_period_init();
+	INIT_WORK(&sol_guard.reconcile, hotplug_fn);
 	/* This calls guard_online() for those that are. */
 	hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "soloist:guard",
 					  guard_online, guard_offline);
@@ -683,6 +666,6 @@ void sol_guard_exit(void)
 	mutex_unlock(&guard_mutex);
 	cpuhp_remove_state_nocalls(hotplug_state);
 	/* Its threads are gone; what they had queued finds nobody regulated. */
-	cancel_work_sync(&hotplug_work);
+	cancel_work_sync(&sol_guard.reconcile);
 	kvfree(sol_guard.core);
 }

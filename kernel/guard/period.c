@@ -9,7 +9,7 @@
  *
  * Where this differs from the paper: Core0 is the master there, always.
  *
- * Locking: guard.h. The timer moves when its CPU goes offline, which is in a
+ * Locking: state.h. The timer moves when its CPU goes offline, which is in a
  * hotplug callback, hence a mutex that nothing sleeps under that waits for
  * hotplug.
  */
@@ -20,10 +20,9 @@
 #include <linux/module.h>
 
 #include "../compat/timer.h"
-#include "guard.h"
-
-/* How many periods in a row proportional sharing may begin, see below. */
-#define MAX_POSTPONED	16
+#include "cores.h"
+#include "period.h"
+#include "state.h"
 
 static DEFINE_MUTEX(guard_timer_mutex);
 
@@ -66,23 +65,6 @@ out:
 	missed = hrtimer_forward_now(timer, ns_to_ktime(sol_guard_period_ns()));
 	sol_guard.late += missed - 1;
 	return HRTIMER_RESTART;
-}
-
-/*
- * Proportional sharing began a period at once: the next one is due one period
- * from now, as in the paper. Now and then the timer must expire nevertheless,
- * since reservations change only when a period begins for all. In timer_fn()
- * itself nothing is due, for it counts from now anyway.
- */
-void sol_guard_period_postpone(void)
-{
-	if (!sol_guard.postpone || smp_processor_id() != sol_guard.master)
-		return;
-	sol_guard.postpone = false;
-	if (sol_guard.postponed++ < MAX_POSTPONED)
-		hrtimer_start(&sol_guard.timer,
-			      ns_to_ktime(sol_guard_period_ns()),
-			      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static void timer_start(void *unused)

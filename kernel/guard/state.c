@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The guard as it is at load: nothing reserved, so nothing counted. */
+#include "state.h"
+
+struct sol_guard sol_guard = {
+	.lock = __RAW_SPIN_LOCK_UNLOCKED(sol_guard.lock),
+	.master = -1,
+	.set = {
+		.rules = { .period = 1000, .line = 64, .ewma = 192 },
+		.name = { "LLC-misses", "" },
+		.event = { { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES,
+			     64 } },
+		.kernel = true,
+	},
+};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the parts of the guard share: settings, CPUs, and the lock.
+ *
+ * Locking, outer to inner:
+ *   guard_mutex           settings, reservations, who owns a CPU, readiness;
+ *                         never held by a hotplug callback, since making a perf
+ *                         event takes the hotplug lock
+ *   guard_timer_mutex     where the timer runs
+ *   sol_guard.lock        raw, interrupts off: the regulator and all that
+ *                         interrupts look at. Wakes threads and sends
+ *                         interrupts to other CPUs, takes no further lock of ours
+ */
+#ifndef SOLOIST_GUARD_STATE_H
+#define SOLOIST_GUARD_STATE_H
+
+#include <linux/cpumask.h>
+#include <linux/hrtimer.h>
+#include <linux/irq_work.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "../../core/regulator/regulator.h"
+#include "counter.h"
+#include "fair.h"
+
+struct sol_group;
+
+/**
+ * struct sol_guard_set - settings
+ * @rules: of the regulator; r_min of 0: nothing can be reserved yet
+ * @name: events by kind of traffic; "" for SOL_WRITES: not counted
+ * @event: what these names stand for
+ * @kernel: what the kernel itself does counts too
+ * @per_task: a CPU's weight is the priority of the task that runs on it
+ * @by_bank: CPUs of groups that share no bank set are apart
+ */
+struct sol_guard_set {
+	struct sol_regulation rules;
+	char name[SOL_TRAFFICS][SOL_EVENT_NAME];
+	struct sol_event event[SOL_TRAFFICS];
+	bool kernel;
+	bool per_task;
+	bool by_bank;
+};
+
+/**
+ * struct sol_guard_core - one CPU
+ * @cpu: which
+ * @ready: counters and thread are there
+ * @gone: the CPU is offline or about to be. Written by hotplug callbacks
+ * @stale: it was, or nearly was, offline since it was made ready
+ * @trouble: errno of the last try to make it ready
+ * @owner: group whose reservation it is, NULL: its own. guard_mutex
+ * @counter: by kind, NULL: not counted
+ * @base: where they stood when the period began
+ * @halter: thread that stands still in everybody's place
+ * @stop: it shall. Written under the lock, on the CPU itself
+ * @fair: the CPU's fair server
+ * @overflowed: a counter came to its limit
+ * @call: begin a period or look at @stop again
+ * @watchdog: lets the CPU go if no period begins
+ * @stopped_at: nanoseconds, while @stop
+ * @stopped_ns: in all
+ * @weight: of the task that ran last, for per-task mode
+ * @busy: something ran when the CPU was stopped
+ * @overflows, @interrupts: of counters; of the timer and by other CPUs
+ * @failed: times that a counter was found not to count
+ */
+struct sol_guard_core {
+	int cpu;
+	bool ready;
+	bool gone;
+	bool stale;
+	int trouble;
+	struct sol_group *owner;
+	struct perf_event *counter[SOL_TRAFFICS];
+	u64 base[SOL_TRAFFICS];
+	struct task_struct *halter;
+	bool stop;
+	struct sol_guard_fair fair;
+	struct irq_work overflowed;
+	call_single_data_t call;
+	struct hrtimer watchdog;
+	u64 stopped_at;
+	u64 stopped_ns;
+	u32 weight;
+	bool busy;
+	u64 overflows;
+	u64 interrupts;
+	u64 failed;
+};
+
+/**
+ * struct sol_guard - the whole
+ * @lock: see above
+ * @reg: NULL as long as r_min is not set
+ * @core: by CPU number
+ * @ready: CPUs that take part
+ * @set: settings. guard_mutex
+ * @timer: begins periods
+ * @master: CPU that it runs on, -1: stopped. guard_timer_mutex
+ * @reconcile: after hotplug: CPUs have what they need, and no others
+ * @begun_at: nanoseconds, the last period
+ * @postpone: the timer is to count from now
+ * @postponed: how often it has been since it last expired
+ * @stalled: no period began for too long: nobody is stopped until one does
+ * @periods, @late, @restarts, @refused, @stalls: counts, in docs/interface.md
+ */
+struct sol_guard {
+	raw_spinlock_t lock;
+	struct sol_regulator *reg;
+	struct sol_guard_core *core;
+	struct cpumask ready;
+	struct sol_guard_set set;
+	struct hrtimer timer;
+	int master;
+	struct work_struct reconcile;
+	u64 begun_at;
+	u32 postponed;
+	bool postpone;
+	bool stalled;
+	u64 periods;
+	u64 late;
+	u64 restarts;
+	u64 refused;
+	u64 stalls;
+};
+
+extern struct sol_guard sol_guard;
+
+static inline u64 sol_guard_period_ns(void)
+{
+	return (u64)sol_guard.set.rules.period * NSEC_PER_USEC;
+}
+
+/* How long without a period until CPUs are let go. */
+static inline u64 sol_guard_patience_ns(void)
+{
+	return 4 * sol_guard_period_ns() + 10 * NSEC_PER_MSEC;
+}
+
+#endif /* SOLOIST_GUARD_STATE_H */
