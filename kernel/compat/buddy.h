@@ -13,6 +13,7 @@
 #include <linux/vmstat.h>
 
 #include "../hook/hook.h"
+#include "rows.h"
 
 typedef bool sol_take_fn(struct page *page);
 
@@ -20,7 +21,6 @@ typedef bool sol_take_fn(struct page *page);
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 typedef enum migratetype sol_block_flags_fn(const struct page *page,
 					    unsigned long pfn);
-#define SOL_BLOCK_SYMBOL	"get_pfnblock_migratetype"
 DECLARE_STATIC_CALL(sol_block_flags, sol_block_flags_fn);
 
 static inline int sol_block_type(const struct page *page)
@@ -30,7 +30,6 @@ static inline int sol_block_type(const struct page *page)
 #else
 typedef unsigned long sol_block_flags_fn(const struct page *page,
 					 unsigned long pfn, unsigned long mask);
-#define SOL_BLOCK_SYMBOL	"get_pfnblock_flags_mask"
 DECLARE_STATIC_CALL(sol_block_flags, sol_block_flags_fn);
 
 static inline int sol_block_type(const struct page *page)

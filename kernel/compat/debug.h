@@ -26,11 +26,12 @@ static inline bool sol_page_bad(struct page *page)
 		       );
 }
 
+/* Or may be: it can't be told. */
 static inline bool sol_key_on(const char *name)
 {
 	struct static_key *key = sol_symbol(name);
 
-	return key && static_key_enabled(key);
+	return !key || static_key_enabled(key);
 }
 
 /* Poisoned, unmapped, zeroed on free, shadowed or traced by the kernel. */
@@ -38,9 +39,12 @@ static inline bool sol_pages_are_debugged(void)
 {
 	return IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) ||
 	       sol_key_on("init_on_free") ||
-	       sol_key_on("_page_poisoning_enabled") ||
-	       sol_key_on("_debug_pagealloc_enabled") ||
-	       sol_key_on("page_owner_inited") ||
+	       (IS_ENABLED(CONFIG_PAGE_POISONING) &&
+		sol_key_on("_page_poisoning_enabled")) ||
+	       (IS_ENABLED(CONFIG_DEBUG_PAGEALLOC) &&
+		sol_key_on("_debug_pagealloc_enabled")) ||
+	       (IS_ENABLED(CONFIG_PAGE_OWNER) &&
+		sol_key_on("page_owner_inited")) ||
 	       IS_ENABLED(CONFIG_PAGE_TABLE_CHECK);
 }
 

@@ -32,8 +32,6 @@ DEFINE_STATIC_CALL_NULL(sol_server_start, sol_server_fn);
  * siblings share one.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
-#include "btf.h"
-
 static int sol_rq_lock_at, sol_rq_core_at, sol_rq_shared_at;
 
 static void sol_rq_unlock_here(struct rq *rq)
@@ -47,9 +45,13 @@ static void sol_rq_unlock_here(struct rq *rq)
 
 static inline int sol_rq_unlock_bind(void)
 {
-	sol_rq_lock_at = sol_member_at("rq", "__lock");
-	sol_rq_core_at = sol_member_at("rq", "core");
-	sol_rq_shared_at = sol_member_at("rq", "core_enabled");
+	sol_rq_lock_at = sol_member_at("rq.__lock");
+#ifdef CONFIG_SCHED_CORE
+	sol_rq_core_at = sol_member_at("rq.core");
+	sol_rq_shared_at = sol_member_at("rq.core_enabled");
+#else
+	sol_rq_shared_at = -ENOENT;
+#endif
 	if (sol_rq_lock_at < 0 || (IS_ENABLED(CONFIG_SCHED_CORE) &&
 				   (sol_rq_core_at < 0 || sol_rq_shared_at < 0)))
 		return -ENOENT;

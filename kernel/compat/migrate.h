@@ -27,8 +27,6 @@ struct sol_target {
  * of which has the new policy already, and mmap_lock is held.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
-#define SOL_MPOL_TARGET	"alloc_migration_target_by_mpol"
-
 static inline const struct mempolicy *sol_mpol_of_target(unsigned long private,
 							 unsigned int *turn)
 {
@@ -41,8 +39,6 @@ static inline const struct mempolicy *sol_mpol_of_target(unsigned long private,
 	return target->pol;
 }
 #else
-#define SOL_MPOL_TARGET	"new_page"
-
 static inline const struct mempolicy *sol_mpol_of_target(unsigned long private,
 							 unsigned int *turn)
 {

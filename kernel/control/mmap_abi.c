@@ -227,7 +227,7 @@ unsigned long sol_mmap_command(unsigned long addr, unsigned long len)
 SOL_TRAMPOLINE(sol_mmap_trampoline, sol_mmap_command, SOL_IF_COLOR_ALLOC);
 
 static struct sol_hook mmap_hook[] = {
-	SOL_HOOK("ksys_mmap_pgoff", NULL, sol_mmap_trampoline),
+	SOL_HOOK("ksys_mmap_pgoff", sol_mmap_trampoline),
 };
 
 int sol_mmap_abi_init(void)

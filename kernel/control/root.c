@@ -26,6 +26,7 @@
 #include "../frames/evacuate.h"
 #include "../frames/giveback.h"
 #include "../frames/prefill.h"
+#include "../hook/table.h"
 #include "../uapi/soloist.h"
 
 /*
@@ -76,9 +77,13 @@ static ssize_t root_last_cmd_status_show(struct config_item *item, char *page)
 
 static ssize_t root_features_show(struct config_item *item, char *page)
 {
+	char lacks[512];
+
+	sol_table_lacks(lacks, sizeof(lacks));
 	return sysfs_emit(page,
-			  "abi %u\nkernel %s\ngeneration %u\nhooks ok\nthp %s\nmmap_abi %d\nmax_groups %u\nreserve yes\nrules yes\n",
+			  "abi %u\nkernel %s\ngeneration %u\nhooks %s\nlacks %s\nthp %s\nmmap_abi %d\nmax_groups %u\nreserve yes\nrules yes\n",
 			  SOLOIST_ABI, init_utsname()->release, sol_generation,
+			  *lacks == '-' ? "ok" : "partial", lacks,
 			  IS_ENABLED(CONFIG_TRANSPARENT_HUGEPAGE) ? "yes" : "no",
 			  sol_mmap_abi_level(), SOL_MAX_GROUPS);
 }

@@ -354,12 +354,14 @@ unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
 
 /*
  * free_one_page: the kernel comes here when it can't have the per-CPU list at
- * once, and for memory that is being unplugged, which we let go.
+ * once, and for memory that is being unplugged, which we let go. Compilers make
+ * a copy of it that drops arguments: where what we are given does not belong
+ * together, it was others.
  */
 unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 				   unsigned long pfn, unsigned int order)
 {
-	if (order)
+	if (order || zone != page_zone(page) || pfn != page_to_pfn(page))
 		return SOL_PASS;
 	if (!sol_block_usable(page)) {
 		sol_store_forget(page);
@@ -420,14 +422,12 @@ SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS("%rdx"));
 SOL_TRAMPOLINE(sol_enter_freed_late, sol_fault_freed_late, SOL_IF_OURS("%rsi"));
 
 static struct sol_hook hooks[] = {
-	SOL_HOOK("pagefault_out_of_memory", NULL, sol_enter_oom),
-	SOL_HOOK("free_unref_page_commit", "free_frozen_page_commit",
-		 sol_enter_freed),
-	SOL_HOOK("free_one_page", "free_one_page.constprop.0",
-		 sol_enter_freed_late),
-	SOL_HOOK("vma_alloc_folio", "vma_alloc_folio_noprof", sol_enter_folio),
-	SOL_HOOK("get_page_from_freelist", NULL, sol_enter_table),
-	SOL_HOOK("handle_mm_fault", NULL, sol_enter_fault),
+	SOL_HOOK("pagefault_out_of_memory", sol_enter_oom),
+	SOL_HOOK("free_unref_page_commit", sol_enter_freed),
+	SOL_HOOK("free_one_page", sol_enter_freed_late),
+	SOL_HOOK("vma_alloc_folio", sol_enter_folio),
+	SOL_HOOK("get_page_from_freelist", sol_enter_table),
+	SOL_HOOK("handle_mm_fault", sol_enter_fault),
 };
 
 int sol_fault_init(void)

@@ -483,7 +483,7 @@ SOL_TRAMPOLINE(sol_rule_trampoline, sol_rule_exec, SOL_IF_ANY);
 /* ---- Load and unload ---- */
 
 static struct sol_hook rule_hook[] = {
-	SOL_HOOK("alloc_bprm", NULL, sol_rule_trampoline),
+	SOL_HOOK("alloc_bprm", sol_rule_trampoline),
 };
 
 typedef struct callback_head *

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hooks: symbol lookup, ftrace direct calls, and leaving them safely.
+ * Hooks: ftrace direct calls, and leaving them safely.
  *
- * kallsyms_lookup_name() is not exported; a kprobe that is never armed tells
- * its address. Everything that later versions renamed is looked up by each of
- * its names. Whatever is missing, or held by someone else (BPF fentry,
- * livepatch: one direct user per function), is said in words and the module
- * refuses to load, rather than to work by halves.
+ * What a kernel must have is in table.c. Whatever is held by someone else (BPF
+ * fentry, livepatch: one direct user per function) is said in words and the
+ * module refuses to load, rather than to work by halves.
  *
  * Leaving: hooks are unregistered together, then all tasks that were *running*
  * in a trampoline are waited for. A task that sleeps in a C side is inside an
@@ -15,52 +13,24 @@
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
-#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 
 #include "../compat/ftrace.h"
 #include "hook.h"
+#include "symbol.h"
 #include "../parts.h"
 
 DEFINE_SRCU(sol_lists_users);
 DEFINE_SRCU(sol_waiting);
 
-typedef unsigned long lookup_fn(const char *name);
-DEFINE_STATIC_CALL_NULL(sol_lookup, lookup_fn);
-
-void *sol_symbol(const char *name)
-{
-	return (void *)static_call(sol_lookup)(name);
-}
-
-void *sol_symbol_needed(const char *name)
-{
-	void *at = sol_symbol(name);
-
-	if (!at)
-		pr_err("this kernel has no symbol '%s'\n", name);
-	return at;
-}
-
-unsigned long sol_hook_address(const struct sol_hook *hook)
-{
-	unsigned long at = (unsigned long)sol_symbol(hook->symbol);
-
-	if (!at && hook->symbol_alt)
-		at = (unsigned long)sol_symbol(hook->symbol_alt);
-	return at;
-}
-
 static int hook_attach(struct sol_hook *hook)
 {
-	unsigned long at = sol_hook_address(hook);
+	unsigned long at = (unsigned long)sol_symbol(hook->symbol);
 	int err;
 
-	if (!at) {
-		pr_err("this kernel has no function '%s'\n", hook->symbol);
+	if (!at)
 		return -ENOENT;
-	}
 	memset(&hook->ops, 0, sizeof(hook->ops));
 	err = ftrace_set_filter_ip(&hook->ops, at, 0, 1);
 	if (err) {
@@ -120,33 +90,15 @@ void sol_hooks_detach(struct sol_hook *hooks, unsigned int n)
 	synchronize_rcu_tasks();
 }
 
-static int hook_find_lookup(void)
-{
-	struct kprobe probe = { .symbol_name = "kallsyms_lookup_name" };
-	int err;
-
-	err = register_kprobe(&probe);
-	if (err) {
-		pr_err("kallsyms_lookup_name can't be found (%d): kprobes are off or locked down\n",
-		       err);
-		return err;
-	}
-	static_call_update(sol_lookup, (lookup_fn *)probe.addr);
-	unregister_kprobe(&probe);
-	return 0;
-}
-
 int sol_hook_init(void)
 {
 	const int *enabled;
 	int err;
 
-	err = hook_find_lookup();
+	err = sol_symbol_init() ?: sol_table_check();
 	if (err)
 		return err;
-	enabled = sol_symbol_needed("ftrace_enabled");
-	if (!enabled)
-		return -ENOENT;
+	enabled = sol_symbol("ftrace_enabled");
 	if (!READ_ONCE(*enabled)) {
 		pr_err("ftrace is switched off; sysctl kernel.ftrace_enabled=1\n");
 		return -EOPNOTSUPP;

@@ -17,25 +17,22 @@
 
 #include <linux/ftrace.h>
 #include <linux/srcu.h>
-#include <linux/static_call.h>
+
+#include "table.h"
 
 /* What a C side returns to let the original run. No pointer, no errno. */
 #define SOL_PASS	0x534f4c31ul
 
 struct sol_hook {
-	const char *symbol;	/* function to hook */
-	const char *symbol_alt;	/* its name in other versions, or NULL */
+	const char *symbol;	/* function to hook, by its row in the table */
 	void (*trampoline)(void);
 	/* Private to hook.c: */
 	struct ftrace_ops ops;
 	bool attached;
 };
 
-#define SOL_HOOK(sym, alt, tramp) \
-	{ .symbol = (sym), .symbol_alt = (alt), .trampoline = (tramp) }
-
-/* Of the function that @hook is for, by either name; 0: not in this kernel. */
-unsigned long sol_hook_address(const struct sol_hook *hook);
+#define SOL_HOOK(sym, tramp) \
+	{ .symbol = (sym), .trampoline = (tramp) }
 
 /* All of @hooks, or none: an errno, and the reason in the kernel log. */
 int sol_hooks_attach(struct sol_hook *hooks, unsigned int n);
@@ -45,30 +42,6 @@ int sol_hooks_attach(struct sol_hook *hooks, unsigned int n);
  * nor asleep in a C side. May take a second.
  */
 void sol_hooks_detach(struct sol_hook *hooks, unsigned int n);
-
-/* Address of a kernel symbol, function or variable; NULL: none. May sleep. */
-void *sol_symbol(const char *name);
-
-/* As sol_symbol(), but complains in the kernel log when there is none. */
-void *sol_symbol_needed(const char *name);
-
-/*
- * Call a function that is not exported. Not through a pointer: under IBT the
- * kernel has sealed many, and only a direct call may enter them. So:
- *
- *	typedef bool take_fn(struct page *page);
- *	DEFINE_STATIC_CALL_NULL(sol_take, take_fn);
- *	...
- *	err = sol_bind(sol_take, "take_page_off_buddy");   (0 or -ENOENT)
- *	static_call(sol_take)(page);
- */
-#define sol_bind(key, name) ({						\
-	void *sol_f_ = sol_symbol_needed(name);				\
-									\
-	if (sol_f_)							\
-		static_call_update(key, sol_f_);			\
-	sol_f_ ? 0 : -ENOENT;						\
-})
 
 extern struct srcu_struct sol_lists_users, sol_waiting;
 

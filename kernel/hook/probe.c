@@ -10,6 +10,7 @@
 #include <linux/string.h>
 
 #include "probe.h"
+#include "table.h"
 
 static void match(struct tracepoint *tp, void *priv)
 {
@@ -24,7 +25,8 @@ static int add(struct sol_probe *probe)
 	int err = -ENOENT;
 
 	probe->tp = NULL;
-	for_each_kernel_tracepoint(match, probe);
+	if (sol_event_there(probe->name))
+		for_each_kernel_tracepoint(match, probe);
 	if (probe->tp)
 		err = tracepoint_probe_register(probe->tp, probe->fn, NULL);
 	if (err)

@@ -34,6 +34,7 @@
 #include <linux/swap.h>
 
 #include "../compat/migrate.h"
+#include "../compat/rows.h"
 #include "../compat/trampoline.h"
 #include "../frames/refill.h"
 #include "../frames/owner.h"
@@ -383,23 +384,30 @@ SOL_TRAMPOLINE(sol_tr_ksm_merge_any, sol_on_ksm_merge_any, SOL_IF_ANY);
 SOL_TRAMPOLINE(sol_tr_collapse, sol_on_collapse, SOL_IF_ANY);
 
 static struct sol_hook move_hooks[] = {
-	SOL_HOOK("migrate_pages", NULL, sol_tr_migrate_pages),
-	SOL_HOOK("alloc_migration_target", NULL, sol_tr_migration_target),
-	SOL_HOOK(SOL_MPOL_TARGET, NULL, sol_tr_mpol_target),
-	SOL_HOOK("folio_alloc_swap", NULL, sol_tr_alloc_swap),
-	SOL_HOOK("ksm_madvise", NULL, sol_tr_ksm_madvise),
-	SOL_HOOK("ksm_enable_merge_any", NULL, sol_tr_ksm_merge_any),
-	SOL_HOOK("alloc_charge_folio", "alloc_charge_hpage", sol_tr_collapse),
+	SOL_HOOK("migrate_pages", sol_tr_migrate_pages),
+	SOL_HOOK("alloc_migration_target", sol_tr_migration_target),
+#ifdef CONFIG_NUMA
+	SOL_HOOK(SOL_MPOL_TARGET, sol_tr_mpol_target),
+#endif
+#ifdef CONFIG_SWAP
+	SOL_HOOK("folio_alloc_swap", sol_tr_alloc_swap),
+#endif
+#ifdef CONFIG_KSM
+	SOL_HOOK("ksm_madvise", sol_tr_ksm_madvise),
+#ifdef SOL_KSM_MERGE_ANY
+	SOL_HOOK("ksm_enable_merge_any", sol_tr_ksm_merge_any),
+#endif
+#endif
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	SOL_HOOK("alloc_charge_folio", sol_tr_collapse),
+#endif
 };
 
 static struct sol_probe move_probe = {
 	"mm_vmscan_lru_shrink_inactive", probe_reclaim
 };
 
-/*
- * A kernel built without swap, KSM or huge pages lacks the function, and with
- * it what the hook is for. A function that is there must be hooked.
- */
+/* What the table says is there must be hooked; the rest it has told. */
 int sol_move_init(void)
 {
 	int err = sol_probes_add(&move_probe, 1);
@@ -408,7 +416,7 @@ int sol_move_init(void)
 	if (err)
 		return err;
 	for (i = 0; i < ARRAY_SIZE(move_hooks); i++) {
-		if (!sol_hook_address(&move_hooks[i]))
+		if (!sol_symbol(move_hooks[i].symbol))
 			continue;
 		err = sol_hooks_attach(&move_hooks[i], 1);
 		if (err) {

@@ -145,7 +145,7 @@ const HOOKS: [&[&str]; 6] = [
     &["handle_mm_fault"],
     &["vma_alloc_folio_noprof", "vma_alloc_folio"],
     &["get_page_from_freelist"],
-    &["free_unref_page_commit"],
+    &["free_unref_page_commit", "free_frozen_page_commit"],
     &["free_one_page", "free_one_page.constprop.0"],
     &["alloc_bprm"],
 ];
@@ -165,8 +165,8 @@ fn hooks(host: &Host) -> Check {
             )
         }
     };
-    let lacking = |names: &&&[&str]| !names.iter().any(|name| symbols.contains(*name));
-    let missing: Vec<&str> = HOOKS.iter().filter(lacking).map(|names| names[0]).collect();
+    let unknown = |names: &&&[&str]| !names.iter().any(|name| symbols.contains(*name));
+    let missing: Vec<&str> = HOOKS.iter().filter(unknown).map(|names| names[0]).collect();
     if !missing.is_empty() {
         let found = format!("this kernel can't hook {}", missing.join(", "));
         return Check::fail(name, found, "boot a stock Debian kernel, 6.1 or 6.12");
@@ -176,6 +176,12 @@ fn hooks(host: &Host) -> Check {
         let found = format!("something else hooks {}", taken.join(", "));
         let next = "a function takes one direct hook: end the BPF program or live patch that holds it (/sys/kernel/tracing/enabled_functions)";
         return Check::fail(name, found, next);
+    }
+    let lacks = lacking(host);
+    if !lacks.is_empty() {
+        let found = format!("this kernel lacks {}", lacks.join(", "));
+        let next = "`journalctl -k -g soloist` says what is lost without each; all else works";
+        return Check::warn(name, found, next);
     }
     let found = format!("{} functions", HOOKS.len());
     if sure {
@@ -187,6 +193,15 @@ fn hooks(host: &Host) -> Check {
             "run `sudo soloist doctor` to see whether they can be hooked",
         )
     }
+}
+
+/// What the loaded module found lacking, and does without.
+fn lacking(host: &Host) -> Vec<String> {
+    let features = Control::open(host).and_then(|control| control.features());
+    let lacks = features.ok().and_then(|mut f| f.remove("lacks"));
+    let names = lacks.unwrap_or_default();
+    let names = names.split(',').filter(|n| !n.is_empty() && *n != "-");
+    names.map(str::to_owned).collect()
 }
 
 /// Those that have a direct hook which is not ours.

@@ -128,6 +128,23 @@ fn a_hook_that_is_taken_is_seen() {
 }
 
 #[test]
+fn what_the_kernel_lacks_is_named() {
+    let machine = good();
+    machine.file(
+        "sys/kernel/config/soloist/features",
+        "hooks partial\nlacks ksm_madvise,folio_alloc_swap\n",
+    );
+    let hooks = check(&machine, "hooks");
+    assert_eq!(hooks.status, Status::Warn);
+    assert_eq!(
+        hooks.found,
+        "this kernel lacks ksm_madvise, folio_alloc_swap"
+    );
+    machine.file("sys/kernel/config/soloist/features", "hooks ok\nlacks -\n");
+    assert_eq!(check(&machine, "hooks").status, Status::Ok);
+}
+
+#[test]
 fn a_map_of_another_machine_is_seen() {
     let machine = good();
     machine.file(

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table: what the module uses of a kernel that promises none of it.
+ *
+ * A row is needed, or names what is lost without it. A hook's row says which of
+ * its arguments the C side takes for a pointer to which struct: another version
+ * may have other arguments. Type information knows only functions that the
+ * compiler left as they are; of a specialised copy the C side checks what it is
+ * given itself.
+ *
+ * A feature that the kernel was built without (KSM, swap, ...) has no row: there
+ * is nothing to lose.
+ *
+ * Locking: none. Written by sol_table_check() alone, at load.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include "../compat/rows.h"
+#include "btf.h"
+#include "symbol.h"
+#include "table.h"
+
+enum kind { HOOK, SYMBOL, EVENT, MEMBER };
+
+struct row {
+	enum kind kind;
+	bool optional;
+	const char *name;
+	const char *alt;	/* its name in other versions, or NULL */
+	const char *loses;	/* without it */
+	const char *takes;	/* argument @at points to such a struct */
+	unsigned int at;
+};
+
+#define GUARD	"bandwidth is not reserved (guard/)"
+#define RULES	"no rules"
+#define DEBUG	"pages are dressed for the kernel's debugging at each hand-out"
+
+static const struct row rows[] = {
+	{ SYMBOL, false, "ftrace_enabled", NULL, "no hooks" },
+
+	/* fault/ */
+	{ HOOK, false, "handle_mm_fault", NULL, "text and data in no colour",
+	  "vm_area_struct", 0 },
+	{ HOOK, false, "vma_alloc_folio", "vma_alloc_folio_noprof",
+	  "no page in colour", "vm_area_struct", 2 },
+	{ HOOK, false, "get_page_from_freelist", NULL,
+	  "page tables in no colour", "alloc_context", 3 },
+	{ HOOK, false, "free_unref_page_commit", "free_frozen_page_commit",
+	  "no page would come back", "page", 2 },
+	{ HOOK, false, "free_one_page", "free_one_page.constprop.0",
+	  "some pages would not come back", "page", 1 },
+	{ HOOK, false, "pagefault_out_of_memory", NULL,
+	  "a task without colours would fault for ever" },
+
+	/* frames/ */
+#ifdef CONFIG_MEMORY_FAILURE
+	{ SYMBOL, false, "take_page_off_buddy", NULL, "no frames" },
+	{ EVENT, false, "memory_failure_event", NULL,
+	  "a group would wait for frames that failed" },
+#endif
+	{ SYMBOL, false, SOL_BLOCK_SYMBOL, NULL, "no frames" },
+	{ SYMBOL, false, "folio_isolate_lru", NULL, "no evacuation" },
+	{ SYMBOL, false, "putback_movable_pages", NULL, "no evacuation" },
+	{ SYMBOL, false, "drain_all_pages", NULL, "no evacuation" },
+	{ SYMBOL, false, "lru_add_drain_all", NULL, "no evacuation" },
+	{ SYMBOL, true, "post_alloc_hook", NULL,
+	  "no loading beside the kernel's debugging of free pages" },
+	{ SYMBOL, true, "init_on_free", NULL, DEBUG },
+#ifdef CONFIG_PAGE_POISONING
+	{ SYMBOL, true, "_page_poisoning_enabled", NULL, DEBUG },
+#endif
+#ifdef CONFIG_DEBUG_PAGEALLOC
+	{ SYMBOL, true, "_debug_pagealloc_enabled", NULL, DEBUG },
+#endif
+#ifdef CONFIG_PAGE_OWNER
+	{ SYMBOL, true, "page_owner_inited", NULL, DEBUG },
+#endif
+
+	/* group/ */
+	{ EVENT, false, "task_newtask", NULL, "children in no group" },
+	{ EVENT, false, "sched_process_fork", NULL, "huge pages in children" },
+	{ EVENT, false, "sched_process_exec", NULL, "groups end at exec" },
+	{ EVENT, false, "sched_process_exit", NULL, "groups never end" },
+	{ EVENT, false, "cgroup_attach_task", NULL, "no groups by cgroup" },
+	{ EVENT, false, "cgroup_mkdir", NULL, "no groups by cgroup" },
+	{ EVENT, false, "cgroup_rmdir", NULL, "no groups by cgroup" },
+	{ HOOK, false, "alloc_bprm", NULL, RULES },
+	{ SYMBOL, false, "__d_path", NULL, RULES },
+	{ SYMBOL, false, "task_work_cancel_match", NULL, RULES },
+
+	/* keep/ */
+	{ HOOK, false, "migrate_pages", NULL, "compaction moves pages away" },
+	{ HOOK, true, "alloc_migration_target", NULL,
+	  "pages that the user moves lose their colour" },
+#ifdef CONFIG_NUMA
+	{ HOOK, true, SOL_MPOL_TARGET, NULL,
+	  "pages that mbind() moves lose their colour" },
+#endif
+	{ EVENT, false, "mm_vmscan_lru_shrink_inactive", NULL,
+	  "the OOM killer before swap" },
+#ifdef CONFIG_SWAP
+	{ HOOK, true, "folio_alloc_swap", NULL,
+	  "pages in colour are swapped like any" },
+#endif
+#ifdef CONFIG_KSM
+	{ HOOK, true, "ksm_madvise", NULL, "KSM merges pages in colour",
+	  "vm_area_struct", 0 },
+#ifdef SOL_KSM_MERGE_ANY
+	{ HOOK, true, "ksm_enable_merge_any", NULL,
+	  "KSM merges pages in colour", "mm_struct", 0 },
+#endif
+#endif
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	{ HOOK, true, "alloc_charge_folio", "alloc_charge_hpage",
+	  "khugepaged replaces pages in colour", "mm_struct", 1 },
+#endif
+
+	/* guard/ */
+#ifdef SOL_FAIR_SERVER
+	{ SYMBOL, true, "raw_spin_rq_lock_nested", NULL, GUARD },
+	{ SYMBOL, true, "update_rq_clock", NULL, GUARD },
+	{ SYMBOL, true, "dl_server_stop", NULL, GUARD },
+	{ SYMBOL, true, "dl_server_start", NULL, GUARD },
+#ifdef SOL_RQ_UNLOCK_INLINE
+	{ MEMBER, true, "rq.__lock", NULL, GUARD },
+#ifdef CONFIG_SCHED_CORE
+	{ MEMBER, true, "rq.core", NULL, GUARD },
+	{ MEMBER, true, "rq.core_enabled", NULL, GUARD },
+#endif
+#else
+	{ SYMBOL, true, "raw_spin_rq_unlock", NULL, GUARD },
+#endif
+#endif
+
+	/* control/ */
+	{ HOOK, true, "ksys_mmap_pgoff", NULL, "no mmap() calls of the papers" },
+};
+
+static DECLARE_BITMAP(lacking, ARRAY_SIZE(rows));
+
+static char *lack = "";
+module_param(lack, charp, 0400);
+MODULE_PARM_DESC(lack, "for tests: names, with commas, that this kernel is to lack");
+
+/* ---- One row ---- */
+
+static const struct row *row_of(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!strcmp(rows[i].name, name))
+			return &rows[i];
+	pr_err("'%s' is in no row of the table\n", name);
+	return NULL;
+}
+
+static bool pretended(const char *name)
+{
+	const char *at = lack;
+	size_t n = strlen(name);
+
+	while ((at = strstr(at, name))) {
+		if ((at == lack || at[-1] == ',') && (!at[n] || at[n] == ','))
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+static void *address(const struct row *row)
+{
+	void *at = sol_symbol_find(row->name);
+
+	return at || !row->alt ? at : sol_symbol_find(row->alt);
+}
+
+static int member_at(const struct row *row)
+{
+	const char *dot = strchr(row->name, '.');
+	char structure[32];
+
+	strscpy(structure, row->name,
+		min_t(size_t, sizeof(structure), dot - row->name + 1));
+	return sol_btf_member(structure, dot + 1);
+}
+
+struct sought {
+	const char *name;
+	bool found;
+};
+
+static void match(struct tracepoint *tp, void *priv)
+{
+	struct sought *sought = priv;
+
+	sought->found |= !strcmp(tp->name, sought->name);
+}
+
+static bool event_in_kernel(const char *name)
+{
+	struct sought sought = { .name = name };
+
+	for_each_kernel_tracepoint(match, &sought);
+	return sought.found;
+}
+
+/* Where type information says nothing, the name is believed. */
+static bool takes_as_said(const struct row *row)
+{
+	return !row->takes ||
+	       (sol_btf_takes(row->name, row->at, row->takes) &&
+		(!row->alt || sol_btf_takes(row->alt, row->at, row->takes)));
+}
+
+/* What is wrong with @row, NULL: nothing. */
+static const char *fault_of(const struct row *row)
+{
+	bool there;
+
+	if (pretended(row->name))
+		return "is to be lacking (lack=)";
+	if (row->kind == EVENT)
+		there = event_in_kernel(row->name);
+	else if (row->kind == MEMBER)
+		there = member_at(row) >= 0;
+	else
+		there = address(row);
+	if (!there)
+		return "is not there";
+	return takes_as_said(row) ? NULL : "takes other arguments";
+}
+
+/* ---- All of them ---- */
+
+int sol_table_check(void)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct row *row = &rows[i];
+		const char *fault = fault_of(row);
+
+		if (!fault)
+			continue;
+		set_bit(i, lacking);
+		if (row->optional) {
+			pr_warn("this kernel: '%s' %s: %s\n", row->name, fault,
+				row->loses);
+			continue;
+		}
+		pr_err("this kernel: '%s' %s, and is needed: %s\n", row->name,
+		       fault, row->loses);
+		err = -ENOENT;
+	}
+	return err;
+}
+
+size_t sol_table_lacks(char *buf, size_t size)
+{
+	unsigned int i;
+	size_t n = 0;
+
+	for_each_set_bit(i, lacking, ARRAY_SIZE(rows))
+		n += scnprintf(buf + n, size - n, "%s%s", n ? "," : "",
+			       rows[i].name);
+	return n ?: scnprintf(buf, size, "-");
+}
+
+static bool lacks(const struct row *row)
+{
+	return !row || test_bit(row - rows, lacking);
+}
+
+void *sol_symbol(const char *name)
+{
+	const struct row *row = row_of(name);
+
+	return lacks(row) ? NULL : address(row);
+}
+
+bool sol_event_there(const char *name)
+{
+	return !lacks(row_of(name));
+}
+
+int sol_member_at(const char *name)
+{
+	const struct row *row = row_of(name);
+
+	return lacks(row) ? -ENOENT : member_at(row);
+}

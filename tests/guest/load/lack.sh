@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# A kernel that lacks a row of the module's table: a needed one is refused by
+# name; an optional one is told in the kernel log, in features, and by doctor.
+# Needs: MODULE, and the module loaded with a map, which we put back at the end.
+set -u
+. "$(dirname "$0")/../lib/cli.sh"
+map=$(mktemp)
+cat $root/map >"$map"
+
+# However we end, the next test finds the module as we did.
+restore() {
+	[ -d $root ] && rmmod soloist
+	insmod "$MODULE"
+	cat "$map" >$root/map
+	rm -f "$map"
+}
+trap restore EXIT
+
+# The value of KEY in features.
+feature() {
+	awk -v key="$1" '$1 == key { print $2 }' $root/features
+}
+
+same all-there "$(feature hooks) $(feature lacks)" "ok -"
+doctor=$(soloist doctor 2>&1 | grep ' hooks ' | tr A-Z a-z)
+case $doctor in
+*functions*) ok doctor-all-there ;;
+*) fail doctor-all-there "$doctor" ;;
+esac
+rmmod soloist
+
+for name in handle_mm_fault take_page_off_buddy task_newtask; do
+	dmesg -C
+	if insmod "$MODULE" lack=$name 2>/dev/null; then
+		fail needed-$name "it loads"
+		rmmod soloist
+	elif dmesg | grep -q "soloist: .*'$name'.* is needed: [a-z]"; then
+		ok needed-$name
+	else
+		fail needed-$name "$(dmesg | grep soloist)"
+	fi
+done
+
+dmesg -C
+insmod "$MODULE" lack=ksm_madvise,alloc_migration_target || fail optional-loads "refused"
+same optional-features "$(feature hooks) $(feature lacks)" "partial alloc_migration_target,ksm_madvise"
+for name in ksm_madvise alloc_migration_target; do
+	dmesg | grep -q "soloist: .*'$name'.*: [a-zA-Z]" && ok optional-log-$name ||
+		fail optional-log-$name "$(dmesg | grep soloist)"
+done
+doctor=$(soloist doctor 2>&1)
+echo "$doctor" | grep -q 'lacks alloc_migration_target, ksm_madvise' && ok optional-doctor ||
+	fail optional-doctor "$doctor"
+grep -q '^ksm_madvise' /sys/kernel/tracing/enabled_functions 2>/dev/null &&
+	fail optional-unhooked "it is hooked" || ok optional-unhooked
