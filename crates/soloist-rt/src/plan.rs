@@ -175,7 +175,7 @@ pub fn plan(platform: &Platform, set: &TaskSet) -> Result<Plan, PlanError> {
         }
     }
     match (best, refused) {
-        (Some((_, plan)), _) => Ok(relaxed(platform, plan)),
+        (Some((_, plan)), _) => Ok(relaxed(platform, set, plan)),
         (None, Some(error)) => Err(error),
         (None, None) => Err(overfull(platform, set)),
     }
@@ -510,12 +510,12 @@ fn analyse_all(
 }
 
 /// Says how little would be enough, task by task: found as though memory cost as
-/// much as it does now.
-fn relaxed(platform: &Platform, mut plan: Plan) -> Plan {
+/// much as it does now. Times are of the file, not of the task in its colours.
+fn relaxed(platform: &Platform, asked: &TaskSet, mut plan: Plan) -> Plan {
     let costs = Costs::of(platform);
     let failing: Vec<Answer> = plan.analysis.iter().filter(|a| !a.holds).cloned().collect();
     for answer in failing {
-        let Some(task) = plan.set.tasks.iter().find(|t| t.name == answer.task) else {
+        let Some(task) = asked.tasks.iter().find(|t| t.name == answer.task) else {
             continue;
         };
         let Some(release) = task.release else {

@@ -103,6 +103,43 @@ fn what_misses_is_told_with_what_would_be_enough() {
     );
 }
 
+/// In its colours a task may take longer than alone on the machine, so what is
+/// advised must not be a time of the task in its colours.
+#[test]
+fn advice_is_less_than_what_was_asked() {
+    const GUEST: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/guest/cli/plan.toml"
+    );
+    let tasks = r#"
+[[task]]
+name = "camera"
+period = "200 us"
+wcet = "195 us"
+memory = "2M"
+kind = "program"
+ipc = 0.9
+mpki = 3
+
+[[task]]
+name = "logger"
+memory = "8M"
+kind = "stream"
+"#;
+    let set = parse(tasks, "tasks.toml").unwrap();
+    let plan = plan(&Platform::find(GUEST).unwrap(), &set).unwrap();
+    let told: Vec<f64> = plan
+        .relaxations
+        .iter()
+        .map(|r| {
+            let (_, wcet) = r.change.split_once("a wcet of at most ").unwrap();
+            wcet.split(' ').next().unwrap().parse().unwrap()
+        })
+        .collect();
+    assert!(!told.is_empty(), "{plan:#?}");
+    assert!(told.iter().all(|us| *us < 195.0), "{told:?}");
+}
+
 #[test]
 fn what_cannot_be_names_its_line() {
     for (from, to, line, words) in [

@@ -46,7 +46,10 @@ static struct spread spread_of(const char *p, size_t pages)
 	return s;
 }
 
-/* The @n counts from @of on are alike, within a tenth of the even share. */
+/*
+ * The @n counts from @of on are alike, within a quarter of the even share: a
+ * cell whose frames are all taken nearby leaves its turn to others.
+ */
 static bool alike(const long *of, int n, long pages, char *text, size_t room)
 {
 	long share = pages / n;
@@ -54,8 +57,8 @@ static bool alike(const long *of, int n, long pages, char *text, size_t room)
 	int i, at = 0;
 
 	for (i = 0; i < n; i++) {
-		good = good && of[i] >= share - share / 10 - 1 &&
-		       of[i] <= share + share / 10 + 1;
+		good = good && of[i] >= share - share / 4 - 1 &&
+		       of[i] <= share + share / 4 + 1;
 		at += snprintf(text + at, room - at, " %ld", of[i]);
 	}
 	return good;

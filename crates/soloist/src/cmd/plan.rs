@@ -1,21 +1,24 @@
 //! `soloist plan`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use soloist_core::{AddrMap, NumList};
 use soloist_host::{
     format_size, load, plan as steps_to, Config, Control, GroupConfig, Host, Mode, ModuleChoice,
 };
 use soloist_machine::known;
 use soloist_memory::Platform;
-use soloist_rt::plan::{plan, simulate, Check, Plan};
+use soloist_rt::interference::PERIOD_PS;
+use soloist_rt::plan::{plan, simulate, Assignment, Check, Plan};
 use soloist_rt::time::Time;
 use soloist_rt::{evidence, file, gantt};
 
-use super::table;
+use super::{table, up};
 use crate::{out, Ctx, Misuse};
 
 /// Find cores, colours and bandwidth under which a task set meets its deadlines.
@@ -84,7 +87,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let platform = Platform::of(&machine)?;
     let made = plan(&platform, &set)?;
     let check = simulate(&platform, &made, args.seed)?;
-    let config = config(&made, &machine.file, &machine.about.name);
+    let config = config(&made, &platform, &machine.file);
     let text = config.text()?;
     if let Some(path) = &args.gantt {
         let title = format!("{} on {}", args.file.display(), made.machine);
@@ -128,6 +131,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         anyhow::bail!("the plan does not hold: nothing was applied");
     }
     if args.apply || args.check {
+        if args.apply {
+            up::weigh(&machine, false)?;
+        }
         return host(&config, &machine.addr_map(), args.apply, ctx);
     }
     Ok(status(&made))
@@ -150,19 +156,35 @@ fn refuse_disproved(plan: &Plan, check: &Check) -> Result<()> {
 }
 
 /// The plan as `soloist apply` takes it.
-fn config(plan: &Plan, file: &str, name: &str) -> Config {
+fn config(plan: &Plan, platform: &Platform, file: &str) -> Config {
+    let name = &plan.machine;
     let built_in = known::find(name).is_ok_and(|known| known.file == file);
     let mut config = Config {
         machine: Some(if built_in { name } else { file }.to_owned()),
+        guard: guard(plan, platform),
         ..Config::default()
     };
-    let all = plan.assignments.iter().zip(&plan.set.tasks);
-    for (assignment, task) in all {
+    let llc = |a: &Assignment| cache_colors(&platform.memory.map, &a.llc);
+    for (assignment, task) in plan.assignments.iter().zip(&plan.set.tasks) {
+        let mine = llc(assignment);
+        // The kernel counts owners of a cache colour over all caches, so two
+        // groups of two caches can't both be its only owner.
+        let alone = plan
+            .assignments
+            .iter()
+            .filter(|other| other.group != assignment.group)
+            .all(|other| llc(other).is_disjoint(&mine));
         let group = config.groups.entry(assignment.group.clone());
         let group = group.or_insert_with(|| GroupConfig {
             bank_sets: assignment.bank_sets.clone(),
-            llc: assignment.llc.clone(),
-            mode: Mode::Exclusive,
+            llc: match mine.is_empty() {
+                true => String::new(),
+                false => assignment.llc.clone(),
+            },
+            mode: match alone {
+                true => Mode::Exclusive,
+                false => Mode::Shareable,
+            },
             ..GroupConfig::default()
         });
         let before = group
@@ -174,11 +196,46 @@ fn config(plan: &Plan, file: &str, name: &str) -> Config {
             group.reserve = Some(bytes.to_string());
         }
         if let Some(limit) = assignment.limit {
-            let rate = format!("{0}MB/s:write={0}MB/s:reclaim=0", limit / 1_000_000);
+            // Every write to memory makes room for a line that was read: a
+            // limit of what is read limits both.
+            let rate = format!("{}MB/s:reclaim=0", limit / 1_000_000);
             config.cpus.insert(assignment.core.to_string(), rate);
         }
     }
     config
+}
+
+/// The cache colours that a group has to name: none where it has them all.
+fn cache_colors(map: &AddrMap, list: &str) -> BTreeSet<u32> {
+    let named = NumList::parse(list, map.n_llc()).ok();
+    let colors: BTreeSet<u32> = named.iter().flat_map(NumList::iter).collect();
+    match colors.len() as u32 == map.n_llc() {
+        true => BTreeSet::new(),
+        false => colors,
+    }
+}
+
+/// What the plan's limits need of the guard; which event counts lines stays the
+/// host's affair.
+fn guard(plan: &Plan, platform: &Platform) -> BTreeMap<String, String> {
+    let mut limits: Vec<(u32, u64)> = plan
+        .assignments
+        .iter()
+        .filter_map(|a| Some((a.core, a.limit?)))
+        .collect();
+    limits.sort_unstable();
+    limits.dedup();
+    if limits.is_empty() {
+        return BTreeMap::new();
+    }
+    // The guard promises 99 of 100 bytes of r_min. Limits may add up to more
+    // than one bank can do: they hold tasks back and promise them nothing.
+    let all: u64 = limits.iter().map(|(_, limit)| limit).sum();
+    let r_min = (platform.memory.device.one_bank_bandwidth() as u64).max(all.div_ceil(99) * 100);
+    BTreeMap::from([
+        ("period_us".to_owned(), (PERIOD_PS / 1_000_000).to_string()),
+        ("r_min".to_owned(), r_min.to_string()),
+    ])
 }
 
 fn say(plan: &Plan, check: &Check, ctx: &Ctx) -> Result<()> {
@@ -278,7 +335,7 @@ fn say(plan: &Plan, check: &Check, ctx: &Ctx) -> Result<()> {
 }
 
 /// How a task is started under its plan.
-fn command(a: &soloist_rt::plan::Assignment, task: &soloist_rt::task::Task) -> String {
+fn command(a: &Assignment, task: &soloist_rt::task::Task) -> String {
     let rt = match a.priority {
         0 => String::new(),
         priority => format!("--rt {priority} "),
@@ -293,7 +350,7 @@ fn command(a: &soloist_rt::plan::Assignment, task: &soloist_rt::task::Task) -> S
 }
 
 /// Applies the plan to this host, or says how the host differs.
-fn host(config: &Config, map: &soloist_core::AddrMap, apply: bool, ctx: &Ctx) -> Result<ExitCode> {
+fn host(config: &Config, map: &AddrMap, apply: bool, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     if apply {
         let say = |step: &str| {

@@ -102,7 +102,7 @@ pub fn run_down(args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
 
 /// Refuses a map that this host contradicts, and one that is incomplete; warns
 /// of what can't be known.
-fn weigh(machine: &Machine, force: bool) -> Result<()> {
+pub(crate) fn weigh(machine: &Machine, force: bool) -> Result<()> {
     let objections = host::objections(machine, &host::Facts::here());
     let name = &machine.about.name;
     let mut against = objections.against;

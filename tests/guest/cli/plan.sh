@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# A plan on a running host: made, checked, run under, disturbed and mended. The
+# machine is the guest's with memory that the model knows (plan.toml).
+set -u
+here=$(dirname "$0")
+. "$here/../lib/cli.sh"
+map=$(mktemp)
+cat $root/map >"$map"
+cp "$here/plan.toml" machine.toml
+
+# The next test finds the module as we did.
+restore() {
+	for g in $root/groups/*; do [ -d "$g" ] && rmdir "$g"; done
+	echo off >$root/guard/cpu1/bandwidth
+	printf 'r_min 0\nevent page-faults\nperiod_us 1000\n' >$root/guard/settings
+	[ "$(cat $root/map)" = "$(cat "$map")" ] || { soloist down >/dev/null && insmod "$MODULE" && cat "$map" >$root/map; }
+	rm -f "$map"
+}
+trap restore EXIT
+
+# Short periods: an emulator plays them.
+cat >tasks.toml <<-'END'
+	machine = "machine.toml"
+	[[task]]
+	name = "control"
+	period = "100 us"
+	wcet = "20 us"
+	memory = "512K"
+	[[task]]
+	name = "camera"
+	period = "200 us"
+	wcet = "60 us"
+	memory = "2M"
+	kind = "program"
+	ipc = 0.9
+	mpki = 3
+	[[task]]
+	name = "logger"
+	memory = "8M"
+	kind = "stream"
+END
+# A host that has another map is no place for it; nothing is changed then.
+expect other-map 1 soloist plan tasks.toml --apply
+same other-map-nothing "$(soloist group list --json)" "[]"
+soloist down >/dev/null && insmod "$MODULE" || fail reload "$(soloist down 2>&1)"
+expect map 0 soloist up --machine machine.toml
+# No counters here: page faults stand for them.
+echo 'event page-faults' >$root/guard/settings
+expect not-yet 1 soloist plan tasks.toml --check
+expect apply 0 soloist plan tasks.toml --apply
+table=$out
+expect as-planned 0 soloist plan tasks.toml --check
+case $out in *"this host is as the plan says"*) ok as-planned-says ;; *) fail as-planned-says "$out" ;; esac
+# What stands there is what was printed.
+for task in control camera logger; do
+	sets=$(echo "$table" | awk -v t=$task '$1 == t { print $4; exit }')
+	same sets-$task "$(cat $root/groups/$task/bank_set)" "$sets"
+done
+limit=$(echo "$table" | awk '$1 == "logger" { print $6, $7; exit }')
+core=$(echo "$table" | awk '$1 == "logger" { print $2; exit }')
+same limit "$(cut -d' ' -f1 $root/guard/cpu"$core"/bandwidth)" "$((${limit% *} * 1000000))"
+
+# As it says a task is started: in its group, on its core, its class, in colour.
+run=$(echo "$table" | sed -n 's/^ *soloist \(run --group camera .*\)-- .*/\1/p')
+# shellcheck disable=SC2086
+expect runs 0 soloist $run -- soloist verify --self --strict
+# shellcheck disable=SC2086
+same class "$(soloist $run -- sh -c 'read -r s </proc/self/stat; set -- ${s##*) }; echo ${39}')" "1"
+
+# A host that was changed since is told from its plan, and mended.
+echo off >$root/guard/cpu"$core"/bandwidth
+rmdir $root/groups/control
+expect differs 1 soloist plan tasks.toml --check
+case $out in *groups/control*cpu"$core"/bandwidth*) ok differs-named ;; *) fail differs-named "$out" ;; esac
+case $out in *groups/camera*) fail differs-only "$out" ;; *) ok differs-only ;; esac
+expect mended 0 soloist plan tasks.toml --apply
+expect mended-check 0 soloist plan tasks.toml --check
+# A set without a plan changes nothing.
+sed 's/wcet = "60 us"/wcet = "195 us"/' tasks.toml >heavy.toml
+expect no-plan 1 soloist plan heavy.toml --apply
+case $out in *"nothing was applied"*) ok no-plan-says ;; *) fail no-plan-says "$out" ;; esac
