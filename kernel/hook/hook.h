@@ -10,7 +10,11 @@
  *
  * Rules for the C side, so that unloading never pulls code from under a task:
  * raw spinlocks only; whatever may sleep stands between sol_lists_begin() and
- * sol_lists_end(); never call the original.
+ * sol_lists_end(), or in a section of sol_waiting; all of it in one such section,
+ * for a task that has slept in one and sleeps in a second is asleep where
+ * unloading, which waited for the first, no longer looks; never call the
+ * original. Between a section and the return a task may be preempted, which a
+ * grace period of RCU-tasks waits for.
  */
 #ifndef SOLOIST_HOOK_H
 #define SOLOIST_HOOK_H

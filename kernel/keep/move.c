@@ -249,7 +249,7 @@ unsigned long sol_on_migration_target(struct folio *src,
  * original: before 6.7 that asks vma_alloc_folio(), where a group that says
  * `fail` gets nothing.
  */
-unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
+static unsigned long mpol_target(struct folio *src, unsigned long private)
 {
 	struct sol_request rq = {
 		.gfp = GFP_HIGHUSER_MOVABLE | __GFP_RETRY_MAYFAIL,
@@ -258,7 +258,6 @@ unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
 	const struct mempolicy *pol;
 	unsigned long page;
 	unsigned int turn;
-	int users;
 
 	pol = in_color(src) ? sol_mpol_of_target(private, &turn) : NULL;
 	if (!pol || nodes_empty(pol->nodes))
@@ -273,9 +272,16 @@ unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
 	page = target_in_color(src, &rq);
 	if (page != SOL_PASS)
 		return page;
-	users = sol_lists_begin();
-	page = (unsigned long)__folio_alloc(rq.gfp | __GFP_COMP, 0, rq.nid,
+	return (unsigned long)__folio_alloc(rq.gfp | __GFP_COMP, 0, rq.nid,
 					    (nodemask_t *)&pol->nodes);
+}
+
+/* Both may sleep: one section over the two, see hook.h. */
+unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
+{
+	int users = sol_lists_begin();
+	unsigned long page = mpol_target(src, private);
+
 	sol_lists_end(users);
 	return page;
 }
