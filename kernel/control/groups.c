@@ -651,6 +651,26 @@ static ssize_t group_stats_show(struct config_item *item, char *page)
 		sol_cgroup_refused(group));
 }
 
+static ssize_t times_print(char *page, ssize_t n, const char *what,
+			   const u32 *times)
+{
+	int i;
+
+	for (i = 0; i < SOL_TIMES - 1; i++)
+		n += sysfs_emit_at(page, n, "%s_lt_%lu %u\n", what,
+				   1ul << (SOL_TIME_MIN + i), times[i]);
+	return n + sysfs_emit_at(page, n, "%s_more %u\n", what, times[i]);
+}
+
+static ssize_t group_times_show(struct config_item *item, char *page)
+{
+	struct sol_group_stats s;
+
+	sol_group_sum(to_group(item), &s);
+	return times_print(page, times_print(page, 0, "fault", s.fault),
+			   "refill", s.refill);
+}
+
 CONFIGFS_ATTR_RO(group_, id);
 SOL_ATTR_SECRET(group_, dram_bank);
 SOL_ATTR_SECRET(group_, bank_set);
@@ -673,6 +693,7 @@ CONFIGFS_ATTR(group_, bandwidth);
 CONFIGFS_ATTR(group_, cgroup);
 CONFIGFS_ATTR(group_, tasks);
 CONFIGFS_ATTR_RO(group_, stats);
+CONFIGFS_ATTR_RO(group_, times);
 SOL_BIN_ATTR_SECRET(group_, members);
 
 static struct configfs_attribute *group_attrs[] = {
@@ -691,6 +712,7 @@ static struct configfs_attribute *group_attrs[] = {
 	&group_attr_tasks,
 	&group_attr_procs,
 	&group_attr_stats,
+	&group_attr_times,
 	NULL,
 };
 

@@ -45,6 +45,7 @@
 #include "../hook/hook.h"
 #include "../frames/refill.h"
 #include "../parts.h"
+#include "../trace/trace.h"
 #include "ladder.h"
 
 static noinline u16 remote_group(const struct mm_struct *mm)
@@ -308,8 +309,10 @@ notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
 	if (unlikely(order))
 		return folio_large(&rq, order);
 	page = sol_request_page(&rq);
-	if (likely(page))
+	if (likely(page)) {
+		trace_soloist_fault(rq.id, page_to_pfn(page), rq.rung);
 		return (unsigned long)page;
+	}
 	return rq.exhaust == SOL_SPILL ? SOL_PASS : folio_fail(&rq);
 }
 

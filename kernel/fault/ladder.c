@@ -28,6 +28,7 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/seqlock.h>
 #include <linux/topology.h>
@@ -38,6 +39,7 @@
 #include "../group/group.h"
 #include "../group/member.h"
 #include "../hook/hook.h"
+#include "../trace/trace.h"
 #include "ladder.h"
 
 #define SEARCH_REST	max(HZ / 100, 1)	/* doubled each time, ... */
@@ -194,15 +196,25 @@ static struct page *from_lists(const struct sol_request *rq, int nid)
 	return page;
 }
 
-static void note_refill(u16 id)
+/* Frames for @cell of group @id. How many were listed. */
+static u32 refill(u16 id, u32 cell, u32 *budget)
 {
+	u64 begin = local_clock(), ns;
+	u32 got = sol_refill(cell, sol_refill_batch(cell), budget);
 	struct sol_group *g;
 
+	if (!got)
+		return 0;
+	ns = local_clock() - begin;
+	trace_soloist_refill(id, cell, got, ns);
 	preempt_disable();
 	g = group_get_fast(id);
-	if (g)
+	if (g) {
 		sol_group_add(g, refills, 1);
+		sol_group_add(g, refill[sol_time_order(ns)], 1);
+	}
 	preempt_enable();
+	return got;
 }
 
 /*
@@ -221,12 +233,8 @@ static void refill_turn(const struct sol_request *rq, int nid)
 			break;
 		budget = min(left, SOL_WALK_BUDGET / SOL_CLIPS);
 		left -= budget;
-		if (sol_cell_listed(cell)) {
+		if (sol_cell_listed(cell) || refill(rq->id, cell, &budget))
 			listed++;
-		} else if (sol_refill(cell, sol_refill_batch(cell), &budget)) {
-			note_refill(rq->id);
-			listed++;
-		}
 		left += budget;
 	}
 }
@@ -249,9 +257,8 @@ static struct page *from_refill(const struct sol_request *rq, int nid)
 		cell = cell_at(rq->id, nid, turns);
 		if (cell == SOL_NO_CELL)
 			break;
-		if (!sol_refill(cell, sol_refill_batch(cell), &budget))
+		if (!refill(rq->id, cell, &budget))
 			continue;
-		note_refill(rq->id);
 		/* Or another task was quicker, or it is no good for a table. */
 		page = take(rq, nid, turns);
 	}
@@ -270,6 +277,7 @@ static struct page *from_search(const struct sol_request *rq, int nid)
 	if (here_find(&here, rq->id, nid))
 		got = sol_search(here.cell, here.n, nid, BATCH);
 	rcu_read_unlock();
+	trace_soloist_search(rq->id, nid, got);
 	if (got)
 		page = from_lists(rq, nid);
 	note_search(rq->id, nid, page);
@@ -458,6 +466,7 @@ static void note_exhausted(struct sol_request *rq)
 	struct sol_group *g;
 
 	rq->rung = SOL_EXHAUSTED;
+	trace_soloist_exhausted(rq->id, rq->nid, rq->exhaust);
 	preempt_disable();
 	g = group_get_fast(rq->id);
 	if (g && rcu_access_pointer(g->cells)) {
@@ -465,6 +474,17 @@ static void note_exhausted(struct sol_request *rq)
 		if (rq->exhaust == SOL_SPILL)
 			sol_group_add(g, spilled, 1);
 	}
+	preempt_enable();
+}
+
+static void note_time(u16 id, u64 ns)
+{
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (g)
+		sol_group_add(g, fault[sol_time_order(ns)], 1);
 	preempt_enable();
 }
 
@@ -483,6 +503,7 @@ static nodemask_t stable_cpuset(void)
 
 noinline struct page *sol_request_slow(struct sol_request *rq)
 {
+	u64 begin = local_clock();
 	struct page *page;
 	nodemask_t mems;
 	int waiting;
@@ -507,5 +528,6 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 	rq->cpuset = NULL;
 	if (!page && !rq->target)
 		note_exhausted(rq);
+	note_time(rq->id, local_clock() - begin);
 	return page;
 }

@@ -13,15 +13,7 @@
 #include <linux/nodemask.h>
 
 #include "../frames/magazine.h"
-
-enum sol_rung {
-	SOL_AT_HAND,	/* this CPU's magazine */
-	SOL_LISTED,	/* the group's lists, those whose turn it is refilled */
-	SOL_REFILLED,	/* the frames of its cells, one by one */
-	SOL_SEARCHED,	/* the free lists */
-	SOL_EVACUATED,	/* what others had in its frames */
-	SOL_EXHAUSTED,
-};
+#include "../trace/rung.h"
 
 /**
  * struct sol_request - a request for one page

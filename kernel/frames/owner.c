@@ -29,7 +29,7 @@ void sol_group_put(struct sol_group *group)
 
 void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum)
 {
-	int cpu;
+	int cpu, i;
 
 	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
@@ -45,6 +45,10 @@ void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum)
 		sum->freed += READ_ONCE(s->freed);
 		sum->moved += READ_ONCE(s->moved);
 		sum->large += READ_ONCE(s->large);
+		for (i = 0; i < SOL_TIMES; i++) {
+			sum->fault[i] += READ_ONCE(s->fault[i]);
+			sum->refill[i] += READ_ONCE(s->refill[i]);
+		}
 	}
 }
 

@@ -34,6 +34,7 @@
 #include <linux/workqueue.h>
 #include "../../core/colors/palette.h"
 #include "../compat/mm.h"
+#include "../trace/rung.h"
 
 /* task->atomic_flags: bits 40..55 group id (0: none), 56..63 generation. */
 #define SOL_FLAG_ID_SHIFT	40
@@ -51,13 +52,6 @@
 #define SOL_MAX_GROUPS		65535
 #define SOL_GROUP_NAME		64	/* longer names are cut in messages */
 
-enum sol_exhaust {
-	SOL_FAIL,	/* CAMC: no page; the task gets a signal */
-	SOL_GROW,	/* CAMC: take another free colour */
-	SOL_SPILL,	/* any page of the node, counted */
-	SOL_N_EXHAUST
-};
-
 /* What the fault path needs of the colour set, replaced whole. */
 struct sol_cells {
 	struct rcu_head rcu;
@@ -68,6 +62,13 @@ struct sol_cells {
 	u32 keep;		/* frames that each cell keeps for ->reserve */
 	u32 cell[];			/* ascending, all can hold pages */
 };
+
+/*
+ * Times by their order: [i] below 2^(SOL_TIME_MIN + i) ns, the last what is
+ * longer.
+ */
+#define SOL_TIMES	16
+#define SOL_TIME_MIN	10
 
 /* Per CPU; summed when read. Counts of 4 KiB pages or of events. */
 struct sol_group_stats {
@@ -81,6 +82,8 @@ struct sol_group_stats {
 	u64 freed;		/* pages that came back, or left their colour */
 	u64 moved;		/* pages that the kernel moved out of colour */
 	u64 large;		/* huge pages refused (or, if whole in colour, passed) */
+	u32 fault[SOL_TIMES];	/* requests for which nothing was at hand */
+	u32 refill[SOL_TIMES];	/* refills, as counted above */
 };
 
 /**
@@ -152,6 +155,11 @@ extern struct mutex sol_group_mutex;
 
 /* Add @n to a statistic of @group, which stays: preemption is off. */
 #define sol_group_add(group, stat, n)	this_cpu_add((group)->stats->stat, n)
+
+static inline unsigned int sol_time_order(u64 ns)
+{
+	return min(fls64(ns >> SOL_TIME_MIN), SOL_TIMES - 1);
+}
 
 /* Group id in @task's flags, 0: none or of another load. Any context. */
 static inline u16 group_id_of(const struct task_struct *task)

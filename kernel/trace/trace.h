@@ -11,6 +11,90 @@
 
 #include <linux/tracepoint.h>
 
+#include "rung.h"
+
+/* A task of group @group got frame @pfn; @rung: enum sol_rung. */
+TRACE_EVENT(soloist_fault,
+	TP_PROTO(unsigned int group, unsigned long pfn, int rung),
+	TP_ARGS(group, pfn, rung),
+	TP_STRUCT__entry(
+		__field(unsigned int, group)
+		__field(unsigned long, pfn)
+		__field(int, rung)
+	),
+	TP_fast_assign(
+		__entry->group = group;
+		__entry->pfn = pfn;
+		__entry->rung = rung;
+	),
+	TP_printk("group=%u pfn=%#lx rung=%s", __entry->group, __entry->pfn,
+		  __print_symbolic(__entry->rung,
+				   { SOL_AT_HAND, "at_hand" },
+				   { SOL_LISTED, "listed" },
+				   { SOL_REFILLED, "refilled" },
+				   { SOL_SEARCHED, "searched" },
+				   { SOL_EVACUATED, "evacuated" }))
+);
+
+/* @got frames were listed in @cell, for group @group, in @ns nanoseconds. */
+TRACE_EVENT(soloist_refill,
+	TP_PROTO(unsigned int group, u32 cell, u32 got, u64 ns),
+	TP_ARGS(group, cell, got, ns),
+	TP_STRUCT__entry(
+		__field(unsigned int, group)
+		__field(u32, cell)
+		__field(u32, got)
+		__field(u64, ns)
+	),
+	TP_fast_assign(
+		__entry->group = group;
+		__entry->cell = cell;
+		__entry->got = got;
+		__entry->ns = ns;
+	),
+	TP_printk("group=%u cell=%u got=%u ns=%llu", __entry->group,
+		  __entry->cell, __entry->got, __entry->ns)
+);
+
+/* The free lists of node @node were looked at for any colour of @group. */
+TRACE_EVENT(soloist_search,
+	TP_PROTO(unsigned int group, int node, u32 got),
+	TP_ARGS(group, node, got),
+	TP_STRUCT__entry(
+		__field(unsigned int, group)
+		__field(int, node)
+		__field(u32, got)
+	),
+	TP_fast_assign(
+		__entry->group = group;
+		__entry->node = node;
+		__entry->got = got;
+	),
+	TP_printk("group=%u node=%d got=%u", __entry->group, __entry->node,
+		  __entry->got)
+);
+
+/* No page in colour, down to the last rung; @exhaust: enum sol_exhaust. */
+TRACE_EVENT(soloist_exhausted,
+	TP_PROTO(unsigned int group, int node, int exhaust),
+	TP_ARGS(group, node, exhaust),
+	TP_STRUCT__entry(
+		__field(unsigned int, group)
+		__field(int, node)
+		__field(int, exhaust)
+	),
+	TP_fast_assign(
+		__entry->group = group;
+		__entry->node = node;
+		__entry->exhaust = exhaust;
+	),
+	TP_printk("group=%u node=%d exhaust=%s", __entry->group, __entry->node,
+		  __print_symbolic(__entry->exhaust,
+				   { SOL_FAIL, "fail" },
+				   { SOL_GROW, "grow" },
+				   { SOL_SPILL, "spill" }))
+);
+
 #define SOL_MOVED_ASKED		0	/* migrated to where its group has no page */
 #define SOL_MOVED_BROKEN	1	/* its frame fails */
 

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Coloured faults, refills, searches and exhaustion are in the trace, and how
+# long faults and refills took in the group's `times`.
+set -u
+root=/sys/kernel/config/soloist
+tracing=/sys/kernel/tracing
+[ -d $tracing/events ] || mount -t tracefs tracefs $tracing
+check() {
+	if [ "$2" = 1 ]; then echo "ok $1"; else echo "FAIL $1: $3"; fi
+}
+# traced NAME PATTERN
+traced() {
+	check "$1" "$(grep -qE "$2" trace && echo 1)" "$(grep soloist trace | tail -n 3)"
+}
+# total KIND: of its counts in `times`
+total() {
+	awk -v kind="$1" '$1 ~ "^" kind "_" { n += $2 } END { print n + 0 }' $g/times
+}
+
+g=$root/groups/traced
+mkdir $g
+echo 0 >$g/bank_set
+echo spill >$g/exhaust
+id=$(cat $g/id)
+# More than its colour holds: down to the last rung.
+mib=$(awk '/^capacity/ { print int($2 / 1048576) + 16 }' $g/stats)
+echo 40000 >$tracing/buffer_size_kb
+echo >$tracing/trace
+for event in fault refill search exhausted; do
+	echo 1 >$tracing/events/soloist/soloist_$event/enable
+done
+sh -c "echo 0 >$g/tasks && head -c ${mib}m /dev/zero | tail -c ${mib}m >/dev/null"
+for event in fault refill search exhausted; do
+	echo 0 >$tracing/events/soloist/soloist_$event/enable
+done
+grep soloist_ $tracing/trace >trace
+traced at-hand "soloist_fault: group=$id pfn=0x[0-9a-f]+ rung=at_hand\$"
+traced listed "soloist_fault: group=$id pfn=0x[0-9a-f]+ rung=(listed|refilled)\$"
+traced refill "soloist_refill: group=$id cell=[0-9]+ got=[1-9][0-9]* ns=[1-9]"
+traced search "soloist_search: group=$id node=[0-9]+ got=[0-9]+\$"
+traced exhausted "soloist_exhausted: group=$id node=[0-9]+ exhaust=spill\$"
+check others "$(grep -vq "group=$id " trace || echo 1)" "$(grep -v "group=$id " trace | tail -n 1)"
+
+refills=$(awk '/^refills/ { print $2 }' $g/stats)
+check refill-times "$([ "$(total refill)" = "$refills" ] && [ "$refills" -gt 0 ] && echo 1)" "$(total refill) of $refills"
+check fault-times "$([ "$(total fault)" -ge "$(grep -c 'rung=[l-z]' trace)" ] && [ "$(total fault)" -gt 0 ] && echo 1)" "$(cat $g/times)"
+check times-typed "$(grep -vqE '^(fault|refill)_(lt_[0-9]+|more) [0-9]+$' $g/times || echo 1)" "$(cat $g/times)"
+echo 1408 >$tracing/buffer_size_kb
+rmdir $g
+rm trace
