@@ -12,7 +12,7 @@ use soloist_machine::{About, Topology};
 use soloist_map::compare;
 use soloist_map::detect::check::{check, Verdict};
 use soloist_map::detect::noise::{Noise, KINDS};
-use soloist_map::detect::pool::Pool;
+use soloist_map::detect::pool::{Limits, Pool};
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{detect, Detected, Options};
@@ -277,6 +277,37 @@ fn bits_that_never_vary_in_the_pool_are_said_not_to_be_known() {
     ));
 }
 
+/// In 64 pages of 2 MiB from all over, every row bit varies, but of many no two
+/// pages differ in it alone: such a bit could have been invented.
+#[test]
+fn a_row_function_that_no_pair_tries_is_said_and_not_sure() {
+    let machine = machine(
+        "\"13^18\", \"14^19\", \"15^20\", \"16^21\"",
+        "\"18-34\"",
+        "\"6-12\", \"17\"",
+        &[(0, 32 * GIB, 0)],
+    );
+    let few = SimPool {
+        limits: Limits {
+            keep: 128 * MIB,
+            most: 128 * MIB,
+        },
+        ..SimPool::everywhere()
+    };
+    let mut untried = 0;
+    for seed in 0..4 {
+        let found = run(&machine, few, Noise::LOW, seed);
+        let region = &found.regions[0];
+        let told = region.open().join(" ");
+        untried += region.proof.untried_rows.len();
+        if !region.proof.untried_rows.is_empty() {
+            assert!(told.contains("alone") && !found.is_complete(), "{told}");
+            assert!(found.confidence() < 0.9, "{told}");
+        }
+    }
+    assert!(untried > 0);
+}
+
 #[test]
 fn a_closed_page_controller_shows_no_rows_and_is_said_to() {
     let machine = known::find("skylake").unwrap();
@@ -296,6 +327,20 @@ fn no_noise_is_wrong_and_sure() {
     }
     // All but the controller that closes rows, and one that may be unlucky.
     assert!(complete >= KINDS.len() - 2, "{complete} of {}", KINDS.len());
+}
+
+/// What can't be loaded is not known, however well its pairs stood up.
+#[test]
+fn a_map_that_core_refuses_is_neither_complete_nor_sure() {
+    let machine = known::find("haswell").unwrap();
+    let mut found = run(&machine, SimPool::everywhere(), Noise::LOW, 11);
+    assert!(found.is_complete() && found.confidence() > 0.9);
+    let twice = found.regions[0].ranges[0];
+    found.regions[0].ranges.push(twice);
+    assert!(!found.is_complete());
+    assert!(found.confidence() < 0.01, "{}", found.confidence());
+    let notes = found.notes().join("\n");
+    assert!(notes.contains("no map can be made of it"), "{notes}");
 }
 
 /// A fast level remembered from a burst made conflicts look fast when it ended,
@@ -319,7 +364,7 @@ fn a_burst_that_ends_hides_no_conflict() {
             conflicts.push((a, b));
         }
     }
-    let mut hidden = 0;
+    let (mut hidden, mut rejected) = (0, 0);
     for i in 0..4_000 {
         // As a proof does: other pairs between, which follow the level.
         for _ in 0..3 {
@@ -329,7 +374,10 @@ fn a_burst_that_ends_hides_no_conflict() {
         let (a, b) = conflicts[i % conflicts.len()];
         hidden += i32::from(!meter.is_conflict(a, b, 300.0).unwrap());
         let seen = meter.rejects(a, b, 300.0).unwrap();
-        assert_ne!(seen, Some(true), "after {} samples", meter.samples());
+        rejected += i32::from(seen == Some(true));
     }
+    // Odds of 300 for each: what a level that lags makes is hundreds in a row.
+    println!("{rejected} rejected, {hidden} hidden");
+    assert!(rejected <= 12, "{rejected} of 4000");
     assert!(hidden <= 12, "{hidden} of 4000");
 }

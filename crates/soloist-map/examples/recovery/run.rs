@@ -245,6 +245,9 @@ fn gaps(ranges: Vec<(u64, u64, u32, u64)>, rng: &mut ChaCha8Rng) -> Vec<(u64, u6
         let mut at = start + if start == 0 { MIB } else { 0 };
         for _ in 0..rng.gen_range(0..4) {
             let room = (end - at).min(4 * GIB);
+            if room < MIB {
+                break;
+            }
             let gap = at + rng.gen_range(0..room / MIB) * MIB;
             let size = [64 << 10, MIB, 16 * MIB, 33 * MIB][rng.gen_range(0..4)];
             if gap > at && gap + size < end {

@@ -32,6 +32,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
+use soloist_core::AddrMap;
 use soloist_machine::function::show_terms;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::{Layout, MapRange, MapSpec, RamRange};
@@ -243,9 +244,12 @@ impl Detected {
     }
 
     /// Probability that banks and rows of all memory are right, as far as they
-    /// could be measured; 0 where none could.
+    /// could be measured; 0 where none could, or core refuses the map.
     #[must_use]
     pub fn confidence(&self) -> f64 {
+        if self.refused().is_some() {
+            return 0.0;
+        }
         let all = self.regions.iter().map(Region::confidence);
         all.reduce(f64::min).unwrap_or(0.0)
     }
@@ -256,16 +260,22 @@ impl Detected {
         let mut nodes: Vec<u8> = self.regions.iter().map(Region::node).collect();
         nodes.sort_unstable();
         let twice = nodes.windows(2).find(|two| two[0] == two[1]);
-        twice
-            .map(|two| {
-                format!(
-                    "node {} has several layouts: which banks of the one are those of the other is \
-                     not known",
-                    two[0]
-                )
-            })
-            .into_iter()
-            .collect()
+        let twice = twice.map(|two| {
+            format!(
+                "node {} has several layouts: which banks of the one are those of the other is \
+                 not known",
+                two[0]
+            )
+        });
+        twice.into_iter().chain(self.refused()).collect()
+    }
+
+    /// Why nothing could load the map, if so: two addresses that are one place,
+    /// say, which pairs of lines need not show.
+    fn refused(&self) -> Option<String> {
+        let map = self.map()?.to_text("found");
+        let refusal = AddrMap::parse(&map).err()?;
+        Some(format!("no map can be made of it: {refusal}"))
     }
 
     /// What a reader of the map must know: confidence, what was not seen.

@@ -21,6 +21,9 @@ pub type Pair = (u64, u64);
 
 /// Differences that are tried as they come.
 const TRIES: usize = 48;
+/// Lines from which a rare difference is sought, and how often from each.
+const SEEK_LINES: usize = 4_000;
+const SEEK_TRIES: usize = 4;
 /// Pairs of pages in which a difference is sought.
 const PAGE_TRIES: usize = 160;
 
@@ -247,6 +250,45 @@ impl Model {
         let page = meter.source().pool().page_shift();
         let bits = page.min(section.shift.trailing_zeros());
         Some(self.visible & ((1u64 << bits.min(63)) - 1))
+    }
+
+    /// As [`Model::pair`], looking through many lines: two that differ in one
+    /// high function alone are rare among scattered pages.
+    pub fn sought_pair(&self, meter: &mut Meter<'_>, wanted: &Wanted) -> Option<Pair> {
+        if let Some(pair) = self.pair(meter, wanted, false) {
+            return Some(pair);
+        }
+        let (start, free) = gf2::fit(wanted, self.visible)?;
+        for _ in 0..SEEK_LINES {
+            let a = self.line(meter)?;
+            for _ in 0..SEEK_TRIES {
+                let difference = start ^ random_sum(meter, &free);
+                if let Some(b) = self.at(meter, a, difference) {
+                    return Some((a, b));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether two lines of all memory, in the pool or not, differ as `wanted`.
+    pub fn occurs(&self, meter: &mut Meter<'_>, wanted: &Wanted) -> bool {
+        let Some((start, free)) = gf2::fit(wanted, self.visible) else {
+            return false;
+        };
+        let spans = self.sections.iter().map(|s| s.range.end - s.range.start);
+        let all: u64 = spans.sum();
+        (0..SEEK_LINES).any(|_| {
+            let mut at = meter.rng.gen_range(0..all.max(1));
+            let difference = start ^ random_sum(meter, &free);
+            self.sections.iter().any(|section| {
+                let size = section.range.end - section.range.start;
+                let here = at < size;
+                let address = section.range.start + at.min(size - 1);
+                at = at.wrapping_sub(size);
+                here && self.address(section.offset(address) ^ difference).is_some()
+            })
+        })
     }
 
     /// A random pair that differs as `wanted`, from anywhere or from edges.

@@ -15,6 +15,8 @@ use soloist_machine::RamRange;
 const BLOCKS: u64 = 128;
 /// Parts of memory are not smaller than this.
 const LEAST_BLOCK: u64 = 32 << 20;
+/// Pairs of pages that are kept for each bit in which they differ alone.
+const PAIRS_OF_BIT: usize = 8;
 /// Share of the parts that must have a page before no more are asked for.
 const ENOUGH: f64 = 0.97;
 
@@ -52,12 +54,14 @@ pub fn gather(
             break;
         }
         pages.extend(more);
-        if covered(&pages, ranges) >= ENOUGH {
+        let enough = covered(&pages, ranges) >= ENOUGH;
+        if enough && bits_alone(&pages, ranges, page_shift) {
             break;
         }
         next = asked.min(limits.most.saturating_sub(asked));
     }
-    choose(pages, ranges, (limits.keep >> page_shift).max(1) as usize)
+    let count = (limits.keep >> page_shift).max(1) as usize;
+    choose(pages, ranges, page_shift, count)
 }
 
 /// The part of memory, numbered, that a page lies in.
@@ -92,13 +96,14 @@ fn covered(pages: &[u64], ranges: &[RamRange]) -> f64 {
     met.len() as f64 / all.max(1) as f64
 }
 
-/// `count` of the pages, in turn from every part of memory.
-fn choose(mut pages: Vec<u64>, ranges: &[RamRange], count: usize) -> Vec<u64> {
+/// `count` of the pages, in turn from every part of memory, and some more.
+fn choose(mut pages: Vec<u64>, ranges: &[RamRange], page_shift: u32, count: usize) -> Vec<u64> {
     pages.sort_unstable();
     pages.dedup();
     if pages.len() <= count {
         return pages;
     }
+    let pairs = pairs_in_one_bit(&pages, ranges, page_shift);
     let mut blocks: std::collections::BTreeMap<Option<u64>, Vec<u64>> = Default::default();
     for page in pages {
         blocks.entry(block_of(ranges, page)).or_default().push(page);
@@ -112,9 +117,77 @@ fn choose(mut pages: Vec<u64>, ranges: &[RamRange], count: usize) -> Vec<u64> {
         block.sort_unstable_by_key(|&page| scatter(page));
         chosen.extend(block.into_iter().take(share));
     }
+    chosen.extend(pairs);
     chosen.sort_unstable();
     chosen.dedup();
     chosen
+}
+
+/// Ranges and pages of each node; pages ascend.
+fn by_node(pages: &[u64], ranges: &[RamRange]) -> Vec<(Vec<RamRange>, Vec<u64>)> {
+    let mut pages = pages.to_vec();
+    pages.sort_unstable();
+    pages.dedup();
+    let mut nodes: Vec<u8> = ranges.iter().map(|range| range.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let of = |node: u8| {
+        let own: Vec<RamRange> = ranges.iter().filter(|r| r.node == node).copied().collect();
+        let inside = |page: &u64| own.iter().any(|r| (r.start..r.end).contains(page));
+        let pages = pages.iter().copied().filter(inside).collect();
+        (own, pages)
+    };
+    nodes.into_iter().map(of).collect()
+}
+
+/// Whether for each bit two pages of a node differ in it alone, where two of its
+/// memory do.
+fn bits_alone(pages: &[u64], ranges: &[RamRange], page_shift: u32) -> bool {
+    let step = (block_size(ranges) / 4).max(1 << page_shift) as usize;
+    let exists = |own: &[RamRange], bit: u32| {
+        own.iter()
+            .flat_map(|range| (range.start..range.end).step_by(step))
+            .any(|at| {
+                let other = at ^ 1 << bit;
+                own.iter().any(|r| (r.start..r.end).contains(&other))
+            })
+    };
+    by_node(pages, ranges).iter().all(|(own, pages)| {
+        (page_shift..span(own))
+            .all(|bit| pairs_in(pages, bit).next().is_some() || !exists(own, bit))
+    })
+}
+
+/// The bits in which addresses of `ranges` differ: those below it.
+fn span(ranges: &[RamRange]) -> u32 {
+    let ends = ranges.iter().flat_map(|range| [range.start, range.end - 1]);
+    let (all, any) = ends.fold((u64::MAX, 0), |(all, any), end| (all & end, any | end));
+    64 - (all ^ any).leading_zeros()
+}
+
+/// Pairs of `pages`, which ascend, that differ in one bit alone.
+fn pairs_in(pages: &[u64], bit: u32) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let pairs = pages.iter().map(move |&page| (page, page ^ 1 << bit));
+    pairs.filter(|(page, other)| page < other && pages.binary_search(other).is_ok())
+}
+
+/// Some pairs of pages that differ in one bit alone, for each bit: only those
+/// show that a bit is a row's, and among few pages there are none.
+fn pairs_in_one_bit(pages: &[u64], ranges: &[RamRange], page_shift: u32) -> Vec<u64> {
+    let mut kept = Vec::new();
+    for (own, pages) in by_node(pages, ranges) {
+        for bit in page_shift..span(&own) {
+            let mut pairs: Vec<(u64, u64)> = pairs_in(&pages, bit).collect();
+            pairs.sort_unstable_by_key(|&(page, _)| scatter(page));
+            kept.extend(
+                pairs
+                    .into_iter()
+                    .take(PAIRS_OF_BIT)
+                    .flat_map(|(a, b)| [a, b]),
+            );
+        }
+    }
+    kept
 }
 
 /// A hash that mixes (SplitMix64's finaliser).

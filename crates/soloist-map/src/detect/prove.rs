@@ -13,7 +13,8 @@
 //! 3. A row function is missing: then lines of one row by R lie in two and
 //!    half of those pairs conflict.
 //! 4. A row function is invented: then for one combination of values lines that
-//!    differ so share a row. All single ones and pairs are tried.
+//!    differ so share a row. All single ones and pairs are tried; a function for
+//!    which no two lines of the pool differ in it alone is not proved, and said.
 
 use rand::seq::SliceRandom;
 use rand::Rng;
@@ -84,6 +85,9 @@ pub struct Proof {
     /// Combinations of row functions: lines of one bank that differ so must
     /// conflict.
     pub other_row: Tally,
+    /// Row functions in which no two lines of the pool were found to differ
+    /// alone: nothing speaks for them.
+    pub untried_rows: Vec<u64>,
     /// Pairs that contradict: the map's to learn from.
     #[serde(skip)]
     pub surprises: Vec<Pair>,
@@ -115,7 +119,9 @@ impl Proof {
         let rows = right(self.same_row.odds_wrong()) * combinations(&self.other_row);
         let tried =
             f64::from(self.other_bank.all) / f64::from(self.other_bank.all + self.untried).max(1.0);
-        (banks * rows * tried).min(MOST)
+        // A function that nothing tried is as good as a guess.
+        let guesses = 0.5f64.powi(self.untried_rows.len().min(60) as i32);
+        (banks * rows * tried * guesses).min(MOST)
     }
 }
 
@@ -244,7 +250,15 @@ pub fn prove_rows(meter: &mut Meter<'_>, model: &Model, proof: &mut Proof) -> Re
     some.shuffle(&mut meter.rng);
     for set in some {
         let wanted = with(&|i| set.contains(&i));
-        let Some((a, b)) = model.pair(meter, &wanted, false) else {
+        let found = match *set.as_slice() {
+            [_] => model.sought_pair(meter, &wanted),
+            _ => model.pair(meter, &wanted, false),
+        };
+        let Some((a, b)) = found else {
+            match *set.as_slice() {
+                [only] if model.occurs(meter, &wanted) => proof.untried_rows.push(rows[only]),
+                _ => {}
+            }
             continue;
         };
         if set.is_empty() {

@@ -56,6 +56,7 @@ impl Region {
             && self.settled
             && self.unknown.is_empty()
             && self.proof.untried == 0
+            && self.proof.untried_rows.is_empty()
             && self.confidence() > 0.9
     }
 
@@ -108,6 +109,21 @@ impl Region {
             open.push(format!(
                 "{} combinations of bank functions occur in no pair of the pages measured",
                 self.proof.untried
+            ));
+        }
+        if !self.proof.untried_rows.is_empty() {
+            let masks: Vec<String> = self
+                .proof
+                .untried_rows
+                .iter()
+                .map(|&f| gf2::show(f))
+                .collect();
+            open.push(format!(
+                "no two lines of the pages measured differ in the row function{} {} alone, so nothing \
+                 shows that {}; more memory (--memory) shows more",
+                if masks.len() == 1 { "" } else { "s" },
+                masks.join(", "),
+                if masks.len() == 1 { "it is one" } else { "they are" },
             ));
         }
         open
