@@ -86,6 +86,31 @@ fn known_machines_come_back_from_their_decodes() {
 }
 
 /// Numbers the rows as a file with a header would.
+#[test]
+fn a_second_node_below_4_gib_counts_from_its_own_start() {
+    let machine = Machine::parse(
+        "[machine]\nname = \"x\"\ndescription = \"x\"\ntrust = \"synthetic\"\n\
+         [topology]\nsockets = 2\ncpus = [\"0\", \"1\"]\n\
+         [map]\nbank = [\"13^17\", \"14^18\", \"15^19\"]\nrow = [\"17-29\"]\n\
+         column = [\"6-12\", \"16\"]\n\
+         [[map.range]]\nstart = 0\nend = 0x40000000\nnode = 0\nbase = 0\n\
+         [[map.range]]\nstart = 0x40000000\nend = 0x80000000\nnode = 1\nbase = 0\n",
+        "x.toml",
+    )
+    .unwrap();
+    let rows = rows_of(&machine.addr_map(), spread(&machine, 200, 1));
+    let solved = solve(&rows).unwrap();
+    let found: Vec<_> = solved
+        .map
+        .ranges
+        .iter()
+        .map(|r| (r.start, r.node, r.base))
+        .collect();
+    assert_eq!(found, [(0, 0, 0), (0x4000_0000, 1, 0)]);
+    let wrong = compare::differences(&machine.map, &solved.map);
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
 fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
     for (i, row) in rows.iter_mut().enumerate() {
         row.line = i + 2;

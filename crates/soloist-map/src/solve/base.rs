@@ -34,6 +34,8 @@ const SURE_BITS: f64 = 20.0;
 pub(super) struct Group {
     pub node: u8,
     pub low: bool,
+    /// Below 4 GiB, and the first there: it may begin at address 0.
+    pub first: bool,
     /// Indices of the rows, less those that were left out.
     pub rows: Vec<usize>,
     /// Address less offset.
@@ -71,11 +73,14 @@ pub(super) fn groups(rows: &[Row]) -> Vec<Group> {
         let place = (row.node, row.address < FOUR_GIB);
         by_place.entry(place).or_default().push(i);
     }
+    let lowest = rows.iter().min_by_key(|row| row.address);
+    let first = lowest.map_or(0, |row| row.node);
     let mut groups: Vec<Group> = by_place
         .into_iter()
         .map(|((node, low), rows)| Group {
             node,
             low,
+            first: low && node == first,
             rows,
             shift: 0,
             rivals: Vec::new(),
@@ -165,8 +170,8 @@ fn shifts(table: &Table<'_>, group: &Group) -> Vec<u64> {
 
 /// The shift under which all rows of the group agree with the system, with
 /// most fields plain address bits. Of equals: the largest when rows are given,
-/// since they count from the node's start (but none at all below 4 GiB), else
-/// the smallest. False when there is none.
+/// since they count from the node's start (but none at all for the first node
+/// below 4 GiB), else the smallest. False when there is none.
 fn settle_clean(table: &Table<'_>, group: &mut Group, system: &System, shifts: &[u64]) -> bool {
     let mut best: Vec<u64> = Vec::new();
     let mut most = 0;
@@ -188,7 +193,7 @@ fn settle_clean(table: &Table<'_>, group: &mut Group, system: &System, shifts: &
             best.push(shift);
         }
     }
-    let chosen = match table.has_rows && !group.low {
+    let chosen = match table.has_rows && !group.first {
         true => best.pop(),
         false => (!best.is_empty()).then(|| best.remove(0)),
     };
