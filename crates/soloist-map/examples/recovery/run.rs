@@ -303,3 +303,20 @@ fn story(machine: &Machine, found: &Detected, wrong: &[String]) -> String {
         machine.map_text()
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The room behind a gap may be less than a MiB, or none.
+    #[test]
+    fn gaps_leave_ranges_in_order_however_they_fall() {
+        for seed in 0..2_000 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let whole = (0, 64 * MIB, 0, 0);
+            let ranges = gaps(vec![whole], &mut rng);
+            assert!(ranges.iter().all(|(start, end, ..)| start < end), "{seed}");
+            assert!(ranges.windows(2).all(|two| two[0].1 < two[1].0), "{seed}");
+        }
+    }
+}
