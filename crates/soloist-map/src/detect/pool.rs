@@ -16,7 +16,7 @@ const BLOCKS: u64 = 128;
 /// Parts of memory are not smaller than this.
 const LEAST_BLOCK: u64 = 32 << 20;
 /// Pairs of pages that are kept for each bit in which they differ alone.
-const PAIRS_OF_BIT: usize = 8;
+const PAIRS_OF_BIT: usize = 4;
 /// Share of the parts that must have a page before no more are asked for.
 const ENOUGH: f64 = 0.97;
 

@@ -34,6 +34,10 @@ const COMBINATIONS: usize = 1 << 11;
 const ODDS: f64 = 300.0;
 /// Odds at which a surprise is believed.
 const SURE: f64 = 100_000.0;
+/// Stubborn pairs of one bank that disprove a map.
+const STUBBORN: u32 = 2;
+/// Lines that differ in this bit or higher ones are hardly ever of one row.
+const FAR: u32 = 22;
 /// Share of predictions that may fail for other reasons than the map.
 const SLIPS: f64 = 0.02;
 /// What is said at most: as much as the detector's own tests have shown.
@@ -76,6 +80,9 @@ impl Tally {
 pub struct Proof {
     /// Pairs of one bank in different rows: they must conflict.
     pub same_bank: Tally,
+    /// Of those that did not: pairs that don't when a known one does, again and
+    /// again. No noise does that; a wrong base near its edges does.
+    pub stubborn: u32,
     /// Combinations of bank functions: lines that differ so must not conflict.
     pub other_bank: Tally,
     /// Combinations that no pair of the pool has.
@@ -97,7 +104,9 @@ impl Proof {
     /// Whether the bank functions stood up.
     #[must_use]
     pub fn banks_hold(&self) -> bool {
-        self.same_bank.holds() && self.other_bank.held == self.other_bank.all
+        self.same_bank.holds()
+            && self.stubborn < STUBBORN
+            && self.other_bank.held == self.other_bank.all
     }
 
     /// Whether the row functions did.
@@ -156,6 +165,11 @@ pub fn prove_banks(meter: &mut Meter<'_>, model: &Model, proof: &mut Proof) -> R
         };
         let held = meter.is_conflict(a, b, ODDS)?;
         proof.same_bank.add(held);
+        // Lines near each other may share a row.
+        let far = model.difference((a, b)).is_some_and(|d| d >> FAR > 0);
+        if !held && far && meter.rejects(a, b, SURE)? == Some(true) {
+            proof.stubborn += 1;
+        }
         let failed = proof.same_bank.all - proof.same_bank.held;
         if failed >= 8 && !proof.same_bank.holds() {
             return Ok(());
