@@ -1,6 +1,8 @@
 //! What an experiment's main figure would be if what no document says of the
 //! machine were otherwise: at both ends of each `[memory.range]` of its file.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use soloist_machine::known;
 
@@ -47,14 +49,27 @@ fn lines(scenario: &Scenario, keys: &[String]) -> Vec<Line> {
         ends: ends.into_iter().map(|end| (end, None)).collect(),
     };
     let mut all = vec![line("", vec![String::new()])];
-    let machine = known::find(&scenario.experiment.machine).ok();
-    let ranges = machine.and_then(|m| m.memory).map(|m| m.range);
-    for (key, ends) in ranges.into_iter().flatten() {
+    for (key, ends) in ranges(scenario) {
         if keys.is_empty() || keys.contains(&key) {
             all.push(line(&key, ends.iter().map(ToString::to_string).collect()));
         }
     }
     all
+}
+
+/// What no document says of the scenario's machine, with its ends.
+fn ranges(scenario: &Scenario) -> Vec<(String, Vec<toml::Value>)> {
+    let machine = known::find(&scenario.experiment.machine).ok();
+    let ranges = machine.and_then(|m| m.memory).map(|m| m.range);
+    let of = |(key, ends): (String, _)| (key, Vec::from(ends));
+    ranges.into_iter().flatten().map(of).collect()
+}
+
+/// The names in `[memory.range]` of the scenarios' machines.
+#[must_use]
+pub fn keys(scenarios: &[Scenario]) -> BTreeSet<String> {
+    let all = scenarios.iter().flat_map(ranges);
+    all.map(|(key, _)| key).collect()
 }
 
 /// The first figure that a paper prints and nothing was fitted to.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use soloist_lab::jobs::{run, run_all, Options, RunError};
-use soloist_lab::judgement::compare::changes;
+use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{answers, Outcome};
 use soloist_lab::known;
 use soloist_lab::report::html;
@@ -262,7 +262,7 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
     let (before, after) = (outcome(scenario, SMALL), outcome(other, SMALL));
     let time = |o: &Outcome| o.cases[0].spread("victim", "time").unwrap().mean;
     assert!(time(&after) > 1.2 * time(&before));
-    let changes = changes(std::slice::from_ref(&before), &[after]);
+    let changes = Comparison::of(std::slice::from_ref(&before), &[after]).changes;
     assert!(
         changes.iter().all(|c| c.experiment == "tiny"),
         "{changes:?}"
@@ -272,7 +272,8 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
 
 /// Nothing changes between a run and itself.
 fn unchanged(o: &Outcome) -> bool {
-    changes(std::slice::from_ref(o), std::slice::from_ref(o)).is_empty()
+    let same = Comparison::of(std::slice::from_ref(o), std::slice::from_ref(o));
+    same.changes.is_empty() && same.before == same.after
 }
 
 /// Side by side or one by one, scenarios come out the same; `seeds` stands for

@@ -18,7 +18,7 @@ mod thread;
 mod throttle;
 mod warm;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use rayon::prelude::*;
 use soloist_memory::Platform;
@@ -76,6 +76,26 @@ pub fn run(
     options: Options,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<CaseResult>, RunError> {
+    run_cases(scenario, &cases(scenario, options)?, options, progress)
+}
+
+/// Whether [`run`] would begin: cases, machine, what is changed of it, and
+/// programs that it can be fast enough for. Returns how many cases there are.
+pub fn check(scenario: &Scenario, options: Options) -> Result<usize, RunError> {
+    let cases = cases(scenario, options)?;
+    benches(scenario, &cases, options)?;
+    Ok(cases.len())
+}
+
+/// As [`check`], but of machine and changes alone, which takes no time.
+pub fn check_machine(scenario: &Scenario, options: Options) -> Result<(), RunError> {
+    let cases = cases(scenario, options)?;
+    let keys: BTreeSet<Option<u64>> = cases.iter().map(|c| bench_key(scenario, c)).collect();
+    keys.into_iter()
+        .try_for_each(|key| platform(scenario, key).map(drop))
+}
+
+fn cases(scenario: &Scenario, options: Options) -> Result<Vec<Case>, RunError> {
     let about = &scenario.experiment;
     let divide = if options.small {
         about.small_divide.max(1)
@@ -92,7 +112,20 @@ pub fn run(
     if options.account {
         cases.extend(alone(&cases));
     }
-    run_cases(scenario, &cases, options, progress)
+    Ok(cases)
+}
+
+/// The scenario's machine with what it changes of the model.
+fn platform(scenario: &Scenario, key: Option<u64>) -> Result<Platform, RunError> {
+    let about = &scenario.experiment;
+    scenario
+        .model_of(key)
+        .map_err(soloist_memory::Error::Model)
+        .and_then(|model| Platform::find_changed(&about.machine, &model))
+        .map_err(|source| RunError::Machine {
+            id: about.id.clone(),
+            source,
+        })
 }
 
 /// As [`run`], the cases being given.
@@ -179,14 +212,7 @@ fn benches(
             Testbed::learn(known, case)?;
             continue;
         }
-        let model = scenario.model_of(key);
-        let platform = model
-            .map_err(soloist_memory::Error::Model)
-            .and_then(|model| Platform::find_changed(&about.machine, &model))
-            .map_err(|source| RunError::Machine {
-                id: about.id.clone(),
-                source,
-            })?;
+        let platform = platform(scenario, key)?;
         let mut bench = Testbed {
             platform,
             history: History {

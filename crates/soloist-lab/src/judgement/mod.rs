@@ -10,6 +10,7 @@ pub mod totals;
 pub mod verdict;
 
 use serde::{Deserialize, Serialize};
+use soloist_memory::Platform;
 
 pub use answer::{answers, Answer};
 pub use interval::Estimate;
@@ -32,6 +33,10 @@ pub struct Outcome {
     pub seeds: Option<u32>,
     /// The small version ran.
     pub small: bool,
+    /// Fingerprint of the machine's model as its file had it then; empty in
+    /// outcomes of older versions.
+    #[serde(default)]
+    pub machine: String,
     /// What was measured.
     pub cases: Vec<CaseResult>,
     /// The claims, judged.
@@ -43,12 +48,13 @@ impl Outcome {
     pub fn new(scenario: Scenario, options: Options, cases: Vec<CaseResult>) -> Self {
         let verdicts = judge(&scenario, &cases);
         Self {
-            scenario,
             seed: options.seed,
             seeds: options.seeds,
             small: options.small,
+            machine: fingerprint(&scenario.experiment.machine),
             cases,
             verdicts,
+            scenario,
         }
     }
 
@@ -74,4 +80,17 @@ impl Outcome {
         self.verdicts = judge(&self.scenario, &self.cases);
         self
     }
+}
+
+/// What tells one model of a machine from another: FNV-1a of all that its files
+/// say of it, hexadecimal; empty where there is no such machine.
+#[must_use]
+pub fn fingerprint(machine: &str) -> String {
+    let Ok(platform) = Platform::find(machine) else {
+        return String::new();
+    };
+    let map = platform.memory.map.to_string();
+    let all = format!("{platform:?}{map}");
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", all.bytes().fold(0xcbf2_9ce4_8422_2325, step))
 }

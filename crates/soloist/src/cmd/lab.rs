@@ -3,23 +3,24 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_lab::jobs::{run_all, Options};
-use soloist_lab::judgement::compare::changes;
-use soloist_lab::judgement::table::{claims_csv, values_csv};
-use soloist_lab::judgement::{answers, Estimate, Outcome, Totals, Verdict};
+use soloist_lab::jobs::{self, Options};
+use soloist_lab::judgement::compare::Comparison;
+use soloist_lab::judgement::{Estimate, Outcome};
 use soloist_lab::known;
-use soloist_lab::report::{estimate, figure, first_culprit, html, kind, word};
+use soloist_lab::report::{estimate, figure, html};
 use soloist_lab::sensitivity;
 use soloist_lab::spec::{Scenario, ScenarioError};
 
+mod run;
+
 use super::table;
 use crate::{Ctx, Misuse};
+use run::Run;
 
 /// Try tasks and policies on a modelled machine; repeat the papers' tables.
 #[derive(Debug, Subcommand)]
@@ -36,57 +37,6 @@ pub enum Args {
     Sensitivity(Sensitivity),
     /// Write one HTML page from what `run --out` left.
     Report(Report),
-}
-
-#[derive(Debug, clap::Args)]
-pub struct Run {
-    /// Experiments by name, or paths of scenario files (docs/lab.md).
-    #[arg(required_unless_present = "all", value_name = "NAME|FILE")]
-    names: Vec<String>,
-
-    /// All experiments that are built in.
-    #[arg(long, conflicts_with = "names")]
-    all: bool,
-
-    /// The small version: less work, fewer repeats.
-    #[arg(long)]
-    small: bool,
-
-    /// Seed of the first repeat; the same seed gives the same figures.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-
-    /// So many seeds, whatever the file says; one gives no intervals.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    seeds: Option<u32>,
-
-    /// Another machine than the file names; it needs [memory] and [cache].
-    #[arg(long, value_name = "MACHINE")]
-    machine: Option<String>,
-
-    /// Change the model of the machine: `model.controller.bank_queue=16`.
-    #[arg(long, value_name = "model.KEY=VALUE")]
-    set: Vec<String>,
-
-    /// Also write each outcome to DIR/NAME.json, for `lab report`.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-
-    /// Take outcomes of the same scenario and seed that are in DIR as they are.
-    #[arg(long, requires = "out")]
-    resume: bool,
-
-    /// Also write everything measured to FILE: a line for each task of each run.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-
-    /// Also write the claims and what became of them to FILE, as CSV.
-    #[arg(long, value_name = "FILE")]
-    verdicts: Option<PathBuf>,
-
-    /// Exit with 1 if a prediction or an order misses.
-    #[arg(long)]
-    strict: bool,
 }
 
 /// Files to check.
@@ -183,144 +133,6 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Run {
-    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let names: Vec<&str> = if self.all {
-            known::EXPERIMENTS.iter().map(|(name, _)| *name).collect()
-        } else {
-            self.names.iter().map(String::as_str).collect()
-        };
-        let scenarios = names
-            .iter()
-            .map(|name| self.change(known::find(name).map_err(misuse)?))
-            .collect::<Result<Vec<Scenario>>>()?;
-        if let Some(dir) = &self.out {
-            fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-        }
-        let began = Instant::now();
-        let outcomes = self.all(&names, scenarios, ctx)?;
-        self.write_tables(&outcomes)?;
-        if ctx.json {
-            ctx.print_json(&outcomes)?;
-        } else {
-            sum_up(&outcomes, began.elapsed())?;
-        }
-        let missed = |o: &Outcome| {
-            let missed = |v: &Verdict| v.counts() && v.holds != Some(true);
-            o.verdicts.iter().any(missed)
-        };
-        Ok(match self.strict && outcomes.iter().any(missed) {
-            true => ExitCode::FAILURE,
-            false => ExitCode::SUCCESS,
-        })
-    }
-
-    /// Runs what is not there already; prints outcomes in their order, each as
-    /// soon as those before it are there.
-    fn all(&self, names: &[&str], scenarios: Vec<Scenario>, ctx: &Ctx) -> Result<Vec<Outcome>> {
-        let mut outcomes: Vec<Option<Outcome>> = Vec::new();
-        let mut jobs = Vec::new();
-        let mut places = Vec::new();
-        for (i, scenario) in scenarios.into_iter().enumerate() {
-            let known = self.done_before(&scenario)?;
-            if known.is_none() {
-                places.push(i);
-                let options = self.options(&scenario);
-                jobs.push((scenario, options));
-            }
-            outcomes.push(known);
-        }
-        let bar = progress(ctx, &jobs)?;
-        let mut printed = 0;
-        let mut print_ready = |outcomes: &[Option<Outcome>]| -> Result<()> {
-            while let Some(Some(outcome)) = outcomes.get(printed) {
-                if !ctx.json {
-                    bar.suspend(|| print(outcome, ctx))?;
-                }
-                printed += 1;
-            }
-            Ok(())
-        };
-        print_ready(&outcomes)?;
-        let mut failed = None;
-        run_all(&jobs, &|| bar.inc(1), |job, cases| {
-            let (scenario, options) = &jobs[job];
-            let place = places[job];
-            let kept = cases
-                .map_err(|e| misuse(known::locate(names[place], scenario, &e)))
-                .and_then(|cases| {
-                    let outcome = Outcome::new(scenario.clone(), *options, cases);
-                    if let Some(dir) = &self.out {
-                        write_outcome(dir, &outcome)?;
-                    }
-                    outcomes[place] = Some(outcome);
-                    print_ready(&outcomes)
-                });
-            failed = kept.err();
-            failed.is_none()
-        });
-        bar.finish_and_clear();
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(outcomes.into_iter().flatten().collect()),
-        }
-    }
-
-    fn options(&self, scenario: &Scenario) -> Options {
-        Options {
-            seed: self.seed,
-            seeds: self.seeds,
-            small: self.small,
-            account: scenario.claims.is_empty(),
-        }
-    }
-
-    /// The tables that were asked for.
-    fn write_tables(&self, outcomes: &[Outcome]) -> Result<()> {
-        let write = |path: &Path, text: String| {
-            fs::write(path, text).with_context(|| path.display().to_string())
-        };
-        if let Some(path) = &self.csv {
-            write(path, values_csv(outcomes)?)?;
-        }
-        if let Some(path) = &self.verdicts {
-            write(path, claims_csv(outcomes)?)?;
-        }
-        Ok(())
-    }
-
-    /// The scenario with what the command line changes of it.
-    fn change(&self, mut scenario: Scenario) -> Result<Scenario> {
-        if let Some(machine) = &self.machine {
-            scenario.experiment.machine.clone_from(machine);
-        }
-        for change in &self.set {
-            let wrong = || Misuse(format!("--set {change}: expected model.KEY=VALUE"));
-            let (key, value) = change.split_once('=').ok_or_else(wrong)?;
-            let key = key.strip_prefix("model.").ok_or_else(wrong)?;
-            scenario.change_model(key, value).map_err(|_| wrong())?;
-        }
-        Ok(scenario)
-    }
-
-    /// With --resume, the outcome of the same that is there already.
-    fn done_before(&self, scenario: &Scenario) -> Result<Option<Outcome>> {
-        let Some(dir) = self.out.as_ref().filter(|_| self.resume) else {
-            return Ok(None);
-        };
-        let path = dir.join(format!("{}.json", scenario.experiment.id));
-        if !path.exists() {
-            return Ok(None);
-        }
-        let known = read_outcome(&path)?;
-        let same = known.seed == self.seed
-            && known.seeds == self.seeds
-            && known.small == self.small
-            && serde_json::to_value(&known.scenario)? == serde_json::to_value(scenario)?;
-        Ok(same.then_some(known))
-    }
-}
-
 /// A scenario that can't be: what the user wrote is wrong.
 fn misuse(e: ScenarioError) -> anyhow::Error {
     Misuse(e.to_string()).into()
@@ -334,89 +146,6 @@ fn progress(ctx: &Ctx, jobs: &[(Scenario, Options)]) -> Result<ProgressBar> {
     let runs: usize = jobs.iter().map(|(s, options)| options.runs(s)).sum();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}")?;
     Ok(ProgressBar::new(runs as u64).with_style(style))
-}
-
-fn write_outcome(dir: &Path, outcome: &Outcome) -> Result<()> {
-    let path = dir.join(format!("{}.json", outcome.scenario.experiment.id));
-    let mut text = serde_json::to_string_pretty(outcome)?;
-    text.push('\n');
-    fs::write(&path, text).with_context(|| path.display().to_string())
-}
-
-fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
-    let about = &outcome.scenario.experiment;
-    let source = match about.source.as_str() {
-        "" => String::new(),
-        source => format!(" ({source})"),
-    };
-    outln!("{}: {}{source}", about.id, about.title)?;
-    outln!("{}: {}", about.machine, outcome.command())?;
-    if outcome.verdicts.is_empty() {
-        print_answers(outcome)?;
-    } else {
-        print_claims(outcome, ctx)?;
-    }
-    if !about.note.is_empty() {
-        outln!("  {}", about.note)?;
-    }
-    outln!()?;
-    Ok(())
-}
-
-fn print_claims(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
-    let mut table = table(["CLAIM", "KIND", "THEIRS", "OURS", "EFFECT", ""]);
-    for v in &outcome.verdicts {
-        let color = if v.holds == Some(true) { 32 } else { 31 };
-        table.add_row([
-            v.what.clone(),
-            kind(v).to_owned(),
-            figure(v.theirs, &v.unit),
-            estimate(v.ours, &v.unit),
-            figure(v.effect, ""),
-            ctx.paint(color, &word(v)),
-        ]);
-    }
-    outln!("{table}")?;
-    Ok(())
-}
-
-/// A scenario without claims: what each policy does to each task.
-fn print_answers(outcome: &Outcome) -> Result<()> {
-    let mut table = table([
-        "TASK",
-        "POLICY",
-        "TIME",
-        "SLOWDOWN",
-        "P99",
-        "WAITS MOST FOR",
-    ]);
-    for a in answers(&outcome.cases) {
-        table.add_row([
-            a.task.clone(),
-            a.case.clone(),
-            figure(Some(a.time_ms), "ms"),
-            estimate(Some(a.slowdown), ""),
-            figure(Some(a.p99_ns), "ns"),
-            first_culprit(&a),
-        ]);
-    }
-    outln!("{table}")?;
-    outln!("Slowdown: time over the task's time alone under Linux.")?;
-    Ok(())
-}
-
-fn sum_up(outcomes: &[Outcome], took: Duration) -> Result<()> {
-    let claims = || outcomes.iter().flat_map(|o| &o.verdicts);
-    if outcomes.len() > 1 && claims().count() > 0 {
-        let totals = Totals::of(claims());
-        outln!(
-            "{} experiments in {:.0} s: {}",
-            outcomes.len(),
-            took.as_secs_f64(),
-            totals.sentence()
-        )?;
-    }
-    Ok(())
 }
 
 impl Report {
@@ -494,10 +223,11 @@ impl Check {
         let mut all = Vec::new();
         for file in &self.files {
             let scenario = known::find(file).map_err(misuse)?;
-            let cases = scenario.cases(1).map_err(|(_, what)| Misuse(what))?;
+            let cases = jobs::check(&scenario, Options::default())
+                .map_err(|e| misuse(known::locate(file, &scenario, &e)))?;
             all.push(Checked {
                 file,
-                cases: cases.len(),
+                cases,
                 claims: scenario.claims.len(),
             });
         }
@@ -516,13 +246,13 @@ impl Compare {
     /// Claims whose verdict or figure differs.
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let (before, after) = (read_outcomes(&self.before)?, read_outcomes(&self.after)?);
-        let changes = changes(&before, &after);
+        let compared = Comparison::of(&before, &after);
         if ctx.json {
-            ctx.print_json(&changes)?;
+            ctx.print_json(&compared)?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut table = table(["EXPERIMENT", "CLAIM", "THEIRS", "BEFORE", "AFTER", ""]);
-        for c in &changes {
+        for c in &compared.changes {
             let verdict = match (c.held, c.holds) {
                 (a, b) if a == b => "",
                 (_, Some(true)) => "now holds",
@@ -539,9 +269,21 @@ impl Compare {
             ]);
         }
         outln!("{table}")?;
-        let totals = |o: &[Outcome]| Totals::of(o.iter().flat_map(|o| &o.verdicts)).sentence();
-        outln!("before: {}", totals(&before))?;
-        outln!("after:  {}", totals(&after))?;
+        outln!(
+            "of {} claims that both have, {} came out otherwise",
+            compared.common,
+            compared.changes.len()
+        )?;
+        outln!("before: {}", compared.before.sentence())?;
+        outln!("after:  {}", compared.after.sentence())?;
+        for (which, only) in [
+            (&self.before, &compared.only_before),
+            (&self.after, &compared.only_after),
+        ] {
+            if !only.is_empty() {
+                outln!("only in {}: {}", which.display(), only.join("; "))?;
+            }
+        }
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -552,6 +294,15 @@ impl Sensitivity {
         let scenarios = scenarios
             .collect::<Result<Vec<Scenario>, _>>()
             .map_err(misuse)?;
+        let known = sensitivity::keys(&scenarios);
+        if let Some(key) = self.key.iter().find(|key| !known.contains(*key)) {
+            let known: Vec<String> = known.into_iter().collect();
+            let what = format!(
+                "--key {key}: not in [memory.range] of these machines, which have {}",
+                known.join(", ")
+            );
+            return Err(Misuse(what).into());
+        }
         let options = Options {
             seed: self.seed,
             seeds: self.seeds,
