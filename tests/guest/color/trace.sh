@@ -3,12 +3,7 @@
 # Coloured faults, refills, searches and exhaustion are in the trace, and how
 # long faults and refills took in the group's `times`.
 set -u
-root=/sys/kernel/config/soloist
-tracing=/sys/kernel/tracing
-[ -d $tracing/events ] || mount -t tracefs tracefs $tracing
-check() {
-	if [ "$2" = 1 ]; then echo "ok $1"; else echo "FAIL $1: $3"; fi
-}
+. "$(dirname "$0")/../lib/trace.sh"
 # traced NAME PATTERN
 traced() {
 	check "$1" "$(grep -qE "$2" trace && echo 1)" "$(grep soloist trace | tail -n 3)"

@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # A CPU that is stopped and goes on says so in the trace.
 set -u
-root=/sys/kernel/config/soloist
-tracing=/sys/kernel/tracing
-[ -d $tracing/events ] || mount -t tracefs tracefs $tracing
-check() {
-	if [ "$2" = 1 ]; then echo "ok $1"; else echo "FAIL $1: $3"; fi
-}
+. "$(dirname "$0")/../lib/trace.sh"
 events=$(ls $tracing/events/soloist 2>/dev/null | grep -c '^soloist_')
 check events "$([ "$events" -ge 3 ] && echo 1)" "$events in $tracing/events/soloist"
 taskset -c 1 sh -c 'while :; do echo >/dev/null; sleep 0.02; done' &

@@ -214,13 +214,7 @@ pub fn detect(
 fn memory_of_nodes(source: &dyn TimingSource) -> Vec<Vec<RamRange>> {
     let ranges = source.ranges();
     match source.addresses() {
-        Addresses::Physical => {
-            let mut nodes: BTreeMap<u8, Vec<RamRange>> = BTreeMap::new();
-            for range in ranges {
-                nodes.entry(range.node).or_default().push(range);
-            }
-            nodes.into_values().collect()
-        }
+        Addresses::Physical => pool::of_nodes(&ranges),
         // Inside a frame there is hardly a second row to conflict with.
         Addresses::InsidePages { page_shift } if page_shift <= frames::FRAME_SHIFT => Vec::new(),
         Addresses::InsidePages { .. } => {

@@ -6,6 +6,8 @@
 //! them, spread evenly, is measured. Real runs and simulated ones do this by
 //! the same code; only who hands out the pages differs ([`Supply`]).
 
+use std::collections::BTreeMap;
+
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use soloist_machine::gf2::{self, Basis};
@@ -54,6 +56,8 @@ pub fn gather(
             break;
         }
         pages.extend(more);
+        pages.sort_unstable();
+        pages.dedup();
         let enough = covered(&pages, ranges) >= ENOUGH;
         if enough && bits_alone(&pages, ranges, page_shift) {
             break;
@@ -96,15 +100,14 @@ fn covered(pages: &[u64], ranges: &[RamRange]) -> f64 {
     met.len() as f64 / all.max(1) as f64
 }
 
-/// `count` of the pages, in turn from every part of memory, and some more.
-fn choose(mut pages: Vec<u64>, ranges: &[RamRange], page_shift: u32, count: usize) -> Vec<u64> {
-    pages.sort_unstable();
-    pages.dedup();
+/// `count` of the pages, which ascend, in turn from every part of memory, and
+/// some more.
+fn choose(pages: Vec<u64>, ranges: &[RamRange], page_shift: u32, count: usize) -> Vec<u64> {
     if pages.len() <= count {
         return pages;
     }
     let pairs = pairs_in_one_bit(&pages, ranges, page_shift);
-    let mut blocks: std::collections::BTreeMap<Option<u64>, Vec<u64>> = Default::default();
+    let mut blocks: BTreeMap<Option<u64>, Vec<u64>> = Default::default();
     for page in pages {
         blocks.entry(block_of(ranges, page)).or_default().push(page);
     }
@@ -123,21 +126,30 @@ fn choose(mut pages: Vec<u64>, ranges: &[RamRange], page_shift: u32, count: usiz
     chosen
 }
 
+/// The ranges of each node.
+#[must_use]
+pub fn of_nodes(ranges: &[RamRange]) -> Vec<Vec<RamRange>> {
+    let mut nodes: BTreeMap<u8, Vec<RamRange>> = BTreeMap::new();
+    for range in ranges {
+        nodes.entry(range.node).or_default().push(*range);
+    }
+    nodes.into_values().collect()
+}
+
+fn lies_in(ranges: &[RamRange], address: u64) -> bool {
+    ranges
+        .iter()
+        .any(|range| (range.start..range.end).contains(&address))
+}
+
 /// Ranges and pages of each node; pages ascend.
 fn by_node(pages: &[u64], ranges: &[RamRange]) -> Vec<(Vec<RamRange>, Vec<u64>)> {
-    let mut pages = pages.to_vec();
-    pages.sort_unstable();
-    pages.dedup();
-    let mut nodes: Vec<u8> = ranges.iter().map(|range| range.node).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    let of = |node: u8| {
-        let own: Vec<RamRange> = ranges.iter().filter(|r| r.node == node).copied().collect();
-        let inside = |page: &u64| own.iter().any(|r| (r.start..r.end).contains(page));
-        let pages = pages.iter().copied().filter(inside).collect();
-        (own, pages)
+    let with_pages = |own: Vec<RamRange>| {
+        let inside = pages.iter().copied().filter(|&page| lies_in(&own, page));
+        let inside = inside.collect();
+        (own, inside)
     };
-    nodes.into_iter().map(of).collect()
+    of_nodes(ranges).into_iter().map(with_pages).collect()
 }
 
 /// Whether for each bit two pages of a node differ in it alone, where two of its
@@ -147,10 +159,7 @@ fn bits_alone(pages: &[u64], ranges: &[RamRange], page_shift: u32) -> bool {
     let exists = |own: &[RamRange], bit: u32| {
         own.iter()
             .flat_map(|range| (range.start..range.end).step_by(step))
-            .any(|at| {
-                let other = at ^ 1 << bit;
-                own.iter().any(|r| (r.start..r.end).contains(&other))
-            })
+            .any(|at| lies_in(own, at ^ 1 << bit))
     };
     by_node(pages, ranges).iter().all(|(own, pages)| {
         (page_shift..span(own))

@@ -77,17 +77,35 @@ pub struct Sensitivity {
     #[arg(long, value_name = "KEY")]
     key: Vec<String>,
 
+    #[command(flatten)]
+    repeats: Repeats,
+}
+
+/// How much is run.
+#[derive(Debug, clap::Args)]
+struct Repeats {
     /// The small version: less work, fewer repeats.
     #[arg(long)]
     small: bool,
 
-    /// Seed of the first repeat.
+    /// Seed of the first repeat; the same seed gives the same figures.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// So many seeds, whatever the file says.
+    /// So many seeds, whatever the file says; one gives no intervals.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
+}
+
+impl Repeats {
+    fn options(&self, account: bool) -> Options {
+        Options {
+            seed: self.seed,
+            seeds: self.seeds,
+            small: self.small,
+            account,
+        }
+    }
 }
 
 /// Runs the command.
@@ -303,12 +321,7 @@ impl Sensitivity {
             );
             return Err(Misuse(what).into());
         }
-        let options = Options {
-            seed: self.seed,
-            seeds: self.seeds,
-            small: self.small,
-            account: false,
-        };
+        let options = self.repeats.options(false);
         let bar = progress(ctx, &[])?;
         let lines = sensitivity::table(&scenarios, &self.key, options, &|runs| {
             bar.set_length(runs as u64);

@@ -196,8 +196,8 @@ fn config(plan: &Plan, platform: &Platform, file: &str) -> Config {
             group.reserve = Some(bytes.to_string());
         }
         if let Some(limit) = assignment.limit {
-            // Every write to memory makes room for a line that was read: a
-            // limit of what is read limits both.
+            // But for stores that go round the caches, a write to memory makes
+            // room for a line that was read: a limit of what is read limits both.
             let rate = format!("{}MB/s:reclaim=0", limit / 1_000_000);
             config.cpus.insert(assignment.core.to_string(), rate);
         }
@@ -218,19 +218,14 @@ fn cache_colors(map: &AddrMap, list: &str) -> BTreeSet<u32> {
 /// What the plan's limits need of the guard; which event counts lines stays the
 /// host's affair.
 fn guard(plan: &Plan, platform: &Platform) -> BTreeMap<String, String> {
-    let mut limits: Vec<(u32, u64)> = plan
-        .assignments
-        .iter()
-        .filter_map(|a| Some((a.core, a.limit?)))
-        .collect();
-    limits.sort_unstable();
-    limits.dedup();
+    let limits = plan.assignments.iter();
+    let limits: BTreeMap<u32, u64> = limits.filter_map(|a| Some((a.core, a.limit?))).collect();
     if limits.is_empty() {
         return BTreeMap::new();
     }
     // The guard promises 99 of 100 bytes of r_min. Limits may add up to more
     // than one bank can do: they hold tasks back and promise them nothing.
-    let all: u64 = limits.iter().map(|(_, limit)| limit).sum();
+    let all: u64 = limits.values().sum();
     let r_min = (platform.memory.device.one_bank_bandwidth() as u64).max(all.div_ceil(99) * 100);
     BTreeMap::from([
         ("period_us".to_owned(), (PERIOD_PS / 1_000_000).to_string()),

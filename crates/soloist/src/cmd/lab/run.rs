@@ -14,7 +14,7 @@ use soloist_lab::report::{estimate, figure, first_culprit, kind, word};
 use soloist_lab::spec::Scenario;
 
 use super::super::table;
-use super::{misuse, progress, read_outcome};
+use super::{misuse, progress, read_outcome, Repeats};
 use crate::{Ctx, Misuse};
 
 #[derive(Debug, clap::Args)]
@@ -27,17 +27,8 @@ pub struct Run {
     #[arg(long, conflicts_with = "names")]
     all: bool,
 
-    /// The small version: less work, fewer repeats.
-    #[arg(long)]
-    small: bool,
-
-    /// Seed of the first repeat; the same seed gives the same figures.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-
-    /// So many seeds, whatever the file says; one gives no intervals.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    seeds: Option<u32>,
+    #[command(flatten)]
+    repeats: Repeats,
 
     /// Another machine than the file names; it needs [memory] and [cache].
     #[arg(long, value_name = "MACHINE")]
@@ -152,12 +143,7 @@ impl Run {
     }
 
     fn options(&self, scenario: &Scenario) -> Options {
-        Options {
-            seed: self.seed,
-            seeds: self.seeds,
-            small: self.small,
-            account: scenario.claims.is_empty(),
-        }
+        self.repeats.options(scenario.claims.is_empty())
     }
 
     /// The tables that were asked for.
@@ -213,9 +199,9 @@ impl Run {
             return Ok(None);
         }
         let known = read_outcome(&path)?;
-        let same = known.seed == self.seed
-            && known.seeds == self.seeds
-            && known.small == self.small
+        let same = known.seed == self.repeats.seed
+            && known.seeds == self.repeats.seeds
+            && known.small == self.repeats.small
             && known.machine == fingerprint(&scenario.experiment.machine)
             && serde_json::to_value(&known.scenario)? == serde_json::to_value(scenario)?;
         Ok(same.then_some(known))
