@@ -315,10 +315,12 @@ impl Sensitivity {
         let known = sensitivity::keys(&scenarios);
         if let Some(key) = self.key.iter().find(|key| !known.contains(*key)) {
             let known: Vec<String> = known.into_iter().collect();
-            let what = format!(
-                "--key {key}: not in [memory.range] of these machines, which have {}",
-                known.join(", ")
-            );
+            let known = match known.is_empty() {
+                true => "none".to_owned(),
+                false => known.join(", "),
+            };
+            let what =
+                format!("--key {key}: not in [memory.range] of these machines, which have {known}");
             return Err(Misuse(what).into());
         }
         let options = self.repeats.options(false);
