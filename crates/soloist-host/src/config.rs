@@ -16,6 +16,9 @@ pub struct Config {
     /// The machine whose map is loaded: a name or a machine file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
+    /// Takes that map although the host contradicts it, or it is incomplete.
+    #[serde(skip_serializing_if = "is_false")]
+    pub force: bool,
     /// Settings of the guard, as in `guard/settings`; empty: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub guard: BTreeMap<String, String>,
@@ -98,6 +101,14 @@ pub struct RuleConfig {
     pub enabled: bool,
 }
 
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 fn any() -> String {
     "any".to_owned()
 }
@@ -166,6 +177,7 @@ impl Config {
         let groups = groups.filter(|group| !is_of_one_run(group.name()));
         Ok(Self {
             machine: control.map().ok().map(|map| map.name()),
+            force: false,
             guard: match &guard {
                 Some(guard) => settings(guard)?,
                 None => BTreeMap::new(),

@@ -447,6 +447,42 @@ fn what_is_saved_is_applied_already() {
 }
 
 #[test]
+fn an_incomplete_map_is_refused_by_apply_unless_forced() {
+    let machine = small();
+    let own = machine.path().join("own.toml");
+    let known = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../machines/opteron-6128.toml"
+    );
+    let text = fs::read_to_string(known).unwrap();
+    let incomplete = text.replace("trust = \"exact\"", "trust = \"incomplete\"");
+    assert_ne!(incomplete, text);
+    fs::write(&own, incomplete).unwrap();
+    let file = machine.path().join("saved.toml");
+    let apply = |force: &str, more: &[&str]| {
+        let config = format!("machine = \"{}\"\n{force}", own.display());
+        fs::write(&file, config).unwrap();
+        let args = [&["apply", "--dry-run", file.to_str().unwrap()], more].concat();
+        output(machine.path(), &args)
+    };
+    let refused = apply("", &[]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("not this machine's map") && said.contains("incomplete"),
+        "{said}"
+    );
+    for forced in [apply("", &["--force"]), apply("force = true", &[])] {
+        let said = String::from_utf8(forced.stderr).unwrap();
+        assert!(!said.contains("--force takes it"), "{said}");
+        assert!(
+            said.contains("soloist: opteron-6128: the map is incomplete"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn figures_are_openmetrics() {
     let machine = small();
     let text = String::from_utf8(output(machine.path(), &["metrics"]).stdout).unwrap();

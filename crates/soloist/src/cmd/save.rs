@@ -9,8 +9,9 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::AddrMap;
 use soloist_host::{load, plan, Config, Control, Host, ModuleChoice, Steps};
-use soloist_machine::known;
+use soloist_machine::{known, Machine};
 
+use super::up;
 use crate::{out, Ctx};
 
 /// Where what shall survive a reboot is kept.
@@ -44,11 +45,20 @@ pub struct ApplyArgs {
     /// Remove groups and rules that the file does not name.
     #[arg(long)]
     prune: bool,
+
+    /// Take the machine's map although this host contradicts it, or although
+    /// it is incomplete, as `force = true` in the file does.
+    #[arg(long)]
+    force: bool,
 }
 
 /// Runs `save`.
 pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
-    let config = Config::now(&Control::open(&Host::live())?)?;
+    let control = Control::open(&Host::live())?;
+    let mut config = Config::now(&control)?;
+    if let Ok(loaded) = control.map() {
+        name_machine(&mut config, &loaded);
+    }
     if ctx.json {
         ctx.print_json(&config)?;
         return Ok(ExitCode::SUCCESS);
@@ -66,6 +76,28 @@ pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
         )?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names the machine so that `apply` finds the `loaded` map again, and says so
+/// where none is found. What was forced once stays forced.
+fn name_machine(config: &mut Config, loaded: &AddrMap) {
+    let sources = [loaded.name(), up::DEFAULT_MACHINE.to_owned()];
+    let found = sources.into_iter().find_map(|source| {
+        let machine = known::find(&source).ok()?;
+        (machine.addr_map() == *loaded).then_some((source, machine))
+    });
+    match found {
+        Some((source, machine)) => {
+            config.machine = Some(source);
+            config.force = !up::objections(&machine).against.is_empty();
+        }
+        None => errln!(
+            "soloist: no known machine has the map that is loaded, {}: write its file's path at \
+             `machine =`, or copy it to {} and save again",
+            loaded.name(),
+            up::DEFAULT_MACHINE
+        ),
+    }
 }
 
 /// Writes a file whole: a power cut leaves the old one or the new one.
@@ -92,7 +124,11 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let config = Config::read(&args.file)?;
     let map = match &config.machine {
-        Some(name) => Some(known::find(name)?.addr_map()),
+        Some(name) => Some(map_of(
+            &known::find(name)?,
+            args.force || config.force,
+            &host,
+        )?),
         None => None,
     };
     let steps = match Control::open(&host) {
@@ -129,6 +165,16 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         say(&steps)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The machine's map, weighed against the host as `up` does unless it is loaded.
+fn map_of(machine: &Machine, force: bool, host: &Host) -> Result<AddrMap> {
+    let map = machine.addr_map();
+    let loaded = Control::open(host).and_then(|control| control.map());
+    if loaded.ok().as_ref() != Some(&map) {
+        up::weigh(machine, force)?;
+    }
+    Ok(map)
 }
 
 /// The steps to `config` from what holds now.

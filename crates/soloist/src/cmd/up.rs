@@ -7,12 +7,12 @@ use anyhow::{bail, Context, Result};
 use serde_json::json;
 use soloist_host::{load, unload, Host, ModuleChoice};
 use soloist_machine::{known, Machine, Trust};
-use soloist_map::host;
+use soloist_map::host::{self, Objections};
 
 use crate::Ctx;
 
 /// The machine file that `up` takes where `--machine` names none.
-const DEFAULT_MACHINE: &str = "/etc/soloist/machine.toml";
+pub(crate) const DEFAULT_MACHINE: &str = "/etc/soloist/machine.toml";
 
 /// Load the module for the running kernel, and the machine's address map.
 ///
@@ -103,12 +103,8 @@ pub fn run_down(args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
 /// Refuses a map that this host contradicts, and one that is incomplete; warns
 /// of what can't be known.
 pub(crate) fn weigh(machine: &Machine, force: bool) -> Result<()> {
-    let objections = host::objections(machine, &host::Facts::here());
+    let Objections { against, unknown } = objections(machine);
     let name = &machine.about.name;
-    let mut against = objections.against;
-    if machine.about.trust == Trust::Incomplete {
-        against.push("the map is incomplete: its file says what nothing has shown".into());
-    }
     if !against.is_empty() && !force {
         bail!(
             "{name} is not this machine's map: {}; `soloist map list` shows which fit, \
@@ -116,10 +112,20 @@ pub(crate) fn weigh(machine: &Machine, force: bool) -> Result<()> {
             against.join("; ")
         );
     }
-    for reason in against.iter().chain(&objections.unknown) {
+    for reason in against.iter().chain(&unknown) {
         errln!("soloist: {name}: {reason}");
     }
     Ok(())
+}
+
+/// What speaks against the map here, an incomplete one's own word too.
+pub(crate) fn objections(machine: &Machine) -> Objections {
+    let mut objections = host::objections(machine, &host::Facts::here());
+    if machine.about.trust == Trust::Incomplete {
+        let why = "the map is incomplete: its file says what nothing has shown";
+        objections.against.push(why.into());
+    }
+    objections
 }
 
 fn machine_of(name: Option<&str>) -> Result<Option<Machine>> {
