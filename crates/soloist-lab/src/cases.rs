@@ -6,6 +6,7 @@
 
 use crate::placement::policy::Policy;
 use crate::programs::counters::Counters;
+use crate::programs::recorded::Recorded;
 use crate::programs::table_1::Benchmark;
 use crate::spec::number::{as_u32, parse_cpus};
 use crate::spec::{Mode, Number, ProgramKind, Reserve, Scenario, TaskSpec};
@@ -54,6 +55,8 @@ pub struct CaseTask {
     pub reserve: Option<Reserve>,
     /// What its counters say, of kinds that are made from them.
     pub counters: Option<Counters>,
+    /// What it plays, of kind `recorded`.
+    pub recorded: Option<Recorded>,
 }
 
 impl Scenario {
@@ -110,7 +113,7 @@ impl Scenario {
         let only = mode.and_then(|m| m.only.as_deref());
         let runs = |spec: &&TaskSpec| only.is_none_or(|name| spec.name == name);
         for spec in self.tasks.iter().filter(runs) {
-            let wrong = |message| (format!("\"{}\"", spec.name), message);
+            let wrong = |message| (spec.name_word(), message);
             let get = |n: &Number| n.resolve(sweep).map_err(wrong);
             let small = |n: &Number| get(n).and_then(|n| as_u32(n).map_err(wrong));
             let mut cpus = parse_cpus(&spec.cpus).map_err(wrong)?;
@@ -130,7 +133,11 @@ impl Scenario {
                 Some(benchmark) => Some(benchmark.counters()),
                 None => counters(spec).map_err(wrong)?,
             };
-            let work = (get(&spec.work)? / divide).max(1);
+            let bytes = bytes(spec).map_err(wrong)?;
+            let bytes = bytes.map_or(Ok(0), get)?.max(4096);
+            let work = work(spec).map_err(wrong)?;
+            let all = || Ok(spec.recorded.as_ref().map_or(0, Recorded::lines));
+            let work = (work.map_or_else(all, get)? / divide).max(1);
             let reserve = spec.reserve.as_ref().map(|r| r.resolve(sweep));
             let reserve = reserve.transpose().map_err(wrong)?;
             for cpu in cpus {
@@ -138,7 +145,7 @@ impl Scenario {
                     name: spec.name.clone(),
                     kind: spec.kind,
                     cpu,
-                    bytes: get(&spec.bytes)?.max(4096),
+                    bytes: spec.recorded.as_ref().map_or(bytes, Recorded::bytes),
                     work: benchmark.map_or(work, |b| b.misses(work)),
                     stride: spec.stride.as_ref().map_or(Ok(0), get)?,
                     background: spec.background && only.is_none(),
@@ -148,6 +155,7 @@ impl Scenario {
                     first_touch: spec.first_touch.unwrap_or(cpu),
                     reserve: reserve.clone(),
                     counters,
+                    recorded: spec.recorded.clone(),
                 });
             }
         }
@@ -203,6 +211,29 @@ pub fn alone_name(task: &str, value: Option<u64>) -> String {
     match value {
         Some(value) => format!("alone_{task}_{value}"),
         None => format!("alone_{task}"),
+    }
+}
+
+/// A task's `bytes`; none: its recording has them.
+fn bytes(spec: &TaskSpec) -> Result<Option<&Number>, String> {
+    match (&spec.bytes, spec.kind) {
+        (Some(_), ProgramKind::Recorded) => {
+            Err("`bytes` is not for kind \"recorded\": a recording has its own".to_owned())
+        }
+        (None, kind) if kind != ProgramKind::Recorded => {
+            Err("`bytes` is missing: its memory, such as \"32M\"".to_owned())
+        }
+        (bytes, _) => Ok(bytes.as_ref()),
+    }
+}
+
+/// A task's `work`; none: all of its recording.
+fn work(spec: &TaskSpec) -> Result<Option<&Number>, String> {
+    match (&spec.work, spec.kind) {
+        (None, kind) if kind != ProgramKind::Recorded => {
+            Err("`work` is missing: how many steps it does".to_owned())
+        }
+        (work, _) => Ok(work.as_ref()),
     }
 }
 

@@ -1,9 +1,12 @@
 //! The experiments of the source tree, one for each table or figure.
 
+use std::path::Path;
+
 use crate::jobs::RunError;
 use crate::judgement::check::check_claims;
+use crate::programs::recorded::Recorded;
 use crate::spec::error::line_of;
-use crate::spec::{Scenario, ScenarioError};
+use crate::spec::{ProgramKind, Scenario, ScenarioError, TaskSpec};
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
@@ -93,16 +96,33 @@ pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
 
 /// A scenario whose cases and claims can be: errors name the line.
 pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-    let scenario = Scenario::parse(text, file)?;
+    let mut scenario = Scenario::parse(text, file)?;
     let at = |(word, message): (String, String)| ScenarioError {
         file: file.to_owned(),
         line: line_of(text, &word),
         message,
     };
     scenario.check().map_err(at)?;
+    let beside = Path::new(file).parent().unwrap_or(Path::new(""));
+    for task in &mut scenario.tasks {
+        task.recorded = recorded(task, beside).map_err(|what| at((task.name_word(), what)))?;
+    }
     let cases = scenario.cases(1).map_err(at)?;
     check_claims(&scenario, &cases).map_err(at)?;
     Ok(scenario)
+}
+
+/// The recording of a task of that kind.
+fn recorded(task: &TaskSpec, beside: &Path) -> Result<Option<Recorded>, String> {
+    match (&task.recording, task.kind) {
+        (Some(dir), ProgramKind::Recorded) => Recorded::load(&beside.join(dir)).map(Some),
+        (None, ProgramKind::Recorded) => Err(
+            "kind \"recorded\" needs `recording`, a directory that `soloist vm record` made"
+                .to_owned(),
+        ),
+        (Some(_), _) => Err("`recording` is for kind \"recorded\"".to_owned()),
+        (None, _) => Ok(None),
+    }
 }
 
 /// Where in the file of `name` the reason of a failed run stands.

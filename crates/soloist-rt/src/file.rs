@@ -308,6 +308,12 @@ fn behaviour(raw: &RawTask) -> Result<Behaviour, Wrong> {
                     "this kind is the papers' own; describe a program with kind = \"program\", `ipc` and `mpki`".to_owned(),
                 ));
             }
+            if kind == ProgramKind::Recorded {
+                return Err((
+                    span,
+                    "a task of a plan is described, not recorded yet: kind = \"program\" with `ipc` and `mpki`, which `soloist sim profile` says".to_owned(),
+                ));
+            }
             if is_program && (raw.ipc.is_none() || raw.mpki.is_none()) {
                 return Err((span, "kind = \"program\" needs `ipc` and `mpki`".to_owned()));
             }

@@ -71,6 +71,7 @@ impl Maker {
                 first_touch: 0,
                 reserve: None,
                 counters,
+                recorded: None,
             },
             pace,
             line: u64::from(platform.memory.map.line_size()),

@@ -10,6 +10,7 @@ use crate::programs::counted::Counted;
 use crate::programs::counters::Pace;
 use crate::programs::images::Images;
 use crate::programs::matrix::MatMult;
+use crate::programs::recorded::{Playback, Recorded};
 use crate::programs::rounds::Rounds;
 use crate::programs::sort::IntegerSort;
 use crate::programs::stride::{AlternatingStride, Bandwidth};
@@ -48,6 +49,9 @@ fn one(task: &CaseTask, pace: Pace, line: u64, work: u64, seed: u64) -> Box<dyn 
             seed,
         ));
     }
+    if let Some(recorded) = &task.recorded {
+        return Box::new(Playback::new(recorded, work, task.background));
+    }
     let bytes = task.bytes;
     let stride = if task.stride == 0 { line } else { task.stride };
     let lines = |bytes: u64| (bytes / line).max(1) * line;
@@ -79,8 +83,10 @@ fn one(task: &CaseTask, pace: Pace, line: u64, work: u64, seed: u64) -> Box<dyn 
             Box::new(StreamCluster::new(points, line, work))
         }
         ProgramKind::Fps => Box::new(Images::new(bytes, line, work)),
-        // `cases` gives every task of these kinds counters.
-        ProgramKind::Spec | ProgramKind::Program => unreachable!("has counters"),
+        // `cases` gives every task of these kinds counters, or a recording.
+        ProgramKind::Spec | ProgramKind::Program | ProgramKind::Recorded => {
+            unreachable!("has counters or a recording")
+        }
         ProgramKind::Video => {
             let height = (bytes / 3 / WIDTH / 16).max(1) * 16;
             Box::new(BlockWalk::new(WIDTH, height, work, seed))
@@ -93,6 +99,7 @@ pub fn dirty(task: &CaseTask) -> f64 {
     match task.kind {
         ProgramKind::AlternatingStride | ProgramKind::BandwidthWrite | ProgramKind::Fps => 1.0,
         ProgramKind::Spec | ProgramKind::Program => task.counters.map_or(0.0, |c| c.writes),
+        ProgramKind::Recorded => task.recorded.as_ref().map_or(0.0, Recorded::writes),
         ProgramKind::Is => 0.5,
         ProgramKind::Stream | ProgramKind::Video => 1.0 / 3.0,
         ProgramKind::Canneal => 1.0 / 6.0,

@@ -189,6 +189,7 @@ pub fn pace_of(platform: &Platform, counters: Counters) -> Result<Pace, RunError
         first_touch: 0,
         reserve: None,
         counters: Some(counters),
+        recorded: None,
     };
     bench.pace_alone(&task, counters)
 }

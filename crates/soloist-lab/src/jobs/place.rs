@@ -53,19 +53,19 @@ pub(super) fn place(
             spilled: 0,
         })
         .collect();
-    let mut allocations: Vec<Allocation> = case
-        .tasks
-        .iter()
-        .zip(&colors)
-        .enumerate()
-        .map(|(i, (task, colors))| {
-            let cpu = task.first_touch;
-            Allocation::new(map, i as u32, cpu, colors.as_ref(), exhausted)
-                .from_anywhere(case.policy.ignores_nodes())
-                .interleaved(case.policy == Policy::Interleave)
-                .bound_to(task.node.or_else(|| own_node(platform, case, i)))
-        })
+    let allocation = |i: usize, colors: Option<&ColorSet>| {
+        let task = &case.tasks[i];
+        Allocation::new(map, i as u32, task.first_touch, colors, exhausted)
+            .from_anywhere(case.policy.ignores_nodes())
+            .interleaved(case.policy == Policy::Interleave)
+            .bound_to(task.node.or_else(|| own_node(platform, case, i)))
+    };
+    let tasks = 0..case.tasks.len();
+    let mut colored: Vec<Allocation> = tasks
+        .clone()
+        .map(|i| allocation(i, colors[i].as_ref()))
         .collect();
+    let mut plain: Vec<Allocation> = tasks.map(|i| allocation(i, None)).collect();
     let mut left: Vec<(usize, u64)> = placed
         .iter()
         .enumerate()
@@ -75,20 +75,23 @@ pub(super) fn place(
     while !left.is_empty() {
         let turn = rng.gen_range(0..left.len());
         let (i, pages) = &mut left[turn];
-        let pfn = memory
-            .page(&mut allocations[*i])
-            .map_err(|source| RunError::Memory {
-                case: case.name.clone(),
-                task: case.tasks[*i].name.clone(),
-                source,
-            })?;
-        placed[*i].pages.push(pfn);
+        let taken = &mut placed[*i];
+        let from = match taken.program.colored(taken.pages.len() as u64) {
+            true => &mut colored[*i],
+            false => &mut plain[*i],
+        };
+        let pfn = memory.page(from).map_err(|source| RunError::Memory {
+            case: case.name.clone(),
+            task: case.tasks[*i].name.clone(),
+            source,
+        })?;
+        taken.pages.push(pfn);
         *pages -= 1;
         if *pages == 0 {
             left.swap_remove(turn);
         }
     }
-    for (placed, allocation) in placed.iter_mut().zip(allocations) {
+    for (placed, allocation) in placed.iter_mut().zip(colored) {
         placed.spilled = allocation.spilled;
     }
     Ok(placed)

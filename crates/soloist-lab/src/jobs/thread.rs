@@ -47,6 +47,10 @@ impl Stream for Thread {
         self.program.defeats_prefetch()
     }
 
+    fn behind_caches(&self) -> bool {
+        self.program.behind_caches()
+    }
+
     fn step(&mut self) -> cpu::Step {
         match self.program.step() {
             Step::Access(a) => {
@@ -60,6 +64,7 @@ impl Stream for Thread {
                     dependent: a.dependent,
                 })
             }
+            Step::WriteBack(at) => cpu::Step::WriteBack(self.physical(at)),
             Step::Barrier => cpu::Step::Barrier,
             Step::Mark => {
                 self.begun = true;

@@ -88,6 +88,14 @@ impl Program for Warmed {
         self.program.defeats_prefetch()
     }
 
+    fn behind_caches(&self) -> bool {
+        self.program.behind_caches()
+    }
+
+    fn colored(&self, page: u64) -> bool {
+        self.program.colored(page)
+    }
+
     fn idle_work(&self) -> u32 {
         self.program.idle_work()
     }

@@ -9,7 +9,7 @@ pub fn accesses(program: &mut dyn Program) -> u64 {
         match program.step() {
             Step::Access(_) => n += 1,
             Step::Done => return n,
-            Step::Barrier | Step::Mark => {}
+            Step::WriteBack(_) | Step::Barrier | Step::Mark => {}
         }
     }
 }
@@ -60,6 +60,14 @@ impl Program for Rounds {
 
     fn defeats_prefetch(&self) -> bool {
         self.body.defeats_prefetch()
+    }
+
+    fn behind_caches(&self) -> bool {
+        self.body.behind_caches()
+    }
+
+    fn colored(&self, page: u64) -> bool {
+        self.body.colored(page)
     }
 
     fn idle_work(&self) -> u32 {

@@ -22,6 +22,9 @@ pub struct Access {
 pub enum Step {
     /// A load or store.
     Access(Access),
+    /// A dirty line at this byte offset leaves the private caches. Only of programs
+    /// that are [behind](Program::behind_caches) them.
+    WriteBack(u64),
     /// Waits until every thread of its program is here.
     Barrier,
     /// Notes the time.
@@ -50,6 +53,19 @@ pub trait Program: Send {
         false
     }
 
+    /// Its accesses are those that left private caches: none of the core's own
+    /// is asked ([`soloist_memory::core::Stream::behind_caches`]).
+    fn behind_caches(&self) -> bool {
+        false
+    }
+
+    /// Whether its page number `page` takes the task's colours. Pages that the
+    /// kernel alone uses do not.
+    fn colored(&self, page: u64) -> bool {
+        let _ = page;
+        true
+    }
+
     /// Of the last step's work, what stands for lost time only and is no
     /// instruction.
     fn idle_work(&self) -> u32 {
@@ -73,6 +89,14 @@ impl<T: Program + ?Sized> Program for Box<T> {
 
     fn defeats_prefetch(&self) -> bool {
         (**self).defeats_prefetch()
+    }
+
+    fn behind_caches(&self) -> bool {
+        (**self).behind_caches()
+    }
+
+    fn colored(&self, page: u64) -> bool {
+        (**self).colored(page)
     }
 
     fn idle_work(&self) -> u32 {

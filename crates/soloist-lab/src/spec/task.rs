@@ -1,9 +1,12 @@
 //! `[[task]]`: who runs, and what is known of it.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::number::Number;
 use super::regulator::ReserveSpec;
+use crate::programs::recorded::Recorded;
 
 /// What a kind of task does; parameters are in [`TaskSpec`].
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
@@ -39,6 +42,9 @@ pub enum ProgramKind {
     /// [`crate::programs::counted::Counted`]: a program known by its counters;
     /// `work` is lines from memory.
     Program,
+    /// [`crate::programs::recorded::Playback`]: a recorded program; `work` is
+    /// lines that left its private caches, at most (default: all).
+    Recorded,
 }
 
 /// `[[task]]`: one task per cpu of the list.
@@ -53,10 +59,10 @@ pub struct TaskSpec {
     pub cpus: String,
     /// How many of `cpus` are used (default: all); may be `"$sweep"`.
     pub copies: Option<Number>,
-    /// Bytes of memory of each.
-    pub bytes: Number,
+    /// Bytes of memory of each; a recording has its own.
+    pub bytes: Option<Number>,
     /// Steps of work of each (what a step is depends on the kind).
-    pub work: Number,
+    pub work: Option<Number>,
     /// Bytes from one access to the next, for kinds that stride (default: a
     /// line).
     pub stride: Option<Number>,
@@ -87,4 +93,16 @@ pub struct TaskSpec {
     pub arrays: Option<u32>,
     /// Of a `program`: share of its lines that it writes to (default 0.3).
     pub writes: Option<f64>,
+    /// Of a `recorded`: the directory of the recording, seen from the file's.
+    pub recording: Option<PathBuf>,
+    /// The same in memory ([`crate::known::parse`] reads it).
+    #[serde(skip)]
+    pub recorded: Option<Recorded>,
+}
+
+impl TaskSpec {
+    /// The word of the file that it is found by.
+    pub(crate) fn name_word(&self) -> String {
+        format!("\"{}\"", self.name)
+    }
 }
