@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::error::{io, Error, Result};
@@ -24,6 +25,31 @@ pub struct Recording {
     /// What it is of.
     pub meta: Meta,
     dir: PathBuf,
+}
+
+/// Which of the lines of each processor are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lines {
+    /// So many from the beginning, with the program's start.
+    First(usize),
+    /// So many from the middle of what was recorded.
+    Middle(usize),
+}
+
+impl Lines {
+    /// All.
+    pub const ALL: Self = Self::First(usize::MAX);
+
+    /// Of `all` lines, the numbers of those.
+    fn range(self, all: u64) -> Range<usize> {
+        match self {
+            Self::First(n) => 0..n,
+            Self::Middle(n) => {
+                let before = (all as usize).saturating_sub(n) / 2;
+                before..before.saturating_add(n)
+            }
+        }
+    }
 }
 
 /// A recorded program in memory.
@@ -175,9 +201,9 @@ impl Recording {
         })
     }
 
-    /// Reads program number `program` into memory; of each processor at most
-    /// `limit` lines.
-    pub fn load(&self, program: usize, limit: usize) -> Result<Program> {
+    /// Reads program number `program` into memory; of each processor `lines`. All
+    /// its pages are there, whichever of them those lines use.
+    pub fn load(&self, program: usize, lines: Lines) -> Result<Program> {
         let Some(about) = self.meta.programs.get(program) else {
             return Err(Error::Missing(format!(
                 "{}: no program {program}: there are {}, counted from 0",
@@ -189,7 +215,7 @@ impl Recording {
         for stream in &self.meta.streams.streams {
             if about.cpus.contains(&stream.cpu) {
                 let path = self.dir.join(&stream.file);
-                match loader.stream(&path, stream.cpu, limit) {
+                match loader.stream(&path, stream.cpu, lines.range(stream.lines)) {
                     Err(e @ Error::Damaged { .. }) => loader.damage.push(e),
                     other => other?,
                 }
@@ -259,11 +285,11 @@ struct Loader {
 }
 
 impl Loader {
-    fn stream(&mut self, path: &Path, cpu: u32, limit: usize) -> Result<()> {
+    fn stream(&mut self, path: &Path, cpu: u32, lines: Range<usize>) -> Result<()> {
         // Page numbers of the stream, as indices into `seen`.
         let mut pages: Vec<u32> = Vec::new();
         let mut owed: HashMap<u32, u32> = HashMap::new();
-        let mut held = 0;
+        let mut next = 0;
         let mut thread = u32::MAX;
         let mut bad_page = false;
         let result = Recording::events(path, |event| match event {
@@ -295,10 +321,11 @@ impl Loader {
                     bad_page = true;
                     return;
                 };
-                if held >= limit {
+                next += 1;
+                if !lines.contains(&(next - 1)) {
+                    owed.clear();
                     return;
                 }
-                held += 1;
                 if access.kind != Kind::WriteBack {
                     let debt = owed.entry(thread).or_default();
                     access.work = access.work.saturating_add(std::mem::take(debt));

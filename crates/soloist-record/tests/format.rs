@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use soloist_record::event::State;
 use soloist_record::meta::{Cache, Program, Stream, Streams, Thread};
-use soloist_record::{frame, Access, Error, Event, Kind, Meta, Recording, Step, Writer};
+use soloist_record::{frame, Access, Error, Event, Kind, Lines, Meta, Recording, Step, Writer};
 
 fn event() -> impl Strategy<Value = Event> {
     let access = (
@@ -142,7 +142,7 @@ fn a_cut_stream_is_read_up_to_the_cut() {
     fs::write(&path, &whole[..starts[2] as usize + 30]).unwrap();
     let program = Recording::open(dir.path())
         .unwrap()
-        .load(0, usize::MAX)
+        .load(0, Lines::ALL)
         .unwrap();
     assert_eq!(program.steps(&program.thread(0)).count(), 200);
     let said = program.damage[0].to_string();
@@ -204,7 +204,7 @@ fn a_thread_that_moves_is_put_together_in_order() {
     meta(&[0, 1]).write(dir.path()).unwrap();
     let program = Recording::open(dir.path())
         .unwrap()
-        .load(0, usize::MAX)
+        .load(0, Lines::ALL)
         .unwrap();
     assert!(program.damage.is_empty());
     let lines = |thread: u32| -> Vec<(u32, u8)> {
@@ -246,7 +246,7 @@ fn other_simulators_read_what_was_recorded() {
     meta(&[0]).write(dir.path()).unwrap();
     let program = Recording::open(dir.path())
         .unwrap()
-        .load(0, usize::MAX)
+        .load(0, Lines::ALL)
         .unwrap();
     let text = |format| {
         let mut out = Vec::new();
@@ -259,4 +259,32 @@ fn other_simulators_read_what_was_recorded() {
     let dramsim = "0x50040 READ 10\n0x50040 WRITE 10\n0x50080 READ 17\n";
     assert_eq!(text(Format::Dramsim3), dramsim);
     assert_eq!(text(Format::Ramulator), "LD 327744\nST 327744\nLD 327808\n");
+}
+
+#[test]
+fn the_first_lines_or_those_in_the_middle() {
+    let dir = tempfile::tempdir().unwrap();
+    stream(dir.path(), 3);
+    let mut meta = meta(&[0]);
+    meta.streams.streams[0].lines = 300;
+    meta.write(dir.path()).unwrap();
+    let recording = Recording::open(dir.path()).unwrap();
+    let loaded = |lines| {
+        let program = recording.load(0, lines).unwrap();
+        // A page has its number whichever lines are loaded.
+        assert_eq!(program.pages.len(), 300);
+        let lane = program.thread(0);
+        let steps: Vec<Step> = program.steps(&lane).collect();
+        let page = |step: &Step| match step {
+            Step::Access(a) => (a.page, a.work),
+            Step::Mark(_) => unreachable!("none was made"),
+        };
+        let ends = steps.first().zip(steps.last());
+        let (first, last) = ends.unwrap();
+        (steps.len(), page(first), page(last))
+    };
+    assert_eq!(loaded(Lines::ALL), (300, (0, 3), (299, 3)));
+    assert_eq!(loaded(Lines::First(50)), (50, (0, 3), (49, 3)));
+    assert_eq!(loaded(Lines::Middle(50)), (50, (125, 3), (174, 3)));
+    assert_eq!(loaded(Lines::Middle(500)), (300, (0, 3), (299, 3)));
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use soloist_record::{Cursor, Kind, Lane, Program as Recording, Step as Event};
+use soloist_record::{Cursor, Kind, Lane, Lines, Program as Recording, Step as Event};
 
 use super::step::{Access, Program, Step};
 
@@ -33,7 +33,7 @@ impl Recorded {
     /// # Errors
     /// When it can't be read, is damaged, or has more than one thread.
     pub fn load(dir: &Path) -> Result<Self, String> {
-        let load = || soloist_record::Recording::open(dir)?.load(0, usize::MAX);
+        let load = || soloist_record::Recording::open(dir)?.load(0, Lines::ALL);
         let mut program = load().map_err(|e| e.to_string())?;
         if let Some(damage) = program.damage.pop() {
             return Err(damage.to_string());

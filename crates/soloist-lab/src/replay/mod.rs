@@ -27,7 +27,7 @@ use soloist_memory::core::CoreStats;
 use soloist_memory::latency::{Latencies, Summary};
 use soloist_memory::system::{self, Free};
 use soloist_memory::{Platform, System};
-use soloist_record::{Program, Recording};
+use soloist_record::{Lines, Program, Recording};
 
 pub use crate::placement::buddy::History;
 use crate::placement::memory::Exhausted;
@@ -172,7 +172,7 @@ pub struct Job {
 }
 
 /// Loads program number `program` of the recording in `dir`.
-pub fn load(dir: &std::path::Path, program: usize, lines: usize) -> Result<Part, ReplayError> {
+pub fn load(dir: &std::path::Path, program: usize, lines: Lines) -> Result<Part, ReplayError> {
     let recording = Recording::open(dir)?;
     let loaded = recording.load(program, lines)?;
     let about = &recording.meta.programs[program];

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use soloist_lab::replay::{load, Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
 use soloist_memory::Platform;
-use soloist_record::Meta;
+use soloist_record::{Lines, Meta};
 
 use super::{conditions, finish, own_neighbour, Args, Condition};
 use crate::cmd::{progress, vm};
@@ -81,12 +81,13 @@ fn play(args: &Args, ctx: &Ctx, dir: &Path) -> Result<ExitCode> {
         cores: vec![core],
         ..part
     };
-    let last = load(dir, n - 1, args.lines)?;
+    let lines = Lines::First(args.lines);
+    let last = load(dir, n - 1, lines)?;
     let jobs_of_one = SEEDS as usize * (1 + placements.len());
     let bar = progress::bar(ctx, jobs_of_one * (n - 1), "played");
     let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
     for program in 0..n - 1 {
-        let mut parts = vec![seat(load(dir, program, args.lines)?, 0)];
+        let mut parts = vec![seat(load(dir, program, lines)?, 0)];
         for core in 1..=company {
             let mut neighbour = seat(last.clone(), core);
             neighbour.name = format!("neighbour {core}");

@@ -10,7 +10,7 @@ use soloist_lab::replay::profile::{profile, Profile};
 use soloist_lab::replay::{load, History, Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_memory::Platform;
 use soloist_record::export::{export, Format};
-use soloist_record::Meta;
+use soloist_record::{Lines, Meta};
 
 use super::TraceFormat;
 use crate::cmd::{progress, table};
@@ -44,6 +44,10 @@ pub struct Replay {
     /// Play at most so many lines of each processor; 8 bytes of memory each.
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     lines: usize,
+    /// Play the lines in the middle of what was recorded, not the first, which are
+    /// the programs' starts.
+    #[arg(long)]
+    middle: bool,
     /// Repeat with so many seeds of what placement leaves to chance.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
@@ -149,16 +153,20 @@ impl Replay {
     }
 
     fn parts(&self, metas: &[Meta]) -> Result<Vec<Part>> {
+        let lines = match self.middle {
+            true => Lines::Middle(self.lines),
+            false => Lines::First(self.lines),
+        };
         if let [only] = self.dirs.as_slice() {
             let all = 0..metas[0].programs.len();
             return Ok(all
-                .map(|i| load(only, i, self.lines))
+                .map(|i| load(only, i, lines))
                 .collect::<Result<_, _>>()?);
         }
         let mut parts: Vec<Part> = Vec::new();
         for dir in &self.dirs {
             let known = parts.iter().find(|p| p.recording == *dir).cloned();
-            let mut part = known.map_or_else(|| load(dir, 0, self.lines), Ok)?;
+            let mut part = known.map_or_else(|| load(dir, 0, lines), Ok)?;
             if let Some(name) = dir.file_name() {
                 part.name = name.to_string_lossy().into_owned();
             }
@@ -339,7 +347,7 @@ impl ProfileArgs {
             let meta = Meta::read(dir)?;
             let platform = Platform::find(self.machine.as_deref().unwrap_or(&meta.machine))?;
             for program in 0..meta.programs.len() {
-                let part = load(dir, program, usize::MAX)?;
+                let part = load(dir, program, Lines::ALL)?;
                 for damage in &part.program.damage {
                     errln!("soloist: {damage}");
                 }
@@ -356,7 +364,7 @@ impl ProfileArgs {
 
     fn print_pages(&self, ctx: &Ctx) -> Result<ExitCode> {
         for dir in &self.dirs {
-            let part = load(dir, 0, usize::MAX)?;
+            let part = load(dir, 0, Lines::ALL)?;
             let page = |p: &soloist_record::Page| Page {
                 virt: p.virt,
                 phys: p.phys,
@@ -440,7 +448,7 @@ pub struct Export {
 impl Export {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode> {
-        let part = load(&self.dir, self.program, self.lines)?;
+        let part = load(&self.dir, self.program, Lines::First(self.lines))?;
         let lanes = part.program.lanes();
         let Some(lane) = lanes.get(self.lane) else {
             let why = format!("--lane {}: there are {}, from 0", self.lane, lanes.len());
