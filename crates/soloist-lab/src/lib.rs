@@ -11,6 +11,7 @@ pub mod cases;
 pub mod jobs;
 pub mod judgement;
 pub mod known;
+mod linux;
 pub mod measurements;
 pub mod placement;
 pub mod programs;

@@ -8,26 +8,51 @@ use soloist_lab::known::parse;
 use soloist_lab::measurements::CaseResult;
 use soloist_lab::programs::recorded::Playback;
 use soloist_lab::programs::Program as _;
+use soloist_lab::replay::{load, Job, Outcome, Stage, WORN};
+use soloist_memory::Platform;
 use soloist_record::meta::{Program, Stream, Streams, Thread};
-use soloist_record::{frame, Access, Kind, Meta, Writer};
+use soloist_record::{frame, Access, Kind, Lines, Meta, Writer};
 
 const PAGES: u64 = 2048;
 /// Of them, the kernel's own.
 const KERNELS: u64 = 64;
 
-/// A program that goes through its pages, one line of each, `rounds` times; every
-/// other line is written and leaves the private caches. On cpus 0 to `threads` - 1.
-fn record(dir: &Path, rounds: u64, threads: u32) {
+/// A program that goes through its pages again and again, one line of each.
+struct Walk {
+    rounds: u64,
+    /// Lines of a page that it comes to, one a round, before the first comes again.
+    lines: u64,
+    /// Instructions before each.
+    work: u32,
+    /// Each does all of it, on a processor of its own.
+    threads: u32,
+}
+
+const WALK: Walk = Walk {
+    rounds: 8,
+    lines: 1,
+    work: 20,
+    threads: 1,
+};
+
+/// Records it; every other page is written, and its line leaves the caches.
+fn record(dir: &Path, walk: &Walk) {
+    std::fs::create_dir(dir).unwrap();
+    let threads = walk.threads;
     let streams = (0..threads).map(|cpu| {
         let file = format!("cpu-{cpu}.rec");
         let mut writer = Writer::create(&dir.join(&file), cpu).unwrap();
         writer.switch(cpu, u64::from(cpu), 0).unwrap();
-        let mut at = |kind, page: u64| {
+        let mut at = |kind, round: u64, page: u64| {
             let access = Access {
                 kind,
                 page: 0,
-                line: (page % 64) as u8,
-                work: if kind == Kind::WriteBack { 0 } else { 20 },
+                line: ((page + round % walk.lines) % 64) as u8,
+                work: if kind == Kind::WriteBack {
+                    0
+                } else {
+                    walk.work
+                },
                 kernel: false,
                 dependent: false,
             };
@@ -37,12 +62,12 @@ fn record(dir: &Path, rounds: u64, threads: u32) {
             };
             writer.access(access, virt, 5000 + page, || page).unwrap();
         };
-        for page in (0..rounds).flat_map(|_| 0..PAGES) {
+        for (round, page) in (0..walk.rounds).flat_map(|r| (0..PAGES).map(move |p| (r, p))) {
             match page % 2 {
-                0 => at(Kind::Read, page),
+                0 => at(Kind::Read, round, page),
                 _ => {
-                    at(Kind::Write, page);
-                    at(Kind::WriteBack, page);
+                    at(Kind::Write, round, page);
+                    at(Kind::WriteBack, round, page);
                 }
             }
         }
@@ -126,8 +151,7 @@ fn walk(case: &CaseResult) -> &soloist_lab::measurements::TaskResult {
 fn it_plays_its_lines_in_its_pages_and_colors() {
     let dir = tempfile::tempdir().unwrap();
     let made = dir.path().join("walk.rec");
-    std::fs::create_dir(&made).unwrap();
-    record(&made, 8, 1);
+    record(&made, &WALK);
     let scenario = parse(SCENARIO, dir.path().join("f").to_str().unwrap()).unwrap();
     let recorded = scenario.tasks[0].recorded.as_ref().unwrap();
     let playback = Playback::new(recorded, 1, false);
@@ -159,11 +183,8 @@ fn what_cannot_be_played_is_said_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("mine.toml");
     let (made, two) = (dir.path().join("walk.rec"), dir.path().join("two.rec"));
-    for dir in [&made, &two] {
-        std::fs::create_dir(dir).unwrap();
-    }
-    record(&made, 1, 1);
-    record(&two, 1, 2);
+    record(&made, &WALK);
+    record(&two, &Walk { threads: 2, ..WALK });
     for (from, to, words) in [
         ("walk.rec", "none.rec", "none.rec"),
         ("walk.rec", "two.rec", "2 threads"),
@@ -179,4 +200,63 @@ fn what_cannot_be_played_is_said_with_its_line() {
         let task = text.lines().nth(e.line - 1).unwrap();
         assert!(task.starts_with("name = "), "{e}: {task}");
     }
+}
+
+/// What stock Linux offers is played too, not taken for plain Linux.
+#[test]
+fn replay_knows_what_linux_has_instead_of_colors() {
+    let dir = tempfile::tempdir().unwrap();
+    let (own, others) = (dir.path().join("own.rec"), dir.path().join("others.rec"));
+    let own_walk = Walk {
+        rounds: 40,
+        lines: 8,
+        work: 400,
+        ..WALK
+    };
+    let other_walk = Walk {
+        rounds: 64,
+        lines: 64,
+        ..WALK
+    };
+    record(&own, &own_walk);
+    record(&others, &other_walk);
+    let mut parts = vec![load(&own, 0, Lines::ALL).unwrap()];
+    for core in 1..4 {
+        let mut other = load(&others, 0, Lines::ALL).unwrap();
+        other.cores = vec![core];
+        parts.push(other);
+    }
+    let stage = Stage {
+        platform: Platform::find("opteron-6128").unwrap(),
+        parts,
+        sets: 1,
+        history: WORN,
+    };
+    let job = |name: &str| Job {
+        placement: name.parse().unwrap(),
+        alone: false,
+        seed: 1,
+        blame: false,
+    };
+    let jobs = ["buddy", "membind", "interleave", "cat", "throttle"].map(job);
+    let played = stage.play(&jobs, &|| {}).unwrap();
+    let [buddy, membind, interleave, cat, throttle] = played.as_slice() else {
+        unreachable!("one a job");
+    };
+    // Pages of the first task and of the second that lie on other nodes.
+    let remote = |outcome: &Outcome| (outcome.played[0].remote, outcome.played[1].remote);
+    assert_eq!(remote(buddy), (0.0, 0.0));
+    assert_eq!(remote(membind), (0.0, 100.0));
+    assert!(remote(interleave).0 > 60.0 && remote(interleave).1 > 60.0);
+    let misses = |outcome: &Outcome| outcome.played[0].llc_misses as f64;
+    assert!(
+        misses(cat) < 0.5 * misses(buddy),
+        "{} {}",
+        misses(cat),
+        misses(buddy)
+    );
+    let rate = |outcome: &Outcome| outcome.played[1].llc_misses as f64 / outcome.played[0].time_ns;
+    // A twentieth of 14.4 GB/s is 0.01125 lines a nanosecond.
+    assert!(rate(buddy) > 0.015, "{}", rate(buddy));
+    assert!(rate(throttle) < 0.0114, "{}", rate(throttle));
 }

@@ -15,7 +15,6 @@ mod pace;
 mod place;
 mod testbed;
 mod thread;
-mod throttle;
 mod warm;
 
 use std::collections::{BTreeSet, HashMap};

@@ -7,6 +7,7 @@ use soloist_memory::Platform;
 
 use super::error::RunError;
 use crate::cases::Case;
+use crate::linux::own_node;
 use crate::placement::buddy::{Buddy, History, NumaLayout};
 use crate::placement::memory::{Allocation, Exhaust, Memory};
 use crate::placement::policy::{assign, Policy, Seat};
@@ -53,12 +54,14 @@ pub(super) fn place(
             spilled: 0,
         })
         .collect();
+    let first = case.tasks[0].cpu as usize;
+    let own = |i| (case.policy == Policy::Membind).then(|| own_node(platform, first, i));
     let allocation = |i: usize, colors: Option<&ColorSet>| {
         let task = &case.tasks[i];
         Allocation::new(map, i as u32, task.first_touch, colors, exhausted)
             .from_anywhere(case.policy.ignores_nodes())
             .interleaved(case.policy == Policy::Interleave)
-            .bound_to(task.node.or_else(|| own_node(platform, case, i)))
+            .bound_to(task.node.or_else(|| own(i)))
     };
     let tasks = 0..case.tasks.len();
     let mut colored: Vec<Allocation> = tasks
@@ -121,11 +124,4 @@ pub(super) fn colors(platform: &Platform, case: &Case) -> Result<Vec<Option<Colo
         case: case.name.clone(),
         source,
     })
-}
-
-/// Under `membind`: the node of the case's `index`th task, from the first's on.
-fn own_node(platform: &Platform, case: &Case, index: usize) -> Option<u32> {
-    let home = platform.node_of_core[case.tasks[0].cpu as usize] + index;
-    let nodes = platform.memory.map.n_nodes();
-    (case.policy == Policy::Membind).then_some(home as u32 % nodes)
 }

@@ -15,9 +15,9 @@ use super::governor::{Counts, Guard};
 use super::pace::{self, Paces};
 use super::place::{colors, place, PAGE_SHIFT};
 use super::thread::Thread;
-use super::throttle::Throttle;
 use super::warm::Warmed;
 use crate::cases::{Case, CaseTask};
+use crate::linux::{even_ways, Throttle};
 use crate::measurements::{Regulated, Run, TaskResult, Waits};
 use crate::placement::buddy::History;
 use crate::placement::memory::Exhaust;
@@ -26,10 +26,6 @@ use crate::programs::counters::{Counters, Pace};
 use crate::programs::rounds::accesses;
 use crate::programs::Program;
 use crate::spec::{Mode, RegulatorSpec};
-
-/// Under `throttle` a task in the background gets one of so many parts of what
-/// a node's memory path carries: about the least that MBA allows.
-const THROTTLED: u64 = 20;
 
 /// What all runs by one model of the machine have in common.
 pub(super) struct Testbed {
@@ -189,7 +185,8 @@ impl Testbed {
             system.account();
         }
         if case.policy == Policy::Cat {
-            system.partition(&self.ways(case));
+            let busy: Vec<usize> = case.tasks.iter().map(|t| t.cpu as usize).collect();
+            system.partition(&even_ways(&self.platform, &busy));
         }
         let mut guard = self.guard(case, &seen)?;
         let stats = match &mut guard {
@@ -211,27 +208,10 @@ impl Testbed {
         })
     }
 
-    /// Even shares of the last level's ways for the tasks of each.
-    fn ways(&self, case: &Case) -> Vec<usize> {
-        let llc = |cpu: usize| self.platform.llc_of_core[cpu];
-        let mates = |cpu: usize| {
-            let near = |t: &&CaseTask| llc(t.cpu as usize) == llc(cpu);
-            case.tasks.iter().filter(near).count().max(1)
-        };
-        let cpus = 0..self.platform.llc_of_core.len();
-        cpus.map(|cpu| (self.platform.llc.shape.ways / mates(cpu)).max(1))
-            .collect()
-    }
-
     /// Background tasks at a share of what a node's memory can carry.
     fn throttle(&self, case: &Case) -> Throttle {
-        let rate = self.platform.northbridge.bytes_per_us / THROTTLED;
-        let gap_ps = u64::from(self.map().line_size()) * 1_000_000 / rate.max(1);
-        let mut gaps = vec![0; self.platform.llc_of_core.len()];
-        for task in case.tasks.iter().filter(|t| t.background) {
-            gaps[task.cpu as usize] = gap_ps;
-        }
-        Throttle::new(gaps)
+        let held = case.tasks.iter().filter(|t| t.background);
+        Throttle::new(&self.platform, held.map(|t| t.cpu as usize))
     }
 
     fn result(

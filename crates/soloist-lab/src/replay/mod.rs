@@ -29,8 +29,10 @@ use soloist_memory::system::{self, Free};
 use soloist_memory::{Platform, System};
 use soloist_record::{Lines, Program, Recording};
 
+use crate::linux::{even_ways, Throttle};
 pub use crate::placement::buddy::History;
 use crate::placement::memory::Exhausted;
+use crate::placement::policy::Policy;
 use lane::Player;
 pub use place::Placement;
 
@@ -257,7 +259,25 @@ impl Stage {
                 system.put(core, Box::new(player), core, i > 0);
             }
         }
-        let stats = system.run(&mut Free).map_err(|source| ReplayError::Model {
+        let policy = match job.placement {
+            Placement::Policy(policy) => Some(policy),
+            Placement::Recorded => None,
+        };
+        let cores = |parts: &[Part]| -> Vec<usize> {
+            let of = |part: &Part| part.cores.clone();
+            parts.iter().flat_map(of).collect()
+        };
+        if policy == Some(Policy::Cat) {
+            system.partition(&even_ways(&self.platform, &cores(&self.parts)));
+        }
+        let stats = match policy {
+            Some(Policy::Throttle) => {
+                let held = cores(&parts[1..]).into_iter();
+                system.run(&mut Throttle::new(&self.platform, held))
+            }
+            _ => system.run(&mut Free),
+        }
+        .map_err(|source| ReplayError::Model {
             policy: job.placement.name(),
             source,
         })?;

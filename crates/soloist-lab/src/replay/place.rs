@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use soloist_core::ColorSet;
 
 use super::{ReplayError, Stage};
+use crate::linux::own_node;
 use crate::placement::buddy::{Buddy, NumaLayout};
 use crate::placement::memory::{Allocation, Exhaust, Memory};
 use crate::placement::policy::{assign, Policy, Seat, UnknownPolicy};
@@ -121,6 +122,7 @@ fn anew(stage: &Stage, policy: Policy, seed: u64) -> Result<Frames, ReplayError>
     let buddy = Buddy::new(map, layout, stage.history, seed);
     let mut memory = Memory::new(map, buddy).as_the_module();
     let colors = colors(stage, policy)?;
+    let first = stage.parts[0].cores[0];
     let mut theirs: Vec<[Allocation; 2]> = stage
         .parts
         .iter()
@@ -128,7 +130,12 @@ fn anew(stage: &Stage, policy: Policy, seed: u64) -> Result<Frames, ReplayError>
         .enumerate()
         .map(|(i, (part, colors))| {
             let cpu = part.cores[0] as u32;
-            let of = |colors| Allocation::new(map, i as u32, cpu, colors, Exhaust::Spill);
+            let own = (policy == Policy::Membind).then(|| own_node(platform, first, i));
+            let of = |colors| {
+                Allocation::new(map, i as u32, cpu, colors, Exhaust::Spill)
+                    .interleaved(policy == Policy::Interleave)
+                    .bound_to(own)
+            };
             [
                 of(colors.as_ref()).from_anywhere(policy.ignores_nodes()),
                 of(None),

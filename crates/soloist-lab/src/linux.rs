@@ -1,0 +1,95 @@
+//! What stock Linux has in the place of colours: a node each
+//! (`numactl --membind`), ways of the last-level cache (CAT) and a static throttle
+//! (MBA), the latter two through resctrl.
+
+use std::collections::VecDeque;
+
+use soloist_memory::system::Governor;
+use soloist_memory::Platform;
+
+/// Under `throttle` a core gets one of so many parts of what a node's memory path
+/// carries: about the least that MBA allows.
+const THROTTLED: u64 = 20;
+
+/// Under `membind`: the node of task number `index`; the first's is the one of
+/// core `first`, the others follow it.
+pub(crate) fn own_node(platform: &Platform, first: usize, index: usize) -> u32 {
+    let home = platform.node_of_core[first] + index;
+    home as u32 % platform.memory.map.n_nodes()
+}
+
+/// Under `cat`: the ways that each core may fill, even shares for the `busy` ones
+/// of each last level.
+pub(crate) fn even_ways(platform: &Platform, busy: &[usize]) -> Vec<usize> {
+    let llc = |core: usize| platform.llc_of_core[core];
+    let mates = |core: usize| busy.iter().filter(|&&b| llc(b) == llc(core)).count();
+    let cores = 0..platform.llc_of_core.len();
+    cores
+        .map(|core| (platform.llc.shape.ways / mates(core).max(1)).max(1))
+        .collect()
+}
+
+/// Fills of some cores go out no closer to each other than a fixed rate allows,
+/// whatever else runs.
+pub(crate) struct Throttle {
+    /// Between two fills of a core, ps; 0: no limit.
+    gap_ps: Vec<u64>,
+    /// When its next fill may go.
+    next_ps: Vec<u64>,
+    /// Fills that wait for it.
+    held: Vec<u64>,
+    released: VecDeque<usize>,
+}
+
+impl Throttle {
+    /// Holds these cores, one of [`THROTTLED`] parts each.
+    pub(crate) fn new(platform: &Platform, cores: impl Iterator<Item = usize>) -> Self {
+        let rate = platform.northbridge.bytes_per_us / THROTTLED;
+        let line = u64::from(platform.memory.map.line_size());
+        let mut gap_ps = vec![0; platform.llc_of_core.len()];
+        for core in cores {
+            gap_ps[core] = line * 1_000_000 / rate.max(1);
+        }
+        Self {
+            next_ps: vec![0; gap_ps.len()],
+            held: vec![0; gap_ps.len()],
+            gap_ps,
+            released: VecDeque::new(),
+        }
+    }
+}
+
+impl Governor for Throttle {
+    fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
+        if self.gap_ps[core] == 0 || write {
+            return true;
+        }
+        if now_ps < self.next_ps[core] || self.held[core] > 0 {
+            self.held[core] += 1;
+            return false;
+        }
+        self.next_ps[core] = now_ps + self.gap_ps[core];
+        true
+    }
+
+    fn alarm_ps(&self) -> u64 {
+        let waiting = self.next_ps.iter().zip(&self.held);
+        let times = waiting.filter(|(_, &held)| held > 0).map(|(&at, _)| at);
+        times.min().unwrap_or(u64::MAX)
+    }
+
+    fn alarm(&mut self, now_ps: u64) {
+        for core in 0..self.held.len() {
+            if self.held[core] > 0 && self.next_ps[core] <= now_ps {
+                // All that was held goes at once; the next waits for all of it.
+                let held = std::mem::take(&mut self.held[core]);
+                self.released.push_back(core);
+                self.next_ps[core] = now_ps + held * self.gap_ps[core];
+            }
+        }
+    }
+
+    fn released(&mut self) -> Option<usize> {
+        self.released.pop_front()
+    }
+}
