@@ -210,6 +210,16 @@ struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 	return find(m, cells, nid);
 }
 
+void sol_clip_unfit(struct sol_clip *clip)
+{
+	u32 pfn = clip->pfn[clip->n - 1];
+
+	if (!PageHWPoison(pfn_to_page(pfn)))
+		return;
+	clip->n--;
+	sol_store_drop(pfn);
+}
+
 /* ---- Taking back ---- */
 
 bool sol_magazine_put(struct page *page)

@@ -75,6 +75,12 @@ struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 /* All magazines are empty for a moment, their frames in the lists. Any context. */
 void sol_magazines_flush(void);
 
+/*
+ * The frame on top of @clip is not fit for a request: if it failed, it leaves,
+ * so that it does not hide those under it. The lock is held.
+ */
+void sol_clip_unfit(struct sol_clip *clip);
+
 /* Frames in all magazines, about. */
 u64 sol_magazines_count(void);
 
@@ -152,8 +158,10 @@ static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
 			goto none;
 	}
 	pfn = clip->pfn[clip->n - 1];
-	if (unlikely(!sol_frame_fit(pfn, table)))
+	if (unlikely(!sol_frame_fit(pfn, table))) {
+		sol_clip_unfit(clip);
 		goto none;	/* the lists will find another */
+	}
 	clip->n--;
 	cell = clip->cell;
 	zero = clip->zero;

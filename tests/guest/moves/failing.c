@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Failing memory: a soft-offlined page moves, its old frame never comes back;
- * a poisoned one kills its user only, and its group still ends.
+ * a poisoned one kills its user only, and its group still ends. One that is
+ * poisoned while it is free is dropped where it is found, not when a worker
+ * comes round to it.
  */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <signal.h>
 
 #include "moves.h"
@@ -59,6 +63,71 @@ static int hard(void)
 	return 1;	/* must not get here */
 }
 
+/* This CPU for itself alone, so that no worker runs on it meanwhile. */
+static void hold_cpu(void)
+{
+	struct sched_param fifo = { .sched_priority = 50 };
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	if (sched_setaffinity(0, sizeof(cpu), &cpu) ||
+	    sched_setscheduler(0, SCHED_FIFO, &fifo))
+		guest_die("FIFO on one CPU: %s", strerror(errno));
+}
+
+static long long corrupted(void)
+{
+	return kernel_number("/proc/meminfo", "HardwareCorrupted");
+}
+
+/*
+ * Lists are stacks: the frame of a page freed late, but not among the last,
+ * which this CPU gathers, lies near the top of its list. The kernel says that it can't do anything
+ * about a frame it doesn't know (an error), and marks it all the same.
+ */
+static u64 poison_free_frame(char *p)
+{
+	char addr[32];
+	u64 pfn;
+
+	guest_touch(p, BYTES);
+	pfn = guest_pfn(0, p + (PAGES - 256) * GUEST_PAGE);
+	madvise(p, BYTES, MADV_DONTNEED);
+	snprintf(addr, sizeof(addr), "%#llx",
+		 (unsigned long long)pfn * GUEST_PAGE);
+	set_kernel("/sys/devices/system/memory/hard_offline_page", addr);
+	return pfn;
+}
+
+static int listed(void)
+{
+	long long before = corrupted(), lost;
+	char *p;
+	size_t i, again = 0;
+	u64 bad;
+
+	if (guest_join("failing"))
+		guest_die("join: %s", guest_status());
+	p = guest_map_anon(BYTES);
+	guest_touch(p, GUEST_PAGE);
+	hold_cpu();
+	lost = guest_stat("stats", "lost");
+	bad = poison_free_frame(p);
+	guest_touch(p, BYTES);
+	lost = guest_stat("stats", "lost") - lost;
+	if (corrupted() == before) {
+		guest_skip("poisoned-in-list", "hard_offline_page has no effect");
+		return 0;
+	}
+	for (i = 0; i < PAGES; i++)
+		again += guest_pfn(0, p + i * GUEST_PAGE) == bad;
+	guest_check(!again, "poisoned-in-list-gone", "it was handed out");
+	guest_check(lost == 1, "poisoned-in-list-dropped",
+		    "%lld frames were lost to the lists, not 1", lost);
+	return guest_exit();
+}
+
 int main(void)
 {
 	int i, err;
@@ -70,6 +139,7 @@ int main(void)
 		guest_skip("hwpoison", "not in this kernel");
 	else
 		guest_check(i == 255, "hwpoison-kills-its-user", "exit %d", i);
+	guest_check(in_child(listed) == 0, "poisoned-in-list", "failed");
 	err = guest_ungroup("failing");
 	guest_check(!err, "failing-rmdir", "%s", strerror(-err));
 	for (i = 0; i < 50 && guest_stat("stats", "removed") > 0; i++)
