@@ -9,7 +9,7 @@
 use std::fmt::Write;
 
 use crate::time::{Time, MS};
-use crate::timeline::{End, Job, Timeline};
+use crate::timeline::{Job, Timeline};
 
 /// Colours of executions, by task.
 const FILLS: [&str; 6] = [
@@ -101,7 +101,7 @@ impl Chart<'_> {
     }
 
     fn job(&self, out: &mut String, job: &Job, base: f64, fill: &str) {
-        let missed = job.end == End::Missed;
+        let missed = job.missed();
         for &(from, to) in &job.runs {
             let (x, width) = (self.x(from), (self.x(to) - self.x(from)).max(0.3));
             let top = base - BOX;
@@ -185,4 +185,32 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::{End, Row};
+
+    #[test]
+    fn a_late_job_is_crossed_out() {
+        let drawn = |at| {
+            let job = Job {
+                task: 0,
+                number: 0,
+                release_ps: 0,
+                deadline_ps: Some(10),
+                runs: vec![(0, 12)],
+                end: End::Completed(at),
+            };
+            let timeline = Timeline {
+                rows: vec![Row::default()],
+                jobs: vec![job],
+                end_ps: 20,
+            };
+            svg(&timeline, "t", 1).matches(MISS).count()
+        };
+        // Three are the key's; its box, the box's cross and the deadline's.
+        assert_eq!((drawn(10), drawn(12)), (3, 6));
+    }
 }

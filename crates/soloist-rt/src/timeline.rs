@@ -8,7 +8,8 @@ use serde::Serialize;
 pub enum End {
     /// At this time, picoseconds.
     Completed(u64),
-    /// Aborted at its deadline.
+    /// Aborted at its deadline, as the scheduler of this crate does; a kernel
+    /// lets it run on.
     Missed,
     /// The record ends before it.
     Open,
@@ -46,6 +47,16 @@ impl Job {
             End::Missed | End::Open => None,
         }
     }
+
+    /// Was it aborted at its deadline, or completed after it?
+    #[must_use]
+    pub fn missed(&self) -> bool {
+        match self.end {
+            End::Missed => true,
+            End::Completed(at) => self.deadline_ps.is_some_and(|deadline| at > deadline),
+            End::Open => false,
+        }
+    }
 }
 
 /// A task's row: its name and core, and times in which it was kept from running
@@ -76,7 +87,7 @@ pub struct Timeline {
 pub struct Figures {
     /// Jobs that ended.
     pub jobs: u64,
-    /// Of these, aborted at their deadline.
+    /// Of these, aborted at their deadline or completed after it.
     pub missed: u64,
     /// Execution of those that were completed: mean, longest, shortest,
     /// standard deviation, picoseconds.
@@ -107,10 +118,11 @@ impl Figures {
         for job in jobs {
             match job.end {
                 End::Open => continue,
-                End::Missed => all.missed += 1,
+                End::Missed => {}
                 End::Completed(_) => times.push(job.executed_ps()),
             }
             all.jobs += 1;
+            all.missed += u64::from(job.missed());
             all.response_ps = all.response_ps.max(job.response_ps().unwrap_or(0));
         }
         if times.is_empty() {
@@ -173,5 +185,42 @@ impl Timeline {
                 .collect(),
             end_ps: to_ps.min(self.end_ps).saturating_sub(from_ps),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(end: End) -> Job {
+        Job {
+            task: 0,
+            number: 0,
+            release_ps: 0,
+            deadline_ps: Some(10),
+            runs: vec![(0, 8)],
+            end,
+        }
+    }
+
+    /// On a real kernel nobody aborts a job at its deadline.
+    #[test]
+    fn a_job_that_is_completed_late_misses_too() {
+        let ends = [
+            End::Completed(10),
+            End::Completed(11),
+            End::Missed,
+            End::Open,
+        ];
+        let timeline = Timeline {
+            rows: vec![Row::default()],
+            jobs: ends.map(job).to_vec(),
+            end_ps: 20,
+        };
+        let figures = timeline.figures(0, 0);
+        assert_eq!((figures.jobs, figures.missed), (3, 2));
+        assert_eq!((figures.mean_ps, figures.response_ps), (8.0, 11));
+        let missed = timeline.jobs.iter().map(Job::missed);
+        assert_eq!(missed.collect::<Vec<_>>(), [false, true, true, false]);
     }
 }
