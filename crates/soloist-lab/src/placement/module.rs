@@ -1,9 +1,11 @@
 //! Coloured pages in the order in which the kernel module hands them out.
 //!
 //! The papers split whole blocks and list every frame of them
-//! ([`super::memory`]). The module takes single frames of one cell instead, region
-//! by region from the top of the node (kernel/frames/refill.c), and hands them out
-//! through a magazine of four clips that a CPU keeps (kernel/frames/magazine.c).
+//! ([`super::memory`]). The module takes single frames of a cell instead, region by
+//! region from the top of the node (kernel/frames/refill.c), for each of the next
+//! cells that has none listed (`refill_turn` of kernel/fault/ladder.c), and
+//! hands them out in turn, through a magazine of clips that a CPU keeps
+//! (kernel/frames/magazine.c).
 //! Which frames of a bank follow each other decides how often its row stays open,
 //! so what is recorded under the module can only be placed alike in the same order.
 //!
@@ -17,10 +19,10 @@ use super::buddy::Buddy;
 /// log2 of a region's frames: `SOL_REGION_ORDER`.
 const REGION: u32 = 10;
 /// `SOL_CLIPS`, `SOL_ROUNDS`: clips of a magazine, frames of a clip.
-const CLIPS: usize = 4;
-const ROUNDS: usize = 16;
-/// `LOOKS` of magazine.c: cells that a filling looks at.
-const LOOKS: usize = 16;
+const CLIPS: usize = 16;
+const ROUNDS: usize = 4;
+/// `SOL_LOOKS`: cells that a filling looks at.
+const LOOKS: usize = 32;
 /// `BATCH_MAX` of refill.c: frames that a refill takes; 1 at first, doubled each time.
 const BATCH_MAX: u32 = 32;
 
@@ -105,6 +107,8 @@ struct Magazine {
     cells: Vec<u32>,
     cursor: usize,
     next: usize,
+    /// Clips that the last filling found frames for.
+    filled: usize,
     clips: [Vec<u32>; CLIPS],
 }
 
@@ -145,33 +149,61 @@ impl Magazine {
         buddy: &mut Buddy,
         sites: &mut Sites,
     ) -> Option<u32> {
-        let turn = self.next % CLIPS;
-        self.next += 1;
-        if let Some(frame) = self.clips[turn].pop() {
+        if let Some(frame) = self.at_hand() {
             return Some(frame);
         }
-        if self.clips.iter().all(Vec::is_empty) {
-            self.fill(owner, lists);
-        }
-        self.clips
-            .iter_mut()
-            .find_map(Vec::pop)
+        self.refill_turn(lists, buddy, sites);
+        self.fill(owner, lists);
+        self.at_hand()
             .or_else(|| self.listed(owner, lists))
             .or_else(|| self.refilled(owner, lists, buddy, sites))
     }
 
-    /// Fills the clips from the lists of the next cells.
+    /// A frame of the clip whose turn it is.
+    fn at_hand(&mut self) -> Option<u32> {
+        let clips = self.filled.max(1);
+        (0..clips).find_map(|_| {
+            let turn = self.next % clips;
+            self.next += 1;
+            self.clips[turn].pop()
+        })
+    }
+
+    /// Frames for the cells whose turn it is and that have none listed.
+    fn refill_turn(&mut self, lists: &mut FrameLists, buddy: &mut Buddy, sites: &mut Sites) {
+        let mut listed = 0;
+        for turns in 0..self.cells.len().min(LOOKS) {
+            if listed == CLIPS {
+                return;
+            }
+            let at = lists.map().cells_turn(&self.cells, self.cursor, turns);
+            let cell = self.cells[at];
+            if lists.listed(cell) == 0 {
+                sites.refill(cell, lists, buddy);
+            }
+            listed += usize::from(lists.listed(cell) > 0);
+        }
+    }
+
+    /// Fills the clips from the lists of the next cells: as many frames of each, so
+    /// that all end together.
     fn fill(&mut self, owner: u32, lists: &mut FrameLists) {
-        let mut filled = 0;
+        (self.filled, self.next) = (0, 0);
         for _ in 0..self.cells.len().clamp(CLIPS, LOOKS) {
-            if filled == CLIPS {
+            if self.filled == CLIPS {
                 break;
             }
             let cell = self.cells[self.cursor];
-            let clip = &mut self.clips[filled];
+            let clip = &mut self.clips[self.filled];
             clip.extend((0..ROUNDS).map_while(|_| lists.get(cell, owner, false).map(|f| f.0)));
-            filled += usize::from(!clip.is_empty());
+            self.filled += usize::from(!clip.is_empty());
             self.cursor = lists.map().cells_turn(&self.cells, self.cursor, 1);
+        }
+        let clips = &mut self.clips[..self.filled];
+        let least = clips.iter().map(Vec::len).min().unwrap_or(0);
+        for frame in clips.iter_mut().flat_map(|clip| clip.drain(least..).rev()) {
+            let put = lists.put(frame, false);
+            debug_assert!(put.is_ok(), "a frame that was just taken");
         }
     }
 
@@ -249,16 +281,39 @@ mod tests {
         }
     }
 
-    /// As it was recorded under a 6.12 kernel: 32 pages of a cell at a time, from the
-    /// top of the node.
+    /// As it was recorded under a 6.12 kernel: from the top of the node, and a page of
+    /// each cell after the other.
     #[test]
-    fn pages_come_from_the_top_cell_by_cell() {
+    fn pages_come_from_the_top_and_cells_in_turn() {
         let mut machine = machine();
         let pages: Vec<u32> = (0..64).map(|_| machine.page().unwrap()).collect();
-        assert!(
-            pages.iter().all(|p| *p >= 0x5000 && p & 7 == 0),
-            "{pages:x?}"
-        );
+        assert!(pages.iter().all(|p| *p >= 0x7000), "{pages:x?}");
+        for neighbours in pages.chunks(8) {
+            let cells: Vec<u32> = neighbours.iter().map(|p| p & 7).collect();
+            assert_eq!(cells, [0, 1, 2, 3, 4, 5, 6, 7], "{pages:x?}");
+        }
+    }
+
+    /// A change of the module must show here: what was measured under it would be
+    /// placed in another order.
+    #[test]
+    fn the_module_has_the_same_numbers() {
+        let file = |name: &str| {
+            let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/frames/");
+            std::fs::read_to_string(format!("{dir}{name}")).unwrap()
+        };
+        let header = ["magazine.h", "solver.h", "refill.c"].map(file).concat();
+        let define = |name: &str| {
+            let mut lines = header.lines().filter_map(|l| l.strip_prefix("#define "));
+            let value = lines.find_map(|l| l.strip_prefix(name)).unwrap();
+            let value = value.split_whitespace().next().unwrap();
+            value.trim_end_matches('u').parse::<u32>().unwrap()
+        };
+        assert_eq!(define("SOL_CLIPS"), CLIPS as u32);
+        assert_eq!(define("SOL_ROUNDS"), ROUNDS as u32);
+        assert_eq!(define("SOL_LOOKS"), LOOKS as u32);
+        assert_eq!(define("SOL_REGION_ORDER"), REGION);
+        assert_eq!(define("BATCH_MAX"), BATCH_MAX);
     }
 
     #[test]
