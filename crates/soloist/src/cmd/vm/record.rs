@@ -118,6 +118,12 @@ fn record(args: &Args, ctx: &Ctx) -> Result<u8> {
     } else {
         print(&meta, outcome.wall_s);
     }
+    if outcome.status() != 0 {
+        errln!(
+            "soloist: the foreground ended with status {}: that is what was recorded",
+            outcome.status()
+        );
+    }
     Ok(outcome.status())
 }
 
