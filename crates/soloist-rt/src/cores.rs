@@ -21,7 +21,7 @@ use soloist_memory::{Platform, System};
 use crate::program::{Maker, CHUNK};
 use crate::scheduler::Scheduler;
 use crate::task::TaskSet;
-use crate::timeline::{Job, Timeline};
+use crate::timeline::{common, Job, Timeline};
 use crate::times::rows;
 
 const PAGE_SHIFT: u32 = 12;
@@ -247,7 +247,8 @@ pub fn play(setup: &Setup) -> Result<Played, PlayError> {
     jobs.sort_by_key(|j| (j.release_ps, j.task));
     let mut rows = rows(set);
     for (task, row) in rows.iter_mut().enumerate() {
-        let stopped = stopped.get(row.core as usize);
+        let core = row.cores.first();
+        let stopped = core.and_then(|&core| stopped.get(core as usize));
         row.throttled = stopped.map_or_else(Vec::new, |s| while_running(s, &jobs, task));
     }
     Ok(Played {
@@ -412,14 +413,6 @@ impl Governor for Watch {
 
 /// The parts of `stopped` in which the task's jobs had the core.
 fn while_running(stopped: &[(u64, u64)], jobs: &[Job], task: usize) -> Vec<(u64, u64)> {
-    let mut parts = Vec::new();
-    for job in jobs.iter().filter(|j| j.task == task) {
-        for &(from, to) in &job.runs {
-            let first = stopped.partition_point(|s| s.1 <= from);
-            for &(a, b) in stopped[first..].iter().take_while(|s| s.0 < to) {
-                parts.push((a.max(from), b.min(to)));
-            }
-        }
-    }
-    parts
+    let mine = jobs.iter().filter(|j| j.task == task);
+    mine.flat_map(|job| common(&job.runs, stopped)).collect()
 }

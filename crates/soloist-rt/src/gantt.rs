@@ -89,8 +89,8 @@ impl Chart<'_> {
         let base = TOP + task as f64 * ROW + ROW - 8.0;
         let _ = writeln!(out, "<line x1=\"{LEFT}\" y1=\"{base}\" x2=\"{:.1}\" y2=\"{base}\" stroke=\"#000\"/>\
             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-            <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"10\" fill=\"#555\">core {}</text>",
-            LEFT + self.width, LEFT - 8.0, base - 12.0, escape(&row.name), LEFT - 8.0, base + 1.0, row.core);
+            <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"10\" fill=\"#555\">{}</text>",
+            LEFT + self.width, LEFT - 8.0, base - 12.0, escape(&row.name), LEFT - 8.0, base + 1.0, cores(&row.cores));
         for job in self.timeline.jobs.iter().filter(|j| j.task == task) {
             self.job(out, job, base, FILLS[task % FILLS.len()]);
         }
@@ -178,6 +178,15 @@ fn tick(end_ps: u64) -> u64 {
         if step > 1_000_000 * MS {
             return step;
         }
+    }
+}
+
+fn cores(cores: &[u32]) -> String {
+    let list: Vec<String> = cores.iter().map(u32::to_string).collect();
+    match list.len() {
+        0 => "no core".to_owned(),
+        1 => format!("core {}", list[0]),
+        _ => format!("cores {}", list.join(", ")),
     }
 }
 

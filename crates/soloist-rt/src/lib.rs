@@ -7,7 +7,8 @@
 //! [`gantt`] draws. [`policy`] is how the papers give such a set its memory, and
 //! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
 //! can do through memory ([`interference`]); [`random`] draws sets to try that on. [`plan`] searches for
-//! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down. Each names only what stands before it.
+//! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down. From a running kernel, [`schedtrace`] reads
+//! lines, [`track`] makes jobs of what a task did, and [`observe`] a timeline of all. Each names only what stands before it.
 
 pub mod colors;
 pub mod cores;
@@ -16,15 +17,18 @@ pub mod file;
 pub mod gantt;
 pub mod interference;
 pub mod mission;
+pub mod observe;
 pub mod plan;
 pub mod policy;
 pub mod profile;
 pub mod program;
 pub mod random;
 pub mod response;
+pub mod schedtrace;
 pub mod scheduler;
 pub mod task;
 pub mod timeline;
 pub mod times;
+pub mod track;
 
 pub use soloist_core::time;

@@ -59,14 +59,14 @@ impl Job {
     }
 }
 
-/// A task's row: its name and core, and times in which it was kept from running
+/// A task's row: its name and cores, and times in which it was kept from running
 /// though it was its turn (bandwidth regulation).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// Name.
     pub name: String,
-    /// Core.
-    pub core: u32,
+    /// Cores that it ran on; more than one of a kernel's task only.
+    pub cores: Vec<u32>,
     /// From when to when it was throttled.
     pub throttled: Vec<(u64, u64)>,
 }
@@ -142,6 +142,19 @@ impl Figures {
             ..all
         }
     }
+}
+
+/// What two lists of times have in common, each sorted and without overlap.
+#[must_use]
+pub fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut parts = Vec::new();
+    for &(from, to) in a {
+        let first = b.partition_point(|s| s.1 <= from);
+        for &(start, end) in b[first..].iter().take_while(|s| s.0 < to) {
+            parts.push((start.max(from), end.min(to)));
+        }
+    }
+    parts
 }
 
 impl Timeline {

@@ -32,7 +32,7 @@ pub fn play(
 pub fn rows(set: &TaskSet) -> Vec<Row> {
     let row = |t: &crate::task::Task| Row {
         name: t.name.clone(),
-        core: t.core.unwrap_or(0),
+        cores: t.core.into_iter().collect(),
         throttled: Vec::new(),
     };
     set.tasks.iter().map(row).collect()

@@ -1,0 +1,237 @@
+//! From what a kernel's trace says ([`schedtrace`](crate::schedtrace)) to a
+//! timeline of the tasks that are watched.
+
+use std::collections::BTreeMap;
+
+use crate::schedtrace::{parse, Event, Line, Parsed, State};
+use crate::timeline::{Row, Timeline};
+use crate::track::{Timing, Track};
+
+/// The kernel keeps so many bytes of a name.
+const NAME: usize = 15;
+
+/// Whom to watch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Watch {
+    /// Threads by id.
+    pub threads: BTreeMap<u32, Option<Timing>>,
+    /// Threads by name, those that appear later too.
+    pub names: BTreeMap<String, Option<Timing>>,
+    /// Threads and processes that a watched one makes, with its timing.
+    pub children: bool,
+}
+
+/// Reads a trace, line by line.
+#[derive(Debug)]
+pub struct Observer {
+    watch: Watch,
+    origin_ps: u64,
+    tasks: Vec<Observed>,
+    /// Where a thread stands in `tasks`.
+    place: BTreeMap<u32, usize>,
+    stops: BTreeMap<u32, Vec<(u64, u64)>>,
+    stopped: BTreeMap<u32, u64>,
+    lost: u64,
+    unread: u64,
+}
+
+/// A task that was seen.
+#[derive(Debug)]
+struct Observed {
+    pid: u32,
+    name: String,
+    track: Track,
+}
+
+/// A task's part in a [`Record`], in the order of the timeline's rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Thread id.
+    pub pid: u32,
+    /// When its jobs come.
+    pub timing: Option<Timing>,
+    /// How often it could have gone on, but another ran.
+    pub preempted: u64,
+    /// How often it went on on another core.
+    pub migrated: u64,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Jobs; times from the origin on.
+    pub timeline: Timeline,
+    /// What else there is to say, by row.
+    pub tasks: Vec<Seen>,
+    /// Events that the trace says are lost; there may be more.
+    pub lost: u64,
+    /// Lines that should have been understood.
+    pub unread: u64,
+}
+
+impl Observer {
+    /// Begins; `origin_ps` is the trace clock's time that becomes 0.
+    #[must_use]
+    pub fn new(watch: Watch, origin_ps: u64) -> Self {
+        let names = watch.names.into_iter();
+        let names = names.map(|(name, timing)| (cut(&name).to_owned(), timing));
+        Self {
+            watch: Watch {
+                names: names.collect(),
+                ..watch
+            },
+            origin_ps,
+            tasks: Vec::new(),
+            place: BTreeMap::new(),
+            stops: BTreeMap::new(),
+            stopped: BTreeMap::new(),
+            lost: 0,
+            unread: 0,
+        }
+    }
+
+    /// Reads the next line.
+    pub fn read(&mut self, line: &str) {
+        match parse(line) {
+            Parsed::Line(line) => self.take(&line),
+            Parsed::Lost(events) => self.lost += events.max(1),
+            Parsed::Unread => self.unread += 1,
+            Parsed::Other => {}
+        }
+    }
+
+    fn take(&mut self, line: &Line) {
+        let at = line.at_ps.saturating_sub(self.origin_ps);
+        match line.event {
+            Event::Switch {
+                prev,
+                state,
+                next,
+                prev_name,
+                next_name,
+            } => {
+                if let Some(track) = self.track(prev, prev_name) {
+                    track.leaves(at, state);
+                }
+                if state == State::Dead {
+                    // The kernel may give its id to another.
+                    self.place.remove(&prev);
+                    self.watch.threads.remove(&prev);
+                }
+                if let Some(track) = self.track(next, next_name) {
+                    track.runs(at, line.cpu);
+                }
+            }
+            Event::Wake { pid, name, cpu } => {
+                if let Some(track) = self.track(pid, name) {
+                    track.wakes(at, cpu);
+                }
+            }
+            Event::Fork { parent, child } => {
+                if let (true, Some(&timing)) =
+                    (self.watch.children, self.watch.threads.get(&parent))
+                {
+                    self.watch.threads.insert(child, timing);
+                }
+            }
+            Event::Exit { pid } => {
+                if let Some(&place) = self.place.get(&pid) {
+                    self.tasks[place].track.ends(at);
+                }
+            }
+            Event::Stop { cpu } => {
+                self.stopped.insert(cpu, at);
+            }
+            Event::Go { cpu, stood_ps } => {
+                let since = self.stopped.remove(&cpu);
+                let since = since.unwrap_or(at.saturating_sub(stood_ps));
+                self.stops.entry(cpu).or_default().push((since, at));
+            }
+        }
+    }
+
+    /// The watched task with this id. Under another name than before it is another
+    /// program, or has just begun in earnest: it is followed anew.
+    fn track(&mut self, pid: u32, name: &str) -> Option<&mut Track> {
+        if pid == 0 {
+            return None;
+        }
+        let known = self.place.get(&pid).copied();
+        if let Some(place) = known.filter(|&p| self.tasks[p].name == name) {
+            return Some(&mut self.tasks[place].track);
+        }
+        let by_id = self.watch.threads.get(&pid);
+        let timing = *by_id.or_else(|| self.watch.names.get(name))?;
+        let new = Observed {
+            pid,
+            name: name.to_owned(),
+            track: Track::new(timing),
+        };
+        let place = known.unwrap_or(self.tasks.len());
+        if known.is_some() {
+            self.tasks[place] = new;
+        } else {
+            self.place.insert(pid, place);
+            self.tasks.push(new);
+        }
+        Some(&mut self.tasks[place].track)
+    }
+
+    /// Ends; `end_ps` by the trace's clock.
+    #[must_use]
+    pub fn finish(mut self, end_ps: u64) -> Record {
+        let end = end_ps.saturating_sub(self.origin_ps);
+        for (cpu, since) in self.stopped {
+            self.stops.entry(cpu).or_default().push((since, end));
+        }
+        self.tasks
+            .sort_by(|a, b| (&a.name, a.pid).cmp(&(&b.name, b.pid)));
+        let names: Vec<String> = self.tasks.iter().map(|t| t.name.clone()).collect();
+        let mut record = Record {
+            timeline: Timeline {
+                end_ps: end,
+                ..Timeline::default()
+            },
+            tasks: Vec::new(),
+            lost: self.lost,
+            unread: self.unread,
+        };
+        for (
+            number,
+            Observed {
+                pid,
+                name,
+                mut track,
+            },
+        ) in self.tasks.into_iter().enumerate()
+        {
+            let alone = names.iter().filter(|other| **other == name).count() == 1;
+            let jobs = track.finish(end).into_iter();
+            record.timeline.jobs.extend(jobs.map(|mut job| {
+                job.task = number;
+                job
+            }));
+            record.timeline.rows.push(Row {
+                name: if alone { name } else { format!("{name}-{pid}") },
+                cores: track.cores.iter().copied().collect(),
+                throttled: track.throttled(&self.stops),
+            });
+            record.tasks.push(Seen {
+                pid,
+                timing: track.timing,
+                preempted: track.preempted,
+                migrated: track.migrated,
+            });
+        }
+        let jobs = &mut record.timeline.jobs;
+        jobs.sort_by_key(|j| (j.release_ps, j.task));
+        record
+    }
+}
+
+/// A name as the kernel keeps it.
+fn cut(name: &str) -> &str {
+    let end = (0..=NAME.min(name.len())).rev();
+    let end = end.into_iter().find(|&at| name.is_char_boundary(at));
+    &name[..end.unwrap_or(0)]
+}

@@ -1,0 +1,399 @@
+//! One task of a kernel: its jobs, from when it was woken, ran and slept.
+//!
+//! A job begins with a wake-up and is done with the last sleep before the next
+//! one's. Of a task with a period, a wake-up is a release only if it comes no more
+//! than a quarter of the period early; an earlier one goes on with the same job.
+//! A task that does not sleep until its next release is late: its jobs follow
+//! each other without a sleep, and all that can be said is that each was done when
+//! the last was. The first job is left out: it may have begun before the record,
+//! or is the program's own beginning.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+
+use crate::schedtrace::State;
+use crate::timeline::{common, End, Job};
+
+/// When the jobs of a task come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// From release to release, picoseconds, not 0.
+    pub period_ps: u64,
+    /// From release to deadline, at most the period.
+    pub deadline_ps: u64,
+}
+
+/// What a task is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Activity {
+    /// Nothing is known yet.
+    #[default]
+    Unknown,
+    Asleep(u64),
+    Blocked,
+    Ready,
+    Running(u64),
+    Ended,
+}
+
+/// A task as it is followed.
+#[derive(Debug, Default)]
+pub struct Track {
+    /// When its jobs come; `None`: whenever it is woken.
+    pub timing: Option<Timing>,
+    /// How often it could have gone on, but another ran.
+    pub preempted: u64,
+    /// How often it went on on another core.
+    pub migrated: u64,
+    /// Cores that it ran on.
+    pub cores: BTreeSet<u32>,
+    activity: Activity,
+    core: u32,
+    job: Option<Job>,
+    done: Vec<Job>,
+    /// Number of the next job; `None`: the one that is left out is not over.
+    next: Option<u64>,
+    /// When it wanted to run, by core; and since when, on which, it does.
+    awake: BTreeMap<u32, Vec<(u64, u64)>>,
+    awake_since: Option<(u32, u64)>,
+}
+
+impl Track {
+    /// Follows a task of which nothing is known yet.
+    #[must_use]
+    pub fn new(timing: Option<Timing>) -> Self {
+        Self {
+            timing,
+            // Without a period there is nothing to be late for.
+            next: timing.is_none().then_some(0),
+            ..Self::default()
+        }
+    }
+
+    /// It is made ready, to run on `core`.
+    pub fn wakes(&mut self, at: u64, core: u32) {
+        match self.activity {
+            Activity::Ended => return,
+            Activity::Unknown => self.release(at),
+            Activity::Asleep(since) => self.next_job(since, at),
+            Activity::Blocked => {}
+            // It had asked to sleep, and was woken before it did.
+            Activity::Ready | Activity::Running(_) => {
+                self.next_job(at, at);
+                return;
+            }
+        }
+        self.activity = Activity::Ready;
+        self.awake_since = Some((core, at));
+    }
+
+    /// It gets a core.
+    pub fn runs(&mut self, at: u64, core: u32) {
+        match self.activity {
+            Activity::Ended => return,
+            Activity::Unknown => self.release(at),
+            Activity::Asleep(_) | Activity::Blocked => self.wakes(at, core),
+            Activity::Ready | Activity::Running(_) => {}
+        }
+        if self.cores.insert(core) && self.cores.len() == 1 {
+            self.core = core;
+        }
+        self.migrated += u64::from(self.core != core);
+        self.core = core;
+        if self.awake_since.is_none_or(|(on, _)| on != core) {
+            self.sleeps(at);
+            self.awake_since = Some((core, at));
+        }
+        self.activity = Activity::Running(at);
+    }
+
+    /// It leaves its core.
+    pub fn leaves(&mut self, at: u64, state: State) {
+        if self.activity == Activity::Ended {
+            return;
+        }
+        self.pause(at);
+        if self.activity == Activity::Unknown && matches!(state, State::Ready | State::Blocked) {
+            self.release(at);
+        }
+        match state {
+            State::Ready => {
+                self.preempted += 1;
+                self.activity = Activity::Ready;
+                return;
+            }
+            State::Sleeps => self.activity = Activity::Asleep(at),
+            State::Blocked => self.activity = Activity::Blocked,
+            State::Dead => self.ends(at),
+        }
+        self.sleeps(at);
+    }
+
+    /// It ends, which completes no job, but may be too late for one.
+    pub fn ends(&mut self, at: u64) {
+        self.pause(at);
+        self.sleeps(at);
+        self.close(at);
+        self.activity = Activity::Ended;
+    }
+
+    /// The record ends: its jobs.
+    pub fn finish(&mut self, at: u64) -> Vec<Job> {
+        match self.activity {
+            Activity::Asleep(since) => self.complete(since),
+            Activity::Ended => {}
+            _ => self.ends(at),
+        }
+        mem::take(&mut self.done)
+    }
+
+    /// The parts of `stopped`, by core, in which it wanted to run there.
+    #[must_use]
+    pub fn throttled(&self, stopped: &BTreeMap<u32, Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
+        let here = |(core, awake): (&u32, &Vec<(u64, u64)>)| {
+            let stopped = stopped.get(core)?;
+            Some(common(awake, stopped))
+        };
+        let mut parts: Vec<_> = self.awake.iter().filter_map(here).flatten().collect();
+        parts.sort_unstable();
+        parts
+    }
+
+    /// Slept from `since` on, woken `at`: the next job, or more of this one?
+    fn next_job(&mut self, since: u64, at: u64) {
+        let early = match (&self.job, self.timing) {
+            (Some(job), Some(timing)) => {
+                let next = last_release(job.release_ps, since, timing) + timing.period_ps;
+                at < next - timing.period_ps / 4
+            }
+            _ => false,
+        };
+        if !early {
+            if let Activity::Running(_) = self.activity {
+                self.pause(at);
+                self.activity = Activity::Running(at);
+            }
+            self.complete(since);
+            self.release(at);
+        }
+    }
+
+    fn release(&mut self, at: u64) {
+        let deadline = self.timing.map(|t| at + t.deadline_ps);
+        self.job = Some(Job {
+            task: 0,
+            number: 0,
+            release_ps: at,
+            deadline_ps: deadline,
+            runs: Vec::new(),
+            end: End::Open,
+        });
+    }
+
+    /// Notes the stretch that it ran.
+    fn pause(&mut self, at: u64) {
+        if let (Activity::Running(since), Some(job)) = (self.activity, &mut self.job) {
+            if at > since {
+                job.runs.push((since, at));
+            }
+        }
+    }
+
+    fn sleeps(&mut self, at: u64) {
+        if let Some((core, since)) = self.awake_since.take() {
+            self.awake.entry(core).or_default().push((since, at));
+        }
+    }
+
+    /// The job, and those that came due meanwhile, are done.
+    fn complete(&mut self, at: u64) {
+        self.take_jobs(at, |_| End::Completed(at));
+    }
+
+    /// They will not be seen to be done.
+    fn close(&mut self, at: u64) {
+        let late = |job: &Job| job.deadline_ps.is_some_and(|d| d < at);
+        self.take_jobs(at, |job| if late(job) { End::Missed } else { End::Open });
+    }
+
+    fn take_jobs(&mut self, at: u64, end: impl Fn(&Job) -> End) {
+        let Some(mut rest) = self.job.take() else {
+            return;
+        };
+        let Some(number) = self.next else {
+            self.next = Some(0);
+            return;
+        };
+        let mut number = number;
+        if let Some(timing) = self.timing {
+            let last = last_release(rest.release_ps, at, timing);
+            while rest.release_ps < last {
+                let until = rest.release_ps + timing.period_ps;
+                let (mine, others) = split(&rest.runs, until);
+                let mut job = Job {
+                    number,
+                    runs: mine,
+                    ..rest.clone()
+                };
+                job.end = end(&job);
+                self.done.push(job);
+                number += 1;
+                rest.release_ps = until;
+                rest.deadline_ps = Some(until + timing.deadline_ps);
+                rest.runs = others;
+            }
+        }
+        rest.number = number;
+        rest.end = end(&rest);
+        self.done.push(rest);
+        self.next = Some(number + 1);
+    }
+}
+
+/// The last release before `at` of a task that has not slept since `release`.
+fn last_release(release: u64, at: u64, timing: Timing) -> u64 {
+    let passed = at.saturating_sub(release).saturating_sub(1) / timing.period_ps;
+    release + passed * timing.period_ps
+}
+
+type Spans = Vec<(u64, u64)>;
+
+/// What lies before and behind `at`.
+fn split(runs: &[(u64, u64)], at: u64) -> (Spans, Spans) {
+    let before = runs.iter().map(|r| (r.0, r.1.min(at)));
+    let behind = runs.iter().map(|r| (r.0.max(at), r.1));
+    (
+        before.filter(|r| r.0 < r.1).collect(),
+        behind.filter(|r| r.0 < r.1).collect(),
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    const TIMING: Timing = Timing {
+        period_ps: 100,
+        deadline_ps: 80,
+    };
+
+    /// Woken at 1000, ran, slept: the job that is left out is over.
+    fn begun() -> Track {
+        let mut track = Track::new(Some(TIMING));
+        track.wakes(1000, 0);
+        job(&mut track, 1000, 1010);
+        track
+    }
+
+    fn job(track: &mut Track, from: u64, to: u64) {
+        track.runs(from, 0);
+        track.leaves(to, State::Sleeps);
+    }
+
+    #[test]
+    fn a_job_is_from_a_wake_up_to_the_last_sleep_before_the_next() {
+        let mut track = begun();
+        track.wakes(1100, 0);
+        track.runs(1105, 0);
+        track.leaves(1110, State::Ready);
+        track.runs(1120, 0);
+        track.leaves(1130, State::Blocked);
+        track.wakes(1135, 0);
+        job(&mut track, 1136, 1140);
+        // Long before the next release: more of the same.
+        track.wakes(1150, 0);
+        job(&mut track, 1151, 1160);
+        // A little early, as timers are if the release before was noted late.
+        track.wakes(1190, 0);
+        job(&mut track, 1190, 1290);
+        let jobs = track.finish(1295);
+        assert_eq!(jobs.len(), 2);
+        assert_eq!(jobs[0].release_ps, 1100);
+        assert_eq!(
+            jobs[0].runs,
+            [(1105, 1110), (1120, 1130), (1136, 1140), (1151, 1160)]
+        );
+        assert_eq!(jobs[0].end, End::Completed(1160));
+        assert!(!jobs[0].missed());
+        assert_eq!((jobs[1].number, jobs[1].release_ps), (1, 1190));
+        assert!(jobs[1].missed());
+        assert_eq!(track.preempted, 1);
+    }
+
+    /// No wake-up marks the release of a job whose predecessor is late.
+    #[test]
+    fn releases_that_pass_without_a_sleep_are_jobs_of_their_own() {
+        let mut track = begun();
+        track.wakes(1100, 0);
+        job(&mut track, 1100, 1330);
+        track.wakes(1400, 0);
+        job(&mut track, 1400, 1410);
+        let jobs = track.finish(1450);
+        let seen: Vec<_> = jobs.iter().map(|j| (j.release_ps, j.missed())).collect();
+        assert_eq!(
+            seen,
+            [(1100, true), (1200, true), (1300, false), (1400, false)]
+        );
+        assert_eq!(jobs[1].runs, [(1200, 1300)]);
+        assert_eq!(jobs[1].response_ps(), Some(130));
+    }
+
+    #[test]
+    fn what_the_end_of_the_record_cuts_off_is_missed_only_if_it_is_late() {
+        let ends = |until| {
+            let mut track = begun();
+            track.wakes(1100, 0);
+            track.runs(1100, 0);
+            let jobs = track.finish(until);
+            jobs.iter().map(|j| j.end).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(1150), [End::Open]);
+        assert_eq!(ends(1190), [End::Missed]);
+        assert_eq!(ends(1250), [End::Missed, End::Open]);
+    }
+
+    /// Its timer may go off between the decision to sleep and the sleep.
+    #[test]
+    fn a_wake_up_of_a_running_task_is_a_sleep_of_no_length() {
+        let mut track = begun();
+        track.wakes(1100, 0);
+        track.runs(1100, 0);
+        track.wakes(1199, 0);
+        track.leaves(1210, State::Sleeps);
+        let jobs = track.finish(1250);
+        assert_eq!(jobs.len(), 2);
+        assert_eq!(jobs[0].end, End::Completed(1199));
+        assert_eq!(jobs[1].runs, [(1199, 1210)]);
+    }
+
+    #[test]
+    fn the_end_of_a_program_completes_no_job() {
+        let mut track = begun();
+        track.wakes(1100, 0);
+        track.runs(1100, 0);
+        track.ends(1120);
+        track.leaves(1130, State::Sleeps);
+        track.wakes(1200, 0);
+        assert_eq!(track.finish(1300)[0].end, End::Open);
+    }
+
+    #[test]
+    fn throttled_is_where_it_wanted_to_run() {
+        let mut track = begun();
+        track.wakes(1100, 2);
+        track.runs(1120, 2);
+        track.leaves(1125, State::Ready);
+        track.runs(1130, 3);
+        track.leaves(1140, State::Sleeps);
+        let stopped = BTreeMap::from([
+            (2, vec![(1050, 1110), (1128, 1129)]),
+            (3, vec![(1128, 1135)]),
+        ]);
+        assert_eq!(
+            track.throttled(&stopped),
+            [(1100, 1110), (1128, 1129), (1130, 1135)]
+        );
+        assert_eq!(track.migrated, 2);
+    }
+}

@@ -1,0 +1,134 @@
+//! A record of a guest (6.12): periodic.pl with 50 ms and 5 ms of work under
+//! SCHED_FIFO, a loop beside it on processor 1; from 9.43 s on that processor has
+//! 10 of each 20 ms.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use soloist_rt::observe::{Observer, Record, Watch};
+use soloist_rt::time::MS;
+use soloist_rt::timeline::End;
+use soloist_rt::track::Timing;
+
+const TRACE: &str = include_str!("traces/periodic-6.12.txt");
+const ORIGIN: u64 = 9_200 * MS;
+
+fn observed(watch: Watch) -> Record {
+    let mut observer = Observer::new(watch, ORIGIN);
+    for line in TRACE.lines() {
+        observer.read(line);
+    }
+    observer.finish(9_730 * MS)
+}
+
+fn by_name(name: &str, timing: Option<Timing>) -> Watch {
+    Watch {
+        names: BTreeMap::from([(name.to_owned(), timing)]),
+        ..Watch::default()
+    }
+}
+
+fn periodic(deadline_ms: u64) -> Option<Timing> {
+    Some(Timing {
+        period_ps: 50 * MS,
+        deadline_ps: deadline_ms * MS,
+    })
+}
+
+#[test]
+fn jobs_of_a_recorded_program() {
+    let record = observed(by_name("perl", periodic(12)));
+    assert_eq!((record.lost, record.unread), (0, 0));
+    assert_eq!(record.timeline.rows.len(), 1);
+    let row = &record.timeline.rows[0];
+    assert_eq!((row.name.as_str(), &row.cores[..]), ("perl", &[1][..]));
+    // The first is left out: it could have begun before.
+    let releases: Vec<_> = record
+        .timeline
+        .jobs
+        .iter()
+        .map(|j| (j.release_ps + ORIGIN) / 1_000_000)
+        .collect();
+    assert_eq!(
+        releases,
+        [
+            9_255_306, 9_304_355, 9_356_256, 9_404_846, 9_455_936, 9_504_165, 9_554_073, 9_604_110,
+            9_654_071
+        ]
+    );
+    let ends: Vec<_> = record
+        .timeline
+        .jobs
+        .iter()
+        .map(|j| j.response_ps().map(|r| r / 1_000_000))
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            Some(7_117),
+            Some(5_367),
+            Some(6_366),
+            Some(10_358),
+            Some(14_415),
+            Some(6_215),
+            Some(15_145),
+            Some(10_129),
+            None
+        ]
+    );
+    // 9.456: it was stopped for 7.2 ms of it, 9.554 for 9.7; it ended in the last,
+    // which had been due at 9.666.
+    let missed = record.timeline.jobs.iter().map(|j| j.missed());
+    let missed: Vec<_> = missed.collect();
+    assert_eq!(
+        missed,
+        [false, false, false, false, true, false, true, false, true]
+    );
+    assert_eq!(record.timeline.jobs[8].end, End::Missed);
+    let parts = |at_ms: u64| {
+        let at = (at_ms * MS) - ORIGIN;
+        let near = row.throttled.iter().find(|t| t.0 >= at);
+        near.map(|t| ((t.0 + ORIGIN) / 1_000_000, (t.1 + ORIGIN) / 1_000_000))
+    };
+    assert_eq!(parts(9_440), Some((9_457_840, 9_465_032)));
+    assert_eq!(parts(9_550), Some((9_555_189, 9_564_938)));
+}
+
+#[test]
+fn without_a_period_nothing_is_late_and_every_job_is_there() {
+    let record = observed(by_name("perl", None));
+    assert_eq!(record.timeline.jobs.len(), 10);
+    assert!(record.timeline.jobs.iter().all(|j| !j.missed()));
+}
+
+#[test]
+fn a_loop_is_preempted_and_never_done() {
+    let record = observed(by_name("sh", None));
+    let row = record.timeline.rows.iter().position(|r| r.name == "sh-169");
+    let row = row.unwrap_or_else(|| panic!("{:?}", record.timeline.rows));
+    let mine = record.timeline.jobs.iter().filter(|j| j.task == row);
+    let mine: Vec<_> = mine.collect();
+    assert_eq!(mine.len(), 1);
+    assert_eq!(mine[0].end, End::Open);
+    let switches = TRACE
+        .matches("prev_pid=169 prev_prio=120 prev_state=R")
+        .count();
+    assert_eq!(record.tasks[row].preempted, switches as u64);
+}
+
+#[test]
+fn children_are_followed_and_losses_counted() {
+    let mut watch = Watch::default();
+    watch.threads.insert(166, None);
+    // The shell itself does nothing in these lines but to make sleep(1).
+    assert!(observed(watch.clone()).tasks.is_empty());
+    watch.children = true;
+    let pids: Vec<_> = observed(watch).tasks.iter().map(|t| t.pid).collect();
+    assert_eq!(pids, [172]);
+    let mut observer = Observer::new(Watch::default(), 0);
+    observer.read("CPU:1 [LOST 12 EVENTS]");
+    observer.read("not a line");
+    let record = observer.finish(1);
+    assert_eq!((record.lost, record.unread), (12, 1));
+}
