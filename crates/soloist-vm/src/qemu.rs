@@ -15,6 +15,7 @@ const VIRTIOFSD: [&str; 3] = [
     "/usr/libexec/virtiofsd",
     "/usr/lib/virtiofsd/virtiofsd",
 ];
+const FILES_PACKAGE: &str = "virtiofsd, or before Debian 13 qemu-system-common";
 /// The host's own, for everything but recording: Debian 12 has version 7.2, which
 /// boots every kernel and takes less to start. A recording names its own, version
 /// 10 at least ([`crate::record`]): 7.2 tells its plugins wrong physical
@@ -107,7 +108,7 @@ pub(crate) fn serve_files(listener: UnixListener, log: &Path) -> Result<Process,
     let program = VIRTIOFSD.iter().find(|path| Path::new(path).exists());
     let program = program.ok_or(Error::NoProgram {
         program: "virtiofsd",
-        package: "qemu-system-common",
+        package: FILES_PACKAGE,
     })?;
     let log = std::fs::File::create(log).map_err(io("cannot write virtiofsd's log"))?;
     let mut command = Command::new(program);
@@ -119,7 +120,7 @@ pub(crate) fn serve_files(listener: UnixListener, log: &Path) -> Result<Process,
         .stdout(Stdio::null())
         .stderr(log);
     let passed = vec![listener.as_raw_fd()];
-    Process::start(command, passed, "virtiofsd", "qemu-system-common")
+    Process::start(command, passed, "virtiofsd", FILES_PACKAGE)
 }
 
 /// The guest's ends of its serial ports.
