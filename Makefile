@@ -39,6 +39,7 @@ check-long: guest-build
 	@NO_BUILD=1 tests/guest/run --all
 	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(KERNELS),-k $(k)) load control
 	@tests/stress/run $(MINUTES) $(KERNELS)
+	@NO_BUILD=1 tests/record/run
 	@tests/install/run
 	@tests/walk/run
 

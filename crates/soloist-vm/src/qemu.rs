@@ -15,6 +15,10 @@ const VIRTIOFSD: [&str; 3] = [
     "/usr/libexec/virtiofsd",
     "/usr/lib/virtiofsd/virtiofsd",
 ];
+/// Announced as a mount point, a directory such as /proc can't be mounted on in the
+/// guest (EREMOTE). The later server announces unless it is told; the older knows no
+/// such word and does not announce.
+const QUIET: (&str, &str) = ("/usr/lib/qemu/virtiofsd", "--no-announce-submounts");
 const FILES_PACKAGE: &str = "virtiofsd, or before Debian 13 qemu-system-common";
 /// The host's own, for everything but recording: Debian 12 has version 7.2, which
 /// boots every kernel and takes less to start. A recording names its own, version
@@ -113,6 +117,7 @@ pub(crate) fn serve_files(listener: UnixListener, log: &Path) -> Result<Process,
     let log = std::fs::File::create(log).map_err(io("cannot write virtiofsd's log"))?;
     let mut command = Command::new(program);
     command
+        .args((*program != QUIET.0).then_some(QUIET.1))
         .arg(format!("--fd={}", listener.as_raw_fd()))
         // Any other mode reads a program anew whenever it is started, which takes
         // most of the time that a guest full of short programs takes.
