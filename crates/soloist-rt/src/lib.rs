@@ -8,7 +8,8 @@
 //! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
 //! can do through memory ([`interference`]); [`random`] draws sets to try that on. [`plan`] searches for
 //! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down. From a running kernel, [`schedtrace`] reads
-//! lines, [`track`] makes jobs of what a task did, and [`observe`] a timeline of all. Each names only what stands before it.
+//! lines, [`track`] makes jobs of what a task did, and [`observe`] a timeline of all; [`responses`] is how long jobs took,
+//! and [`perfetto`] a file for that viewer. Each names only what stands before it.
 
 pub mod colors;
 pub mod cores;
@@ -18,12 +19,14 @@ pub mod gantt;
 pub mod interference;
 pub mod mission;
 pub mod observe;
+pub mod perfetto;
 pub mod plan;
 pub mod policy;
 pub mod profile;
 pub mod program;
 pub mod random;
 pub mod response;
+pub mod responses;
 pub mod schedtrace;
 pub mod scheduler;
 pub mod task;

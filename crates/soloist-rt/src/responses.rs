@@ -1,0 +1,86 @@
+//! How long jobs took from release to completion, as a distribution.
+
+use hdrhistogram::Histogram;
+
+use crate::timeline::{End, Timeline};
+
+/// Of one task, nanoseconds; percentiles to 3 digits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Responses {
+    /// Half took no longer.
+    pub p50_ns: u64,
+    /// 999 of 1000 took no longer.
+    pub p999_ns: u64,
+    /// The longest.
+    pub worst_ns: u64,
+    /// A job that the record's end cut off counts with what was seen of it, and
+    /// is the longest: it takes longer.
+    pub worst_cut_off: bool,
+}
+
+impl Timeline {
+    /// The distribution over a task's jobs that were released at `from_ps` or
+    /// later; `None`: none was completed or missed.
+    #[must_use]
+    pub fn responses(&self, task: usize, from_ps: u64) -> Option<Responses> {
+        // Grows as it must, so that no time is refused.
+        let mut all = Histogram::<u64>::new(3).ok()?;
+        let mut worst = (0, false);
+        let jobs = self.jobs.iter();
+        for job in jobs.filter(|j| j.task == task && j.release_ps >= from_ps) {
+            let (until, cut_off) = match job.end {
+                End::Open => continue,
+                End::Missed => (self.end_ps, true),
+                End::Completed(at) => (at, false),
+            };
+            let seen = until.saturating_sub(job.release_ps) / 1000;
+            all.record(seen).ok()?;
+            worst = worst.max((seen, cut_off));
+        }
+        (!all.is_empty()).then(|| Responses {
+            p50_ns: all.value_at_quantile(0.5),
+            p999_ns: all.value_at_quantile(0.999),
+            worst_ns: worst.0,
+            worst_cut_off: worst.1,
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::timeline::Job;
+
+    fn timeline(ends: impl Iterator<Item = End>) -> Timeline {
+        let job = |(number, end)| Job {
+            task: 0,
+            number,
+            release_ps: 0,
+            deadline_ps: None,
+            runs: Vec::new(),
+            end,
+        };
+        Timeline {
+            jobs: (0..).zip(ends).map(job).collect(),
+            end_ps: 9_000_000,
+            ..Timeline::default()
+        }
+    }
+
+    #[test]
+    fn of_a_thousand_and_one_jobs_the_longest_is_no_p999() {
+        let ends = (0..1001).map(|n| End::Completed(if n == 7 { 5_000_000 } else { 1_000_000 }));
+        let seen = timeline(ends).responses(0, 0).unwrap();
+        assert_eq!((seen.p50_ns, seen.p999_ns), (1000, 1000));
+        assert!(seen.worst_ns == 5000 && !seen.worst_cut_off);
+        assert_eq!(timeline([End::Open].into_iter()).responses(0, 0), None);
+    }
+
+    #[test]
+    fn a_job_that_is_never_done_is_the_worst() {
+        let ends = [End::Completed(1_000_000), End::Missed];
+        let seen = timeline(ends.into_iter()).responses(0, 0).unwrap();
+        assert!(seen.worst_ns == 9000 && seen.worst_cut_off);
+    }
+}
