@@ -19,6 +19,8 @@ pub struct Watch {
     pub names: BTreeMap<String, Option<Timing>>,
     /// Threads and processes that a watched one makes, with its timing.
     pub children: bool,
+    /// Nobody as long as he has this name.
+    pub except: Option<String>,
 }
 
 /// Reads a trace, line by line.
@@ -162,6 +164,10 @@ impl Observer {
         }
         let by_id = self.watch.threads.get(&pid);
         let timing = *by_id.or_else(|| self.watch.names.get(name))?;
+        let excepted = self.watch.except.as_deref() == Some(name);
+        if excepted && known.is_none() {
+            return None;
+        }
         let new = Observed {
             pid,
             name: name.to_owned(),
@@ -184,6 +190,8 @@ impl Observer {
         for (cpu, since) in self.stopped {
             self.stops.entry(cpu).or_default().push((since, end));
         }
+        let except = self.watch.except.as_deref();
+        self.tasks.retain(|t| Some(t.name.as_str()) != except);
         self.tasks
             .sort_by(|a, b| (&a.name, a.pid).cmp(&(&b.name, b.pid)));
         let names: Vec<String> = self.tasks.iter().map(|t| t.name.clone()).collect();
@@ -230,7 +238,8 @@ impl Observer {
 }
 
 /// A name as the kernel keeps it.
-fn cut(name: &str) -> &str {
+#[must_use]
+pub fn cut(name: &str) -> &str {
     let end = (0..=NAME.min(name.len())).rev();
     let end = end.into_iter().find(|&at| name.is_char_boundary(at));
     &name[..end.unwrap_or(0)]

@@ -124,8 +124,22 @@ fn children_are_followed_and_losses_counted() {
     // The shell itself does nothing in these lines but to make sleep(1).
     assert!(observed(watch.clone()).tasks.is_empty());
     watch.children = true;
-    let pids: Vec<_> = observed(watch).tasks.iter().map(|t| t.pid).collect();
+    let pids: Vec<_> = observed(watch.clone())
+        .tasks
+        .iter()
+        .map(|t| t.pid)
+        .collect();
     assert_eq!(pids, [172]);
+    watch.except = Some("sh".to_owned());
+    assert!(observed(watch.clone()).tasks.is_empty());
+    // Who takes that name later is forgotten.
+    let renamed = ["perl", "sh"].map(|name| {
+        format!("{}{name}-7       [001] d..2.     1.000000: sched_wakeup: comm={name} pid=7 prio=49 target_cpu=001", " ".repeat(16 - name.len()))
+    });
+    watch.threads.insert(7, None);
+    let mut observer = Observer::new(watch, 0);
+    renamed.iter().for_each(|line| observer.read(line));
+    assert!(observer.finish(2_000 * MS).tasks.is_empty());
     let mut observer = Observer::new(Watch::default(), 0);
     observer.read("CPU:1 [LOST 12 EVENTS]");
     observer.read("not a line");

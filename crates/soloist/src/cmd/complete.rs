@@ -34,7 +34,7 @@ fn names(path: &str, arg: &Arg) -> Option<Names> {
         (_, _, "machine") => Some(machine_names),
         #[cfg(feature = "lab")]
         ("vm", _, "kernel") => Some(kernel_names),
-        ("run", _, "group") => Some(group_names),
+        ("run" | "trace", _, "group") => Some(group_names),
         ("group", "show", "name") => Some(shown_group_names),
         ("group", "set" | "rm", "name" | "names") => Some(group_names),
         ("rule", "set" | "rm" | "enable" | "disable", "name" | "names") => Some(rule_names),

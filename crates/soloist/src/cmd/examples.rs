@@ -44,6 +44,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "soloist plan tasks.toml --apply",
         ],
     ),
+    #[cfg(feature = "lab")]
+    (
+        "trace",
+        &[
+            "soloist trace --tasks docs/examples/three-tasks.toml --for 10s --svg schedule.svg",
+            "soloist trace --pid 1234 --period 10ms --deadline 8ms --perfetto control.json",
+            "soloist trace --period 10ms -- soloist run --rt 80 -- ./control-loop",
+        ],
+    ),
     (
         "bench",
         &[
@@ -231,6 +240,10 @@ const STATUS: &[(&str, &str)] = &[
     (
         "plan",
         "0 proved, or this host is as planned; 1 not, or failed; 2 misused",
+    ),
+    (
+        "trace",
+        "0 no deadline was missed, 1 one was, events were lost, or failed; 2 misused",
     ),
     (
         "verify",

@@ -24,6 +24,8 @@ mod save;
 #[cfg(feature = "lab")]
 mod sim;
 mod top;
+#[cfg(feature = "lab")]
+mod trace;
 mod up;
 mod verify;
 #[cfg(feature = "lab")]
@@ -70,6 +72,8 @@ pub enum Command {
     Lab(lab::Args),
     #[cfg(feature = "lab")]
     Plan(plan::Args),
+    #[cfg(feature = "lab")]
+    Trace(Box<trace::Args>),
     #[command(subcommand)]
     Guard(guard::Args),
     Completions(docs::CompletionsArgs),
@@ -109,6 +113,8 @@ impl Command {
             Self::Lab(args) => lab::run(args, ctx),
             #[cfg(feature = "lab")]
             Self::Plan(args) => plan::run(args, ctx),
+            #[cfg(feature = "lab")]
+            Self::Trace(args) => trace::run(*args, ctx),
             Self::Guard(args) => guard::run(args, ctx),
             Self::Completions(args) => docs::completions(args, ctx),
             Self::Man(args) => docs::man(args, ctx),

@@ -3,6 +3,8 @@
 use soloist_core::time::Time;
 use soloist_host::{Class, Realtime};
 
+use crate::Misuse;
+
 /// `--rt`, or `--budget` and what belongs to it.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
@@ -18,11 +20,11 @@ pub struct RealtimeArgs {
     budget: Option<Time>,
 
     /// Its period.
-    #[arg(long, value_name = "TIME", requires = "budget")]
+    #[arg(long, value_name = "TIME")]
     period: Option<Time>,
 
     /// Its deadline in a period; left out: the period.
-    #[arg(long, value_name = "TIME", requires = "budget")]
+    #[arg(long, value_name = "TIME")]
     deadline: Option<Time>,
 
     /// Leave its memory as it comes: a thread's whole stack is faulted in too
@@ -32,6 +34,16 @@ pub struct RealtimeArgs {
 }
 
 impl RealtimeArgs {
+    /// The kernel holds nobody but a task with a budget to a period.
+    pub fn check(&self) -> Result<(), Misuse> {
+        let word = match (self.budget, self.period, self.deadline) {
+            (None, Some(_), _) => "--period",
+            (None, None, Some(_)) => "--deadline",
+            _ => return Ok(()),
+        };
+        Err(Misuse(format!("{word}: only SCHED_DEADLINE has one: give it --budget TIME too, or leave {word} out; `soloist trace --period` says whether a task of any class keeps its own")))
+    }
+
     /// What was asked for; `None`: nothing.
     pub fn asked(&self) -> Option<Realtime> {
         let class = match (self.rt, self.budget, self.period) {

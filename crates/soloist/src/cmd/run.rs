@@ -77,6 +77,7 @@ struct Report<'a> {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    args.realtime.check()?;
     let host = Host::live();
     let control = Control::open(&host)?;
     let map = control.map()?;

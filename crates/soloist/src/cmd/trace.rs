@@ -1,0 +1,208 @@
+//! `soloist trace`.
+
+mod instance;
+mod report;
+mod who;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::{Child, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use soloist_rt::observe::{Observer, Record};
+use soloist_rt::time::Time;
+use soloist_rt::{gantt, perfetto};
+
+use crate::{Ctx, Misuse};
+use instance::Instance;
+
+/// Record when running tasks are released, run and are done, and what they miss.
+///
+/// Reads the kernel's scheduler events, and where the module stops a processor,
+/// through a trace of its own, which is removed at the end. A wake-up releases a
+/// job, which is done with the last sleep before the next; docs/real-time.md says
+/// what that can't tell. A task's first job is left out. Needs root.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("whom").args(["pid", "group", "tasks", "command"]).required(true).multiple(true))]
+pub struct Args {
+    /// Threads by id; those under SCHED_DEADLINE bring their period.
+    #[arg(long, value_name = "P", value_delimiter = ',', conflicts_with_all = ["group", "tasks", "command"])]
+    pid: Vec<u32>,
+
+    /// The threads that are now in this group.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "command"])]
+    group: Option<String>,
+
+    /// The tasks of a task file (docs/real-time.md), with its periods and
+    /// deadlines: threads that have their names.
+    #[arg(long, value_name = "FILE", conflicts_with = "period")]
+    tasks: Option<PathBuf>,
+
+    /// From release to release, such as 10ms; left out: every wake-up is one, and
+    /// nothing is late.
+    #[arg(long, value_name = "TIME")]
+    period: Option<Time>,
+
+    /// From release to deadline; left out: the period.
+    #[arg(long, value_name = "TIME", requires = "period")]
+    deadline: Option<Time>,
+
+    /// So long, such as 10s; left out: until Ctrl-C, or until the command or the
+    /// threads named end.
+    #[arg(long = "for", value_name = "TIME")]
+    length: Option<Time>,
+
+    /// Count no jobs that were released earlier, such as those of a program's
+    /// beginning.
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    skip: Time,
+
+    /// Draw an extended Gantt chart, SVG: eight of the longest period, around the
+    /// first miss if there is one.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Write all of it for ui.perfetto.dev (Chrome's trace events, JSON).
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+
+    /// Run this, and watch it and all that it starts, but not soloist itself; with
+    /// --tasks, watch those. It ends with the trace.
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
+    command: Vec<std::ffi::OsString>,
+}
+
+/// Between two looks at what was recorded: short beside what the buffers hold.
+const LOOK: Duration = Duration::from_millis(50);
+/// For a command that was asked to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    let mut watch = who::watch(&args)?;
+    let mut instance = Instance::new()?;
+    end_on_signals()?;
+    // The command's events come after the trace's begin, and are read only when
+    // its id is known.
+    instance.begin(&watch)?;
+    let origin_ps = now_ps()?;
+    let mut command = who::start(&args.command, ctx)?;
+    if let (Some(child), None) = (&command, &args.tasks) {
+        watch.threads.insert(child.id(), who::timing(&args));
+    }
+    let threads: Vec<u32> = watch.threads.keys().copied().collect();
+    let mut observer = Observer::new(watch, origin_ps);
+    let until = args
+        .length
+        .map(|t| Instant::now() + Duration::from_nanos(t.0 / 1000));
+    let read = loop {
+        if let Err(error) = instance.read(&mut observer) {
+            break Err(error);
+        }
+        let gone = match &mut command {
+            Some(child) => child.try_wait()?.is_some(),
+            None => !threads.is_empty() && threads.iter().all(|&id| !who::is_there(id)),
+        };
+        if gone || over(until) {
+            break Ok(());
+        }
+        sleep(until.map_or(LOOK, |t| {
+            LOOK.min(t.saturating_duration_since(Instant::now()))
+        }));
+    };
+    let end_ps = now_ps()?;
+    instance.stop()?;
+    if let Some(child) = &mut command {
+        end(child)?;
+    }
+    read?;
+    instance.read(&mut observer)?;
+    let mut record = observer.finish(end_ps);
+    record.lost = record.lost.max(instance.lost()?);
+    drop(instance);
+    write_files(&args, &record)?;
+    report::print(&record, args.skip.0, ctx)
+}
+
+fn over(until: Option<Instant>) -> bool {
+    ENDED.load(Ordering::Relaxed) || until.is_some_and(|t| Instant::now() >= t)
+}
+
+/// Ends the command, if it has not; says how it ended, unless well or by us.
+fn end(child: &mut Child) -> Result<()> {
+    if let Some(status) = child.try_wait()? {
+        if !status.success() && !ENDED.load(Ordering::Relaxed) {
+            errln!("soloist: the command ended with {status}");
+        }
+        return Ok(());
+    }
+    // SAFETY: our own child, not yet waited for.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+    let until = Instant::now() + PATIENCE;
+    while child.try_wait()?.is_none() {
+        if Instant::now() >= until {
+            child.kill()?;
+        }
+        sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn write_files(args: &Args, record: &Record) -> Result<()> {
+    if let Some(path) = &args.perfetto {
+        let text = perfetto::json(&record.timeline).to_string();
+        fs::write(path, text).with_context(|| path.display().to_string())?;
+    }
+    if let Some(path) = &args.svg {
+        let (from, to) = report::part(record, args.skip.0);
+        let drawn = record.timeline.part(from, to);
+        let title = format!(
+            "{} of a running system, {} after the begin of the record",
+            Time(to - from),
+            Time(from)
+        );
+        let svg = gantt::svg(&drawn, &title, 1);
+        fs::write(path, svg).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Somebody wants us to end: what was recorded until then counts.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note_end(_: libc::c_int) {
+    ENDED.store(true, Ordering::Relaxed);
+}
+
+fn end_on_signals() -> Result<()> {
+    let handler = note_end as extern "C" fn(libc::c_int);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler does nothing but to store a flag.
+        let set = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+        if set == libc::SIG_ERR {
+            return Err(std::io::Error::last_os_error()).context("signal");
+        }
+    }
+    Ok(())
+}
+
+/// The trace's clock.
+fn now_ps() -> Result<u64> {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).context("the clock")?;
+    let nanoseconds = u64::try_from(now.tv_nsec).context("the clock")?;
+    Ok((seconds * 1_000_000_000 + nanoseconds) * 1000)
+}
+
+/// A command that can't be run is a misuse like any other.
+fn not_run(program: &std::ffi::OsStr, error: &std::io::Error) -> Misuse {
+    let hint = match error.kind() {
+        ErrorKind::NotFound => " (is it in PATH?)",
+        _ => "",
+    };
+    Misuse(format!("{}: {error}{hint}", program.to_string_lossy()))
+}
