@@ -8,17 +8,28 @@ use std::process::{Child, Command, Stdio};
 
 use crate::{io, Error, GuestNodes, Spec};
 
-/// Where Debian 12 (the qemu package) and later releases (their own package)
-/// keep the server of the host's files.
-const VIRTIOFSD: [&str; 3] = [
-    "/usr/lib/qemu/virtiofsd",
-    "/usr/libexec/virtiofsd",
-    "/usr/lib/virtiofsd/virtiofsd",
+/// Where the server of the host's files is, and what it is told. Debian 12's is a
+/// part of QEMU; that of later releases is a program of its own, where `-o` brings
+/// back what the first one meant, but with mount points announced: a guest can't
+/// mount on such a directory, as it must on /proc (EREMOTE).
+///
+/// Any other mode of the cache reads a program anew whenever it is started, which
+/// takes most of the time that a guest full of short programs takes.
+const VIRTIOFSD: [(&str, &[&str]); 3] = [
+    ("/usr/libexec/virtiofsd", OF_ITS_OWN),
+    ("/usr/lib/virtiofsd/virtiofsd", OF_ITS_OWN),
+    // Since Debian 13 a link to the first.
+    (
+        "/usr/lib/qemu/virtiofsd",
+        &["-o", "source=/,sandbox=chroot,cache=always"],
+    ),
 ];
-/// Announced as a mount point, a directory such as /proc can't be mounted on in the
-/// guest (EREMOTE). The later server announces unless it is told; the older knows no
-/// such word and does not announce.
-const QUIET: (&str, &str) = ("/usr/lib/qemu/virtiofsd", "--no-announce-submounts");
+const OF_ITS_OWN: &[&str] = &[
+    "--shared-dir=/",
+    "--sandbox=chroot",
+    "--cache=always",
+    "--no-announce-submounts",
+];
 const FILES_PACKAGE: &str = "virtiofsd, or before Debian 13 qemu-system-common";
 /// The host's own, for everything but recording: Debian 12 has version 7.2, which
 /// boots every kernel and takes less to start. A recording names its own, version
@@ -109,19 +120,17 @@ pub(crate) fn has_kvm() -> bool {
 
 /// Serves the host's root to the guest that connects to `socket`.
 pub(crate) fn serve_files(listener: UnixListener, log: &Path) -> Result<Process, Error> {
-    let program = VIRTIOFSD.iter().find(|path| Path::new(path).exists());
-    let program = program.ok_or(Error::NoProgram {
+    let mut known = VIRTIOFSD.iter();
+    let found = known.find(|(path, _)| Path::new(path).exists());
+    let (program, words) = found.ok_or(Error::NoProgram {
         program: "virtiofsd",
         package: FILES_PACKAGE,
     })?;
     let log = std::fs::File::create(log).map_err(io("cannot write virtiofsd's log"))?;
     let mut command = Command::new(program);
     command
-        .args((*program != QUIET.0).then_some(QUIET.1))
         .arg(format!("--fd={}", listener.as_raw_fd()))
-        // Any other mode reads a program anew whenever it is started, which takes
-        // most of the time that a guest full of short programs takes.
-        .args(["-o", "source=/,sandbox=chroot,cache=always"])
+        .args(*words)
         .stdout(Stdio::null())
         .stderr(log);
     let passed = vec![listener.as_raw_fd()];
