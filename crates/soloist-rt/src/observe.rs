@@ -1,7 +1,7 @@
 //! From what a kernel's trace says ([`schedtrace`](crate::schedtrace)) to a
 //! timeline of the tasks that are watched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::schedtrace::{parse, Event, Line, Parsed, State};
 use crate::timeline::{Row, Timeline};
@@ -29,6 +29,8 @@ pub struct Observer {
     watch: Watch,
     origin_ps: u64,
     tasks: Vec<Observed>,
+    /// Threads that were made while we watched.
+    born: BTreeSet<u32>,
     /// Where a thread stands in `tasks`.
     place: BTreeMap<u32, usize>,
     stops: BTreeMap<u32, Vec<(u64, u64)>>,
@@ -84,6 +86,7 @@ impl Observer {
             },
             origin_ps,
             tasks: Vec::new(),
+            born: BTreeSet::new(),
             place: BTreeMap::new(),
             stops: BTreeMap::new(),
             stopped: BTreeMap::new(),
@@ -118,6 +121,7 @@ impl Observer {
                 if state == State::Dead {
                     // The kernel may give its id to another.
                     self.place.remove(&prev);
+                    self.born.remove(&prev);
                     self.watch.threads.remove(&prev);
                 }
                 if let Some(track) = self.track(next, next_name) {
@@ -134,6 +138,7 @@ impl Observer {
                     (self.watch.children, self.watch.threads.get(&parent))
                 {
                     self.watch.threads.insert(child, timing);
+                    self.born.insert(child);
                 }
             }
             Event::Exit { pid } => {
@@ -171,7 +176,7 @@ impl Observer {
         let new = Observed {
             pid,
             name: name.to_owned(),
-            track: Track::new(timing),
+            track: Track::new(timing, known.is_some() || self.born.contains(&pid)),
         };
         let place = known.unwrap_or(self.tasks.len());
         if known.is_some() {

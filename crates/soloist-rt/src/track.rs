@@ -5,8 +5,10 @@
 //! than a quarter of the period early; an earlier one goes on with the same job.
 //! A task that does not sleep until its next release is late: its jobs follow
 //! each other without a sleep, and all that can be said is that each was done when
-//! the last was. The first job is left out: it may have begun before the record,
-//! or is the program's own beginning.
+//! the last was. The first job is left out: it may have begun before the record.
+//! If it did, and has no sleep for longer than a period, those that came due are
+//! counted from its first sign on, as late as they can have been released. Of a
+//! program's own beginning all is left out until it first sleeps between two jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -51,6 +53,8 @@ pub struct Track {
     core: u32,
     job: Option<Job>,
     done: Vec<Job>,
+    /// What it does first is no job.
+    begins: bool,
     /// Number of the next job; `None`: the one that is left out is not over.
     next: Option<u64>,
     /// When it wanted to run, by core; and since when, on which, it does.
@@ -59,11 +63,13 @@ pub struct Track {
 }
 
 impl Track {
-    /// Follows a task of which nothing is known yet.
+    /// Follows a task of which nothing is known yet but whether its program
+    /// `begins` now.
     #[must_use]
-    pub fn new(timing: Option<Timing>) -> Self {
+    pub fn new(timing: Option<Timing>, begins: bool) -> Self {
         Self {
             timing,
+            begins,
             // Without a period there is nothing to be late for.
             next: timing.is_none().then_some(0),
             ..Self::default()
@@ -220,33 +226,35 @@ impl Track {
         let Some(mut rest) = self.job.take() else {
             return;
         };
-        let Some(number) = self.next else {
+        if self.next.is_none() && self.begins {
             self.next = Some(0);
             return;
-        };
-        let mut number = number;
+        }
         if let Some(timing) = self.timing {
             let last = last_release(rest.release_ps, at, timing);
             while rest.release_ps < last {
                 let until = rest.release_ps + timing.period_ps;
                 let (mine, others) = split(&rest.runs, until);
-                let mut job = Job {
-                    number,
-                    runs: mine,
-                    ..rest.clone()
-                };
+                let mut job = rest.clone();
+                job.runs = mine;
                 job.end = end(&job);
-                self.done.push(job);
-                number += 1;
+                self.note(job);
                 rest.release_ps = until;
                 rest.deadline_ps = Some(until + timing.deadline_ps);
                 rest.runs = others;
             }
         }
-        rest.number = number;
         rest.end = end(&rest);
-        self.done.push(rest);
-        self.next = Some(number + 1);
+        self.note(rest);
+    }
+
+    /// Keeps a job, unless it is the first.
+    fn note(&mut self, mut job: Job) {
+        if let Some(number) = self.next {
+            job.number = number;
+            self.done.push(job);
+        }
+        self.next = Some(self.next.map_or(0, |number| number + 1));
     }
 }
 
@@ -280,7 +288,7 @@ mod tests {
 
     /// Woken at 1000, ran, slept: the job that is left out is over.
     fn begun() -> Track {
-        let mut track = Track::new(Some(TIMING));
+        let mut track = Track::new(Some(TIMING), false);
         track.wakes(1000, 0);
         job(&mut track, 1000, 1010);
         track
@@ -337,6 +345,22 @@ mod tests {
         );
         assert_eq!(jobs[1].runs, [(1200, 1300)]);
         assert_eq!(jobs[1].response_ps(), Some(130));
+    }
+
+    /// Neither released nor done in the record, and yet late.
+    #[test]
+    fn a_task_that_never_sleeps_misses_unless_its_program_begins() {
+        let missed = |begins| {
+            let mut track = Track::new(Some(TIMING), begins);
+            track.leaves(1000, State::Ready);
+            track.runs(1050, 0);
+            let jobs = track.finish(1390);
+            jobs.iter().map(Job::missed).collect::<Vec<_>>()
+        };
+        // Whenever it was released before, the next three were at 1100, 1200 and
+        // 1300 at the latest.
+        assert_eq!(missed(false), [true, true, true]);
+        assert!(missed(true).is_empty());
     }
 
     #[test]
