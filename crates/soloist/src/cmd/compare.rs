@@ -70,7 +70,7 @@ pub struct Args {
     /// In the model: bank sets of each program.
     #[arg(long, value_name = "N", default_value_t = 4)]
     sets: u32,
-    /// In the model: lines of each program that are played.
+    /// In the model: lines that are played, from the middle of each program.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     lines: usize,
     /// Write a page with histograms and who waited for whom.

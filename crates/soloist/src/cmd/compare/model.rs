@@ -81,7 +81,7 @@ fn play(args: &Args, ctx: &Ctx, dir: &Path) -> Result<ExitCode> {
         cores: vec![core],
         ..part
     };
-    let lines = Lines::First(args.lines);
+    let lines = Lines::Middle(args.lines);
     let last = load(dir, n - 1, lines)?;
     let jobs_of_one = SEEDS as usize * (1 + placements.len());
     let bar = progress::bar(ctx, jobs_of_one * (n - 1), "played");
