@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::event::Kind;
+use crate::event::{Access, Kind};
 use crate::read::{Lane, Program, Step};
 
 /// Another simulator's trace format.
@@ -12,6 +12,9 @@ pub enum Format {
     Dramsim3,
     /// Ramulator 2's load-store trace: `LD|ST ADDR`.
     Ramulator,
+    /// ChampSim: 64 bytes an instruction, with virtual addresses (its
+    /// `inc/trace_instruction.h`, `input_instr`).
+    Champsim,
 }
 
 impl Format {
@@ -26,6 +29,11 @@ impl Format {
                 "lost: instructions between lines, dependence, threads, virtual pages, user or \
                  kernel; fetches are loads, write-backs are stores"
             }
+            Self::Champsim => {
+                "lost: physical pages, threads, user or kernel, write-backs; what the private \
+                 caches hit is not in it, so let ChampSim have none; instructions between lines \
+                 do nothing, one after the other in the line last fetched; 64 bytes each"
+            }
         }
     }
 }
@@ -39,10 +47,12 @@ pub fn export(
     to: &mut impl Write,
 ) -> io::Result<u64> {
     let (mut instructions, mut lines) = (0u64, 0);
+    let mut code = Code::default();
     for step in program.steps(lane) {
         let Step::Access(a) = step else { continue };
         instructions += u64::from(a.work);
-        let addr = program.pages[a.page as usize].phys << 12 | u64::from(a.line) << 6;
+        let page = program.pages[a.page as usize];
+        let addr = page.phys << 12 | u64::from(a.line) << 6;
         let write = a.kind == Kind::WriteBack;
         match format {
             Format::Dramsim3 => {
@@ -50,8 +60,57 @@ pub fn export(
                 writeln!(to, "{addr:#x} {word} {instructions}")?;
             }
             Format::Ramulator => writeln!(to, "{} {addr}", if write { "ST" } else { "LD" })?,
+            Format::Champsim => code.play(&a, page.virt << 12 | u64::from(a.line) << 6, to)?,
         }
         lines += 1;
     }
     Ok(lines)
+}
+
+/// Instructions as ChampSim reads them: in turn through the line that was fetched last.
+#[derive(Default)]
+struct Code {
+    line: u64,
+    turn: u64,
+}
+
+/// The register that each load writes, so that the next may depend on it.
+const LOADED: u8 = 1;
+
+impl Code {
+    /// The instructions since the last line, the last of which asks for this one.
+    fn play(&mut self, a: &Access, addr: u64, to: &mut impl Write) -> io::Result<()> {
+        for _ in 1..a.work {
+            self.instruction(to, None)?;
+        }
+        match a.kind {
+            Kind::WriteBack => Ok(()),
+            Kind::Fetch => {
+                self.line = addr;
+                self.instruction(to, None)
+            }
+            Kind::Read | Kind::Write => self.instruction(to, Some((a, addr))),
+        }
+    }
+
+    fn instruction(
+        &mut self,
+        to: &mut impl Write,
+        access: Option<(&Access, u64)>,
+    ) -> io::Result<()> {
+        let mut record = [0; 64];
+        let ip = self.line + self.turn % 16 * 4;
+        self.turn += 1;
+        record[..8].copy_from_slice(&ip.to_le_bytes());
+        // Behind two bytes of branches: two registers written, four read; then two
+        // addresses written, four read.
+        if let Some((access, addr)) = access {
+            let load = access.kind == Kind::Read;
+            record[10] = u8::from(load) * LOADED;
+            record[12] = u8::from(access.dependent) * LOADED;
+            let at = if load { 32 } else { 16 };
+            record[at..at + 8].copy_from_slice(&addr.to_le_bytes());
+        }
+        to.write_all(&record)
+    }
 }

@@ -259,6 +259,21 @@ fn other_simulators_read_what_was_recorded() {
     let dramsim = "0x50040 READ 10\n0x50040 WRITE 10\n0x50080 READ 17\n";
     assert_eq!(text(Format::Dramsim3), dramsim);
     assert_eq!(text(Format::Ramulator), "LD 327744\nST 327744\nLD 327808\n");
+    // ChampSim: an instruction is 64 bytes; a line that goes is none.
+    let mut out = Vec::new();
+    export(&program, &program.thread(0), Format::Champsim, &mut out).unwrap();
+    assert_eq!(out.len(), 64 * 17);
+    let word = |n: usize, at: usize| {
+        let at = 64 * n + at;
+        u64::from_le_bytes(out[at..at + 8].try_into().unwrap())
+    };
+    let virt: Vec<u64> = program.pages.iter().map(|p| p.virt << 12).collect();
+    assert_eq!(
+        (word(9, 32), word(16, 32)),
+        (virt[0] | 0x40, virt[0] | 0x80)
+    );
+    assert!((0..17).all(|n| n == 9 || n == 16 || word(n, 32) == 0));
+    assert!((0..17).all(|n| word(n, 16) == 0), "nothing is stored");
 }
 
 #[test]

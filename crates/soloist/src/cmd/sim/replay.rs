@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::ValueEnum;
 use serde::Serialize;
 use soloist_core::cpu_list;
 use soloist_lab::replay::profile::{profile, Profile};
@@ -12,7 +13,6 @@ use soloist_memory::Platform;
 use soloist_record::export::{export, Format};
 use soloist_record::{Lines, Meta};
 
-use super::TraceFormat;
 use crate::cmd::{progress, table};
 use crate::{Ctx, Misuse};
 
@@ -424,9 +424,20 @@ fn print_profiles(profiles: &[Profile]) -> Result<()> {
     outln!("{}", table)
 }
 
+/// Layout of an exported trace.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ExportFormat {
+    /// `0xADDR READ|WRITE CYCLE`
+    Dramsim3,
+    /// `LD|ST ADDR`
+    Ramulator,
+    /// ChampSim's instructions, 64 bytes each; it wants them packed by xz
+    Champsim,
+}
+
 /// Write a recorded program as a trace for another simulator.
 ///
-/// Says on standard error what is lost. `soloist sim trace` reads both formats.
+/// Says on standard error what is lost. `soloist sim trace` reads the first two formats.
 #[derive(Debug, clap::Args)]
 pub struct Export {
     /// Recording that `soloist vm record` made.
@@ -439,7 +450,7 @@ pub struct Export {
     lane: usize,
     /// Layout of the lines.
     #[arg(long, value_enum, default_value = "dramsim3")]
-    format: TraceFormat,
+    format: ExportFormat,
     /// Write at most so many lines.
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     lines: usize,
@@ -455,8 +466,9 @@ impl Export {
             return Err(Misuse(why).into());
         };
         let format = match self.format {
-            TraceFormat::Dramsim3 => Format::Dramsim3,
-            TraceFormat::Ramulator => Format::Ramulator,
+            ExportFormat::Dramsim3 => Format::Dramsim3,
+            ExportFormat::Ramulator => Format::Ramulator,
+            ExportFormat::Champsim => Format::Champsim,
         };
         errln!("{}", format.lost());
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
