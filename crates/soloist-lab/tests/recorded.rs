@@ -6,7 +6,8 @@ use std::path::Path;
 use soloist_lab::jobs::{run, Options};
 use soloist_lab::known::parse;
 use soloist_lab::measurements::CaseResult;
-use soloist_lab::programs::recorded::Playback;
+use soloist_lab::programs::recorded::{Playback, Recorded};
+use soloist_lab::programs::step::Step;
 use soloist_lab::programs::Program as _;
 use soloist_lab::replay::{load, Job, Outcome, Stage, WORN};
 use soloist_memory::Platform;
@@ -157,6 +158,24 @@ fn it_plays_its_lines_in_its_pages_and_colors() {
     let playback = Playback::new(recorded, 1, false);
     let plain = (0..PAGES).filter(|&page| !playback.colored(page)).count() as u64;
     assert_eq!((plain, playback.bytes()), (KERNELS, PAGES * 4096));
+
+    // Few lines are those of the middle: as much is left out before as behind.
+    let begins = |recorded: &Recorded, lines: u64, endless: bool| {
+        let mut playback = Playback::new(recorded, lines, endless);
+        loop {
+            match playback.step() {
+                Step::Access(access) => return access.at / 4096,
+                Step::WriteBack(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    assert_eq!(begins(recorded, 8 * PAGES, false), 0);
+    assert_eq!(begins(recorded, 7 * PAGES, false), PAGES / 2);
+    assert_eq!(begins(recorded, 8 * PAGES - 64, false), 32);
+    let once = dir.path().join("once.rec");
+    record(&once, &Walk { rounds: 1, ..WALK });
+    assert_eq!(begins(&Recorded::load(&once).unwrap(), 1, true), PAGES / 2);
 
     let cases = results(dir.path(), SCENARIO);
     for case in &cases {

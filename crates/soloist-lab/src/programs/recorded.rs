@@ -100,15 +100,26 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// The first `lines` lines that it asks for, or over and over.
+    /// So many of the lines that it asks for, those in the middle, for the first are
+    /// its start; or from its middle on, over and over.
     pub fn new(recorded: &Recorded, lines: u64, endless: bool) -> Self {
-        Self {
+        let mut all = Self {
             recorded: recorded.clone(),
             cursor: Cursor::default(),
             left: lines,
             endless,
             fetched: false,
+        };
+        let played = if endless { 0 } else { lines };
+        let mut before = recorded.asked.saturating_sub(played) / 2;
+        while before > 0 {
+            match all.next() {
+                Some(Event::Access(line)) => before -= u64::from(line.kind != Kind::WriteBack),
+                Some(Event::Mark(_)) => {}
+                None => break,
+            }
         }
+        all
     }
 
     fn next(&mut self) -> Option<Event> {
