@@ -7,7 +7,8 @@
 //! [`gantt`] draws. [`policy`] is how the papers give such a set its memory, and
 //! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
 //! can do through memory ([`interference`]); [`random`] draws sets to try that on. [`plan`] searches for
-//! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down. From a running kernel, [`schedtrace`] reads
+//! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down, and [`share`] is what share of
+//! random sets holds under it and under the papers' isolation. From a running kernel, [`schedtrace`] reads
 //! lines, [`track`] makes jobs of what a task did, and [`observe`] a timeline of all; [`responses`] is how long jobs took,
 //! and [`perfetto`] a file for that viewer. Each names only what stands before it.
 
@@ -29,6 +30,7 @@ pub mod response;
 pub mod responses;
 pub mod schedtrace;
 pub mod scheduler;
+pub mod share;
 pub mod task;
 pub mod timeline;
 pub mod times;

@@ -26,7 +26,7 @@ use crate::time::{Time, MS};
 use crate::timeline::Timeline;
 
 /// Limits of bandwidth that are tried, MB/s.
-const LIMITS: [u64; 8] = [2000, 1000, 500, 250, 125, 64, 32, 16];
+pub(crate) const LIMITS: [u64; 8] = [2000, 1000, 500, 250, 125, 64, 32, 16];
 
 /// Time that a check plays, ps; a whole period of every task at least.
 const CHECK_PS: u64 = 40 * MS;
@@ -140,9 +140,9 @@ pub struct Check {
 
 /// A candidate: cores of all tasks, nodes of their memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Candidate {
-    cores: Vec<u32>,
-    nodes: Vec<u32>,
+pub(crate) struct Candidate {
+    pub(crate) cores: Vec<u32>,
+    pub(crate) nodes: Vec<u32>,
 }
 
 /// Plans.
@@ -233,7 +233,7 @@ fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
 }
 
 /// Ways to put the tasks on cores, the fewest cores first.
-fn candidates(platform: &Platform, set: &TaskSet) -> Vec<Candidate> {
+pub(crate) fn candidates(platform: &Platform, set: &TaskSet) -> Vec<Candidate> {
     let nodes = platform.memory.map.n_nodes() as usize;
     let cores_of = |node: usize| {
         let all = platform.node_of_core.iter().enumerate();
@@ -342,7 +342,7 @@ fn fill(
 }
 
 /// Groups of a candidate, and the group of each task.
-fn groups(set: &TaskSet, nodes: &[u32]) -> (Vec<Group>, Vec<usize>) {
+pub(crate) fn groups(set: &TaskSet, nodes: &[u32]) -> (Vec<Group>, Vec<usize>) {
     let mut groups: Vec<Group> = Vec::new();
     let mut of = Vec::new();
     for (task, &node) in set.tasks.iter().zip(nodes) {
@@ -492,7 +492,7 @@ fn build(
 }
 
 /// Analyses every core that has deadlines.
-fn analyse_all(
+pub(crate) fn analyse_all(
     platform: &Platform,
     (set, profiles): (&TaskSet, &[Profile]),
     limits: &[Option<u64>],

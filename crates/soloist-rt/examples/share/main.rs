@@ -1,0 +1,78 @@
+//! What share of random sets can be proved under no isolation, MemGuard, PALLOC,
+//! CAMC and `soloist plan`, as utilisation grows.
+//! `cargo run --release -p soloist-rt --example share DIR [SETS]` writes a table and
+//! a picture for each machine.
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "an example prints"
+)]
+
+mod picture;
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use rayon::prelude::*;
+use soloist_memory::Platform;
+use soloist_rt::share::{draw, schedulable, Draw, Isolation};
+
+const MACHINES: [&str; 2] = ["opteron-6128", "raspberry-pi-4"];
+/// Of utilisation; the last has half of all cores busy.
+const STEPS: u64 = 20;
+
+/// One utilisation, by isolation.
+pub struct Point {
+    /// Processor time of all tasks with deadlines, cores.
+    pub utilisation: f64,
+    /// Share of sets that are proved.
+    pub proved: [f64; 6],
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let dir = args.next().unwrap_or_else(|| ".".to_owned());
+    let sets: u64 = args.next().map_or(500, |n| n.parse().unwrap());
+    for machine in MACHINES {
+        let platform = Platform::find(machine).unwrap();
+        let points: Vec<Point> = (1..=STEPS).map(|s| point(&platform, s, sets)).collect();
+        let text = csv(&points);
+        println!("{machine}: {sets} sets each\n{text}");
+        let file = |end: &str| Path::new(&dir).join(format!("share-{machine}.{end}"));
+        fs::write(file("csv"), text).unwrap();
+        let title = format!("Random sets with all deadlines proved, {machine}");
+        fs::write(file("svg"), picture::svg(&points, &title)).unwrap();
+    }
+}
+
+fn point(platform: &Platform, step: u64, sets: u64) -> Point {
+    let cores = platform.node_of_core.len();
+    let how = Draw {
+        utilisation: cores as f64 / 2.0 * step as f64 / STEPS as f64,
+        timed: cores / 2 + 1,
+        others: cores / 4,
+    };
+    let held: Vec<[bool; 6]> = (0..sets)
+        .into_par_iter()
+        .map(|n| {
+            let (set, profiles) = draw(platform, how, step << 32 | n);
+            Isolation::ALL.map(|i| schedulable(platform, (&set, &profiles), i))
+        })
+        .collect();
+    let share = |i: usize| held.iter().filter(|h| h[i]).count() as f64 / sets.max(1) as f64;
+    Point {
+        utilisation: how.utilisation,
+        proved: [share(0), share(1), share(2), share(3), share(4), share(5)],
+    }
+}
+
+fn csv(points: &[Point]) -> String {
+    let names = Isolation::ALL.map(Isolation::name);
+    let mut text = format!("utilisation,{}\n", names.join(","));
+    for p in points {
+        let shares = p.proved.map(|s| format!("{s:.3}"));
+        let _ = writeln!(text, "{:.2},{}", p.utilisation, shares.join(","));
+    }
+    text
+}

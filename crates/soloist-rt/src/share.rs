@@ -1,0 +1,261 @@
+//! What share of random task sets can be proved under which isolation.
+//!
+//! All have the same analysis ([`crate::response`]), the same candidates for cores
+//! ([`crate::plan`]), rate-monotonic priorities and the same sets; what differs is
+//! what cores share and who has a limit. Nothing is played: `wcet` and lines are
+//! taken for those of a job under each isolation, though fewer banks and less
+//! cache cost time too, and a core with deadlines is never held back by a limit of
+//! its own.
+
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use soloist_memory::Platform;
+
+use crate::colors::deal;
+use crate::interference::{Costs, Sharing};
+use crate::plan::{analyse_all, candidates, groups, Candidate, LIMITS};
+use crate::profile::Profile;
+use crate::random::{period, utilisations};
+use crate::task::{Behaviour, Order, Release, Task, TaskSet};
+use crate::time::{Time, MS};
+
+/// What keeps tasks apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Nothing: banks, controllers and last level are shared.
+    None,
+    /// MemGuard: cores without deadlines have an equal part of what their node's
+    /// controller can do at least.
+    MemGuard,
+    /// PALLOC: banks of their own.
+    Palloc,
+    /// CAMC: banks of their own, and tasks with deadlines on other controllers than
+    /// the rest.
+    Camc,
+    /// The same, and colours of the last level.
+    CamcCache,
+    /// `soloist plan`: the same, and limits where they help.
+    Plan,
+}
+
+impl Isolation {
+    /// All, the weakest first.
+    pub const ALL: [Self; 6] = [
+        Self::None,
+        Self::MemGuard,
+        Self::Palloc,
+        Self::Camc,
+        Self::CamcCache,
+        Self::Plan,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "no isolation",
+            Self::MemGuard => "MemGuard",
+            Self::Palloc => "PALLOC",
+            Self::Camc => "CAMC",
+            Self::CamcCache => "CAMC + cache",
+            Self::Plan => "soloist plan",
+        }
+    }
+}
+
+/// How sets are drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draw {
+    /// Processor time of all tasks with deadlines, cores.
+    pub utilisation: f64,
+    /// How many there are.
+    pub timed: usize,
+    /// How many run whenever they can, and never stop to ask memory.
+    pub others: usize,
+}
+
+/// Periods, ps.
+const PERIODS: (u64, u64) = (10 * MS, 200 * MS);
+/// Part of its time that a task would wait for memory if its misses came one by
+/// one, evenly on a logarithmic scale.
+const WAITING: (f64, f64) = (0.001, 0.1);
+/// KiB of memory.
+const SIZES: [u64; 4] = [256, 1024, 2048, 4096];
+/// What private caches ask for, in lines that memory moves.
+const REQUESTS: u64 = 2;
+
+/// A random set, and what its jobs ask of memory.
+#[must_use]
+pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let costs = Costs::of(platform);
+    // No task can have more than a core.
+    let shares = loop {
+        let shares = utilisations(&mut rng, how.timed, how.utilisation);
+        if shares.iter().all(|&u| u <= 1.0) {
+            break shares;
+        }
+    };
+    let mut tasks = Vec::new();
+    let mut profiles = Vec::new();
+    for n in 0..how.timed + how.others {
+        let bytes = SIZES.choose(&mut rng).copied().unwrap_or(SIZES[0]) << 10;
+        let mut task = Task {
+            name: format!("t{n}"),
+            release: None,
+            wcet: Time(0),
+            core: None,
+            bytes,
+            behaviour: Behaviour::Lines(0),
+            line: 0,
+        };
+        let mut profile = Profile::default();
+        if let Some(share) = shares.get(n) {
+            let period = period(&mut rng, PERIODS);
+            let wcet = ((period as f64 * share) as u64).max(1);
+            let waiting = rng.gen_range(WAITING.0.ln()..WAITING.1.ln()).exp();
+            let lines = (wcet as f64 * waiting) as u64 / costs.miss_ps.max(1);
+            task.wcet = Time(wcet);
+            task.behaviour = Behaviour::Lines(lines);
+            task.release = Some(Release {
+                period: Time(period),
+                deadline: Time(period),
+                phase: Time(0),
+                jitter: Time(0),
+                priority: 0,
+            });
+            profile = Profile {
+                accesses: REQUESTS * lines,
+                lines,
+                requests: REQUESTS * lines,
+            };
+        }
+        tasks.push(task);
+        profiles.push(profile);
+    }
+    let set = TaskSet {
+        machine: None,
+        order: Order::RateMonotonic,
+        tasks,
+        file: String::new(),
+    };
+    (set, profiles)
+}
+
+/// Is there a way to put the tasks on cores with which all deadlines are proved?
+#[must_use]
+pub fn schedulable(
+    platform: &Platform,
+    (set, profiles): (&TaskSet, &[Profile]),
+    isolation: Isolation,
+) -> bool {
+    let all = candidates(platform, set);
+    all.iter()
+        .any(|c| holds(platform, (set, profiles), c, isolation))
+}
+
+fn holds(
+    platform: &Platform,
+    (set, profiles): (&TaskSet, &[Profile]),
+    candidate: &Candidate,
+    isolation: Isolation,
+) -> bool {
+    let mut set = set.clone();
+    for (task, &core) in set.tasks.iter_mut().zip(&candidate.cores) {
+        task.core = Some(core);
+    }
+    let near = |core: &u32| platform.node_of_core[*core as usize] as u32;
+    // Where nobody chooses controllers, memory is the core's node's.
+    let nodes: Vec<u32> = match isolation {
+        Isolation::Camc | Isolation::CamcCache | Isolation::Plan => candidate.nodes.clone(),
+        _ => candidate.cores.iter().map(near).collect(),
+    };
+    let (groups, _) = groups(&set, &nodes);
+    let groups = &groups;
+    let Ok(dealt) = deal(platform, groups) else {
+        return false;
+    };
+    let shares = |a: u32, b: u32| {
+        let of = |core: u32| (0..groups.len()).filter(move |&g| core == groups[g].core);
+        let common = of(a).any(|g| of(b).any(|h| groups[g].node == groups[h].node));
+        let memory = match (common, isolation) {
+            (false, _) => Sharing::Nothing,
+            (true, Isolation::None | Isolation::MemGuard) => Sharing::Banks,
+            (true, _) => Sharing::Controller,
+        };
+        let cache = platform.llc_of_core[a as usize] == platform.llc_of_core[b as usize];
+        let colored = matches!(isolation, Isolation::CamcCache | Isolation::Plan);
+        let own = colored && of(a).chain(of(b)).all(|g| dealt[g].1);
+        (memory, cache && !own)
+    };
+    let proved = |limits: &[Option<u64>]| {
+        let answers = analyse_all(platform, (&set, profiles), limits, &shares);
+        answers.iter().all(|a| a.holds)
+    };
+    let cores = platform.node_of_core.len();
+    let loud = loud(&set);
+    let limited = |limit: &dyn Fn(u32) -> u64| {
+        let mut limits = vec![None; cores];
+        loud.iter()
+            .for_each(|&core| limits[core as usize] = Some(limit(core)));
+        limits
+    };
+    match isolation {
+        Isolation::MemGuard => proved(&limited(&|core| {
+            let node = near(&core) as usize;
+            let mates = platform.node_of_core.iter().filter(|&&n| n == node);
+            platform.memory.device.one_bank_bandwidth() as u64 / mates.count().max(1) as u64
+        })),
+        Isolation::Plan => {
+            proved(&vec![None; cores])
+                || LIMITS
+                    .iter()
+                    .any(|mb| proved(&limited(&|_| mb * 1_000_000)))
+        }
+        _ => proved(&vec![None; cores]),
+    }
+}
+
+/// Cores without deadlines.
+fn loud(set: &TaskSet) -> Vec<u32> {
+    let timed = |core: u32| {
+        let mut here = set.tasks.iter().filter(|t| t.core == Some(core));
+        here.any(|t| t.release.is_some())
+    };
+    let cores = set.tasks.iter().filter_map(|t| t.core);
+    cores.filter(|&core| !timed(core)).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// What shares less, on the same cores, is never proved less often.
+    #[test]
+    fn more_isolation_never_loses_a_set() {
+        let mut proved = [0; 6];
+        for machine in ["opteron-6128", "raspberry-pi-4"] {
+            let platform = Platform::find(machine).unwrap();
+            for seed in 0..30 {
+                let how = Draw {
+                    utilisation: 0.1 + 0.04 * seed as f64,
+                    timed: 4,
+                    others: 2,
+                };
+                let (set, profiles) = draw(&platform, how, seed);
+                let held = Isolation::ALL.map(|i| schedulable(&platform, (&set, &profiles), i));
+                let [none, memguard, palloc, camc, cache, plan] = held;
+                assert!(!none || (memguard && palloc), "{machine} {seed}: {held:?}");
+                assert!(!camc || cache, "{machine} {seed}: {held:?}");
+                assert!(!cache || plan, "{machine} {seed}: {held:?}");
+                for (count, held) in proved.iter_mut().zip(held) {
+                    *count += u32::from(held);
+                }
+            }
+        }
+        // Neither all nor nothing: the sets tell them apart.
+        assert!(proved[5] > proved[0] && proved[5] < 60, "{proved:?}");
+    }
+}
