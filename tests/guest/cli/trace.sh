@@ -28,6 +28,7 @@ cp control camera
 # start FLAGS-OF-CONTROL FLAGS-OF-CAMERA: both, and when they are past their own
 # beginnings, eight loops beside them.
 start() {
+	rm -f control.out camera.out
 	# shellcheck disable=SC2086
 	soloist run --group tasks $1 --cpus $CPU -- ./control "$here/periodic.pl" 200000 20000 1000 >control.out &
 	running=$!
