@@ -134,11 +134,12 @@ impl Observer {
                 }
             }
             Event::Fork { parent, child } => {
-                if let (true, Some(&timing)) =
-                    (self.watch.children, self.watch.threads.get(&parent))
-                {
+                self.born.insert(child);
+                if !self.watch.children {
+                    return;
+                }
+                if let Some(&timing) = self.watch.threads.get(&parent) {
                     self.watch.threads.insert(child, timing);
-                    self.born.insert(child);
                 }
             }
             Event::Exit { pid } => {

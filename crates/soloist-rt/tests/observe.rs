@@ -146,3 +146,24 @@ fn children_are_followed_and_losses_counted() {
     let record = observer.finish(1);
     assert_eq!((record.lost, record.unread), (12, 1));
 }
+
+/// A task that is known by its name only, and comes to it after the begin of the
+/// record.
+#[test]
+fn a_program_that_begins_while_it_is_watched_misses_nothing_by_that() {
+    let missed = |born: &str| {
+        let mut observer = Observer::new(by_name("perl", periodic(50)), 0);
+        let line = |at: &str, event: &str| {
+            format!("              sh-1       [001] d..2.     {at}: {event}")
+        };
+        observer.read(&line("1.000000", born));
+        observer.read(&line("1.000100", "sched_switch: prev_comm=perl prev_pid=7 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=1 next_prio=120"));
+        let record = observer.finish(1_400 * MS);
+        record.timeline.jobs.iter().filter(|j| j.missed()).count()
+    };
+    assert_eq!(
+        missed("sched_process_fork: comm=sh pid=1 child_comm=sh child_pid=7"),
+        0
+    );
+    assert!(missed("sched_process_fork: comm=sh pid=1 child_comm=sh child_pid=8") > 0);
+}

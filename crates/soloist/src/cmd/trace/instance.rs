@@ -91,9 +91,8 @@ impl Instance {
         self.enable("sched/sched_wakeup", filter(watch, &[""]))?;
         self.enable("sched/sched_wakeup_new", filter(watch, &[""]))?;
         self.enable("sched/sched_process_exit", filter(watch, &[""]))?;
-        if watch.children {
-            self.enable("sched/sched_process_fork", None)?;
-        }
+        // Who begins is told from who was there.
+        self.enable("sched/sched_process_fork", None)?;
         for event in STOPS {
             // Without the module nobody stops a processor.
             if self.dir.join("events").join(event).is_dir() {
