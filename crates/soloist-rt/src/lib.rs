@@ -26,6 +26,7 @@ pub mod policy;
 pub mod profile;
 pub mod program;
 pub mod random;
+mod relax;
 pub mod response;
 pub mod responses;
 pub mod schedtrace;

@@ -20,6 +20,7 @@ use crate::interference::{surroundings, Costs, Sharing, Surroundings};
 use crate::policy::NoPlace;
 use crate::profile::{in_colors, profiles, Profile, ProfileError};
 use crate::program::Maker;
+use crate::relax::{enough, Enough};
 use crate::response::{analyse, Answer};
 use crate::task::TaskSet;
 use crate::time::{Time, MS};
@@ -95,6 +96,9 @@ pub struct Plan {
     accesses: Vec<u64>,
     #[serde(skip)]
     limits: Vec<Option<u64>>,
+    /// By task; what would be enough for those that are not proved.
+    #[serde(skip)]
+    enough: Vec<Enough>,
 }
 
 /// Why there can't be a plan at all.
@@ -453,6 +457,17 @@ fn build(
             analysis = verdict(&limits);
         }
     }
+    let enough = (0..set.tasks.len()).map(|i| {
+        let name = &set.tasks[i].name;
+        if analysis.iter().all(|a| a.holds || a.task != *name) {
+            return Enough::default();
+        }
+        enough((&set, &profiles), i, &|set, profiles| {
+            let answers = analyse_all(platform, (set, profiles), &limits, &shares);
+            answers.iter().all(|a| a.holds || a.task != *name)
+        })
+    });
+    let enough: Vec<Enough> = enough.collect();
     let missing = |a: &Answer| (-a.slack_ps).max(0) as f64 / a.deadline.0.max(1) as f64;
     let badness = analysis.iter().map(missing).fold(0.0, f64::max);
     let ranks = set.ranks();
@@ -486,6 +501,7 @@ fn build(
         makers: makers.to_vec(),
         accesses: profiles.iter().map(|p| p.accesses).collect(),
         limits,
+        enough,
         set,
     };
     Ok((badness, plan))
@@ -509,52 +525,65 @@ pub(crate) fn analyse_all(
     cores.iter().flat_map(of).collect()
 }
 
-/// Says how little would be enough, task by task: found as though memory cost as
-/// much as it does now. Times are of the file, not of the task in its colours.
+/// Says how little would be enough, task by task, all others being as they are.
+/// Times are of the file, not of the task in its colours.
 fn relaxed(platform: &Platform, asked: &TaskSet, mut plan: Plan) -> Plan {
     let costs = Costs::of(platform);
-    let failing: Vec<Answer> = plan.analysis.iter().filter(|a| !a.holds).cloned().collect();
-    for answer in failing {
-        let Some(task) = asked.tasks.iter().find(|t| t.name == answer.task) else {
+    for answer in plan.analysis.iter().filter(|a| !a.holds) {
+        let Some(i) = asked.tasks.iter().position(|t| t.name == answer.task) else {
             continue;
         };
+        let (task, enough) = (&asked.tasks[i], &plan.enough[i]);
         let Some(release) = task.release else {
             continue;
         };
         let short = (-answer.slack_ps).max(0) as u64;
-        let longer = Time((answer.deadline.0 + short).div_ceil(MS / 10) * (MS / 10));
-        // Less work is less traffic too; a share of the whole response.
-        let whole = answer.deadline.0 + short;
-        let wcet = Time(
-            (u128::from(task.wcet.0) * u128::from(answer.deadline.0) / u128::from(whole)) as u64,
-        );
+        let longer = enough.deadline.map(|longer| {
+            let what = match longer > release.period {
+                true => "a period and deadline",
+                false => "a deadline",
+            };
+            format!("{what} of at least {longer}")
+        });
+        let quicker = enough.wcet.map(|part| {
+            let wcet = Time((task.wcet.0 as f64 * part) as u64);
+            format!("a wcet of at most {wcet}")
+        });
+        let times: Vec<String> = longer.into_iter().chain(quicker).collect();
+        let mut ways = Vec::new();
+        if !times.is_empty() {
+            ways.push(format!("give it {}", times.join(", or ")));
+        }
+        // No patience helps against what preempts it ever again.
+        let mates = plan.set.tasks.iter().filter(|t| t.release.is_some());
+        let mates = mates.filter(|t| t.core == Some(answer.core)).count();
+        if enough.deadline.is_none() && mates > 1 {
+            ways.push("bind it to another core than what preempts it (`core`)".to_owned());
+        }
         let others: Vec<&str> = plan
             .assignments
             .iter()
             .filter(|a| a.priority == 0 && a.limit.is_some())
             .map(|a| a.task.as_str())
             .collect();
-        let quiet = if answer.memory.0 > short && !others.is_empty() {
-            format!(", or keep {} from running beside it", others.join(" and "))
+        if answer.memory.0 > short && !others.is_empty() {
+            ways.push(format!(
+                "keep {} from running beside it",
+                others.join(" and ")
+            ));
         } else if answer.memory.0 > short {
-            format!(
-                ", or give it a controller of its own: waiting for others is {} of its response (a line of theirs costs it up to {})",
+            ways.push(format!(
+                "give it a controller of its own: waiting for others is {} of its response (a line of theirs costs it up to {})",
                 answer.memory,
                 Time(costs.other_bank_ps)
-            )
-        } else {
-            String::new()
-        };
-        let longest = if longer > release.period {
-            "a period and deadline"
-        } else {
-            "a deadline"
-        };
+            ));
+        }
+        if ways.is_empty() {
+            ways.push("no deadline and no wcet is enough here: take something else from its core or its controller".to_owned());
+        }
         plan.relaxations.push(Relaxation {
-            change: format!(
-                "give it {longest} of at least {longer}, or a wcet of at most {wcet}{quiet}"
-            ),
-            task: answer.task,
+            change: ways.join(", or "),
+            task: answer.task.clone(),
             misses_by: Time(short),
         });
     }

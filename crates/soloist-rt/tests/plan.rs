@@ -140,6 +140,34 @@ kind = "stream"
     assert!(told.iter().all(|us| *us < 195.0), "{told:?}");
 }
 
+/// On one core, control makes the camera's filter fetch its cache again after each
+/// preemption: more time alone is no help there. Where it is, it must be enough.
+#[test]
+fn advice_that_is_followed_makes_it_hold() {
+    let platform = Platform::find("raspberry-pi-4").unwrap();
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/examples/three-tasks.toml"
+    );
+    let text = std::fs::read_to_string(file).unwrap();
+    let advice = |text: &str| {
+        let made = plan(&platform, &parse(text, "tasks.toml").unwrap()).unwrap();
+        let told = made.relaxations.first().map(|r| r.change.clone());
+        (made.holds, told.unwrap_or_default())
+    };
+    let (holds, change) = advice(&text);
+    assert!(!holds && change.contains("another core"), "{change}");
+    let apart = text.replace("name = \"camera\"", "name = \"camera\"\ncore = 1");
+    let (holds, change) = advice(&apart);
+    assert!(!holds);
+    let (_, period) = change
+        .split_once("a period and deadline of at least ")
+        .unwrap();
+    let period: Vec<&str> = period.split([' ', ',']).take(2).collect();
+    let followed = apart.replace("\"5 ms\"", &format!("\"{}\"", period.join(" ")));
+    assert!(advice(&followed).0, "{change}");
+}
+
 #[test]
 fn what_cannot_be_names_its_line() {
     for (from, to, line, words) in [
