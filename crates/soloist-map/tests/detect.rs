@@ -370,6 +370,42 @@ fn a_base_that_is_a_little_wrong_is_disproved() {
     }
 }
 
+/// Six pages of 1 GiB, of which other functions over a base of 0 say what the
+/// true ones say over 1 GiB: they differ in the two GiB that have no page.
+#[test]
+fn another_base_with_functions_of_its_own_keeps_a_map_open() {
+    let machine = machine(
+        "\"7^23^32\", \"14^19^22\", \"10^32\", \"32\", \"31\"",
+        "\"17-30\"",
+        "\"6\", \"8-9\", \"11-13\", \"15-16\"",
+        &[
+            (GIB, 0xa9d0_0000, 0),
+            (0xa9d1_0000, 0x1_9c21_0000, 0x69d1_0000),
+            (0x1_9c31_0000, 0x1_b971_0000, 0x1_5c31_0000),
+            (0x1_ba71_0000, 9 * GIB, 0x1_7a71_0000),
+        ],
+    );
+    let pool = SimPool {
+        page_shift: 30,
+        limits: Limits {
+            keep: 64 * GIB,
+            most: 64 * GIB,
+        },
+        ..SimPool::everywhere()
+    };
+    for noise in ["bursts", "low"] {
+        for seed in 3564..3567 {
+            let found = run(&machine, pool, noise.parse().unwrap(), seed);
+            judged(&machine, &found, &format!("{noise}, seed {seed}"));
+            // Which base it is can't be told from these pages.
+            assert!(!found.is_complete(), "{}", found.notes().join("\n"));
+        }
+    }
+    // Nor is it open where the pages are all over memory.
+    let found = run(&machine, SimPool::everywhere(), Noise::LOW, 3566);
+    assert!(judged(&machine, &found, "everywhere"));
+}
+
 /// What can't be loaded is not known, however well its pairs stood up.
 #[test]
 fn a_map_that_core_refuses_is_neither_complete_nor_sure() {

@@ -103,6 +103,14 @@ impl Model {
         Some(section.offset(address))
     }
 
+    /// The bank of an address of one of the sections, a bit a function.
+    #[must_use]
+    pub fn bank(&self, address: u64) -> Option<u64> {
+        let offset = self.offset(address)?;
+        let bits = self.functions.iter().enumerate();
+        Some(bits.fold(0, |bank, (i, &f)| bank | gf2::parity(f, offset) << i))
+    }
+
     /// The difference of the offsets of a pair.
     #[must_use]
     pub fn difference(&self, (a, b): Pair) -> Option<u64> {

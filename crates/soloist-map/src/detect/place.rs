@@ -6,7 +6,8 @@
 //! in fresh pairs, the simplest first, and then against every other: lines are
 //! sought for which the two tell different banks, and those are measured.
 
-use soloist_machine::gf2;
+use rand::Rng;
+use soloist_machine::gf2::{self, Basis};
 use soloist_machine::RamRange;
 
 use super::meter::{Meter, Stop};
@@ -84,23 +85,16 @@ pub enum Between {
     Open,
 }
 
-/// Decides between `model` and one whose last section has another shift.
+/// Decides between `model` and `other`, whose last section has another shift,
+/// and which may have functions of its own.
 ///
 /// # Errors
 /// When the deadline has passed.
-pub fn decide(meter: &mut Meter<'_>, model: &Model, other: u64) -> Result<Between, Stop> {
-    let mut second = model.clone();
-    if let Some(section) = second.sections.last_mut() {
-        section.shift = other;
-    }
-    second.visible |= Model::of(meter, second.sections.clone()).visible;
-    if !differ_anywhere(meter, model, &second) {
+pub fn decide(meter: &mut Meter<'_>, model: &Model, other: &Model) -> Result<Between, Stop> {
+    if !differ_anywhere(meter, model, other) {
         return Ok(Between::Same);
     }
-    let (here, there) = (
-        deciding(meter, model, &second),
-        deciding(meter, &second, model),
-    );
+    let (here, there) = (deciding(meter, model, other), deciding(meter, other, model));
     if here.is_empty() && there.is_empty() {
         return Ok(Between::Open);
     }
@@ -158,38 +152,55 @@ fn is_other_bank(model: &Model, pair: Pair) -> bool {
 /// Whether the two models put any pair of all memory into different banks, by
 /// lines at all scales from where bits change.
 fn differ_anywhere(meter: &mut Meter<'_>, model: &Model, other: &Model) -> bool {
-    use rand::Rng;
-    let (Some(one), Some(two)) = (model.sections.last(), other.sections.last()) else {
-        return false;
-    };
-    let range = one.range;
-    // Banks of a line by either, as far as they change together.
-    let bank = |section: &Section, at: u64| -> u64 {
-        let offset = section.offset(at);
-        let bits = model.functions.iter().enumerate();
-        bits.fold(0, |bank, (i, &f)| bank | gf2::parity(f, offset) << i)
-    };
-    let reference = bank(one, range.start) ^ bank(two, range.start);
-    let top = 64 - model.visible.leading_zeros();
-    (0..4096).any(|i| {
-        let at = if i % 2 == 0 {
-            meter.rng.gen_range(range.start..range.end)
-        } else {
-            let bit = meter.rng.gen_range(12..top.max(13));
-            let near = meter.rng.gen_range(6..=bit);
-            let section = if i % 4 == 1 { one } else { two };
-            let at = meter.rng.gen_range(range.start..range.end);
-            let edge = section.offset(at) >> bit << bit;
-            let off = meter.rng.gen_range(0..1u64 << near);
-            let offset = if meter.rng.gen() {
-                edge.wrapping_add(off)
-            } else {
-                edge.wrapping_sub(off)
-            };
-            offset.wrapping_add(section.shift)
+    let mut origin = None;
+    // Banks are the same but for their names where each follows from the other.
+    let (mut one, mut two, mut both) = (Basis::new(), Basis::new(), Basis::new());
+    for i in 0..4096 {
+        let Some(at) = line_at_any_scale(meter, model, other, i) else {
+            continue;
         };
-        (range.start..range.end).contains(&at)
-            && (bank(one, at) ^ bank(two, at) != reference
-                || (model.sections.len() > 1 && reference != 0))
-    })
+        let (Some(a), Some(b)) = (model.bank(at), other.bank(at)) else {
+            continue;
+        };
+        let (first_a, first_b) = *origin.get_or_insert((a, b));
+        let (a, b) = (a ^ first_a, b ^ first_b);
+        one.insert(a);
+        two.insert(b);
+        both.insert(a << 32 | b);
+    }
+    both.rank() > one.rank() || both.rank() > two.rank()
+}
+
+/// A line of all memory, in the pool or not: every second one near an edge of
+/// the section in question, every eighth from another section.
+fn line_at_any_scale(
+    meter: &mut Meter<'_>,
+    model: &Model,
+    other: &Model,
+    turn: usize,
+) -> Option<u64> {
+    let (one, two) = (model.sections.last()?, other.sections.last()?);
+    if turn % 8 == 0 {
+        let any = meter.rng.gen_range(0..model.sections.len());
+        let range = model.sections[any].range;
+        return Some(meter.rng.gen_range(range.start..range.end));
+    }
+    let range = one.range;
+    let at = meter.rng.gen_range(range.start..range.end);
+    if turn % 2 == 0 {
+        return Some(at);
+    }
+    let top = 64 - model.visible.leading_zeros();
+    let bit = meter.rng.gen_range(12..top.max(13));
+    let near = meter.rng.gen_range(6..=bit);
+    let section = if turn % 4 == 1 { one } else { two };
+    let edge = section.offset(at) >> bit << bit;
+    let off = meter.rng.gen_range(0..1u64 << near);
+    let offset = if meter.rng.gen() {
+        edge.wrapping_add(off)
+    } else {
+        edge.wrapping_sub(off)
+    };
+    let at = offset.wrapping_add(section.shift);
+    (range.start..range.end).contains(&at).then_some(at)
 }

@@ -288,27 +288,50 @@ fn settle(meter: &mut Meter<'_>, mut region: Region, around: &Around<'_>) -> Res
     let likely = likely_shifts(&section.range, around.spans, around.known);
     let near = (!likely.contains(&section.shift)).then(|| near_shifts(section));
     for other in likely.into_iter().chain(near.into_iter().flatten()) {
-        let mut sections = region.model.sections.clone();
-        let Some(last) = sections.last_mut().filter(|last| last.shift != other) else {
-            continue;
-        };
-        match decide(meter, &region.model, other)? {
-            Between::First | Between::Same => {}
-            Between::Open => region.settled = false,
-            Between::Second => {
-                last.shift = other;
-                let model = Model::of(meter, sections);
-                let (model, proof) = correct(meter, model, &region.found)?;
-                if proof.banks_hold() && !model.functions.is_empty() {
-                    region.model = model;
-                    region.proof = proof;
-                } else {
+        for rival in rivals(meter, &region, other) {
+            match decide(meter, &region.model, &rival)? {
+                Between::First | Between::Same => {}
+                Between::Open => region.settled = false,
+                Between::Second => {
+                    let model = Model::of(meter, rival.sections);
+                    let (model, proof) = correct(meter, model, &region.found)?;
+                    if proof.banks_hold() && !model.functions.is_empty() {
+                        region.model = model;
+                        region.proof = proof;
+                        break;
+                    }
                     region.settled = false;
                 }
             }
         }
     }
     Ok(region)
+}
+
+/// What the newest section may be with another shift: with the functions that
+/// were found, and with those that the pairs give for this shift. Where pages
+/// are few, other functions over another base can say the same of all of them.
+fn rivals(meter: &mut Meter<'_>, region: &Region, shift: u64) -> Vec<Model> {
+    let mut sections = region.model.sections.clone();
+    let Some(last) = sections.last_mut().filter(|last| last.shift != shift) else {
+        return Vec::new();
+    };
+    last.shift = shift;
+    let mut own = Model::of(meter, sections.clone());
+    let moved = Model {
+        sections,
+        visible: region.model.visible | own.visible,
+        ..region.model.clone()
+    };
+    let mut rivals = vec![moved];
+    if is_promising(meter, &own, &region.found) {
+        own.functions = functions(meter, &own, &region.found.pairs);
+        let same = |model: &Model| Basis::of(model.functions.iter().copied());
+        if !own.functions.is_empty() && same(&own) != same(&region.model) {
+            rivals.push(own);
+        }
+    }
+    rivals
 }
 
 /// Takes `range` into `region` where its functions hold there too, with a
