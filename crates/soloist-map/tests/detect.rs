@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use soloist_core::Interleave;
 use soloist_machine::gf2::Basis;
 use soloist_machine::RamRange;
 use soloist_machine::{known, write, Machine, Trust};
@@ -365,6 +366,26 @@ fn a_base_that_is_a_little_wrong_is_disproved() {
                 proof.banks_hold(),
                 right,
                 "{shift:#x}, seed {seed}: {proof:?}"
+            );
+        }
+    }
+}
+
+/// Channels by division are no XOR: that, and which, is said, of all of memory.
+#[test]
+fn a_division_is_named_and_nothing_is_claimed() {
+    for (name, granule) in [("server-3-channels", 4096), ("server-12-channels", 1024)] {
+        let machine = known::find(name).unwrap();
+        for seed in 0..3 {
+            let found = run(&machine, SimPool::everywhere(), Noise::HIGH, seed);
+            let three = Some(Interleave { ways: 3, granule });
+            assert!(!found.regions.is_empty());
+            assert!(found.regions.iter().all(|r| r.division == three), "{name}");
+            assert!(!found.is_complete() && found.map().is_none());
+            let told = found.notes().join("\n");
+            assert!(
+                told.contains(&format!("(address / {granule}) mod 3")),
+                "{told}"
             );
         }
     }

@@ -20,6 +20,9 @@ pub struct Record {
     pub confidence: f64,
     pub seconds: f64,
     pub samples: u64,
+    /// Whether the division was named in all of memory, where the map has one.
+    #[serde(default)]
+    pub named: Option<bool>,
 }
 
 impl Record {
@@ -46,6 +49,8 @@ pub struct Table {
     rows: BTreeMap<(usize, String), Row>,
     /// Runs and right ones, by what was said.
     said: BTreeMap<usize, (u32, u32)>,
+    /// Maps with a division, and those whose division was named.
+    divisions: (u32, u32),
 }
 
 /// Lower ends of the classes of confidence.
@@ -69,6 +74,10 @@ impl Table {
             row.wrong += u32::from(run.is_wrong());
             row.seconds.push(run.seconds);
             row.samples += run.samples;
+        }
+        if let Some(named) = run.named {
+            self.divisions.0 += 1;
+            self.divisions.1 += u32::from(named);
         }
         // What could not be seen is said beside the confidence.
         if run.complete {
@@ -109,6 +118,11 @@ impl fmt::Display for Table {
                 .map_or("1.00".into(), |end| format!("{end:.2}"));
             writeln!(f, "| {:.2} to {end} | {runs} | {right} |", SAID[*class])?;
         }
+        let (divisions, named) = self.divisions;
+        writeln!(
+            f,
+            "\nDivisions: {divisions}; named in all of memory: {named}"
+        )?;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use soloist_core::Interleave;
 use soloist_machine::{known, Machine};
 use soloist_map::compare;
 use soloist_map::detect::noise::{Noise, KINDS};
@@ -24,7 +25,14 @@ const LAYOUTS: [&str; 6] = ["plain", "gaps", "hole", "hole+gaps", "nodes", "high
 /// Which pages the kernel gives.
 const POOLS: [&str; 5] = ["2M", "2M one piece", "2M of 512M", "1G", "4K"];
 /// What the functions are.
-const MAPS: [&str; 5] = ["low bits", "wide", "top bits", "sub-channel", "published"];
+const MAPS: [&str; 6] = [
+    "low bits",
+    "wide",
+    "top bits",
+    "sub-channel",
+    "published",
+    "division",
+];
 
 /// What is run.
 #[derive(Debug)]
@@ -90,6 +98,7 @@ impl Run {
             confidence: found.confidence(),
             seconds: started.elapsed().as_secs_f64(),
             samples: found.samples,
+            named: is_division_named(&machine, &found),
         };
         (record, story(&machine, &found, &wrong))
     }
@@ -124,6 +133,13 @@ impl Run {
 
     fn machine(&self, rng: &mut ChaCha8Rng) -> Machine {
         let top = rng.gen_range(32..37);
+        // Channels whose number is no power of two, and what each has.
+        let ways = match self.map {
+            "division" => [3, 5, 6, 7, 12][rng.gen_range(0..5)],
+            _ => 1,
+        };
+        let granule = 128u64 << rng.gen_range(0..6);
+        let top = if ways > 1 { top - 3 } else { top };
         let functions = if self.map == "published" {
             let names = [
                 "haswell",
@@ -145,10 +161,14 @@ impl Run {
             (banks, rows, top)
         };
         let (banks, rows, top) = functions;
-        let size = 1u64 << top;
+        let size = ways << top;
+        let interleave = match ways {
+            1 => String::new(),
+            _ => format!("interleave = {{ ways = {ways}, granule = {granule} }}\n"),
+        };
         let mut text = format!(
             "[machine]\nname = \"invented\"\ndescription = \"seed {}\"\ntrust = \"synthetic\"\n\n\
-             [topology]\nsockets = 1\ncpus = [\"0\", \"1\"]\n\n[map]\nbank = {}\nrow = {}\ncolumn = {}\n",
+             [topology]\nsockets = 1\ncpus = [\"0\", \"1\"]\n\n[map]\n{interleave}bank = {}\nrow = {}\ncolumn = {}\n",
             self.seed,
             quoted(&banks),
             quoted(&rows),
@@ -282,6 +302,19 @@ fn quoted(list: &[String]) -> String {
 fn join(bits: &[u32]) -> String {
     let words: Vec<String> = bits.iter().map(u32::to_string).collect();
     words.join("^")
+}
+
+/// Whether all of memory was said to have the division that the map has, the
+/// powers of two in its ways being XOR functions; `None` where it has none.
+fn is_division_named(machine: &Machine, found: &Detected) -> Option<bool> {
+    let Interleave { ways, granule } = machine.map.layouts[0].interleave?;
+    let twos = ways.trailing_zeros();
+    let odd = Interleave {
+        ways: ways >> twos,
+        granule: granule << twos,
+    };
+    let named = found.regions.iter().all(|r| r.division == Some(odd));
+    Some(named && !found.regions.is_empty() && found.unsolved.is_empty())
 }
 
 fn story(machine: &Machine, found: &Detected, wrong: &[String]) -> String {

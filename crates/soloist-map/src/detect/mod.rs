@@ -2,7 +2,8 @@
 //!
 //! Pages are taken from all over memory ([`pool`]). Per node ([`node`]) and
 //! layout ([`region`]): find the levels ([`meter`]), collect conflicting pairs
-//! and solve for the bank functions ([`functions`]), find where the memory lies
+//! and solve for the bank functions ([`functions`]) unless channels come from a
+//! division, which is said ([`division`]), find where the memory lies
 //! in its node ([`place`]), then the rows ([`rows`]). What was found is a
 //! [`model`], and must stand up in fresh pairs ([`prove`]); what never varied in
 //! the pool, or could be otherwise, is said, and makes the map incomplete.
@@ -10,6 +11,7 @@
 pub mod check;
 pub mod classes;
 pub mod cpu;
+pub mod division;
 pub mod frames;
 pub mod functions;
 pub mod hardware;

@@ -140,7 +140,8 @@ impl Node {
             known: &known,
         };
         let whole = solve(meter, rest, &around, progress)?;
-        if whole.is_sound() || meter.source().addresses() != Addresses::Physical {
+        let is_divided = whole.division.is_some();
+        if whole.is_sound() || is_divided || meter.source().addresses() != Addresses::Physical {
             self.regions.push(whole);
             return Ok(rest.end);
         }

@@ -1,8 +1,10 @@
 //! One layout of a node: from nothing to a model that stood up.
 
+use soloist_core::Interleave;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::RamRange;
 
+use super::division;
 use super::functions::{collect, functions, Collected, SPARE_PAIRS};
 use super::meter::{Levels, Meter, Stop};
 use super::model::{Model, Section};
@@ -38,6 +40,9 @@ pub struct Region {
     pub rows_seen: bool,
     /// Whether another base, or end, would be noticed.
     pub settled: bool,
+    /// The division that channels come from: functions over what it leaves are
+    /// not looked for.
+    pub division: Option<Interleave>,
 }
 
 impl Region {
@@ -80,7 +85,12 @@ impl Region {
     #[must_use]
     pub fn open(&self) -> Vec<String> {
         let mut open = Vec::new();
-        if !self.is_sound() {
+        if let Some(Interleave { ways, granule }) = self.division {
+            open.push(format!(
+                "channels come from a division, (address / {granule}) mod {ways}, which is not \
+                 linear: timing finds no functions over what it leaves"
+            ));
+        } else if !self.is_sound() {
             open.push("the bank functions did not stand up in fresh pairs".into());
         }
         if !self.unknown.is_empty() {
@@ -90,7 +100,7 @@ impl Region {
                 super::pool::bits_of(&self.unknown)
             ));
         }
-        if !self.rows_seen {
+        if self.division.is_none() && !self.rows_seen {
             open.push(
                 "lines of one row conflict as those of two do, so this controller closes rows: \
                  rows are not known"
@@ -99,7 +109,7 @@ impl Region {
         } else if self.is_sound() && !self.proof.rows_hold() {
             open.push("the row functions did not stand up in fresh pairs".into());
         }
-        if !self.settled {
+        if self.division.is_none() && !self.settled {
             open.push(
                 "another base, or another end of the layout, would fit the pages measured as well"
                     .into(),
@@ -161,6 +171,7 @@ pub fn solve(
     let bits = plain.visible.count_ones() as usize + 1;
     let mut found = Collected::default();
     let mut failed: Option<(Model, Proof)> = None;
+    let mut division = None;
     for round in 0..ROUNDS {
         let more = collect(meter, &plain, bits + SPARE_PAIRS, progress)?;
         found = match round {
@@ -170,6 +181,10 @@ pub fn solve(
                 found
             }
         };
+        division = division::find(&found.pairs);
+        if division.is_some() {
+            break;
+        }
         let likely = match inside {
             true => vec![range.start],
             false => likely_shifts(range, around.spans, around.known),
@@ -192,6 +207,7 @@ pub fn solve(
                     unknown: Vec::new(),
                     rows_seen: false,
                     settled: true,
+                    division: None,
                 };
                 return settle(meter, region, around);
             }
@@ -214,6 +230,7 @@ pub fn solve(
         unknown: Vec::new(),
         rows_seen: false,
         settled: false,
+        division,
     })
 }
 
