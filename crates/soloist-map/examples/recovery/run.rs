@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_core::Interleave;
 use soloist_machine::{known, Machine};
 use soloist_map::compare;
 use soloist_map::detect::noise::{Noise, KINDS};
 use soloist_map::detect::pool::Limits;
+use soloist_map::detect::region::Region;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::{detect, Detected, Options};
 
@@ -98,7 +98,7 @@ impl Run {
             confidence: found.confidence(),
             seconds: started.elapsed().as_secs_f64(),
             samples: found.samples,
-            named: is_division_named(&machine, &found),
+            named: is_division_named(&machine, &found, &mut rng),
         };
         (record, story(&machine, &found, &wrong))
     }
@@ -304,16 +304,26 @@ fn join(bits: &[u32]) -> String {
     words.join("^")
 }
 
-/// Whether all of memory was said to have the division that the map has, the
-/// powers of two in its ways being XOR functions; `None` where it has none.
-fn is_division_named(machine: &Machine, found: &Detected) -> Option<bool> {
-    let Interleave { ways, granule } = machine.map.layouts[0].interleave?;
-    let twos = ways.trailing_zeros();
-    let odd = Interleave {
-        ways: ways >> twos,
-        granule: granule << twos,
+/// Whether all of memory was said to have a division, and all lines of a bank
+/// are of one way by it; `None` where the map has none. Decoded by core.
+fn is_division_named(machine: &Machine, found: &Detected, rng: &mut ChaCha8Rng) -> Option<bool> {
+    machine.map.layouts[0].interleave?;
+    let map = machine.addr_map();
+    let mut holds = |region: &Region| {
+        let Some(division) = region.division else {
+            return false;
+        };
+        let mut way_of = BTreeMap::new();
+        (0..20_000).all(|_| {
+            let range = region.ranges[rng.gen_range(0..region.ranges.len())];
+            let line = rng.gen_range(range.start..range.end);
+            map.decode(line).map_or(true, |dram| {
+                let (way, _) = division.split(line);
+                *way_of.entry(dram.color).or_insert(way) == way
+            })
+        })
     };
-    let named = found.regions.iter().all(|r| r.division == Some(odd));
+    let named = found.regions.iter().all(&mut holds);
     Some(named && !found.regions.is_empty() && found.unsolved.is_empty())
 }
 

@@ -20,8 +20,8 @@ const LEAST_PAIRS: usize = 24;
 const SLIPS: f64 = 0.1;
 
 /// The division that nearly all conflicting pairs agree with, if there is one.
-/// Smaller granules hold, too, where the bits between are bank functions: the
-/// largest is the one that says no more than it must.
+/// Several granules hold where the bits between are bank functions, and any of
+/// them is right then; the largest leaves most of a page in one way.
 #[must_use]
 pub fn find(pairs: &[Pair]) -> Option<Interleave> {
     let all = pairs.len() as f64;
