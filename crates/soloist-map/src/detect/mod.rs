@@ -253,7 +253,9 @@ impl Detected {
     /// What is open between layouts, a sentence each.
     #[must_use]
     pub fn open(&self) -> Vec<String> {
-        let mut nodes: Vec<u8> = self.regions.iter().map(Region::node).collect();
+        // A division is no layout yet.
+        let linear = self.regions.iter().filter(|r| r.division.is_none());
+        let mut nodes: Vec<u8> = linear.map(Region::node).collect();
         nodes.sort_unstable();
         let twice = nodes.windows(2).find(|two| two[0] == two[1]);
         let twice = twice.map(|two| {
