@@ -22,6 +22,7 @@ mod neighbours;
 mod node;
 mod order;
 mod pages;
+pub mod picture;
 mod rates;
 mod realtime;
 mod request;
@@ -53,6 +54,6 @@ pub use request::{Choice, ColorRequest, Plan};
 pub use rule::{Rule, RuleChange, RuleView};
 pub use sample::Summary;
 pub use task::{node_of_cpu, pin, threads};
-pub use verify::{verify, GroupColors, MappingReport, Reason, Report, Tally};
+pub use verify::{verify, Cell, GroupColors, MappingReport, Reason, Report, Tally};
 
 pub use soloist_core::{cpu_list, format_size, parse_size, SizeError};

@@ -176,6 +176,19 @@ pub struct MappingReport {
     pub pages: Tally,
 }
 
+/// Pages of one bank set and LLC colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Cell {
+    /// Bank set.
+    pub bank_set: u32,
+    /// LLC colour.
+    pub llc: u32,
+    /// Present pages there.
+    pub pages: u64,
+    /// A group of the process has these colours.
+    pub in_color: bool,
+}
+
 /// The verdict on a process.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
@@ -205,6 +218,8 @@ pub struct Report {
     pub by_bank_set: BTreeMap<u32, u64>,
     /// Present pages by LLC colour.
     pub by_llc: BTreeMap<u32, u64>,
+    /// Present pages by both, by the number of the pair.
+    pub by_cell: BTreeMap<u32, Cell>,
 }
 
 impl GroupColors {
@@ -306,6 +321,7 @@ pub fn verify(
         by_node: BTreeMap::new(),
         by_bank_set: BTreeMap::new(),
         by_llc: BTreeMap::new(),
+        by_cell: BTreeMap::new(),
     };
     let pages = PageReader::open(host, pid)?;
     for mapping in smaps.0.iter().filter(|m| may_have_pages(m)) {
@@ -370,9 +386,6 @@ impl Report {
             *self.by_bank_set.entry(color.bank_set).or_default() += 1;
             *self.by_llc.entry(color.llc).or_default() += 1;
         }
-        if self.groups.is_empty() {
-            return Verdict::Uncolored;
-        }
         let mut held = false;
         for group in &mut self.groups {
             let set = group.set.as_ref();
@@ -380,6 +393,18 @@ impl Report {
                 group.pages += 1;
                 held = true;
             }
+        }
+        if let Some(color) = &color {
+            let cell = self.by_cell.entry(color.cell).or_insert(Cell {
+                bank_set: color.bank_set,
+                llc: color.llc,
+                pages: 0,
+                in_color: held,
+            });
+            cell.pages += 1;
+        }
+        if self.groups.is_empty() {
+            return Verdict::Uncolored;
         }
         if held {
             return Verdict::InColor;

@@ -5,7 +5,7 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::{verify, Control, GroupColors, HostError, Reason, Report};
+use soloist_host::{picture, verify, Control, GroupColors, HostError, Reason, Report};
 
 const PRESENT: u64 = 1 << 63;
 const SWAP: u64 = 1 << 62;
@@ -135,6 +135,46 @@ fn every_page_is_explained() {
         ]
     );
     assert_eq!(report.mappings[0].perms, "r-xp");
+}
+
+#[test]
+fn the_picture_shows_each_page() {
+    let machine = Machine::loaded();
+    process(&machine);
+    let report = report(&machine);
+    let map = AddrMap::parse(MAP).unwrap();
+    let svg = picture::svg(&report, &map);
+    assert!(
+        svg.contains("prog (100) in core0: 2 of 11 pages in colour"),
+        "{svg}"
+    );
+    // Two of set 2 in colour, seven of set 0 not; what is outside the map has no place.
+    let said: Vec<&str> = svg
+        .lines()
+        .filter(|line| line.contains("<title>"))
+        .collect();
+    assert_eq!(said.len(), report.by_cell.len());
+    let count = |what: &str| said.iter().filter(|line| line.contains(what)).count();
+    assert_eq!(
+        count("bank set 2, LLC colour 0: 1 page, in colour<"),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(
+        count("bank set 0, LLC colour 3: 2 pages, not in colour<"),
+        1,
+        "{said:?}"
+    );
+    assert_eq!((count(", in colour<"), count("not in colour<")), (2, 4));
+    let drawn: u64 = report.by_cell.values().map(|cell| cell.pages).sum();
+    assert_eq!(drawn, report.by_node.values().sum::<u64>());
+    // The rest of set 2 is pale, as the group may use it.
+    assert!(svg.contains("#c9dcf2"), "{svg}");
+
+    machine.soloist("groups/core0/members", "77\n");
+    let svg = picture::svg(&self::report(&machine), &map);
+    assert!(svg.contains("11 pages, in no group"), "{svg}");
+    assert!(!svg.contains("in colour"), "{svg}");
 }
 
 #[test]

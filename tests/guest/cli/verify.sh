@@ -28,6 +28,11 @@ done = subprocess.run(["soloist", "verify", str(os.getpid()), "--strict"])
 os._exit(done.returncode)'
 fi
 
+# The picture has all of its pages; only pages in colour are blue.
+expect verify-svg 0 soloist run --colors 2 -- soloist verify --self --strict --summary --svg /tmp/pages.svg
+in_color=$(sed -n 's/.*: \([0-9]*\) pages*, in colour<.*/\1/p' /tmp/pages.svg | awk '{ n += $1 } END { print n + 0 }')
+grep -q ": $in_color of [1-9][0-9]* pages in colour" /tmp/pages.svg && ok verify-svg-pages || fail verify-svg-pages "$in_color: $(grep -m1 'in colour' /tmp/pages.svg)"
+
 # Colours on the node of the processors.
 nodes=$(soloist run --cpus 0 --colors 1 -- soloist verify --self --json |
 	sed -n '/"by_node"/,/}/p' | grep -c '^ *"[0-9]*":')

@@ -104,6 +104,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "soloist verify 1234 --summary",
             "soloist run -- soloist verify --self --strict --by node",
+            "soloist verify 1234 --svg pages.svg",
         ],
     ),
     ("save", &["soloist save", "soloist save -"]),

@@ -1,13 +1,15 @@
 //! `soloist verify`.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_host::{
-    format_size, threads, verify, Control, GroupColors, Host, HostError, Report, Tally,
+    format_size, picture, threads, verify, Control, GroupColors, Host, HostError, Report, Tally,
 };
 use soloist_machine::known;
 
@@ -50,6 +52,11 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Vec<By>,
 
+    /// Draw where its pages are: a column for each bank set, a row for each LLC
+    /// colour.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
     /// Exit with 1 unless all of its own pages are in colour.
     #[arg(long)]
     strict: bool,
@@ -78,6 +85,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         (None, Err(_)) => Vec::new(),
     };
     let report = verify(&host, pid, &map, groups)?;
+    if let Some(path) = &args.svg {
+        fs::write(path, picture::svg(&report, &map)).with_context(|| path.display().to_string())?;
+    }
     if ctx.json {
         ctx.print_json(&report)?;
     } else {
