@@ -94,6 +94,17 @@ impl Interleave {
         let way = (granule % ways) as u32;
         (way, granule / ways * self.granule + within)
     }
+
+    /// The offset of a way's normalised offset: the inverse of
+    /// [`Interleave::split`].
+    #[must_use]
+    pub fn join(self, way: u32, normal: u64) -> u64 {
+        let (granule, within) = (normal / self.granule, normal % self.granule);
+        let all = granule.wrapping_mul(self.ways.into());
+        all.wrapping_add(way.into())
+            .wrapping_mul(self.granule)
+            .wrapping_add(within)
+    }
 }
 
 /// The XOR functions of one DIMM population, low bit of each field first: bit

@@ -30,7 +30,7 @@ fn main() {
         range: page,
         shift: page.start,
     };
-    let model = Model::of(&meter, vec![section]);
+    let model = Model::of(&meter, vec![section], None);
     let found = collect(&mut meter, &model, count, &mut |_| {}).expect("conflicts");
     println!("# {} banks", found.banks());
     for (a, b) in &found.pairs {

@@ -137,9 +137,13 @@ impl<'a> Piece<'a> {
                 0 => 0,
                 1 => span,
                 side => {
-                    let (_, range) = self.sides[side as usize - 2];
+                    let (map, range) = self.sides[side as usize - 2];
                     let before = self.start - range.start + range.base;
-                    let size = 1u64 << rng.gen_range(self.line..scales.max(self.line + 1));
+                    let mut size = 1u64 << rng.gen_range(self.line..scales.max(self.line + 1));
+                    // Normalised bits change at multiples of all ways.
+                    if let Some(by) = map.layouts[range.layout].interleave {
+                        size *= u64::from(by.ways);
+                    }
                     let at = (before + rng.gen_range(0..span)) / size * size;
                     at.saturating_sub(before)
                 }
@@ -164,17 +168,19 @@ impl<'a> Piece<'a> {
             let layout = &map.layouts[range.layout];
             let mut functions = layout.bank_functions();
             functions.extend(layout.row_masks());
-            let last = range.base + (range.end - range.start) - 1;
+            let place = |offset| layout.interleave.map_or((0, offset), |by| by.split(offset));
+            let last = place(range.base + (range.end - range.start) - 1).1;
             let visible = gf2::span(self.line, 63 - last.leading_zeros().min(62));
             let in_row = Basis::of(functions).nullspace(visible);
             for _ in 0..ROW_PAIRS {
                 let one = rng.gen_range(self.start..self.end) >> self.line << self.line;
-                let mut offset = one.max(self.start) - range.start + range.base;
+                let (way, mut offset) = place(one.max(self.start) - range.start + range.base);
                 for &row in in_row.rows() {
                     if rng.gen() {
                         offset ^= row;
                     }
                 }
+                let offset = layout.interleave.map_or(offset, |by| by.join(way, offset));
                 let Some(moved) = offset.checked_sub(range.base) else {
                     continue;
                 };
@@ -200,6 +206,7 @@ impl<'a> Piece<'a> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use soloist_core::Interleave;
     use soloist_machine::function::parse_list;
     use soloist_machine::Layout;
 
@@ -253,6 +260,25 @@ mod tests {
         assert!(!same(&map("13^17 14^18 31", "15-30", &all)));
         // Half of memory is missing.
         assert!(!same(&map("13^17 14^18 31", "16-30", &[(0, 2 * GIB, 0)])));
+    }
+
+    #[test]
+    fn maps_over_a_division_are_judged_way_by_way() {
+        let divided = |ways, granule, bank, row| {
+            let mut spec = map(bank, row, &[(0, 6 * GIB, 0)]);
+            spec.layouts[0].interleave = Some(Interleave { ways, granule });
+            spec.layouts[0].column.clear();
+            spec.complete(64);
+            spec
+        };
+        let known = divided(3, 4096, "13^17 14^18", "17-30");
+        let same = |found: &MapSpec| differences(&known, found).is_empty();
+        assert!(same(&known));
+        assert!(same(&divided(3, 4096, "13^14^17^18 14^18", "17-30")));
+        assert!(!same(&divided(3, 4096, "13^17 14^19", "17-30")));
+        assert!(!same(&divided(3, 4096, "13^17 14^18", "18-30")));
+        assert!(!same(&divided(3, 8192, "13^17 14^18", "17-30")));
+        assert!(!same(&map("13^17 14^18", "17-32", &[(0, 6 * GIB, 0)])));
     }
 
     #[test]

@@ -351,7 +351,7 @@ fn a_base_that_is_a_little_wrong_is_disproved() {
             let range = source.ranges()[0];
             let mut meter = Meter::new(&mut source, Duration::from_secs(600), seed);
             meter.calibrate(&range).unwrap();
-            let mut model = Model::of(&meter, vec![Section { range, shift }]);
+            let mut model = Model::of(&meter, vec![Section { range, shift }], None);
             model.functions = vec![mask(&[12]), mask(&[13, 25]), mask(&[17, 19, 30]), top];
             // As the wrong base sees the function that carries reach.
             let carried: &[u32] = if right {
@@ -371,22 +371,27 @@ fn a_base_that_is_a_little_wrong_is_disproved() {
     }
 }
 
-/// Channels by division are no XOR: that, and which, is said, of all of memory.
+/// Channels by division are no XOR: all else is one over what it leaves.
 #[test]
-fn a_division_is_named_and_nothing_is_claimed() {
-    for (name, granule) in [("server-3-channels", 4096), ("server-12-channels", 1024)] {
+fn a_map_over_a_division_is_found() {
+    // Of 384 GiB hardly enough pages are measured to prove every row bit.
+    for (name, granule, seeds) in [
+        ("server-3-channels", 4096, 0..3),
+        ("server-12-channels", 1024, 0..1),
+    ] {
         let machine = known::find(name).unwrap();
-        for seed in 0..2 {
+        for seed in seeds {
             let found = run(&machine, SimPool::everywhere(), Noise::LOW, seed);
             let three = Some(Interleave { ways: 3, granule });
             assert!(!found.regions.is_empty());
             assert!(found.regions.iter().all(|r| r.division == three), "{name}");
-            assert!(!found.is_complete() && found.map().is_none());
             let told = found.notes().join("\n");
-            assert!(
-                told.contains(&format!("(address / {granule}) mod 3")),
+            assert_eq!(
+                compare::differences(&machine.map, &found.map().unwrap()),
+                Vec::<String>::new(),
                 "{told}"
             );
+            assert!(found.is_complete() || granule == 1024, "{told}");
         }
     }
 }

@@ -153,7 +153,7 @@ fn check_part(
         node: sections[0].range.node,
     };
     meter.calibrate(&whole)?;
-    let mut model = Model::of(meter, sections);
+    let mut model = Model::of(meter, sections, layout.interleave);
     let found = collect(meter, &model, 24, &mut |_| {})?;
     // What never varies in the pool can't be tested.
     let constant = model.differences(meter).nullspace(model.visible);
@@ -178,7 +178,7 @@ fn check_part(
         end: format!("{:#x}", whole.end),
         conflicts: pairs(&proof.same_bank),
         others: pairs(&proof.other_bank),
-        banks: 1 << model.functions.len(),
+        banks: u64::from(model.ways()) << model.functions.len(),
         banks_by_rate: (found.banks() * 10.0).round() / 10.0,
         evidence,
     })

@@ -1,10 +1,10 @@
 //! Detection: finds the map of the memory behind a [`TimingSource`].
 //!
 //! Pages are taken from all over memory ([`pool`]). Per node ([`node`]) and
-//! layout ([`region`]): find the levels ([`meter`]), collect conflicting pairs
-//! and solve for the bank functions ([`functions`]) unless channels come from a
-//! division, which is said ([`division`]), find where the memory lies
-//! in its node ([`place`]), then the rows ([`rows`]). What was found is a
+//! layout ([`region`]): find the levels ([`meter`]), collect conflicting pairs,
+//! see whether channels come from a division ([`division`]), solve for the bank
+//! functions, over what it leaves if there is one ([`functions`]), find where the
+//! memory lies in its node ([`place`]), then the rows ([`rows`]). What was found is a
 //! [`model`], and must stand up in fresh pairs ([`prove`]); what never varied in
 //! the pool, or could be otherwise, is said, and makes the map incomplete.
 
@@ -137,7 +137,7 @@ impl From<&Region> for RegionReport {
                 .ranges
                 .iter()
                 .map(|range| {
-                    let base = model.offset(range.start).unwrap_or(0);
+                    let base = model.base(range.start).unwrap_or(0);
                     (hex(range.start), hex(range.end), hex(base))
                 })
                 .collect(),
@@ -148,7 +148,7 @@ impl From<&Region> for RegionReport {
                 model.visible.trailing_zeros(),
                 63 - model.visible.leading_zeros().min(63),
             ),
-            banks: 1 << model.functions.len(),
+            banks: u64::from(model.ways()) << model.functions.len(),
             banks_by_rate: (region.banks_by_rate * 10.0).round() / 10.0,
             confidence: region.confidence(),
             complete: region.is_complete(),
@@ -253,8 +253,9 @@ impl Detected {
     /// What is open between layouts, a sentence each.
     #[must_use]
     pub fn open(&self) -> Vec<String> {
-        // A division is no layout yet.
-        let linear = self.regions.iter().filter(|r| r.division.is_none());
+        // A division without functions is no layout.
+        let known = |region: &&Region| region.is_sound() || region.division.is_none();
+        let linear = self.regions.iter().filter(known);
         let mut nodes: Vec<u8> = linear.map(Region::node).collect();
         nodes.sort_unstable();
         let twice = nodes.windows(2).find(|two| two[0] == two[1]);
@@ -289,7 +290,7 @@ impl Detected {
             notes.push(format!(
                 "from {start:#x}: confidence {:.2}, {} banks by functions, {:.0} by the rate of conflicts",
                 region.confidence(),
-                1u64 << region.model.functions.len(),
+                u64::from(region.model.ways()) << region.model.functions.len(),
                 region.banks_by_rate
             ));
             notes.extend(
@@ -347,10 +348,10 @@ impl Detected {
                 });
             // Layouts of one node must not overlap in their offsets.
             let model = &region.model;
-            let offsets = |range: &RamRange| model.offset(range.start).unwrap_or(0);
+            let offsets = |range: &RamRange| model.base(range.start).unwrap_or(0);
             let low = region.ranges.iter().map(offsets).min().unwrap_or(0);
             let behind = ends.get(&region.node()).copied().unwrap_or(0);
-            let size = model.visible + 1;
+            let size = (model.visible + 1) * u64::from(model.ways());
             let moved = match behind > low {
                 true => behind.div_ceil(size.next_power_of_two()) * size.next_power_of_two(),
                 false => 0,
@@ -388,7 +389,7 @@ fn agrees(layout: &Layout, region: &Region) -> bool {
     let mut rows = banks.clone();
     rows.extend(seen(layout.row_masks()).rows().iter().copied());
     let mut found = Basis::of(region.model.functions.iter().copied());
-    let same_banks = banks == found;
+    let same_banks = banks == found && layout.interleave == region.model.division;
     found.extend(region.model.rows.iter().map(|term| term.mask));
     same_banks && rows == found
 }
@@ -396,6 +397,7 @@ fn agrees(layout: &Layout, region: &Region) -> bool {
 /// Timing can't tell channel, rank and bank apart: all are bank bits.
 fn layout_of(region: &Region) -> Layout {
     Layout {
+        interleave: region.model.division,
         bank: region.model.functions.clone(),
         row: region.model.rows.clone(),
         ..Layout::default()

@@ -3,14 +3,18 @@
 //! A map is linear over the *offset* of an address, which is the address less
 //! a shift that a section of memory has (a node's base, a hole that was
 //! hoisted). A [`Model`] is functions over offsets and the sections that they
-//! hold in.
+//! hold in. Where channels come from a division it is linear over what that
+//! leaves, way by way: lines of two ways are never of one bank, so that only
+//! lines of one way have a difference.
 
 use rand::Rng;
+use soloist_core::Interleave;
 use soloist_machine::function::Term;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::RamRange;
 
 use super::meter::Meter;
+use super::pool::{differences_of_memory, Lines};
 use super::source::Addresses;
 
 /// With more address bits random lines hardly ever share a row.
@@ -44,6 +48,14 @@ impl Section {
         address.wrapping_sub(self.shift)
     }
 
+    /// Whether an offset of it is one of `other` too.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let ends = |s: &Self| (s.offset(s.range.start), s.offset(s.range.end - 1));
+        let ((first, last), (other_first, other_last)) = (ends(self), ends(other));
+        first <= other_last && other_first <= last
+    }
+
     fn address(&self, offset: u64) -> Option<u64> {
         let address = offset.wrapping_add(self.shift);
         (self.range.start..self.range.end)
@@ -52,11 +64,17 @@ impl Section {
     }
 }
 
+/// Way and offset of a line, normalised where there is a division.
+type Place = (u32, u64);
+
 /// Functions, and where they hold.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
     /// Where: all of one node.
     pub sections: Vec<Section>,
+    /// What channels come from, if no function of the offset: all functions are
+    /// over what it leaves.
+    pub division: Option<Interleave>,
     /// Bank functions over the offset.
     pub functions: Vec<u64>,
     /// Row functions over the offset.
@@ -71,11 +89,15 @@ pub type Wanted = Vec<(u64, bool)>;
 impl Model {
     /// A model of `sections` without functions.
     #[must_use]
-    pub fn of(meter: &Meter<'_>, sections: Vec<Section>) -> Self {
+    pub fn of(meter: &Meter<'_>, sections: Vec<Section>, division: Option<Interleave>) -> Self {
         let line = meter.source().line_shift();
-        let any = sections.first().map_or(0, |s| s.offset(s.range.start));
+        let normal = |offset: u64| division.map_or(offset, |by| by.split(offset).1);
+        let any = sections
+            .first()
+            .map_or(0, |s| normal(s.offset(s.range.start)));
         let differ = sections.iter().fold(0, |all, s| {
-            all | (s.offset(s.range.start) ^ any) | (s.offset(s.range.end - 1) ^ any)
+            let (first, last) = (s.offset(s.range.start), s.offset(s.range.end - 1));
+            all | (normal(first) ^ any) | (normal(last) ^ any)
         });
         let top = 64 - differ.leading_zeros();
         let top = match meter.source().addresses() {
@@ -84,6 +106,7 @@ impl Model {
         };
         Self {
             sections,
+            division,
             visible: if top <= line {
                 0
             } else {
@@ -93,9 +116,10 @@ impl Model {
         }
     }
 
-    /// The offset of an address of one of the sections.
+    /// The offset of an address of one of the sections in its node, before any
+    /// division.
     #[must_use]
-    pub fn offset(&self, address: u64) -> Option<u64> {
+    pub fn base(&self, address: u64) -> Option<u64> {
         let section = self
             .sections
             .iter()
@@ -103,39 +127,93 @@ impl Model {
         Some(section.offset(address))
     }
 
-    /// The bank of an address of one of the sections, a bit a function.
+    fn split(&self, base: u64) -> Place {
+        self.division.map_or((0, base), |by| by.split(base))
+    }
+
+    fn join(&self, (way, offset): Place) -> u64 {
+        self.division.map_or(offset, |by| by.join(way, offset))
+    }
+
+    /// Ways of the division.
+    #[must_use]
+    pub fn ways(&self) -> u32 {
+        self.division.map_or(1, |by| by.ways)
+    }
+
+    /// Way and offset of an address of one of the sections.
+    #[must_use]
+    pub fn place(&self, address: u64) -> Option<Place> {
+        Some(self.split(self.base(address)?))
+    }
+
+    /// The bank of an address of one of the sections within its way, a bit a
+    /// function.
     #[must_use]
     pub fn bank(&self, address: u64) -> Option<u64> {
-        let offset = self.offset(address)?;
+        let (_, offset) = self.place(address)?;
         let bits = self.functions.iter().enumerate();
         Some(bits.fold(0, |bank, (i, &f)| bank | gf2::parity(f, offset) << i))
     }
 
-    /// The difference of the offsets of a pair.
+    /// The difference of the offsets of a pair; `None`: of two ways.
     #[must_use]
     pub fn difference(&self, (a, b): Pair) -> Option<u64> {
-        Some((self.offset(a)? ^ self.offset(b)?) & self.visible)
+        let (a, b) = (self.place(a)?, self.place(b)?);
+        (a.0 == b.0).then_some((a.1 ^ b.1) & self.visible)
     }
 
-    fn address(&self, offset: u64) -> Option<u64> {
-        self.sections.iter().find_map(|s| s.address(offset))
+    fn address(&self, place: Place) -> Option<u64> {
+        let base = self.join(place);
+        self.sections.iter().find_map(|s| s.address(base))
+    }
+
+    /// The lines of one way of a section.
+    fn lines(&self, section: &Section, way: u32) -> Lines {
+        Lines {
+            shift: section.shift,
+            way: self.division.map(|by| (by, way)),
+        }
     }
 
     /// Differences that occur in the pool.
     #[must_use]
     pub fn differences(&self, meter: &Meter<'_>) -> Basis {
-        let source = meter.source();
-        let line = source.line_shift();
+        let pool = meter.source().pool();
+        let parts = |section: &Section, lines| pool.differences(&section.range, lines);
+        self.differences_by(meter, parts)
+    }
+
+    /// Differences that occur in `ranges`, in the pool or not.
+    #[must_use]
+    pub fn differences_of_memory(&self, meter: &Meter<'_>, ranges: &[RamRange]) -> Basis {
+        self.differences_by(meter, |section, lines| {
+            let inside = ranges.iter().filter(|range| {
+                section.range.start <= range.start && range.end <= section.range.end
+            });
+            differences_of_memory(inside, lines)
+        })
+    }
+
+    /// Differences among the lines of each way, by what `parts` says of those
+    /// of a section: an offset of theirs, and their differences.
+    fn differences_by(
+        &self,
+        meter: &Meter<'_>,
+        parts: impl Fn(&Section, Lines) -> Option<(u64, Basis)>,
+    ) -> Basis {
+        let line = meter.source().line_shift();
+        let visible = self.visible >> line << line;
         let mut all = Basis::new();
-        let mut origin = None;
-        for section in &self.sections {
-            let pool = source.pool();
-            let inside = pool.differences(&section.range, section.shift, line);
-            all.extend(inside.rows().iter().map(|row| row & self.visible));
-            if let Some(&first) = pool.inside(&section.range).first() {
-                let offset = section.offset(first.max(section.range.start)) >> line << line;
-                let origin = *origin.get_or_insert(offset);
-                all.insert((offset ^ origin) & self.visible);
+        for way in 0..self.ways() {
+            let mut origin = None;
+            for section in &self.sections {
+                let Some((any, inside)) = parts(section, self.lines(section, way)) else {
+                    continue;
+                };
+                all.extend(inside.rows().iter().map(|row| row & visible));
+                let origin = *origin.get_or_insert(any);
+                all.insert((any ^ origin) & visible);
             }
         }
         all
@@ -172,13 +250,14 @@ impl Model {
             let near = meter.rng.gen_range(line..=bit);
             let off = meter.rng.gen_range(0..1u64 << near);
             let at = meter.rng.gen_range(section.range.start..section.range.end);
-            let edge = section.offset(at) >> bit << bit;
+            let (way, at) = self.split(section.offset(at));
+            let edge = at >> bit << bit;
             let offset = match meter.rng.gen() {
                 true => edge.wrapping_add(off),
                 false => edge.wrapping_sub(off + 1),
             } >> line
                 << line;
-            let address = section.address(offset);
+            let address = section.address(self.join((way, offset)));
             if let Some(address) = address.filter(|&address| meter.source().has(address)) {
                 return Some(address);
             }
@@ -211,14 +290,34 @@ impl Model {
     /// has it.
     #[must_use]
     pub fn at(&self, meter: &Meter<'_>, a: u64, difference: u64) -> Option<u64> {
-        let b = self.address(self.offset(a)? ^ difference)?;
+        self.in_way(meter, a, 0, difference)
+    }
+
+    /// As [`Model::at`], so many ways further.
+    fn in_way(&self, meter: &Meter<'_>, a: u64, further: u32, difference: u64) -> Option<u64> {
+        let (way, offset) = self.place(a)?;
+        let b = self.address(((way + further) % self.ways(), offset ^ difference))?;
         (b != a && meter.source().has(b) && meter.source().is_fair(a, b)).then_some(b)
+    }
+
+    /// Lines of two ways that are of one bank but for that.
+    pub fn strangers(&self, meter: &mut Meter<'_>) -> Option<Pair> {
+        let (_, free) = gf2::fit(&self.same_bank(), self.visible)?;
+        for _ in 0..SEEK_LINES {
+            let a = self.line(meter)?;
+            let further = meter.rng.gen_range(1..self.ways().max(2));
+            let difference = random_sum(meter, &free);
+            if let Some(b) = self.in_way(meter, a, further, difference) {
+                return Some((a, b));
+            }
+        }
+        None
     }
 
     /// A random line that differs from `a` as `wanted`; `None`: the pool has
     /// none that was found.
     pub fn partner(&self, meter: &mut Meter<'_>, a: u64, wanted: &Wanted) -> Option<u64> {
-        let offset = self.offset(a)?;
+        let (_, offset) = self.place(a)?;
         let (start, free) = gf2::fit(wanted, self.visible)?;
         // Where pages are many, a random difference leads to one.
         for _ in 0..TRIES {
@@ -230,7 +329,7 @@ impl Model {
         // Where they are few, choose a page and solve for the bits inside.
         for _ in 0..PAGE_TRIES {
             let b = self.line(meter)?;
-            let other = self.offset(b)?;
+            let (_, other) = self.place(b)?;
             let inside = self.inside_page(meter, b)?;
             let high = (offset ^ other) & self.visible & !inside;
             let left: Wanted = wanted
@@ -256,7 +355,11 @@ impl Model {
             .iter()
             .find(|s| (s.range.start..s.range.end).contains(&address))?;
         let page = meter.source().pool().page_shift();
-        let bits = page.min(section.shift.trailing_zeros());
+        let bits = match self.division {
+            // About as long a piece of each way lies in a page, wherever it begins.
+            Some(by) => page - by.ways.next_power_of_two().trailing_zeros().min(page),
+            None => page.min(section.shift.trailing_zeros()),
+        };
         Some(self.visible & ((1u64 << bits.min(63)) - 1))
     }
 
@@ -294,7 +397,8 @@ impl Model {
                 let here = at < size;
                 let address = section.range.start + at.min(size - 1);
                 at = at.wrapping_sub(size);
-                here && self.address(section.offset(address) ^ difference).is_some()
+                let (way, offset) = self.split(section.offset(address));
+                here && self.address((way, offset ^ difference)).is_some()
             })
         })
     }

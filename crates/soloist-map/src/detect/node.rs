@@ -200,7 +200,7 @@ impl Node {
                 range: *span,
                 shift: section.shift,
             });
-            model.visible |= Model::of(meter, model.sections.clone()).visible;
+            model.visible |= Model::of(meter, model.sections.clone(), model.division).visible;
             let held = !meter.source().pool().inside(span).is_empty();
             if held && !holds(meter, &model, span).unwrap_or(false) {
                 self.unsolved.push((*span, Stop::NotHeld));
@@ -239,7 +239,7 @@ fn reach(meter: &mut Meter<'_>, known: &Model, range: &RamRange) -> Result<(u64,
             range: block,
             shift: section.shift,
         });
-        model.visible |= Model::of(meter, model.sections.clone()).visible;
+        model.visible |= Model::of(meter, model.sections.clone(), model.division).visible;
         holds(meter, &model, &block)
     };
     let (mut good, mut bad) = (None, None);

@@ -22,7 +22,8 @@ const DECIDING: usize = 6;
 const LOOKED_THROUGH: usize = 400;
 
 /// Shifts that memory has by convention, likeliest first: that of a neighbour,
-/// none, its own start, directly behind what the node has below it. `below` are
+/// none, directly behind what the node has below it, its own start; but none by
+/// which two addresses would be one place. `below` are
 /// the node's other spans, `known` those of its sections that are solved.
 #[must_use]
 pub fn likely_shifts(range: &RamRange, below: &[RamRange], known: &[Section]) -> Vec<u64> {
@@ -31,9 +32,6 @@ pub fn likely_shifts(range: &RamRange, below: &[RamRange], known: &[Section]) ->
     // Firmware keeps something at the ends, so a node begins at a rounder
     // number than its first byte that is memory, and ends at one.
     let start = |align: u32| range.start >> align << align;
-    for align in ALIGNS {
-        likely.push(start(align));
-    }
     let unsolved = below.iter().map(|span| Section {
         range: *span,
         shift: 0,
@@ -48,8 +46,19 @@ pub fn likely_shifts(range: &RamRange, below: &[RamRange], known: &[Section]) ->
             likely.push(start(24).wrapping_sub(behind));
         }
     }
+    for align in ALIGNS {
+        likely.push(start(align));
+    }
     let mut seen = std::collections::BTreeSet::new();
-    likely.retain(|&shift| is_offset(range.start.wrapping_sub(shift)) && seen.insert(shift));
+    likely.retain(|&shift| {
+        let section = Section {
+            range: *range,
+            shift,
+        };
+        is_offset(section.offset(range.start))
+            && !known.iter().any(|other| section.overlaps(other))
+            && seen.insert(shift)
+    });
     likely
 }
 
@@ -144,7 +153,10 @@ fn deciding(meter: &mut Meter<'_>, model: &Model, other: &Model) -> Vec<Pair> {
 }
 
 fn is_other_bank(model: &Model, pair: Pair) -> bool {
-    let difference = model.difference(pair).unwrap_or(0);
+    // Of two ways.
+    let Some(difference) = model.difference(pair) else {
+        return true;
+    };
     let mut functions = model.functions.iter();
     functions.any(|&f| gf2::parity(f, difference) == 1)
 }
@@ -153,12 +165,18 @@ fn is_other_bank(model: &Model, pair: Pair) -> bool {
 /// lines at all scales from where bits change.
 fn differ_anywhere(meter: &mut Meter<'_>, model: &Model, other: &Model) -> bool {
     let mut origin = None;
+    let mut way = None;
     // Banks are the same but for their names where each follows from the other.
     let (mut one, mut two, mut both) = (Basis::new(), Basis::new(), Basis::new());
     for i in 0..4096 {
         let Some(at) = line_at_any_scale(meter, model, other, i) else {
             continue;
         };
+        // Ways have names that another base changes: one of them is looked at.
+        let here = model.place(at).map(|place| place.0);
+        if *way.get_or_insert(here) != here {
+            continue;
+        }
         let (Some(a), Some(b)) = (model.bank(at), other.bank(at)) else {
             continue;
         };

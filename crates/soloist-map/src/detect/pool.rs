@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use soloist_core::Interleave;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::RamRange;
 
@@ -269,41 +270,67 @@ impl Pool {
         None
     }
 
-    /// Differences that occur among offsets (`address - shift`) of its lines
-    /// inside `range`: what lies outside their span can't be measured.
+    /// Differences that occur among its lines inside `range`, and the offset of
+    /// one: what lies outside their span can't be measured.
     #[must_use]
-    pub fn differences(&self, range: &RamRange, shift: u64, line_shift: u32) -> Basis {
-        let pages = self.inside(range);
-        let mut seen = Basis::new();
-        let Some(&first) = pages.first() else {
-            return seen;
-        };
+    pub fn differences(&self, range: &RamRange, lines: Lines) -> Option<(u64, Basis)> {
         let size = 1u64 << self.page_shift;
-        let ends = |page: u64| {
+        let pages = self.inside(range).iter().filter_map(|&page| {
             let (from, to) = (page.max(range.start), (page + size).min(range.end));
-            [from.wrapping_sub(shift), (to - 1).wrapping_sub(shift)]
-        };
-        let origin = ends(first)[0];
-        // What pages can differ in at all: with that, no more need be looked at.
-        let varying = pages.iter().fold(0, |all, &page| {
-            let [low, high] = ends(page);
-            all | (low ^ origin) | (high ^ origin)
+            lines.between(from, to - 1)
         });
-        let most = (64 - varying.leading_zeros()) as usize;
-        for &page in pages {
-            let [low, high] = ends(page);
-            spread(&mut seen, low, high);
-            seen.insert(low ^ origin);
-            if seen.rank() >= most {
-                break;
-            }
-        }
-        Basis::of(
-            seen.rows()
-                .iter()
-                .map(|row| row >> line_shift << line_shift),
-        )
+        differences(pages)
     }
+}
+
+/// Lines whose differences are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines {
+    /// Offset = address - shift.
+    pub shift: u64,
+    /// Only those of one way of a division, by their normalised offsets.
+    pub way: Option<(Interleave, u32)>,
+}
+
+impl Lines {
+    /// The offsets of the first and the last of them from address `first` to
+    /// `last`.
+    fn between(self, first: u64, last: u64) -> Option<[u64; 2]> {
+        let [first, last] = [first, last].map(|address| address.wrapping_sub(self.shift));
+        let Some((by, way)) = self.way else {
+            return Some([first, last]);
+        };
+        // The first granule of this way that is not all before, the last one
+        // that is not all behind.
+        let (ways, way) = (u64::from(by.ways), u64::from(way));
+        let [low, high] = [first, last].map(|offset| offset / by.granule);
+        let from = low + (ways + way - low % ways) % ways;
+        let to = high.checked_sub((ways + high % ways - way) % ways)?;
+        let ends = [
+            first.max(from * by.granule),
+            last.min(to * by.granule + (by.granule - 1)),
+        ];
+        (from <= to).then(|| ends.map(|offset| by.split(offset).1))
+    }
+}
+
+/// Differences among the numbers of all `spans`, first to last, and the first.
+fn differences(spans: impl Iterator<Item = [u64; 2]> + Clone) -> Option<(u64, Basis)> {
+    let [origin, _] = spans.clone().next()?;
+    // What they can differ in at all: with that, no more need be looked at.
+    let varying = spans
+        .clone()
+        .fold(0, |all, [low, high]| all | (low ^ origin) | (high ^ origin));
+    let most = (64 - varying.leading_zeros()) as usize;
+    let mut seen = Basis::new();
+    for [low, high] in spans {
+        spread(&mut seen, low, high);
+        seen.insert(low ^ origin);
+        if seen.rank() >= most {
+            break;
+        }
+    }
+    Some((origin, seen))
 }
 
 /// Differences among all numbers from `low` to `high`: every bit up to the
@@ -326,24 +353,13 @@ fn spread(seen: &mut Basis, low: u64, high: u64) {
     }
 }
 
-/// Differences among all lines of memory, as [`Pool::differences`].
+/// As [`Pool::differences`], among the lines of memory.
 #[must_use]
-pub fn differences_of_memory(ranges: &[RamRange], shift: u64, line_shift: u32) -> Basis {
-    let mut seen = Basis::new();
-    let Some(first) = ranges.first() else {
-        return seen;
-    };
-    let origin = first.start.wrapping_sub(shift);
-    for range in ranges {
-        let low = range.start.wrapping_sub(shift);
-        spread(&mut seen, low, (range.end - 1).wrapping_sub(shift));
-        seen.insert(low ^ origin);
-    }
-    Basis::of(
-        seen.rows()
-            .iter()
-            .map(|row| row >> line_shift << line_shift),
-    )
+pub fn differences_of_memory<'a>(
+    ranges: impl Iterator<Item = &'a RamRange> + Clone,
+    lines: Lines,
+) -> Option<(u64, Basis)> {
+    differences(ranges.filter_map(|range| lines.between(range.start, range.end - 1)))
 }
 
 /// The bits that functions name, for a sentence.
@@ -355,10 +371,15 @@ pub fn bits_of(functions: &[u64]) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
     const GIB: u64 = 1 << 30;
+    const PLAIN: Lines = Lines {
+        shift: 0,
+        way: None,
+    };
 
     fn memory() -> Vec<RamRange> {
         let range = |start, end| RamRange {
@@ -400,9 +421,41 @@ mod tests {
         assert!(pages.iter().any(|&page| page > 14 * GIB));
         let pool = Pool::new(pages, 21);
         let whole = &memory()[1];
-        let seen = pool.differences(whole, 0, 6);
-        // Bits 6 to 33, and 34 with the others.
-        assert!(seen.rank() >= 28, "{}", seen.rank());
+        let (_, seen) = pool.differences(whole, PLAIN).unwrap();
+        // Bits 0 to 33, and 34 with the others.
+        assert!(seen.rank() >= 34, "{}", seen.rank());
+    }
+
+    #[test]
+    fn the_lines_of_a_way_lie_one_behind_the_other() {
+        let by = Interleave {
+            ways: 3,
+            granule: 256,
+        };
+        for (first, last) in [
+            (64, 5000),
+            (300, 1000),
+            (1 << 20, (1 << 20) + 130),
+            (70u64, 200),
+        ] {
+            for way in 0..3 {
+                let lines = Lines {
+                    shift: 64,
+                    way: Some((by, way)),
+                };
+                let all: Vec<u64> = (first..=last)
+                    .map(|address: u64| by.split(address.wrapping_sub(64)))
+                    .filter(|place| place.0 == way && place.1 < 1 << 40)
+                    .map(|place| place.1)
+                    .collect();
+                let ends = all.first().map(|&low| [low, all[all.len() - 1]]);
+                if first >= 64 {
+                    assert_eq!(lines.between(first, last), ends, "{first} {last} {way}");
+                    let count = ends.map_or(0, |[low, high]| high - low + 1);
+                    assert_eq!(count as usize, all.len());
+                }
+            }
+        }
     }
 
     #[test]
@@ -416,9 +469,9 @@ mod tests {
             most: 512 << 20,
         };
         let pool = Pool::new(gather(&mut upward, &memory(), 21, limits), 21);
-        let seen = pool.differences(&memory()[1], 0, 6);
-        assert_eq!(seen.rank(), 29 - 6);
-        let all = differences_of_memory(&memory(), 0, 6);
-        assert_eq!(all.rank(), 35 - 6);
+        let (_, seen) = pool.differences(&memory()[1], PLAIN).unwrap();
+        assert_eq!(seen.rank(), 29);
+        let (_, all) = differences_of_memory(memory().iter(), PLAIN).unwrap();
+        assert_eq!(all.rank(), 35);
     }
 }

@@ -26,6 +26,8 @@ use super::model::{Model, Pair, Wanted};
 
 /// Pairs of one bank, half of them from edges.
 const SAME_BANK: u32 = 160;
+/// Pairs of two ways of a division.
+const STRANGERS: u32 = 24;
 /// Pairs of one row.
 const SAME_ROW: u32 = 48;
 /// Combinations of bank functions that are tried, all if there are no more.
@@ -175,6 +177,9 @@ pub fn prove_banks(meter: &mut Meter<'_>, model: &Model, proof: &mut Proof) -> R
             return Ok(());
         }
     }
+    if model.ways() > 1 {
+        prove_ways(meter, model, proof)?;
+    }
     for combination in combinations(meter, model.functions.len()) {
         let wanted: Wanted = model
             .functions
@@ -206,6 +211,20 @@ pub fn prove_banks(meter: &mut Meter<'_>, model: &Model, proof: &mut Proof) -> R
         } else {
             proof.untried += 1;
         }
+    }
+    Ok(())
+}
+
+/// Lines of one bank but for their ways must not conflict.
+fn prove_ways(meter: &mut Meter<'_>, model: &Model, proof: &mut Proof) -> Result<(), Stop> {
+    for _ in 0..STRANGERS {
+        let Some((a, b)) = model.strangers(meter) else {
+            proof.untried += 1;
+            continue;
+        };
+        // Ways that are none would conflict each time.
+        let held = meter.rejects(a, b, ODDS)? != Some(false) || !meter.is_conflict(a, b, SURE)?;
+        proof.other_bank.add(held);
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ use super::functions::{collect, functions, Collected, SPARE_PAIRS};
 use super::meter::{Levels, Meter, Stop};
 use super::model::{Model, Section};
 use super::place::{any_shifts, decide, likely_shifts, near_shifts, Between};
-use super::pool::differences_of_memory;
 use super::prove::{plausible, prove_banks, prove_rows, Proof};
 use super::rows::rows;
 use super::source::Addresses;
@@ -40,8 +39,8 @@ pub struct Region {
     pub rows_seen: bool,
     /// Whether another base, or end, would be noticed.
     pub settled: bool,
-    /// The division that channels come from: functions over what it leaves are
-    /// not looked for.
+    /// The division that channels come from, whether or not functions over what
+    /// it leaves were found.
     pub division: Option<Interleave>,
 }
 
@@ -85,10 +84,11 @@ impl Region {
     #[must_use]
     pub fn open(&self) -> Vec<String> {
         let mut open = Vec::new();
-        if let Some(Interleave { ways, granule }) = self.division {
+        let failed = self.division.filter(|_| !self.is_sound());
+        if let Some(Interleave { ways, granule }) = failed {
             open.push(format!(
                 "channels come from a division, (address / {granule}) mod {ways}, which is not \
-                 linear: timing finds no functions over what it leaves"
+                 linear, and no functions over what it leaves stood up"
             ));
         } else if !self.is_sound() {
             open.push("the bank functions did not stand up in fresh pairs".into());
@@ -100,7 +100,7 @@ impl Region {
                 super::pool::bits_of(&self.unknown)
             ));
         }
-        if self.division.is_none() && !self.rows_seen {
+        if failed.is_none() && !self.rows_seen {
             open.push(
                 "lines of one row conflict as those of two do, so this controller closes rows: \
                  rows are not known"
@@ -109,7 +109,7 @@ impl Region {
         } else if self.is_sound() && !self.proof.rows_hold() {
             open.push("the row functions did not stand up in fresh pairs".into());
         }
-        if self.division.is_none() && !self.settled {
+        if failed.is_none() && !self.settled {
             open.push(
                 "another base, or another end of the layout, would fit the pages measured as well"
                     .into(),
@@ -167,7 +167,7 @@ pub fn solve(
         }]
     };
     let inside = meter.source().addresses() != Addresses::Physical;
-    let plain = Model::of(meter, section(if inside { range.start } else { 0 }));
+    let plain = Model::of(meter, section(if inside { range.start } else { 0 }), None);
     let bits = plain.visible.count_ones() as usize + 1;
     let mut found = Collected::default();
     let mut failed: Option<(Model, Proof)> = None;
@@ -181,17 +181,14 @@ pub fn solve(
                 found
             }
         };
-        division = division::find(&found.pairs);
-        if division.is_some() {
-            break;
-        }
+        division = division::find(&found.pairs).or(division);
         let likely = match inside {
             true => vec![range.start],
             false => likely_shifts(range, around.spans, around.known),
         };
         let search = (round > 0 && !inside).then(|| any_shifts(range));
         for shift in likely.into_iter().chain(search.into_iter().flatten()) {
-            let model = Model::of(meter, section(shift));
+            let model = Model::of(meter, section(shift), division);
             if !is_promising(meter, &model, &found) {
                 continue;
             }
@@ -207,7 +204,7 @@ pub fn solve(
                     unknown: Vec::new(),
                     rows_seen: false,
                     settled: true,
-                    division: None,
+                    division,
                 };
                 return settle(meter, region, around);
             }
@@ -238,7 +235,8 @@ pub fn solve(
 /// quick look, nothing is measured.
 fn is_promising(meter: &mut Meter<'_>, model: &Model, found: &Collected) -> bool {
     use rand::seq::SliceRandom;
-    let expected = found.banks().max(1.0).log2() - 1.6;
+    let ways = f64::from(model.ways());
+    let expected = (found.banks() / ways).max(1.0).log2() - 1.6;
     let mut vectors: Vec<u64> = found
         .pairs
         .iter()
@@ -310,7 +308,7 @@ fn settle(meter: &mut Meter<'_>, mut region: Region, around: &Around<'_>) -> Res
                 Between::First | Between::Same => {}
                 Between::Open => region.settled = false,
                 Between::Second => {
-                    let model = Model::of(meter, rival.sections);
+                    let model = Model::of(meter, rival.sections, rival.division);
                     let (model, proof) = correct(meter, model, &region.found)?;
                     if proof.banks_hold() && !model.functions.is_empty() {
                         region.model = model;
@@ -334,7 +332,7 @@ fn rivals(meter: &mut Meter<'_>, region: &Region, shift: u64) -> Vec<Model> {
         return Vec::new();
     };
     last.shift = shift;
-    let mut own = Model::of(meter, sections.clone());
+    let mut own = Model::of(meter, sections.clone(), region.model.division);
     let moved = Model {
         sections,
         visible: region.model.visible | own.visible,
@@ -372,7 +370,8 @@ pub fn join(
         sections
     };
     // Fresh pairs over both: bits that never varied in the one may do so now.
-    let both = Model::of(meter, with(0));
+    let division = region.model.division;
+    let both = Model::of(meter, with(0), division);
     let bits = both.visible.count_ones() as usize + 1;
     let found = collect(meter, &both, bits + SPARE_PAIRS, &mut |_| {})?;
     let around = Around {
@@ -380,7 +379,7 @@ pub fn join(
         known: &known,
     };
     for shift in likely_shifts(range, spans, &known) {
-        let model = Model::of(meter, with(shift));
+        let model = Model::of(meter, with(shift), division);
         if !is_promising(meter, &model, &found) {
             continue;
         }
@@ -440,21 +439,8 @@ pub fn finish(meter: &mut Meter<'_>, region: &mut Region) -> Result<(), Stop> {
     let model = &mut region.model;
     let constant = seen.nullspace(model.visible);
     let physical = meter.source().addresses() == Addresses::Physical;
-    let mut memory = Basis::new();
-    for section in &model.sections {
-        let inside = |range: &&RamRange| {
-            section.range.start <= range.start && range.end <= section.range.end
-        };
-        let ranges: Vec<RamRange> = region.ranges.iter().filter(inside).copied().collect();
-        let line = meter.source().line_shift();
-        memory.extend(
-            differences_of_memory(&ranges, section.shift, line)
-                .rows()
-                .iter()
-                .map(|row| row & model.visible),
-        );
-    }
     if physical {
+        let memory = model.differences_of_memory(meter, &region.ranges);
         let never = memory.nullspace(model.visible);
         let mut unknown = constant.lightest_beside(&never);
         unknown.retain(|f| !never.contains(*f));
