@@ -166,7 +166,11 @@ fn every_figure_of_the_core_and_its_node_counts() {
             "core = { prefetch = true, prefetch_distance = 1 }",
             walk,
         ),
-        ("core.tlb = 0", "core = { tlb = 1024, walk = 40 }", chase),
+        (
+            "core = { tlb = 0, walk = 0 }",
+            "core = { tlb = 1024, walk = 40 }",
+            chase,
+        ),
         (
             "northbridge = { bytes_per_us = 4000, shared = false }",
             "northbridge = { bytes_per_us = 4000, shared = true }",
@@ -267,7 +271,8 @@ fn pages_at_hand_need_no_walk() {
     let pages = |n: u64| move |i: u64| load((i % n) << 12);
     assert_eq!(alone(&p, 10_000, pages(1000)).page_walks, 1000);
     assert!(alone(&p, 10_000, pages(2000)).page_walks > 9000);
-    assert_eq!(alone(&platform(""), 1000, pages(2000)).page_walks, 0);
-    let error = Platform::find_changed(MACHINE, &"core.tlb = 8".parse().unwrap());
+    let all = platform("core = { tlb = 0, walk = 0 }");
+    assert_eq!(alone(&all, 1000, pages(2000)).page_walks, 0);
+    let error = Platform::find_changed(MACHINE, &"core = { tlb = 8, walk = 0 }".parse().unwrap());
     assert!(error.unwrap_err().to_string().contains("walk"));
 }

@@ -386,9 +386,9 @@ fn a_governor_holds_one_core_back_and_no_other() {
         opened: false,
     };
     let held = system.run(&mut turnstile).unwrap();
-    // 4 and the 8 at most that were held when the alarm came.
+    // 4, and what was held when the alarm came: 8 at most, and 8 of the prefetcher's.
     let alarms = held[0].finished_ps / 1_000_000;
-    assert!((166..=500).contains(&alarms), "{alarms}");
+    assert!((100..=500).contains(&alarms), "{alarms}");
     assert_eq!(held[4], free[4]);
 }
 
