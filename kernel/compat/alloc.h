@@ -3,6 +3,7 @@
 #ifndef SOLOIST_COMPAT_ALLOC_H
 #define SOLOIST_COMPAT_ALLOC_H
 
+#include <linux/highmem.h>
 #include <linux/mmzone.h>
 #include <linux/page_ref.h>
 #include <linux/static_call.h>
@@ -29,6 +30,17 @@ struct alloc_context {
 #else
 #define SOL_IF_MM_OF_FOLIO(reg)	SOL_IF_MM(reg)
 #define sol_vma_is_pseudo(vma)	false
+#endif
+
+/*
+ * An architecture that clears user pages by a macro of its own passes
+ * __GFP_ZERO; the generic function of newer kernels leaves it to init_on_alloc.
+ */
+#if defined(vma_alloc_zeroed_movable_folio) || \
+	defined(__HAVE_ARCH_ALLOC_ZEROED_USER_HIGHPAGE_MOVABLE)
+#define SOL_ZERO_IS_ASKED_FOR	true
+#else
+#define SOL_ZERO_IS_ASKED_FOR	false
 #endif
 
 /* What the kernel does to a page that it hands out; alloc_flags came in 7.3. */

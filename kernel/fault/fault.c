@@ -291,6 +291,21 @@ static __always_inline bool local_will_do(const struct vm_area_struct *vma)
 	       node_isset(numa_node_id(), current->mems_allowed);
 }
 
+/*
+ * Must the page be zero? That of an anonymous mapping as the kernel says. A
+ * private mapping of a file asks for zero where it wants that; any other page of
+ * it is written whole (a copy of the file's or of another process's page, a read
+ * from swap) before anybody sees it, and init_on_alloc would clear it for nothing.
+ */
+static __always_inline gfp_t zeroing(gfp_t gfp, struct vm_area_struct *vma)
+{
+	bool whole = SOL_ZERO_IS_ASKED_FOR && !vma_is_anonymous(vma);
+
+	if (gfp & __GFP_ZERO || whole || !want_init_on_alloc(gfp))
+		return gfp;
+	return gfp | __GFP_ZERO;
+}
+
 /* vma_alloc_folio: a folio, none, or go on with the original. */
 notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
 				      struct vm_area_struct *vma,
@@ -308,6 +323,7 @@ notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
 		place_for_vma(&rq, vma);
 	if (unlikely(order))
 		return folio_large(&rq, order);
+	rq.gfp = zeroing(gfp, vma);
 	page = sol_request_page(&rq);
 	if (likely(page)) {
 		trace_soloist_fault(rq.id, page_to_pfn(page), rq.rung);

@@ -73,8 +73,10 @@ static inline bool sol_cell_rests(u32 cell)
 DECLARE_STATIC_KEY_FALSE(sol_debug_pages);
 
 /*
- * Make a frame that just left the lists a page with one reference. Its
- * ->private is 0: the kernel's free sees to that, and so does a refill.
+ * Make a frame that just left the lists a page with one reference, and zero if
+ * @gfp says so: init_on_alloc is the caller's, who knows whether the page will
+ * be written whole. Its ->private is 0: the kernel's free sees to that, and so
+ * does a refill.
  */
 static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
 						 bool is_zero)
@@ -83,7 +85,7 @@ static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
 
 	if (static_branch_unlikely(&sol_debug_pages))
 		sol_page_prepare(page, gfp);
-	else if (!is_zero && want_init_on_alloc(gfp))
+	else if (!is_zero && gfp & __GFP_ZERO)
 		clear_highpage(page);
 	init_page_count(page);
 	clear_page_pfmemalloc(page);

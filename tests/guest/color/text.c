@@ -2,7 +2,8 @@
 /*
  * `text`: a page of a file that a coloured task only reads is a copy in colour
  * (private) or the page cache's own (shared); what it may write is in colour
- * either way.
+ * either way. A copy is not cleared before: nothing of what was in the frame
+ * may be left.
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
@@ -73,10 +74,63 @@ static void check_copy(int prot, enum copy wanted, const char *name)
 	guest_check(got == wanted, name, "copy %d, wanted %d", got, wanted);
 }
 
+#define DIRTY (16ul << 20)	/* bytes: more than the program, and the magazines */
+
+/* Frames of the group with anything but zeroes in them, free again. */
+static void leave_dirty(void)
+{
+	char *p = mmap(NULL, DIRTY, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		guest_die("mmap: %m");
+	memset(p, 0xa5, DIRTY);
+	munmap(p, DIRTY);
+}
+
+/* Pages of this program whose copies are not what the file has. */
+static int wrong_copies(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY), wrong = 0;
+	off_t size = lseek(fd, 0, SEEK_END), at;
+	char page[GUEST_PAGE];
+	char *copy;
+
+	if (guest_join("reader"))
+		return -1;
+	leave_dirty();
+	copy = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (copy == MAP_FAILED)
+		guest_die("map of /proc/self/exe: %m");
+	for (at = 0; at < size; at += GUEST_PAGE) {
+		memset(page, 0, sizeof(page));	/* as behind the file's end */
+		if (pread(fd, page, sizeof(page), at) <= 0)
+			guest_die("read of /proc/self/exe: %m");
+		wrong += !!memcmp(page, copy + at, sizeof(page));
+	}
+	return wrong;
+}
+
+static void check_content(void)
+{
+	int status, wrong = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		wrong = wrong_copies();
+		_exit(wrong < 0 || wrong > 100 ? 101 : wrong);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status))
+		wrong = WEXITSTATUS(status);
+	guest_check(!wrong, "text-copies-are-whole", "%d pages differ", wrong);
+}
+
 int main(void)
 {
 	guest_group("reader", "2");
 	check_copy(PROT_READ, COPY_IN_COLOR, "text-private-is-copied");
+	check_content();
 	guest_check(guest_write("groups/reader/text", "some") < 0,
 		    "text-refuses", "took it");
 	if (guest_write("groups/reader/text", "shared"))
