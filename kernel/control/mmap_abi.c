@@ -238,7 +238,10 @@ int sol_mmap_abi_init(void)
 	}
 	if (mmap_abi == 2)
 		pr_warn("mmap_abi=2: any user may have memory in one DRAM bank, the first step of a Rowhammer attack, and use up others' banks; docs/security.md\n");
-	return mmap_abi ? sol_hooks_attach(mmap_hook, ARRAY_SIZE(mmap_hook)) : 0;
+	/* Where the kernel lacks it, the table has said so. */
+	if (!mmap_abi || !sol_symbol(mmap_hook[0].symbol))
+		return 0;
+	return sol_hooks_attach(mmap_hook, ARRAY_SIZE(mmap_hook));
 }
 
 void sol_mmap_abi_exit(void)

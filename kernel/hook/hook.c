@@ -34,8 +34,7 @@ static int hook_attach(struct sol_hook *hook)
 	memset(&hook->ops, 0, sizeof(hook->ops));
 	err = ftrace_set_filter_ip(&hook->ops, at, 0, 1);
 	if (err) {
-		pr_err("'%s' can't be traced in this kernel (%d)\n",
-		       hook->symbol, err);
+		pr_err("hooking '%s' failed (%d)\n", hook->symbol, err);
 		return err;
 	}
 	err = sol_direct_attach(&hook->ops, (unsigned long)hook->trampoline);

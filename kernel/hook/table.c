@@ -16,6 +16,7 @@
 #define pr_fmt(fmt) "soloist: " fmt
 
 #include <linux/bitmap.h>
+#include <linux/ftrace.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/string.h>
@@ -149,6 +150,10 @@ static char *lack = "";
 module_param(lack, charp, 0400);
 MODULE_PARM_DESC(lack, "for tests: names, with commas, that this kernel is to lack");
 
+static char *untraced = "";
+module_param(untraced, charp, 0400);
+MODULE_PARM_DESC(untraced, "for tests: names, with commas, that can't be traced");
+
 /* ---- One row ---- */
 
 static const struct row *row_of(const char *name)
@@ -162,13 +167,13 @@ static const struct row *row_of(const char *name)
 	return NULL;
 }
 
-static bool pretended(const char *name)
+static bool among(const char *names, const char *name)
 {
-	const char *at = lack;
+	const char *at = names;
 	size_t n = strlen(name);
 
 	while ((at = strstr(at, name))) {
-		if ((at == lack || at[-1] == ',') && (!at[n] || at[n] == ','))
+		if ((at == names || at[-1] == ',') && (!at[n] || at[n] == ','))
 			return true;
 		at += n;
 	}
@@ -220,12 +225,26 @@ static bool takes_as_said(const struct row *row)
 		(!row->alt || sol_btf_takes(row->alt, row->at, row->takes)));
 }
 
+/* The compiler or `notrace` may leave a function without ftrace's entry. */
+static bool traceable(const struct row *row)
+{
+	static struct ftrace_ops ops;
+	int err;
+
+	if (among(untraced, row->name))
+		return false;
+	memset(&ops, 0, sizeof(ops));	/* freeing leaves it as it is */
+	err = ftrace_set_filter_ip(&ops, (unsigned long)address(row), 0, 1);
+	ftrace_free_filter(&ops);
+	return !err;
+}
+
 /* What is wrong with @row, NULL: nothing. */
 static const char *fault_of(const struct row *row)
 {
 	bool there;
 
-	if (pretended(row->name))
+	if (among(lack, row->name))
 		return "is to be lacking (lack=)";
 	if (row->kind == EVENT)
 		there = event_in_kernel(row->name);
@@ -235,6 +254,8 @@ static const char *fault_of(const struct row *row)
 		there = address(row);
 	if (!there)
 		return "is not there";
+	if (row->kind == HOOK && !traceable(row))
+		return "can't be traced";
 	return takes_as_said(row) ? NULL : "takes other arguments";
 }
 

@@ -55,3 +55,26 @@ echo "$doctor" | grep -q 'lacks alloc_migration_target, ksm_madvise' && ok optio
 	fail optional-doctor "$doctor"
 grep -q '^ksm_madvise' /sys/kernel/tracing/enabled_functions 2>/dev/null &&
 	fail optional-unhooked "it is hooked" || ok optional-unhooked
+rmmod soloist
+
+# There, but nothing that ftrace can hook.
+dmesg -C
+if insmod "$MODULE" untraced=handle_mm_fault 2>/dev/null; then
+	fail untraced-needed "it loads"
+	rmmod soloist
+elif dmesg | grep -q "soloist: .*'handle_mm_fault' can't be traced, and is needed: [a-z]"; then
+	ok untraced-needed
+else
+	fail untraced-needed "$(dmesg | grep soloist)"
+fi
+dmesg -C
+insmod "$MODULE" untraced=alloc_migration_target || fail untraced-loads "refused"
+same untraced-features "$(feature hooks) $(feature lacks)" "partial alloc_migration_target"
+dmesg | grep -q "soloist: .*'alloc_migration_target' can't be traced: [a-z]" && ok untraced-log ||
+	fail untraced-log "$(dmesg | grep soloist)"
+rmmod soloist
+
+# The papers' calls are optional even for whoever asks for them.
+insmod "$MODULE" mmap_abi=1 lack=ksys_mmap_pgoff && ok mmap-optional-loads ||
+	fail mmap-optional-loads "refused"
+same mmap-optional-features "$(feature hooks) $(feature lacks)" "partial ksys_mmap_pgoff"
