@@ -245,6 +245,14 @@ impl Group {
         self.set("reserve", &bytes.to_string())
     }
 
+    /// Whether so many bytes are free in its colours: they are put into its
+    /// lists, where a fault finds them, but are not kept from others.
+    pub fn try_reserve(&self, bytes: u64) -> Result<(), HostError> {
+        let free = self.set_reserve(bytes);
+        self.set_reserve(0)?;
+        free
+    }
+
     /// Its reservation, as the kernel says it.
     pub(crate) fn bandwidth(&self) -> Result<String, HostError> {
         self.get("bandwidth")

@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use serde::Serialize;
-use soloist_core::{AddrMap, ColorSet, NumList};
+use soloist_core::{AddrMap, ColorSet, NumList, FRAME_SIZE};
 
 use crate::{format_size, Exhaust, Group, HostError};
 
@@ -57,6 +57,10 @@ pub struct ColorRequest {
     pub near: Vec<u32>,
 }
 
+/// Of what a program needs, so much more is taken: its page tables, and the
+/// files' pages that become copies of its own.
+const MARGIN: u64 = 16;
+
 /// How a group gets its colours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -80,6 +84,9 @@ pub struct Plan {
     pub capacity_of_one: u64,
     /// Bank sets asked for.
     pub sets: u32,
+    /// More may be taken, if so many have too little that is free.
+    #[serde(skip)]
+    open: bool,
 }
 
 impl ColorRequest {
@@ -198,6 +205,7 @@ impl ColorRequest {
             mem: self.mem,
             capacity_of_one: bytes / u64::from(sets.max(1)),
             sets,
+            open: false,
         })
     }
 
@@ -229,7 +237,10 @@ impl ColorRequest {
                 )));
             }
             (Some(n), _) => n,
-            (None, Some(mem)) => u32::try_from(mem.div_ceil(one.max(1)).max(1)).unwrap_or(u32::MAX),
+            (None, Some(mem)) => {
+                let needed = with_margin(mem).div_ceil(one.max(1)).max(1);
+                u32::try_from(needed).unwrap_or(u32::MAX)
+            }
             (None, None) => 1,
         };
         let there = (0..map.n_bank_sets())
@@ -260,6 +271,7 @@ impl ColorRequest {
             mem: self.mem,
             capacity_of_one: one,
             sets,
+            open: n.is_none() && self.mem.is_some(),
         })
     }
 
@@ -307,7 +319,7 @@ impl Plan {
     pub fn apply(&self, group: &Group, map: &AddrMap) -> Result<(), HostError> {
         group.set_exhaust(self.exhaust)?;
         match &self.assign {
-            Assign::Auto(words) => group.set_auto(words)?,
+            Assign::Auto(words) => return self.take(group, map, words),
             Assign::Nodes(list) => group.set_node(list)?,
             Assign::Lists { sets, llc } => {
                 if let Some(sets) = sets {
@@ -319,6 +331,30 @@ impl Plan {
             }
         }
         self.check_room(group, map)
+    }
+
+    /// Takes colours of the kernel's choice: with --mem alone so many that what
+    /// is free in them is enough, for others may have memory there.
+    fn take(&self, group: &Group, map: &AddrMap, words: &str) -> Result<(), HostError> {
+        group.set_auto(words)?;
+        let (Some(mem), true) = (self.mem, self.open) else {
+            return self.check_room(group, map);
+        };
+        let rest = words.trim_start_matches(|c: char| c.is_ascii_digit());
+        let mut sets = self.sets;
+        loop {
+            let held = self.check_room(group, map);
+            let short = match held.and_then(|()| group.try_reserve(with_margin(mem))) {
+                Ok(()) => return Ok(()),
+                Err(short) if self.exhaust == Exhaust::Fail => short,
+                // What is not there is had otherwise.
+                Err(_) => return Ok(()),
+            };
+            sets += 1;
+            if group.set_auto(&format!("{sets}{rest}")).is_err() {
+                return Err(wrong(format!("--mem {}: {short}", format_size(mem))));
+            }
+        }
     }
 
     /// The colours that were assigned may hold less than one would think:
@@ -335,6 +371,11 @@ impl Plan {
             _ => Ok(()),
         }
     }
+}
+
+fn with_margin(mem: u64) -> u64 {
+    mem.saturating_add(mem / MARGIN)
+        .next_multiple_of(FRAME_SIZE)
 }
 
 /// Bytes of the smallest bank set of `nodes`, with `llc` of its LLC colours.

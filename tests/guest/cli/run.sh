@@ -13,6 +13,10 @@ expect status-not-executable 126 soloist run -- /etc/passwd
 expect misuse-colour 2 soloist run --colors 999, -- true
 expect misuse-memory 2 soloist run --mem 100T -- true
 expect memory 0 soloist run --mem 8M -- true
+# As much as was asked for can be used, though the system has memory in every colour.
+if [ -x /usr/bin/python3 ]; then
+	expect memory-is-there 0 soloist run --mem 128M --cpus 0 -- /usr/bin/python3 -c 'held = bytearray(118 << 20)'
+fi
 
 # A signal for us is for the command.
 soloist run -- sh -c 'trap "exit 9" TERM; touch ready; for i in $(seq 100); do sleep 0.1; done' &

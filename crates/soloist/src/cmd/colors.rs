@@ -29,8 +29,8 @@ pub struct ColorArgs {
     #[arg(long, value_name = "LIST")]
     pub node: Option<String>,
 
-    /// Memory that the colours must hold, such as 512M: says how many colours
-    /// that takes.
+    /// Memory that the program needs, such as 512M: as many colours as have that
+    /// and a sixteenth free.
     #[arg(long, value_name = "SIZE", value_parser = soloist_host::parse_size)]
     pub mem: Option<u64>,
 

@@ -220,10 +220,11 @@ impl Seat {
                     .mem
                     .map(|mem| format!(" for --mem {}", format_size(mem)))
                     .unwrap_or_default();
-                errln!(
-                    "soloist: group {name}: {} x {one} = {size}{why}: {colors}",
-                    plan.sets
-                );
+                // More than planned where others have memory in the first ones.
+                let sets = colors
+                    .sets()
+                    .map_or(plan.sets, |sets| sets.iter().count() as u32);
+                errln!("soloist: group {name}: {sets} x {one} = {size}{why}: {colors}");
             }
             None => errln!("soloist: group {name}: {size}: {colors}"),
         }
