@@ -10,7 +10,7 @@
 #include <linux/nodemask.h>
 #include <linux/version.h>
 
-/* The beginning of it; the same in all supported versions. */
+/* The beginning of it; hook/table.c holds it against the type information. */
 struct alloc_context {
 	struct zonelist *zonelist;
 	nodemask_t *nodemask;

@@ -12,7 +12,8 @@
 
 /*
  * The beginning of struct migration_target_control (mm/internal.h), the same
- * from 5.8 to 6.12. Looked at, never changed.
+ * from 5.8 to 7.3; hook/table.c holds it against this kernel's type information.
+ * Looked at, never changed.
  */
 struct sol_target {
 	int nid;
@@ -27,13 +28,15 @@ struct sol_target {
  * of which has the new policy already, and mmap_lock is held.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+struct sol_mpol_target {
+	struct mempolicy *pol;
+	pgoff_t ilx;
+};
+
 static inline const struct mempolicy *sol_mpol_of_target(unsigned long private,
 							 unsigned int *turn)
 {
-	const struct {
-		struct mempolicy *pol;
-		pgoff_t ilx;
-	} *target = (void *)private;
+	const struct sol_mpol_target *target = (void *)private;
 
 	*turn = target->ilx;
 	return target->pol;

@@ -12,9 +12,10 @@
 #define SOL_BLOCK_SYMBOL	"get_pfnblock_flags_mask"
 #endif
 
-/* mbind()'s callback for new pages. */
+/* mbind()'s callback for new pages, and whether it is given a private struct. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 #define SOL_MPOL_TARGET	"alloc_migration_target_by_mpol"
+#define SOL_MPOL_STRUCT
 #else
 #define SOL_MPOL_TARGET	"new_page"
 #endif

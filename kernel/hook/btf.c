@@ -51,6 +51,8 @@ int sol_btf_member(const char *structure, const char *name)
 	const struct btf_member *member;
 	u32 i;
 
+	if (!btf)
+		return -ENODATA;
 	if (!type)
 		return -ENOENT;
 	for_each_member(i, type, member)

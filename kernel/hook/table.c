@@ -22,12 +22,18 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
+#include "../compat/alloc.h"
+#include "../compat/migrate.h"
 #include "../compat/rows.h"
 #include "btf.h"
 #include "symbol.h"
 #include "table.h"
 
-enum kind { HOOK, SYMBOL, EVENT, MEMBER };
+/*
+ * A MEMBER's offset is asked for; a LAYOUT's is in a copy that we have of a
+ * private struct.
+ */
+enum kind { HOOK, SYMBOL, EVENT, MEMBER, LAYOUT };
 
 struct row {
 	enum kind kind;
@@ -36,11 +42,20 @@ struct row {
 	const char *alt;	/* its name in other versions, or NULL */
 	const char *loses;	/* without it */
 	const char *takes;	/* argument @at points to such a struct */
-	unsigned int at;
+	unsigned int at;	/* of a LAYOUT: the offset, in bytes */
+	const char *reader;	/* the hook that a LAYOUT is read by, or NULL */
 };
+
+/* Member @member of private struct @name, of which @copy is our copy. */
+#define LAYOUT_ROW(optional, name, copy, member, loses, reader)		\
+	{ LAYOUT, optional, name "." #member, NULL, loses, NULL,	\
+	  offsetof(copy, member), reader }
 
 #define GUARD	"bandwidth is not reserved (guard/)"
 #define RULES	"no rules"
+#define TABLES	"page tables in no colour"
+#define MOVED	"pages that the user moves lose their colour"
+#define BOUND	"pages that mbind() moves lose their colour"
 #define DEBUG	"pages are dressed for the kernel's debugging at each hand-out"
 
 static const struct row rows[] = {
@@ -52,7 +67,11 @@ static const struct row rows[] = {
 	{ HOOK, false, "vma_alloc_folio", "vma_alloc_folio_noprof",
 	  "no page in colour", "vm_area_struct", 2 },
 	{ HOOK, false, "get_page_from_freelist", NULL,
-	  "page tables in no colour", "alloc_context", 3 },
+	  TABLES, "alloc_context", 3 },
+	LAYOUT_ROW(false, "alloc_context", struct alloc_context, nodemask,
+		   TABLES, NULL),
+	LAYOUT_ROW(false, "alloc_context", struct alloc_context,
+		   preferred_zoneref, TABLES, NULL),
 	{ HOOK, false, "free_unref_page_commit", "free_frozen_page_commit",
 	  "no page would come back", "page", 2 },
 	{ HOOK, false, "free_one_page", "free_one_page.constprop.0",
@@ -98,11 +117,19 @@ static const struct row rows[] = {
 
 	/* keep/ */
 	{ HOOK, false, "migrate_pages", NULL, "compaction moves pages away" },
-	{ HOOK, true, "alloc_migration_target", NULL,
-	  "pages that the user moves lose their colour" },
+	{ HOOK, true, "alloc_migration_target", NULL, MOVED },
+	LAYOUT_ROW(true, "migration_target_control", struct sol_target, nid,
+		   MOVED, "alloc_migration_target"),
+	LAYOUT_ROW(true, "migration_target_control", struct sol_target,
+		   gfp_mask, MOVED, "alloc_migration_target"),
 #ifdef CONFIG_NUMA
-	{ HOOK, true, SOL_MPOL_TARGET, NULL,
-	  "pages that mbind() moves lose their colour" },
+	{ HOOK, true, SOL_MPOL_TARGET, NULL, BOUND },
+#ifdef SOL_MPOL_STRUCT
+	LAYOUT_ROW(true, "migration_mpol", struct sol_mpol_target, pol, BOUND,
+		   SOL_MPOL_TARGET),
+	LAYOUT_ROW(true, "migration_mpol", struct sol_mpol_target, ilx, BOUND,
+		   SOL_MPOL_TARGET),
+#endif
 #endif
 	{ EVENT, false, "mm_vmscan_lru_shrink_inactive", NULL,
 	  "the OOM killer before swap" },
@@ -239,6 +266,18 @@ static bool traceable(const struct row *row)
 	return !err;
 }
 
+/* Where there is no type information, our copy is believed. */
+static const char *fault_of_layout(const struct row *row)
+{
+	int at = member_at(row);
+
+	if (at == -ENODATA)
+		return NULL;
+	if (at < 0)
+		return "is not there";
+	return at == row->at ? NULL : "is in another place";
+}
+
 /* What is wrong with @row, NULL: nothing. */
 static const char *fault_of(const struct row *row)
 {
@@ -246,6 +285,8 @@ static const char *fault_of(const struct row *row)
 
 	if (among(lack, row->name))
 		return "is to be lacking (lack=)";
+	if (row->kind == LAYOUT)
+		return fault_of_layout(row);
 	if (row->kind == EVENT)
 		there = event_in_kernel(row->name);
 	else if (row->kind == MEMBER)
@@ -273,6 +314,8 @@ int sol_table_check(void)
 		if (!fault)
 			continue;
 		set_bit(i, lacking);
+		if (row->reader)
+			set_bit(row_of(row->reader) - rows, lacking);
 		if (row->optional) {
 			pr_warn("this kernel: '%s' %s: %s\n", row->name, fault,
 				row->loses);

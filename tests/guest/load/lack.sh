@@ -31,7 +31,7 @@ esac
 rmmod soloist
 
 # What every kernel has: those for clouds are built without memory failures.
-for name in handle_mm_fault folio_isolate_lru task_newtask; do
+for name in handle_mm_fault folio_isolate_lru task_newtask alloc_context.nodemask; do
 	dmesg -C
 	if insmod "$MODULE" lack=$name 2>/dev/null; then
 		fail needed-$name "it loads"
@@ -55,6 +55,14 @@ echo "$doctor" | grep -q 'lacks alloc_migration_target, ksm_madvise' && ok optio
 	fail optional-doctor "$doctor"
 grep -q '^ksm_madvise' /sys/kernel/tracing/enabled_functions 2>/dev/null &&
 	fail optional-unhooked "it is hooked" || ok optional-unhooked
+rmmod soloist
+
+# A hook that would misread what it is given is left out.
+insmod "$MODULE" lack=migration_target_control.gfp_mask || fail layout-loads "refused"
+same layout-features "$(feature hooks) $(feature lacks)" \
+	"partial alloc_migration_target,migration_target_control.gfp_mask"
+grep -q '^alloc_migration_target ' /sys/kernel/tracing/enabled_functions 2>/dev/null &&
+	fail layout-unhooked "it is hooked" || ok layout-unhooked
 rmmod soloist
 
 # There, but nothing that ftrace can hook.
