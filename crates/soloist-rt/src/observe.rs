@@ -54,8 +54,13 @@ pub struct Seen {
     pub pid: u32,
     /// When its jobs come.
     pub timing: Option<Timing>,
-    /// How often it could have gone on, but another ran.
+    /// How often it could have gone on, but what is as urgent or more ran.
     pub preempted: u64,
+    /// How often it gave way to another of its real-time priority.
+    pub yielded: u64,
+    /// How long its scheduling class held it back, picoseconds; in the row's
+    /// throttled time too.
+    pub held_ps: u64,
     /// How often it went on on another core.
     pub migrated: u64,
 }
@@ -234,6 +239,8 @@ impl Observer {
                 pid,
                 timing: track.timing,
                 preempted: track.preempted,
+                yielded: track.yielded,
+                held_ps: track.held.iter().map(|(from, to)| to - from).sum(),
                 migrated: track.migrated,
             });
         }

@@ -6,6 +6,8 @@
 //! from where no name can stand. `sched_process_exec` is left alone: the file that
 //! it names may hold whole lines.
 
+/// The first priority that is not a real-time one.
+const FAIR: i32 = 100;
 /// Width of the name that a line begins with, and of any name.
 const NAME: usize = 16;
 
@@ -23,8 +25,15 @@ pub struct Line<'a> {
 /// Why a task is switched from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It could go on.
+    /// It could go on, but what is as urgent or more runs.
     Ready,
+    /// It could go on, and gave way to another of its real-time priority:
+    /// sched_yield(2), or the end of a SCHED_RR slice.
+    Yields,
+    /// It could go on, but what is less urgent runs: SCHED_DEADLINE has used up or
+    /// given up (sched_yield(2)) its budget, or SCHED_FIFO and SCHED_RR theirs
+    /// (sched_rt_runtime_us). There is no event of its own for that.
+    Held,
     /// It sleeps until somebody or a timer wakes it (S, I): its job may be done.
     Sleeps,
     /// It waits for the kernel or a tracer (D, T and the like): its job goes on.
@@ -154,9 +163,10 @@ fn picoseconds(text: &str) -> Option<u64> {
 /// The number right after the first `key`.
 fn number<T: std::str::FromStr>(text: &str, key: &str) -> Option<T> {
     let rest = &text[text.find(key)? + key.len()..];
-    let end = rest
+    let sign = usize::from(rest.starts_with('-'));
+    let end = rest[sign..]
         .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(rest.len());
+        .map_or(rest.len(), |at| at + sign);
     rest[..end].parse().ok()
 }
 
@@ -191,30 +201,69 @@ fn go(fields: &str) -> Option<Event<'_>> {
 }
 
 fn switch(fields: &str) -> Option<Event<'_>> {
-    let ((prev, state, prev_name), rest) = split_where(fields, " ==> next_comm=", leaves)?;
+    let (left, rest) = split_where(fields, " ==> next_comm=", leaves)?;
     let end = rest.rfind(" next_pid=")?;
+    let next_name = &rest[..end];
+    let next_prio = number(&rest[end..], " next_prio=")?;
+    let state = match left.state {
+        State::Ready => why_ready(&left, next_name, next_prio),
+        other => other,
+    };
     Some(Event::Switch {
-        prev,
+        prev: left.pid,
         state,
-        prev_name,
+        prev_name: left.name,
         next: number(&rest[end..], " next_pid=")?,
-        next_name: &rest[..end],
+        next_name,
     })
 }
 
+/// A ready task leaves its core. Real-time priorities are below 100 and the less
+/// the more urgent, SCHED_DEADLINE's all -1; that of the kernel's stopper is 0,
+/// though it goes before all.
+fn why_ready(left: &Left, next_name: &str, next_prio: i32) -> State {
+    let stopper = next_name.starts_with("migration/");
+    if left.prio >= FAIR || stopper {
+        State::Ready
+    } else if next_prio > left.prio {
+        State::Held
+    } else if next_prio == left.prio && left.prio >= 0 && !left.forced {
+        State::Yields
+    } else {
+        State::Ready
+    }
+}
+
+/// The task that is switched from.
+struct Left<'a> {
+    pid: u32,
+    prio: i32,
+    name: &'a str,
+    state: State,
+    /// It was interrupted in the kernel (`R+`).
+    forced: bool,
+}
+
 /// `prev_comm=perl prev_pid=197 prev_prio=-1 prev_state=D`.
-fn leaves(left: &str) -> Option<(u32, State, &str)> {
+fn leaves(left: &str) -> Option<Left<'_>> {
     let left = left.strip_prefix("prev_comm=")?;
     let end = left.rfind(" prev_pid=")?;
     let (name, rest) = left.split_at(end);
     let (_, state) = rest.rsplit_once(" prev_state=")?;
+    let forced = state.starts_with("R+");
     let state = match state.as_bytes().first()? {
         b'R' => State::Ready,
         b'S' | b'I' => State::Sleeps,
         b'X' | b'Z' => State::Dead,
         _ => State::Blocked,
     };
-    Some((number(rest, " prev_pid=")?, state, name))
+    Some(Left {
+        pid: number(rest, " prev_pid=")?,
+        prio: number(rest, " prev_prio=")?,
+        name,
+        state,
+        forced,
+    })
 }
 
 /// Splits at the first `mark` whose left side can be read; a name may hold others.
@@ -261,8 +310,8 @@ mod tests {
             Event::Switch { state, .. } => state,
             other => panic!("{other:?}"),
         };
-        assert_eq!(state("prev_state=R+"), State::Ready);
-        assert_eq!(state("prev_state=R"), State::Ready);
+        assert_eq!(state("prev_state=R+"), State::Held);
+        assert_eq!(state("prev_state=R"), State::Held);
         assert_eq!(state("prev_state=S"), State::Sleeps);
         assert_eq!(state("prev_state=Z"), State::Dead);
         assert_eq!(
@@ -289,6 +338,32 @@ mod tests {
             event("       soloist/1-171     [001] d.h1.     9.445794: soloist_cpu_go: cpu=1 stood_ns=6256880"),
             Event::Go { cpu: 1, stood_ps: 6_256_880_000 }
         );
+    }
+
+    #[test]
+    fn why_a_ready_task_leaves() {
+        let why = |prio: i32, state: &str, next: &str, next_prio: i32| {
+            let line = format!("            perl-197     [003] d..2.     5.254794: sched_switch: prev_comm=perl prev_pid=197 prev_prio={prio} prev_state={state} ==> next_comm={next} next_pid=9 next_prio={next_prio}");
+            match event(&line) {
+                Event::Switch { state, .. } => state,
+                other => panic!("{other:?}"),
+            }
+        };
+        // What is more urgent; among SCHED_DEADLINE the next deadline, unseen.
+        assert_eq!(why(49, "R", "perl", 40), State::Ready);
+        assert_eq!(why(49, "R+", "soloist/1", -1), State::Ready);
+        assert_eq!(why(-1, "R", "perl", -1), State::Ready);
+        // Its equal, by its own will.
+        assert_eq!(why(49, "R", "perl", 49), State::Yields);
+        assert_eq!(why(49, "R+", "perl", 49), State::Ready);
+        // What is less urgent.
+        assert_eq!(why(-1, "R", "sh", 120), State::Held);
+        assert_eq!(why(-1, "R+", "swapper/3", 120), State::Held);
+        assert_eq!(why(49, "R", "sh", 120), State::Held);
+        // The stopper moves it to another core; all share under the fair class.
+        assert_eq!(why(-1, "R+", "migration/3", 0), State::Ready);
+        assert_eq!(why(120, "R", "sh", 139), State::Ready);
+        assert_eq!(why(-1, "S", "sh", 120), State::Sleeps);
     }
 
     #[test]

@@ -45,6 +45,10 @@ pub struct Track {
     pub timing: Option<Timing>,
     /// How often it could have gone on, but another ran.
     pub preempted: u64,
+    /// How often it gave way to another of its priority.
+    pub yielded: u64,
+    /// From when to when its scheduling class held it back.
+    pub held: Vec<(u64, u64)>,
     /// How often it went on on another core.
     pub migrated: u64,
     /// Cores that it ran on.
@@ -60,6 +64,8 @@ pub struct Track {
     /// When it wanted to run, by core; and since when, on which, it does.
     awake: BTreeMap<u32, Vec<(u64, u64)>>,
     awake_since: Option<(u32, u64)>,
+    /// Since when it is held back.
+    held_since: Option<u64>,
 }
 
 impl Track {
@@ -95,6 +101,7 @@ impl Track {
 
     /// It gets a core.
     pub fn runs(&mut self, at: u64, core: u32) {
+        self.let_go(at);
         match self.activity {
             Activity::Ended => return,
             Activity::Unknown => self.release(at),
@@ -119,12 +126,14 @@ impl Track {
             return;
         }
         self.pause(at);
-        if self.activity == Activity::Unknown && matches!(state, State::Ready | State::Blocked) {
+        if self.activity == Activity::Unknown && !matches!(state, State::Sleeps | State::Dead) {
             self.release(at);
         }
         match state {
-            State::Ready => {
-                self.preempted += 1;
+            State::Ready | State::Yields | State::Held => {
+                self.preempted += u64::from(state == State::Ready);
+                self.yielded += u64::from(state == State::Yields);
+                self.held_since = (state == State::Held).then_some(at);
                 self.activity = Activity::Ready;
                 return;
             }
@@ -138,6 +147,7 @@ impl Track {
     /// It ends, which completes no job, but may be too late for one.
     pub fn ends(&mut self, at: u64) {
         self.pause(at);
+        self.let_go(at);
         self.sleeps(at);
         self.close(at);
         self.activity = Activity::Ended;
@@ -153,16 +163,21 @@ impl Track {
         mem::take(&mut self.done)
     }
 
-    /// The parts of `stopped`, by core, in which it wanted to run there.
+    /// When it was held back: by its class, and the parts of `stopped`, by core, in
+    /// which it wanted to run there.
     #[must_use]
     pub fn throttled(&self, stopped: &BTreeMap<u32, Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
         let here = |(core, awake): (&u32, &Vec<(u64, u64)>)| {
             let stopped = stopped.get(core)?;
             Some(common(awake, stopped))
         };
-        let mut parts: Vec<_> = self.awake.iter().filter_map(here).flatten().collect();
-        parts.sort_unstable();
-        parts
+        let stood = self.awake.iter().filter_map(here).flatten();
+        united(stood.chain(self.held.iter().copied()).collect())
+    }
+
+    fn let_go(&mut self, at: u64) {
+        self.held
+            .extend(self.held_since.take().map(|since| (since, at)));
     }
 
     /// Slept from `since` on, woken `at`: the next job, or more of this one?
@@ -265,6 +280,19 @@ fn last_release(release: u64, at: u64, timing: Timing) -> u64 {
 }
 
 type Spans = Vec<(u64, u64)>;
+
+/// Sorted, those that overlap joined.
+fn united(mut spans: Spans) -> Spans {
+    spans.sort_unstable();
+    let mut whole: Spans = Vec::new();
+    for (from, to) in spans {
+        match whole.last_mut().filter(|last| from < last.1) {
+            Some(last) => last.1 = last.1.max(to),
+            None => whole.push((from, to)),
+        }
+    }
+    whole
+}
 
 /// What lies before and behind `at`.
 fn split(runs: &[(u64, u64)], at: u64) -> (Spans, Spans) {
@@ -400,6 +428,27 @@ mod tests {
         track.leaves(1130, State::Sleeps);
         track.wakes(1200, 0);
         assert_eq!(track.finish(1300)[0].end, End::Open);
+    }
+
+    /// Its budget is used up at 1120; it gets the next one at 1200, and the guard
+    /// stops the core meanwhile.
+    #[test]
+    fn held_by_its_class_is_throttled_and_not_preempted() {
+        let mut track = begun();
+        track.wakes(1100, 0);
+        track.runs(1100, 0);
+        track.leaves(1105, State::Yields);
+        track.runs(1106, 0);
+        track.leaves(1120, State::Held);
+        track.runs(1200, 0);
+        track.leaves(1210, State::Sleeps);
+        let jobs = track.finish(1250);
+        assert_eq!((track.preempted, track.yielded), (0, 1));
+        assert_eq!(track.held, [(1120, 1200)]);
+        let stopped = BTreeMap::from([(0, vec![(1102, 1104), (1110, 1130), (1190, 1230)])]);
+        assert_eq!(track.throttled(&stopped), [(1102, 1104), (1110, 1210)]);
+        assert_eq!(jobs[0].runs, [(1100, 1105), (1106, 1120)]);
+        assert!(jobs[0].missed());
     }
 
     #[test]

@@ -42,8 +42,11 @@ struct Task {
     worst_is_cut_off: bool,
     execution_max_ns: u64,
     preempted: u64,
+    yielded: u64,
     migrated: u64,
     throttled_ns: u64,
+    /// Of that, by its scheduling class.
+    held_ns: u64,
 }
 
 /// Prints it; the status to end with.
@@ -81,8 +84,10 @@ fn report(record: &Record, skip_ps: u64) -> Report {
             worst_is_cut_off: responses.is_some_and(|r| r.worst_cut_off),
             execution_max_ns: figures.max_ps / 1000,
             preempted: seen.preempted,
+            yielded: seen.yielded,
             migrated: seen.migrated,
             throttled_ns: throttled / 1000,
+            held_ns: seen.held_ps / 1000,
         }
     });
     Report {
