@@ -510,19 +510,37 @@ fn build(
 /// Analyses every core that has deadlines.
 pub(crate) fn analyse_all(
     platform: &Platform,
-    (set, profiles): (&TaskSet, &[Profile]),
+    tasks: (&TaskSet, &[Profile]),
     limits: &[Option<u64>],
     shares: &dyn Fn(u32, u32) -> (Sharing, bool),
 ) -> Vec<Answer> {
+    by_core(platform, tasks, limits, shares).flatten().collect()
+}
+
+/// Does every core hold? The first that does not ends the search.
+pub(crate) fn all_hold(
+    platform: &Platform,
+    tasks: (&TaskSet, &[Profile]),
+    limits: &[Option<u64>],
+    shares: &dyn Fn(u32, u32) -> (Sharing, bool),
+) -> bool {
+    by_core(platform, tasks, limits, shares).all(|answers| answers.iter().all(|a| a.holds))
+}
+
+fn by_core<'a>(
+    platform: &'a Platform,
+    (set, profiles): (&'a TaskSet, &'a [Profile]),
+    limits: &'a [Option<u64>],
+    shares: &'a dyn Fn(u32, u32) -> (Sharing, bool),
+) -> impl Iterator<Item = Vec<Answer>> + 'a {
     let timed = set.tasks.iter().filter(|t| t.release.is_some());
     let mut cores: Vec<u32> = timed.filter_map(|t| t.core).collect();
     cores.sort_unstable();
     cores.dedup();
-    let of = |&core: &u32| {
+    cores.into_iter().map(move |core| {
         let around = surroundings(platform, (set, profiles), core, limits, shares);
         analyse((set, profiles), core, &around)
-    };
-    cores.iter().flat_map(of).collect()
+    })
 }
 
 /// Says how little would be enough, task by task, all others being as they are.

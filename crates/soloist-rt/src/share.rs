@@ -14,7 +14,7 @@ use soloist_memory::Platform;
 
 use crate::colors::deal;
 use crate::interference::{Costs, Sharing};
-use crate::plan::{analyse_all, candidates, groups, Candidate, LIMITS};
+use crate::plan::{all_hold, candidates, groups, Candidate, LIMITS};
 use crate::profile::Profile;
 use crate::random::{period, utilisations};
 use crate::task::{Behaviour, Order, Release, Task, TaskSet};
@@ -28,6 +28,8 @@ pub enum Isolation {
     /// MemGuard: cores without deadlines have an equal part of what their node's
     /// controller can do at least.
     MemGuard,
+    /// The same, with so many bytes a second for each of these cores.
+    Limited(u64),
     /// PALLOC: banks of their own.
     Palloc,
     /// CAMC: banks of their own, and tasks with deadlines on other controllers than
@@ -56,6 +58,7 @@ impl Isolation {
         match self {
             Self::None => "no isolation",
             Self::MemGuard => "MemGuard",
+            Self::Limited(_) => "MemGuard, limits chosen",
             Self::Palloc => "PALLOC",
             Self::Camc => "CAMC",
             Self::CamcCache => "CAMC + cache",
@@ -90,13 +93,7 @@ const REQUESTS: u64 = 2;
 pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let costs = Costs::of(platform);
-    // No task can have more than a core.
-    let shares = loop {
-        let shares = utilisations(&mut rng, how.timed, how.utilisation);
-        if shares.iter().all(|&u| u <= 1.0) {
-            break shares;
-        }
-    };
+    let shares = shares(&mut rng, how);
     let mut tasks = Vec::new();
     let mut profiles = Vec::new();
     for n in 0..how.timed + how.others {
@@ -143,6 +140,23 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
     (set, profiles)
 }
 
+/// Evenly distributed over all that have this sum, though no task can have more
+/// than a core. What tasks leave of their cores is distributed alike, so where
+/// less is left than used, that is drawn: of 9 tasks with 8 cores, one draw in
+/// 17 million would have none above 1.
+fn shares(rng: &mut ChaCha8Rng, how: Draw) -> Vec<f64> {
+    let left = how.timed as f64 - how.utilisation;
+    let mirrored = left < how.utilisation;
+    let sum = if mirrored { left } else { how.utilisation };
+    loop {
+        let shares = utilisations(rng, how.timed, sum);
+        if shares.iter().all(|&u| u <= 1.0) {
+            let one = |u: f64| if mirrored { 1.0 - u } else { u };
+            return shares.into_iter().map(one).collect();
+        }
+    }
+}
+
 /// Is there a way to put the tasks on cores with which all deadlines are proved?
 #[must_use]
 pub fn schedulable(
@@ -150,9 +164,22 @@ pub fn schedulable(
     (set, profiles): (&TaskSet, &[Profile]),
     isolation: Isolation,
 ) -> bool {
+    proved_under(platform, (set, profiles), &[isolation])[0]
+}
+
+/// The same for several isolations at once.
+#[must_use]
+pub fn proved_under(
+    platform: &Platform,
+    (set, profiles): (&TaskSet, &[Profile]),
+    isolations: &[Isolation],
+) -> Vec<bool> {
     let all = candidates(platform, set);
-    all.iter()
-        .any(|c| holds(platform, (set, profiles), c, isolation))
+    let under = |&isolation: &Isolation| {
+        all.iter()
+            .any(|c| holds(platform, (set, profiles), c, isolation))
+    };
+    isolations.iter().map(under).collect()
 }
 
 fn holds(
@@ -181,7 +208,7 @@ fn holds(
         let common = of(a).any(|g| of(b).any(|h| groups[g].node == groups[h].node));
         let memory = match (common, isolation) {
             (false, _) => Sharing::Nothing,
-            (true, Isolation::None | Isolation::MemGuard) => Sharing::Banks,
+            (true, Isolation::None | Isolation::MemGuard | Isolation::Limited(_)) => Sharing::Banks,
             (true, _) => Sharing::Controller,
         };
         let cache = platform.llc_of_core[a as usize] == platform.llc_of_core[b as usize];
@@ -189,11 +216,13 @@ fn holds(
         let own = colored && of(a).chain(of(b)).all(|g| dealt[g].1);
         (memory, cache && !own)
     };
-    let proved = |limits: &[Option<u64>]| {
-        let answers = analyse_all(platform, (&set, profiles), limits, &shares);
-        answers.iter().all(|a| a.holds)
-    };
     let cores = platform.node_of_core.len();
+    // Asked for once for each pair: the analysis comes back to all of them.
+    let table: Vec<(Sharing, bool)> = (0..cores * cores)
+        .map(|at| shares((at / cores) as u32, (at % cores) as u32))
+        .collect();
+    let shares = |a: u32, b: u32| table[a as usize * cores + b as usize];
+    let proved = |limits: &[Option<u64>]| all_hold(platform, (&set, profiles), limits, &shares);
     let loud = loud(&set);
     let limited = |limit: &dyn Fn(u32) -> u64| {
         let mut limits = vec![None; cores];
@@ -202,19 +231,23 @@ fn holds(
         limits
     };
     match isolation {
-        Isolation::MemGuard => proved(&limited(&|core| {
-            let node = near(&core) as usize;
-            let mates = platform.node_of_core.iter().filter(|&&n| n == node);
-            platform.memory.device.one_bank_bandwidth() as u64 / mates.count().max(1) as u64
-        })),
+        Isolation::MemGuard => proved(&limited(&|core| part(platform, near(&core) as usize))),
+        Isolation::Limited(limit) => proved(&limited(&|_| limit)),
+        // No bound grows as a limit falls, so that the least decides.
         Isolation::Plan => {
-            proved(&vec![None; cores])
-                || LIMITS
-                    .iter()
-                    .any(|mb| proved(&limited(&|_| mb * 1_000_000)))
+            let least = LIMITS.iter().min().copied().unwrap_or(0);
+            proved(&limited(&|_| least * 1_000_000))
         }
         _ => proved(&vec![None; cores]),
     }
+}
+
+/// MemGuard's equal part of a node, bytes a second: what its controller can do at
+/// least (one bank, `r_min`), divided by its cores.
+#[must_use]
+pub fn part(platform: &Platform, node: usize) -> u64 {
+    let mates = platform.node_of_core.iter().filter(|&&n| n == node);
+    platform.memory.device.one_bank_bandwidth() as u64 / mates.count().max(1) as u64
 }
 
 /// Cores without deadlines.
@@ -231,6 +264,52 @@ fn loud(set: &TaskSet) -> Vec<u32> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::interference::Neighbour;
+
+    #[test]
+    fn shares_have_their_sum_and_none_is_above_a_core() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for utilisation in [0.5, 4.4, 4.6, 8.0, 8.9] {
+            let how = Draw {
+                utilisation,
+                timed: 9,
+                others: 0,
+            };
+            let all = shares(&mut rng, how);
+            assert!(all.iter().all(|u| (0.0..=1.0).contains(u)), "{all:?}");
+            assert!((all.iter().sum::<f64>() - utilisation).abs() < 1e-9);
+        }
+    }
+
+    /// By the bound, one core with an equal part of `r_min` can be in the way all
+    /// the time: such a limit proves what no limit does. Lower ones do more.
+    #[test]
+    fn an_equal_part_of_a_bank_fills_all_time() {
+        const WINDOW: u64 = 100 * MS;
+        for machine in ["opteron-6128", "raspberry-pi-4"] {
+            let platform = Platform::find(machine).unwrap();
+            let costs = Costs::of(&platform);
+            let line = u64::from(platform.memory.map.line_size());
+            let delay = |bytes: u64| {
+                let neighbour = Neighbour {
+                    core: 1,
+                    sharing: Sharing::Banks,
+                    shares_llc: true,
+                    limit: Some(bytes / line),
+                    jobs: Vec::new(),
+                    best_effort: true,
+                };
+                let lines = neighbour.lines(&costs, WINDOW).unwrap();
+                (lines * costs.same_bank_ps) as f64 / WINDOW as f64
+            };
+            let (equal, low) = (delay(part(&platform, 0)), delay(16_000_000));
+            println!(
+                "{machine}: {} ns a line; {equal:.2}, {low:.3} of all time",
+                costs.same_bank_ps / 1000
+            );
+            assert!(equal > 1.0 && low < 0.2, "{machine}: {equal} {low}");
+        }
+    }
 
     /// What shares less, on the same cores, is never proved less often.
     #[test]
@@ -245,8 +324,10 @@ mod tests {
                     others: 2,
                 };
                 let (set, profiles) = draw(&platform, how, seed);
-                let held = Isolation::ALL.map(|i| schedulable(&platform, (&set, &profiles), i));
-                let [none, memguard, palloc, camc, cache, plan] = held;
+                let held = proved_under(&platform, (&set, &profiles), &Isolation::ALL);
+                let [none, memguard, palloc, camc, cache, plan] = held[..] else {
+                    panic!("{held:?}");
+                };
                 assert!(!none || (memguard && palloc), "{machine} {seed}: {held:?}");
                 assert!(!camc || cache, "{machine} {seed}: {held:?}");
                 assert!(!cache || plan, "{machine} {seed}: {held:?}");

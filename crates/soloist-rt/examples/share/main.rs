@@ -8,6 +8,7 @@
     reason = "an example prints"
 )]
 
+mod limits;
 mod picture;
 
 use std::fmt::Write;
@@ -16,11 +17,13 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use soloist_memory::Platform;
-use soloist_rt::share::{draw, schedulable, Draw, Isolation};
+use soloist_rt::share::{draw, proved_under, Draw, Isolation};
 
 const MACHINES: [&str; 2] = ["opteron-6128", "raspberry-pi-4"];
 /// Of utilisation; the last has half of all cores busy.
 const STEPS: u64 = 20;
+/// Those of which limits are looked into.
+const LIMITED: [u64; 4] = [1, 4, 6, 10];
 
 /// One utilisation, by isolation.
 pub struct Point {
@@ -43,21 +46,29 @@ fn main() {
         fs::write(file("csv"), text).unwrap();
         let title = format!("Random sets with all deadlines proved, {machine}");
         fs::write(file("svg"), picture::svg(&points, &title)).unwrap();
+        let alike = LIMITED.map(|step| (drawn(&platform, step), step << 32));
+        let text = limits::csv(&platform, &alike, sets);
+        println!("{machine}, banks shared, cores without deadlines limited\n{text}");
+        fs::write(file("limits.csv"), text).unwrap();
+    }
+}
+
+fn drawn(platform: &Platform, step: u64) -> Draw {
+    let cores = platform.node_of_core.len();
+    Draw {
+        utilisation: cores as f64 / 2.0 * step as f64 / STEPS as f64,
+        timed: cores / 2 + 1,
+        others: cores / 4,
     }
 }
 
 fn point(platform: &Platform, step: u64, sets: u64) -> Point {
-    let cores = platform.node_of_core.len();
-    let how = Draw {
-        utilisation: cores as f64 / 2.0 * step as f64 / STEPS as f64,
-        timed: cores / 2 + 1,
-        others: cores / 4,
-    };
-    let held: Vec<[bool; 6]> = (0..sets)
+    let how = drawn(platform, step);
+    let held: Vec<Vec<bool>> = (0..sets)
         .into_par_iter()
         .map(|n| {
             let (set, profiles) = draw(platform, how, step << 32 | n);
-            Isolation::ALL.map(|i| schedulable(platform, (&set, &profiles), i))
+            proved_under(platform, (&set, &profiles), &Isolation::ALL)
         })
         .collect();
     let share = |i: usize| held.iter().filter(|h| h[i]).count() as f64 / sets.max(1) as f64;
