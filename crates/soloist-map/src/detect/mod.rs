@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, Interleave};
 use soloist_machine::function::show_terms;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::{Layout, MapRange, MapSpec, RamRange};
@@ -99,7 +99,9 @@ pub struct RegionReport {
     pub ranges: Vec<(String, String, String)>,
     /// Node.
     pub node: u8,
-    /// Bank functions.
+    /// The division that channels come from, if they do.
+    pub division: Option<Interleave>,
+    /// Bank functions, over what a division leaves.
     pub functions: Vec<String>,
     /// Row bits.
     pub rows: String,
@@ -142,6 +144,7 @@ impl From<&Region> for RegionReport {
                 })
                 .collect(),
             node: region.node(),
+            division: region.division,
             functions: model.functions.iter().map(|&f| gf2::show(f)).collect(),
             rows: show_terms(&model.rows),
             visible: (

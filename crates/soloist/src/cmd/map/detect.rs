@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
-use soloist_core::format_size;
-use soloist_core::parse_size;
+use soloist_core::{format_size, parse_size, Interleave};
 use soloist_machine::classmap::ClassMap;
 use soloist_machine::{known, write, Machine, Trust};
 use soloist_machine::{About, Topology};
@@ -416,9 +415,8 @@ fn region_text(out: &mut String, region: &RegionReport, report: &Report) -> Resu
         return Ok(writeln!(
             out,
             "\n{place}: conflicts are there, one random pair in {:.0} ({:.0} against {:.0} {}), but \
-             no XOR of address bits tells which pairs. Such memory is not linear over GF(2): 3, 6, \
-             10 or 12 channels (a division), or a guest whose huge pages are made of small ones on \
-             the host.",
+             no XOR of address bits tells which pairs, over a division or not. So it is with a guest \
+             whose huge pages are made of small ones on the host.",
             region.banks_by_rate, region.levels.slow, region.levels.fast, report.unit
         )?);
     }
@@ -427,6 +425,12 @@ fn region_text(out: &mut String, region: &RegionReport, report: &Report) -> Resu
         "\n{place}: {} banks (by rate {}), confidence {:.2}",
         region.banks, region.banks_by_rate, region.confidence
     )?;
+    if let Some(Interleave { ways, granule }) = region.division {
+        writeln!(
+            out,
+            "  way    (offset / {granule}) mod {ways}; all else is over what that leaves"
+        )?;
+    }
     writeln!(out, "  banks  {}", region.functions.join(", "))?;
     writeln!(out, "  rows   {}", region.rows)?;
     let levels = &region.levels;
