@@ -13,7 +13,16 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 /// Bounds over plays, upper ends of the bars.
-const BARS: [f64; 8] = [1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, f64::INFINITY];
+const BARS: [f64; 8] = [
+    2.0,
+    10.0,
+    30.0,
+    100.0,
+    300.0,
+    1000.0,
+    10_000.0,
+    f64::INFINITY,
+];
 
 fn main() {
     let n: u64 = std::env::args().nth(1).map_or(1000, |n| n.parse().unwrap());
