@@ -84,11 +84,25 @@ pub fn read(path: &Path) -> Result<TaskSet, FileError> {
     parse(&text, &file)
 }
 
+/// As [`read`], but `mpki` may be missing where recordings say it
+/// ([`crate::recorded`]); it is 0 then.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_to_fill(path: &Path) -> Result<TaskSet, FileError> {
+    let (text, file) = read_text(path)?;
+    parse_any(&text, &file, true)
+}
+
 /// Reads the text of a task file; `file` is its name in messages.
 ///
 /// # Errors
 /// With the line: what was wrong and what to change.
 pub fn parse(text: &str, file: &str) -> Result<TaskSet, FileError> {
+    parse_any(text, file, false)
+}
+
+fn parse_any(text: &str, file: &str, to_fill: bool) -> Result<TaskSet, FileError> {
     let place = FileText { file, text };
     let raw: Raw = toml::from_str(text).map_err(|error| place.toml(&error))?;
     if raw.task.is_empty() {
@@ -107,7 +121,7 @@ pub fn parse(text: &str, file: &str) -> Result<TaskSet, FileError> {
     for raw in raw.task {
         let line = place.line(raw.span().start);
         let span = raw.get_ref().name.span();
-        let task = task(raw.into_inner(), order, line)
+        let task = task(raw.into_inner(), order, line, to_fill)
             .and_then(|task| fits(&tasks, task).map_err(|what| (span, what)))
             .map_err(|(span, message)| place.error(span, message))?;
         tasks.push(task);
@@ -139,7 +153,7 @@ fn fits(before: &[Task], task: Task) -> Result<Task, String> {
     Ok(task)
 }
 
-fn task(raw: RawTask, order: Order, line: usize) -> Result<Task, Wrong> {
+fn task(raw: RawTask, order: Order, line: usize, to_fill: bool) -> Result<Task, Wrong> {
     let name = raw.name.get_ref().clone();
     let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == '.';
     if name.is_empty() || name.len() > 40 || !name.chars().all(plain) {
@@ -182,7 +196,7 @@ fn task(raw: RawTask, order: Order, line: usize) -> Result<Task, Wrong> {
         wcet,
         core: raw.core.as_ref().map(|c| *c.get_ref()),
         bytes: bytes(raw.memory.as_ref())?,
-        behaviour: behaviour(&raw)?,
+        behaviour: behaviour(&raw, to_fill)?,
         name,
         line,
     })
@@ -268,7 +282,7 @@ fn bytes(memory: Option<&Spanned<String>>) -> Result<u64, Wrong> {
     }
 }
 
-fn behaviour(raw: &RawTask) -> Result<Behaviour, Wrong> {
+fn behaviour(raw: &RawTask, to_fill: bool) -> Result<Behaviour, Wrong> {
     let counters = [
         ("ipc", &raw.ipc, 8.0),
         ("mpki", &raw.mpki, 500.0),
@@ -311,11 +325,17 @@ fn behaviour(raw: &RawTask) -> Result<Behaviour, Wrong> {
             if kind == ProgramKind::Recorded {
                 return Err((
                     span,
-                    "a task of a plan is described, not recorded yet: kind = \"program\" with `ipc` and `mpki`, which `soloist sim profile` says".to_owned(),
+                    "a task of a plan is described: kind = \"program\" with `ipc`; `soloist plan --profile DIR` takes the rest from its recording, DIR/NAME".to_owned(),
                 ));
             }
-            if is_program && (raw.ipc.is_none() || raw.mpki.is_none()) {
+            if is_program && raw.ipc.is_none() {
                 return Err((span, "kind = \"program\" needs `ipc` and `mpki`".to_owned()));
+            }
+            if is_program && raw.mpki.is_none() && !to_fill {
+                return Err((
+                    span,
+                    "kind = \"program\" needs `ipc` and `mpki`, or for the latter a recording (soloist plan --profile DIR)".to_owned(),
+                ));
             }
             Ok(Behaviour::Program {
                 kind,

@@ -3,7 +3,7 @@
 //! A task file ([`file`]) becomes a [`TaskSet`](task::TaskSet). One [`scheduler`]
 //! a core, partitioned and preemptive, decides who runs; it is driven by given
 //! execution times ([`times`]) or by the memory model ([`cores`]), on which a task's
-//! jobs do what [`program`] makes and [`profile`] measures. What came of it is a [`timeline`], which
+//! jobs do what [`program`] makes and [`profile`] measures; [`recorded`] has a task's counters from a real run. What came of it is a [`timeline`], which
 //! [`gantt`] draws. [`policy`] is how the papers give such a set its memory, and
 //! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
 //! can do through memory ([`interference`]); [`random`] draws sets to try that on. [`plan`] searches for
@@ -26,6 +26,7 @@ pub mod policy;
 pub mod profile;
 pub mod program;
 pub mod random;
+pub mod recorded;
 mod relax;
 pub mod response;
 pub mod responses;

@@ -50,7 +50,7 @@ pub enum Behaviour {
         /// Of a program that is known by its counters: instructions a cycle
         /// alone.
         ipc: f64,
-        /// Lines from memory per thousand instructions.
+        /// Lines from memory per thousand instructions; 0: a recording says it.
         mpki: f64,
         /// Share of these lines that are written.
         writes: f64,

@@ -41,6 +41,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "soloist plan docs/examples/three-tasks.toml --machine raspberry-pi-4",
             "soloist plan tasks.toml --gantt schedule.svg --report evidence.html",
+            "soloist plan tasks.toml --profile rec",
             "soloist plan tasks.toml --apply",
         ],
     ),

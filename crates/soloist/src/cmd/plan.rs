@@ -16,7 +16,7 @@ use soloist_memory::Platform;
 use soloist_rt::interference::PERIOD_PS;
 use soloist_rt::plan::{plan, simulate, Assignment, Check, Plan};
 use soloist_rt::time::Time;
-use soloist_rt::{evidence, file, gantt};
+use soloist_rt::{evidence, file, gantt, recorded};
 
 use super::{table, up};
 use crate::{out, Ctx, Misuse};
@@ -36,6 +36,11 @@ pub struct Args {
     /// Machine, by name or by the path of its file; else the task file's.
     #[arg(long)]
     machine: Option<String>,
+
+    /// Take misses, writes and memory of tasks of kind `program` from their
+    /// recordings, DIR/NAME (`soloist vm record --out DIR/NAME -- CMD`).
+    #[arg(long, value_name = "DIR")]
+    profile: Option<PathBuf>,
 
     /// Draw the schedule that was played as an extended Gantt chart, SVG.
     #[arg(long, value_name = "FILE")]
@@ -74,7 +79,10 @@ struct Report<'a> {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    let set = file::read(&args.file)?;
+    let mut set = match &args.profile {
+        Some(_) => file::read_to_fill(&args.file)?,
+        None => file::read(&args.file)?,
+    };
     let machine = args.machine.as_ref().or(set.machine.as_ref());
     let Some(machine) = machine else {
         return Err(Misuse(format!(
@@ -85,6 +93,18 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     };
     let machine = known::find(machine)?;
     let platform = Platform::of(&machine)?;
+    if let Some(dir) = &args.profile {
+        for seen in recorded::fill(&mut set, &platform, dir)? {
+            errln!(
+                "soloist: {}: {:.2} misses per thousand instructions, {:.0} % of their lines written, {} of memory: {}",
+                seen.task,
+                seen.mpki,
+                seen.writes * 100.0,
+                format_size(seen.bytes),
+                seen.from.display()
+            );
+        }
+    }
     let made = plan(&platform, &set)?;
     let check = simulate(&platform, &made, args.seed)?;
     let config = config(&made, &platform, &machine.file);
