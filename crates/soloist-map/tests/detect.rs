@@ -396,6 +396,23 @@ fn a_map_over_a_division_is_found() {
     }
 }
 
+/// Among 256 random pairs of 1,024 banks none conflicts: where nothing else is
+/// noise, all of them take as long, which is no step of the clock.
+#[test]
+fn one_reading_is_no_step_of_the_clock() {
+    let machine = machine(
+        "\"6^31\", \"7^29\", \"8\", \"11^23\", \"12^19^23\", \"13\", \"15^27^31\", \"16^27^30\", \"17^18\", \"32\"",
+        "\"18-31\"",
+        "\"9-10\", \"14\"",
+        &[(0, 8 * GIB, 0)],
+    );
+    for seed in 0..4 {
+        let found = run(&machine, SimPool::everywhere(), Noise::NONE, seed);
+        assert!(judged(&machine, &found, "no noise"));
+        assert_eq!(found.regions[0].levels.repeats, 1, "{}", found.samples);
+    }
+}
+
 /// Six pages of 1 GiB, of which other functions over a base of 0 say what the
 /// true ones say over 1 GiB: they differ in the two GiB that have no page.
 #[test]

@@ -11,6 +11,7 @@
 //! look fast. And as "no conflict" is also what a meter says that sees nothing,
 //! a proof asks it for a pair that is known to conflict ([`Meter::rejects`]).
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
@@ -205,15 +206,19 @@ impl<'a> Meter<'a> {
         Ok(median(&mut self.scratch))
     }
 
-    /// The step of the clock: what all readings are multiples of.
+    /// The step of the clock: what all readings are multiples of. One or two
+    /// different ones are levels without noise, and say nothing of a clock.
     fn find_step(&mut self, range: &RamRange) -> Result<(), Stop> {
-        let mut step = 0;
+        let mut readings = BTreeSet::new();
         for _ in 0..256 {
             let (a, b) = self.random_pair(range)?;
             self.samples += 1;
-            step = common(step, self.source.sample(a, b));
+            readings.insert(self.source.sample(a, b));
         }
-        self.step = f64::from(step.max(1));
+        self.step = match readings.len() {
+            3.. => f64::from(readings.into_iter().fold(0, common).max(1)),
+            _ => 1.0,
+        };
         Ok(())
     }
 
