@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Guard: bandwidth reservation. core/regulator.h has the rules; this drives them
+ * Guard: bandwidth reservation. core/regulator/ has the rules; this drives them
  * from counters and a timer, and stops CPUs. docs/guard.md says how it behaves.
  *
  *   state.h         what these share, and the locks

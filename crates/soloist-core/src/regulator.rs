@@ -1,4 +1,4 @@
-//! Bandwidth reservation: MemGuard's rules, which core/regulator.h explains.
+//! Bandwidth reservation: MemGuard's rules, which core/regulator/regulator.h explains.
 //!
 //! A state machine without clock or counter. Who drives it calls
 //! [`Regulator::begin`] and then [`Regulator::core`] for each core when a

@@ -109,7 +109,7 @@ pub const WORN: History = History {
 };
 
 /// What came of one program.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Played {
     /// Its name.
     pub name: String,

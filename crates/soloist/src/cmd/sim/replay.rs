@@ -70,6 +70,8 @@ pub struct Row {
     slowdown: Option<f64>,
     /// Beside the others over alone by the first placement of the list.
     slowdown_to_first: Option<f64>,
+    /// Least and most slowdown of one seed; none of a single seed.
+    slowdown_range: Option<(f64, f64)>,
     mpki: f64,
     p99_alone_ns: f64,
     p99_beside_ns: Option<f64>,
@@ -247,7 +249,12 @@ impl Replay {
                 row.placement.clone(),
                 format!("{:.3}", row.alone_ms),
                 maybe(row.beside_ms, 3),
-                maybe(row.slowdown, 3),
+                match row.slowdown_range {
+                    Some((least, most)) => {
+                        format!("{} ({least:.3} to {most:.3})", maybe(row.slowdown, 3))
+                    }
+                    None => maybe(row.slowdown, 3),
+                },
                 maybe(row.slowdown_to_first, 3),
                 format!("{:.2}", row.mpki),
                 format!("{:.0}", row.p99_alone_ns),
@@ -301,6 +308,7 @@ fn rows(placements: &[Placement], runs: &[Outcome]) -> Vec<Row> {
                 alone_ms,
                 beside_ms,
                 slowdown: beside_ms.map(|ms| ms / alone_ms),
+                slowdown_range: slowdown_range(&p.name(), runs),
                 slowdown_to_first: beside_ms.zip(first).map(|(ms, first)| ms / first),
                 mpki: mean(p, true, mpki).unwrap_or(f64::NAN),
                 p99_alone_ns: mean(p, true, p99).unwrap_or(f64::NAN),
@@ -310,6 +318,25 @@ fn rows(placements: &[Placement], runs: &[Outcome]) -> Vec<Row> {
             }
         })
         .collect()
+}
+
+/// How far the seeds of a placement are apart: each one's time beside the others
+/// over its time alone.
+fn slowdown_range(placement: &str, runs: &[Outcome]) -> Option<(f64, f64)> {
+    let of = |seed: u64, alone: bool| {
+        let wanted = |run: &&Outcome| {
+            run.placement == placement && run.seed == seed && (run.programs == 1) == alone
+        };
+        runs.iter().find(wanted).map(|run| run.played[0].time_ns)
+    };
+    let slowdowns: Vec<f64> = runs
+        .iter()
+        .filter(|run| run.placement == placement && run.programs > 1)
+        .filter_map(|run| Some(of(run.seed, false)? / of(run.seed, true)?))
+        .collect();
+    let least = slowdowns.iter().copied().reduce(f64::min)?;
+    let most = slowdowns.iter().copied().reduce(f64::max)?;
+    (slowdowns.len() > 1).then_some((least, most))
 }
 
 /// Tell what recorded programs are like: misses, writes, footprint, rows, banks.
@@ -475,5 +502,46 @@ impl Export {
         export(&part.program, lane, format, &mut out)?;
         std::io::Write::flush(&mut out)?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use soloist_lab::replay::Played;
+
+    fn outcome(seed: u64, programs: usize, ms: f64) -> Outcome {
+        let played = Played {
+            name: "walk".into(),
+            time_ns: ms * 1e6,
+            ..Played::default()
+        };
+        Outcome {
+            placement: "buddy".into(),
+            programs,
+            seed,
+            played: vec![played; programs],
+        }
+    }
+
+    #[test]
+    fn seeds_are_told_apart() {
+        // Slowdowns of 2, 1.5 and 3; the means make it 6.5 over 3.
+        let runs = [
+            (1, 1, 1.0),
+            (2, 1, 1.0),
+            (3, 1, 1.0),
+            (1, 4, 2.0),
+            (2, 4, 1.5),
+            (3, 4, 3.0),
+        ]
+        .map(|(seed, programs, ms)| outcome(seed, programs, ms));
+        let placement: Placement = "buddy".parse().unwrap();
+        let all = rows(&[placement], &runs);
+        assert_eq!(all[0].slowdown_range, Some((1.5, 3.0)));
+        assert!((all[0].slowdown.unwrap() - 6.5 / 3.0).abs() < 1e-9);
+        let one = rows(&[placement], &[runs[0].clone(), runs[3].clone()]);
+        assert_eq!(one[0].slowdown_range, None);
+        assert_eq!(rows(&[placement], &runs[..3])[0].slowdown_range, None);
     }
 }
