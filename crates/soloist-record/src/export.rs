@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use crate::event::{Access, Kind};
 use crate::read::{Lane, Program, Step};
 
+mod drmemtrace;
+
 /// Another simulator's trace format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -15,6 +17,9 @@ pub enum Format {
     /// ChampSim: 64 bytes an instruction, with virtual addresses (its
     /// `inc/trace_instruction.h`, `input_instr`).
     Champsim,
+    /// DynamoRIO's drmemtrace: 12 bytes an entry, one thread, virtual addresses with
+    /// markers that tell each page's physical one.
+    Drmemtrace,
 }
 
 impl Format {
@@ -34,6 +39,12 @@ impl Format {
                  caches hit is not in it, so let ChampSim have none; instructions between lines \
                  do nothing, one after the other in the line last fetched; 64 bytes each"
             }
+            Self::Drmemtrace => {
+                "lost: dependence, user or kernel, write-backs, time, branches; what the private \
+                 caches hit is not in it (it is marked as filtered); instructions are 4 bytes, \
+                 one after the other in the line last fetched, loads and stores 8; a page that \
+                 lies at several virtual addresses has its first; 12 bytes an entry"
+            }
         }
     }
 }
@@ -48,6 +59,10 @@ pub fn export(
 ) -> io::Result<u64> {
     let (mut instructions, mut lines) = (0u64, 0);
     let mut code = Code::default();
+    let mut trace = drmemtrace::Trace::default();
+    if format == Format::Drmemtrace {
+        trace.begin(to)?;
+    }
     for step in program.steps(lane) {
         let Step::Access(a) = step else { continue };
         instructions += u64::from(a.work);
@@ -61,8 +76,12 @@ pub fn export(
             }
             Format::Ramulator => writeln!(to, "{} {addr}", if write { "ST" } else { "LD" })?,
             Format::Champsim => code.play(&a, page.virt << 12 | u64::from(a.line) << 6, to)?,
+            Format::Drmemtrace => trace.play(&a, page, to)?,
         }
         lines += 1;
+    }
+    if format == Format::Drmemtrace {
+        drmemtrace::Trace::end(to)?;
     }
     Ok(lines)
 }

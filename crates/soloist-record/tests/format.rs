@@ -274,6 +274,35 @@ fn other_simulators_read_what_was_recorded() {
     );
     assert!((0..17).all(|n| n == 9 || n == 16 || word(n, 32) == 0));
     assert!((0..17).all(|n| word(n, 16) == 0), "nothing is stored");
+    // drmemtrace: nine entries, where a page is before its first line, and an instruction
+    // before what it loads; two at the end.
+    let mut out = Vec::new();
+    export(&program, &program.thread(0), Format::Drmemtrace, &mut out).unwrap();
+    let entries: Vec<(u16, u16, u64)> = out
+        .chunks(12)
+        .map(|e| {
+            let half = |at: usize| u16::from_le_bytes([e[at], e[at + 1]]);
+            (
+                half(0),
+                half(2),
+                u64::from_le_bytes(e[4..].try_into().unwrap()),
+            )
+        })
+        .collect();
+    assert_eq!(entries[0], (25, 0, 4), "a header, of version 4");
+    let body = &entries[9..entries.len() - 2];
+    assert_eq!(body[..2], [(28, 15, 0x50_000), (28, 17, virt[0])]);
+    let loads: Vec<usize> = (0..body.len()).filter(|&n| body[n].0 == 0).collect();
+    assert_eq!(
+        loads,
+        [12, 20],
+        "two places and ten instructions; seven more"
+    );
+    assert_eq!(body[12], (0, 8, virt[0] | 0x40));
+    assert_eq!(body[20], (0, 8, virt[0] | 0x80));
+    assert_eq!(body.iter().filter(|e| e.0 == 10).count(), 17);
+    let end: Vec<u16> = entries[entries.len() - 2..].iter().map(|e| e.0).collect();
+    assert_eq!(end, [23, 26]);
 }
 
 #[test]

@@ -460,6 +460,8 @@ enum ExportFormat {
     Ramulator,
     /// ChampSim's instructions, 64 bytes each; it wants them packed by xz
     Champsim,
+    /// DynamoRIO's drmemtrace, 12 bytes an entry, as its simulators read it
+    Drmemtrace,
 }
 
 /// Write a recorded program as a trace for another simulator.
@@ -496,6 +498,7 @@ impl Export {
             ExportFormat::Dramsim3 => Format::Dramsim3,
             ExportFormat::Ramulator => Format::Ramulator,
             ExportFormat::Champsim => Format::Champsim,
+            ExportFormat::Drmemtrace => Format::Drmemtrace,
         };
         errln!("{}", format.lost());
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -506,6 +509,7 @@ impl Export {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed expectation should fail the test
 mod tests {
     use super::*;
     use soloist_lab::replay::Played;
