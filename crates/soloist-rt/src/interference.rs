@@ -26,7 +26,8 @@
 //!   written back;
 //! - *tasks of the core itself*: what a preempted task had in the caches is
 //!   fetched again, and each fill may push out a dirty line that another task of
-//!   the core left, be it never preempted;
+//!   the core left, be it never preempted; pages are walked to again that others
+//!   put out of the TLB;
 //! - *refresh*: one more at the start, and one for each interval of delay.
 //!
 //! # Assumptions
@@ -42,6 +43,8 @@ use soloist_memory::Platform;
 use crate::profile::Profile;
 use crate::scheduler::NEVER;
 use crate::task::TaskSet;
+
+const PAGE: u64 = 4096;
 
 /// What a core shares with others, as far as memory goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -74,6 +77,8 @@ pub struct Costs {
     pub hit_cap: u64,
     /// Lines that all caches of a core, and its last level, hold.
     pub cached: u64,
+    /// Pages that a core's TLB holds, and a page walk, ps.
+    pub tlb: (u64, u64),
 }
 
 impl Costs {
@@ -126,6 +131,7 @@ impl Costs {
             in_flight,
             hit_cap: u64::from(policy.hit_cap),
             cached: levels.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
+            tlb: (u64::from(core.tlb), platform.walk_ps),
         }
     }
 
@@ -137,6 +143,15 @@ impl Costs {
             Sharing::Nothing if neighbour.shares_llc => self.pushed_ps,
             Sharing::Nothing => 0,
         }
+    }
+
+    /// Walks to the pages of a task of so many bytes that are not in the TLB any
+    /// more once another task of its core ran.
+    #[must_use]
+    pub fn walks_ps(&self, bytes: u64) -> u64 {
+        let (pages, walk_ps) = self.tlb;
+        // A piece of memory may begin and end within a page.
+        (bytes.div_ceil(PAGE) + 1).min(pages) * walk_ps
     }
 
     /// What refreshes add to a job that is delayed by so much.

@@ -49,6 +49,8 @@ struct Demand {
     lines: u64,
     /// What it has to fetch again after each preemption.
     reload: u64,
+    /// Page walks after another task of its core ran, ps.
+    walks: u64,
 }
 
 /// Answers for the tasks of `core`, by their order in the set.
@@ -82,6 +84,10 @@ fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings
             .min(around.costs.cached)
             .min(profiles[i].accesses);
         let stale = stale(set, i, around.costs.cached).min(profiles[i].requests);
+        let walks = match shares_core(set, i) {
+            true => around.costs.walks_ps(task.bytes),
+            false => 0,
+        };
         Some(Demand {
             index: i,
             rank: ranks[i],
@@ -90,10 +96,12 @@ fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings
             jitter: release.jitter.0,
             time: (task.wcet.0)
                 .saturating_add(evicted)
-                .saturating_add(stale.saturating_mul(around.costs.miss_ps)),
+                .saturating_add(stale.saturating_mul(around.costs.miss_ps))
+                .saturating_add(walks),
             evicted,
             lines: around.lines(&profiles[i]) + stale,
             reload: kept,
+            walks,
         })
     };
     set.tasks.iter().enumerate().filter_map(of).collect()
@@ -109,23 +117,36 @@ fn stale(set: &TaskSet, i: usize, cached: u64) -> u64 {
     lines.fold(0, u64::saturating_add).min(cached)
 }
 
-/// One preemption by `by` makes its victims fetch at most so many lines again.
+/// Does another task use the core of task `i`?
+fn shares_core(set: &TaskSet, i: usize) -> bool {
+    let mut tasks = set.tasks.iter().enumerate();
+    tasks.any(|(j, other)| j != i && other.core == set.tasks[i].core)
+}
+
+/// One preemption makes its victims fetch at most so many lines again.
 fn reload(victims: &[Demand]) -> u64 {
     victims.iter().map(|d| d.reload).max().unwrap_or(0)
+}
+
+/// What one preemption costs its victims: lines fetched again, each of which may
+/// push one out, and page walks.
+fn resume_ps(victims: &[Demand], around: &Surroundings) -> u64 {
+    let walks = victims.iter().map(|d| d.walks).max().unwrap_or(0);
+    (2 * reload(victims) * around.costs.miss_ps).saturating_add(walks)
 }
 
 fn fixed(set: &TaskSet, core: u32, demands: &[Demand], at: usize, around: &Surroundings) -> Answer {
     let me = &demands[at];
     let limit = me.deadline.saturating_sub(me.jitter);
-    let again = reload(&demands[1..=at.max(1).min(demands.len() - 1)]);
+    let victims = &demands[1..=at.max(1).min(demands.len() - 1)];
+    let (again, resume) = (reload(victims), resume_ps(victims, around));
     let mut response = me.time;
     let (mut preempted, mut memory) = (0, 0);
     let holds = loop {
         let (mut lines, mut before) = (me.lines, 0u64);
         for other in &demands[..at] {
             let jobs = response.saturating_add(other.jitter).div_ceil(other.period);
-            // What is fetched again may push as much out.
-            let each = other.time + 2 * again * around.costs.miss_ps;
+            let each = other.time.saturating_add(resume);
             before = before.saturating_add(jobs.saturating_mul(each));
             lines = lines.saturating_add(jobs.saturating_mul(other.lines + 2 * again));
         }
@@ -159,8 +180,8 @@ fn fixed(set: &TaskSet, core: u32, demands: &[Demand], at: usize, around: &Surro
 }
 
 fn edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -> Vec<Answer> {
-    let again = reload(demands);
-    let each = |d: &Demand| d.time + 2 * again * around.costs.miss_ps;
+    let (again, resume) = (reload(demands), resume_ps(demands, around));
+    let each = |d: &Demand| d.time.saturating_add(resume);
     // Jobs with release and deadline inside a window, or any release inside it.
     let due = |d: &Demand, t: u64| match (t + d.jitter).checked_sub(d.deadline) {
         Some(rest) => rest / d.period + 1,

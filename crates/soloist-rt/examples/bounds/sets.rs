@@ -54,7 +54,8 @@ fn machine(rng: &mut ChaCha8Rng) -> Platform {
     let changes = format!(
         "device = \"{device}\"\n[controller]\norder = \"{order}\"\npage = \"{page}\"\nread_queue = {}\n\
          write_queue = 16\nbank_queue = {}\nhit_cap = {}\ndrain_high = {high}\ndrain_low = {}\n\
-         drain_idle = {}\n[core]\noutstanding = {}\nstore_buffer = {}\nprefetch = {}\n[northbridge]\nvictims = {}\n",
+         drain_idle = {}\n[core]\noutstanding = {}\nstore_buffer = {}\nprefetch = {}\n{}\n\
+         [northbridge]\nvictims = {}\nshared = {}\n",
         rng.gen_range(4..32),
         rng.gen_range(2..9),
         rng.gen_range(2..40),
@@ -63,7 +64,11 @@ fn machine(rng: &mut ChaCha8Rng) -> Platform {
         rng.gen_range(1..11),
         rng.gen_range(1..16),
         rng.gen_bool(0.3),
+        ["", "tlb = 16\nwalk = 35", "tlb = 512\nwalk = 35"]
+            .choose(rng)
+            .unwrap(),
         rng.gen_range(4..64),
+        false,
     );
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
     Platform::find_changed(file, &toml::from_str(&changes).unwrap()).unwrap()
