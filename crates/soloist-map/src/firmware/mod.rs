@@ -4,8 +4,8 @@
 //! a few hundred addresses of every node, the map is solved from the answers
 //! ([`crate::solve`]), and then asked for thousands of fresh ones: the map must
 //! say the same of each. Answers that it gets wrong are added to those it is
-//! solved from, and it is proved anew. Nodes that can't be solved, channels by
-//! division say, are named, and the others keep their map.
+//! solved from, and it is proved anew. Nodes that can't be solved are named,
+//! and the others keep their map.
 
 pub mod adxl;
 
@@ -207,6 +207,9 @@ struct Part {
     complete: bool,
     notes: Vec<String>,
     unsolved: BTreeMap<u8, String>,
+    /// For each layout whose channels are dealt out by a division, which
+    /// channel of the map each of the firmware's is.
+    channels: Vec<BTreeMap<u32, u32>>,
 }
 
 /// Solves all nodes by one layout, or else each by its own.
@@ -252,14 +255,7 @@ fn solve_nodes(
 
 /// Solves rows that firmware gave: none of them may be left out.
 fn solve_tidy(rows: &[Row]) -> Result<Solved, String> {
-    let channels: BTreeSet<u32> = rows.iter().map(|row| row.values[0]).collect();
-    let solved = solve(rows).map_err(|error| match channels.len().is_power_of_two() {
-        true => error.message,
-        false => format!(
-            "{} channels: dealt out by a division, which is not solved from translations",
-            channels.len()
-        ),
-    })?;
+    let solved = solve(rows).map_err(|error| error.message)?;
     match solved.left_out.len() {
         0 => Ok(solved),
         n => Err(format!(
@@ -281,9 +277,11 @@ fn part(all: Vec<Solved>, unsolved: BTreeMap<u8, String>, memory: &[RamRange]) -
         },
         notes: Vec::new(),
         unsolved,
+        channels: Vec::new(),
     };
     for (layout, solved) in all.into_iter().enumerate() {
         whole.notes.push(solved.shown());
+        whole.channels.push(solved.channels);
         // Where memory ends is known here.
         let told = |note: &String| !note.starts_with("the end of memory");
         whole.notes.extend(solved.notes.into_iter().filter(told));
@@ -322,6 +320,7 @@ fn rebase(mut map: MapSpec, seen: [u64; 2]) -> MapSpec {
             let mut trial = map.clone();
             let top = map.offset_bits(index).saturating_sub(1);
             let layout = &mut trial.layouts[index];
+            let ways = layout.interleave.map_or(1, |i| u64::from(i.ways));
             layout
                 .column
                 .retain(|term| term.mask != 1 << top || seen[1] >> term.at & 1 == 1);
@@ -332,7 +331,7 @@ fn rebase(mut map: MapSpec, seen: [u64; 2]) -> MapSpec {
                 break;
             }
             for range in trial.ranges.iter_mut().filter(|r| r.layout == index) {
-                range.base &= (1 << top) - 1;
+                range.base %= ways << top;
             }
             if AddrMap::parse(&trial.to_text("rebased")).is_err() {
                 break;
@@ -375,7 +374,13 @@ fn prove(
         let says = map.as_ref().and_then(|map| map.decode(address).ok());
         let holds = says.is_some_and(|d| {
             let shown = reader.shown([d.channel, d.rank, d.bank, d.row, d.column]);
-            d.node == u32::from(node) && shown == reader.fields(values)
+            let mut fields = reader.fields(values);
+            let range = part.map.ranges.iter().find(|r| address < r.end);
+            let channels = range.and_then(|range| part.channels.get(range.layout));
+            if let Some(channels) = channels.filter(|all| !all.is_empty()) {
+                fields[0] = channels.get(&fields[0]).copied().unwrap_or(u32::MAX);
+            }
+            d.node == u32::from(node) && shown == fields
         });
         match holds {
             true => proof.held.0 += 1,

@@ -14,11 +14,12 @@ use rand::seq::SliceRandom;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::division::Division;
 use super::equations::{Added, Equation, System};
 use super::{Row, SolveError};
 
 /// Granularity of node bases and holes.
-const STEP: u64 = 16 << 20;
+pub(super) const STEP: u64 = 16 << 20;
 /// Where the hole below 4 GiB ends.
 pub(super) const FOUR_GIB: u64 = 1 << 32;
 /// Shifts that are tried for a group.
@@ -27,13 +28,15 @@ const MOST_SHIFTS: u64 = 1 << 14;
 const MOST_ORDERS: usize = 80;
 const MOST_TRIALS: usize = 1 << 19;
 /// How unlikely a coincidence must be: one in 2^20.
-const SURE_BITS: f64 = 20.0;
+pub(super) const SURE_BITS: f64 = 20.0;
 
 /// Rows that share a shift: those of a node, below 4 GiB or above.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub node: u8,
     pub low: bool,
+    /// Its place in the order of groups.
+    pub index: usize,
     /// Below 4 GiB, and the first there: it may begin at address 0.
     pub first: bool,
     /// Indices of the rows, less those that were left out.
@@ -53,15 +56,32 @@ pub(super) struct Table<'a> {
     pub width: u32,
     /// Rows of DRAM are given: offsets count from the node's start.
     pub has_rows: bool,
+    /// What deals out the channels, where it is no XOR.
+    pub division: Option<&'a Division>,
 }
 
 impl Table<'_> {
     fn equation(&self, row: usize, shift: u64) -> Equation {
         Equation {
             row,
-            offset: self.rows[row].address - shift,
+            offset: self.offset(row, shift),
             value: self.values[row],
         }
+    }
+
+    /// The offset of a row, normalised where there is a division.
+    pub fn offset(&self, row: usize, shift: u64) -> u64 {
+        let offset = self.rows[row].address - shift;
+        match self.division {
+            Some(division) => division.interleave.split(offset).1,
+            None => offset,
+        }
+    }
+
+    /// How far a group's ways are turned under a shift.
+    pub fn phase(&self, group: &Group, shift: u64) -> u32 {
+        let phase = |division: &Division| division.phase(group.index, shift);
+        self.division.map_or(0, phase)
     }
 }
 
@@ -80,6 +100,7 @@ pub(super) fn groups(rows: &[Row]) -> Vec<Group> {
         .map(|((node, low), rows)| Group {
             node,
             low,
+            index: 0,
             first: low && node == first,
             rows,
             shift: 0,
@@ -87,6 +108,9 @@ pub(super) fn groups(rows: &[Row]) -> Vec<Group> {
         })
         .collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
+    for (index, group) in groups.iter_mut().enumerate() {
+        group.index = index;
+    }
     groups
 }
 
@@ -98,11 +122,17 @@ pub(super) fn settle(table: &Table<'_>, groups: &mut Vec<Group>) -> Result<Vec<u
     let mut out = strays(table, groups);
     groups.retain(|group| !group.rows.is_empty());
     let mut system = System::default();
+    let mut phase = None;
     for group in groups.iter_mut() {
-        let shifts = shifts(table, group);
+        let mut shifts = shifts(table, group);
+        shifts.retain(|&shift| phase.is_none_or(|phase| table.phase(group, shift) == phase));
+        if shifts.is_empty() {
+            return Err(contradiction(table, group, &system));
+        }
         if !settle_clean(table, group, &system, &shifts) {
             out.extend(settle_dirty(table, group, &system, &shifts)?);
         }
+        phase = Some(table.phase(group, group.shift));
         for &row in &group.rows {
             system.add(table.equation(row, group.shift));
         }
@@ -156,6 +186,7 @@ fn shifts(table: &Table<'_>, group: &Group) -> Vec<u64> {
     // the bits of a page and one more, which a table may hide.
     let reach = (64 - (high - low).leading_zeros() + 1)
         .max(if table.has_rows { table.width + 13 } else { 36 })
+        .saturating_add(table.division.map_or(0, |d| d.interleave.ways.ilog2() + 1))
         .clamp(25, 51);
     let first = high.saturating_sub(1 << reach) / STEP;
     let last = low / STEP;
@@ -211,7 +242,7 @@ fn settle_clean(table: &Table<'_>, group: &mut Group, system: &System, shifts: &
 fn plain_bits(table: &Table<'_>, group: &Group, shift: u64) -> u32 {
     let fits = |bit: u32| {
         group.rows.iter().fold(!0u64, |fit, &row| {
-            let offset = table.rows[row].address - shift;
+            let offset = table.offset(row, shift);
             let set = table.values[row] >> bit & 1 == 1;
             fit & if set { offset } else { !offset }
         }) != 0
@@ -287,7 +318,7 @@ fn left_out(
 }
 
 /// log2 of the ways to choose `k` of `n`.
-fn choices(n: usize, k: usize) -> f64 {
+pub(super) fn choices(n: usize, k: usize) -> f64 {
     (0..k)
         .map(|i| ((n - i) as f64 / (i + 1) as f64).log2())
         .sum()

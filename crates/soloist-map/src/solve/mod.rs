@@ -6,7 +6,9 @@
 //! once ([`equations`]). What makes them linear is the right offset:
 //! subtracting a node's base or a hole carries. Every multiple of 16 MiB that
 //! can be a base is tried, and the rows contradict the wrong ones; rows that
-//! contradict all others are left out and named ([`base`]).
+//! contradict all others are left out and named ([`base`]). Channels whose
+//! number is no power of two come from a division; what it leaves of an offset
+//! is linear again ([`division`]).
 //!
 //! A map is called complete only when the rows show what every offset bit
 //! does, and show it twice: a row that no other confirms may be wrong, and
@@ -14,14 +16,19 @@
 //! plainest choice.
 
 mod base;
+mod division;
 mod equations;
 mod rows;
 
 pub use rows::{parse_rows, Row, SolveError};
 
+use std::collections::BTreeMap;
+
 use base::{Group, Table, FOUR_GIB};
+use division::Division;
 use soloist_core::AddrMap;
 
+use crate::compare;
 use soloist_machine::function::Term;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::spec::{Layout, MapRange, MapSpec};
@@ -54,6 +61,9 @@ pub struct Solved {
     pub complete: bool,
     /// What was assumed, in words.
     pub notes: Vec<String>,
+    /// Which channel of the map each channel of the rows is, where a division
+    /// deals them out.
+    pub channels: BTreeMap<u32, u32>,
 }
 
 impl Solved {
@@ -98,6 +108,45 @@ struct Unknown {
 /// # Errors
 /// When they contradict each other whatever the bases, or say nothing.
 pub fn solve(given: &[Row]) -> Result<Solved, SolveError> {
+    let divisions = Division::candidates(given, &base::groups(given));
+    let solved = divisions.iter().map(|division| match division.out.len() {
+        0 => solve_over(given, Some(division)),
+        // Without them the division is found again.
+        _ => solve_without(given, &division.out),
+    });
+    let mut solved = solved.filter_map(Result::ok);
+    let Some(mut first) = solved.next() else {
+        return solve_over(given, None).map_err(|error| undivided(given, error));
+    };
+    // Another granule may be the same division, told otherwise.
+    if solved.any(|other| !compare::differences(&first.map, &other.map).is_empty()) {
+        first.complete = false;
+        let note = "the rows agree with another granule of the division as well";
+        first.notes.push(note.to_owned());
+    }
+    Ok(first)
+}
+
+/// Says of rows that can't be solved that no division was found either, where
+/// there should be one.
+fn undivided(rows: &[Row], error: SolveError) -> SolveError {
+    let channels: std::collections::BTreeSet<u32> = rows.iter().map(|row| row.values[0]).collect();
+    match channels.len().is_power_of_two() {
+        true => error,
+        false => SolveError {
+            message: format!(
+                "{} channels, and no (offset / granule) mod n deals them out; else: {}",
+                channels.len(),
+                error.message
+            ),
+            ..error
+        },
+    }
+}
+
+/// Solves the rows by XOR functions over the offset, or over what a division
+/// leaves of it.
+fn solve_over(given: &[Row], division: Option<&Division>) -> Result<Solved, SolveError> {
     let whole = |message: String| SolveError { line: 0, message };
     let chip_select = given.iter().map(|row| row.values[1]).min().unwrap_or(0);
     let rows: Vec<Row> = given
@@ -105,11 +154,14 @@ pub fn solve(given: &[Row]) -> Result<Solved, SolveError> {
         .map(|row| {
             let mut row = row.clone();
             row.values[1] -= chip_select;
+            if let Some(division) = division {
+                row.values[0] = division.number(row.values[0]);
+            }
             row
         })
         .collect();
     let (unknowns, mut notes) = unknowns(&rows);
-    if unknowns.iter().all(|unknown| unknown.field > 2) {
+    if unknowns.iter().all(|unknown| unknown.field > 2) && division.is_none() {
         return Err(whole(format!(
             "channel, rank and bank are the same in all {} rows: there is nothing to solve",
             rows.len()
@@ -120,18 +172,38 @@ pub fn solve(given: &[Row]) -> Result<Solved, SolveError> {
         values: rows.iter().map(|row| pack(row, &unknowns)).collect(),
         width: unknowns.len() as u32,
         has_rows: unknowns.iter().any(|unknown| unknown.field == 3),
+        division,
     };
     let mut groups = base::groups(&rows);
     let out = base::settle(&table, &mut groups)?;
     if !out.is_empty() {
         return solve_without(given, &out);
     }
-    let mut solved = finish(&rows, &groups, &unknowns, chip_select as u16)?;
+    let mut solved = finish(&table, &groups, &unknowns, chip_select as u16)?;
     notes.append(&mut solved.notes);
     solved.notes = notes;
     solved.complete &= solved.told.iter().all(|&(_, sets)| sets >= 2);
-    check(&solved.map, &rows, &unknowns, &groups)?;
+    if let (Some(division), Some(group)) = (division, groups.first()) {
+        let phase = table.phase(group, group.shift);
+        let bits = solved.map.layouts[0].channel.len();
+        let of_map = |channel: u32| {
+            let number = pack_channel(division.number(channel), &unknowns);
+            Some((channel, division.way(channel, phase)? << bits | number))
+        };
+        solved.channels = division.channels().filter_map(of_map).collect();
+        solved.notes.push(format!(
+            "channels are dealt out by (offset / {}) mod {}",
+            division.interleave.granule, division.interleave.ways
+        ));
+    }
+    check(&solved, given, &rows, &unknowns, &groups)?;
     Ok(solved)
+}
+
+/// The channel bits of the map from those of a row.
+fn pack_channel(value: u32, unknowns: &[Unknown]) -> u32 {
+    let channel = unknowns.iter().filter(|u| u.field == 0);
+    channel.map(|u| (value >> u.from & 1) << u.at).sum()
 }
 
 /// Solves the rows but for `out`, by index. What contradicts nobody may stand
@@ -182,16 +254,18 @@ fn pack(row: &Row, unknowns: &[Unknown]) -> u128 {
 
 /// The map from rows whose shifts are settled.
 fn finish(
-    rows: &[Row],
+    table: &Table<'_>,
     groups: &[Group],
     unknowns: &[Unknown],
     chip_select: u16,
 ) -> Result<Solved, SolveError> {
+    let rows = table.rows;
     let samples: Vec<(u64, &Row)> = groups
         .iter()
-        .flat_map(|group| group.rows.iter().map(|&row| (&rows[row], group.shift)))
-        .map(|(row, shift)| (row.address - shift, row))
+        .flat_map(|group| group.rows.iter().map(|&row| (row, group.shift)))
+        .map(|(row, shift)| (table.offset(row, shift), &rows[row]))
         .collect();
+    let ways = table.division.map_or(1, |d| u64::from(d.interleave.ways));
     let highest = samples.iter().map(|sample| sample.0).max().unwrap_or(0);
     let top = 63 - (highest | 0xfff).leading_zeros();
     let (lines, bytes) = (gf2::span(LINE_BIT, top), gf2::span(0, top));
@@ -226,13 +300,16 @@ fn finish(
         .max()
         .unwrap_or(0);
     for group in groups {
-        complete &= rivals(group, highest_bank_bit, &mut notes);
+        complete &= rivals(group, highest_bank_bit, ways, &mut notes);
     }
     let mut map = MapSpec {
         line: 64,
         llc: Vec::new(),
-        layouts: vec![layout(&functions, chip_select)],
-        ranges: ranges(groups, rows, lines | 63),
+        layouts: vec![Layout {
+            interleave: table.division.map(|division| division.interleave),
+            ..layout(&functions, chip_select)
+        }],
+        ranges: ranges(groups, rows, ((lines | 63) + 1) * ways),
     };
     range_notes(groups, &map.ranges, &mut notes);
     // A bit that is set in some row can be no bit of its row number.
@@ -246,6 +323,7 @@ fn finish(
         open: free.lightest(),
         complete,
         notes,
+        channels: BTreeMap::new(),
     })
 }
 
@@ -334,8 +412,11 @@ fn separate(functions: &mut [(Unknown, u64)], free: &Basis) -> Vec<String> {
 }
 
 /// Says which other bases the rows allow; false when banks depend on it.
-fn rivals(group: &Group, highest_bank_bit: u32, notes: &mut Vec<String>) -> bool {
-    let matters = |other: &&u64| (*other ^ group.shift).trailing_zeros() < highest_bank_bit;
+fn rivals(group: &Group, highest_bank_bit: u32, ways: u64, notes: &mut Vec<String>) -> bool {
+    let matters = |other: &&u64| {
+        let apart = other.abs_diff(group.shift);
+        apart % ways != 0 || (apart / ways).trailing_zeros() < highest_bank_bit
+    };
     let (Some(one), many) = (
         group.rivals.iter().find(matters),
         group.rivals.iter().filter(matters).count(),
@@ -351,8 +432,8 @@ fn rivals(group: &Group, highest_bank_bit: u32, notes: &mut Vec<String>) -> bool
 
 /// Ranges: a node begins where its offset is 0, or between the rows of the node
 /// before it and its own, and ends where the next one begins or its offset
-/// bits end.
-fn ranges(groups: &[Group], rows: &[Row], within: u64) -> Vec<MapRange> {
+/// bits end, `size` bytes on.
+fn ranges(groups: &[Group], rows: &[Row], size: u64) -> Vec<MapRange> {
     let span = |group: &Group| {
         let addresses = || group.rows.iter().map(|&row| rows[row].address);
         (
@@ -374,7 +455,7 @@ fn ranges(groups: &[Group], rows: &[Row], within: u64) -> Vec<MapRange> {
         if let Some(range) = ranges.last_mut() {
             range.end = range.end.min(start);
         }
-        let full = group.shift + within + 1;
+        let full = group.shift + size;
         let end = if group.low { full.min(FOUR_GIB) } else { full };
         ranges.push(MapRange {
             start,
@@ -441,11 +522,13 @@ fn range_notes(groups: &[Group], ranges: &[MapRange], notes: &mut Vec<String>) {
 
 /// Core takes the map, and decodes by it every row that was used.
 fn check(
-    map: &MapSpec,
+    solved: &Solved,
+    given: &[Row],
     rows: &[Row],
     unknowns: &[Unknown],
     groups: &[Group],
 ) -> Result<(), SolveError> {
+    let map = &solved.map;
     let (has_row, has_column) = (
         !map.layouts[0].row.is_empty(),
         !map.layouts[0].column.is_empty(),
@@ -455,7 +538,7 @@ fn check(
         message: format!("too few rows to make a map: {}", refusal.text),
     })?;
     let used = groups.iter().flat_map(|group| &group.rows);
-    for row in used.map(|&row| &rows[row]) {
+    for (row, given) in used.map(|&row| (&rows[row], &given[row])) {
         let wrong = |what: &str| SolveError {
             line: row.line,
             message: format!("{:#x} {what}", row.address),
@@ -470,7 +553,9 @@ fn check(
             .iter()
             .filter(|u| u.field < 3 || (u.field == 3 && has_row) || (u.field == 4 && has_column))
             .all(|u| row.values[u.field] >> u.from & 1 == found[u.field] >> u.at & 1);
-        if !agrees || d.node != u32::from(row.node) {
+        let channel = solved.channels.get(&given.values[0]);
+        let way = solved.channels.is_empty() || channel == Some(&d.channel);
+        if !agrees || !way || d.node != u32::from(row.node) {
             return Err(wrong(
                 "does not decode as its row says by what was solved: the nodes' addresses overlap",
             ));
