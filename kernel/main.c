@@ -25,6 +25,7 @@ static const struct {
 	{ "refill",	sol_refill_init },
 	{ "evacuate",	sol_evacuate_init },
 	{ "giveback",	sol_giveback_init,	sol_giveback_exit },
+	{ "unplug",	sol_unplug_init,	sol_unplug_exit },
 	{ "group",	sol_group_init,		sol_group_exit },
 	{ "fault",	sol_fault_init,		sol_fault_exit },
 	{ "stay",	sol_stay_init,		sol_stay_exit },

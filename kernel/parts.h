@@ -12,6 +12,8 @@ int sol_refill_init(void);	/* frames/refill.c: where more come from */
 int sol_evacuate_init(void);	/* frames/evacuate.c: how room is made */
 int sol_giveback_init(void);	/* frames/giveback.c: how Linux gets them */
 void sol_giveback_exit(void);
+int sol_unplug_init(void);	/* keep/unplug.c: memory going offline */
+void sol_unplug_exit(void);
 int sol_group_init(void);	/* group/: colour sets and their tasks */
 void sol_group_exit(void);
 int sol_fault_init(void);	/* fault/: hooks that hand out and take back */
@@ -22,7 +24,7 @@ int sol_move_init(void);	/* keep/move.c: what would move a page */
 void sol_move_exit(void);
 int sol_cgroup_init(void);	/* group/cgroup.c: who joins by its cgroup */
 void sol_cgroup_exit(void);
-int sol_reclaim_init(void);	/* keep/reclaim.c: shrinker, OOM, hotplug */
+int sol_reclaim_init(void);	/* keep/reclaim.c: shrinker, OOM, failures */
 void sol_reclaim_exit(void);
 int sol_mmap_abi_init(void);	/* control/mmap_abi.c: the papers' mmap() calls */
 void sol_mmap_abi_exit(void);

@@ -5,9 +5,8 @@
  * Under pressure a shrinker gives back what is above the groups' reserves,
  * node by node; seeks is 0, since a frame costs nothing to take again. Before
  * the OOM killer everything goes back, and if there was nothing, coloured pages
- * may be swapped for a while (move.c). A memory block that goes offline loses
- * its listed frames first, and again while it goes: a page freed at the wrong
- * moment may still come to a list. A frame that failed is forgotten.
+ * may be swapped for a while (move.c). A frame that failed is forgotten. What of
+ * a memory block that goes offline is listed: unplug.c.
  *
  * MemAvailable counts listed frames through NR_KERNEL_MISC_RECLAIMABLE. It is
  * brought up to date by a work, once a second, so that the fault path does not
@@ -21,7 +20,6 @@
 #define pr_fmt(fmt) "soloist: " fmt
 
 #include <linux/llist.h>
-#include <linux/memory.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/oom.h>
@@ -38,7 +36,6 @@
 #include "../frames/store.h"
 
 #define ACCOUNT_PERIOD	HZ		/* how old MemAvailable may be */
-#define OFFLINE_PERIOD	(HZ / 10)	/* how often a leaving block is swept */
 
 /* ---- Shrinker ---- */
 
@@ -71,43 +68,6 @@ static int reclaim_oom(struct notifier_block *nb, unsigned long unused,
 }
 
 static struct notifier_block reclaim_oom_nb = { .notifier_call = reclaim_oom };
-
-/* ---- Memory going offline ---- */
-
-static u64 leaving_start, leaving_end;	/* written by the notifier only */
-
-static void leaving_sweep(struct work_struct *work);
-static DECLARE_DELAYED_WORK(leaving_work, leaving_sweep);
-
-static void leaving_sweep(struct work_struct *work)
-{
-	sol_store_evict(leaving_start, leaving_end);
-	schedule_delayed_work(&leaving_work, OFFLINE_PERIOD);
-}
-
-/* Linux takes one block offline at a time (mem_hotplug_lock). */
-static int reclaim_memory(struct notifier_block *nb, unsigned long action,
-			  void *data)
-{
-	const struct memory_notify *block = data;
-
-	switch (action) {
-	case MEM_GOING_OFFLINE:
-		leaving_start = block->start_pfn;
-		leaving_end = block->start_pfn + block->nr_pages;
-		leaving_sweep(NULL);
-		break;
-	case MEM_OFFLINE:
-	case MEM_CANCEL_OFFLINE:
-		cancel_delayed_work_sync(&leaving_work);
-		break;
-	}
-	return NOTIFY_OK;
-}
-
-static struct notifier_block reclaim_memory_nb = {
-	.notifier_call = reclaim_memory,
-};
 
 /* ---- Failing memory ---- */
 
@@ -200,9 +160,6 @@ int sol_reclaim_init(void)
 	err = register_oom_notifier(&reclaim_oom_nb);
 	if (err)
 		goto no_oom;
-	err = register_memory_notifier(&reclaim_memory_nb);
-	if (err)
-		goto no_memory;
 	if (IS_ENABLED(CONFIG_MEMORY_FAILURE))
 		err = sol_probes_add(&failure_probe, 1);
 	if (err)
@@ -211,8 +168,6 @@ int sol_reclaim_init(void)
 	return 0;
 
 no_probe:
-	unregister_memory_notifier(&reclaim_memory_nb);
-no_memory:
 	unregister_oom_notifier(&reclaim_oom_nb);
 no_oom:
 	sol_shrinker_unregister(reclaim_shrinker);
@@ -225,8 +180,6 @@ void sol_reclaim_exit(void)
 	if (IS_ENABLED(CONFIG_MEMORY_FAILURE))
 		sol_probes_remove(&failure_probe, 1);
 	flush_work(&failed_work);
-	unregister_memory_notifier(&reclaim_memory_nb);
-	cancel_delayed_work_sync(&leaving_work);
 	unregister_oom_notifier(&reclaim_oom_nb);
 	sol_shrinker_unregister(reclaim_shrinker);
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory going offline: a block loses its listed frames first, and again while
+ * it goes, for a page freed at the wrong moment may still come to a list.
+ *
+ * Linux tries for as long as a frame of the block is neither free nor movable,
+ * without sleeping, so that unloading, which waits for RCU-tasks as the hooks
+ * go, would wait for it, and it for the frames. Hence this goes down after the
+ * hooks, and the lists give everything back right behind it.
+ *
+ * Locking: Linux takes one block offline at a time (mem_hotplug_lock).
+ */
+#include <linux/memory.h>
+#include <linux/workqueue.h>
+
+#include "../frames/giveback.h"
+#include "../parts.h"
+
+#define SWEEP_PERIOD	(HZ / 10)
+
+static u64 leaving_start, leaving_end;	/* written by the notifier only */
+
+static void leaving_sweep(struct work_struct *work);
+static DECLARE_DELAYED_WORK(leaving_work, leaving_sweep);
+
+static void leaving_sweep(struct work_struct *work)
+{
+	sol_store_evict(leaving_start, leaving_end);
+	schedule_delayed_work(&leaving_work, SWEEP_PERIOD);
+}
+
+static int unplug_memory(struct notifier_block *nb, unsigned long action,
+			 void *data)
+{
+	const struct memory_notify *block = data;
+
+	switch (action) {
+	case MEM_GOING_OFFLINE:
+		leaving_start = block->start_pfn;
+		leaving_end = block->start_pfn + block->nr_pages;
+		leaving_sweep(NULL);
+		break;
+	case MEM_OFFLINE:
+	case MEM_CANCEL_OFFLINE:
+		cancel_delayed_work_sync(&leaving_work);
+		break;
+	}
+	return NOTIFY_OK;
+}
+
+static struct notifier_block unplug_nb = { .notifier_call = unplug_memory };
+
+int sol_unplug_init(void)
+{
+	return register_memory_notifier(&unplug_nb);
+}
+
+void sol_unplug_exit(void)
+{
+	unregister_memory_notifier(&unplug_nb);
+	cancel_delayed_work_sync(&leaving_work);
+}
