@@ -16,7 +16,8 @@ help:
 	@echo "make demo         boot a 4-node machine and see real programs coloured"
 	@echo "make build        the command line and the module for all stock kernels"
 	@echo "make check        every test on two kernels, a core set on all (tests/kernels)"
-	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads,"
+	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads, the"
+	@echo "                  module's fuzzer on 6.12, 6.1-rt and the debug kernel (tests/fuzz/run),"
 	@echo "                  installs in bare Debian 12 and 13, and a container through a reboot of each"
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
 	@echo "make bench        what colouring and reservations cost, in instructions"
@@ -39,6 +40,7 @@ check-long: guest-build
 	@NO_BUILD=1 tests/guest/run --all
 	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(KERNELS),-k $(k)) load control
 	@tests/stress/run $(MINUTES) $(KERNELS)
+	@tests/fuzz/run $(MINUTES) 6.12 6.1-rt debug
 	@NO_BUILD=1 tests/record/run
 	@tests/install/run
 	@tests/walk/run
