@@ -17,4 +17,5 @@ pub mod imported;
 pub mod order;
 pub mod pci;
 pub mod ruler;
+pub mod silicon;
 pub mod solve;

@@ -225,6 +225,14 @@ impl SimSource {
         self.hidden[(address >> shift) as usize] | (address & ((1 << shift) - 1))
     }
 
+    /// The bank of an address of this source, numbered over all nodes; `None`:
+    /// in a hole.
+    #[must_use]
+    pub fn bank(&self, address: u64) -> Option<u32> {
+        let place = self.map.decode(self.physical(address)).ok()?;
+        Some(place.node << 24 | place.color)
+    }
+
     /// Time without noise.
     fn truth(&self, a: u64, b: u64) -> f64 {
         let (Ok(a), Ok(b)) = (

@@ -1,5 +1,7 @@
 //! `soloist bench`: the programs of bench/load, alone and beside others.
 
+mod silicon;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,7 +34,10 @@ const PROGRAMS: [(&str, &str); 6] = [
 /// Programs: bandwidth, latency, fps, matmult, is, barrier. Without a name they are
 /// listed. `make bench-load` builds them.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// The program.
     name: Option<String>,
     /// A program to run beside it, on the next processor; may be given several times.
@@ -50,6 +55,12 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
+/// What needs no program of bench/load.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    Silicon(silicon::Args),
+}
+
 /// What the runs of one condition came to.
 #[derive(Serialize)]
 struct Row {
@@ -62,6 +73,9 @@ struct Row {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    if let Some(Other::Silicon(args)) = &args.other {
+        return silicon::run(args, ctx);
+    }
     let Some(name) = &args.name else {
         return list(ctx);
     };

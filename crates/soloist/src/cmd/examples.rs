@@ -58,6 +58,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "bench",
         &[
             "soloist bench latency",
+            "soloist bench silicon",
             "soloist bench latency --corun bandwidth --cpus 2-3 -- --size 32M",
         ],
     ),
