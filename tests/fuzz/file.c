@@ -76,7 +76,8 @@ unsigned int empty(const char *dir)
 	char path[512];
 
 	while (open && (entry = readdir(open))) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+		if (entry->d_type != DT_DIR || !strcmp(entry->d_name, ".") ||
+		    !strcmp(entry->d_name, ".."))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
 		gone += !rmdir(path);

@@ -294,7 +294,7 @@ static bool one(unsigned int epoch, long before)
 		       (unsigned long long)seed, strerror(-err));
 		return false;
 	}
-	return memory_back(epoch, before) && good;
+	return memory_back(epoch, before) && good && !fuzz->livelocks;
 }
 
 static void tell(void)

@@ -76,7 +76,7 @@ struct act {
 
 struct shared {
 	unsigned int step[FUZZ_WORKERS];
-	unsigned int killed;
+	unsigned int killed, livelocks;
 	bool verbose;	/* acts are told */
 	bool without;	/* no module: is it the kernel's own? */
 	pid_t pid[FUZZ_WORKERS];

@@ -219,12 +219,37 @@ static bool on_cpu(struct draw *d)
 	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
+#define PATIENCE_S	30
+
+static volatile size_t touched;
+
+/* Slow is no fault, on a full machine; that there is no page and no end is. */
+static void look_at_hog(int signal)
+{
+	static size_t last;
+	static int looks;
+
+	(void)signal;
+	if (touched == last) {
+		static const char text[] = "FAIL livelock: a hog gets no page and no signal\n";
+
+		fuzz->livelocks++;
+		if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0)
+			_exit(2);
+	}
+	last = touched;
+	if (++looks == 3)
+		_exit(1);
+	alarm(PATIENCE_S);
+}
+
 /* Much of the machine's memory at once; this one goes first. */
 static bool hog(struct draw *d)
 {
 	size_t bytes = (100ul + draw(d, 1500)) << 20;
 	bool grouped = draw_one_in(d, 3);
 	unsigned int group = draw(d, 5);
+	volatile char *p;
 	pid_t pid;
 
 	pid = child();
@@ -233,7 +258,13 @@ static bool hog(struct draw *d)
 	put("/proc/self/oom_score_adj", "1000", 0);
 	if (grouped)
 		join_by(0, group);
-	_exit(!touch_new(bytes));
+	signal(SIGALRM, look_at_hog);
+	alarm(PATIENCE_S);
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (touched = 0; p != MAP_FAILED && touched < bytes; touched += 4096)
+		p[touched] = 1;
+	_exit(p == MAP_FAILED);
 }
 
 const struct act task_acts[] = {
