@@ -24,6 +24,10 @@
 //! - *a shared last level*: all that private caches ask for may miss, and each
 //!   fill may have to wait until a line of another core, and of another node, is
 //!   written back;
+//! - *victim buffers*: they belong to a last level and not to a core, so that what
+//!   they hold is in the way once for all cores of that level;
+//! - *row hits*: of all cores together at most `hit_cap` pass each request that a
+//!   bank's queue holds, and a hit costs a column command, not a row;
 //! - *tasks of the core itself*: what a preempted task had in the caches is
 //!   fetched again, and each fill may push out a dirty line that another task of
 //!   the core left, be it never preempted; pages are walked to again that others
@@ -32,8 +36,8 @@
 //!
 //! # Assumptions
 //! Everything in DRAM, all pages of a task on its core's node, no DMA, no SMI,
-//! no shared data; FR-FCFS in which an older request is passed at most `hit_cap`
-//! times; caches whose misses don't get more by being late. The private caches'
+//! no shared data; FR-FCFS in which a bank's oldest request is passed at most
+//! `hit_cap` times; caches whose misses don't get more by being late. The private caches'
 //! prefetcher may add to what is in flight and is counted there.
 
 use serde::Serialize;
@@ -73,8 +77,13 @@ pub struct Costs {
     pub refresh_ps: (u64, u64),
     /// Lines that a core can have in flight, write-backs of its cache included.
     pub in_flight: u64,
-    /// Row hits that may pass an older request of their bank.
-    pub hit_cap: u64,
+    /// Of these, lines that it waits for.
+    pub reads: u64,
+    /// Lines on their way out that a last level has room for.
+    pub victims: u64,
+    /// Row hits that may pass a request from when it enters its bank's queue, all
+    /// together, ps.
+    pub passed_ps: u64,
     /// Lines that all caches of a core, and its last level, hold.
     pub cached: u64,
     /// Pages that a core's TLB holds, and a page walk, ps.
@@ -129,7 +138,9 @@ impl Costs {
                 + path,
             refresh_ps: (ps(t.ref_interval.max(1)), ps(t.ref_act)),
             in_flight,
-            hit_cap: u64::from(policy.hit_cap),
+            reads,
+            victims: u64::from(nb.victims),
+            passed_ps: u64::from(policy.bank_queue) * u64::from(policy.hit_cap) * ps(column),
             cached: levels.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
             tlb: (u64::from(core.tlb), platform.walk_ps),
         }
@@ -171,6 +182,8 @@ pub struct Neighbour {
     pub sharing: Sharing,
     /// It can push lines out of the same last-level sets.
     pub shares_llc: bool,
+    /// Its last level.
+    pub llc: usize,
     /// Lines a second that it may read, and write; `None`: no limit.
     pub limit: Option<u64>,
     /// Each of its tasks with deadlines: period, deadline and jitter (ps),
@@ -208,22 +221,43 @@ impl Neighbour {
         }
     }
 
-    /// The longest that it delays `own` lines in a window of so long.
-    #[must_use]
-    pub fn delay(&self, costs: &Costs, own: u64, window_ps: u64) -> u64 {
+    /// The longest that what it moves in a window of so long is in the way, if each
+    /// line is so once.
+    fn job_ps(&self, costs: &Costs, window_ps: u64) -> u64 {
         let line = costs.line_ps(self);
+        let job = self.lines(costs, window_ps).map(|n| n.saturating_mul(line));
         if line == 0 {
             return 0;
         }
-        let passed = match self.sharing {
-            Sharing::Banks => costs.hit_cap,
-            _ => 0,
-        };
-        let request = own
-            .saturating_mul(2 * costs.in_flight + passed)
-            .saturating_mul(line);
-        let job = self.lines(costs, window_ps).map(|n| n.saturating_mul(line));
-        request.min(job.unwrap_or(NEVER))
+        job.unwrap_or(NEVER)
+    }
+}
+
+/// What each of `own` lines waits for at most, by the lesser bound of each of the
+/// cores of one last level; whether any of these is request driven and in the same
+/// banks.
+fn of_level(costs: &Costs, level: &[&Neighbour], own: u64, window_ps: u64) -> (u64, bool) {
+    let (mut all, mut jobs, mut asked) = (0u64, 0u64, 0u64);
+    let (mut dearest, mut banks) = (0, false);
+    for neighbour in level {
+        let line = costs.line_ps(neighbour);
+        let job = neighbour.job_ps(costs, window_ps);
+        let request = own.saturating_mul(2 * costs.reads).saturating_mul(line);
+        jobs = jobs.saturating_add(job);
+        if job <= request {
+            all = all.saturating_add(job);
+            continue;
+        }
+        all = all.saturating_add(request);
+        dearest = line.max(dearest);
+        banks |= neighbour.sharing == Sharing::Banks;
+        asked += costs.in_flight - costs.reads;
+    }
+    let victims = 2 * asked.min(costs.victims);
+    let all = all.saturating_add(own.saturating_mul(victims).saturating_mul(dearest));
+    match jobs <= all {
+        true => (jobs, false),
+        false => (all, banks),
     }
 }
 
@@ -272,8 +306,24 @@ impl Surroundings {
     /// refreshes included.
     #[must_use]
     pub fn delay(&self, own: u64, window_ps: u64) -> u64 {
-        let of = |n: &Neighbour| n.delay(&self.costs, own, window_ps);
-        let all = self.neighbours.iter().map(of).fold(0, u64::saturating_add);
+        let mut levels: Vec<usize> = self.neighbours.iter().map(|n| n.llc).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let (mut all, mut banks) = (0u64, false);
+        for llc in levels {
+            let level: Vec<_> = self.neighbours.iter().filter(|n| n.llc == llc).collect();
+            let (delay, hits) = of_level(&self.costs, &level, own, window_ps);
+            all = all.saturating_add(delay);
+            banks |= hits;
+        }
+        if banks {
+            all = all.saturating_add(own.saturating_mul(self.costs.passed_ps));
+        }
+        let jobs = self
+            .neighbours
+            .iter()
+            .map(|n| n.job_ps(&self.costs, window_ps));
+        let all = all.min(jobs.fold(0, u64::saturating_add));
         all.saturating_add(self.costs.refreshes(all))
     }
 }
@@ -322,6 +372,7 @@ pub fn surroundings(
             core: other,
             sharing,
             shares_llc,
+            llc: platform.llc_of_core[other as usize],
             limit: limits
                 .get(other as usize)
                 .copied()

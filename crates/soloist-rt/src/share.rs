@@ -295,6 +295,7 @@ mod tests {
                     core: 1,
                     sharing: Sharing::Banks,
                     shares_llc: true,
+                    llc: 0,
                     limit: Some(bytes / line),
                     jobs: Vec::new(),
                     best_effort: true,

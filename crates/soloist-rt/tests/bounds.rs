@@ -4,11 +4,11 @@
 #[path = "../examples/bounds/sets.rs"]
 mod sets;
 
-fn check(seeds: std::ops::Range<u64>, beside: bool) {
+fn check(seeds: std::ops::Range<u64>, draw: sets::Draw) {
     let mut checked = 0;
     let least = seeds.end - seeds.start;
     for seed in seeds {
-        for sample in sets::check(seed, beside) {
+        for sample in sets::check(seed, draw) {
             assert!(
                 sample.bound_ps >= sample.played_ps,
                 "seed {seed}: {sample:?}"
@@ -21,11 +21,11 @@ fn check(seeds: std::ops::Range<u64>, beside: bool) {
 
 #[test]
 fn no_play_is_longer_than_its_bound() {
-    check(0..60, true);
+    check(0..60, sets::Draw::Beside);
 }
 
 /// Nothing but each other's lines in the caches of one core.
 #[test]
 fn no_play_beside_tasks_of_its_core_is_longer_than_its_bound() {
-    check(0..120, false);
+    check(0..120, sets::Draw::Alone);
 }

@@ -1,5 +1,5 @@
 //! Thousands of random sets and machines: is a bound ever below what was played,
-//! and how tight is it? `cargo run --release -p soloist-rt --example bounds [N]`
+//! and how tight is it? `cargo run --release -p soloist-rt --example bounds [N [long]]`
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -26,9 +26,14 @@ const BARS: [f64; 8] = [
 
 fn main() {
     let n: u64 = std::env::args().nth(1).map_or(1000, |n| n.parse().unwrap());
+    let draw = match std::env::args().nth(2).as_deref() {
+        Some("long") => sets::Draw::Long,
+        Some("alone") => sets::Draw::Alone,
+        _ => sets::Draw::Beside,
+    };
     let samples: Vec<(u64, sets::Sample)> = (0..n)
         .into_par_iter()
-        .flat_map_iter(|seed| sets::check(seed, true).into_iter().map(move |s| (seed, s)))
+        .flat_map_iter(|seed| sets::check(seed, draw).into_iter().map(move |s| (seed, s)))
         .collect();
     let below = samples.iter().filter(|(_, s)| s.bound_ps < s.played_ps);
     for (seed, sample) in below.clone() {

@@ -44,6 +44,18 @@ const POLICIES: [&str; 4] = [
     "own bank, limited",
 ];
 
+/// What is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Draw {
+    /// One or two tasks of 5 to 25 us on core 0, and something on each other core.
+    Beside,
+    /// Two or three tasks on core 0, and nobody else.
+    Alone,
+    /// As `Beside`, but of 1 to 5 ms, and limits are a quarter.
+    #[allow(dead_code, reason = "the example's alone")]
+    Long,
+}
+
 fn machine(rng: &mut ChaCha8Rng) -> Platform {
     let device = ["ddr3-1066f", "ddr3-1333h", "ddr3-1600k"]
         .choose(rng)
@@ -74,7 +86,13 @@ fn machine(rng: &mut ChaCha8Rng) -> Platform {
     Platform::find_changed(file, &toml::from_str(&changes).unwrap()).unwrap()
 }
 
-fn tasks(rng: &mut ChaCha8Rng, beside: bool) -> TaskSet {
+fn tasks(rng: &mut ChaCha8Rng, draw: Draw) -> TaskSet {
+    let beside = draw != Draw::Alone;
+    let times = if draw == Draw::Long {
+        1000..5000
+    } else {
+        5..25
+    };
     let mut text = String::new();
     let mut add = |rng: &mut ChaCha8Rng, name: String, core: u32, wcet: Option<u64>| {
         let kind = KINDS.choose(rng).unwrap();
@@ -89,22 +107,21 @@ fn tasks(rng: &mut ChaCha8Rng, beside: bool) -> TaskSet {
     };
     let own = if beside { 1..3 } else { 2..4 };
     for i in 0..rng.gen_range(own) {
-        let wcet = rng.gen_range(5..25);
+        let wcet = rng.gen_range(times.clone());
         add(rng, format!("a{i}"), 0, Some(wcet));
     }
     for core in (1..4).filter(|_| beside) {
-        let wcet = rng.gen_bool(0.3).then(|| rng.gen_range(5..25));
+        let wcet = rng.gen_bool(0.3).then(|| rng.gen_range(times.clone()));
         add(rng, format!("b{core}"), core, wcet);
     }
     parse(&text, "random").unwrap()
 }
 
-/// Analyses and plays the set of a seed: several cores, or several tasks on one
-/// and nobody `beside` it.
-pub fn check(seed: u64, beside: bool) -> Vec<Sample> {
+/// Analyses and plays the set of a seed.
+pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let platform = machine(&mut rng);
-    let set = tasks(&mut rng, beside);
+    let set = tasks(&mut rng, draw);
     let at = rng.gen_range(0..POLICIES.len());
     let map = &platform.memory.map;
     // Cores 0 and 1 live on node 0, whose last level they share.
@@ -129,7 +146,8 @@ pub fn check(seed: u64, beside: bool) -> Vec<Sample> {
     let mut limits = vec![None; 4];
     if at == 3 {
         for limit in &mut limits[1..] {
-            *limit = Some(rng.gen_range(50..400) * 1_000_000);
+            let rate = rng.gen_range(50..400) * 1_000_000;
+            *limit = Some(if draw == Draw::Long { rate / 4 } else { rate });
         }
     }
     let (makers, profiles) = profiles(&platform, &set, 1).unwrap();
@@ -142,7 +160,7 @@ pub fn check(seed: u64, beside: bool) -> Vec<Sample> {
         (memory, node(a) == node(b))
     };
     let accesses: Vec<u64> = profiles.iter().map(|p| p.accesses).collect();
-    let length_ps = 300 * US;
+    let length_ps = if draw == Draw::Long { 25_000 } else { 300 } * US;
     let played = play(&Setup {
         platform: &platform,
         set: &set,
