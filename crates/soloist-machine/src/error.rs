@@ -69,7 +69,7 @@ impl FileText<'_> {
         FileError {
             file: self.file.to_owned(),
             line: error.span().map_or(0, |span| self.line(span.start)),
-            message: error.message().replace('\n', "; "),
+            message: error.message().trim_end().replace('\n', "; "),
         }
     }
 }

@@ -31,6 +31,9 @@ pub enum Step {
     Access(Access),
     /// An instruction fetch: nothing goes on before it is here.
     Fetch(Access),
+    /// A load or store that has been through private caches already: the core's own
+    /// are not asked and don't get it. Of streams some of which were recorded.
+    Behind(Access),
     /// A dirty line of this physical address leaves the private caches: for
     /// streams that were recorded behind them.
     WriteBack(u64),

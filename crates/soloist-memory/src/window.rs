@@ -53,6 +53,8 @@ struct Miss {
     store: bool,
     /// It holds a slot of the prefetcher.
     prefetch: bool,
+    /// It goes into no private cache.
+    behind: bool,
     since_ps: u64,
 }
 
@@ -62,6 +64,8 @@ struct Pending {
     access: Access,
     /// An instruction fetch: nothing goes on before it is here.
     fetch: bool,
+    /// It has been through private caches already.
+    behind: bool,
     /// Instructions up to it and itself that have not been executed.
     left: u64,
 }
@@ -161,9 +165,10 @@ impl WindowCore {
 
     /// The next access, or what else the stream wants.
     fn next(&mut self) -> Result<Pending, Option<Wish>> {
-        let (access, fetch) = match step(&mut self.stream, self.now_ps) {
-            Step::Access(access) => (access, false),
-            Step::Fetch(access) => (access, true),
+        let (access, fetch, behind) = match step(&mut self.stream, self.now_ps) {
+            Step::Access(access) => (access, false, false),
+            Step::Fetch(access) => (access, true, false),
+            Step::Behind(access) => (access, false, true),
             Step::WriteBack(addr) => {
                 return Err(Some(Wish::WriteBack {
                     line: addr >> self.line_shift,
@@ -191,6 +196,7 @@ impl WindowCore {
         Ok(Pending {
             access,
             fetch,
+            behind,
             left: u64::from(access.work) + 1,
         })
     }
@@ -234,7 +240,12 @@ impl WindowCore {
                 Err(fill) => return self.block(p, Wait::Fill(fill)),
             }
         }
-        if let Some(level) = self.look_up(line, a.write) {
+        let held = if p.behind {
+            None
+        } else {
+            self.look_up(line, a.write)
+        };
+        if let Some(level) = held {
             self.stats.private_hits[level] += 1;
             let walk = self.translate(a.addr);
             if !a.write {
@@ -263,6 +274,7 @@ impl WindowCore {
             demanded: true,
             store: a.write,
             prefetch: false,
+            behind: p.behind,
             since_ps: self.now_ps,
         };
         if !a.write {
@@ -271,7 +283,7 @@ impl WindowCore {
         if p.fetch {
             self.wait = Wait::Fill(miss.fill);
             self.waits_since_ps = self.now_ps;
-        } else {
+        } else if !p.behind {
             self.train(line);
         }
         let walk = self.translate(a.addr);
@@ -380,6 +392,7 @@ impl WindowCore {
                 demanded: false,
                 store: false,
                 prefetch: true,
+                behind: false,
                 since_ps: self.now_ps,
             };
             return Some(self.send(miss, 0));
@@ -429,6 +442,9 @@ impl WindowCore {
 
     /// Puts a line that has arrived into the private caches.
     fn keep(&mut self, miss: &Miss, out: &mut Vec<Victim>) {
+        if miss.behind {
+            return;
+        }
         let last = self.caches.len().saturating_sub(1);
         let first = if miss.demanded { 0 } else { last };
         for i in (first..self.caches.len()).rev() {

@@ -15,7 +15,7 @@ use soloist_lab::placement::buddy::{Buddy, History, NumaLayout};
 use soloist_lab::placement::memory::{Allocation, Exhaust, Exhausted, Memory};
 use soloist_lab::programs::{Program, Step};
 use soloist_memory::core::{self as cpu, CoreStats, Stream};
-use soloist_memory::system::{Free, Governor};
+use soloist_memory::system::Governor;
 use soloist_memory::{Platform, System};
 
 use crate::program::{Maker, CHUNK};
@@ -64,6 +64,9 @@ pub struct Played {
     pub timeline: Timeline,
     /// Accesses of each task in all.
     pub accesses: Vec<u64>,
+    /// Of each task the most lines, to and from memory, that its core moved from
+    /// the end of one job to that of the next; its first begins with the play.
+    pub lines: Vec<u64>,
     /// What each core did.
     pub stats: Vec<CoreStats>,
 }
@@ -111,8 +114,11 @@ struct Member {
     left: u64,
     /// Read but not yet handed on, because of the work before it.
     next: Option<soloist_lab::programs::Access>,
-    /// Where it was last.
+    /// Where it was last; of a recorded program always its first line, since its
+    /// own accesses go past the private caches, and computing does not.
     last: u64,
+    /// It begins again after so many jobs: they, its maker and seed.
+    again: Option<(u64, Maker, u64)>,
 }
 
 impl Member {
@@ -121,39 +127,89 @@ impl Member {
         u64::from(self.pages[(at >> PAGE_SHIFT) as usize]) << PAGE_SHIFT | offset
     }
 
-    /// Its next access, or the beginning of the work before it.
-    fn access(&mut self) -> cpu::Access {
+    /// What it does next, or the beginning of the work before that.
+    fn step(&mut self) -> cpu::Step {
+        let behind = self.program.behind_caches();
         let mut access = match self.next.take() {
             Some(access) => access,
             None => loop {
-                if let Step::Access(access) = self.program.step() {
-                    break access;
+                match self.program.step() {
+                    Step::Access(access) => break access,
+                    Step::WriteBack(at) => return cpu::Step::WriteBack(self.physical(at)),
+                    _ => {}
                 }
             },
         };
         if access.work > CHUNK {
             access.work -= CHUNK;
             self.next = Some(access);
-            return cpu::Access {
+            return cpu::Step::Access(cpu::Access {
                 work: CHUNK - 1,
                 addr: self.physical(self.last),
                 write: false,
                 dependent: false,
-            };
+            });
         }
         self.left -= 1;
-        self.last = access.at;
-        cpu::Access {
+        if !behind {
+            self.last = access.at;
+        }
+        let step = if behind {
+            cpu::Step::Behind
+        } else {
+            cpu::Step::Access
+        };
+        step(cpu::Access {
             work: access.work,
             addr: self.physical(access.at),
             write: access.write,
             dependent: access.dependent,
+        })
+    }
+
+    /// Begins a job. A recorded program's jobs come again in the same order.
+    fn begin(&mut self, job: u64) {
+        self.job = Some(job);
+        self.left = self.per_job;
+        if let Some((cycle, maker, seed)) = &self.again {
+            if job > 0 && job % cycle == 0 {
+                self.program = maker.make(*seed);
+                self.next = None;
+            }
         }
+    }
+}
+
+/// Lines that cores moved, as jobs see it.
+#[derive(Default)]
+struct Moved {
+    /// By core.
+    lines: Vec<AtomicU64>,
+    /// By task: what its core had moved when its last job ended, and the most
+    /// between two ends.
+    jobs: Vec<(AtomicU64, AtomicU64)>,
+}
+
+impl Moved {
+    fn new(cores: usize, tasks: usize) -> Self {
+        Self {
+            lines: (0..cores).map(|_| AtomicU64::new(0)).collect(),
+            jobs: (0..tasks).map(|_| Default::default()).collect(),
+        }
+    }
+
+    fn job_ends(&self, task: usize, core: usize) {
+        let now = self.lines[core].load(Ordering::Relaxed);
+        let (last, most) = &self.jobs[task];
+        let before = last.swap(now, Ordering::Relaxed);
+        most.fetch_max(now - before, Ordering::Relaxed);
     }
 }
 
 /// A core: its tasks under its scheduler.
 struct Core {
+    core: usize,
+    moved: Arc<Moved>,
     scheduler: Option<Scheduler>,
     members: Vec<Member>,
     length_ps: u64,
@@ -178,17 +234,17 @@ impl Stream for Core {
                     break;
                 };
                 if member.job != Some(job) {
-                    member.job = Some(job);
-                    member.left = member.per_job;
+                    member.begin(job);
                 }
                 if member.left == 0 {
                     scheduler.complete(now_ps);
+                    self.moved.job_ends(task, self.core);
                     continue;
                 }
                 let before = member.left;
-                let access = member.access();
+                let step = member.step();
                 self.counts[task].fetch_add(before - member.left, Ordering::Relaxed);
-                return cpu::Step::Access(access);
+                return step;
             }
             let next = scheduler.next_event().min(self.length_ps);
             return cpu::Step::Until(next);
@@ -215,7 +271,9 @@ pub fn play(setup: &Setup) -> Result<Played, PlayError> {
     let counts: Arc<Vec<AtomicU64>> =
         Arc::new(set.tasks.iter().map(|_| AtomicU64::new(0)).collect());
     let jobs = Arc::new(Mutex::new(Vec::new()));
-    let mut guards = vec![None; setup.platform.node_of_core.len()];
+    let cores_in_all = setup.platform.node_of_core.len();
+    let mut guards = vec![None; cores_in_all];
+    let moved = Arc::new(Moved::new(cores_in_all, set.tasks.len()));
     let mut system = System::new(setup.platform);
     for core in cores {
         let mine = |m: &Member| set.tasks[m.task].core == Some(core);
@@ -224,6 +282,8 @@ pub fn play(setup: &Setup) -> Result<Played, PlayError> {
         let guard = Arc::new(Counts::default());
         guards[core as usize] = Some(Arc::clone(&guard));
         let stream = Core {
+            core: core as usize,
+            moved: Arc::clone(&moved),
             scheduler: Some(Scheduler::new(set, core, setup.scale, setup.seed)),
             members: here,
             length_ps: setup.length_ps,
@@ -233,16 +293,9 @@ pub fn play(setup: &Setup) -> Result<Played, PlayError> {
         };
         system.put(core as usize, Box::new(stream), 0, false);
     }
-    let mut stopped = Vec::new();
-    let stats = match regulation(setup, guards)? {
-        Some(guard) => {
-            let mut watch = Watch::new(guard, setup.platform.node_of_core.len());
-            let stats = system.run(&mut watch)?;
-            stopped = watch.stopped;
-            stats
-        }
-        None => system.run(&mut Free)?,
-    };
+    let mut watch = Watch::new(regulation(setup, guards)?, Arc::clone(&moved));
+    let stats = system.run(&mut watch)?;
+    let stopped = watch.stopped;
     let mut jobs = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
     jobs.sort_by_key(|j| (j.release_ps, j.task));
     let mut rows = rows(set);
@@ -258,6 +311,9 @@ pub fn play(setup: &Setup) -> Result<Played, PlayError> {
             end_ps: setup.length_ps,
         },
         accesses: counts.iter().map(|c| c.load(Ordering::Relaxed)).collect(),
+        lines: (moved.jobs.iter())
+            .map(|(_, most)| most.load(Ordering::Relaxed))
+            .collect(),
         stats,
     })
 }
@@ -295,7 +351,12 @@ fn place(setup: &Setup) -> Result<Vec<Member>, PlayError> {
     let mut wanted = Vec::new();
     for (i, task) in setup.set.tasks.iter().enumerate() {
         let Some(core) = task.core else { continue };
-        let program = setup.makers[i].make(setup.seed ^ (i as u64) << 32);
+        let (maker, seed) = (&setup.makers[i], setup.seed ^ (i as u64) << 32);
+        let program = maker.make(seed);
+        let per_job = match task.release {
+            Some(_) => setup.accesses[i].max(1),
+            None => u64::MAX,
+        };
         let pages = program.bytes().div_ceil(1 << PAGE_SHIFT);
         let place = &setup.places[i];
         let colors = place.colors.as_ref();
@@ -307,14 +368,12 @@ fn place(setup: &Setup) -> Result<Vec<Member>, PlayError> {
             task: i,
             program,
             pages: Vec::with_capacity(pages as usize),
-            per_job: match task.release {
-                Some(_) => setup.accesses[i].max(1),
-                None => u64::MAX,
-            },
+            per_job,
             job: None,
             left: 0,
             next: None,
             last: 0,
+            again: (maker.cycle(per_job)).map(|cycle| (cycle, maker.clone(), seed)),
         });
     }
     let most = wanted.iter().map(|(pages, _)| *pages).max().unwrap_or(0);
@@ -364,18 +423,21 @@ fn regulation(setup: &Setup, guards: Vec<Option<Arc<Counts>>>) -> Result<Option<
     Ok(Some(Guard::regulating(&set, &wanted, None, guards)?))
 }
 
-/// A governor, and when it held whom.
+/// The regulator, if there is one, when it held whom, and what went by.
 struct Watch {
-    guard: Guard,
+    guard: Option<Guard>,
+    moved: Arc<Moved>,
     since: Vec<Option<u64>>,
     stopped: Vec<Vec<(u64, u64)>>,
     now_ps: u64,
 }
 
 impl Watch {
-    fn new(guard: Guard, cores: usize) -> Self {
+    fn new(guard: Option<Guard>, moved: Arc<Moved>) -> Self {
+        let cores = moved.lines.len();
         Self {
             guard,
+            moved,
             since: vec![None; cores],
             stopped: vec![Vec::new(); cores],
             now_ps: 0,
@@ -386,7 +448,8 @@ impl Watch {
 impl Governor for Watch {
     fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
         self.now_ps = now_ps;
-        let goes = self.guard.miss(core, now_ps, write);
+        self.moved.lines[core].fetch_add(1, Ordering::Relaxed);
+        let goes = (self.guard.as_mut()).is_none_or(|g| g.miss(core, now_ps, write));
         if !goes {
             self.since[core].get_or_insert(now_ps);
         }
@@ -394,16 +457,18 @@ impl Governor for Watch {
     }
 
     fn alarm_ps(&self) -> u64 {
-        self.guard.alarm_ps()
+        self.guard.as_ref().map_or(u64::MAX, Guard::alarm_ps)
     }
 
     fn alarm(&mut self, now_ps: u64) {
         self.now_ps = now_ps;
-        self.guard.alarm(now_ps);
+        if let Some(guard) = &mut self.guard {
+            guard.alarm(now_ps);
+        }
     }
 
     fn released(&mut self) -> Option<usize> {
-        let core = self.guard.released()?;
+        let core = self.guard.as_mut()?.released()?;
         if let Some(since) = self.since[core].take() {
             self.stopped[core].push((since, self.now_ps));
         }

@@ -20,10 +20,11 @@
 //! ```
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use soloist_core::parse_size;
+use soloist_lab::programs::recorded::Recorded;
 use soloist_lab::spec::ProgramKind;
 use soloist_machine::error::read_text;
 use soloist_machine::{FileError, FileText};
@@ -35,7 +36,7 @@ use crate::time::Time;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
-    machine: Option<String>,
+    machine: Option<Spanned<String>>,
     #[serde(default)]
     order: RawOrder,
     #[serde(default)]
@@ -67,6 +68,7 @@ struct RawTask {
     wcet: Option<Spanned<Time>>,
     memory: Option<Spanned<String>>,
     kind: Option<Spanned<ProgramKind>>,
+    recording: Option<Spanned<PathBuf>>,
     lines: Option<Spanned<u64>>,
     ipc: Option<Spanned<f64>>,
     mpki: Option<Spanned<f64>>,
@@ -81,7 +83,7 @@ type Wrong = (Range<usize>, String);
 /// That it can't be read, or as [`parse`].
 pub fn read(path: &Path) -> Result<TaskSet, FileError> {
     let (text, file) = read_text(path)?;
-    parse(&text, &file)
+    parse_any(&text, &file, false)
 }
 
 /// As [`read`], but `mpki` may be missing where recordings say it
@@ -94,7 +96,8 @@ pub fn read_to_fill(path: &Path) -> Result<TaskSet, FileError> {
     parse_any(&text, &file, true)
 }
 
-/// Reads the text of a task file; `file` is its name in messages.
+/// Reads the text of a task file; `file` is its name in messages, and from its
+/// folder recordings are looked for.
 ///
 /// # Errors
 /// With the line: what was wrong and what to change.
@@ -121,13 +124,14 @@ fn parse_any(text: &str, file: &str, to_fill: bool) -> Result<TaskSet, FileError
     for raw in raw.task {
         let line = place.line(raw.span().start);
         let span = raw.get_ref().name.span();
-        let task = task(raw.into_inner(), order, line, to_fill)
+        let task = task(raw.into_inner(), order, line, (file, to_fill))
             .and_then(|task| fits(&tasks, task).map_err(|what| (span, what)))
             .map_err(|(span, message)| place.error(span, message))?;
         tasks.push(task);
     }
     Ok(TaskSet {
-        machine: raw.machine,
+        machine_line: (raw.machine.as_ref()).map_or(0, |m| place.line(m.span().start)),
+        machine: raw.machine.map(Spanned::into_inner),
         order,
         tasks,
         file: file.to_owned(),
@@ -153,7 +157,12 @@ fn fits(before: &[Task], task: Task) -> Result<Task, String> {
     Ok(task)
 }
 
-fn task(raw: RawTask, order: Order, line: usize, to_fill: bool) -> Result<Task, Wrong> {
+fn task(
+    raw: RawTask,
+    order: Order,
+    line: usize,
+    (file, to_fill): (&str, bool),
+) -> Result<Task, Wrong> {
     let name = raw.name.get_ref().clone();
     let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == '.';
     if name.is_empty() || name.len() > 40 || !name.chars().all(plain) {
@@ -191,12 +200,16 @@ fn task(raw: RawTask, order: Order, line: usize, to_fill: bool) -> Result<Task, 
         }
         (None, None) => Time(0),
     };
+    let behaviour = behaviour(&raw, to_fill)?;
+    let recorded = recorded(&raw, Path::new(file).parent().unwrap_or(Path::new("")))?;
+    let own = recorded.as_ref().map_or(0, Recorded::bytes);
     Ok(Task {
         release,
         wcet,
         core: raw.core.as_ref().map(|c| *c.get_ref()),
-        bytes: bytes(raw.memory.as_ref())?,
-        behaviour: behaviour(&raw, to_fill)?,
+        bytes: bytes(raw.memory.as_ref())?.max(own),
+        behaviour,
+        recorded,
         name,
         line,
     })
@@ -282,6 +295,31 @@ fn bytes(memory: Option<&Spanned<String>>) -> Result<u64, Wrong> {
     }
 }
 
+/// What a task of kind `recorded` plays; `beside` is the file's folder.
+fn recorded(raw: &RawTask, beside: &Path) -> Result<Option<Recorded>, Wrong> {
+    let is_recorded = |k: &Spanned<ProgramKind>| *k.get_ref() == ProgramKind::Recorded;
+    match (&raw.recording, raw.kind.as_ref()) {
+        (Some(dir), Some(kind)) if is_recorded(kind) => {
+            let at = beside.join(dir.get_ref());
+            let wrong = |what| (dir.span(), format!("recording {}: {what}", at.display()));
+            let found = Recorded::load(&at).map_err(wrong)?;
+            match found.lines() {
+                0 => Err(wrong("nothing left its private caches: there is nothing to play".to_owned())),
+                _ => Ok(Some(found)),
+            }
+        }
+        (None, Some(kind)) if is_recorded(kind) => Err((
+            kind.span(),
+            "kind = \"recorded\" needs `recording`, a folder that `soloist vm record --out` made, seen from this file's".to_owned(),
+        )),
+        (Some(dir), _) => Err((
+            dir.span(),
+            "`recording` is for kind = \"recorded\"".to_owned(),
+        )),
+        (None, _) => Ok(None),
+    }
+}
+
 fn behaviour(raw: &RawTask, to_fill: bool) -> Result<Behaviour, Wrong> {
     let counters = [
         ("ipc", &raw.ipc, 8.0),
@@ -320,12 +358,6 @@ fn behaviour(raw: &RawTask, to_fill: bool) -> Result<Behaviour, Wrong> {
                 return Err((
                     span,
                     "this kind is the papers' own; describe a program with kind = \"program\", `ipc` and `mpki`".to_owned(),
-                ));
-            }
-            if kind == ProgramKind::Recorded {
-                return Err((
-                    span,
-                    "a task of a plan is described: kind = \"program\" with `ipc`; `soloist plan --profile DIR` takes the rest from its recording, DIR/NAME".to_owned(),
                 ));
             }
             if is_program && raw.ipc.is_none() {

@@ -406,11 +406,13 @@ fn build(
             node: None,
         })
         .collect();
+    let costs = Costs::of(platform);
     let mut profiles = alone.to_vec();
     for i in 0..set.tasks.len() {
         if set.tasks[i].release.is_some() {
+            let given = (&alone[i], &places[i]);
             let (time, profile) =
-                in_colors(platform, &set.tasks[i], &makers[i], (&alone[i], &places[i]))?;
+                in_colors(platform, &set.tasks[i], &makers[i], given, costs.in_flight)?;
             set.tasks[i].wcet = time.max(set.tasks[i].wcet);
             profiles[i] = profile;
         }
@@ -495,7 +497,7 @@ fn build(
         assignments: assignments.collect(),
         analysis,
         relaxations: Vec::new(),
-        costs: Costs::of(platform),
+        costs,
         candidates: 0,
         places,
         makers: makers.to_vec(),

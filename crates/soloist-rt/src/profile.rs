@@ -144,6 +144,7 @@ fn alone(
     let core = task.core.unwrap_or(0);
     let set = TaskSet {
         machine: None,
+        machine_line: 0,
         order: Order::Fixed,
         tasks: vec![Task {
             release: None,
@@ -176,7 +177,9 @@ const JOBS: u64 = 10;
 
 /// The same job in colours of its own: how long it takes alone, and its lines.
 /// Jobs in a row are played, from cold caches, and the longest counts: one job
-/// does not do what the next does.
+/// does not do what the next does. Of a recorded program all jobs that it has are
+/// played, and that with the most lines counts; `in_flight` are those that a core
+/// can have on their way.
 ///
 /// # Errors
 /// When its colours don't hold its memory.
@@ -185,6 +188,7 @@ pub fn in_colors(
     task: &Task,
     maker: &Maker,
     (profile, place): (&Profile, &Place),
+    in_flight: u64,
 ) -> Result<(Time, Profile), PlayError> {
     let wcet = task.wcet.0;
     // Accesses of a part of the job that can be played.
@@ -202,6 +206,7 @@ pub fn in_colors(
     });
     let set = TaskSet {
         machine: None,
+        machine_line: 0,
         order: Order::RateMonotonic,
         tasks: vec![Task {
             release,
@@ -230,15 +235,32 @@ pub fn in_colors(
         } else {
             figures.max_ps
         };
-        Ok::<_, PlayError>((time, lines, stats.llc_hits + stats.llc_misses))
+        let requests = stats.llc_hits + stats.llc_misses;
+        Ok::<_, PlayError>((time, lines, requests, played.lines[0]))
     };
+    let of_part = |ps: u64| (u128::from(ps) * u128::from(wcet)).div_ceil(u128::from(part)) as u64;
+    if let Some(recorded) = maker.recorded() {
+        let n = maker.cycle(accesses).unwrap_or(1).div_ceil(share) * share;
+        let (longest, .., lines) = jobs(n)?;
+        // What was in flight when the job ended came after it. All that left its
+        // private caches asks the last level, and so does the line by which it
+        // computes.
+        let requests = accesses + recorded.write_backs(accesses) + 1;
+        return Ok((
+            Time(of_part(longest)),
+            Profile {
+                accesses: accesses * share,
+                lines: (lines + in_flight).min(2 * requests) * share,
+                requests: requests * share,
+            },
+        ));
+    }
     let (first, both, all) = (jobs(1)?, jobs(2)?, jobs(JOBS)?);
     // Lines are known of the first two; a longer one is taken to have as many
     // more.
     let longest = all.0.max(both.0).max(first.0);
     let more = |n: u64| (u128::from(n) * u128::from(longest)).div_ceil(u128::from(both.0.max(1)));
     let most = |a: u64, b: u64| (more(a.max(b.saturating_sub(a))) as u64).saturating_mul(share);
-    let of_part = |ps: u64| (u128::from(ps) * u128::from(wcet)).div_ceil(u128::from(part)) as u64;
     let named = match task.behaviour {
         Behaviour::Lines(lines) => lines,
         _ => 0,

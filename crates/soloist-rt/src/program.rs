@@ -7,6 +7,7 @@ use soloist_lab::cases::CaseTask;
 use soloist_lab::jobs::generate::generator;
 use soloist_lab::jobs::{pace_of, RunError};
 use soloist_lab::programs::counters::{Counters, Pace};
+use soloist_lab::programs::recorded::Recorded;
 use soloist_lab::programs::{Access, Program, Step};
 use soloist_lab::spec::ProgramKind;
 use soloist_memory::Platform;
@@ -71,13 +72,26 @@ impl Maker {
                 first_touch: 0,
                 reserve: None,
                 counters,
-                recorded: None,
+                recorded: task.recorded.clone(),
             },
             pace,
             line: u64::from(platform.memory.map.line_size()),
             behaviour: task.behaviour,
             work: 0,
         })
+    }
+
+    /// The recording that it plays, if any.
+    #[must_use]
+    pub fn recorded(&self) -> Option<&Recorded> {
+        self.task.recorded.as_ref()
+    }
+
+    /// After so many jobs of `accesses` each it begins again; `None`: never.
+    #[must_use]
+    pub fn cycle(&self, accesses: u64) -> Option<u64> {
+        let recorded = self.recorded()?;
+        Some((recorded.lines() / accesses.max(1)).max(1))
     }
 
     /// The program from its beginning.

@@ -80,9 +80,12 @@ fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings
     let of = |(i, task): (usize, &crate::task::Task)| {
         let release = task.release.filter(|_| task.core == Some(core))?;
         let evicted = around.evicted_ps(&profiles[i]);
-        let kept = (task.bytes / line)
-            .min(around.costs.cached)
-            .min(profiles[i].accesses);
+        // A recorded program touches more than leaves its private caches.
+        let touched = match task.recorded {
+            Some(_) => u64::MAX,
+            None => profiles[i].accesses,
+        };
+        let kept = (task.bytes / line).min(around.costs.cached).min(touched);
         let stale = stale(set, i, around.costs.cached).min(profiles[i].requests);
         let walks = match shares_core(set, i) {
             true => around.costs.walks_ps(task.bytes),

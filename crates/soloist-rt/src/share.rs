@@ -105,6 +105,7 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
             core: None,
             bytes,
             behaviour: Behaviour::Lines(0),
+            recorded: None,
             line: 0,
         };
         let mut profile = Profile::default();
@@ -133,6 +134,7 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
     }
     let set = TaskSet {
         machine: None,
+        machine_line: 0,
         order: Order::RateMonotonic,
         tasks,
         file: String::new(),

@@ -1,6 +1,7 @@
 //! A task set: who runs how often, until when, where, and what it does to memory.
 
 use serde::Serialize;
+use soloist_lab::programs::recorded::Recorded;
 use soloist_lab::spec::ProgramKind;
 
 use crate::time::Time;
@@ -72,6 +73,9 @@ pub struct Task {
     pub bytes: u64,
     /// What it does to memory.
     pub behaviour: Behaviour,
+    /// The program that it plays, of kind `recorded`.
+    #[serde(skip)]
+    pub recorded: Option<Recorded>,
     /// Line of the file where it begins.
     #[serde(skip)]
     pub line: usize,
@@ -92,6 +96,9 @@ impl Task {
 pub struct TaskSet {
     /// Machine by name or file; a command may name another.
     pub machine: Option<String>,
+    /// Line of the file where that stands.
+    #[serde(skip)]
+    pub machine_line: usize,
     /// How the tasks of a core are ordered.
     pub order: Order,
     /// The tasks.

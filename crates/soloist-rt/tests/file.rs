@@ -40,6 +40,7 @@ lines = 100000
 fn a_task_file_is_read() {
     let set = parse(GOOD, "f").unwrap();
     assert_eq!(set.order, Order::DeadlineMonotonic);
+    assert_eq!(set.machine_line, 1);
     let control = &set.tasks[0];
     assert_eq!(control.release.unwrap().deadline.0, 8 * MS);
     assert_eq!((control.line, control.bytes), (4, 4 << 20));
@@ -89,6 +90,7 @@ fn errors_name_the_line_and_what_to_change() {
         assert!(GOOD.contains(from), "{from}");
         let error = parse(&GOOD.replacen(from, to, 1), "f").unwrap_err();
         assert!(error.message.contains(words), "{to}: {error}");
+        assert!(!error.message.trim_end().ends_with(';'), "{to}: {error}");
         assert_eq!(error.line, line, "{to}: {error}");
     }
     let none = parse("order = \"edf\"\n", "f").unwrap_err();

@@ -1,4 +1,4 @@
-//! Tasks whose counters come from recordings of a program.
+//! Tasks that play a recorded program, or take their counters from one.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -6,8 +6,13 @@ use std::path::Path;
 use soloist_memory::Platform;
 use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Meta, Writer};
+use soloist_rt::cores::{play, Place, Played, Setup};
+use soloist_rt::plan::{plan, simulate};
+use soloist_rt::profile::profiles;
 use soloist_rt::recorded::fill;
 use soloist_rt::task::{Behaviour, TaskSet};
+use soloist_rt::time::MS;
+use soloist_rt::timeline::End;
 use soloist_rt::{file, program::Maker};
 
 /// More pages than the last level has room for, so that each line is missed.
@@ -173,4 +178,126 @@ fn what_has_no_counters_is_named_with_its_line() {
         .unwrap_err()
         .to_string();
     assert!(why.contains("by the task's name"), "{why}");
+}
+
+/// The recorded program as it is, below a task that fits its private caches.
+const PLAYED: &str = r#"
+[[task]]
+name = "walk"
+core = 0
+period = "10 ms"
+wcet = "2 ms"
+kind = "recorded"
+recording = "rec/walk"
+
+[[task]]
+name = "quick"
+core = 0
+period = "1 ms"
+wcet = "200 us"
+memory = "32K"
+kind = "bandwidth-read"
+"#;
+
+fn read(dir: &Path, text: &str) -> Result<TaskSet, soloist_machine::FileError> {
+    let path = dir.join("tasks.toml");
+    std::fs::write(&path, text).unwrap();
+    file::read(&path)
+}
+
+fn played(platform: &Platform, set: &TaskSet) -> (Vec<u64>, Played) {
+    let (makers, profiles) = profiles(platform, set, 1).unwrap();
+    let accesses: Vec<u64> = profiles.iter().map(|p| p.accesses).collect();
+    let setup = Setup {
+        platform,
+        set,
+        makers: &makers,
+        accesses: &accesses,
+        places: &vec![Place::default(); set.tasks.len()],
+        limits: &[],
+        scale: 1,
+        length_ps: 10 * MS,
+        seed: 1,
+    };
+    let played = play(&setup).unwrap();
+    (accesses, played)
+}
+
+#[test]
+fn a_task_plays_what_was_recorded_below_one_that_preempts_it() {
+    let dir = tempfile::tempdir().unwrap();
+    record(&dir.path().join("rec/walk"), 1);
+    let set = read(dir.path(), PLAYED).unwrap();
+    assert_eq!(set.tasks[0].bytes, PAGES * 4096);
+    let platform = Platform::find("opteron-6128").unwrap();
+    let only = |i: usize| TaskSet {
+        tasks: vec![set.tasks[i].clone()],
+        ..set.clone()
+    };
+    let (walk_alone, quick_alone) = (played(&platform, &only(0)), played(&platform, &only(1)));
+    let lines = walk_alone.0[0];
+    // Each of its lines is asked of the last level, and one more, by which it
+    // computes; a third leaves again.
+    let asked = |of: &Played| of.stats[0].llc_hits + of.stats[0].llc_misses;
+    assert_eq!(walk_alone.1.accesses[0], lines);
+    let once = asked(&walk_alone.1);
+    assert!((lines..lines + 9).contains(&once), "{lines} {once}");
+    let maker = Maker::new(&platform, &set.tasks[0]).unwrap();
+    let out = maker.recorded().unwrap().write_backs(lines);
+    assert!(
+        (out as f64 / lines as f64 - 0.33).abs() < 0.02,
+        "{out} of {lines}"
+    );
+    // Under preemption it asks for the same, and the other keeps its caches.
+    let (accesses, both) = played(&platform, &set);
+    assert_eq!((accesses[0], both.accesses[0]), (lines, lines));
+    let (all, alone) = (asked(&both), once + asked(&quick_alone.1));
+    assert!((alone - 9..alone + 2000).contains(&all), "{all} {alone}");
+    let hits = |of: &Played| of.stats[0].private_hits.iter().sum::<u64>();
+    assert!(hits(&both) >= hits(&quick_alone.1));
+    let job = both.timeline.jobs.iter().find(|j| j.task == 0).unwrap();
+    assert!(job.runs.len() > 1, "{job:?}");
+    assert!(matches!(job.end, End::Completed(_)), "{job:?}");
+}
+
+#[test]
+fn a_plan_of_a_recording_knows_all_its_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    record(&dir.path().join("rec/walk"), 1);
+    let mut set = read(dir.path(), &PLAYED.replace("core = 0\n", "")).unwrap();
+    set.tasks.truncate(1);
+    let platform = Platform::find("opteron-6128").unwrap();
+    let plan = plan(&platform, &set).unwrap();
+    assert!(plan.holds, "{:?}", plan.analysis);
+    let check = simulate(&platform, &plan, 1).unwrap();
+    assert!(check.disproved(&plan.analysis).is_empty());
+    // Within a third more than its lines: what leaves comes on top.
+    let (name, longest, jobs, missed) = &check.tasks[0];
+    assert_eq!((name.as_str(), *jobs, *missed), ("walk", 1, 0));
+    assert!(
+        longest.0 > MS && plan.assignments[0].lines > 8000,
+        "{plan:?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_recording_has_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    record(&dir.path().join("rec/walk"), 2);
+    for (from, to, line, words) in [
+        ("rec/walk", "rec/run", 8, "recording"),
+        ("rec/walk", "rec/walk", 8, "2 threads"),
+        ("recording = \"rec/walk\"", "", 7, "needs `recording`"),
+        ("\"recorded\"", "\"is\"", 8, "is for kind = \"recorded\""),
+        (
+            "\"recorded\"",
+            "\"recorded\"\nmpki = 3.0",
+            8,
+            "is for kind = \"program\"",
+        ),
+    ] {
+        let error = read(dir.path(), &PLAYED.replacen(from, to, 1)).unwrap_err();
+        assert!(error.message.contains(words), "{to}: {error}");
+        assert_eq!(error.line, line, "{to}: {error}");
+    }
 }

@@ -72,6 +72,27 @@ impl Recorded {
     pub fn lines(&self) -> u64 {
         self.asked
     }
+
+    /// Played from its middle in jobs of `lines` lines each: dirty lines that leave
+    /// the private caches in the job that has most of them.
+    pub fn write_backs(&self, lines: u64) -> u64 {
+        let mut all = Playback::new(self, u64::MAX, true);
+        let (mut most, mut mine, mut asked) = (0, 0, 0);
+        while asked < self.asked {
+            match all.step() {
+                Step::WriteBack(_) => mine += 1,
+                Step::Access(_) => {
+                    if asked % lines.max(1) == 0 {
+                        most = mine.max(most);
+                        mine = 0;
+                    }
+                    asked += 1;
+                }
+                _ => break,
+            }
+        }
+        most.max(mine)
+    }
 }
 
 /// The same recording in memory.
