@@ -21,11 +21,18 @@ use crate::time::MS;
 use crate::timeline::{Figures, Timeline};
 
 /// Name and texts of each: the experiment, its task set.
-pub const EXPERIMENTS: &[(&str, &str, &str)] = &[(
-    "camc-tables-7-9",
-    include_str!("../../../experiments/rt/camc-tables-7-9.toml"),
-    include_str!("../../../experiments/rt/camc-table-6.toml"),
-)];
+pub const EXPERIMENTS: &[(&str, &str, &str)] = &[
+    (
+        "camc-tables-7-9",
+        include_str!("../../../experiments/rt/camc-tables-7-9.toml"),
+        include_str!("../../../experiments/rt/camc-table-6.toml"),
+    ),
+    (
+        "palloc-real-time",
+        include_str!("../../../experiments/rt/palloc-real-time.toml"),
+        include_str!("../../../experiments/rt/palloc-real-time-tasks.toml"),
+    ),
+];
 
 /// An experiment's file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,6 +56,10 @@ pub struct Mission {
     pub hyperperiods: u64,
     /// Seeds.
     pub seeds: u64,
+    /// Bank sets of each task with deadlines, and of each other, where a policy
+    /// gives any; left out: what its memory needs.
+    #[serde(default)]
+    pub bank_sets: Option<(u32, u32)>,
     /// What is said of the outcome.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
@@ -215,7 +226,7 @@ pub fn run(
             set: &tasks,
             makers: &makers,
             accesses: &accesses,
-            places: &places(policy, &platform, &tasks)?,
+            places: &places(policy, &platform, &tasks, mission.bank_sets)?,
             limits: &[],
             scale: mission.scale,
             length_ps: to,

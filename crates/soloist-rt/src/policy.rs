@@ -88,11 +88,17 @@ pub fn sets_for(map: &AddrMap, bytes: u64) -> u32 {
     bytes.div_ceil(set.max(1)).max(1) as u32
 }
 
-/// Where each task of the set gets its pages.
+/// Where each task of the set gets its pages; `least`: so many bank sets for a task
+/// with deadlines, and for another, if its memory does not need more.
 ///
 /// # Errors
 /// When the machine has too few banks or controllers.
-pub fn places(policy: Policy, platform: &Platform, set: &TaskSet) -> Result<Vec<Place>, NoPlace> {
+pub fn places(
+    policy: Policy,
+    platform: &Platform,
+    set: &TaskSet,
+    least: Option<(u32, u32)>,
+) -> Result<Vec<Place>, NoPlace> {
     let map = &platform.memory.map;
     let node_of = |t: &Task| platform.node_of_core[t.core.unwrap_or(0) as usize] as u32;
     let home = set.tasks.iter().find(|t| t.release.is_some());
@@ -120,6 +126,12 @@ pub fn places(policy: Policy, platform: &Platform, set: &TaskSet) -> Result<Vec<
             Policy::SameBank => sets_for(map, set.tasks.iter().map(|t| t.bytes).sum()),
             _ => sets_for(map, task.bytes),
         };
+        let need = need.max(match (least, task.release) {
+            (None, _) => 0,
+            (Some((timed, other)), _) if policy == Policy::SameBank => timed.max(other),
+            (Some((timed, _)), Some(_)) => timed,
+            (Some((_, other)), None) => other,
+        });
         if from + need > sets.len() as u32 {
             return Err(NoPlace::Banks {
                 task: task.name.clone(),
