@@ -3,20 +3,26 @@
  * load: faults and frees on many CPUs, marked for plugin.c.
  *
  *	load SET CPUS GROUPS [ROOT]
+ *	load SET control
  *
  * A process on each CPU, and as many more as make one for each group of
  * ROOT/groups (no ROOT: uncoloured); neighbours share. Each touches PAGES
  * pages and gives them back, some rounds to fill lists and caches, then the
  * rounds that count, once all are that far. Those of one CPU take turns, a
- * CHUNK of pages each.
+ * CHUNK of pages each. The control interrupts another CPU at each event, so that
+ * it is known that the plugin sees it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,16 +75,21 @@ static void wait_for_all(unsigned int n)
 		usleep(2000);
 }
 
-static int worker(unsigned int cpu, unsigned int n, const char *tasks)
+static void on_cpu(int cpu)
 {
-	volatile char *at;
 	cpu_set_t one;
-	int fd;
 
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
-	if (sched_setaffinity(0, sizeof(one), &one))
-		return 1;
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static int worker(unsigned int cpu, unsigned int n, const char *tasks)
+{
+	volatile char *at;
+	int fd;
+
+	on_cpu(cpu);
 	if (tasks) {
 		fd = open(tasks, O_WRONLY);
 		if (fd < 0 || write(fd, "0\n", 2) != 2)
@@ -100,11 +111,42 @@ static int worker(unsigned int cpu, unsigned int n, const char *tasks)
 	return 0;
 }
 
+static void *runs(void *enough)
+{
+	on_cpu(1);
+	while (!__atomic_load_n((int *)enough, __ATOMIC_RELAXED))
+		;
+	return NULL;
+}
+
+static int control(void)
+{
+	static int enough;
+	pthread_t other;
+
+	on_cpu(0);
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ||
+	    pthread_create(&other, NULL, runs, &enough))
+		return 1;
+	for (int i = 0; i < 50; i++) {
+		usleep(20000);
+		mark(FREES);
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+		mark(NOTHING);
+	}
+	__atomic_store_n(&enough, 1, __ATOMIC_RELAXED);
+	return pthread_join(other, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int cpus, groups, n, i, bad = 0;
 	int status;
 
+	if (argc == 3 && !strcmp(argv[2], "control")) {
+		set = atoi(argv[1]);
+		return control();
+	}
 	if (argc < 4 || argc > 5) {
 		fprintf(stderr, "usage: load SET CPUS GROUPS [ROOT]\n");
 		return 2;

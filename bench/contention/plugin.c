@@ -57,7 +57,7 @@ uint64_t qemu_plugin_hwaddr_phys_addr(const struct hwaddr *);
 __attribute__((visibility("default"))) int qemu_plugin_version = 4;
 
 #define MAGIC		0x536f6c6f436f756eull	/* plus the phase */
-#define SETS		5			/* that load.c ran, compared in one boot */
+#define SETS		6			/* that load.c ran in one boot; the last a control */
 #define PHASES		(1 + 2 * SETS)		/* none; faults and frees of each set */
 #define CPUS		256
 #define MODULES		0xffffffffc0000000ull	/* code of modules: ours, of what runs */
