@@ -3,15 +3,14 @@
 //! and a whole machine (16 cores of the Opteron that stream, without and with
 //! accounts of who waited for whom).
 //!
-//! `cargo run --release -p soloist-memory --example speed`
+//! `cargo run --release -p soloist-memory --example speed [REQUESTS [NAME]]`:
+//! fewer requests, and one of the five alone, for tools that count instructions.
 
 use soloist_memory::core::{Access, Step, Stream};
 use soloist_memory::replay::{Replay, Source};
 use soloist_memory::system::Free;
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::{Machine, Platform, System};
-
-const REQUESTS: u64 = 1_000_000;
 
 /// Processor time of this thread so far, seconds: other load on the machine
 /// does not count.
@@ -46,7 +45,7 @@ impl Stream for Walk {
 
 /// 16 cores stream through memory of their own node; requests are what the
 /// controllers served.
-fn whole(accounts: bool) -> Result<(), Box<dyn std::error::Error>> {
+fn whole(requests: u64, accounts: bool) -> Result<(), Box<dyn std::error::Error>> {
     let platform = Platform::find("opteron-6128")?;
     let mut system = System::new(&platform);
     if accounts {
@@ -56,7 +55,7 @@ fn whole(accounts: bool) -> Result<(), Box<dyn std::error::Error>> {
     for core in 0..16 {
         let walk = Walk {
             at: firsts[core / 4] + ((core as u64 % 4) << 28),
-            left: REQUESTS / 8,
+            left: requests / 8,
         };
         system.put(core, Box::new(walk), core, false);
     }
@@ -64,19 +63,24 @@ fn whole(accounts: bool) -> Result<(), Box<dyn std::error::Error>> {
     let stats = system.run(&mut Free)?;
     let requests: u64 = stats.iter().map(|s| s.llc_misses + s.write_backs).sum();
     let rate = requests as f64 / (cpu_seconds()? - start) / 1e6;
-    let name = if accounts {
-        "16 cores with accounts"
-    } else {
-        "16 cores"
-    };
-    println!("{name:9} {rate:6.2} million requests a second of processor time");
+    let name = if accounts { ACCOUNTS } else { WHOLE };
+    println!(
+        "{name:9} {rate:6.2} million requests a second of processor time, {requests} requests"
+    );
     Ok(())
 }
+
+const WHOLE: &str = "16 cores";
+const ACCOUNTS: &str = "16 cores with accounts";
 
 /// Address of the n-th request.
 type Pattern = Box<dyn FnMut(u64) -> u64>;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let requests: u64 = args.next().map_or(Ok(1_000_000), |n| n.parse())?;
+    let only = args.next();
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
     let machine = Machine::find("ddr3-1600k")?;
     let mut x = 1_u64;
     let mut random = move || {
@@ -90,9 +94,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("random", Box::new(move |_| random())),
         ("conflict", Box::new(|i| (i << 16) & 0xffff_ffff)),
     ];
-    for (name, address) in &mut patterns {
+    for (name, address) in patterns.iter_mut().filter(|(name, _)| wanted(name)) {
         let mut text = String::new();
-        for i in 0..REQUESTS {
+        for i in 0..requests {
             text += &format!("{:#x} READ 0\n", address(i));
         }
         let source = Source {
@@ -104,6 +108,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let rate = report.all.requests as f64 / (cpu_seconds()? - start) / 1e6;
         println!("{name:9} {rate:6.2} million requests a second of processor time, trace parsing included");
     }
-    whole(false)?;
-    whole(true)
+    for (name, accounts) in [(WHOLE, false), (ACCOUNTS, true)] {
+        if wanted(name) {
+            whole(requests, accounts)?;
+        }
+    }
+    Ok(())
 }

@@ -15,21 +15,85 @@ pub struct Shape {
     pub hashed: bool,
 }
 
-/// One cache. Each set lists its lines, the last used first. An entry is the
-/// line with a tag of the user's above it and "dirty" below it.
+/// One cache. Each set lists its lines, the last used first: the lower halves
+/// of their numbers, which a search compares many at a time, then as many upper
+/// halves, each with a tag of the user's above it and "dirty" below.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    shape: Shape,
-    /// `sets` is a power of two: the index needs no division.
-    mask: Option<u64>,
-    lines: Vec<u64>,
+    ways: usize,
+    index: Index,
+    sets: Vec<u32>,
+}
+
+/// How a line's number becomes that of its set: without a division where there
+/// is a power of two of sets.
+#[derive(Clone, Copy, Debug)]
+enum Index {
+    Mask(u64),
+    /// And the bits of the mask.
+    HashMask(u64, u32),
+    Modulo(u64),
+    HashModulo(u64),
+}
+
+impl Index {
+    fn of(shape: Shape) -> Self {
+        let sets = shape.sets;
+        match (sets.is_power_of_two(), shape.hashed) {
+            (true, false) => Self::Mask(sets - 1),
+            (true, true) => Self::HashMask(sets - 1, sets.trailing_zeros()),
+            (false, false) => Self::Modulo(sets),
+            (false, true) => Self::HashModulo(sets),
+        }
+    }
 }
 
 /// Lines have 47 bits, tags 16.
-const TAG: u32 = 48;
-const LINE: u64 = (1 << TAG) - 2;
-/// An entry without a line.
-const EMPTY: u64 = LINE;
+const TAG: u32 = 16;
+const HIGH: u32 = (1 << TAG) - 2;
+
+/// A line of a set: the lower half of its number, and the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    low: u32,
+    rest: u32,
+}
+
+impl Entry {
+    /// None.
+    const EMPTY: Self = Self {
+        low: u32::MAX,
+        rest: HIGH,
+    };
+
+    #[inline]
+    fn new(line: u64, dirty: bool, tag: u16) -> Self {
+        let high = (line >> 32) as u32;
+        Self {
+            low: line as u32,
+            rest: u32::from(tag) << TAG | high << 1 | u32::from(dirty),
+        }
+    }
+
+    #[inline]
+    fn tag(self) -> u16 {
+        (self.rest >> TAG) as u16
+    }
+
+    #[inline]
+    fn is_empty(self) -> bool {
+        self.low == Self::EMPTY.low && self.rest & HIGH == HIGH
+    }
+
+    #[inline]
+    fn victim(self) -> Option<Victim> {
+        (!self.is_empty()).then(|| Victim {
+            line: u64::from(self.rest & HIGH) << 31 | u64::from(self.low),
+            dirty: self.rest & 1 == 1,
+            tag: self.tag(),
+        })
+    }
+}
 
 /// A line that had to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,47 +106,114 @@ pub struct Victim {
     pub tag: u16,
 }
 
-impl Cache {
-    /// An empty cache.
-    pub fn new(shape: Shape) -> Self {
-        Self {
-            lines: vec![EMPTY; shape.sets as usize * shape.ways],
-            mask: shape.sets.is_power_of_two().then(|| shape.sets - 1),
-            shape,
+/// Where `low` first is.
+#[inline]
+fn position(lows: &[u32], low: u32) -> Option<usize> {
+    let groups = lows.chunks_exact(8);
+    let begun = lows.len() - groups.remainder().len();
+    for (group, first) in groups.zip((0..).step_by(8)) {
+        // All eight without a branch.
+        if group.iter().fold(false, |any, &one| any | (one == low)) {
+            return group
+                .iter()
+                .position(|&one| one == low)
+                .map(|at| first + at);
         }
+    }
+    let at = lows[begun..].iter().position(|&one| one == low);
+    at.map(|at| begun + at)
+}
+
+/// The set's entry at `at` moves to its front.
+#[inline]
+fn to_front(half: &mut [u32], at: usize) {
+    let used = half[at];
+    if at == 1 {
+        half[1] = half[0];
+    } else {
+        half.copy_within(..at, 1);
+    }
+    half[0] = used;
+}
+
+/// A set: lower halves, and the rest.
+struct Set<'a> {
+    lows: &'a mut [u32],
+    rests: &'a mut [u32],
+}
+
+impl Set<'_> {
+    #[inline]
+    fn find(&self, line: u64) -> Option<usize> {
+        let Entry { low, rest } = Entry::new(line, false, 0);
+        let mut at = position(self.lows, low)?;
+        while self.rests[at] & HIGH != rest {
+            at += 1 + position(&self.lows[at + 1..], low)?;
+        }
+        Some(at)
     }
 
     #[inline]
-    fn set(&mut self, line: u64) -> &mut [u64] {
-        let Shape { sets, ways, hashed } = self.shape;
-        let index = match (self.mask, hashed) {
-            (Some(mask), false) => line & mask,
-            (Some(mask), true) => {
-                let bits = mask.count_ones();
-                (line ^ line >> bits ^ line >> (2 * bits)) & mask
-            }
-            (None, false) => line % sets,
-            (None, true) => (line ^ (line / sets) ^ (line / sets / sets)) % sets,
+    fn get(&self, at: usize) -> Entry {
+        Entry {
+            low: self.lows[at],
+            rest: self.rests[at],
+        }
+    }
+
+    /// Moves the entry at `at` to the front.
+    #[inline]
+    fn used(&mut self, at: usize) {
+        if at > 0 {
+            to_front(self.lows, at);
+            to_front(self.rests, at);
+        }
+    }
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new(shape: Shape) -> Self {
+        let (sets, ways) = (shape.sets as usize, shape.ways);
+        let Entry { low, rest } = Entry::EMPTY;
+        let set = [vec![low; ways], vec![rest; ways]].concat();
+        Self {
+            ways,
+            index: Index::of(shape),
+            sets: set.repeat(sets),
+        }
+    }
+
+    /// The line's set.
+    #[inline]
+    fn set(&mut self, line: u64) -> Set<'_> {
+        let index = match self.index {
+            Index::Mask(mask) => line & mask,
+            Index::HashMask(mask, bits) => (line ^ line >> bits ^ line >> (2 * bits)) & mask,
+            Index::Modulo(sets) => line % sets,
+            Index::HashModulo(sets) => (line ^ (line / sets) ^ (line / sets / sets)) % sets,
         };
-        let first = index as usize * ways;
-        &mut self.lines[first..first + ways]
+        let first = index as usize * 2 * self.ways;
+        let set = &mut self.sets[first..first + 2 * self.ways];
+        let (lows, rests) = set.split_at_mut(self.ways);
+        Set { lows, rests }
     }
 
     /// Is `line` here?
+    #[inline]
     pub fn holds(&mut self, line: u64) -> bool {
-        self.set(line).iter().any(|&l| l & LINE == line << 1)
+        self.set(line).find(line).is_some()
     }
 
     /// Uses `line` if it is here; `write` makes it dirty.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool) -> bool {
-        let set = self.set(line);
-        let Some(at) = set.iter().position(|&l| l & LINE == line << 1) else {
+        let mut set = self.set(line);
+        let Some(at) = set.find(line) else {
             return false;
         };
-        let entry = set[at];
-        set.copy_within(..at, 1);
-        set[0] = entry | u64::from(write);
+        set.used(at);
+        set.rests[0] |= u32::from(write);
         true
     }
 
@@ -96,23 +227,20 @@ impl Cache {
     /// written to.
     #[inline]
     pub fn insert_tagged(&mut self, line: u64, dirty: bool, tag: u16) -> Option<Victim> {
-        let new = u64::from(tag) << TAG | line << 1 | u64::from(dirty);
-        if self.touch(line, dirty) {
+        let last = self.ways - 1;
+        let new = Entry::new(line, dirty, tag);
+        let mut set = self.set(line);
+        if let Some(at) = set.find(line) {
+            set.used(at);
             if dirty {
-                self.set(line)[0] = new;
+                set.rests[0] = new.rest;
             }
             return None;
         }
-        let ways = self.shape.ways;
-        let set = self.set(line);
-        let old = set[ways - 1];
-        set.copy_within(..ways - 1, 1);
-        set[0] = new;
-        (old & LINE != EMPTY).then_some(Victim {
-            line: (old & LINE) >> 1,
-            dirty: old & 1 == 1,
-            tag: (old >> TAG) as u16,
-        })
+        let old = set.get(last);
+        set.used(last);
+        (set.lows[0], set.rests[0]) = (new.low, new.rest);
+        old.victim()
     }
 
     /// As [`Self::insert_tagged`], no tag having more than `ways` lines in a
@@ -124,18 +252,18 @@ impl Cache {
         tag: u16,
         ways: usize,
     ) -> Option<Victim> {
+        let mut all = (0..self.ways).rev();
         let set = self.set(line);
-        let own = |l: &u64| l & LINE != EMPTY && (l >> TAG) as u16 == tag;
-        let mine = set.iter().filter(|l| own(l)).count();
-        let goes = if mine >= ways {
-            set.iter().rposition(own)
+        let own = |&at: &usize| !set.get(at).is_empty() && set.get(at).tag() == tag;
+        let goes = if all.clone().filter(own).count() >= ways {
+            all.find(own)
         } else {
-            set.iter().rposition(|&l| l & LINE == EMPTY)
+            all.find(|&at| set.get(at).is_empty())
         };
-        let here = set.iter().any(|&l| l & LINE == line << 1);
-        if let Some(at) = goes.filter(|_| !here) {
+        if let Some(at) = goes.filter(|_| set.find(line).is_none()) {
             // What goes is the last one, then.
-            set[at..].rotate_left(1);
+            set.lows[at..].rotate_left(1);
+            set.rests[at..].rotate_left(1);
         }
         self.insert_tagged(line, dirty, tag)
     }
@@ -143,22 +271,22 @@ impl Cache {
     /// Tags `line` if it is here, without using it.
     pub fn tag(&mut self, line: u64, tag: u16) {
         let set = self.set(line);
-        if let Some(entry) = set.iter_mut().find(|l| **l & LINE == line << 1) {
-            *entry = *entry & (LINE | 1) | u64::from(tag) << TAG;
+        if let Some(at) = set.find(line) {
+            set.rests[at] = set.rests[at] & (HIGH | 1) | u32::from(tag) << TAG;
         }
     }
 
     /// Tags of the lines in the set of `line`.
     pub fn tags(&mut self, line: u64) -> impl Iterator<Item = u16> + '_ {
-        let lines = self.set(line).iter().filter(|&&l| l & LINE != EMPTY);
-        lines.map(|l| (l >> TAG) as u16)
+        let set = self.set(line);
+        let all = (0..set.lows.len()).map(move |at| set.get(at));
+        all.filter(|entry| !entry.is_empty()).map(Entry::tag)
     }
 
     /// Tag of `line` if it is here.
     pub fn tag_of(&mut self, line: u64) -> Option<u16> {
         let set = self.set(line);
-        let entry = set.iter().find(|&&l| l & LINE == line << 1)?;
-        Some((entry >> TAG) as u16)
+        set.find(line).map(|at| set.get(at).tag())
     }
 }
 
@@ -208,5 +336,28 @@ mod tests {
             assert_eq!(cache.insert(nth(3), false), gone(0, true, 7));
             assert_eq!(cache.insert(nth(4), false), gone(2, false, 9));
         }
+    }
+
+    /// Lines whose numbers share the lower half are others.
+    #[test]
+    fn lines_far_apart_are_told_apart() {
+        let mut cache = Cache::new(Shape {
+            sets: 1,
+            ways: 12,
+            hashed: false,
+        });
+        let line = |i: u64| 5 | i << 32;
+        for i in 0..12 {
+            assert_eq!(cache.insert_tagged(line(i), i % 2 == 1, i as u16), None);
+        }
+        assert!(cache.touch(line(0), true) && !cache.holds(line(12)));
+        assert_eq!(cache.tag_of(line(11)), Some(11));
+        let second = Victim {
+            line: line(1),
+            dirty: true,
+            tag: 1,
+        };
+        assert_eq!(cache.insert(line(0x7ffe), false), Some(second));
+        assert!(cache.holds(line(0)) && !cache.holds(line(1)));
     }
 }

@@ -1,46 +1,78 @@
 //! The event kernel: what happens next, in time order.
 //!
 //! Most events lie less than a microsecond ahead, so they are kept in a wheel
-//! of short slots, each a small heap, and a bitmap says which hold any. What lies farther ahead waits in a heap until the wheel
-//! comes near. Events of one instant leave in the order in which they came, so
-//! that a run depends on its input alone.
+//! of short slots, each a list in order, and a bitmap says which hold any.
+//! What lies farther ahead waits in a heap until the wheel comes near. Events
+//! of one instant leave in the order in which they came, so that a run depends
+//! on its input alone.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Slots of the wheel.
-const SLOTS: u64 = 512;
-/// A slot covers 2^SHIFT ps.
-const SHIFT: u32 = 11;
+const SLOTS: usize = 1024;
+/// A slot covers 2^SHIFT ps: an event or two of a busy machine.
+const SHIFT: u32 = 10;
+/// No entry.
+const NONE: u32 = u32::MAX;
 
+/// An event of the wheel.
+#[derive(Clone, Copy, Debug)]
+struct Near<E> {
+    at: u64,
+    event: E,
+    /// The next of its slot, or of those that are free.
+    next: u32,
+}
+
+/// An event beyond the wheel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry<E> {
+struct Far<E> {
     at: u64,
     order: u64,
     event: E,
 }
 
+/// The events of a slot, in order.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    first: u32,
+    last: u32,
+}
+
 /// Events to come.
 #[derive(Clone, Debug)]
 pub(crate) struct Events<E> {
-    slots: Vec<BinaryHeap<Reverse<Entry<E>>>>,
-    filled: [u64; SLOTS as usize / 64],
-    /// Slot number, not yet modulo [`SLOTS`], before which nothing lies.
+    slots: Box<[Slot; SLOTS]>,
+    filled: [u64; SLOTS / 64],
+    near: Vec<Near<E>>,
+    free: u32,
+    /// Events of the wheel.
+    held: usize,
+    /// Number of the slot, not yet modulo [`SLOTS`], before which nothing lies.
     base: u64,
-    far: BinaryHeap<Reverse<Entry<E>>>,
+    /// The first slot beyond the wheel: all events from there on are in `far`.
+    horizon: u64,
+    far: BinaryHeap<Reverse<Far<E>>>,
     made: u64,
-    near: usize,
 }
 
 impl<E: Copy + Ord> Events<E> {
     pub fn new() -> Self {
+        let empty = Slot {
+            first: NONE,
+            last: NONE,
+        };
         Self {
-            slots: (0..SLOTS).map(|_| BinaryHeap::new()).collect(),
-            filled: [0; SLOTS as usize / 64],
+            slots: Box::new([empty; SLOTS]),
+            filled: [0; SLOTS / 64],
+            near: Vec::new(),
+            free: NONE,
+            held: 0,
             base: 0,
+            horizon: SLOTS as u64,
             far: BinaryHeap::new(),
             made: 0,
-            near: 0,
         }
     }
 
@@ -48,73 +80,127 @@ impl<E: Copy + Ord> Events<E> {
     /// last.
     #[inline]
     pub fn push(&mut self, at: u64, event: E) {
-        self.made += 1;
-        let entry = Entry {
-            at,
-            order: self.made,
-            event,
-        };
-        if (at >> SHIFT) < self.base + SLOTS {
-            self.put(entry);
+        if (at >> SHIFT) < self.horizon {
+            self.put(at, event);
         } else {
-            self.far.push(Reverse(entry));
+            self.made += 1;
+            self.far.push(Reverse(Far {
+                at,
+                order: self.made,
+                event,
+            }));
         }
     }
 
+    /// Into the wheel, behind all that are not later.
     #[inline]
-    fn put(&mut self, entry: Entry<E>) {
-        let slot = ((entry.at >> SHIFT).max(self.base) % SLOTS) as usize;
-        self.slots[slot].push(Reverse(entry));
+    fn put(&mut self, at: u64, event: E) {
+        let slot = (at >> SHIFT).max(self.base) as usize % SLOTS;
+        let new = self.entry(at, event);
         self.filled[slot / 64] |= 1 << (slot % 64);
-        self.near += 1;
+        self.held += 1;
+        let Slot { first, last } = self.slots[slot];
+        if last == NONE {
+            self.slots[slot] = Slot {
+                first: new,
+                last: new,
+            };
+        } else if self.near[last as usize].at <= at {
+            self.near[last as usize].next = new;
+            self.slots[slot].last = new;
+        } else if self.near[first as usize].at > at {
+            self.near[new as usize].next = first;
+            self.slots[slot].first = new;
+        } else {
+            let mut before = first;
+            while self.near[self.near[before as usize].next as usize].at <= at {
+                before = self.near[before as usize].next;
+            }
+            self.near[new as usize].next = self.near[before as usize].next;
+            self.near[before as usize].next = new;
+        }
     }
 
-    /// Moves the wheel to the first slot that holds something.
-    fn advance(&mut self) -> Option<usize> {
-        if self.near == 0 {
-            self.base = self.far.peek()?.0.at >> SHIFT;
+    /// A place for an event.
+    #[inline]
+    fn entry(&mut self, at: u64, event: E) -> u32 {
+        let entry = Near {
+            at,
+            event,
+            next: NONE,
+        };
+        let place = self.free;
+        if place == NONE {
+            self.near.push(entry);
+            return self.near.len() as u32 - 1;
         }
-        while let Some(&Reverse(entry)) = self.far.peek() {
-            if (entry.at >> SHIFT) >= self.base + SLOTS {
+        self.free = self.near[place as usize].next;
+        self.near[place as usize] = entry;
+        place
+    }
+
+    /// The first slot that holds something; the wheel moves there.
+    #[inline(always)]
+    fn advance(&mut self) -> Option<usize> {
+        let slot = self.base as usize % SLOTS;
+        if self.slots[slot].first != NONE {
+            return Some(slot);
+        }
+        self.turn(slot)
+    }
+
+    fn turn(&mut self, slot: usize) -> Option<usize> {
+        self.base = if self.held > 0 {
+            self.base + self.ahead(slot)
+        } else {
+            self.far.peek()?.0.at >> SHIFT
+        };
+        self.horizon = self.base + SLOTS as u64;
+        while let Some(&Reverse(Far { at, event, .. })) = self.far.peek() {
+            if (at >> SHIFT) >= self.horizon {
                 break;
             }
             self.far.pop();
-            self.put(entry);
+            self.put(at, event);
         }
-        let first = (self.base % SLOTS) as usize;
-        let words = self.filled.len();
-        let mut word = first / 64;
-        let mut bits = self.filled[word] & (u64::MAX << (first % 64));
-        for _ in 0..=words {
-            if bits != 0 {
-                let slot = word * 64 + bits.trailing_zeros() as usize;
-                self.base += (slot as u64 + SLOTS - first as u64) % SLOTS;
-                return Some(slot);
-            }
-            word = (word + 1) % words;
+        Some(self.base as usize % SLOTS)
+    }
+
+    /// How far the next slot that holds something lies ahead of this one.
+    fn ahead(&self, slot: usize) -> u64 {
+        let mut word = slot / 64;
+        let mut bits = self.filled[word] & (u64::MAX << (slot % 64));
+        while bits == 0 {
+            word = (word + 1) % self.filled.len();
             bits = self.filled[word];
         }
-        None
+        let found = word * 64 + bits.trailing_zeros() as usize;
+        ((found + SLOTS - slot) % SLOTS) as u64
     }
 
     /// When the next event happens.
     #[inline]
     pub fn next_at(&mut self) -> Option<u64> {
         let slot = self.advance()?;
-        self.slots[slot].peek().map(|e| e.0.at)
+        Some(self.near[self.slots[slot].first as usize].at)
     }
 
     /// Takes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, E)> {
         let slot = self.advance()?;
-        let entries = &mut self.slots[slot];
-        let Reverse(entry) = entries.pop()?;
-        if entries.is_empty() {
+        let first = self.slots[slot].first;
+        let entry = &mut self.near[first as usize];
+        let (at, event) = (entry.at, entry.event);
+        let next = std::mem::replace(&mut entry.next, self.free);
+        self.free = first;
+        self.slots[slot].first = next;
+        if next == NONE {
+            self.slots[slot].last = NONE;
             self.filled[slot / 64] &= !(1 << (slot % 64));
         }
-        self.near -= 1;
-        Some((entry.at, entry.event))
+        self.held -= 1;
+        Some((at, event))
     }
 }
 

@@ -110,15 +110,19 @@ enum Event {
 /// A line on its way.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
-    core: usize,
-    /// Whose line it is.
-    owner: u16,
     line: u64,
     place: Place,
-    home: usize,
-    write: bool,
+    core: u32,
     /// The core's number for its fill.
     fill: u32,
+    /// Whose line it is.
+    owner: u16,
+    /// Nodes of the core and of the memory.
+    node: u16,
+    home: u16,
+    /// These are not one.
+    apart: bool,
+    write: bool,
     /// The last-level cache had it: nothing to put in there.
     from_llc: bool,
     /// What its time is for where nobody is in the way.
@@ -153,6 +157,8 @@ pub struct System {
     line_bytes: u64,
     line_shift: u32,
     channels_per_node: usize,
+    /// Node of each channel.
+    home_of: Vec<u16>,
     seats: Vec<Seat>,
     llcs: Vec<LastLevel>,
     controllers: Vec<Controller>,
@@ -201,6 +207,9 @@ impl System {
             line_bytes: u64::from(memory.map.line_size()),
             line_shift: memory.map.line_size().trailing_zeros(),
             channels_per_node,
+            home_of: (0..n_nodes * channels_per_node)
+                .map(|channel| (channel / channels_per_node) as u16)
+                .collect(),
             seats: (0..platform.node_of_core.len()).map(seat).collect(),
             llcs: (0..platform.llcs())
                 .map(|_| LastLevel::new(platform.llc.shape, northbridge.victims))
@@ -265,7 +274,10 @@ impl System {
     }
 
     /// Runs until every stream but those in the background has ended.
-    pub fn run(&mut self, governor: &mut dyn Governor) -> Result<Vec<CoreStats>, RunError> {
+    pub fn run<G: Governor + ?Sized>(
+        &mut self,
+        governor: &mut G,
+    ) -> Result<Vec<CoreStats>, RunError> {
         while self.running > 0 {
             let event = self.events.next_at().unwrap_or(NEVER);
             let command = self.due[self.first];
@@ -278,10 +290,8 @@ impl System {
                 self.now_ps = at;
                 self.handle(event, governor)?;
             } else if self.controllers.iter().any(|c| c.pending() > 0) {
-                for channel in 0..self.controllers.len() {
-                    self.controllers[channel].flush();
-                    self.schedule(channel);
-                }
+                self.controllers.iter_mut().for_each(Controller::flush);
+                (0..self.nodes.len()).for_each(|node| self.schedule(node));
             } else {
                 return Err(RunError::Barrier);
             }
@@ -298,7 +308,7 @@ impl System {
     }
 
     /// Calls the governor's alarm if it is due before what comes next.
-    fn alarm_before(&mut self, next: u64, governor: &mut dyn Governor) -> bool {
+    fn alarm_before<G: Governor + ?Sized>(&mut self, next: u64, governor: &mut G) -> bool {
         let at = governor.alarm_ps();
         let due = at != NEVER
             && if next == NEVER {
@@ -315,7 +325,7 @@ impl System {
     }
 
     /// Lets go the fills of cores that the governor has released.
-    fn release(&mut self, governor: &mut dyn Governor) {
+    fn release<G: Governor + ?Sized>(&mut self, governor: &mut G) {
         while let Some(core) = governor.released() {
             for t in std::mem::take(&mut self.seats[core].held) {
                 self.held -= 1;
@@ -330,7 +340,11 @@ impl System {
         self.controllers.iter().map(Controller::counts).collect()
     }
 
-    fn handle(&mut self, event: Event, governor: &mut dyn Governor) -> Result<(), RunError> {
+    fn handle<G: Governor + ?Sized>(
+        &mut self,
+        event: Event,
+        governor: &mut G,
+    ) -> Result<(), RunError> {
         match event {
             Event::Core(core) => self.run_core(core as usize)?,
             Event::LastLevel(t) => self.last_level(t, governor),
@@ -338,9 +352,14 @@ impl System {
             Event::Leave(t) => self.leave(t),
             Event::Arrive(t) => self.arrive(t),
             Event::Enqueue(t) => {
-                let node = self.transfers[t as usize].home;
-                self.nodes[node].queue.push_back(t);
-                self.dispatch(node);
+                let node = usize::from(self.transfers[t as usize].home);
+                let queue = &mut self.nodes[node].queue;
+                queue.push_back(t);
+                // The first of several waits for a command to make room.
+                if queue.len() == 1 {
+                    self.dispatch(node);
+                    self.schedule(node);
+                }
             }
             Event::Answer(t) => self.answer(t, self.now_ps),
             Event::Depart(t) => self.depart(t),
@@ -443,14 +462,20 @@ impl System {
             .decoder
             .decode(addr)
             .ok_or(RunError::Hole { core, addr })?;
+        let (node, home) = (
+            self.seats[core].node,
+            self.home_of[usize::from(place.channel)],
+        );
         let transfer = Transfer {
-            core,
-            owner,
             line,
             place,
-            home: usize::from(place.channel) / self.channels_per_node,
-            write: fill.is_none(),
+            core: core as u32,
             fill: fill.unwrap_or(0),
+            owner,
+            node: node as u16,
+            home,
+            apart: self.net.apart(node, usize::from(home)),
+            write: fill.is_none(),
             from_llc: false,
             base: Label::new(Cause::Base, owner),
         };
@@ -473,8 +498,9 @@ impl System {
 
     // ---- last-level cache and the way out ----
 
-    fn last_level(&mut self, t: u32, governor: &mut dyn Governor) {
+    fn last_level<G: Governor + ?Sized>(&mut self, t: u32, governor: &mut G) {
         let Transfer { core, line, .. } = self.transfers[t as usize];
+        let core = core as usize;
         self.bill_base(t, self.now_ps);
         let seat = &mut self.seats[core];
         match self.llcs[seat.llc].read(core as u16, line) {
@@ -508,10 +534,10 @@ impl System {
     fn set_out(&mut self, t: u32) {
         let at = self.now_ps + self.platform.northbridge.request_ps;
         self.bill_base(t, at);
-        let (from, to) = self.ends(t);
-        let event = if self.net.apart(from, to) {
+        let Transfer { apart, write, .. } = self.transfers[t as usize];
+        let event = if apart {
             Event::Leave(t)
-        } else if self.transfers[t as usize].write {
+        } else if write {
             Event::Arrive(t)
         } else {
             Event::Enqueue(t)
@@ -521,8 +547,8 @@ impl System {
 
     /// Node of the core behind a transfer, and of the memory.
     fn ends(&self, t: u32) -> (usize, usize) {
-        let transfer = &self.transfers[t as usize];
-        (self.seats[transfer.core].node, transfer.home)
+        let Transfer { node, home, .. } = self.transfers[t as usize];
+        (usize::from(node), usize::from(home))
     }
 
     fn leave(&mut self, t: u32) {
@@ -553,7 +579,7 @@ impl System {
     fn arrive(&mut self, t: u32) {
         let Transfer { home, owner, .. } = self.transfers[t as usize];
         let bill = self.accounting.then(|| &mut self.bills[t as usize]);
-        let to = self.nodes[home].write_path();
+        let to = self.nodes[usize::from(home)].write_path();
         let at = to.send(self.now_ps, self.line_bytes, owner, bill);
         self.bill_base(t, at);
         self.events.push(at, Event::Enqueue(t));
@@ -564,10 +590,7 @@ impl System {
         while let Some(&t) = self.nodes[node].queue.front() {
             let channel = usize::from(self.transfers[t as usize].place.channel);
             let at = self.take_at(t);
-            let Some(at) = at else {
-                self.schedule(channel);
-                return;
-            };
+            let Some(at) = at else { return };
             if self.accounting {
                 self.bill_queue(node, t, at * self.tck_ps);
             }
@@ -592,7 +615,6 @@ impl System {
                 None if transfer.write => self.answer(t, (at * self.tck_ps).max(self.now_ps)),
                 None => {}
             }
-            self.schedule(channel);
         }
     }
 
@@ -660,18 +682,21 @@ impl System {
         }
     }
 
-    /// Notes when a controller has something to do.
+    /// Notes when a node's controllers have something to do.
     #[inline]
-    fn schedule(&mut self, channel: usize) {
-        let next = self.controllers[channel].next();
-        let due = next.map_or(NEVER, |t| t * self.tck_ps);
-        self.due[channel] = due;
-        if channel == self.first {
-            let all = (0..self.due.len()).min_by_key(|&c| (self.due[c], c));
-            self.first = all.unwrap_or(0);
-        } else if (due, channel) < (self.due[self.first], self.first) {
-            self.first = channel;
+    fn schedule(&mut self, node: usize) {
+        let own = node * self.channels_per_node..(node + 1) * self.channels_per_node;
+        for channel in own {
+            let next = self.controllers[channel].next();
+            self.due[channel] = next.map_or(NEVER, |t| t * self.tck_ps);
         }
+        let (mut first, mut least) = (0, NEVER);
+        for (channel, &due) in self.due.iter().enumerate() {
+            if due < least {
+                (first, least) = (channel, due);
+            }
+        }
+        self.first = first;
     }
 
     fn step_controller(&mut self, channel: usize) {
@@ -685,8 +710,9 @@ impl System {
         let channel = self.first;
         self.now_ps = self.now_ps.max(at);
         self.step_controller(channel);
-        self.schedule(channel);
-        self.dispatch(channel / self.channels_per_node);
+        let node = channel / self.channels_per_node;
+        self.dispatch(node);
+        self.schedule(node);
     }
 
     // ---- the way back ----
@@ -694,18 +720,21 @@ impl System {
     /// At `ready` the home node has the data, or has taken the line.
     fn answer(&mut self, t: u32, ready: u64) {
         let Transfer {
-            home, write, owner, ..
+            home,
+            write,
+            owner,
+            apart,
+            ..
         } = self.transfers[t as usize];
         let mut at = ready;
         if !write {
             let bill = self.accounting.then(|| &mut self.bills[t as usize]);
-            let from = self.nodes[home].read_path();
+            let from = self.nodes[usize::from(home)].read_path();
             at = from.send(at, self.line_bytes, owner, bill);
         }
         at += self.platform.northbridge.response_ps;
         self.bill_base(t, at);
-        let (from, to) = self.ends(t);
-        let event = if self.net.apart(from, to) {
+        let event = if apart {
             Event::Depart(t)
         } else {
             Event::Back(t)
@@ -723,10 +752,10 @@ impl System {
         self.events.push(at, Event::Back(t));
     }
 
-    fn back(&mut self, t: u32, governor: &mut dyn Governor) -> Result<(), RunError> {
+    fn back<G: Governor + ?Sized>(&mut self, t: u32, governor: &mut G) -> Result<(), RunError> {
         let transfer = self.transfers[t as usize];
-        let core = transfer.core;
-        if !transfer.from_llc {
+        let core = transfer.core as usize;
+        if transfer.apart && !transfer.from_llc {
             self.give_credit_back(t);
         }
         if transfer.write {
@@ -758,9 +787,6 @@ impl System {
     /// A transfer is over: another may take its credit of the path.
     fn give_credit_back(&mut self, t: u32) {
         let (from, to) = self.ends(t);
-        if !self.net.apart(from, to) {
-            return;
-        }
         if self.accounting {
             let label = Label::new(Cause::Link, self.transfers[t as usize].owner);
             for &waiting in self.net.waiting(from, to) {
@@ -773,8 +799,9 @@ impl System {
     }
 
     /// A core gives up a dirty line.
-    fn discard(&mut self, t: u32, governor: &mut dyn Governor) -> Result<(), RunError> {
+    fn discard<G: Governor + ?Sized>(&mut self, t: u32, governor: &mut G) -> Result<(), RunError> {
         let Transfer { core, line, .. } = self.transfers[t as usize];
+        let core = core as usize;
         self.free_transfers.push(t);
         let victim = self.llcs[self.seats[core].llc].insert(core as u16, line, true);
         self.write_back(core, victim, governor)
@@ -782,11 +809,11 @@ impl System {
 
     /// Sends a line that the last level gave up to memory. It belongs to no
     /// fill: whose fill pushed a line out says nothing of whose line it was.
-    fn write_back(
+    fn write_back<G: Governor + ?Sized>(
         &mut self,
         core: usize,
         victim: Option<Victim>,
-        governor: &mut dyn Governor,
+        governor: &mut G,
     ) -> Result<(), RunError> {
         let Some(victim) = victim else {
             return Ok(());
@@ -814,7 +841,7 @@ impl System {
             return;
         };
         self.set_out(next);
-        let core = self.transfers[next as usize].core;
+        let core = self.transfers[next as usize].core as usize;
         let label = Label::new(Cause::WriteDrain, owner);
         if self.seats[core].core.release(self.now_ps, label) {
             self.events.push(self.now_ps, Event::Core(core as u32));

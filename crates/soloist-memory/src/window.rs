@@ -68,6 +68,8 @@ struct Pending {
     behind: bool,
     /// Instructions up to it and itself that have not been executed.
     left: u64,
+    /// No private cache has the line, and it is not on its way.
+    missed: bool,
 }
 
 /// State of one core.
@@ -90,7 +92,7 @@ pub(crate) struct WindowCore {
     misses: Vec<Miss>,
     /// Number of the next fill.
     next_fill: u32,
-    loads: VecDeque<Load>,
+    loads: Vec<Load>,
     /// The last load: the fill it waits for, or when its data is there.
     last_load: std::result::Result<u64, u32>,
     slots: u32,
@@ -148,7 +150,7 @@ impl WindowCore {
             pending: None,
             misses: Vec::new(),
             next_fill: 0,
-            loads: VecDeque::new(),
+            loads: Vec::new(),
             last_load: Ok(0),
             slots: 0,
             stores: 0,
@@ -198,6 +200,7 @@ impl WindowCore {
             fetch,
             behind,
             left: u64::from(access.work) + 1,
+            missed: false,
         })
     }
 
@@ -213,7 +216,7 @@ impl WindowCore {
 
     /// Instructions that the window has room for.
     fn room(&self) -> u64 {
-        self.loads.front().map_or(u64::MAX, |oldest| {
+        self.loads.first().map_or(u64::MAX, |oldest| {
             (oldest.instruction + self.window).saturating_sub(self.stats.instructions)
         })
     }
@@ -240,12 +243,11 @@ impl WindowCore {
                 Err(fill) => return self.block(p, Wait::Fill(fill)),
             }
         }
-        let held = if p.behind {
-            None
-        } else {
-            self.look_up(line, a.write)
+        let here = match p.behind || p.missed {
+            true => None,
+            false => self.look_up(line, a.write),
         };
-        if let Some(level) = held {
+        if let Some(level) = here {
             self.stats.private_hits[level] += 1;
             let walk = self.translate(a.addr);
             if !a.write {
@@ -259,6 +261,7 @@ impl WindowCore {
         if let Some(at) = self.misses.iter().position(|m| m.line == line) {
             return self.join(p, at);
         }
+        let p = Pending { missed: true, ..p };
         if self.slots >= self.outstanding {
             return self.block(p, Wait::Slot);
         }
@@ -308,7 +311,8 @@ impl WindowCore {
         let Miss { line, fill, .. } = self.misses[at];
         if !self.misses[at].demanded {
             if self.slots >= self.outstanding {
-                return self.block(p, Wait::Slot);
+                let missed = false;
+                return self.block(Pending { missed, ..p }, Wait::Slot);
             }
             self.slots += 1;
             self.misses[at].demanded = true;
@@ -345,7 +349,7 @@ impl WindowCore {
 
     fn note_load(&mut self, fill: u32) {
         self.last_load = Err(fill);
-        self.loads.push_back(Load {
+        self.loads.push(Load {
             fill,
             instruction: self.stats.instructions,
         });
@@ -385,6 +389,9 @@ impl WindowCore {
             }
             self.prefetches += 1;
             self.stats.prefetches += 1;
+            if let Some(p) = &mut self.pending {
+                p.missed &= p.access.addr >> self.line_shift != line;
+            }
             let miss = Miss {
                 line,
                 fill: self.next_fill,
