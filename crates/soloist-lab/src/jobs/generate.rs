@@ -77,11 +77,7 @@ fn one(task: &CaseTask, pace: Pace, line: u64, work: u64, seed: u64) -> Box<dyn 
         ProgramKind::Matmult => Box::new(MatMult::new(side(bytes), line, 0, work)),
         ProgramKind::MatmultBlocked => Box::new(MatMult::new(side(bytes), line, BLOCK, work)),
         ProgramKind::Canneal => Box::new(RandomSwaps::new(lines(bytes), NEIGHBOURS, work, seed)),
-        ProgramKind::Streamcluster => {
-            // Points, and 8 bytes of assignment for each line of them.
-            let points = lines(bytes * line / (line + 8));
-            Box::new(StreamCluster::new(points, line, work))
-        }
+        ProgramKind::Streamcluster => Box::new(StreamCluster::new(bytes, line, work, seed)),
         ProgramKind::Fps => Box::new(Images::new(bytes, line, work)),
         // `cases` gives every task of these kinds counters, or a recording.
         ProgramKind::Spec | ProgramKind::Program | ProgramKind::Recorded => {

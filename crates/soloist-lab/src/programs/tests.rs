@@ -70,8 +70,34 @@ fn tasks_stay_inside_their_memory_and_end() {
     assert!(!run(MatMult::new(32, 64, 0, 32 * 32 * 32)).is_empty());
     assert!(!run(MatMult::new(40, 64, 16, 100_000)).is_empty());
     assert_eq!(run(RandomSwaps::new(1 << 16, 3, 50, 4)).len(), 50 * 10);
-    assert!(run(StreamCluster::new(1 << 16, 64, 3000)).len() > 3000);
+    assert!(run(StreamCluster::new(1 << 16, 64, 3000, 6)).len() > 3000);
     assert!(!run(BlockWalk::new(128, 64, 100, 5)).is_empty());
+}
+
+/// As the program's source has it: all points in each round, in shuffled order,
+/// the coordinates of one in order and behind the pointer to them.
+#[test]
+fn streamcluster_reads_points_in_no_order() {
+    let points = 100;
+    let all = run(StreamCluster::new(points * 544, 64, 8 * points, 7));
+    let firsts: Vec<u64> = all.chunks(9).map(|point| point[1].at).collect();
+    for (point, &first) in all.chunks(9).zip(&firsts) {
+        assert_eq!(first % 512, 0);
+        assert!(point[0].at >= 512 * points && !point[0].dependent && point[1].dependent);
+        let follow = point[1..]
+            .iter()
+            .zip(0..)
+            .all(|(a, i)| a.at == first + i * 64);
+        assert!(follow && point.iter().all(|a| !a.write));
+    }
+    let next = firsts.windows(2).filter(|w| w[1] == w[0] + 512).count();
+    assert!(next < 10, "{next} points follow the one before in memory");
+    let mut sorted = firsts;
+    sorted.sort_unstable();
+    assert!(sorted
+        .iter()
+        .zip(0..)
+        .all(|(&at, i): (_, u64)| at == i * 512));
 }
 
 #[test]
