@@ -8,11 +8,31 @@ use crate::judgement::Outcome;
 use crate::spec::ClaimKind;
 
 const LEFT: f64 = 470.0;
-const WIDTH: f64 = 430.0;
+const WIDTH: f64 = 390.0;
 const ROW: f64 = 17.0;
 const TOP: f64 = 46.0;
 /// What is drawn of the axis: effects beyond stand at its ends.
 const AXIS: (f64, f64) = (-0.5, 3.0);
+
+/// A name that fits beside the axis; one that is cut says so.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 72;
+    if name.chars().count() <= MOST {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(MOST - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// The mark of an effect: a disc, or an arrow at the end beyond which it lies.
+fn mark(effect: f64, (x, y): (f64, f64)) -> String {
+    let arrow = |way: f64| format!("M{} {y}l{} -5v10z", x + 5.0 * way, -10.0 * way);
+    match effect {
+        e if e < AXIS.0 => arrow(-1.0),
+        e if e > AXIS.1 => arrow(1.0),
+        _ => format!("M{} {y}a5 5 0 1 0 10 0a5 5 0 1 0 -10 0", x - 5.0),
+    }
+}
 
 /// The picture as SVG; nothing where nothing is predicted.
 pub fn summary(outcomes: &[Outcome]) -> String {
@@ -41,7 +61,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
          <rect width=\"{full}\" height=\"{height}\" fill=\"white\"/>\n\
          <rect x=\"{}\" y=\"{TOP}\" width=\"{}\" height=\"{}\" fill=\"#cde5f5\"/>\n\
          <text x=\"{LEFT}\" y=\"16\" font-size=\"13\">effect, ours over the printed one \
-         (shaded: within 15 %; 0: no effect)</text>\n",
+         (shaded: within 15 %; 0: no effect; arrows: beyond)</text>\n",
         x(1.0 - TOLERANCE),
         x(1.0 + TOLERANCE) - x(1.0 - TOLERANCE),
         ROW * all.len() as f64,
@@ -59,17 +79,39 @@ pub fn summary(outcomes: &[Outcome]) -> String {
         let y = TOP + ROW * (i as f64 + 0.5);
         let inside = (effect - 1.0).abs() <= TOLERANCE;
         let color = if inside { "#0072b2" } else { "#d55e00" };
-        let short: String = name.chars().take(72).collect();
+        let short = shortened(name);
         let _ = writeln!(
             svg,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-size=\"11\">{}</text>\
-             <circle cx=\"{}\" cy=\"{y}\" r=\"5\" fill=\"{color}\"/>",
+             <path d=\"{}\" fill=\"{color}\"/>",
             LEFT - 10.0,
             y + 4.0,
             super::escape(&short),
-            x(*effect)
+            mark(*effect, (x(*effect), y)),
         );
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mark, shortened};
+
+    #[test]
+    fn what_lies_beyond_the_axis_is_an_arrow() {
+        assert_eq!(
+            mark(1.0, (20.0, 9.0)),
+            "M15 9a5 5 0 1 0 10 0a5 5 0 1 0 -10 0"
+        );
+        assert_eq!(mark(-9.0, (20.0, 9.0)), "M15 9l10 -5v10z");
+        assert_eq!(mark(9.0, (20.0, 9.0)), "M25 9l-10 -5v10z");
+    }
+
+    #[test]
+    fn a_name_that_is_cut_says_so() {
+        assert_eq!(shortened("camc-table-4: gain"), "camc-table-4: gain");
+        let cut = shortened(&"µ ".repeat(50));
+        assert!(cut.ends_with("µ…") && cut.chars().count() <= 72, "{cut}");
+    }
 }
