@@ -60,11 +60,12 @@ pub fn summary(outcomes: &[Outcome]) -> String {
          xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"{full}\" height=\"{height}\" fill=\"white\"/>\n\
          <rect x=\"{}\" y=\"{TOP}\" width=\"{}\" height=\"{}\" fill=\"#cde5f5\"/>\n\
-         <text x=\"{LEFT}\" y=\"16\" font-size=\"13\">effect, ours over the printed one \
+         <text x=\"{}\" y=\"16\" text-anchor=\"end\" font-size=\"13\">effect, ours over the printed one \
          (shaded: within 15 %; 0: no effect; arrows: beyond)</text>\n",
         x(1.0 - TOLERANCE),
         x(1.0 + TOLERANCE) - x(1.0 - TOLERANCE),
         ROW * all.len() as f64,
+        full - 10.0,
     );
     for tick in [0.0, 0.5, 1.0, 1.5, 2.0, 2.5] {
         let _ = writeln!(
