@@ -15,6 +15,7 @@ macro_rules! built_in {
 
 /// Name and text of every machine file of the source tree.
 const BUILT_IN: &[(&str, &str)] = built_in![
+    "core-12th-ddr4",
     "core2quad-q8400",
     "ddr3-1600k",
     "e3-1230",
@@ -30,6 +31,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "qemu-4node",
     "raspberry-pi-4",
     "raspberry-pi-5",
+    "ryzen-7700x",
     "ryzen-9900x",
     "server-12-channels",
     "server-3-channels",
