@@ -500,3 +500,62 @@ fn a_burst_that_ends_hides_no_conflict() {
     assert!(rejected <= 12, "{rejected} of 4000");
     assert!(hidden <= 12, "{hidden} of 4000");
 }
+
+/// Two channels, two ranks, four groups of four banks.
+fn named() -> Machine {
+    Machine::parse(
+        "[machine]\nname = \"x\"\ndescription = \"x\"\ntrust = \"synthetic\"\n\
+         [topology]\nsockets = 1\ncpus = [\"0\"]\n\
+         [map]\nchannel = [\"8^20\"]\nrank = [\"17^25\"]\n\
+         bank = [\"13^21\", \"14^22\", \"15^23\", \"16^24\"]\nbank_group = [0, 1]\n\
+         row = [\"18-33\"]\ncolumn = [\"6-7\", \"9-12\"]\n\
+         [[map.range]]\nstart = 0\nend = 0x400000000\n",
+        "x.toml",
+    )
+    .unwrap()
+}
+
+#[test]
+fn functions_get_their_names_and_the_map_has_them() {
+    let machine = named();
+    let noise: Noise = "low,group=14,rank=7".parse().unwrap();
+    for seed in 1..4 {
+        let found = run(&machine, SimPool::everywhere(), noise, seed);
+        assert!(found.is_complete());
+        let map = found.map().unwrap();
+        let differ = compare::differences(&machine.map, &map);
+        assert!(differ.is_empty(), "{differ:?}");
+        let (truth, map) = (&machine.map.layouts[0], &map.layouts[0]);
+        assert_eq!(truth.channel, map.channel);
+        assert_eq!(truth.rank, map.rank);
+        let groups = |layout: &soloist_machine::Layout| -> Basis {
+            let bits = layout.bank_group.iter();
+            Basis::of(bits.map(|&bit| layout.bank[usize::from(bit)]))
+        };
+        assert_eq!(groups(truth), groups(map));
+        assert_eq!(map.bank.len(), 4);
+        let notes = found.notes().join("\n");
+        assert!(notes.contains("channel: 8^20 (confidence"), "{notes}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_gets_no_name() {
+    let machine = named();
+    // Neither groups nor ranks slow a pair, and nothing streams.
+    let mut source = SimSource::with_streams(&machine, SimPool::everywhere(), Noise::LOW, 1, None);
+    let found = detect(&mut source, &options(1), &mut |_, _| {});
+    assert!(found.is_complete());
+    assert!(
+        found.regions[0].names.is_empty(),
+        "{:?}",
+        found.regions[0].names
+    );
+    assert_eq!(found.map().unwrap().layouts[0].bank.len(), 6);
+    // A group without ranks to be seen may be one.
+    let noise: Noise = "low,group=14".parse().unwrap();
+    let found = run(&machine, SimPool::everywhere(), noise, 1);
+    let names = &found.regions[0].names;
+    assert!(names.channel.is_some());
+    assert_eq!((&names.rank, &names.group), (&None, &None));
+}

@@ -120,6 +120,24 @@ pub unsafe fn flush(line: *const u8) {
     }
 }
 
+/// Waits until what was read is here.
+#[cfg(target_arch = "x86_64")]
+pub fn settle() {
+    // SAFETY: a fence.
+    unsafe { std::arch::x86_64::_mm_lfence() };
+}
+
+/// Waits until what was read is here.
+#[cfg(target_arch = "aarch64")]
+pub fn settle() {
+    // SAFETY: a fence.
+    unsafe { std::arch::asm!("dsb ish") };
+}
+
+/// Nothing is read here; see [`SUPPORTED`].
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub fn settle() {}
+
 /// Reads a line from wherever it is and returns the time it took.
 ///
 /// # Safety

@@ -13,6 +13,7 @@ use std::os::unix::fs::FileExt;
 use super::cpu;
 use super::pool::{gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
+use super::streams;
 use crate::host;
 use soloist_machine::RamRange;
 
@@ -262,6 +263,12 @@ impl TimingSource for Hardware {
         times.sort_unstable();
         // The second fastest: an interrupt only ever makes it slower.
         times[1]
+    }
+
+    fn stream(&mut self, lines: &[u64]) -> Option<f64> {
+        let lines: Vec<*const u8> = lines.iter().filter_map(|&line| self.locate(line)).collect();
+        // SAFETY: all lie in pages of the mappings that `self` owns.
+        unsafe { streams::time(&lines) }
     }
 }
 

@@ -206,6 +206,29 @@ impl<'a> Meter<'a> {
         Ok(median(&mut self.scratch))
     }
 
+    /// One sample of a pair, as the levels were told apart.
+    ///
+    /// # Errors
+    /// When the deadline has passed, or nothing is calibrated.
+    pub fn time(&mut self, a: u64, b: u64) -> Result<f64, Stop> {
+        let levels = self.levels.ok_or(Stop::NoConflicts)?;
+        self.sample(a, b, levels.repeats)
+    }
+
+    /// Time in which several streams read these lines; `None`: not to be had.
+    ///
+    /// # Errors
+    /// When the deadline has passed.
+    pub fn stream(&mut self, lines: &[u64]) -> Result<Option<f64>, Stop> {
+        if self.started.elapsed() > self.deadline {
+            return Err(Stop::Deadline);
+        }
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.source.stream(lines))
+    }
+
     /// The step of the clock: what all readings are multiples of. One or two
     /// different ones are levels without noise, and say nothing of a clock.
     fn find_step(&mut self, range: &RamRange) -> Result<(), Stop> {

@@ -18,6 +18,7 @@ pub mod hardware;
 pub mod llc;
 pub mod meter;
 pub mod model;
+pub mod names;
 pub mod node;
 pub mod noise;
 pub mod one_bank;
@@ -29,6 +30,7 @@ pub mod region;
 mod rows;
 pub mod sim;
 pub mod source;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,6 +42,7 @@ use soloist_machine::gf2::{self, Basis};
 use soloist_machine::{Layout, MapRange, MapSpec, RamRange};
 
 use meter::{Levels, Meter, Stop};
+use names::Names;
 use node::solve_node;
 use prove::Tally;
 use region::Region;
@@ -127,6 +130,9 @@ pub struct RegionReport {
     pub other_row: Tally,
     /// The levels.
     pub levels: Levels,
+    /// What some of the functions are.
+    #[serde(skip_serializing_if = "Names::is_empty")]
+    pub names: Names,
 }
 
 impl From<&Region> for RegionReport {
@@ -161,6 +167,7 @@ impl From<&Region> for RegionReport {
             same_row: proof.same_row,
             other_row: proof.other_row,
             levels: region.levels,
+            names: region.names.clone(),
         }
     }
 }
@@ -191,6 +198,12 @@ pub fn detect(
         found.regions.extend(node.regions);
         found.unsolved.extend(node.unsolved);
         found.assumed.extend(node.assumed);
+    }
+    if addresses == Addresses::Physical {
+        // Rows must be known to be kept open. Without names the map is as right.
+        for region in found.regions.iter_mut().filter(|r| r.is_complete()) {
+            region.names = names::find(&mut meter, &region.model).unwrap_or_default();
+        }
     }
     if let Addresses::InsidePages { page_shift } = addresses {
         let known = found.regions.first().filter(|known| known.is_sound());
@@ -284,9 +297,9 @@ impl Detected {
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![
-            "Found by timing row conflicts. Timing tells banks apart but not what makes them: channel,"
+            "Found by timing row conflicts, which tell banks apart but not what makes them: functions"
                 .to_owned(),
-            "rank and bank bits are all listed as bank; bits below a cache line can't be seen.".to_owned(),
+            "without a name below are listed as bank; bits below a cache line can't be seen.".to_owned(),
         ];
         for region in &self.regions {
             let start = region.ranges.first().map_or(0, |range| range.start);
@@ -296,6 +309,7 @@ impl Detected {
                 u64::from(region.model.ways()) << region.model.functions.len(),
                 region.banks_by_rate
             ));
+            notes.extend(region.names.said());
             notes.extend(
                 region
                     .open()
@@ -397,11 +411,21 @@ fn agrees(layout: &Layout, region: &Region) -> bool {
     same_banks && rows == found
 }
 
-/// Timing can't tell channel, rank and bank apart: all are bank bits.
+/// What has no name that is sure is listed as bank.
 fn layout_of(region: &Region) -> Layout {
+    let (functions, names) = (&region.model.functions, &region.names);
+    let [channel, rank, group] = [&names.channel, &names.rank, &names.group].map(Names::sure);
+    let known = Basis::of([channel, rank, group].concat());
+    let rest = match known.rank() {
+        0 => functions.clone(),
+        _ => Basis::of(functions.iter().copied()).lightest_beside(&known),
+    };
     Layout {
         interleave: region.model.division,
-        bank: region.model.functions.clone(),
+        channel: channel.to_vec(),
+        rank: rank.to_vec(),
+        bank: [group, &rest].concat(),
+        bank_group: (0..group.len() as u8).collect(),
         row: region.model.rows.clone(),
         ..Layout::default()
     }

@@ -8,6 +8,7 @@ use super::division;
 use super::functions::{collect, functions, Collected, SPARE_PAIRS};
 use super::meter::{Levels, Meter, Stop};
 use super::model::{Model, Section};
+use super::names::Names;
 use super::place::{any_shifts, decide, likely_shifts, near_shifts, Between};
 use super::prove::{plausible, prove_banks, prove_rows, Proof};
 use super::rows::rows;
@@ -42,6 +43,8 @@ pub struct Region {
     /// The division that channels come from, whether or not functions over what
     /// it leaves were found.
     pub division: Option<Interleave>,
+    /// What some of the functions are.
+    pub names: Names,
 }
 
 impl Region {
@@ -205,6 +208,7 @@ pub fn solve(
                     rows_seen: false,
                     settled: true,
                     division,
+                    names: Names::default(),
                 };
                 return settle(meter, region, around);
             }
@@ -228,6 +232,7 @@ pub fn solve(
         rows_seen: false,
         settled: false,
         division,
+        names: Names::default(),
     })
 }
 

@@ -3,12 +3,15 @@
 //! everywhere; which pages are measured is chosen as on a real machine
 //! ([`super::pool`]).
 
+use std::collections::HashMap;
+
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, Dram};
+use soloist_machine::dram::Device;
 use soloist_machine::ram::{join, RamRange};
-use soloist_machine::Machine;
+use soloist_machine::{FileError, Machine};
 
 use super::noise::Noise;
 use super::pool::{gather, Limits, Pool, Supply};
@@ -167,12 +170,56 @@ pub struct SimSource {
     noise: Noise,
     rng: ChaCha8Rng,
     samples: u64,
+    /// Bits of the bank that are its group.
+    group: u32,
+    streams: Option<SimStreams>,
+}
+
+/// What limits several streams of reads.
+#[derive(Debug, Clone)]
+pub struct SimStreams {
+    /// The DRAM.
+    pub device: Device,
+    /// What a line takes at least, however many channels there are, since the
+    /// processors ask for no more: cycles of the command clock.
+    pub least: f64,
+    /// Standard deviation of a reading, as a share of it.
+    pub sigma: f64,
+}
+
+impl SimStreams {
+    /// Streams on the DRAM of `machine`, DDR4-3200 where the file names none.
+    ///
+    /// # Errors
+    /// When the device's file is wrong.
+    pub fn of(machine: &Machine) -> Result<Self, FileError> {
+        let memory = machine.memory.as_ref();
+        let name = memory.map_or("ddr4-3200aa", |memory| memory.device.as_str());
+        Ok(Self {
+            device: Device::find(name, &machine.file)?,
+            least: 0.5,
+            sigma: 0.03,
+        })
+    }
 }
 
 impl SimSource {
     /// Memory with the map of `machine`.
     #[must_use]
     pub fn new(machine: &Machine, kind: SimPool, noise: Noise, seed: u64) -> Self {
+        Self::with_streams(machine, kind, noise, seed, SimStreams::of(machine).ok())
+    }
+
+    /// Memory whose streams are limited by something else; by nothing that can
+    /// be had, if `None`.
+    #[must_use]
+    pub fn with_streams(
+        machine: &Machine,
+        kind: SimPool,
+        noise: Noise,
+        seed: u64,
+        streams: Option<SimStreams>,
+    ) -> Self {
         // As an operating system shows it, whatever the layouts.
         let physical = join(machine.map.ranges.iter().map(|range| RamRange {
             start: range.start,
@@ -211,6 +258,10 @@ impl SimSource {
             noise,
             rng,
             samples: 0,
+            group: machine.map.layouts.first().map_or(0, |l| {
+                l.bank_group.iter().fold(0, |all, &bit| all | 1 << bit)
+            }),
+            streams,
         }
     }
 
@@ -249,11 +300,61 @@ impl SimSource {
                 (true, false) => CONFLICT,
                 (true, true) if noise.closed => CONFLICT,
                 (true, true) => -noise.hit,
+                _ if a.node != b.node || a.channel != b.channel => 0.0,
+                _ if self.is_told() => self.turnaround(&a, &b),
                 // Four banks a group, two groups a rank.
-                _ if a.node == b.node && a.color >> 2 == b.color >> 2 => noise.group,
-                _ if a.node == b.node && (a.color ^ b.color) >> 3 & 1 == 1 => noise.rank,
+                _ if a.color >> 2 == b.color >> 2 => noise.group,
+                _ if (a.color ^ b.color) >> 3 & 1 == 1 => noise.rank,
                 _ => 0.0,
             }
+    }
+
+    /// Whether the map says what its functions are.
+    fn is_told(&self) -> bool {
+        self.group != 0 || self.map.channels() > 1 || self.map.n_ranks() > 1
+    }
+
+    /// What two banks of a channel add.
+    fn turnaround(&self, a: &Dram, b: &Dram) -> f64 {
+        match (a.rank == b.rank, (a.bank ^ b.bank) & self.group == 0) {
+            (true, true) => self.noise.group,
+            (true, false) => 0.0,
+            (false, _) => self.noise.rank,
+        }
+    }
+
+    /// Cycles in which the DRAM gives these lines, reordered as well as can be:
+    /// whatever of it has most to do.
+    fn busy(&self, lines: &[u64], streams: &SimStreams) -> f64 {
+        let device = &streams.device;
+        let burst = device.burst_length / device.transfers_per_cycle.max(1);
+        let has_groups = self.group != 0;
+        let mut busy: HashMap<(u8, u32, u32, u32, u32), u64> = HashMap::new();
+        let mut rows: HashMap<u32, u32> = HashMap::new();
+        for &line in lines {
+            let Ok(d) = self.map.decode(self.physical(line)) else {
+                continue;
+            };
+            let mut add = |what: u8, rank: u32, group: u32, bank: u32, cycles: u32| {
+                let part = (what, d.channel, rank, group, bank);
+                *busy.entry(part).or_default() += u64::from(cycles);
+            };
+            let group = d.bank & self.group;
+            add(0, 0, 0, 0, burst.max(device.tccd_s));
+            if has_groups {
+                add(1, d.rank, group, 0, device.tccd_l);
+            }
+            if rows.insert(d.color, d.row) != Some(d.row) {
+                // Four activates a window.
+                add(2, d.rank, 0, 0, device.trrd_s.max(device.tfaw.div_ceil(4)));
+                add(3, d.rank, group, d.bank, device.trc);
+                if has_groups {
+                    add(4, d.rank, group, 0, device.trrd_l);
+                }
+            }
+        }
+        let most = busy.into_values().max().unwrap_or(0) as f64;
+        most.max(streams.least * lines.len() as f64)
     }
 }
 
@@ -294,5 +395,16 @@ impl TimingSource for SimSource {
             time = time.max(FAST + CONFLICT);
         }
         self.noise.reading(time, FAST, self.samples, &mut self.rng)
+    }
+
+    fn stream(&mut self, lines: &[u64]) -> Option<f64> {
+        let streams = self.streams.as_ref()?;
+        let sum: f64 = (0..6).map(|_| self.rng.gen::<f64>()).sum();
+        let normal = (sum - 3.0) * std::f64::consts::SQRT_2;
+        let mut slower = 1.0 + streams.sigma * normal;
+        if self.rng.gen::<f64>() < self.noise.outliers {
+            slower += self.rng.gen::<f64>();
+        }
+        Some(self.busy(lines, streams) * slower)
     }
 }

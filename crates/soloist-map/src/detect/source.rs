@@ -44,6 +44,12 @@ pub trait TimingSource {
     /// source's unit. Larger when they lie in different rows of one bank.
     fn sample(&mut self, a: u64, b: u64) -> u32;
 
+    /// Time in which several streams at once read all these lines from memory,
+    /// in a unit of its own; `None` where that can't be had.
+    fn stream(&mut self, _lines: &[u64]) -> Option<f64> {
+        None
+    }
+
     /// Whether nothing but memory can make `a` and `b` slow together. Pairs
     /// that another part of the hardware slows are left out everywhere.
     fn is_fair(&self, _a: u64, _b: u64) -> bool {

@@ -433,6 +433,9 @@ fn region_text(out: &mut String, region: &RegionReport, report: &Report) -> Resu
     }
     writeln!(out, "  banks  {}", region.functions.join(", "))?;
     writeln!(out, "  rows   {}", region.rows)?;
+    for name in region.names.said() {
+        writeln!(out, "  {name}")?;
+    }
     let levels = &region.levels;
     writeln!(
         out,
