@@ -12,7 +12,7 @@ use soloist_lab::programs::Program as _;
 use soloist_lab::replay::{load, Job, Outcome, Stage, WORN};
 use soloist_memory::Platform;
 use soloist_record::meta::{Program, Stream, Streams, Thread};
-use soloist_record::{frame, Access, Kind, Lines, Meta, Writer};
+use soloist_record::{frame, Access, Kind, Lines, Meta, Recording, Writer};
 
 const PAGES: u64 = 2048;
 /// Of them, the kernel's own.
@@ -278,4 +278,161 @@ fn replay_knows_what_linux_has_instead_of_colors() {
     // A twentieth of 14.4 GB/s is 0.01125 lines a nanosecond.
     assert!(rate(buddy) > 0.015, "{}", rate(buddy));
     assert!(rate(throttle) < 0.0114, "{}", rate(throttle));
+}
+
+fn job(name: &str, alone: bool) -> Job {
+    Job {
+        placement: name.parse().unwrap(),
+        alone,
+        seed: 1,
+        blame: false,
+    }
+}
+
+/// Pages of user space out of the colours of a recorded placement, by the map itself.
+#[test]
+fn pages_out_of_a_recorded_placements_colors_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = dir.path().join("walk.rec");
+    record(&made, &WALK);
+    let platform = Platform::find("opteron-6128").unwrap();
+    let map = &platform.memory.map;
+    let color = |page: u64| map.color_of_frame(5000 + page).unwrap();
+    let (set, llc) = (color(PAGES - 1).bank_set, color(PAGES - 1).llc);
+    let play = |settings: &[String], placement: &str| {
+        let mut meta = Meta::read(&made).unwrap();
+        meta.programs[0].colors = settings.to_vec();
+        meta.write(&made).unwrap();
+        let stage = Stage {
+            platform: platform.clone(),
+            parts: vec![load(&made, 0, Lines::First(100)).unwrap()],
+            sets: 1,
+            history: WORN,
+        };
+        let played = stage.play(&[job(placement, true)], &|| {});
+        played.map(|runs| runs[0].played[0].spilled)
+    };
+    let out = |inside: &dyn Fn(u64) -> bool| (KERNELS..PAGES).filter(|&p| !inside(p)).count();
+    let spill = "exhaust=spill".to_owned();
+    let banks = [spill.clone(), format!("bank_set={set}")];
+    let expected = out(&|page| color(page).bank_set == set) as u64;
+    assert!(expected > 100 && expected < PAGES - KERNELS);
+    assert_eq!(play(&banks, "recorded").unwrap(), expected);
+    let both = [spill.clone(), banks[1].clone(), format!("llc_color={llc}")];
+    let expected = out(&|page| color(page).bank_set == set && color(page).llc == llc) as u64;
+    assert_eq!(play(&both, "recorded").unwrap(), expected);
+    // Without colours nothing is out of them; placed anew all fit.
+    assert_eq!(play(&[], "recorded").unwrap(), 0);
+    assert_eq!(play(&banks, "buddy").unwrap(), 0);
+    assert_eq!(play(&banks, "diff_controller").unwrap(), 0);
+    let error = play(&["bank_set=x".to_owned()], "recorded").unwrap_err();
+    assert!(error.to_string().contains("bank_set=x"), "{error}");
+}
+
+/// Two threads that meet after each of their rounds: the first one's lines have
+/// `work` instructions before each, the second's 20.
+fn record_threads(dir: &Path, work: u32) {
+    const ROUNDS: u32 = 20;
+    std::fs::create_dir(dir).unwrap();
+    let streams = (0..2u32).map(|cpu| {
+        let file = format!("cpu-{cpu}.rec");
+        let mut writer = Writer::create(&dir.join(&file), cpu).unwrap();
+        let mut order = u64::from(cpu);
+        writer.switch(cpu, order, 0).unwrap();
+        for round in 0..ROUNDS {
+            for page in 0..50 {
+                let access = Access {
+                    kind: Kind::Read,
+                    page: 0,
+                    line: (round % 64) as u8,
+                    work: [work, 20][cpu as usize],
+                    kernel: false,
+                    dependent: false,
+                };
+                let page = 1000 + u64::from(cpu) * 1000 + page;
+                writer.access(access, page, page, || page).unwrap();
+            }
+            if cpu == 0 {
+                writer.wake(round, 0).unwrap();
+            } else {
+                // Its processor is idle meanwhile.
+                for thread in [2, 1] {
+                    order += 2;
+                    writer.switch(thread, order, 0).unwrap();
+                }
+                writer.wait(round).unwrap();
+            }
+        }
+        // Whoever ends this wait is not recorded.
+        writer.wait(1000).unwrap();
+        writer.flush().unwrap();
+        Stream {
+            cpu,
+            file,
+            lines: 0,
+            bytes: 0,
+            looked_at: 0,
+            instructions: 0,
+        }
+    });
+    let streams: Vec<Stream> = streams.collect();
+    record(&dir.join("like"), &Walk { threads: 2, ..WALK });
+    let mut meta = Meta::read(&dir.join("like")).unwrap();
+    meta.streams.streams = streams;
+    meta.streams.threads.push(Thread {
+        program: 0,
+        user: false,
+    });
+    meta.write(dir).unwrap();
+}
+
+#[test]
+fn a_thread_waits_for_the_one_that_wakes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (even, slow) = (dir.path().join("even.rec"), dir.path().join("slow.rec"));
+    let others = dir.path().join("others.rec");
+    record_threads(&even, 20);
+    record_threads(&slow, 4000);
+    record(&others, &WALK);
+    let play = |dir: &Path, jobs: &[Job]| {
+        let mut parts = vec![load(dir, 0, Lines::ALL).unwrap()];
+        for core in 2..4 {
+            let mut other = load(&others, 0, Lines::ALL).unwrap();
+            other.cores = vec![core];
+            parts.push(other);
+        }
+        // And threads go round as neighbours too.
+        let mut threads = load(&even, 0, Lines::ALL).unwrap();
+        threads.cores = vec![4, 5];
+        parts.push(threads);
+        let stage = Stage {
+            platform: Platform::find("opteron-6128").unwrap(),
+            parts,
+            sets: 1,
+            history: WORN,
+        };
+        stage.play(jobs, &|| {}).unwrap()
+    };
+    let jobs = [job("buddy", true), job("buddy", false)];
+    let (even, slow) = (play(&even, &jobs), play(&slow, &jobs));
+    for (even, slow) in even.iter().zip(&slow) {
+        let (even, slow) = (&even.played[0], &slow.played[0]);
+        // 20 rounds of 50 lines, 3980 instructions each more.
+        let more = slow.time_ns - even.time_ns;
+        assert!(more > 1e6, "{more}");
+        assert_eq!((even.idle_ns[0], slow.idle_ns[0]), (0.0, 0.0));
+        let waited = slow.idle_ns[1] - even.idle_ns[1];
+        assert!((waited / more - 1.0).abs() < 0.05, "{waited} of {more} ns");
+        assert!(even.idle_ns[1] < 0.3 * even.time_ns, "{even:?}");
+    }
+    // Beside others it takes longer, and so does the wait for it.
+    assert!(slow[1].played[0].time_ns > slow[0].played[0].time_ns);
+    let program = Recording::open(&dir.path().join("even.rec")).unwrap();
+    let program = program.load(0, Lines::ALL).unwrap();
+    let waits = |lane: &soloist_record::Lane| {
+        let wait = |s: &soloist_record::Step| matches!(s, soloist_record::Step::Wait(_));
+        program.steps(lane).filter(wait).count()
+    };
+    let all: Vec<usize> = program.lanes().iter().map(waits).collect();
+    assert_eq!(all, [0, 20], "a wait without its wake holds nobody up");
 }

@@ -17,6 +17,7 @@ pub mod core;
 pub mod decoder;
 pub mod error;
 mod event;
+pub mod filter;
 pub mod latency;
 mod link;
 mod llc;

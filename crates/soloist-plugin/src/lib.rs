@@ -3,7 +3,7 @@
 //! # How it works
 //! Every block of the guest's code that QEMU translates gets a callback, and each
 //! of its instructions one for its loads and stores. On a processor that
-//! records, they go through its private caches ([`filter`]); what misses is
+//! records, they go through its private caches ([`soloist_memory::filter`]); what misses is
 //! written to the processor's stream with the physical address that QEMU tells
 //! ([`vcpu`], soloist-record). Which thread runs is known from the kernel's own
 //! note of it: the store in `__switch_to` that sets the current task. When to
@@ -15,7 +15,6 @@
 //! Arguments: `plan=FILE` ([`soloist_record::plan`]).
 
 mod code;
-mod filter;
 mod qemu;
 mod ram;
 mod vcpu;
@@ -217,6 +216,8 @@ extern "C" fn on_access(cpu: c_uint, info: qemu::MemInfo, virt: u64, access: *mu
         if access.kernel {
             if Vcpu::may_switch(access, virt, shared) {
                 vcpu.switch(value(), shared);
+            } else if Vcpu::may_order(access, shared) {
+                vcpu.order(access, virt, value(), shared);
             }
         } else if virt & 0xfff == MARKER_OFFSET {
             recorder.obey(vcpu.marker(value(), on, shared));

@@ -1,13 +1,14 @@
 //! One virtual processor: its caches, its threads, its stream.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
 
 use soloist_record::meta::{Stream, Thread};
 use soloist_record::{plan, Access, Kind, Writer};
 
 use crate::code::{self, Block, Registers, REGISTERS};
-use crate::filter::Filter;
+use soloist_memory::filter::Filter;
 
 const PAGE_SHIFT: u32 = 12;
 /// Pages of user space that are known to have been told of; a power of two.
@@ -21,13 +22,38 @@ pub struct Shared {
     switches: AtomicU64,
     /// Bytes written by all.
     bytes: AtomicU64,
-    /// Addresses of the kernel: `__switch_to` from, to; where in a page the
-    /// current task is noted.
-    symbols: [AtomicU64; 3],
+    /// Addresses of the kernel ([`plan::SYMBOLS`]).
+    symbols: [AtomicU64; plan::SYMBOL_WORDS],
+    wakes: AtomicU32,
+    futexes: Mutex<Futexes>,
     threads: Mutex<Vec<(u64, Thread)>>,
 }
 
+/// Threads that wait on futexes.
+#[derive(Default)]
+struct Futexes {
+    /// By the word that the kernel clears when it ends the wait.
+    waiting: HashMap<u64, u32>,
+    /// The wake that ended a thread's wait; it did not run since.
+    woken: HashMap<u32, u32>,
+}
+
+/// From a waiter's note of its task to the word that a waker clears: `task` and
+/// `lock_ptr` of `struct futex_q`.
+const TASK_TO_LOCK: u64 = 8;
+
 impl Shared {
+    fn futexes(&self) -> MutexGuard<'_, Futexes> {
+        self.futexes.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Whether `pc` lies in the function whose begin and end are symbols `at` and
+    /// the next.
+    #[inline]
+    fn is_in(&self, at: usize, pc: u64) -> bool {
+        pc >= self.symbols[at].load(Relaxed) && pc < self.symbols[at + 1].load(Relaxed)
+    }
+
     /// All threads, by number.
     pub fn threads(&self) -> Vec<Thread> {
         let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
@@ -101,7 +127,11 @@ impl Vcpu {
     pub fn new(plan: &plan::Plan, program: u32, writer: Writer, stream: Stream) -> Option<Self> {
         Some(Self {
             program,
-            filter: Filter::new(&plan.caches)?,
+            filter: Filter::new(
+                plan.caches
+                    .iter()
+                    .map(|c| (c.name.as_str(), c.sets, c.ways)),
+            )?,
             writer,
             stream,
             limit: plan.limit,
@@ -364,6 +394,42 @@ impl Vcpu {
             && virt & 0xfff == shared.symbols[2].load(Relaxed) & 0xfff
     }
 
+    /// A store of 8 bytes by the kernel: does it begin or end a wait on a futex?
+    #[inline]
+    pub fn may_order(of: &code::Access, shared: &Shared) -> bool {
+        [3, 5, 7].iter().any(|&at| shared.is_in(at, of.pc))
+    }
+
+    /// It does: `value` to `virt`.
+    pub fn order(&mut self, of: &code::Access, virt: u64, value: u64, shared: &Shared) {
+        if !self.on {
+            return;
+        }
+        if shared.is_in(3, of.pc) {
+            if value == self.task {
+                let mut futexes = shared.futexes();
+                futexes.waiting.insert(virt + TASK_TO_LOCK, self.thread);
+            }
+            return;
+        }
+        if value != 0 {
+            return;
+        }
+        let id = {
+            let mut futexes = shared.futexes();
+            let Some(thread) = futexes.waiting.remove(&virt) else {
+                return;
+            };
+            let id = shared.wakes.fetch_add(1, Relaxed);
+            futexes.woken.insert(thread, id);
+            id
+        };
+        let work = self.work(self.instructions - u64::from(of.left));
+        let before = self.writer.bytes;
+        let result = self.writer.wake(id, work);
+        self.note(result, before, shared);
+    }
+
     /// The kernel goes on to `task`.
     pub fn switch(&mut self, task: u64, shared: &Shared) {
         if self.task != task {
@@ -382,7 +448,11 @@ impl Vcpu {
         let work = self.work(self.instructions);
         let order = shared.switches.fetch_add(1, Relaxed);
         let before = self.writer.bytes;
-        let result = self.writer.switch(self.thread, order, work);
+        let mut result = self.writer.switch(self.thread, order, work);
+        let woken = shared.futexes().woken.remove(&self.thread);
+        if let (Ok(()), Some(id)) = (&result, woken) {
+            result = self.writer.wait(id);
+        }
         self.note(result, before, shared);
     }
 

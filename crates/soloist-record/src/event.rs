@@ -77,11 +77,26 @@ pub enum Event {
         /// Instructions since the last event.
         work: u32,
     },
+    /// The running thread ends another's wait on a futex.
+    Wake {
+        /// Number of the wake in the recording.
+        id: u32,
+        /// Instructions since the last event.
+        work: u32,
+    },
+    /// The running thread could only go on after this wake.
+    Wait {
+        /// Number of the wake.
+        id: u32,
+    },
 }
 
 const PAGE: u8 = 4;
 const SWITCH: u8 = 5;
 const MARK: u8 = 6;
+const ORDER: u8 = 7;
+/// With [`ORDER`]: a wait, not a wake.
+const WAITS: u8 = 1 << 3;
 const KERNEL: u8 = 1 << 3;
 const DEPENDENT: u8 = 1 << 4;
 const SAME_PAGE: u8 = 1 << 5;
@@ -164,6 +179,15 @@ impl Event {
                 put(out, u64::from(code));
                 put(out, u64::from(work));
             }
+            Self::Wake { id, work } => {
+                out.push(ORDER);
+                put(out, u64::from(id));
+                put(out, u64::from(work));
+            }
+            Self::Wait { id } => {
+                out.push(ORDER | WAITS);
+                put(out, u64::from(id));
+            }
         }
     }
 
@@ -190,7 +214,16 @@ impl Event {
                 code: u16::try_from(from.number()?).ok()?,
                 work: u32::try_from(from.number()?).ok()?,
             },
-            7 => return None,
+            ORDER => {
+                let id = u32::try_from(from.number()?).ok()?;
+                match first & WAITS {
+                    0 => Self::Wake {
+                        id,
+                        work: u32::try_from(from.number()?).ok()?,
+                    },
+                    _ => Self::Wait { id },
+                }
+            }
             kind => Self::Access(Access::unpack(Kind::of(kind), first, state, &mut from)?),
         };
         *bytes = from.0;

@@ -11,8 +11,9 @@
 
 use std::io::{self, Read, Write};
 
-/// Of the file; what is written here and what can be read.
-pub const VERSION: u32 = 1;
+/// Of the file: what is written here. All from 1 on can be read: 2 has waits and
+/// wakes besides.
+pub const VERSION: u32 = 2;
 const FILE: &[u8; 8] = b"SOLOREC\n";
 const FRAME: &[u8; 4] = b"SRFR";
 /// Bytes of events after which a frame is written.
@@ -43,9 +44,9 @@ pub fn read_header(from: &mut impl Read) -> Result<u32, String> {
         return Err("no stream of a recording: it does not begin with \"SOLOREC\"".to_owned());
     }
     match number(&bytes, 8) {
-        VERSION => Ok(number(&bytes, 12)),
+        1..=VERSION => Ok(number(&bytes, 12)),
         other => Err(format!(
-            "a stream of version {other}; this program reads version {VERSION}"
+            "a stream of version {other}; this program reads versions 1 to {VERSION}"
         )),
     }
 }

@@ -108,11 +108,11 @@ impl Meta {
             file: file.clone(),
             source,
         })?;
-        if meta.version != crate::frame::VERSION {
+        if !(1..=crate::frame::VERSION).contains(&meta.version) {
             return Err(Error::Foreign {
                 file,
                 why: format!(
-                    "a recording of version {}; this program reads version {}",
+                    "a recording of version {}; this program reads versions 1 to {}",
                     meta.version,
                     crate::frame::VERSION
                 ),

@@ -51,10 +51,13 @@ impl Plan {
 pub const MARKER_OFFSET: u64 = 0x5c0;
 /// The upper 48 bits of a marker.
 pub const MARKER: u64 = 0x736f_6c6f_6973 << 16;
-/// Three words follow, stored to the same place: first and last address of the
-/// kernel's `__switch_to`, and the offset of its current task among its
-/// processor's variables.
+/// [`SYMBOL_WORDS`] words follow, stored to the same place: where the kernel's
+/// `__switch_to` begins and ends; the offset of its current task among its
+/// processor's variables; then where `__futex_queue`, `__futex_wake_mark` and
+/// `futex_wake_mark` begin and end, 0 where there is none.
 pub const SYMBOLS: u16 = 1;
+/// How many.
+pub const SYMBOL_WORDS: usize = 9;
 /// The program of this processor begins.
 pub const START: u16 = 2;
 /// Recording ends, of all programs.

@@ -6,7 +6,7 @@
 //! touch in the whole program. What a page *is* is its physical page: threads
 //! that share memory share it, copies that fork() made do not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
@@ -154,10 +154,14 @@ pub enum Step {
     Access(Access),
     /// A marker.
     Mark(u16),
+    /// What waits for this wake can go on.
+    Wake(u32),
+    /// Goes on only after this wake, which is in the program.
+    Wait(u32),
 }
 
 /// Widths of a packed step: kind 2, kernel 1, dependent 1, line 6, page 26,
-/// work 28. A marker is a write-back with work.
+/// work 28. A write-back with work is none: its work says what it is.
 const PAGE_BITS: u32 = 26;
 const WORK_BITS: u32 = 28;
 
@@ -171,8 +175,13 @@ fn pack(a: &Access, page: u32) -> u64 {
         | work << (10 + PAGE_BITS)
 }
 
-fn pack_mark(code: u16) -> u64 {
-    Kind::WriteBack as u64 | u64::from(code) << 10 | 1 << (10 + PAGE_BITS)
+const MARK: u32 = 1;
+const WAKE: u32 = 2;
+const WAIT: u32 = 3;
+
+/// What is no line: `number` in the place of page and line.
+fn pack_other(what: u32, number: u32) -> u64 {
+    Kind::WriteBack as u64 | u64::from(number) << 4 | u64::from(what) << (10 + PAGE_BITS)
 }
 
 fn unpack(packed: u64) -> Step {
@@ -180,7 +189,12 @@ fn unpack(packed: u64) -> Step {
     let page = (packed >> 10) as u32 & ((1 << PAGE_BITS) - 1);
     let work = (packed >> (10 + PAGE_BITS)) as u32;
     if kind == Kind::WriteBack && work > 0 {
-        return Step::Mark(page as u16);
+        let number = (packed >> 4) as u32;
+        return match work {
+            MARK => Step::Mark(number as u16),
+            WAKE => Step::Wake(number),
+            _ => Step::Wait(number),
+        };
     }
     Step::Access(Access {
         kind,
@@ -313,7 +327,19 @@ impl Loader {
                 let debt = owed.entry(thread).or_default();
                 *debt = debt.saturating_add(work);
                 if let Some(piece) = self.pieces.last_mut() {
-                    piece.steps.push(pack_mark(code));
+                    piece.steps.push(pack_other(MARK, u32::from(code)));
+                }
+            }
+            Event::Wake { id, work } => {
+                let debt = owed.entry(thread).or_default();
+                *debt = debt.saturating_add(work);
+                if let Some(piece) = self.pieces.last_mut().filter(|_| lines.contains(&next)) {
+                    piece.steps.push(pack_other(WAKE, id));
+                }
+            }
+            Event::Wait { id } => {
+                if let Some(piece) = self.pieces.last_mut().filter(|_| lines.contains(&next)) {
+                    piece.steps.push(pack_other(WAIT, id));
                 }
             }
             Event::Access(mut access) => {
@@ -380,6 +406,20 @@ impl Loader {
         self.pieces
             .retain(|piece| user(piece.thread) && !piece.steps.is_empty());
         self.pieces.sort_by_key(|piece| piece.order);
+        // Who woke it may be another program, or not among the lines.
+        let steps = self.pieces.iter().flat_map(|piece| &piece.steps);
+        let wakes: HashSet<u32> = steps
+            .filter_map(|&packed| match unpack(packed) {
+                Step::Wake(id) => Some(id),
+                _ => None,
+            })
+            .collect();
+        for piece in &mut self.pieces {
+            piece.steps.retain(|&packed| match unpack(packed) {
+                Step::Wait(id) => wakes.contains(&id),
+                _ => true,
+            });
+        }
         for piece in &mut self.pieces {
             for packed in &mut piece.steps {
                 *packed = renumber(*packed, &number);
@@ -395,7 +435,7 @@ impl Loader {
 
 fn renumber(packed: u64, number: &[u32]) -> u64 {
     match unpack(packed) {
-        Step::Mark(_) => packed,
+        Step::Mark(_) | Step::Wake(_) | Step::Wait(_) => packed,
         Step::Access(access) => pack(&access, number[access.page as usize]),
     }
 }

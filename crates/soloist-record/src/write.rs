@@ -64,6 +64,16 @@ impl Writer {
         self.event(&Event::Mark { code, work })
     }
 
+    /// The running thread ends another's wait, by wake number `id`.
+    pub fn wake(&mut self, id: u32, work: u32) -> Result<()> {
+        self.event(&Event::Wake { id, work })
+    }
+
+    /// The running thread went on after that wake.
+    pub fn wait(&mut self, id: u32) -> Result<()> {
+        self.event(&Event::Wait { id })
+    }
+
     /// A line left, or was asked for. `access.page` is set here, from the
     /// page numbers; `order` is asked where the page is new.
     pub fn access(

@@ -37,6 +37,8 @@ fn event() -> impl Strategy<Value = Event> {
             work
         }),
         any::<(u16, u32)>().prop_map(|(code, work)| Event::Mark { code, work }),
+        any::<(u32, u32)>().prop_map(|(id, work)| Event::Wake { id, work }),
+        any::<u32>().prop_map(|id| Event::Wait { id }),
     ]
 }
 
@@ -210,7 +212,7 @@ fn a_thread_that_moves_is_put_together_in_order() {
     let lines = |thread: u32| -> Vec<(u32, u8)> {
         let access = |step| match step {
             Step::Access(a) => Some((a.page, a.line)),
-            Step::Mark(_) => None,
+            _ => None,
         };
         program
             .steps(&program.thread(thread))
@@ -224,7 +226,7 @@ fn a_thread_that_moves_is_put_together_in_order() {
     // The 7 instructions before the switch are still thread 0's.
     let work = |step| match step {
         Step::Access(a) => u64::from(a.work),
-        Step::Mark(_) => 0,
+        _ => 0,
     };
     let total: u64 = program.steps(&program.thread(0)).map(work).sum();
     assert_eq!(total, 10 + 10 + 10 + 10 + 7);
@@ -321,7 +323,7 @@ fn the_first_lines_or_those_in_the_middle() {
         let steps: Vec<Step> = program.steps(&lane).collect();
         let page = |step: &Step| match step {
             Step::Access(a) => (a.page, a.work),
-            Step::Mark(_) => unreachable!("none was made"),
+            _ => unreachable!("none was made"),
         };
         let ends = steps.first().zip(steps.last());
         let (first, last) = ends.unwrap();

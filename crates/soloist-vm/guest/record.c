@@ -55,13 +55,20 @@ static void tell(uint64_t word)
 	*(volatile uint64_t *)(page + MARKER_OFFSET) = word;
 }
 
-/* Where the kernel notes its current task: without it threads are not told apart. */
+/*
+ * Where the kernel notes its current task: without it threads are not told apart.
+ * And where waits on futexes begin and end: without it nobody waits for another.
+ */
 static void tell_symbols(void)
 {
-	uint64_t from = 0, to = UINT64_MAX, current = 0, addr;
+	static const char *const names[] = { "__switch_to", "__futex_queue",
+					     "__futex_wake_mark", "futex_wake_mark" };
+	enum { NAMES = sizeof(names) / sizeof(*names) };
+	uint64_t from[NAMES] = { 0 }, to[NAMES], current = 0, addr;
 	char line[512], name[256];
 	FILE *file;
 
+	memset(to, 0xff, sizeof(to));
 	for (int pass = 0; pass < 2; pass++) {
 		file = fopen("/proc/kallsyms", "r");
 		if (!file)
@@ -69,22 +76,27 @@ static void tell_symbols(void)
 		while (fgets(line, sizeof(line), file)) {
 			if (sscanf(line, "%lx %*c %255s", &addr, name) != 2)
 				continue;
-			if (!strcmp(name, "__switch_to"))
-				from = addr;
-			else if (!strcmp(name, "pcpu_hot") ||
-				 !strcmp(name, "current_task"))
+			if (!strcmp(name, "pcpu_hot") || !strcmp(name, "current_task"))
 				current = addr;
-			if (pass && addr > from && addr < to)
-				to = addr;
+			for (int i = 0; i < NAMES; i++) {
+				if (!strcmp(name, names[i]))
+					from[i] = addr;
+				if (pass && addr > from[i] && addr < to[i])
+					to[i] = addr;
+			}
 		}
 		fclose(file);
 	}
-	if (!from || to == UINT64_MAX)
+	if (!from[0] || to[0] == UINT64_MAX)
 		fail("/proc/kallsyms has no __switch_to");
 	tell(MARKER | SYMBOLS);
-	tell(from);
-	tell(to);
+	tell(from[0]);
+	tell(to[0]);
 	tell(current);
+	for (int i = 1; i < NAMES; i++) {
+		tell(from[i]);
+		tell(from[i] ? to[i] : 0);
+	}
 }
 
 static void pin(const char *list)

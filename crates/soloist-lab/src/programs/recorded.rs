@@ -136,7 +136,7 @@ impl Playback {
         while before > 0 {
             match all.next() {
                 Some(Event::Access(line)) => before -= u64::from(line.kind != Kind::WriteBack),
-                Some(Event::Mark(_)) => {}
+                Some(_) => {}
                 None => break,
             }
         }
@@ -159,7 +159,8 @@ impl Program for Playback {
         loop {
             let line = match self.next() {
                 Some(Event::Access(line)) if self.left > 0 => line,
-                Some(Event::Mark(_)) => continue,
+                // One thread waits for nobody that could be played.
+                Some(Event::Mark(_) | Event::Wake(_) | Event::Wait(_)) => continue,
                 _ => return Step::Done,
             };
             let at = u64::from(line.page) * PAGE + (u64::from(line.line) << 6);

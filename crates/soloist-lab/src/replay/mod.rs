@@ -33,7 +33,7 @@ use crate::linux::{even_ways, Throttle};
 pub use crate::placement::buddy::History;
 use crate::placement::memory::Exhausted;
 use crate::placement::policy::Policy;
-use lane::Player;
+use lane::{Player, Wakes};
 pub use place::Placement;
 
 /// Why a recording can't be played.
@@ -87,6 +87,8 @@ pub struct Part {
     pub recording: PathBuf,
     /// The cores that it plays on, one a lane.
     pub cores: Vec<usize>,
+    /// What the module's group was told when it was recorded, as `name=value`.
+    pub settings: Vec<String>,
 }
 
 /// Programs and the machine that they are played on; the first is the
@@ -127,12 +129,14 @@ pub struct Played {
     pub latency_ns: Summary,
     /// Of its time, waiting for lines, ns.
     pub stall_ns: f64,
+    /// Waiting for another of its threads, ns, lane by lane.
+    pub idle_ns: Vec<f64>,
     /// Who it waited for, where the job asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blame: Vec<Share>,
     /// Share of its pages that lie on another node than its core, per cent.
     pub remote: f64,
-    /// Pages that came out of colour.
+    /// Pages of user space that lie out of its colours.
     pub spilled: u64,
 }
 
@@ -185,6 +189,7 @@ pub fn load(dir: &std::path::Path, program: usize, lines: Lines) -> Result<Part,
         machine: recording.meta.machine.clone(),
         recording: dir.to_path_buf(),
         cores: cpus.collect(),
+        settings: about.colors.clone(),
     })
 }
 
@@ -254,8 +259,9 @@ impl Stage {
         }
         for (i, (part, placed)) in parts.iter().zip(&placed).enumerate() {
             let lanes = part.program.lanes();
+            let wakes = Wakes::default();
             for (lane, &core) in lanes.into_iter().zip(&part.cores) {
-                let player = Player::new(&part.program, lane, &placed.frames, i > 0);
+                let player = Player::new(&part.program, lane, &placed.frames, i > 0, &wakes);
                 system.put(core, Box::new(player), core, i > 0);
             }
         }
@@ -319,6 +325,10 @@ impl Stage {
             write_backs: sum(|s| s.write_backs),
             latency_ns: latencies.summary(0.001),
             stall_ns: sum(|s| s.account.stall_ps) as f64 / 1000.0,
+            idle_ns: of
+                .iter()
+                .map(|s| s.account.slept_ps as f64 / 1000.0)
+                .collect(),
             blame: self.blame(&of),
             remote: 100.0 * away as f64 / placed.nodes.len().max(1) as f64,
             spilled: placed.spilled,

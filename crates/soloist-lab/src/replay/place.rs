@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_core::ColorSet;
+use soloist_core::{AddrMap, ColorSet, NumList};
+use soloist_record::Page;
 
-use super::{ReplayError, Stage};
+use super::{Part, ReplayError, Stage};
 use crate::linux::own_node;
 use crate::placement::buddy::{Buddy, NumaLayout};
 use crate::placement::memory::{Allocation, Exhaust, Memory};
@@ -68,9 +69,12 @@ pub(super) fn place(
     placement: Placement,
     seed: u64,
 ) -> Result<Vec<Placed>, ReplayError> {
-    let frames = match placement {
-        Placement::Recorded => recorded(stage),
-        Placement::Policy(policy) => anew(stage, policy, seed)?,
+    let (frames, colors) = match placement {
+        Placement::Recorded => (recorded(stage), asked_for(stage)?),
+        Placement::Policy(policy) => {
+            let colors = colors(stage, policy)?;
+            (anew(stage, policy, &colors, seed)?, colors)
+        }
     };
     let map = &stage.platform.memory.map;
     let node = |frame: &u64| {
@@ -78,9 +82,11 @@ pub(super) fn place(
         let range = ranges.find(|r| (r.start..r.end).contains(frame));
         range.map(|r| r.node)
     };
+    let parts = stage.parts.iter().zip(&colors);
     frames
         .into_iter()
-        .map(|(frames, spilled)| {
+        .zip(parts)
+        .map(|(frames, (part, colors))| {
             let nodes: Option<Vec<u32>> = frames.iter().map(node).collect();
             let Some(nodes) = nodes else {
                 return Err(ReplayError::Misfit(
@@ -89,6 +95,9 @@ pub(super) fn place(
                         .to_owned(),
                 ));
             };
+            let spilled = colors
+                .as_ref()
+                .map_or(0, |colors| out_of(colors, map, part, &frames));
             Ok(Placed {
                 frames: frames.into(),
                 nodes,
@@ -98,17 +107,63 @@ pub(super) fn place(
         .collect()
 }
 
-type Frames = Vec<(Vec<u64>, u64)>;
+/// Pages of user space whose frames lie out of the colours: those that the program
+/// had before it was coloured or shares with others, and those for which its colours
+/// had no frame left.
+fn out_of(colors: &ColorSet, map: &AddrMap, part: &Part, frames: &[u64]) -> u64 {
+    let lies_out = |&(page, frame): &(&Page, &u64)| {
+        let color = map.color_of_frame(frame >> PAGE_SHIFT);
+        page.user && !color.is_some_and(|c| colors.holds(c.bank_set, c.llc))
+    };
+    part.program
+        .pages
+        .iter()
+        .zip(frames)
+        .filter(lies_out)
+        .count() as u64
+}
+
+/// The colours that the module was asked for when the parts were recorded.
+fn asked_for(stage: &Stage) -> Result<Vec<Option<ColorSet>>, ReplayError> {
+    let map = &stage.platform.memory.map;
+    let of = |part: &Part| {
+        let mut colors = None;
+        for setting in &part.settings {
+            let list = |limit: u32, value: &str| {
+                let wrong = |e| ReplayError::Misfit(format!("`{}`: {setting}: {e}", part.name));
+                NumList::parse(value, limit).map_err(wrong)
+            };
+            let before = || colors.clone().unwrap_or_else(|| ColorSet::any(map));
+            let with = match setting.split_once('=') {
+                Some(("bank_set", value)) => {
+                    before().with_sets(list(map.n_bank_sets(), value)?.iter())
+                }
+                Some(("llc_color", value)) => before().with_llc(list(map.n_llc(), value)?.iter()),
+                _ => continue,
+            };
+            colors = Some(with);
+        }
+        Ok(colors)
+    };
+    stage.parts.iter().map(of).collect()
+}
+
+type Frames = Vec<Vec<u64>>;
 
 fn recorded(stage: &Stage) -> Frames {
-    let frames = |part: &super::Part| {
+    let frames = |part: &Part| {
         let pages = part.program.pages.iter();
-        (pages.map(|page| page.phys << PAGE_SHIFT).collect(), 0)
+        pages.map(|page| page.phys << PAGE_SHIFT).collect()
     };
     stage.parts.iter().map(frames).collect()
 }
 
-fn anew(stage: &Stage, policy: Policy, seed: u64) -> Result<Frames, ReplayError> {
+fn anew(
+    stage: &Stage,
+    policy: Policy,
+    colors: &[Option<ColorSet>],
+    seed: u64,
+) -> Result<Frames, ReplayError> {
     let platform = &stage.platform;
     let map = &platform.memory.map;
     let layout = NumaLayout {
@@ -121,12 +176,11 @@ fn anew(stage: &Stage, policy: Policy, seed: u64) -> Result<Frames, ReplayError>
     };
     let buddy = Buddy::new(map, layout, stage.history, seed);
     let mut memory = Memory::new(map, buddy).as_the_module();
-    let colors = colors(stage, policy)?;
     let first = stage.parts[0].cores[0];
     let mut theirs: Vec<[Allocation; 2]> = stage
         .parts
         .iter()
-        .zip(&colors)
+        .zip(colors)
         .enumerate()
         .map(|(i, (part, colors))| {
             let cpu = part.cores[0] as u32;
@@ -164,8 +218,7 @@ fn anew(stage: &Stage, policy: Policy, seed: u64) -> Result<Frames, ReplayError>
             })?;
         frames[i].push(u64::from(frame) << PAGE_SHIFT);
     }
-    let spilled = theirs.iter().map(|[user, _]| user.spilled);
-    Ok(frames.into_iter().zip(spilled).collect())
+    Ok(frames)
 }
 
 /// Whether all were recorded together.

@@ -149,6 +149,7 @@ impl Replay {
             })?;
         } else {
             self.print(&machine, &stage.parts, &rows)?;
+            print_idle(&runs)?;
             print_blame(&runs)?;
         }
         Ok(ExitCode::SUCCESS)
@@ -318,6 +319,30 @@ fn rows(placements: &[Placement], runs: &[Outcome]) -> Vec<Row> {
             }
         })
         .collect()
+}
+
+/// How long each thread of a program of several waited for another of them.
+fn print_idle(runs: &[Outcome]) -> Result<()> {
+    for run in runs.iter().filter(|run| run.seed == 1) {
+        for played in run.played.iter().filter(|p| p.idle_ns.len() > 1) {
+            let when = match run.programs {
+                1 => "alone".to_owned(),
+                n => format!("beside {}", n - 1),
+            };
+            let idle: Vec<String> = played
+                .idle_ns
+                .iter()
+                .map(|ns| format!("{:.3}", ns / 1e6))
+                .collect();
+            outln!(
+                "{}, {}, {when}: threads waited for each other {} ms",
+                played.name,
+                run.placement,
+                idle.join(", ")
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// How far the seeds of a placement are apart: each one's time beside the others

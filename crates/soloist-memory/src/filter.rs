@@ -1,9 +1,9 @@
 //! A processor's private caches: what they hold does not leave them.
 //!
-//! The caches are those of the model (soloist-memory), used as its cores use them.
+//! For what looks at a program before the model does: the recorder, and traces that
+//! are taken in. The caches are used as the model's cores use them.
 
-use soloist_memory::cache::{Cache, Shape};
-use soloist_record::meta;
+use crate::cache::{Cache, Shape};
 
 /// Private caches of one processor.
 pub struct Filter {
@@ -17,19 +17,18 @@ pub struct Filter {
     pub victims: Vec<u64>,
 }
 
-fn cache(of: &meta::Cache) -> Cache {
-    Cache::new(Shape {
-        sets: of.sets,
-        ways: of.ways,
-        hashed: false,
-    })
-}
-
 impl Filter {
-    /// Empty caches; `None` without an `l1d`.
-    pub fn new(caches: &[meta::Cache]) -> Option<Self> {
-        let named = |name: &str| caches.iter().find(|c| c.name == name);
-        let outer = caches.iter().filter(|c| !c.name.starts_with("l1"));
+    /// Empty caches by name, sets and ways; `None` without an `l1d`.
+    pub fn new<'a>(caches: impl Iterator<Item = (&'a str, u64, usize)> + Clone) -> Option<Self> {
+        let cache = |(_, sets, ways): (&str, u64, usize)| {
+            Cache::new(Shape {
+                sets,
+                ways,
+                hashed: false,
+            })
+        };
+        let named = |name: &str| caches.clone().find(|c| c.0 == name);
+        let outer = caches.clone().filter(|c| !c.0.starts_with("l1"));
         Some(Self {
             data: cache(named("l1d")?),
             code: named("l1i").map(cache),

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * Threads that meet at a barrier after each round; the first has FACTOR times the
+ * work of the others.
+ *
+ *   barrier FACTOR
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THREADS 4
+#define ROUNDS 20
+#define BYTES (128 << 10)
+#define LINE 64
+
+static pthread_barrier_t barrier;
+static long factor;
+
+static void *work(void *arg)
+{
+	long passes = arg ? 1 : factor;
+	volatile char *memory = calloc(1, BYTES);
+
+	if (!memory)
+		exit(1);
+	pthread_barrier_wait(&barrier);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (long pass = 0; pass < passes; pass++)
+			for (int at = 0; at < BYTES; at += LINE)
+				memory[at]++;
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[THREADS];
+
+	factor = argc == 2 ? atol(argv[1]) : 0;
+	if (factor < 1) {
+		fprintf(stderr, "usage: barrier FACTOR\n");
+		return 2;
+	}
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (long i = 1; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, work, (void *)i))
+			return 1;
+	work(NULL);
+	for (int i = 1; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
