@@ -12,6 +12,7 @@
 //! caches were hit meanwhile is not charged. A fetch of instructions holds up
 //! what comes after it.
 
+pub mod import;
 mod lane;
 pub mod place;
 pub mod profile;

@@ -186,6 +186,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "sim export",
         &["soloist sim export sort.rec --format ramulator >sort.trace"],
     ),
+    (
+        "sim import",
+        &["soloist sim import -o traced.rec drmemtrace.app.7.trace"],
+    ),
     ("lab list", &["soloist lab list"]),
     ("lab check", &["soloist lab check my-scenario.toml"]),
     ("lab run", &["soloist lab run --all --small --out results"]),

@@ -1,6 +1,7 @@
 //! `soloist sim`: traces and recorded programs on a modelled machine.
 
 mod replay;
+mod traces;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -28,7 +29,8 @@ pub enum Args {
     Trace(Trace),
     Replay(replay::Replay),
     Profile(replay::ProfileArgs),
-    Export(replay::Export),
+    Export(traces::Export),
+    Import(traces::Import),
 }
 
 /// Layout of a trace's lines.
@@ -89,6 +91,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::Replay(replay) => replay.run(ctx),
         Args::Profile(profile) => profile.run(ctx),
         Args::Export(export) => export.run(),
+        Args::Import(import) => import.run(ctx),
     }
 }
 

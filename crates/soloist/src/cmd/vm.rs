@@ -152,6 +152,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
 }
 
+/// A machine's private caches, as a recording goes through them.
+pub(super) fn private_caches(
+    machine: &soloist_machine::Machine,
+) -> Result<Vec<soloist_record::meta::Cache>> {
+    record::caches(machine, true)
+}
+
 /// Records programs on the newest 6.12 by Linux' own placement, for another command;
 /// the status of the first.
 pub(super) fn record_here(

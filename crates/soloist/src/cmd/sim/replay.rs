@@ -4,13 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::ValueEnum;
 use serde::Serialize;
 use soloist_core::cpu_list;
 use soloist_lab::replay::profile::{profile, Profile};
 use soloist_lab::replay::{load, History, Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_memory::Platform;
-use soloist_record::export::{export, Format};
 use soloist_record::{Lines, Meta};
 
 use crate::cmd::{progress, table};
@@ -474,63 +472,6 @@ fn print_profiles(profiles: &[Profile]) -> Result<()> {
         ]);
     }
     outln!("{}", table)
-}
-
-/// Layout of an exported trace.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ExportFormat {
-    /// `0xADDR READ|WRITE CYCLE`
-    Dramsim3,
-    /// `LD|ST ADDR`
-    Ramulator,
-    /// ChampSim's instructions, 64 bytes each; it wants them packed by xz
-    Champsim,
-    /// DynamoRIO's drmemtrace, 12 bytes an entry, as its simulators read it
-    Drmemtrace,
-}
-
-/// Write a recorded program as a trace for another simulator.
-///
-/// Says on standard error what is lost. `soloist sim trace` reads the first two formats.
-#[derive(Debug, clap::Args)]
-pub struct Export {
-    /// Recording that `soloist vm record` made.
-    dir: PathBuf,
-    /// Program of it, from 0.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    program: usize,
-    /// Its lane, from 0: a thread, or a processor whose threads took turns.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    lane: usize,
-    /// Layout of the lines.
-    #[arg(long, value_enum, default_value = "dramsim3")]
-    format: ExportFormat,
-    /// Write at most so many lines.
-    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
-    lines: usize,
-}
-
-impl Export {
-    /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
-        let part = load(&self.dir, self.program, Lines::First(self.lines))?;
-        let lanes = part.program.lanes();
-        let Some(lane) = lanes.get(self.lane) else {
-            let why = format!("--lane {}: there are {}, from 0", self.lane, lanes.len());
-            return Err(Misuse(why).into());
-        };
-        let format = match self.format {
-            ExportFormat::Dramsim3 => Format::Dramsim3,
-            ExportFormat::Ramulator => Format::Ramulator,
-            ExportFormat::Champsim => Format::Champsim,
-            ExportFormat::Drmemtrace => Format::Drmemtrace,
-        };
-        errln!("{}", format.lost());
-        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        export(&part.program, lane, format, &mut out)?;
-        std::io::Write::flush(&mut out)?;
-        Ok(ExitCode::SUCCESS)
-    }
 }
 
 #[cfg(test)]

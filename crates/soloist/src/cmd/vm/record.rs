@@ -205,7 +205,7 @@ fn order(args: &Args, machine: &Machine, guest: &GuestNodes) -> Result<Order> {
         policy: args.policy.name().to_owned(),
         limit,
         line: machine.cache.as_ref().map_or(64, |c| c.line),
-        caches: caches(machine, args)?,
+        caches: caches(machine, !args.no_fetch)?,
         programs,
     })
 }
@@ -222,12 +222,13 @@ fn settings(colors: &ColorSet) -> Vec<String> {
     settings
 }
 
-/// The machine's private caches: all levels but the last.
-fn caches(machine: &Machine, args: &Args) -> Result<Vec<Cache>> {
+/// The machine's private caches: all levels but the last; that of instructions if
+/// they are recorded.
+pub fn caches(machine: &Machine, fetches: bool) -> Result<Vec<Cache>> {
     let no_caches = || {
         Misuse(format!(
             "{}: no [cache] l1d and level behind it",
-            args.machine
+            machine.about.name
         ))
     };
     let caches = machine.cache.as_ref().ok_or_else(no_caches)?;
@@ -245,7 +246,7 @@ fn caches(machine: &Machine, args: &Args) -> Result<Vec<Cache>> {
         return Err(no_caches().into());
     };
     let mut list = vec![first.clone()];
-    if let (Some(l1i), false) = (&caches.l1i, args.no_fetch) {
+    if let (Some(l1i), true) = (&caches.l1i, fetches) {
         list.push(named("l1i", l1i));
     }
     list.extend(private.iter().cloned());

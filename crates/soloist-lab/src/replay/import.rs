@@ -1,0 +1,411 @@
+//! Traces of other tools as recordings.
+//!
+//! What was traced has no kernel, and mostly no physical pages: a page without one
+//! gets a place where no machine has memory, so that only a placement anew can be
+//! played. A trace that went through no cache goes through the private caches here,
+//! as a recorded program does.
+
+mod drmemtrace;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use soloist_memory::filter::Filter;
+use soloist_memory::trace::{self, Reader};
+use soloist_record::meta::{Cache, Program, Stream, Streams, Thread};
+use soloist_record::{frame, Access, Kind, Meta, Writer};
+
+/// Pages are this large.
+const PAGE_SHIFT: u32 = 12;
+/// log2 of a line.
+const LINE_SHIFT: u32 = 6;
+/// Pages without a physical one lie from here on: above any machine's memory.
+const NOWHERE: u64 = 1 << 40;
+
+/// A trace's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// DynamoRIO's drmemtrace: entries of 12 bytes, of one thread or several.
+    Drmemtrace,
+    /// Text: `0xADDR READ|WRITE CYCLE`; a thread a file.
+    Dramsim3,
+    /// Text: `0xADDR R|W` or `LD|ST ADDR`; a thread a file.
+    Ramulator,
+}
+
+impl Format {
+    /// What a recording from such a trace lacks, for people.
+    #[must_use]
+    pub fn lost(self) -> &'static str {
+        match self {
+            Self::Drmemtrace => {
+                "lost: dependence, time, encodings, what the kernel did, prefetches and flushes; \
+                 order between threads but by their entries"
+            }
+            Self::Dramsim3 => {
+                "lost: nothing that was there; a write is a line that is written back, a cycle an \
+                 instruction, addresses are physical and taken for virtual ones too"
+            }
+            Self::Ramulator => {
+                "lost: nothing that was there; a store is a line that is written back, a line an \
+                 instruction, addresses are physical and taken for virtual ones too"
+            }
+        }
+    }
+}
+
+/// Why a trace can't be taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A recording can't be written.
+    #[error(transparent)]
+    Record(#[from] soloist_record::Error),
+    /// A text trace can't be read.
+    #[error(transparent)]
+    Text(#[from] soloist_memory::error::Error),
+    /// The file can't be read.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is no such trace, or not one that can be played.
+    #[error("{file}: byte {offset}: {why}")]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+        /// Where.
+        offset: u64,
+        /// Why.
+        why: String,
+    },
+    /// The machine has no caches that a trace could go through.
+    #[error("no l1d among the machine's private caches")]
+    NoCaches,
+}
+
+/// Where a recording goes, and what it is to look like.
+#[derive(Debug, Clone)]
+pub struct Target<'a> {
+    /// Directory; is made.
+    pub out: &'a Path,
+    /// Name of the program.
+    pub name: String,
+    /// Name of the machine.
+    pub machine: String,
+    /// Its map, as the module takes it.
+    pub map: String,
+    /// Its private caches, `l1d` first.
+    pub caches: Vec<Cache>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Imported {
+    /// Threads.
+    pub threads: usize,
+    /// Lines that are in the recording.
+    pub lines: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Pages, and of those the ones whose physical page was told.
+    pub pages: usize,
+    /// See [`Imported::pages`].
+    pub located: usize,
+    /// Entries that a recording has no word for, by what they are.
+    pub dropped: Vec<(&'static str, u64)>,
+    /// The trace had been through caches already.
+    pub filtered: bool,
+}
+
+/// Makes a recording of one program from traces.
+///
+/// # Errors
+/// When a trace can't be read or the recording not be written.
+pub fn import(
+    files: &[PathBuf],
+    format: Format,
+    target: &Target<'_>,
+) -> Result<Imported, ImportError> {
+    std::fs::create_dir_all(target.out).map_err(|source| ImportError::Io {
+        file: target.out.to_path_buf(),
+        source,
+    })?;
+    let mut taker = Taker::new(target);
+    for (number, file) in files.iter().enumerate() {
+        let open = File::open(file).map_err(|source| ImportError::Io {
+            file: file.clone(),
+            source,
+        })?;
+        match format {
+            Format::Drmemtrace => {
+                drmemtrace::read(&mut BufReader::new(open), file, &mut taker)?;
+            }
+            Format::Dramsim3 | Format::Ramulator => {
+                text(open, file, format, number as u64, &mut taker)?;
+            }
+        }
+    }
+    taker.finish(target)
+}
+
+fn text(
+    open: File,
+    file: &Path,
+    format: Format,
+    thread: u64,
+    taker: &mut Taker<'_>,
+) -> Result<(), ImportError> {
+    let format = match format {
+        Format::Dramsim3 => trace::Format::Dramsim3,
+        _ => trace::Format::Ramulator,
+    };
+    let mut reader = Reader::new(open, &file.display().to_string(), format);
+    taker.imported.filtered = true;
+    taker.switch(thread, true)?;
+    let mut before = 0;
+    while let Some(access) = reader.next_access()? {
+        let work = match format {
+            trace::Format::Dramsim3 => access.cycle.saturating_sub(before),
+            trace::Format::Ramulator => 1,
+        };
+        before = access.cycle;
+        taker.instructions(work);
+        let page = access.addr >> PAGE_SHIFT;
+        taker.locate(0, page, page);
+        let kind = match access.write {
+            true => Kind::WriteBack,
+            false => Kind::Read,
+        };
+        taker.line(kind, 0, access.addr)?;
+    }
+    Ok(())
+}
+
+/// A thread's stream.
+struct Taken {
+    writer: Writer,
+    stream: Stream,
+    /// `None`: its trace went through caches.
+    filter: Option<Filter>,
+    /// Instructions since the last event.
+    work: u64,
+    /// Line of instructions that was fetched last.
+    code: u64,
+}
+
+/// Takes entries in, thread by thread.
+struct Taker<'a> {
+    target: &'a Target<'a>,
+    threads: Vec<Taken>,
+    by_id: HashMap<u64, usize>,
+    now: usize,
+    /// Physical page by process and virtual page.
+    pages: HashMap<(u64, u64), u64>,
+    touches: u64,
+    imported: Imported,
+}
+
+impl<'a> Taker<'a> {
+    fn new(target: &'a Target<'a>) -> Self {
+        Self {
+            target,
+            threads: Vec::new(),
+            by_id: HashMap::new(),
+            now: 0,
+            pages: HashMap::new(),
+            touches: 0,
+            imported: Imported::default(),
+        }
+    }
+
+    /// What follows is of thread `id`.
+    fn switch(&mut self, id: u64, filtered: bool) -> Result<(), ImportError> {
+        if let Some(&at) = self.by_id.get(&id) {
+            self.now = at;
+            return Ok(());
+        }
+        let cpu = self.threads.len() as u32;
+        let file = format!("cpu-{cpu}.rec");
+        let mut writer = Writer::create(&self.target.out.join(&file), cpu)?;
+        writer.switch(cpu, u64::from(cpu), 0)?;
+        let caches = self.target.caches.iter();
+        let named = caches.map(|c| (c.name.as_str(), c.sets, c.ways));
+        let filter = match filtered {
+            true => None,
+            false => Some(Filter::new(named).ok_or(ImportError::NoCaches)?),
+        };
+        self.now = self.threads.len();
+        self.by_id.insert(id, self.now);
+        self.threads.push(Taken {
+            writer,
+            stream: Stream {
+                cpu,
+                file,
+                lines: 0,
+                bytes: 0,
+                looked_at: 0,
+                instructions: 0,
+            },
+            filter,
+            work: 0,
+            code: 0,
+        });
+        Ok(())
+    }
+
+    fn dropped(&mut self, what: &'static str) {
+        let known = self.imported.dropped.iter_mut().find(|(w, _)| *w == what);
+        match known {
+            Some((_, count)) => *count += 1,
+            None => self.imported.dropped.push((what, 1)),
+        }
+    }
+
+    /// A virtual page lies there from here on.
+    fn locate(&mut self, process: u64, virt: u64, phys: u64) {
+        if self.pages.insert((process, virt), phys) != Some(phys) {
+            self.imported.located += 1;
+        }
+    }
+
+    fn physical(&mut self, process: u64, virt: u64) -> u64 {
+        let next = NOWHERE + self.pages.len() as u64;
+        *self.pages.entry((process, virt)).or_insert(next)
+    }
+
+    fn instructions(&mut self, count: u64) {
+        let thread = &mut self.threads[self.now];
+        thread.work += count;
+        thread.stream.instructions += count;
+    }
+
+    /// An instruction at `pc`, which `fetches` it or has it already.
+    fn instruction(&mut self, process: u64, pc: u64, fetches: bool) -> Result<(), ImportError> {
+        self.instructions(1);
+        let line = pc >> LINE_SHIFT;
+        let thread = &mut self.threads[self.now];
+        if !fetches || thread.code == line {
+            return Ok(());
+        }
+        thread.code = line;
+        self.access(Kind::Fetch, process, pc)
+    }
+
+    /// A load or store of `size` bytes.
+    fn data(&mut self, process: u64, addr: u64, size: u64, write: bool) -> Result<(), ImportError> {
+        let kind = if write { Kind::Write } else { Kind::Read };
+        let last = addr.saturating_add(size.max(1) - 1) >> LINE_SHIFT;
+        for line in addr >> LINE_SHIFT..=last {
+            self.access(kind, process, line << LINE_SHIFT)?;
+        }
+        Ok(())
+    }
+
+    /// An access, through the private caches if it was not yet.
+    fn access(&mut self, kind: Kind, process: u64, addr: u64) -> Result<(), ImportError> {
+        let virt = addr >> PAGE_SHIFT;
+        let in_page = PAGE_SHIFT - LINE_SHIFT;
+        let low = (addr >> LINE_SHIFT) & ((1 << in_page) - 1);
+        let line = self.physical(process, virt) << in_page | low;
+        let thread = &mut self.threads[self.now];
+        thread.stream.looked_at += 1;
+        let (leaves, victims) = match &mut thread.filter {
+            None => (true, Vec::new()),
+            Some(filter) => {
+                let leaves = match kind {
+                    Kind::Fetch => filter.fetch(line),
+                    _ => filter.data(line, kind == Kind::Write),
+                };
+                let victims = if leaves {
+                    filter.victims.clone()
+                } else {
+                    Vec::new()
+                };
+                (leaves, victims)
+            }
+        };
+        if leaves {
+            self.line(kind, process, addr)?;
+        }
+        let thread = &mut self.threads[self.now];
+        for victim in victims {
+            let low = (victim & ((1 << in_page) - 1)) as u8;
+            thread.writer.write_back(victim >> in_page, low, false)?;
+        }
+        Ok(())
+    }
+
+    /// A line of the recording.
+    fn line(&mut self, kind: Kind, process: u64, addr: u64) -> Result<(), ImportError> {
+        let virt = addr >> PAGE_SHIFT;
+        let phys = self.physical(process, virt);
+        let thread = &mut self.threads[self.now];
+        let work = match kind {
+            Kind::WriteBack => 0,
+            _ => std::mem::take(&mut thread.work),
+        };
+        let access = Access {
+            kind,
+            page: 0,
+            line: (addr >> LINE_SHIFT) as u8 & 63,
+            work: u32::try_from(work).unwrap_or(u32::MAX),
+            kernel: false,
+            dependent: false,
+        };
+        let touches = &mut self.touches;
+        let order = || {
+            *touches += 1;
+            *touches - 1
+        };
+        Ok(thread.writer.access(access, virt, phys, order)?)
+    }
+
+    fn finish(mut self, target: &Target<'_>) -> Result<Imported, ImportError> {
+        let mut streams = Vec::new();
+        for mut thread in self.threads {
+            thread.writer.flush()?;
+            let stream = Stream {
+                lines: thread.writer.accesses,
+                bytes: thread.writer.bytes,
+                ..thread.stream
+            };
+            self.imported.lines += stream.lines;
+            self.imported.instructions += stream.instructions;
+            streams.push(stream);
+        }
+        self.imported.threads = streams.len();
+        self.imported.pages = self.pages.len();
+        let user = Thread {
+            program: 0,
+            user: true,
+        };
+        let meta = Meta {
+            version: frame::VERSION,
+            machine: target.machine.clone(),
+            map: target.map.clone(),
+            node_of_cpu: vec![0; streams.len()],
+            kernel: "none: an imported trace".to_owned(),
+            policy: "imported".to_owned(),
+            line: 1 << LINE_SHIFT,
+            caches: target.caches.clone(),
+            programs: vec![Program {
+                name: target.name.clone(),
+                argv: vec![target.name.clone()],
+                cpus: (0..streams.len() as u32).collect(),
+                colors: Vec::new(),
+            }],
+            streams: Streams {
+                threads: vec![user; streams.len()],
+                streams,
+                limited: false,
+            },
+        };
+        meta.write(target.out)?;
+        Ok(self.imported)
+    }
+}

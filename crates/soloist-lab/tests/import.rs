@@ -1,0 +1,248 @@
+//! Traces of other tools are recordings that play.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use soloist_lab::replay::import::{import, Format, ImportError, Imported, Target};
+use soloist_lab::replay::{load, Job, Part, Stage, WORN};
+use soloist_memory::Platform;
+use soloist_record::export::{self, export};
+use soloist_record::meta::Cache;
+use soloist_record::{Kind, Lines, Step};
+
+/// Private caches of two lines of data and two of code.
+fn caches() -> Vec<Cache> {
+    ["l1d", "l1i"]
+        .map(|name| Cache {
+            name: name.to_owned(),
+            sets: 1,
+            ways: 2,
+        })
+        .to_vec()
+}
+
+fn take(files: &[PathBuf], format: Format, out: &Path) -> Result<Imported, ImportError> {
+    let target = Target {
+        out,
+        name: "traced".to_owned(),
+        machine: "opteron-6128".to_owned(),
+        map: String::new(),
+        caches: caches(),
+    };
+    import(files, format, &target)
+}
+
+fn entry(kind: u16, size: u16, addr: u64) -> Vec<u8> {
+    let mut bytes = kind.to_le_bytes().to_vec();
+    bytes.extend(size.to_le_bytes());
+    bytes.extend(addr.to_le_bytes());
+    bytes
+}
+
+fn header() -> Vec<Vec<u8>> {
+    vec![
+        entry(25, 0, 5),
+        entry(28, 12, 5),
+        entry(28, 9, 0x40),
+        entry(22, 8, 7),
+        entry(24, 8, 7),
+        entry(28, 10, 64),
+        entry(28, 18, 4096),
+    ]
+}
+
+fn file(dir: &Path, name: &str, entries: &[Vec<u8>]) -> PathBuf {
+    let path = dir.join(name);
+    fs::write(&path, entries.concat()).unwrap();
+    path
+}
+
+/// Kind, virtual address, physical page and instructions of each line.
+fn lines(part: &Part, lane: usize) -> Vec<(Kind, u64, u64, u32)> {
+    let program = &part.program;
+    let line = |step| match step {
+        Step::Access(a) => {
+            let page = program.pages[a.page as usize];
+            let addr = page.virt << 12 | u64::from(a.line) << 6;
+            Some((a.kind, addr, page.phys, a.work))
+        }
+        _ => None,
+    };
+    program
+        .steps(&program.lanes()[lane])
+        .filter_map(line)
+        .collect()
+}
+
+fn play(part: &Part, placement: &str) -> Result<f64, String> {
+    let stage = Stage {
+        platform: Platform::find("opteron-6128").unwrap(),
+        parts: vec![part.clone()],
+        sets: 1,
+        history: WORN,
+    };
+    let job = Job {
+        placement: placement.parse().unwrap(),
+        alone: true,
+        seed: 1,
+        blame: false,
+    };
+    let runs = stage.play(&[job], &|| {}).map_err(|e| e.to_string())?;
+    Ok(runs[0].played[0].time_ns)
+}
+
+#[test]
+fn a_trace_goes_through_the_private_caches() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut trace = header();
+    trace.extend([
+        entry(47, 4, 0x90),
+        entry(10, 4, 0x40_0000),
+        entry(1, 8, 0x1000),
+        // The same lines again: they don't leave the caches.
+        entry(48, 4, 0x40_0004),
+        entry(0, 8, 0x1008),
+        entry(29, 4, 0x40_0080),
+        // A prefetch, a flush and a marker of functions have no word in a recording.
+        entry(3, 8, 0x9000),
+        entry(20, 8, 0x9000),
+        entry(28, 4, 1),
+        // Two more lines push the dirty one out; the second load has two.
+        entry(10, 4, 0x40_0008),
+        entry(0, 8, 0x2000),
+        entry(10, 4, 0x40_000c),
+        entry(0, 16, 0x303c),
+        // Three instructions behind the last: to the next line.
+        entry(17, 3, u64::from_le_bytes([0x30, 0x10, 4, 0, 0, 0, 0, 0])),
+        entry(23, 8, 7),
+        entry(26, 0, 0),
+    ]);
+    let trace = file(dir.path(), "trace", &trace);
+    let out = dir.path().join("rec");
+    let imported = take(&[trace], Format::Drmemtrace, &out).unwrap();
+    let dropped = [("prefetches", 1), ("cache flushes", 1), ("markers", 1)];
+    assert_eq!(imported.dropped, dropped);
+    assert_eq!((imported.threads, imported.instructions), (1, 8));
+    assert_eq!((imported.located, imported.filtered), (0, false));
+    let part = load(&out, 0, Lines::ALL).unwrap();
+    let found: Vec<(Kind, u64, u32)> = lines(&part, 0)
+        .into_iter()
+        .map(|(kind, addr, _, work)| (kind, addr, work))
+        .collect();
+    let expected = [
+        (Kind::Fetch, 0x40_0000, 1),
+        (Kind::Write, 0x1000, 0),
+        (Kind::Read, 0x2000, 3),
+        (Kind::Read, 0x3000, 1),
+        (Kind::WriteBack, 0x1000, 0),
+        (Kind::Read, 0x3040, 0),
+        (Kind::Fetch, 0x40_0040, 2),
+    ];
+    assert_eq!(found, expected);
+    // Nobody told where its pages were: they must be placed.
+    let refused = play(&part, "recorded").unwrap_err();
+    assert!(refused.contains("--recolor"), "{refused}");
+    assert!(play(&part, "diff_controller").unwrap() > 0.0);
+}
+
+#[test]
+fn what_was_exported_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut trace = header();
+    trace[2] = entry(28, 9, 0x1c0);
+    for i in 0..200u64 {
+        let page = 0x2_8000 + i * 7 % 30;
+        trace.push(entry(28, 15, page << 12));
+        trace.push(entry(28, 17, (0x55_0000 + page) << 12));
+        for j in 0..=i % 5 {
+            trace.push(entry(10, 4, 0x40_0000 + i * 128 + j * 4));
+        }
+        let addr = (0x55_0000 + page) << 12 | i * 64 % 4096;
+        trace.push(entry((i % 3 == 0).into(), 8, addr));
+    }
+    let first = file(dir.path(), "first", &trace);
+    let one = dir.path().join("one.rec");
+    let imported = take(&[first], Format::Drmemtrace, &one).unwrap();
+    assert_eq!((imported.filtered, imported.located), (true, 30));
+    let one = load(&one, 0, Lines::ALL).unwrap();
+    assert_eq!(lines(&one, 0).len(), 400);
+    let again = |exported, format, name: &str| {
+        let mut bytes = Vec::new();
+        export(&one.program, &one.program.lanes()[0], exported, &mut bytes).unwrap();
+        let path = dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let out = dir.path().join(format!("{name}.rec"));
+        take(&[path], format, &out).unwrap();
+        load(&out, 0, Lines::ALL).unwrap()
+    };
+    let two = again(export::Format::Drmemtrace, Format::Drmemtrace, "drmemtrace");
+    // A load of the line's own instruction has it; a line without one gets it.
+    let (before, after) = (lines(&one, 0), lines(&two, 0));
+    let places = |all: &[(Kind, u64, u64, u32)]| -> Vec<(Kind, u64, u64)> {
+        all.iter().map(|l| (l.0, l.1, l.2)).collect()
+    };
+    assert_eq!(places(&before), places(&after));
+    let work = |all: &[(Kind, u64, u64, u32)]| all.iter().map(|l| u64::from(l.3)).sum::<u64>();
+    let off = work(&after).abs_diff(work(&before));
+    assert!(off <= 1, "{off} instructions of {}", work(&before));
+    let (own, other) = (play(&one, "buddy").unwrap(), play(&two, "buddy").unwrap());
+    assert!((other / own - 1.0).abs() < 0.01, "{own} {other} ns");
+    // Text: addresses and instructions; what a store asks for is read.
+    let text = again(export::Format::Dramsim3, Format::Dramsim3, "dramsim3");
+    let found = lines(&text, 0);
+    let phys = |l: &(Kind, u64, u64, u32)| l.2 << 12 | l.1 & 0xfff;
+    assert_eq!(
+        before.iter().map(phys).collect::<Vec<_>>(),
+        found.iter().map(phys).collect::<Vec<_>>()
+    );
+    assert_eq!(work(&found), work(&before));
+    let ramulator = again(export::Format::Ramulator, Format::Ramulator, "ramulator");
+    assert_eq!(lines(&ramulator, 0).len(), 400);
+}
+
+#[test]
+fn threads_that_take_turns_are_lanes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut trace = header();
+    for thread in [7, 8, 7, 8] {
+        trace.push(entry(22, 8, thread));
+        trace.push(entry(10, 4, 0x40_0000));
+        trace.push(entry(0, 8, 0x1000 * thread));
+    }
+    let trace = file(dir.path(), "trace", &trace);
+    let out = dir.path().join("rec");
+    let imported = take(&[trace], Format::Drmemtrace, &out).unwrap();
+    assert_eq!((imported.threads, imported.lines), (2, 4));
+    let part = load(&out, 0, Lines::ALL).unwrap();
+    assert_eq!(part.program.lanes().len(), 2);
+    assert_eq!(lines(&part, 1)[1].1, 0x8000);
+}
+
+#[test]
+fn what_is_no_trace_is_refused_with_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cut = header().concat();
+    cut.extend([0, 0, 8]);
+    let mut strange = header();
+    strange.push(entry(77, 0, 0));
+    let mut pages = header();
+    pages[6] = entry(28, 18, 65536);
+    let early = [entry(25, 0, 5), entry(10, 4, 0x40_0000)];
+    for (bytes, words) in [
+        (b"\x1f\x8b\x08 packed things".to_vec(), "unpack"),
+        (cut, "byte 84: 3 bytes"),
+        (strange.concat(), "byte 84: an entry of type 77"),
+        (pages.concat(), "65536"),
+        (early.concat(), "byte 12: an access before"),
+    ] {
+        let path = dir.path().join("bad");
+        fs::write(&path, bytes).unwrap();
+        let error = take(&[path], Format::Drmemtrace, &dir.path().join("rec")).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let text = dir.path().join("text");
+    fs::write(&text, "0x40 READ 5\nnothing\n").unwrap();
+    let error = take(&[text], Format::Dramsim3, &dir.path().join("rec")).unwrap_err();
+    assert!(error.to_string().contains("text:2"), "{error}");
+}
