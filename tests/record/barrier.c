@@ -11,7 +11,7 @@
 
 #define THREADS 4
 #define ROUNDS 20
-#define BYTES (128 << 10)
+#define BYTES (1 << 20)
 #define LINE 64
 
 static pthread_barrier_t barrier;

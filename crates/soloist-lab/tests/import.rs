@@ -158,7 +158,7 @@ fn what_was_exported_comes_back() {
         for j in 0..=i % 5 {
             trace.push(entry(10, 4, 0x40_0000 + i * 128 + j * 4));
         }
-        let addr = (0x55_0000 + page) << 12 | i * 64 % 4096;
+        let addr = ((0x55_0000 + page) << 12) + i * 64 % 4096;
         trace.push(entry((i % 3 == 0).into(), 8, addr));
     }
     let first = file(dir.path(), "first", &trace);
