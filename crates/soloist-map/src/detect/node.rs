@@ -187,7 +187,7 @@ impl Node {
                 .iter_mut()
                 .flat_map(|region| {
                     let sections = region.model.sections.clone();
-                    let near = sections.into_iter().min_by_key(|s| distance(s));
+                    let near = sections.into_iter().min_by_key(&distance);
                     near.map(|section| (region, section))
                 })
                 .min_by_key(|(_, section)| distance(section));
