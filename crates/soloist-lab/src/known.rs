@@ -151,11 +151,11 @@ fn text(name: &str) -> Result<(String, String), ScenarioError> {
     }
     match EXPERIMENTS.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => Ok(((*text).to_owned(), format!("experiments/{name}.toml"))),
-        None => Err(wrong(
-            "no such experiment; `soloist lab list` names them, \
-             and a path to a .toml file is taken too"
-                .to_owned(),
-        )),
+        None => Err(wrong(format!(
+            "no such experiment{}; `soloist lab list` names them, and a path to a .toml file \
+             is taken too",
+            soloist_machine::did_you_mean(name, EXPERIMENTS.iter().map(|(known, _)| *known))
+        ))),
     }
 }
 
