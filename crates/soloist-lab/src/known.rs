@@ -213,6 +213,12 @@ theirs = 2.0
     }
 
     #[test]
+    fn a_mistyped_name_has_a_proposal() {
+        let told = find("camc-tabel-2").unwrap_err().to_string();
+        assert!(told.contains("did you mean \"camc-table-2\""), "{told}");
+    }
+
+    #[test]
     fn errors_name_the_line() {
         for (from, to, line, words) in [
             ("\"latency\"", "\"latencies\"", 15, "unknown variant"),
