@@ -15,7 +15,6 @@ mod map;
 mod metrics;
 #[cfg(feature = "lab")]
 mod plan;
-#[cfg(feature = "lab")]
 mod progress;
 mod realtime;
 mod rule;

@@ -1,5 +1,6 @@
 //! `soloist vm`: every subcommand is a call into `soloist-vm`.
 
+mod directory;
 mod record;
 
 use std::ffi::OsString;

@@ -14,7 +14,7 @@ use soloist_record::Meta;
 use soloist_vm::record::{self, Order};
 use soloist_vm::{kernel, parse_size, source_root, GuestNodes, Output, Spec};
 
-use crate::cmd::progress::Directory;
+use super::directory::Directory;
 use crate::{Ctx, Misuse};
 
 /// Record what real programs do to memory, for `soloist sim replay`.
