@@ -58,8 +58,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "bench",
         &[
             "soloist bench latency",
-            "soloist bench silicon",
             "soloist bench latency --corun bandwidth --cpus 2-3 -- --size 32M",
+        ],
+    ),
+    (
+        "bench silicon",
+        &[
+            "soloist bench silicon",
+            "soloist bench silicon --cpus 2,3 --blocks 200 --json",
         ],
     ),
     (
@@ -255,6 +261,10 @@ const STATUS: &[(&str, &str)] = &[
     (
         "verify",
         "0 done, 1 failed, or with --strict a page of its own is out of colour; 2 misused",
+    ),
+    (
+        "bench silicon",
+        "0 measured, whatever it showed; 1 nothing could be measured; 2 misused",
     ),
     (
         "map detect",
