@@ -8,7 +8,7 @@
 //! eliminating the rows in many random orders (information-set decoding). What
 //! is left must agree so often that chance can't have made it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rand::seq::SliceRandom;
 use rand::SeedableRng;
@@ -16,36 +16,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::division::Division;
 use super::equations::{Added, Equation, System};
+use super::group::{choices, Group, FOUR_GIB, STEP, SURE_BITS};
 use super::{Row, SolveError};
 
-/// Granularity of node bases and holes.
-pub(super) const STEP: u64 = 16 << 20;
-/// Where the hole below 4 GiB ends.
-pub(super) const FOUR_GIB: u64 = 1 << 32;
 /// Shifts that are tried for a group.
 const MOST_SHIFTS: u64 = 1 << 14;
 /// Random orders that are tried, and orders times shifts.
 const MOST_ORDERS: usize = 80;
 const MOST_TRIALS: usize = 1 << 19;
-/// How unlikely a coincidence must be: one in 2^20.
-pub(super) const SURE_BITS: f64 = 20.0;
-
-/// Rows that share a shift: those of a node, below 4 GiB or above.
-#[derive(Debug, Clone)]
-pub(super) struct Group {
-    pub node: u8,
-    pub low: bool,
-    /// Its place in the order of groups.
-    pub index: usize,
-    /// Below 4 GiB, and the first there: it may begin at address 0.
-    pub first: bool,
-    /// Indices of the rows, less those that were left out.
-    pub rows: Vec<usize>,
-    /// Address less offset.
-    pub shift: u64,
-    /// Other shifts that the rows agree with as well.
-    pub rivals: Vec<u64>,
-}
 
 /// The table as the search sees it.
 pub(super) struct Table<'a> {
@@ -83,35 +61,6 @@ impl Table<'_> {
         let phase = |division: &Division| division.phase(group.index, shift);
         self.division.map_or(0, phase)
     }
-}
-
-/// Rows by place, largest group first: those say most and fix what the others
-/// must agree with.
-pub(super) fn groups(rows: &[Row]) -> Vec<Group> {
-    let mut by_place: BTreeMap<(u8, bool), Vec<usize>> = BTreeMap::new();
-    for (i, row) in rows.iter().enumerate() {
-        let place = (row.node, row.address < FOUR_GIB);
-        by_place.entry(place).or_default().push(i);
-    }
-    let lowest = rows.iter().min_by_key(|row| row.address);
-    let first = lowest.map_or(0, |row| row.node);
-    let mut groups: Vec<Group> = by_place
-        .into_iter()
-        .map(|((node, low), rows)| Group {
-            node,
-            low,
-            index: 0,
-            first: low && node == first,
-            rows,
-            shift: 0,
-            rivals: Vec::new(),
-        })
-        .collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
-    for (index, group) in groups.iter_mut().enumerate() {
-        group.index = index;
-    }
-    groups
 }
 
 /// Finds each group's shift. Returns the rows that were left out, ascending.
@@ -315,13 +264,6 @@ fn left_out(
     }
     out.sort_unstable();
     Some((out, sure))
-}
-
-/// log2 of the ways to choose `k` of `n`.
-pub(super) fn choices(n: usize, k: usize) -> f64 {
-    (0..k)
-        .map(|i| ((n - i) as f64 / (i + 1) as f64).log2())
-        .sum()
 }
 
 /// Names a smallest contradiction that is easily found, at the shift with most

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use soloist_core::Interleave;
 
-use super::base::{choices, Group, STEP, SURE_BITS};
+use super::group::{choices, Group, STEP, SURE_BITS};
 use super::Row;
 
 /// Granules that are tried, log2: a line up to the grain of shifts.

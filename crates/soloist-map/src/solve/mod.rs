@@ -18,14 +18,16 @@
 mod base;
 mod division;
 mod equations;
+mod group;
 mod rows;
 
 pub use rows::{parse_rows, Row, SolveError};
 
 use std::collections::BTreeMap;
 
-use base::{Group, Table, FOUR_GIB};
+use base::Table;
 use division::Division;
+use group::{Group, FOUR_GIB};
 use soloist_core::AddrMap;
 
 use crate::compare;
@@ -108,7 +110,7 @@ struct Unknown {
 /// # Errors
 /// When they contradict each other whatever the bases, or say nothing.
 pub fn solve(given: &[Row]) -> Result<Solved, SolveError> {
-    let divisions = Division::candidates(given, &base::groups(given));
+    let divisions = Division::candidates(given, &group::groups(given));
     let solved = divisions.iter().map(|division| match division.out.len() {
         0 => solve_over(given, Some(division)),
         // Without them the division is found again.
@@ -174,7 +176,7 @@ fn solve_over(given: &[Row], division: Option<&Division>) -> Result<Solved, Solv
         has_rows: unknowns.iter().any(|unknown| unknown.field == 3),
         division,
     };
-    let mut groups = base::groups(&rows);
+    let mut groups = group::groups(&rows);
     let out = base::settle(&table, &mut groups)?;
     if !out.is_empty() {
         return solve_without(given, &out);
