@@ -76,6 +76,25 @@ case $out in *groups/control*cpu"$core"/bandwidth*) ok differs-named ;; *) fail 
 case $out in *groups/camera*) fail differs-only "$out" ;; *) ok differs-only ;; esac
 expect mended 0 soloist plan tasks.toml --apply
 expect mended-check 0 soloist plan tasks.toml --check
+# All else is kept off the controllers of tasks with deadlines by the same command.
+node_of() { # GROUP: the nodes of its bank sets
+	soloist group show "$1" | awk '$1 == "nodes" { print $2 }'
+}
+expect rest 0 soloist plan tasks.toml --apply --rest
+expect rest-check 0 soloist plan tasks.toml --check --rest
+mkdir -p /sys/fs/cgroup/system.slice
+sh -c 'echo 0 >/sys/fs/cgroup/system.slice/cgroup.procs; exec soloist verify --self --strict' >out 2>&1
+same rest-in-colour $? 0
+apart=$(node_of rest-system)
+for task in control camera; do
+	[ -n "$apart" ] && [ "$(node_of $task)" != "$apart" ] && ok apart-$task || fail apart-$task "$(node_of $task) and $apart"
+done
+# Nobody of the plan is drawn in by where its shell is.
+sh -c 'echo 0 >/sys/fs/cgroup/system.slice/cgroup.procs; exec soloist run --group camera --cpus 0 -- soloist verify --self --strict' >out 2>&1
+same plan-keeps $? 0
+for name in rest-system rest-user rest-machine rest-init; do rmdir $root/groups/$name; done
+rmdir /sys/fs/cgroup/system.slice
+
 # A set without a plan changes nothing.
 sed 's/wcet = "60 us"/wcet = "195 us"/' tasks.toml >heavy.toml
 expect no-plan 1 soloist plan heavy.toml --apply

@@ -9,9 +9,10 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, NumList};
 use soloist_host::{
-    format_size, load, plan as steps_to, Config, Control, GroupConfig, Host, Mode, ModuleChoice,
+    format_size, load, plan as steps_to, Config, Control, Exhaust, GroupConfig, Host, Mode,
+    ModuleChoice,
 };
-use soloist_machine::known;
+use soloist_machine::{known, FileError};
 use soloist_memory::Platform;
 use soloist_rt::interference::PERIOD_PS;
 use soloist_rt::plan::{plan, simulate, Assignment, Check, Plan};
@@ -64,6 +65,12 @@ pub struct Args {
     #[arg(long, conflicts_with = "apply")]
     check: bool,
 
+    /// Keep all else that runs here off the controllers of tasks with deadlines:
+    /// what is in /system.slice, /user.slice, /machine.slice and /init.scope gets
+    /// the other controllers' memory, with `--apply`, `--check` and `--config`.
+    #[arg(long)]
+    rest: bool,
+
     /// Seed of the play.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -91,7 +98,14 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         ))
         .into());
     };
-    let machine = known::find(machine)?;
+    let machine = known::find(machine).map_err(|error| match &args.machine {
+        None => anyhow::Error::from(FileError {
+            file: set.file.clone(),
+            line: set.machine_line,
+            message: error.to_string(),
+        }),
+        Some(_) => error.into(),
+    })?;
     let platform = Platform::of(&machine)?;
     if let Some(dir) = &args.profile {
         for seen in recorded::fill(&mut set, &platform, dir)? {
@@ -107,7 +121,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     let made = plan(&platform, &set)?;
     let check = simulate(&platform, &made, args.seed)?;
-    let config = config(&made, &platform, &machine.file);
+    let mut config = config(&made, &platform, &machine.file);
+    if args.rest {
+        rest(&mut config, &made, &platform)?;
+    }
     let text = config.text()?;
     if let Some(path) = &args.gantt {
         let title = format!("{} on {}", args.file.display(), made.machine);
@@ -223,6 +240,51 @@ fn config(plan: &Plan, platform: &Platform, file: &str) -> Config {
         }
     }
     config
+}
+
+/// Where systemd puts all that runs on a host.
+const REST: [(&str, &str); 4] = [
+    ("rest-system", "/system.slice"),
+    ("rest-user", "/user.slice"),
+    ("rest-machine", "/machine.slice"),
+    ("rest-init", "/init.scope"),
+];
+
+/// CAMC's rule for what the plan doesn't name: it is on other controllers than
+/// tasks with deadlines, as long as their memory lasts.
+fn rest(config: &mut Config, plan: &Plan, platform: &Platform) -> Result<()> {
+    let map = &platform.memory.map;
+    let tasks = plan.set.tasks.iter();
+    let timed = plan.assignments.iter().zip(tasks);
+    let timed = timed.filter(|(_, task)| task.release.is_some());
+    let timed: BTreeSet<u32> = timed.map(|(a, _)| a.node).collect();
+    let named = config.groups.values();
+    let named = named.filter_map(|g| NumList::parse(&g.bank_sets, map.n_bank_sets()).ok());
+    let named: BTreeSet<u32> = named.flat_map(|l| l.iter().collect::<Vec<_>>()).collect();
+    let mut sets = NumList::new(map.n_bank_sets());
+    for node in (0..map.n_nodes()).filter(|node| !timed.contains(node)) {
+        let here = map.sets_of_node(node).filter(|set| !named.contains(set));
+        here.for_each(|set| {
+            sets.insert(set);
+        });
+    }
+    if sets.is_empty() {
+        return Err(Misuse(format!(
+            "--rest: tasks with deadlines are on every controller of {}, so none is left for all else",
+            plan.machine
+        ))
+        .into());
+    }
+    for (name, cgroup) in REST {
+        let group = GroupConfig {
+            bank_sets: sets.to_string(),
+            exhaust: Exhaust::Spill,
+            cgroup: Some(cgroup.to_owned()),
+            ..GroupConfig::default()
+        };
+        config.groups.insert(name.to_owned(), group);
+    }
+    Ok(())
 }
 
 /// The cache colours that a group has to name: none where it has them all.
