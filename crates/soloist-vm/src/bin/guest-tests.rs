@@ -37,8 +37,7 @@ struct Args {
     /// Machine file whose nodes and map the guests have.
     #[arg(long, short, default_value = "machines/qemu-2node.toml")]
     machine: PathBuf,
-    /// Guests at a time [default: one for each cpu and one more, since they wait
-    /// for their own clocks a part of the time].
+    /// Guests at a time [default: one for each cpu].
     #[arg(long, short)]
     jobs: Option<usize>,
     /// Longer: SOLOIST_LONG=1 for the tests, 100 reloads of the module instead
@@ -124,7 +123,7 @@ fn run(args: &Args) -> Result<bool, Failure> {
     }
     let jobs = args
         .jobs
-        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from) + 1);
+        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let kernels = boot_all(&specs, jobs.max(1), args)?;
     let sum = |count: fn(&Test) -> usize| -> usize {
         kernels.iter().flat_map(|k| &k.tests).map(count).sum()
