@@ -6,6 +6,7 @@
 //! reads them back and sorts them by thread. docs/record.md has the format byte
 //! by byte, and what is lost in it.
 
+pub mod drmemtrace;
 pub mod error;
 pub mod event;
 pub mod export;

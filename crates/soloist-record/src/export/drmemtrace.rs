@@ -7,33 +7,9 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
+use crate::drmemtrace::{entry, marker};
 use crate::event::{Access, Kind};
 use crate::read::Page;
-
-/// `trace_type_t`.
-mod entry {
-    pub const READ: u16 = 0;
-    pub const WRITE: u16 = 1;
-    pub const INSTR: u16 = 10;
-    pub const THREAD: u16 = 22;
-    pub const THREAD_EXIT: u16 = 23;
-    pub const PID: u16 = 24;
-    pub const HEADER: u16 = 25;
-    pub const FOOTER: u16 = 26;
-    pub const MARKER: u16 = 28;
-}
-
-/// `trace_marker_type_t`: what stands in a marker's size.
-mod marker {
-    pub const TIMESTAMP: u16 = 2;
-    pub const CPU_ID: u16 = 3;
-    pub const FILETYPE: u16 = 9;
-    pub const CACHE_LINE_SIZE: u16 = 10;
-    pub const VERSION: u16 = 12;
-    pub const PHYSICAL_ADDRESS: u16 = 15;
-    pub const VIRTUAL_ADDRESS: u16 = 17;
-    pub const PAGE_SIZE: u16 = 18;
-}
 
 /// The last version that asks for no branch targets, which a recording does not have.
 const VERSION: u64 = 4;

@@ -5,48 +5,12 @@
 use std::io::Read;
 use std::path::Path;
 
+use soloist_record::drmemtrace::{entry, marker};
+
 use super::{ImportError, Taker, PAGE_SHIFT};
 
 /// Bytes of an entry.
 const ENTRY: usize = 12;
-
-/// `trace_type_t`.
-mod entry {
-    pub const READ: u16 = 0;
-    pub const WRITE: u16 = 1;
-    pub const FIRST_PREFETCH: u16 = 2;
-    pub const LAST_PREFETCH: u16 = 9;
-    pub const INSTR: u16 = 10;
-    pub const LAST_BRANCH: u16 = 16;
-    pub const BUNDLE: u16 = 17;
-    pub const FIRST_FLUSH: u16 = 18;
-    pub const LAST_FLUSH: u16 = 21;
-    pub const THREAD: u16 = 22;
-    pub const THREAD_EXIT: u16 = 23;
-    pub const PID: u16 = 24;
-    pub const HEADER: u16 = 25;
-    pub const FOOTER: u16 = 26;
-    pub const HARDWARE_PREFETCH: u16 = 27;
-    pub const MARKER: u16 = 28;
-    pub const NO_FETCH: u16 = 29;
-    pub const MAYBE_FETCH: u16 = 30;
-    pub const SYSENTER: u16 = 31;
-    pub const FIRST_HINT: u16 = 32;
-    pub const LAST_HINT: u16 = 46;
-    pub const ENCODING: u16 = 47;
-    pub const TAKEN: u16 = 48;
-    pub const UNTAKEN: u16 = 49;
-}
-
-/// `trace_marker_type_t`: what stands in a marker's size.
-mod marker {
-    pub const FILETYPE: u16 = 9;
-    pub const CACHE_LINE_SIZE: u16 = 10;
-    pub const VERSION: u16 = 12;
-    pub const PHYSICAL_ADDRESS: u16 = 15;
-    pub const VIRTUAL_ADDRESS: u16 = 17;
-    pub const PAGE_SIZE: u16 = 18;
-}
 
 /// Both instructions and data went through caches (`offline_file_type_t`).
 const FILTERED: u64 = 0x80 | 0x100;
