@@ -2,8 +2,14 @@
 
 /// A size could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no size: expected bytes, 0x hexadecimal, or a number with K, M, G or T (1K = 1024), such as 512M")]
-pub struct SizeError(String);
+pub enum SizeError {
+    /// Neither number nor unit as expected.
+    #[error("`{0}` is no size: expected bytes, 0x hexadecimal, or a number with K, M, G or T (1K = 1024), such as 512M")]
+    Syntax(String),
+    /// `1G512M`.
+    #[error("`{0}` has two units: write it in one, such as 1536M")]
+    TwoUnits(String),
+}
 
 /// Reads `512M`, `4k`, `1 GiB`, `0x1000` or plain bytes; units are powers of
 /// 1024 in either spelling and case.
@@ -15,7 +21,19 @@ pub struct SizeError(String);
 /// # Errors
 /// Anything else, and what 64 bits don't hold.
 pub fn parse_size(text: &str) -> Result<u64, SizeError> {
-    size(text.trim()).ok_or_else(|| SizeError(text.to_owned()))
+    let trimmed = text.trim();
+    size(trimmed).ok_or_else(|| match two_units(trimmed) {
+        true => SizeError::TwoUnits(text.to_owned()),
+        false => SizeError::Syntax(text.to_owned()),
+    })
+}
+
+/// Is it a size, and another one after it?
+fn two_units(text: &str) -> bool {
+    let digit = |c: char| c.is_ascii_digit();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic());
+    let again = unit.and_then(|unit| text[unit..].find(digit).map(|at| unit + at));
+    again.is_some_and(|at| size(text[..at].trim_end()).is_some() && size(&text[at..]).is_some())
 }
 
 fn size(text: &str) -> Option<u64> {
@@ -76,6 +94,18 @@ mod tests {
             ("0X1b", 27),
         ] {
             assert_eq!(parse_size(text).unwrap(), bytes, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn two_units_are_named() {
+        for wrong in ["4M2K", "1G 512M", "1 GiB 5 MB"] {
+            let said = parse_size(wrong).unwrap_err().to_string();
+            assert!(said.contains("two units"), "{said}");
+        }
+        for wrong in ["4M2Q", "4Q2M", "M2K", "0x1g5"] {
+            let said = parse_size(wrong).unwrap_err().to_string();
+            assert!(said.contains("is no size"), "{said}");
         }
     }
 

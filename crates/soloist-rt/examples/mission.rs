@@ -7,7 +7,7 @@
 use soloist_lab::spec::ProgramKind;
 use soloist_rt::mission::{estimate, find, run, Figure, Mission};
 use soloist_rt::task::{Behaviour, TaskSet};
-use soloist_rt::time::MS;
+use soloist_rt::time::{Time, MS};
 use soloist_rt::{gantt, policy::Policy};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -106,6 +106,14 @@ const CHANGES: &[(&str, Change)] = &[
     }),
     ("synthetic: ipc 0.9, mpki 10", |_, s| {
         s.tasks[0].behaviour = program(ProgramKind::Program, 0.9, 10.0);
+    }),
+    ("alone as long as Table 6's C", |_, s| {
+        // 90 and 60 ms: by Table 7 the first of them is same_bank's.
+        (s.tasks[0].wcet, s.tasks[1].wcet) = (Time(90 * MS), Time(60 * MS));
+    }),
+    ("others on cores 4 to 6", |_, s| {
+        let others = s.tasks.iter_mut().filter(|t| t.release.is_none());
+        others.for_each(|t| t.core = t.core.map(|core| core + 3));
     }),
     ("deadlines: ipc 0.9, mpki 10", |_, s| {
         for task in s.tasks.iter_mut().filter(|t| t.release.is_some()) {

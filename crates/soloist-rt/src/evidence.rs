@@ -2,11 +2,11 @@
 //! channel of interference of AMC 20-193 (CAST-32A) with its mitigation, the
 //! analysis, the play, and what it takes to repeat them. It claims no compliance.
 
-use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write;
-use std::hash::{Hash, Hasher};
 
 use crate::gantt;
+use crate::inputs::Input;
+use crate::measured::Measured;
 use crate::plan::{Check, Plan};
 use crate::time::Time;
 
@@ -19,6 +19,12 @@ pub struct Source<'a> {
     pub tasks: &'a str,
     /// The configuration that came of it.
     pub config: &'a str,
+    /// Other files that it was made from.
+    pub inputs: &'a [Input],
+    /// What was measured under the plan.
+    pub measured: Option<&'a Measured>,
+    /// The command that writes the document.
+    pub command: &'a str,
     /// Version of the tool.
     pub version: &'a str,
     /// Seed of the play.
@@ -46,18 +52,43 @@ pub fn html(plan: &Plan, check: &Check, source: &Source) -> String {
         escape(source.file), escape(&plan.machine)
     );
     channels(&mut out, plan);
-    analysis(&mut out, plan, check);
+    analysis(&mut out, plan, check, source.measured);
     let _ = writeln!(out, "<h2>The play</h2><p>On the timing model, {}, seed {}; a play is one run and proves nothing by itself.</p>{}",
         Time(check.timeline.end_ps), source.seed, gantt::svg(&check.timeline, "As played", 1));
-    remains(&mut out);
+    remains(&mut out, source.measured.is_some());
     let _ = writeln!(
         out,
-        "<h2>To repeat it</h2><p>soloist {}; task file {:016x}, configuration {:016x} (SipHash-1-3 of their bytes).</p>\
-         <pre>soloist plan {} --machine {} --seed {} --report evidence.html</pre><h3>Task file</h3><pre>{}</pre><h3>Configuration (soloist apply)</h3><pre>{}</pre></html>",
-        escape(source.version), hash(source.tasks), hash(source.config),
-        escape(source.file), escape(&plan.machine), source.seed, escape(source.tasks), escape(source.config)
+        "<h2>To repeat it</h2><p>soloist {}, seed {}</p><pre>{}</pre>",
+        escape(source.version),
+        source.seed,
+        escape(source.command)
+    );
+    inputs(&mut out, source);
+    let _ = writeln!(
+        out,
+        "<h3>Task file</h3><pre>{}</pre><h3>Configuration (soloist apply)</h3><pre>{}</pre></html>",
+        escape(source.tasks),
+        escape(source.config)
     );
     out
+}
+
+fn inputs(out: &mut String, source: &Source) {
+    let own = [
+        Input::of("task file", source.file, source.tasks.as_bytes()),
+        Input::of("configuration", "(below)", source.config.as_bytes()),
+    ];
+    out.push_str("<table><tr><th>What<th>File<th>SHA-256 (sha256sum)\n");
+    for input in own.iter().chain(source.inputs) {
+        let _ = writeln!(
+            out,
+            "<tr><td>{}<td>{}<td><code>{}</code>",
+            escape(&input.what),
+            escape(&input.file),
+            input.sha256
+        );
+    }
+    out.push_str("</table>\n");
 }
 
 fn channels(out: &mut String, plan: &Plan) {
@@ -95,8 +126,8 @@ fn channels(out: &mut String, plan: &Plan) {
     out.push_str("</table>\n");
 }
 
-fn analysis(out: &mut String, plan: &Plan, check: &Check) {
-    out.push_str("<h2>Analysis and play</h2><table><tr><th>Task<th>Core<th>Banks<th>Cache colours<th>Deadline<th>Alone<th>Its core's others<th>Memory<th>Response at most<th>Longest played\n");
+fn analysis(out: &mut String, plan: &Plan, check: &Check, measured: Option<&Measured>) {
+    out.push_str("<h2>Analysis and play</h2><table><tr><th>Task<th>Core<th>Banks<th>Cache colours<th>Deadline<th>Alone<th>Its core's others<th>Memory<th>Response at most<th>Longest played<th>Longest measured\n");
     for answer in &plan.analysis {
         let Some(a) = plan.assignments.iter().find(|a| a.task == answer.task) else {
             continue;
@@ -112,7 +143,7 @@ fn analysis(out: &mut String, plan: &Plan, check: &Check) {
         };
         let _ = writeln!(
             out,
-            "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{response}<td>{played}",
+            "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{response}<td>{played}<td>{}",
             escape(&a.task),
             a.core,
             a.bank_sets,
@@ -120,10 +151,24 @@ fn analysis(out: &mut String, plan: &Plan, check: &Check) {
             answer.deadline,
             answer.alone,
             answer.preempted,
-            answer.memory
+            answer.memory,
+            longest(measured, &a.task)
         );
     }
     out.push_str("</table>\n");
+    if let Some(m) = measured {
+        let length = Time(m.length_ns.saturating_mul(1000));
+        let lost = match m.lost_events + m.unread_lines {
+            0 => String::new(),
+            n => format!(
+                "; <strong>{n} events of it are lost, so jobs may be missing or joined</strong>"
+            ),
+        };
+        let _ = writeln!(
+            out,
+            "<p>Measured in {length} by soloist trace, from wake-up to completion{lost}.</p>"
+        );
+    }
     for r in &plan.relaxations {
         let _ = writeln!(
             out,
@@ -135,21 +180,35 @@ fn analysis(out: &mut String, plan: &Plan, check: &Check) {
     }
 }
 
-fn remains(out: &mut String) {
-    out.push_str(
-        "<h2>What remains to be argued</h2><ul>\
-         <li>that `wcet` of each task is its longest execution alone: it is taken from the task file;</li>\
-         <li>that the modelled machine is the real one: the model's undocumented figures are named in docs/memory-model.md, and nothing here was measured on the target;</li>\
-         <li>that the behaviour given for each task (its lines, or the program in its likeness) is no less demanding than the task;</li>\
-         <li>every channel that is marked as not covered;</li>\
-         <li>the tools themselves: none is qualified (DO-330).</li></ul>\n",
-    );
+/// What was measured of a task.
+fn longest(measured: Option<&Measured>, task: &str) -> String {
+    let seen = measured.and_then(|m| m.task(task));
+    let Some((seen, worst)) = seen.and_then(|t| Some((t, t.response_worst_ns?))) else {
+        return "not measured".to_owned();
+    };
+    let over = if seen.worst_is_cut_off { "&gt; " } else { "" };
+    format!(
+        "{over}{}; {} of {} jobs missed",
+        Time(worst.saturating_mul(1000)),
+        seen.missed,
+        seen.jobs
+    )
 }
 
-fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+fn remains(out: &mut String, measured: bool) {
+    let measured = match measured {
+        true => "what was measured is a sample, and of response times only",
+        false => "nothing here was measured on the target",
+    };
+    let _ = writeln!(
+        out,
+        "<h2>What remains to be argued</h2><ul>\
+         <li>that `wcet` of each task is its longest execution alone: it is taken from the task file;</li>\
+         <li>that the modelled machine is the real one: the model's undocumented figures are named in docs/memory-model.md, and {measured};</li>\
+         <li>that the behaviour given for each task (its lines, or the program in its likeness) is no less demanding than the task;</li>\
+         <li>every channel that is marked as not covered;</li>\
+         <li>the tools themselves: none is qualified (DO-330).</li></ul>",
+    );
 }
 
 fn escape(text: &str) -> String {

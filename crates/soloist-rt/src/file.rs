@@ -201,7 +201,8 @@ fn task(
         (None, None) => Time(0),
     };
     let behaviour = behaviour(&raw, to_fill)?;
-    let recorded = recorded(&raw, Path::new(file).parent().unwrap_or(Path::new("")))?;
+    let beside = Path::new(file).parent().unwrap_or(Path::new(""));
+    let recorded = recorded(&raw, beside)?;
     let own = recorded.as_ref().map_or(0, Recorded::bytes);
     Ok(Task {
         release,
@@ -210,6 +211,7 @@ fn task(
         bytes: bytes(raw.memory.as_ref())?.max(own),
         behaviour,
         recorded,
+        recording: raw.recording.map(|dir| beside.join(dir.into_inner())),
         name,
         line,
     })

@@ -7,9 +7,10 @@
 //! [`gantt`] draws. [`policy`] is how the papers give such a set its memory, and
 //! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
 //! can do through memory ([`interference`]); [`random`] draws sets to try that on. [`plan`] searches for
-//! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down, and [`share`] is what share of
+//! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down with the
+//! [`inputs`] that it was made from, and [`share`] is what share of
 //! random sets holds under it and under the papers' isolation. From a running kernel, [`schedtrace`] reads
-//! lines, [`track`] makes jobs of what a task did, and [`observe`] a timeline of all; [`responses`] is how long jobs took,
+//! lines, [`track`] makes jobs of what a task did, and [`observe`] a timeline of all; [`responses`] is how long jobs took, [`measured`] all of that in figures,
 //! and [`perfetto`] a file for that viewer. Each names only what stands before it.
 
 pub mod colors;
@@ -17,7 +18,9 @@ pub mod cores;
 pub mod evidence;
 pub mod file;
 pub mod gantt;
+pub mod inputs;
 pub mod interference;
+pub mod measured;
 pub mod mission;
 pub mod observe;
 pub mod perfetto;

@@ -80,6 +80,7 @@ pub fn fill(
         *writes = (out / (1.0 - out)).min(1.0);
         let bytes = (seen.footprint_mib * 1_048_576.0) as u64;
         task.bytes = task.bytes.max(bytes);
+        task.recording = Some(from.clone());
         found.push(Recorded {
             task: task.name.clone(),
             from,

@@ -106,6 +106,7 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
             bytes,
             behaviour: Behaviour::Lines(0),
             recorded: None,
+            recording: None,
             line: 0,
         };
         let mut profile = Profile::default();

@@ -1,5 +1,7 @@
 //! A task set: who runs how often, until when, where, and what it does to memory.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use soloist_lab::programs::recorded::Recorded;
 use soloist_lab::spec::ProgramKind;
@@ -76,6 +78,9 @@ pub struct Task {
     /// The program that it plays, of kind `recorded`.
     #[serde(skip)]
     pub recorded: Option<Recorded>,
+    /// The recording that it plays or has its counters from.
+    #[serde(skip)]
+    pub recording: Option<PathBuf>,
     /// Line of the file where it begins.
     #[serde(skip)]
     pub line: usize,

@@ -63,6 +63,7 @@ fn errors_name_the_line_and_what_to_change() {
         ("\"3 ms\"", "\"0 us\"", 11, "wcet must be above 0"),
         ("wcet = \"3 ms\"", "", 5, "needs `wcet`"),
         ("\"4M\"", "\"4 Q\"", 12, "memory"),
+        ("\"4M\"", "\"4M2K\"", 12, "two units"),
         ("\"4M\"", "\"0\"", 12, "above 0"),
         ("\"is\"", "\"iss\"", 13, "unknown variant"),
         ("\"logger\"", "\"control\"", 16, "two tasks \"control\""),

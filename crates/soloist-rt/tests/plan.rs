@@ -6,6 +6,8 @@ use soloist_memory::Platform;
 use soloist_rt::evidence::{html, Source};
 use soloist_rt::file::parse;
 use soloist_rt::gantt;
+use soloist_rt::inputs::Input;
+use soloist_rt::measured::{Measured, Task};
 use soloist_rt::plan::{plan, simulate};
 use soloist_rt::time::Time;
 
@@ -64,13 +66,25 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
     // What was never proved can't be disproved.
     wrong[0].holds = false;
     assert!(check.disproved(&wrong).is_empty());
-    let source = Source {
+    let measured = Measured {
+        length_ns: 1_000_000_000,
+        lost_events: 0,
+        unread_lines: 0,
+        tasks: vec![seen("control", 777_000)],
+    };
+    let mut source = Source {
         file: "tasks.toml",
         tasks: TASKS,
         config: "",
+        inputs: &[Input::of("machine", "machines/x.toml", b"abc")],
+        measured: None,
+        command: "soloist plan tasks.toml",
         version: "0",
         seed: 1,
     };
+    let page = html(&plan, &check, &source);
+    assert!(page.contains("nothing here was measured") && !page.contains("777 us"));
+    source.measured = Some(&measured);
     let page = html(&plan, &check, &source);
     for words in [
         "Every deadline is proved",
@@ -79,11 +93,50 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
         "<svg",
         "claims no compliance",
         "bandwidth-read",
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+        "777 us; 1 of 9 jobs missed",
+        "a sample",
     ] {
         assert!(page.contains(words), "{words}");
     }
     let chart = gantt::svg(&check.timeline, "a < b", 1);
     assert!(chart.contains("a &lt; b") && chart.contains(">control<"));
+}
+
+/// A task as it was traced.
+fn seen(task: &str, worst_ns: u64) -> Task {
+    Task {
+        task: task.to_owned(),
+        pid: 1,
+        cores: vec![0],
+        period_ns: None,
+        deadline_ns: None,
+        jobs: 9,
+        missed: 1,
+        miss_rate: 1.0 / 9.0,
+        response_p50_ns: None,
+        response_p999_ns: None,
+        response_worst_ns: Some(worst_ns),
+        worst_is_cut_off: false,
+        execution_max_ns: 0,
+        preempted: 0,
+        yielded: 0,
+        migrated: 0,
+        throttled_ns: 0,
+        held_ns: 0,
+    }
+}
+
+#[test]
+fn what_was_measured_is_found_by_what_a_kernel_keeps_of_a_name() {
+    let measured = Measured {
+        length_ns: 1,
+        lost_events: 0,
+        unread_lines: 0,
+        tasks: vec![seen("a-name-of-twent", 1)],
+    };
+    assert!(measured.task("a-name-of-twenty-two").is_some());
+    assert!(measured.task("a-name-of").is_none());
 }
 
 #[test]

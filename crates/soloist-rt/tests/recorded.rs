@@ -7,6 +7,7 @@ use soloist_memory::Platform;
 use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Meta, Writer};
 use soloist_rt::cores::{play, Place, Played, Setup};
+use soloist_rt::inputs::recordings;
 use soloist_rt::plan::{plan, simulate};
 use soloist_rt::profile::profiles;
 use soloist_rt::recorded::fill;
@@ -138,6 +139,7 @@ fn counters_and_memory_come_from_the_recording() {
     assert!((0.2..0.35).contains(&writes), "{writes}");
     assert!((ipc - 0.5).abs() < 1e-9);
     assert_eq!(set.tasks[0].bytes, PAGES * 4096);
+    assert_eq!(recordings(&set).unwrap().len(), 2);
     assert_eq!(
         (found[0].bytes, set.tasks[1].bytes),
         (PAGES * 4096, 4 << 20)
@@ -229,6 +231,12 @@ fn a_task_plays_what_was_recorded_below_one_that_preempts_it() {
     record(&dir.path().join("rec/walk"), 1);
     let set = read(dir.path(), PLAYED).unwrap();
     assert_eq!(set.tasks[0].bytes, PAGES * 4096);
+    // The plan's evidence names each of its files.
+    let files = recordings(&set).unwrap();
+    let names: Vec<&str> = files.iter().map(|f| f.file.as_str()).collect();
+    for name in ["recording.json", "cpu-0.rec"] {
+        assert!(names.iter().any(|n| n.ends_with(name)), "{names:?}");
+    }
     let platform = Platform::find("opteron-6128").unwrap();
     let only = |i: usize| TaskSet {
         tasks: vec![set.tasks[i].clone()],

@@ -14,7 +14,9 @@ use soloist_host::{
 };
 use soloist_machine::{known, FileError};
 use soloist_memory::Platform;
+use soloist_rt::inputs::{self, Input};
 use soloist_rt::interference::PERIOD_PS;
+use soloist_rt::measured::Measured;
 use soloist_rt::plan::{plan, simulate, Assignment, Check, Plan};
 use soloist_rt::time::Time;
 use soloist_rt::{evidence, file, gantt, recorded};
@@ -57,6 +59,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
+    /// What was measured under the plan, for the report: what `soloist trace
+    /// --json --tasks TASKS` printed.
+    #[arg(long, value_name = "FILE", requires = "report")]
+    measured: Option<PathBuf>,
+
     /// Make the plan's groups and limits on this host, if it holds.
     #[arg(long)]
     apply: bool,
@@ -86,6 +93,10 @@ struct Report<'a> {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    if args.rest && !(args.apply || args.check || args.config.is_some()) {
+        let what = "--rest changes what --apply, --check and --config make: add one of them";
+        return Err(Misuse(what.to_owned()).into());
+    }
     let mut set = match &args.profile {
         Some(_) => file::read_to_fill(&args.file)?,
         None => file::read(&args.file)?,
@@ -133,18 +144,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     refuse_disproved(&made, &check)?;
     if let Some(path) = &args.report {
-        let tasks = fs::read_to_string(&args.file)?;
-        let html = evidence::html(
-            &made,
-            &check,
-            &evidence::Source {
-                file: &args.file.display().to_string(),
-                tasks: &tasks,
-                config: &text,
-                version: env!("CARGO_PKG_VERSION"),
-                seed: args.seed,
-            },
-        );
+        let html = report(&args, &made, &check, (&text, &machine.file))?;
         fs::write(path, html).with_context(|| path.display().to_string())?;
     }
     match &args.config {
@@ -174,6 +174,79 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         return host(&config, &machine.addr_map(), args.apply, ctx);
     }
     Ok(status(&made))
+}
+
+/// The document for a certification; `config` is the plan's, `machine` the
+/// machine's file.
+fn report(
+    args: &Args,
+    made: &Plan,
+    check: &Check,
+    (config, machine): (&str, &str),
+) -> Result<String> {
+    let named = args.machine.as_ref().or(made.set.machine.as_ref());
+    let named = named.map_or("", String::as_str);
+    let tasks = fs::read_to_string(&args.file)?;
+    let mut inputs = inputs::recordings(&made.set)?;
+    let built_in = known::text(&made.machine)
+        .filter(|_| machine == format!("machines/{}.toml", made.machine) && !named.contains('/'));
+    let bytes = match built_in {
+        Some(text) => text.as_bytes().to_vec(),
+        None => fs::read(machine).with_context(|| machine.to_owned())?,
+    };
+    let machine = Input::of("machine", machine, &bytes);
+    inputs.insert(0, machine);
+    let mut measured = None;
+    if let Some(path) = &args.measured {
+        let name = path.display().to_string();
+        let bytes = fs::read(path).with_context(|| name.clone())?;
+        let seen: Measured = serde_json::from_slice(&bytes).map_err(|e| {
+            Misuse(format!(
+                "--measured {name}: not what `soloist trace --json` prints: {e}"
+            ))
+        })?;
+        let analysed = &made.analysis;
+        if !analysed.iter().any(|a| seen.task(&a.task).is_some()) {
+            let what = format!("--measured {name}: none of its tasks is one of the plan's");
+            return Err(Misuse(what).into());
+        }
+        inputs.push(Input::of("measured", &name, &bytes));
+        measured = Some(seen);
+    }
+    Ok(evidence::html(
+        made,
+        check,
+        &evidence::Source {
+            file: &args.file.display().to_string(),
+            tasks: &tasks,
+            config,
+            inputs: &inputs,
+            measured: measured.as_ref(),
+            command: &typed(args, made),
+            version: env!("CARGO_PKG_VERSION"),
+            seed: args.seed,
+        },
+    ))
+}
+
+/// The command that writes the report again.
+fn typed(args: &Args, made: &Plan) -> String {
+    let mut words = format!(
+        "soloist plan {} --machine {} --seed {}",
+        args.file.display(),
+        args.machine.as_ref().unwrap_or(&made.machine),
+        args.seed
+    );
+    for (option, path) in [
+        ("--profile", &args.profile),
+        ("--report", &args.report),
+        ("--measured", &args.measured),
+    ] {
+        if let Some(path) = path {
+            words += &format!(" {option} {}", path.display());
+        }
+    }
+    words
 }
 
 fn status(plan: &Plan) -> ExitCode {

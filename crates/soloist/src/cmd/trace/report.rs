@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde::Serialize;
+use soloist_rt::measured::{Measured, Task};
 use soloist_rt::observe::Record;
 use soloist_rt::time::Time;
 
@@ -13,45 +13,9 @@ use crate::Ctx;
 /// Of a chart, in the longest period.
 const PERIODS: u64 = 8;
 
-#[derive(Serialize)]
-struct Report {
-    length_ns: u64,
-    /// Events that the kernel could not keep; what they would have changed is not
-    /// known.
-    lost_events: u64,
-    /// Lines that were not understood.
-    unread_lines: u64,
-    tasks: Vec<Task>,
-}
-
-#[derive(Serialize)]
-struct Task {
-    task: String,
-    pid: u32,
-    cores: Vec<u32>,
-    period_ns: Option<u64>,
-    deadline_ns: Option<u64>,
-    jobs: u64,
-    missed: u64,
-    miss_rate: f64,
-    /// From release to completion; none: no job was completed.
-    response_p50_ns: Option<u64>,
-    response_p999_ns: Option<u64>,
-    response_worst_ns: Option<u64>,
-    /// The worst was not over when the record ended.
-    worst_is_cut_off: bool,
-    execution_max_ns: u64,
-    preempted: u64,
-    yielded: u64,
-    migrated: u64,
-    throttled_ns: u64,
-    /// Of that, by its scheduling class.
-    held_ns: u64,
-}
-
 /// Prints it; the status to end with.
 pub fn print(record: &Record, skip_ps: u64, ctx: &Ctx) -> Result<ExitCode> {
-    let report = report(record, skip_ps);
+    let report = Measured::of(record, skip_ps);
     if ctx.json {
         ctx.print_json(&report)?;
     } else {
@@ -62,43 +26,7 @@ pub fn print(record: &Record, skip_ps: u64, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(missed || partial)))
 }
 
-fn report(record: &Record, skip_ps: u64) -> Report {
-    let timeline = &record.timeline;
-    let rows = timeline.rows.iter().zip(&record.tasks).enumerate();
-    let tasks = rows.map(|(number, (row, seen))| {
-        let figures = timeline.figures(number, skip_ps);
-        let responses = timeline.responses(number, skip_ps);
-        let throttled: u64 = row.throttled.iter().map(|t| t.1 - t.0).sum();
-        Task {
-            task: row.name.clone(),
-            pid: seen.pid,
-            cores: row.cores.clone(),
-            period_ns: seen.timing.map(|t| t.period_ps / 1000),
-            deadline_ns: seen.timing.map(|t| t.deadline_ps / 1000),
-            jobs: figures.jobs,
-            missed: figures.missed,
-            miss_rate: figures.miss_rate(),
-            response_p50_ns: responses.map(|r| r.p50_ns),
-            response_p999_ns: responses.map(|r| r.p999_ns),
-            response_worst_ns: responses.map(|r| r.worst_ns),
-            worst_is_cut_off: responses.is_some_and(|r| r.worst_cut_off),
-            execution_max_ns: figures.max_ps / 1000,
-            preempted: seen.preempted,
-            yielded: seen.yielded,
-            migrated: seen.migrated,
-            throttled_ns: throttled / 1000,
-            held_ns: seen.held_ps / 1000,
-        }
-    });
-    Report {
-        length_ns: timeline.end_ps / 1000,
-        lost_events: record.lost,
-        unread_lines: record.unread,
-        tasks: tasks.collect(),
-    }
-}
-
-fn say(report: &Report) -> Result<()> {
+fn say(report: &Measured) -> Result<()> {
     if report.tasks.is_empty() {
         outln!("nobody who is watched ran in {}", time(report.length_ns))?;
     } else {

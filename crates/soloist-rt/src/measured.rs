@@ -1,0 +1,115 @@
+//! How long the jobs of running tasks took: what `soloist trace --json` writes,
+//! and `soloist plan --measured` reads.
+
+use serde::{Deserialize, Serialize};
+
+use crate::observe::Record;
+
+/// Of a kernel's thread names, bytes.
+const NAME: usize = 15;
+
+/// A trace, summed up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// How long it is.
+    pub length_ns: u64,
+    /// Events that the kernel could not keep; what they would have changed is not
+    /// known.
+    pub lost_events: u64,
+    /// Lines that were not understood.
+    pub unread_lines: u64,
+    /// Its tasks.
+    pub tasks: Vec<Task>,
+}
+
+/// A task that was watched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its thread's name.
+    pub task: String,
+    /// Its id.
+    pub pid: u32,
+    /// Where it ran.
+    pub cores: Vec<u32>,
+    /// From release to release, if it is known.
+    pub period_ns: Option<u64>,
+    /// From release to deadline.
+    pub deadline_ns: Option<u64>,
+    /// Jobs that ended.
+    pub jobs: u64,
+    /// Of these, after their deadline.
+    pub missed: u64,
+    /// As a share.
+    pub miss_rate: f64,
+    /// From release to completion; none: no job was completed.
+    pub response_p50_ns: Option<u64>,
+    /// Its 99.9th percentile.
+    pub response_p999_ns: Option<u64>,
+    /// The longest.
+    pub response_worst_ns: Option<u64>,
+    /// The worst was not over when the record ended.
+    pub worst_is_cut_off: bool,
+    /// Longest execution of a completed job.
+    pub execution_max_ns: u64,
+    /// How often it was left ready for another as urgent.
+    pub preempted: u64,
+    /// How often it gave way.
+    pub yielded: u64,
+    /// How often it changed its core.
+    pub migrated: u64,
+    /// For how long it wanted to run and was kept from it.
+    pub throttled_ns: u64,
+    /// Of that, by its scheduling class.
+    pub held_ns: u64,
+}
+
+impl Measured {
+    /// Of a record; jobs that were released before `skip_ps` are not counted.
+    #[must_use]
+    pub fn of(record: &Record, skip_ps: u64) -> Self {
+        let timeline = &record.timeline;
+        let rows = timeline.rows.iter().zip(&record.tasks).enumerate();
+        let tasks = rows.map(|(number, (row, seen))| {
+            let figures = timeline.figures(number, skip_ps);
+            let responses = timeline.responses(number, skip_ps);
+            let throttled: u64 = row.throttled.iter().map(|t| t.1 - t.0).sum();
+            Task {
+                task: row.name.clone(),
+                pid: seen.pid,
+                cores: row.cores.clone(),
+                period_ns: seen.timing.map(|t| t.period_ps / 1000),
+                deadline_ns: seen.timing.map(|t| t.deadline_ps / 1000),
+                jobs: figures.jobs,
+                missed: figures.missed,
+                miss_rate: figures.miss_rate(),
+                response_p50_ns: responses.map(|r| r.p50_ns),
+                response_p999_ns: responses.map(|r| r.p999_ns),
+                response_worst_ns: responses.map(|r| r.worst_ns),
+                worst_is_cut_off: responses.is_some_and(|r| r.worst_cut_off),
+                execution_max_ns: figures.max_ps / 1000,
+                preempted: seen.preempted,
+                yielded: seen.yielded,
+                migrated: seen.migrated,
+                throttled_ns: throttled / 1000,
+                held_ns: seen.held_ps / 1000,
+            }
+        });
+        Self {
+            length_ns: timeline.end_ps / 1000,
+            lost_events: record.lost,
+            unread_lines: record.unread,
+            tasks: tasks.collect(),
+        }
+    }
+
+    /// The task of this name, of which the kernel kept the beginning.
+    #[must_use]
+    pub fn task(&self, name: &str) -> Option<&Task> {
+        let mut end = name.len().min(NAME);
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        let found = |t: &&Task| t.task == name || t.task == name[..end];
+        self.tasks.iter().find(found)
+    }
+}
