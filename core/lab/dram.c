@@ -131,7 +131,7 @@ static int encode_range(const struct sol_map *map,
 
 	if (!l->n_row || !l->n_col)
 		return -EDOM;
-	if (way >= (l->ways ? l->ways : 1) ||
+	if (way >> map->way_bits || !sol_has_way(l, way) ||
 	    !add_field(row, &n, &l->channel, dram->channel % plain) ||
 	    !add_field(row, &n, &l->rank, dram->rank) ||
 	    !add_field(row, &n, &l->bank, dram->bank) ||

@@ -119,16 +119,19 @@ static u64 frames_to_way(const struct sol_map *map,
 			 const struct sol_range *range, u64 frame, u32 want)
 {
 	const struct sol_layout *l = &map->layout[range->layout];
-	u32 shift = sol_way_shift(l), way;
+	u32 shift = sol_way_shift(l), way, turns;
 
-	if (!l->ways || map->ways_joined || want >= l->ways)
+	if (!map->way_bits || map->ways_joined)
 		return 0;
+	if (!sol_has_way(l, want))
+		return ((range->base + (range->end - range->start)) >>
+			SOL_FRAME_SHIFT) - frame;
 	sol_normal_frame(map, range->layout, frame, &way);
 	if (way == want)
 		return 0;
 	/* To the start of the granule that comes so many later. */
-	return (((frame >> shift) + (want + l->ways - way) % l->ways)
-		<< shift) - frame;
+	turns = l->turn_of[want] + l->ways - l->turn_of[way];
+	return (((frame >> shift) + turns % l->ways) << shift) - frame;
 }
 
 u64 sol_map_next(const struct sol_map *map, u32 cell, u64 pfn, u64 end)

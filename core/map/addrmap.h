@@ -19,7 +19,11 @@
  *   way:        (offset / G) % n            the high part of the channel
  *   normalised: (offset / G / n) * G + offset % G
  *
- * and all functions of the layout are over the normalised offset instead.
+ * and all functions of the layout are over the normalised offset instead. The
+ * ways are 0 to n - 1, or are named: behind the memory that three channels
+ * have alike may be some that only two of them have, or one. Then n may be a
+ * power of two.
+ *
  * Frames whole in one way (G at least a page) have it for a colour. Under
  * smaller granules a frame touches several ways, which are no colours then; n
  * frames in a row share a normalised page, and with it their bank set.
@@ -67,7 +71,8 @@ struct sol_field {
 	u64 mask[SOL_MAX_FIELD_BITS];
 };
 
-#define SOL_MAX_WAYS	63	/* no power of two */
+#define SOL_MAX_WAYS	63
+#define SOL_NO_TURN	0xff	/* the layout lacks this way */
 
 /* XOR functions of one DIMM population, low bit of each field first. */
 struct sol_layout {
@@ -85,6 +90,8 @@ struct sol_layout {
 	u16 sub;			/* which bits of channel are the sub-channel */
 	u8 ways;			/* interleaved over so many; 0: no */
 	u8 granule;			/* log2 of bytes in a row of one way */
+	u8 way_of[SOL_MAX_WAYS];	/* of the granules of a round, in turn */
+	u8 turn_of[SOL_MAX_WAYS + 1];	/* the inverse, or SOL_NO_TURN */
 };
 
 struct sol_range {

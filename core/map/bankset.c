@@ -15,6 +15,7 @@
  * Locking: none; all functions are pure but sol_map_derive(), which builds.
  */
 #include "derive.h"
+#include "ways.h"
 #include "../text/text.h"
 
 static u32 bits_of(u32 power)
@@ -123,7 +124,7 @@ static bool has_way(const struct sol_map *map, u32 color)
 		  (map->bank_bits - map->way_bits), i;
 
 	for (i = 0; i < map->n_layouts; i++)
-		if (!way || way < map->layout[i].ways)
+		if (sol_has_way(&map->layout[i], way))
 			return true;
 	return false;
 }
@@ -309,7 +310,7 @@ static void derive_sets(struct sol_map *map, u32 layout)
 
 static int derive_counts(struct sol_map *map, struct sol_err *err)
 {
-	u32 channel = 0, rank = 0, bank = 0, ways = 0, i;
+	u32 channel = 0, rank = 0, bank = 0, last_way = 0, i, j;
 	u64 colors;
 
 	for (i = 0; i < map->n_layouts; i++) {
@@ -321,14 +322,15 @@ static int derive_counts(struct sol_map *map, struct sol_err *err)
 			rank = l->rank.n;
 		if (l->bank.n > bank)
 			bank = l->bank.n;
-		if (l->ways > ways)
-			ways = l->ways;
-		if (l->ways && l->granule < SOL_FRAME_SHIFT)
+		for (j = 0; j < l->ways; j++)
+			if (l->way_of[j] > last_way)
+				last_way = l->way_of[j];
+		if (l->ways > 1 && l->granule < SOL_FRAME_SHIFT)
 			map->ways_joined = true;
-		if (l->ways)
+		if (l->ways > 1)
 			map->per_ways[i] = ~0ull / l->ways + 1;
 	}
-	map->way_bits = ways ? sol_top_bit(ways) + 1 : 0;
+	map->way_bits = last_way ? sol_top_bit(last_way) + 1 : 0;
 	channel += map->way_bits;
 	map->n_nodes = 0;
 	for (i = 0; i < map->n_ranges; i++)

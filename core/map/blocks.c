@@ -95,7 +95,7 @@ u32 sol_map_block_order(const struct sol_map *map, const unsigned long *sets)
 			continue;
 		order = edge_order(map, i, order);
 		/* Beyond a granule are other ways, and carries. */
-		if (map->layout[r->layout].ways &&
+		if (map->layout[r->layout].ways > 1 &&
 		    order > sol_way_shift(&map->layout[r->layout]) &&
 		    !node_has_all(map, sets, r->node))
 			order = sol_way_shift(&map->layout[r->layout]);

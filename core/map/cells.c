@@ -109,9 +109,9 @@ static u64 count_pages(const struct query *q, u64 from, u64 end)
 	return frames;
 }
 
-/* Frames of the range in @way; q is for the bits below it. */
+/* Frames of the range in the way of @turn; q is for the bits below it. */
 static u64 count_way(const struct query *q, const struct sol_map *map,
-		     const struct sol_range *range, u32 way)
+		     const struct sol_range *range, u32 turn)
 {
 	const struct sol_layout *l = &map->layout[range->layout];
 	u32 shift = sol_way_shift(l);
@@ -119,7 +119,7 @@ static u64 count_way(const struct query *q, const struct sol_map *map,
 	u64 last = first + ((range->end - range->start) >> SOL_FRAME_SHIFT) - 1;
 	u64 from = sol_div(first >> shift, l->ways), frames;
 	u64 to = sol_div(last >> shift, l->ways);
-	u64 granule = from * l->ways + way, page, end;
+	u64 granule = from * l->ways + turn, page, end;
 
 	/* All rounds that the range touches, ... */
 	frames = count_pages(q, from << shift, (to + 1) << shift);
@@ -132,7 +132,7 @@ static u64 count_way(const struct query *q, const struct sol_map *map,
 		frames -= count_pages(q, page, page +
 				      (first & ((1ull << shift) - 1)));
 	/* ... and of the last one behind it. */
-	granule = to * l->ways + way;
+	granule = to * l->ways + turn;
 	page = to << shift;
 	end = page + (1ull << shift);
 	if (granule > last >> shift)
@@ -147,7 +147,8 @@ static u64 count_way(const struct query *q, const struct sol_map *map,
 static u64 count_ways(struct query *q, const struct sol_map *map,
 		      const struct sol_range *range)
 {
-	u32 ways = map->layout[range->layout].ways, way;
+	const struct sol_layout *l = &map->layout[range->layout];
+	u32 turn;
 	u32 wanted = q->value >> map->set_way_at;
 	u64 frames = 0;
 
@@ -155,9 +156,10 @@ static u64 count_ways(struct query *q, const struct sol_map *map,
 	q->n = q->n_sets = map->set_way_at;
 	q->value &= (1ull << map->set_way_at) - 1;
 	if (!map->ways_joined)
-		return wanted < ways ? count_way(q, map, range, wanted) : 0;
-	for (way = 0; way < ways; way++)
-		frames += count_way(q, map, range, way);
+		return sol_has_way(l, wanted) ?
+		       count_way(q, map, range, l->turn_of[wanted]) : 0;
+	for (turn = 0; turn < l->ways; turn++)
+		frames += count_way(q, map, range, turn);
 	return frames;
 }
 

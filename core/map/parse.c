@@ -308,10 +308,42 @@ static int get_sub(struct parser *p)
 	return get_bits(p, "sub", &layout_now(p)->sub);
 }
 
+/* `on` and the number of each way; else they are 0, 1 and so on. */
+static int get_ways(struct parser *p, struct sol_layout *l, u32 ways,
+		    bool *named)
+{
+	struct sol_word word;
+	u64 way;
+	u32 i;
+	int rc;
+
+	*named = next_word(p, &word);
+	if (*named && !sol_word_is(word, "on"))
+		return refuse_word(p, word, "interleave",
+				   "`on` and the number of each way, or nothing");
+	memset(l->turn_of, SOL_NO_TURN, sizeof(l->turn_of));
+	for (i = 0; i < ways; i++) {
+		way = i;
+		rc = *named ? get_number(p, "interleave on",
+					 "the number of each way, 0 to 62",
+					 SOL_MAX_WAYS, &way) : 0;
+		if (rc)
+			return rc;
+		if (l->turn_of[way] != SOL_NO_TURN)
+			return sol_refuse(p->err, p->line, -EINVAL,
+					  "interleave on: way %u is given twice",
+					  (u32)way);
+		l->way_of[i] = way;
+		l->turn_of[way] = i;
+	}
+	return no_more(p, "interleave");
+}
+
 static int get_interleave(struct parser *p)
 {
 	struct sol_layout *l = layout_now(p);
 	u64 ways, bytes;
+	bool named;
 	int rc;
 
 	rc = get_number(p, "interleave", "a number of ways, 3 to 63",
@@ -319,11 +351,13 @@ static int get_interleave(struct parser *p)
 	if (!rc)
 		rc = get_number(p, "interleave granule",
 				"bytes in a row of one way", 1u << 30, &bytes);
+	if (!rc)
+		rc = get_ways(p, l, ways, &named);
 	if (rc)
 		return rc;
-	if (ways < 3 || !(ways & (ways - 1)))
+	if (!ways || (!named && !(ways & (ways - 1))))
 		return sol_refuse(p->err, p->line, -EINVAL,
-				  "interleave %u: expected 3 to 63 and no power of two, which are channel functions",
+				  "interleave %u: expected 3 to 63 and no power of two, which are channel functions, or `on` and the ways",
 				  (u32)ways);
 	if (bytes & (bytes - 1) || bytes < p->map->line)
 		return sol_refuse(p->err, p->line, -EINVAL,
@@ -331,7 +365,7 @@ static int get_interleave(struct parser *p)
 				  (u32)bytes, p->map->line);
 	l->ways = ways;
 	l->granule = sol_top_bit(bytes);
-	return no_more(p, "interleave");
+	return 0;
 }
 
 static int get_range_option(struct parser *p, struct sol_word word,

@@ -47,12 +47,25 @@ static void put_bits(struct sol_text *text, const char *what, u32 bits)
 	sol_text_put(text, "\n");
 }
 
+static void put_interleave(struct sol_text *text, const struct sol_layout *l)
+{
+	bool named = !(l->ways & (l->ways - 1));
+	u32 i;
+
+	if (!l->ways)
+		return;
+	sol_text_put(text, "interleave %u %u", (u32)l->ways, 1u << l->granule);
+	for (i = 0; i < l->ways; i++)
+		named |= l->way_of[i] != i;
+	for (i = 0; named && i < l->ways; i++)
+		sol_text_put(text, i ? " %u" : " on %u", (u32)l->way_of[i]);
+	sol_text_put(text, "\n");
+}
+
 static void put_layout(struct sol_text *text, const struct sol_layout *l)
 {
 	sol_text_put(text, "layout\n");
-	if (l->ways)
-		sol_text_put(text, "interleave %u %u\n", (u32)l->ways,
-			     1u << l->granule);
+	put_interleave(text, l);
 	put_masks(text, "channel", l->channel.mask, NULL, l->channel.n);
 	put_bits(text, "sub", l->sub);
 	put_masks(text, "rank", l->rank.mask, NULL, l->rank.n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Interleaving over a number of ways that is no power of two: from an offset
- * to its way and the normalised offset, and back.
+ * Interleaving over a number of ways: from an offset to its way and the
+ * normalised offset, and back.
  *
  * Division is by a reciprocal. With m = 2^64 / ways, rounded up, the error
  * m * ways - 2^64 is at most ways < 2^6, and x * error < 2^58 for all x below
@@ -26,22 +26,23 @@ static inline u64 sol_normalise(const struct sol_map *map, u32 layout,
 	const struct sol_layout *l = &map->layout[layout];
 	u64 granule, of_way;
 
-	*way = 0;
-	if (!l->ways)
+	*way = l->way_of[0];
+	if (l->ways < 2)
 		return offset;
 	granule = offset >> l->granule;
 	of_way = sol_mul_high(granule, map->per_ways[layout]);
-	*way = granule - of_way * l->ways;
+	*way = l->way_of[granule - of_way * l->ways];
 	return of_way << l->granule | (offset & ((1ull << l->granule) - 1));
 }
 
-/* The inverse; @way is below the layout's ways. */
+/* The inverse; @way is one of the layout's. */
 static inline u64 sol_denormalise(const struct sol_layout *l, u64 normal,
 				  u32 way)
 {
-	if (!l->ways)
+	if (l->ways < 2)
 		return normal;
-	return ((normal >> l->granule) * l->ways + way) << l->granule |
+	return ((normal >> l->granule) * l->ways + l->turn_of[way])
+		<< l->granule |
 	       (normal & ((1ull << l->granule) - 1));
 }
 
@@ -56,14 +57,20 @@ static inline u64 sol_normal_frame(const struct sol_map *map, u32 layout,
 	u32 shift = sol_way_shift(l);
 	u64 granule, of_way;
 
-	*way = 0;
-	if (!l->ways)
+	*way = map->ways_joined ? 0 : l->way_of[0];
+	if (l->ways < 2)
 		return frame;
 	granule = frame >> shift;
 	of_way = sol_mul_high(granule, map->per_ways[layout]);
 	if (!map->ways_joined)
-		*way = granule - of_way * l->ways;
+		*way = l->way_of[granule - of_way * l->ways];
 	return of_way << shift | (frame & ((1ull << shift) - 1));
+}
+
+/* Has the layout way @way, which is at most SOL_MAX_WAYS? */
+static inline bool sol_has_way(const struct sol_layout *l, u32 way)
+{
+	return l->ways ? l->turn_of[way] != SOL_NO_TURN : !way;
 }
 
 #endif /* SOLOIST_WAYS_H */

@@ -97,19 +97,59 @@ static u64 random_ranges(struct sol_map *map, u32 node, u32 layout, u64 at,
 	return at;
 }
 
-/* Interleave @l over 3 ways and more, granules from a line to 64 KiB. */
+/*
+ * Interleave @l over 3 ways and more, or over some that are named; granules
+ * from a line to 64 KiB.
+ */
 static void random_ways(struct sol_layout *l)
 {
 	static const u8 ways[] = { 3, 5, 6, 7, 10, 12 };
+	bool named = once_in(2);
+	u32 i, way;
 
-	l->ways = ways[below(6)];
+	l->ways = named ? 1 + below(6) : ways[below(6)];
 	l->granule = 6 + below(11);
+	memset(l->turn_of, SOL_NO_TURN, sizeof(l->turn_of));
+	for (i = 0; i < l->ways; i++) {
+		for (way = i; named && l->turn_of[way] != SOL_NO_TURN;)
+			way = below(9);
+		l->way_of[i] = way;
+		l->turn_of[way] = i;
+	}
+}
+
+/*
+ * All nodes have memory of both layouts. Rows keep their places apart: the
+ * second one's offsets have bit @width, as have no others.
+ */
+static void random_regions(struct sol_map *map, u32 nodes, u32 width, u64 at)
+{
+	u32 i, k, n;
+
+	for (i = 0; i < 2; i++) {
+		struct sol_layout *l = &map->layout[i];
+
+		l->row_at[l->n_row] = 31;
+		l->row[l->n_row++] = 1ull << width;
+	}
+	for (i = 0; i < 2 * nodes; i++) {
+		struct sol_layout *l = &map->layout[i % 2];
+		u64 size = (1ull << width) * (l->ways ? l->ways : 1);
+		u64 part = size;
+
+		if (once_in(2))
+			part -= below(size >> 13) << SOL_FRAME_SHIFT;
+		n = map->n_ranges;
+		at = random_ranges(map, i / 2, i % 2, at, part);
+		for (k = n; i % 2 && k < map->n_ranges; k++)
+			map->range[k].base += size;
+	}
 }
 
 void random_map(struct sol_map *map)
 {
 	u32 nodes = 1 + below(3), layouts = 1 + below(2), i;
-	bool interleaved = once_in(3);
+	bool interleaved = once_in(3), regions = layouts == 2 && once_in(2);
 	u32 width = 20 + below(interleaved ? 2 : 5);
 	u64 at = once_in(2) ? below(64) << 16 : 0;
 	struct sol_err err;
@@ -126,7 +166,9 @@ void random_map(struct sol_map *map)
 	for (i = 0; interleaved && i < layouts; i++)
 		if (i == 0 || once_in(2))
 			random_ways(&made.layout[i]);
-	for (i = 0; i < nodes; i++) {
+	if (regions)
+		random_regions(&made, nodes, width, at);
+	for (i = 0; !regions && i < nodes; i++) {
 		struct sol_layout *l = &made.layout[i % layouts];
 		u64 size = (1ull << width) * (l->ways ? l->ways : 1);
 
@@ -137,7 +179,7 @@ void random_map(struct sol_map *map)
 		if (once_in(2))
 			at = (at + (1 << 20)) >> 20 << 20;
 	}
-	if (nodes < layouts)
+	if (!regions && nodes < layouts)
 		made.n_layouts = nodes;
 	made.n_llc_bits = interleaved ? 0 : below(5);
 	random_functions(made.llc, made.n_llc_bits, SOL_FRAME_SHIFT + below(3));

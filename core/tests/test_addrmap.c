@@ -280,15 +280,18 @@ static void check_touched(u64 pfn, u32 set)
 		CHECK(seen[i]);
 }
 
-/* The ways that the largest layout has. */
-static u32 most_ways(void)
+/* The ways that some layout has. */
+static u32 ways_there(void)
 {
-	u32 most = 1, i;
+	u32 way, there = 0, i;
 
-	for (i = 0; i < map.n_layouts; i++)
-		if (map.layout[i].ways > most)
-			most = map.layout[i].ways;
-	return most;
+	for (way = 0; way <= SOL_MAX_WAYS; way++) {
+		for (i = 0; i < map.n_layouts; i++)
+			if (sol_has_way(&map.layout[i], way))
+				break;
+		there += i < map.n_layouts;
+	}
+	return there;
 }
 
 TEST(a_frame_touches_all_banks_of_its_set_and_no_other)
@@ -324,7 +327,7 @@ TEST(sets_and_colors_are_a_partition)
 				CHECK(!i || bc[i - 1] < bc[i]);
 			}
 		}
-		CHECK_EQ(total, (map.n_colors >> map.way_bits) * most_ways());
+		CHECK_EQ(total, (map.n_colors >> map.way_bits) * ways_there());
 	}
 }
 
@@ -336,14 +339,16 @@ TEST(dividing_by_a_reciprocal_is_exact)
 
 	memset(&map, 0, sizeof(map));
 	map.n_layouts = 1;
-	for (ways = 3; ways <= SOL_MAX_WAYS; ways++) {
+	for (i = 0; i < SOL_MAX_WAYS; i++) {
+		map.layout[0].way_of[i] = SOL_MAX_WAYS - 1 - i;
+		map.layout[0].turn_of[i] = SOL_MAX_WAYS - 1 - i;
+	}
+	for (ways = 1; ways <= SOL_MAX_WAYS; ways++) {
 		struct sol_layout *l = &map.layout[0];
 
-		if (!(ways & (ways - 1)))
-			continue;
 		l->ways = ways;
 		l->granule = 6;
-		map.per_ways[0] = ~0ull / ways + 1;
+		map.per_ways[0] = ways > 1 ? ~0ull / ways + 1 : 0;
 		for (i = 0; i < 3000; i++) {
 			u64 at = rnd() >> (12 + below(40)), normal;
 
@@ -354,7 +359,7 @@ TEST(dividing_by_a_reciprocal_is_exact)
 				at = (1ull << 52) - 1 - below(1 << 12);
 			at &= (1ull << 52) - 1;
 			normal = sol_normalise(&map, 0, at, &way);
-			CHECK_EQ(way, (at >> 6) % ways);
+			CHECK_EQ(way, SOL_MAX_WAYS - 1 - (at >> 6) % ways);
 			CHECK_EQ(normal, (at >> 6) / ways << 6 | (at & 63));
 			CHECK_EQ(sol_denormalise(l, normal, way), at);
 		}
@@ -403,6 +408,48 @@ TEST(twelve_channels_by_256_bytes)
 	for (set = 0; set < map.n_bank_sets; set++) {
 		CHECK_EQ(sol_map_set_colors(&map, set, NULL, 0), 12);
 		CHECK_EQ(sol_map_set_frames(&map, set), (96u << 18) / 32);
+	}
+}
+
+/*
+ * Three channels, of which two have twice the memory, and one of these four
+ * times: ways by region. The third region's rank bit is what its base says.
+ */
+TEST(channels_and_ranks_by_region)
+{
+	struct sol_frame_color color;
+	struct sol_dram dram;
+	u32 set;
+
+	load_map(&map, "regions");
+	CHECK_EQ(map.n_channels, 4);
+	CHECK_EQ(map.n_ranks, 2);
+	CHECK_EQ(map.n_bank_sets, 64);
+	/* 0, 1, 2; then 2, 1; then 2, its second rank. */
+	CHECK_EQ(sol_map_decode(&map, 0x2000, &dram), 0);
+	CHECK_EQ(dram.channel, 2);
+	CHECK_EQ(sol_map_decode(&map, 0xc0000000, &dram), 0);
+	CHECK_EQ(dram.channel, 2);
+	CHECK_EQ(sol_map_decode(&map, 0xc0001000, &dram), 0);
+	CHECK_EQ(dram.channel, 1);
+	CHECK_EQ(sol_map_decode(&map, 0x140001000, &dram), 0);
+	CHECK_EQ(dram.channel, 2);
+	CHECK_EQ(dram.rank, 1);
+	/* A page of each region, in one bank. */
+	CHECK_EQ(sol_map_color(&map, 0x2, &color), 0);
+	set = color.bank_set;
+	CHECK_EQ(sol_map_color(&map, 0xc0000, &color), 0);
+	CHECK_EQ(color.bank_set, set);
+	/* Way 0 has a third of the first region: 1 GiB; 16 sets a way. */
+	for (set = 0; set < 64; set++) {
+		static const u32 gib[] = { 1, 2, 2, 0 };
+		u64 frames = ((u64)gib[set >> 4] << 18) / 8;
+
+		/* 2 GiB more in way 2, all of its second rank. */
+		if (set & 8)
+			frames = set >> 4 == 2 ? (2u << 18) / 8 : 0;
+		CHECK_EQ(sol_map_set_frames(&map, set), frames);
+		CHECK_EQ(sol_map_set_exists(&map, set), frames != 0);
 	}
 }
 

@@ -117,6 +117,43 @@ TEST(interleaved_colors_are_equally_large)
 	}
 }
 
+/* So they are in each region, of those that it has. */
+TEST(colors_of_a_region_are_equally_large)
+{
+	u32 n, i, set, tried = 0;
+
+	for (n = 0; n < 200; n++) {
+		u32 *count;
+
+		random_map(&map);
+		if (map.n_layouts == 1)
+			continue;
+		count = calloc(map.n_bank_sets, sizeof(*count));
+		for (i = 0; i < map.n_ranges; i++) {
+			const struct sol_range *r = &map.range[i];
+			u32 ways = map.layout[r->layout].ways, most = 0;
+			u64 bytes = r->end - r->start, pfn;
+
+			bytes /= ways ? ways : 1;
+			if (bytes & (bytes - 1) || bytes < 1 << 20 ||
+			    r->base % (r->end - r->start))
+				continue;
+			memset(count, 0, map.n_bank_sets * sizeof(*count));
+			for (pfn = r->start >> 12; pfn < r->end >> 12; pfn++)
+				count[sol_map_cell(&map, pfn) >>
+				      map.n_llc_bits]++;
+			for (set = 0; set < map.n_bank_sets; set++) {
+				if (count[set] && !most)
+					most = count[set];
+				CHECK(!count[set] || count[set] == most);
+			}
+			tried++;
+		}
+		free(count);
+	}
+	CHECK(tried > 20);
+}
+
 /* ---- Blocks ---- */
 
 /* Does every aligned block of this order that touches @sets lie in them? */

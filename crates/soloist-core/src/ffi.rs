@@ -10,6 +10,7 @@ pub const MAX_FIELD_BITS: usize = 16;
 pub const MAX_ROW_BITS: usize = 32;
 pub const MAX_COL_BITS: usize = 20;
 pub const MAX_LLC_BITS: usize = 12;
+pub const MAX_WAYS: usize = 63;
 pub const ERR_LEN: usize = 160;
 
 pub const NO_CELL: u32 = u32::MAX;
@@ -48,6 +49,8 @@ pub struct Layout {
     pub sub: u16,
     pub ways: u8,
     pub granule: u8,
+    pub way_of: [u8; MAX_WAYS],
+    pub turn_of: [u8; MAX_WAYS + 1],
 }
 
 #[repr(C)]
@@ -376,7 +379,7 @@ mod tests {
         facts! {
             Err { line, text }
             Field { n, mask }
-            Layout { channel, rank, bank, n_row, n_col, row, col, col_at, row_at, chip_select, bg, sub, ways, granule }
+            Layout { channel, rank, bank, n_row, n_col, row, col, col_at, row_at, chip_select, bg, sub, ways, granule, way_of, turn_of }
             Range { start, end, base, node, layout }
             Map { name, line, n_ranges, n_layouts, n_nodes, n_channels, n_ranks, n_banks, n_colors,
                   n_bank_sets, n_llc, n_cells, bank_bits, set_bits, n_llc_bits, way_bits, llc, range, layout }

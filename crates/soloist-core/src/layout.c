@@ -24,6 +24,7 @@ const size_t sol_layout_facts[] = {
 	AT(sol_layout, row_at), AT(sol_layout, chip_select),
 	AT(sol_layout, bg), AT(sol_layout, sub),
 	AT(sol_layout, ways), AT(sol_layout, granule),
+	AT(sol_layout, way_of), AT(sol_layout, turn_of),
 	SIZE(sol_range), AT(sol_range, start), AT(sol_range, end),
 	AT(sol_range, base), AT(sol_range, node), AT(sol_range, layout),
 	SIZE(sol_map), AT(sol_map, name), AT(sol_map, line),

@@ -1,5 +1,6 @@
 //! The address map: physical address <-> DRAM coordinate, colours of a frame.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -75,10 +76,10 @@ pub struct MapBit {
     pub at: u32,
 }
 
-/// Offsets dealt out over a number of ways that is no power of two.
+/// Offsets dealt out over a number of ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Interleave {
-    /// How many: 3 to 63.
+    /// How many: 1 to 63; no power of two, unless they are named.
     pub ways: u32,
     /// Bytes in a row of one way, a power of two.
     pub granule: u64,
@@ -130,6 +131,8 @@ pub struct Layout {
     pub sub_channel: u32,
     /// What the way, the high part of the channel, follows from.
     pub interleave: Option<Interleave>,
+    /// Numbers of the ways, in turn; 0 alone where it is not interleaved.
+    pub ways: Vec<u32>,
 }
 
 impl AddrMap {
@@ -178,8 +181,8 @@ impl AddrMap {
 
     /// Channels of a node that are there, at most [`Self::n_channels`].
     pub fn channels(&self) -> u32 {
-        let ways = |l: Layout| l.interleave.map_or(1, |i| i.ways);
-        self.channels_per_way() * self.layouts().map(ways).max().unwrap_or(1)
+        let ways: BTreeSet<u32> = self.layouts().flat_map(|l| l.ways).collect();
+        self.channels_per_way() * ways.len() as u32
     }
 
     /// Ranks of a channel (NR).
@@ -449,6 +452,10 @@ impl From<&ffi::Layout> for Layout {
                 ways: l.ways.into(),
                 granule: 1 << l.granule,
             }),
+            ways: l.way_of[..usize::from(l.ways.max(1))]
+                .iter()
+                .map(|&way| way.into())
+                .collect(),
         }
     }
 }

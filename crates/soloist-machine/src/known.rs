@@ -36,6 +36,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "server-12-channels",
     "server-3-channels",
     "server-6-channels",
+    "server-uneven-channels",
     "skylake",
     "xeon-w3530",
     "zen2",

@@ -45,6 +45,8 @@ pub(crate) struct RawMap {
 struct RawInterleave {
     ways: u32,
     granule: Bytes,
+    #[serde(default)]
+    on: Vec<u8>,
 }
 
 #[derive(Deserialize)]
@@ -108,6 +110,10 @@ impl RawMap {
                 ways: raw.get_ref().ways,
                 granule: raw.get_ref().granule.0,
             }),
+            ways: match &self.interleave {
+                Some(raw) => raw.get_ref().on.clone(),
+                None => Vec::new(),
+            },
         })
     }
 

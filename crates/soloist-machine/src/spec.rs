@@ -31,6 +31,8 @@ pub struct Layout {
     /// Offsets are dealt out over ways by division; the functions are over
     /// what is left of them.
     pub interleave: Option<Interleave>,
+    /// Numbers of the ways, in turn; empty: 0, 1 and so on.
+    pub ways: Vec<u8>,
 }
 
 impl Layout {
@@ -105,7 +107,11 @@ impl MapSpec {
         for layout in &self.layouts {
             text.push_str("layout\n");
             if let Some(Interleave { ways, granule }) = layout.interleave {
-                say(&mut text, "interleave", &format!("{ways} {granule}"));
+                let on = match layout.ways.is_empty() {
+                    true => String::new(),
+                    false => format!(" on {}", numbers(&layout.ways)),
+                };
+                say(&mut text, "interleave", &format!("{ways} {granule}{on}"));
             }
             say(&mut text, "channel", &plain(&layout.channel));
             say(&mut text, "sub", &numbers(&layout.sub_channel));

@@ -58,9 +58,13 @@ pub(crate) fn about(out: &mut String, about: &About) {
 
 fn layout(out: &mut String, layout: &Layout) {
     if let Some(interleave) = layout.interleave {
+        let on = match layout.ways.is_empty() {
+            true => String::new(),
+            false => format!(", on = {:?}", layout.ways),
+        };
         let _ = writeln!(
             out,
-            "interleave = {{ ways = {}, granule = {} }}",
+            "interleave = {{ ways = {}, granule = {}{on} }}",
             interleave.ways, interleave.granule
         );
     }

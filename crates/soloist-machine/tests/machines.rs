@@ -98,6 +98,34 @@ fn channels_by_division_go_through_a_file() {
 }
 
 #[test]
+fn channels_by_region_go_through_a_file() {
+    let machine = known::find("server-uneven-channels").unwrap();
+    let text = write::machine_file(&machine.about, &machine.topology, &machine.map, &[]);
+    let again = Machine::parse(&text, "again").unwrap();
+    assert_eq!(again.map, machine.map);
+    let map = again.addr_map();
+    assert_eq!((map.channels(), map.n_channels()), (3, 4));
+    assert_eq!(map.n_bank_sets(), 64);
+    // 12 GiB over three channels, 8 more over two: 4, 8, 8 and none.
+    for channel in 0..4 {
+        let sets = channel * 16..(channel + 1) * 16;
+        let frames: u64 = sets.map(|set| map.set_frames(set)).sum();
+        assert_eq!(frames >> 18, [4, 8, 8, 0][channel as usize]);
+    }
+    for (addr, channel) in [(0, 0), (0x2000, 2), (0x3_4000_0000, 1), (0x3_4000_1000, 2)] {
+        let place = map.decode(addr).unwrap();
+        assert_eq!(place.channel, channel);
+        assert_eq!(map.encode(&place).unwrap(), addr);
+    }
+    let twice = text.replace("on = [1, 2]", "on = [1, 1]");
+    let error = Machine::parse(&twice, "x.toml").unwrap_err().to_string();
+    assert!(error.contains("given twice"), "{error}");
+    let none = text.replace(", on = [1, 2]", "");
+    let error = Machine::parse(&none, "x.toml").unwrap_err().to_string();
+    assert!(error.contains("or `on` and the ways"), "{error}");
+}
+
+#[test]
 fn wrong_files_are_refused_with_line_and_reason() {
     let good = known::text("qemu-2node").unwrap().to_owned();
     for (from, to, line_of, says) in [

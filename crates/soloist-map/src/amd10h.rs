@@ -575,6 +575,7 @@ fn linear(samples: &[(u64, Place)], piece: Piece, first: u8) -> Option<Layout> {
         bank_group: Vec::new(),
         sub_channel: Vec::new(),
         interleave: None,
+        ways: Vec::new(),
     };
     let banks = layout.bank_functions();
     (Basis::of(banks.iter().copied()).rank() == banks.len()).then_some(layout)

@@ -396,6 +396,27 @@ fn a_map_over_a_division_is_found() {
     }
 }
 
+/// Three channels first, then two of them: each region is found, and what ties
+/// them is said not to be known.
+#[test]
+fn channels_by_region_are_told_and_nothing_is_sure() {
+    let machine = known::find("server-uneven-channels").unwrap();
+    for seed in 0..3 {
+        let found = run(&machine, SimPool::everywhere(), Noise::LOW, seed);
+        let told = found.notes().join("\n");
+        assert!(!found.is_complete(), "{seed}: {told}");
+        assert!(told.contains("several layouts"), "{told}");
+        let three = Interleave {
+            ways: 3,
+            granule: 4096,
+        };
+        let ways: Vec<_> = found.regions.iter().map(|r| r.division).collect();
+        assert_eq!(ways, [Some(three), None], "{told}");
+        let second = found.regions[1].ranges[0].start;
+        assert_eq!(second, 0x3_4000_0000, "{told}");
+    }
+}
+
 /// Among 256 random pairs of 1,024 banks none conflicts: where nothing else is
 /// noise, all of them take as long, which is no step of the clock.
 #[test]

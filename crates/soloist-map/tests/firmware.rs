@@ -111,6 +111,18 @@ fn divisions_come_back_exactly() {
     }
 }
 
+/// One set of functions can't be all of such a node's: it is named, not guessed.
+#[test]
+fn channels_by_region_have_no_map_of_one_layout() {
+    let machine = known::find("server-uneven-channels").unwrap();
+    for seed in 1..4 {
+        let mut server = Server::of(&machine, |_, _| true);
+        let error = find(&mut server, &memory(&machine), seed).unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains("node 0: 3 channels, and no"), "{told}");
+    }
+}
+
 #[test]
 fn channels_dealt_out_by_a_hash_of_the_address_are_refused_by_name() {
     let machine = known::find("server-3-channels").unwrap();

@@ -29,6 +29,7 @@ struct Range {
     layout: usize,
     first_channel: u16,
     interleave: Option<Interleave>,
+    ways: Vec<u16>,
 }
 
 /// A map compiled for speed.
@@ -44,7 +45,7 @@ pub struct Decoder {
 impl Decoder {
     /// Compiles `map`.
     pub fn new(map: &AddrMap) -> Self {
-        let interleaved: Vec<Option<Interleave>> = map.layouts().map(|l| l.interleave).collect();
+        let layouts: Vec<soloist_core::Layout> = map.layouts().collect();
         let ranges = map
             .ranges()
             .map(|r| Range {
@@ -53,7 +54,12 @@ impl Decoder {
                 base: r.base,
                 layout: r.layout as usize,
                 first_channel: (r.node * map.n_channels()) as u16,
-                interleave: interleaved[r.layout as usize],
+                interleave: layouts[r.layout as usize].interleave,
+                ways: layouts[r.layout as usize]
+                    .ways
+                    .iter()
+                    .map(|&way| way as u16)
+                    .collect(),
             })
             .collect();
         let bank_bits = map.n_banks().trailing_zeros();
@@ -85,7 +91,7 @@ impl Decoder {
             .iter()
             .find(|r| (r.start..r.end).contains(&addr))?;
         let offset = addr - r.start + r.base;
-        let (way, offset) = match r.interleave {
+        let (turn, offset) = match r.interleave {
             Some(interleave) => interleave.split(offset),
             None => (0, offset),
         };
@@ -96,7 +102,9 @@ impl Decoder {
         Some(Place {
             row: packed as u32,
             bank: (packed >> 32) as u16,
-            channel: (packed >> 48) as u16 + way as u16 * self.channels_per_way + r.first_channel,
+            channel: (packed >> 48) as u16
+                + r.ways[turn as usize] * self.channels_per_way
+                + r.first_channel,
         })
     }
 

@@ -27,6 +27,7 @@ fn decoder_agrees_with_core() {
         "server-3-channels",
         "server-6-channels",
         "server-12-channels",
+        "server-uneven-channels",
     ];
     for name in MODELLED.into_iter().chain(divided) {
         let map = &soloist_machine::known::find(name).unwrap().addr_map();

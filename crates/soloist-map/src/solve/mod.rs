@@ -309,6 +309,7 @@ fn finish(
         llc: Vec::new(),
         layouts: vec![Layout {
             interleave: table.division.map(|division| division.interleave),
+            ways: Vec::new(),
             ..layout(&functions, chip_select)
         }],
         ranges: ranges(groups, rows, ((lines | 63) + 1) * ways),
