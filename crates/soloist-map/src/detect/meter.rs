@@ -366,14 +366,13 @@ impl<'a> Meter<'a> {
         }
         let mut top = median_of(&found, |pair| pair.2);
         for _ in 0..12 {
-            found.sort_by(|a, b| a.2.total_cmp(&b.2));
-            let high = found[found.len() * 9 / 10].2;
-            let higher = self.search(range, repeats, (high, high), SEARCH_HIGHER)?;
+            let high = gap_above(&mut found, sigma).unwrap_or(found[found.len() * 9 / 10].2);
+            let mut higher = self.search(range, repeats, (high, high), SEARCH_HIGHER)?;
             if higher.len() < RARE {
                 break;
             }
             let next = median_of(&higher, |pair| pair.2);
-            if next < 1.2 * top {
+            if next < 1.2 * top && gap_above(&mut higher, sigma).is_none() {
                 break;
             }
             (top, found) = (next, higher);
@@ -564,6 +563,17 @@ fn common(a: u32, b: u32) -> u32 {
 fn median(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+/// Where pairs that were found for one level are of two: half way from the lower
+/// ones, which are most of them, to what lies too far above to be of theirs. Sorts
+/// them by their excess.
+fn gap_above(found: &mut [(u64, u64, f64)], sigma: f64) -> Option<f64> {
+    found.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let upper = &found[found.len() / 2..];
+    let far = |two: &&[(u64, u64, f64)]| two[1].2 > 1.2 * two[0].2 + sigma;
+    let gap = upper.windows(2).find(far)?;
+    Some((gap[0].2 + gap[1].2) / 2.0)
 }
 
 fn median_of<T>(items: &[T], value: impl Fn(&T) -> f64) -> f64 {
