@@ -6,6 +6,8 @@ use std::fs;
 use soloist_machine::ram::{join, parse_iomem, RamRange};
 use soloist_machine::{Machine, Topology, Trust};
 
+use crate::edac::Counted;
+
 /// The CPU's model name; on arm64, where cpuinfo has none, the board's.
 #[must_use]
 pub fn cpu_name() -> Option<String> {
@@ -258,6 +260,8 @@ pub struct Facts {
     pub nodes: usize,
     /// Memory by node.
     pub ranges: Vec<RamRange>,
+    /// What the kernel's drivers count.
+    pub counted: Option<Counted>,
 }
 
 impl Facts {
@@ -269,6 +273,7 @@ impl Facts {
             modules: modules(),
             nodes: topology().nodes(),
             ranges: memory_ranges(),
+            counted: crate::edac::read(),
         }
     }
 }
@@ -349,6 +354,11 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
             "{} of this host's memory is not in the map",
             soloist_core::format_size(uncovered)
         ));
+    }
+    if let Some(counted) = &host.counted {
+        let says = counted.against(&machine.map, machine.host.channels, machine.about.trust);
+        found.against.extend(says.against);
+        found.unknown.extend(says.unknown);
     }
     found
 }
@@ -501,6 +511,12 @@ mod tests {
             }),
             nodes: 1,
             ranges: vec![range(0, 0x8000_0000, 0), range(1 << 32, 0x3_8000_0000, 0)],
+            counted: Some(Counted {
+                by: "EDAC".into(),
+                channels: 2,
+                ranks: None,
+                bytes: skylake.map.bytes(),
+            }),
         };
         assert_eq!(objections(&skylake, &host), Objections::default());
         let other = |change: &dyn Fn(&mut Facts), says: &str| {
@@ -520,6 +536,14 @@ mod tests {
         );
         other(&|h| h.ranges.push(range(1 << 36, 1 << 37, 0)), "64 GiB");
         other(&|h| h.ranges[1].node = 1, "not in the map");
+        other(
+            &|h| h.counted.as_mut().unwrap().channels = 1,
+            "EDAC counts 1 channel",
+        );
+        other(
+            &|h| h.counted.as_mut().unwrap().bytes = 1 << 30,
+            "EDAC counts 1 GiB",
+        );
         let silent = objections(
             &skylake,
             &Facts {

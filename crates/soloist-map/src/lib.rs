@@ -9,6 +9,7 @@
 pub mod amd10h;
 pub mod compare;
 pub mod detect;
+pub mod edac;
 pub mod firmware;
 pub mod formats;
 pub mod guest;

@@ -18,6 +18,7 @@ use soloist_map::detect::pool::Limits;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
+use soloist_map::edac::{self, Counted};
 use soloist_map::{compare, host};
 
 use super::sources::{self, Source, Tried, Wanted};
@@ -108,9 +109,23 @@ struct Report {
     recovered: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<String>,
+    /// What the kernel's drivers count otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contradicted: Vec<String>,
     /// What had no map before timing was tried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tried: Vec<Tried>,
+}
+
+impl Report {
+    /// Holds the map against what the kernel's drivers count: one that is
+    /// contradicted is not complete.
+    fn contradict(&mut self, counted: Option<&Counted>, found: &Detected) {
+        if let (Some(counted), Some(map)) = (counted, found.map()) {
+            self.contradicted = counted.against(&map, None, Trust::Detected).against;
+            self.complete &= self.contradicted.is_empty();
+        }
+    }
 }
 
 /// Runs the command.
@@ -180,7 +195,7 @@ fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
         }
         if seed == args.seed {
             let about = machine.topology.clone();
-            save(args, &found, &machine.about.name, about, ctx)?;
+            save(args, &found, &report, &machine.about.name, about, ctx)?;
         }
         if args.runs <= 1 {
             return print(&report, ctx);
@@ -265,8 +280,9 @@ fn measure(args: &Args, tried: Vec<Tried>, ctx: &Ctx) -> Result<ExitCode> {
     // What was seen is told even if there is nothing to save.
     let mut report = report(name, args.seed, cpu::UNIT, &found);
     report.tried = tried;
+    report.contradict(edac::read().as_ref(), &found);
     let status = print(&report, ctx)?;
-    save(args, &found, "detected", host::topology(), ctx)?;
+    save(args, &found, &report, "detected", host::topology(), ctx)?;
     Ok(status)
 }
 
@@ -293,6 +309,7 @@ fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Re
         classes: found.classes.clone(),
         recovered: None,
         differences: Vec::new(),
+        contradicted: Vec::new(),
         tried: Vec::new(),
     }
 }
@@ -324,14 +341,27 @@ fn about(args: &Args, path: &Path, found: &Detected, name: &str) -> About {
 }
 
 /// Writes what was found to `--output`.
-fn save(args: &Args, found: &Detected, name: &str, topology: Topology, ctx: &Ctx) -> Result<()> {
+fn save(
+    args: &Args,
+    found: &Detected,
+    report: &Report,
+    name: &str,
+    topology: Topology,
+    ctx: &Ctx,
+) -> Result<()> {
     let Some(path) = &args.output else {
         return Ok(());
     };
     let text = match (found.map(), &found.classes) {
         (Some(map), _) => {
-            let about = about(args, path, found, name);
-            let text = write::machine_file(&about, &topology, &map, &found.notes());
+            let mut about = about(args, path, found, name);
+            let mut notes = found.notes();
+            if !report.contradicted.is_empty() {
+                about.trust = Trust::Incomplete;
+                let told = report.contradicted.iter();
+                notes.extend(told.map(|why| format!("open: {why}")));
+            }
+            let text = write::machine_file(&about, &topology, &map, &notes);
             Machine::parse(&text, &path.display().to_string())
                 .with_context(|| "the map that was found is not one that can be used")?;
             text
@@ -374,7 +404,7 @@ fn text_of(report: &Report) -> Result<String> {
     for (start, end, why) in &report.unsolved {
         writeln!(out, "\n{start} to {end}: {why}")?;
     }
-    for open in &report.open {
+    for open in report.open.iter().chain(&report.contradicted) {
         writeln!(out, "\nopen: {open}")?;
     }
     if let Some(classes) = &report.classes {

@@ -12,6 +12,7 @@ use soloist_machine::{known, write, About, Machine, MapSpec, Trust};
 use soloist_map::detect::check::{check as check_map, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::Options;
+use soloist_map::edac::{self, Counted};
 use soloist_map::firmware::{self, Firmware, NodeProof, Values};
 use soloist_map::{amd10h, compare, host, pci};
 
@@ -140,6 +141,7 @@ fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<Ex
     if checks.is_empty() {
         checks.push(by_timing(&chosen.map, wanted)?);
     }
+    checks.extend(by_count(edac::read().as_ref(), from, chosen)?);
     let text = write::machine_file(&chosen.about, &host::topology(), &chosen.map, &chosen.notes);
     let machine = Machine::parse(&text, "the map that was found")?;
     if let Some(path) = wanted.output {
@@ -166,6 +168,32 @@ fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<Ex
         None => super::put(&text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the kernel's drivers count of a map's memory, where they do.
+fn by_count(counted: Option<&Counted>, from: Source, chosen: &Candidate) -> Result<Vec<String>> {
+    let Some(counted) = counted else {
+        return Ok(vec![
+            "not checked by count: no EDAC driver of this machine's controllers is loaded".into(),
+        ]);
+    };
+    let says = counted.against(&chosen.map, None, chosen.about.trust);
+    if !says.against.is_empty() {
+        bail!(
+            "the map from {} is contradicted: {}. It is not taken; --from asks another source",
+            name(from),
+            says.against.join("; ")
+        );
+    }
+    let mut checks = vec![format!("{} counts the same", counted.by)];
+    if !says.unknown.is_empty() {
+        checks = says
+            .unknown
+            .iter()
+            .map(|why| format!("not known: {why}"))
+            .collect();
+    }
+    Ok(checks)
 }
 
 /// What timing says of a map, where it can be measured at all.
@@ -346,5 +374,36 @@ fn about(name: &str, trust: Trust, source: &str) -> About {
         ),
         trust,
         source: vec![format!("soloist map detect --from {name}: {source}")],
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_that_edac_contradicts_is_not_taken() {
+        let machine = known::find("opteron-6128").unwrap();
+        let chosen = Candidate {
+            about: machine.about,
+            map: machine.map,
+            notes: Vec::new(),
+        };
+        let mut counted = Counted {
+            by: "EDAC (F10h)".into(),
+            channels: 8,
+            ranks: Some(2),
+            bytes: 32 << 30,
+        };
+        let said = by_count(Some(&counted), Source::Registers, &chosen).unwrap();
+        assert_eq!(said, ["EDAC (F10h) counts the same"]);
+        counted.channels = 4;
+        let error = by_count(Some(&counted), Source::Registers, &chosen).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("registers is contradicted"), "{error}");
+        assert!(error.contains("counts 4 channels"), "{error}");
+        let said = by_count(None, Source::Known, &chosen).unwrap();
+        assert!(said[0].contains("not checked by count"), "{said:?}");
     }
 }
