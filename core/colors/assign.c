@@ -6,7 +6,9 @@
  * taken in order of preference: near the task's cores; then without owners of
  * the other kind, so that real-time and other tasks meet on no controller
  * where there are enough; then the least used. A task gets all its bank sets
- * on one node if a preferred node has that many.
+ * on one node if a preferred node has that many. A node whose channels are
+ * colours has a controller for each: on one that has both kinds of owners,
+ * channels without the other kind come first.
  *
  * With LLC colours the choice is a rectangle, bank sets times LLC colours, and
  * every cell of it must exist. Address bits that make both bank and LLC colour
@@ -19,6 +21,8 @@
  */
 #include "palette.h"
 #include "../text/text.h"
+
+#define MAX_CHANNEL_BITS	6	/* in a bitmap of 64 */
 
 struct node_use {
 	u32 node;
@@ -33,6 +37,7 @@ struct choice {
 	const struct sol_want *want;
 	struct node_use node[SOL_MAX_NODES];	/* best first */
 	u32 n_nodes;
+	u64 avoid;		/* channels of the node, a bitmap */
 };
 
 static bool set_free(const struct sol_palette *p, u32 set)
@@ -40,6 +45,21 @@ static bool set_free(const struct sol_palette *p, u32 set)
 	if (p->set[set].owners)
 		return false;
 	return !p->in_use || !p->in_use(p->ctx, set);
+}
+
+/* Has the set owners of the other kind? */
+static bool is_mixed(const struct sol_want *want, const struct sol_use *use)
+{
+	return want->realtime ? use->owners > use->realtime : use->realtime;
+}
+
+/* Channel of a bank set within its node; 0 where there are too many. */
+static u32 channel_of(const struct sol_map *map, u32 set)
+{
+	u32 bits = map->set_bits - map->set_channel_at;
+
+	set &= (1u << map->set_bits) - 1;
+	return bits > MAX_CHANNEL_BITS ? 0 : set >> map->set_channel_at;
 }
 
 static void look_at(const struct sol_palette *p, const struct sol_want *want,
@@ -53,8 +73,7 @@ static void look_at(const struct sol_palette *p, const struct sol_want *want,
 	for (i = first; i < first + (1u << p->map->set_bits); i++) {
 		const struct sol_use *use = &p->set[i];
 
-		if (want->realtime ? use->owners > use->realtime :
-				     use->realtime)
+		if (is_mixed(want, use))
 			n->mixed = true;
 		if (!sol_map_set_exists(p->map, i))
 			continue;
@@ -112,7 +131,8 @@ static bool usable(const struct choice *c, u32 seed, u32 set)
 {
 	u32 left = c->want->n_llc, llc;
 
-	if (!sol_map_set_exists(c->p->map, set) || !set_free(c->p, set))
+	if (c->avoid >> channel_of(c->p->map, set) & 1 ||
+	    !sol_map_set_exists(c->p->map, set) || !set_free(c->p, set))
 		return false;
 	for (llc = 0; left && llc < c->p->map->n_llc; llc++) {
 		if (!goes_with(c, seed, llc))
@@ -173,6 +193,7 @@ struct found {
 	u32 llc;		/* free LLC colours of the seed's class */
 	u32 most_llc;		/* in any class, for the refusal */
 	u32 most_sets;
+	u64 avoid;
 };
 
 /* The class with most free LLC colours that has n_sets on [from, to). */
@@ -206,17 +227,35 @@ static void search(const struct choice *c, u32 from, u32 to,
 			f->from = from;
 			f->to = to;
 			f->llc = llc;
+			f->avoid = c->avoid;
 		}
 }
 
+/* Channels of the node that owners of the other kind are on. */
+static u64 mixed_channels(const struct choice *c, u32 node)
+{
+	u32 first = node << c->p->map->set_bits, i;
+	u64 mixed = 0;
+
+	for (i = first; i < first + (1u << c->p->map->set_bits); i++)
+		if (is_mixed(c->want, &c->p->set[i]))
+			mixed |= 1ull << channel_of(c->p->map, i);
+	return mixed;
+}
+
 /* One node of the best tier that has it all, else the nodes together. */
-static void search_nodes(const struct choice *c, unsigned long *tried,
+static void search_nodes(struct choice *c, unsigned long *tried,
 			 struct found *f)
 {
 	u32 i;
 
 	for (i = 0; i < c->n_nodes && c->node[i].tier == c->node[0].tier; i++) {
-		search(c, i, i + 1, tried, f);
+		c->avoid = mixed_channels(c, c->node[i].node);
+		if (c->avoid)
+			search(c, i, i + 1, tried, f);
+		c->avoid = 0;
+		if (f->seed == SOL_NO_CELL)
+			search(c, i, i + 1, tried, f);
 		if (f->seed != SOL_NO_CELL)
 			return;
 	}
@@ -268,6 +307,7 @@ int sol_palette_assign(const struct sol_palette *p, const struct sol_want *want,
 			refuse(&c, &f, err);
 		return -ENOSPC;
 	}
+	c.avoid = f.avoid;
 	take(&c, f.seed, f.from, f.to, out->sets);
 	for (llc = 0; left && llc < p->map->n_llc; llc++)
 		if (goes_with(&c, f.seed, llc)) {

@@ -156,6 +156,7 @@ struct sol_map {
 	u64 large;		/* bit i: range i has such a block */
 	u64 per_ways[SOL_MAX_LAYOUTS];	/* 2^64 / ways, rounded up */
 	u8 set_way_at;		/* first bit of the way in a bank set */
+	u8 set_channel_at;	/* first bit of the channels of a bank set */
 	bool ways_joined;	/* some frame touches several: they are no colour */
 };
 

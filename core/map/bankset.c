@@ -382,6 +382,12 @@ int sol_map_derive(struct sol_map *map, const u32 *line_of,
 	map->set_bits = map->bank_bits - map->n_span;
 	map->set_way_at = map->set_bits -
 			  (map->ways_joined ? 0 : map->way_bits);
+	/* Channels that no page touches together are the high bits. */
+	bit = bits_of(map->n_banks) + bits_of(map->n_ranks);
+	map->set_channel_at = map->set_bits;
+	for (i = bit; i < map->bank_bits; i++)
+		if (!(leading_bits(map) >> i & 1))
+			map->set_channel_at--;
 	map->n_bank_sets = map->n_nodes << map->set_bits;
 	for (i = 0; i < map->n_layouts; i++)
 		derive_sets(map, i);

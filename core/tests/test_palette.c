@@ -310,6 +310,30 @@ TEST(real_time_owners_have_their_own_controllers)
 	CHECK(node_of(&a) != 0);
 }
 
+/* One node, three channels that are colours: a controller each. */
+TEST(real_time_owners_have_their_own_channels)
+{
+	static const bool realtime[] = {
+		false, true, false, true, false, false, true,
+	};
+	struct owner a;
+	u32 i, set;
+
+	load_map(&map, "three-channels");
+	CHECK_EQ(map.set_bits - map.set_channel_at, 2);
+	new_palette();
+	for (i = 0; i < 7; i++) {
+		assign(&a, (struct sol_want){ .n_sets = 5,
+					      .realtime = realtime[i] });
+		for (set = 0; set < map.n_bank_sets; set++)
+			if (sol_bit(a.sets, set))
+				CHECK_EQ(set >> 4 == 1, realtime[i]);
+	}
+	/* One set is left there: meeting is better than nothing. */
+	assign(&a, (struct sol_want){ .n_sets = 2, .realtime = true });
+	CHECK(sol_bit(a.sets, 31) && sol_bit(a.sets, 36));
+}
+
 static u64 busy_set_0(const void *ctx, u32 set)
 {
 	(void)ctx;

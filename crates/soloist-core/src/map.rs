@@ -1,6 +1,6 @@
 //! The address map: physical address <-> DRAM coordinate, colours of a frame.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -339,6 +339,20 @@ impl AddrMap {
     /// Bank sets of a node, ascending.
     pub fn sets_of_node(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         (0..self.n_bank_sets()).filter(move |&s| self.node_of_set(s) == node)
+    }
+
+    /// Bank sets with memory, by controller, node by node: no page of one touches a
+    /// channel of another.
+    pub fn controllers(&self) -> Vec<Vec<u32>> {
+        let of_channel = self.n_ranks() * self.n_banks();
+        let mut found: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+        for set in (0..self.n_bank_sets()).filter(|&set| self.set_frames(set) > 0) {
+            let lowest = self.colors_of_set(set).first().copied().unwrap_or(0);
+            let channel = lowest / of_channel % self.n_channels();
+            let controller = (self.node_of_set(set), channel);
+            found.entry(controller).or_default().push(set);
+        }
+        found.into_values().collect()
     }
 
     /// Bank set that the bank colour `bc` belongs to; `None` where the

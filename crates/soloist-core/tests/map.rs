@@ -135,6 +135,24 @@ fn every_colour_is_in_one_set() {
     assert_eq!(node1, (16..32).collect::<Vec<_>>());
 }
 
+/// Where pages lie in both channels of a node, a node is a controller; a channel is
+/// one where it is a colour.
+#[test]
+fn controllers_are_channels_that_no_page_shares() {
+    let map = opteron();
+    let controllers = map.controllers();
+    assert_eq!(controllers.len(), 4);
+    assert!((0..4).all(|n| controllers[n].len() == 16));
+    let three = "soloist-map 1\nlayout\ninterleave 3 4096\nbank 13 14\nrange 0 0x6000000\n";
+    let map = AddrMap::parse(three).unwrap();
+    let sets = |channel: u32| (4 * channel..4 * channel + 4).collect::<Vec<_>>();
+    assert_eq!(map.controllers(), [sets(0), sets(1), sets(2)]);
+    // Bits 6 and 7 are within a page: of four channels, two times two are seen.
+    let part = "soloist-map 1\nlayout\nchannel 6^14 15\nbank 13^16\nrange 0 0x100000\n";
+    let map = AddrMap::parse(part).unwrap();
+    assert_eq!(map.controllers(), [[0, 1], [2, 3]]);
+}
+
 #[test]
 fn whole_nodes_allow_huge_pages() {
     let map = opteron();

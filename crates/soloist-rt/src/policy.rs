@@ -103,25 +103,33 @@ pub fn places(
     let node_of = |t: &Task| platform.node_of_core[t.core.unwrap_or(0) as usize] as u32;
     let home = set.tasks.iter().find(|t| t.release.is_some());
     let home = home.map_or(0, node_of);
-    let nodes = map.n_nodes();
-    if policy == Policy::DiffController && nodes < 2 {
+    // Bank sets of each controller: a node, or where there is but one a channel
+    // that no page shares with another.
+    let controllers: Vec<Vec<u32>> = match (policy, map.n_nodes()) {
+        (Policy::DiffController, 1) => map.controllers(),
+        (_, nodes) => (0..nodes)
+            .map(|node| map.sets_of_node(node).collect())
+            .collect(),
+    };
+    let count = controllers.len() as u32;
+    if policy == Policy::DiffController && count < 2 {
         return Err(NoPlace::OneController(platform.memory.name.clone()));
     }
-    let mut used = vec![0; nodes as usize];
+    let mut used = vec![0; controllers.len()];
     let mut others = 0;
     let mut place = |task: &Task| {
         if matches!(policy, Policy::Single | Policy::Linux) {
             return Ok(Place::default());
         }
-        let node = match (policy, &task.release) {
+        let at = match (policy, &task.release) {
             (Policy::DiffController, None) => {
                 others += 1;
-                (home + 1 + (others - 1) % (nodes - 1)) % nodes
+                (home + 1 + (others - 1) % (count - 1)) % count
             }
             _ => home,
         };
-        let sets: Vec<u32> = map.sets_of_node(node).collect();
-        let from = used[node as usize];
+        let sets = &controllers[at as usize];
+        let from = used[at as usize];
         let need = match policy {
             Policy::SameBank => sets_for(map, set.tasks.iter().map(|t| t.bytes).sum()),
             _ => sets_for(map, task.bytes),
@@ -136,12 +144,12 @@ pub fn places(
             return Err(NoPlace::Banks {
                 task: task.name.clone(),
                 sets: need,
-                node,
+                node: map.node_of_set(sets[0]),
                 left: sets.len() as u32 - from,
             });
         }
         if policy != Policy::SameBank {
-            used[node as usize] += need;
+            used[at as usize] += need;
         }
         let mine = sets[from as usize..(from + need) as usize].iter().copied();
         Ok(Place {

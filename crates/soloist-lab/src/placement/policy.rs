@@ -29,7 +29,8 @@ pub enum Policy {
     SameBank,
     /// A private bank set each, all on the first task's node (CAMC 4.4.1).
     DiffBank,
-    /// A private bank set each, on a controller of its own (CAMC 4.4.1).
+    /// A private bank set each, on a controller of its own (CAMC 4.4.1): a node, or
+    /// on a machine of one node a channel, where pages lie in one.
     DiffController,
     /// CAMC's automatic assignment: private, on the node of the task's core.
     Auto,
@@ -207,8 +208,19 @@ fn choose(
         }
         Policy::SameBank => any.with_sets(map.sets_of_node(home).take(seats[0].sets as usize)),
         Policy::DiffBank => private(home)?,
-        Policy::DiffController => private((home + index as u32) % map.n_nodes())?,
+        Policy::DiffController if map.n_nodes() > 1 => {
+            private((home + index as u32) % map.n_nodes())?
+        }
+        Policy::DiffController => {
+            let own = own_channel(map, index);
+            let want = Want {
+                sets: seat.sets,
+                ..Want::default()
+            };
+            palette.assign_with(&want, &|set| u64::from(!own.contains(&set)))?
+        }
         Policy::Auto | Policy::Mem => private(seat.node)?,
+        Policy::Controller if map.n_nodes() == 1 => any.with_sets(own_channel(map, index)),
         Policy::Controller => {
             any.with_sets(map.sets_of_node((home + index as u32) % map.n_nodes()))
         }
@@ -221,6 +233,16 @@ fn choose(
         Policy::MemLlcPart => own_pairs(map, seats, index, Part::Own, Part::Group),
         Policy::LlcMemPart => own_pairs(map, seats, index, Part::Group, Part::Own),
     }))
+}
+
+/// Bank sets of the seat's own channel, on a machine of one node.
+fn own_channel(map: &AddrMap, index: usize) -> Vec<u32> {
+    let mut controllers = map.controllers();
+    let at = index % controllers.len().max(1);
+    match controllers.is_empty() {
+        true => Vec::new(),
+        false => controllers.swap_remove(at),
+    }
 }
 
 /// The `index`th of `n` even shares of 0..`total`.
@@ -314,6 +336,33 @@ mod tests {
         channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
         row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
         range 0x0 0x8000000 node 0\nrange 0x8000000 0x10000000 node 1\n";
+
+    /// A map as detection writes it: channel functions that have a name, above a
+    /// page. The same functions without it are banks, and nobody can know.
+    #[test]
+    fn an_own_controller_is_the_channel_that_has_a_name() {
+        let named = "soloist-map 1\nlayout\nchannel 13^17 14^18\nbank 12 15^19\n\
+            row 17 18 19 20 21 22\ncol 6 7 8 9 10 11 16\nrange 0 0x800000\n";
+        let plain = named.replace("channel 13^17 14^18\nbank", "bank 13^17 14^18");
+        let channels = |text: &str, policy| -> Vec<Vec<u32>> {
+            let map = AddrMap::parse(text).unwrap();
+            let seats = [Seat { node: 0, sets: 2 }; 4];
+            let given = assign(policy, &map, &seats).unwrap();
+            let sets = |c: &Option<ColorSet>| -> Vec<u32> {
+                let c = c.as_ref().unwrap();
+                (0..map.n_bank_sets())
+                    .filter(|&set| c.holds(set, 0))
+                    .collect()
+            };
+            given.iter().map(sets).collect()
+        };
+        let own = channels(named, Policy::DiffController);
+        assert_eq!(own, [[0, 1], [4, 5], [8, 9], [12, 13]]);
+        let whole = channels(named, Policy::Controller);
+        assert!((0..4).all(|i| whole[i] == (4 * i as u32..4 * i as u32 + 4).collect::<Vec<_>>()));
+        let banks = channels(&plain, Policy::DiffController);
+        assert_eq!(banks, [[0, 1], [2, 3], [4, 5], [6, 7]]);
+    }
 
     #[test]
     fn what_a_seat_gets_does_not_hang_on_the_order_of_cpus() {
