@@ -120,6 +120,8 @@ pub struct CoreStats {
     pub fill_ps: u64,
     /// Time spent waiting at barriers, picoseconds.
     pub barrier_ps: u64,
+    /// Time spent sleeping, picoseconds.
+    pub slept_ps: u64,
     /// Times of the marks, picoseconds.
     pub marks_ps: Vec<u64>,
     /// Its time since the last mark.

@@ -13,8 +13,8 @@ pub struct Filter {
     /// The line used last and whether it is dirty: `line << 1 | dirty`.
     last: u64,
     last_code: u64,
-    /// Dirty lines that the last miss pushed out.
-    pub victims: Vec<u64>,
+    /// Dirty lines that were pushed out.
+    victims: Vec<u64>,
 }
 
 impl Filter {
@@ -39,6 +39,13 @@ impl Filter {
         })
     }
 
+    /// Dirty lines that were pushed out since they were last asked for. What hits a
+    /// cache behind the first pushes some out, too.
+    #[inline]
+    pub fn pushed_out(&mut self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        self.victims.drain(..)
+    }
+
     /// A load or store of `line`: does it leave the caches?
     #[inline]
     pub fn data(&mut self, line: u64, write: bool) -> bool {
@@ -50,7 +57,6 @@ impl Filter {
         if self.data.touch(line, write) {
             return false;
         }
-        self.victims.clear();
         let missed = self.outer_misses(line);
         if let Some(victim) = self.data.insert(line, write).filter(|v| v.dirty) {
             self.push_out(0, victim.line);
@@ -72,7 +78,6 @@ impl Filter {
             return false;
         }
         code.insert(line, false);
-        self.victims.clear();
         self.outer_misses(line)
     }
 

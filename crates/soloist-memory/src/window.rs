@@ -107,6 +107,8 @@ pub(crate) struct WindowCore {
     walk_ps: u64,
     /// Lines that the prefetcher wants.
     wanted: VecDeque<u64>,
+    /// Dirty lines that left the private caches as others moved in between them.
+    gone: Vec<u64>,
 }
 
 const PAGE_SHIFT: u32 = 12;
@@ -162,6 +164,7 @@ impl WindowCore {
             tlb: tlb(platform.core.tlb),
             walk_ps: platform.walk_ps,
             wanted: VecDeque::new(),
+            gone: Vec::new(),
         }
     }
 
@@ -180,6 +183,7 @@ impl WindowCore {
             Step::Barrier => return Err(Some(Wish::Barrier)),
             Step::Until(at) => {
                 let slept = at.saturating_sub(self.now_ps);
+                self.stats.slept_ps += slept;
                 self.stats.account.slept_ps += slept;
                 self.now_ps += slept;
                 return Err(None);
@@ -415,7 +419,8 @@ impl WindowCore {
             .enumerate()
             .find_map(|(i, c)| c.touch(line, write && i == 0).then_some(i))?;
         for i in (0..level).rev() {
-            self.insert(i, line, write && i == 0);
+            let victim = self.insert(i, line, write && i == 0);
+            self.gone.extend(victim.map(|v| v.line));
         }
         Some(level)
     }
@@ -483,6 +488,10 @@ impl CoreModel for WindowCore {
         loop {
             if self.wait != Wait::Nothing {
                 return Wish::Wait;
+            }
+            if let Some(line) = self.gone.pop() {
+                let at_ps = self.now_ps;
+                return Wish::WriteBack { line, at_ps };
             }
             if let Some(wish) = self.prefetch() {
                 return wish;

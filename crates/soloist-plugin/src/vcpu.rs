@@ -180,6 +180,7 @@ impl Vcpu {
                 let at = self.instructions - u64::from(block.size);
                 self.missed(line, virt, Kind::Fetch, block.kernel, false, at, shared);
             }
+            self.push_out(block.kernel, shared);
         }
     }
 
@@ -277,6 +278,7 @@ impl Vcpu {
                 shared,
             );
         }
+        self.push_out(of.kernel, shared);
     }
 
     /// A page of user space is used: told of once, even if all its lines are in the
@@ -316,14 +318,21 @@ impl Vcpu {
         };
         let order = || shared.touches.fetch_add(1, Relaxed);
         let before = self.writer.bytes;
-        let mut result = self.writer.access(access, virt, line >> in_page, order);
-        for &victim in &self.filter.victims {
+        let result = self.writer.access(access, virt, line >> in_page, order);
+        self.note(result, before, shared);
+    }
+
+    /// Dirty lines leave, pushed out by what came in.
+    #[inline]
+    fn push_out(&mut self, kernel: bool, shared: &Shared) {
+        let in_page = PAGE_SHIFT - self.line_shift;
+        let before = self.writer.bytes;
+        let mut result = Ok(());
+        for victim in self.filter.pushed_out() {
             if result.is_ok() {
                 let line = (victim & ((1 << in_page) - 1)) as u8;
-                result = self
-                    .writer
-                    .write_back(victim >> in_page, line, kernel)
-                    .map(drop);
+                let written = self.writer.write_back(victim >> in_page, line, kernel);
+                result = written.map(drop);
             }
         }
         self.note(result, before, shared);

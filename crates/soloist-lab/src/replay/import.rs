@@ -321,12 +321,7 @@ impl<'a> Taker<'a> {
                     Kind::Fetch => filter.fetch(line),
                     _ => filter.data(line, kind == Kind::Write),
                 };
-                let victims = if leaves {
-                    filter.victims.clone()
-                } else {
-                    Vec::new()
-                };
-                (leaves, victims)
+                (leaves, filter.pushed_out().collect())
             }
         };
         if leaves {
