@@ -1,68 +1,65 @@
-//! What an experiment's main figure would be if what no document says of the
-//! machine were otherwise: at both ends of each `[memory.range]` of its file.
+//! What experiments' figures would be if what no document says of their machines
+//! were otherwise: at both ends of each `[memory.range]` of the machine's file, one
+//! value changed at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use soloist_machine::known;
 
 use crate::jobs::{run_all, Options, RunError};
-use crate::judgement::{judge, Estimate};
-use crate::spec::{Claim, ClaimKind, Scenario};
+use crate::judgement::table::{claims, ClaimLine};
+use crate::judgement::Outcome;
+use crate::spec::Scenario;
 
-/// One figure at both ends of one range.
+/// A claim with one value of its machine's model changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
-    /// Name of the experiment.
-    pub experiment: String,
-    /// The claim in words.
-    pub claim: String,
-    /// Its unit.
-    pub unit: String,
-    /// What the paper prints.
-    pub theirs: Option<f64>,
     /// What is changed, such as `core.window`; empty: nothing.
     pub key: String,
-    /// To what, and what came out.
-    pub ends: Vec<(String, Option<Estimate>)>,
+    /// To what.
+    pub value: String,
+    /// What becomes of the claim.
+    #[serde(flatten)]
+    pub claim: ClaimLine,
 }
 
-/// A scenario with one value of its machine's model changed.
-struct Variant {
-    line: usize,
-    value: String,
+impl Line {
+    fn holds(&self) -> bool {
+        self.claim.verdict == "holds"
+    }
+
+    fn setting(&self) -> (&str, &str) {
+        (&self.key, &self.value)
+    }
 }
 
-/// The lines of one experiment: as shipped, and one for each range of its
-/// machine (only those in `keys` if there are any). Nothing where it claims no
-/// figure.
-fn lines(scenario: &Scenario, keys: &[String]) -> Vec<Line> {
-    let Some(claim) = main_claim(scenario) else {
+/// What no document says of the scenario's machine, with its ends; without what the
+/// scenario sets itself.
+fn ranges(scenario: &Scenario) -> Vec<(String, Vec<toml::Value>)> {
+    let memory = known::find(&scenario.experiment.machine).map(|m| m.memory);
+    let Some(memory) = memory.ok().flatten() else {
         return Vec::new();
     };
-    let line = |key: &str, ends: Vec<String>| Line {
-        experiment: scenario.experiment.id.clone(),
-        claim: claim.what.clone(),
-        unit: claim.unit.clone(),
-        theirs: claim.theirs,
-        key: key.to_owned(),
-        ends: ends.into_iter().map(|end| (end, None)).collect(),
+    let shipped = toml::Table::try_from(&memory).unwrap_or_default();
+    let of = |(key, ends): (&String, &[toml::Value; 2])| {
+        let own = at(&shipped, key);
+        let other = |end: &&toml::Value| own != Some(*end);
+        (key.clone(), ends.iter().filter(other).cloned().collect())
     };
-    let mut all = vec![line("", vec![String::new()])];
-    for (key, ends) in ranges(scenario) {
-        if keys.is_empty() || keys.contains(&key) {
-            all.push(line(&key, ends.iter().map(ToString::to_string).collect()));
-        }
-    }
-    all
+    let ranges = memory.range.iter();
+    ranges
+        .filter(|(key, _)| at(&scenario.model, key).is_none())
+        .map(of)
+        .collect()
 }
 
-/// What no document says of the scenario's machine, with its ends.
-fn ranges(scenario: &Scenario) -> Vec<(String, Vec<toml::Value>)> {
-    let machine = known::find(&scenario.experiment.machine).ok();
-    let ranges = machine.and_then(|m| m.memory).map(|m| m.range);
-    let of = |(key, ends): (String, _)| (key, Vec::from(ends));
-    ranges.into_iter().flatten().map(of).collect()
+/// The value of a dotted key.
+fn at<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
+    match key.split_once('.') {
+        Some((first, rest)) => at(table.get(first)?.as_table()?, rest),
+        None => table.get(key),
+    }
 }
 
 /// The names in `[memory.range]` of the scenarios' machines.
@@ -72,76 +69,183 @@ pub fn keys(scenarios: &[Scenario]) -> BTreeSet<String> {
     all.map(|(key, _)| key).collect()
 }
 
-/// The first figure that a paper prints and nothing was fitted to.
-fn main_claim(scenario: &Scenario) -> Option<&Claim> {
-    let ablation = scenario.experiment.ablation;
-    let printed = |c: &&Claim| c.theirs.is_some() && c.kind(ablation) == ClaimKind::Predicted;
-    scenario.claims.iter().find(printed)
-}
-
-/// The scenario with nothing but its main claim and the policies that it names.
-fn trimmed(scenario: &Scenario) -> Option<Scenario> {
-    let claim = main_claim(scenario)?.clone();
-    let mut trimmed = scenario.clone();
-    let named = |policy: &String| {
-        let case = policy.replace(|c: char| !c.is_alphanumeric(), "_");
-        claim.ours.contains(case.trim_end_matches('_'))
-    };
-    trimmed.policies.retain(named);
-    trimmed.claims = vec![claim];
-    Some(trimmed)
-}
-
-/// Runs every scenario at both ends of every range.
+/// All claims of `scenarios` as shipped, and at both ends of every range of their
+/// machines (only of `keys`, if there are any) that is not what the file has. A
+/// setting with which an experiment can't run has claims that are not judged.
 ///
 /// # Errors
-/// The first run that failed.
+/// The first experiment that does not run as shipped.
 pub fn table(
     scenarios: &[Scenario],
     keys: &[String],
     options: Options,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Line>, RunError> {
-    let mut all: Vec<Line> = Vec::new();
-    let mut variants = Vec::new();
+    let mut settings = Vec::new();
     let mut jobs = Vec::new();
     for scenario in scenarios {
-        let Some(trimmed) = trimmed(scenario) else {
-            continue;
-        };
-        for line in lines(scenario, keys) {
-            for (value, _) in &line.ends {
-                let mut changed = trimmed.clone();
-                if !line.key.is_empty() && changed.change_model(&line.key, value).is_err() {
-                    continue;
-                }
-                variants.push(Variant {
-                    line: all.len(),
-                    value: value.clone(),
-                });
-                jobs.push((changed, options));
+        settings.push((String::new(), String::new()));
+        jobs.push((scenario.clone(), options));
+        for (key, ends) in ranges(scenario) {
+            if !keys.is_empty() && !keys.contains(&key) {
+                continue;
             }
-            all.push(line);
+            for end in ends.iter().map(ToString::to_string) {
+                let mut changed = scenario.clone();
+                if changed.change_model(&key, &end).is_ok() {
+                    settings.push((key.clone(), end));
+                    jobs.push((changed, options));
+                }
+            }
         }
     }
     let runs = jobs.iter().map(|(s, options)| options.runs(s)).sum();
+    let mut judged: Vec<Vec<ClaimLine>> = vec![Vec::new(); jobs.len()];
     let mut failed = None;
     run_all(&jobs, &|| progress(runs), |job, cases| {
-        match cases {
-            Ok(cases) => {
-                let verdict = judge(&jobs[job].0, &cases).into_iter().next();
-                let Variant { line, value } = &variants[job];
-                let mut ends = all[*line].ends.iter_mut();
-                if let Some(end) = ends.find(|(known, _)| known == value) {
-                    end.1 = verdict.and_then(|v| v.ours);
-                }
-            }
-            Err(error) => failed = Some(error),
-        }
+        let (scenario, options) = &jobs[job];
+        let (cases, error) = match cases {
+            Ok(cases) => (cases, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        judged[job] = claims(&[Outcome::new(scenario.clone(), *options, cases)]);
+        failed = error.filter(|_| settings[job].0.is_empty());
         failed.is_none()
     });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(all),
+    if let Some(error) = failed {
+        return Err(error);
     }
+    let lines = settings
+        .into_iter()
+        .zip(judged)
+        .flat_map(|((key, value), claims)| {
+            claims.into_iter().map(move |claim| {
+                let (key, value) = (key.clone(), value.clone());
+                Line { key, value, claim }
+            })
+        });
+    Ok(lines.collect())
+}
+
+/// The lines as comma-separated values.
+///
+/// # Errors
+/// None that a writer into memory has.
+pub fn csv(lines: &[Line]) -> Result<String, csv::Error> {
+    let mut writer = csv::WriterBuilder::new()
+        .has_headers(false)
+        .from_writer(Vec::new());
+    writer.write_record([
+        "key",
+        "value",
+        "experiment",
+        "claim",
+        "kind",
+        "theirs",
+        "ours",
+        "interval",
+        "effect",
+        "verdict",
+        "converged",
+    ])?;
+    for line in lines {
+        writer.serialize((&line.key, &line.value, &line.claim))?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(|e| csv::Error::from(e.into_error()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A claim over all settings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spread {
+    /// As shipped.
+    pub shipped: ClaimLine,
+    /// Its least figure of all settings, as shipped included.
+    pub least: Option<f64>,
+    /// Its greatest.
+    pub most: Option<f64>,
+    /// The settings that change its verdict, with the figure there.
+    pub flips: Vec<(String, Option<f64>)>,
+}
+
+/// All claims, in the order of `lines`.
+#[must_use]
+pub fn spreads(lines: &[Line]) -> Vec<Spread> {
+    let mut spreads: Vec<Spread> = Vec::new();
+    let mut known: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for line in lines {
+        let name = (line.claim.experiment.as_str(), line.claim.claim.as_str());
+        let ours = line.claim.ours;
+        if line.key.is_empty() {
+            known.insert(name, spreads.len());
+            spreads.push(Spread {
+                shipped: line.claim.clone(),
+                least: ours,
+                most: ours,
+                flips: Vec::new(),
+            });
+            continue;
+        }
+        let Some(spread) = known.get(&name).map(|&at| &mut spreads[at]) else {
+            continue;
+        };
+        let pick = |a: Option<f64>, pick: fn(f64, f64) -> f64| match (a, ours) {
+            (Some(a), Some(b)) => Some(pick(a, b)),
+            (a, b) => a.or(b),
+        };
+        (spread.least, spread.most) = (pick(spread.least, f64::min), pick(spread.most, f64::max));
+        if line.claim.verdict != spread.shipped.verdict {
+            let setting = format!("{} = {}", line.key, line.value);
+            spread.flips.push((setting, ours));
+        }
+    }
+    spreads
+}
+
+/// What a setting does to all claims of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// What is changed.
+    pub key: String,
+    /// To what.
+    pub value: String,
+    /// Claims of experiments that have the setting.
+    pub of: usize,
+    /// They hold as shipped.
+    pub shipped: usize,
+    /// They hold then.
+    pub hold: usize,
+    /// They hold only then.
+    pub won: usize,
+    /// They hold only as shipped.
+    pub lost: usize,
+}
+
+/// Each setting's effect on the claims of `kind`.
+#[must_use]
+pub fn settings(lines: &[Line], kind: &str) -> Vec<Moved> {
+    let shipped: BTreeMap<(&str, &str), bool> = lines
+        .iter()
+        .filter(|line| line.key.is_empty())
+        .map(|l| ((&*l.claim.experiment, &*l.claim.claim), l.holds()))
+        .collect();
+    let mut all: BTreeMap<(&str, &str), Moved> = BTreeMap::new();
+    let of_kind = |line: &&Line| line.claim.kind == kind && !line.key.is_empty();
+    for line in lines.iter().filter(of_kind) {
+        let before = shipped.get(&(&*line.claim.experiment, &*line.claim.claim));
+        let (before, now) = (before == Some(&true), line.holds());
+        let moved = all.entry(line.setting()).or_insert_with(|| Moved {
+            key: line.key.clone(),
+            value: line.value.clone(),
+            ..Moved::default()
+        });
+        moved.of += 1;
+        moved.shipped += usize::from(before);
+        moved.hold += usize::from(now);
+        moved.won += usize::from(now && !before);
+        moved.lost += usize::from(before && !now);
+    }
+    all.into_values().collect()
 }

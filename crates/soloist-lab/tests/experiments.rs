@@ -309,9 +309,29 @@ fn sensitivity_shows_both_ends_of_what_no_document_says() {
     (scenario.claims[0].holds, scenario.claims[0].theirs) = (None, Some(1.0));
     let key = "controller.page".to_owned();
     let lines = sensitivity::table(&[scenario], &[key], SMALL, &|_| {}).unwrap();
-    assert_eq!(lines.len(), 2, "{lines:?}");
-    let ours = |line: usize, end: usize| lines[line].ends[end].1.map(|e| e.value);
-    // As shipped, rows stay open.
-    assert_eq!(ours(0, 0), ours(1, 0), "{lines:?}");
-    assert!(ours(1, 0) != ours(1, 1), "{lines:?}");
+    // As shipped, rows stay open: that end is no change.
+    let [shipped, closed] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert_eq!(shipped.key, "");
+    assert_eq!(
+        (&*closed.key, &*closed.value),
+        ("controller.page", "\"closed\"")
+    );
+    assert!(shipped.claim.ours != closed.claim.ours, "{lines:?}");
+    let spread = &sensitivity::spreads(&lines)[0];
+    assert!(spread.least < spread.most, "{spread:?}");
+    let moved = sensitivity::settings(&lines, "predicted");
+    assert_eq!((moved.len(), moved[0].of), (1, 1), "{moved:?}");
+    let csv = sensitivity::csv(&lines).unwrap();
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+}
+
+/// No experiment is left out of the sensitivity table for want of ranges.
+#[test]
+fn every_experiments_machine_says_what_no_document_does() {
+    for (name, _) in known::EXPERIMENTS {
+        let scenario = known::find(name).unwrap();
+        assert!(!sensitivity::keys(&[scenario]).is_empty(), "{name}");
+    }
 }

@@ -10,10 +10,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use soloist_lab::jobs::{self, Options};
 use soloist_lab::judgement::compare::Comparison;
-use soloist_lab::judgement::{Estimate, Outcome};
+use soloist_lab::judgement::Outcome;
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
-use soloist_lab::sensitivity;
+use soloist_lab::sensitivity::{self, Spread};
 use soloist_lab::spec::{Scenario, ScenarioError};
 
 mod run;
@@ -70,12 +70,20 @@ pub struct Report {
 #[derive(Debug, clap::Args)]
 pub struct Sensitivity {
     /// Experiments by name, or paths of scenario files.
-    #[arg(required = true, value_name = "NAME|FILE")]
+    #[arg(required_unless_present = "all", value_name = "NAME|FILE")]
     names: Vec<String>,
+
+    /// All experiments that are built in.
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
 
     /// Only these of the machine's [memory.range]; all without.
     #[arg(long, value_name = "KEY")]
     key: Vec<String>,
+
+    /// Also write each claim with each change to FILE.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
 
     #[command(flatten)]
     repeats: Repeats,
@@ -308,7 +316,11 @@ impl Compare {
 
 impl Sensitivity {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let scenarios = self.names.iter().map(|name| known::find(name));
+        let names: Vec<&str> = match self.all {
+            true => known::EXPERIMENTS.iter().map(|(name, _)| *name).collect(),
+            false => self.names.iter().map(String::as_str).collect(),
+        };
+        let scenarios = names.iter().map(|name| known::find(name));
         let scenarios = scenarios
             .collect::<Result<Vec<Scenario>, _>>()
             .map_err(misuse)?;
@@ -331,35 +343,88 @@ impl Sensitivity {
         });
         bar.finish_and_clear();
         let lines = lines.map_err(|e| Misuse(e.to_string()))?;
-        if lines.is_empty() {
-            let what = "none of these claims a printed figure that nothing was fitted to";
-            return Err(Misuse(what.to_owned()).into());
+        if let Some(file) = &self.csv {
+            fs::write(file, sensitivity::csv(&lines)?)
+                .with_context(|| file.display().to_string())?;
         }
         if ctx.json {
             ctx.print_json(&lines)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut table = table(["EXPERIMENT", "CLAIM", "THEIRS", "CHANGED", "OURS"]);
-        for line in &lines {
-            let shown = |(value, ours): &(String, Option<Estimate>)| match line.key.as_str() {
-                "" => estimate(*ours, &line.unit),
-                _ => format!("{value}: {}", estimate(*ours, &line.unit)),
-            };
-            let ours: Vec<String> = line.ends.iter().map(shown).collect();
-            let key = if line.key.is_empty() {
-                "nothing"
-            } else {
-                &line.key
-            };
-            table.add_row([
-                line.experiment.clone(),
-                line.claim.clone(),
-                figure(line.theirs, &line.unit),
-                key.to_owned(),
-                ours.join("; "),
-            ]);
-        }
-        outln!("{table}")?;
+        let spreads = sensitivity::spreads(&lines);
+        outln!("{}", claims_moved(&spreads))?;
+        outln!("{}", settings_moved(&lines))?;
+        let printed = |s: &&Spread| s.shipped.kind == "predicted";
+        let missed = spreads.iter().filter(printed);
+        let missed = missed.filter(|s| s.shipped.verdict == "misses");
+        let (won, lost): (Vec<_>, Vec<_>) = missed.partition(|s| !s.flips.is_empty());
+        outln!(
+            "of {} printed effects that miss, {} would hold with one value at an end of its range, \
+             {} with none",
+            won.len() + lost.len(),
+            won.len(),
+            lost.len()
+        )?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Each claim: as shipped, between what it lies, and what changes its verdict.
+fn claims_moved(spreads: &[Spread]) -> comfy_table::Table {
+    let mut table = table([
+        "EXPERIMENT",
+        "CLAIM",
+        "THEIRS",
+        "OURS",
+        "FROM",
+        "TO",
+        "VERDICT",
+        "CHANGED BY",
+    ]);
+    let number = |value: Option<f64>| figure(value, "");
+    for s in spreads {
+        let flip =
+            |(setting, ours): &(String, Option<f64>)| format!("{setting}: {}", number(*ours));
+        let flips: Vec<String> = s.flips.iter().map(flip).collect();
+        table.add_row([
+            s.shipped.experiment.clone(),
+            s.shipped.claim.clone(),
+            number(s.shipped.theirs),
+            number(s.shipped.ours),
+            number(s.least),
+            number(s.most),
+            s.shipped.verdict.clone(),
+            flips.join("; "),
+        ]);
+    }
+    table
+}
+
+/// Each change: how many claims of each kind hold with it.
+fn settings_moved(lines: &[sensitivity::Line]) -> comfy_table::Table {
+    let mut table = table([
+        "CHANGED",
+        "TO",
+        "KIND",
+        "OF",
+        "HOLD",
+        "AS SHIPPED",
+        "WON",
+        "LOST",
+    ]);
+    for kind in ["predicted", "order", "fitted"] {
+        for m in sensitivity::settings(lines, kind) {
+            table.add_row([
+                m.key,
+                m.value,
+                kind.to_owned(),
+                m.of.to_string(),
+                m.hold.to_string(),
+                m.shipped.to_string(),
+                m.won.to_string(),
+                m.lost.to_string(),
+            ]);
+        }
+    }
+    table
 }
