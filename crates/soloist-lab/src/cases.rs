@@ -57,6 +57,8 @@ pub struct CaseTask {
     pub counters: Option<Counters>,
     /// What it plays, of kind `recorded`.
     pub recorded: Option<Recorded>,
+    /// Which of the program's threads it is; they follow each other.
+    pub thread: u32,
 }
 
 impl Scenario {
@@ -140,12 +142,26 @@ impl Scenario {
             let work = (work.map_or_else(all, get)? / divide).max(1);
             let reserve = spec.reserve.as_ref().map(|r| r.resolve(sweep));
             let reserve = reserve.transpose().map_err(wrong)?;
-            for cpu in cpus {
+            let threads = spec.recorded.as_ref().map_or(1, Recorded::threads);
+            if cpus.len() % threads != 0 {
+                return Err(wrong(format!(
+                    "the recording has {threads} threads: give it {threads} cpus, not {}",
+                    cpus.len()
+                )));
+            }
+            if threads > 1 && spec.rounds > 0 {
+                return Err(wrong(format!(
+                    "`rounds` is not for a recording of {threads} threads: they wait for each other"
+                )));
+            }
+            for (i, cpu) in cpus.into_iter().enumerate() {
+                let thread = i % threads;
+                let recorded = spec.recorded.as_ref();
                 tasks.push(CaseTask {
                     name: spec.name.clone(),
                     kind: spec.kind,
                     cpu,
-                    bytes: spec.recorded.as_ref().map_or(bytes, Recorded::bytes),
+                    bytes: recorded.map_or(bytes, |r| r.bytes_of(thread)),
                     work: benchmark.map_or(work, |b| b.misses(work)),
                     stride: spec.stride.as_ref().map_or(Ok(0), get)?,
                     background: spec.background && only.is_none(),
@@ -156,6 +172,7 @@ impl Scenario {
                     reserve: reserve.clone(),
                     counters,
                     recorded: spec.recorded.clone(),
+                    thread: thread as u32,
                 });
             }
         }
@@ -190,7 +207,11 @@ impl Scenario {
 pub fn alone(cases: &[Case]) -> Vec<Case> {
     let mut all: Vec<Case> = Vec::new();
     for case in cases {
-        for task in case.tasks.iter().filter(|t| !t.background) {
+        for (i, task) in case.tasks.iter().enumerate() {
+            if task.background || task.thread > 0 {
+                continue;
+            }
+            let threads = task.recorded.as_ref().map_or(1, Recorded::threads);
             let name = alone_name(&task.name, case.value);
             if !all.iter().any(|known| known.name == name) {
                 all.push(Case {
@@ -198,7 +219,7 @@ pub fn alone(cases: &[Case]) -> Vec<Case> {
                     policy: Policy::Buddy,
                     mode: None,
                     value: case.value,
-                    tasks: vec![task.clone()],
+                    tasks: case.tasks[i..i + threads].to_vec(),
                 });
             }
         }

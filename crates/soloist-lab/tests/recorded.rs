@@ -206,7 +206,7 @@ fn what_cannot_be_played_is_said_with_its_line() {
     record(&two, &Walk { threads: 2, ..WALK });
     for (from, to, words) in [
         ("walk.rec", "none.rec", "none.rec"),
-        ("walk.rec", "two.rec", "2 threads"),
+        ("walk.rec", "two.rec", "2 threads: give it 2 cpus"),
         ("recording = \"walk.rec\"", "", "needs `recording`"),
         ("recording =", "bytes = \"1M\"\nrecording =", "has its own"),
         ("\"recorded\"", "\"latency\"", "is for kind \"recorded\""),
@@ -386,6 +386,66 @@ fn record_threads(dir: &Path, work: u32) {
     meta.write(dir).unwrap();
 }
 
+/// The same threads as tasks of a scenario, alone and beside writers.
+fn as_tasks(dir: &Path) {
+    let play = |rec: &str, policy: &str, work: &str| {
+        let text = SCENARIO
+            .replace(
+                "\"same_bank\", \"diff_controller\"",
+                &format!("\"{policy}\""),
+            )
+            .replace("walk.rec", rec)
+            .replace("cpus = \"0\"", &format!("cpus = \"0,4\"{work}"));
+        results(dir, &text).remove(0)
+    };
+    let threads = |case: &CaseResult| {
+        let tasks = case.runs[0].tasks.iter();
+        tasks
+            .filter(|t| t.name == "walk")
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    for policy in ["buddy", "diff_bank"] {
+        let (even, slow) = (play("even.rec", policy, ""), play("slow.rec", policy, ""));
+        let (even, slow) = (threads(&even), threads(&slow));
+        assert_eq!(
+            (even.len(), slow[0].accesses, slow[1].accesses),
+            (2, 1000, 1000)
+        );
+        let more = slow[0].time_ns - even[0].time_ns;
+        assert!(more > 1e6, "{policy}: {more}");
+        assert_eq!((even[0].idle_ns, slow[0].idle_ns), (0.0, 0.0), "{policy}");
+        // It ends with its wait for the last wake. What it takes itself longer than the
+        // other is part of its waits, so they are less than what the other takes longer.
+        let (ends, its) = (slow[0].time_ns, slow[1].time_ns);
+        assert!(
+            its > ends - 1e3 && its < 1.01 * ends,
+            "{policy}: {its} and {ends} ns"
+        );
+        let waited = slow[1].idle_ns - even[1].idle_ns;
+        assert!(
+            waited > 0.8 * more && waited < 1.05 * more,
+            "{policy}: {waited} of {more} ns"
+        );
+        // Each thread's pages lie with the thread, which has a node of its own.
+        let away = even.iter().any(|t| t.remote > 10.0);
+        assert!(policy != "buddy" || !away, "{even:?}");
+    }
+    // Of the lines in the middle only waits hold that a wake among them ends.
+    let some = play("slow.rec", "buddy", "\nwork = 125");
+    let some = threads(&some);
+    assert_eq!((some[0].accesses, some[1].accesses), (125, 125));
+    assert!(some[1].idle_ns > 0.3 * some[0].time_ns, "{some:?}");
+    // As neighbours they go round.
+    let text = SCENARIO
+        .replace("\"same_bank\", \"diff_controller\"", "\"buddy\"")
+        .replace("walk.rec", "even.rec")
+        .replace("cpus = \"0\"", "cpus = \"0,4\"\nbackground = true")
+        .replace("work = 1\nbackground = true", "work = 400000");
+    let all = threads(&results(dir, &text)[0]);
+    assert!(all.iter().all(|t| t.accesses > 2000), "{all:?}");
+}
+
 #[test]
 fn a_thread_waits_for_the_one_that_wakes_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -427,6 +487,7 @@ fn a_thread_waits_for_the_one_that_wakes_it() {
     }
     // Beside others it takes longer, and so does the wait for it.
     assert!(slow[1].played[0].time_ns > slow[0].played[0].time_ns);
+    as_tasks(dir.path());
     let program = Recording::open(&dir.path().join("even.rec")).unwrap();
     let program = program.load(0, Lines::ALL).unwrap();
     let waits = |lane: &soloist_record::Lane| {

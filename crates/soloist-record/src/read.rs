@@ -119,6 +119,12 @@ impl Program {
         }
     }
 
+    /// Whether a lane has something of a thread.
+    pub fn is_of(&self, lane: &Lane, thread: u32) -> bool {
+        let mut pieces = lane.pieces.iter();
+        pieces.any(|&at| self.pieces[at].thread == thread)
+    }
+
     fn lane(&self, wanted: impl Fn(&Piece) -> bool) -> Lane {
         let pieces = 0..self.pieces.len();
         Lane {

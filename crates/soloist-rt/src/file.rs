@@ -306,6 +306,10 @@ fn recorded(raw: &RawTask, beside: &Path) -> Result<Option<Recorded>, Wrong> {
             let wrong = |what| (dir.span(), format!("recording {}: {what}", at.display()));
             let found = Recorded::load(&at).map_err(wrong)?;
             match found.lines() {
+                _ if found.threads() > 1 => Err(wrong(format!(
+                    "it has {} threads, and a task is one: `soloist sim replay` and `soloist lab run` play all",
+                    found.threads()
+                ))),
                 0 => Err(wrong("nothing left its private caches: there is nothing to play".to_owned())),
                 _ => Ok(Some(found)),
             }

@@ -7,6 +7,7 @@ use soloist_lab::cases::CaseTask;
 use soloist_lab::jobs::generate::generator;
 use soloist_lab::jobs::{pace_of, RunError};
 use soloist_lab::programs::counters::{Counters, Pace};
+use soloist_lab::programs::order::Wakes;
 use soloist_lab::programs::recorded::Recorded;
 use soloist_lab::programs::{Access, Program, Step};
 use soloist_lab::spec::ProgramKind;
@@ -73,6 +74,7 @@ impl Maker {
                 reserve: None,
                 counters,
                 recorded: task.recorded.clone(),
+                thread: 0,
             },
             pace,
             line: u64::from(platform.memory.map.line_size()),
@@ -100,7 +102,9 @@ impl Maker {
         match self.behaviour {
             Behaviour::Compute => Box::new(Even::new(self.line, self.line, CHUNK)),
             Behaviour::Lines(_) => Box::new(Even::new(self.task.bytes, self.line, self.work)),
-            Behaviour::Program { .. } => generator(&self.task, self.pace, self.line, seed),
+            Behaviour::Program { .. } => {
+                generator(&self.task, self.pace, self.line, seed, &Wakes::default())
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::programs::counted::Counted;
 use crate::programs::counters::Pace;
 use crate::programs::images::Images;
 use crate::programs::matrix::MatMult;
+use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded};
 use crate::programs::rounds::Rounds;
 use crate::programs::sort::IntegerSort;
@@ -28,8 +29,21 @@ const WIDTH: u64 = 2048;
 const BLOCK: u64 = 32;
 
 /// The generator of `task`; one that runs in the background never ends. `pace`
-/// is for programs that are made from counters.
-pub fn generator(task: &CaseTask, pace: Pace, line: u64, seed: u64) -> Box<dyn Program> {
+/// is for programs that are made from counters, `wakes` what threads of a recorded one
+/// have in common.
+pub fn generator(
+    task: &CaseTask,
+    pace: Pace,
+    line: u64,
+    seed: u64,
+    wakes: &Wakes,
+) -> Box<dyn Program> {
+    if let Some(recorded) = task.recorded.as_ref().filter(|_| task.rounds == 0) {
+        let lines = if task.background { u64::MAX } else { task.work };
+        let thread = task.thread as usize;
+        let much = (lines, task.background);
+        return Box::new(Playback::of_thread(recorded, thread, much, wakes));
+    }
     if task.background {
         return one(task, pace, line, u64::MAX, seed);
     }

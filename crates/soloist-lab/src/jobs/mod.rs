@@ -189,6 +189,7 @@ pub fn pace_of(platform: &Platform, counters: Counters) -> Result<Pace, RunError
         reserve: None,
         counters: Some(counters),
         recorded: None,
+        thread: 0,
     };
     bench.pace_alone(&task, counters)
 }

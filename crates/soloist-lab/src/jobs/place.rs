@@ -55,7 +55,9 @@ pub(super) fn place(
         })
         .collect();
     let first = case.tasks[0].cpu as usize;
-    let own = |i| (case.policy == Policy::Membind).then(|| own_node(platform, first, i));
+    // Threads of a program are one program.
+    let program = |i: usize| case.tasks[1..=i].iter().filter(|t| t.thread == 0).count();
+    let own = |i| (case.policy == Policy::Membind).then(|| own_node(platform, first, program(i)));
     let allocation = |i: usize, colors: Option<&ColorSet>| {
         let task = &case.tasks[i];
         Allocation::new(map, i as u32, task.first_touch, colors, exhausted)
@@ -72,16 +74,32 @@ pub(super) fn place(
     let mut left: Vec<(usize, u64)> = placed
         .iter()
         .enumerate()
-        .map(|(i, p)| (i, p.program.bytes().div_ceil(1 << PAGE_SHIFT)))
+        .map(|(i, p)| {
+            let others = if case.tasks[i].thread == 0 {
+                0
+            } else {
+                p.program.shared_pages()
+            };
+            (i, p.program.bytes().div_ceil(1 << PAGE_SHIFT) - others)
+        })
+        .filter(|&(_, pages)| pages > 0)
         .collect();
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7061_6765);
     while !left.is_empty() {
         let turn = rng.gen_range(0..left.len());
         let (i, pages) = &mut left[turn];
         let taken = &mut placed[*i];
-        let from = match taken.program.colored(taken.pages.len() as u64) {
-            true => &mut colored[*i],
-            false => &mut plain[*i],
+        // The first thread's turn is that of all that its program shares.
+        let shared = taken.program.shared_pages();
+        let leads = case.tasks[*i].thread == 0;
+        let page = taken.pages.len() as u64 + if leads { 0 } else { shared };
+        let by = match page < shared {
+            true => *i + taken.program.first_thread(page),
+            false => *i,
+        };
+        let from = match taken.program.colored(page) {
+            true => &mut colored[by],
+            false => &mut plain[by],
         };
         let pfn = memory.page(from).map_err(|source| RunError::Memory {
             case: case.name.clone(),
@@ -96,6 +114,15 @@ pub(super) fn place(
     }
     for (placed, allocation) in placed.iter_mut().zip(colored) {
         placed.spilled = allocation.spilled;
+    }
+    let mut shared = Vec::new();
+    for (placed, task) in placed.iter_mut().zip(&case.tasks) {
+        let pages = placed.program.shared_pages() as usize;
+        if task.thread == 0 {
+            shared = placed.pages[..pages].to_vec();
+        } else {
+            placed.pages.splice(..0, shared.iter().copied());
+        }
     }
     Ok(placed)
 }

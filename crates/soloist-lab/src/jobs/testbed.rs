@@ -23,6 +23,7 @@ use crate::placement::buddy::History;
 use crate::placement::memory::Exhaust;
 use crate::placement::policy::Policy;
 use crate::programs::counters::{Counters, Pace};
+use crate::programs::order::Wakes;
 use crate::programs::rounds::accesses;
 use crate::programs::Program;
 use crate::spec::{Mode, RegulatorSpec};
@@ -58,8 +59,13 @@ impl Testbed {
     pub(super) fn run(&self, case: &Case, seed: u64) -> Result<Run, RunError> {
         self.check(case)?;
         let line = u64::from(self.map().line_size());
+        let mut wakes = Wakes::default();
         let warmed = |(i, task): (usize, &CaseTask)| {
-            let make = || generator(task, self.pace(task), line, seed ^ (i as u64) << 32);
+            if task.thread == 0 {
+                wakes = Wakes::default();
+            }
+            let seed = seed ^ (i as u64) << 32;
+            let make = || generator(task, self.pace(task), line, seed, &wakes);
             let half = match task.background {
                 // An account begins anew with each mark.
                 true => 0,
@@ -227,7 +233,11 @@ impl Testbed {
             cpu: task.cpu,
             time_ns: (s.finished_ps - began.min(s.finished_ps)) as f64 / 1000.0,
             accesses: c.accesses.load(Ordering::Relaxed),
-            idle_ns: s.barrier_ps as f64 / 1000.0,
+            // A recorded program has no barriers but the one that it begins with.
+            idle_ns: match task.recorded {
+                Some(_) => s.slept_ps as f64 / 1000.0,
+                None => s.barrier_ps as f64 / 1000.0,
+            },
             instructions: c.instructions.load(Ordering::Relaxed),
             memory_bytes: (s.llc_misses + s.write_backs) * u64::from(self.map().line_size()),
             whole_ns: s.finished_ps as f64 / 1000.0,

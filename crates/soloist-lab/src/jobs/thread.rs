@@ -52,7 +52,11 @@ impl Stream for Thread {
     }
 
     fn step(&mut self) -> cpu::Step {
-        match self.program.step() {
+        self.step_at(0)
+    }
+
+    fn step_at(&mut self, now_ps: u64) -> cpu::Step {
+        match self.program.step_at(now_ps) {
             Step::Access(a) => {
                 if self.begun {
                     self.count(a.work);
@@ -65,6 +69,7 @@ impl Stream for Thread {
                 })
             }
             Step::WriteBack(at) => cpu::Step::WriteBack(self.physical(at)),
+            Step::Until(at) => cpu::Step::Until(at),
             Step::Barrier => cpu::Step::Barrier,
             Step::Mark => {
                 self.begun = true;

@@ -16,6 +16,8 @@ pub(super) struct Warmed {
     /// Share of the warm lines that are written to.
     dirty: f64,
     begun: bool,
+    /// It begins together with the other threads of its program.
+    meets: bool,
     /// Accesses to the second mark; 0: none comes.
     half: u64,
 }
@@ -36,6 +38,7 @@ impl Warmed {
             (own - warm.min(own) / line * line, own)
         };
         Self {
+            meets: program.shared_pages() > 0,
             program,
             at,
             end,
@@ -62,8 +65,15 @@ impl Warmed {
 
 impl Program for Warmed {
     fn step(&mut self) -> Step {
+        self.step_at(0)
+    }
+
+    fn step_at(&mut self, now_ps: u64) -> Step {
         if self.at < self.end {
             return self.warm();
+        }
+        if std::mem::take(&mut self.meets) {
+            return Step::Barrier;
         }
         if !self.begun {
             self.begun = true;
@@ -73,7 +83,7 @@ impl Program for Warmed {
             self.half = 0;
             return Step::Mark;
         }
-        let step = self.program.step();
+        let step = self.program.step_at(now_ps);
         if self.half > 0 && matches!(step, Step::Access(_)) {
             self.half -= 1;
         }
@@ -82,6 +92,14 @@ impl Program for Warmed {
 
     fn bytes(&self) -> u64 {
         self.end.max(self.program.bytes())
+    }
+
+    fn shared_pages(&self) -> u64 {
+        self.program.shared_pages()
+    }
+
+    fn first_thread(&self, page: u64) -> usize {
+        self.program.first_thread(page)
     }
 
     fn defeats_prefetch(&self) -> bool {

@@ -9,6 +9,7 @@ pub mod counted;
 pub mod counters;
 pub mod images;
 pub mod matrix;
+pub mod order;
 pub mod recorded;
 pub mod rounds;
 pub mod sort;

@@ -2,16 +2,18 @@
 //! caches, step by step (`soloist vm record`; docs/record.md).
 //!
 //! As in [`crate::replay`], instructions between two lines take the model's time,
-//! and what follows a fetch of instructions waits for it. Here the whole of it is
-//! one task: a program of one thread, whose pages are placed as a generator's
-//! are, but for those that the kernel alone used: they are never coloured.
+//! and what follows a fetch of instructions waits for it. Here each of the program's
+//! threads is a task ([`Lane`]); they share their pages, which are placed as a
+//! generator's are, but for those that the kernel alone used: they are never coloured.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use soloist_record::{Cursor, Kind, Lane, Lines, Program as Recording, Step as Event};
 
+use super::order::{Turn, Wakes};
 use super::step::{Access, Program, Step};
 
 /// Bytes of a page.
@@ -21,41 +23,84 @@ const PAGE: u64 = 4096;
 #[derive(Clone)]
 pub struct Recorded {
     program: Arc<Recording>,
+    threads: Arc<[Thread]>,
+    /// The thread that touches each page first.
+    first: Arc<[u8]>,
+}
+
+/// One of its threads, or what one processor did.
+struct Thread {
     lane: Lane,
     /// Lines that it asked for, and of those to write.
     asked: u64,
     written: u64,
+    /// Wakes, and how many lines it had asked for before each.
+    wakes: Vec<(u32, u64)>,
+}
+
+impl Thread {
+    fn new(program: &Recording, lane: Lane) -> Self {
+        let mut thread = Self {
+            asked: 0,
+            written: 0,
+            wakes: Vec::new(),
+            lane,
+        };
+        for step in program.steps(&thread.lane) {
+            match step {
+                Event::Access(a) => {
+                    thread.asked += u64::from(a.kind != Kind::WriteBack);
+                    thread.written += u64::from(a.kind == Kind::Write);
+                }
+                Event::Wake(id) => thread.wakes.push((id, thread.asked)),
+                Event::Mark(_) | Event::Wait(_) => {}
+            }
+        }
+        thread
+    }
+
+    /// Lines before the `lines` in the middle of those that it asked for.
+    fn before(&self, lines: u64) -> u64 {
+        self.asked.saturating_sub(lines) / 2
+    }
 }
 
 impl Recorded {
     /// The first program of the recording in `dir`.
     ///
     /// # Errors
-    /// When it can't be read, is damaged, or has more than one thread.
+    /// When it can't be read, is damaged, or has more than 255 threads.
     pub fn load(dir: &Path) -> Result<Self, String> {
         let load = || soloist_record::Recording::open(dir)?.load(0, Lines::ALL);
         let mut program = load().map_err(|e| e.to_string())?;
         if let Some(damage) = program.damage.pop() {
             return Err(damage.to_string());
         }
-        let mut lanes = program.lanes();
-        let Some(lane) = lanes.pop().filter(|_| lanes.is_empty()) else {
+        let lanes = program.lanes();
+        if lanes.is_empty() || lanes.len() > 255 {
             return Err(format!(
-                "{}: its first program has {} threads, and a task is one: `soloist sim replay` plays all",
+                "{}: its first program has {} threads: 1 to 255 can be played",
                 dir.display(),
-                program.threads().len()
+                lanes.len()
             ));
-        };
-        let count = |only: fn(Kind) -> bool| {
-            let of = |step: &Event| matches!(step, Event::Access(a) if only(a.kind));
-            program.steps(&lane).filter(of).count() as u64
-        };
+        }
+        let first = program.pages.iter().map(|page| {
+            let of = |lane: &Lane| program.is_of(lane, page.thread);
+            lanes.iter().position(of).unwrap_or(0) as u8
+        });
         Ok(Self {
-            asked: count(|k| k != Kind::WriteBack),
-            written: count(|k| k == Kind::Write),
+            first: first.collect(),
+            threads: lanes
+                .into_iter()
+                .map(|l| Thread::new(&program, l))
+                .collect(),
             program: Arc::new(program),
-            lane,
         })
+    }
+
+    /// Its threads: so many tasks it is.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
     }
 
     /// Bytes of its pages.
@@ -63,14 +108,21 @@ impl Recorded {
         self.program.pages.len() as u64 * PAGE
     }
 
-    /// Share of the lines that it asks for that it writes to.
-    pub fn writes(&self) -> f64 {
-        self.written as f64 / self.asked.max(1) as f64
+    /// Bytes of the pages that thread number `thread` touches first.
+    pub fn bytes_of(&self, thread: usize) -> u64 {
+        let its = |&&first: &&u8| usize::from(first) == thread;
+        self.first.iter().filter(its).count() as u64 * PAGE
     }
 
-    /// Lines that it asks for.
+    /// Share of the lines that it asks for that it writes to.
+    pub fn writes(&self) -> f64 {
+        let sum = |of: fn(&Thread) -> u64| self.threads.iter().map(of).sum::<u64>();
+        sum(|t| t.written) as f64 / sum(|t| t.asked).max(1) as f64
+    }
+
+    /// Lines that it asks for: its thread that has most of them.
     pub fn lines(&self) -> u64 {
-        self.asked
+        self.threads.iter().map(|t| t.asked).max().unwrap_or(0)
     }
 
     /// Played from its middle in jobs of `lines` lines each: dirty lines that leave
@@ -78,7 +130,7 @@ impl Recorded {
     pub fn write_backs(&self, lines: u64) -> u64 {
         let mut all = Playback::new(self, u64::MAX, true);
         let (mut most, mut mine, mut asked) = (0, 0, 0);
-        while asked < self.asked {
+        while asked < self.lines() {
             match all.step() {
                 Step::WriteBack(_) => mine += 1,
                 Step::Access(_) => {
@@ -111,6 +163,7 @@ impl fmt::Debug for Recorded {
 /// Plays a recorded program.
 pub struct Playback {
     recorded: Recorded,
+    thread: usize,
     cursor: Cursor,
     /// Lines to come, at most.
     left: u64,
@@ -118,21 +171,52 @@ pub struct Playback {
     endless: bool,
     /// The step before was a fetch.
     fetched: bool,
+    /// Among the program's threads.
+    turn: Turn,
+    /// Wakes of other threads that are not among the lines played.
+    left_out: HashSet<u32>,
 }
 
 impl Playback {
-    /// So many of the lines that it asks for, those in the middle, for the first are
-    /// its start; or from its middle on, over and over.
+    /// A program of one thread: so many of the lines that it asks for, those in the
+    /// middle, for the first are its start; or from its middle on, over and over.
     pub fn new(recorded: &Recorded, lines: u64, endless: bool) -> Self {
+        Self::of_thread(recorded, 0, (lines, endless), &Wakes::default())
+    }
+
+    /// The same of one thread of several, each of which has `wakes`: the middle of what
+    /// each did, or over and over from the beginning, so that all begin together.
+    pub fn of_thread(
+        recorded: &Recorded,
+        thread: usize,
+        (lines, endless): (u64, bool),
+        wakes: &Wakes,
+    ) -> Self {
+        let threads = &recorded.threads;
+        let mut left_out = HashSet::new();
+        if !endless {
+            for other in threads.iter() {
+                let before = other.before(lines);
+                let played = before..=before.saturating_add(lines);
+                let out = other.wakes.iter().filter(|(_, at)| !played.contains(at));
+                left_out.extend(out.map(|&(id, _)| id));
+            }
+        }
         let mut all = Self {
             recorded: recorded.clone(),
+            thread,
             cursor: Cursor::default(),
             left: lines,
             endless,
             fetched: false,
+            turn: Turn::new(wakes),
+            left_out,
         };
-        let played = if endless { 0 } else { lines };
-        let mut before = recorded.asked.saturating_sub(played) / 2;
+        let mut before = match (endless, threads.len()) {
+            (false, _) => threads[thread].before(lines),
+            (true, 1) => threads[thread].before(0),
+            (true, _) => 0,
+        };
         while before > 0 {
             match all.next() {
                 Some(Event::Access(line)) => before -= u64::from(line.kind != Kind::WriteBack),
@@ -144,23 +228,36 @@ impl Playback {
     }
 
     fn next(&mut self) -> Option<Event> {
-        let Recorded { program, lane, .. } = &self.recorded;
+        let Recorded {
+            program, threads, ..
+        } = &self.recorded;
+        let lane = &threads[self.thread].lane;
         let event = program.next(lane, &mut self.cursor);
         if event.is_none() && self.endless {
             self.cursor = Cursor::default();
+            self.turn.again();
             return program.next(lane, &mut self.cursor);
         }
         event
     }
-}
 
-impl Program for Playback {
-    fn step(&mut self) -> Step {
+    /// The next step, the threads' order kept if it is known what time it is.
+    fn advance(&mut self, now_ps: Option<u64>) -> Step {
         loop {
-            let line = match self.next() {
-                Some(Event::Access(line)) if self.left > 0 => line,
-                // One thread waits for nobody that could be played.
-                Some(Event::Mark(_) | Event::Wake(_) | Event::Wait(_)) => continue,
+            if let Some(until) = now_ps.and_then(|now| self.turn.held(now)) {
+                return Step::Until(until);
+            }
+            let line = match (self.next(), now_ps) {
+                (Some(Event::Access(line)), _) if self.left > 0 => line,
+                (Some(Event::Wake(id)), Some(now)) => {
+                    self.turn.wake(id, now);
+                    continue;
+                }
+                (Some(Event::Wait(id)), Some(_)) if !self.left_out.contains(&id) => {
+                    self.turn.wait(id);
+                    continue;
+                }
+                (Some(Event::Mark(_) | Event::Wake(_) | Event::Wait(_)), _) => continue,
                 _ => return Step::Done,
             };
             let at = u64::from(line.page) * PAGE + (u64::from(line.line) << 6);
@@ -177,6 +274,28 @@ impl Program for Playback {
                 dependent,
             });
         }
+    }
+}
+
+impl Program for Playback {
+    fn step(&mut self) -> Step {
+        self.advance(None)
+    }
+
+    fn step_at(&mut self, now_ps: u64) -> Step {
+        self.advance(Some(now_ps))
+    }
+
+    fn shared_pages(&self) -> u64 {
+        match self.recorded.threads() {
+            1 => 0,
+            _ => self.recorded.program.pages.len() as u64,
+        }
+    }
+
+    fn first_thread(&self, page: u64) -> usize {
+        let first = self.recorded.first.get(page as usize);
+        first.map_or(0, |&first| usize::from(first))
     }
 
     fn bytes(&self) -> u64 {

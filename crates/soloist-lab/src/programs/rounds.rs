@@ -9,7 +9,7 @@ pub fn accesses(program: &mut dyn Program) -> u64 {
         match program.step() {
             Step::Access(_) => n += 1,
             Step::Done => return n,
-            Step::WriteBack(_) | Step::Barrier | Step::Mark => {}
+            Step::WriteBack(_) | Step::Until(_) | Step::Barrier | Step::Mark => {}
         }
     }
 }

@@ -25,6 +25,8 @@ pub enum Step {
     /// A dirty line at this byte offset leaves the private caches. Only of programs
     /// that are [behind](Program::behind_caches) them.
     WriteBack(u64),
+    /// Sleeps until then, ps.
+    Until(u64),
     /// Waits until every thread of its program is here.
     Barrier,
     /// Notes the time.
@@ -37,6 +39,12 @@ pub enum Step {
 pub trait Program: Send {
     /// The next step; `Done` for ever after the last.
     fn step(&mut self) -> Step;
+
+    /// The same for one that waits for others: it is `now_ps`.
+    fn step_at(&mut self, now_ps: u64) -> Step {
+        let _ = now_ps;
+        self.step()
+    }
 
     /// Bytes of memory that it uses, from offset 0.
     fn bytes(&self) -> u64;
@@ -66,6 +74,18 @@ pub trait Program: Send {
         true
     }
 
+    /// Pages of its memory, the first ones, that it shares with the other threads of
+    /// its program.
+    fn shared_pages(&self) -> u64 {
+        0
+    }
+
+    /// The thread of its program that touches shared page number `page` first.
+    fn first_thread(&self, page: u64) -> usize {
+        let _ = page;
+        0
+    }
+
     /// Of the last step's work, what stands for lost time only and is no
     /// instruction.
     fn idle_work(&self) -> u32 {
@@ -79,8 +99,20 @@ impl<T: Program + ?Sized> Program for Box<T> {
         (**self).step()
     }
 
+    fn step_at(&mut self, now_ps: u64) -> Step {
+        (**self).step_at(now_ps)
+    }
+
     fn bytes(&self) -> u64 {
         (**self).bytes()
+    }
+
+    fn shared_pages(&self) -> u64 {
+        (**self).shared_pages()
+    }
+
+    fn first_thread(&self, page: u64) -> usize {
+        (**self).first_thread(page)
     }
 
     fn moves_on(&self) -> bool {

@@ -21,7 +21,7 @@ fn run(mut task: impl Program) -> Vec<Access> {
                 assert!(a.at < bytes, "{} of {bytes}", a.at);
                 seen.push(a);
             }
-            Step::WriteBack(_) | Step::Barrier | Step::Mark => {}
+            Step::WriteBack(_) | Step::Until(_) | Step::Barrier | Step::Mark => {}
             Step::Done => {
                 assert_eq!(task.step(), Step::Done);
                 return seen;
@@ -125,7 +125,7 @@ fn rounds_go_on_where_the_last_one_stopped() {
                 Step::Barrier => barriers += 1,
                 Step::Done => break,
                 Step::Access(a) => seen.push(a.at),
-                Step::WriteBack(_) | Step::Mark => {}
+                Step::WriteBack(_) | Step::Until(_) | Step::Mark => {}
             }
         }
         assert_eq!(barriers, rounds);

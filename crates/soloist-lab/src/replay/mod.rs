@@ -34,7 +34,8 @@ use crate::linux::{even_ways, Throttle};
 pub use crate::placement::buddy::History;
 use crate::placement::memory::Exhausted;
 use crate::placement::policy::Policy;
-use lane::{Player, Wakes};
+use crate::programs::order::Wakes;
+use lane::Player;
 pub use place::Placement;
 
 /// Why a recording can't be played.
