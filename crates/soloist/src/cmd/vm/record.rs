@@ -97,13 +97,7 @@ fn record(args: &Args, ctx: &Ctx) -> Result<u8> {
     let nodes = nodes(args, &machine)?;
     let order = order(args, &machine, &nodes)?;
     let spec = spec(args, &machine, nodes, ctx)?;
-    if ctx.progress {
-        errln!(
-            "at most {} MB go to {}",
-            order.limit / 1_000_000,
-            args.out.display()
-        );
-    }
+    tell_disk_use(&args.out, order.limit)?;
     let watch = ctx
         .progress
         .then(|| Directory::watch(&args.out, "recorded"));
@@ -125,6 +119,29 @@ fn record(args: &Args, ctx: &Ctx) -> Result<u8> {
         );
     }
     Ok(outcome.status())
+}
+
+/// Says how much may be written; refuses more than there is room for.
+fn tell_disk_use(out: &Path, limit: u64) -> Result<()> {
+    let mut there = out.to_path_buf();
+    while !there.exists() && there.pop() {}
+    if there.as_os_str().is_empty() {
+        there.push(".");
+    }
+    let disk = rustix::fs::statvfs(&there).with_context(|| there.display().to_string())?;
+    let (free, most) = (
+        disk.f_bavail.saturating_mul(disk.f_frsize) / 1_000_000,
+        limit / 1_000_000,
+    );
+    let out = out.display();
+    if most > free {
+        let why = format!(
+            "--limit: up to {most} MB would go to {out}, where {free} MB are free: lower it, or give another --out"
+        );
+        return Err(Misuse(why).into());
+    }
+    errln!("at most {most} MB go to {out}, where {free} MB are free (--limit)");
+    Ok(())
 }
 
 fn print(meta: &Meta, wall_s: f64) {
