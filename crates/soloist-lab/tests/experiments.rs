@@ -136,7 +136,7 @@ fn policies_isolate_as_they_claim_and_the_page_says_so() {
     for verdict in &small.verdicts {
         assert_eq!(verdict.holds, Some(true), "{verdict:?}");
     }
-    let page = html(&[small]).unwrap();
+    let page = html(&[small], &[]).unwrap();
     for words in [
         "<svg",
         "2 of 2 orders hold",
@@ -247,7 +247,7 @@ fn waits_add_up_to_the_slowdown_and_name_their_culprits() {
         ["buddy", "cat", "throttle"].map(|p| answers.iter().find(|a| a.policy == p).unwrap());
     assert!(throttle.slowdown.value < buddy.slowdown.value);
     assert_ne!(cat.slowdown.value, buddy.slowdown.value);
-    let page = html(std::slice::from_ref(&outcome)).unwrap();
+    let page = html(std::slice::from_ref(&outcome), &[]).unwrap();
     assert!(page.contains("microseconds beyond its time alone"));
 }
 
@@ -262,7 +262,7 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
     let (before, after) = (outcome(scenario, SMALL), outcome(other, SMALL));
     let time = |o: &Outcome| o.cases[0].spread("victim", "time").unwrap().mean;
     assert!(time(&after) > 1.2 * time(&before));
-    let changes = Comparison::of(std::slice::from_ref(&before), &[after]).changes;
+    let changes = Comparison::of(&[(&before).into()], &[(&after).into()]).changes;
     assert!(
         changes.iter().all(|c| c.experiment == "tiny"),
         "{changes:?}"
@@ -272,7 +272,7 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
 
 /// Nothing changes between a run and itself.
 fn unchanged(o: &Outcome) -> bool {
-    let same = Comparison::of(std::slice::from_ref(o), std::slice::from_ref(o));
+    let same = Comparison::of(&[o.into()], &[o.into()]);
     same.changes.is_empty() && same.before == same.after
 }
 

@@ -54,13 +54,15 @@ fn another_constant_gives_other_verdicts() {
     assert_ne!(claims(&[outcome]), kept("palloc-peak"));
 }
 
-/// Also of those that are not run here.
+/// Also of those that are not run here. Experiments on task sets are soloist-rt's,
+/// whose test sees that every name is known.
 #[test]
 fn what_is_kept_is_of_the_claims_as_they_stand() {
     let lines = read_claims(KEPT).unwrap();
     let names: BTreeSet<&str> = lines.iter().map(|line| line.experiment.as_str()).collect();
     assert!(QUICK.iter().all(|name| names.contains(name)), "{names:?}");
-    for name in names {
+    let known = |name: &&str| known::EXPERIMENTS.iter().any(|(n, _)| n == name);
+    for name in names.into_iter().filter(known) {
         let claims = known::find(name).unwrap().claims;
         let stand: Vec<_> = claims.iter().map(|c| (c.what.clone(), c.theirs)).collect();
         let kept = kept(name).into_iter().map(|line| (line.claim, line.theirs));

@@ -1,71 +1,39 @@
-//! Repeats CAMC's Tables 7 to 9 and figures 15 and 16, and PALLOC's real-time
-//! task beside an X server: `cargo run --release -p soloist-rt --example mission
-//! [DIR]`; charts go to DIR.
-//! `... --example mission variants`: the same with one thing changed at a time.
+//! What stands beside `soloist lab run camc-tables-7-9 palloc-real-time`:
+//!
+//! `cargo run --release -p soloist-rt --example mission DIR`: CAMC's figures 15
+//! and 16 on the model, and figure 16 by the times that its text prints.
+//! `... --example mission variants [NAME]`: the experiments with one thing changed
+//! at a time, one seed.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use soloist_lab::spec::ProgramKind;
-use soloist_rt::mission::{estimate, find, run, Figure, Mission};
+use soloist_rt::mission::{find, run, Figure, Mission, Options};
 use soloist_rt::task::{Behaviour, TaskSet};
 use soloist_rt::time::{Time, MS};
 use soloist_rt::{gantt, policy::Policy};
 
+const ONE: Options = Options {
+    seed: 1,
+    seeds: Some(1),
+    small: false,
+};
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let dir = std::env::args().nth(1);
-    if dir.as_deref() == Some("variants") {
+    let dir = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
+    if dir == "variants" {
         return variants();
     }
-    if let Some(dir) = &dir {
-        std::fs::write(format!("{dir}/camc-figure-16-printed.svg"), printed()?)?;
-    }
-    for (name, _, _) in soloist_rt::mission::EXPERIMENTS {
-        let (mission, set) = find(name)?;
-        let timed = set.tasks.iter().filter(|t| t.release.is_some());
-        let timed: Vec<String> = timed.map(|t| t.name.clone()).collect();
-        let outcome = run((mission, set), &|_| {})?;
-        println!("{}: {}", name, outcome.mission.title);
-        for policy in &outcome.mission.policies {
-            for task in &timed {
-                let of = |figure| estimate(&outcome.rows, *policy, task, figure).value;
-                println!(
-                    "  {:16} {:10} mean {:7.1} max {:7.1} min {:7.1} std {:6.2} ms, {:5.1} % missed",
-                    policy.name(),
-                    task,
-                    of(Figure::Mean),
-                    of(Figure::Max),
-                    of(Figure::Min),
-                    of(Figure::Std),
-                    of(Figure::Misses)
-                );
-            }
-        }
-        for v in &outcome.verdicts {
-            let holds = v
-                .holds
-                .map_or("cannot be said", |h| if h { "holds" } else { "MISSES" });
-            let half = v.ours.half.unwrap_or(f64::NAN);
-            println!(
-                "  {:55} {:?}: theirs {:.1}, ours {:.1} +- {half:.1}: {holds}",
-                v.what, v.kind, v.theirs, v.ours.value
-            );
-        }
-        for (policy, timeline) in &outcome.timelines {
-            let Some(dir) = &dir else { continue };
-            let figure = match policy {
-                _ if *name != "camc-tables-7-9" => continue,
-                Policy::DiffController => "camc-figure-15",
-                Policy::SameBank => "camc-figure-16",
-                _ => continue,
-            };
-            let title = format!(
-                "Table 6's tasks under {} (CAMC, figure {})",
-                policy.name(),
-                &figure[12..]
-            );
-            let path = format!("{dir}/{figure}.svg");
-            std::fs::write(&path, gantt::svg(timeline, &title, outcome.mission.scale))?;
-            println!("  {path}");
-        }
+    std::fs::write(format!("{dir}/camc-figure-16-printed.svg"), printed()?)?;
+    let (mut mission, set) = find("camc-tables-7-9")?;
+    mission.policies = vec![Policy::DiffController, Policy::SameBank];
+    let outcome = run((mission, set), ONE, &|| {})?;
+    for ((policy, timeline), figure) in outcome.timelines.iter().zip(["15", "16"]) {
+        let title = format!(
+            "Table 6's tasks under {} (CAMC, figure {figure})",
+            policy.name()
+        );
+        let svg = gantt::svg(timeline, &title, outcome.mission.scale);
+        std::fs::write(format!("{dir}/camc-figure-{figure}.svg"), svg)?;
     }
     Ok(())
 }
@@ -122,32 +90,60 @@ const CHANGES: &[(&str, Change)] = &[
     }),
 ];
 
-/// One seed of each change: times in ms, and what share of jobs missed.
+/// The same of PALLOC's.
+const PALLOC: &[(&str, Change)] = &[
+    ("as shipped", |_, _| {}),
+    ("nobody beside", |m, s| {
+        m.policies.retain(|p| *p != Policy::Single);
+        s.tasks.truncate(1);
+    }),
+    ("deadline 20 ms", |_, s| deadline(s, 20)),
+    ("deadline 20 ms, nobody beside", |m, s| {
+        m.policies.retain(|p| *p != Policy::Single);
+        s.tasks.truncate(1);
+        deadline(s, 20);
+    }),
+    ("deadline 20 ms, program of ipc 0.9, mpki 10", |_, s| {
+        deadline(s, 20);
+        s.tasks[0].behaviour = program(ProgramKind::Program, 0.9, 10.0);
+    }),
+];
+
+fn deadline(set: &mut TaskSet, ms: u64) {
+    if let Some(release) = &mut set.tasks[0].release {
+        release.deadline = Time(ms * MS);
+    }
+}
+
+/// Times in ms, and what share of jobs missed.
 fn variants() -> Result<(), Box<dyn std::error::Error>> {
-    let only = std::env::args().nth(2);
-    for (name, change) in CHANGES.iter().chain(&[("undivided", undivided as Change)]) {
-        if only
-            .as_ref()
-            .is_some_and(|only| !name.contains(only.as_str()))
-        {
+    let only = std::env::args().nth(2).unwrap_or_default();
+    let undivided = [("undivided", undivided as Change)];
+    let camc = CHANGES.iter().chain(&undivided);
+    let camc = camc.map(|change| ("camc-tables-7-9", change));
+    let palloc = PALLOC.iter().map(|change| ("palloc-real-time", change));
+    for (id, (name, change)) in camc.chain(palloc) {
+        if !format!("{id}: {name}").contains(&only) {
             continue;
         }
-        let (mut mission, mut set) = find("camc-tables-7-9")?;
-        mission.seeds = 1;
+        let (mut mission, mut set) = find(id)?;
         change(&mut mission, &mut set);
-        let outcome = match run((mission, set), &|_| {}) {
+        let outcome = match run((mission, set), ONE, &|| {}) {
             Ok(outcome) => outcome,
             Err(error) => {
-                println!("{name}: {error}");
+                println!("{id}: {name}: {error}");
                 continue;
             }
         };
-        for task in ["synthetic", "is"] {
-            print!("{name:30} {task:10}");
+        for (task, ..) in &outcome.tasks {
+            print!("{id}: {name:30} {task:10}");
             for policy in &outcome.mission.policies {
-                let of = |figure| estimate(&outcome.rows, *policy, task, figure).value;
+                let of = |figure| {
+                    let value = outcome.figure(*policy, task, figure);
+                    value.map_or("-".to_owned(), |e| format!("{:.1}", e.value))
+                };
                 let (mean, misses) = (of(Figure::Mean), of(Figure::Misses));
-                print!("  {} {mean:.1} ({misses:.0} %)", policy.name());
+                print!("  {} {mean} ({misses} %)", policy.name());
             }
             println!();
         }

@@ -4,11 +4,14 @@
 //! `predicted` (holds within 15 % of the printed effect) or an `order` (holds
 //! where the 95 % intervals over seeds are apart).
 
+use std::path::Path;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use soloist_lab::judgement::verdict::TOLERANCE;
-use soloist_lab::judgement::Estimate;
+use soloist_lab::judgement::{fingerprint, Estimate, Verdict};
 use soloist_lab::spec::ClaimKind;
+use soloist_machine::error::read_text;
 use soloist_machine::{FileError, FileText};
 use soloist_memory::Platform;
 
@@ -19,6 +22,9 @@ use crate::profile::{profiles, ProfileError};
 use crate::task::TaskSet;
 use crate::time::MS;
 use crate::timeline::{Figures, Timeline};
+
+/// Where tasks have no machine.
+const MACHINE: &str = "opteron-6128";
 
 /// Name and texts of each: the experiment, its task set.
 pub const EXPERIMENTS: &[(&str, &str, &str)] = &[
@@ -65,6 +71,15 @@ pub struct Mission {
     pub claims: Vec<Claim>,
 }
 
+impl Mission {
+    /// Plays by these options.
+    #[must_use]
+    pub fn plays(&self, options: Options) -> usize {
+        let seeds = options.seeds.map_or(self.seeds, u64::from);
+        self.policies.len() * seeds as usize
+    }
+}
+
 /// A printed figure, or an order of policies.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,8 +118,33 @@ pub enum Figure {
     Misses,
 }
 
+impl Figure {
+    /// All, as a table has them.
+    pub const ALL: [Self; 5] = [Self::Mean, Self::Max, Self::Min, Self::Std, Self::Misses];
+
+    /// Its unit.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Misses => "%",
+            _ => "ms",
+        }
+    }
+}
+
+/// How an experiment is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The first seed.
+    pub seed: u64,
+    /// So many seeds; `None`: as many as the file says.
+    pub seeds: Option<u32>,
+    /// One hyperperiod counts.
+    pub small: bool,
+}
+
 /// What one policy did to one task with one seed; times are scaled up again, ms.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Policy.
     pub policy: Policy,
@@ -128,33 +168,71 @@ pub struct Row {
     pub response: f64,
 }
 
-/// A claim, judged.
-#[derive(Debug, Clone, Serialize)]
-pub struct Verdict {
-    /// In words.
-    pub what: String,
-    /// Fitted, predicted or an order.
-    pub kind: ClaimKind,
-    /// Printed figure; of an order, the other policy's.
-    pub theirs: f64,
-    /// Ours.
-    pub ours: Estimate,
-    /// Does it hold?
-    pub holds: Option<bool>,
-}
-
 /// An experiment as it came out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
     /// The file.
     pub mission: Mission,
+    /// The machine.
+    pub machine: String,
+    /// Fingerprint of its model as it was then.
+    pub model: String,
+    /// The first seed.
+    pub seed: u64,
+    /// Seeds that were asked for instead of the file's.
+    pub seeds: Option<u32>,
+    /// One hyperperiod counted.
+    pub small: bool,
+    /// The task file.
+    pub set: serde_json::Value,
+    /// Its tasks with deadlines: name, period, longest execution alone, ms.
+    pub tasks: Vec<(String, f64, f64)>,
     /// All figures.
     pub rows: Vec<Row>,
     /// The claims.
     pub verdicts: Vec<Verdict>,
-    /// Of each policy, with the first seed: what counted.
-    #[serde(skip)]
+    /// Of each policy, with the first seed: a hyperperiod of what counted.
     pub timelines: Vec<(Policy, Timeline)>,
+}
+
+impl Outcome {
+    /// The command that repeats it.
+    #[must_use]
+    pub fn command(&self) -> String {
+        let seeds = self
+            .seeds
+            .map_or_else(String::new, |n| format!(" --seeds {n}"));
+        let small = if self.small { " --small" } else { "" };
+        format!(
+            "soloist lab run {} --seed {}{seeds}{small}",
+            self.mission.id, self.seed
+        )
+    }
+
+    /// Is it what these options give, by the same file and the same model?
+    #[must_use]
+    pub fn is_of(&self, mission: &Mission, set: &TaskSet, options: Options) -> bool {
+        let file = |m: &Mission| serde_json::to_value(m).ok();
+        (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
+            && self.set == serde_json::to_value(set).unwrap_or_default()
+            && self.model == fingerprint(&self.machine)
+            && file(&self.mission) == file(mission)
+    }
+
+    /// Judged by what the file claims now.
+    #[must_use]
+    pub fn judged_by(mut self, claims: Vec<Claim>) -> Self {
+        self.mission.claims = claims;
+        let claims = self.mission.claims.iter();
+        self.verdicts = claims.map(|c| judge(c, &self.rows)).collect();
+        self
+    }
+
+    /// A figure over all seeds; `None`: no job was completed.
+    #[must_use]
+    pub fn figure(&self, policy: Policy, task: &str, figure: Figure) -> Option<Estimate> {
+        estimate(&self.rows, policy, task, figure)
+    }
 }
 
 /// Why it could not be run.
@@ -180,18 +258,43 @@ pub enum MissionError {
     Play(#[from] PlayError),
 }
 
-/// An experiment by name, and its tasks.
+/// Does `name` mean one: by its name, or a file with `tasks`?
+#[must_use]
+pub fn is_one(name: &str) -> bool {
+    if EXPERIMENTS.iter().any(|(id, _, _)| *id == name) {
+        return true;
+    }
+    let text = is_path(name).then(|| std::fs::read_to_string(name).ok());
+    let file: Option<toml::Table> = text.flatten().and_then(|text| toml::from_str(&text).ok());
+    file.is_some_and(|file| file.get("tasks").is_some_and(toml::Value::is_str))
+}
+
+fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
+/// An experiment by name or file, and its tasks.
 ///
 /// # Errors
 /// When there is none of that name, or its files are wrong.
 pub fn find(name: &str) -> Result<(Mission, TaskSet), MissionError> {
+    if is_path(name) {
+        let path = Path::new(name);
+        let (text, file) = read_text(path)?;
+        let mission = parse(&text, &file)?;
+        let tasks = path.with_file_name(&mission.tasks);
+        return Ok((mission, file::read(&tasks)?));
+    }
     let known = EXPERIMENTS.iter().find(|(id, _, _)| *id == name);
     let (id, text, tasks) = known.ok_or_else(|| MissionError::Unknown(name.to_owned()))?;
-    let file = format!("experiments/rt/{id}.toml");
-    let place = FileText { file: &file, text };
-    let mission: Mission = toml::from_str(text).map_err(|e| place.toml(&e))?;
+    let mission = parse(text, &format!("experiments/rt/{id}.toml"))?;
     let set = file::parse(tasks, &format!("experiments/rt/{}", mission.tasks))?;
     Ok((mission, set))
+}
+
+fn parse(text: &str, file: &str) -> Result<Mission, FileError> {
+    let place = FileText { file, text };
+    toml::from_str(text).map_err(|e| place.toml(&e))
 }
 
 /// Runs it; `progress` is told each time a play is done, with how many there are.
@@ -200,19 +303,22 @@ pub fn find(name: &str) -> Result<(Mission, TaskSet), MissionError> {
 /// As [`MissionError`].
 pub fn run(
     (mission, set): (Mission, TaskSet),
-    progress: &(dyn Fn(usize) + Sync),
+    options: Options,
+    progress: &(dyn Fn() + Sync),
 ) -> Result<Outcome, MissionError> {
-    let platform = Platform::find(set.machine.as_deref().unwrap_or("opteron-6128"))?;
+    let machine = set.machine.clone().unwrap_or_else(|| MACHINE.to_owned());
+    let platform = Platform::find(&machine)?;
     let (makers, profiles) = profiles(&platform, &set, mission.scale)?;
     let hyper = set.hyperperiod().unwrap_or(1000 * MS) / mission.scale;
-    let (from, to) = (
-        mission.warm * hyper,
-        (mission.warm + mission.hyperperiods.max(1)) * hyper,
-    );
-    let jobs: Vec<(Policy, u64)> = mission
-        .policies
-        .iter()
-        .flat_map(|&p| (1..=mission.seeds).map(move |seed| (p, seed)))
+    let counted = match options.small {
+        true => 1,
+        false => mission.hyperperiods.max(1),
+    };
+    let (from, to) = (mission.warm * hyper, (mission.warm + counted) * hyper);
+    let seeds = 0..options.seeds.map_or(mission.seeds, u64::from);
+    let policies = mission.policies.iter();
+    let jobs: Vec<(Policy, u64)> = policies
+        .flat_map(|&p| seeds.clone().map(move |n| (p, options.seed + n)))
         .collect();
     let one = |&(policy, seed): &(Policy, u64)| -> Result<_, MissionError> {
         let tasks = policy.tasks(&set);
@@ -232,7 +338,7 @@ pub fn run(
             length_ps: to,
             seed,
         })?;
-        progress(jobs.len());
+        progress();
         Ok(played.timeline)
     };
     let timelines: Vec<Timeline> = jobs.par_iter().map(one).collect::<Result<_, _>>()?;
@@ -246,12 +352,24 @@ pub fn run(
                 rows.push(row((policy, seed), &task.name, &figures, mission.scale));
             }
         }
-        if seed == 1 {
+        if seed == options.seed {
             charts.push((policy, timeline.part(from, from + hyper)));
         }
     }
     let verdicts = mission.claims.iter().map(|c| judge(c, &rows)).collect();
+    let ms = |ps: u64| ps as f64 / MS as f64;
+    let tasks = set.tasks.iter().filter_map(|t| {
+        let release = t.release?;
+        Some((t.name.clone(), ms(release.period.0), ms(t.wcet.0)))
+    });
     Ok(Outcome {
+        set: serde_json::to_value(&set).unwrap_or_default(),
+        model: fingerprint(&machine),
+        machine,
+        seed: options.seed,
+        seeds: options.seeds,
+        small: options.small,
+        tasks: tasks.collect(),
         mission,
         rows,
         verdicts,
@@ -275,9 +393,7 @@ fn row((policy, seed): (Policy, u64), task: &str, f: &Figures, scale: u64) -> Ro
     }
 }
 
-/// A figure over all seeds.
-#[must_use]
-pub fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Estimate {
+fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<Estimate> {
     let of = |row: &Row| match figure {
         Figure::Mean => row.mean,
         Figure::Max => row.max,
@@ -285,11 +401,12 @@ pub fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Est
         Figure::Std => row.std,
         Figure::Misses => row.misses,
     };
-    let mine = |r: &&Row| r.policy == policy && r.task == task;
-    let mut all: Vec<f64> = rows.iter().filter(mine).map(of).collect();
     // Of no job that was completed there is no time.
-    if figure != Figure::Misses {
-        all.retain(|&v| v > 0.0);
+    let mine = |r: &&Row| r.policy == policy && r.task == task;
+    let timed = |r: &&Row| figure == Figure::Misses || r.mean > 0.0;
+    let all: Vec<f64> = rows.iter().filter(mine).filter(timed).map(of).collect();
+    if all.is_empty() {
+        return None;
     }
     let mean = |skip: usize| {
         let kept = all.iter().enumerate().filter(|(i, _)| *i != skip);
@@ -297,28 +414,121 @@ pub fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Est
         sum / n
     };
     let without: Vec<f64> = (0..all.len()).map(mean).collect();
-    Estimate::jackknife(mean(usize::MAX), &without)
+    Some(Estimate::jackknife(mean(usize::MAX), &without))
 }
 
 fn judge(claim: &Claim, rows: &[Row]) -> Verdict {
     let ours = estimate(rows, claim.policy, &claim.task, claim.figure);
-    let (theirs, kind, holds) = match (claim.below, claim.theirs) {
-        (Some(other), _) => {
-            let other = estimate(rows, other, &claim.task, claim.figure);
-            (other.value, ClaimKind::Order, ours.below(other))
-        }
-        (None, theirs) => {
-            let theirs = theirs.unwrap_or(f64::NAN);
-            let effect = (theirs - claim.from.unwrap_or(0.0)).abs();
-            let near = (ours.value - theirs).abs() <= TOLERANCE * effect;
-            (theirs, ClaimKind::Predicted, Some(near))
-        }
-    };
-    Verdict {
+    let mut verdict = Verdict {
         what: claim.what.clone(),
-        kind: claim.kind.unwrap_or(kind),
-        theirs,
+        kind: claim.kind.unwrap_or(ClaimKind::Predicted),
+        theirs: claim.theirs,
         ours,
-        holds,
+        effect: None,
+        holds: None,
+        half: None,
+        contradicted: None,
+        unit: claim.figure.unit().to_owned(),
+        error: None,
+    };
+    if let Some(other) = claim.below {
+        verdict.kind = claim.kind.unwrap_or(ClaimKind::Order);
+        match ours.zip(estimate(rows, other, &claim.task, claim.figure)) {
+            Some((ours, other)) => verdict.holds = ours.below(other),
+            None => verdict.error = Some("no job is completed".to_owned()),
+        }
+    } else if let Some(theirs) = claim.theirs {
+        let from = claim.from.unwrap_or(0.0);
+        // What does not end in time is not near what did.
+        verdict.holds =
+            Some(ours.is_some_and(|ours| {
+                (ours.value - theirs).abs() <= TOLERANCE * (theirs - from).abs()
+            }));
+        verdict.effect = ours
+            .filter(|_| theirs != from)
+            .map(|ours| (ours.value - from) / (theirs - from));
+    }
+    verdict
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    fn rows(policy: Policy, means: &[f64]) -> Vec<Row> {
+        let row = |(seed, &mean): (usize, &f64)| Row {
+            policy,
+            task: "t".into(),
+            seed: seed as u64,
+            jobs: 1,
+            mean,
+            max: mean,
+            min: mean,
+            std: 0.0,
+            misses: if mean > 0.0 { 0.0 } else { 100.0 },
+            response: mean,
+        };
+        means.iter().enumerate().map(row).collect()
+    }
+
+    fn claim(text: &str) -> Claim {
+        let about = "what = \"w\"\npolicy = \"linux\"\ntask = \"t\"\nfigure = \"mean\"\n";
+        toml::from_str(&format!("{about}{text}")).unwrap()
+    }
+
+    #[test]
+    fn a_claim_is_judged_by_its_effect_and_what_never_ends_misses() {
+        let printed = claim("theirs = 20.0\nfrom = 10.0");
+        for (means, holds, effect) in [
+            (&[21.0, 21.0, 21.0], true, Some(1.1)),
+            (&[22.0, 22.0, 22.0], false, Some(1.2)),
+            (&[0.0, 0.0, 0.0], false, None),
+        ] {
+            let v = judge(&printed, &rows(Policy::Linux, means));
+            assert_eq!((v.holds, v.effect), (Some(holds), effect), "{v:?}");
+            assert_eq!(v.kind, ClaimKind::Predicted);
+        }
+        // Nothing was printed of no effect: no share of it.
+        let none = claim("theirs = 10.0\nfrom = 10.0");
+        let v = judge(&none, &rows(Policy::Linux, &[10.0, 10.0]));
+        assert_eq!((v.holds, v.effect), (Some(true), None));
+    }
+
+    #[test]
+    fn an_order_needs_intervals_apart_and_jobs_that_end() {
+        let order = claim("below = \"single\"");
+        for (means, holds) in [
+            (&[11.0, 11.1, 11.2], Some(true)),
+            (&[9.9, 10.0, 10.1], Some(false)),
+            (&[0.0, 0.0, 0.0], None),
+        ] {
+            let mut all = rows(Policy::Linux, &[10.0, 10.1, 10.2]);
+            all.extend(rows(Policy::Single, means));
+            let v = judge(&order, &all);
+            assert_eq!((v.holds, v.kind), (holds, ClaimKind::Order), "{v:?}");
+            assert_eq!(v.error.is_some(), holds.is_none());
+        }
+    }
+
+    #[test]
+    fn experiments_stand_as_their_files_say() {
+        for (id, _, _) in EXPERIMENTS {
+            let (mission, set) = find(id).unwrap();
+            assert_eq!(mission.id, *id);
+            let file = format!(
+                "{}/../../experiments/rt/{id}.toml",
+                env!("CARGO_MANIFEST_DIR")
+            );
+            assert!(is_one(id) && is_one(&file));
+            assert_eq!(find(&file).unwrap().1.tasks.len(), set.tasks.len());
+            // A claim on a task or a policy that is not there says nothing.
+            for claim in &mission.claims {
+                assert!(set.tasks.iter().any(|t| t.name == claim.task), "{claim:?}");
+                let named = std::iter::once(claim.policy).chain(claim.below);
+                assert!(named.into_iter().all(|p| mission.policies.contains(&p)));
+            }
+        }
+        assert!(!is_one("camc-table-2") && !is_one("./nowhere.toml"));
     }
 }

@@ -195,8 +195,10 @@ pub fn in_colors(
     let share = (wcet / LONGEST_PS).max(1);
     let accesses = (profile.accesses / share).max(1);
     let part = wcet / share;
-    // It may take longer here; ten times is no plan anyway.
+    // It may take longer here. What takes more than ten times as long is not known,
+    // and is no plan.
     let period = part.saturating_mul(10).max(1000);
+    let deadline = task.release.map_or(0, |r| r.deadline.0 / share + 1);
     let release = task.release.map(|r| crate::task::Release {
         period: Time(period),
         deadline: Time(period),
@@ -231,7 +233,7 @@ pub fn in_colors(
         let lines = stats.llc_misses + stats.write_backs;
         let figures = played.timeline.figures(0, 0);
         let time = if figures.missed > 0 {
-            period
+            period.max(deadline)
         } else {
             figures.max_ps
         };

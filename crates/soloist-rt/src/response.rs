@@ -30,7 +30,8 @@ pub struct Answer {
     pub slack_ps: i64,
     /// Of the response: execution alone.
     pub alone: Time,
-    /// Tasks of its core that go before it, with what their preemptions cost.
+    /// Tasks of its core that go before it, with what their preemptions cost, and
+    /// what all of them leave in its way: dirty lines, pages to walk to again.
     pub preempted: Time,
     /// Waiting for other cores' memory traffic, and lines that they evicted.
     pub memory: Time,
@@ -46,6 +47,8 @@ struct Demand {
     /// Execution, lines that others evict or have left included.
     time: u64,
     evicted: u64,
+    /// Of `time`: what other tasks of the core left.
+    left: u64,
     lines: u64,
     /// What it has to fetch again after each preemption.
     reload: u64,
@@ -91,17 +94,18 @@ fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings
             true => around.costs.walks_ps(task.bytes),
             false => 0,
         };
+        let left = stale
+            .saturating_mul(around.costs.miss_ps)
+            .saturating_add(walks);
         Some(Demand {
             index: i,
             rank: ranks[i],
             period: release.period.0,
             deadline: release.deadline.0,
             jitter: release.jitter.0,
-            time: (task.wcet.0)
-                .saturating_add(evicted)
-                .saturating_add(stale.saturating_mul(around.costs.miss_ps))
-                .saturating_add(walks),
+            time: (task.wcet.0).saturating_add(evicted).saturating_add(left),
             evicted,
+            left,
             lines: around.lines(&profiles[i]) + stale,
             reload: kept,
             walks,
@@ -177,7 +181,7 @@ fn fixed(set: &TaskSet, core: u32, demands: &[Demand], at: usize, around: &Surro
         holds,
         slack_ps: me.deadline as i64 - whole.min(i64::MAX as u64) as i64,
         alone: set.tasks[me.index].wcet,
-        preempted: Time(preempted),
+        preempted: Time(preempted.saturating_add(me.left)),
         memory: Time(memory.saturating_add(me.evicted)),
     }
 }

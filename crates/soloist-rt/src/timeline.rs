@@ -1,9 +1,9 @@
 //! What came of a schedule: the jobs, when they ran and how they ended.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a job ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
     /// At this time, picoseconds.
@@ -16,7 +16,7 @@ pub enum End {
 }
 
 /// One job of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Number of its task in the set.
     pub task: usize,
@@ -61,7 +61,7 @@ impl Job {
 
 /// A task's row: its name and cores, and times in which it was kept from running
 /// though it was its turn (bandwidth regulation).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Name.
     pub name: String,
@@ -72,7 +72,7 @@ pub struct Row {
 }
 
 /// A whole record.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Tasks by number.
     pub rows: Vec<Row>,

@@ -103,6 +103,23 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
     assert!(chart.contains("a &lt; b") && chart.contains(">control<"));
 }
 
+/// What a row of the table says adds up to its response, also of a task that
+/// others of its core leave dirty lines and page walks.
+#[test]
+fn a_response_is_the_sum_of_its_parts() {
+    let text = TASKS.replace("[[task]]", "[[task]]\ncore = 0");
+    let text = text.replacen("period", "jitter = \"1 us\"\nperiod", 1);
+    let plan = plan(&small(), &parse(&text, "tasks.toml").unwrap()).unwrap();
+    for a in &plan.analysis {
+        let Some(response) = a.response else { continue };
+        let jitter = plan.set.tasks.iter().find(|t| t.name == a.task);
+        let jitter = jitter.unwrap().release.unwrap().jitter.0;
+        let parts = a.alone.0 + a.preempted.0 + a.memory.0 + jitter;
+        assert_eq!(response.0, parts, "{a:?}");
+    }
+    assert!(plan.analysis.iter().any(|a| a.response.is_some()));
+}
+
 /// A task as it was traced.
 fn seen(task: &str, worst_ns: u64) -> Task {
     Task {

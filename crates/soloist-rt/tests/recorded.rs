@@ -25,6 +25,11 @@ const WORK: u32 = 50;
 
 /// Records a program that goes through its memory once, every third line written.
 fn record(dir: &Path, threads: u32) {
+    record_of(dir, threads, |_| WORK);
+}
+
+/// The same with so many instructions before each line of a page.
+fn record_of(dir: &Path, threads: u32, work: fn(u64) -> u32) {
     std::fs::create_dir_all(dir).unwrap();
     let streams = (0..threads).map(|cpu| {
         let file = format!("cpu-{cpu}.rec");
@@ -46,10 +51,10 @@ fn record(dir: &Path, threads: u32) {
             };
             match line % 3 {
                 0 => {
-                    at(Kind::Write, WORK);
+                    at(Kind::Write, work(page));
                     at(Kind::WriteBack, 0);
                 }
-                _ => at(Kind::Read, WORK),
+                _ => at(Kind::Read, work(page)),
             }
         }
         writer.flush().unwrap();
@@ -286,6 +291,23 @@ fn a_plan_of_a_recording_knows_all_its_jobs() {
         longest.0 > MS && plan.assignments[0].lines > 8000,
         "{plan:?}"
     );
+}
+
+/// Where a program computes more than ten times as long from line to line as in its
+/// middle, of which its job is made, the length of that is not known.
+#[test]
+fn a_job_of_more_than_ten_times_its_time_is_not_proved() {
+    let dir = tempfile::tempdir().unwrap();
+    let slow_start = |page| if page < PAGES / 4 { 100 * WORK } else { WORK };
+    record_of(&dir.path().join("rec/walk"), 1, slow_start);
+    let text = PLAYED
+        .replace("core = 0\n", "")
+        .replace("\"10 ms\"", "\"1 s\"");
+    let mut set = read(dir.path(), &text).unwrap();
+    set.tasks.truncate(1);
+    let platform = Platform::find("opteron-6128").unwrap();
+    let plan = plan(&platform, &set).unwrap();
+    assert!(!plan.holds, "{:?}", plan.analysis);
 }
 
 #[test]

@@ -178,3 +178,86 @@ fn a_comparison_counts_what_both_have() {
     );
     assert!(told.contains("only in a: other") && told.contains("only in b: mine: again"));
 }
+
+#[test]
+fn experiments_on_task_sets_are_the_labs_too() {
+    let dir = folder();
+    let listed = json(dir.path(), &["list", "--json"]);
+    let names = listed.as_array().unwrap().iter();
+    let names: Vec<_> = names.filter_map(|l| l["name"].as_str()).collect();
+    assert!(names.contains(&"camc-tables-7-9") && names.contains(&"palloc-real-time"));
+    for option in [["--set", "model.core.window=1"], ["--csv", "all.csv"]] {
+        let words = [&["run", "palloc-real-time"][..], &option].concat();
+        let said = refused(dir.path(), &words);
+        assert!(
+            said.contains(option[0]) && said.contains("task sets"),
+            "{said}"
+        );
+    }
+    // A small one of one's own.
+    let mission = r#"id = "mine"
+title = "A < B"
+source = "nobody"
+tasks = "tasks.toml"
+policies = ["single"]
+scale = 1
+warm = 0
+hyperperiods = 1
+seeds = 2
+
+[[claim]]
+what = "nobody misses"
+policy = "single"
+task = "quick"
+figure = "misses"
+theirs = 0.0
+"#;
+    let tasks = "machine = \"raspberry-pi-4\"\n[[task]]\nname = \"quick\"\ncore = 0\n\
+                 period = \"1 ms\"\nwcet = \"50 us\"\nmemory = \"32K\"\nkind = \"bandwidth-read\"\n";
+    fs::write(dir.path().join("mine-rt.toml"), mission).unwrap();
+    fs::write(dir.path().join("tasks.toml"), tasks).unwrap();
+    assert!(lab(dir.path(), &["check", "./mine-rt.toml"])
+        .status
+        .success());
+    let words = [
+        "run",
+        "./mine-rt.toml",
+        "--out",
+        "out",
+        "--verdicts",
+        "v.csv",
+        "--strict",
+    ];
+    let out = lab(dir.path(), &words);
+    assert!(out.status.success(), "{out:?}");
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert!(
+        said.contains("nobody misses") && said.contains("holds"),
+        "{said}"
+    );
+    let verdicts = fs::read_to_string(dir.path().join("v.csv")).unwrap();
+    assert!(
+        verdicts.contains("mine,nobody misses,predicted,0.0,0.0,"),
+        "{verdicts}"
+    );
+    assert!(lab(dir.path(), &["report", "out"]).status.success());
+    let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+    for words in [
+        "A &lt; B",
+        "<td>quick</td>",
+        "Under single",
+        "nobody misses",
+        "<svg",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let same = json(dir.path(), &["compare", "out", "out", "--json"]);
+    assert_eq!(same["common"], 1);
+    fs::write(
+        dir.path().join("mine-rt.toml"),
+        mission.replace("scale", "scael"),
+    )
+    .unwrap();
+    let said = refused(dir.path(), &["check", "./mine-rt.toml"]);
+    assert!(said.contains("mine-rt.toml:6"), "{said}");
+}

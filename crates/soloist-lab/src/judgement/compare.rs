@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Estimate, Outcome, Totals, Verdict};
+use super::{Estimate, Judged, Totals, Verdict};
 
 /// A claim whose figure or verdict is another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -46,17 +46,17 @@ impl Comparison {
     /// Compares: totals are of what both have, since what only one has would
     /// look like a change of the model.
     #[must_use]
-    pub fn of(before: &[Outcome], after: &[Outcome]) -> Self {
-        let pairs: Vec<(&Outcome, &Verdict, &Verdict)> = after
+    pub fn of(before: &[Judged], after: &[Judged]) -> Self {
+        let pairs: Vec<(&Judged, &Verdict, &Verdict)> = after
             .iter()
             .flat_map(|now| now.verdicts.iter().map(move |new| (now, new)))
             .filter_map(|(now, new)| Some((now, same_claim(before, now, new)?, new)))
             .collect();
-        let differs = |(_, old, new): &&(&Outcome, &Verdict, &Verdict)| {
+        let differs = |(_, old, new): &&(&Judged, &Verdict, &Verdict)| {
             (old.ours, old.holds) != (new.ours, new.holds)
         };
-        let change = |(now, old, new): &(&Outcome, &Verdict, &Verdict)| Change {
-            experiment: now.scenario.experiment.id.clone(),
+        let change = |(now, old, new): &(&Judged, &Verdict, &Verdict)| Change {
+            experiment: now.id.to_owned(),
             what: new.what.clone(),
             theirs: new.theirs,
             before: old.ours,
@@ -77,19 +77,18 @@ impl Comparison {
 }
 
 /// The claim `of` an outcome as it came out among `others`.
-fn same_claim<'a>(others: &'a [Outcome], of: &Outcome, claim: &Verdict) -> Option<&'a Verdict> {
-    let id = &of.scenario.experiment.id;
-    let other = others.iter().find(|o| o.scenario.experiment.id == *id)?;
+fn same_claim<'a>(others: &[Judged<'a>], of: &Judged, claim: &Verdict) -> Option<&'a Verdict> {
+    let other = others.iter().find(|o| o.id == of.id)?;
     other.verdicts.iter().find(|v| v.what == claim.what)
 }
 
 /// What `these` have and `others` don't: an experiment, or some of its claims.
-fn only_in(these: &[Outcome], others: &[Outcome]) -> Vec<String> {
+fn only_in(these: &[Judged], others: &[Judged]) -> Vec<String> {
     let mut only = Vec::new();
     for this in these {
-        let id = &this.scenario.experiment.id;
-        if !others.iter().any(|o| o.scenario.experiment.id == *id) {
-            only.push(id.clone());
+        let id = this.id;
+        if !others.iter().any(|o| o.id == id) {
+            only.push(id.to_owned());
             continue;
         }
         let missing = |v: &&Verdict| same_claim(others, this, v).is_none();

@@ -43,6 +43,24 @@ pub struct Outcome {
     pub verdicts: Vec<Verdict>,
 }
 
+/// An experiment's claims: all that totals and comparisons need of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    /// Name of the experiment.
+    pub id: &'a str,
+    /// Its claims.
+    pub verdicts: &'a [Verdict],
+}
+
+impl<'a> From<&'a Outcome> for Judged<'a> {
+    fn from(outcome: &'a Outcome) -> Self {
+        Self {
+            id: &outcome.scenario.experiment.id,
+            verdicts: &outcome.verdicts,
+        }
+    }
+}
+
 impl Outcome {
     /// Judges the scenario's claims by what was measured.
     pub fn new(scenario: Scenario, options: Options, cases: Vec<CaseResult>) -> Self {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::{Outcome, Verdict};
 use crate::measurements::{metric, METRICS};
 use crate::report::{kind, verdict_word};
 
@@ -30,23 +30,25 @@ pub struct ClaimLine {
     pub converged: Option<bool>,
 }
 
+/// A line for each claim of an experiment.
+pub fn lines(experiment: &str, verdicts: &[Verdict]) -> Vec<ClaimLine> {
+    let line = |v: &Verdict| ClaimLine {
+        experiment: experiment.to_owned(),
+        claim: v.what.clone(),
+        kind: kind(v).to_owned(),
+        theirs: v.theirs,
+        ours: v.ours.map(|e| digits(e.value)),
+        interval: v.ours.and_then(|e| e.half).map(digits),
+        effect: v.effect.map(digits),
+        verdict: verdict_word(v).to_owned(),
+        converged: v.converged(),
+    };
+    verdicts.iter().map(line).collect()
+}
+
 /// A line for each claim of `outcomes`.
 pub fn claims(outcomes: &[Outcome]) -> Vec<ClaimLine> {
-    let of = |o: &Outcome| {
-        let id = o.scenario.experiment.id.clone();
-        let line = |v: &super::Verdict| ClaimLine {
-            experiment: id.clone(),
-            claim: v.what.clone(),
-            kind: kind(v).to_owned(),
-            theirs: v.theirs,
-            ours: v.ours.map(|e| digits(e.value)),
-            interval: v.ours.and_then(|e| e.half).map(digits),
-            effect: v.effect.map(digits),
-            verdict: verdict_word(v).to_owned(),
-            converged: v.converged(),
-        };
-        o.verdicts.iter().map(line).collect::<Vec<_>>()
-    };
+    let of = |o: &Outcome| lines(&o.scenario.experiment.id, &o.verdicts);
     outcomes.iter().flat_map(of).collect()
 }
 
@@ -60,9 +62,9 @@ fn digits(value: f64) -> f64 {
 }
 
 /// The claims as CSV.
-pub fn claims_csv(outcomes: &[Outcome]) -> Result<String, csv::Error> {
+pub fn claims_csv(lines: &[ClaimLine]) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    for line in claims(outcomes) {
+    for line in lines {
         writer.serialize(line)?;
     }
     text(writer)

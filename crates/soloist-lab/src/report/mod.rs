@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 pub use plot::{svg, DrawError};
 
 use self::matrix::matrix;
-use crate::judgement::{answers, Answer, Estimate, Outcome, Totals, Verdict};
+use crate::judgement::{answers, Answer, Estimate, Judged, Outcome, Totals, Verdict};
 use crate::spec::ClaimKind;
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:56em;margin:2em auto;padding:0 1em;\
@@ -23,8 +23,27 @@ border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}.miss
 .holds{color:#0072b2}code{background:#f3f3f3;padding:.1em .3em}figure{overflow-x:auto;margin:1em 0}\
 .note{color:#555}td+td:not(:last-child){white-space:nowrap}";
 
+/// An experiment that is no scenario of the lab.
+#[derive(Debug)]
+pub struct Other<'a> {
+    /// Its name and claims.
+    pub judged: Judged<'a>,
+    /// One line for people.
+    pub title: &'a str,
+    /// Where the printed figures stand.
+    pub source: &'a str,
+    /// Name of the machine.
+    pub machine: &'a str,
+    /// What repeats it.
+    pub command: String,
+    /// Head, and rows.
+    pub tables: Vec<Vec<Vec<String>>>,
+    /// Pictures, SVG.
+    pub pictures: Vec<String>,
+}
+
 /// The page.
-pub fn html(outcomes: &[Outcome]) -> Result<String, DrawError> {
+pub fn html(outcomes: &[Outcome], others: &[Other]) -> Result<String, DrawError> {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <title>Soloist: experiments</title><style>{STYLE}</style></head><body>\n\
@@ -34,27 +53,33 @@ pub fn html(outcomes: &[Outcome]) -> Result<String, DrawError> {
          the effect; ± is a 95&nbsp;% interval over seeds.</p>\n",
         env!("CARGO_PKG_VERSION")
     );
-    let totals = Totals::of(outcomes.iter().flat_map(|o| &o.verdicts));
+    let all = outcomes.iter().map(Judged::from);
+    let all: Vec<Judged> = all.chain(others.iter().map(|o| o.judged)).collect();
+    let totals = Totals::of(all.iter().flat_map(|j| j.verdicts));
     let _ = writeln!(
         page,
         "<p>{} experiments: {}.</p>",
-        outcomes.len(),
+        all.len(),
         totals.sentence()
     );
-    page.push_str(&figure_of(&summary::summary(outcomes)));
+    page.push_str(&figure_of(&summary::summary(&all)));
     page.push_str("<h2>Contents</h2>\n<ul>\n");
-    for outcome in outcomes {
-        let about = &outcome.scenario.experiment;
+    let about = outcomes.iter().map(|o| &o.scenario.experiment);
+    let named = about.map(|about| (about.id.as_str(), about.title.as_str()));
+    for (id, title) in named.chain(others.iter().map(|o| (o.judged.id, o.title))) {
         let _ = writeln!(
             page,
             "<li><a href=\"#{0}\">{0}</a>: {1}</li>",
-            escape(&about.id),
-            escape(&about.title)
+            escape(id),
+            escape(title)
         );
     }
     page.push_str("</ul>\n");
     for outcome in outcomes {
         section(&mut page, outcome)?;
+    }
+    for other in others {
+        other_section(&mut page, other);
     }
     page.push_str("</body></html>\n");
     Ok(page)
@@ -89,19 +114,52 @@ fn section(page: &mut String, outcome: &Outcome) -> Result<(), DrawError> {
         let picture = matrix(&answers, |a| format!("{}, {}", a.task, a.case));
         page.push_str(&figure_of(&picture));
     }
-    if !outcome.verdicts.is_empty() {
-        page.push_str(
-            "<table><tr><th>Claim</th><th>Theirs</th><th>Ours</th><th>Effect, ours / theirs</th><th>Kind</th><th></th></tr>\n",
-        );
-        for verdict in &outcome.verdicts {
-            row(page, verdict);
-        }
-        page.push_str("</table>\n");
-    }
+    claims(page, &outcome.verdicts);
     if !about.note.is_empty() {
         let _ = writeln!(page, "<p class=\"note\">{}</p>", escape(&about.note));
     }
     Ok(())
+}
+
+fn other_section(page: &mut String, other: &Other) {
+    let _ = writeln!(
+        page,
+        "<h2 id=\"{}\">{}</h2>\n<p>{}. Machine <code>{}</code>. <code>{}</code></p>",
+        escape(other.judged.id),
+        escape(other.title),
+        escape(other.source),
+        escape(other.machine),
+        escape(&other.command),
+    );
+    for table in &other.tables {
+        page.push_str("<table>");
+        for (n, row) in table.iter().enumerate() {
+            let cell = if n == 0 { "th" } else { "td" };
+            page.push_str("<tr>");
+            for text in row {
+                let _ = write!(page, "<{cell}>{}</{cell}>", escape(text));
+            }
+            page.push_str("</tr>\n");
+        }
+        page.push_str("</table>\n");
+    }
+    for picture in &other.pictures {
+        page.push_str(&figure_of(picture));
+    }
+    claims(page, other.judged.verdicts);
+}
+
+fn claims(page: &mut String, verdicts: &[Verdict]) {
+    if verdicts.is_empty() {
+        return;
+    }
+    page.push_str(
+        "<table><tr><th>Claim</th><th>Theirs</th><th>Ours</th><th>Effect, ours / theirs</th><th>Kind</th><th></th></tr>\n",
+    );
+    for verdict in verdicts {
+        row(page, verdict);
+    }
+    page.push_str("</table>\n");
 }
 
 fn figure_of(svg: &str) -> String {

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::judgement::verdict::TOLERANCE;
-use crate::judgement::Outcome;
+use crate::judgement::Judged;
 use crate::spec::ClaimKind;
 
 const LEFT: f64 = 470.0;
@@ -35,11 +35,10 @@ fn mark(effect: f64, (x, y): (f64, f64)) -> String {
 }
 
 /// The picture as SVG; nothing where nothing is predicted.
-pub fn summary(outcomes: &[Outcome]) -> String {
+pub fn summary(experiments: &[Judged]) -> String {
     let mut all: Vec<(f64, String)> = Vec::new();
-    for outcome in outcomes {
-        let id = &outcome.scenario.experiment.id;
-        for v in &outcome.verdicts {
+    for Judged { id, verdicts } in experiments {
+        for v in *verdicts {
             if v.kind == ClaimKind::Predicted && v.counts() {
                 all.extend(v.effect.map(|e| (e, format!("{id}: {}", v.what))));
             }

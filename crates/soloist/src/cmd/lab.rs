@@ -10,12 +10,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use soloist_lab::jobs::{self, Options};
 use soloist_lab::judgement::compare::Comparison;
-use soloist_lab::judgement::Outcome;
+use soloist_lab::judgement::{Judged, Outcome};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
 use soloist_lab::sensitivity::{self, Spread};
 use soloist_lab::spec::{Scenario, ScenarioError};
+use soloist_rt::mission;
 
+mod realtime;
 mod run;
 
 use super::table;
@@ -147,6 +149,15 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
             machine: about.machine,
         });
     }
+    for (name, ..) in mission::EXPERIMENTS {
+        let (about, set) = mission::find(name)?;
+        listed.push(Listed {
+            name: (*name).to_owned(),
+            title: about.title,
+            source: about.source,
+            machine: set.machine.unwrap_or_default(),
+        });
+    }
     if ctx.json {
         ctx.print_json(&listed)?;
     } else {
@@ -166,18 +177,23 @@ fn misuse(e: ScenarioError) -> anyhow::Error {
 
 /// A bar over all runs of all scenarios.
 fn progress(ctx: &Ctx, jobs: &[(Scenario, Options)]) -> Result<ProgressBar> {
+    bar(ctx, jobs.iter().map(|(s, options)| options.runs(s)).sum())
+}
+
+/// A bar over so many runs.
+fn bar(ctx: &Ctx, runs: usize) -> Result<ProgressBar> {
     if !ctx.progress {
         return Ok(ProgressBar::hidden());
     }
-    let runs: usize = jobs.iter().map(|(s, options)| options.runs(s)).sum();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}")?;
     Ok(ProgressBar::new(runs as u64).with_style(style))
 }
 
 impl Report {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let mut outcomes = judged_now(read_outcomes(&self.dir)?);
-        if outcomes.is_empty() {
+        let Kept { scenarios, tasks } = read_outcomes(&self.dir)?;
+        let mut outcomes = judged_now(scenarios);
+        if outcomes.is_empty() && tasks.is_empty() {
             let what = format!(
                 "{}: no outcomes; `soloist lab run --all --out {}` writes them",
                 self.dir.display(),
@@ -190,12 +206,21 @@ impl Report {
             known::EXPERIMENTS.iter().position(|(name, _)| *name == id)
         };
         outcomes.sort_by_key(|o| rank(o).unwrap_or(usize::MAX));
-        let page = html(&outcomes)?;
+        let tasks = tasks
+            .into_iter()
+            .map(|o| match mission::find(&o.mission.id) {
+                Ok((known, _)) => o.judged_by(known.claims),
+                Err(_) => o,
+            });
+        let tasks: Vec<mission::Outcome> = tasks.collect();
+        let sections: Vec<_> = tasks.iter().map(realtime::section).collect();
+        let page = html(&outcomes, &sections)?;
         fs::write(&self.out, page).with_context(|| self.out.display().to_string())?;
         if ctx.json {
             ctx.print_json(&serde_json::json!({ "report": self.out }))?;
         } else {
-            outln!("{}: {} experiments", self.out.display(), outcomes.len())?;
+            let all = outcomes.len() + tasks.len();
+            outln!("{}: {all} experiments", self.out.display())?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -214,8 +239,28 @@ fn judged_now(outcomes: Vec<Outcome>) -> Vec<Outcome> {
     outcomes.into_iter().map(judge).collect()
 }
 
+/// What a folder has: outcomes of scenarios, and of task sets with deadlines.
+#[derive(Default)]
+struct Kept {
+    scenarios: Vec<Outcome>,
+    tasks: Vec<mission::Outcome>,
+}
+
+impl Kept {
+    fn judged(&self) -> Vec<Judged<'_>> {
+        let scenarios = self.scenarios.iter().map(Judged::from);
+        scenarios
+            .chain(self.tasks.iter().map(realtime::judged))
+            .collect()
+    }
+}
+
 /// All outcomes of a folder, in the order of their names.
-fn read_outcomes(folder: &Path) -> Result<Vec<Outcome>> {
+fn read_outcomes(folder: &Path) -> Result<Kept> {
+    #[derive(serde::Deserialize)]
+    struct Which {
+        mission: Option<serde::de::IgnoredAny>,
+    }
     let dir = || folder.display().to_string();
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).with_context(dir)? {
@@ -225,14 +270,18 @@ fn read_outcomes(folder: &Path) -> Result<Vec<Outcome>> {
         }
     }
     paths.sort();
-    let mut outcomes = Vec::new();
+    let mut kept = Kept::default();
     for path in paths {
-        outcomes.push(read_outcome(&path)?);
+        let which: Which = read_outcome(&path)?;
+        match which.mission {
+            Some(_) => kept.tasks.push(read_outcome(&path)?),
+            None => kept.scenarios.push(read_outcome(&path)?),
+        }
     }
-    Ok(outcomes)
+    Ok(kept)
 }
 
-fn read_outcome(path: &Path) -> Result<Outcome> {
+fn read_outcome<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     serde_json::from_str(&text)
         .with_context(|| format!("{}: not an outcome of `lab run`", path.display()))
@@ -248,6 +297,15 @@ impl Check {
         }
         let mut all = Vec::new();
         for file in &self.files {
+            if mission::is_one(file) {
+                let (about, _) = mission::find(file).map_err(|e| Misuse(e.to_string()))?;
+                all.push(Checked {
+                    file,
+                    cases: about.policies.len(),
+                    claims: about.claims.len(),
+                });
+                continue;
+            }
             let scenario = known::find(file).map_err(misuse)?;
             let cases = jobs::check(&scenario, Options::default())
                 .map_err(|e| misuse(known::locate(file, &scenario, &e)))?;
@@ -272,7 +330,7 @@ impl Compare {
     /// Claims whose verdict or figure differs.
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let (before, after) = (read_outcomes(&self.before)?, read_outcomes(&self.after)?);
-        let compared = Comparison::of(&before, &after);
+        let compared = Comparison::of(&before.judged(), &after.judged());
         if ctx.json {
             ctx.print_json(&compared)?;
             return Ok(ExitCode::SUCCESS);

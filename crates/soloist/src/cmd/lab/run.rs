@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use soloist_lab::jobs::{self, run_all, Options};
-use soloist_lab::judgement::table::{claims_csv, values_csv};
-use soloist_lab::judgement::{answers, fingerprint, Outcome, Totals, Verdict};
+use soloist_lab::judgement::table::{self, claims, claims_csv, values_csv};
+use soloist_lab::judgement::{answers, fingerprint, Judged, Outcome, Totals, Verdict};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, first_culprit, kind, word};
 use soloist_lab::spec::Scenario;
+use soloist_rt::mission::{self, Mission, MissionError};
+use soloist_rt::task::TaskSet;
 
-use super::super::table;
-use super::{misuse, progress, read_outcome, Repeats};
+use super::super::table as columns;
+use super::{bar, misuse, progress, read_outcome, realtime, Repeats};
 use crate::{Ctx, Misuse};
 
 #[derive(Debug, clap::Args)]
@@ -62,33 +64,107 @@ pub struct Run {
 impl Run {
     pub(super) fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let names: Vec<&str> = if self.all {
-            known::EXPERIMENTS.iter().map(|(name, _)| *name).collect()
+            let known = known::EXPERIMENTS.iter().map(|(name, _)| *name);
+            let tasks = mission::EXPERIMENTS.iter().map(|(name, ..)| *name);
+            known.chain(tasks).collect()
         } else {
             self.names.iter().map(String::as_str).collect()
         };
+        let (tasks, names): (Vec<&str>, Vec<&str>) =
+            names.into_iter().partition(|name| mission::is_one(name));
         let scenarios = names
             .iter()
             .map(|name| self.change(known::find(name).map_err(misuse)?))
             .collect::<Result<Vec<Scenario>>>()?;
+        let missions = self.missions(&tasks)?;
         if let Some(dir) = &self.out {
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         }
         let began = Instant::now();
         let outcomes = self.all(&names, scenarios, ctx)?;
-        self.write_tables(&outcomes)?;
+        let missions = self.play(missions, ctx)?;
+        self.write_tables(&outcomes, &missions)?;
+        let judged = outcomes.iter().map(Judged::from);
+        let judged: Vec<Judged> = judged
+            .chain(missions.iter().map(realtime::judged))
+            .collect();
         if ctx.json {
-            ctx.print_json(&outcomes)?;
+            let scenarios = outcomes.iter().map(serde_json::to_value);
+            let tasks = missions.iter().map(serde_json::to_value);
+            ctx.print_json(&scenarios.chain(tasks).collect::<Result<Vec<_>, _>>()?)?;
         } else {
-            sum_up(&outcomes, began.elapsed())?;
+            sum_up(&judged, began.elapsed())?;
         }
-        let missed = |o: &Outcome| {
-            let missed = |v: &Verdict| v.counts() && v.holds != Some(true);
-            o.verdicts.iter().any(missed)
-        };
-        Ok(match self.strict && outcomes.iter().any(missed) {
+        let missed = |v: &Verdict| v.counts() && v.holds != Some(true);
+        let any = judged.iter().any(|j| j.verdicts.iter().any(missed));
+        Ok(match self.strict && any {
             true => ExitCode::FAILURE,
             false => ExitCode::SUCCESS,
         })
+    }
+
+    /// Experiments on task sets: their files say the machine, and nothing of its
+    /// model can be changed.
+    fn missions(&self, names: &[&str]) -> Result<Vec<(Mission, TaskSet)>> {
+        let Some(first) = names.first() else {
+            return Ok(Vec::new());
+        };
+        let given = [
+            ("--machine", self.machine.is_some()),
+            ("--set", !self.set.is_empty()),
+            ("--csv", self.csv.is_some()),
+        ];
+        let given = given.into_iter().find(|(_, given)| *given);
+        match given {
+            Some((option, _)) if self.all => {
+                errln!("soloist: {option} is not for experiments on task sets: they are left out");
+                return Ok(Vec::new());
+            }
+            Some((option, _)) => {
+                let what = format!("{option} is not for experiments on task sets, such as {first}");
+                return Err(Misuse(what).into());
+            }
+            None => {}
+        }
+        let found = names.iter().map(|name| mission::find(name));
+        let found: Result<Vec<_>, MissionError> = found.collect();
+        found.map_err(|e| Misuse(e.to_string()).into())
+    }
+
+    /// Plays what is not there already, and prints it.
+    fn play(&self, missions: Vec<(Mission, TaskSet)>, ctx: &Ctx) -> Result<Vec<mission::Outcome>> {
+        let options = mission::Options {
+            seed: self.repeats.seed,
+            seeds: self.repeats.seeds,
+            small: self.repeats.small,
+        };
+        let mut outcomes = Vec::new();
+        for (mission, set) in missions {
+            let file = format!("{}.json", mission.id);
+            let path = self.out.as_ref().map(|dir| dir.join(file));
+            let known: Option<mission::Outcome> = match &path {
+                Some(path) if self.resume && path.exists() => Some(read_outcome(path)?),
+                _ => None,
+            };
+            let outcome = match known.filter(|known| known.is_of(&mission, &set, options)) {
+                Some(known) => known,
+                None => {
+                    let bar = bar(ctx, mission.plays(options))?;
+                    let outcome = mission::run((mission, set), options, &|| bar.inc(1));
+                    bar.finish_and_clear();
+                    outcome?
+                }
+            };
+            if let Some(path) = path {
+                let text = serde_json::to_string_pretty(&outcome)? + "\n";
+                fs::write(&path, text).with_context(|| path.display().to_string())?;
+            }
+            if !ctx.json {
+                realtime::print(&outcome, ctx)?;
+            }
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
     }
 
     /// Runs what is not there already; prints outcomes in their order, each as
@@ -147,7 +223,7 @@ impl Run {
     }
 
     /// The tables that were asked for.
-    fn write_tables(&self, outcomes: &[Outcome]) -> Result<()> {
+    fn write_tables(&self, outcomes: &[Outcome], missions: &[mission::Outcome]) -> Result<()> {
         let write = |path: &Path, text: String| {
             fs::write(path, text).with_context(|| path.display().to_string())
         };
@@ -155,7 +231,10 @@ impl Run {
             write(path, values_csv(outcomes)?)?;
         }
         if let Some(path) = &self.verdicts {
-            write(path, claims_csv(outcomes)?)?;
+            let mut lines = claims(outcomes);
+            let of = |o: &mission::Outcome| table::lines(&o.mission.id, &o.verdicts);
+            lines.extend(missions.iter().flat_map(of));
+            write(path, claims_csv(&lines)?)?;
         }
         Ok(())
     }
@@ -198,7 +277,7 @@ impl Run {
         if !path.exists() {
             return Ok(None);
         }
-        let known = read_outcome(&path)?;
+        let known: Outcome = read_outcome(&path)?;
         let same = known.seed == self.repeats.seed
             && known.seeds == self.repeats.seeds
             && known.small == self.repeats.small
@@ -226,7 +305,7 @@ fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
     if outcome.verdicts.is_empty() {
         print_answers(outcome)?;
     } else {
-        print_claims(outcome, ctx)?;
+        print_claims(&outcome.verdicts, ctx)?;
     }
     if !about.note.is_empty() {
         outln!("  {}", about.note)?;
@@ -235,9 +314,9 @@ fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-fn print_claims(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
-    let mut table = table(["CLAIM", "KIND", "THEIRS", "OURS", "EFFECT", ""]);
-    for v in &outcome.verdicts {
+pub(super) fn print_claims(verdicts: &[Verdict], ctx: &Ctx) -> Result<()> {
+    let mut table = columns(["CLAIM", "KIND", "THEIRS", "OURS", "EFFECT", ""]);
+    for v in verdicts {
         let color = if v.holds == Some(true) { 32 } else { 31 };
         table.add_row([
             v.what.clone(),
@@ -254,7 +333,7 @@ fn print_claims(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
 
 /// A scenario without claims: what each policy does to each task.
 fn print_answers(outcome: &Outcome) -> Result<()> {
-    let mut table = table([
+    let mut table = columns([
         "TASK",
         "POLICY",
         "TIME",
@@ -277,13 +356,13 @@ fn print_answers(outcome: &Outcome) -> Result<()> {
     Ok(())
 }
 
-fn sum_up(outcomes: &[Outcome], took: Duration) -> Result<()> {
-    let claims = || outcomes.iter().flat_map(|o| &o.verdicts);
-    if outcomes.len() > 1 && claims().count() > 0 {
+fn sum_up(judged: &[Judged], took: Duration) -> Result<()> {
+    let claims = || judged.iter().flat_map(|j| j.verdicts);
+    if judged.len() > 1 && claims().count() > 0 {
         let totals = Totals::of(claims());
         outln!(
             "{} experiments in {:.0} s: {}",
-            outcomes.len(),
+            judged.len(),
             took.as_secs_f64(),
             totals.sentence()
         )?;
