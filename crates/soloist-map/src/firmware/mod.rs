@@ -236,7 +236,9 @@ fn solve_nodes(
     let (mut all, mut unsolved) = (Vec::new(), BTreeMap::new());
     for node in nodes {
         let own: Vec<Row> = rows.iter().filter(|r| r.node == node).cloned().collect();
-        match solve_tidy(&own) {
+        let ranges = memory.iter().filter(|range| range.node == node);
+        let start = ranges.map(|range| range.start).min().unwrap_or(0);
+        match solve_from(start, &own) {
             Ok(solved) => all.push(solved),
             Err(why) => {
                 unsolved.insert(node, why);
@@ -251,6 +253,23 @@ fn solve_nodes(
         return Err(FirmwareError::Unsolved(why.join("; ")));
     }
     Ok(part(all, unsolved, memory))
+}
+
+/// Solves a node whose memory begins at `start`, and by most firmware counts from
+/// there: a base of 0 is tried before all others, which could fit as well.
+fn solve_from(start: u64, rows: &[Row]) -> Result<Solved, String> {
+    let mut moved = rows.to_vec();
+    moved.iter_mut().for_each(|row| row.address -= start);
+    match solve_tidy(&moved) {
+        Ok(mut solved) if solved.complete => {
+            for range in &mut solved.map.ranges {
+                range.start += start;
+                range.end += start;
+            }
+            Ok(solved)
+        }
+        _ => solve_tidy(rows),
+    }
 }
 
 /// Solves rows that firmware gave: none of them may be left out.
@@ -373,13 +392,18 @@ fn prove(
         proof.held.1 += 1;
         let says = map.as_ref().and_then(|map| map.decode(address).ok());
         let holds = says.is_some_and(|d| {
-            let shown = reader.shown([d.channel, d.rank, d.bank, d.row, d.column]);
+            let mut channel = d.channel;
             let mut fields = reader.fields(values);
             let range = part.map.ranges.iter().find(|r| address < r.end);
             let channels = range.and_then(|range| part.channels.get(range.layout));
             if let Some(channels) = channels.filter(|all| !all.is_empty()) {
                 fields[0] = channels.get(&fields[0]).copied().unwrap_or(u32::MAX);
+                // Other layouts may have more channels in a way.
+                let of_way = map.as_ref().map_or(1, AddrMap::channels_per_way);
+                let own = range.map_or(0, |r| part.map.layouts[r.layout].channel.len());
+                channel = (d.channel / of_way) << own | d.channel % of_way;
             }
+            let shown = reader.shown([channel, d.rank, d.bank, d.row, d.column]);
             d.node == u32::from(node) && shown == fields
         });
         match holds {
