@@ -281,6 +281,27 @@ fn bits_that_never_vary_in_the_pool_are_said_not_to_be_known() {
     ));
 }
 
+/// What one part of memory lacks takes nothing from what the other said.
+#[test]
+fn memory_without_pages_is_named_and_the_rest_stays() {
+    let machine = machine(
+        "\"13^17\", \"14^18\", \"15^19\", \"16^20\"",
+        "\"17-30\"",
+        "\"6-12\"",
+        &[(0, GIB, 0), (4 * GIB, 5 * GIB, GIB)],
+    );
+    let found = run(&machine, SimPool::one_piece(512 * MIB), Noise::LOW, 1);
+    assert!(!judged(&machine, &found, "one piece"));
+    let told = found.notes().join("\n");
+    assert_eq!(found.regions.len(), 1, "{told}");
+    assert!(found.regions[0].is_sound(), "{told}");
+    let [(range, why)] = found.unsolved.as_slice() else {
+        panic!("{told}");
+    };
+    assert!(why.to_string().contains("--memory"), "{told}");
+    assert_eq!(range.end - range.start, GIB, "{told}");
+}
+
 /// In 64 pages of 2 MiB from all over, every row bit varies, but of many no two
 /// pages differ in it alone: such a bit could have been invented.
 #[test]

@@ -109,6 +109,75 @@ fn classes_go_from_detection_to_check() {
     }
 }
 
+/// Which pages the simulated kernel gives, and how sure that leaves one.
+#[test]
+fn simulated_pools_are_what_their_switches_say() {
+    let run = |more: &[&str]| -> (Option<i32>, serde_json::Value) {
+        let args = "map detect --simulate raspberry-pi-4 --noise none --deadline 600 --json";
+        let args: Vec<&str> = args.split(' ').chain(more.iter().copied()).collect();
+        let out = output(&args);
+        let json = serde_json::from_slice(&out.stdout);
+        (
+            out.status.code(),
+            json.unwrap_or_else(|_| panic!("{out:?}")),
+        )
+    };
+    let (code, usual) = run(&[]);
+    assert_eq!(
+        (code, &usual["recovered"]),
+        (Some(0), &true.into()),
+        "{usual}"
+    );
+    // Too little in one piece: its top bits never vary, and that is no map.
+    let (code, little) = run(&["--memory", "256M", "--one-piece"]);
+    assert_eq!(
+        (code, &little["complete"]),
+        (Some(1), &false.into()),
+        "{little}"
+    );
+    let open = little["regions"][0]["open"].to_string();
+    assert!(open.contains("never vary"), "{open}");
+    for pages in ["4K", "1G"] {
+        let (_, other) = run(&["--pages", pages]);
+        assert_ne!(other["samples"], usual["samples"], "{pages}");
+    }
+}
+
+/// A reader that has enough goes; a wrong argument is said, with the right ones.
+#[test]
+fn maps_are_piped_and_misuse_is_told() {
+    for args in [
+        "list",
+        "show -m skylake",
+        "show -m skylake --text",
+        "list --json",
+    ] {
+        let line = format!("set -o pipefail; \"$0\" map {args} | head -n 1");
+        let shell = Command::new("bash")
+            .args(["-c", &line, env!("CARGO_BIN_EXE_soloist")])
+            .output()
+            .unwrap();
+        assert!(shell.stderr.is_empty(), "{args}: {shell:?}");
+    }
+    for (args, code, why) in [
+        ("show -m nowhere", 1, "nowhere"),
+        ("show", 1, "--machine NAME"),
+        ("decode -m skylake banana", 2, "an address such as"),
+        ("detect --pages 3M", 2, "1G, 2M or 4K"),
+        ("detect --simulate skylake --noise loud", 2, "aliases"),
+        ("solve /nonexistent", 1, "/nonexistent"),
+        ("check -m nowhere", 1, "nowhere"),
+        ("convert - --from letters --to machine", 2, "bits"),
+        ("import x", 2, "subcommand"),
+    ] {
+        let args: Vec<&str> = ["map"].into_iter().chain(args.split(' ')).collect();
+        let out = output(&args);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+}
+
 /// As on a machine whose module is not loaded, or whose is `root`.
 fn detect(root: &str, args: &[&str]) -> Output {
     let mut command = soloist(&["map", "detect", "--memory", "16M", "--deadline", "1"]);

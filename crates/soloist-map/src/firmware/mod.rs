@@ -207,8 +207,7 @@ struct Part {
     complete: bool,
     notes: Vec<String>,
     unsolved: BTreeMap<u8, String>,
-    /// For each layout whose channels are dealt out by a division, which
-    /// channel of the map each of the firmware's is.
+    /// For each layout, which channel of the map each of the firmware's is.
     channels: Vec<BTreeMap<u32, u32>>,
 }
 

@@ -198,6 +198,10 @@ fn solve_over(given: &[Row], division: Option<&Division>) -> Result<Solved, Solv
             division.interleave.granule, division.interleave.ways
         ));
     }
+    if division.is_none() {
+        let of_map = |row: &Row| (row.values[0], pack_channel(row.values[0], &unknowns));
+        solved.channels = rows.iter().map(of_map).collect();
+    }
     check(&solved, given, &rows, &unknowns, &groups)?;
     Ok(solved)
 }
