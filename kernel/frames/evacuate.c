@@ -90,6 +90,7 @@ u32 sol_evacuate(u32 cell, gfp_t gfp, enum migrate_mode mode, u32 *budget)
 	};
 	u32 i;
 
+	WRITE_ONCE(sol_sites[cell].move.left, 0);	/* once round */
 	sol_refill_walk(&f, &sol_sites[cell].move);
 	*budget = f.budget;
 	if (e.n) {

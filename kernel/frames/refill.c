@@ -12,9 +12,10 @@
  *
  * Which frames? Those that solver.h names, region by region, from the top of
  * the node downwards. Each cell keeps a cursor; all walk the same way, so they
- * share the regions that are already broken up. A walk is exact: once all
- * regions were looked at in vain, there is nothing to be had for now, and the
- * cell rests. Each request has a budget of frames to look at, whoever asks.
+ * share the regions that are already broken up. A walk that has been round has
+ * looked at every frame once; what came free behind it is worth no second
+ * round at once, and the cell rests. (The free lists have that sooner:
+ * search.c.) Each request has a budget of frames to look at, whoever asks.
  *
  * Never into the last reserves: a zone below its low watermark (min, in the
  * end) is left alone, and so are ZONE_DMA, CMA and isolated blocks.
@@ -33,8 +34,8 @@
 #include "solver.h"
 
 #define BATCH_MAX	32
-#define REST_MIN	(HZ / 10)
-#define REST_SHIFTS	5	/* so 3.2 s at most */
+#define REST_MIN	HZ
+#define REST_SHIFTS	5	/* so 32 s at most */
 
 DEFINE_STATIC_CALL_NULL(sol_take, sol_take_fn);
 DEFINE_STATIC_CALL_NULL(sol_block_flags, sol_block_flags_fn);
@@ -109,6 +110,15 @@ void sol_refill_take(struct sol_refill *f, u64 pfn)
 
 /* ---- Walking ---- */
 
+static __always_inline void visit(struct sol_refill *f, u64 pfn)
+{
+	f->budget--;
+	if (f->visit)
+		f->visit(f, pfn);
+	else
+		sol_refill_take(f, pfn);
+}
+
 /* As below, looking for one frame after the other. */
 static u32 look_through_region(struct sol_refill *f, u64 base, u64 first,
 			       u64 end, u32 step)
@@ -119,8 +129,7 @@ static u32 look_through_region(struct sol_refill *f, u64 base, u64 first,
 		pfn = sol_map_next(sol_store.map, f->cell, pfn, end);
 		if (pfn >= end)
 			return 0;
-		f->budget--;
-		f->visit(f, pfn++);
+		visit(f, pfn++);
 	}
 	return pfn < end ? pfn - base : 0;
 }
@@ -134,7 +143,7 @@ static u32 visit_region(struct sol_refill *f, const struct sol_solver *s,
 {
 	u64 first = max(base, s->start);
 	u64 end = min3(base + SOL_REGION, s->end, (u64)sol_store.n_frames);
-	u32 n;
+	u32 n, at;
 	u64 pfn;
 	int x;
 
@@ -142,14 +151,21 @@ static u32 visit_region(struct sol_refill *f, const struct sol_solver *s,
 		return look_through_region(f, base, first, end, step);
 	x = sol_solve(s, sol_map_cell(sol_store.map, first) ^ f->cell,
 		      SOL_REGION_ORDER);
-	n = x < 0 ? 0 : 1u << s->n_null;
-	for (; step < n && f->got < f->want && f->budget; step++) {
-		pfn = base + ((first - base) ^ x ^ sol_null_sum(s, step));
-		f->budget--;
+	if (x < 0)
+		return 0;
+	n = 1u << s->n_null;
+	at = (first - base) ^ x ^ sol_null_sum(s, step ^ step >> 1);
+	while (f->got < f->want && f->budget) {
+		pfn = base + at;
 		if (pfn >= first && pfn < end)
-			f->visit(f, pfn);
+			visit(f, pfn);
+		else
+			f->budget--;
+		if (++step == n)
+			return 0;
+		at ^= s->null[__ffs(step)];	/* Gray code */
 	}
-	return step < n ? step : 0;
+	return step;
 }
 
 static bool region_usable(struct sol_refill *f, u64 pfn)
@@ -160,20 +176,29 @@ static bool region_usable(struct sol_refill *f, u64 pfn)
 	       sol_refill_zone_ok(f, page_zone(page));
 }
 
-u32 sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
+/* Begin another round, unless @walk is on one. */
+static void round_begin(struct sol_walk *walk, u32 node)
 {
-	u64 pos = READ_ONCE(walk->region);
-	u32 step = READ_ONCE(walk->step), vain = 0;
-	u32 all = sol_solver_regions(f->node);
+	if (READ_ONCE(walk->left))
+		return;
+	WRITE_ONCE(walk->left, sol_solver_regions(node));
+	WRITE_ONCE(walk->found, false);
+}
 
-	while (f->budget && f->got < f->want) {
-		u32 before = f->got;
+bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
+{
+	u32 step = READ_ONCE(walk->step), before = f->got, left;
+	u64 pos = READ_ONCE(walk->region);
+
+	round_begin(walk, f->node);
+	left = READ_ONCE(walk->left);
+	while (left && f->budget && f->got < f->want) {
 		const struct sol_solver *s;
 		u64 base;
 
 		s = sol_solver_below(f->node, pos << SOL_REGION_ORDER);
 		if (!s) {
-			/* Round again; a node without ranges has no cells. */
+			/* To the top; a node without ranges has no cells. */
 			pos = U32_MAX;
 			step = 0;
 			f->budget--;
@@ -187,18 +212,17 @@ u32 sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 			step = 0;
 		if (step)
 			pos++;	/* there may be more */
-		if (f->got != before)
-			vain = 0;
-		else if (!step)
-			vain++;
+		else
+			left--;
 		if (f->budget)
 			f->budget--;
-		if (vain > all)
-			break;
 	}
 	WRITE_ONCE(walk->region, pos);
 	WRITE_ONCE(walk->step, step);
-	return vain;
+	WRITE_ONCE(walk->left, left);
+	if (f->got != before)
+		WRITE_ONCE(walk->found, true);
+	return !left;
 }
 
 /* ---- Refilling a cell ---- */
@@ -207,21 +231,16 @@ void sol_refill_wake(u32 cell)
 {
 	WRITE_ONCE(sol_sites[cell].rest, jiffies);
 	WRITE_ONCE(sol_sites[cell].rests, 0);
-	WRITE_ONCE(sol_sites[cell].barren, 0);
+	WRITE_ONCE(sol_sites[cell].take.left, 0);
 }
 
-/* @vain regions more had nothing. All of them? */
-static void note_barren(struct sol_site *site, u32 node, u32 vain)
+/* A round is over: the next one is after a rest. */
+static void rest(struct sol_site *site)
 {
-	u8 rests = READ_ONCE(site->rests);
-	u32 barren = READ_ONCE(site->barren) + vain;
+	u8 rests = READ_ONCE(site->take.found) ? 0 : READ_ONCE(site->rests);
 
-	if (barren > sol_solver_regions(node)) {
-		barren = 0;
-		WRITE_ONCE(site->rest, jiffies + (REST_MIN << rests));
-		WRITE_ONCE(site->rests, min(rests + 1, REST_SHIFTS));
-	}
-	WRITE_ONCE(site->barren, barren);
+	WRITE_ONCE(site->rest, jiffies + (REST_MIN << rests));
+	WRITE_ONCE(site->rests, min(rests + 1, REST_SHIFTS));
 }
 
 u32 sol_refill(u32 cell, u32 want, u32 *budget)
@@ -233,22 +252,15 @@ u32 sol_refill(u32 cell, u32 want, u32 *budget)
 					 cell / sol_store.map->n_llc),
 		.want = want,
 		.budget = *budget,
-		.visit = sol_refill_take,
 	};
-	u32 vain;
 
 	if (sol_cell_rests(cell)) {
 		*budget -= min(*budget, 1u);
 		return 0;
 	}
-	vain = sol_refill_walk(&f, &site->take);
+	if (sol_refill_walk(&f, &site->take))
+		rest(site);
 	*budget = f.budget;
-	if (f.got) {
-		WRITE_ONCE(site->barren, 0);
-		WRITE_ONCE(site->rests, 0);
-	} else {
-		note_barren(site, f.node, vain);
-	}
 	return f.got;
 }
 

@@ -23,16 +23,16 @@ struct sol_refill {
 	bool zone_ok;		/* ... whether it has enough */
 	u64 block[2];		/* pageblocks that were asked, and ... */
 	bool block_ok[2];	/* ... whether they are usable */
-	/* What to do with each frame of the cell. */
+	/* What to do with each frame of the cell; NULL: list it, if it is free. */
 	void (*visit)(struct sol_refill *f, u64 pfn);
 	void *ctx;
 };
 
 /*
  * Walk the frames of @f's cell downwards from where @walk was, until @f has what
- * it wants, or spent its budget. Regions looked at in vain since the last find.
+ * it wants, or spent its budget, or the walk has been round: true then.
  */
-u32 sol_refill_walk(struct sol_refill *f, struct sol_walk *walk);
+bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk);
 
 /* List @pfn, if it is free, in @f's cell: a visitor. */
 void sol_refill_take(struct sol_refill *f, u64 pfn);
@@ -44,8 +44,8 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone);
 
 /*
  * Put up to @want frames on @cell's list. Looks at no more than *@budget
- * frames, and counts them off. A cell whose frames were all looked at in vain
- * rests: from a tenth of a second on, longer each time. How many were listed.
+ * frames, and counts them off. A cell whose frames were all looked at rests: a
+ * second, and longer each time that none was free. How many were listed.
  */
 u32 sol_refill(u32 cell, u32 want, u32 *budget);
 

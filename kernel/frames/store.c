@@ -146,7 +146,8 @@ void sol_store_add(u32 cell, u64 pfn)
 {
 	unsigned long flags;
 
-	sol_store_forget(pfn_to_page(pfn));
+	if (unlikely(READ_ONCE(sol_store.frame[pfn].tag)))
+		sol_store_forget(pfn_to_page(pfn));
 	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
 	sol_frames_add(&sol_store, cell, pfn, false);
 	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);

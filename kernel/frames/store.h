@@ -29,7 +29,9 @@ extern struct sol_frames sol_store;	/* ->map is NULL until one is set */
 /* Where a walk over the frames of a cell has got to, from the top downwards. */
 struct sol_walk {
 	u32 region;	/* just above the region; 0: not begun */
+	u32 left;	/* regions until it has been round; 0: at a beginning */
 	u16 step;	/* solutions of that region already looked at */
+	bool found;	/* anything, this time round */
 };
 
 /*
@@ -42,9 +44,8 @@ struct sol_site {
 	/* refill.c; racy on purpose: */
 	struct sol_walk take;	/* for free frames */
 	struct sol_walk move;	/* for frames that can be made free */
-	u32 barren;		/* regions since one had a free frame */
 	u8 batch;		/* frames that the next refill brings */
-	u8 rests;		/* times in a row that all were barren */
+	u8 rests;		/* times in a row that a walk round had nothing */
 	unsigned long rest;	/* jiffies: until then, no walk */
 } ____cacheline_aligned_in_smp;
 
@@ -62,7 +63,7 @@ static inline u32 sol_cell_listed(u32 cell)
 	return READ_ONCE(c->listed[0]) + READ_ONCE(c->listed[1]);
 }
 
-/* @cell's frames were all looked at, none was free, lately. */
+/* @cell's frames were all looked at lately. */
 static inline bool sol_cell_rests(u32 cell)
 {
 	return time_before(jiffies, READ_ONCE(sol_sites[cell].rest));
