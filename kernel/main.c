@@ -21,7 +21,6 @@ static const struct {
 } parts[] = {
 	{ "hook",	sol_hook_init,		sol_hook_exit },
 	{ "store",	sol_store_init,		sol_store_exit },
-	{ "magazines",	sol_magazines_init },
 	{ "refill",	sol_refill_init },
 	{ "evacuate",	sol_evacuate_init },
 	{ "giveback",	sol_giveback_init,	sol_giveback_exit },

@@ -7,7 +7,6 @@ int sol_hook_init(void);	/* hook/: looking up what is not exported */
 void sol_hook_exit(void);
 int sol_store_init(void);	/* frames/store.c: the lists of free frames */
 void sol_store_exit(void);
-int sol_magazines_init(void);	/* frames/magazine.c: frames at hand on each CPU */
 int sol_refill_init(void);	/* frames/refill.c: where more come from */
 int sol_evacuate_init(void);	/* frames/evacuate.c: how room is made */
 int sol_giveback_init(void);	/* frames/giveback.c: how Linux gets them */

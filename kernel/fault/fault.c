@@ -306,30 +306,55 @@ static __always_inline gfp_t zeroing(gfp_t gfp, struct vm_area_struct *vma)
 	return gfp | __GFP_ZERO;
 }
 
-/* vma_alloc_folio: a folio, none, or go on with the original. */
+/* A folio that is not at hand, or not near the CPU, or large. */
+static noinline unsigned long folio_asked(u16 id, gfp_t gfp, int order,
+					  struct vm_area_struct *vma)
+{
+	struct sol_request rq = { .id = id, .gfp = gfp, .nid = NUMA_NO_NODE };
+	struct page *page;
+
+	if (order || !local_will_do(vma)) {
+		place_for_vma(&rq, vma);
+		if (order)
+			return folio_large(&rq, order);
+		page = sol_request_page(&rq);
+	} else {
+		page = sol_request_slow(&rq);
+	}
+	if (page) {
+		trace_soloist_fault(id, page_to_pfn(page), rq.rung);
+		return (unsigned long)page;
+	}
+	return rq.exhaust == SOL_SPILL ? SOL_PASS : folio_fail(&rq);
+}
+
+/*
+ * vma_alloc_folio: a folio, none, or go on with the original. Most are at hand:
+ * no request is written down for these.
+ */
 notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
 				      struct vm_area_struct *vma,
 				      unsigned long addr)
 {
-	struct sol_request rq = { .gfp = gfp, .nid = NUMA_NO_NODE };
 	struct page *page;
+	u16 id;
 
 	if (sol_vma_is_pseudo(vma))
 		return SOL_PASS;
-	rq.id = faulting_group(vma->vm_mm);
-	if (!rq.id)
+	id = faulting_group(vma->vm_mm);
+	if (!id)
 		return SOL_PASS;
-	if (unlikely(order || !local_will_do(vma)))
-		place_for_vma(&rq, vma);
 	if (unlikely(order))
-		return folio_large(&rq, order);
-	rq.gfp = zeroing(gfp, vma);
-	page = sol_request_page(&rq);
-	if (likely(page)) {
-		trace_soloist_fault(rq.id, page_to_pfn(page), rq.rung);
-		return (unsigned long)page;
+		return folio_asked(id, gfp, order, vma);
+	gfp = zeroing(gfp, vma);
+	if (likely(local_will_do(vma))) {
+		page = sol_magazine_get(id, NUMA_NO_NODE, gfp, false, true);
+		if (likely(page)) {
+			trace_soloist_fault(id, page_to_pfn(page), SOL_AT_HAND);
+			return (unsigned long)page;
+		}
 	}
-	return rq.exhaust == SOL_SPILL ? SOL_PASS : folio_fail(&rq);
+	return folio_asked(id, gfp, 0, vma);
 }
 
 /* ---- Page tables ---- */

@@ -65,11 +65,13 @@ static void hand_flush(struct sol_hand *hand)
 	unsigned long flags;
 	u32 i;
 
-	raw_spin_lock_irqsave(&hand->lock, flags);
+	local_irq_save(flags);
+	sol_hand_lock(hand);
 	returns_flush(hand);
 	for (i = 0; i < SOL_MAGAZINES; i++)
 		magazine_flush(&hand->magazine[i]);
-	raw_spin_unlock_irqrestore(&hand->lock, flags);
+	sol_hand_unlock(hand);
+	local_irq_restore(flags);
 }
 
 /* CPUs that are gone left theirs behind. */
@@ -79,15 +81,6 @@ void sol_magazines_flush(void)
 
 	for_each_possible_cpu(cpu)
 		hand_flush(per_cpu_ptr(&sol_hand, cpu));
-}
-
-int sol_magazines_init(void)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		raw_spin_lock_init(&per_cpu_ptr(&sol_hand, cpu)->lock);
-	return 0;
 }
 
 u64 sol_magazines_count(void)
@@ -238,11 +231,11 @@ bool sol_magazine_put(struct page *page)
 		return false;
 	}
 	hand = this_cpu_ptr(&sol_hand);
-	raw_spin_lock(&hand->lock);
+	sol_hand_lock(hand);
 	if (hand->returns == SOL_RETURNS)
 		returns_flush(hand);
 	hand->returned[hand->returns++] = pfn;
-	raw_spin_unlock(&hand->lock);
+	sol_hand_unlock(hand);
 	local_irq_restore(flags);
 	return true;
 }

@@ -20,13 +20,16 @@
  *
  * Freed frames are gathered and go to their lists together, cell by cell.
  *
- * Locking: a magazine has a raw spinlock, interrupts off, that nobody contends
- * for: others take it only to empty it (pressure, hotplug, a new map), which
- * needs no interrupt to that CPU. The cells' locks nest inside.
+ * Locking: a CPU's magazines have a lock, interrupts off, that nobody contends
+ * for: others take it only to empty them (pressure, hotplug, a new map), which
+ * needs no interrupt to that CPU. So it is a bit, taken in line: calls to
+ * raw_spin_lock() would be 47 instructions of each fault and each free. The
+ * cells' locks nest inside.
  */
 #ifndef SOLOIST_MAGAZINE_H
 #define SOLOIST_MAGAZINE_H
 
+#include <linux/bit_spinlock.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
@@ -53,15 +56,28 @@ struct sol_magazine {
 	struct sol_clip clip[SOL_CLIPS];
 };
 
-/* What a CPU has at hand. */
+/* What a CPU has at hand; bit 0 of @lock is the lock. */
 struct sol_hand {
-	raw_spinlock_t lock;
+	unsigned long lock;
 	u32 returns;
 	u32 returned[SOL_RETURNS];
 	struct sol_magazine magazine[SOL_MAGAZINES];
 } ____cacheline_aligned_in_smp;
 
 DECLARE_PER_CPU(struct sol_hand, sol_hand);
+
+/* Interrupts are off. */
+static __always_inline void sol_hand_lock(struct sol_hand *hand)
+	__acquires(bitlock)
+{
+	bit_spin_lock(0, &hand->lock);
+}
+
+static __always_inline void sol_hand_unlock(struct sol_hand *hand)
+	__releases(bitlock)
+{
+	__bit_spin_unlock(0, &hand->lock);
+}
 
 /*
  * A clip with a frame of @cells on @nid, when the next one has none: another
@@ -139,7 +155,7 @@ static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
 
 	local_irq_disable();
 	hand = this_cpu_ptr(&sol_hand);
-	raw_spin_lock(&hand->lock);
+	sol_hand_lock(hand);
 	g = group_get_fast(id);
 	cells = g ? rcu_dereference_sched(g->cells) : NULL;
 	if (unlikely(!cells))
@@ -149,7 +165,7 @@ static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
 		if (unlikely(!node_isset(nid, current->mems_allowed)))
 			goto none;
 	}
-	m = &hand->magazine[(id + nid) % SOL_MAGAZINES];
+	m = &hand->magazine[(u32)(id + nid) % SOL_MAGAZINES];
 	clip = sol_magazine_turn(m);
 	if (unlikely(!sol_clip_fits(clip, cells, nid))) {
 		clip = sol_magazine_fill(m, g, cells, nid, gfp & __GFP_ZERO,
@@ -165,12 +181,13 @@ static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
 	clip->n--;
 	cell = clip->cell;
 	zero = clip->zero;
-	sol_store_use(cell, pfn, id, zero && gfp & __GFP_ZERO, table);
-	raw_spin_unlock(&hand->lock);
+	sol_frames_use(&sol_store, cell, pfn, id);
+	sol_group_charge(g, zero && gfp & __GFP_ZERO, table);
+	sol_hand_unlock(hand);
 	local_irq_enable();
 	return sol_page_out(pfn, gfp, zero);
 none:
-	raw_spin_unlock(&hand->lock);
+	sol_hand_unlock(hand);
 	local_irq_enable();
 	return NULL;
 }

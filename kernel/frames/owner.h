@@ -156,6 +156,17 @@ extern struct mutex sol_group_mutex;
 /* Add @n to a statistic of @group, which stays: preemption is off. */
 #define sol_group_add(group, stat, n)	this_cpu_add((group)->stats->stat, n)
 
+/* A page for @group, which stays: preemption is off. */
+static __always_inline void sol_group_charge(struct sol_group *group,
+					     bool zeroed, bool table)
+{
+	sol_group_add(group, hits, 1);
+	if (zeroed)
+		sol_group_add(group, zeroed, 1);
+	if (table)
+		sol_group_add(group, page_tables, 1);
+}
+
 static inline unsigned int sol_time_order(u64 ns)
 {
 	return min(fls64(ns >> SOL_TIME_MIN), SOL_TIMES - 1);

@@ -33,7 +33,7 @@
 #include "refill.h"
 #include "solver.h"
 
-#define BATCH_MAX	32
+#define BATCH_MAX	SOL_REFILL_MAX
 #define REST_MIN	HZ
 #define REST_SHIFTS	5	/* so 32 s at most */
 
@@ -61,23 +61,6 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone)
 	return f->zone_ok;
 }
 
-/* Is @page, or the block that it lies in, in the buddy allocator? A guess. */
-static bool looks_free(struct page *page)
-{
-	unsigned long pfn = page_to_pfn(page);
-	unsigned int order;
-
-	for (order = 0; order <= SOL_REGION_ORDER; order++) {
-		struct page *head = page - (pfn & ((1ul << order) - 1));
-
-		if (PageBuddy(head))
-			return page_private(head) >= order;
-		if (page_count(head))
-			return false;
-	}
-	return false;
-}
-
 bool sol_block_usable(struct page *page)
 {
 	return sol_block_type(page) < MIGRATE_PCPTYPES;
@@ -96,27 +79,51 @@ static bool block_ok(struct sol_refill *f, struct page *page)
 	return f->block_ok[i];
 }
 
-void sol_refill_take(struct sol_refill *f, u64 pfn)
+/*
+ * Nobody uses the frame, and no list of ours has it: a guess that it is free.
+ * Whether it is turns out under the zone's lock, which is seldom had in vain.
+ */
+static __always_inline bool take(struct sol_refill *f, u64 pfn)
 {
+	u32 tag = READ_ONCE(sol_store.frame[pfn].tag);
 	struct page *page = pfn_to_page(pfn);
 
-	if (!looks_free(page) || !block_ok(f, page) ||
-	    !static_call(sol_take)(page))
-		return;
+	if (tag & (SOL_TAG_LISTED | SOL_TAG_HELD) || page_count(page) ||
+	    !block_ok(f, page) || !static_call(sol_take)(page))
+		return false;
+	if (unlikely(tag))
+		sol_store_forget(page);	/* it was freed past us */
 	set_page_private(page, 0);
-	sol_store_add(f->cell, pfn);
 	f->got++;
+	return true;
+}
+
+void sol_refill_take(struct sol_refill *f, u64 pfn)
+{
+	u32 frame = pfn;
+
+	if (take(f, pfn))
+		sol_store_add(f->cell, &frame, 1);
 }
 
 /* ---- Walking ---- */
 
+static void list_taken(struct sol_refill *f)
+{
+	if (f->n)
+		sol_store_add(f->cell, f->taken, f->n);
+	f->n = 0;
+}
+
 static __always_inline void visit(struct sol_refill *f, u64 pfn)
 {
-	f->budget--;
-	if (f->visit)
+	if (f->visit) {
 		f->visit(f, pfn);
-	else
-		sol_refill_take(f, pfn);
+	} else if (take(f, pfn)) {
+		f->taken[f->n++] = pfn;
+		if (f->n == SOL_REFILL_MAX)
+			list_taken(f);
+	}
 }
 
 /* As below, looking for one frame after the other. */
@@ -129,6 +136,7 @@ static u32 look_through_region(struct sol_refill *f, u64 base, u64 first,
 		pfn = sol_map_next(sol_store.map, f->cell, pfn, end);
 		if (pfn >= end)
 			return 0;
+		f->budget--;
 		visit(f, pfn++);
 	}
 	return pfn < end ? pfn - base : 0;
@@ -143,29 +151,30 @@ static u32 visit_region(struct sol_refill *f, const struct sol_solver *s,
 {
 	u64 first = max(base, s->start);
 	u64 end = min3(base + SOL_REGION, s->end, (u64)sol_store.n_frames);
-	u32 n, at;
+	u32 n, last, at;
 	u64 pfn;
 	int x;
 
 	if (!s->linear)
 		return look_through_region(f, base, first, end, step);
-	x = sol_solve(s, sol_map_cell(sol_store.map, first) ^ f->cell,
-		      SOL_REGION_ORDER);
+	x = sol_solve(s, s->head[base / SOL_REGION - s->start / SOL_REGION] ^
+			 f->cell, SOL_REGION_ORDER);
 	if (x < 0)
 		return 0;
 	n = 1u << s->n_null;
+	last = min(n - step, f->budget) + step;
+	f->budget -= last - step;
 	at = (first - base) ^ x ^ sol_null_sum(s, step ^ step >> 1);
-	while (f->got < f->want && f->budget) {
+	for (;;) {
 		pfn = base + at;
-		if (pfn >= first && pfn < end)
+		if (pfn - first < end - first)
 			visit(f, pfn);
-		else
-			f->budget--;
-		if (++step == n)
-			return 0;
+		if (++step == last || f->got >= f->want)
+			break;
 		at ^= s->null[__ffs(step)];	/* Gray code */
 	}
-	return step;
+	f->budget += last - step;
+	return step < n ? step : 0;
 }
 
 static bool region_usable(struct sol_refill *f, u64 pfn)
@@ -217,6 +226,7 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 		if (f->budget)
 			f->budget--;
 	}
+	list_taken(f);
 	WRITE_ONCE(walk->region, pos);
 	WRITE_ONCE(walk->step, step);
 	WRITE_ONCE(walk->left, left);

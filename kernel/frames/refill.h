@@ -10,6 +10,8 @@
 /* Frames that one request looks at, over all its cells: some 100 us. */
 #define SOL_WALK_BUDGET	4096u
 
+#define SOL_REFILL_MAX	32	/* frames that are listed together */
+
 /* ---- What a refill is asked for ---- */
 
 struct sol_refill {
@@ -26,6 +28,8 @@ struct sol_refill {
 	/* What to do with each frame of the cell; NULL: list it, if it is free. */
 	void (*visit)(struct sol_refill *f, u64 pfn);
 	void *ctx;
+	u32 n;			/* frames taken, which ... */
+	u32 taken[SOL_REFILL_MAX];	/* ... are not listed yet */
 };
 
 /*
@@ -34,7 +38,7 @@ struct sol_refill {
  */
 bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk);
 
-/* List @pfn, if it is free, in @f's cell: a visitor. */
+/* List @pfn, if it is free, in @f's cell: a visitor, and for others. */
 void sol_refill_take(struct sol_refill *f, u64 pfn);
 
 /* Does the zone stay above its watermark if @f takes what it wants? */

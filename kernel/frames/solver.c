@@ -18,7 +18,7 @@ static void solver_add(struct sol_solver *s, u8 bit, u32 image)
 	u32 i;
 
 	for (i = 0; i < s->rank; i++) {
-		if (fls(image) && image >> (fls(s->image[i]) - 1) & 1) {
+		if (image >> s->top[i] & 1) {
 			image ^= s->image[i];
 			from ^= s->from[i];
 		}
@@ -28,15 +28,24 @@ static void solver_add(struct sol_solver *s, u8 bit, u32 image)
 		return;
 	}
 	s->bit[s->rank] = bit;
+	s->top[s->rank] = fls(image) - 1;
 	s->image[s->rank] = image;
 	s->from[s->rank++] = from;
 }
 
+static u32 regions_of(const struct sol_range *r)
+{
+	return DIV_ROUND_UP(r->end >> SOL_FRAME_SHIFT, SOL_REGION) -
+	       (r->start >> SOL_FRAME_SHIFT) / SOL_REGION;
+}
+
+/* @head: room for a cell of each of its regions. */
 static void solver_make(struct sol_solver *s, const struct sol_map *map,
-			const struct sol_range *r)
+			const struct sol_range *r, u32 *head)
 {
 	u64 probe = ALIGN(r->start >> SOL_FRAME_SHIFT, SOL_REGION);
-	u32 bit, cell;
+	u32 bit, cell, i;
+	u64 pfn;
 
 	s->start = r->start >> SOL_FRAME_SHIFT;
 	s->end = r->end >> SOL_FRAME_SHIFT;
@@ -48,6 +57,11 @@ static void solver_make(struct sol_solver *s, const struct sol_map *map,
 	cell = sol_map_cell(map, probe);
 	for (bit = 0; bit < SOL_REGION_ORDER; bit++)
 		solver_add(s, bit, cell ^ sol_map_cell(map, probe ^ 1ul << bit));
+	s->head = head;
+	for (i = 0, pfn = s->start; pfn < s->end; i++) {
+		head[i] = sol_map_cell(map, pfn);
+		pfn = ALIGN(pfn + 1, SOL_REGION);
+	}
 }
 
 /* Pivots are in the order of the bits that brought them. */
@@ -56,7 +70,7 @@ int sol_solve(const struct sol_solver *s, u32 diff, u32 order)
 	u32 i, x = 0;
 
 	for (i = 0; i < s->rank && s->bit[i] < order; i++) {
-		if (diff >> (fls(s->image[i]) - 1) & 1) {
+		if (diff >> s->top[i] & 1) {
 			diff ^= s->image[i];
 			x ^= s->from[i];
 		}
@@ -107,12 +121,20 @@ u32 sol_solver_regions(u32 node)
 
 struct sol_solver *sol_solvers_new(const struct sol_map *map)
 {
+	size_t size = map->n_ranges * sizeof(struct sol_solver);
 	struct sol_solver *s;
-	u32 i;
+	u32 i, *head;
 
-	s = kvcalloc(map->n_ranges, sizeof(*s), GFP_KERNEL);
-	for (i = 0; s && i < map->n_ranges; i++)
-		solver_make(&s[i], map, &map->range[i]);
+	for (i = 0; i < map->n_ranges; i++)
+		size += regions_of(&map->range[i]) * sizeof(*head);
+	s = kvzalloc(size, GFP_KERNEL);
+	if (!s)
+		return NULL;
+	head = (u32 *)(s + map->n_ranges);
+	for (i = 0; i < map->n_ranges; i++) {
+		solver_make(&s[i], map, &map->range[i], head);
+		head += regions_of(&map->range[i]);
+	}
 	return s;
 }
 

@@ -26,10 +26,12 @@ struct sol_solver {
 	bool linear;		/* else frames are looked at */
 	u8 rank;
 	u8 n_null;
-	u8 bit[SOL_REGION_ORDER];	/* frame bit that brought pivot i */
+	u8 bit[SOL_REGION_ORDER];	/* frame bit that brought pivot i, ... */
+	u8 top[SOL_REGION_ORDER];	/* ... and the cell's bit that it settles */
 	u16 from[SOL_REGION_ORDER];	/* pivot i: frame bits ... */
 	u32 image[SOL_REGION_ORDER];	/* ... and what they do to the cell */
 	u16 null[SOL_REGION_ORDER];	/* frame bits that leave the cell alone */
+	u32 *head;		/* by region, of linear ones: its first frame's cell */
 };
 
 /* Solve @map, one for each of its ranges. NULL: no memory. */

@@ -40,34 +40,9 @@ atomic64_t sol_taken, sol_given, sol_lost;
 DEFINE_STATIC_CALL_NULL(sol_post_alloc, sol_post_alloc_fn);
 DEFINE_STATIC_KEY_FALSE(sol_debug_pages);
 
-/* Not ours to look at afterwards: with its last frame the group may go. */
-static void group_uncharge(u16 id)
-{
-	struct sol_group *g;
-
-	preempt_disable();
-	g = group_get_fast(id);
-	if (g)
-		this_cpu_inc(g->stats->freed);
-	preempt_enable();
-}
-
-void sol_store_use(u32 cell, u64 pfn, u16 id, bool zeroed, bool table)
-{
-	struct sol_group *g = group_get_fast(id);
-
-	sol_frames_use(&sol_store, cell, pfn, id);
-	if (!g)
-		return;
-	this_cpu_inc(g->stats->hits);
-	if (zeroed)
-		sol_group_add(g, zeroed, 1);
-	if (table)
-		sol_group_add(g, page_tables, 1);
-}
-
 struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
 {
+	struct sol_group *g = group_get_fast(id);
 	unsigned long flags;
 	bool zero = false;
 	u32 pfn, got;
@@ -85,7 +60,9 @@ struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
 			sol_store_list(pfn, zero);
 		return NULL;
 	}
-	sol_store_use(cell, pfn, id, zero && gfp & __GFP_ZERO, table);
+	sol_frames_use(&sol_store, cell, pfn, id);
+	if (g)
+		sol_group_charge(g, zero && gfp & __GFP_ZERO, table);
 	return sol_page_out(pfn, gfp, zero);
 }
 
@@ -93,6 +70,7 @@ u32 sol_store_hold(u64 pfn)
 {
 	struct sol_frame *frame = &sol_store.frame[pfn];
 	u32 tag = READ_ONCE(frame->tag), owner;
+	struct sol_group *g;
 
 	if (!(tag & SOL_TAG_USED))
 		return SOL_NO_CELL;
@@ -101,7 +79,10 @@ u32 sol_store_hold(u64 pfn)
 	    tag)
 		return SOL_NO_CELL;
 	WRITE_ONCE(frame->link, 0);
-	group_uncharge(owner);
+	/* Not ours to look at afterwards: with its last frame the group may go. */
+	g = group_get_fast(owner);
+	if (g)
+		sol_group_add(g, freed, 1);
 	return tag & SOL_TAG_CELL;
 }
 
@@ -141,17 +122,16 @@ void sol_store_forget(struct page *page)
 	preempt_enable();
 }
 
-/* If its tag says that it is in use, then it was freed past us. */
-void sol_store_add(u32 cell, u64 pfn)
+void sol_store_add(u32 cell, const u32 *pfn, u32 n)
 {
 	unsigned long flags;
+	u32 i;
 
-	if (unlikely(READ_ONCE(sol_store.frame[pfn].tag)))
-		sol_store_forget(pfn_to_page(pfn));
 	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
-	sol_frames_add(&sol_store, cell, pfn, false);
+	for (i = 0; i < n; i++)
+		sol_frames_add(&sol_store, cell, pfn[i], false);
 	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
-	atomic64_inc(&sol_taken);
+	atomic64_add(n, &sol_taken);
 }
 
 void sol_store_give(u64 pfn)

@@ -107,14 +107,9 @@ static inline bool sol_frame_fit(u64 pfn, bool table)
 }
 
 /*
- * Hand frame @pfn of @cell, which the caller holds, to group @id, and count it
- * there. Within the preempt-off section in which the group's cells were read.
- */
-void sol_store_use(u32 cell, u64 pfn, u16 id, bool zeroed, bool table);
-
-/*
- * A frame of @cell for @id, for a request of @gfp, as a page; NULL: none listed.
- * Preemption is off, as above.
+ * A frame of @cell for group @id, counted there, for a request of @gfp, as a page;
+ * NULL: none listed. Within the preempt-off section in which the group's cells
+ * were read.
  */
 struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table);
 
@@ -131,7 +126,7 @@ static inline bool sol_store_owns(const struct page *page)
 
 /*
  * A frame in use was freed: the caller holds it now, and must list it or have
- * it forgotten. SOL_NO_CELL: it is not in use.
+ * it forgotten. SOL_NO_CELL: it is not in use. Preemption is off.
  */
 u32 sol_store_hold(u64 pfn);
 
@@ -144,8 +139,8 @@ void sol_store_drop(u32 pfn);
 
 /* ---- To and from the buddy allocator ---- */
 
-/* List a frame that was just taken out of the buddy allocator. */
-void sol_store_add(u32 cell, u64 pfn);
+/* List @n frames of @cell, nobody's, just taken out of the buddy allocator. */
+void sol_store_add(u32 cell, const u32 *pfn, u32 n);
 
 /* A frame that left its list goes back. */
 void sol_store_give(u64 pfn);
