@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use soloist_core::{format_size, AddrMap, Interleave};
 
 use soloist_machine::gf2::{self, bits};
-use soloist_machine::spec::MapSpec;
+use soloist_machine::spec::{Layout, MapSpec};
 use soloist_machine::Machine;
 
 /// What a line of the ruler stands for.
@@ -274,8 +274,58 @@ pub struct Summary {
     pub below_page: Vec<u32>,
     /// Address bits that choose both a bank and an LLC colour.
     pub shared_bits: Vec<u32>,
-    /// Ways and bytes of a granule, where channels come from a division.
-    pub interleave: Vec<Interleave>,
+    /// Layouts whose channels come from a division.
+    pub interleave: Vec<Dealt>,
+}
+
+/// Over what a layout deals its offsets.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Dealt {
+    /// The layout's name; empty when there is only one.
+    pub layout: String,
+    /// Ways.
+    pub ways: u32,
+    /// Bytes in a row of one way.
+    pub granule: u64,
+    /// Numbers of the channels, in turn.
+    pub on: Vec<u32>,
+}
+
+impl Dealt {
+    fn new(layout: &Layout) -> Option<Self> {
+        let Interleave { ways, granule } = layout.interleave?;
+        let named = layout.ways.iter().map(|&way| way.into());
+        let on = if layout.ways.is_empty() {
+            (0..ways).collect()
+        } else {
+            named.collect()
+        };
+        Some(Self {
+            layout: layout.name.clone(),
+            ways,
+            granule,
+            on,
+        })
+    }
+
+    fn sentence(&self) -> String {
+        let Self { ways, granule, .. } = self;
+        let of = match self.layout.as_str() {
+            "" => String::new(),
+            name => format!(" of layout {name}"),
+        };
+        let on = if self.on.iter().copied().eq(0..*ways) {
+            String::new()
+        } else {
+            format!(" of channels {}", join(&self.on))
+        };
+        let blurred = if *granule < soloist_core::FRAME_SIZE {
+            ": a page lies in several, which colouring cannot tell apart"
+        } else {
+            ""
+        };
+        format!("the channel{of} is (offset / {granule}) modulo {ways}{on}, beside the functions, which are over what is left of the offset{blurred}")
+    }
 }
 
 impl Summary {
@@ -312,7 +362,7 @@ impl Summary {
             .map
             .layouts
             .iter()
-            .flat_map(soloist_machine::spec::Layout::bank_functions)
+            .flat_map(Layout::bank_functions)
             .fold(0, |all, mask| all | mask);
         let llc = machine.map.llc.iter().fold(0, |all, mask| all | mask);
         Self {
@@ -328,7 +378,7 @@ impl Summary {
             pairing: pairing.into_iter().map(|(llc, sets)| (sets, llc)).collect(),
             below_page: bits(banks & 0xfff).collect(),
             shared_bits: bits(banks & llc).collect(),
-            interleave: map.layouts().filter_map(|l| l.interleave).collect(),
+            interleave: machine.map.layouts.iter().filter_map(Dealt::new).collect(),
         }
     }
 
@@ -345,16 +395,7 @@ impl Summary {
             if self.banks_per_set == 1 { "" } else { "s" },
             size_span(self.set_bytes),
         )];
-        for Interleave { ways, granule } in &self.interleave {
-            say.push(format!(
-                "the channel is (offset / {granule}) modulo {ways}, beside the functions, which are over what is left of the offset{}",
-                if *granule < soloist_core::FRAME_SIZE {
-                    ": a page lies in several, which colouring cannot tell apart"
-                } else {
-                    ""
-                }
-            ));
-        }
+        say.extend(self.interleave.iter().map(Dealt::sentence));
         if self.llc_colors > 1 {
             say.push(format!(
                 "{} LLC colours; {} of {} (bank set, LLC colour) pairs can hold pages, {} each",
@@ -450,4 +491,21 @@ pub fn field_list(map: &MapSpec, index: usize) -> Vec<(&'static str, String)> {
     .into_iter()
     .filter(|(_, functions)| !functions.is_empty())
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Summary;
+
+    #[test]
+    fn the_channels_that_a_layout_deals_over_are_told() {
+        let machine = soloist_machine::known::find("server-uneven-channels").unwrap();
+        let summary = Summary::new(&machine, &machine.addr_map());
+        let on: Vec<_> = summary.interleave.iter().map(|d| d.on.clone()).collect();
+        assert_eq!(on, [vec![0, 1, 2], vec![1, 2]]);
+        let told = summary.sentences().join("\n");
+        assert!(
+            told.contains("the channel of layout two is (offset / 4096) modulo 2 of channels 1, 2")
+        );
+    }
 }

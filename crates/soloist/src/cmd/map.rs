@@ -397,8 +397,12 @@ fn drawing(machine: &Machine, summary: &Summary) -> String {
         out.push('\n');
     }
     for range in &machine.map.ranges {
+        let layout = match machine.map.layouts[range.layout].name.as_str() {
+            "" => String::new(),
+            name => format!(", layout {name}"),
+        };
         out.push_str(&format!(
-            "{:#13x} to {:#13x}  node {}, offset {:#x}\n",
+            "{:#13x} to {:#13x}  node {}, offset {:#x}{layout}\n",
             range.start,
             range.end - 1,
             range.node,
