@@ -2,6 +2,7 @@
 //! told, and what can't be names its line.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use soloist_machine::Machine;
 use soloist_memory::Platform;
 use soloist_rt::evidence::{html, Source};
 use soloist_rt::file::parse;
@@ -9,6 +10,7 @@ use soloist_rt::gantt;
 use soloist_rt::inputs::Input;
 use soloist_rt::measured::{Measured, Task};
 use soloist_rt::plan::{plan, simulate};
+use soloist_rt::policy::{places, Policy};
 use soloist_rt::time::Time;
 
 fn small() -> Platform {
@@ -171,6 +173,29 @@ fn what_misses_is_told_with_what_would_be_enough() {
         missed.misses_by.0 > 0 && missed.change.contains("a wcet of at most"),
         "{missed:?}"
     );
+}
+
+/// A server of one node with three channels, whose pages lie in one each: tasks with
+/// deadlines get one of them, all else the others.
+#[test]
+fn an_own_controller_is_a_channel_where_there_is_one_node() {
+    let file = include_str!("../../../machines/server-3-channels.toml");
+    let (_, timing) = include_str!("small.toml").split_once("[cache]").unwrap();
+    let (timing, _) = timing.split_once("[[memory.hop]]").unwrap();
+    let text = format!("{file}\n[cache]{timing}");
+    let machine = Machine::parse(&text, "server-3-channels.toml").unwrap();
+    let platform = Platform::of(&machine).unwrap();
+    let set = parse(TASKS, "tasks.toml").unwrap();
+    let places = places(Policy::DiffController, &platform, &set, None).unwrap();
+    let map = &platform.memory.map;
+    let channel = |i: usize| {
+        let colors = places[i].colors.as_ref().unwrap();
+        let mut sets = (0..map.n_bank_sets()).filter(|&set| colors.holds(set, 0));
+        sets.next().unwrap() / (map.n_bank_sets() / 4)
+    };
+    let last = set.tasks.len() - 1;
+    assert!((0..last).all(|i| set.tasks[i].release.is_some() == (channel(i) == 0)));
+    assert_eq!(channel(last), 1);
 }
 
 /// In its colours a task may take longer than alone on the machine, so what is
