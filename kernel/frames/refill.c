@@ -33,7 +33,6 @@
 #include "refill.h"
 #include "solver.h"
 
-#define BATCH_MAX	SOL_REFILL_MAX
 #define REST_MIN	HZ
 #define REST_SHIFTS	5	/* so 32 s at most */
 
@@ -164,14 +163,14 @@ static u32 visit_region(struct sol_refill *f, const struct sol_solver *s,
 	n = 1u << s->n_null;
 	last = min(n - step, f->budget) + step;
 	f->budget -= last - step;
-	at = (first - base) ^ x ^ sol_null_sum(s, step ^ step >> 1);
+	at = (first - base) ^ x ^ sol_null_sum(s, step);
 	for (;;) {
 		pfn = base + at;
 		if (pfn - first < end - first)
 			visit(f, pfn);
 		if (++step == last || f->got >= f->want)
 			break;
-		at ^= s->null[__ffs(step)];	/* Gray code */
+		at ^= s->carry[__ffs(step)];
 	}
 	f->budget += last - step;
 	return step < n ? step : 0;
@@ -278,7 +277,7 @@ u32 sol_refill_batch(u32 cell)
 {
 	u8 batch = READ_ONCE(sol_sites[cell].batch);
 
-	WRITE_ONCE(sol_sites[cell].batch, clamp(batch * 2, 1, BATCH_MAX));
+	WRITE_ONCE(sol_sites[cell].batch, clamp(batch * 2, 1, SOL_REFILL_MAX));
 	return max_t(u8, batch, 1);
 }
 

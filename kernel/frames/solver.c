@@ -57,6 +57,8 @@ static void solver_make(struct sol_solver *s, const struct sol_map *map,
 	cell = sol_map_cell(map, probe);
 	for (bit = 0; bit < SOL_REGION_ORDER; bit++)
 		solver_add(s, bit, cell ^ sol_map_cell(map, probe ^ 1ul << bit));
+	for (i = 0; i < s->n_null; i++)
+		s->carry[i] = s->null[i] ^ (i ? s->carry[i - 1] : 0);
 	s->head = head;
 	for (i = 0, pfn = s->start; pfn < s->end; i++) {
 		head[i] = sol_map_cell(map, pfn);

@@ -31,6 +31,7 @@ struct sol_solver {
 	u16 from[SOL_REGION_ORDER];	/* pivot i: frame bits ... */
 	u32 image[SOL_REGION_ORDER];	/* ... and what they do to the cell */
 	u16 null[SOL_REGION_ORDER];	/* frame bits that leave the cell alone */
+	u16 carry[SOL_REGION_ORDER];	/* null[0] to null[i]: from a sum to the next */
 	u32 *head;		/* by region, of linear ones: its first frame's cell */
 };
 

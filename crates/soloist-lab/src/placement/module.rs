@@ -23,7 +23,7 @@ const CLIPS: usize = 16;
 const ROUNDS: usize = 4;
 /// `SOL_LOOKS`: cells that a filling looks at.
 const LOOKS: usize = 32;
-/// `BATCH_MAX` of refill.c: frames that a refill takes; 1 at first, doubled each time.
+/// `SOL_REFILL_MAX`: frames that a refill takes; 1 at first, doubled each time.
 const BATCH_MAX: u32 = 32;
 
 /// How far the refills of each cell have come; of the whole machine.
@@ -302,7 +302,7 @@ mod tests {
             let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/frames/");
             std::fs::read_to_string(format!("{dir}{name}")).unwrap()
         };
-        let header = ["magazine.h", "solver.h", "refill.c"].map(file).concat();
+        let header = ["magazine.h", "solver.h", "refill.h"].map(file).concat();
         let define = |name: &str| {
             let mut lines = header.lines().filter_map(|l| l.strip_prefix("#define "));
             let value = lines.find_map(|l| l.strip_prefix(name)).unwrap();
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(define("SOL_ROUNDS"), ROUNDS as u32);
         assert_eq!(define("SOL_LOOKS"), LOOKS as u32);
         assert_eq!(define("SOL_REGION_ORDER"), REGION);
-        assert_eq!(define("BATCH_MAX"), BATCH_MAX);
+        assert_eq!(define("SOL_REFILL_MAX"), BATCH_MAX);
     }
 
     #[test]
