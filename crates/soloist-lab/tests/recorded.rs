@@ -257,9 +257,16 @@ fn replay_knows_what_linux_has_instead_of_colors() {
         seed: 1,
         blame: false,
     };
-    let jobs = ["buddy", "membind", "interleave", "cat", "throttle"].map(job);
-    let played = stage.play(&jobs, &|| {}).unwrap();
-    let [buddy, membind, interleave, cat, throttle] = played.as_slice() else {
+    let names = [
+        "buddy",
+        "membind",
+        "interleave",
+        "cat",
+        "throttle",
+        "memguard",
+    ];
+    let played = stage.play(&names.map(job), &|| {}).unwrap();
+    let [buddy, membind, interleave, cat, throttle, memguard] = played.as_slice() else {
         unreachable!("one a job");
     };
     // Pages of the first task and of the second that lie on other nodes.
@@ -278,6 +285,10 @@ fn replay_knows_what_linux_has_instead_of_colors() {
     // A twentieth of 14.4 GB/s is 0.01125 lines a nanosecond.
     assert!(rate(buddy) > 0.015, "{}", rate(buddy));
     assert!(rate(throttle) < 0.0114, "{}", rate(throttle));
+    // Of what is guaranteed they have a sixth together, and of the rest in proportion.
+    assert!(rate(memguard) < 0.5 * rate(buddy), "{}", rate(memguard));
+    let time = |outcome: &Outcome| outcome.played[0].time_ns;
+    assert!(time(memguard) < 0.9 * time(buddy), "{}", time(memguard));
 }
 
 fn job(name: &str, alone: bool) -> Job {

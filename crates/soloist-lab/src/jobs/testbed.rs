@@ -205,7 +205,7 @@ impl Testbed {
             source,
         })?;
         let ends: Vec<u64> = stats.iter().map(|s| s.finished_ps).collect();
-        let counted = guard.map(|g| g.counts(&ends));
+        let counted = case.mode.as_ref().and(guard).map(|g| g.counts(&ends));
         Ok(Played {
             stats,
             seen,
@@ -252,7 +252,7 @@ impl Testbed {
     /// What counts and regulates the case's cores.
     fn guard(&self, case: &Case, seen: &[Arc<Counts>]) -> Result<Option<Guard>, RunError> {
         let (Some(spec), Some(mode)) = (&self.regulator, &case.mode) else {
-            return Ok(None);
+            return self.guard_of_policy(case);
         };
         let mut tasks = vec![None; self.platform.node_of_core.len()];
         for (task, counts) in case.tasks.iter().zip(seen) {
@@ -269,6 +269,24 @@ impl Testbed {
         let set = spec.settings(mode, self.map().line_size());
         let pools = self.pools(case, mode)?;
         Guard::regulating(&set, &reservations, pools.as_deref(), tasks)
+            .map(Some)
+            .map_err(|source| RunError::Regulator {
+                case: case.name.clone(),
+                source,
+            })
+    }
+
+    /// The policy `memguard` beside others in the background.
+    fn guard_of_policy(&self, case: &Case) -> Result<Option<Guard>, RunError> {
+        let cores = |background: bool| -> Vec<usize> {
+            let some = case.tasks.iter().filter(|t| t.background == background);
+            some.map(|t| t.cpu as usize).collect()
+        };
+        let (own, others) = (cores(false), cores(true));
+        if case.policy != Policy::MemGuard || others.is_empty() {
+            return Ok(None);
+        }
+        Guard::by_policy(&self.platform, &own, &others)
             .map(Some)
             .map_err(|source| RunError::Regulator {
                 case: case.name.clone(),

@@ -25,6 +25,10 @@ pub enum Policy {
     /// Linux, tasks in the background held to a fixed rate of lines (Intel
     /// MBA, resctrl).
     Throttle,
+    /// Linux, bandwidth reserved: five sixths of what is guaranteed to the
+    /// tasks in front, the rest to those in the background, more in proportion
+    /// (MemGuard).
+    MemGuard,
     /// All tasks on one bank set of the first task's node (CAMC 4.4.1).
     SameBank,
     /// A private bank set each, all on the first task's node (CAMC 4.4.1).
@@ -54,12 +58,13 @@ pub enum Policy {
 
 impl Policy {
     /// All, in the order of the papers.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Buddy,
         Self::Membind,
         Self::Interleave,
         Self::Cat,
         Self::Throttle,
+        Self::MemGuard,
         Self::SameBank,
         Self::DiffBank,
         Self::DiffController,
@@ -82,6 +87,7 @@ impl Policy {
             Self::Interleave => "interleave",
             Self::Cat => "cat",
             Self::Throttle => "throttle",
+            Self::MemGuard => "memguard",
             Self::SameBank => "same_bank",
             Self::DiffBank => "diff_bank",
             Self::DiffController => "diff_controller",
@@ -105,6 +111,7 @@ impl Policy {
             Self::Interleave => "Linux, nodes in turn",
             Self::Cat => "Linux, cache ways each",
             Self::Throttle => "Linux, others throttled",
+            Self::MemGuard => "Linux, MemGuard",
             Self::SameBank => "all in one bank",
             Self::DiffBank => "own banks, one node",
             Self::DiffController => "own banks, own node",
@@ -124,7 +131,12 @@ impl Policy {
     pub fn uncolored(self) -> bool {
         matches!(
             self,
-            Self::Buddy | Self::Membind | Self::Interleave | Self::Cat | Self::Throttle
+            Self::Buddy
+                | Self::Membind
+                | Self::Interleave
+                | Self::Cat
+                | Self::Throttle
+                | Self::MemGuard
         )
     }
 
@@ -203,9 +215,12 @@ fn choose(
     };
     let home = seats[0].node;
     Ok(Some(match policy {
-        Policy::Buddy | Policy::Membind | Policy::Interleave | Policy::Cat | Policy::Throttle => {
-            return Ok(None)
-        }
+        Policy::Buddy
+        | Policy::Membind
+        | Policy::Interleave
+        | Policy::Cat
+        | Policy::Throttle
+        | Policy::MemGuard => return Ok(None),
         Policy::SameBank => any.with_sets(map.sets_of_node(home).take(seats[0].sets as usize)),
         Policy::DiffBank => private(home)?,
         Policy::DiffController if map.n_nodes() > 1 => {

@@ -30,6 +30,7 @@ use soloist_memory::system::{self, Free};
 use soloist_memory::{Platform, System};
 use soloist_record::{Lines, Program, Recording};
 
+use crate::jobs::governor::Guard;
 use crate::linux::{even_ways, Throttle};
 pub use crate::placement::buddy::History;
 use crate::placement::memory::Exhausted;
@@ -282,6 +283,12 @@ impl Stage {
             Some(Policy::Throttle) => {
                 let held = cores(&parts[1..]).into_iter();
                 system.run(&mut Throttle::new(&self.platform, held))
+            }
+            Some(Policy::MemGuard) if !job.alone => {
+                let (own, others) = (cores(&parts[..1]), cores(&parts[1..]));
+                let guard = Guard::by_policy(&self.platform, &own, &others);
+                let mut guard = guard.map_err(|e| ReplayError::Misfit(e.to_string()))?;
+                system.run(&mut guard)
             }
             _ => system.run(&mut Free),
         }
