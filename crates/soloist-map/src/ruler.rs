@@ -494,6 +494,7 @@ pub fn field_list(map: &MapSpec, index: usize) -> Vec<(&'static str, String)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::Summary;
 
