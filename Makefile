@@ -54,6 +54,7 @@ demo:
 bench: guest-build
 	@$(MAKE) -s -C bench
 	@bench/run
+	@bench/programs-run
 	@bench/guard-run
 	@bench/latency-run
 
