@@ -14,7 +14,7 @@ use std::path::Path;
 use soloist_core::format_size;
 use soloist_machine::{MapSpec, Trust};
 
-use crate::host::Objections;
+use crate::objections::Objections;
 
 /// What was counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]

@@ -7,6 +7,7 @@ use soloist_machine::ram::{join, parse_iomem, RamRange};
 use soloist_machine::{Machine, Topology, Trust};
 
 use crate::edac::Counted;
+use crate::objections::Objections;
 
 /// The CPU's model name; on arm64, where cpuinfo has none, the board's.
 #[must_use]
@@ -276,15 +277,6 @@ impl Facts {
             counted: crate::edac::read(),
         }
     }
-}
-
-/// What speaks against a machine file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Objections {
-    /// The host says otherwise, in words: the map is another machine's.
-    pub against: Vec<String>,
-    /// What can't be known, in words.
-    pub unknown: Vec<String>,
 }
 
 /// Memory of a host that a map need not know: kernels round blocks up.

@@ -15,6 +15,7 @@ pub mod formats;
 pub mod guest;
 pub mod host;
 pub mod imported;
+pub mod objections;
 pub mod order;
 pub mod pci;
 pub mod ruler;

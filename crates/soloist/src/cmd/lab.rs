@@ -17,6 +17,7 @@ use soloist_lab::sensitivity::{self, Spread};
 use soloist_lab::spec::{Scenario, ScenarioError};
 use soloist_rt::mission;
 
+mod claims;
 mod realtime;
 mod run;
 

@@ -7,7 +7,8 @@ use anyhow::{bail, Context, Result};
 use serde_json::json;
 use soloist_host::{load, unload, Host, ModuleChoice};
 use soloist_machine::{known, Machine, Trust};
-use soloist_map::host::{self, Objections};
+use soloist_map::host;
+use soloist_map::objections::Objections;
 
 use crate::Ctx;
 

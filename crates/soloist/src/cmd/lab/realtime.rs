@@ -7,7 +7,7 @@ use soloist_rt::gantt;
 use soloist_rt::mission::{Figure, Outcome};
 
 use super::super::table;
-use super::run::print_claims;
+use super::claims::print_claims;
 use crate::Ctx;
 
 /// Of what each policy did to each task.

@@ -10,12 +10,13 @@ use soloist_lab::jobs::{self, run_all, Options};
 use soloist_lab::judgement::table::{self, claims, claims_csv, values_csv};
 use soloist_lab::judgement::{answers, fingerprint, Judged, Outcome, Totals, Verdict};
 use soloist_lab::known;
-use soloist_lab::report::{estimate, figure, first_culprit, kind, word};
+use soloist_lab::report::{estimate, figure, first_culprit};
 use soloist_lab::spec::Scenario;
 use soloist_rt::mission::{self, Mission, MissionError};
 use soloist_rt::task::TaskSet;
 
 use super::super::table as columns;
+use super::claims::print_claims;
 use super::{bar, misuse, progress, read_outcome, realtime, Repeats};
 use crate::{Ctx, Misuse};
 
@@ -311,23 +312,6 @@ fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
         outln!("  {}", about.note)?;
     }
     outln!()?;
-    Ok(())
-}
-
-pub(super) fn print_claims(verdicts: &[Verdict], ctx: &Ctx) -> Result<()> {
-    let mut table = columns(["CLAIM", "KIND", "THEIRS", "OURS", "EFFECT", ""]);
-    for v in verdicts {
-        let color = if v.holds == Some(true) { 32 } else { 31 };
-        table.add_row([
-            v.what.clone(),
-            kind(v).to_owned(),
-            figure(v.theirs, &v.unit),
-            estimate(v.ours, &v.unit),
-            figure(v.effect, ""),
-            ctx.paint(color, &word(v)),
-        ]);
-    }
-    outln!("{table}")?;
     Ok(())
 }
 
