@@ -33,3 +33,19 @@ guest() {
 	tail -n 20 "$log.err"
 	exit 1
 }
+
+# SCRIPT LOG KERNEL CPUS ICOUNT ARGUMENTS...: a script that measures with and without
+# the module, in a guest.
+inside() {
+	script=$1 log=$2 kernel=$3 cpus=$4 icount=$5
+	shift 5
+	# shellcheck disable=SC2086
+	guest "$log" "$kernel" "$cpus" $icount --no-module --timeout 3600 -- \
+		"$script" "$(module "$kernel")" "$@"
+}
+
+# Median, first and third quartile of the numbers on its input, one a line.
+quartiles() {
+	sort -n | awk '{ v[NR] = $1 } END {
+		printf "%.3f %.3f %.3f\n", v[int(NR / 2) + 1], v[int(NR / 4) + 1], v[NR - int(NR / 4)] }'
+}
