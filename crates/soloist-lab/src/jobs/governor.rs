@@ -27,12 +27,11 @@ use soloist_memory::system::Governor;
 use soloist_memory::Platform;
 
 use crate::measurements::Regulated;
+use crate::spec::regulator::{ewma, millisecond};
 
 /// Under the policy `memguard`: of so many parts of what is guaranteed the tasks in
 /// the background get one together (the paper's 7.1: 0.2 of 1.2 GB/s).
 const PARTS: u64 = 6;
-const PERIOD_US: u32 = 1000;
-const EWMA: u16 = 180;
 
 /// What a task has done after its initialisation, as it runs.
 #[derive(Debug, Default)]
@@ -195,12 +194,12 @@ impl Guard {
         let row_cycle_ps = u64::from(device.trc) * u64::from(device.tck_ps);
         let r_min = u64::from(line) * 1_000_000_000_000 / row_cycle_ps.max(1);
         let set = Regulation {
-            period_us: PERIOD_US,
+            period_us: millisecond(),
             line,
             r_min: [r_min, 0],
             peak: platform.northbridge.bytes_per_us * 1_000_000,
             q_min: 0,
-            ewma: EWMA,
+            ewma: ewma(),
             sharing: Sharing::Proportional,
         };
         let back = r_min / PARTS;

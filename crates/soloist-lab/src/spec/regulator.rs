@@ -40,11 +40,13 @@ pub struct RegulatorSpec {
     pub ewma: u16,
 }
 
-fn millisecond() -> u32 {
+/// MemGuard's period, microseconds.
+pub(crate) fn millisecond() -> u32 {
     1000
 }
 
-fn ewma() -> u16 {
+/// The paper's example needs more than two thirds.
+pub(crate) fn ewma() -> u16 {
     180
 }
 

@@ -79,16 +79,7 @@ fn tasks(outcome: &Outcome) -> Vec<Vec<String>> {
 
 /// What each policy did to each task.
 fn figures(outcome: &Outcome) -> Vec<Vec<String>> {
-    let head = [
-        "task",
-        "policy",
-        "mean",
-        "max",
-        "min",
-        "std. dev.",
-        "missed",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
     for (task, ..) in &outcome.tasks {
         for policy in &outcome.mission.policies {
             let figures = Figure::ALL.map(|f| {
