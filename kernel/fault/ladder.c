@@ -526,7 +526,11 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 		srcu_read_unlock(&sol_waiting, waiting);
 	}
 	rq->cpuset = NULL;
-	if (!page && !rq->target)
+	/*
+	 * A group that lost its colours on the way, as one that is removed does,
+	 * is not exhausted: any page will do now.
+	 */
+	if (!page && ask_group(rq, &cells) && !rq->target)
 		note_exhausted(rq);
 	note_time(rq->id, local_clock() - begin);
 	return page;

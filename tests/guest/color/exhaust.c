@@ -3,7 +3,8 @@
  * A colour runs out: `fail` ends the task with a signal (and never hangs),
  * `grow` takes another free colour, `spill` takes any page and counts it. What
  * others have in the colour moves out of the way first, and what was reserved
- * stays for whom it was; no other CPU is interrupted.
+ * stays for whom it was; no other CPU is interrupted. A group that is removed
+ * meanwhile is no reason to end anybody.
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
@@ -190,6 +191,54 @@ static void reserve_stays(void)
 	guest_ungroup("kept");
 }
 
+/* A task looks for its last page in colour, in vain; then its group goes. */
+static void removed_meanwhile(void)
+{
+	size_t bytes = capacity() * 3 / 2 * GUEST_PAGE, at, before = 0;
+	volatile size_t *progress;
+	int status, quiet = 0;
+	pid_t pid;
+	char *p;
+
+	progress = mmap(NULL, GUEST_PAGE, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (progress == MAP_FAILED)
+		guest_die("mmap");
+	group("leaves", "fail");
+	pid = fork();
+	if (!pid) {
+		alarm(300);
+		if (guest_join("leaves"))
+			_exit(3);
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (p == MAP_FAILED)
+			_exit(4);
+		for (at = 0; at < bytes; at += GUEST_PAGE) {
+			p[at] = 1;
+			*progress = at;
+		}
+		_exit(0);
+	}
+	/* It waits some tenths of a second for what may move. */
+	while (quiet < 5 && !waitpid(pid, &status, WNOHANG)) {
+		usleep(20000);
+		quiet = *progress && *progress == before ? quiet + 1 : 0;
+		before = *progress;
+	}
+	if (quiet < 5)
+		guest_die("it did not wait: %zu of %zu bytes, status %#x",
+			  before, bytes, status);
+	guest_ungroup("leaves");
+	waitpid(pid, &status, 0);
+	guest_check(status == 0, "exhaust-removed-meanwhile",
+		    "status %#x after %zu of %zu bytes, %zu at removal", status,
+		    *progress, bytes, before);
+	/* Whose last group it was may live through a refusal; it is one. */
+	guest_check(!log_names("leaves"), "exhaust-removed-refuses-nobody",
+		    "a group without colours was exhausted");
+}
+
 int main(void)
 {
 	long before, least = LONG_MAX;
@@ -209,6 +258,7 @@ int main(void)
 	guest_check(!log_has("VM_FAULT_OOM leaked"), "exhaust-fail-no-huh",
 		    "the kernel wonders about VM_FAULT_OOM");
 	guest_ungroup("fails");
+	removed_meanwhile();
 	reserve_stays();
 
 	group("spills", "spill");
