@@ -1,0 +1,38 @@
+//! What row hits that pass an older request cost without isolation: the same sets
+//! with less that may pass.
+
+use std::fmt::Write;
+
+use rayon::prelude::*;
+use soloist_memory::Platform;
+use soloist_rt::interference::Costs;
+use soloist_rt::share::{draw, proved_under, Draw, Isolation};
+
+/// Requests in a bank's queue, and hits that pass the oldest of them.
+const CHANGES: [(u32, u32); 6] = [(8, 128), (5, 128), (4, 128), (2, 128), (1, 128), (1, 1)];
+
+/// Share of sets that are proved without isolation, by what may pass; sets are
+/// those of the main table's first line.
+pub fn csv(machine: &str, (how, seed): (Draw, u64), sets: u64) -> String {
+    let mut text = "bank queue,hit cap,us a line,no isolation,PALLOC\n".to_owned();
+    let unchanged = Platform::find(machine).unwrap();
+    for (queue, cap) in CHANGES {
+        let changes = format!("[controller]\nbank_queue = {queue}\nhit_cap = {cap}");
+        let changes = toml::from_str(&changes).unwrap();
+        let platform = Platform::find_changed(machine, &changes).unwrap();
+        let held: Vec<Vec<bool>> = (0..sets)
+            .into_par_iter()
+            .map(|n| {
+                // The machine's own sets: the change is in the bound alone.
+                let (set, profiles) = draw(&unchanged, how, seed | n);
+                let isolations = [Isolation::None, Isolation::Palloc];
+                proved_under(&platform, (&set, &profiles), &isolations)
+            })
+            .collect();
+        let share = |i: usize| held.iter().filter(|h| h[i]).count() as f64 / sets.max(1) as f64;
+        let passed_us = Costs::of(&platform).passed_ps as f64 / 1e6;
+        let (none, palloc) = (share(0), share(1));
+        let _ = writeln!(text, "{queue},{cap},{passed_us:.2},{none:.3},{palloc:.3}");
+    }
+    text
+}
