@@ -3,10 +3,13 @@
 
 use std::fmt::Write;
 
-use rayon::prelude::*;
 use soloist_memory::Platform;
 use soloist_rt::interference::Costs;
-use soloist_rt::share::{draw, proved_under, Draw, Isolation};
+use soloist_rt::share::{Draw, Isolation};
+
+use crate::{push_shares, shares};
+
+const ISOLATIONS: [Isolation; 2] = [Isolation::None, Isolation::Palloc];
 
 /// Requests in a bank's queue, and hits that pass the oldest of them.
 const CHANGES: [(u32, u32); 6] = [(8, 128), (5, 128), (4, 128), (2, 128), (1, 128), (1, 1)];
@@ -20,19 +23,11 @@ pub fn csv(machine: &str, (how, seed): (Draw, u64), sets: u64) -> String {
         let changes = format!("[controller]\nbank_queue = {queue}\nhit_cap = {cap}");
         let changes = toml::from_str(&changes).unwrap();
         let platform = Platform::find_changed(machine, &changes).unwrap();
-        let held: Vec<Vec<bool>> = (0..sets)
-            .into_par_iter()
-            .map(|n| {
-                // The machine's own sets: the change is in the bound alone.
-                let (set, profiles) = draw(&unchanged, how, seed | n);
-                let isolations = [Isolation::None, Isolation::Palloc];
-                proved_under(&platform, (&set, &profiles), &isolations)
-            })
-            .collect();
-        let share = |i: usize| held.iter().filter(|h| h[i]).count() as f64 / sets.max(1) as f64;
+        // The machine's own sets: the change is in the bound alone.
+        let proved = shares((&unchanged, how, seed), sets, &platform, &ISOLATIONS);
         let passed_us = Costs::of(&platform).passed_ps as f64 / 1e6;
-        let (none, palloc) = (share(0), share(1));
-        let _ = writeln!(text, "{queue},{cap},{passed_us:.2},{none:.3},{palloc:.3}");
+        let _ = write!(text, "{queue},{cap},{passed_us:.2}");
+        push_shares(&mut text, &proved);
     }
     text
 }

@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use rayon::prelude::*;
 use soloist_memory::Platform;
-use soloist_rt::share::{draw, part, proved_under, Draw, Isolation};
+use soloist_rt::share::{part, Draw, Isolation};
+
+use crate::{push_shares, shares};
 
 /// Bytes a second, after the equal part.
 const LOWER: [u64; 5] = [64_000_000, 16_000_000, 4_000_000, 1_000_000, 0];
@@ -23,19 +24,9 @@ pub fn csv(platform: &Platform, alike: &[(Draw, u64)], sets: u64) -> String {
     text.push_str(",PALLOC\n");
     isolations.push(Isolation::Palloc);
     for (how, seed) in alike {
-        let held: Vec<Vec<bool>> = (0..sets)
-            .into_par_iter()
-            .map(|n| {
-                let (set, profiles) = draw(platform, *how, seed | n);
-                proved_under(platform, (&set, &profiles), &isolations)
-            })
-            .collect();
         let _ = write!(text, "{:.2}", how.utilisation);
-        for i in 0..isolations.len() {
-            let count = held.iter().filter(|h| h[i]).count();
-            let _ = write!(text, ",{:.3}", count as f64 / sets.max(1) as f64);
-        }
-        text.push('\n');
+        let proved = shares((platform, *how, *seed), sets, platform, &isolations);
+        push_shares(&mut text, &proved);
     }
     text
 }

@@ -1,8 +1,7 @@
 //! What share of random sets can be proved under no isolation, MemGuard, PALLOC,
 //! CAMC and `soloist plan`, as utilisation grows.
 //! `cargo run --release -p soloist-rt --example share DIR [SETS]` writes a table and
-//! a picture for each machine. `share DIR SETS hits` only asks what passing row hits
-//! cost.
+//! a picture for each machine; `share DIR SETS hits` asks what passing row hits cost.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -32,21 +31,24 @@ pub struct Point {
     /// Processor time of all tasks with deadlines, cores.
     pub utilisation: f64,
     /// Share of sets that are proved.
-    pub proved: [f64; 6],
+    pub proved: Vec<f64>,
 }
 
 fn main() {
     let mut args = std::env::args().skip(1);
     let dir = args.next().unwrap_or_else(|| ".".to_owned());
     let sets: u64 = args.next().map_or(500, |n| n.parse().unwrap());
-    let hits_only = args.next().is_some_and(|word| word == "hits");
+    let hits = args.next().is_some_and(|word| {
+        assert!(word == "hits", "'{word}' is not known: 'hits', or nothing");
+        true
+    });
     for machine in MACHINES {
         let platform = Platform::find(machine).unwrap();
         let file = |end: &str| Path::new(&dir).join(format!("share-{machine}.{end}"));
-        let text = hits::csv(machine, (drawn(&platform, 1), 1 << 32), sets);
-        println!("{machine}, fewer row hits that pass\n{text}");
-        fs::write(file("hits.csv"), text).unwrap();
-        if hits_only {
+        if hits {
+            let text = hits::csv(machine, (drawn(&platform, 1), 1 << 32), sets);
+            println!("{machine}, fewer row hits that pass\n{text}");
+            fs::write(file("hits.csv"), text).unwrap();
             continue;
         }
         let points: Vec<Point> = (1..=STEPS).map(|s| point(&platform, s, sets)).collect();
@@ -71,19 +73,38 @@ fn drawn(platform: &Platform, step: u64) -> Draw {
     }
 }
 
-fn point(platform: &Platform, step: u64, sets: u64) -> Point {
-    let how = drawn(platform, step);
+/// Share of `sets`, drawn for a machine from a seed on, that are proved on
+/// `platform`, by isolation.
+fn shares(
+    (machine, how, seed): (&Platform, Draw, u64),
+    sets: u64,
+    platform: &Platform,
+    isolations: &[Isolation],
+) -> Vec<f64> {
     let held: Vec<Vec<bool>> = (0..sets)
         .into_par_iter()
         .map(|n| {
-            let (set, profiles) = draw(platform, how, step << 32 | n);
-            proved_under(platform, (&set, &profiles), &Isolation::ALL)
+            let (set, profiles) = draw(machine, how, seed | n);
+            proved_under(platform, (&set, &profiles), isolations)
         })
         .collect();
     let share = |i: usize| held.iter().filter(|h| h[i]).count() as f64 / sets.max(1) as f64;
+    (0..isolations.len()).map(share).collect()
+}
+
+/// The rest of a line of a table.
+fn push_shares(text: &mut String, shares: &[f64]) {
+    for share in shares {
+        let _ = write!(text, ",{share:.3}");
+    }
+    text.push('\n');
+}
+
+fn point(platform: &Platform, step: u64, sets: u64) -> Point {
+    let how = drawn(platform, step);
     Point {
         utilisation: how.utilisation,
-        proved: [share(0), share(1), share(2), share(3), share(4), share(5)],
+        proved: shares((platform, how, step << 32), sets, platform, &Isolation::ALL),
     }
 }
 
@@ -91,8 +112,8 @@ fn csv(points: &[Point]) -> String {
     let names = Isolation::ALL.map(Isolation::name);
     let mut text = format!("utilisation,{}\n", names.join(","));
     for p in points {
-        let shares = p.proved.map(|s| format!("{s:.3}"));
-        let _ = writeln!(text, "{:.2},{}", p.utilisation, shares.join(","));
+        let _ = write!(text, "{:.2}", p.utilisation);
+        push_shares(&mut text, &p.proved);
     }
     text
 }
