@@ -34,6 +34,21 @@ static u64 capacity(void)
 	return frames;
 }
 
+/* In a child: @bytes of no pages yet, as a member of @group. */
+static char *member_memory(const char *group, size_t bytes)
+{
+	char *p;
+
+	alarm(300); /* a livelock becomes SIGALRM */
+	if (guest_join(group))
+		_exit(3);
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		_exit(4);
+	return p;
+}
+
 /* Touch a half more than the colour can hold; report what became of it. */
 static int overrun(const char *group, bool populate)
 {
@@ -42,15 +57,8 @@ static int overrun(const char *group, bool populate)
 	volatile int status = 0;
 
 	if (!pid) {
-		char *p;
+		char *p = member_memory(group, bytes);
 
-		alarm(300); /* a livelock becomes SIGALRM */
-		if (guest_join(group))
-			_exit(3);
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (p == MAP_FAILED)
-			_exit(4);
 		if (populate) {
 			/*
 			 * After the failure there is no page left, also none
@@ -139,7 +147,7 @@ static void evacuate(void)
 {
 	size_t bytes = capacity() / 2 * GUEST_PAGE, n = 0, most;
 	const size_t step = 1 << 20;
-	char *others, *p;
+	char *others;
 	int status;
 	pid_t pid;
 
@@ -157,12 +165,7 @@ static void evacuate(void)
 	}
 	pid = fork();
 	if (!pid) {
-		alarm(300);
-		if (guest_join("patient"))
-			_exit(3);
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		guest_touch(p, bytes);
+		guest_touch(member_memory("patient", bytes), bytes);
 		_exit(0);
 	}
 	waitpid(pid, &status, 0);
@@ -207,13 +210,7 @@ static void removed_meanwhile(void)
 	group("leaves", "fail");
 	pid = fork();
 	if (!pid) {
-		alarm(300);
-		if (guest_join("leaves"))
-			_exit(3);
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (p == MAP_FAILED)
-			_exit(4);
+		p = member_memory("leaves", bytes);
 		for (at = 0; at < bytes; at += GUEST_PAGE) {
 			p[at] = 1;
 			*progress = at;
