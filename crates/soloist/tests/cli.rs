@@ -357,8 +357,18 @@ fn manual_pages_are_made() {
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
     let page = read("soloist-run.1");
     assert!(
-        page.contains("bank\\-sets") && page.contains("Examples:"),
+        page.contains("bank\\-sets") && page.contains(".SH \"EXIT STATUS\"\n"),
         "{page}"
+    );
+    // A line each: nothing there is filled.
+    assert!(
+        page.contains(".SH EXAMPLES\n.nf\nsoloist run \\-\\- make \\-j4\nsoloist run"),
+        "{page}"
+    );
+    let head = page.lines().find(|line| line.starts_with(".TH")).unwrap();
+    assert!(
+        head.contains(concat!("soloist ", env!("CARGO_PKG_VERSION"))),
+        "{head}"
     );
     let mut pages = 0;
     for entry in fs::read_dir(dir.path()).unwrap() {

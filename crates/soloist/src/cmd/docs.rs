@@ -1,15 +1,17 @@
 //! `soloist completions` and `soloist man`: made from the same definitions
 //! that parse the arguments.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fs, io};
 
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
+use clap::Command;
 use clap_complete::env::Shells;
+use clap_mangen::{roff::Roff, Man};
 
-use super::commands;
+use super::{commands, examples};
 use crate::{out, Ctx, Misuse};
 
 /// Print a completion script for a shell.
@@ -45,14 +47,48 @@ pub struct ManArgs {
 /// Runs `man`.
 pub fn man(args: ManArgs, _ctx: &Ctx) -> Result<ExitCode> {
     let Some(dir) = args.dir else {
-        let mut page = Vec::new();
-        clap_mangen::Man::new(commands()).render(&mut page)?;
-        out::put(&String::from_utf8_lossy(&page))?;
+        let mut all = commands();
+        all.build();
+        out::put(&String::from_utf8_lossy(&page(&all)?))?;
         return Ok(ExitCode::SUCCESS);
     };
     let there = || dir.display().to_string();
     fs::create_dir_all(&dir).with_context(there)?;
-    let commands = commands().disable_help_subcommand(true);
-    clap_mangen::generate_to(commands, &dir).with_context(there)?;
+    let mut all = commands().disable_help_subcommand(true);
+    all.build();
+    write_pages(&all, &dir).with_context(there)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of `command` and those of all below it.
+fn write_pages(command: &Command, dir: &Path) -> io::Result<()> {
+    let shown = |sub: &&Command| !sub.is_hide_set();
+    for sub in command.get_subcommands().filter(shown) {
+        write_pages(sub, dir)?;
+    }
+    let name = command.get_display_name().unwrap_or(command.get_name());
+    fs::write(dir.join(format!("{name}.1")), page(command)?)
+}
+
+/// The page, with exit status and examples under headings of their own: what stands
+/// after a help would be filled like any text.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let page = Man::new(command.clone())
+        .source(concat!("soloist ", env!("CARGO_PKG_VERSION")))
+        .manual("Soloist");
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(&mut text)?;
+    }
+    if let Some(last) = command.get_after_help() {
+        let mut roff = Roff::new();
+        examples::sections(&last.to_string(), &mut roff);
+        text.extend(roff.to_roff().into_bytes());
+    }
+    Ok(text)
 }

@@ -2,6 +2,7 @@
 //! last. A test parses every example.
 
 use clap::Command;
+use clap_mangen::roff::{roman, Roff};
 
 /// Each command, and how it is used.
 const EXAMPLES: &[(&str, &[&str])] = &[
@@ -322,6 +323,23 @@ fn below(command: Command, path: &str) -> Command {
             lines.join("\n  ")
         )),
     }
+}
+
+/// The same for a manual page: two sections of what stands after a help, `last`.
+pub fn sections(last: &str, page: &mut Roff) {
+    let (status, lines) = last.split_once("\n\nExamples:\n").unwrap_or((last, ""));
+    let status = status.strip_prefix("Exit status: ").unwrap_or(status);
+    page.control("SH", ["EXIT STATUS"]);
+    page.text([roman(status)]);
+    if lines.is_empty() {
+        return;
+    }
+    page.control("SH", ["EXAMPLES"]);
+    page.control("nf", []);
+    for line in lines.lines() {
+        page.text([roman(line.trim_start())]);
+    }
+    page.control("fi", []);
 }
 
 #[cfg(test)]
