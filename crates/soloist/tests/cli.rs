@@ -406,6 +406,8 @@ fn names_are_completed() {
         (&["soloist", "group", "show", ""], "core0"),
         (&["soloist", "run", "--group", "c"], "core0"),
         (&["soloist", "rule", "rm", "v"], "video"),
+        (&["soloist", "bench", "lat"], "latency"),
+        (&["soloist", "bench", "--corun", "b"], "bandwidth"),
         (&["soloist", "run", "--bank"], "--bank-sets"),
     ] {
         let offered = completed(machine.path(), words);

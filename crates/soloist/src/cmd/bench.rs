@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_host::{output, Neighbours, Summary};
+use soloist_machine::did_you_mean;
 
 use super::{compare, table};
 use crate::{Ctx, Misuse};
@@ -142,11 +143,18 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The programs' names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROGRAMS.iter().map(|(name, _)| *name)
+}
+
 /// Where the program is: in the source tree, or beside this one.
 fn find(name: &str) -> Result<PathBuf> {
-    if !PROGRAMS.iter().any(|(known, _)| *known == name) {
-        let known: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
-        return Err(Misuse(format!("no program '{name}' (known: {})", known.join(", "))).into());
+    if !names().any(|known| known == name) {
+        let known: Vec<&str> = names().chain(["silicon"]).collect();
+        let like = did_you_mean(name, known.iter().copied());
+        let known = known.join(", ");
+        return Err(Misuse(format!("no program '{name}'{like}; known: {known}")).into());
     }
     let own = std::env::current_exe().context("this program's own path")?;
     own.ancestors()

@@ -35,6 +35,7 @@ fn names(path: &str, arg: &Arg) -> Option<Names> {
         #[cfg(feature = "lab")]
         ("vm", _, "kernel") => Some(kernel_names),
         ("run" | "trace", _, "group") => Some(group_names),
+        ("bench", "", "name" | "corun") => Some(load_names),
         ("group", "show", "name") => Some(shown_group_names),
         ("group", "set" | "rm", "name" | "names") => Some(group_names),
         ("rule", "set" | "rm" | "enable" | "disable", "name" | "names") => Some(rule_names),
@@ -57,6 +58,10 @@ fn machine_names() -> Vec<String> {
 fn kernel_names() -> Vec<String> {
     let kernels = soloist_vm::kernel::list(soloist_vm::source_root().as_deref());
     kernels.iter().map(|kernel| kernel.name()).collect()
+}
+
+fn load_names() -> Vec<String> {
+    super::bench::names().map(str::to_owned).collect()
 }
 
 fn group_names() -> Vec<String> {
