@@ -11,6 +11,7 @@ use serde::Serialize;
 use soloist_host::{output, Neighbours, Summary};
 use soloist_machine::did_you_mean;
 
+use super::number::whole;
 use super::{compare, table};
 use crate::{Ctx, Misuse};
 
@@ -49,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
     /// Runs.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     runs: u32,
     /// Words for the program; `-- --help` says which.
     #[arg(last = true, value_name = "WORDS")]

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_host::{cpu_list, time, Control, Host, Neighbours, Summary};
 
+use super::number::whole;
 use super::table;
 use crate::{Ctx, Misuse};
 
@@ -26,7 +27,7 @@ const NEIGHBOUR: usize = 64 << 20;
 #[allow(clippy::struct_excessive_bools, reason = "one a switch")]
 pub struct Args {
     /// Runs under each condition.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     runs: u32,
     /// Runs beforehand that are not counted.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "PROGRAM")]
     corun: Vec<String>,
     /// How many neighbours; given ones take turns.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=63))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>(0..=63))]
     neighbours: u32,
     /// Processors: the first is the command's, the others the neighbours'
     /// [default: all that this process may use].

@@ -4,8 +4,18 @@
 use clap::Command;
 use clap_mangen::roff::{roman, Roff};
 
-/// Each command, and how it is used.
+/// Each command, and how it is used; the first is the way in.
 const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "soloist doctor",
+            "soloist up --machine opteron-6128",
+            "soloist run --mem 512M -- ./my-task",
+            "soloist verify 1234",
+            "soloist down",
+        ],
+    ),
     (
         "doctor",
         &["soloist doctor", "soloist doctor --machine zen2 --json"],
@@ -316,13 +326,23 @@ fn below(command: Command, path: &str) -> Command {
     });
     let status = STATUS.iter().find(|(of, _)| *of == path);
     let status = status.map_or(PLAIN, |(_, status)| *status);
-    match EXAMPLES.iter().find(|(of, _)| *of == path) {
-        None => command,
-        Some((_, lines)) => command.after_help(format!(
-            "Exit status: {status}\n\nExamples:\n  {}",
-            lines.join("\n  ")
-        )),
-    }
+    let lines = examples(&command, path);
+    command.after_help(format!(
+        "Exit status: {status}\n\nExamples:\n  {}",
+        lines.join("\n  ")
+    ))
+}
+
+/// Its own, and the first of each command below it.
+fn examples(command: &Command, path: &str) -> Vec<&'static str> {
+    let of = |path: &str| EXAMPLES.iter().find(|(of, _)| *of == path);
+    let own = of(path).map_or(&[][..], |(_, lines)| lines);
+    let below = command
+        .get_subcommands()
+        .filter(|_| !path.is_empty())
+        .filter_map(|sub| of(&format!("{path} {}", sub.get_name())))
+        .filter_map(|(_, lines)| lines.first());
+    own.iter().chain(below).copied().collect()
 }
 
 /// The same for a manual page: two sections of what stands after a help, `last`.
@@ -371,6 +391,22 @@ mod tests {
     }
 
     #[test]
+    fn a_command_of_commands_has_examples_of_each() {
+        fn check(command: &Command, path: &str) {
+            let last = command.get_after_help().map(ToString::to_string);
+            let last = last.unwrap_or_default();
+            for sub in command.get_subcommands() {
+                let path = format!("{path} {}", sub.get_name());
+                check(sub, &path);
+                let shown = path.matches(' ').count() == 1 || last.contains(&path);
+                assert!(shown, "no example of `{path}` in its parent's help: {last}");
+            }
+            assert!(last.contains("\n\nExamples:\n"), "{path}: {last}");
+        }
+        check(&add(Cli::command()), "soloist");
+    }
+
+    #[test]
     fn every_command_says_its_exit_status() {
         fn check(command: &Command, path: &str) {
             for sub in command.get_subcommands() {
@@ -392,7 +428,10 @@ mod tests {
     fn every_example_is_understood() {
         let known = leaves(&Cli::command(), "");
         let there = |path: &&str| known.iter().any(|leaf| leaf == path);
-        for (path, lines) in EXAMPLES.iter().filter(|(path, _)| there(path)) {
+        for (path, lines) in EXAMPLES
+            .iter()
+            .filter(|(path, _)| path.is_empty() || there(path))
+        {
             for line in *lines {
                 let command = line.split(" >").next().unwrap();
                 let words = command.split(' ').map(|word| word.trim_matches('\''));

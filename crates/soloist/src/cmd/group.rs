@@ -13,6 +13,7 @@ use soloist_host::{
 };
 
 use super::colors::{mode, text, ColorArgs};
+use super::number::pid;
 use super::table;
 use crate::{Ctx, Misuse};
 
@@ -68,7 +69,7 @@ pub struct Settings {
 
     /// Move these processes, all their threads, in. Pages that they have
     /// already stay where they are.
-    #[arg(long = "pid", value_name = "PID")]
+    #[arg(long = "pid", value_name = "PID", value_parser = pid)]
     pids: Vec<i32>,
 
     /// Bind it to a cgroup (v2), a path below /sys/fs/cgroup: what runs there or
@@ -77,7 +78,7 @@ pub struct Settings {
     cgroup: Option<String>,
 
     /// Move these single threads in.
-    #[arg(long = "tid", value_name = "TID")]
+    #[arg(long = "tid", value_name = "TID", value_parser = pid)]
     tids: Vec<i32>,
 
     #[command(flatten)]

@@ -16,6 +16,7 @@ use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 use soloist_memory::Machine;
 
+use super::number::whole;
 use super::table;
 use crate::{out, Ctx, Misuse};
 
@@ -39,7 +40,7 @@ pub enum Args {
 #[derive(Debug, clap::Args)]
 pub struct Status {
     /// Look again every so many seconds, with rates.
-    #[arg(long, short, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, short, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = whole::<u64>(1..=3600))]
     watch: Option<u64>,
 
     /// Look so many times, then stop; 0: until interrupted.

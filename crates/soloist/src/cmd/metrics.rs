@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use soloist_host::watch::Snapshot;
 use soloist_host::{events, openmetrics, Control, Host, MEDIA_TYPE};
 
+use super::number::whole;
 use crate::{out, Ctx};
 
 /// Print all figures in the text format of OpenMetrics, or as JSON.
@@ -85,11 +86,11 @@ fn serve() -> Result<ExitCode> {
 #[derive(Debug, clap::Args)]
 pub struct EventsArgs {
     /// Seconds between two looks.
-    #[arg(long, short, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, short, value_name = "SECONDS", default_value_t = 1, value_parser = whole::<u64>(1..=3600))]
     interval: u64,
 
     /// Look so many times, then stop; 0: until interrupted.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 0)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 0, value_parser = whole::<u64>(..))]
     count: u64,
 }
 

@@ -13,6 +13,7 @@ mod guard;
 mod lab;
 mod map;
 mod metrics;
+mod number;
 #[cfg(feature = "lab")]
 mod plan;
 mod progress;

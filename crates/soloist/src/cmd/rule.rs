@@ -7,6 +7,7 @@ use serde_json::json;
 use soloist_host::{Control, Exhaust, Host, Rule, RuleChange, RuleView};
 
 use super::colors::exhaust;
+use super::number::whole;
 use super::table;
 use crate::{Ctx, Misuse};
 
@@ -86,7 +87,7 @@ struct Settings {
     uid: Option<String>,
 
     /// Bank sets for each process; a new rule has 1.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     colors: Option<u32>,
 
     /// When the colours have no page left: fail, grow or spill.

@@ -11,6 +11,7 @@ use anyhow::Result;
 use soloist_host::watch::Snapshot;
 use soloist_host::{rates, Control, GroupRates, Host};
 
+use super::number::whole;
 use super::table;
 use crate::Ctx;
 
@@ -22,12 +23,12 @@ use crate::Ctx;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Seconds between two looks.
-    #[arg(long, short, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, short, value_name = "SECONDS", default_value_t = 2, value_parser = whole::<u64>(1..=3600))]
     interval: u64,
 
     /// Print so many tables, one after the other, instead of the live view; 0:
     /// until interrupted.
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(..))]
     count: Option<u64>,
 }
 

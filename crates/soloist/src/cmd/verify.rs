@@ -13,6 +13,7 @@ use soloist_host::{
 };
 use soloist_machine::known;
 
+use super::number::pid;
 use super::table;
 use crate::{Ctx, Misuse};
 
@@ -25,7 +26,7 @@ use crate::{Ctx, Misuse};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The process.
-    #[arg(required_unless_present = "this")]
+    #[arg(required_unless_present = "this", value_parser = pid)]
     pid: Option<i32>,
 
     /// This very process (`soloist run -- soloist verify --self`).
