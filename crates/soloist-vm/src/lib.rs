@@ -6,6 +6,7 @@
 //! comes over a serial port of its own, never from the console; the console is
 //! only searched for what a healthy kernel does not print ([`console`]).
 
+mod clock;
 pub mod console;
 mod initramfs;
 mod interrupt;

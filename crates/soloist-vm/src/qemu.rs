@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::{io, Error, GuestNodes, Spec};
+use crate::{clock, io, Error, GuestNodes, Spec};
 
 /// Where the server of the host's files is, and what it is told. Debian 12's is a
 /// part of QEMU; that of later releases is a program of its own, where `-o` brings
@@ -177,9 +177,7 @@ pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process,
     command.args(node_args(&spec.nodes));
     command.arg("-kernel").arg(&spec.kernel.image);
     command.arg("-initrd").arg(files.initramfs);
-    command
-        .arg("-append")
-        .arg(format!("{APPEND} {}", spec.append));
+    command.arg("-append").arg(append(spec));
     command.args([
         "-chardev",
         &format!("file,id=console,path={}", comma(files.console)),
@@ -212,19 +210,32 @@ fn comma(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
 
-fn machine_args(spec: &Spec) -> Vec<String> {
-    let mut machine = "pc".to_owned();
-    if let Some(limit) = spec.nodes.below_4g() {
-        machine += &format!(",max-ram-below-4g={limit:#x}");
+fn append(spec: &Spec) -> String {
+    let mut words = APPEND.to_owned();
+    // A guest under KVM has its clock from there.
+    if accelerator(spec) != "kvm" {
+        words.extend(clock::word(spec.icount.is_some()).map(|word| format!(" {word}")));
     }
-    // Multi-threaded emulation of QEMU 7.2 breaks the patching of live code.
-    let accel = if spec.recorder.is_some() {
+    words + " " + &spec.append
+}
+
+/// Multi-threaded emulation of QEMU 7.2 breaks the patching of live code.
+fn accelerator(spec: &Spec) -> &'static str {
+    if spec.recorder.is_some() {
         "tcg,thread=multi"
     } else if spec.icount.is_none() && has_kvm() {
         "kvm"
     } else {
         "tcg,thread=single"
-    };
+    }
+}
+
+fn machine_args(spec: &Spec) -> Vec<String> {
+    let mut machine = "pc".to_owned();
+    if let Some(limit) = spec.nodes.below_4g() {
+        machine += &format!(",max-ram-below-4g={limit:#x}");
+    }
+    let accel = accelerator(spec);
     let cpu = match (&spec.cpu, accel) {
         (Some(cpu), _) => cpu,
         (None, "kvm") => "host",
