@@ -18,7 +18,7 @@
  * nothing the group does not come back for a while, longer each time (struct
  * sol_turn); meanwhile its faults look at the lists alone. No other CPU is
  * interrupted. Evacuating is done by one task of a group at a time; who finds the
- * group resting sleeps until it may.
+ * group resting sleeps until it may, at once where the last one found something.
  *
  * Locking: a group is looked up, and its lists are, with preemption off. The
  * whole of it is a section of sol_waiting, so that unloading waits; what uses
@@ -335,6 +335,17 @@ static bool begin_evacuation(u16 id, int nid, unsigned long *wait)
 	return mine;
 }
 
+/* Something moved, so more may: the next one of the group need not wait. */
+static void end_evacuation(u16 id, int nid)
+{
+	struct here here;
+
+	preempt_disable();
+	if (here_find(&here, id, nid))
+		WRITE_ONCE(here.turn->evacuate, jiffies);
+	preempt_enable();
+}
+
 static struct page *from_evacuation(const struct sol_request *rq, int nid)
 {
 	unsigned long wait;
@@ -348,6 +359,8 @@ static struct page *from_evacuation(const struct sol_request *rq, int nid)
 		if (begin_evacuation(rq->id, nid, &wait)) {
 			page = evacuate(rq, nid, tries ? MIGRATE_SYNC_LIGHT :
 						 MIGRATE_ASYNC);
+			if (page)
+				end_evacuation(rq->id, nid);
 		} else {
 			if (wait)
 				schedule_timeout_killable(wait);
