@@ -3,7 +3,9 @@
 //! second is an error like any other ([`crate::Ctx::fail`]).
 
 use std::fmt::Arguments;
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -37,4 +39,17 @@ pub fn say(text: Arguments) {
     let _ = io::stderr()
         .lock()
         .write_all(format!("{text}\n").as_bytes());
+}
+
+/// Writes a file whole: a reader, or a power cut, finds the old one or the new
+/// one. What is there and is no plain file, a device say, stays.
+pub fn replace(file: &Path, text: &str) -> io::Result<()> {
+    if fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::other("is there, and no plain file"));
+    }
+    let new = file.with_extension("new");
+    let mut out = fs::File::create(&new)?;
+    out.write_all(text.as_bytes())?;
+    out.sync_all()?;
+    fs::rename(&new, file)
 }

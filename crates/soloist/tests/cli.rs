@@ -147,6 +147,42 @@ fn a_refused_rule_is_as_it_was() {
 }
 
 #[test]
+fn a_wrong_name_among_several_changes_nothing() {
+    let machine = small();
+    let dir = machine.path().join("sys/kernel/config/soloist");
+    let attribute = |path: &str| fs::read_to_string(dir.join(path)).unwrap();
+    let enabled = attribute("rules/video/enabled");
+    for args in [
+        &["group", "rm", "nobody", "core0"][..],
+        &["group", "rm", "core0", "nobody"],
+        &["rule", "rm", "video", "nobody"],
+        &["rule", "disable", "video", "nobody"],
+    ] {
+        let out = output(machine.path(), args);
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {out:?}");
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(said.contains("\"nobody\""), "{args:?}: {said}");
+        assert!(dir.join("groups/core0").is_dir(), "{args:?}");
+        assert_eq!(attribute("rules/video/enabled"), enabled, "{args:?}");
+    }
+    let nothing = output(machine.path(), &["group", "set", "core0"]);
+    assert_eq!(nothing.status.code(), Some(2), "{nothing:?}");
+}
+
+#[test]
+fn a_device_is_not_replaced() {
+    let machine = small();
+    let link = machine.path().join("full");
+    std::os::unix::fs::symlink("/dev/full", &link).unwrap();
+    let file = link.display().to_string();
+    for args in [&["metrics", "--textfile", &file][..], &["save", &file]] {
+        let out = output(machine.path(), args);
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {out:?}");
+        assert!(link.is_symlink(), "{args:?}");
+    }
+}
+
+#[test]
 fn joining_says_what_it_coloured() {
     let machine = small();
     let root = machine::with_real_processes(&machine);

@@ -127,12 +127,17 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         }
         Args::Set(settings) => {
             let group = control.group(&settings.name)?;
+            if settings.is_empty() {
+                return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
+            }
             settings.apply(&control, &group)?;
             done(&settings, &host, &control, &group, ctx)?;
         }
         Args::Rm { names } => {
-            for name in &names {
-                control.group(name)?.remove()?;
+            // All are looked up before the first goes.
+            let groups = names.iter().map(|name| control.group(name));
+            for group in groups.collect::<Result<Vec<_>, _>>()? {
+                group.remove()?;
             }
             if ctx.json {
                 ctx.print_json(&json!({ "removed": names }))?;
@@ -143,6 +148,20 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 impl Settings {
+    /// A name and nothing else.
+    fn is_empty(&self) -> bool {
+        let own = [
+            self.mode.is_some(),
+            self.text.is_some(),
+            self.reserve.is_some(),
+            self.bandwidth.is_some(),
+            self.cpus.is_some(),
+            self.cgroup.is_some(),
+        ];
+        let joining = !self.pids.is_empty() || !self.tids.is_empty();
+        !own.contains(&true) && !joining && self.colors.is_empty()
+    }
+
     fn apply(&self, control: &Control, group: &Group) -> Result<()> {
         if let Some(mode) = self.mode {
             group.set_mode(mode)?;

@@ -1,8 +1,7 @@
 //! `soloist metrics` and `soloist events`.
 
-use std::fs;
 use std::io::{self, BufRead};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
@@ -45,16 +44,9 @@ pub fn metrics(args: MetricsArgs, ctx: &Ctx) -> Result<ExitCode> {
     let text = openmetrics(&snapshot)?;
     match &args.textfile {
         None => out::put(&text)?,
-        Some(file) => replace(file, &text).with_context(|| file.display().to_string())?,
+        Some(file) => out::replace(file, &text).with_context(|| file.display().to_string())?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A reader sees the old file or the new one.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let new = file.with_extension("new");
-    fs::write(&new, text)?;
-    fs::rename(&new, file)
 }
 
 /// Answers one request, whatever it asks for; also when there is nothing to tell.

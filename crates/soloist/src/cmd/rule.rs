@@ -177,8 +177,10 @@ fn each(
     what: &str,
     act: impl Fn(&Rule) -> Result<(), soloist_host::HostError>,
 ) -> Result<()> {
-    for name in &names.names {
-        act(&control.rule(name)?)?;
+    // All are looked up before the first is changed.
+    let rules = names.names.iter().map(|name| control.rule(name));
+    for rule in rules.collect::<Result<Vec<_>, _>>()? {
+        act(&rule)?;
     }
     if ctx.json {
         ctx.print_json(&json!({ what: names.names }))?;

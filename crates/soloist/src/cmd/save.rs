@@ -1,8 +1,7 @@
 //! `soloist save` and `soloist apply`.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -67,7 +66,10 @@ pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
     if args.file.as_os_str() == "-" {
         out::put(&text)?;
     } else {
-        replace(&args.file, &text).with_context(|| args.file.display().to_string())?;
+        if let Some(dir) = args.file.parent() {
+            fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+        }
+        out::replace(&args.file, &text).with_context(|| args.file.display().to_string())?;
         outln!(
             "{}: {} groups, {} rules",
             args.file.display(),
@@ -98,18 +100,6 @@ fn name_machine(config: &mut Config, loaded: &AddrMap) {
             up::DEFAULT_MACHINE
         ),
     }
-}
-
-/// Writes a file whole: a power cut leaves the old one or the new one.
-fn replace(file: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(dir) = file.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    let new = file.with_extension("toml.new");
-    let mut out = fs::File::create(&new)?;
-    out.write_all(text.as_bytes())?;
-    out.sync_all()?;
-    fs::rename(&new, file)
 }
 
 #[derive(Serialize)]
