@@ -180,7 +180,11 @@ impl Control {
     /// Reads a file of the interface.
     pub(crate) fn read(&self, file: &str) -> Result<String, HostError> {
         let path = self.path(file);
-        fs::read_to_string(&path).map_err(|e| HostError::io(path, e))
+        fs::read_to_string(&path).map_err(|error| match error.kind() {
+            // What tells where memory lies is root's (docs/security.md).
+            io::ErrorKind::PermissionDenied => HostError::NeedsRoot(format!("reading {file}")),
+            _ => HostError::io(path, error),
+        })
     }
 
     /// Reads `key value` lines.

@@ -149,13 +149,11 @@ pub struct Snapshot {
 impl Snapshot {
     /// Looks at everything once.
     pub fn take(control: &Control) -> Result<Self, HostError> {
-        let map = control.map().ok();
-        let mut groups: Vec<GroupSample> = control
-            .groups()?
-            .iter()
-            // A group may go while we look.
-            .filter_map(|group| GroupSample::named(group).ok())
-            .collect();
+        let map = readable(control.map())?;
+        let mut groups = Vec::new();
+        for group in control.groups()? {
+            groups.extend(readable(GroupSample::named(&group))?);
+        }
         if let Some(map) = &map {
             groups.extend(implicit(control, map)?);
         }
@@ -185,6 +183,15 @@ impl Snapshot {
         let of = |cpu: &u32| self.cpus.iter().find(|s| s.name == cpu.to_string());
         let one = |sample: &Sample| sample.figures.get(key).copied().unwrap_or(0);
         cpus.iter().filter_map(of).map(one).sum()
+    }
+}
+
+/// Nothing where a group went while we looked, or there is no map; but who may
+/// not look is told so.
+fn readable<T>(seen: Result<T, HostError>) -> Result<Option<T>, HostError> {
+    match seen {
+        Err(error @ HostError::NeedsRoot(_)) => Err(error),
+        seen => Ok(seen.ok()),
     }
 }
 

@@ -47,3 +47,16 @@ kill $doze $run
 wait
 soloist rule rm nap
 soloist group rm seen
+
+# Who may not see colours is told so, not shown an empty table.
+soloist group create seen --colors 1 >/dev/null
+for look in "top -n 1" metrics "group list" "save -" "verify 1" "run -- true"; do
+	# shellcheck disable=SC2086 # words
+	why=$(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist $look 2>&1)
+	got="$? $why"
+	case $got in
+	"1 soloist: reading "*" needs root (CAP_SYS_ADMIN): run it with sudo") ok "nobody-${look%% *}" ;;
+	*) fail "nobody-${look%% *}" "$got" ;;
+	esac
+done
+soloist group rm seen
