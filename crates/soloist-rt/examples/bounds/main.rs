@@ -1,5 +1,5 @@
 //! Thousands of random sets and machines: is a bound ever below what was played,
-//! and how tight is it? `cargo run --release -p soloist-rt --example bounds [N [long]]`
+//! and how tight is it? `cargo run --release -p soloist-rt --example bounds [N [long|alone|beside [FIRST SEED]]]`
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -31,7 +31,8 @@ fn main() {
         Some("alone") => sets::Draw::Alone,
         _ => sets::Draw::Beside,
     };
-    let samples: Vec<(u64, sets::Sample)> = (0..n)
+    let first: u64 = std::env::args().nth(3).map_or(0, |n| n.parse().unwrap());
+    let samples: Vec<(u64, sets::Sample)> = (first..first + n)
         .into_par_iter()
         .flat_map_iter(|seed| sets::check(seed, draw).into_iter().map(move |s| (seed, s)))
         .collect();
