@@ -29,3 +29,12 @@ fn no_play_is_longer_than_its_bound() {
 fn no_play_beside_tasks_of_its_core_is_longer_than_its_bound() {
     check(0..120, sets::Draw::Alone);
 }
+
+/// Sets of which a job did what the first two of its program don't: it was longer
+/// alone than what the analysis was told.
+#[test]
+fn no_play_is_longer_where_a_later_job_is_the_longest() {
+    for seed in [1107, 1366, 1824, 4_000_479, 5_000_782, 5_003_290, 5_003_628] {
+        check(seed..seed + 1, sets::Draw::Alone);
+    }
+}
