@@ -89,3 +89,58 @@ fn the_report_says_what_was_measured_and_of_what_it_was_made() {
         assert!(page.contains(words), "{words}");
     }
 }
+
+/// Refused with the line, by the status of what is written wrong.
+#[test]
+fn a_file_that_can_t_be_meant_is_a_misuse() {
+    let dir = TempDir::new().unwrap();
+    let refused = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+        let out = command
+            .current_dir(dir.path())
+            .args(words)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{words:?}: {said}");
+        assert!(out.stdout.is_empty(), "{words:?}");
+        said
+    };
+    for words in [
+        ["plan", "nosuch.toml"].as_slice(),
+        &["lab", "check", "nosuch.toml"],
+        &["trace", "--tasks", "nosuch.toml"],
+    ] {
+        let said = refused(words);
+        assert!(said.contains("nosuch.toml: No such file"), "{said}");
+    }
+    for (from, to, says) in [
+        ("5 ms", "0 ms", "5: period must be above 0"),
+        ("5 ms", "5 ms 3 us", "5: \"5 ms 3 us\" has two units"),
+        ("200 us", "6 ms", "6: wcet 6 ms is longer than the deadline"),
+        ("\"1M\"", "\"900G\"", "3: task \"control\" needs"),
+        (
+            "\"1M\"",
+            "\"1M\"\ncore = 99",
+            "3: task \"control\" is bound to core 99",
+        ),
+        (
+            "opteron-6128",
+            "optron-6128",
+            "1: optron-6128: no such machine",
+        ),
+        (
+            "period = \"5 ms\"\nwcet = \"200 us\"\n",
+            "",
+            "3: no task has a period",
+        ),
+    ] {
+        let text = TASKS.replacen(from, to, 1);
+        assert_ne!(text, TASKS);
+        fs::write(dir.path().join("bad.toml"), text).unwrap();
+        let said = refused(&["plan", "bad.toml"]);
+        assert!(said.contains(&format!("bad.toml:{says}")), "{said}");
+    }
+    let said = refused(&["plan", "bad.toml", "--machine", "nowhere"]);
+    assert!(said.contains("nowhere: no such machine"), "{said}");
+}

@@ -17,7 +17,7 @@ use soloist_memory::Platform;
 use soloist_rt::inputs::{self, Input};
 use soloist_rt::interference::PERIOD_PS;
 use soloist_rt::measured::Measured;
-use soloist_rt::plan::{plan, simulate, Assignment, Check, Plan};
+use soloist_rt::plan::{plan, simulate, Assignment, Check, Plan, PlanError};
 use soloist_rt::time::Time;
 use soloist_rt::{evidence, file, gantt, recorded};
 
@@ -98,9 +98,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         return Err(Misuse(what.to_owned()).into());
     }
     let mut set = match &args.profile {
-        Some(_) => file::read_to_fill(&args.file)?,
-        None => file::read(&args.file)?,
-    };
+        Some(_) => file::read_to_fill(&args.file),
+        None => file::read(&args.file),
+    }
+    .map_err(misuse)?;
     let machine = args.machine.as_ref().or(set.machine.as_ref());
     let Some(machine) = machine else {
         return Err(Misuse(format!(
@@ -110,12 +111,12 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         .into());
     };
     let machine = known::find(machine).map_err(|error| match &args.machine {
-        None => anyhow::Error::from(FileError {
+        None => misuse(FileError {
             file: set.file.clone(),
             line: set.machine_line,
             message: error.to_string(),
         }),
-        Some(_) => error.into(),
+        Some(_) => misuse(error),
     })?;
     let platform = Platform::of(&machine)?;
     if let Some(dir) = &args.profile {
@@ -130,7 +131,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             );
         }
     }
-    let made = plan(&platform, &set)?;
+    let made = plan(&platform, &set).map_err(|error| match error {
+        PlanError::Place { .. } | PlanError::Task { .. } => misuse(error),
+        PlanError::Profile(_) | PlanError::Play(_) => error.into(),
+    })?;
     let check = simulate(&platform, &made, args.seed)?;
     let mut config = config(&made, &platform, &machine.file);
     if args.rest {
@@ -174,6 +178,11 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         return host(&config, &machine.addr_map(), args.apply, ctx);
     }
     Ok(status(&made))
+}
+
+/// A file that can't be what is meant: what the user wrote is wrong.
+fn misuse(error: impl std::fmt::Display) -> anyhow::Error {
+    Misuse(error.to_string()).into()
 }
 
 /// The document for a certification; `config` is the plan's, `machine` the

@@ -78,7 +78,7 @@ fn in_group(name: &str) -> Result<Vec<u32>> {
 }
 
 fn names(path: &Path) -> Result<BTreeMap<String, Option<Timing>>> {
-    let set = file::read(path)?;
+    let set = file::read(path).map_err(|error| Misuse(error.to_string()))?;
     let mut names = BTreeMap::new();
     for task in &set.tasks {
         let timing = task.release.map(|r| Timing {
