@@ -38,7 +38,7 @@ pub fn html(plan: &Plan, check: &Check, source: &Source) -> String {
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Evidence of a plan</title><style>\
          body{font:15px/1.5 sans-serif;max-width:64em;margin:2em auto;padding:0 1em}\
          table{border-collapse:collapse;margin:1em 0}td,th{border:1px solid #999;padding:.3em .6em;text-align:left;vertical-align:top}\
-         pre{background:#f4f4f4;padding:1em;overflow:auto}svg{max-width:100%;height:auto}\
+         pre{background:#f4f4f4;padding:1em;white-space:pre-wrap;overflow-wrap:anywhere}svg{max-width:100%;height:auto}\
          @media print{body{margin:0}h2{break-after:avoid}table,svg{break-inside:avoid}}</style>\n",
     );
     let verdict = if plan.holds {
@@ -116,7 +116,7 @@ fn channels(out: &mut String, plan: &Plan) {
         ("TLB and page walks", "page tables are in colour", "walks are in the time alone; shared walkers are <strong>not covered</strong>".to_owned()),
         ("Devices' DMA", "none", "<strong>not covered</strong>".to_owned()),
         ("System management interrupts, firmware", "none", "<strong>not covered</strong>".to_owned()),
-        ("Kernel data and locks that cores share", "none", "<strong>not covered</strong>; see `soloist verify` for what is not in colour".to_owned()),
+        ("Kernel data and locks that cores share", "none", "<strong>not covered</strong>; see <code>soloist verify</code> for what is not in colour".to_owned()),
         ("Cache slots for misses (MSHR), coherence", "none", "<strong>not covered</strong>: tasks are taken to share no data".to_owned()),
     ];
     out.push_str("<h2>Channels of interference</h2><table><tr><th>Channel<th>Mitigation<th>In the analysis\n");
@@ -203,7 +203,7 @@ fn remains(out: &mut String, measured: bool) {
     let _ = writeln!(
         out,
         "<h2>What remains to be argued</h2><ul>\
-         <li>that `wcet` of each task is its longest execution alone: it is taken from the task file;</li>\
+         <li>that <code>wcet</code> of each task is its longest execution alone: it is taken from the task file;</li>\
          <li>that the modelled machine is the real one: the model's undocumented figures are named in docs/memory-model.md, and {measured};</li>\
          <li>that the behaviour given for each task (its lines, or the program in its likeness) is no less demanding than the task;</li>\
          <li>every channel that is marked as not covered;</li>\
