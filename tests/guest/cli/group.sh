@@ -21,6 +21,12 @@ case $why in
 esac
 [ -d $root/groups/b ] && fail refused-leaves-nothing "b is there" || ok refused-leaves-nothing
 
+same no-colours-yet "$(soloist group create plain | tail -1)" \
+	"group plain: bank sets none yet, LLC colours none yet, shareable"
+soloist group set plain --bank-sets 4 >/dev/null
+same free-in-the-others "$(soloist group list | awk '$1 == "plain" { print $2, $3 }')" "4 any"
+soloist group rm plain
+
 # A process that runs already: what it has stays where it is, and is shown.
 sleep 100 &
 pid=$!

@@ -331,8 +331,8 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
     for view in &views {
         table.add_row([
             view.name.clone(),
-            or_any(&view.bank_set),
-            or_any(&view.llc_color),
+            limits(view, &view.bank_set),
+            limits(view, &view.llc_color),
             view.on_nodes.clone(),
             or_none(&view.mode),
             or_none(&view.exhaust),
@@ -350,9 +350,9 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
     }
     let tasks: Vec<String> = view.tasks.iter().map(i32::to_string).collect();
     outln!("group        {} (id {})", view.name, view.id)?;
-    outln!("bank sets    {}", or_any(&view.bank_set))?;
-    outln!("bank colours {}", or_any(&view.dram_bank))?;
-    outln!("LLC colours  {}", or_any(&view.llc_color))?;
+    outln!("bank sets    {}", limits(view, &view.bank_set))?;
+    outln!("bank colours {}", limits(view, &view.dram_bank))?;
+    outln!("LLC colours  {}", limits(view, &view.llc_color))?;
     outln!("nodes        {}", view.on_nodes)?;
     if view.implicit {
         outln!("made by      {}", maker(&view.name))?;
@@ -397,8 +397,8 @@ fn colors(view: &GroupView) -> String {
     format!(
         "group {}: bank sets {}, LLC colours {}, {}{}",
         view.name,
-        or_any(&view.bank_set),
-        or_any(&view.llc_color),
+        limits(view, &view.bank_set),
+        limits(view, &view.llc_color),
         view.mode,
         reserved.unwrap_or_default()
     )
@@ -419,10 +419,12 @@ fn or_none(text: &str) -> String {
     }
 }
 
-fn or_any(list: &str) -> String {
-    if list.is_empty() {
-        "any".to_owned()
-    } else {
-        list.to_owned()
+/// Of a group without any colours, which does not colour, or of one that has some and
+/// is free in the others.
+fn limits(view: &GroupView, list: &str) -> String {
+    match list {
+        "" if view.bank_set.is_empty() && view.llc_color.is_empty() => "none yet".to_owned(),
+        "" => "any".to_owned(),
+        list => list.to_owned(),
     }
 }
