@@ -94,16 +94,49 @@ impl Control {
                 Some(answers) if answers.iter().map(|a| a.0).eq(some.iter().copied()) => {
                     all.extend(answers.into_iter().map(|(_, values)| values));
                 }
-                _ => {
-                    return Err(HostError::Unexpected {
-                        path: self.path("firmware/decode"),
-                        text: "not the answers to what was asked: does another program ask too?"
-                            .into(),
-                    })
-                }
+                _ => return Err(self.not_ours("firmware/decode")),
             }
         }
         Ok(all)
+    }
+
+    /// Where places of memory channels lie: of each, a CPU of the channel's
+    /// node, its number and an address within it; `None`: not translated.
+    pub fn firmware_locate(
+        &self,
+        places: &[(u32, u32, u64)],
+    ) -> Result<Vec<Option<u64>>, HostError> {
+        let mut all = Vec::with_capacity(places.len());
+        for some in places.chunks(16) {
+            let words: Vec<String> = some
+                .iter()
+                .map(|(cpu, channel, address)| format!("{cpu}:{channel}:{address:#x}"))
+                .collect();
+            self.write("firmware/locate", &words.join(" "))?;
+            let text = self.read("firmware/locate")?;
+            let told = |(line, word): (&str, &String)| {
+                let (place, told) = line.split_once(' ')?;
+                let hex = |told: &str| u64::from_str_radix(told.strip_prefix("0x")?, 16).ok();
+                match told {
+                    _ if place != word => None,
+                    "error" => Some(None),
+                    told => hex(told).map(Some),
+                }
+            };
+            let answers: Option<Vec<_>> = text.lines().zip(&words).map(told).collect();
+            match answers {
+                Some(answers) if answers.len() == some.len() => all.extend(answers),
+                _ => return Err(self.not_ours("firmware/locate")),
+            }
+        }
+        Ok(all)
+    }
+
+    fn not_ours(&self, name: &str) -> HostError {
+        HostError::Unexpected {
+            path: self.path(name),
+            text: "not the answers to what was asked: does another program ask too?".into(),
+        }
     }
 
     /// All groups, by name.
