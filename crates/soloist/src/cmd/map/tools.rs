@@ -16,6 +16,7 @@ use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
+use soloist_map::edac::{self, Counted};
 use soloist_map::formats::{self, Format};
 use soloist_map::imported::{self, Tool};
 use soloist_map::order;
@@ -353,6 +354,13 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         seed: args.seed,
         ..Options::default()
     };
+    let counted = match &args.simulate {
+        Some(_) => Counts::default(),
+        None => Counts::of(edac::read().as_ref(), &machine),
+    };
+    if !ctx.json {
+        counted.said.iter().for_each(|said| errln!("{said}"));
+    }
     let (verdict, checked) = match &args.simulate {
         Some(name) => {
             let other = known::find(name)?;
@@ -373,14 +381,47 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             "machine": machine.about.name,
             "verdict": verdict,
             "ranges": checked,
+            "counts": counted.said,
         }))?;
     } else {
         super::put(&text_of(&machine, verdict, &checked))?;
     }
     Ok(match verdict {
-        Verdict::Fits => ExitCode::SUCCESS,
+        Verdict::Fits if !counted.is_against => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
+}
+
+/// What the kernel's drivers count of a machine's memory, in words.
+#[derive(Default)]
+struct Counts {
+    said: Vec<String>,
+    is_against: bool,
+}
+
+impl Counts {
+    fn of(counted: Option<&Counted>, machine: &Machine) -> Self {
+        let Some(counted) = counted else {
+            let none =
+                "not checked by count: no EDAC driver of this machine's controllers is loaded";
+            return Self {
+                said: vec![none.into()],
+                is_against: false,
+            };
+        };
+        let says = counted.against(&machine.map, machine.host.channels, machine.about.trust);
+        let is_against = !says.against.is_empty();
+        let against = says
+            .against
+            .iter()
+            .map(|why| format!("contradicted: {why}"));
+        let unknown = says.unknown.iter().map(|why| format!("not known: {why}"));
+        let mut said: Vec<String> = against.chain(unknown).collect();
+        if said.is_empty() {
+            said.push(format!("{} counts the same", counted.by));
+        }
+        Self { said, is_against }
+    }
 }
 
 fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
@@ -457,4 +498,29 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
         Some(_) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_says_what_edac_counts() {
+        let machine = known::find("opteron-6128").unwrap();
+        let mut counted = Counted {
+            by: "EDAC (F10h)".into(),
+            channels: 8,
+            ranks: Some(2),
+            bytes: 32 << 30,
+        };
+        let says = Counts::of(Some(&counted), &machine);
+        assert_eq!(says.said, ["EDAC (F10h) counts the same"]);
+        assert!(!says.is_against);
+        counted.channels = 4;
+        let says = Counts::of(Some(&counted), &machine);
+        assert!(says.is_against && says.said[0].contains("counts 4 channels"));
+        let says = Counts::of(None, &machine);
+        assert!(!says.is_against && says.said[0].contains("not checked by count"));
+    }
 }
