@@ -58,6 +58,34 @@ pub fn differences(known: &MapSpec, found: &MapSpec) -> Vec<String> {
     wrong
 }
 
+/// Where `channels`, a map that knows no more of memory than its channels,
+/// contradicts `banks`: lines of one bank lie in one channel. In words; empty where
+/// they agree on all lines that both know.
+#[must_use]
+pub fn channels(channels: &MapSpec, banks: &MapSpec) -> Vec<String> {
+    let (a, b) = match (
+        AddrMap::parse(&channels.to_text("channels")),
+        AddrMap::parse(&banks.to_text("banks")),
+    ) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(refusal), _) | (_, Err(refusal)) => return vec![refusal.to_string()],
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(14);
+    let mut judge = Judge::new(&a, &b);
+    let pairs = channels
+        .ranges
+        .iter()
+        .flat_map(|range| banks.ranges.iter().map(move |other| (range, other)));
+    pairs
+        .filter_map(|(range, other)| Piece::of(channels, range, banks, other))
+        .filter_map(|piece| {
+            let lines = piece.lines(&mut rng);
+            let pair = lines.into_iter().find_map(|line| judge.coarser(line))?;
+            Some(format!("{pair} share a bank, and lie in two channels"))
+        })
+        .collect()
+}
+
 /// Which bank of one map is which of the other, as far as lines were met.
 struct Judge<'a> {
     known: &'a AddrMap,
@@ -92,12 +120,19 @@ impl<'a> Judge<'a> {
                 "{first:#x} and {line:#x} share a bank, and don't by what was found"
             ));
         }
+        self.coarser(line)
+            .map(|pair| format!("{pair} share no bank, but do by what was found"))
+    }
+
+    /// Banks that were found must each lie in one of the known: else two lines
+    /// of which they don't.
+    fn coarser(&mut self, line: u64) -> Option<String> {
+        let (known, found) = self.decode(line)?;
         let (other, first) = *self
             .known_of
             .entry(found.color)
             .or_insert((known.color, line));
-        (other != known.color)
-            .then(|| format!("{first:#x} and {line:#x} share no bank, but do by what was found"))
+        (other != known.color).then(|| format!("{first:#x} and {line:#x}"))
     }
 }
 

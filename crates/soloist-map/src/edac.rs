@@ -72,39 +72,76 @@ fn number_of(location: &str, layer: &str) -> Option<u32> {
     words.next()?.parse().ok()
 }
 
+/// A module or chip select that EDAC lists, with memory.
+struct Part {
+    controller: u32,
+    channel: u32,
+    select: Option<u32>,
+    bytes: u64,
+    is_rank: bool,
+    by: Option<String>,
+}
+
+fn parts(folder: &Path) -> Vec<Part> {
+    let mut found = Vec::new();
+    for controller in numbered(folder, "mc") {
+        let name = controller.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_prefix("mc")?.parse().ok());
+        for (prefix, is_rank) in [("rank", true), ("dimm", false)] {
+            for part in numbered(&controller, prefix) {
+                let mib: Option<u64> = text(&part.join("size")).and_then(|n| n.parse().ok());
+                let place = text(&part.join("dimm_location")).unwrap_or_default();
+                let channel = number_of(&place, "channel");
+                let (Some(mib), Some(channel), Some(controller_number)) = (mib, channel, number)
+                else {
+                    continue;
+                };
+                if mib > 0 {
+                    found.push(Part {
+                        controller: controller_number,
+                        channel,
+                        select: number_of(&place, "csrow"),
+                        bytes: mib << 20,
+                        is_rank,
+                        by: text(&controller.join("mc_name")),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The channels with memory that EDAC lists below `root`: number of the
+/// controller and of the channel there, and bytes.
+#[must_use]
+pub fn channels_under(root: &Path) -> BTreeMap<(u32, u32), u64> {
+    let mut channels = BTreeMap::new();
+    for part in parts(&root.join("sys/devices/system/edac/mc")) {
+        *channels.entry((part.controller, part.channel)).or_default() += part.bytes;
+    }
+    channels
+}
+
 fn edac(folder: &Path) -> Option<Counted> {
     // Channels of each controller, and chip selects of each of them.
-    let mut channels: BTreeMap<(usize, u32), BTreeSet<u32>> = BTreeMap::new();
-    let mut names = BTreeSet::new();
-    let (mut bytes, mut is_by_rank) = (0, false);
-    for (number, controller) in numbered(folder, "mc").iter().enumerate() {
-        let ranks = numbered(controller, "rank");
-        is_by_rank |= !ranks.is_empty();
-        for part in ranks.iter().chain(&numbered(controller, "dimm")) {
-            let mib: Option<u64> = text(&part.join("size")).and_then(|n| n.parse().ok());
-            let place = text(&part.join("dimm_location")).unwrap_or_default();
-            let (Some(mib), Some(channel)) = (mib, number_of(&place, "channel")) else {
-                continue;
-            };
-            if mib == 0 {
-                continue;
-            }
-            bytes += mib << 20;
-            let selects = channels.entry((number, channel)).or_default();
-            selects.extend(number_of(&place, "csrow"));
-            names.extend(text(&controller.join("mc_name")));
-        }
+    let mut channels: BTreeMap<(u32, u32), BTreeSet<u32>> = BTreeMap::new();
+    let parts = parts(folder);
+    for part in &parts {
+        let selects = channels.entry((part.controller, part.channel)).or_default();
+        selects.extend(part.select);
     }
     let most = channels
         .values()
         .map(|selects| selects.len() as u32)
         .max()?;
-    let names: Vec<String> = names.into_iter().collect();
+    let names: BTreeSet<&str> = parts.iter().filter_map(|part| part.by.as_deref()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
     Some(Counted {
         by: format!("EDAC ({})", names.join(", ")),
         channels: channels.len() as u32,
-        ranks: (is_by_rank && most > 0).then_some(most),
-        bytes,
+        ranks: (parts.iter().any(|part| part.is_rank) && most > 0).then_some(most),
+        bytes: parts.iter().map(|part| part.bytes).sum(),
     })
 }
 

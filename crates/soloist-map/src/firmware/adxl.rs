@@ -30,7 +30,7 @@ const FIELDS: [(&str, &[&str]); 5] = [
     ("column", &["Column"]),
 ];
 /// Components that every firmware must give.
-const NEEDED: [&str; 4] = [
+pub(super) const NEEDED: [&str; 4] = [
     "ProcessorSocketId",
     "MemoryControllerId",
     "ChannelId",
@@ -58,9 +58,9 @@ impl Reader {
     ///
     /// # Errors
     /// Where one is missing that no map can do without.
-    pub fn new(names: &[String]) -> Result<Self, FirmwareError> {
+    pub fn new(names: &[String], needed: &[&'static str]) -> Result<Self, FirmwareError> {
         let at = |name: &str| names.iter().position(|n| n == name);
-        for needed in NEEDED {
+        for needed in needed.iter().copied() {
             if at(needed).is_none() {
                 return Err(FirmwareError::Component(needed, names.join(", ")));
             }
@@ -82,6 +82,12 @@ impl Reader {
     #[must_use]
     pub fn socket(&self, values: &Values) -> Option<u64> {
         values.get(self.socket).copied().flatten()
+    }
+
+    /// Whether banks are told.
+    #[must_use]
+    pub fn has_banks(&self) -> bool {
+        !self.parts[2].is_empty()
     }
 
     /// Chooses the bits that number channel, rank and bank among these

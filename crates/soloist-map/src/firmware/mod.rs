@@ -5,9 +5,11 @@
 //! ([`crate::solve`]), and then asked for thousands of fresh ones: the map must
 //! say the same of each. Answers that it gets wrong are added to those it is
 //! solved from, and it is proved anew. Nodes that can't be solved are named,
-//! and the others keep their map.
+//! and the others keep their map. What knows the way back only, from a channel
+//! to addresses ([`zen`]), is asked for as many.
 
 pub mod adxl;
+pub mod zen;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +29,29 @@ const FRESH: usize = 4096;
 /// How often wrong answers are learnt from.
 const ROUNDS: usize = 3;
 
-/// What translates addresses.
+/// What knows of addresses where they lie in DRAM.
 pub trait Firmware {
+    /// Names of what an address translates to.
+    fn components(&self) -> &[String];
+
+    /// Components that it must have.
+    fn needed(&self) -> &'static [&'static str];
+
+    /// Lines of memory, about `each` of every range, from anywhere and near ends
+    /// at every scale, and what they translate to; `None`: not translated.
+    ///
+    /// # Errors
+    /// In words.
+    fn sample(
+        &mut self,
+        memory: &[RamRange],
+        each: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Answers, String>;
+}
+
+/// What translates addresses.
+pub trait Decoder {
     /// Names of what an address translates to.
     fn components(&self) -> &[String];
 
@@ -37,6 +60,27 @@ pub trait Firmware {
     /// # Errors
     /// In words.
     fn decode(&mut self, addresses: &[u64]) -> Result<Vec<Option<Values>>, String>;
+}
+
+impl<T: Decoder> Firmware for T {
+    fn components(&self) -> &[String] {
+        Decoder::components(self)
+    }
+
+    fn needed(&self) -> &'static [&'static str] {
+        &adxl::NEEDED
+    }
+
+    fn sample(
+        &mut self,
+        memory: &[RamRange],
+        each: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Answers, String> {
+        let addresses = lines(memory, each, rng);
+        let answers = self.decode(&addresses)?;
+        Ok(addresses.into_iter().zip(answers).collect())
+    }
 }
 
 /// Why firmware gives no map.
@@ -106,21 +150,19 @@ pub fn find(
     if memory.is_empty() {
         return Err(FirmwareError::NoMemory);
     }
-    let mut reader = Reader::new(firmware.components())?;
+    let mut reader = Reader::new(firmware.components(), firmware.needed())?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut known = ask(firmware, &lines(memory, ASKED, &mut rng))?;
+    let mut known = ask(firmware, memory, ASKED, &mut rng)?;
     let mut found = None;
     for _ in 0..ROUNDS {
         one_socket(&reader, memory, &known)?;
         reader.learn(&translated(&known));
         let mut part = solve_nodes(&reader, memory, &known)?;
         part.map = rebase(part.map, reader.seen());
-        let fresh = ask(
-            firmware,
-            &lines(memory, FRESH.div_ceil(memory.len()), &mut rng),
-        )?;
+        let fresh = ask(firmware, memory, FRESH.div_ceil(memory.len()), &mut rng)?;
         let (nodes, wrong) = prove(&part, &reader, memory, &fresh);
         let exact = part.complete
+            && reader.has_banks()
             && nodes.iter().all(|node| {
                 node.unsolved.is_none() && node.untranslated == 0 && node.held.0 == node.held.1
             });
@@ -139,13 +181,20 @@ pub fn find(
     found.ok_or(FirmwareError::Nothing(known.len()))
 }
 
-type Answers = BTreeMap<u64, Option<Values>>;
+/// Lines by address, and what they translate to.
+pub type Answers = BTreeMap<u64, Option<Values>>;
 
-fn ask(firmware: &mut dyn Firmware, addresses: &[u64]) -> Result<Answers, FirmwareError> {
-    let answers = firmware.decode(addresses).map_err(FirmwareError::Asking)?;
-    let answers: Answers = addresses.iter().copied().zip(answers).collect();
+fn ask(
+    firmware: &mut dyn Firmware,
+    memory: &[RamRange],
+    each: usize,
+    rng: &mut ChaCha8Rng,
+) -> Result<Answers, FirmwareError> {
+    let answers = firmware
+        .sample(memory, each, rng)
+        .map_err(FirmwareError::Asking)?;
     match answers.values().all(Option::is_none) {
-        true => Err(FirmwareError::Nothing(addresses.len())),
+        true => Err(FirmwareError::Nothing(answers.len())),
         false => Ok(answers),
     }
 }
@@ -155,23 +204,26 @@ fn ask(firmware: &mut dyn Firmware, addresses: &[u64]) -> Result<Answers, Firmwa
 fn lines(memory: &[RamRange], each: usize, rng: &mut ChaCha8Rng) -> Vec<u64> {
     let mut all = BTreeSet::new();
     for range in memory {
-        let size = range.end - range.start;
         for i in 0..each {
-            let reach = match i % 4 {
-                3 => 1u64 << rng.gen_range(6..64 - size.leading_zeros()),
-                _ => size,
-            };
-            let far = rng.gen_range(0..reach.min(size));
-            let at = match i % 8 {
-                7 => range.end - 1 - far,
-                _ => range.start + far,
-            };
-            all.insert(at & !63);
+            all.insert(range.start + line_of(range.end - range.start, i, rng) & !63);
         }
     }
     all.into_iter()
         .filter(|at| node_of(memory, *at).is_some())
         .collect()
+}
+
+/// The `i`-th of such lines in `size` bytes.
+fn line_of(size: u64, i: usize, rng: &mut ChaCha8Rng) -> u64 {
+    let reach = match i % 4 {
+        3 => 1u64 << rng.gen_range(6..64 - size.leading_zeros()),
+        _ => size,
+    };
+    let far = rng.gen_range(0..reach.min(size));
+    match i % 8 {
+        7 => size - 1 - far,
+        _ => far,
+    }
 }
 
 fn node_of(memory: &[RamRange], address: u64) -> Option<u8> {

@@ -109,7 +109,7 @@ struct Report {
     recovered: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<String>,
-    /// What the kernel's drivers count otherwise.
+    /// What the kernel's drivers count, or its library for Zen says, otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contradicted: Vec<String>,
     /// What had no map before timing was tried.
@@ -123,6 +123,15 @@ impl Report {
     fn contradict(&mut self, counted: Option<&Counted>, found: &Detected) {
         if let (Some(counted), Some(map)) = (counted, found.map()) {
             self.contradicted = counted.against(&map, None, Trust::Detected).against;
+            self.complete &= self.contradicted.is_empty();
+        }
+    }
+
+    /// Holds the map against what knows of channels only.
+    fn contradict_channels(&mut self, found: &Detected) {
+        if let Some(map) = found.map() {
+            let wrong = self.tried.iter().filter_map(|one| one.against(&map));
+            self.contradicted.extend(wrong.flatten());
             self.complete &= self.contradicted.is_empty();
         }
     }
@@ -281,6 +290,7 @@ fn measure(args: &Args, tried: Vec<Tried>, ctx: &Ctx) -> Result<ExitCode> {
     let mut report = report(name, args.seed, cpu::UNIT, &found);
     report.tried = tried;
     report.contradict(edac::read().as_ref(), &found);
+    report.contradict_channels(&found);
     let status = print(&report, ctx)?;
     save(args, &found, &report, "detected", host::topology(), ctx)?;
     Ok(status)

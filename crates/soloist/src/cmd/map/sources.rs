@@ -13,7 +13,8 @@ use soloist_map::detect::check::{check as check_map, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::Options;
 use soloist_map::edac::{self, Counted};
-use soloist_map::firmware::{self, Firmware, NodeProof, Values};
+use soloist_map::firmware::zen::{self, Locator, Place, Zen};
+use soloist_map::firmware::{self, Decoder, NodeProof, Values};
 use soloist_map::{amd10h, compare, host, pci};
 
 use crate::Ctx;
@@ -42,6 +43,19 @@ pub struct Tried {
     nodes: Vec<NodeProof>,
     #[serde(skip)]
     map: Option<Candidate>,
+    /// What knows of channels only: no map to take before others.
+    #[serde(skip)]
+    channels: Option<Candidate>,
+}
+
+impl Tried {
+    /// Where its channels contradict a map's banks, in words; `None`: it knows
+    /// of no channels.
+    pub fn against(&self, map: &MapSpec) -> Option<Vec<String>> {
+        let own = self.channels.as_ref()?;
+        let wrong = compare::channels(&own.map, map).into_iter();
+        Some(wrong.map(|why| format!("amd_atl: {why}")).collect())
+    }
 }
 
 #[derive(Debug)]
@@ -80,7 +94,11 @@ pub fn run(wanted: &Wanted, ctx: &Ctx) -> Result<(Option<ExitCode>, Vec<Tried>)>
         tried.extend(from_known());
     }
     if asked(Source::Firmware) {
-        tried.push(from_firmware(wanted.seed));
+        let mut firmware = from_firmware(wanted.seed);
+        if wanted.from.is_some() {
+            firmware.map = firmware.map.or(firmware.channels.take());
+        }
+        tried.push(firmware);
     }
     if asked(Source::Registers) {
         tried.push(from_registers());
@@ -141,6 +159,7 @@ fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<Ex
     if checks.is_empty() {
         checks.push(by_timing(&chosen.map, wanted)?);
     }
+    checks.extend(by_channels(tried, from, chosen)?);
     checks.extend(by_count(edac::read().as_ref(), from, chosen)?);
     let text = write::machine_file(&chosen.about, &host::topology(), &chosen.map, &chosen.notes);
     let machine = Machine::parse(&text, "the map that was found")?;
@@ -168,6 +187,22 @@ fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<Ex
         None => super::put(&text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What those who know of channels only say of a map.
+fn by_channels(tried: &[Tried], from: Source, chosen: &Candidate) -> Result<Vec<String>> {
+    let mut checks = Vec::new();
+    for wrong in tried.iter().filter_map(|one| one.against(&chosen.map)) {
+        if !wrong.is_empty() {
+            bail!(
+                "the map from {} is contradicted: {}. It is not taken; --from asks another source",
+                name(from),
+                wrong.join("; ")
+            );
+        }
+        checks.push("amd_atl: banks lie in one channel each".into());
+    }
+    Ok(checks)
 }
 
 /// What the kernel's drivers count of a map's memory, where they do.
@@ -249,6 +284,7 @@ fn from_known() -> Vec<Tried> {
                 about: machine.about,
                 map: machine.map,
             }),
+            channels: None,
         });
     }
     if found.is_empty() {
@@ -266,6 +302,7 @@ fn nothing(from: Source, found: String) -> Tried {
         found,
         nodes: Vec::new(),
         map: None,
+        channels: None,
     }
 }
 
@@ -275,7 +312,7 @@ struct Loaded {
     components: Vec<String>,
 }
 
-impl Firmware for Loaded {
+impl Decoder for Loaded {
     fn components(&self) -> &[String] {
         &self.components
     }
@@ -287,63 +324,101 @@ impl Firmware for Loaded {
     }
 }
 
-fn from_firmware(seed: u64) -> Tried {
-    let found = ask_firmware(seed);
-    match found {
-        Err(why) => nothing(Source::Firmware, why),
-        Ok(found) => {
-            let held: usize = found.nodes.iter().map(|node| node.held.0).sum();
-            let all: usize = found.nodes.iter().map(|node| node.held.1).sum();
-            let mut says = format!(
-                "solved from {} translations; {held} of {all} fresh ones are as the map says",
-                found.asked
-            );
-            for node in &found.nodes {
-                if let Some(why) = &node.unsolved {
-                    says.push_str(&format!("; node {} has no map: {why}", node.node));
-                } else if node.untranslated > 0 {
-                    says.push_str(&format!(
-                        "; node {}: {} addresses are not translated",
-                        node.node, node.untranslated
-                    ));
-                }
-            }
-            let trust = match found.exact {
-                true => Trust::Exact,
-                false => Trust::Incomplete,
-            };
-            let mut notes = vec![format!("From the firmware's translation (ADXL): {says}.")];
-            notes.extend(found.notes);
-            notes.push("Cache colours are not the firmware's to tell: soloist map llc.".into());
-            Tried {
-                from: Source::Firmware,
-                found: format!("{trust}: {says}"),
-                nodes: found.nodes,
-                map: Some(Candidate {
-                    about: about("firmware", trust, &says),
-                    map: found.map,
-                    notes,
-                }),
-            }
-        }
+/// AMD's library behind the module's control interface.
+struct Library(Control);
+
+impl Locator for Library {
+    fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String> {
+        let told = self.0.firmware_locate(places);
+        told.map_err(|error| error.to_string())
     }
 }
 
-fn ask_firmware(seed: u64) -> Result<firmware::Found, String> {
+/// What the firmware was asked for.
+enum Asked {
+    /// All that a map needs.
+    Whole(firmware::Found),
+    /// Channels only, and how many places were not translated, of how many.
+    Channels(firmware::Found, (usize, usize)),
+}
+
+fn from_firmware(seed: u64) -> Tried {
+    let (found, way, open) = match ask_firmware(seed) {
+        Err(why) => return nothing(Source::Firmware, why),
+        Ok(Asked::Whole(found)) => (found, "the firmware's translation (ADXL)", None),
+        Ok(Asked::Channels(found, lost)) => (found, "Linux' library for Zen (amd_atl)", Some(lost)),
+    };
+    let mut says = told(&found);
+    if let Some((lost, all)) = open {
+        says = format!("channels only, {says}; {lost} of {all} places are not translated");
+    }
+    let trust = match found.exact {
+        true => Trust::Exact,
+        false => Trust::Incomplete,
+    };
+    let mut notes = vec![format!("From {way}: {says}.")];
+    notes.extend(found.notes);
+    notes.push("Cache colours are not the firmware's to tell: soloist map llc.".into());
+    let candidate = Some(Candidate {
+        about: about("firmware", trust, &says),
+        map: found.map,
+        notes,
+    });
+    let (map, channels) = match open {
+        None => (candidate, None),
+        Some(_) => (None, candidate),
+    };
+    Tried {
+        from: Source::Firmware,
+        found: format!("{trust}: {says}"),
+        nodes: found.nodes,
+        map,
+        channels,
+    }
+}
+
+/// How far a map from firmware is shown.
+fn told(found: &firmware::Found) -> String {
+    let held: usize = found.nodes.iter().map(|node| node.held.0).sum();
+    let all: usize = found.nodes.iter().map(|node| node.held.1).sum();
+    let mut says = format!(
+        "solved from {} translations; {held} of {all} fresh ones are as the map says",
+        found.asked
+    );
+    for node in &found.nodes {
+        if let Some(why) = &node.unsolved {
+            says.push_str(&format!("; node {} has no map: {why}", node.node));
+        } else if node.untranslated > 0 {
+            says.push_str(&format!(
+                "; node {}: {} addresses are not translated",
+                node.node, node.untranslated
+            ));
+        }
+    }
+    says
+}
+
+fn ask_firmware(seed: u64) -> Result<Asked, String> {
     let control = Control::open(&Host::live()).map_err(|_| {
         "only the kernel may ask it: load the module (soloist up) and try again".to_owned()
     })?;
     let components = control
         .firmware_components()
         .map_err(|error| error.to_string())?;
-    if components.is_empty() {
-        return Err("it translates no addresses (no ACPI ADXL here, or in this kernel)".into());
+    let memory = host::memory_ranges();
+    if !components.is_empty() {
+        let mut loaded = Loaded {
+            control,
+            components,
+        };
+        let found = firmware::find(&mut loaded, &memory, seed).map_err(|error| error.to_string());
+        return found.map(Asked::Whole);
     }
-    let mut loaded = Loaded {
-        control,
-        components,
-    };
-    firmware::find(&mut loaded, &host::memory_ranges(), seed).map_err(|error| error.to_string())
+    let none = |why: String| format!("no ACPI ADXL here, or in this kernel; {why}");
+    let channels = zen::channels_under(Path::new("/")).map_err(none)?;
+    let mut zen = Zen::new(Library(control), channels);
+    let found = firmware::find(&mut zen, &memory, seed).map_err(|error| none(error.to_string()))?;
+    Ok(Asked::Channels(found, zen.untranslated))
 }
 
 fn from_registers() -> Tried {
@@ -361,6 +436,7 @@ fn from_registers() -> Tried {
                 map,
                 notes: Vec::new(),
             }),
+            channels: None,
         },
     }
 }
@@ -381,6 +457,39 @@ fn about(name: &str, trust: Trust, source: &str) -> About {
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_map_that_knows_channels_is_held_against_others() {
+        let candidate = |name: &str| {
+            let machine = known::find(name).unwrap();
+            Candidate {
+                about: machine.about,
+                map: machine.map,
+                notes: Vec::new(),
+            }
+        };
+        let mut tried = nothing(Source::Firmware, String::new());
+        let chosen = candidate("opteron-6128");
+        let said = by_channels(&[], Source::Known, &chosen).unwrap();
+        assert!(said.is_empty(), "{said:?}");
+        let mut own = candidate("opteron-6128");
+        for layout in &mut own.map.layouts {
+            layout.rank.clear();
+            layout.bank.clear();
+            layout.row.clear();
+            layout.column.clear();
+            layout.bank_group.clear();
+        }
+        tried.channels = Some(own);
+        let said = by_channels(std::slice::from_ref(&tried), Source::Known, &chosen).unwrap();
+        assert_eq!(said, ["amd_atl: banks lie in one channel each"]);
+        for layout in &mut tried.channels.as_mut().unwrap().map.layouts {
+            layout.channel = vec![1 << 19];
+        }
+        let error = by_channels(&[tried], Source::Known, &chosen).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("known is contradicted: amd_atl"), "{error}");
+    }
 
     #[test]
     fn a_map_that_edac_contradicts_is_not_taken() {

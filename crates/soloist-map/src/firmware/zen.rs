@@ -1,0 +1,185 @@
+//! Channels of AMD's Zen servers, from Linux' translation library (amd_atl).
+//!
+//! The library knows how the data fabric deals addresses out over channels, and
+//! translates for EDAC: from a channel and an address within it to the address
+//! of the system. So addresses within every channel that EDAC lists are
+//! translated, and what comes out is a table like any other, from addresses to
+//! channels. It says nothing of ranks, banks and rows: such a map holds apart
+//! what has channels of its own, and is no whole one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rand_chacha::ChaCha8Rng;
+use soloist_machine::ram::RamRange;
+
+use super::{line_of, node_of, Answers, Firmware};
+use crate::edac;
+
+/// A place in a channel: a CPU of the channel's node, the channel's number, an
+/// address within it.
+pub type Place = (u32, u32, u64);
+
+/// What translates places to addresses of the system.
+pub trait Locator {
+    /// Where each place lies; `None`: not translated.
+    ///
+    /// # Errors
+    /// In words.
+    fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String>;
+}
+
+/// A channel with memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channel {
+    /// Number of AMD's node: a socket, or a die of the first generation.
+    pub node: u32,
+    /// Its number there.
+    pub number: u32,
+    /// A CPU there.
+    pub cpu: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// The channels that EDAC's driver lists below `root`, and CPUs of theirs.
+///
+/// # Errors
+/// In words.
+pub fn channels_under(root: &Path) -> Result<Vec<Channel>, String> {
+    let listed = edac::channels_under(root);
+    if listed.is_empty() {
+        return Err(
+            "which channels have memory is not known: no EDAC driver lists them \
+                    (modprobe amd64_edac)"
+                .into(),
+        );
+    }
+    let nodes: BTreeSet<u32> = listed.keys().map(|&(node, _)| node).collect();
+    let cpus = cpus_of(root, nodes.len())?;
+    let one = |(&(node, number), &bytes): (&(u32, u32), &u64)| {
+        let cpu = *cpus
+            .get(node as usize)
+            .ok_or_else(|| format!("EDAC lists controller {node} of {} nodes", cpus.len()))?;
+        Ok(Channel {
+            node,
+            number,
+            cpu,
+            bytes,
+        })
+    };
+    listed.iter().map(one).collect()
+}
+
+/// The first CPU of each of AMD's nodes: packages, or dies where there are as
+/// many of these as nodes.
+fn cpus_of(root: &Path, nodes: usize) -> Result<Vec<u32>, String> {
+    let folder = root.join("sys/devices/system/cpu");
+    let (mut packages, mut dies) = (BTreeMap::new(), BTreeMap::new());
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+        let Some(Ok(cpu)) = number.map(str::parse::<u32>) else {
+            continue;
+        };
+        let id = |name: &str| {
+            let text = std::fs::read_to_string(entry.path().join("topology").join(name)).ok();
+            text.and_then(|text| text.trim().parse::<u32>().ok())
+        };
+        let Some(package) = id("physical_package_id") else {
+            continue;
+        };
+        let first = |known: &mut u32| *known = (*known).min(cpu);
+        packages.entry(package).and_modify(first).or_insert(cpu);
+        let die = (package, id("die_id").unwrap_or(0));
+        dies.entry(die).and_modify(first).or_insert(cpu);
+    }
+    match (packages.len(), dies.len()) {
+        (packages_there, _) if packages_there >= nodes => Ok(packages.into_values().collect()),
+        (_, dies_there) if dies_there == nodes => Ok(dies.into_values().collect()),
+        (packages, dies) => Err(format!(
+            "EDAC lists {nodes} controllers, and there are {packages} packages of {dies} dies"
+        )),
+    }
+}
+
+/// The library, and the channels to ask it for.
+#[derive(Debug)]
+pub struct Zen<L> {
+    /// What translates.
+    pub locator: L,
+    /// Where to ask.
+    pub channels: Vec<Channel>,
+    components: Vec<String>,
+    /// Places that were not translated, and all.
+    pub untranslated: (usize, usize),
+}
+
+const NEEDED: [&str; 2] = ["ProcessorSocketId", "ChannelId"];
+
+impl<L: Locator> Zen<L> {
+    /// Asks `locator` for these channels.
+    #[must_use]
+    pub fn new(locator: L, channels: Vec<Channel>) -> Self {
+        Self {
+            locator,
+            channels,
+            components: NEEDED.iter().map(ToString::to_string).collect(),
+            untranslated: (0, 0),
+        }
+    }
+}
+
+impl<L: Locator> Firmware for Zen<L> {
+    fn components(&self) -> &[String] {
+        &self.components
+    }
+
+    fn needed(&self) -> &'static [&'static str] {
+        &NEEDED
+    }
+
+    fn sample(
+        &mut self,
+        memory: &[RamRange],
+        each: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Answers, String> {
+        let each = (each * memory.len()).div_ceil(self.channels.len().max(1));
+        let mut places = Vec::new();
+        for (index, channel) in self.channels.iter().enumerate() {
+            let lines: BTreeSet<u64> = (0..each)
+                .map(|i| line_of(channel.bytes, i, rng) & !63)
+                .collect();
+            places.extend(lines.into_iter().map(|line| (index, line)));
+        }
+        let asked: Vec<Place> = places
+            .iter()
+            .map(|&(index, line)| {
+                let channel = self.channels[index];
+                (channel.cpu, channel.number, line)
+            })
+            .collect();
+        let told = self.locator.locate(&asked)?;
+        self.untranslated.0 += told.iter().filter(|at| at.is_none()).count();
+        self.untranslated.1 += told.len();
+        let mut answers = Answers::new();
+        for (&(index, line), at) in places.iter().zip(told) {
+            let channel = self.channels[index];
+            let values = vec![Some(channel.node.into()), Some(channel.number.into())];
+            // Firmware keeps memory to itself, in no range.
+            let Some(at) = at.filter(|&at| node_of(memory, at).is_some()) else {
+                continue;
+            };
+            if let Some(other) = answers.insert(at, Some(values.clone())) {
+                if other != Some(values) {
+                    return Err(format!(
+                        "{at:#x} is told of two channels, one of them node {} channel {} at {line:#x}",
+                        channel.node, channel.number
+                    ));
+                }
+            }
+        }
+        Ok(answers)
+    }
+}
