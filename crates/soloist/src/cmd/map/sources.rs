@@ -414,7 +414,9 @@ fn ask_firmware(seed: u64) -> Result<Asked, String> {
         let found = firmware::find(&mut loaded, &memory, seed).map_err(|error| error.to_string());
         return found.map(Asked::Whole);
     }
-    let none = |why: String| format!("no ACPI ADXL here, or in this kernel; {why}");
+    let none = |why: String| {
+        format!("it translates no addresses (no ACPI ADXL here, or in this kernel); {why}")
+    };
     let channels = zen::channels_under(Path::new("/")).map_err(none)?;
     let mut zen = Zen::new(Library(control), channels);
     let found = firmware::find(&mut zen, &memory, seed).map_err(|error| none(error.to_string()))?;
