@@ -61,12 +61,19 @@ impl FromStr for Format {
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {message}")]
+#[error("{}{message}", at(*.line))]
 pub struct FormatError {
     /// From 1; 0: all of it.
     pub line: usize,
     /// What was wrong and what was expected.
     pub message: String,
+}
+
+fn at(line: usize) -> String {
+    match line {
+        0 => String::new(),
+        line => format!("line {line}: "),
+    }
 }
 
 /// Reads functions.
@@ -311,6 +318,15 @@ mod tests {
     use proptest::prelude::*;
 
     const SKYLAKE: [u64; 3] = [1 << 7 | 1 << 14, 1 << 15 | 1 << 19, 0x23300 | 1 << 18];
+
+    #[test]
+    fn a_line_is_named_where_there_is_one() {
+        let message = "no bank functions in it".to_owned();
+        let mut error = FormatError { line: 0, message };
+        assert_eq!(error.to_string(), "no bank functions in it");
+        error.line = 3;
+        assert_eq!(error.to_string(), "line 3: no bank functions in it");
+    }
 
     #[test]
     fn golden_outputs() {

@@ -283,7 +283,7 @@ const STATUS: &[(&str, &str)] = &[
     ),
     (
         "map check",
-        "0 the map fits, 1 it is contradicted or nothing could be measured, 2 misused",
+        "0 the map fits, 1 it is contradicted or nothing is proved, 2 misused",
     ),
     (
         "map llc",

@@ -18,6 +18,7 @@ use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
 use soloist_map::edac::{self, Counted};
 use soloist_map::formats::{self, Format};
+use soloist_map::host;
 use soloist_map::imported::{self, Tool};
 use soloist_map::order;
 use soloist_map::pci::Registers;
@@ -361,7 +362,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     if !ctx.json {
         counted.said.iter().for_each(|said| errln!("{said}"));
     }
-    let (verdict, checked) = match &args.simulate {
+    let (measured, checked) = match &args.simulate {
         Some(name) => {
             let other = known::find(name)?;
             let mut source = SimSource::new(&other, SimPool::all(), args.noise, args.seed);
@@ -376,6 +377,8 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             check_map(&mut source, &machine.map, &options)?
         }
     };
+    let is_guest = args.simulate.is_none() && !host::is_bare_metal() && !args.trust_guest;
+    let verdict = judged(measured, is_guest);
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "machine": machine.about.name,
@@ -386,10 +389,26 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         super::put(&text_of(&machine, verdict, &checked))?;
     }
+    if verdict != measured {
+        errln!(
+            "the measurement does not agree, but a virtual machine's memory may lie anywhere in \
+             its host's, so that nothing is proved; if the host backs it by one piece at the same \
+             offsets: --trust-guest"
+        );
+    }
     Ok(match verdict {
         Verdict::Fits if !counted.is_against => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
+}
+
+/// What a measurement proves. A guest's addresses are not those of DRAM, not even
+/// inside a page: that conflicts are not where a map has them is nothing against it.
+fn judged(measured: Verdict, is_guest: bool) -> Verdict {
+    match measured {
+        Verdict::Contradicted if is_guest => Verdict::Unknown,
+        verdict => verdict,
+    }
 }
 
 /// What the kernel's drivers count of a machine's memory, in words.
@@ -451,7 +470,8 @@ fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
             least.min(600.0).exp()
         ),
         Verdict::Contradicted => format!("{name} does not fit\n"),
-        Verdict::Unknown => "nothing could be measured\n".into(),
+        Verdict::Unknown if checked.is_empty() => "nothing could be measured\n".into(),
+        Verdict::Unknown => format!("whether {name} fits is not known\n"),
     });
     out
 }
@@ -504,6 +524,13 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_guest_contradicts_no_map() {
+        assert_eq!(judged(Verdict::Contradicted, true), Verdict::Unknown);
+        assert_eq!(judged(Verdict::Contradicted, false), Verdict::Contradicted);
+        assert_eq!(judged(Verdict::Fits, true), Verdict::Fits);
+    }
 
     #[test]
     fn a_check_says_what_edac_counts() {
