@@ -150,6 +150,27 @@ fn check_tells_the_right_map_from_a_wrong_one() {
     }
 }
 
+/// Of a page without its address, which turn of a division or which layout it is of is
+/// not known either.
+#[test]
+fn check_inside_pages_contradicts_no_map_that_is_right() {
+    let verdict = |host: &str, map: &str, seed| {
+        let (host, map) = (known::find(host).unwrap(), known::find(map).unwrap());
+        let pool = SimPool::unprivileged(21, 64);
+        let mut source = SimSource::new(&host, pool, Noise::LOW, seed);
+        let checked = check(&mut source, &map.map, &options(seed));
+        checked.map_or(Verdict::Unknown, |(verdict, _)| verdict)
+    };
+    for name in ["skylake", "server-3-channels", "server-uneven-channels"] {
+        for seed in 0..8 {
+            let said = verdict(name, name, seed);
+            assert_ne!(said, Verdict::Contradicted, "{name}, seed {seed}");
+        }
+    }
+    assert_eq!(verdict("skylake", "skylake", 1), Verdict::Fits);
+    assert_eq!(verdict("skylake", "haswell", 1), Verdict::Contradicted);
+}
+
 /// Memory in which nothing ever conflicts, or that is too slow to finish.
 struct Flat {
     delay: Duration,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use soloist_machine::classmap::{ClassMap, Proof as ClassProof};
 use soloist_machine::gf2::Basis;
-use soloist_machine::{Layout, MapSpec, RamRange};
+use soloist_machine::{Layout, MapRange, MapSpec, RamRange};
 
 use super::functions::collect;
 use super::meter::{Meter, Stop};
@@ -90,6 +90,10 @@ pub fn check(
     options: &Options,
 ) -> Result<(Verdict, Vec<Checked>), Stop> {
     let parts = parts(source, map);
+    let proves = match source.addresses() {
+        Addresses::Physical => true,
+        Addresses::InsidePages { page_shift } => is_the_same_in_all_pages(map, page_shift),
+    };
     let mut meter = Meter::new(source, options.deadline, options.seed);
     let mut checked = Vec::new();
     for (sections, layout) in parts {
@@ -102,9 +106,20 @@ pub fn check(
     let verdict = match checked.as_slice() {
         [] => Verdict::Unknown,
         all if all.iter().all(|one| one.evidence > 0.0) => Verdict::Fits,
-        _ => Verdict::Contradicted,
+        _ if proves => Verdict::Contradicted,
+        _ => Verdict::Unknown,
     };
     Ok((verdict, checked))
+}
+
+/// Whether the map divides any page into banks as any other. Else a page of unknown
+/// address may be of another layout than the one that is checked, at another turn of a
+/// division, or cut where a range begins.
+fn is_the_same_in_all_pages(map: &MapSpec, page_shift: u32) -> bool {
+    let page = (1u64 << page_shift) - 1;
+    let whole = |range: &MapRange| range.start.wrapping_sub(range.base) & page == 0;
+    map.ranges.iter().all(whole)
+        && matches!(map.layouts.as_slice(), [one] if one.interleave.is_none())
 }
 
 /// Sections to measure in, those of one node and layout together, with the

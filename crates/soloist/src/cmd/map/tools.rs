@@ -395,6 +395,11 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
              its host's, so that nothing is proved; if the host backs it by one piece at the same \
              offsets: --trust-guest"
         );
+    } else if verdict == Verdict::Unknown && !checked.is_empty() {
+        errln!(
+            "the measurement does not agree, but it is not known of which part of memory a page \
+             is: run it as root, who is told"
+        );
     }
     Ok(match verdict {
         Verdict::Fits if !counted.is_against => ExitCode::SUCCESS,
