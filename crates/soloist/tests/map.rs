@@ -41,6 +41,25 @@ fn the_map_text_is_one_write() {
 }
 
 #[test]
+fn converting_makes_no_map_more_trusted() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("part.toml").display().to_string();
+    let shown = output(&[
+        "map", "convert", "--from", "machine", "--to", "machine", "skylake",
+    ]);
+    let part = text(&shown.stdout).replace("\"published\"", "\"incomplete\"");
+    assert!(part.contains("trust = \"incomplete\""), "{part}");
+    std::fs::write(&file, part).unwrap();
+    let again = output(&[
+        "map", "convert", "--from", "machine", "--to", "machine", &file,
+    ]);
+    assert!(
+        text(&again.stdout).contains("trust = \"incomplete\""),
+        "{again:?}"
+    );
+}
+
+#[test]
 fn classes_go_from_detection_to_check() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("guest.toml").display().to_string();

@@ -169,11 +169,11 @@ fn emit(text: &str, output: Option<&Path>) -> Result<Machine> {
 /// Runs `convert`.
 pub fn convert(args: &Convert) -> Result<ExitCode> {
     let misuse = |message: String| Misuse(message);
-    let (name, map) = if args.from == "machine" {
+    let (name, trust, map) = if args.from == "machine" {
         let machine = known::find(&args.input)?;
-        (machine.about.name, machine.map)
+        (machine.about.name, machine.about.trust, machine.map)
     } else {
-        (args.name.clone(), import(args)?)
+        (args.name.clone(), Trust::Published, import(args)?)
     };
     if map.layouts.iter().any(|l| l.interleave.is_some())
         && !["text", "machine"].contains(&&*args.to)
@@ -188,11 +188,7 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
         "machine" => {
             let notes =
                 ["What the file that this was converted from does not say is filled in: rows and columns, or their upper bits.".into()];
-            let about = about(
-                &name,
-                Trust::Published,
-                format!("converted from {}", args.from),
-            );
+            let about = about(&name, trust, format!("converted from {}", args.from));
             emit(
                 &write::machine_file(&about, &plain_topology(&map), &map, &notes),
                 None,
