@@ -18,6 +18,7 @@ help:
 	@echo "make check        every test on two kernels, a core set on all (tests/kernels)"
 	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads, the"
 	@echo "                  module's fuzzer on 6.12, 6.1-rt and the debug kernel (tests/fuzz/run),"
+	@echo "                  bounds of real time and detection of maps on seeds that are new each time,"
 	@echo "                  installs in bare Debian 12 and 13, and a container through a reboot of each"
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
 	@echo "make bench        what colouring and reservations cost, in instructions"
@@ -42,6 +43,11 @@ check-long: guest-build
 	@tests/stress/run $(MINUTES) $(KERNELS)
 	@tests/fuzz/run $(MINUTES) 6.12 6.1-rt debug
 	@NO_BUILD=1 tests/record/run
+	@for draw in beside alone; do \
+		cargo run -q --release -p soloist-rt --example bounds 500 $$draw $$(date +%s) || exit; \
+	done
+	@cargo run -q --release -p soloist-map --example recovery "$$(date +%s | \
+		awk '{ print $$1 ".." $$1 + 300 }')" show=wrong
 	@tests/install/run
 	@tests/walk/run
 

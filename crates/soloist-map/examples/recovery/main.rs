@@ -7,7 +7,7 @@
 //! `layout=`, `pool=` and `noise=` keep one of them fixed; `show=wrong` (or `all`)
 //! prints what was found. `save=FILE` keeps a line of JSON for every run and
 //! leaves out those that are there: thousands of runs can be had in pieces, and
-//! `minutes=N` ends a piece.
+//! `minutes=N` ends a piece. It fails where a run was wrong and sure.
 
 mod record;
 mod run;
@@ -86,9 +86,10 @@ fn main() -> Result<(), Failure> {
         all.into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| "a run panicked")?)
     })?;
-    print!(
-        "{}",
-        kept.into_inner().unwrap_or_else(PoisonError::into_inner).0
-    );
-    Ok(())
+    let table = kept.into_inner().unwrap_or_else(PoisonError::into_inner).0;
+    print!("{table}");
+    match table.wrong {
+        0 => Ok(()),
+        wrong => Err(format!("{wrong} runs were wrong, and nothing said so").into()),
+    }
 }

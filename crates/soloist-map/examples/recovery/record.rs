@@ -51,6 +51,8 @@ pub struct Table {
     said: BTreeMap<usize, (u32, u32)>,
     /// Maps with a division, and those whose division was named.
     divisions: (u32, u32),
+    /// Runs that were wrong, and nothing said so.
+    pub wrong: u32,
 }
 
 /// Lower ends of the classes of confidence.
@@ -59,6 +61,7 @@ const SAID: [f64; 6] = [0.0, 0.5, 0.9, 0.95, 0.98, 0.99];
 impl Table {
     /// Takes a run in.
     pub fn add(&mut self, run: &Record) {
+        self.wrong += u32::from(run.is_wrong());
         let keys = [
             ("all", ""),
             ("layout", run.layout.as_str()),
