@@ -486,11 +486,19 @@ fn what_is_saved_is_applied_already() {
         text.replace("exhaust = \"fail\"", "exhaust = \"often\""),
     )
     .unwrap();
-    let wrong = output(machine.path(), &["apply", "--dry-run", &file]);
-    let said = String::from_utf8(wrong.stderr).unwrap();
+    let said = |file: &str| {
+        let wrong = output(machine.path(), &["apply", "--dry-run", file]);
+        String::from_utf8(wrong.stderr).unwrap()
+    };
+    let wrong = said(&file);
     assert!(
-        said.contains("saved.toml") && said.contains("often"),
-        "{said}"
+        wrong.contains("saved.toml") && wrong.contains("often"),
+        "{wrong}"
+    );
+    let missing = said("/nowhere.toml");
+    assert!(
+        missing.contains("`soloist save /nowhere.toml`"),
+        "{missing}"
     );
 }
 

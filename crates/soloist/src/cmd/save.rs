@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::AddrMap;
 use soloist_host::{load, plan, Config, Control, Host, ModuleChoice, Steps};
@@ -112,6 +112,10 @@ struct Report<'a> {
 /// Runs `apply`.
 pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
+    let file = args.file.display();
+    if !args.file.exists() {
+        bail!("{file}: no such file; `soloist save {file}` writes it from what is set now");
+    }
     let config = Config::read(&args.file)?;
     let map = match &config.machine {
         Some(name) => Some(map_of(
