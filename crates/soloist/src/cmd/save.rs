@@ -113,7 +113,7 @@ struct Report<'a> {
 pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let file = args.file.display();
-    if !args.file.exists() {
+    if matches!(args.file.try_exists(), Ok(false)) {
         bail!("{file}: no such file; `soloist save {file}` writes it from what is set now");
     }
     let config = Config::read(&args.file)?;

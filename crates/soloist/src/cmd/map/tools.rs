@@ -385,16 +385,10 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         super::put(&text_of(&machine, verdict, &checked))?;
     }
-    if verdict != measured {
+    if verdict == Verdict::Unknown && !checked.is_empty() {
         errln!(
-            "the measurement does not agree, but a virtual machine's memory may lie anywhere in \
-             its host's, so that nothing is proved; if the host backs it by one piece at the same \
-             offsets: --trust-guest"
-        );
-    } else if verdict == Verdict::Unknown && !checked.is_empty() {
-        errln!(
-            "the measurement does not agree, but it is not known of which part of memory a page \
-             is: run it as root, who is told"
+            "the measurement does not agree, but {}",
+            why_unknown(is_guest)
         );
     }
     Ok(match verdict {
@@ -409,6 +403,15 @@ fn judged(measured: Verdict, is_guest: bool) -> Verdict {
     match measured {
         Verdict::Contradicted if is_guest => Verdict::Unknown,
         verdict => verdict,
+    }
+}
+
+fn why_unknown(is_guest: bool) -> &'static str {
+    if is_guest {
+        "a virtual machine's memory may lie anywhere in its host's, so that nothing is proved; if \
+         the host backs it by one piece at the same offsets: --trust-guest"
+    } else {
+        "it is not known of which part of memory a page is: run it as root, who is told"
     }
 }
 
