@@ -26,12 +26,9 @@ const ROW_PAIRS: usize = 1024;
 /// same pairs of lines of every range of `known` into the same bank and row.
 #[must_use]
 pub fn differences(known: &MapSpec, found: &MapSpec) -> Vec<String> {
-    let (a, b) = match (
-        AddrMap::parse(&known.to_text("known")),
-        AddrMap::parse(&found.to_text("found")),
-    ) {
+    let (a, b) = match (parsed(known, "known"), parsed(found, "found")) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(refusal), _) | (_, Err(refusal)) => return vec![refusal.to_string()],
+        (Err(refusal), _) | (_, Err(refusal)) => return vec![refusal],
     };
     let mut rng = ChaCha8Rng::seed_from_u64(14);
     let mut judge = Judge::new(&a, &b);
@@ -63,12 +60,9 @@ pub fn differences(known: &MapSpec, found: &MapSpec) -> Vec<String> {
 /// they agree on all lines that both know.
 #[must_use]
 pub fn channels(channels: &MapSpec, banks: &MapSpec) -> Vec<String> {
-    let (a, b) = match (
-        AddrMap::parse(&channels.to_text("channels")),
-        AddrMap::parse(&banks.to_text("banks")),
-    ) {
+    let (a, b) = match (parsed(channels, "channels"), parsed(banks, "banks")) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(refusal), _) | (_, Err(refusal)) => return vec![refusal.to_string()],
+        (Err(refusal), _) | (_, Err(refusal)) => return vec![refusal],
     };
     let mut rng = ChaCha8Rng::seed_from_u64(14);
     let mut judge = Judge::new(&a, &b);
@@ -84,6 +78,10 @@ pub fn channels(channels: &MapSpec, banks: &MapSpec) -> Vec<String> {
             Some(format!("{pair} share a bank, and lie in two channels"))
         })
         .collect()
+}
+
+fn parsed(map: &MapSpec, name: &str) -> Result<AddrMap, String> {
+    AddrMap::parse(&map.to_text(name)).map_err(|refusal| refusal.to_string())
 }
 
 /// Which bank of one map is which of the other, as far as lines were met.
