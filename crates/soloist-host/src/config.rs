@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{parse_size, Bandwidth, Control, Exhaust, Group, Guard, HostError, Mode, Rule, Text};
+use crate::{
+    parse_size, user_id, Bandwidth, Control, Exhaust, Group, Guard, HostError, Mode, Rule, Text,
+};
 
 /// A whole configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,8 +87,9 @@ impl Default for GroupConfig {
 pub struct RuleConfig {
     /// Which programs: a glob over the absolute path.
     pub path: String,
-    /// Whose programs: a user id, `any`, or `registered`.
-    #[serde(default = "any")]
+    /// Whose programs: a user's number, `any`, or `registered`; a file may name the
+    /// user.
+    #[serde(default = "any", deserialize_with = "user")]
     pub uid: String,
     /// Bank sets per process.
     #[serde(default = "one")]
@@ -107,6 +111,11 @@ pub struct RuleConfig {
 )]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+fn user<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    user_id(&text).map_err(D::Error::custom)
 }
 
 fn any() -> String {

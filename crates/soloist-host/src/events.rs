@@ -49,11 +49,8 @@ pub fn events(before: &Snapshot, now: &Snapshot) -> Vec<Event> {
     for group in &now.groups {
         match before.group(&group.name) {
             None => {
-                let sets = match group.bank_sets.as_str() {
-                    "" => "no colours yet".to_owned(),
-                    sets => format!("bank sets {sets}"),
-                };
-                found.add(&group.name, "made", 1, format!("made, {sets}"));
+                let text = format!("made, {}", colors(group));
+                found.add(&group.name, "made", 1, text);
             }
             Some(old) => found.group(old, group),
         }
@@ -121,6 +118,17 @@ impl Found {
                 self.add(&now.name, key, n, format!("{n} {words}"));
             }
         }
+    }
+}
+
+/// A group's colours in words.
+fn colors(group: &GroupSample) -> String {
+    let lists = [("bank sets", &group.bank_sets), ("LLC colours", &group.llc)];
+    let named = lists.iter().filter(|(_, list)| !list.is_empty());
+    let named: Vec<String> = named.map(|(of, list)| format!("{of} {list}")).collect();
+    match named.is_empty() {
+        true => "no colours yet".to_owned(),
+        false => named.join(", "),
     }
 }
 

@@ -113,6 +113,18 @@ pub struct GroupView {
     pub stats: KeyValues,
 }
 
+/// One of a group's lists of colours in words, where `other` is the other one.
+///
+/// A group without both does not colour: it has none yet. With one of them it is
+/// free in the other.
+pub fn limits<'a>(list: &'a str, other: &str) -> &'a str {
+    match list {
+        "" if other.is_empty() => "none yet",
+        "" => "any",
+        list => list,
+    }
+}
+
 impl GroupView {
     /// The bandwidth reserved for it, and on which processors; `None`: none.
     pub fn reservation(&self) -> Option<(Bandwidth, String)> {

@@ -29,6 +29,7 @@ mod request;
 mod rule;
 mod sample;
 mod task;
+mod user;
 mod verify;
 pub mod watch;
 
@@ -38,7 +39,7 @@ pub use control::{Control, KeyValues};
 pub use doctor::{examine, verdict, Check, Status};
 pub use error::HostError;
 pub use events::{events, Event};
-pub use group::{Exhaust, Group, GroupView, Mode, Text};
+pub use group::{limits, Exhaust, Group, GroupView, Mode, Text};
 pub use guard::{format_rate, parse_rate, Bandwidth, Guard, GuardCpu, GuardView};
 pub use host::Host;
 pub use implicit::ImplicitGroup;
@@ -54,6 +55,7 @@ pub use request::{Choice, ColorRequest, Plan};
 pub use rule::{Rule, RuleChange, RuleView};
 pub use sample::Summary;
 pub use task::{node_of_cpu, pin, threads};
+pub use user::user_id;
 pub use verify::{verify, Cell, GroupColors, MappingReport, Reason, Report, Tally};
 
 pub use soloist_core::{cpu_list, format_size, parse_size, SizeError};

@@ -21,8 +21,10 @@ pub struct GroupRates {
     pub name: String,
     /// Made by a rule or an mmap() call.
     pub implicit: bool,
-    /// Its bank sets; empty: any.
+    /// Its bank sets; empty: any, or none yet.
     pub bank_sets: String,
+    /// Its LLC colours; empty: any, or none yet.
+    pub llc: String,
     /// Threads.
     pub tasks: u64,
     /// Pages of 4 KiB in its colours.
@@ -85,6 +87,7 @@ impl GroupRates {
             name: group.name.clone(),
             implicit: group.implicit,
             bank_sets: group.bank_sets.clone(),
+            llc: group.llc.clone(),
             tasks: group.figure("tasks"),
             pages: group.figure("pages"),
             in_color: None,

@@ -109,8 +109,10 @@ pub struct GroupSample {
     pub name: String,
     /// Made by a rule or an mmap() call.
     pub implicit: bool,
-    /// Its bank sets; empty: any.
+    /// Its bank sets; empty: any, or none yet.
     pub bank_sets: String,
+    /// Its LLC colours; empty: any, or none yet.
+    pub llc: String,
     /// Threads.
     pub tasks: Vec<i32>,
     /// Bandwidth reserved for it, bytes per second; 0: none.
@@ -210,6 +212,7 @@ impl GroupSample {
             name: view.name,
             implicit: false,
             bank_sets: view.bank_set,
+            llc: view.llc_color,
             tasks: view.tasks,
             reserved,
             cpus: cpus.map_or_else(Vec::new, |list| list.iter().collect()),
@@ -230,10 +233,12 @@ fn implicit(
 ) -> Result<impl Iterator<Item = GroupSample>, HostError> {
     Ok(control.implicit_groups(map)?.into_iter().map(|group| {
         let sets = group.colors.sets().map(ToString::to_string);
+        let llc = group.colors.llc().map(ToString::to_string);
         GroupSample {
             name: group.label(),
             implicit: true,
             bank_sets: sets.unwrap_or_default(),
+            llc: llc.unwrap_or_default(),
             reserved: 0,
             cpus: Vec::new(),
             figures: BTreeMap::from([

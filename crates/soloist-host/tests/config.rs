@@ -51,6 +51,14 @@ fn what_is_saved_is_true_already() {
 }
 
 #[test]
+fn a_rules_user_may_be_named() {
+    let rule = |uid: &str| Config::parse(&format!("[rules.a]\npath = '/x'\nuid = '{uid}'"));
+    for (uid, wanted) in [("root", "0"), ("7", "7"), ("registered", "registered")] {
+        assert_eq!(rule(uid).unwrap().rules["a"].uid, wanted);
+    }
+}
+
+#[test]
 fn groups_of_a_single_run_are_not_saved() {
     let machine = loaded();
     machine.group("run-1234", "5", "");
@@ -168,6 +176,7 @@ fn what_is_wrong_is_named_with_its_place() {
             "[groups.a] bandwidth",
         ),
         ("[rules.a]\ncolors = 1", "path"),
+        ("[rules.a]\npath = '/x'\nuid = 'no-such-user'", "line 3"),
         ("[cpus]\nx = '1MB/s'", "[cpus] x"),
     ] {
         let why = Config::parse(text).unwrap_err();

@@ -5,7 +5,8 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::{Choice, ColorRequest, Control, Exhaust, HostError, Mode, RuleChange};
+use soloist_host::watch::Snapshot;
+use soloist_host::{events, Choice, ColorRequest, Control, Exhaust, HostError, Mode, RuleChange};
 
 fn small() -> AddrMap {
     AddrMap::parse(MAP).unwrap()
@@ -338,5 +339,30 @@ fn contradictions_are_refused_with_their_flag() {
         let error = request.plan(&small()).unwrap_err();
         assert!(matches!(error, HostError::Request(_)), "{error}");
         assert!(error.to_string().contains(words), "{words}: {error}");
+    }
+}
+
+#[test]
+fn a_new_group_is_told_with_its_colours() {
+    for (sets, llc, wanted) in [
+        ("", "", "no colours yet"),
+        ("", "0-3", "LLC colours 0-3"),
+        ("2-3", "0-3", "bank sets 2-3, LLC colours 0-3"),
+    ] {
+        let machine = Machine::loaded();
+        let before = Snapshot::take(&control(&machine)).unwrap();
+        machine.group("new", sets, "");
+        machine.soloist("groups/new/llc_color", llc);
+        machine.soloist("groups/new/bandwidth", "off\n");
+        let now = Snapshot::take(&control(&machine)).unwrap();
+        let told: Vec<String> = events(&before, &now)
+            .iter()
+            .map(|e| e.to_string())
+            .collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].ends_with(&format!("new: made, {wanted}")),
+            "{told:?}"
+        );
     }
 }

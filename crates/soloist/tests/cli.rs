@@ -318,6 +318,30 @@ fn a_group_of_a_rule_is_shown_but_not_changed() {
     }
 }
 
+/// A group without any colours has none yet; one that has some is free in the others.
+#[test]
+fn colours_are_named_in_the_same_way_everywhere() {
+    let machine = small();
+    let dir = machine.path().join("sys/kernel/config/soloist");
+    for (sets, llc, list) in [
+        ("", "", ["none yet", "none yet"]),
+        ("", "0-3", ["any", "0-3"]),
+        ("2-3", "", ["2-3", "any"]),
+    ] {
+        fs::write(dir.join("groups/core0/bank_set"), sets).unwrap();
+        fs::write(dir.join("groups/core0/llc_color"), llc).unwrap();
+        let said = |args: &[&str]| {
+            let text = output(machine.path(), args).stdout;
+            let text = String::from_utf8(text).unwrap();
+            let line = text.lines().find(|line| line.starts_with("core0")).unwrap();
+            let cells = line.split("  ").filter(|cell| !cell.is_empty());
+            cells.map(|c| c.trim().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(said(&["group", "list"])[1..3], list);
+        assert_eq!(said(&["top", "-n", "1"])[1], list[0]);
+    }
+}
+
 #[test]
 fn bandwidth_is_reserved_for_a_group_that_is_there() {
     let machine = small();

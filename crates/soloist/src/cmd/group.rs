@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::json;
 use soloist_core::cpu_list;
 use soloist_host::{
-    format_size, parse_size, verify, Bandwidth, Control, Group, GroupColors, GroupView, Guard,
-    Host, HostError, Mode, Text,
+    format_size, limits, parse_size, verify, Bandwidth, Control, Group, GroupColors, GroupView,
+    Guard, Host, HostError, Mode, Text,
 };
 
 use super::colors::{mode, text, ColorArgs};
@@ -331,8 +331,8 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
     for view in &views {
         table.add_row([
             view.name.clone(),
-            limits(view, &view.bank_set),
-            limits(view, &view.llc_color),
+            limits(&view.bank_set, &view.llc_color).to_owned(),
+            limits(&view.llc_color, &view.bank_set).to_owned(),
             view.on_nodes.clone(),
             or_none(&view.mode),
             or_none(&view.exhaust),
@@ -350,9 +350,9 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
     }
     let tasks: Vec<String> = view.tasks.iter().map(i32::to_string).collect();
     outln!("group        {} (id {})", view.name, view.id)?;
-    outln!("bank sets    {}", limits(view, &view.bank_set))?;
-    outln!("bank colours {}", limits(view, &view.dram_bank))?;
-    outln!("LLC colours  {}", limits(view, &view.llc_color))?;
+    outln!("bank sets    {}", limits(&view.bank_set, &view.llc_color))?;
+    outln!("bank colours {}", limits(&view.dram_bank, &view.llc_color))?;
+    outln!("LLC colours  {}", limits(&view.llc_color, &view.bank_set))?;
     outln!("nodes        {}", view.on_nodes)?;
     if view.implicit {
         outln!("made by      {}", maker(&view.name))?;
@@ -397,8 +397,8 @@ fn colors(view: &GroupView) -> String {
     format!(
         "group {}: bank sets {}, LLC colours {}, {}{}",
         view.name,
-        limits(view, &view.bank_set),
-        limits(view, &view.llc_color),
+        limits(&view.bank_set, &view.llc_color),
+        limits(&view.llc_color, &view.bank_set),
         view.mode,
         reserved.unwrap_or_default()
     )
@@ -416,15 +416,5 @@ fn or_none(text: &str) -> String {
         "-".to_owned()
     } else {
         text.to_owned()
-    }
-}
-
-/// Of a group without any colours, which does not colour, or of one that has some and
-/// is free in the others.
-fn limits(view: &GroupView, list: &str) -> String {
-    match list {
-        "" if view.bank_set.is_empty() && view.llc_color.is_empty() => "none yet".to_owned(),
-        "" => "any".to_owned(),
-        list => list.to_owned(),
     }
 }

@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap::builder::BoolishValueParser;
 use clap::Subcommand;
 use serde::Serialize;
 use soloist_core::parse_size;
@@ -65,11 +66,11 @@ pub struct Set {
     write_event: Option<String>,
 
     /// Bytes that one event moves.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u32>(..))]
     line: Option<u32>,
 
     /// Length of a period, microseconds.
-    #[arg(long, value_name = "US")]
+    #[arg(long, value_name = "US", value_parser = whole::<u32>(..))]
     period: Option<u32>,
 
     /// Guaranteed bandwidth: the sum of reservations; see `soloist guard rmin`.
@@ -85,11 +86,11 @@ pub struct Set {
     peak: Option<String>,
 
     /// Events that a processor above its reservation reclaims at a time.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(..))]
     q_min: Option<u32>,
 
     /// Weight of the newest period in the prediction, in 1/256.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(..))]
     ewma: Option<u32>,
 
     /// When all have used their budgets: none, spare or proportional.
@@ -97,16 +98,16 @@ pub struct Set {
     sharing: Option<String>,
 
     /// Count what the kernel does too: 0 or 1.
-    #[arg(long, value_name = "BOOL")]
-    count_kernel: Option<u8>,
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
+    count_kernel: Option<bool>,
 
     /// The weight is the running task's priority: 0 or 1.
-    #[arg(long, value_name = "BOOL")]
-    per_task: Option<u8>,
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
+    per_task: Option<bool>,
 
     /// Keep processors apart whose groups share no banks: 0 or 1.
-    #[arg(long, value_name = "BOOL")]
-    by_bank: Option<u8>,
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
+    by_bank: Option<bool>,
 
     /// CPUS:RATE, for each of the CPUs: `0-1:500MB/s`, `2:weight=3`,
     /// `3:200MB/s:write=100MB/s:reclaim=0`, `2:off`.
@@ -264,7 +265,7 @@ impl Set {
     fn pairs(&self) -> Result<Vec<(&'static str, String)>> {
         let text = |t: &Option<String>| t.clone();
         let number = |n: Option<u32>| n.map(|n| n.to_string());
-        let flag = |n: Option<u8>| n.map(|n| n.to_string());
+        let flag = |on: Option<bool>| on.map(|on| u8::from(on).to_string());
         let rate = |t: &Option<String>| -> Result<Option<String>> {
             let parsed = t.as_deref().map(|t| match t {
                 "0" => Ok(0),

@@ -3,6 +3,7 @@
 use soloist_core::time::Time;
 use soloist_host::{Class, Realtime};
 
+use super::number::whole;
 use crate::Misuse;
 
 /// `--rt`, or `--budget` and what belongs to it.
@@ -12,7 +13,7 @@ use crate::Misuse;
 pub struct RealtimeArgs {
     /// Run under SCHED_FIFO with this priority, 1 to 99, its memory locked and
     /// faulted in, in its colours, before its first instruction.
-    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, value_name = "PRIO", value_parser = whole::<u32>(1..=99))]
     rt: Option<u32>,
 
     /// Or under SCHED_DEADLINE: processor time of a period, such as 2ms.

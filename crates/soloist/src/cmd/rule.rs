@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::builder::BoolishValueParser;
 use serde_json::json;
-use soloist_host::{Control, Exhaust, Host, Rule, RuleChange, RuleView};
+use soloist_host::{user_id, Control, Exhaust, Host, Rule, RuleChange, RuleView};
 
 use super::colors::exhaust;
 use super::number::whole;
@@ -74,16 +75,16 @@ pub struct Change {
     settings: Settings,
 
     /// Keep its processes apart from others by memory controller, or not.
-    #[arg(long, value_name = "BOOL")]
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     realtime: Option<bool>,
 }
 
 /// What both take.
 #[derive(Debug, clap::Args)]
 struct Settings {
-    /// Whose: a user id, `any` (which a new rule has), or `registered` (by
-    /// CAMC's mmap() call).
-    #[arg(long, value_name = "UID")]
+    /// Whose: a user's name or number, `any` (which a new rule has), or
+    /// `registered` (by CAMC's mmap() call).
+    #[arg(long, value_name = "USER", value_parser = user_id)]
     uid: Option<String>,
 
     /// Bank sets for each process; a new rule has 1.

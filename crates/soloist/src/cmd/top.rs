@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use soloist_host::watch::Snapshot;
-use soloist_host::{rates, Control, GroupRates, Host};
+use soloist_host::{limits, rates, Control, GroupRates, Host};
 
 use super::number::whole;
 use super::table;
@@ -111,10 +111,7 @@ const COLUMNS: &[Column] = &[
     Column {
         head: "BANK SETS",
         key: ' ',
-        cell: |g| match g.bank_sets.as_str() {
-            "" => "any".to_owned(),
-            sets => sets.to_owned(),
-        },
+        cell: |g| limits(&g.bank_sets, &g.llc).to_owned(),
         rank: None,
     },
     Column {

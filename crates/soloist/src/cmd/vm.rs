@@ -14,6 +14,7 @@ use soloist_vm::{
     kernel, parse_size, source_root, GuestNodes, Kernel, Outcome, Output, Spec, Verdict,
 };
 
+use super::number::whole;
 use crate::{Ctx, Misuse};
 
 /// What the command inherits from here, beside everything named `SOLOIST_*`.
@@ -50,7 +51,7 @@ pub struct Run {
     #[arg(long)]
     stdin: bool,
     /// Give up after so many seconds; 0: never.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = whole::<u64>(..))]
     timeout: u64,
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -86,10 +87,10 @@ struct Guest {
     #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
     mem: Option<String>,
     /// Nodes that share --mem evenly.
-    #[arg(long, requires = "mem", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
+    #[arg(long, requires = "mem", default_value_t = 1, value_parser = whole::<u32>(1..=8))]
     nodes: u32,
     /// Cpus, instead of the machine's.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_parser = whole::<u32>(1..=64))]
     cpus: Option<u32>,
     /// Load no module.
     #[arg(long, conflicts_with_all = ["module", "params"])]
@@ -118,7 +119,7 @@ struct Guest {
     #[arg(long)]
     cpu: Option<String>,
     /// Count instructions: each takes 2^N ns of the guest's time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=10))]
+    #[arg(long, value_name = "N", value_parser = whole::<u8>(0..=10))]
     icount: Option<u8>,
     /// A directory that the guest may write to, beside the current one; may be
     /// given several times.

@@ -19,6 +19,7 @@ use soloist_map::silicon::sets::{self, Sets};
 use soloist_map::silicon::sim::{SimCores, Truth};
 use soloist_map::silicon::{measure, Attack, Cores, Cost, Measured, Plan};
 
+use crate::cmd::number::whole;
 use crate::cmd::{compare, progress, table};
 use crate::{Ctx, Misuse};
 
@@ -38,16 +39,16 @@ pub struct Args {
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
     /// Blocks: each has every condition once.
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(20..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u32>(20..=10_000))]
     blocks: u32,
     /// Memory to find lines in.
     #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "128M")]
     memory: u64,
     /// Give up looking for lines after this many seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = whole::<u64>(..))]
     deadline: u64,
     /// Seed of all random choices.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
     /// Measure this machine, simulated, instead.
     #[arg(long, value_name = "MACHINE")]

@@ -15,6 +15,7 @@ use soloist_vm::record::{self, Order};
 use soloist_vm::{kernel, parse_size, source_root, GuestNodes, Output, Spec};
 
 use super::directory::Directory;
+use crate::cmd::number::whole;
 use crate::{Ctx, Misuse};
 
 /// Record what real programs do to memory, for `soloist sim replay`.
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(long, default_value = "buddy")]
     policy: Policy,
     /// Bank sets for each program.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(..))]
     sets: u32,
     /// Directory of the recording; must not hold one.
     #[arg(long, short, default_value = "recording")]
@@ -45,10 +46,10 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "2G")]
     limit: String,
     /// Processors of the foreground program.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=32))]
     threads: u32,
     /// Processors of the guest [default: as many as are recorded, or nodes].
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_parser = whole::<u32>(1..=64))]
     cpus: Option<u32>,
     /// Leave instruction fetches out.
     #[arg(long)]
@@ -57,7 +58,7 @@ pub struct Args {
     #[arg(long)]
     no_module: bool,
     /// Give up after so many seconds; 0: never.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = whole::<u64>(..))]
     timeout: u64,
     /// FOREGROUND [ARG...] [-- BACKGROUND [ARG...]]...
     #[arg(last = true, required = true, value_name = "PROGRAM")]
