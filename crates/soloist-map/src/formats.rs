@@ -10,24 +10,29 @@ use std::str::FromStr;
 use soloist_machine::function::{parse_list, MAX_BIT};
 use soloist_machine::gf2::{self, Basis};
 
+use crate::palloc;
+
 /// A format of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `map.txt` of DRAMA++, newer PALLOC patches and IsolBench: one function a
     /// line, decimal bit numbers.
     Bits,
-    /// DRAMA: lines `Bits: 14 18` or `(14, 18)`, other lines passed over.
+    /// What DRAMA and DRAMA++ print: lines `14 18  (Correct: 99%)`; also
+    /// `Bits: 14 18` and `(14, 18)`. Other lines are passed over.
     Drama,
-    /// Hexadecimal masks, one function each.
+    /// What DARE, ZenHammer's tool, prints: lines `0x0000044000 (18 14)`, and
+    /// last the XOR of all of them.
+    Dare,
+    /// Hexadecimal (`0b`: binary) masks, one function each.
     Hex,
-    /// PALLOC's debugfs: `mask 0x1e000`, each bit a function, and
-    /// `xor 13 17`, which joins bit 17 to bit 13.
+    /// PALLOC's debugfs ([`crate::palloc`]).
     Palloc,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Bits, Self::Drama, Self::Hex, Self::Palloc];
+    pub const ALL: [Self; 5] = [Self::Bits, Self::Drama, Self::Dare, Self::Hex, Self::Palloc];
 }
 
 impl fmt::Display for Format {
@@ -35,6 +40,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Bits => "bits",
             Self::Drama => "drama",
+            Self::Dare => "dare",
             Self::Hex => "hex",
             Self::Palloc => "palloc",
         })
@@ -48,6 +54,7 @@ impl FromStr for Format {
         let named = |format: &&Self| format.to_string() == text;
         let alias = match text {
             "map.txt" | "isolbench" | "drama++" => Some(&Self::Bits),
+            "zenhammer" => Some(&Self::Dare),
             _ => None,
         };
         Self::ALL
@@ -55,7 +62,7 @@ impl FromStr for Format {
             .find(named)
             .or(alias)
             .copied()
-            .ok_or_else(|| format!("`{text}`: expected bits (map.txt), drama, hex, palloc, trrespass, dramdig, blacksmith, order, machine or text"))
+            .ok_or_else(|| format!("`{text}`: expected bits (map.txt), drama, dare, hex, palloc, trrespass, dramdig, blacksmith, order, machine or text"))
     }
 }
 
@@ -81,20 +88,25 @@ fn at(line: usize) -> String {
 /// # Errors
 /// With the line: what can't be read, or functions that depend on each other.
 pub fn read(format: Format, text: &str) -> Result<Vec<u64>, FormatError> {
+    if format == Format::Palloc {
+        return palloc::read(text);
+    }
     let mut functions = Vec::new();
     let mut basis = Basis::new();
-    let mut joins: Vec<(usize, u32, u32)> = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let wrong = |message: String| FormatError {
             line: i + 1,
             message,
         };
         let line = line.split('#').next().unwrap_or_default().trim();
+        if format == Format::Dare && line.starts_with("XOR of all") {
+            break;
+        }
         let found = match format {
-            Format::Bits => bits_line(line),
             Format::Drama => drama_line(line),
+            Format::Dare => dare_line(line),
             Format::Hex => hex_line(line),
-            Format::Palloc => palloc_line(line, i + 1, &mut joins),
+            Format::Bits | Format::Palloc => bits_line(line),
         };
         for function in found.map_err(wrong)? {
             if !basis.insert(function) {
@@ -105,9 +117,6 @@ pub fn read(format: Format, text: &str) -> Result<Vec<u64>, FormatError> {
             }
             functions.push(function);
         }
-    }
-    for (line, to, from) in joins {
-        join(&mut functions, line, to, from)?;
     }
     if functions.is_empty() {
         return Err(FormatError {
@@ -121,13 +130,14 @@ pub fn read(format: Format, text: &str) -> Result<Vec<u64>, FormatError> {
 fn example(format: Format) -> &'static str {
     match format {
         Format::Bits => "lines such as `14 18`",
-        Format::Drama => "lines such as `Bits: 14 18`",
+        Format::Drama => "lines such as `14 18 (Correct: 99%)`",
+        Format::Dare => "lines such as `0x0000044000 (18 14)`",
         Format::Hex => "masks such as `0x44000`",
         Format::Palloc => "`mask 0x1e000` and `xor 13 17`",
     }
 }
 
-fn mask_of(numbers: &[u32]) -> Result<u64, String> {
+pub(crate) fn mask_of(numbers: &[u32]) -> Result<u64, String> {
     let mut mask = 0u64;
     for &bit in numbers {
         if bit > MAX_BIT {
@@ -142,7 +152,7 @@ fn mask_of(numbers: &[u32]) -> Result<u64, String> {
 }
 
 /// Numbers apart by anything that is no digit.
-fn numbers(text: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn numbers(text: &str) -> Result<Vec<u32>, String> {
     text.split(|c: char| !c.is_ascii_digit())
         .filter(|word| !word.is_empty())
         .map(|word| {
@@ -156,6 +166,12 @@ fn bits_line(line: &str) -> Result<Vec<u64>, String> {
     if line.is_empty() {
         return Ok(Vec::new());
     }
+    if line.starts_with("region") || line.starts_with("selector") {
+        return Err(format!(
+            "`{line}`: functions that differ by what address bits say; a machine file has \
+             others by range of addresses only"
+        ));
+    }
     let plain = |c: char| c.is_ascii_digit() || c.is_whitespace() || c == ',' || c == '^';
     if !line.chars().all(plain) {
         return Err(format!("`{line}`: expected bit numbers such as `14 18`"));
@@ -165,13 +181,14 @@ fn bits_line(line: &str) -> Result<Vec<u64>, String> {
 
 fn drama_line(line: &str) -> Result<Vec<u64>, String> {
     let lower = line.to_ascii_lowercase();
-    let body = match lower.find("bits:") {
-        Some(at) => {
+    let body = match (lower.find("bits:"), lower.find("(correct:")) {
+        (Some(at), _) => {
             let rest = &line[at + 5..];
             let end = rest.find(['(', '[', '%']).unwrap_or(rest.len());
             &rest[..end]
         }
-        None => match (line.find('('), line.find(')')) {
+        (None, Some(end)) => &line[..end],
+        (None, None) => match (line.find('('), line.find(')')) {
             (Some(open), Some(close)) if open < close => &line[open + 1..close],
             _ => return Ok(Vec::new()),
         },
@@ -187,9 +204,36 @@ fn drama_line(line: &str) -> Result<Vec<u64>, String> {
     Ok(vec![mask_of(&numbers)?])
 }
 
-fn hex(word: &str) -> Result<u64, String> {
-    let digits = word.trim_start_matches("0x").trim_start_matches("0X");
-    match u64::from_str_radix(digits, 16) {
+/// A mask and its bits, which must agree.
+fn dare_line(line: &str) -> Result<Vec<u64>, String> {
+    let Some((mask, bits)) = line
+        .strip_suffix(')')
+        .and_then(|line| line.split_once(" ("))
+    else {
+        return Ok(Vec::new());
+    };
+    if !mask.starts_with("0x") {
+        return Ok(Vec::new());
+    }
+    let function = hex(mask)?;
+    if mask_of(&numbers(bits)?)? != function {
+        return Err(format!(
+            "`{line}`: the mask has other bits than those named"
+        ));
+    }
+    Ok(vec![function])
+}
+
+/// A mask that a person or a tool writes.
+pub(crate) fn hex(word: &str) -> Result<u64, String> {
+    let mask = match word.strip_prefix("0b") {
+        Some(digits) => u64::from_str_radix(digits, 2),
+        None => {
+            let digits = word.trim_start_matches("0x").trim_start_matches("0X");
+            u64::from_str_radix(digits, 16)
+        }
+    };
+    match mask {
         Ok(mask) if mask != 0 && mask >> (MAX_BIT + 1) == 0 => Ok(mask),
         _ => Err(format!(
             "`{word}`: expected a hexadecimal mask of bits 0 to {MAX_BIT}"
@@ -204,50 +248,6 @@ fn hex_line(line: &str) -> Result<Vec<u64>, String> {
         .collect()
 }
 
-fn palloc_line(
-    line: &str,
-    number: usize,
-    joins: &mut Vec<(usize, u32, u32)>,
-) -> Result<Vec<u64>, String> {
-    let words: Vec<&str> = line
-        .split([' ', '\t', '='])
-        .filter(|w| !w.is_empty())
-        .collect();
-    match words.as_slice() {
-        [] => Ok(Vec::new()),
-        ["xor", to, from] => {
-            let bit = |word: &str| match word.parse::<u32>() {
-                Ok(bit) if bit <= MAX_BIT => Ok(bit),
-                _ => Err(format!(
-                    "`{word}`: expected a bit number from 0 to {MAX_BIT}"
-                )),
-            };
-            joins.push((number, bit(to)?, bit(from)?));
-            Ok(Vec::new())
-        }
-        ["mask" | "palloc_mask", mask] | [mask] => {
-            Ok(gf2::bits(hex(mask)?).map(|bit| 1 << bit).collect())
-        }
-        _ => Err(format!("`{line}`: expected `mask 0x1e000` or `xor 13 17`")),
-    }
-}
-
-fn join(functions: &mut [u64], line: usize, to: u32, from: u32) -> Result<(), FormatError> {
-    // Written either way round by different versions: the bit in the mask is
-    // the one that is changed.
-    let at = [to, from]
-        .iter()
-        .find_map(|bit| functions.iter().position(|f| f.trailing_zeros() == *bit));
-    let Some(at) = at else {
-        return Err(FormatError {
-            line,
-            message: format!("xor {to} {from}: neither bit is in the mask"),
-        });
-    };
-    functions[at] |= 1 << to | 1 << from;
-    Ok(())
-}
-
 /// Writes functions.
 ///
 /// # Errors
@@ -255,37 +255,34 @@ fn join(functions: &mut [u64], line: usize, to: u32, from: u32) -> Result<(), Fo
 pub fn write(format: Format, functions: &[u64]) -> Result<String, String> {
     let lines: Vec<String> = match format {
         Format::Bits => functions.iter().map(|&f| words(f)).collect(),
+        // The share of addresses where it is 1, as good as half of them.
         Format::Drama => functions
             .iter()
-            .map(|&f| format!("Bits: {}", words(f)))
+            .map(|&f| format!("{}  (Correct: 100%)", words(f)))
             .collect(),
+        Format::Dare => dare_lines(functions),
         Format::Hex => functions.iter().map(|f| format!("{f:#x}")).collect(),
-        Format::Palloc => {
-            if let Some(wide) = functions.iter().find(|f| f.count_ones() > 2) {
-                return Err(format!(
-                    "PALLOC joins two bits at most; {} has {} (newer patches read `bits`)",
-                    gf2::show(*wide),
-                    wide.count_ones()
-                ));
-            }
-            let mask = functions
-                .iter()
-                .fold(0u64, |all, f| all | (f & f.wrapping_neg()));
-            if mask.count_ones() as usize != functions.len() {
-                return Err(
-                    "PALLOC names a function by its lowest bit; two of these have the same".into(),
-                );
-            }
-            let pairs = functions.iter().filter(|f| f.count_ones() == 2);
-            std::iter::once(format!("mask {mask:#x}"))
-                .chain(pairs.map(|&f| format!("xor {}", words(f))))
-                .collect()
-        }
+        Format::Palloc => palloc::lines(functions)?,
     };
     Ok(lines.join("\n") + "\n")
 }
 
-fn words(function: u64) -> String {
+fn dare_lines(functions: &[u64]) -> Vec<String> {
+    let widest = functions.iter().map(|f| f.count_ones()).max().unwrap_or(0);
+    let line = |function: u64| {
+        let bits: Vec<String> = gf2::bits(function).map(|bit| bit.to_string()).collect();
+        let highest_first: Vec<String> = bits.into_iter().rev().collect();
+        format!("{function:#012x} ({})", highest_first.join(" "))
+    };
+    let heading = format!("Found {} functions (up to {widest} bits):", functions.len());
+    let all = functions.iter().fold(0, |all, f| all ^ f);
+    std::iter::once(heading)
+        .chain(functions.iter().map(|&f| line(f)))
+        .chain(["XOR of all found functions:".to_owned(), line(all)])
+        .collect()
+}
+
+pub(crate) fn words(function: u64) -> String {
     gf2::show(function).replace('^', " ")
 }
 
@@ -338,15 +335,45 @@ mod tests {
         assert_eq!(write(Format::Hex, &two).unwrap(), "0x22000\n0x4000\n");
         assert_eq!(
             write(Format::Drama, &two).unwrap(),
-            "Bits: 13 17\nBits: 14\n"
+            "13 17  (Correct: 100%)\n14  (Correct: 100%)\n"
         );
         assert_eq!(
-            write(Format::Palloc, &two).unwrap(),
-            "mask 0x6000\nxor 13 17\n"
+            write(Format::Dare, &two).unwrap(),
+            "Found 2 functions (up to 2 bits):\n0x0000022000 (17 13)\n0x0000004000 (14)\n\
+             XOR of all found functions:\n0x0000026000 (17 14 13)\n"
         );
-        assert!(write(Format::Palloc, &SKYLAKE)
-            .unwrap_err()
-            .contains("two bits"));
+    }
+
+    /// As DRAMA and DRAMA++ print them, among what they print before.
+    #[test]
+    fn reads_what_drama_prints() {
+        let text = "Searching for set 1 (try 1): base_phy=0x1f3a400\n403:   12 ##\n\
+                    reduced to 2 functions\nBits: 2, sz=5\n7 14  (Correct: 99%)\n15  (Correct: 100%)\n\
+                    Bank mapping functions saved to map.txt\n";
+        assert_eq!(
+            read(Format::Drama, text).unwrap(),
+            [1 << 7 | 1 << 14, 1 << 15]
+        );
+        let piecewise = read(
+            Format::Bits,
+            "# region_index 0\nregion\nselector 0 6\n14 19\n",
+        );
+        assert!(piecewise.unwrap_err().message.contains("by range"));
+    }
+
+    #[test]
+    fn reads_what_dare_prints() {
+        let text =
+            "Found 2 functions (up to 7 bits):\n0x0002204000 (25 21 14)\n0x0000042000 (18 13)\n\
+                    XOR of all found functions:\n0x0002246000 (25 21 18 14 13)\n";
+        let two = [1 << 25 | 1 << 21 | 1 << 14, 1 << 18 | 1 << 13];
+        assert_eq!(read(Format::Dare, text).unwrap(), two);
+        let torn = read(Format::Dare, "0x0002204000 (25 21 15)").unwrap_err();
+        assert!(torn.message.contains("other bits"), "{torn}");
+        assert_eq!(
+            read(Format::Hex, "0b10000001000000, 0b11000000000000000").unwrap(),
+            [1 << 6 | 1 << 13, 1 << 15 | 1 << 16]
+        );
     }
 
     #[test]
@@ -356,10 +383,6 @@ mod tests {
         assert_eq!(
             read(Format::Drama, drama).unwrap(),
             [1 << 14 | 1 << 18, 1 << 15 | 1 << 19]
-        );
-        assert_eq!(
-            read(Format::Palloc, "0x6000\nxor 17 13").unwrap(),
-            [1 << 13 | 1 << 17, 1 << 14]
         );
         assert_eq!(
             read(Format::Hex, "{0x2000, 0x4000}").unwrap(),
@@ -375,7 +398,6 @@ mod tests {
             (Format::Bits, "14\n14", 2, "follows"),
             (Format::Bits, "99", 1, "0 to"),
             (Format::Hex, "0x0", 1, "mask"),
-            (Format::Palloc, "0x2000\nxor 5 6", 2, "neither"),
             (Format::Drama, "nothing", 0, "no functions"),
         ] {
             let error = read(format, text).unwrap_err();

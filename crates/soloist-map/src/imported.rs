@@ -1,8 +1,9 @@
 //! Whole layouts out of other tools' files: bank functions with rows and
 //! columns, where [`crate::formats`] has functions alone.
 //!
-//! - TRRespass' `drama`: lines `Valid Function: 0x4080 bits: 7 + 14` and
-//!   `Row mask: 0x7ff80000 bits: 19 + ...` (its README).
+//! - TRRespass' `drama`: with `-v` lines `Valid Function: 0x4080 bits: 7 + 14` and
+//!   `Row mask: 0x7ff80000 bits: 19 + ...`, else masks alone, the last of them the
+//!   rows' (its source).
 //! - DRAMDig: headings `=== bank addr funs (5): ===`, `=== row bits: (16) ===`,
 //!   `=== column bits: (13)===`, under them bit numbers, one function a line
 //!   (its README).
@@ -110,6 +111,7 @@ fn mask_of(bits: impl IntoIterator<Item = u64>) -> Result<u64, String> {
 
 fn trrespass(text: &str) -> Result<Found, FormatError> {
     let mut found = Found::default();
+    let mut alone = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let lower = line.to_ascii_lowercase();
         let after = |word: &str| lower.find(word).map(|at| lower[at + word.len()..].trim());
@@ -125,7 +127,14 @@ fn trrespass(text: &str) -> Result<Found, FormatError> {
             found.banks.push(hex(rest)?);
         } else if let Some(rest) = after("row mask:").or_else(|| after("row_mask:")) {
             found.rows.extend(gf2::bits(hex(rest)?).map(|bit| 1 << bit));
+        } else if lower.trim().starts_with("0x") {
+            alone.push(hex(lower.trim())?);
         }
+    }
+    if found.banks.is_empty() && found.rows.is_empty() {
+        let rows = alone.pop().unwrap_or_default();
+        found.rows.extend(gf2::bits(rows).map(|bit| 1 << bit));
+        found.banks = alone;
     }
     Ok(found)
 }
@@ -270,6 +279,9 @@ mod tests {
         assert_eq!(trrespass.bank, [0x4080, 0x88000]);
         assert_eq!(trrespass.row.len(), 12);
         assert_eq!(trrespass.row[0].mask, 1 << 19);
+        // Without -v: the rows' mask is the last.
+        let alone = read(Tool::Trrespass, "0x4080\n0x88000\n0x7ff80000\n").unwrap();
+        assert_eq!(alone, trrespass);
         let dramdig = read(
             Tool::Dramdig,
             "=== bank addr funs (2): ===\n17, 20,\n7, 14,\n === row bits: (3) ===\n18, 19, 20,\n\

@@ -17,6 +17,7 @@ pub mod host;
 pub mod imported;
 pub mod objections;
 pub mod order;
+pub mod palloc;
 pub mod pci;
 pub mod ruler;
 pub mod silicon;

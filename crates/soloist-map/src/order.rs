@@ -3,8 +3,10 @@
 //!
 //! gem5 knows `RoRaBaChCo`, `RoRaBaCoCh` and `RoCoRaBaCh`; Ramulator 2 has
 //! `RoBaRaCoCh` and `ChRaBaRoCo`; DRAMsim3 takes any order of `ro`, `ra`, `bg`,
-//! `ba`, `co`, `ch`, such as `rochrababgco`. (Ramulator's MOP4CLXOR is no order of
-//! fields.) How wide a field is the simulator knows from its device, and here
+//! `ba`, `co`, `ch`, such as `rochrababgco`. Ramulator 2's MOP4CLXOR is no order: four
+//! lines, then channel, rank, group and bank, the rest of the columns and the row,
+//! and each bit above the four lines but the columns' XORed with a column bit, from
+//! the lowest on. How wide a field is the simulator knows from its device, and here
 //! from the geometry; the row takes what is left of the memory.
 
 use soloist_machine::function::{terms_of, Term};
@@ -56,6 +58,8 @@ impl std::str::FromStr for Geometry {
     }
 }
 
+const MOP: &str = "MOP4CLXOR";
+
 const FIELDS: [&str; 6] = ["ch", "ra", "bg", "ba", "ro", "co"];
 
 /// The layout that a mapping string makes of `memory` bits of address; lines
@@ -65,6 +69,9 @@ const FIELDS: [&str; 6] = ["ch", "ra", "bg", "ba", "ro", "co"];
 /// In words.
 pub fn read(text: &str, geometry: Geometry, memory: u32) -> Result<Layout, String> {
     let lower = text.trim().to_ascii_lowercase();
+    if lower == MOP.to_ascii_lowercase() {
+        return minimalist_open_page(geometry, memory);
+    }
     if !lower.is_ascii() || lower.len() % 2 != 0 {
         return Err(format!(
             "`{text}`: expected fields of two letters, such as RoRaBaCoCh"
@@ -104,10 +111,8 @@ pub fn read(text: &str, geometry: Geometry, memory: u32) -> Result<Layout, Strin
         .filter(|f| **f != "ro")
         .map(|f| width(f))
         .sum();
-    let rows = memory
-        .checked_sub(6 + others)
-        .filter(|&rows| rows > 0 && rows <= 32 && has("ro"))
-        .ok_or_else(|| format!("a memory of 2^{memory} bytes leaves no rows, or more than 2^32"))?;
+    let rows = rows_left(memory, others).filter(|_| has("ro"));
+    let rows = rows.ok_or_else(|| no_rows(memory))?;
     let mut layout = Layout::default();
     let mut group = Vec::new();
     let mut at = 6;
@@ -129,6 +134,69 @@ pub fn read(text: &str, geometry: Geometry, memory: u32) -> Result<Layout, Strin
     Ok(layout)
 }
 
+fn rows_left(memory: u32, others: u32) -> Option<u32> {
+    let rows = memory.checked_sub(6 + others)?;
+    (1..=32).contains(&rows).then_some(rows)
+}
+
+fn no_rows(memory: u32) -> String {
+    format!("a memory of 2^{memory} bytes leaves no rows, or more than 2^32")
+}
+
+/// The layout of Ramulator 2's `MOP4CLXOR`.
+fn minimalist_open_page(geometry: Geometry, memory: u32) -> Result<Layout, String> {
+    let Geometry { lines, .. } = geometry;
+    if lines < 2 {
+        return Err(format!("{MOP}: expected a geometry of at least lines=4"));
+    }
+    let widths = [
+        geometry.channel,
+        geometry.rank,
+        geometry.group,
+        geometry.bank,
+    ];
+    let others: u32 = widths.iter().sum();
+    let rows = rows_left(memory, others + lines).ok_or_else(|| no_rows(memory))?;
+    let mut at = 8;
+    let mut take = |width: u32| -> Vec<u64> {
+        at += width;
+        (at - width..at).map(|bit| 1 << bit).collect()
+    };
+    let mut fields = widths.map(&mut take);
+    let columns = [vec![1 << 6, 1 << 7], take(lines - 2)].concat();
+    let mut row = take(rows);
+    let crossed = fields.iter_mut().chain([&mut row]).flatten();
+    for (bit, column) in crossed.zip(&columns) {
+        *bit |= column;
+    }
+    let [channel, rank, group, bank] = fields;
+    Ok(Layout {
+        channel,
+        rank,
+        bank_group: (0..group.len() as u8).collect(),
+        bank: [group, bank].concat(),
+        row: terms_of(&row),
+        column: lines_of(&columns),
+        ..Layout::default()
+    })
+}
+
+/// Whether Ramulator 2's `MOP4CLXOR` makes this layout.
+fn is_minimalist_open_page(layout: &Layout) -> bool {
+    let group = layout.bank_group.len() as u32;
+    let geometry = Geometry {
+        channel: layout.channel.len() as u32,
+        rank: layout.rank.len() as u32,
+        group,
+        bank: layout.bank.len() as u32 - group,
+        lines: layout.column.len() as u32,
+    };
+    let fields = [&layout.channel, &layout.rank, &layout.bank];
+    let bits = fields.iter().map(|field| field.len()).sum::<usize>();
+    let memory = 6 + bits + layout.row.len() + layout.column.len();
+    minimalist_open_page(geometry, memory as u32).is_ok_and(|made| made == *layout)
+}
+
 /// Column bits above the eight transfers of a burst.
 fn lines_of(masks: &[u64]) -> Vec<Term> {
     let terms = terms_of(masks).into_iter();
@@ -145,6 +213,9 @@ fn lines_of(masks: &[u64]) -> Vec<Term> {
 /// # Errors
 /// In words: which field no order of fields can express.
 pub fn write(layout: &Layout) -> Result<String, String> {
+    if is_minimalist_open_page(layout) {
+        return Ok(MOP.to_owned());
+    }
     let in_group = |i: usize| layout.bank_group.contains(&(i as u8));
     let (group, bank): (Vec<_>, Vec<_>) = layout
         .bank
@@ -221,6 +292,22 @@ mod tests {
     }
 
     #[test]
+    fn mop4clxor_goes_both_ways() {
+        let geometry: Geometry = DDR4.parse().unwrap();
+        let layout = read("MOP4CLXOR", geometry, 34).unwrap();
+        // Four lines, channel, rank, two of group, two of bank, five of column, row.
+        assert_eq!(layout.channel, [1 << 8 | 1 << 6]);
+        assert_eq!(layout.rank, [1 << 9 | 1 << 7]);
+        assert_eq!(layout.bank[0], 1 << 10 | 1 << 14);
+        assert_eq!(layout.bank[3], 1 << 13 | 1 << 17);
+        assert_eq!(layout.row[0].mask, 1 << 19 | 1 << 18);
+        assert_eq!(layout.row[1].mask, 1 << 20);
+        assert_eq!(layout.column.len(), 7);
+        assert_eq!(write(&layout).unwrap(), "MOP4CLXOR");
+        assert!(read("MOP4CLXOR", "lines=2".parse().unwrap(), 34).is_err());
+    }
+
+    #[test]
     fn refuses_in_words() {
         let geometry: Geometry = DDR4.parse().unwrap();
         for (text, says) in [
@@ -229,7 +316,6 @@ mod tests {
             ("RoRaBaCoXx", "expected Ro"),
             ("RoRoBaCoCh", "twice"),
             ("RaBaCoCh", "no rows"),
-            ("MOP4CLXOR", "two letters"),
         ] {
             let error = read(text, geometry, 34).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");

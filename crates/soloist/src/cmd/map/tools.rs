@@ -36,9 +36,9 @@ pub struct Convert {
     /// File to read (`-`: standard input), a machine with `--from machine`, or
     /// the order itself with `--from order`.
     input: String,
-    /// Its format: bits (map.txt of IsolBench, DRAMA++, PALLOC), drama, hex,
-    /// palloc, trrespass, dramdig, blacksmith, order (RoRaBaCoCh of gem5,
-    /// Ramulator 2 and DRAMsim3), or machine.
+    /// Its format: bits (map.txt of IsolBench, DRAMA++, PALLOC), drama, dare
+    /// (ZenHammer), hex, palloc, trrespass, dramdig, blacksmith, order (RoRaBaCoCh
+    /// of gem5, Ramulator 2 and DRAMsim3), or machine.
     #[arg(long)]
     from: String,
     /// Format to write: those, or text (the kernel's).
@@ -375,21 +375,20 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     };
     let is_guest = args.simulate.is_none() && !host::is_bare_metal() && !args.trust_guest;
     let verdict = judged(measured, is_guest);
+    let why = why_unknown(verdict, &checked, is_guest);
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "machine": machine.about.name,
             "verdict": verdict,
+            "why": why,
             "ranges": checked,
             "counts": counted.said,
         }))?;
     } else {
         super::put(&text_of(&machine, verdict, &checked))?;
     }
-    if verdict == Verdict::Unknown && !checked.is_empty() {
-        errln!(
-            "the measurement does not agree, but {}",
-            why_unknown(is_guest)
-        );
+    if let Some(why) = why.filter(|_| !ctx.json && !checked.is_empty()) {
+        errln!("{why}");
     }
     Ok(match verdict {
         Verdict::Fits if !counted.is_against => ExitCode::SUCCESS,
@@ -406,12 +405,20 @@ fn judged(measured: Verdict, is_guest: bool) -> Verdict {
     }
 }
 
-fn why_unknown(is_guest: bool) -> &'static str {
-    if is_guest {
-        "a virtual machine's memory may lie anywhere in its host's, so that nothing is proved; if \
-         the host backs it by one piece at the same offsets: --trust-guest"
-    } else {
-        "it is not known of which part of memory a page is: run it as root, who is told"
+/// Why a measurement proves nothing, where it does not.
+fn why_unknown(verdict: Verdict, checked: &[Checked], is_guest: bool) -> Option<&'static str> {
+    match verdict {
+        Verdict::Fits | Verdict::Contradicted => None,
+        Verdict::Unknown if checked.is_empty() => Some("nothing could be measured"),
+        Verdict::Unknown if is_guest => Some(
+            "the measurement does not agree, but a virtual machine's memory may lie anywhere in its \
+             host's, so that nothing is proved; if the host backs it by one piece at the same \
+             offsets: --trust-guest",
+        ),
+        Verdict::Unknown => Some(
+            "the measurement does not agree, but it is not known of which part of memory a page is: \
+             run it as root, who is told",
+        ),
     }
 }
 
@@ -531,6 +538,9 @@ mod tests {
 
     #[test]
     fn a_guest_contradicts_no_map() {
+        let why = why_unknown(Verdict::Unknown, &[], true);
+        assert_eq!(why, Some("nothing could be measured"));
+        assert_eq!(why_unknown(Verdict::Fits, &[], true), None);
         assert_eq!(judged(Verdict::Contradicted, true), Verdict::Unknown);
         assert_eq!(judged(Verdict::Contradicted, false), Verdict::Contradicted);
         assert_eq!(judged(Verdict::Fits, true), Verdict::Fits);

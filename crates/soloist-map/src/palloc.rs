@@ -1,0 +1,188 @@
+//! Functions in the words of PALLOC's debugfs.
+//!
+//! Its README sets them by `echo 0x1e000 > /sys/kernel/debug/palloc/palloc_mask`,
+//! each bit a function, and `echo xor 13 17 > .../control`, which joins bit 17 to
+//! bit 13. Newer patches read a `map.txt` ([`crate::formats::Format::Bits`]) and
+//! show it in `control` as `bank_bits[0]: 13 17`.
+
+use soloist_machine::function::MAX_BIT;
+use soloist_machine::gf2::{self, Basis};
+
+use crate::formats::{hex, mask_of, numbers, words, FormatError};
+
+const FOLDER: &str = "/sys/kernel/debug/palloc";
+
+/// What a line says.
+enum Said {
+    /// Nothing of the functions.
+    Nothing,
+    /// Each bit is a function.
+    Mask(u64),
+    /// The second bit joins the function of the first.
+    Join(u32, u32),
+    /// A function.
+    Function(u64),
+}
+
+/// Reads functions.
+///
+/// # Errors
+/// With the line: what can't be read, or functions that depend on each other.
+pub fn read(text: &str) -> Result<Vec<u64>, FormatError> {
+    let mut functions = Vec::new();
+    let mut joins = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let wrong = |message: String| FormatError {
+            line: i + 1,
+            message,
+        };
+        match said(line).map_err(wrong)? {
+            Said::Nothing => {}
+            Said::Mask(mask) => functions.extend(gf2::bits(mask).map(|bit| 1 << bit)),
+            Said::Join(to, from) => joins.push((i + 1, to, from)),
+            Said::Function(function) => functions.push(function),
+        }
+    }
+    for (line, to, from) in joins {
+        let message = format!("xor {to} {from}: neither bit is in the mask");
+        // Written either way round by different versions: the bit in the mask is
+        // the one that is changed.
+        let at = [to, from]
+            .iter()
+            .find_map(|bit| {
+                functions
+                    .iter()
+                    .position(|f: &u64| f.trailing_zeros() == *bit)
+            })
+            .ok_or(FormatError { line, message })?;
+        functions[at] |= 1 << to | 1 << from;
+    }
+    let mut basis = Basis::new();
+    let message = match functions.iter().find(|&&function| !basis.insert(function)) {
+        Some(&function) => format!("{} follows from the others", gf2::show(function)),
+        None if functions.is_empty() => {
+            "no functions in it; expected `mask 0x1e000` and `xor 13 17`".to_owned()
+        }
+        None => return Ok(functions),
+    };
+    Err(FormatError { line: 0, message })
+}
+
+fn said(line: &str) -> Result<Said, String> {
+    // A root shell's prompt looks like a comment.
+    let line = line.trim();
+    let typed = line.trim_start_matches(['#', '$', ' ', '\t']);
+    if let Some(echo) = typed.strip_prefix("echo ") {
+        let (what, file) = echo.split_once('>').unwrap_or((echo, ""));
+        return match file.trim().rsplit('/').next() {
+            Some("palloc_mask" | "control") => words_said(what.trim()),
+            _ => Ok(Said::Nothing),
+        };
+    }
+    let line = line.split('#').next().unwrap_or_default().trim();
+    if let Some((_, bits)) = line
+        .strip_prefix("bank_bits[")
+        .and_then(|l| l.split_once("]:"))
+    {
+        return Ok(Said::Function(mask_of(&numbers(bits)?)?));
+    }
+    // The rest of `control`, and what the README says of its lines.
+    if line.is_empty() || line.contains(':') || line.starts_with("-->") {
+        return Ok(Said::Nothing);
+    }
+    words_said(line)
+}
+
+fn words_said(text: &str) -> Result<Said, String> {
+    let separate = |c: char| c.is_whitespace() || c == '=';
+    let words: Vec<&str> = text.split(separate).filter(|w| !w.is_empty()).collect();
+    match words.as_slice() {
+        ["xor", to, from] => {
+            let bit = |word: &str| match word.parse::<u32>() {
+                Ok(bit) if bit <= MAX_BIT => Ok(bit),
+                _ => Err(format!(
+                    "`{word}`: expected a bit number from 0 to {MAX_BIT}"
+                )),
+            };
+            Ok(Said::Join(bit(to)?, bit(from)?))
+        }
+        ["mask" | "palloc_mask", mask] | [mask] => Ok(Said::Mask(hex(mask)?)),
+        _ => Err(format!("`{text}`: expected `mask 0x1e000` or `xor 13 17`")),
+    }
+}
+
+/// The lines to type.
+///
+/// # Errors
+/// When PALLOC can't express a function.
+pub fn lines(functions: &[u64]) -> Result<Vec<String>, String> {
+    if let Some(wide) = functions.iter().find(|f| f.count_ones() > 2) {
+        return Err(format!(
+            "PALLOC joins two bits at most; {} has {} (newer patches read `bits`)",
+            gf2::show(*wide),
+            wide.count_ones()
+        ));
+    }
+    let lowest = |f: &u64| f & f.wrapping_neg();
+    let mask = functions.iter().fold(0, |all, f| all | lowest(f));
+    if mask.count_ones() as usize != functions.len() {
+        return Err("PALLOC names a function by its lowest bit; two of these have the same".into());
+    }
+    let mut lines = vec![format!("echo {mask:#x} > {FOLDER}/palloc_mask")];
+    let joined = functions.iter().filter(|f| f.count_ones() == 2);
+    lines.extend(joined.map(|&f| format!("echo xor {} > {FOLDER}/control", words(f))));
+    if lines.len() > 1 {
+        lines.push(format!("echo 1 > {FOLDER}/use_mc_xor"));
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_its_readme_and_its_control() {
+        let two = [1 << 13 | 1 << 17, 1 << 14];
+        let readme = "   # echo 0x00006000 > /sys/kernel/debug/palloc/palloc_mask\n\
+                      # echo xor 13 17 > /sys/kernel/debug/palloc/control\n\
+                      # echo 1 > /sys/kernel/debug/palloc/use_mc_xor\n\
+                      --> select (13 XOR 17) and 14\n";
+        assert_eq!(read(readme).unwrap(), two);
+        assert_eq!(read("0x6000\nxor 17 13").unwrap(), two);
+        let control = "statistics Color:\n min(ns): 3\nbank_map:\nbank_bits[0]: 13 17 \n\
+                       bank_bits[1]: 14 \npalloc_masks_count: 2\nuse_palloc: 0\n";
+        assert_eq!(read(control).unwrap(), two);
+    }
+
+    #[test]
+    fn writes_what_is_typed() {
+        let lines = lines(&[1 << 13 | 1 << 17, 1 << 14]).unwrap();
+        assert_eq!(
+            lines,
+            [
+                "echo 0x6000 > /sys/kernel/debug/palloc/palloc_mask",
+                "echo xor 13 17 > /sys/kernel/debug/palloc/control",
+                "echo 1 > /sys/kernel/debug/palloc/use_mc_xor"
+            ]
+        );
+        let error = super::lines(&[7 << 12]).unwrap_err();
+        assert!(error.contains("two bits"), "{error}");
+    }
+
+    #[test]
+    fn refuses_with_the_line() {
+        for (text, line, says) in [
+            ("0x2000\nxor 5 6", 2, "neither"),
+            ("0x2000\nxor 13 99", 2, "bit number"),
+            ("mask 0x0", 1, "mask"),
+            ("bank_bits[0]: 13\nbank_bits[1]: 13", 0, "follows"),
+            ("use_palloc: 0", 0, "no functions"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert_eq!(error.line, line, "{error}");
+            assert!(error.message.contains(says), "{error}");
+        }
+    }
+}
