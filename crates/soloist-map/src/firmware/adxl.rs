@@ -14,7 +14,10 @@ use super::FirmwareError;
 
 /// Components of channel, rank, bank, row and column; lowest bits first.
 const FIELDS: [(&str, &[&str]); 5] = [
-    ("channel", &["ChannelId", "MemoryControllerId"]),
+    (
+        "channel",
+        &["ChannelId", "MemoryControllerId", "SubChannelId"],
+    ),
     (
         "rank",
         &[

@@ -9,6 +9,7 @@
 //! to addresses ([`zen`]), is asked for as many.
 
 pub mod adxl;
+pub mod umc;
 pub mod zen;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +37,11 @@ pub trait Firmware {
 
     /// Components that it must have.
     fn needed(&self) -> &'static [&'static str];
+
+    /// Whether it was ever seen on such a machine: else no map of it is exact.
+    fn is_seen(&self) -> bool {
+        true
+    }
 
     /// Lines of memory, about `each` of every range, from anywhere and near ends
     /// at every scale, and what they translate to; `None`: not translated.
@@ -163,6 +169,7 @@ pub fn find(
         let (nodes, wrong) = prove(&part, &reader, memory, &fresh);
         let exact = part.complete
             && reader.has_banks()
+            && firmware.is_seen()
             && nodes.iter().all(|node| {
                 node.unsolved.is_none() && node.untranslated == 0 && node.held.0 == node.held.1
             });

@@ -5,7 +5,8 @@
 //! of the system. So addresses within every channel that EDAC lists are
 //! translated, and what comes out is a table like any other, from addresses to
 //! channels. It says nothing of ranks, banks and rows: such a map holds apart
-//! what has channels of its own, and is no whole one.
+//! what has channels of its own, and is no whole one, but where registers of the
+//! memory controllers say the rest ([`super::umc`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,6 +14,7 @@ use std::path::Path;
 use rand_chacha::ChaCha8Rng;
 use soloist_machine::ram::RamRange;
 
+use super::umc::{Spot, Umc};
 use super::{line_of, node_of, Answers, Firmware};
 use crate::edac;
 
@@ -111,11 +113,23 @@ pub struct Zen<L> {
     /// Where to ask.
     pub channels: Vec<Channel>,
     components: Vec<String>,
+    /// Registers of every channel, by node and number; empty: not known.
+    banks: BTreeMap<(u32, u32), Umc>,
     /// Places that were not translated, and all.
     pub untranslated: (usize, usize),
 }
 
 const NEEDED: [&str; 2] = ["ProcessorSocketId", "ChannelId"];
+/// What registers of the memory controllers say besides.
+const WITHIN: [&str; 7] = [
+    "SubChannelId",
+    "ChipSelect",
+    "ChipId",
+    "BankGroup",
+    "Bank",
+    "Row",
+    "Column",
+];
 
 impl<L: Locator> Zen<L> {
     /// Asks `locator` for these channels.
@@ -125,9 +139,44 @@ impl<L: Locator> Zen<L> {
             locator,
             channels,
             components: NEEDED.iter().map(ToString::to_string).collect(),
+            banks: BTreeMap::new(),
             untranslated: (0, 0),
         }
     }
+
+    /// Takes registers of every channel, by node and number: then ranks, banks and
+    /// rows are known too.
+    #[must_use]
+    pub fn with_banks(mut self, banks: BTreeMap<(u32, u32), Umc>) -> Self {
+        let named = NEEDED.iter().chain(&WITHIN);
+        self.components = named.map(ToString::to_string).collect();
+        self.banks = banks;
+        self
+    }
+
+    /// What is known of an address within a channel; `None`: it is in no chip select.
+    fn values(&self, channel: Channel, line: u64) -> Option<Vec<Option<u64>>> {
+        let (node, number) = (channel.node, channel.number);
+        let mut values = vec![node.into(), number.into()];
+        if !self.banks.is_empty() {
+            let spot = self.banks.get(&(node, number))?.decode(line)?;
+            values.extend(within(spot));
+        }
+        Some(values.into_iter().map(Some).collect())
+    }
+}
+
+/// In the order of `WITHIN`.
+fn within(spot: Spot) -> [u64; 7] {
+    [
+        spot.sub_channel,
+        spot.chip_select,
+        spot.multiplier,
+        spot.group,
+        spot.bank,
+        spot.row,
+        spot.column,
+    ]
 }
 
 impl<L: Locator> Firmware for Zen<L> {
@@ -137,6 +186,10 @@ impl<L: Locator> Firmware for Zen<L> {
 
     fn needed(&self) -> &'static [&'static str] {
         &NEEDED
+    }
+
+    fn is_seen(&self) -> bool {
+        false
     }
 
     fn sample(
@@ -166,9 +219,12 @@ impl<L: Locator> Firmware for Zen<L> {
         let mut answers = Answers::new();
         for (&(index, line), at) in places.iter().zip(told) {
             let channel = self.channels[index];
-            let values = vec![Some(channel.node.into()), Some(channel.number.into())];
             // Firmware keeps memory to itself, in no range.
             let Some(at) = at.filter(|&at| node_of(memory, at).is_some()) else {
+                continue;
+            };
+            let Some(values) = self.values(channel, line) else {
+                self.untranslated.0 += 1;
                 continue;
             };
             if let Some(other) = answers.insert(at, Some(values.clone())) {

@@ -13,6 +13,7 @@ use soloist_map::detect::check::{check as check_map, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::Options;
 use soloist_map::edac::{self, Counted};
+use soloist_map::firmware::umc;
 use soloist_map::firmware::zen::{self, Locator, Place, Zen};
 use soloist_map::firmware::{self, Decoder, NodeProof, Values};
 use soloist_map::{amd10h, compare, host, pci};
@@ -338,19 +339,28 @@ impl Locator for Library {
 enum Asked {
     /// All that a map needs.
     Whole(firmware::Found),
-    /// Channels only, and how many places were not translated, of how many.
-    Channels(firmware::Found, (usize, usize)),
+    /// Channels, how many places were not translated, of how many, and why banks are
+    /// not known; else they are, by registers.
+    Channels(firmware::Found, (usize, usize), Option<String>),
 }
 
 fn from_firmware(seed: u64) -> Tried {
     let (found, way, open) = match ask_firmware(seed) {
         Err(why) => return nothing(Source::Firmware, why),
         Ok(Asked::Whole(found)) => (found, "the firmware's translation (ADXL)", None),
-        Ok(Asked::Channels(found, lost)) => (found, "Linux' library for Zen (amd_atl)", Some(lost)),
+        Ok(Asked::Channels(found, lost, why)) => {
+            (found, "Linux' library for Zen (amd_atl)", Some((lost, why)))
+        }
     };
     let mut says = told(&found);
-    if let Some((lost, all)) = open {
-        says = format!("channels only, {says}; {lost} of {all} places are not translated");
+    if let Some(((lost, all), why)) = &open {
+        let banks = match why {
+            Some(why) => format!("channels only ({why})"),
+            None => "channels, and banks by registers whose reading no such machine has proved \
+                     (soloist map check)"
+                .into(),
+        };
+        says = format!("{banks}, {says}; {lost} of {all} places are not translated");
     }
     let trust = match found.exact {
         true => Trust::Exact,
@@ -418,9 +428,17 @@ fn ask_firmware(seed: u64) -> Result<Asked, String> {
         format!("it translates no addresses (no ACPI ADXL here, or in this kernel); {why}")
     };
     let channels = zen::channels_under(Path::new("/")).map_err(none)?;
+    let banks = umc::read_under(Path::new("/"), &channels);
     let mut zen = Zen::new(Library(control), channels);
+    let why = match banks {
+        Ok(banks) => {
+            zen = zen.with_banks(banks);
+            None
+        }
+        Err(why) => Some(why),
+    };
     let found = firmware::find(&mut zen, &memory, seed).map_err(|error| none(error.to_string()))?;
-    Ok(Asked::Channels(found, zen.untranslated))
+    Ok(Asked::Channels(found, zen.untranslated, why))
 }
 
 fn from_registers() -> Tried {
