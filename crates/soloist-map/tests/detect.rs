@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use soloist_core::Interleave;
-use soloist_machine::gf2::Basis;
+use soloist_machine::gf2::{same_span, Basis};
 use soloist_machine::RamRange;
 use soloist_machine::{known, write, Machine, Trust};
 use soloist_machine::{About, Topology};
@@ -357,6 +357,12 @@ fn a_closed_page_controller_shows_no_rows_and_is_said_to() {
     let found = run(&machine, SimPool::everywhere(), closed, 3);
     assert!(!found.is_complete() && found.regions[0].is_sound());
     assert!(found.notes().join(" ").contains("closes rows"));
+    // Its banks make a map all the same.
+    assert_eq!(found.open(), [""; 0]);
+    let layout = &found.map().unwrap().layouts[0];
+    let banks = machine.map.layouts[0].bank_functions();
+    assert!(same_span(&layout.bank_functions(), &banks));
+    assert!(layout.row.is_empty() && layout.column.is_empty());
 }
 
 #[test]

@@ -393,7 +393,10 @@ impl Detected {
         if let [only] = spec.layouts.as_mut_slice() {
             only.name.clear();
         }
-        spec.complete(64);
+        // Where rows are not known, what is left over is not all columns.
+        if spec.layouts.iter().all(|layout| !layout.row.is_empty()) {
+            spec.complete(64);
+        }
         Some(spec)
     }
 }
