@@ -76,7 +76,8 @@ pub struct FormatError {
     pub message: String,
 }
 
-fn at(line: usize) -> String {
+/// `line 3: `, or nothing for all of it.
+pub(crate) fn at(line: usize) -> String {
     match line {
         0 => String::new(),
         line => format!("line {line}: "),

@@ -339,6 +339,8 @@ fn equal_rows_are_nothing_to_solve() {
     let one = rows_of(&machine.addr_map(), spread(&machine, 1, 3));
     let error = solve(&vec![one[0].clone(); 100]).unwrap_err();
     assert!(error.message.contains("nothing to solve"), "{error}");
+    // No line of a file is to blame.
+    assert_eq!(error.to_string(), error.message);
 }
 
 #[test]
