@@ -32,12 +32,12 @@ impl Record {
     }
 }
 
-/// What came of the runs with one choice.
+/// What came of the runs with one choice; those that are neither right and sure nor
+/// wrong and sure are unsure.
 #[derive(Default, Clone)]
 struct Row {
     runs: u32,
     right: u32,
-    unsure: u32,
     wrong: u32,
     seconds: Vec<f64>,
     samples: u64,
@@ -73,7 +73,6 @@ impl Table {
             let row = self.rows.entry((i, format!("{kind} {value}"))).or_default();
             row.runs += 1;
             row.right += u32::from(run.right && run.complete);
-            row.unsure += u32::from(!run.complete);
             row.wrong += u32::from(run.is_wrong());
             row.seconds.push(run.seconds);
             row.samples += run.samples;
@@ -94,20 +93,21 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| | runs | right and sure | unsure | wrong and sure | median s | slowest s | samples |")?;
-        writeln!(f, "|---|---|---|---|---|---|---|---|")?;
+        writeln!(
+            f,
+            "| | runs | right and sure, % | wrong and sure | median s | slowest s | samples |"
+        )?;
+        writeln!(f, "|---|---|---|---|---|---|---|")?;
         for ((_, name), row) in &self.rows {
             let mut seconds = row.seconds.clone();
             seconds.sort_unstable_by(f64::total_cmp);
             let last = seconds.len() - 1;
-            let share = |part: u32| 100.0 * f64::from(part) / f64::from(row.runs);
             writeln!(
                 f,
-                "| {} | {} | {:.1} % | {:.1} % | {} | {:.2} | {:.2} | {} |",
+                "| {} | {} | {:.1} | {} | {:.2} | {:.2} | {} |",
                 name.trim(),
                 row.runs,
-                share(row.right),
-                share(row.unsure),
+                100.0 * f64::from(row.right) / f64::from(row.runs),
                 row.wrong,
                 seconds[last / 2],
                 seconds[last],
