@@ -2,7 +2,7 @@
 /*
  * Follows shuffled lists, one element a line: every load waits for the one before
  * (IsolBench's and PALLOC's latency). With more than one chain, that many loads are
- * on their way at once (PALLOC's pll, but in whichever banks its pages are).
+ * on their way at once (PALLOC's pll); --lines keeps them in the banks of one's choice.
  */
 #include "load.h"
 
@@ -12,7 +12,7 @@
 #define MOST 16
 
 /* Sattolo's shuffle: one cycle through all @n lines. */
-static void **make_list(char *at, uint64_t n, uint64_t stride, uint64_t seed)
+static void **make_list(char **at, uint64_t n, uint64_t seed)
 {
 	uint64_t *order = malloc(n * sizeof(*order));
 
@@ -29,9 +29,26 @@ static void **make_list(char *at, uint64_t n, uint64_t stride, uint64_t seed)
 		order[j] = keep;
 	}
 	for (uint64_t i = 0; i < n; i++)
-		*(void **)(at + order[i] * stride) = at + order[(i + 1) % n] * stride;
+		*(void **)at[order[i]] = at[order[(i + 1) % n]];
 	free(order);
-	return (void **)at;
+	return (void **)at[0];
+}
+
+/* The lines of its memory that are followed; how many. */
+static uint64_t find_lines(const struct load *load, char ***lines)
+{
+	uint64_t n = load->bytes / load->stride;
+	char *at = load_memory(load, load->bytes);
+
+	*lines = malloc(n * sizeof(**lines));
+	if (!*lines) {
+		fprintf(stderr, "latency: no memory for a list of %lu lines\n",
+			(unsigned long)n);
+		exit(1);
+	}
+	for (uint64_t i = 0; i < n; i++)
+		(*lines)[i] = at + i * load->stride;
+	return load_choose(load, *lines, n);
 }
 
 int main(int argc, char **argv)
@@ -39,25 +56,27 @@ int main(int argc, char **argv)
 	static const char *const kinds[] = { "1", "2", "4", "8", "16", NULL };
 	struct load load = {
 		.name = "latency", .bytes = 64 << 20, .stride = LINE,
-		.seconds = 5, .threads = 1,
+		.seconds = 5, .threads = 1, .can_choose = true,
 	};
 	struct result result = { 0 };
 	void **chain[MOST];
+	char **lines;
 	int chains;
 	uint64_t n;
-	char *at;
 
 	load_parse(&load, argc, argv,
 		   "follow shuffled lists, so many at once", kinds);
 	chains = atoi(load.kind);
-	n = load.bytes / chains / load.stride;
+	n = find_lines(&load, &lines) / chains;
 	if (n < 2) {
-		fprintf(stderr, "latency: --size is too small for %d lists\n", chains);
+		fprintf(stderr, "latency: --size is too small for %d lists%s\n", chains,
+			load.lines ? " of those lines" : "");
 		return 2;
 	}
-	at = load_memory(&load, load.bytes);
+	/* What is printed is what is walked through. */
+	load.bytes = n * chains * load.stride;
 	for (int c = 0; c < chains; c++) {
-		chain[c] = make_list(at + c * (load.bytes / chains), n, load.stride, c + 1);
+		chain[c] = make_list(lines + c * n, n, c + 1);
 		if (!chain[c])
 			return 1;
 	}
@@ -69,6 +88,6 @@ int main(int argc, char **argv)
 		result.bytes += n * chains * LINE;
 	}
 	for (int c = 0; c < chains; c++)
-		result.checksum += (char *)chain[c] - at;
+		result.checksum += (char *)chain[c] - lines[0];
 	return load_print(&load, &result);
 }

@@ -3,6 +3,7 @@
 #include "load.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t stopped;
 
@@ -79,6 +81,10 @@ help(const struct load *load, const char *about, const char *const *kinds)
 	       "  --huge           in huge pages, where the kernel has some\n"
 	       "  --json           print JSON\n",
 	       load->bytes >> 20, load->stride, load->seconds, load->threads);
+	if (load->can_choose)
+		printf("  --lines 14^18=1,20=0\n"
+		       "                   of its memory only lines whose physical address has these\n"
+		       "                   exclusive ors of bits, such as a bank's (as root)\n");
 	exit(0);
 }
 
@@ -93,6 +99,7 @@ void load_parse(struct load *load, int argc, char **argv, const char *about,
 		{ "threads", required_argument, NULL, 'n' },
 		{ "huge", no_argument, NULL, 'H' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "lines", required_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -122,6 +129,11 @@ void load_parse(struct load *load, int argc, char **argv, const char *about,
 			break;
 		case 'j':
 			load->json = true;
+			break;
+		case 'l':
+			if (!load->can_choose)
+				misused(load, "--lines is not for this program:", optarg);
+			load->lines = optarg;
 			break;
 		case 'h':
 			help(load, about, kinds);
@@ -162,6 +174,83 @@ void *load_memory(const struct load *load, uint64_t bytes)
 	madvise(at, whole, load->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	memset(at, 1, bytes);
 	return at;
+}
+
+/* One exclusive or of address bits, and what it shall be. */
+struct function {
+	uint64_t mask;
+	int value;
+};
+
+/* Reads "14^18=1,20=0" into @f; how many there are. */
+static int functions(const struct load *load, struct function *f, int most)
+{
+	const char *text = load->lines;
+	int n = 0;
+
+	for (;;) {
+		char *end;
+		unsigned long bit = strtoul(text, &end, 10);
+
+		if (n == most || end == text || bit > 62)
+			misused(load, "--lines: no list such as 14^18=1,20=0:", load->lines);
+		f[n].mask ^= 1ull << bit;
+		text = end + 1;
+		if (*end == '^')
+			continue;
+		if (*end != '=' || (*text != '0' && *text != '1'))
+			misused(load, "--lines: no list such as 14^18=1,20=0:", load->lines);
+		f[n++].value = *text++ - '0';
+		if (!*text)
+			return n;
+		if (*text++ != ',')
+			misused(load, "--lines: no list such as 14^18=1,20=0:", load->lines);
+	}
+}
+
+/* The physical address of @at; 0 where nobody tells. One page after the other is asked. */
+static uint64_t physical(int pagemap, const char *at)
+{
+	static uint64_t asked = UINT64_MAX, entry;
+	uint64_t bytes = sysconf(_SC_PAGESIZE), page = (uintptr_t)at / bytes;
+
+	if (page != asked &&
+	    pread(pagemap, &entry, sizeof(entry), page * sizeof(entry)) != sizeof(entry))
+		return 0;
+	asked = page;
+	/* Bit 63: in memory; 54 to 0: the frame, 0 for who may not know. */
+	if (!(entry >> 63) || !(entry & ((1ull << 55) - 1)))
+		return 0;
+	return (entry & ((1ull << 55) - 1)) * bytes + (uintptr_t)at % bytes;
+}
+
+uint64_t load_choose(const struct load *load, char **at, uint64_t n)
+{
+	struct function f[32] = { 0 };
+	uint64_t kept = 0;
+	int pagemap, n_f;
+
+	if (!load->lines)
+		return n;
+	n_f = functions(load, f, 32);
+	pagemap = open("/proc/self/pagemap", O_RDONLY);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t address = pagemap < 0 ? 0 : physical(pagemap, at[i]);
+		bool fits = true;
+
+		if (!address) {
+			fprintf(stderr,
+				"%s: --lines: no physical addresses in /proc/self/pagemap; run it as root\n",
+				load->name);
+			exit(1);
+		}
+		for (int j = 0; j < n_f; j++)
+			fits &= __builtin_parityll(address & f[j].mask) == f[j].value;
+		if (fits)
+			at[kept++] = at[i];
+	}
+	close(pagemap);
+	return kept;
 }
 
 double load_now(void)

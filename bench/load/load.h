@@ -26,6 +26,8 @@ struct load {
 	int threads;
 	bool json;
 	bool huge;		/* ask for huge pages */
+	bool can_choose;	/* the program knows --lines */
+	const char *lines;	/* which lines of its memory, or NULL: all */
 };
 
 /* What came of it. */
@@ -46,6 +48,10 @@ void load_parse(struct load *load, int argc, char **argv, const char *about,
 
 /* @bytes of memory, touched; ends the program where there is none. */
 void *load_memory(const struct load *load, uint64_t bytes);
+
+/* Of the @n addresses @at those whose physical address is what load->lines says, moved
+ * to the front: how many. Ends the program where physical addresses can't be had. */
+uint64_t load_choose(const struct load *load, char **at, uint64_t n);
 
 /* Seconds since some fixed time. */
 double load_now(void);
