@@ -105,6 +105,7 @@ fn record(dir: &Path, walk: &Walk) {
             streams: streams.collect(),
             threads: (0..threads).map(|_| user()).collect(),
             limited: false,
+            failed: None,
         },
     };
     meta.write(dir).unwrap();

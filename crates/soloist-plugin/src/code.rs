@@ -56,10 +56,22 @@ pub struct Block {
     pub kernel: bool,
     /// Virtual page number of its first instruction.
     pub virt: u64,
+    /// Address of its first instruction.
+    first: u64,
+    /// Of its last, if that is a repeated string instruction.
+    repeats: Option<u64>,
     /// Physical lines that it lies in; none where that is unknown.
     pub lines: Box<[u64]>,
     /// What moves behind its last access.
     pub tail: Moves,
+}
+
+impl Block {
+    /// Whether it only goes on with the string instruction that `before` ended in.
+    /// Where instructions are counted, QEMU makes a block of each repetition.
+    pub fn goes_on(&self, before: &Self) -> bool {
+        self.size == 1 && self.repeats == Some(self.first) && self.repeats == before.repeats
+    }
 }
 
 /// A block's instructions and QEMU's handles of those that access memory.
@@ -87,7 +99,7 @@ pub unsafe fn translate(
     let mut follow = Follow::default();
     let mut lines: Vec<u64> = Vec::new();
     let mut accesses = Vec::new();
-    let mut first = 0;
+    let (mut first, mut repeats) = (0, None);
     // SAFETY: the caller says that the block is QEMU's.
     let size = unsafe { qemu::qemu_plugin_tb_n_insns(tb) };
     for at in 0..size {
@@ -111,6 +123,7 @@ pub unsafe fn translate(
             lines.push(of_line);
         }
         let seen = follow.see(&bytes[..length], pc);
+        repeats = seen.repeats.then_some(pc);
         accesses.push((
             insn,
             Access {
@@ -128,6 +141,8 @@ pub unsafe fn translate(
             size: size as u32,
             kernel: is_kernel(first),
             virt: first >> 12,
+            first,
+            repeats,
             lines: lines.into(),
             tail: std::mem::take(&mut follow.moves).into(),
         },
@@ -140,6 +155,7 @@ struct Seen {
     moves: Moves,
     address: Registers,
     loads: Registers,
+    repeats: bool,
 }
 
 /// Decodes instruction after instruction.
@@ -176,7 +192,9 @@ impl Follow {
             moves: Box::default(),
             address: 0,
             loads: 0,
+            repeats: instruction.has_rep_prefix() || instruction.has_repne_prefix(),
         };
+        seen.repeats &= instruction.is_string_instruction();
         if instruction.code() == Code::INVALID {
             return seen;
         }

@@ -7,7 +7,9 @@
 //! written to the processor's stream with the physical address that QEMU tells
 //! ([`vcpu`], soloist-record). Which thread runs is known from the kernel's own
 //! note of it: the store in `__switch_to` that sets the current task. When to
-//! begin and to end is told by markers, stores of a magic value by the guest.
+//! begin and to end is told by markers, stores of a magic value by the guest. Before the
+//! first of them nothing but user code's stores has callbacks: booting takes a third of
+//! the time then.
 //!
 //! A processor's state is touched by its own thread of QEMU only; what all share
 //! is atomic. Page walks are QEMU's own and are not seen.
@@ -18,6 +20,7 @@ mod code;
 mod qemu;
 mod ram;
 mod vcpu;
+mod whose;
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
@@ -26,10 +29,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::OnceLock;
 
 use soloist_record::meta::{Stream, Streams};
-use soloist_record::plan::{Plan, MARKER_OFFSET};
+use soloist_record::plan::{self, Plan, MARKER_OFFSET};
 use soloist_record::Writer;
 
 use vcpu::{Order, Shared, Vcpu};
+use whose::Whose;
 
 /// Of QEMU's interface.
 #[no_mangle]
@@ -43,13 +47,17 @@ struct Seat(UnsafeCell<Vcpu>);
 unsafe impl Sync for Seat {}
 
 struct Recorder {
+    id: qemu::Id,
     plan: Plan,
+    /// What is recorded has callbacks; else only what may be a marker.
+    looks: AtomicBool,
     shared: Shared,
     /// By processor; `None`: not recorded.
     seats: Vec<Option<Seat>>,
     /// By program.
     on: Vec<AtomicBool>,
     ram: OnceLock<ram::Ram>,
+    whose: Whose,
 }
 
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
@@ -75,7 +83,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: as the caller says.
     let words = (0..argc as usize).map(|i| unsafe { CStr::from_ptr(*argv.add(i)) });
     let args: Vec<String> = words.map(|w| w.to_string_lossy().into_owned()).collect();
-    match Recorder::new(&args) {
+    match Recorder::new(id, &args) {
         Ok(recorder) => {
             if RECORDER.set(recorder).is_err() {
                 say("the plugin can be loaded only once");
@@ -87,19 +95,24 @@ pub unsafe extern "C" fn qemu_plugin_install(
             return 1;
         }
     }
+    register(id);
+    0
+}
+
+extern "C" fn register(id: qemu::Id) {
     // SAFETY: functions of the types that QEMU wants.
     unsafe {
         qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
         qemu::qemu_plugin_register_atexit_cb(id, on_end, std::ptr::null_mut());
     }
-    0
 }
 
 impl Recorder {
-    fn new(args: &[String]) -> Result<Self, String> {
+    fn new(id: qemu::Id, args: &[String]) -> Result<Self, String> {
         let plan = args.iter().find_map(|a| a.strip_prefix("plan="));
         let plan = plan.ok_or("the plugin wants plan=FILE")?;
         let plan = Plan::read(Path::new(plan)).map_err(|e| e.to_string())?;
+        Streams::reserve(&plan.out).map_err(|e| e.to_string())?;
         let cpus = plan.programs.iter().flatten().max().map_or(0, |&c| c + 1);
         let mut seats: Vec<Option<Seat>> = (0..cpus).map(|_| None).collect();
         for (program, cpus) in plan.programs.iter().enumerate() {
@@ -109,6 +122,8 @@ impl Recorder {
             }
         }
         Ok(Self {
+            id,
+            looks: AtomicBool::new(false),
             on: plan
                 .programs
                 .iter()
@@ -118,6 +133,7 @@ impl Recorder {
             shared: Shared::default(),
             seats,
             ram: OnceLock::new(),
+            whose: Whose::default(),
         })
     }
 
@@ -133,9 +149,33 @@ impl Recorder {
         ram.physical(host)
     }
 
+    /// A store by user code to a marker's place.
+    fn marker(&self, told: c_uint, info: qemu::MemInfo, env: usize) {
+        // SAFETY: only called in the callback that got `info`.
+        if unsafe { qemu::qemu_plugin_mem_size_shift(info) } != 3 {
+            return;
+        }
+        let word = value(info);
+        if let Some(cpu) = plan::here(word) {
+            self.whose.is(cpu, env);
+        } else if let Some(vcpu) = vcpu(self.whose.cpu(told, env)) {
+            let on = self.records(vcpu);
+            self.obey(vcpu.marker(word, on, &self.shared));
+        }
+    }
+
+    fn records(&self, vcpu: &Vcpu) -> bool {
+        self.on[vcpu.program as usize].load(Relaxed) && !vcpu.stopped()
+    }
+
     fn obey(&self, order: Option<Order>) {
         match order {
             None => {}
+            Some(Order::Look) => {
+                self.looks.store(true, Relaxed);
+                // SAFETY: QEMU's own number of this plugin.
+                unsafe { qemu::qemu_plugin_reset(self.id, register) }
+            }
             Some(Order::Start(program)) => self.on[program as usize].store(true, Relaxed),
             Some(Order::Stop) => self.on.iter().for_each(|on| on.store(false, Relaxed)),
         }
@@ -156,48 +196,110 @@ fn seat(plan: &Plan, program: u32, cpu: u32) -> Result<Vcpu, String> {
     Vcpu::new(plan, program, writer, stream).ok_or_else(|| "the plan names no l1d".to_owned())
 }
 
-/// The recorder and the processor's state, if it is recorded.
+#[cfg(target_arch = "x86_64")]
+extern "C" {
+    /// Call [`on_block`], [`on_store`] and [`on_access`] with the processor's state
+    /// ([`whose`]).
+    fn soloist_on_block(told: c_uint, block: *mut c_void);
+    fn soloist_on_store(told: c_uint, info: qemu::MemInfo, virt: u64, data: *mut c_void);
+    fn soloist_on_access(told: c_uint, info: qemu::MemInfo, virt: u64, access: *mut c_void);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!("which register of the host has the processor's state is known of x86-64 only");
+
+/// The state of processor `cpu`, if it is recorded.
 #[inline]
-fn vcpu(cpu: c_uint) -> Option<(&'static Recorder, &'static mut Vcpu)> {
-    let recorder = RECORDER.get()?;
-    let seat = recorder.seats.get(cpu as usize)?.as_ref()?;
+fn vcpu(cpu: c_uint) -> Option<&'static mut Vcpu> {
+    let seat = RECORDER.get()?.seats.get(cpu as usize)?.as_ref()?;
     // SAFETY: only this processor's thread comes here; see Seat.
-    Some((recorder, unsafe { &mut *seat.0.get() }))
+    Some(unsafe { &mut *seat.0.get() })
 }
 
 extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
     let Some(recorder) = RECORDER.get() else {
         return;
     };
+    // SAFETY: QEMU's own block.
+    unsafe {
+        if recorder.looks.load(Relaxed) {
+            look(recorder, tb);
+        } else {
+            watch(tb);
+        }
+    }
+}
+
+/// The block's code calls us for all that is recorded.
+unsafe fn look(recorder: &'static Recorder, tb: *mut qemu::Tb) {
     let line = u64::from(recorder.plan.line);
     // SAFETY: QEMU's own block, and data that is never freed.
     unsafe {
         let translated = code::translate(tb, line, |host| recorder.physical(host));
         let block: &'static code::Block = Box::leak(Box::new(translated.block));
         let data = std::ptr::from_ref(block).cast_mut().cast::<c_void>();
-        qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, qemu::NO_REGS, data);
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, soloist_on_block, qemu::NO_REGS, data);
         let accesses: &'static mut [(*mut qemu::Insn, code::Access)] =
             Box::leak(translated.accesses.into_boxed_slice());
         for (insn, access) in accesses.iter() {
             let data = std::ptr::from_ref(access).cast_mut().cast::<c_void>();
-            let both = qemu::READ_WRITE;
-            qemu::qemu_plugin_register_vcpu_mem_cb(*insn, on_access, qemu::NO_REGS, both, data);
+            call_for(*insn, soloist_on_access, qemu::READ_WRITE, data);
         }
     }
 }
 
-extern "C" fn on_block(cpu: c_uint, block: *mut c_void) {
-    let Some((recorder, vcpu)) = vcpu(cpu) else {
+/// The block's code calls us for what may be a marker.
+unsafe fn watch(tb: *mut qemu::Tb) {
+    // SAFETY: QEMU's own block and instructions of it.
+    unsafe {
+        for at in 0..qemu::qemu_plugin_tb_n_insns(tb) {
+            let insn = qemu::qemu_plugin_tb_get_insn(tb, at);
+            if code::is_kernel(qemu::qemu_plugin_insn_vaddr(insn)) {
+                return;
+            }
+            call_for(insn, soloist_on_store, qemu::WRITE, std::ptr::null_mut());
+        }
+    }
+}
+
+unsafe fn call_for(insn: *mut qemu::Insn, cb: qemu::OnMem, of: c_int, data: *mut c_void) {
+    // SAFETY: as the caller says.
+    unsafe { qemu::qemu_plugin_register_vcpu_mem_cb(insn, cb, qemu::NO_REGS, of, data) }
+}
+
+extern "C" fn on_block(told: c_uint, block: *mut c_void, env: usize) {
+    let Some(recorder) = RECORDER.get() else {
+        return;
+    };
+    let Some(vcpu) = vcpu(recorder.whose.cpu(told, env)) else {
         return;
     };
     // SAFETY: what on_translate leaked.
     let block: &'static code::Block = unsafe { &*block.cast::<code::Block>() };
-    let on = recorder.on[vcpu.program as usize].load(Relaxed) && !vcpu.stopped();
-    vcpu.block(block, on, &recorder.shared);
+    vcpu.block(block, recorder.records(vcpu), &recorder.shared);
 }
 
-extern "C" fn on_access(cpu: c_uint, info: qemu::MemInfo, virt: u64, access: *mut c_void) {
-    let Some((recorder, vcpu)) = vcpu(cpu) else {
+/// A store by user code while nothing is recorded.
+extern "C" fn on_store(
+    told: c_uint,
+    info: qemu::MemInfo,
+    virt: u64,
+    _data: *mut c_void,
+    env: usize,
+) {
+    if let (Some(recorder), true) = (RECORDER.get(), virt & 0xfff == MARKER_OFFSET) {
+        recorder.marker(told, info, env);
+    }
+}
+
+extern "C" fn on_access(
+    told: c_uint,
+    info: qemu::MemInfo,
+    virt: u64,
+    access: *mut c_void,
+    env: usize,
+) {
+    let Some(recorder) = RECORDER.get() else {
         return;
     };
     // SAFETY: what on_translate leaked; and this access is what `info` is of.
@@ -208,22 +310,21 @@ extern "C" fn on_access(cpu: c_uint, info: qemu::MemInfo, virt: u64, access: *mu
             qemu::qemu_plugin_mem_size_shift(info),
         )
     };
+    if write && !access.kernel && virt & 0xfff == MARKER_OFFSET {
+        recorder.marker(told, info, env);
+    }
+    let Some(vcpu) = vcpu(recorder.whose.cpu(told, env)) else {
+        return;
+    };
     let shared = &recorder.shared;
-    let on = recorder.on[vcpu.program as usize].load(Relaxed) && !vcpu.stopped();
-    if write && shift == 3 {
-        // SAFETY: as above.
-        let value = || unsafe { qemu::qemu_plugin_mem_get_value(info) }.low;
-        if access.kernel {
-            if Vcpu::may_switch(access, virt, shared) {
-                vcpu.switch(value(), shared);
-            } else if Vcpu::may_order(access, shared) {
-                vcpu.order(access, virt, value(), shared);
-            }
-        } else if virt & 0xfff == MARKER_OFFSET {
-            recorder.obey(vcpu.marker(value(), on, shared));
+    if write && shift == 3 && access.kernel {
+        if Vcpu::may_switch(access, virt, shared) {
+            vcpu.switch(value(info), shared);
+        } else if Vcpu::may_order(access, shared) {
+            vcpu.order(access, virt, value(info), shared);
         }
     }
-    if !on {
+    if !recorder.records(vcpu) {
         return;
     }
     // SAFETY: as above; QEMU's answer holds until the next question.
@@ -237,6 +338,12 @@ extern "C" fn on_access(cpu: c_uint, info: qemu::MemInfo, virt: u64, access: *mu
     vcpu.access(access, virt, phys, 1 << shift, write, shared);
 }
 
+/// What an access stored or loaded.
+fn value(info: qemu::MemInfo) -> u64 {
+    // SAFETY: only asked in the callback that got `info`.
+    unsafe { qemu::qemu_plugin_mem_get_value(info) }.low
+}
+
 extern "C" fn on_end(_id: qemu::Id, _data: *mut c_void) {
     let Some(recorder) = RECORDER.get() else {
         return;
@@ -245,9 +352,7 @@ extern "C" fn on_end(_id: qemu::Id, _data: *mut c_void) {
     for seat in recorder.seats.iter().flatten() {
         // SAFETY: QEMU's processors have stopped.
         let (stream, limited, failed) = unsafe { &mut *seat.0.get() }.finish();
-        if let Some(why) = failed {
-            say(&why);
-        }
+        streams.failed = streams.failed.or(failed);
         streams.limited |= limited;
         streams.streams.push(stream);
     }

@@ -50,12 +50,15 @@ pub struct Value {
 
 /// The callback does not look at registers.
 pub const NO_REGS: c_int = 0;
+/// Stores.
+pub const WRITE: c_int = 2;
 /// Loads and stores.
 pub const READ_WRITE: c_int = 3;
 
 pub type OnTranslate = extern "C" fn(Id, *mut Tb);
-pub type OnExec = extern "C" fn(c_uint, *mut c_void);
-pub type OnMem = extern "C" fn(c_uint, MemInfo, u64, *mut c_void);
+pub type OnExec = unsafe extern "C" fn(c_uint, *mut c_void);
+pub type OnMem = unsafe extern "C" fn(c_uint, MemInfo, u64, *mut c_void);
+pub type OnReset = extern "C" fn(Id);
 pub type OnEnd = extern "C" fn(Id, *mut c_void);
 
 extern "C" {
@@ -73,6 +76,8 @@ extern "C" {
         rw: c_int,
         data: *mut c_void,
     );
+    /// Drops all callbacks and all code with them in it, then calls `cb`.
+    pub fn qemu_plugin_reset(id: Id, cb: OnReset);
     pub fn qemu_plugin_register_atexit_cb(id: Id, cb: OnEnd, data: *mut c_void);
     pub fn qemu_plugin_tb_n_insns(tb: *const Tb) -> usize;
     pub fn qemu_plugin_tb_get_insn(tb: *const Tb, at: usize) -> *mut Insn;

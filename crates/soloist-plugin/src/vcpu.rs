@@ -116,6 +116,8 @@ pub struct Vcpu {
 /// What the processor wants of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
+    /// All that is known of the kernel is told: look at its code too.
+    Look,
     /// All processors of the program record from here on.
     Start(u32),
     /// Nobody records any longer.
@@ -156,6 +158,10 @@ impl Vcpu {
     /// A block begins to run.
     #[inline]
     pub fn block(&mut self, block: &'static Block, on: bool, shared: &Shared) {
+        let before = self.tail.replace(block);
+        if before.is_some_and(|before| block.goes_on(before)) {
+            return;
+        }
         self.instructions += u64::from(block.size);
         if self.on != on {
             self.turn(on, shared);
@@ -163,7 +169,7 @@ impl Vcpu {
         if !on {
             return;
         }
-        if let Some(before) = self.tail.replace(block) {
+        if let Some(before) = before {
             self.follow(&before.tail);
         }
         if !block.kernel && !self.user {
@@ -366,12 +372,12 @@ impl Vcpu {
             words.push(value);
             if words.len() < shared.symbols.len() {
                 self.words = Some(words);
-            } else {
-                for (symbol, word) in shared.symbols.iter().zip(words) {
-                    symbol.store(word, Relaxed);
-                }
+                return None;
             }
-            return None;
+            for (symbol, word) in shared.symbols.iter().zip(words) {
+                symbol.store(word, Relaxed);
+            }
+            return Some(Order::Look);
         }
         if value & !0xffff != plan::MARKER {
             return None;

@@ -71,6 +71,9 @@ pub struct Streams {
     pub streams: Vec<Stream>,
     /// Recording stopped before the end, at its limit.
     pub limited: bool,
+    /// Recording stopped before the end, for this reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// What a recording is of.
@@ -127,7 +130,16 @@ impl Meta {
     }
 }
 
+/// Room for what is told at the end, even of a disk that has become full.
+const RESERVED: usize = 64 << 10;
+
 impl Streams {
+    /// Takes up the room that [`Self::write`] and [`Meta::write`] will need in `dir`.
+    pub fn reserve(dir: &Path) -> Result<()> {
+        let file = dir.join(STREAMS);
+        std::fs::write(&file, vec![b' '; RESERVED]).map_err(io(&file))
+    }
+
     /// Reads what the plugin left in `dir`.
     pub fn read(dir: &Path) -> Result<Self> {
         let file = dir.join(STREAMS);

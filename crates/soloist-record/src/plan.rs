@@ -62,5 +62,16 @@ pub const SYMBOL_WORDS: usize = 9;
 pub const START: u16 = 2;
 /// Recording ends, of all programs.
 pub const STOP: u16 = 3;
+/// And the number of the processor that the store comes from.
+pub const HERE: u16 = 0x80;
+/// The numbers there are.
+pub const MAX_CPUS: usize = 64;
 /// Codes from here on are the programs' own.
 pub const FIRST_OWN: u16 = 0x100;
+
+/// The processor that the marker `word` comes from, if it is one that says so.
+pub fn here(word: u64) -> Option<u16> {
+    let code = word as u16;
+    let names = word & !0xffff == MARKER && (HERE..HERE + MAX_CPUS as u16).contains(&code);
+    names.then(|| code - HERE)
+}

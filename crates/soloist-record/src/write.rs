@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::error::{io, Result};
@@ -137,9 +136,14 @@ impl Writer {
         if self.in_frame == 0 {
             return Ok(());
         }
-        self.bytes +=
-            frame::write(&mut self.file, &self.raw, self.in_frame).map_err(io(&self.path))?;
-        self.file.flush().map_err(io(&self.path))?;
+        match frame::write(&mut self.file, &self.raw, self.in_frame) {
+            Ok(bytes) => self.bytes += bytes,
+            Err(e) => {
+                // Half a frame is none; if it can't go, readers stop before it.
+                let _ = self.file.set_len(self.bytes);
+                return Err(io(&self.path)(e));
+            }
+        }
         self.raw.clear();
         self.in_frame = 0;
         self.state = State::default();

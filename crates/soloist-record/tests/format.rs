@@ -131,6 +131,7 @@ fn meta(cpus: &[u32]) -> Meta {
             ],
             streams: cpus.iter().map(stream).collect(),
             limited: false,
+            failed: None,
         },
     }
 }

@@ -91,6 +91,7 @@ fn record_of(dir: &Path, threads: u32, work: fn(u64) -> u32) {
                 })
                 .collect(),
             limited: false,
+            failed: None,
         },
     };
     meta.write(dir).unwrap();

@@ -8,7 +8,7 @@
  *
  * CPUS is a list of processors (0-3,8), SETTINGS and WORDS are counts. With
  * settings the program becomes a group of the module; they are written to the
- * group's files in order. The first program is the foreground: when it ends, so
+ * group's files in order. But membind=NODES and interleave=NODES are Linux' own. The first program is the foreground: when it ends, so
  * does the recording, and its status is ours. The others print nothing.
  *
  * A marker is a store of 8 bytes, MARKER | code, at MARKER_OFFSET in a page
@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,13 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define GROUPS "/sys/kernel/config/soloist/groups"
 #define MARKER (0x736f6c6f6973ull << 16)
 #define MARKER_OFFSET 0x5c0
-enum { SYMBOLS = 1, START = 2, STOP = 3 };
+enum { SYMBOLS = 1, START = 2, STOP = 3, HERE = 0x80 };
 
 #define MAX_PROGRAMS 64
 
@@ -99,7 +101,8 @@ static void tell_symbols(void)
 	}
 }
 
-static void pin(const char *list)
+/* A list such as 0-3,8. */
+static cpu_set_t numbers(const char *list)
 {
 	cpu_set_t set;
 	const char *p = list;
@@ -112,13 +115,33 @@ static void pin(const char *list)
 		if (*end == '-')
 			to = strtol(end + 1, &end, 10);
 		if (end == p || from < 0 || to >= CPU_SETSIZE)
-			fail("no list of processors: '%s'", list);
+			fail("no list of numbers: '%s'", list);
 		for (long cpu = from; cpu <= to; cpu++)
 			CPU_SET(cpu, &set);
 		p = *end == ',' ? end + 1 : end;
 	}
+	return set;
+}
+
+static void pin(const char *list)
+{
+	cpu_set_t set = numbers(list);
+
 	if (sched_setaffinity(0, sizeof(set), &set))
 		fail("cannot run on processors %s: %s", list, strerror(errno));
+}
+
+/* Says on each processor which one it is. */
+static void tell_processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	char number[16];
+
+	for (long cpu = 0; cpu < n; cpu++) {
+		snprintf(number, sizeof(number), "%ld", cpu);
+		pin(number);
+		tell(MARKER | (HERE + cpu));
+	}
 }
 
 static void put(const char *dir, const char *name, const char *value)
@@ -170,6 +193,31 @@ static int count(char ***argv)
 	return n;
 }
 
+/* As numactl does, by a setting such as membind=2; false: it is another one. */
+static int place_by_linux(const char *setting)
+{
+	static const struct {
+		const char *name;
+		int mode;
+	} known[] = { { "membind=", MPOL_BIND }, { "interleave=", MPOL_INTERLEAVE } };
+
+	for (int i = 0; i < 2; i++) {
+		size_t n = strlen(known[i].name);
+		unsigned long mask = 0;
+		cpu_set_t nodes;
+
+		if (strncmp(setting, known[i].name, n))
+			continue;
+		nodes = numbers(setting + n);
+		for (int node = 0; node < 64; node++)
+			mask |= (unsigned long)!!CPU_ISSET(node, &nodes) << node;
+		if (syscall(SYS_set_mempolicy, known[i].mode, &mask, 65))
+			fail("%s: %s", setting, strerror(errno));
+		return 1;
+	}
+	return 0;
+}
+
 /* Starts a program, which waits until all are there: @gate closes then. */
 static pid_t start(int number, char ***argv, int gate[2])
 {
@@ -194,7 +242,7 @@ static pid_t start(int number, char ***argv, int gate[2])
 	close(gate[1]);
 	setpgid(0, 0);
 	pin(cpus);
-	if (n_settings)
+	if (n_settings && !place_by_linux(settings[0]))
 		color(number, settings, n_settings);
 	if (number) {
 		int null = open("/dev/null", O_RDWR);
@@ -221,6 +269,7 @@ int main(int argc, char **argv)
 	first = *++argv;
 	if (!first || pipe(gate))
 		fail("no programs");
+	tell_processors();
 	pin(first);
 	tell_symbols();
 	while (*argv && n < MAX_PROGRAMS) {

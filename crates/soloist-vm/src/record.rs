@@ -118,9 +118,10 @@ pub fn record(
     }
     let streams = Streams::read(&out)?;
     let meta = Meta { streams, ..meta };
-    meta.write(&out)?;
+    // First, so that there is room for the second on a full disk.
     let left = out.join(soloist_record::meta::STREAMS);
     fs::remove_file(&left).map_err(io(format!("cannot remove {}", left.display())))?;
+    meta.write(&out)?;
     Ok((outcome, meta))
 }
 

@@ -398,6 +398,7 @@ impl<'a> Taker<'a> {
                 threads: vec![user; streams.len()],
                 streams,
                 limited: false,
+                failed: None,
             },
         };
         meta.write(target.out)?;

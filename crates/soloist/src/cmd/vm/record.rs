@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use soloist_core::ColorSet;
+use soloist_core::{AddrMap, ColorSet};
 use soloist_lab::placement::policy::{assign, Policy, Seat};
 use soloist_machine::{known, Machine};
 use soloist_record::meta::{Cache, Program};
@@ -32,8 +32,8 @@ pub struct Args {
     /// Kernel, as for `soloist vm run`.
     #[arg(long, short, default_value = "6.12")]
     kernel: String,
-    /// Who gets which colours: buddy (Linux), `same_bank`, `diff_bank`,
-    /// `diff_controller`, camc, mem, llc, mem+llc ...
+    /// Who gets which pages: buddy (Linux), membind, interleave; by colours `same_bank`,
+    /// `diff_bank`, `diff_controller`, camc, mem, llc, mem+llc ...
     #[arg(long, default_value = "buddy")]
     policy: Policy,
     /// Bank sets for each program.
@@ -42,7 +42,7 @@ pub struct Args {
     /// Directory of the recording; must not hold one.
     #[arg(long, short, default_value = "recording")]
     out: PathBuf,
-    /// Stop recording at so many bytes; the programs run on.
+    /// Stop recording at so many bytes, a MiB more for each processor; the programs run on.
     #[arg(long, value_name = "SIZE", default_value = "2G")]
     limit: String,
     /// Processors of the foreground program.
@@ -51,6 +51,11 @@ pub struct Args {
     /// Processors of the guest [default: as many as are recorded, or nodes].
     #[arg(long, value_parser = whole::<u32>(1..=64))]
     cpus: Option<u32>,
+    /// The guest's time goes with the host's, and its processors run in parallel. Else
+    /// each instruction takes 1 ns, so that a slow emulator gives the kernel no more timer
+    /// ticks than a processor would.
+    #[arg(long)]
+    host_time: bool,
     /// Leave instruction fetches out.
     #[arg(long)]
     no_fetch: bool,
@@ -76,6 +81,7 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
         limit: "2G".to_owned(),
         threads: 1,
         cpus: None,
+        host_time: false,
         no_fetch: false,
         no_module: true,
         timeout: 3600,
@@ -112,6 +118,10 @@ fn record(args: &Args, ctx: &Ctx) -> Result<u8> {
         ctx.print_json(&serde_json::json!({ "guest": outcome, "recording": meta }))?;
     } else {
         print(&meta, outcome.wall_s);
+    }
+    if let Some(why) = &meta.streams.failed {
+        errln!("soloist: {why}: what came later is not recorded");
+        return Ok(outcome.status().max(1));
     }
     if outcome.status() != 0 {
         errln!(
@@ -200,19 +210,19 @@ fn order(args: &Args, machine: &Machine, guest: &GuestNodes) -> Result<Order> {
             sets: args.sets,
         })
         .collect();
-    let colors = assign(args.policy, &map, &seats).map_err(|e| Misuse(e.to_string()))?;
+    let settings = settings(args.policy, &map, &seats)?;
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let programs = words
         .iter()
         .zip(cpus)
-        .zip(&colors)
+        .zip(settings)
         .map(|((words, cpus), colors)| Program {
             name: Path::new(&words[0])
                 .file_name()
                 .map_or_else(|| text(&words[0]), |n| n.to_string_lossy().into_owned()),
             argv: words.iter().map(text).collect(),
             cpus,
-            colors: colors.as_ref().map_or_else(Vec::new, settings),
+            colors,
         })
         .collect();
     Ok(Order {
@@ -228,8 +238,32 @@ fn order(args: &Args, machine: &Machine, guest: &GuestNodes) -> Result<Order> {
     })
 }
 
+/// What places the pages of each program: settings of the module's group, or words
+/// of Linux' own for `guest/record.c`.
+fn settings(policy: Policy, map: &AddrMap, seats: &[Seat]) -> Result<Vec<Vec<String>>> {
+    let nodes = map.n_nodes();
+    let words = |word: &dyn Fn(u32) -> Vec<String>| (0..seats.len() as u32).map(word).collect();
+    Ok(match policy {
+        // In turn from the first one's, as the lab's own.
+        Policy::Membind => words(&|i| vec![format!("membind={}", (seats[0].node + i) % nodes)]),
+        Policy::Interleave => words(&|_| vec![format!("interleave=0-{}", nodes - 1)]),
+        Policy::Cat | Policy::Throttle | Policy::MemGuard => {
+            return Err(Misuse(format!(
+                "--policy {policy}: pages lie as with buddy; record with that one, and \
+                 `sim replay --recolor {policy}` plays it"
+            ))
+            .into())
+        }
+        _ => assign(policy, map, seats)
+            .map_err(|e| Misuse(e.to_string()))?
+            .iter()
+            .map(|colors| colors.as_ref().map_or_else(Vec::new, of_group))
+            .collect(),
+    })
+}
+
 /// What the module's group is told.
-fn settings(colors: &ColorSet) -> Vec<String> {
+fn of_group(colors: &ColorSet) -> Vec<String> {
     let mut settings = vec!["exhaust=spill".to_owned()];
     if let Some(sets) = colors.sets() {
         settings.push(format!("bank_set={sets}"));
@@ -275,10 +309,12 @@ fn spec(args: &Args, machine: &Machine, nodes: GuestNodes, ctx: &Ctx) -> Result<
     let root = source_root();
     let kernel = kernel::find(&args.kernel, root.as_deref())?;
     let module = match args.no_module {
-        true if args.policy != Policy::Buddy => {
-            return Err(
-                Misuse("--no-module: only Linux' own placement, --policy buddy".into()).into(),
+        true if !args.policy.uncolored() => {
+            return Err(Misuse(
+                "--no-module: only Linux' own placement, --policy buddy, membind or interleave"
+                    .into(),
             )
+            .into())
         }
         true => None,
         false => Some(super::built_module(&kernel, root.as_deref())?),
@@ -292,7 +328,7 @@ fn spec(args: &Args, machine: &Machine, nodes: GuestNodes, ctx: &Ctx) -> Result<
         kernel,
         nodes,
         cpu: None,
-        icount: None,
+        icount: (!args.host_time).then_some(0),
         append: String::new(),
         qemu_args: Vec::new(),
         map: module.is_some().then(|| machine.map_text()),
