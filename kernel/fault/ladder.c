@@ -2,7 +2,8 @@
 /*
  * The ladder: where a page in colour comes from.
  *
- *   at hand    this CPU's magazine (inline, in ladder.h)
+ *   at hand    this CPU's magazine (inline, in ladder.h); where the group rests
+ *              on the node, that of the next one
  *   listed     the group's lists on the node; those of the cells whose turn it
  *              is are refilled first, so that all cells give alike
  *   refilled   the frames of its cells, one by one; a budget of them
@@ -231,9 +232,15 @@ static void refill_turn(const struct sol_request *rq, int nid)
 		cell = cell_at(rq->id, nid, turns);
 		if (cell == SOL_NO_CELL)
 			break;
+		if (sol_cell_listed(cell)) {
+			listed++;
+			continue;
+		}
+		if (sol_cell_rests(cell))
+			continue;
 		budget = min(left, SOL_WALK_BUDGET / SOL_CLIPS);
 		left -= budget;
-		if (sol_cell_listed(cell) || refill(rq->id, cell, &budget))
+		if (refill(rq->id, cell, &budget))
 			listed++;
 		left += budget;
 	}
@@ -397,6 +404,32 @@ static int next_node_near(const struct sol_request *rq, unsigned long done)
 	return best;
 }
 
+/*
+ * From magazines of nodes beyond those where the group rests; the nearest one's
+ * was asked before. @anywhere: the next faults on this CPU may begin there.
+ */
+static struct page *at_hand_beyond(const struct sol_request *rq, bool anywhere)
+{
+	struct page *page = NULL;
+	unsigned long done = 0;
+	int nid;
+
+	while (!page) {
+		nid = next_node_near(rq, done);
+		if (nid == NUMA_NO_NODE)
+			break;
+		if (done)
+			page = sol_magazine_get(rq->id, nid, rq->gfp,
+						rq->table, true);
+		done |= 1ul << nid;
+		if (!page && !rests(rq->id, nid))
+			break;
+	}
+	if (page && anywhere)
+		sol_magazine_away(rq->id, nid);
+	return page;
+}
+
 /* Rungs @first to @last, on all nodes. */
 static struct page *climb(struct sol_request *rq, enum sol_rung first,
 			  enum sol_rung last)
@@ -517,18 +550,25 @@ static nodemask_t stable_cpuset(void)
 noinline struct page *sol_request_slow(struct sol_request *rq)
 {
 	u64 begin = local_clock();
+	bool anywhere = rq->nid == NUMA_NO_NODE;
 	struct page *page;
 	nodemask_t mems;
 	int waiting;
 	u32 cells;
 
-	if (rq->nid == NUMA_NO_NODE) {
+	if (anywhere) {
 		rq->nid = numa_node_id();
 		rq->cpuset = &current->mems_allowed;
 	}
 	if (rq->cpuset) {
 		mems = stable_cpuset();
 		rq->cpuset = &mems;
+	}
+	page = at_hand_beyond(rq, anywhere);
+	if (page) {
+		rq->rung = SOL_AT_HAND;
+		rq->cpuset = NULL;
+		return page;
 	}
 	if (!gfpflags_allow_blocking(rq->gfp)) {
 		ask_group(rq, &cells);

@@ -16,6 +16,7 @@
 #include "../parts.h"
 #include "giveback.h"
 #include "magazine.h"
+#include "refill.h"
 #include "store.h"
 
 typedef void drain_fn(struct zone *zone);
@@ -162,6 +163,9 @@ u64 sol_store_drain_all(void)
 
 	sol_magazines_flush();
 	for (i = 0; i < n; i++) {
+		/* What comes free now was not when its frames were looked at. */
+		if (sol_cell_listed(i))
+			sol_refill_wake(i);
 		while (sol_cell_listed(i)) {
 			pfn = drain_one(i);
 			if (pfn == SOL_NO_FRAME)

@@ -4,6 +4,7 @@
  * See magazine.h.
  */
 #include <linux/cpuhotplug.h>
+#include <linux/jiffies.h>
 #include <linux/smp.h>
 #include <linux/topology.h>
 
@@ -187,6 +188,33 @@ static struct sol_clip *find(struct sol_magazine *m,
 	return NULL;
 }
 
+/* Nothing was found for the group lately, so nothing will be refilled now. */
+static bool rests(const struct sol_group *g, int nid)
+{
+	return time_before(jiffies, READ_ONCE(g->turn[nid].rest));
+}
+
+void sol_magazine_away(u16 id, int nid)
+{
+	struct sol_hand *hand;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	hand = this_cpu_ptr(&sol_hand);
+	hand->away = id;
+	hand->away_nid = nid;
+	hand->away_until = jiffies + 1;
+	local_irq_restore(flags);
+}
+
+int sol_magazine_node(const struct sol_hand *hand, const struct sol_group *g,
+		      int home)
+{
+	if (time_before(jiffies, hand->away_until) && rests(g, home))
+		return hand->away_nid;
+	return home;
+}
+
 struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 				   const struct sol_cells *cells, int nid,
 				   bool zero, bool even)
@@ -196,7 +224,7 @@ struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 
 	if (clip || !round_begin(&r, g, cells, nid))
 		return clip;
-	if (even && wants_refill(&r))
+	if (even && !rests(g, nid) && wants_refill(&r))
 		return NULL;
 	magazine_flush(m);
 	fill(m, &r, zero);

@@ -11,7 +11,8 @@
  * the clips in turn, so that neighbours lie in different banks and all cells
  * give alike. A cell without a frame in its list is no reason to take from the
  * others: the ladder gets it some first, unless all of the cell was looked
- * through in vain lately.
+ * through in vain lately. Where all is taken on the near node and the group rests
+ * there, the next node's is asked first, for a tick.
  *
  * A frame in a magazine has left its list and belongs to nobody yet. Before one
  * is handed out, its cell is looked up where the group had it when the magazine
@@ -59,7 +60,10 @@ struct sol_magazine {
 /* What a CPU has at hand; bit 0 of @lock is the lock. */
 struct sol_hand {
 	unsigned long lock;
+	u16 away;	/* group for which the near node had none, ... */
+	u16 away_nid;	/* ... but this one, ... */
 	u32 returns;
+	unsigned long away_until;	/* ... before these jiffies */
 	u32 returned[SOL_RETURNS];
 	struct sol_magazine magazine[SOL_MAGAZINES];
 } ____cacheline_aligned_in_smp;
@@ -87,6 +91,16 @@ static __always_inline void sol_hand_unlock(struct sol_hand *hand)
 struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 				   const struct sol_cells *cells, int nid,
 				   bool zero, bool even);
+
+/*
+ * Group @id, which rests on the nodes before, has frames on @nid: until the next
+ * tick this CPU asks there first. Any context.
+ */
+void sol_magazine_away(u16 id, int nid);
+
+/* The node to ask first for @g, to which @hand's ->away is; @home is near. */
+int sol_magazine_node(const struct sol_hand *hand, const struct sol_group *g,
+		      int home);
 
 /* All magazines are empty for a moment, their frames in the lists. Any context. */
 void sol_magazines_flush(void);
@@ -162,6 +176,8 @@ static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
 		goto none;
 	if (nid == NUMA_NO_NODE) {
 		nid = sol_cells_home(cells);
+		if (unlikely(hand->away == id))
+			nid = sol_magazine_node(hand, g, nid);
 		if (unlikely(!node_isset(nid, current->mems_allowed)))
 			goto none;
 	}
