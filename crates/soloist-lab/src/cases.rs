@@ -9,19 +9,19 @@ use crate::programs::counters::Counters;
 use crate::programs::recorded::Recorded;
 use crate::programs::table_1::Benchmark;
 use crate::spec::number::{as_u32, parse_cpus};
-use crate::spec::{Mode, Number, ProgramKind, Reserve, Scenario, TaskSpec};
+use crate::spec::{Mode, Number, Point, ProgramKind, Reserve, Scenario, TaskSpec};
 
 /// One policy, mode and sweep value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// `policy`, `policy_mode`, and with `_value` behind it in a sweep.
+    /// `policy`, `policy_mode`, and with `_value` behind it for each sweep.
     pub name: String,
     /// The policy.
     pub policy: Policy,
     /// How bandwidth is regulated; `None`: the scenario has no regulator.
     pub mode: Option<Mode>,
-    /// The sweep's value.
-    pub value: Option<u64>,
+    /// Where in the sweeps it is.
+    pub point: Point,
     /// Its tasks, one per cpu.
     pub tasks: Vec<CaseTask>,
 }
@@ -55,6 +55,8 @@ pub struct CaseTask {
     pub reserve: Option<Reserve>,
     /// What its counters say, of kinds that are made from them.
     pub counters: Option<Counters>,
+    /// So many times as many instructions between accesses.
+    pub instructions: f64,
     /// What it plays, of kind `recorded`.
     pub recorded: Option<Recorded>,
     /// Which of the program's threads it is; they follow each other.
@@ -66,13 +68,10 @@ impl Scenario {
     /// the word of the file that is wrong.
     pub fn cases(&self, divide: u64) -> Result<Vec<Case>, (String, String)> {
         let mut cases = Vec::new();
-        let sweep: Vec<Option<u64>> = match &self.sweep {
-            Some(sweep) if sweep.values.is_empty() => {
-                return Err(("values".into(), "[sweep] needs at least one value".into()))
-            }
-            Some(sweep) => sweep.values.iter().copied().map(Some).collect(),
-            None => vec![None],
-        };
+        let points = self.points();
+        if points.is_empty() {
+            return Err(("values".into(), "[sweep] needs at least one value".into()));
+        }
         if self.policies.is_empty() {
             return Err((
                 "policies".into(),
@@ -83,8 +82,8 @@ impl Scenario {
             Some(regulator) => regulator.modes()?.into_iter().map(Some).collect(),
             None => vec![None],
         };
-        for &value in &sweep {
-            let model = self.model_of(value);
+        for point in &points {
+            let model = self.model_of(point);
             model.map_err(|message| ("[model".to_owned(), message))?;
         }
         for name in &self.policies {
@@ -92,8 +91,8 @@ impl Scenario {
                 .parse()
                 .map_err(|e| (format!("\"{name}\""), format!("{e}")))?;
             for mode in &modes {
-                for &value in &sweep {
-                    cases.push(self.case(policy, mode.as_ref(), value, divide)?);
+                for point in &points {
+                    cases.push(self.case(policy, mode.as_ref(), point, divide)?);
                 }
             }
         }
@@ -104,13 +103,10 @@ impl Scenario {
         &self,
         policy: Policy,
         mode: Option<&Mode>,
-        value: Option<u64>,
+        point: &Point,
         divide: u64,
     ) -> Result<Case, (String, String)> {
-        let sweep = self
-            .sweep
-            .as_ref()
-            .and_then(|s| Some((s.name.as_str(), value?)));
+        let sweep = &self.named(point);
         let mut tasks = Vec::new();
         let only = mode.and_then(|m| m.only.as_deref());
         let runs = |spec: &&TaskSpec| only.is_none_or(|name| spec.name == name);
@@ -132,7 +128,7 @@ impl Scenario {
                 _ => None,
             };
             let counters = match benchmark {
-                Some(benchmark) => Some(benchmark.counters()),
+                Some(benchmark) => Some(counted(spec, benchmark).map_err(wrong)?),
                 None => counters(spec).map_err(wrong)?,
             };
             let bytes = bytes(spec).map_err(wrong)?;
@@ -171,6 +167,7 @@ impl Scenario {
                     first_touch: spec.first_touch.unwrap_or(cpu),
                     reserve: reserve.clone(),
                     counters,
+                    instructions: instructions(spec).map_err(wrong)?,
                     recorded: spec.recorded.clone(),
                     thread: thread as u32,
                 });
@@ -190,13 +187,13 @@ impl Scenario {
         .trim_end_matches('_')
         .to_owned();
         Ok(Case {
-            name: match value {
-                Some(value) => format!("{identifier}_{value}"),
+            name: match point.first() {
+                Some(_) => format!("{identifier}_{point}"),
                 None => identifier,
             },
             policy,
             mode: mode.cloned(),
-            value,
+            point: point.clone(),
             tasks,
         })
     }
@@ -212,13 +209,13 @@ pub fn alone(cases: &[Case]) -> Vec<Case> {
                 continue;
             }
             let threads = task.recorded.as_ref().map_or(1, Recorded::threads);
-            let name = alone_name(&task.name, case.value);
+            let name = alone_name(&task.name, &case.point);
             if !all.iter().any(|known| known.name == name) {
                 all.push(Case {
                     name,
                     policy: Policy::Buddy,
                     mode: None,
-                    value: case.value,
+                    point: case.point.clone(),
                     tasks: case.tasks[i..i + threads].to_vec(),
                 });
             }
@@ -228,9 +225,9 @@ pub fn alone(cases: &[Case]) -> Vec<Case> {
 }
 
 /// Name of the case of a task by itself.
-pub fn alone_name(task: &str, value: Option<u64>) -> String {
-    match value {
-        Some(value) => format!("alone_{task}_{value}"),
+pub fn alone_name(task: &str, point: &Point) -> String {
+    match point.first() {
+        Some(_) => format!("alone_{task}_{point}"),
         None => format!("alone_{task}"),
     }
 }
@@ -263,6 +260,28 @@ fn benchmark(spec: u64) -> Result<Benchmark, String> {
         .ok_or_else(|| format!("no benchmark {spec}: expected a SPEC CPU2006 number such as 470"))
 }
 
+/// A share that the file gives, or `usual`.
+fn share(name: &str, value: Option<f64>, usual: f64) -> Result<f64, String> {
+    match value {
+        Some(v) if !(0.0..=1.0).contains(&v) => Err(format!("{name} {v}: expected from 0 to 1")),
+        value => Ok(value.unwrap_or(usual)),
+    }
+}
+
+/// Counters of a benchmark: what is printed of it, and the file's of the rest.
+fn counted(spec: &TaskSpec, benchmark: Benchmark) -> Result<Counters, String> {
+    if spec.ipc.or(spec.mpki).is_some() {
+        return Err("`ipc` and `mpki` of kind \"spec\" are MemGuard's Table 1".to_owned());
+    }
+    let printed = benchmark.counters();
+    Ok(Counters {
+        writes: share("writes", spec.writes, printed.writes)?,
+        arrays: spec.arrays.unwrap_or(printed.arrays).min(64),
+        uneven: share("uneven", spec.uneven, printed.uneven)?,
+        ..printed
+    })
+}
+
 /// Counters of a `program`.
 fn counters(spec: &TaskSpec) -> Result<Option<Counters>, String> {
     let within = |name: &str, value: Option<f64>, most: f64| match value {
@@ -270,6 +289,9 @@ fn counters(spec: &TaskSpec) -> Result<Option<Counters>, String> {
         Some(v) => Err(format!("{name} {v}: expected above 0 and at most {most}")),
         None => Err(format!("kind \"program\" needs `{name}`")),
     };
+    if spec.uneven.is_some() {
+        return Err("`uneven` is for kind \"spec\"".to_owned());
+    }
     if spec.kind == ProgramKind::Program {
         return Ok(Some(Counters {
             ipc: within("ipc", spec.ipc, 8.0)?,
@@ -284,5 +306,18 @@ fn counters(spec: &TaskSpec) -> Result<Option<Counters>, String> {
     match counted.or(spec.arrays.map(f64::from)) {
         Some(_) => Err("`ipc`, `mpki`, `writes` and `arrays` are for kind \"program\"".to_owned()),
         None => Ok(None),
+    }
+}
+
+/// How many times as many instructions a generator has between its accesses.
+fn instructions(spec: &TaskSpec) -> Result<f64, String> {
+    use ProgramKind::{Latency, Program, Recorded, Spec};
+    match (spec.instructions, spec.kind) {
+        (None, _) => Ok(1.0),
+        (Some(_), Program | Spec | Recorded | Latency) => {
+            Err("`instructions` is for generators that no counters make".to_owned())
+        }
+        (Some(times), _) if (0.01..=100.0).contains(&times) => Ok(times),
+        (Some(times), _) => Err(format!("instructions {times}: expected 0.01 to 100")),
     }
 }

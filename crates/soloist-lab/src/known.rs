@@ -109,6 +109,7 @@ pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
     }
     let cases = scenario.cases(1).map_err(at)?;
     check_claims(&scenario, &cases).map_err(at)?;
+    scenario.check_ranges().map_err(at)?;
     Ok(scenario)
 }
 
@@ -212,6 +213,27 @@ theirs = 2.0
         assert_eq!(cases[1].tasks[3].cpu, 3);
     }
 
+    /// Two numbers vary: every combination, in names and fields.
+    #[test]
+    fn sweeps_are_combined() {
+        let two = GOOD
+            .replace("[sweep]", "[[sweep]]\nname = \"size\"\nvalues = [8, 9]\n[[sweep]]")
+            .replace("bytes = \"32M\"", "bytes = \"$size\"")
+            .replace("buddy_3_", "buddy_9_3_")
+            .replace("buddy_1_", "buddy_9_1_");
+        let scenario = parse(&two, "f").unwrap();
+        let cases = scenario.cases(1).unwrap();
+        let names: Vec<_> = cases.iter().map(|c| c.name.as_str()).collect();
+        let buddy = ["buddy_8_1", "buddy_8_3", "buddy_9_1", "buddy_9_3"];
+        assert_eq!((names.len(), &names[..4]), (8, &buddy[..]));
+        assert_eq!(cases[3].tasks.len(), 4);
+        let kept = serde_json::to_string(&scenario).unwrap();
+        let kept: Scenario = serde_json::from_str(&kept).unwrap();
+        assert_eq!(kept.sweep, scenario.sweep);
+        let e = parse(&two.replace("values = [8, 9]", "valus = [8, 9]"), "f").unwrap_err();
+        assert!((e.line, e.message.contains("valus")) == (11, true), "{e}");
+    }
+
     #[test]
     fn a_mistyped_name_has_a_proposal() {
         let told = find("camc-tabel-2").unwrap_err().to_string();
@@ -268,6 +290,36 @@ theirs = 2.0
             ),
             ("[sweep]", "repeats = 4294967295\n[sweep]", 9, "1 to 1000"),
             ("[sweep]", "repeats = 0\n[sweep]", 9, "1 to 1000"),
+            (
+                "[sweep]",
+                "[range]\nn = 1\n[sweep]",
+                10,
+                "the least and the greatest",
+            ),
+            (
+                "[sweep]",
+                "[range]\nvictim.n = [1, 2]\n[sweep]",
+                10,
+                "unknown field",
+            ),
+            (
+                "[sweep]",
+                "[range]\nwho.sets = [1, 2]\n[sweep]",
+                10,
+                "no task `who`",
+            ),
+            (
+                "[sweep]",
+                "[range]\nused = [0, 1]\n[sweep]",
+                10,
+                "a share from 0 to 0.99",
+            ),
+            (
+                "[sweep]",
+                "[range]\nvictim.bytes = [\"4M\", \"4Q\"]\n[sweep]",
+                10,
+                "expected a number",
+            ),
             (
                 "[sweep]",
                 "[model]\ncore.window = \"$m\"\n[sweep]",

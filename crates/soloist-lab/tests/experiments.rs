@@ -10,7 +10,7 @@ use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{answers, Outcome};
 use soloist_lab::known;
 use soloist_lab::report::html;
-use soloist_lab::sensitivity;
+use soloist_lab::sensitivity::{self, Of};
 use soloist_lab::spec::{Scenario, TaskSpec};
 
 const SMALL: Options = Options {
@@ -18,6 +18,7 @@ const SMALL: Options = Options {
     seeds: None,
     small: true,
     account: false,
+    needed: false,
 };
 
 fn outcome(scenario: Scenario, options: Options) -> Outcome {
@@ -83,7 +84,7 @@ fn ends(scenario: &Scenario) -> [Scenario; 2] {
     for (i, end) in ends.iter_mut().enumerate() {
         let keep = |n: usize| if i == 0 { 0 } else { n - 1 };
         end.policies = vec![end.policies[keep(end.policies.len())].clone()];
-        if let Some(sweep) = &mut end.sweep {
+        for sweep in &mut end.sweep.0 {
             sweep.values = vec![sweep.values[keep(sweep.values.len())]];
         }
         if let Some(regulator) = &mut end.regulator {
@@ -308,23 +309,79 @@ fn sensitivity_shows_both_ends_of_what_no_document_says() {
     scenario.claims[0].ours = "same_bank_0_victim_time".into();
     (scenario.claims[0].holds, scenario.claims[0].theirs) = (None, Some(1.0));
     let key = "controller.page".to_owned();
-    let lines = sensitivity::table(&[scenario], &[key], SMALL, &|_| {}).unwrap();
+    let lines = sensitivity::table(&[scenario], (&[key], false), SMALL, &|_| {}).unwrap();
     // As shipped, rows stay open: that end is no change.
     let [shipped, closed] = &lines[..] else {
         panic!("{lines:?}");
     };
-    assert_eq!(shipped.key, "");
+    assert_eq!(shipped.change.of, Of::Nothing);
     assert_eq!(
-        (&*closed.key, &*closed.value),
+        (&*closed.change.key, &*closed.change.value),
         ("controller.page", "\"closed\"")
     );
     assert!(shipped.claim.ours != closed.claim.ours, "{lines:?}");
     let spread = &sensitivity::spreads(&lines)[0];
-    assert!(spread.least < spread.most, "{spread:?}");
+    assert!(spread.least.value < spread.most.value, "{spread:?}");
     let moved = sensitivity::settings(&lines, "predicted");
-    assert_eq!((moved.len(), moved[0].of), (1, 1), "{moved:?}");
-    let csv = sensitivity::csv(&lines).unwrap();
+    assert_eq!((moved.len(), moved[0].of_claims), (1, 1), "{moved:?}");
+    let csv = sensitivity::csv::write(&lines).unwrap();
     assert_eq!(csv.lines().count(), 3, "{csv}");
+    assert_eq!(sensitivity::csv::read(&csv).unwrap(), lines);
+}
+
+/// A range of an input changes what is run, and only that; both ends of two inputs
+/// are run together where that is asked for.
+#[test]
+fn ranges_of_inputs_change_what_is_run() {
+    let range = "[range]\nused = [0.1, 0.4]\nvictim.bytes = [\"16M\", \"2M\"]\nother.instructions = [1, 50]\n";
+    let mut scenario =
+        known::parse(&TINY.replace("[sweep]", &format!("{range}[sweep]")), "t").unwrap();
+    scenario.claims.truncate(1);
+    (scenario.claims[0].holds, scenario.claims[0].theirs) = (None, Some(1.01));
+    let asked = ["used", "victim.bytes", "other.instructions"].map(str::to_owned);
+    let lines = sensitivity::table(&[scenario.clone()], (&asked, false), SMALL, &|_| {}).unwrap();
+    let changes: Vec<_> = lines
+        .iter()
+        .map(|l| (l.change.of, &*l.change.key, &*l.change.value))
+        .collect();
+    // What the file has is no change.
+    let inputs = [
+        ("other.instructions", "50"),
+        ("used", "0.4"),
+        ("victim.bytes", "\"2M\""),
+    ];
+    assert_eq!(changes[0].0, Of::Nothing);
+    assert_eq!(
+        changes[1..],
+        inputs.map(|(key, value)| (Of::Experiment, key, value))
+    );
+    let ours: Vec<f64> = lines.iter().map(|l| l.claim.ours.unwrap()).collect();
+    // A chase in the last level meets nobody in a bank; attackers that compute disturb less.
+    assert!(ours[3] < 1.1 && ours[0] > 1.5, "{ours:?}");
+    assert!(ours[1] < ours[0], "{ours:?}");
+    let spread = &sensitivity::spreads(&lines)[0];
+    assert_eq!(spread.bracketed(), "inputs (victim.bytes)", "{ours:?}");
+
+    let pairs = sensitivity::table(&[scenario], (&asked, true), SMALL, &|_| {}).unwrap();
+    let pair = |l: &sensitivity::Line| l.change.of == Of::Pair;
+    assert_eq!(pairs.iter().filter(|l| pair(l)).count(), 3, "{pairs:?}");
+}
+
+/// Cases that no claim is about are not run where only the needed are asked for.
+#[test]
+fn needed_cases_are_those_of_claims() {
+    let mut scenario = known::parse(TINY, "t").unwrap();
+    let needed = Options {
+        needed: true,
+        ..SMALL
+    };
+    let all = run(&scenario, needed, &|_| {}).unwrap();
+    assert_eq!(all.len(), 4);
+    scenario.claims.truncate(1);
+    let cases = run(&scenario, needed, &|_| {}).unwrap();
+    let names: Vec<_> = cases.iter().map(|c| &*c.case).collect();
+    assert_eq!(names, ["same_bank_0", "same_bank_3"]);
+    assert_eq!(cases, all[..2]);
 }
 
 /// No experiment is left out of the sensitivity table for want of ranges.

@@ -201,6 +201,61 @@ fn what_was_exported_comes_back() {
     assert_eq!(lines(&ramulator, 0).len(), 400);
 }
 
+/// ChampSim's: registers say whether an address comes from the last load.
+#[test]
+fn instructions_of_champsim_go_through_the_private_caches() {
+    let instruction = |ip: u64, registers: [u8; 2], store: u64, load: u64| {
+        let mut bytes = vec![0; 64];
+        bytes[..8].copy_from_slice(&ip.to_le_bytes());
+        (bytes[10], bytes[12]) = (registers[0], registers[1]);
+        bytes[16..24].copy_from_slice(&store.to_le_bytes());
+        bytes[32..40].copy_from_slice(&load.to_le_bytes());
+        bytes
+    };
+    let trace = [
+        instruction(0x40_0000, [3, 0], 0, 0x1008),
+        // Of register 3, through 4: waits for it.
+        instruction(0x40_0004, [4, 3], 0, 0),
+        instruction(0x40_0008, [5, 4], 0, 0x2000),
+        // Register 3 is no longer the last load's; the line is in the caches.
+        instruction(0x40_000c, [6, 3], 0x1010, 0),
+        instruction(0x40_0010, [7, 3], 0, 0x3000),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path(), "trace", &trace);
+    let out = dir.path().join("rec");
+    let imported = take(&[path], Format::Champsim, &out).unwrap();
+    assert_eq!(
+        (imported.instructions, imported.pages, imported.located),
+        (5, 4, 0)
+    );
+    let part = load(&out, 0, Lines::ALL).unwrap();
+    let program = &part.program;
+    let lanes = program.lanes();
+    let steps = program.steps(&lanes[0]);
+    let found: Vec<(Kind, bool)> = steps
+        .filter_map(|step| match step {
+            Step::Access(a) => Some((a.kind, a.dependent)),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        (Kind::Fetch, false),
+        (Kind::Read, false),
+        (Kind::Read, true),
+        (Kind::Read, false),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(lines(&part, 0)[2].3, 2);
+    assert!(play(&part, "diff_controller").unwrap() > 0.0);
+
+    let mut cut = trace.concat();
+    cut.truncate(100);
+    let path = file(dir.path(), "cut", &[cut]);
+    let error = take(&[path], Format::Champsim, &dir.path().join("no")).unwrap_err();
+    assert!(error.to_string().contains("byte 64: 36 bytes"), "{error}");
+}
+
 #[test]
 fn threads_that_take_turns_are_lanes() {
     let dir = tempfile::tempdir().unwrap();

@@ -40,6 +40,7 @@ fn alone(machine: &str, task: &CaseTask, lines: u64) -> Regulated {
         seeds: None,
         small: false,
         account: false,
+        needed: false,
     };
     let results = run_cases(&scenario, &cases, options, &|_| {}).unwrap();
     results[0].runs[0].tasks[0].regulated.clone().unwrap()

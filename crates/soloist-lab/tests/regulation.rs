@@ -53,6 +53,7 @@ fn pair(words: &[(&str, &str)]) -> Result<Vec<CaseResult>, RunError> {
         seeds: None,
         small: false,
         account: false,
+        needed: false,
     };
     run(&known::parse(&text, "pair.toml").unwrap(), options, &|_| {})
 }

@@ -26,6 +26,7 @@ const OPTIONS: Options = Options {
     seeds: Some(3),
     small: true,
     account: false,
+    needed: false,
 };
 
 fn kept(experiment: &str) -> Vec<ClaimLine> {

@@ -73,6 +73,7 @@ impl Maker {
                 first_touch: 0,
                 reserve: None,
                 counters,
+                instructions: 1.0,
                 recorded: task.recorded.clone(),
                 thread: 0,
             },

@@ -13,6 +13,7 @@ use crate::programs::matrix::MatMult;
 use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded};
 use crate::programs::rounds::Rounds;
+use crate::programs::slower::Slower;
 use crate::programs::sort::IntegerSort;
 use crate::programs::stride::{AlternatingStride, Bandwidth};
 use crate::programs::swaps::RandomSwaps;
@@ -54,7 +55,16 @@ pub fn generator(
     Box::new(Rounds::new(task.rounds, make(), make()))
 }
 
+/// One that no counters make does its work in `instructions` times as many.
 fn one(task: &CaseTask, pace: Pace, line: u64, work: u64, seed: u64) -> Box<dyn Program> {
+    let program = shaped(task, pace, line, work, seed);
+    match task.instructions {
+        1.0 => program,
+        times => Box::new(Slower::new(program, times)),
+    }
+}
+
+fn shaped(task: &CaseTask, pace: Pace, line: u64, work: u64, seed: u64) -> Box<dyn Program> {
     if let Some(counters) = task.counters {
         return Box::new(Counted::new(
             (counters, pace),

@@ -27,11 +27,12 @@ pub use error::RunError;
 use testbed::Testbed;
 
 use crate::cases::{alone, Case, CaseTask};
+use crate::judgement::check::needs;
 use crate::measurements::{CaseResult, Run};
 use crate::placement::buddy::History;
 use crate::placement::memory::Exhaust;
 use crate::programs::counters::{Counters, Pace};
-use crate::spec::{Exhausted, ProgramKind, Scenario};
+use crate::spec::{Exhausted, Point, ProgramKind, Scenario};
 
 /// How a scenario is run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,18 +45,29 @@ pub struct Options {
     pub small: bool,
     /// Also note whom and what tasks wait for; halves the speed.
     pub account: bool,
+    /// Only the cases that a claim is about.
+    pub needed: bool,
 }
 
 impl Options {
     /// Runs of `scenario` by these options.
     pub fn runs(&self, scenario: &Scenario) -> usize {
-        let cases = scenario.cases(1).map_or(0, |mut cases| {
-            if self.account {
-                cases.extend(alone(&cases));
-            }
+        let cases = scenario.cases(1).map_or(0, |cases| {
+            let cases = self.of(scenario, cases);
             cases.len()
         });
         cases * self.repeats(scenario) as usize
+    }
+
+    /// Of a scenario's cases those that are run, and what is run besides.
+    fn of(&self, scenario: &Scenario, mut cases: Vec<Case>) -> Vec<Case> {
+        if self.needed {
+            cases.retain(|case| needs(scenario, case));
+        }
+        if self.account {
+            cases.extend(alone(&cases));
+        }
+        cases
     }
 
     fn repeats(&self, scenario: &Scenario) -> u32 {
@@ -89,8 +101,8 @@ pub fn check(scenario: &Scenario, options: Options) -> Result<usize, RunError> {
 /// As [`check`], but of machine and changes alone, which takes no time.
 pub fn check_machine(scenario: &Scenario, options: Options) -> Result<(), RunError> {
     let cases = cases(scenario, options)?;
-    let keys: BTreeSet<Option<u64>> = cases.iter().map(|c| bench_key(scenario, c)).collect();
-    keys.into_iter()
+    let keys: BTreeSet<Point> = cases.iter().map(|c| bench_key(scenario, c)).collect();
+    keys.iter()
         .try_for_each(|key| platform(scenario, key).map(drop))
 }
 
@@ -101,21 +113,18 @@ fn cases(scenario: &Scenario, options: Options) -> Result<Vec<Case>, RunError> {
     } else {
         1
     };
-    let mut cases = scenario
+    let cases = scenario
         .cases(divide)
         .map_err(|(task, what)| RunError::Task {
             case: about.id.clone(),
             task,
             what,
         })?;
-    if options.account {
-        cases.extend(alone(&cases));
-    }
-    Ok(cases)
+    Ok(options.of(scenario, cases))
 }
 
 /// The scenario's machine with what it changes of the model.
-fn platform(scenario: &Scenario, key: Option<u64>) -> Result<Platform, RunError> {
+fn platform(scenario: &Scenario, key: &Point) -> Result<Platform, RunError> {
     let about = &scenario.experiment;
     scenario
         .model_of(key)
@@ -154,7 +163,8 @@ pub fn run_cases(
         .map(|case| CaseResult {
             case: case.name.clone(),
             policy: case.policy.name().to_owned(),
-            value: case.value,
+            value: case.point.first(),
+            others: case.point.0.iter().skip(1).copied().collect(),
             runs: runs.by_ref().take(repeats as usize).collect(),
         })
         .collect())
@@ -188,6 +198,7 @@ pub fn pace_of(platform: &Platform, counters: Counters) -> Result<Pace, RunError
         first_touch: 0,
         reserve: None,
         counters: Some(counters),
+        instructions: 1.0,
         recorded: None,
         thread: 0,
     };
@@ -196,15 +207,18 @@ pub fn pace_of(platform: &Platform, counters: Counters) -> Result<Pace, RunError
 
 /// By which of its machine's models a case runs: one for all, unless the
 /// scenario changes the model.
-fn bench_key(scenario: &Scenario, case: &Case) -> Option<u64> {
-    case.value.filter(|_| !scenario.model.is_empty())
+fn bench_key(scenario: &Scenario, case: &Case) -> Point {
+    match scenario.model.is_empty() {
+        true => Point::default(),
+        false => case.point.clone(),
+    }
 }
 
 fn benches(
     scenario: &Scenario,
     cases: &[Case],
     options: Options,
-) -> Result<HashMap<Option<u64>, Testbed>, RunError> {
+) -> Result<HashMap<Point, Testbed>, RunError> {
     let about = &scenario.experiment;
     let mut benches = HashMap::new();
     for case in cases {
@@ -213,7 +227,7 @@ fn benches(
             Testbed::learn(known, case)?;
             continue;
         }
-        let platform = platform(scenario, key)?;
+        let platform = platform(scenario, &key)?;
         let mut bench = Testbed {
             platform,
             history: History {

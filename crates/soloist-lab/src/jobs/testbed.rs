@@ -26,7 +26,7 @@ use crate::programs::counters::{Counters, Pace};
 use crate::programs::order::Wakes;
 use crate::programs::rounds::accesses;
 use crate::programs::Program;
-use crate::spec::{Mode, RegulatorSpec};
+use crate::spec::{Mode, Point, RegulatorSpec};
 
 /// What all runs by one model of the machine have in common.
 pub(super) struct Testbed {
@@ -126,7 +126,7 @@ impl Testbed {
             name: format!("{} alone", task.name),
             policy: Policy::Buddy,
             mode: None,
-            value: None,
+            point: Point::default(),
             tasks: vec![CaseTask {
                 bytes: pace::BYTES,
                 background: false,

@@ -39,7 +39,7 @@ pub fn answers(results: &[CaseResult]) -> Vec<Answer> {
             }
         }
         for name in names {
-            let alone = alone_name(name, case.value);
+            let alone = alone_name(name, &case.point());
             let alone = results.iter().find(|c| c.case == alone);
             all.extend(alone.and_then(|alone| answer(case, name, alone)));
         }

@@ -2,7 +2,7 @@
 
 use crate::cases::{Case, CaseTask};
 use crate::measurements::{METRICS, SUFFIXES};
-use crate::spec::Scenario;
+use crate::spec::{Claim, Point, Scenario};
 
 use super::comparison::comparisons;
 
@@ -22,8 +22,10 @@ pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), (String, 
             .flatten()
         {
             // A value of the sweep is a number in a name, or alone.
-            let value = scenario.sweep.as_ref().and_then(|s| s.values.first());
-            let value = value.map_or_else(|| "1".to_owned(), u64::to_string);
+            let value = match scenario.points().first() {
+                Some(point) if point.first().is_some() => point.to_string(),
+                _ => "1".to_owned(),
+            };
             let tree = evalexpr::build_operator_tree(&text.replace('$', &value))
                 .map_err(|e| (text.clone(), format!("`{text}`: {e}")))?;
             let unknown = tree
@@ -37,6 +39,30 @@ pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), (String, 
         }
     }
     Ok(())
+}
+
+/// Does a claim need what is measured of `case`?
+pub fn needs(scenario: &Scenario, case: &Case) -> bool {
+    let values: Vec<String> = scenario.points().iter().map(Point::to_string).collect();
+    let named = |text: &String| {
+        let text = |value: &str| text.replace('$', value);
+        let mut texts = values.iter().map(|v| text(v)).chain([text("1")]);
+        texts.any(|text| {
+            evalexpr::build_operator_tree(&text).is_ok_and(|tree| {
+                let mut words = tree.iter_variable_identifiers();
+                words.any(|word| is_of(word, case))
+            })
+        })
+    };
+    let texts = |claim: &Claim| [Some(claim.ours.clone()), claim.holds.clone()];
+    let mut texts = scenario.claims.iter().flat_map(texts).flatten();
+    texts.any(|text| named(&text))
+}
+
+/// Is `word` measured of a task of `case`?
+fn is_of(word: &str, case: &Case) -> bool {
+    let stem = |task: &CaseTask| format!("{}_{}_", case.name, task.name);
+    case.tasks.iter().any(|task| measured(&stem(task), word))
 }
 
 /// Is `word` a metric of the case and task `stem`, see [`crate::measurements::values()`]?

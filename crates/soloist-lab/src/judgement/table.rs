@@ -99,7 +99,7 @@ pub fn values_csv(outcomes: &[Outcome]) -> Result<String, csv::Error> {
                         outcome.scenario.experiment.id.clone(),
                         case.case.clone(),
                         case.policy.clone(),
-                        case.value.map_or_else(String::new, |v| v.to_string()),
+                        case.point().to_string(),
                         run.seed.to_string(),
                         task.name.clone(),
                         task.cpu.to_string(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::comparison::{comparisons, Comparison};
 use super::interval::Estimate;
 use crate::measurements::{values, CaseResult};
-use crate::spec::{Claim, ClaimKind, Over, Scenario};
+use crate::spec::{Claim, ClaimKind, Over, Point, Scenario};
 
 /// A prediction holds when it is this near to the printed effect, as a share of
 /// the effect.
@@ -66,10 +66,7 @@ pub fn judge(scenario: &Scenario, results: &[CaseResult]) -> Vec<Verdict> {
             .map(without)
             .collect(),
         half: halves.as_deref().map(context),
-        sweep: scenario
-            .sweep
-            .as_ref()
-            .map_or_else(Vec::new, |s| s.values.clone()),
+        sweep: scenario.points(),
     };
     let ablation = scenario.experiment.ablation;
     let claims = scenario.claims.iter();
@@ -92,7 +89,7 @@ struct Figures {
     without: Vec<HashMapContext>,
     /// By the first half of the work.
     half: Option<HashMapContext>,
-    sweep: Vec<u64>,
+    sweep: Vec<Point>,
 }
 
 type Outcome = Result<Estimate, evalexpr::EvalexprError>;
@@ -178,7 +175,7 @@ impl Figures {
 fn evaluate(
     text: &str,
     over: Option<Over>,
-    sweep: &[u64],
+    sweep: &[Point],
     context: &HashMapContext,
 ) -> Result<f64, evalexpr::EvalexprError> {
     let Some(over) = over else {
@@ -227,6 +224,7 @@ mod tests {
             case: case.into(),
             policy: case.into(),
             value: None,
+            others: Vec::new(),
             runs: times.iter().enumerate().map(run).collect(),
         }
     }

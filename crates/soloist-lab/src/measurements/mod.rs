@@ -7,6 +7,8 @@ pub mod values;
 
 use serde::{Deserialize, Serialize};
 
+use crate::spec::Point;
+
 pub use blame::Waits;
 pub use metric::{metric, METRICS, SUFFIXES};
 pub use spread::Spread;
@@ -85,13 +87,21 @@ pub struct CaseResult {
     pub case: String,
     /// Its policy.
     pub policy: String,
-    /// The sweep's value.
+    /// The first sweep's value.
     pub value: Option<u64>,
+    /// Those of the other sweeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<u64>,
     /// One per seed.
     pub runs: Vec<Run>,
 }
 
 impl CaseResult {
+    /// Where in the sweeps it is.
+    pub fn point(&self) -> Point {
+        Point(self.value.into_iter().chain(self.others.iter().copied()).collect())
+    }
+
     /// Without one of its runs.
     pub fn without(&self, run: usize) -> Self {
         let mut left = self.clone();

@@ -12,6 +12,7 @@ pub mod matrix;
 pub mod order;
 pub mod recorded;
 pub mod rounds;
+pub mod slower;
 pub mod sort;
 pub mod step;
 pub mod stride;

@@ -5,6 +5,7 @@
 //! played. A trace that went through no cache goes through the private caches here,
 //! as a recorded program does.
 
+mod champsim;
 mod drmemtrace;
 
 use std::collections::HashMap;
@@ -29,6 +30,8 @@ const NOWHERE: u64 = 1 << 40;
 pub enum Format {
     /// DynamoRIO's drmemtrace: entries of 12 bytes, of one thread or several.
     Drmemtrace,
+    /// ChampSim: instructions of 64 bytes; a thread a file.
+    Champsim,
     /// Text: `0xADDR READ|WRITE CYCLE`; a thread a file.
     Dramsim3,
     /// Text: `0xADDR R|W` or `LD|ST ADDR`; a thread a file.
@@ -43,6 +46,10 @@ impl Format {
             Self::Drmemtrace => {
                 "lost: dependence, time, encodings, what the kernel did, prefetches and flushes; \
                  order between threads but by their entries"
+            }
+            Self::Champsim => {
+                "lost: branches, order between threads; physical pages, sizes and what the kernel \
+                 did are not in it"
             }
             Self::Dramsim3 => {
                 "lost: nothing that was there; a write is a line that is written back, a cycle an \
@@ -145,6 +152,10 @@ pub fn import(
             Format::Drmemtrace => {
                 drmemtrace::read(&mut BufReader::new(open), file, &mut taker)?;
             }
+            Format::Champsim => {
+                let number = number as u64;
+                champsim::read(&mut BufReader::new(open), file, number, &mut taker)?;
+            }
             Format::Dramsim3 | Format::Ramulator => {
                 text(open, file, format, number as u64, &mut taker)?;
             }
@@ -207,6 +218,8 @@ struct Taker<'a> {
     /// Physical page by process and virtual page.
     pages: HashMap<(u64, u64), u64>,
     touches: u64,
+    /// The instruction's address comes from the last load.
+    dependent: bool,
     imported: Imported,
 }
 
@@ -219,6 +232,7 @@ impl<'a> Taker<'a> {
             now: 0,
             pages: HashMap::new(),
             touches: 0,
+            dependent: false,
             imported: Imported::default(),
         }
     }
@@ -293,21 +307,29 @@ impl<'a> Taker<'a> {
             return Ok(());
         }
         thread.code = line;
-        self.access(Kind::Fetch, process, pc)
-    }
-
-    /// A load or store of `size` bytes.
-    fn data(&mut self, process: u64, addr: u64, size: u64, write: bool) -> Result<(), ImportError> {
-        let kind = if write { Kind::Write } else { Kind::Read };
-        let last = addr.saturating_add(size.max(1) - 1) >> LINE_SHIFT;
-        for line in addr >> LINE_SHIFT..=last {
-            self.access(kind, process, line << LINE_SHIFT)?;
-        }
+        self.access(Kind::Fetch, process, pc)?;
         Ok(())
     }
 
-    /// An access, through the private caches if it was not yet.
-    fn access(&mut self, kind: Kind, process: u64, addr: u64) -> Result<(), ImportError> {
+    /// A load or store of `size` bytes; whether any of it left the private caches.
+    fn data(
+        &mut self,
+        process: u64,
+        addr: u64,
+        size: u64,
+        write: bool,
+    ) -> Result<bool, ImportError> {
+        let kind = if write { Kind::Write } else { Kind::Read };
+        let last = addr.saturating_add(size.max(1) - 1) >> LINE_SHIFT;
+        let mut left = false;
+        for line in addr >> LINE_SHIFT..=last {
+            left |= self.access(kind, process, line << LINE_SHIFT)?;
+        }
+        Ok(left)
+    }
+
+    /// An access, through the private caches if it was not yet; whether it left them.
+    fn access(&mut self, kind: Kind, process: u64, addr: u64) -> Result<bool, ImportError> {
         let virt = addr >> PAGE_SHIFT;
         let in_page = PAGE_SHIFT - LINE_SHIFT;
         let low = (addr >> LINE_SHIFT) & ((1 << in_page) - 1);
@@ -332,7 +354,7 @@ impl<'a> Taker<'a> {
             let low = (victim & ((1 << in_page) - 1)) as u8;
             thread.writer.write_back(victim >> in_page, low, false)?;
         }
-        Ok(())
+        Ok(leaves)
     }
 
     /// A line of the recording.
@@ -350,7 +372,7 @@ impl<'a> Taker<'a> {
             line: (addr >> LINE_SHIFT) as u8 & 63,
             work: u32::try_from(work).unwrap_or(u32::MAX),
             kernel: false,
-            dependent: false,
+            dependent: self.dependent && matches!(kind, Kind::Read | Kind::Write),
         };
         let touches = &mut self.touches;
         let order = || {

@@ -121,17 +121,23 @@ fn position<T>(list: &mut Vec<T>, is_it: impl FnMut(&T) -> bool, new: impl FnOnc
 fn place(outcome: &Outcome, case: &CaseResult) -> (String, String) {
     let scenario = &outcome.scenario;
     let value = case.value.map_or(String::new(), short);
+    // The first sweep is the x axis, the others make series of their own.
+    let others = case.others.iter().zip(scenario.sweep.0.iter().skip(1));
+    let others: Vec<String> = others
+        .map(|(&value, sweep)| format!(", {} {}", sweep.name, short(value)))
+        .collect();
+    let others = others.concat();
     if scenario.regulator.is_none() {
-        return (plain(&case.policy), value);
+        return (plain(&case.policy) + &others, value);
     }
     // Named POLICY_MODE, or POLICY_MODE_VALUE.
     let mode = case.case.get(case.policy.len() + 1..).unwrap_or_default();
-    let suffix = case.value.map_or(String::new(), |v| format!("_{v}"));
+    let suffix = format!("_{}", case.point());
     let mode = mode.strip_suffix(&suffix).unwrap_or(mode).replace('_', "+");
-    match (&scenario.sweep, scenario.policies.len()) {
-        (None, _) => (plain(&case.policy), mode),
-        (Some(_), 1) => (mode, value),
-        (Some(_), _) => (format!("{} {mode}", plain(&case.policy)), value),
+    match (scenario.sweep.is_empty(), scenario.policies.len()) {
+        (true, _) => (plain(&case.policy), mode),
+        (false, 1) => (mode + &others, value),
+        (false, _) => (format!("{} {mode}{others}", plain(&case.policy)), value),
     }
 }
 
@@ -173,7 +179,7 @@ fn draw(
         .y_label_area_size(70)
         .build_cartesian_2d(0.0..groups, 0.0..top * 1.05)
         .map_err(broken)?;
-    let x_name = match (&outcome.scenario.sweep, plot.by_repeat) {
+    let x_name = match (outcome.scenario.sweep.0.first(), plot.by_repeat) {
         (_, true) => "run".to_owned(),
         (Some(sweep), _) if sweep.unit.is_empty() => sweep.name.clone(),
         (Some(sweep), _) => sweep.unit.clone(),

@@ -22,9 +22,15 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// The line of `text`, from 1, that first has `word`; 0: none.
+/// The line of `text`, from 1, that first has `word`; 0: none. Of a word of several
+/// lines, the first that has its last line behind one that has the line before.
 pub(crate) fn line_of(text: &str, word: &str) -> usize {
-    text.lines()
-        .position(|line| line.contains(word))
-        .map_or(0, |i| i + 1)
+    let mut lines = text.lines().enumerate();
+    let mut last = 0;
+    for part in word.split('\n') {
+        last = lines
+            .find(|(_, line)| line.contains(part))
+            .map_or(last, |(i, _)| i + 1);
+    }
+    last
 }

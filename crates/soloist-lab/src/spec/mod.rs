@@ -9,7 +9,9 @@
 pub mod claim;
 pub mod error;
 pub mod number;
+pub mod range;
 pub mod regulator;
+pub mod sweep;
 pub mod task;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,7 @@ pub use claim::{Claim, ClaimKind, Over};
 pub use error::ScenarioError;
 pub use number::Number;
 pub use regulator::{Mode, RegulatorSpec, Reserve, ReserveSpec};
+pub use sweep::{Point, Sweep, Sweeps};
 pub use task::{ProgramKind, TaskSpec};
 
 /// A scenario file.
@@ -33,12 +36,17 @@ pub struct Scenario {
     /// Under which policies it runs.
     #[serde(default)]
     pub policies: Vec<String>,
-    /// One number that varies.
-    pub sweep: Option<Sweep>,
+    /// Numbers that vary.
+    #[serde(default)]
+    pub sweep: Sweeps,
     /// What is changed of the machine file's `[memory]` table: an ablation.
     /// A value may be `"$sweep"`.
     #[serde(default)]
     pub model: toml::Table,
+    /// Inputs that the source does not print, with the least and the greatest that
+    /// each could be ([`range`]).
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub range: toml::Table,
     /// Bandwidth regulation, and the modes to run in.
     pub regulator: Option<RegulatorSpec>,
     /// Who runs.
@@ -126,19 +134,6 @@ fn scatter() -> f64 {
     0.3
 }
 
-/// `[sweep]`: a number that task fields may name as `"$name"`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sweep {
-    /// Its name.
-    pub name: String,
-    /// Its values.
-    pub values: Vec<u64>,
-    /// Unit, for the plot's axis.
-    #[serde(default)]
-    pub unit: String,
-}
-
 /// `[plot]`: the paper's axes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -202,12 +197,12 @@ impl Scenario {
         Ok(())
     }
 
-    /// What is changed of the machine's model in cases of this sweep value.
-    pub fn model_of(&self, value: Option<u64>) -> Result<toml::Table, String> {
+    /// What is changed of the machine's model in cases at this point of the sweeps.
+    pub fn model_of(&self, point: &Point) -> Result<toml::Table, String> {
         let mut model = self.model.clone();
-        let sweep = self.sweep.as_ref().map(|s| s.name.as_str()).zip(value);
+        let sweep = self.named(point);
         for (_, value) in &mut model {
-            resolve_sweep(value, sweep)?;
+            resolve_sweep(value, &sweep)?;
         }
         Ok(model)
     }

@@ -17,16 +17,15 @@ pub enum Number {
 }
 
 impl Number {
-    pub(crate) fn resolve(&self, sweep: Option<(&str, u64)>) -> Result<u64, String> {
+    pub(crate) fn resolve(&self, sweep: &[(&str, u64)]) -> Result<u64, String> {
         let text = match self {
             Self::Fixed(n) => return Ok(*n),
             Self::Text(text) => text,
         };
         if let Some(name) = text.strip_prefix('$') {
-            return match sweep {
-                Some((known, value)) if known == name => Ok(value),
-                _ => Err(format!("`${name}` is not the name of [sweep]")),
-            };
+            let known = sweep.iter().find(|(known, _)| *known == name);
+            let value = known.map(|(_, value)| *value);
+            return value.ok_or_else(|| format!("`${name}` is not the name of [sweep]"));
         }
         parse_size(text).map_err(|_| {
             format!("`{text}`: expected a number, a size such as \"32M\", or \"$NAME\" of [sweep]")
@@ -52,7 +51,7 @@ pub(crate) fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
 /// Puts the sweep's number in place of its `"$name"`, in tables too.
 pub(crate) fn resolve_sweep(
     value: &mut toml::Value,
-    sweep: Option<(&str, u64)>,
+    sweep: &[(&str, u64)],
 ) -> Result<(), String> {
     match value {
         toml::Value::Table(table) => table

@@ -175,7 +175,7 @@ impl RegulatorSpec {
 
 impl ReserveSpec {
     /// With numbers from the sweep.
-    pub fn resolve(&self, sweep: Option<(&str, u64)>) -> Result<Reserve, String> {
+    pub fn resolve(&self, sweep: &[(&str, u64)]) -> Result<Reserve, String> {
         let get = |n: &Option<Number>| n.as_ref().map_or(Ok(0), |n| n.resolve(sweep));
         Ok(Reserve {
             rate: [get(&self.reads)?, get(&self.writes)?],

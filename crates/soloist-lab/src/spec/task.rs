@@ -88,11 +88,17 @@ pub struct TaskSpec {
     pub ipc: Option<f64>,
     /// Of a `program`: lines from memory per thousand instructions.
     pub mpki: Option<f64>,
-    /// Of a `program`: arrays that it walks in step (default 4); 0: its lines
+    /// Of a `program` (4) or `spec`: arrays that it walks in step; 0: its lines
     /// come in an order without pattern.
     pub arrays: Option<u32>,
-    /// Of a `program`: share of its lines that it writes to (default 0.3).
+    /// Of a `program` (0.3) or `spec`: share of its lines that it writes to.
     pub writes: Option<f64>,
+    /// Of a `spec`: share of its computing that it does in spells of its own
+    /// (default: what is known of the benchmark).
+    pub uneven: Option<f64>,
+    /// Of a generator that no counters make: so many times as many instructions
+    /// between its accesses (default 1).
+    pub instructions: Option<f64>,
     /// Of a `recorded`: the directory of the recording, seen from the file's.
     pub recording: Option<PathBuf>,
     /// The same in memory ([`crate::known::parse`] reads it).

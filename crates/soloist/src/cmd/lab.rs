@@ -13,17 +13,18 @@ use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{Judged, Outcome};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
-use soloist_lab::sensitivity::{self, Spread};
 use soloist_lab::spec::{Scenario, ScenarioError};
 use soloist_rt::mission;
 
 mod claims;
 mod realtime;
 mod run;
+mod sensitivity;
 
 use super::table;
 use crate::{Ctx, Misuse};
 use run::Run;
+use sensitivity::Sensitivity;
 
 /// Try tasks and policies on a modelled machine; repeat the papers' tables.
 #[derive(Debug, Subcommand)]
@@ -36,7 +37,7 @@ pub enum Args {
     Run(Run),
     /// Say which claims came out otherwise in another run.
     Compare(Compare),
-    /// Show experiments at both ends of what no document says of the machine.
+    /// Show experiments at both ends of what no document says.
     Sensitivity(Sensitivity),
     /// Write one HTML page from what `run --out` left.
     Report(Report),
@@ -70,28 +71,6 @@ pub struct Report {
     out: PathBuf,
 }
 
-#[derive(Debug, clap::Args)]
-pub struct Sensitivity {
-    /// Experiments by name, or paths of scenario files.
-    #[arg(required_unless_present = "all", value_name = "NAME|FILE")]
-    names: Vec<String>,
-
-    /// All experiments that are built in.
-    #[arg(long, conflicts_with = "names")]
-    all: bool,
-
-    /// Only these of the machine's [memory.range]; all without.
-    #[arg(long, value_name = "KEY")]
-    key: Vec<String>,
-
-    /// Also write each claim with each change to FILE.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-
-    #[command(flatten)]
-    repeats: Repeats,
-}
-
 /// How much is run.
 #[derive(Debug, clap::Args)]
 struct Repeats {
@@ -115,6 +94,7 @@ impl Repeats {
             seeds: self.seeds,
             small: self.small,
             account,
+            needed: false,
         }
     }
 }
@@ -371,119 +351,4 @@ impl Compare {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-impl Sensitivity {
-    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let names: Vec<&str> = match self.all {
-            true => known::EXPERIMENTS.iter().map(|(name, _)| *name).collect(),
-            false => self.names.iter().map(String::as_str).collect(),
-        };
-        let scenarios = names.iter().map(|name| known::find(name));
-        let scenarios = scenarios
-            .collect::<Result<Vec<Scenario>, _>>()
-            .map_err(misuse)?;
-        let known = sensitivity::keys(&scenarios);
-        if let Some(key) = self.key.iter().find(|key| !known.contains(*key)) {
-            let known: Vec<String> = known.into_iter().collect();
-            let known = match known.is_empty() {
-                true => "none".to_owned(),
-                false => known.join(", "),
-            };
-            let what =
-                format!("--key {key}: not in [memory.range] of these machines, which have {known}");
-            return Err(Misuse(what).into());
-        }
-        let options = self.repeats.options(false);
-        let bar = progress(ctx, &[])?;
-        let lines = sensitivity::table(&scenarios, &self.key, options, &|runs| {
-            bar.set_length(runs as u64);
-            bar.inc(1);
-        });
-        bar.finish_and_clear();
-        let lines = lines.map_err(|e| Misuse(e.to_string()))?;
-        if let Some(file) = &self.csv {
-            fs::write(file, sensitivity::csv(&lines)?)
-                .with_context(|| file.display().to_string())?;
-        }
-        if ctx.json {
-            ctx.print_json(&lines)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let spreads = sensitivity::spreads(&lines);
-        outln!("{}", claims_moved(&spreads))?;
-        outln!("{}", settings_moved(&lines))?;
-        let printed = |s: &&Spread| s.shipped.kind == "predicted";
-        let missed = spreads.iter().filter(printed);
-        let missed = missed.filter(|s| s.shipped.verdict == "misses");
-        let (won, lost): (Vec<_>, Vec<_>) = missed.partition(|s| !s.flips.is_empty());
-        outln!(
-            "of {} printed effects that miss, {} would hold with one value at an end of its range, \
-             {} with none",
-            won.len() + lost.len(),
-            won.len(),
-            lost.len()
-        )?;
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// Each claim: as shipped, between what it lies, and what changes its verdict.
-fn claims_moved(spreads: &[Spread]) -> comfy_table::Table {
-    let mut table = table([
-        "EXPERIMENT",
-        "CLAIM",
-        "THEIRS",
-        "OURS",
-        "FROM",
-        "TO",
-        "VERDICT",
-        "CHANGED BY",
-    ]);
-    let number = |value: Option<f64>| figure(value, "");
-    for s in spreads {
-        let flip =
-            |(setting, ours): &(String, Option<f64>)| format!("{setting}: {}", number(*ours));
-        let flips: Vec<String> = s.flips.iter().map(flip).collect();
-        table.add_row([
-            s.shipped.experiment.clone(),
-            s.shipped.claim.clone(),
-            number(s.shipped.theirs),
-            number(s.shipped.ours),
-            number(s.least),
-            number(s.most),
-            s.shipped.verdict.clone(),
-            flips.join("; "),
-        ]);
-    }
-    table
-}
-
-/// Each change: how many claims of each kind hold with it.
-fn settings_moved(lines: &[sensitivity::Line]) -> comfy_table::Table {
-    let mut table = table([
-        "CHANGED",
-        "TO",
-        "KIND",
-        "OF",
-        "HOLD",
-        "AS SHIPPED",
-        "WON",
-        "LOST",
-    ]);
-    for kind in ["predicted", "order", "fitted"] {
-        for m in sensitivity::settings(lines, kind) {
-            table.add_row([
-                m.key,
-                m.value,
-                kind.to_owned(),
-                m.of.to_string(),
-                m.hold.to_string(),
-                m.shipped.to_string(),
-                m.won.to_string(),
-                m.lost.to_string(),
-            ]);
-        }
-    }
-    table
 }

@@ -104,7 +104,8 @@ impl Entries<'_> {
         match kind {
             entry::READ | entry::WRITE => {
                 let write = kind == entry::WRITE;
-                taker.data(self.process, addr, u64::from(size), write)
+                taker.data(self.process, addr, u64::from(size), write)?;
+                Ok(())
             }
             entry::INSTR..=entry::LAST_BRANCH
             | entry::MAYBE_FETCH

@@ -77,6 +77,8 @@ impl Export {
 enum ImportFormat {
     /// DynamoRIO's drmemtrace, 12 bytes an entry, unpacked
     Drmemtrace,
+    /// ChampSim's instructions, 64 bytes each, unpacked, a thread a file
+    Champsim,
     /// `0xADDR READ|WRITE CYCLE`, a thread a file
     Dramsim3,
     /// `0xADDR R|W` or `LD|ST ADDR`, a thread a file
@@ -122,6 +124,7 @@ impl Import {
         };
         let format = match self.format {
             ImportFormat::Drmemtrace => import::Format::Drmemtrace,
+            ImportFormat::Champsim => import::Format::Champsim,
             ImportFormat::Dramsim3 => import::Format::Dramsim3,
             ImportFormat::Ramulator => import::Format::Ramulator,
         };

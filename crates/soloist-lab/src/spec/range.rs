@@ -1,0 +1,107 @@
+//! `[range]`: inputs of an experiment that its source does not print, each with the
+//! least and the greatest that it could be. [`crate::sensitivity`] runs both ends.
+
+use super::{Scenario, TaskSpec};
+
+/// Fields of `[experiment]` that a range may name.
+const OF_ALL: [&str; 3] = ["machine", "used", "scatter"];
+
+impl Scenario {
+    /// The keys of `[range]` with both ends, `machine`, `used`, `sets` (of every task) or
+    /// `attacker.bytes`.
+    ///
+    /// # Errors
+    /// The word of the file that is wrong, and why.
+    pub fn ranges(&self) -> Result<Vec<(String, [toml::Value; 2])>, (String, String)> {
+        let mut ranges = Vec::new();
+        for (key, value) in &self.range {
+            match value {
+                toml::Value::Table(fields) => {
+                    for (field, value) in fields {
+                        let key = format!("{key}.{field}");
+                        ranges.push((key.clone(), ends(&key, value)?));
+                    }
+                }
+                value => ranges.push((key.clone(), ends(key, value)?)),
+            }
+        }
+        Ok(ranges)
+    }
+
+    /// The scenario with the input `key` of `[range]` at `value`.
+    ///
+    /// # Errors
+    /// There is no such input, or it can't have that value.
+    pub fn with_input(&self, key: &str, value: &toml::Value) -> Result<Self, String> {
+        let mut changed = self.clone();
+        if OF_ALL.contains(&key) {
+            changed.experiment = with_field(&self.experiment, key, value)?;
+            return Ok(changed);
+        }
+        if let Some(field) = key.strip_prefix("regulator.") {
+            let regulator = self.regulator.as_ref();
+            let regulator = regulator.ok_or_else(|| "there is no [regulator]".to_owned())?;
+            changed.regulator = Some(with_field(regulator, field, value)?);
+            return Ok(changed);
+        }
+        let (name, field) = match key.split_once('.') {
+            Some((name, field)) => (Some(name), field),
+            None => (None, key),
+        };
+        let named = |task: &&mut TaskSpec| name.is_none_or(|name| task.name == name);
+        let mut found = false;
+        for task in changed.tasks.iter_mut().filter(named) {
+            let recorded = task.recorded.take();
+            *task = with_field(task, field, value)?;
+            task.recorded = recorded;
+            found = true;
+        }
+        match found {
+            true => Ok(changed),
+            false => Err(format!(
+                "no task `{}`; expected {}, a field of [[task]], or NAME.FIELD of one",
+                name.unwrap_or_default(),
+                OF_ALL.join(", ")
+            )),
+        }
+    }
+
+    /// Whether the scenario could run at both ends of each of its ranges.
+    pub(crate) fn check_ranges(&self) -> Result<(), (String, String)> {
+        for (key, ends) in self.ranges()? {
+            for end in &ends {
+                let wrong = |what| (word(&key), format!("`{key}` {end}: {what}"));
+                let changed = self.with_input(&key, end).map_err(wrong)?;
+                changed.check().map_err(|(_, what)| wrong(what))?;
+                changed.cases(1).map_err(|(_, what)| wrong(what))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ends(key: &str, value: &toml::Value) -> Result<[toml::Value; 2], (String, String)> {
+    let both = value
+        .as_array()
+        .and_then(|a| <[_; 2]>::try_from(a.clone()).ok());
+    let what =
+        format!("`{key}`: expected the least and the greatest that it could be, such as [1, 16]");
+    both.ok_or_else(|| (word(key), what))
+}
+
+/// How the line of a key is found: the first with it behind `[range]`.
+fn word(key: &str) -> String {
+    format!("[range]\n{key}")
+}
+
+/// What a table of the file says with one field otherwise.
+fn with_field<T>(of: &T, field: &str, value: &toml::Value) -> Result<T, String>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned,
+{
+    let mut table = toml::Table::try_from(of).map_err(|e| e.to_string())?;
+    table.insert(field.to_owned(), value.clone());
+    table
+        .try_into()
+        .map_err(|e: toml::de::Error| e.message().to_owned())
+}
