@@ -217,7 +217,10 @@ theirs = 2.0
     #[test]
     fn sweeps_are_combined() {
         let two = GOOD
-            .replace("[sweep]", "[[sweep]]\nname = \"size\"\nvalues = [8, 9]\n[[sweep]]")
+            .replace(
+                "[sweep]",
+                "[[sweep]]\nname = \"size\"\nvalues = [8, 9]\n[[sweep]]",
+            )
             .replace("bytes = \"32M\"", "bytes = \"$size\"")
             .replace("buddy_3_", "buddy_9_3_")
             .replace("buddy_1_", "buddy_9_1_");

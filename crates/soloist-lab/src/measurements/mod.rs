@@ -99,7 +99,12 @@ pub struct CaseResult {
 impl CaseResult {
     /// Where in the sweeps it is.
     pub fn point(&self) -> Point {
-        Point(self.value.into_iter().chain(self.others.iter().copied()).collect())
+        Point(
+            self.value
+                .into_iter()
+                .chain(self.others.iter().copied())
+                .collect(),
+        )
     }
 
     /// Without one of its runs.

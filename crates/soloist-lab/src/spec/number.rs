@@ -49,10 +49,7 @@ pub(crate) fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
 }
 
 /// Puts the sweep's number in place of its `"$name"`, in tables too.
-pub(crate) fn resolve_sweep(
-    value: &mut toml::Value,
-    sweep: &[(&str, u64)],
-) -> Result<(), String> {
+pub(crate) fn resolve_sweep(value: &mut toml::Value, sweep: &[(&str, u64)]) -> Result<(), String> {
     match value {
         toml::Value::Table(table) => table
             .iter_mut()

@@ -6,13 +6,16 @@ use super::{Scenario, TaskSpec};
 /// Fields of `[experiment]` that a range may name.
 const OF_ALL: [&str; 3] = ["machine", "used", "scatter"];
 
+/// A key with the least and the greatest that it could be.
+pub type Range = (String, [toml::Value; 2]);
+
 impl Scenario {
     /// The keys of `[range]` with both ends, `machine`, `used`, `sets` (of every task) or
     /// `attacker.bytes`.
     ///
     /// # Errors
     /// The word of the file that is wrong, and why.
-    pub fn ranges(&self) -> Result<Vec<(String, [toml::Value; 2])>, (String, String)> {
+    pub fn ranges(&self) -> Result<Vec<Range>, (String, String)> {
         let mut ranges = Vec::new();
         for (key, value) in &self.range {
             match value {
