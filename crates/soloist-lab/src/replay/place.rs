@@ -201,10 +201,15 @@ fn anew(
     // recorded on it stays where it was. (Of several recordings each has a kernel
     // of its own.)
     let kernel_stays = together(stage) && stage.parts[0].machine == platform.memory.name;
+    // An imported trace does not say where a page was.
+    let was_there = |frame: u64| {
+        let mut ranges = map.ranges();
+        ranges.any(|r| (r.start..r.end).contains(&frame))
+    };
     for (i, page) in order(stage, seed) {
         let page = stage.parts[i].program.pages[page];
         let user = page.user;
-        if !user && kernel_stays {
+        if !user && kernel_stays && was_there(page.phys << PAGE_SHIFT) {
             frames[i].push(page.phys << PAGE_SHIFT);
             continue;
         }
