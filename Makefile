@@ -60,6 +60,7 @@ demo:
 bench: guest-build
 	@$(MAKE) -s -C bench
 	@bench/run
+	@bench/ways-run
 	@bench/programs-run
 	@bench/guard-run
 	@bench/latency-run
