@@ -65,26 +65,32 @@ for r in pipes:
 print(work(3))'",
         },
         Program {
-            name: "x264",
-            about: "12 frames of video, 4 threads",
+            name: "zstd",
+            about: "8 MiB of text compressed by 4 threads",
             colors: "--colors 8 --node 3",
-            line: "exec x264 --quiet --threads 4 --preset ultrafast --demuxer raw \
-                --input-res 320x240 --fps 25 --output /dev/stdout --muxer raw video.yuv",
+            line: "exec zstd --quiet -6 --threads=4 -B1M --stdout text",
         },
     ]
 }
 
-/// Makes what the programs read: moving stripes, 12 frames of 320x240 in I420.
+/// Makes what the programs read: words in an order that does not repeat.
 pub fn prepare() -> Result<()> {
-    let (width, height) = (320, 240);
-    let mut video = Vec::new();
-    for frame in 0..12 {
-        for y in 0..height {
-            video.extend((0..width).map(|x| ((x + 3 * frame) ^ (y + frame)) as u8));
+    const WORDS: [&str; 8] = [
+        "bank ", "row ", "colour ", "frame ", "page ", "cache ", "node ", "the ",
+    ];
+    let mut text = String::new();
+    let mut state = 1_u64;
+    while text.len() < 8 << 20 {
+        // Knuth's multiplier: the high bits are as good as drawn.
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        text.push_str(WORDS[(state >> 61) as usize]);
+        if state >> 56 & 7 == 0 {
+            text.push_str(&(state >> 40).to_string());
         }
-        video.extend((0..width * height / 2).map(|at| (at / width + 5 * frame) as u8));
     }
-    std::fs::write("video.yuv", video).context("writing video.yuv")
+    std::fs::write("text", text).context("writing text")
 }
 
 impl Program {
