@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
+use crate::counted;
 use crate::watch::{GroupSample, Snapshot};
 
 /// Something that happened.
@@ -32,11 +33,11 @@ impl fmt::Display for Event {
 }
 
 /// Figures of groups whose growth is an event.
-const OF_GROUPS: [(&str, &str); 4] = [
-    ("exhausted", "requests found no page in its colours"),
-    ("spilled", "pages handed out of colour"),
-    ("grown", "colours taken beyond its own"),
-    ("moved", "pages moved by the kernel, within its colours"),
+const OF_GROUPS: [(&str, &str, &str); 4] = [
+    ("exhausted", "request", "found no page in its colours"),
+    ("spilled", "page", "handed out of colour"),
+    ("grown", "colour", "taken beyond its own"),
+    ("moved", "page", "moved by the kernel, within its colours"),
 ];
 
 /// What happened from `before` to `now`.
@@ -72,7 +73,7 @@ pub fn events(before: &Snapshot, now: &Snapshot) -> Vec<Event> {
         };
         if let Some(stops) = grown("stops") {
             let ms = grown("stopped_ns").unwrap_or(0) as f64 / 1e6;
-            let text = format!("stopped {stops} times, {ms:.1} ms in all");
+            let text = format!("stopped {}, {ms:.1} ms in all", counted(stops, "time"));
             found.add(&format!("cpu {}", cpu.name), "stopped", stops, text);
         }
     }
@@ -80,7 +81,10 @@ pub fn events(before: &Snapshot, now: &Snapshot) -> Vec<Event> {
         let old = before.rules.iter().find(|old| old.name == rule.name);
         let refused = |s: &crate::watch::Sample| s.figures.get("refused").copied().unwrap_or(0);
         if let Some(n) = growth(old.map_or(0, refused), refused(rule)) {
-            let text = format!("{n} programs ran uncoloured: no colours were free");
+            let text = format!(
+                "{} ran uncoloured: no colours were free",
+                counted(n, "program")
+            );
             found.add(&format!("rule {}", rule.name), "refused", n, text);
         }
     }
@@ -90,7 +94,7 @@ pub fn events(before: &Snapshot, now: &Snapshot) -> Vec<Event> {
             "system",
             "moved",
             n,
-            format!("{n} pages moved out of their colour"),
+            format!("{} moved out of colour", counted(n, "page")),
         );
     }
     found.events
@@ -113,9 +117,9 @@ impl Found {
     }
 
     fn group(&mut self, old: &GroupSample, now: &GroupSample) {
-        for (key, words) in OF_GROUPS {
+        for (key, one, words) in OF_GROUPS {
             if let Some(n) = growth(old.figure(key), now.figure(key)) {
-                self.add(&now.name, key, n, format!("{n} {words}"));
+                self.add(&now.name, key, n, format!("{} {words}", counted(n, one)));
             }
         }
     }

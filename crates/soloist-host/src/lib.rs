@@ -32,6 +32,7 @@ mod task;
 mod user;
 mod verify;
 pub mod watch;
+mod words;
 
 pub use apply::{plan, Step, Steps};
 pub use config::{Config, GroupConfig, RuleConfig};
@@ -57,5 +58,6 @@ pub use sample::Summary;
 pub use task::{node_of_cpu, pin, threads};
 pub use user::user_id;
 pub use verify::{verify, Cell, GroupColors, MappingReport, Reason, Report, Tally};
+pub use words::counted;
 
 pub use soloist_core::{cpu_list, format_size, parse_size, SizeError};

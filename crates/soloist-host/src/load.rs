@@ -13,7 +13,7 @@ use serde::Serialize;
 use soloist_core::AddrMap;
 
 use crate::control::CONFIGFS;
-use crate::{Control, Host, HostError};
+use crate::{counted, Control, Host, HostError};
 
 /// How long the kernel may take to let go of the module: hooks wait until
 /// no task sleeps in them.
@@ -127,10 +127,10 @@ pub fn unload(host: &Host, force: bool) -> Result<bool, HostError> {
 /// Groups with tasks, the implicit ones too: `video (3 tasks)`.
 fn live_groups(control: &Control) -> Result<Vec<String>, HostError> {
     let mut live = Vec::new();
-    let mut note = |name: &str, tasks: usize| match tasks {
-        0 => {}
-        1 => live.push(format!("{name} (1 task)")),
-        n => live.push(format!("{name} ({n} tasks)")),
+    let mut note = |name: &str, tasks: usize| {
+        if tasks > 0 {
+            live.push(format!("{name} ({})", counted(tasks as u64, "task")));
+        }
     };
     for group in control.groups()? {
         note(group.name(), group.tasks()?.len());

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use soloist_core::{AddrMap, ColorSet};
 
-use crate::Report;
+use crate::{counted, Report};
 
 /// In colour, and elsewhere: told apart by the colour-blind, and in print.
 const HELD: &str = "#1f5fa8";
@@ -60,20 +60,19 @@ pub fn svg(report: &Report, map: &AddrMap) -> String {
             (_, true) => (HELD, ", in colour"),
             (_, false) => (ELSEWHERE, ", not in colour"),
         };
-        let noun = if cell.pages == 1 { "page" } else { "pages" };
         // A page alone is seen, too.
         let shade = 0.35 + 0.65 * (1.0 + cell.pages as f64).ln() / (1.0 + most as f64).ln();
         let _ = writeln!(
             svg,
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\" fill-opacity=\"{shade:.2}\">\
-             <title>bank set {}, LLC colour {}: {} {noun}{what}</title></rect>",
+             <title>bank set {}, LLC colour {}: {}{what}</title></rect>",
             grid.x(map, cell.bank_set),
             grid.y(cell.llc),
             grid.column,
             grid.row,
             cell.bank_set,
             cell.llc,
-            cell.pages
+            counted(cell.pages, "page")
         );
     }
     legend(&mut svg, height - 16.0, !sets.is_empty());

@@ -343,6 +343,30 @@ fn contradictions_are_refused_with_their_flag() {
 }
 
 #[test]
+fn one_is_no_plural() {
+    let machine = Machine::loaded();
+    let look = |exhausted: &str, spilled: &str| {
+        let stats = format!("pages 12\nexhausted {exhausted}\nspilled {spilled}\n");
+        machine.soloist("groups/core0/stats", &stats);
+        machine.soloist("groups/core0/bandwidth", "off\n");
+        Snapshot::take(&control(&machine)).unwrap()
+    };
+    let (before, now) = (look("1", "1"), look("2", "3"));
+    let told: Vec<String> = events(&before, &now)
+        .iter()
+        .map(|e| e.to_string())
+        .collect();
+    assert!(
+        told[0].ends_with("core0: 1 request found no page in its colours"),
+        "{told:?}"
+    );
+    assert!(
+        told[1].ends_with("core0: 2 pages handed out of colour"),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn a_new_group_is_told_with_its_colours() {
     for (sets, llc, wanted) in [
         ("", "", "no colours yet"),

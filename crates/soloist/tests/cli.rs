@@ -408,6 +408,20 @@ fn json_is_one_document() {
     assert!(error["error"].as_str().unwrap().contains("nobody"));
 }
 
+#[test]
+fn a_commands_manual_page_is_printed() {
+    let dir = TempDir::new().unwrap();
+    let said = |args: &[&str]| {
+        let mut man = soloist(dir.path(), args);
+        man.current_dir(dir.path()).output().unwrap()
+    };
+    let page = String::from_utf8(said(&["man", "map", "show"]).stdout).unwrap();
+    assert!(page.contains(".TH soloist-map-show 1"), "{page}");
+    assert!(said(&["man", "run"]).stdout.starts_with(b".ie"));
+    assert_eq!(said(&["man", "map", "shew"]).status.code(), Some(2));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
 /// Every page that a page refers to is written too, and has its examples.
 #[test]
 fn manual_pages_are_made() {

@@ -1,7 +1,7 @@
 //! `soloist completions` and `soloist man`: made from the same definitions
 //! that parse the arguments.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::{fs, io};
 
@@ -36,27 +36,36 @@ pub fn completions(args: CompletionsArgs, _ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Print the manual page, or write one for every command into a directory.
+/// Print the manual page, or that of a command, or write one for each into a directory.
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
-    /// Where to write soloist.1, soloist-run.1, soloist-map-show.1 and so on.
-    #[arg(value_name = "DIR")]
-    dir: Option<PathBuf>,
+    /// A command, such as `map show`; or where to write soloist.1, soloist-run.1,
+    /// soloist-map-show.1 and so on.
+    #[arg(value_name = "COMMAND|DIR")]
+    words: Vec<String>,
 }
 
 /// Runs `man`.
 pub fn man(args: ManArgs, _ctx: &Ctx) -> Result<ExitCode> {
-    let Some(dir) = args.dir else {
-        let mut all = commands();
-        all.build();
-        out::put(&String::from_utf8_lossy(&page(&all)?))?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    let there = || dir.display().to_string();
-    fs::create_dir_all(&dir).with_context(there)?;
     let mut all = commands().disable_help_subcommand(true);
     all.build();
-    write_pages(&all, &dir).with_context(there)?;
+    let called = args
+        .words
+        .iter()
+        .try_fold(&all, |command, word| command.find_subcommand(word));
+    match (called, args.words.as_slice()) {
+        (Some(command), _) => out::put(&String::from_utf8_lossy(&page(command)?))?,
+        (None, [dir]) => {
+            fs::create_dir_all(dir).with_context(|| dir.clone())?;
+            write_pages(&all, Path::new(dir)).with_context(|| dir.clone())?;
+        }
+        (None, words) => {
+            let words = words.join(" ");
+            return Err(
+                Misuse(format!("no command '{words}'; `soloist --help` names them")).into(),
+            );
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 

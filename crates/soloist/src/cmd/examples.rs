@@ -247,7 +247,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     (
         "man",
-        &["soloist man", "soloist man /usr/local/share/man/man1"],
+        &[
+            "soloist man",
+            "soloist man map show",
+            "soloist man /usr/local/share/man/man1",
+        ],
     ),
 ];
 

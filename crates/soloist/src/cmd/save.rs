@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::AddrMap;
-use soloist_host::{load, plan, Config, Control, Host, ModuleChoice, Steps};
+use soloist_host::{counted, load, plan, Config, Control, Host, ModuleChoice, Steps};
 use soloist_machine::{known, Machine};
 
 use super::up;
@@ -71,10 +71,10 @@ pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
         }
         out::replace(&args.file, &text).with_context(|| args.file.display().to_string())?;
         outln!(
-            "{}: {} groups, {} rules",
+            "{}: {}, {}",
             args.file.display(),
-            config.groups.len(),
-            config.rules.len()
+            counted(config.groups.len() as u64, "group"),
+            counted(config.rules.len() as u64, "rule")
         )?;
     }
     Ok(ExitCode::SUCCESS)

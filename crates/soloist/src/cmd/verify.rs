@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_host::{
-    format_size, picture, threads, verify, Control, GroupColors, Host, HostError, Report, Tally,
+    counted, format_size, picture, threads, verify, Control, GroupColors, Host, HostError, Report,
+    Tally,
 };
 use soloist_machine::known;
 
@@ -132,13 +133,14 @@ fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
         Ok(machine) => format!("which is {}", machine.about.trust),
         Err(_) => "of no machine file that is known".to_owned(),
     };
-    outln!("process {pid} ({command}), {threads} threads, map {map}, {trust}")?;
+    let threads = counted(*threads as u64, "thread");
+    outln!("process {pid} ({command}), {threads}, map {map}, {trust}")?;
     for group in &report.groups {
         outln!(
-            "group {}: {}, {} threads",
+            "group {}: {}, {}",
             group.name,
             group.colors,
-            group.threads
+            counted(group.threads as u64, "thread")
         )?;
     }
     if report.groups.is_empty() {
@@ -228,10 +230,10 @@ fn totals(report: &Report, ctx: &Ctx) -> String {
         ),
     ];
     if report.groups.len() > 1 {
-        let each = |g: &GroupColors| format!("{} in the colours of {}", g.pages, g.name);
+        let each = |g: &GroupColors| format!("{} in those of {}", counted(g.pages, "page"), g.name);
         let each: Vec<String> = report.groups.iter().map(each).collect();
         lines.push(format!(
-            "its threads are in {} groups: {} pages; judge one thread by `soloist verify TID`",
+            "its threads are in {} groups, each with its colours: {}; judge one thread by `soloist verify TID`",
             each.len(),
             each.join(", ")
         ));
