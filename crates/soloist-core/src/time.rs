@@ -36,7 +36,7 @@ pub enum BadTime {
     #[error("{0:?} is no time: expected a number and one of ns, us, ms, s, such as \"150 ms\"")]
     Syntax(String),
     /// `1 s 500 ms`.
-    #[error("{0:?} has two units: write it in one, such as \"1500 ms\"")]
+    #[error("{0:?} has two units: write one number with one, such as \"1500 ms\"")]
     TwoUnits(String),
     /// More than an hour.
     #[error("{0:?} is more than an hour")]
@@ -56,8 +56,10 @@ impl FromStr for Time {
         let unit = unit.trim();
         let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             let again = UNITS.iter().any(|(name, _)| {
-                let rest = unit.strip_prefix(name).map(str::trim_start);
-                rest.is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()))
+                let rest = unit.strip_prefix(name).unwrap_or_default();
+                let next = rest.trim_start();
+                let named = UNITS.iter().any(|(other, _)| next == *other);
+                next.starts_with(|c: char| c.is_ascii_digit()) || named && next != rest
             });
             return Err(if again {
                 BadTime::TwoUnits(text.to_owned())
@@ -163,6 +165,8 @@ mod tests {
         for (text, words) in [
             ("1 s 500 ms", "two units"),
             ("1ms2us", "two units"),
+            ("10 ms us", "two units"),
+            ("10 ms  \u{b5}s", "two units"),
             ("150", "expected a number and one of"),
             ("ms", "expected a number"),
             ("-1 ms", "expected a number"),

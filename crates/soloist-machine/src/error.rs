@@ -80,9 +80,24 @@ impl FileText<'_> {
 /// When it can't be read.
 pub fn read_text(path: &Path) -> Result<(String, String), FileError> {
     let file = path.display().to_string();
-    match std::fs::read_to_string(path) {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return Err(FileError::whole(file, error.to_string())),
+    };
+    match String::from_utf8(bytes) {
         Ok(text) => Ok((text, file)),
-        Err(error) => Err(FileError::whole(file, error.to_string())),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let before = &error.as_bytes()[..at];
+            Err(FileError {
+                line: 1 + before.iter().filter(|&&byte| byte == b'\n').count(),
+                message: format!(
+                    "byte {:#04x} is no text: save the file as UTF-8, if it is the right one",
+                    error.as_bytes()[at]
+                ),
+                file,
+            })
+        }
     }
 }
 
