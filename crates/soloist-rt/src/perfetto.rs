@@ -1,5 +1,6 @@
 //! A timeline as Chrome's trace events, JSON, which Perfetto and chrome://tracing
-//! open: a track for each task, with its executions, releases and misses.
+//! open: a track for each task, with its executions, releases and misses, and one
+//! for its throttled time, since what is in one track must not overlap.
 
 use serde_json::{json, Value};
 
@@ -9,16 +10,14 @@ use crate::timeline::{Job, Timeline};
 #[must_use]
 pub fn json(timeline: &Timeline) -> Value {
     let mut events = Vec::new();
+    let name = |track, name: &str| event(track, "M", "thread_name", None, json!({"name": name}));
     for (task, row) in timeline.rows.iter().enumerate() {
-        events.push(event(
-            task,
-            "M",
-            "thread_name",
-            None,
-            json!({"name": row.name}),
-        ));
+        events.push(name(2 * task, &row.name));
+        if !row.throttled.is_empty() {
+            events.push(name(2 * task + 1, &format!("{} throttled", row.name)));
+        }
         for &(from, to) in &row.throttled {
-            events.push(span(task, "throttled", (from, to), json!({})));
+            events.push(span(2 * task + 1, "throttled", (from, to), json!({})));
         }
     }
     for job in &timeline.jobs {
@@ -30,10 +29,10 @@ pub fn json(timeline: &Timeline) -> Value {
 fn of_job(events: &mut Vec<Value>, job: &Job) {
     let about = json!({"job": job.number, "missed": job.missed()});
     for &run in &job.runs {
-        events.push(span(job.task, "runs", run, about.clone()));
+        events.push(span(2 * job.task, "runs", run, about.clone()));
     }
     let mut instant = |name, at| {
-        let mut one = event(job.task, "i", name, Some(at), about.clone());
+        let mut one = event(2 * job.task, "i", name, Some(at), about.clone());
         one["s"] = json!("t");
         events.push(one);
     };
@@ -43,14 +42,14 @@ fn of_job(events: &mut Vec<Value>, job: &Job) {
     }
 }
 
-fn span(task: usize, name: &str, (from, to): (u64, u64), about: Value) -> Value {
-    let mut one = event(task, "X", name, Some(from), about);
+fn span(track: usize, name: &str, (from, to): (u64, u64), about: Value) -> Value {
+    let mut one = event(track, "X", name, Some(from), about);
     one["dur"] = json!(us(to - from));
     one
 }
 
-fn event(task: usize, phase: &str, name: &str, at: Option<u64>, about: Value) -> Value {
-    let mut one = json!({"ph": phase, "name": name, "pid": 1, "tid": task + 1, "args": about});
+fn event(track: usize, phase: &str, name: &str, at: Option<u64>, about: Value) -> Value {
+    let mut one = json!({"ph": phase, "name": name, "pid": 1, "tid": track + 1, "args": about});
     if let Some(at) = at {
         one["ts"] = json!(us(at));
     }
@@ -63,16 +62,31 @@ fn us(ps: u64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use crate::timeline::{End, Row};
+
+    /// Perfetto leaves out what overlaps in a track.
+    fn no_track_overlaps(made: &Value) {
+        let events = made["traceEvents"].as_array().unwrap();
+        let mut ends = std::collections::BTreeMap::new();
+        for one in events.iter().filter(|e| e["ph"] == "X") {
+            let (at, length) = (one["ts"].as_f64().unwrap(), one["dur"].as_f64().unwrap());
+            let end = ends.entry(one["tid"].as_u64().unwrap()).or_insert(0.0);
+            assert!(at >= *end && length >= 0.0, "{one}");
+            *end = at + length;
+        }
+        assert!(ends.len() > 1);
+    }
 
     #[test]
     fn a_late_job_is_runs_a_release_and_a_missed_deadline() {
         let timeline = Timeline {
             rows: vec![Row {
                 name: "control".to_owned(),
-                throttled: vec![(5_000_000, 6_000_000)],
+                // It was stopped before it began to run again.
+                throttled: vec![(5_000_000, 7_000_000)],
                 ..Row::default()
             }],
             jobs: vec![Job {
@@ -86,6 +100,7 @@ mod tests {
             end_ps: 10_000_000,
         };
         let made = json(&timeline);
+        no_track_overlaps(&made);
         let seen: Vec<String> = made["traceEvents"]
             .as_array()
             .into_iter()
@@ -96,7 +111,8 @@ mod tests {
             seen,
             [
                 "M thread_name null null",
-                "X throttled 5.0 1.0",
+                "M thread_name null null",
+                "X throttled 5.0 2.0",
                 "X runs 2.5 2.5",
                 "X runs 6.0 3.0",
                 "i release 1.0 null",
