@@ -3,9 +3,13 @@
 //! `cargo run --release -p soloist-rt --example mission DIR`: CAMC's figures 15
 //! and 16 on the model, and figure 16 by the times that its text prints.
 //! `... --example mission variants [NAME]`: the experiments with one thing changed
-//! at a time, one seed.
+//! at a time, one seed; PALLOC's beside a recorded desktop where `DIR` has one
+//! (`... variants NAME DIR`, experiments/rt/desktop).
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
+use std::path::PathBuf;
+
+use soloist_lab::programs::recorded::Recorded;
 use soloist_lab::spec::ProgramKind;
 use soloist_rt::mission::{find, run, Figure, Mission, Options};
 use soloist_rt::task::{Behaviour, TaskSet};
@@ -107,7 +111,34 @@ const PALLOC: &[(&str, Change)] = &[
         deadline(s, 20);
         s.tasks[0].behaviour = program(ProgramKind::Program, 0.9, 10.0);
     }),
+    (DESKTOP, |_, s| desktop(s)),
+    ("desktop as recorded, deadline 20 ms", |_, s| {
+        desktop(s);
+        deadline(s, 20);
+    }),
+    ("desktop as recorded, deadline 20 ms, program", |_, s| {
+        desktop(s);
+        deadline(s, 20);
+        s.tasks[0].behaviour = program(ProgramKind::Program, 0.9, 10.0);
+    }),
 ];
+
+const DESKTOP: &str = "desktop as recorded";
+
+/// Where the recording of a desktop is, if it is named (experiments/rt/desktop).
+fn recording() -> Option<PathBuf> {
+    std::env::args().nth(3).map(PathBuf::from)
+}
+
+/// The X server is a recorded one.
+fn desktop(set: &mut TaskSet) {
+    let Some(dir) = recording() else { return };
+    let found = Recorded::load(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let server = &mut set.tasks[1];
+    server.behaviour = program(ProgramKind::Recorded, 0.0, 0.0);
+    server.bytes = found.bytes();
+    server.recorded = Some(found);
+}
 
 fn deadline(set: &mut TaskSet, ms: u64) {
     if let Some(release) = &mut set.tasks[0].release {
@@ -123,7 +154,8 @@ fn variants() -> Result<(), Box<dyn std::error::Error>> {
     let camc = camc.map(|change| ("camc-tables-7-9", change));
     let palloc = PALLOC.iter().map(|change| ("palloc-real-time", change));
     for (id, (name, change)) in camc.chain(palloc) {
-        if !format!("{id}: {name}").contains(&only) {
+        let lacks = name.starts_with(DESKTOP) && recording().is_none();
+        if lacks || !format!("{id}: {name}").contains(&only) {
             continue;
         }
         let (mut mission, mut set) = find(id)?;
