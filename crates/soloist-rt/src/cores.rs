@@ -71,6 +71,12 @@ pub struct Played {
     pub stats: Vec<CoreStats>,
 }
 
+/// What draws the program of a task, by its number in the set.
+#[must_use]
+pub fn seed_of(seed: u64, task: usize) -> u64 {
+    seed ^ (task as u64) << 32
+}
+
 /// Why a play could not be.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
@@ -351,7 +357,7 @@ fn place(setup: &Setup) -> Result<Vec<Member>, PlayError> {
     let mut wanted = Vec::new();
     for (i, task) in setup.set.tasks.iter().enumerate() {
         let Some(core) = task.core else { continue };
-        let (maker, seed) = (&setup.makers[i], setup.seed ^ (i as u64) << 32);
+        let (maker, seed) = (&setup.makers[i], seed_of(setup.seed, i));
         let program = maker.make(seed);
         let per_job = match task.release {
             Some(_) => setup.accesses[i].max(1),

@@ -156,6 +156,7 @@ fn analysis(out: &mut String, plan: &Plan, check: &Check, measured: Option<&Meas
         );
     }
     out.push_str("</table>\n");
+    let _ = writeln!(out, "<p>{}.</p>", escape(&plan.alone_is()));
     if let Some(m) = measured {
         let length = Time(m.length_ns.saturating_mul(1000));
         let lost = match m.lost_events + m.unread_lines {
@@ -203,7 +204,7 @@ fn remains(out: &mut String, measured: bool) {
     let _ = writeln!(
         out,
         "<h2>What remains to be argued</h2><ul>\
-         <li>that <code>wcet</code> of each task is its longest execution alone: it is taken from the task file;</li>\
+         <li>that <code>wcet</code> of each task is its longest execution alone: it is taken from the task file, and that colours lengthen no job more than those that were played is not proved;</li>\
          <li>that the modelled machine is the real one: the model's undocumented figures are named in docs/memory-model.md, and {measured};</li>\
          <li>that the behaviour given for each task (its lines, or the program in its likeness) is no less demanding than the task;</li>\
          <li>every channel that is marked as not covered;</li>\

@@ -19,10 +19,12 @@
 //! kind = "stream"
 //! ```
 
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::{self, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use soloist_core::parse_size;
 use soloist_lab::programs::recorded::Recorded;
 use soloist_lab::spec::ProgramKind;
@@ -39,8 +41,52 @@ struct Raw {
     machine: Option<Spanned<String>>,
     #[serde(default)]
     order: RawOrder,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tasks")]
     task: Vec<Spanned<RawTask>>,
+}
+
+/// `[task]` is one of a kind; tasks are a list.
+fn tasks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Spanned<RawTask>>, D::Error> {
+    struct List;
+    impl<'de> Visitor<'de> for List {
+        type Value = Vec<Spanned<RawTask>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list: write each task as [[task]], in two brackets")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(task) = seq.next_element()? {
+                all.push(task);
+            }
+            Ok(all)
+        }
+    }
+    from.deserialize_seq(List)
+}
+
+/// A number from 0 to what 32 bits hold.
+#[derive(Clone, Copy)]
+struct Whole(u32);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Whole;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number, 0 or more")
+            }
+
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Whole, E> {
+                let whole = u32::try_from(n).map(Whole);
+                whole.map_err(|_| E::invalid_value(Unexpected::Signed(n), &self))
+            }
+        }
+        from.deserialize_i64(Number)
+    }
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
@@ -63,13 +109,13 @@ struct RawTask {
     deadline: Option<Spanned<Time>>,
     phase: Option<Spanned<Time>>,
     jitter: Option<Spanned<Time>>,
-    priority: Option<Spanned<u32>>,
-    core: Option<Spanned<u32>>,
+    priority: Option<Spanned<Whole>>,
+    core: Option<Spanned<Whole>>,
     wcet: Option<Spanned<Time>>,
     memory: Option<Spanned<String>>,
     kind: Option<Spanned<ProgramKind>>,
     recording: Option<Spanned<PathBuf>>,
-    lines: Option<Spanned<u64>>,
+    lines: Option<Spanned<Whole>>,
     ipc: Option<Spanned<f64>>,
     mpki: Option<Spanned<f64>>,
     writes: Option<Spanned<f64>>,
@@ -109,10 +155,9 @@ fn parse_any(text: &str, file: &str, to_fill: bool) -> Result<TaskSet, FileError
     let place = FileText { file, text };
     let raw: Raw = toml::from_str(text).map_err(|error| place.toml(&error))?;
     if raw.task.is_empty() {
-        return Err(FileError::whole(
-            file,
-            "no [[task]]: a task set needs at least one, with `name`, `period` and `wcet`",
-        ));
+        let last = text.trim_end().len();
+        let what = "no [[task]] up to here: a task set needs at least one, with `name`, `period` and `wcet`";
+        return Err(place.error(last..last, what));
     }
     let order = match raw.order {
         RawOrder::RateMonotonic => Order::RateMonotonic,
@@ -207,7 +252,7 @@ fn task(
     Ok(Task {
         release,
         wcet,
-        core: raw.core.as_ref().map(|c| *c.get_ref()),
+        core: raw.core.as_ref().map(|c| c.get_ref().0),
         bytes: bytes(raw.memory.as_ref())?.max(own),
         behaviour,
         recorded,
@@ -252,13 +297,14 @@ fn release(raw: &RawTask, order: Order) -> Result<Option<Release>, Wrong> {
         ));
     }
     let priority = match (&raw.priority, order) {
-        (Some(p), Order::Fixed) if !(1..=99).contains(p.get_ref()) => {
-            return Err((
-                p.span(),
-                format!("priority {}: expected 1 to 99, 99 the highest", p.get_ref()),
-            ))
+        (Some(p), Order::Fixed) if !(1..=99).contains(&p.get_ref().0) => {
+            let what = format!(
+                "priority {}: expected 1 to 99, 99 the highest",
+                p.get_ref().0
+            );
+            return Err((p.span(), what));
         }
-        (Some(p), Order::Fixed) => *p.get_ref(),
+        (Some(p), Order::Fixed) => p.get_ref().0,
         (Some(p), _) => return Err((
             p.span(),
             "`priority` is for order = \"fixed\"; the order of this file gives priorities itself"
@@ -355,7 +401,7 @@ fn behaviour(raw: &RawTask, to_fill: bool) -> Result<Behaviour, Wrong> {
             lines.span(),
             "either `lines` (from memory a job) or `kind`, from which they are measured".to_owned(),
         )),
-        (None, Some(lines)) => Ok(Behaviour::Lines(*lines.get_ref())),
+        (None, Some(lines)) => Ok(Behaviour::Lines(u64::from(lines.get_ref().0))),
         (None, None) => Ok(Behaviour::Compute),
         (Some(kind), None) => {
             let span = kind.span();

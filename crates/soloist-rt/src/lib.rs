@@ -6,13 +6,14 @@
 //! jobs do what [`program`] makes and [`profile`] measures; [`recorded`] has a task's counters from a real run. What came of it is a [`timeline`], which
 //! [`gantt`] draws. [`policy`] is how the papers give such a set its memory, and
 //! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
-//! can do through memory ([`interference`]); [`random`] draws sets to try that on. [`plan`] searches for
+//! can do through memory ([`interference`]); [`random`] draws sets to try that on. What can't be at all is a [`refusal`]. [`plan`] searches for
 //! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down with the
 //! [`inputs`] that it was made from, and [`share`] is what share of
 //! random sets holds under it and under the papers' isolation. From a running kernel, [`schedtrace`] reads
 //! lines, [`track`] makes jobs of what a task did, and [`observe`] a timeline of all; [`responses`] is how long jobs took, [`measured`] all of that in figures,
 //! and [`perfetto`] a file for that viewer. Each names only what stands before it.
 
+mod alone;
 pub mod colors;
 pub mod cores;
 pub mod evidence;
@@ -30,6 +31,7 @@ pub mod profile;
 pub mod program;
 pub mod random;
 pub mod recorded;
+pub mod refusal;
 mod relax;
 pub mod response;
 pub mod responses;

@@ -14,23 +14,22 @@
 use serde::Serialize;
 use soloist_memory::Platform;
 
+use crate::alone::{check_ps, jobs_of, slowed, undivided};
 use crate::colors::{deal, Group};
-use crate::cores::{play, Place, PlayError, Setup};
+use crate::cores::{play, Place, Setup};
 use crate::interference::{surroundings, Costs, Sharing, Surroundings};
 use crate::policy::NoPlace;
-use crate::profile::{in_colors, profiles, Profile, ProfileError};
+use crate::profile::{in_colors, profiles, Profile};
 use crate::program::Maker;
+use crate::refusal::{at, check, overfull, told, PlanError};
 use crate::relax::{enough, Enough};
 use crate::response::{analyse, Answer};
-use crate::task::TaskSet;
-use crate::time::{Time, MS};
+use crate::task::{Task, TaskSet};
+use crate::time::Time;
 use crate::timeline::Timeline;
 
 /// Limits of bandwidth that are tried, MB/s.
 pub(crate) const LIMITS: [u64; 8] = [2000, 1000, 500, 250, 125, 64, 32, 16];
-
-/// Time that a check plays, ps; a whole period of every task at least.
-const CHECK_PS: u64 = 40 * MS;
 
 /// Where one task goes.
 #[derive(Debug, Clone, Serialize)]
@@ -53,6 +52,8 @@ pub struct Assignment {
     pub priority: u32,
     /// Longest execution alone in these colours.
     pub wcet: Time,
+    /// Of how many jobs that were played there.
+    pub jobs_alone: u64,
     /// Lines a job in these colours.
     pub lines: u64,
 }
@@ -85,6 +86,8 @@ pub struct Plan {
     pub costs: Costs,
     /// What was tried.
     pub candidates: usize,
+    /// What drew programs, pages and jitter, of the check too.
+    pub seed: u64,
     /// The tasks, each on its core.
     #[serde(skip)]
     pub set: TaskSet,
@@ -99,37 +102,6 @@ pub struct Plan {
     /// By task; what would be enough for those that are not proved.
     #[serde(skip)]
     enough: Vec<Enough>,
-}
-
-/// Why there can't be a plan at all.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// Memory does not fit.
-    #[error("{file}:{line}: {source}")]
-    Place {
-        /// The task file.
-        file: String,
-        /// Line of the task.
-        line: usize,
-        /// What does not fit.
-        source: NoPlace,
-    },
-    /// A core that is not there, or too little processor time.
-    #[error("{file}:{line}: {what}")]
-    Task {
-        /// The task file.
-        file: String,
-        /// Line of the task.
-        line: usize,
-        /// What is wrong and what to do.
-        what: String,
-    },
-    /// A task can't be played alone.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
-    /// A task can't be played.
-    #[error(transparent)]
-    Play(#[from] PlayError),
 }
 
 /// What a check by simulation showed.
@@ -149,20 +121,27 @@ pub(crate) struct Candidate {
     pub(crate) nodes: Vec<u32>,
 }
 
-/// Plans.
+/// Plans; `seed` draws the programs that stand for tasks, and their pages.
 ///
 /// # Errors
 /// When the tasks can't be on this machine at all; a set that only misses
 /// deadlines has a plan that does not hold.
-pub fn plan(platform: &Platform, set: &TaskSet) -> Result<Plan, PlanError> {
+pub fn plan(platform: &Platform, set: &TaskSet, seed: u64) -> Result<Plan, PlanError> {
     check(platform, set)?;
-    let (makers, alone) = profiles(platform, set, 1)?;
+    let (makers, alone) = profiles(platform, set, 1).map_err(|e| told(set, e))?;
+    let undivided =
+        undivided(platform, set, (&makers, &alone), seed).map_err(|e| told(set, e.into()))?;
     let candidates = candidates(platform, set);
     let mut best: Option<(f64, Plan)> = None;
     let mut refused = None;
     let n = candidates.len();
     for candidate in candidates {
-        let built = build(platform, set, &candidate, (&makers, &alone));
+        let built = build(
+            platform,
+            (set, seed),
+            &candidate,
+            (&makers, &alone, &undivided),
+        );
         let (badness, mut plan) = match built {
             Err(PlanError::Place { file, line, source }) => {
                 refused.get_or_insert(PlanError::Place { file, line, source });
@@ -183,57 +162,6 @@ pub fn plan(platform: &Platform, set: &TaskSet) -> Result<Plan, PlanError> {
         (None, Some(error)) => Err(error),
         (None, None) => Err(overfull(platform, set)),
     }
-}
-
-fn at(set: &TaskSet, task: usize, what: String) -> PlanError {
-    PlanError::Task {
-        file: set.file.clone(),
-        line: set.tasks[task].line,
-        what,
-    }
-}
-
-fn check(platform: &Platform, set: &TaskSet) -> Result<(), PlanError> {
-    let cores = platform.node_of_core.len();
-    let machine = &platform.memory.name;
-    for (i, task) in set.tasks.iter().enumerate() {
-        if let Some(core) = task.core.filter(|&c| c as usize >= cores) {
-            let last = cores - 1;
-            let what = format!(
-                "task {:?} is bound to core {core}: {machine} has 0 to {last}",
-                task.name
-            );
-            return Err(at(set, i, what));
-        }
-    }
-    if let (Some(i), true) = (
-        set.tasks.iter().position(|t| t.release.is_some()),
-        set.tasks.iter().map(|t| t.utilisation()).sum::<f64>() > cores as f64,
-    ) {
-        return Err(at(set, i, overfull_words(platform, set)));
-    }
-    if set.tasks.iter().all(|t| t.release.is_none()) {
-        return Err(at(
-            set,
-            0,
-            "no task has a period: there is nothing to plan for".to_owned(),
-        ));
-    }
-    Ok(())
-}
-
-fn overfull_words(platform: &Platform, set: &TaskSet) -> String {
-    let all: f64 = set.tasks.iter().map(|t| t.utilisation()).sum();
-    format!(
-        "the tasks need {all:.2} cores even alone and don't fit the {} of {}: lengthen periods, shorten wcets or take tasks away",
-        platform.node_of_core.len(),
-        platform.memory.name
-    )
-}
-
-fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
-    let first = set.tasks.iter().position(|t| t.release.is_some());
-    at(set, first.unwrap_or(0), overfull_words(platform, set))
 }
 
 /// Ways to put the tasks on cores, the fewest cores first.
@@ -302,8 +230,7 @@ fn fill(
     let busy: Vec<u32> = placed.tasks.iter().filter_map(|t| t.core).collect();
     let quiet: Vec<u32> = (0..nodes)
         .filter(|&n| {
-            let lives =
-                |t: &crate::task::Task| t.release.is_some() && t.core.map(node_of) == Some(n);
+            let lives = |t: &Task| t.release.is_some() && t.core.map(node_of) == Some(n);
             !placed.tasks.iter().any(lives) && n >= timed as u32
         })
         .collect();
@@ -376,9 +303,9 @@ pub(crate) fn groups(set: &TaskSet, nodes: &[u32]) -> (Vec<Group>, Vec<usize>) {
 /// Colours, times in them and the analysis of a candidate; how badly it misses.
 fn build(
     platform: &Platform,
-    set: &TaskSet,
+    (set, seed): (&TaskSet, u64),
     candidate: &Candidate,
-    (makers, alone): (&[Maker], &[Profile]),
+    (makers, alone, undivided): (&[Maker], &[Profile], &[Time]),
 ) -> Result<(f64, Plan), PlanError> {
     let mut set = set.clone();
     for (task, &core) in set.tasks.iter_mut().zip(&candidate.cores) {
@@ -407,14 +334,16 @@ fn build(
         })
         .collect();
     let costs = Costs::of(platform);
-    let mut profiles = alone.to_vec();
+    let (mut profiles, mut played) = (alone.to_vec(), vec![0; set.tasks.len()]);
     for i in 0..set.tasks.len() {
-        if set.tasks[i].release.is_some() {
+        let task = &set.tasks[i];
+        if task.release.is_some() {
             let given = (&alone[i], &places[i]);
-            let (time, profile) =
-                in_colors(platform, &set.tasks[i], &makers[i], given, costs.in_flight)?;
-            set.tasks[i].wcet = time.max(set.tasks[i].wcet);
-            profiles[i] = profile;
+            let jobs = jobs_of(platform, &set, i, seed);
+            let there = in_colors(platform, task, &makers[i], given, jobs)
+                .map_err(|e| told(&set, e.into()))?;
+            set.tasks[i].wcet = slowed(task.wcet, undivided[i], &there);
+            (profiles[i], played[i]) = (there.profile, there.jobs);
         }
     }
     let shares = |a: u32, b: u32| {
@@ -488,6 +417,7 @@ fn build(
                 .release
                 .map_or(0, |_| 90u32.saturating_sub(ranks[i]).max(1)),
             wcet: task.wcet,
+            jobs_alone: played[i],
             lines: profiles[i].lines,
         }
     });
@@ -499,6 +429,7 @@ fn build(
         relaxations: Vec::new(),
         costs,
         candidates: 0,
+        seed,
         places,
         makers: makers.to_vec(),
         accesses: profiles.iter().map(|p| p.accesses).collect(),
@@ -610,6 +541,19 @@ fn relaxed(platform: &Platform, asked: &TaskSet, mut plan: Plan) -> Plan {
     plan
 }
 
+impl Plan {
+    /// What `alone` is, in words: nobody looked at later jobs.
+    #[must_use]
+    pub fn alone_is(&self) -> String {
+        let timed = self.assignments.iter().filter(|a| a.jobs_alone > 0);
+        let jobs = timed.map(|a| format!("{} {}", a.task, a.jobs_alone));
+        format!(
+            "`alone`: its wcet, lengthened as its first jobs are in these colours (played: {}); later ones are for its wcet to cover",
+            jobs.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
 impl Check {
     /// Tasks that took longer, or missed, where the analysis said they can't:
     /// the analysis is wrong there, and nothing that it says can be relied on.
@@ -631,12 +575,9 @@ impl Check {
 ///
 /// # Errors
 /// When the model refuses it.
-pub fn simulate(platform: &Platform, plan: &Plan, seed: u64) -> Result<Check, PlanError> {
+pub fn simulate(platform: &Platform, plan: &Plan) -> Result<Check, PlanError> {
     let set = &plan.set;
     // Times are not divided here: cold caches would weigh more than they do.
-    let hyper = set.hyperperiod().unwrap_or(u64::MAX);
-    let longest = set.tasks.iter().filter_map(|t| t.release);
-    let longest = longest.map(|r| r.phase.0 + r.period.0).max().unwrap_or(0);
     let played = play(&Setup {
         platform,
         set,
@@ -645,10 +586,10 @@ pub fn simulate(platform: &Platform, plan: &Plan, seed: u64) -> Result<Check, Pl
         places: &plan.places,
         limits: &plan.limits,
         scale: 1,
-        length_ps: hyper.min(CHECK_PS).max(longest),
-        seed,
+        length_ps: check_ps(set),
+        seed: plan.seed,
     })?;
-    let of = |(i, task): (usize, &crate::task::Task)| {
+    let of = |(i, task): (usize, &Task)| {
         task.release?;
         let f = played.timeline.figures(i, 0);
         Some((task.name.clone(), Time(f.response_ps), f.jobs, f.missed))

@@ -172,14 +172,37 @@ fn alone(
     ))
 }
 
-/// Jobs that are played to find the longest.
+/// Jobs, or parts of them, that are played to find the longest, at least.
 const JOBS: u64 = 10;
+
+/// Which of a task's jobs are played alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jobs {
+    /// How many, at least.
+    pub least: u64,
+    /// Draws the program and its pages: another seed's jobs may be longer.
+    pub seed: u64,
+    /// Lines that a core can have on their way.
+    pub in_flight: u64,
+}
+
+/// A task's jobs as they were played alone in its colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alone {
+    /// The longest.
+    pub longest: Time,
+    /// What a job is there.
+    pub profile: Profile,
+    /// How many were played.
+    pub jobs: u64,
+}
 
 /// The same job in colours of its own: how long it takes alone, and its lines.
 /// Jobs in a row are played, from cold caches, and the longest counts: one job
-/// does not do what the next does. Of a recorded program all jobs that it has are
-/// played, and that with the most lines counts; `in_flight` are those that a core
-/// can have on their way.
+/// does not do what the next does. They are as many as asked for, or ten if that is
+/// more; of jobs that are longer than [`LONGEST_PS`] it is parts of that length, ten
+/// at least and no more than take 40 ms. Of a recorded program all jobs that it has
+/// are played, and that with the most lines counts.
 ///
 /// # Errors
 /// When its colours don't hold its memory.
@@ -188,24 +211,27 @@ pub fn in_colors(
     task: &Task,
     maker: &Maker,
     (profile, place): (&Profile, &Place),
-    in_flight: u64,
-) -> Result<(Time, Profile), PlayError> {
+    asked: Jobs,
+) -> Result<Alone, PlayError> {
     let wcet = task.wcet.0;
     // Accesses of a part of the job that can be played.
     let share = (wcet / LONGEST_PS).max(1);
     let accesses = (profile.accesses / share).max(1);
     let part = wcet / share;
     // It may take longer here. What takes more than ten times as long is not known,
-    // and is no plan.
-    let period = part.saturating_mul(10).max(1000);
+    // and is no plan. Whole jobs come when the task's do, which says where in them
+    // refreshes fall.
+    let own = task.release.filter(|r| share == 1 && r.period.0 >= part);
+    let period = own.map_or(part.saturating_mul(10).max(1000), |r| r.period.0);
     let deadline = task.release.map_or(0, |r| r.deadline.0 / share + 1);
     let release = task.release.map(|r| crate::task::Release {
         period: Time(period),
         deadline: Time(period),
-        phase: Time(0),
-        jitter: Time(0),
+        phase: own.map_or(Time(0), |r| r.phase),
+        jitter: own.map_or(Time(0), |r| r.jitter),
         ..r
     });
+    let begins = own.map_or(0, |r| r.phase.0);
     let set = TaskSet {
         machine: None,
         machine_line: 0,
@@ -217,6 +243,9 @@ pub fn in_colors(
         file: String::new(),
     };
     let core = task.core.unwrap_or(0) as usize;
+    let at_least = (asked.least.saturating_mul(share))
+        .min(2 * JOBS * LONGEST_PS / part.max(1))
+        .max(JOBS);
     let jobs = |n: u64| {
         let played = play(&Setup {
             platform,
@@ -226,8 +255,8 @@ pub fn in_colors(
             places: std::slice::from_ref(place),
             limits: &[],
             scale: 1,
-            length_ps: n * period,
-            seed: 1,
+            length_ps: begins + n * period,
+            seed: asked.seed,
         })?;
         let stats = &played.stats[core];
         let lines = stats.llc_misses + stats.write_backs;
@@ -248,16 +277,17 @@ pub fn in_colors(
         // private caches asks the last level, and so does the line by which it
         // computes.
         let requests = accesses + recorded.write_backs(accesses) + 1;
-        return Ok((
-            Time(of_part(longest)),
-            Profile {
+        return Ok(Alone {
+            longest: Time(of_part(longest)),
+            profile: Profile {
                 accesses: accesses * share,
-                lines: (lines + in_flight).min(2 * requests) * share,
+                lines: (lines + asked.in_flight).min(2 * requests) * share,
                 requests: requests * share,
             },
-        ));
+            jobs: n / share,
+        });
     }
-    let (first, both, all) = (jobs(1)?, jobs(2)?, jobs(JOBS)?);
+    let (first, both, all) = (jobs(1)?, jobs(2)?, jobs(at_least)?);
     // Lines are known of the first two; a longer one is taken to have as many
     // more.
     let longest = all.0.max(both.0).max(first.0);
@@ -267,12 +297,13 @@ pub fn in_colors(
         Behaviour::Lines(lines) => lines,
         _ => 0,
     };
-    Ok((
-        Time(of_part(longest)),
-        Profile {
+    Ok(Alone {
+        longest: Time(of_part(longest)),
+        profile: Profile {
             accesses: profile.accesses,
             lines: most(first.1, both.1).max(named),
             requests: most(first.2, both.2).max(named),
         },
-    ))
+        jobs: at_least / share,
+    })
 }

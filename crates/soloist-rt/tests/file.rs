@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use soloist_rt::file::parse;
+use soloist_rt::file::{parse, read};
 use soloist_rt::task::{Behaviour, Order};
 use soloist_rt::time::MS;
 
@@ -80,6 +80,10 @@ fn errors_name_the_line_and_what_to_change() {
         ("lines = 100000", "priority = 5", 28, "order = \"fixed\""),
         ("order = \"dm\"", "order = \"fixed\"", 5, "needs `priority`"),
         ("name = \"control\"", "name = \"a b\"", 5, "1 to 40 letters"),
+        ("core = 1", "core = -1", 17, "a whole number, 0 or more"),
+        ("core = 1", "core = 1.5", 17, "a whole number, 0 or more"),
+        ("lines = 100000", "lines = -5", 28, "a whole number"),
+        ("\"10 ms\"", "\"10 ms us\"", 6, "two units"),
         ("core = 1", "core = 1\nwcet = \"1 ms\"", 18, "no period"),
         (
             "core = 1",
@@ -94,8 +98,33 @@ fn errors_name_the_line_and_what_to_change() {
         assert!(!error.message.trim_end().ends_with(';'), "{to}: {error}");
         assert_eq!(error.line, line, "{to}: {error}");
     }
-    let none = parse("order = \"edf\"\n", "f").unwrap_err();
-    assert!(none.message.contains("no [[task]]"));
+    for (text, line, words) in [
+        ("order = \"edf\"\n\n", 1, "no [[task]]"),
+        ("", 1, "no [[task]]"),
+        ("# mine\ntask = []\n", 2, "no [[task]]"),
+        (
+            "\n[task]\nname = \"a\"\n",
+            2,
+            "as [[task]], in two brackets",
+        ),
+    ] {
+        let error = parse(text, "f").unwrap_err();
+        assert!(error.message.contains(words), "{text}: {error}");
+        assert_eq!(error.line, line, "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_text_is_told_with_the_line() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(
+        file.path(),
+        b"# caf\xc3\xa9\n[[task]]\nname = \"caf\xe9\"\n",
+    )
+    .unwrap();
+    let error = read(file.path()).unwrap_err();
+    assert_eq!(error.line, 3, "{error}");
+    assert!(error.message.contains("0xe9 is no text"), "{error}");
 }
 
 proptest! {

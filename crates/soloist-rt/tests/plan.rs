@@ -42,7 +42,7 @@ kind = "stream"
 fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
     let platform = small();
     let set = parse(TASKS, "tasks.toml").unwrap();
-    let plan = plan(&platform, &set).unwrap();
+    let plan = plan(&platform, &set, 1).unwrap();
     assert!(plan.holds, "{:#?}", plan.analysis);
     let node = |name: &str| {
         let all = plan.assignments.iter();
@@ -51,7 +51,7 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
     // CAMC's rule: what has no deadline is on another controller.
     assert_ne!(node("control"), node("logger"));
     assert_ne!(node("camera"), node("logger"));
-    let check = simulate(&platform, &plan, 1).unwrap();
+    let check = simulate(&platform, &plan).unwrap();
     assert_eq!(check.tasks.len(), 2);
     for (name, played, jobs, missed) in &check.tasks {
         let proved = plan.analysis.iter().find(|a| a.task == *name).unwrap();
@@ -97,6 +97,7 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
         "bandwidth-read",
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
         "777 us; 1 of 9 jobs missed",
+        "(played: control 10, camera 10)",
         "a sample",
     ] {
         assert!(page.contains(words), "{words}");
@@ -111,7 +112,7 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
 fn a_response_is_the_sum_of_its_parts() {
     let text = TASKS.replace("[[task]]", "[[task]]\ncore = 0");
     let text = text.replacen("period", "jitter = \"1 us\"\nperiod", 1);
-    let plan = plan(&small(), &parse(&text, "tasks.toml").unwrap()).unwrap();
+    let plan = plan(&small(), &parse(&text, "tasks.toml").unwrap(), 1).unwrap();
     for a in &plan.analysis {
         let Some(response) = a.response else { continue };
         let jitter = plan.set.tasks.iter().find(|t| t.name == a.task);
@@ -162,7 +163,7 @@ fn what_was_measured_is_found_by_what_a_kernel_keeps_of_a_name() {
 fn what_misses_is_told_with_what_would_be_enough() {
     let tight = TASKS.replace("1 ms", "62 us");
     let set = parse(&tight, "tasks.toml").unwrap();
-    let plan = plan(&small(), &set).unwrap();
+    let plan = plan(&small(), &set, 1).unwrap();
     assert!(!plan.holds);
     let missed = plan
         .relaxations
@@ -222,7 +223,7 @@ memory = "8M"
 kind = "stream"
 "#;
     let set = parse(tasks, "tasks.toml").unwrap();
-    let plan = plan(&Platform::find(GUEST).unwrap(), &set).unwrap();
+    let plan = plan(&Platform::find(GUEST).unwrap(), &set, 1).unwrap();
     let told: Vec<f64> = plan
         .relaxations
         .iter()
@@ -246,7 +247,7 @@ fn advice_that_is_followed_makes_it_hold() {
     );
     let text = std::fs::read_to_string(file).unwrap();
     let advice = |text: &str| {
-        let made = plan(&platform, &parse(text, "tasks.toml").unwrap()).unwrap();
+        let made = plan(&platform, &parse(text, "tasks.toml").unwrap(), 1).unwrap();
         let told = made.relaxations.first().map(|r| r.change.clone());
         (made.holds, told.unwrap_or_default())
     };
@@ -273,22 +274,51 @@ fn what_cannot_be_names_its_line() {
             9,
             "small has 0 to 3",
         ),
+        (
+            "kind = \"latency\"",
+            "lines = 99999999",
+            2,
+            "lengthen `wcet` or name fewer `lines`",
+        ),
+        (
+            "\"10 ms\"\nwcet = \"300 us\"",
+            "\"10 us\"\nwcet = \"9950 ns\"",
+            9,
+            "a refresh of memory takes that",
+        ),
     ] {
         let set = parse(&TASKS.replace(from, to), "tasks.toml").unwrap();
-        let error = plan(&small(), &set).unwrap_err().to_string();
+        let error = plan(&small(), &set, 1).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("tasks.toml:{line}: ")) && error.contains(words),
             "{error}"
         );
     }
+    let fast = TASKS.replacen(
+        "kind = \"latency\"",
+        "kind = \"program\"\nipc = 7\nmpki = 400",
+        1,
+    );
+    let pi = Platform::find("raspberry-pi-4").unwrap();
+    let error = plan(&pi, &parse(&fast, "tasks.toml").unwrap(), 1).unwrap_err();
+    let told = error.to_string();
+    assert!(
+        told.starts_with("tasks.toml:2: ") && told.contains("lower `ipc` or `mpki`"),
+        "{told}"
+    );
     let idle = parse("[[task]]\nname = \"a\"\n", "tasks.toml").unwrap();
-    let error = plan(&small(), &idle).unwrap_err().to_string();
+    let error = plan(&small(), &idle, 1).unwrap_err().to_string();
     assert!(error.contains("nothing to plan for"), "{error}");
     let many: String = (0..5)
         .map(|i| format!("[[task]]\nname = \"t{i}\"\nperiod = \"1 ms\"\nwcet = \"900 us\"\n"))
         .collect();
-    let error = plan(&small(), &parse(&many, "tasks.toml").unwrap())
+    let error = plan(&small(), &parse(&many, "tasks.toml").unwrap(), 1)
         .unwrap_err()
         .to_string();
     assert!(error.contains("don't fit the 4 of small"), "{error}");
+    let many = many.replace("900 us", "700 us");
+    let error = plan(&small(), &parse(&many, "tasks.toml").unwrap(), 1)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("no way was found to deal them"), "{error}");
 }

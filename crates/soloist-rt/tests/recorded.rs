@@ -281,9 +281,9 @@ fn a_plan_of_a_recording_knows_all_its_jobs() {
     let mut set = read(dir.path(), &PLAYED.replace("core = 0\n", "")).unwrap();
     set.tasks.truncate(1);
     let platform = Platform::find("opteron-6128").unwrap();
-    let plan = plan(&platform, &set).unwrap();
+    let plan = plan(&platform, &set, 1).unwrap();
     assert!(plan.holds, "{:?}", plan.analysis);
-    let check = simulate(&platform, &plan, 1).unwrap();
+    let check = simulate(&platform, &plan).unwrap();
     assert!(check.disproved(&plan.analysis).is_empty());
     // Within a third more than its lines: what leaves comes on top.
     let (name, longest, jobs, missed) = &check.tasks[0];
@@ -307,7 +307,7 @@ fn a_job_of_more_than_ten_times_its_time_is_not_proved() {
     let mut set = read(dir.path(), &text).unwrap();
     set.tasks.truncate(1);
     let platform = Platform::find("opteron-6128").unwrap();
-    let plan = plan(&platform, &set).unwrap();
+    let plan = plan(&platform, &set, 1).unwrap();
     assert!(!plan.holds, "{:?}", plan.analysis);
 }
 

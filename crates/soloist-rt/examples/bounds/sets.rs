@@ -5,10 +5,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_core::ColorSet;
 use soloist_memory::Platform;
-use soloist_rt::cores::{play, Place, Setup};
+use soloist_rt::cores::{play, seed_of, Place, Setup};
 use soloist_rt::file::parse;
 use soloist_rt::interference::{surroundings, Costs, Sharing};
-use soloist_rt::profile::{in_colors, profiles};
+use soloist_rt::profile::{in_colors, profiles, Jobs};
 use soloist_rt::response::analyse;
 use soloist_rt::task::TaskSet;
 use soloist_rt::time::{Time, US};
@@ -54,6 +54,8 @@ pub enum Draw {
     /// As `Beside`, but of 1 to 5 ms, and limits are a quarter.
     #[allow(dead_code, reason = "the example's alone")]
     Long,
+    /// As `Beside`, but each core has cache colours of its own.
+    Colors,
 }
 
 fn machine(rng: &mut ChaCha8Rng) -> Platform {
@@ -137,8 +139,15 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
             0 => sets[..2].to_vec(),
             _ => sets[2 * core as usize..2 * core as usize + 2].to_vec(),
         };
+        let banks = ColorSet::any(map).with_sets(own);
+        // Two cores use a last level.
+        let half = map.n_llc() / 2;
+        let first = core % 2 * half;
         Place {
-            colors: Some(ColorSet::any(map).with_sets(own)),
+            colors: Some(match draw {
+                Draw::Colors => banks.with_llc(first..first + half),
+                _ => banks,
+            }),
             node: None,
         }
     };
@@ -151,17 +160,22 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
         }
     }
     let (makers, mut profiles) = profiles(&platform, &set, 1).unwrap();
-    // As a plan has it: the longest of jobs in a row, in the colours given. Another
-    // job of a program may do what its first ones don't.
-    let in_flight = Costs::of(&platform).in_flight;
+    // As a plan has it: the longest of the jobs that are played, alone in the colours
+    // given. Another job of a program, or another draw, may be longer.
+    let length_ps = if draw == Draw::Long { 25_000 } else { 300 } * US;
     for (i, place) in places.iter().enumerate() {
-        if set.tasks[i].release.is_some() {
-            let given = (&profiles[i], place);
-            let (time, profile) =
-                in_colors(&platform, &set.tasks[i], &makers[i], given, in_flight).unwrap();
-            set.tasks[i].wcet = time.max(set.tasks[i].wcet);
-            profiles[i] = profile;
-        }
+        let Some(release) = set.tasks[i].release else {
+            continue;
+        };
+        let jobs = Jobs {
+            least: length_ps.div_ceil(release.period.0),
+            seed: seed_of(seed, i),
+            in_flight: Costs::of(&platform).in_flight,
+        };
+        let given = (&profiles[i], place);
+        let alone = in_colors(&platform, &set.tasks[i], &makers[i], given, jobs).unwrap();
+        set.tasks[i].wcet = alone.longest.max(set.tasks[i].wcet);
+        profiles[i] = alone.profile;
     }
     let sharing = |a: u32, b: u32| {
         let memory = match at {
@@ -169,10 +183,9 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
             _ if home(a) == home(b) => Sharing::Controller,
             _ => Sharing::Nothing,
         };
-        (memory, node(a) == node(b))
+        (memory, node(a) == node(b) && draw != Draw::Colors)
     };
     let accesses: Vec<u64> = profiles.iter().map(|p| p.accesses).collect();
-    let length_ps = if draw == Draw::Long { 25_000 } else { 300 } * US;
     let played = play(&Setup {
         platform: &platform,
         set: &set,

@@ -12,12 +12,13 @@ use soloist_host::{
     format_size, load, plan as steps_to, Config, Control, Exhaust, GroupConfig, Host, Mode,
     ModuleChoice,
 };
-use soloist_machine::{known, FileError};
+use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
 use soloist_rt::inputs::{self, Input};
 use soloist_rt::interference::PERIOD_PS;
 use soloist_rt::measured::Measured;
-use soloist_rt::plan::{plan, simulate, Assignment, Check, Plan, PlanError};
+use soloist_rt::plan::{plan, simulate, Assignment, Check, Plan};
+use soloist_rt::refusal::PlanError;
 use soloist_rt::time::Time;
 use soloist_rt::{evidence, file, gantt, recorded};
 
@@ -68,6 +69,10 @@ pub struct Args {
     #[arg(long)]
     apply: bool,
 
+    /// Apply it even if the machine is not like this host, or its map incomplete.
+    #[arg(long, requires = "apply")]
+    force: bool,
+
     /// Compare this host's groups and limits with the plan.
     #[arg(long, conflicts_with = "apply")]
     check: bool,
@@ -78,7 +83,7 @@ pub struct Args {
     #[arg(long)]
     rest: bool,
 
-    /// Seed of the play.
+    /// Draws the programs that stand for tasks, and their pages.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -104,11 +109,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     .map_err(misuse)?;
     let machine = args.machine.as_ref().or(set.machine.as_ref());
     let Some(machine) = machine else {
-        return Err(Misuse(format!(
-            "{} names no machine: add `machine = \"NAME\"`, or --machine NAME (soloist map list)",
-            args.file.display()
-        ))
-        .into());
+        return Err(misuse(FileError {
+            file: set.file,
+            line: 1,
+            message:
+                "no machine is named: add `machine = \"NAME\"` here, or --machine NAME (soloist map list)"
+                    .to_owned(),
+        }));
     };
     let machine = known::find(machine).map_err(|error| match &args.machine {
         None => misuse(FileError {
@@ -131,11 +138,11 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             );
         }
     }
-    let made = plan(&platform, &set).map_err(|error| match error {
+    let made = plan(&platform, &set, args.seed).map_err(|error| match error {
         PlanError::Place { .. } | PlanError::Task { .. } => misuse(error),
         PlanError::Profile(_) | PlanError::Play(_) => error.into(),
     })?;
-    let check = simulate(&platform, &made, args.seed)?;
+    let check = simulate(&platform, &made)?;
     let mut config = config(&made, &platform, &machine.file);
     if args.rest {
         rest(&mut config, &made, &platform)?;
@@ -173,11 +180,20 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     if args.apply || args.check {
         if args.apply {
-            up::weigh(&machine, false)?;
+            weigh(&machine, args.force)?;
         }
         return host(&config, &machine.addr_map(), args.apply, ctx);
     }
     Ok(status(&made))
+}
+
+/// Is the machine this host? What is loaded already was asked before.
+fn weigh(machine: &Machine, force: bool) -> Result<()> {
+    let loaded = Control::open(&Host::live()).and_then(|control| control.map());
+    match loaded.ok() == Some(machine.addr_map()) {
+        true => Ok(()),
+        false => up::weigh(machine, force),
+    }
 }
 
 /// A file that can't be what is meant: what the user wrote is wrong.
@@ -470,7 +486,7 @@ fn say(plan: &Plan, check: &Check, ctx: &Ctx) -> Result<()> {
             word,
         ]);
     }
-    outln!("{proof}")?;
+    outln!("{proof}\n{}", plan.alone_is())?;
     for r in &plan.relaxations {
         outln!(
             "\n{} misses by {} or more: {}",

@@ -1,0 +1,89 @@
+//! How long tasks take when nobody is beside them: undivided, as a task file says
+//! it, and in colours of their own.
+
+use soloist_memory::Platform;
+
+use crate::cores::{seed_of, Place, PlayError};
+use crate::interference::Costs;
+use crate::profile::{in_colors, Alone, Jobs, Profile};
+use crate::program::Maker;
+use crate::task::{Task, TaskSet};
+use crate::time::{Time, MS};
+
+/// Time that a check plays, ps; a whole period of every task at least.
+const CHECK_PS: u64 = 40 * MS;
+
+/// Time that a check plays.
+pub(crate) fn check_ps(set: &TaskSet) -> u64 {
+    let hyper = set.hyperperiod().unwrap_or(u64::MAX);
+    let longest = set.tasks.iter().filter_map(|t| t.release);
+    let longest = longest.map(|r| r.phase.0 + r.period.0).max().unwrap_or(0);
+    hyper.min(CHECK_PS).max(longest)
+}
+
+/// The jobs of a task that a check of the plan plays.
+pub(crate) fn jobs_of(platform: &Platform, set: &TaskSet, task: usize, seed: u64) -> Jobs {
+    let release = set.tasks[task].release;
+    Jobs {
+        least: release.map_or(0, |r| check_ps(set).div_ceil(r.period.0)),
+        seed: seed_of(seed, task),
+        in_flight: Costs::of(platform).in_flight,
+    }
+}
+
+/// Longest of these of each task, wherever its pages are.
+pub(crate) fn undivided(
+    platform: &Platform,
+    set: &TaskSet,
+    (makers, alone): (&[Maker], &[Profile]),
+    seed: u64,
+) -> Result<Vec<Time>, PlayError> {
+    let of = |(i, task): (usize, &Task)| {
+        if task.release.is_none() {
+            return Ok(Time(0));
+        }
+        let (anywhere, on_first) = (Place::default(), with_core(task, 0));
+        let jobs = jobs_of(platform, set, i, seed);
+        let given = (&alone[i], &anywhere);
+        in_colors(platform, &on_first, &makers[i], given, jobs).map(|a| a.longest)
+    };
+    set.tasks.iter().enumerate().map(of).collect()
+}
+
+pub(crate) fn with_core(task: &Task, core: u32) -> Task {
+    Task {
+        core: task.core.or(Some(core)),
+        ..task.clone()
+    }
+}
+
+/// What a task of this `wcet` takes in colours where the longest of its jobs that
+/// were played takes `there.longest`, and undivided `undivided`: as much longer as
+/// these.
+pub(crate) fn slowed(wcet: Time, undivided: Time, there: &Alone) -> Time {
+    let (wcet, longest) = (u128::from(wcet.0), u128::from(there.longest.0));
+    let as_slow = (wcet * longest).div_ceil(u128::from(undivided.0.max(1)));
+    Time(as_slow.max(wcet).max(longest) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that stands for a task may have shorter jobs than the task's
+    /// longest: that is as much longer in the colours as they are.
+    #[test]
+    fn colours_lengthen_a_wcet_as_they_do_the_jobs_played() {
+        let there = |longest| Alone {
+            longest: Time(longest),
+            profile: Profile::default(),
+            jobs: 10,
+        };
+        let took = |longest, undivided| slowed(Time(100), Time(undivided), &there(longest)).0;
+        assert_eq!(took(110, 100), 110);
+        assert_eq!(took(99, 90), 110);
+        assert_eq!(took(80, 90), 100);
+        // A later job was longer than its file says.
+        assert_eq!(took(130, 130), 130);
+    }
+}

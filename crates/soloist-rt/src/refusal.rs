@@ -1,0 +1,140 @@
+//! Why there is no plan at all, with the line of the task file and what to change.
+
+use soloist_lab::jobs::RunError;
+use soloist_memory::Platform;
+
+use crate::alone::with_core;
+use crate::cores::PlayError;
+use crate::interference::{Costs, Surroundings};
+use crate::policy::NoPlace;
+use crate::profile::{Profile, ProfileError};
+use crate::response::analyse;
+use crate::task::{Task, TaskSet};
+use crate::time::Time;
+
+/// Why there can't be a plan at all.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// Memory does not fit.
+    #[error("{file}:{line}: {source}")]
+    Place {
+        /// The task file.
+        file: String,
+        /// Line of the task.
+        line: usize,
+        /// What does not fit.
+        source: NoPlace,
+    },
+    /// A core that is not there, or too little processor time.
+    #[error("{file}:{line}: {what}")]
+    Task {
+        /// The task file.
+        file: String,
+        /// Line of the task.
+        line: usize,
+        /// What is wrong and what to do.
+        what: String,
+    },
+    /// A task can't be played alone.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// A task can't be played.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+}
+
+pub(crate) fn at(set: &TaskSet, task: usize, what: String) -> PlanError {
+    PlanError::Task {
+        file: set.file.clone(),
+        line: set.tasks[task].line,
+        what,
+    }
+}
+
+/// A task that can't be played, with its line.
+pub(crate) fn told(set: &TaskSet, error: ProfileError) -> PlanError {
+    let name = match &error {
+        ProfileError::Pace(name, _) => name,
+        ProfileError::Lines { task, .. } => task,
+        ProfileError::Play(PlayError::Memory { task, .. }) => task,
+        ProfileError::Play(_) => return error.into(),
+    };
+    let task = set.tasks.iter().position(|t| t.name == *name);
+    let what = match &error {
+        ProfileError::Pace(name, RunError::Task { what, .. }) => {
+            format!("task {name:?}: {what}: lower `ipc` or `mpki`")
+        }
+        other => other.to_string(),
+    };
+    task.map_or(error.into(), |i| at(set, i, what))
+}
+
+/// That it can't be by its numbers alone.
+pub(crate) fn check(platform: &Platform, set: &TaskSet) -> Result<(), PlanError> {
+    let cores = platform.node_of_core.len();
+    let machine = &platform.memory.name;
+    for (i, task) in set.tasks.iter().enumerate() {
+        if let Some(core) = task.core.filter(|&c| c as usize >= cores) {
+            let last = cores - 1;
+            let what = format!(
+                "task {:?} is bound to core {core}: {machine} has 0 to {last}",
+                task.name
+            );
+            return Err(at(set, i, what));
+        }
+    }
+    if let (Some(i), true) = (
+        set.tasks.iter().position(|t| t.release.is_some()),
+        set.tasks.iter().map(|t| t.utilisation()).sum::<f64>() > cores as f64,
+    ) {
+        return Err(at(set, i, overfull_words(platform, set)));
+    }
+    if set.tasks.iter().all(|t| t.release.is_none()) {
+        return Err(at(
+            set,
+            0,
+            "no task has a period: there is nothing to plan for".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn overfull_words(platform: &Platform, set: &TaskSet) -> String {
+    let all: f64 = set.tasks.iter().map(|t| t.utilisation()).sum();
+    format!(
+        "the tasks need {all:.2} cores even alone and don't fit the {} of {}: lengthen periods, shorten wcets or take tasks away",
+        platform.node_of_core.len(),
+        platform.memory.name
+    )
+}
+
+/// No way to deal the tasks over cores, though there seem to be enough of them.
+pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
+    let around = Surroundings::alone(Costs::of(platform));
+    let short = |i: &usize| {
+        let mut only = set.clone();
+        only.tasks = vec![with_core(&set.tasks[*i], 0)];
+        let answers = analyse(
+            (&only, &[Profile::default()]),
+            only.tasks[0].core.unwrap_or(0),
+            &around,
+        );
+        answers.iter().any(|a| !a.holds)
+    };
+    if let Some(i) = (0..set.tasks.len()).find(short) {
+        let what = format!(
+            "task {:?} can't be held by any core, even alone: its deadline leaves less than {} to its wcet, and a refresh of memory takes that; lengthen deadline and period, or shorten wcet",
+            set.tasks[i].name,
+            Time(around.costs.refresh_ps.1)
+        );
+        return at(set, i, what);
+    }
+    let all: f64 = set.tasks.iter().map(Task::utilisation).sum();
+    let first = set.tasks.iter().position(|t| t.release.is_some());
+    let what = format!(
+        "the tasks need {all:.2} of the {} cores of {} even alone, but no way was found to deal them over these so that each core has time for its own: lengthen periods, shorten wcets or take tasks away",
+        platform.node_of_core.len(),
+        platform.memory.name
+    );
+    at(set, first.unwrap_or(0), what)
+}
