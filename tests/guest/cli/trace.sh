@@ -103,6 +103,11 @@ same interrupted $? 0
 [ "$(awk '$1 == "control" { print ($5 >= 2) }' table)" = 1 ] && ok by-id || fail by-id "$(cat table)"
 soloist trace --group tasks --for 600ms >table
 same by-group "$(awk 'NR > 1 { print $1 }' table | tr '\n' ' ')" "camera control "
+# On a terminal that does not know its width, as on a serial line, and as the page
+# shows it.
+. "$here/../../tutorial/plain.sh"
+head=$(script -qec "soloist trace --tasks tasks.toml --for 600ms" /dev/null </dev/null | tr -d '\r' | head -n 1 | plain)
+console "$here/../../../docs/real-time.md" | plain | grep -qxF -e "$head" && ok page-shows || fail page-shows "$head"
 stop
 
 # The module stops a processor: that is throttled time. What another test set stays,

@@ -123,14 +123,15 @@ impl Command {
 }
 
 /// A plain table: columns under their heads, no lines. On a terminal it is no
-/// wider than that; elsewhere as wide as its text.
+/// wider than that; elsewhere, and on one of no known width such as a serial line,
+/// as wide as its text.
 fn table<'a>(heads: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(heads.into_iter().map(Cell::new));
-    if std::io::stdout().is_terminal() {
+    if std::io::stdout().is_terminal() && table.width() != Some(0) {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
     for column in table.column_iter_mut() {
