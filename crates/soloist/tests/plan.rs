@@ -144,3 +144,29 @@ fn a_file_that_can_t_be_meant_is_a_misuse() {
     let said = refused(&["plan", "bad.toml", "--machine", "nowhere"]);
     assert!(said.contains("nowhere: no such machine"), "{said}");
 }
+
+/// What docs/real-time.md shows of a plan is printed, number by number.
+#[test]
+fn the_page_shows_what_is_printed() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(top.join("docs/real-time.md")).unwrap();
+    let blocks = page.split("```console\n").skip(1);
+    let mut compared = 0;
+    for block in blocks.map(|b| b.split("\n```").next().unwrap()) {
+        let Some((words, shown)) = block
+            .strip_prefix("$ soloist plan ")
+            .and_then(|b| b.split_once('\n'))
+        else {
+            continue;
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+        command.current_dir(&top).arg("plan").args(words.split(' '));
+        let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let mut printed = out.lines().map(str::trim_end);
+        for line in shown.lines().filter(|line| *line != "...") {
+            assert!(printed.any(|p| p == line), "{words}: {line:?} in\n{out}");
+        }
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
+}
