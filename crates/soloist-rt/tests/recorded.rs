@@ -8,7 +8,7 @@ use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Meta, Writer};
 use soloist_rt::cores::{play, Place, Played, Setup};
 use soloist_rt::inputs::recordings;
-use soloist_rt::plan::{plan, simulate};
+use soloist_rt::plan::{plan, simulate, Plan};
 use soloist_rt::profile::profiles;
 use soloist_rt::recorded::fill;
 use soloist_rt::task::{Behaviour, TaskSet};
@@ -294,21 +294,37 @@ fn a_plan_of_a_recording_knows_all_its_jobs() {
     );
 }
 
-/// Where a program computes more than ten times as long from line to line as in its
-/// middle, of which its job is made, the length of that is not known.
-#[test]
-fn a_job_of_more_than_ten_times_its_time_is_not_proved() {
+/// A program that computes a hundred times as long from line to line at its start
+/// as in its middle, of which its job is made.
+fn slow_start(period: &str, wcet: &str) -> Plan {
     let dir = tempfile::tempdir().unwrap();
-    let slow_start = |page| if page < PAGES / 4 { 100 * WORK } else { WORK };
-    record_of(&dir.path().join("rec/walk"), 1, slow_start);
+    let work = |page| if page < PAGES / 4 { 100 * WORK } else { WORK };
+    record_of(&dir.path().join("rec/walk"), 1, work);
     let text = PLAYED
         .replace("core = 0\n", "")
-        .replace("\"10 ms\"", "\"1 s\"");
+        .replace("\"2 ms\"", wcet)
+        .replace("\"10 ms\"", period);
     let mut set = read(dir.path(), &text).unwrap();
     set.tasks.truncate(1);
     let platform = Platform::find("opteron-6128").unwrap();
-    let plan = plan(&platform, &set, 1).unwrap();
-    assert!(!plan.holds, "{:?}", plan.analysis);
+    plan(&platform, &set, 1).unwrap()
+}
+
+#[test]
+fn a_job_that_is_far_longer_than_its_time_is_known_if_it_ends() {
+    let plan = slow_start("\"1 s\"", "\"2 ms\"");
+    assert!(plan.holds, "{:?}", plan.analysis);
+    let alone = plan.analysis[0].alone;
+    assert!(alone.0 > 10 * 2 * MS, "{alone:?}");
+}
+
+/// Of a longer job parts are played, for ten times their time.
+#[test]
+fn a_job_that_does_not_end_is_not_proved() {
+    for (period, wcet) in [("\"40 ms\"", "\"2 ms\""), ("\"1 s\"", "\"5 ms\"")] {
+        let plan = slow_start(period, wcet);
+        assert!(!plan.holds, "{period} {wcet}: {:?}", plan.analysis);
+    }
 }
 
 #[test]
