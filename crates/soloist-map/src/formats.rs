@@ -7,10 +7,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use soloist_machine::function::{parse_list, MAX_BIT};
+use soloist_machine::function::parse_list;
 use soloist_machine::gf2::{self, Basis};
 
 use crate::palloc;
+pub use crate::words::FormatError;
+use crate::words::{hex, mask_of, numbers, words};
 
 /// A format of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,24 +68,6 @@ impl FromStr for Format {
     }
 }
 
-/// What is wrong with a file, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", at(*.line))]
-pub struct FormatError {
-    /// From 1; 0: all of it.
-    pub line: usize,
-    /// What was wrong and what was expected.
-    pub message: String,
-}
-
-/// `line 3: `, or nothing for all of it.
-pub(crate) fn at(line: usize) -> String {
-    match line {
-        0 => String::new(),
-        line => format!("line {line}: "),
-    }
-}
-
 /// Reads functions.
 ///
 /// # Errors
@@ -136,31 +120,6 @@ fn example(format: Format) -> &'static str {
         Format::Hex => "masks such as `0x44000`",
         Format::Palloc => "`mask 0x1e000` and `xor 13 17`",
     }
-}
-
-pub(crate) fn mask_of(numbers: &[u32]) -> Result<u64, String> {
-    let mut mask = 0u64;
-    for &bit in numbers {
-        if bit > MAX_BIT {
-            return Err(format!("bit {bit}: expected 0 to {MAX_BIT}"));
-        }
-        if mask >> bit & 1 == 1 {
-            return Err(format!("bit {bit} occurs twice"));
-        }
-        mask |= 1 << bit;
-    }
-    Ok(mask)
-}
-
-/// Numbers apart by anything that is no digit.
-pub(crate) fn numbers(text: &str) -> Result<Vec<u32>, String> {
-    text.split(|c: char| !c.is_ascii_digit())
-        .filter(|word| !word.is_empty())
-        .map(|word| {
-            word.parse()
-                .map_err(|_| format!("`{word}`: expected a bit number"))
-        })
-        .collect()
 }
 
 fn bits_line(line: &str) -> Result<Vec<u64>, String> {
@@ -225,23 +184,6 @@ fn dare_line(line: &str) -> Result<Vec<u64>, String> {
     Ok(vec![function])
 }
 
-/// A mask that a person or a tool writes.
-pub(crate) fn hex(word: &str) -> Result<u64, String> {
-    let mask = match word.strip_prefix("0b") {
-        Some(digits) => u64::from_str_radix(digits, 2),
-        None => {
-            let digits = word.trim_start_matches("0x").trim_start_matches("0X");
-            u64::from_str_radix(digits, 16)
-        }
-    };
-    match mask {
-        Ok(mask) if mask != 0 && mask >> (MAX_BIT + 1) == 0 => Ok(mask),
-        _ => Err(format!(
-            "`{word}`: expected a hexadecimal mask of bits 0 to {MAX_BIT}"
-        )),
-    }
-}
-
 fn hex_line(line: &str) -> Result<Vec<u64>, String> {
     line.split(|c: char| c.is_whitespace() || c == ',' || c == '{' || c == '}')
         .filter(|word| !word.is_empty())
@@ -281,10 +223,6 @@ fn dare_lines(functions: &[u64]) -> Vec<String> {
         .chain(functions.iter().map(|&f| line(f)))
         .chain(["XOR of all found functions:".to_owned(), line(all)])
         .collect()
-}
-
-pub(crate) fn words(function: u64) -> String {
-    gf2::show(function).replace('^', " ")
 }
 
 /// Reads functions as a person types them: `14^18, 15^19`.

@@ -22,3 +22,4 @@ pub mod pci;
 pub mod ruler;
 pub mod silicon;
 pub mod solve;
+pub mod words;

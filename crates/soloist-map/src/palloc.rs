@@ -2,13 +2,13 @@
 //!
 //! Its README sets them by `echo 0x1e000 > /sys/kernel/debug/palloc/palloc_mask`,
 //! each bit a function, and `echo xor 13 17 > .../control`, which joins bit 17 to
-//! bit 13. Newer patches read a `map.txt` ([`crate::formats::Format::Bits`]) and
+//! bit 13. Newer patches read a `map.txt` (format `bits`) and
 //! show it in `control` as `bank_bits[0]: 13 17`.
 
 use soloist_machine::function::MAX_BIT;
 use soloist_machine::gf2::{self, Basis};
 
-use crate::formats::{hex, mask_of, numbers, words, FormatError};
+use crate::words::{hex, mask_of, numbers, words, FormatError};
 
 const FOLDER: &str = "/sys/kernel/debug/palloc";
 

@@ -5,7 +5,8 @@ use soloist_core::AddrMap;
 use soloist_machine::ram::RamRange;
 use soloist_machine::{known, Machine};
 use soloist_map::compare;
-use soloist_map::firmware::zen::{channels_under, Channel, Locator, Place, Zen};
+use soloist_map::firmware::channel::Channel;
+use soloist_map::firmware::zen::{channels_under, Locator, Place, Zen};
 use soloist_map::firmware::{find, Decoder, FirmwareError, Values};
 
 /// Names as servers print them.

@@ -9,6 +9,7 @@
 //! to addresses ([`zen`]), is asked for as many.
 
 pub mod adxl;
+pub mod channel;
 pub mod umc;
 pub mod zen;
 

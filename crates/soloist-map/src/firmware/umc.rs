@@ -1,5 +1,5 @@
 //! Ranks, banks and rows of AMD's Zen, from registers of its memory controllers
-//! (UMC): what [`super::zen`]'s library does not know.
+//! (UMC): what Linux' translation library does not know.
 //!
 //! A channel's registers say which bits of an address within it are chip select,
 //! sub-channel, bank, row and column, and what is XORed to them. They are
@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::zen::Channel;
+use super::channel::Channel;
 
 /// Where registers are: DDR4's controllers have most of them for each module,
 /// DDR5's for each chip select.

@@ -14,6 +14,7 @@ use std::path::Path;
 use rand_chacha::ChaCha8Rng;
 use soloist_machine::ram::RamRange;
 
+use super::channel::Channel;
 use super::umc::{Spot, Umc};
 use super::{line_of, node_of, Answers, Firmware};
 use crate::edac;
@@ -29,19 +30,6 @@ pub trait Locator {
     /// # Errors
     /// In words.
     fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String>;
-}
-
-/// A channel with memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Channel {
-    /// Number of AMD's node: a socket, or a die of the first generation.
-    pub node: u32,
-    /// Its number there.
-    pub number: u32,
-    /// A CPU there.
-    pub cpu: u32,
-    /// Bytes.
-    pub bytes: u64,
 }
 
 /// The channels that EDAC's driver lists below `root`, and CPUs of theirs.
