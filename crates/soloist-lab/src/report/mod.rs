@@ -17,7 +17,7 @@ use self::matrix::matrix;
 use crate::judgement::{answers, Answer, Estimate, Judged, Outcome, Totals, Verdict};
 use crate::spec::ClaimKind;
 
-const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:56em;margin:2em auto;padding:0 1em;\
+const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:64em;margin:2em auto;padding:0 1em;\
 color:#222}table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;text-align:right;\
 border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}.misses{color:#a84300}\
 .holds{color:#0072b2}code{background:#f3f3f3;padding:.1em .3em}figure{overflow-x:auto;margin:1em 0}\
