@@ -123,8 +123,7 @@ static bool rests(u16 id, int nid)
 	bool rests;
 
 	preempt_disable();
-	rests = !here_find(&here, id, nid) ||
-		time_before(jiffies, READ_ONCE(here.turn->rest));
+	rests = !here_find(&here, id, nid) || sol_turn_rests(here.turn);
 	preempt_enable();
 	return rests;
 }
@@ -232,15 +231,10 @@ static void refill_turn(const struct sol_request *rq, int nid)
 		cell = cell_at(rq->id, nid, turns);
 		if (cell == SOL_NO_CELL)
 			break;
-		if (sol_cell_listed(cell)) {
-			listed++;
-			continue;
-		}
-		if (sol_cell_rests(cell))
-			continue;
 		budget = min(left, SOL_WALK_BUDGET / SOL_CLIPS);
 		left -= budget;
-		if (refill(rq->id, cell, &budget))
+		if (sol_cell_listed(cell) ||
+		    (!sol_cell_rests(cell) && refill(rq->id, cell, &budget)))
 			listed++;
 		left += budget;
 	}
@@ -388,19 +382,21 @@ static rung_fn *const rungs[] = {
 
 /* ---- Down the ladder ---- */
 
-/* The nearest node behind @done that @rq allows, or NUMA_NO_NODE. */
-static int next_node_near(const struct sol_request *rq, unsigned long done)
+/* The nearest node behind @done that @rq allows, done now, or NUMA_NO_NODE. */
+static int next_node_near(const struct sol_request *rq, unsigned long *done)
 {
 	int nid, best = NUMA_NO_NODE;
 
 	for_each_online_node(nid) {
-		if (nid >= SOL_MAX_NODES || done >> nid & 1 ||
+		if (nid >= SOL_MAX_NODES || *done >> nid & 1 ||
 		    !sol_request_allows(rq, nid))
 			continue;
 		if (best == NUMA_NO_NODE ||
 		    node_distance(rq->nid, nid) < node_distance(rq->nid, best))
 			best = nid;
 	}
+	if (best != NUMA_NO_NODE)
+		*done |= 1ul << best;
 	return best;
 }
 
@@ -412,18 +408,13 @@ static struct page *at_hand_beyond(const struct sol_request *rq, bool anywhere)
 {
 	struct page *page = NULL;
 	unsigned long done = 0;
-	int nid;
+	int nid = next_node_near(rq, &done);
 
-	while (!page) {
-		nid = next_node_near(rq, done);
-		if (nid == NUMA_NO_NODE)
-			break;
-		if (done)
+	while (!page && nid != NUMA_NO_NODE && rests(rq->id, nid)) {
+		nid = next_node_near(rq, &done);
+		if (nid != NUMA_NO_NODE)
 			page = sol_magazine_get(rq->id, nid, rq->gfp,
 						rq->table, true);
-		done |= 1ul << nid;
-		if (!page && !rests(rq->id, nid))
-			break;
 	}
 	if (page && anywhere)
 		sol_magazine_away(rq->id, nid);
@@ -439,10 +430,9 @@ static struct page *climb(struct sol_request *rq, enum sol_rung first,
 	int nid;
 
 	while (!page) {
-		nid = next_node_near(rq, done);
+		nid = next_node_near(rq, &done);
 		if (nid == NUMA_NO_NODE)
 			break;
-		done |= 1ul << nid;
 		for (rq->rung = first; rq->rung <= last; rq->rung++) {
 			page = rungs[rq->rung](rq, nid);
 			if (page)

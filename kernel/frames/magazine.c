@@ -188,12 +188,6 @@ static struct sol_clip *find(struct sol_magazine *m,
 	return NULL;
 }
 
-/* Nothing was found for the group lately, so nothing will be refilled now. */
-static bool rests(const struct sol_group *g, int nid)
-{
-	return time_before(jiffies, READ_ONCE(g->turn[nid].rest));
-}
-
 void sol_magazine_away(u16 id, int nid)
 {
 	struct sol_hand *hand;
@@ -210,7 +204,8 @@ void sol_magazine_away(u16 id, int nid)
 int sol_magazine_node(const struct sol_hand *hand, const struct sol_group *g,
 		      int home)
 {
-	if (time_before(jiffies, hand->away_until) && rests(g, home))
+	if (time_before(jiffies, hand->away_until) &&
+	    sol_turn_rests(&g->turn[home]))
 		return hand->away_nid;
 	return home;
 }
@@ -224,7 +219,7 @@ struct sol_clip *sol_magazine_fill(struct sol_magazine *m, struct sol_group *g,
 
 	if (clip || !round_begin(&r, g, cells, nid))
 		return clip;
-	if (even && !rests(g, nid) && wants_refill(&r))
+	if (even && !sol_turn_rests(r.turn) && wants_refill(&r))
 		return NULL;
 	magazine_flush(m);
 	fill(m, &r, zero);

@@ -23,6 +23,7 @@
 #ifndef SOLOIST_OWNER_H
 #define SOLOIST_OWNER_H
 
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/mm_types.h>
@@ -100,6 +101,12 @@ struct sol_turn {
 	unsigned long rest;
 	unsigned long evacuate;
 } ____cacheline_aligned_in_smp;
+
+/* Nothing was found for the group lately, so nothing will be refilled now. */
+static inline bool sol_turn_rests(const struct sol_turn *turn)
+{
+	return time_before(jiffies, READ_ONCE(turn->rest));
+}
 
 /**
  * struct sol_group - a colour set and who allocates by it
