@@ -13,7 +13,7 @@
  *   decode      write up to 16 addresses; read a line for each: the address,
  *               then its components, `-`: not defined for it. `error`: the
  *               firmware does not translate it
- *   locate      the other way, on AMD's Zen: locate.c
+ *   locate, umc  on AMD's Zen: zen.c
  *
  * Locking: decode_mutex holds the answers, and one caller at a time in the
  * firmware, whose method is interpreted and sleeps. Nothing else is taken.
@@ -27,7 +27,7 @@
 
 #include "../refusal.h"
 #include "control.h"
-#include "locate.h"
+#include "zen.h"
 
 #define MAX_ADDRESSES 16
 
@@ -218,29 +218,48 @@ static ssize_t firmware_decode_store(struct config_item *item,
 	return sol_status_done(err, count);
 }
 
+static ssize_t ask(struct sol_question *question, const char *name,
+		   const char *page, size_t count)
+{
+	int err = sol_control_may(name, count);
+
+	if (!err)
+		err = sol_question_store(question, page, count);
+	return sol_status_done(err, count);
+}
+
 static ssize_t firmware_locate_show(struct config_item *item, char *page)
 {
-	return sol_locate_show(page);
+	return sol_question_show(&sol_locate, page);
 }
 
 static ssize_t firmware_locate_store(struct config_item *item,
 				     const char *page, size_t count)
 {
-	int err = sol_control_may("locate", count);
+	return ask(&sol_locate, "locate", page, count);
+}
 
-	if (!err)
-		err = sol_locate_store(page, count);
-	return sol_status_done(err, count);
+static ssize_t firmware_umc_show(struct config_item *item, char *page)
+{
+	return sol_question_show(&sol_umc, page);
+}
+
+static ssize_t firmware_umc_store(struct config_item *item, const char *page,
+				  size_t count)
+{
+	return ask(&sol_umc, "umc", page, count);
 }
 
 CONFIGFS_ATTR_RO(firmware_, components);
 SOL_ATTR_SECRET(firmware_, decode);
 SOL_ATTR_SECRET(firmware_, locate);
+SOL_ATTR_SECRET(firmware_, umc);
 
 static struct configfs_attribute *firmware_attrs[] = {
 	&firmware_attr_components,
 	&firmware_attr_decode,
 	&firmware_attr_locate,
+	&firmware_attr_umc,
 	NULL,
 };
 

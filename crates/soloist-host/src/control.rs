@@ -106,14 +106,31 @@ impl Control {
         &self,
         places: &[(u32, u32, u64)],
     ) -> Result<Vec<Option<u64>>, HostError> {
+        self.ask_places("firmware/locate", places)
+    }
+
+    /// Registers of memory controllers of AMD's Zen (UMC): of each, AMD's number
+    /// of the node, the channel's and the register; `None`: no answer.
+    pub fn firmware_umc(
+        &self,
+        registers: &[(u32, u32, u64)],
+    ) -> Result<Vec<Option<u64>>, HostError> {
+        self.ask_places("firmware/umc", registers)
+    }
+
+    fn ask_places(
+        &self,
+        name: &str,
+        places: &[(u32, u32, u64)],
+    ) -> Result<Vec<Option<u64>>, HostError> {
         let mut all = Vec::with_capacity(places.len());
         for some in places.chunks(16) {
             let words: Vec<String> = some
                 .iter()
-                .map(|(cpu, channel, address)| format!("{cpu}:{channel}:{address:#x}"))
+                .map(|(of, channel, at)| format!("{of}:{channel}:{at:#x}"))
                 .collect();
-            self.write("firmware/locate", &words.join(" "))?;
-            let text = self.read("firmware/locate")?;
+            self.write(name, &words.join(" "))?;
+            let text = self.read(name)?;
             let told = |(line, word): (&str, &String)| {
                 let (place, told) = line.split_once(' ')?;
                 let hex = |told: &str| u64::from_str_radix(told.strip_prefix("0x")?, 16).ok();
@@ -126,7 +143,7 @@ impl Control {
             let answers: Option<Vec<_>> = text.lines().zip(&words).map(told).collect();
             match answers {
                 Some(answers) if answers.len() == some.len() => all.extend(answers),
-                _ => return Err(self.not_ours("firmware/locate")),
+                _ => return Err(self.not_ours(name)),
             }
         }
         Ok(all)

@@ -8,7 +8,7 @@ use soloist_core::AddrMap;
 use soloist_machine::ram::RamRange;
 use soloist_map::firmware::channel::Channel;
 use soloist_map::firmware::find;
-use soloist_map::firmware::umc::{read_under, Spot, Umc};
+use soloist_map::firmware::umc::{of_channels, Spot, Umc};
 use soloist_map::firmware::zen::{Locator, Place, Zen};
 
 /// A channel whose chip selects are all alike, as the registers have it.
@@ -210,6 +210,15 @@ fn ddr5_has_sub_channels() {
     assert!(umc(&registers).unwrap_err().contains("banks are XORed"));
 }
 
+fn channel(number: u32) -> Channel {
+    Channel {
+        node: 0,
+        number,
+        cpu: 0,
+        bytes: 1 << 29,
+    }
+}
+
 #[test]
 fn what_is_not_known_is_refused_in_words() {
     let lpddr = Registers::from([(0x100, 6)]);
@@ -222,9 +231,9 @@ fn what_is_not_known_is_refused_in_words() {
     assert!(umc(&stacked).is_ok());
     stacked.insert(0xdc, 1);
     assert!(umc(&stacked).unwrap_err().contains("by a hash"));
-    let nowhere = std::path::Path::new("/nonexistent");
-    let error = read_under(nowhere, &[]).unwrap_err();
-    assert!(error.contains("amd_smn_debugfs_enable"), "{error}");
+    let unread = |_: &Channel, at| Err(format!("register {at:#x} can't be read"));
+    let error = of_channels(&[channel(3)], unread).unwrap_err();
+    assert_eq!(error, "node 0 channel 3: register 0x100 can't be read");
 }
 
 /// Two channels by the XOR of three bits.
@@ -243,12 +252,6 @@ impl Locator for Two {
 
 #[test]
 fn with_channels_they_make_a_whole_map_that_is_not_called_exact() {
-    let channel = |number| Channel {
-        node: 0,
-        number,
-        cpu: 0,
-        bytes: 1 << 29,
-    };
     // Two ranks by turns, 11 bits of row from bit 18 on.
     let chips = Chips {
         bases: &[0, 1 << 17],
@@ -258,14 +261,17 @@ fn with_channels_they_make_a_whole_map_that_is_not_called_exact() {
         banks: &[13, 14, 15, 16],
         ..BY_TURNS
     };
-    let banks = umc(&with_bank_hash(chips.registers())).unwrap();
-    let all = (0..2).map(|number| ((0, number), banks.clone())).collect();
+    let registers = with_bank_hash(chips.registers());
+    let banks = umc(&registers).unwrap();
+    let channels: Vec<Channel> = (0..2).map(channel).collect();
+    let read = |_: &Channel, at| Ok(registers.get(&at).copied().unwrap_or(0));
+    let all = of_channels(&channels, read).unwrap();
     let memory = [RamRange {
         start: 0,
         end: 1 << 30,
         node: 0,
     }];
-    let mut zen = Zen::new(Two, (0..2).map(channel).collect()).with_banks(all);
+    let mut zen = Zen::new(Two, channels).with_banks(all);
     let found = find(&mut zen, &memory, 1).unwrap();
     assert_eq!(zen.untranslated.0, 0);
     assert!(!found.exact, "no such machine was seen");

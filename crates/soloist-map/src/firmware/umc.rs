@@ -6,12 +6,11 @@
 //! described in AMD's processor programming references; names, places and what
 //! they mean were taken from illumos (`sys/amdzen/umc.h`, `zen_umc`), and so were
 //! the decodes of the tests. They lie on the system management network, which
-//! Linux reads for itself; newer kernels show it to root in debugfs where the
-//! command line has `amd_smn_debugfs_enable`. Nobody of this project has seen such
-//! a machine: what comes of them is never called exact.
+//! Linux reads for modules (amd_smn_read()): ours does so (`firmware/umc`). Nobody
+//! of this project has seen such a machine: what comes of them is never called
+//! exact.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::channel::Channel;
 
@@ -61,9 +60,6 @@ const DDR5: Places = Places {
 /// Bases, and which kind of memory there is.
 const BASES: [u32; 2] = [0x00, 0x10];
 const KIND: u32 = 0x100;
-/// Of the first controller's registers on the network, and from one to the next.
-const FIRST: u32 = 0x5_0000;
-const NEXT: u32 = 1 << 20;
 
 /// Where in its channel a line lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -292,33 +288,20 @@ impl Select {
     }
 }
 
-/// Registers of all these channels, by node and number, from the debugfs below
-/// `root`.
+/// Registers of all these channels, by node and number: `read` has the value of a
+/// channel's at an offset.
 ///
 /// # Errors
 /// In words: why one is not known.
-pub fn read_under(root: &Path, channels: &[Channel]) -> Result<BTreeMap<(u32, u32), Umc>, String> {
-    let folder = root.join("sys/kernel/debug/x86/amd_smn");
-    if !folder.join("value").exists() {
-        return Err(
-            "registers of the memory controllers can't be read (newer kernels show them to root \
-             with amd_smn_debugfs_enable on their command line)"
-                .into(),
-        );
-    }
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+pub fn of_channels(
+    channels: &[Channel],
+    mut read: impl FnMut(&Channel, u32) -> Result<u32, String>,
+) -> Result<BTreeMap<(u32, u32), Umc>, String> {
     let one = |channel: &Channel| {
-        std::fs::write(folder.join("node"), channel.node.to_string()).map_err(failed)?;
-        let first = FIRST + channel.number * NEXT;
-        let umc = Umc::read(|offset| {
-            std::fs::write(folder.join("address"), format!("{:#x}", first + offset))
-                .map_err(failed)?;
-            let text = std::fs::read_to_string(folder.join("value")).map_err(failed)?;
-            let digits = text.trim().trim_start_matches("0x");
-            u32::from_str_radix(digits, 16).map_err(|_| format!("`{}`: no register", text.trim()))
-        });
-        let named = |why| format!("node {} channel {}: {why}", channel.node, channel.number);
-        Ok(((channel.node, channel.number), umc.map_err(named)?))
+        let (node, number) = (channel.node, channel.number);
+        let umc = Umc::read(|offset| read(channel, offset));
+        let named = |why| format!("node {node} channel {number}: {why}");
+        Ok(((node, number), umc.map_err(named)?))
     };
     channels.iter().map(one).collect()
 }

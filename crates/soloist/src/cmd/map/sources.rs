@@ -13,6 +13,7 @@ use soloist_map::detect::check::{check as check_map, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::Options;
 use soloist_map::edac::{self, Counted};
+use soloist_map::firmware::channel::Channel;
 use soloist_map::firmware::umc;
 use soloist_map::firmware::zen::{self, Locator, Place, Zen};
 use soloist_map::firmware::{self, Decoder, NodeProof, Values};
@@ -408,6 +409,17 @@ fn told(found: &firmware::Found) -> String {
     says
 }
 
+/// A register of a channel's memory controller.
+fn register(control: &Control, channel: &Channel, at: u32) -> Result<u32, String> {
+    let told = control
+        .firmware_umc(&[(channel.node, channel.number, at.into())])
+        .map_err(|error| error.to_string())?;
+    let value = told.first().copied().flatten();
+    value
+        .and_then(|value| u32::try_from(value).ok())
+        .ok_or_else(|| format!("the memory controller's register {at:#x} can't be read"))
+}
+
 fn ask_firmware(seed: u64) -> Result<Asked, String> {
     let control = Control::open(&Host::live()).map_err(|_| {
         "only the kernel may ask it: load the module (soloist up) and try again".to_owned()
@@ -428,7 +440,7 @@ fn ask_firmware(seed: u64) -> Result<Asked, String> {
         format!("it translates no addresses (no ACPI ADXL here, or in this kernel); {why}")
     };
     let channels = zen::channels_under(Path::new("/")).map_err(none)?;
-    let banks = umc::read_under(Path::new("/"), &channels);
+    let banks = umc::of_channels(&channels, |channel, at| register(&control, channel, at));
     let mut zen = Zen::new(Library(control), channels);
     let why = match banks {
         Ok(banks) => {
