@@ -146,7 +146,11 @@ impl Steps {
             return Ok(());
         }
         let now = control.key_values("guard/settings")?;
-        let differs = |(key, value): &(&String, &String)| now.get(*key) != Some(*value);
+        let moved = |key: &str| wanted.get(key).is_some_and(|v| now.get(key) != Some(v));
+        // An event brings its own line, unless that is written after it.
+        let differs = |(key, _): &(&String, &String)| {
+            moved(key) || (key.as_str() == "line" && moved("event"))
+        };
         let lines = |pick: &dyn Fn(&str, &str) -> String| -> Vec<String> {
             let pairs = wanted.iter().filter(differs);
             pairs.map(|(key, value)| pick(key, value)).collect()

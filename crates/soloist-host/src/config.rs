@@ -222,11 +222,13 @@ fn is_of_one_run(name: &str) -> bool {
     pid.is_some_and(|pid| !pid.is_empty() && pid.chars().all(|c| c.is_ascii_digit()))
 }
 
-/// Where nothing can be reserved yet there is nothing to keep.
+/// Where nobody has set anything there is nothing to keep.
 fn settings(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {
     let settings = guard.settings()?;
-    let unset = settings.get("r_min").is_none_or(|rate| rate == "0");
-    Ok(if unset { BTreeMap::new() } else { settings })
+    Ok(match Guard::are_fresh(&settings) {
+        true => BTreeMap::new(),
+        false => settings,
+    })
 }
 
 fn reservations(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {

@@ -22,6 +22,18 @@ const NOTHING: [(&str, &str); 3] = [
     ("write_r_min", "0"),
 ];
 
+/// Settings of a module that was just loaded, all others being 0
+/// (kernel/guard/state.c).
+const FRESH: [(&str, &str); 7] = [
+    ("event", "LLC-misses"),
+    ("write_event", "none"),
+    ("line", "64"),
+    ("period_us", "1000"),
+    ("ewma", "192"),
+    ("sharing", "none"),
+    ("count_kernel", "1"),
+];
+
 /// The guard of a loaded module.
 #[derive(Debug, Clone)]
 pub struct Guard {
@@ -62,6 +74,14 @@ impl Guard {
     /// Settings.
     pub fn settings(&self) -> Result<KeyValues, HostError> {
         self.control.key_values("guard/settings")
+    }
+
+    /// Has nobody set anything?
+    pub(crate) fn are_fresh(settings: &KeyValues) -> bool {
+        let fresh = |key: &str| FRESH.iter().find(|(name, _)| *name == key);
+        settings
+            .iter()
+            .all(|(key, value)| value == fresh(key).map_or("0", |(_, value)| value))
     }
 
     /// Changes settings, all of `pairs` or none.

@@ -67,6 +67,50 @@ fn groups_of_a_single_run_are_not_saved() {
     assert_eq!(config.groups.keys().collect::<Vec<_>>(), ["core0"]);
 }
 
+fn guarded() -> Machine {
+    let machine = loaded();
+    machine.soloist("guard/stats", "master -1\n");
+    machine
+}
+
+/// As a module says that was just loaded.
+const FRESH: &str = "event LLC-misses\nwrite_event none\nline 64\nperiod_us 1000\nr_min 0\n\
+    write_r_min 0\npeak 0\nq_min 0\newma 192\nsharing none\ncount_kernel 1\nper_task 0\nby_bank 0\n";
+
+#[test]
+fn settings_of_the_guard_are_saved_once_there_are_any() {
+    let machine = guarded();
+    let saved = |settings: &str| {
+        machine.soloist("guard/settings", settings);
+        Config::now(&control(&machine)).unwrap().guard
+    };
+    assert!(saved(FRESH).is_empty());
+    // Nothing can be reserved yet, but somebody has said something.
+    let told = saved(&FRESH.replace("peak 0", "peak 9000"));
+    assert_eq!(
+        (told["peak"].as_str(), told["r_min"].as_str()),
+        ("9000", "0")
+    );
+    assert!(!saved(&FRESH.replace("r_min 0", "r_min 5")).is_empty());
+}
+
+/// An event brings its own line: what the file says of the line comes after it.
+#[test]
+fn a_line_that_an_event_would_change_is_written_with_it() {
+    let machine = guarded();
+    let settings = FRESH.replace("LLC-misses", "page-faults");
+    machine.soloist("guard/settings", &settings);
+    let mut config = Config::now(&control(&machine)).unwrap();
+    machine.soloist("guard/settings", FRESH);
+    let written = |config: &Config| match &steps(&machine, config, false).steps[..] {
+        [Step::Write { new, .. }] => new.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(written(&config), "event page-faults\nline 64");
+    config.guard.remove("line");
+    assert_eq!(written(&config), "event page-faults");
+}
+
 #[test]
 fn what_differs_is_a_step() {
     let machine = loaded();

@@ -5,6 +5,16 @@
 set -u
 . "$(dirname "$0")/../lib/cli.sh"
 
+# What nobody has set is not saved; what is set is, also before the rate that a
+# reservation needs.
+if soloist save - | grep -q '^\[guard\]'; then fail nothing-set "$(soloist save -)"; else ok nothing-set; fi
+soloist guard set --event page-faults --line 64 >/dev/null
+soloist save "$PWD/line.toml" >/dev/null
+soloist guard set --event LLC-misses >/dev/null
+expect apply-line 0 soloist apply "$PWD/line.toml"
+same line "$(sed -n '/^event/p; /^line/p' $root/guard/settings | tr '\n' ' ')" "event page-faults line 64 "
+same line-stays "$(soloist apply "$PWD/line.toml")" "nothing to change"
+
 soloist group create video --bank-sets 2-3 --mode exclusive --exhaust spill --text shared --reserve 1M >/dev/null
 soloist group create batch --bank-sets 4-5 --llc 0-1 >/dev/null
 soloist rule add nap --path /usr/bin/nap --colors 2
