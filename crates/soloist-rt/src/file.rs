@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for Whole {
             type Value = Whole;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a whole number, 0 or more")
+                write!(f, "a whole number from 0 to {}", u32::MAX)
             }
 
             fn visit_i64<E: de::Error>(self, n: i64) -> Result<Whole, E> {

@@ -80,9 +80,15 @@ fn errors_name_the_line_and_what_to_change() {
         ("lines = 100000", "priority = 5", 28, "order = \"fixed\""),
         ("order = \"dm\"", "order = \"fixed\"", 5, "needs `priority`"),
         ("name = \"control\"", "name = \"a b\"", 5, "1 to 40 letters"),
-        ("core = 1", "core = -1", 17, "a whole number, 0 or more"),
-        ("core = 1", "core = 1.5", 17, "a whole number, 0 or more"),
+        ("core = 1", "core = -1", 17, "a whole number from 0"),
+        ("core = 1", "core = 1.5", 17, "a whole number from 0"),
         ("lines = 100000", "lines = -5", 28, "a whole number"),
+        (
+            "lines = 100000",
+            "lines = 5000000000",
+            28,
+            "from 0 to 4294967295",
+        ),
         ("\"10 ms\"", "\"10 ms us\"", 6, "two units"),
         ("core = 1", "core = 1\nwcet = \"1 ms\"", 18, "no period"),
         (

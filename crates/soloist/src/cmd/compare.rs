@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     runs: u32,
     /// Runs beforehand that are not counted.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(0..=100_000))]
     warmup: u32,
     /// A neighbour, as words of a command; may be given several times [default: a
     /// program that writes to 64 MiB again and again].
@@ -69,10 +69,10 @@ pub struct Args {
     )]
     policies: Vec<String>,
     /// In the model: bank sets of each program.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..))]
     sets: u32,
     /// In the model: lines that are played, from the middle of each program.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = whole::<usize>(1..))]
     lines: usize,
     /// Write a page with histograms and who waited for whom.
     #[arg(long, value_name = "FILE")]

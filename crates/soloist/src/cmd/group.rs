@@ -69,7 +69,7 @@ pub struct Settings {
 
     /// Move these processes, all their threads, in. Pages that they have
     /// already stay where they are.
-    #[arg(long = "pid", value_name = "PID", value_parser = pid)]
+    #[arg(long = "pid", value_name = "PID", value_parser = pid::<i32>)]
     pids: Vec<i32>,
 
     /// Bind it to a cgroup (v2), a path below /sys/fs/cgroup: what runs there or
@@ -78,7 +78,7 @@ pub struct Settings {
     cgroup: Option<String>,
 
     /// Move these single threads in.
-    #[arg(long = "tid", value_name = "TID", value_parser = pid)]
+    #[arg(long = "tid", value_name = "TID", value_parser = pid::<i32>)]
     tids: Vec<i32>,
 
     #[command(flatten)]

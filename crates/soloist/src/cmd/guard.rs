@@ -50,6 +50,7 @@ pub struct Status {
         short = 'n',
         value_name = "N",
         default_value_t = 0,
+        value_parser = whole::<u64>(..),
         requires = "watch"
     )]
     count: u64,

@@ -21,6 +21,7 @@ mod realtime;
 mod run;
 mod sensitivity;
 
+use super::number::whole;
 use super::table;
 use crate::{Ctx, Misuse};
 use run::Run;
@@ -79,11 +80,11 @@ struct Repeats {
     small: bool,
 
     /// Seed of the first repeat; the same seed gives the same figures.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
 
     /// So many seeds, whatever the file says; one gives no intervals.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1000))]
     seeds: Option<u32>,
 }
 

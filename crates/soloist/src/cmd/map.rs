@@ -16,6 +16,7 @@ use soloist_machine::{known, Machine};
 use soloist_map::host;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
+use super::number::whole;
 use crate::out::put;
 use crate::{Ctx, Misuse};
 
@@ -98,22 +99,22 @@ pub struct Encode {
     #[command(flatten)]
     pick: Pick,
     /// Node.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u32>(..))]
     node: u32,
     /// Channel of the node.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u32>(..))]
     channel: u32,
     /// Rank as `decode` prints it: the chip select.
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u32>(..))]
     rank: Option<u32>,
     /// Bank of the rank.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u32>(..))]
     bank: u32,
     /// Row of the bank.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u32>(..))]
     row: u32,
     /// Column as `decode` prints it.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u32>(..))]
     column: u32,
 }
 
@@ -124,10 +125,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::Show(args) => show(&args, ctx),
         Args::Decode(args) => decode(&args, ctx),
         Args::Encode(args) => encode(&args, ctx),
-        Args::Detect(args) => {
-            detect::check(&args)?;
-            detect::run(&args, ctx)
-        }
+        Args::Detect(args) => detect::run(&args, ctx),
         Args::Check(args) => match known::find_classes(&args.machine)? {
             Some(map) => classes::check(&map, &args, ctx),
             None => tools::check(&args, ctx),

@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, NumList};
 use soloist_host::{
-    format_size, load, plan as steps_to, Config, Control, Exhaust, GroupConfig, Host, Mode,
-    ModuleChoice,
+    counted, format_size, load, plan as steps_to, Config, Control, Exhaust, GroupConfig, Host,
+    Mode, ModuleChoice,
 };
 use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
@@ -22,6 +22,7 @@ use soloist_rt::refusal::PlanError;
 use soloist_rt::time::Time;
 use soloist_rt::{evidence, file, gantt, recorded};
 
+use super::number::whole;
 use super::{table, up};
 use crate::{out, Ctx, Misuse};
 
@@ -84,7 +85,7 @@ pub struct Args {
     rest: bool,
 
     /// Draws the programs that stand for tasks, and their pages.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
 }
 
@@ -419,9 +420,9 @@ fn say(plan: &Plan, check: &Check, ctx: &Ctx) -> Result<()> {
         false => ctx.paint(31, "not every deadline can be proved"),
     };
     outln!(
-        "{}: {verdict} ({} ways tried)\n",
+        "{}: {verdict} ({} tried)\n",
         plan.machine,
-        plan.candidates
+        counted(plan.candidates as u64, "way")
     )?;
     let mut places = table([
         "task",

@@ -18,6 +18,7 @@ use soloist_memory::replay::{Figures, Replay, Report, Source};
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::Machine;
 
+use super::number::whole;
 use crate::{Ctx, Misuse};
 
 /// Play memory traces and recorded programs on a modelled machine.
@@ -58,7 +59,7 @@ pub struct Trace {
 
     /// Reads that each trace may have outstanding, one number for all or one
     /// a trace; 0: as many as the queues hold.
-    #[arg(long, value_delimiter = ',', value_name = "N")]
+    #[arg(long, value_delimiter = ',', value_name = "N", value_parser = whole::<usize>(..))]
     outstanding: Vec<usize>,
 
     /// Write every request's latency to this file: source, R or W, arrival,

@@ -17,6 +17,7 @@ use soloist_rt::observe::{Observer, Record};
 use soloist_rt::time::Time;
 use soloist_rt::{gantt, perfetto};
 
+use super::number::pid;
 use crate::{Ctx, Misuse};
 use instance::Instance;
 
@@ -30,7 +31,7 @@ use instance::Instance;
 #[command(group = clap::ArgGroup::new("whom").args(["pid", "group", "tasks", "command"]).required(true).multiple(true))]
 pub struct Args {
     /// Threads by id; those under SCHED_DEADLINE bring their period.
-    #[arg(long, value_name = "P", value_delimiter = ',', conflicts_with_all = ["group", "tasks", "command"])]
+    #[arg(long, value_name = "P", value_parser = pid::<u32>, value_delimiter = ',', conflicts_with_all = ["group", "tasks", "command"])]
     pid: Vec<u32>,
 
     /// The threads that are now in this group.

@@ -27,7 +27,7 @@ use crate::{Ctx, Misuse};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The process.
-    #[arg(required_unless_present = "this", value_parser = pid)]
+    #[arg(required_unless_present = "this", value_parser = pid::<i32>)]
     pid: Option<i32>,
 
     /// This very process (`soloist run -- soloist verify --self`).

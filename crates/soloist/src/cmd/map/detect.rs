@@ -22,7 +22,8 @@ use soloist_map::edac::{self, Counted};
 use soloist_map::{compare, host};
 
 use super::sources::{self, Source, Tried, Wanted};
-use crate::{Ctx, Misuse};
+use crate::cmd::number::whole;
+use crate::Ctx;
 
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
@@ -40,10 +41,10 @@ pub struct Args {
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
     /// Seed of the simulated noise and of the detector's choices.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
     /// Simulated runs with successive seeds.
-    #[arg(long, default_value_t = 1, requires = "simulate")]
+    #[arg(long, default_value_t = 1, requires = "simulate", value_parser = whole::<u64>(1..))]
     runs: u64,
     /// Physical addresses are not known, as without root or in a guest.
     #[arg(long, requires = "simulate")]
@@ -60,11 +61,11 @@ pub struct Args {
     #[arg(long, value_parser = parse_size)]
     memory: Option<u64>,
     /// Stop after this many seconds; what was found until then is printed.
-    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = whole::<u64>(1..))]
     deadline: u64,
     /// Pages to sort into conflict classes where addresses are not physical:
     /// 64 huge ones with functions inside, else 256 of 4 KiB, if not given.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
     class_pages: Option<usize>,
     /// In a virtual machine: take the guest's physical addresses for real.
     #[arg(long)]
@@ -531,14 +532,6 @@ fn classes_text(out: &mut String, classes: &Classes) -> Result<()> {
     );
     if classes.classes < 2 {
         out.push_str("There is but one class: nothing to colour by.\n");
-    }
-    Ok(())
-}
-
-/// Refuses combinations that mean nothing.
-pub fn check(args: &Args) -> Result<(), Misuse> {
-    if args.deadline == 0 {
-        return Err(Misuse("--deadline: expected at least 1 second".into()));
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ use soloist_map::pci::Registers;
 use soloist_map::ruler::show_list;
 use soloist_map::{amd10h, solve};
 
+use crate::cmd::number::whole;
 use crate::{Ctx, Misuse};
 
 /// Where the hole below it ends.
@@ -106,13 +107,13 @@ pub struct Check {
     #[arg(long, default_value = "low", requires = "simulate")]
     pub noise: Noise,
     /// Seed of all random choices.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     pub seed: u64,
     /// Memory to measure with.
     #[arg(long, default_value = "512M", value_parser = parse_size)]
     pub memory: u64,
     /// Stop after this many seconds.
-    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = whole::<u64>(1..))]
     deadline: u64,
     /// In a virtual machine: take the guest's physical addresses for real.
     #[arg(long)]

@@ -11,6 +11,7 @@ use soloist_lab::replay::{load, History, Job, Outcome, Part, Placement, Stage, W
 use soloist_memory::Platform;
 use soloist_record::{Lines, Meta};
 
+use crate::cmd::number::whole;
 use crate::cmd::{progress, table};
 use crate::{Ctx, Misuse};
 
@@ -34,20 +35,20 @@ pub struct Replay {
     #[arg(long, value_delimiter = ',', value_name = "POLICY")]
     recolor: Vec<Placement>,
     /// Bank sets that each program gets of policies that give private ones.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..))]
     sets: u32,
     /// Cores of the model, one for each recorded processor in order.
     #[arg(long, value_name = "LIST")]
     cores: Option<String>,
     /// Play at most so many lines of each processor; 8 bytes of memory each.
-    #[arg(long, value_name = "N", default_value_t = 20_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 20_000_000, value_parser = whole::<usize>(1..))]
     lines: usize,
     /// Play the lines in the middle of what was recorded, not the first, which are
     /// the programs' starts.
     #[arg(long)]
     middle: bool,
     /// Repeat with so many seeds of what placement leaves to chance.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=1000))]
     seeds: u64,
     /// Place the pages on a machine that has just booted, as the recorded guest was;
     /// else on one that has been up for a while.

@@ -12,6 +12,7 @@ use soloist_machine::known;
 use soloist_record::export::{export, Format};
 use soloist_record::Lines;
 
+use crate::cmd::number::whole;
 use crate::cmd::vm;
 use crate::{Ctx, Misuse};
 
@@ -36,16 +37,16 @@ pub struct Export {
     /// Recording that `soloist vm record` made.
     dir: PathBuf,
     /// Program of it, from 0.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>(..))]
     program: usize,
     /// Its lane, from 0: a thread, or a processor whose threads took turns.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>(..))]
     lane: usize,
     /// Layout of the lines.
     #[arg(long, value_enum, default_value = "dramsim3")]
     format: ExportFormat,
     /// Write at most so many lines.
-    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true, value_parser = whole::<usize>(1..))]
     lines: usize,
 }
 
