@@ -9,7 +9,7 @@ use soloist_machine::ram::parse_iomem;
 
 use crate::build::Build;
 use crate::load::{built_module, source_tree, ENROLL};
-use crate::{format_size, Control, Host};
+use crate::{counted, format_size, Control, Host};
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -434,9 +434,11 @@ fn ram(host: &Host) -> Option<Vec<(u64, u64)>> {
 
 fn nodes(host: &Host) -> Check {
     let name = "memory nodes";
-    let online = host
-        .text("/sys/devices/system/node/online")
-        .unwrap_or_else(|| "0".to_owned());
+    let online = host.text("/sys/devices/system/node/online");
+    let online = match online.as_deref().unwrap_or("0") {
+        "0" => "one".to_owned(),
+        list => list.to_owned(),
+    };
     if host.text("/proc/sys/kernel/numa_balancing").as_deref() == Some("1") {
         return Check::warn(
             name,
@@ -479,7 +481,11 @@ fn swap_and_ksm(host: &Host) -> Check {
     let ksm = host
         .text("/sys/kernel/mm/ksm/run")
         .is_some_and(|v| v == "1");
-    let found = format!("{swaps} swap areas, KSM {}", if ksm { "on" } else { "off" });
+    let found = format!(
+        "{}, KSM {}",
+        counted(swaps as u64, "swap area"),
+        if ksm { "on" } else { "off" }
+    );
     if swaps > 0 {
         return Check::warn(
             name,

@@ -90,6 +90,40 @@ impl Guard {
         self.control.write("guard/settings", &lines.join("\n"))
     }
 
+    /// Changes settings, then what is reserved on processors (`None`: nothing); all
+    /// of it or none.
+    pub fn change(
+        &self,
+        pairs: &[(&str, String)],
+        limits: &[(u32, Option<Bandwidth>)],
+    ) -> Result<(), HostError> {
+        let before = self.view()?;
+        let set = |pairs: &[(&str, String)]| match pairs {
+            [] => Ok(()),
+            pairs => self.set(pairs),
+        };
+        set(pairs)?;
+        for (at, (cpu, want)) in limits.iter().enumerate() {
+            let Err(error) = self.reserve(*cpu, want.as_ref()) else {
+                continue;
+            };
+            for (done, _) in limits[..at].iter().rev() {
+                let old = before.cpus.iter().find(|old| old.cpu == *done);
+                let old = old.and_then(|old| Bandwidth::of_kernel(&old.bandwidth));
+                let _ = self.reserve(*done, old.map(|(bandwidth, _)| bandwidth).as_ref());
+            }
+            let old = before.settings.iter();
+            let old: Vec<_> = old
+                .map(|(key, value)| (key.as_str(), value.clone()))
+                .collect();
+            if !pairs.is_empty() {
+                let _ = set(&old);
+            }
+            return Err(error);
+        }
+        Ok(())
+    }
+
     /// Numbers of the processors.
     pub fn cpus(&self) -> Result<Vec<u32>, HostError> {
         let path = self.control.path("guard");

@@ -6,7 +6,9 @@ mod machine;
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
 use soloist_host::watch::Snapshot;
-use soloist_host::{events, Choice, ColorRequest, Control, Exhaust, HostError, Mode, RuleChange};
+use soloist_host::{
+    events, Bandwidth, Choice, ColorRequest, Control, Exhaust, Guard, HostError, Mode, RuleChange,
+};
 
 fn small() -> AddrMap {
     AddrMap::parse(MAP).unwrap()
@@ -340,6 +342,32 @@ fn contradictions_are_refused_with_their_flag() {
         assert!(matches!(error, HostError::Request(_)), "{error}");
         assert!(error.to_string().contains(words), "{words}: {error}");
     }
+}
+
+#[test]
+fn limits_are_set_all_or_none() {
+    let machine = Machine::loaded();
+    let files = [
+        "guard/settings",
+        "guard/cpu0/bandwidth",
+        "guard/cpu1/bandwidth",
+    ];
+    machine.soloist("guard/stats", "master -1\n");
+    machine.soloist(files[0], "event LLC-misses\nr_min 5\n");
+    for (cpu, bandwidth) in [(0, "7000000 reclaim=1\n"), (1, "off\n")] {
+        machine.soloist(&format!("guard/cpu{cpu}/bandwidth"), bandwidth);
+        machine.soloist(&format!("guard/cpu{cpu}/stats"), "stops 0\n");
+    }
+    let guard = Guard::open(&control(&machine)).unwrap();
+    let want: Bandwidth = "9MB/s".parse().unwrap();
+    let pairs = [("r_min", "8".to_owned())];
+    let limits = [(0, Some(want)), (1, Some(want)), (9, Some(want))];
+    let error = guard.change(&pairs, &limits).unwrap_err().to_string();
+    assert!(error.contains("there is no CPU 9"), "{error}");
+    let now = || files.map(|file| machine.read(&format!("sys/kernel/config/soloist/{file}")));
+    assert_eq!(now(), ["event LLC-misses\nr_min 5\n", "7000000\n", "off\n"]);
+    guard.change(&pairs, &limits[..2]).unwrap();
+    assert_eq!(now(), ["r_min 8\n", "9000000\n", "9000000\n"]);
 }
 
 #[test]

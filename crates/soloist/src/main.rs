@@ -54,9 +54,23 @@ fn main() -> ExitCode {
     }
 }
 
+/// As said before what clap could not understand.
+fn json_wanted() -> bool {
+    let mut words = std::env::args_os().take_while(|word| word != "--");
+    words.any(|word| word == "--json")
+}
+
 /// Prints what was asked for instead of a command (`--help`, `--version`), or
 /// what is wrong with the arguments.
 fn help(said: &clap::Error) -> ExitCode {
+    if said.use_stderr() && json_wanted() {
+        let words = said.render().to_string();
+        let words = words
+            .split("\n\n")
+            .filter(|part| !part.starts_with("For more"));
+        let words = words.map(|part| part.trim().replace("error: ", ""));
+        return Ctx::new(true).fail(&Misuse(words.collect::<Vec<_>>().join("\n")).into());
+    }
     let printed = said.print().and_then(|()| std::io::stdout().flush());
     match printed.context("standard output") {
         // Where standard error can't be written there is nobody to tell.

@@ -424,6 +424,38 @@ fn a_commands_manual_page_is_printed() {
 
 /// Every page that a page refers to is written too, and has its examples.
 #[test]
+fn a_mistyped_command_makes_no_directory_of_pages() {
+    let dir = TempDir::new().unwrap();
+    let man = soloist(dir.path(), &["man", "grup"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(man.stderr).unwrap();
+    assert_eq!(man.status.code(), Some(2), "{said}");
+    assert!(said.contains("did you mean \"group\"?"), "{said}");
+    assert!(!dir.path().join("grup").exists());
+}
+
+#[test]
+fn wrong_arguments_are_json_too_where_that_is_asked_for() {
+    let machine = small();
+    for args in [
+        &["--json", "grup"][..],
+        &["run", "--json", "--colr", "4"],
+        &["--json", "man", "grup"],
+    ] {
+        let out = output(machine.path(), args);
+        let said: serde_json::Value = serde_json::from_slice(&out.stderr).unwrap();
+        let said = said["error"].as_str().unwrap();
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+        assert!(!said.contains("For more information"), "{said}");
+    }
+    // What stands after `--` is the command's.
+    let out = output(machine.path(), &["run", "--colr", "4", "--", "x", "--json"]);
+    assert!(out.stderr.starts_with(b"error: unexpected"), "{out:?}");
+}
+
+#[test]
 fn manual_pages_are_made() {
     let dir = TempDir::new().unwrap();
     let man = output(dir.path(), &["man", &dir.path().display().to_string()]);

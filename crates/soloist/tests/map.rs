@@ -128,6 +128,28 @@ fn classes_go_from_detection_to_check() {
     }
 }
 
+#[test]
+fn a_place_that_a_machine_lacks_is_told_by_its_field() {
+    for (args, why) in [
+        (
+            ["haswell", "--bank", "8"],
+            "haswell has 8 banks, numbered from 0",
+        ),
+        (
+            ["haswell", "--node", "1"],
+            "haswell has 1 node, numbered from 0",
+        ),
+        (
+            ["opteron-6128", "--rank", "4"],
+            "has 2 ranks, numbered from 2",
+        ),
+    ] {
+        let refused = output(&[&["map", "encode", "-m"][..], &args].concat());
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(text(&refused.stderr).contains(why), "{refused:?}");
+    }
+}
+
 /// Which pages the simulated kernel gives, and how sure that leaves one.
 #[test]
 fn simulated_pools_are_what_their_switches_say() {

@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::Command;
 use clap_complete::env::Shells;
 use clap_mangen::{roff::Roff, Man};
+use soloist_machine::did_you_mean;
 
 use super::{commands, examples};
 use crate::{out, Ctx, Misuse};
@@ -55,15 +56,20 @@ pub fn man(args: ManArgs, _ctx: &Ctx) -> Result<ExitCode> {
         .try_fold(&all, |command, word| command.find_subcommand(word));
     match (called, args.words.as_slice()) {
         (Some(command), _) => out::put(&String::from_utf8_lossy(&page(command)?))?,
-        (None, [dir]) => {
+        // A directory to be made has a slash: else it is a command, mistyped.
+        (None, [dir]) if dir.contains('/') || Path::new(dir).is_dir() => {
             fs::create_dir_all(dir).with_context(|| dir.clone())?;
             write_pages(&all, Path::new(dir)).with_context(|| dir.clone())?;
         }
         (None, words) => {
+            let first = words.first().map_or("", String::as_str);
+            let like = did_you_mean(first, all.get_subcommands().map(Command::get_name));
             let words = words.join(" ");
-            return Err(
-                Misuse(format!("no command '{words}'; `soloist --help` names them")).into(),
-            );
+            return Err(Misuse(format!(
+                "no command '{words}'{like}; `soloist --help` names them, and a directory for all \
+                 pages is one that is there or has a slash"
+            ))
+            .into());
         }
     }
     Ok(ExitCode::SUCCESS)

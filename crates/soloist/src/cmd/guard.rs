@@ -240,24 +240,13 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
 
 impl Set {
     fn run(&self) -> Result<ExitCode> {
-        let guard = open()?;
         let pairs = self.pairs()?;
-        let limits = self
-            .limits
-            .iter()
-            .map(|text| limit(text))
-            .collect::<Result<Vec<_>>>()?;
+        let limits = self.limits.iter().map(|text| limit(text));
+        let limits = limits.collect::<Result<Vec<_>>>()?;
         if pairs.is_empty() && limits.is_empty() {
             return Err(Misuse("nothing to set: `soloist guard set --help`".to_owned()).into());
         }
-        if !pairs.is_empty() {
-            guard.set(&pairs)?;
-        }
-        for (cpus, want) in limits {
-            for cpu in cpus {
-                guard.reserve(cpu, want.as_ref())?;
-            }
-        }
+        open()?.change(&pairs, &limits.concat())?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -297,8 +286,8 @@ impl Set {
     }
 }
 
-/// `0-1:500MB/s`: processors, and what each gets.
-fn limit(text: &str) -> Result<(Vec<u32>, Option<Bandwidth>)> {
+/// `0-1:500MB/s`: processors, each with what it gets.
+fn limit(text: &str) -> Result<Vec<(u32, Option<Bandwidth>)>> {
     let wrong = |why: String| Misuse(format!("{text}: {why}"));
     let (cpus, want) = text
         .split_once(':')
@@ -308,7 +297,7 @@ fn limit(text: &str) -> Result<(Vec<u32>, Option<Bandwidth>)> {
         "off" => None,
         want => Some(want.parse().map_err(|e| wrong(format!("{e}")))?),
     };
-    Ok((cpus.iter().collect(), want))
+    Ok(cpus.iter().map(|cpu| (cpu, want)).collect())
 }
 
 // ---- rmin ----

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, Dram};
-use soloist_host::{Control, Host};
+use soloist_host::{counted, Control, Host};
 use soloist_machine::{known, Machine};
 use soloist_map::host;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
@@ -236,6 +236,22 @@ fn encode(args: &Encode, ctx: &Ctx) -> Result<ExitCode> {
                 machine.about.name
             ))
         })?;
+    for (field, value, number, first) in [
+        ("node", args.node, map.n_nodes(), 0),
+        ("channel", args.channel, map.n_channels(), 0),
+        ("rank", rank, map.n_ranks(), first),
+        ("bank", args.bank, map.n_banks(), 0),
+    ] {
+        if value >= number {
+            let what = format!(
+                "--{field} {}: {} has {}, numbered from {first}",
+                value + first,
+                machine.about.name,
+                counted(number.into(), field)
+            );
+            return Err(Misuse(what).into());
+        }
+    }
     let addr = map.encode(&Dram {
         node: args.node,
         channel: args.channel,

@@ -24,19 +24,25 @@ where
 {
     move |text| match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!("not a whole number {}", words(&range))),
+        Err(_) if is_digits(text) => Err(format!("not a whole number{}", words(&range, true))),
+        _ => Err(format!("not a whole number{}", words(&range, false))),
     }
 }
 
-/// The range, its end always: what is refused may just be too much.
-fn words<T: Display + Largest>(range: &impl RangeBounds<T>) -> String {
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The range; of what was `too_large` always with its end.
+fn words<T: Display + Largest>(range: &impl RangeBounds<T>, too_large: bool) -> String {
     let from = match range.start_bound() {
         Bound::Included(from) => from.to_string(),
         _ => "0".to_owned(),
     };
     match range.end_bound() {
-        Bound::Included(to) => format!("from {from} to {to}"),
-        _ => format!("from {from} to {}", T::LARGEST),
+        Bound::Included(to) => format!(" from {from} to {to}"),
+        _ if too_large => format!(" from {from} to {}", T::LARGEST),
+        _ => format!(", {from} or more"),
     }
 }
 

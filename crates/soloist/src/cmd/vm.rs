@@ -15,6 +15,7 @@ use soloist_vm::{
 };
 
 use super::number::whole;
+use super::table;
 use crate::{Ctx, Misuse};
 
 /// What the command inherits from here, beside everything named `SOLOIST_*`.
@@ -184,8 +185,12 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         ctx.print_json(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut rows = table(["kernel", "version"]);
     for kernel in &kernels {
-        outln!("{:<11} {}", kernel.name(), kernel.version)?;
+        rows.add_row([&kernel.name(), &kernel.version]);
+    }
+    if !kernels.is_empty() {
+        outln!("{}", rows.trim_fmt())?;
     }
     let missing: Vec<&str> = kernel::NAMES
         .into_iter()
