@@ -13,14 +13,16 @@
 #include "frames.h"
 
 void sol_frames_init(struct sol_frames *fs, const struct sol_map *map,
-		     struct sol_frame *frame, u32 n_frames,
+		     struct sol_frame *frame, u8 *owned, u32 n_frames,
 		     struct sol_cell *cell)
 {
 	u32 i;
 
 	fs->map = map;
 	fs->frame = frame;
+	fs->owned = owned;
 	fs->n_frames = n_frames;
+	fs->far = 0;
 	fs->cell = cell;
 	for (i = 0; i < map->n_cells; i++)
 		cell[i] = (struct sol_cell) {
@@ -29,16 +31,69 @@ void sol_frames_init(struct sol_frames *fs, const struct sol_map *map,
 		};
 }
 
+/* ---- Slots ---- */
+
+/* Are all eight that differ from @pfn in these bits of one cell? */
+static bool one_cell(const struct sol_map *map, u64 pfn, u32 far)
+{
+	u32 cell = sol_map_cell(map, pfn), i;
+
+	for (i = 1; i < 8; i++)
+		if (sol_map_cell(map, pfn ^ i << far) != cell)
+			return false;
+	return true;
+}
+
+/*
+ * Asked of frames from all over each range, rather than read off the map: for
+ * the ranges' bases and ways that take turns decide, too. Where a frame's eight
+ * are not all in the range, nothing is asked of it.
+ */
+static bool decides_nothing(const struct sol_map *map, u32 far)
+{
+	u64 block = 8ull << far, first, blocks, pfn;
+	u32 i, k;
+
+	for (i = 0; i < map->n_ranges; i++) {
+		const struct sol_range *r = &map->range[i];
+
+		first = ((r->start >> SOL_FRAME_SHIFT) + block - 1) & ~(block - 1);
+		if (first + block > r->end >> SOL_FRAME_SHIFT)
+			continue;
+		blocks = ((r->end >> SOL_FRAME_SHIFT) - first) >> (far + 3);
+		for (k = 0; k < 64; k++) {
+			/* Some block, some frame of it. */
+			pfn = first + ((k * blocks) >> 6) * block;
+			pfn += (k * 0x9e3779b1u >> 8) & (block - 1);
+			if (!one_cell(map, pfn, far))
+				return false;
+		}
+	}
+	return true;
+}
+
+u32 sol_frames_far(const struct sol_map *map)
+{
+	u32 far;
+
+	for (far = 3; far + 3 <= SOL_FAR_BITS; far++)
+		if (decides_nothing(map, far))
+			return far;
+	return 0;
+}
+
+/* ---- Lists ---- */
+
 static struct sol_cell *cell_of(const struct sol_frames *fs, u32 tag)
 {
 	return &fs->cell[tag & SOL_TAG_CELL];
 }
 
 /* Put @pfn on a stack of its cell; @tag holds the cell and kept flags. */
-static void push(struct sol_frames *fs, u32 pfn, u32 tag, bool zero)
+static void push(struct sol_frames *fs, struct sol_frame *frame, u32 pfn,
+		 u32 tag, bool zero)
 {
 	struct sol_cell *cell = cell_of(fs, tag);
-	struct sol_frame *frame = &fs->frame[pfn];
 
 	frame->link = cell->head[zero];
 	SOL_WRITE(frame->tag, tag | SOL_TAG_LISTED | (zero ? SOL_TAG_ZERO : 0));
@@ -51,14 +106,25 @@ static u32 pop(struct sol_frames *fs, struct sol_cell *cell, bool zero)
 {
 	u32 pfn = cell->head[zero];
 
-	cell->head[zero] = fs->frame[pfn].link;
+	cell->head[zero] = sol_frames_at(fs, pfn)->link;
 	SOL_WRITE(cell->listed[zero], cell->listed[zero] - 1);
 	return pfn;
 }
 
+/* The system's again. */
+static void disown(struct sol_frames *fs, u32 pfn)
+{
+	struct sol_frame *frame = sol_frames_at(fs, pfn);
+
+	frame->link = 0;
+	SOL_WRITE(frame->tag, 0);
+	SOL_WRITE(fs->owned[pfn], 0);
+}
+
 void sol_frames_add(struct sol_frames *fs, u32 cell, u32 pfn, bool zero)
 {
-	push(fs, pfn, cell, zero);
+	push(fs, sol_frames_at(fs, pfn), pfn, cell, zero);
+	SOL_WRITE(fs->owned[pfn], 1);
 }
 
 u32 sol_frames_get(struct sol_frames *fs, u32 cell, u32 owner, bool zero,
@@ -82,7 +148,7 @@ u32 sol_frames_hold(struct sol_frames *fs, u32 cell, bool zero, u32 *pfn, u32 n,
 	if (c->head[list] == SOL_NO_FRAME)
 		list = !list;
 	for (at = c->head[list]; got < n && at != SOL_NO_FRAME; got++) {
-		struct sol_frame *frame = &fs->frame[at];
+		struct sol_frame *frame = sol_frames_at(fs, at);
 
 		pfn[got] = at;
 		at = frame->link;
@@ -99,22 +165,21 @@ u32 sol_frames_hold(struct sol_frames *fs, u32 cell, bool zero, u32 *pfn, u32 n,
 
 u32 sol_frames_put(struct sol_frames *fs, u32 pfn, bool zero)
 {
-	struct sol_frame *frame = &fs->frame[pfn];
+	struct sol_frame *frame = sol_frames_at(fs, pfn);
 	u32 owner = frame->link;
 
 	cell_of(fs, frame->tag)->used--;
-	push(fs, pfn, frame->tag & SOL_TAG_CELL, zero);
+	push(fs, frame, pfn, frame->tag & SOL_TAG_CELL, zero);
 	return owner;
 }
 
 u32 sol_frames_forget(struct sol_frames *fs, u32 pfn)
 {
-	struct sol_frame *frame = &fs->frame[pfn];
+	struct sol_frame *frame = sol_frames_at(fs, pfn);
 	u32 owner = frame->link;
 
 	cell_of(fs, frame->tag)->used--;
-	frame->link = 0;
-	SOL_WRITE(frame->tag, 0);
+	disown(fs, pfn);
 	return owner;
 }
 
@@ -127,8 +192,7 @@ u32 sol_frames_drain(struct sol_frames *fs, u32 cell)
 	if (c->head[list] == SOL_NO_FRAME)
 		return SOL_NO_FRAME;
 	pfn = pop(fs, c, list);
-	fs->frame[pfn].link = 0;
-	SOL_WRITE(fs->frame[pfn].tag, 0);
+	disown(fs, pfn);
 	return pfn;
 }
 
@@ -149,12 +213,13 @@ struct evict {
  */
 static u32 evict_stack(const struct evict *e, bool zero, u32 before, u32 budget)
 {
-	struct sol_cell *c = &e->fs->cell[e->cell];
-	struct sol_frame *frame = e->fs->frame;
+	struct sol_frames *fs = e->fs;
+	struct sol_cell *c = &fs->cell[e->cell];
 
 	while (budget) {
-		u32 *link = before == SOL_NO_FRAME ? &c->head[zero] :
-						     &frame[before].link;
+		u32 *link = before == SOL_NO_FRAME ?
+				    &c->head[zero] :
+				    &sol_frames_at(fs, before)->link;
 		u32 pfn = *link;
 
 		if (pfn == SOL_NO_FRAME)
@@ -164,9 +229,8 @@ static u32 evict_stack(const struct evict *e, bool zero, u32 before, u32 budget)
 			before = pfn;
 			continue;
 		}
-		*link = frame[pfn].link;
-		frame[pfn].link = 0;
-		SOL_WRITE(frame[pfn].tag, 0);
+		*link = sol_frames_at(fs, pfn)->link;
+		disown(fs, pfn);
 		SOL_WRITE(c->listed[zero], c->listed[zero] - 1);
 		e->gone(e->ctx, pfn);
 	}
@@ -195,7 +259,7 @@ u32 sol_frames_evict(struct sol_frames *fs, u32 cell, u32 start, u32 end,
 	c->mark = SOL_NO_FRAME;
 	c->mark_list = 0;
 	if (before != SOL_NO_FRAME)
-		tag = fs->frame[before].tag;
+		tag = sol_frames_at(fs, before)->tag;
 	if (!(tag & SOL_TAG_LISTED) || (tag & SOL_TAG_CELL) != cell ||
 	    !(tag & SOL_TAG_ZERO) == zero)
 		before = SOL_NO_FRAME;

@@ -9,6 +9,13 @@
  * frame array itself, so the kernel and the simulator run the same code and
  * no struct page is touched.
  *
+ * Neighbours in memory are of different colours, and eight frames share a cache
+ * line of the array: CPUs that work for different groups would write the same
+ * lines. So a frame's slot is its number with the lowest three bits changed for
+ * three on which no colour depends (@far), where the map has such bits. What is
+ * asked of every freed page, colour or not, is a byte of its own that changes
+ * only when a frame comes or goes (@owned).
+ *
  * Locking: the caller's. Functions on one cell need that cell's lock only;
  * frames of different cells never share a word that both write.
  */
@@ -40,19 +47,52 @@ struct sol_cell {
 
 struct sol_frames {
 	const struct sol_map *map;
-	struct sol_frame *frame;	/* n_frames, by pfn */
+	struct sol_frame *frame;	/* sol_frames_slots(n_frames), by slot */
+	u8 *owned;			/* n_frames, by pfn: 1, unless foreign */
 	struct sol_cell *cell;		/* map->n_cells */
 	u32 n_frames;
+	u32 far;	/* lowest of the three bits; 0: a slot is a frame number */
 };
 
-/* @frame must be zeroed, @cell need not. */
+/* Slots are numbered within blocks of so many bits. */
+#define SOL_FAR_BITS	15u
+
+/* Length of the frame array. */
+static inline u64 sol_frames_slots(u32 n_frames)
+{
+	u64 mask = (1u << SOL_FAR_BITS) - 1;
+
+	return (n_frames + mask) & ~mask;
+}
+
+/* @frame and @owned must be zeroed, @cell need not. */
 void sol_frames_init(struct sol_frames *fs, const struct sol_map *map,
-		     struct sol_frame *frame, u32 n_frames,
+		     struct sol_frame *frame, u8 *owned, u32 n_frames,
 		     struct sol_cell *cell);
+
+/*
+ * The lowest of three neighbouring bits of a frame's number on which no colour
+ * of @map depends, for ->far; 0: there are none below SOL_FAR_BITS.
+ */
+u32 sol_frames_far(const struct sol_map *map);
+
+/* Its own inverse. */
+static inline u32 sol_frames_slot(const struct sol_frames *fs, u32 pfn)
+{
+	u32 changed = (pfn >> fs->far ^ pfn) & 7;
+
+	return pfn ^ changed ^ changed << fs->far;
+}
+
+static inline struct sol_frame *sol_frames_at(const struct sol_frames *fs,
+					      u32 pfn)
+{
+	return &fs->frame[sol_frames_slot(fs, pfn)];
+}
 
 static inline bool sol_frames_owned(const struct sol_frames *fs, u64 pfn)
 {
-	return pfn < fs->n_frames && fs->frame[pfn].tag;
+	return pfn < fs->n_frames && SOL_READ(fs->owned[pfn]);
 }
 
 /* Put a foreign frame on its cell's list. The cell must be sol_map_cell()'s. */
@@ -76,8 +116,10 @@ u32 sol_frames_hold(struct sol_frames *fs, u32 cell, bool zero, u32 *pfn, u32 n,
 static inline void sol_frames_use(struct sol_frames *fs, u32 cell, u32 pfn,
 				  u32 owner)
 {
-	fs->frame[pfn].link = owner;
-	SOL_WRITE(fs->frame[pfn].tag, cell | SOL_TAG_USED);
+	struct sol_frame *frame = sol_frames_at(fs, pfn);
+
+	frame->link = owner;
+	SOL_WRITE(frame->tag, cell | SOL_TAG_USED);
 }
 
 /* A used or held frame goes back on its list. Returns the owner it had. */

@@ -17,21 +17,32 @@ struct model {
 
 static struct model *model;
 
-static void set_up(void)
+/* All of @map's first @n frames foreign, by numbers or by slots. */
+static void set_up_frames(u32 n)
 {
-	u32 n, i;
+	u32 i;
 
-	random_map(&map);
-	n = map.range[map.n_ranges - 1].end >> 12;
 	free(fs.frame);
+	free(fs.owned);
 	free(fs.cell);
 	free(model);
-	fs.frame = calloc(n, sizeof(*fs.frame));
+	fs.frame = calloc(sol_frames_slots(n), sizeof(*fs.frame));
+	fs.owned = calloc(n, 1);
 	fs.cell = aligned_alloc(64, map.n_cells * sizeof(*fs.cell));
 	for (i = 0; i < map.n_cells; i++)
 		memset(&fs.cell[i], 0xaa, sizeof(fs.cell[i]));
 	model = calloc(n, sizeof(*model));
-	sol_frames_init(&fs, &map, fs.frame, n, fs.cell);
+	sol_frames_init(&fs, &map, fs.frame, fs.owned, n, fs.cell);
+	if (once_in(2))
+		fs.far = sol_frames_far(&map);
+	else if (once_in(2))
+		fs.far = 3 + below(SOL_FAR_BITS - 5);
+}
+
+static void set_up(void)
+{
+	random_map(&map);
+	set_up_frames(map.range[map.n_ranges - 1].end >> 12);
 }
 
 /* Walk a stack; every frame of it is believed to be there. */
@@ -40,7 +51,7 @@ static u32 walk(u32 cell, bool zero)
 	u32 pfn, n = 0;
 
 	for (pfn = fs.cell[cell].head[zero]; pfn != SOL_NO_FRAME;
-	     pfn = fs.frame[pfn].link, n++) {
+	     pfn = sol_frames_at(&fs, pfn)->link, n++) {
 		CHECK(pfn < fs.n_frames);
 		CHECK_EQ(model[pfn].state, LISTED);
 		CHECK_EQ(model[pfn].zero, zero);
@@ -65,7 +76,7 @@ static void check_all(void)
 		listed -= model[pfn].state == LISTED;
 		used -= model[pfn].state == USED;
 		if (model[pfn].state == USED)
-			CHECK_EQ(fs.frame[pfn].link, model[pfn].owner);
+			CHECK_EQ(sol_frames_at(&fs, pfn)->link, model[pfn].owner);
 	}
 	CHECK_EQ(listed, 0);
 	CHECK_EQ(used, 0);
@@ -115,7 +126,7 @@ static void try_hold(u32 cell)
 		CHECK_EQ(is_zero, model[pfn[i]].zero);
 		CHECK_EQ(is_zero, want ? zero : !zero);
 		CHECK_EQ(sol_map_cell(&map, pfn[i]), cell);
-		CHECK_EQ(fs.frame[pfn[i]].tag, cell | SOL_TAG_HELD);
+		CHECK_EQ(sol_frames_at(&fs, pfn[i])->tag, cell | SOL_TAG_HELD);
 		model[pfn[i]] = (struct model){ USED, false, 0 };
 		if (once_in(2))
 			continue;
@@ -189,6 +200,88 @@ TEST(lists_conserve_frames)
 		}
 		check_all();
 	}
+}
+
+/* ---- Slots ---- */
+
+TEST(every_frame_has_a_slot_of_its_own)
+{
+	u32 n, i, k, slot, slots;
+	u8 *taken;
+
+	for (n = 0; n < 200; n++) {
+		fs.far = once_in(8) ? 0 : 3 + below(SOL_FAR_BITS - 5);
+		i = 1 + below(100000);
+		slots = sol_frames_slots(i);
+		CHECK(slots >= i && slots < i + (1u << SOL_FAR_BITS));
+		taken = calloc(slots, 1);
+		for (k = 0; k < i; k++) {
+			slot = sol_frames_slot(&fs, k);
+			CHECK(slot < slots);
+			CHECK(!taken[slot]);
+			taken[slot] = 1;
+			CHECK_EQ(sol_frames_slot(&fs, slot), k);
+		}
+		free(taken);
+	}
+}
+
+/*
+ * Frames of @r whose slots share a line with another cell's, of the @of that it
+ * has. Ends of a range, where not all that could share one are there, are left out.
+ */
+static u32 strangers(const struct sol_range *r, u32 *of)
+{
+	u32 block = fs.far ? 8u << fs.far : 8, others = 0, pfn, i;
+	u32 end = r->end >> 12;
+
+	*of = 0;
+	pfn = ((r->start >> 12) + block - 1) & ~(block - 1);
+	for (; pfn + block <= end; pfn += block)
+		for (i = 0; i < block; i++) {
+			u32 slot = sol_frames_slot(&fs, pfn + i);
+			u32 first = sol_frames_slot(&fs, slot & ~7u);
+
+			others += sol_map_cell(&map, pfn + i) !=
+				  sol_map_cell(&map, first);
+			++*of;
+		}
+	return others;
+}
+
+TEST(a_line_of_slots_has_one_color)
+{
+	static const char *const names[] = {
+		"asymmetric", "ddr5", "opteron-6128",
+		"opteron-6128-noninterleaved", "xeon-w3530",
+	};
+	u32 i, n, of, found = 0;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		load_map(&map, names[i]);
+		fs.far = 0;
+		CHECK(strangers(&map.range[0], &of) > of / 2);
+		fs.far = sol_frames_far(&map);
+		CHECK(fs.far);
+		for (n = 0; n < map.n_ranges; n++)
+			CHECK_EQ(strangers(&map.range[n], &of), 0);
+	}
+	for (i = 0; i < 40; i++) {
+		random_map(&map);
+		fs.far = sol_frames_far(&map);
+		for (n = 0; fs.far && n < map.n_ranges; n++) {
+			CHECK_EQ(strangers(&map.range[n], &of), 0);
+			found += of != 0;
+		}
+	}
+	CHECK(found);
+}
+
+/* Ways that take turns leave no bit alone. */
+TEST(no_bits_are_found_where_there_are_none)
+{
+	load_map(&map, "three-channels");
+	CHECK_EQ(sol_frames_far(&map), 0);
 }
 
 /* ---- Evicting ---- */
@@ -505,13 +598,7 @@ TEST(filling_finds_the_last_frame)
 	u32 last, cell, hit, added;
 
 	load_map(&map, "opteron-6128");
-	free(fs.frame);
-	free(fs.cell);
-	free(model);
-	fs.frame = calloc(4096, sizeof(*fs.frame));
-	fs.cell = aligned_alloc(64, map.n_cells * sizeof(*fs.cell));
-	model = calloc(4096, sizeof(*model));
-	sol_frames_init(&fs, &map, fs.frame, 4096, fs.cell);
+	set_up_frames(4096);
 	pool = (struct pool){ .taken = calloc(4096, sizeof(bool)) };
 	/* Bit 18 (frame bit 6) is set in the upper half of 128 frames only. */
 	last = 127;

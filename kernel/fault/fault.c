@@ -417,10 +417,10 @@ unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 /* ---- Hooks ---- */
 
 /*
- * A freed page, in @reg, is ours if its frame's tag says `used`. A struct page
- * has 64 bytes and a struct sol_frame 8.
+ * A freed page, in @reg, is ours if its frame is: those in a list are not freed.
+ * A struct page has 64 bytes.
  */
-struct sol_frame *sol_fault_frames;
+u8 *sol_fault_owned;
 u64 sol_fault_n_frames;
 
 #define SOL_IF_OURS(reg)					\
@@ -429,17 +429,14 @@ u64 sol_fault_n_frames;
 	"	shrq	$6, %rax\n"				\
 	"	cmpq	sol_fault_n_frames(%rip), %rax\n"	\
 	"	jae	3f\n"					\
-	"	movq	sol_fault_frames(%rip), %r10\n"		\
-	"	testl	$SOL_TAG_USED_IMM, (%r10,%rax,8)\n"	\
+	"	movq	sol_fault_owned(%rip), %r10\n"		\
+	"	cmpb	$0, (%r10,%rax)\n"			\
 	"	jnz	1f\n"					\
 	"3:\n"
 
 static void __used sol_fault_offsets(void)
 {
 	BUILD_BUG_ON(sizeof(struct page) != 64);
-	BUILD_BUG_ON(sizeof(struct sol_frame) != 8);
-	BUILD_BUG_ON(offsetof(struct sol_frame, tag));
-	asm volatile(".set SOL_TAG_USED_IMM, %c0" : : "i" (SOL_TAG_USED));
 	asm volatile(".set SOL_WRITE_IMM, %c0" : : "i"
 		     (FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE));
 }
@@ -476,7 +473,7 @@ static struct sol_hook hooks[] = {
 
 int sol_fault_init(void)
 {
-	sol_fault_frames = sol_store.frame;
+	sol_fault_owned = sol_store.owned;
 	sol_fault_n_frames = sol_store.n_frames;
 	return sol_hooks_attach(hooks, ARRAY_SIZE(hooks));
 }

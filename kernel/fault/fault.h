@@ -16,7 +16,7 @@ struct zone;
 #define SOL_TASK_FAILED	39
 
 /* The store's array and its length, where the trampolines read them. */
-extern struct sol_frame *sol_fault_frames;
+extern u8 *sol_fault_owned;
 extern u64 sol_fault_n_frames;
 
 unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,

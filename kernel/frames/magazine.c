@@ -38,24 +38,31 @@ static void magazine_flush(struct sol_magazine *m)
 		clip_trim(&m->clip[i], 0);
 }
 
+/* The cell of the @i-th frame that was gathered; SOL_NO_CELL behind the last. */
+static u32 cell_of_return(const struct sol_hand *hand, u32 i)
+{
+	if (i == hand->returns)
+		return SOL_NO_CELL;
+	return sol_frames_at(&sol_store, hand->returned[i])->tag & SOL_TAG_CELL;
+}
+
 /*
  * Neighbours of one cell under one lock. Sorting them by cell would cost more
  * than the locks, for which nobody contends.
  */
 static void returns_flush(struct sol_hand *hand)
 {
-	u32 i = 0;
+	u32 i = 0, cell, next = cell_of_return(hand, i);
 
-	while (i < hand->returns) {
-		u32 cell = sol_store.frame[hand->returned[i]].tag & SOL_TAG_CELL;
-		raw_spinlock_t *lock = sol_cell_lock(cell);
+	while (next != SOL_NO_CELL) {
+		raw_spinlock_t *lock = sol_cell_lock(next);
 
+		cell = next;
 		raw_spin_lock(lock);
 		do {
 			sol_frames_put(&sol_store, hand->returned[i++], false);
-		} while (i < hand->returns &&
-			 (sol_store.frame[hand->returned[i]].tag &
-			  SOL_TAG_CELL) == cell);
+			next = cell_of_return(hand, i);
+		} while (next == cell);
 		raw_spin_unlock(lock);
 	}
 	hand->returns = 0;

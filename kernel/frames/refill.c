@@ -84,7 +84,7 @@ static bool block_ok(struct sol_refill *f, struct page *page)
  */
 static __always_inline bool take(struct sol_refill *f, u64 pfn)
 {
-	u32 tag = READ_ONCE(sol_store.frame[pfn].tag);
+	u32 tag = READ_ONCE(sol_frames_at(&sol_store, pfn)->tag);
 	struct page *page = pfn_to_page(pfn);
 
 	if (tag & (SOL_TAG_LISTED | SOL_TAG_HELD) || page_count(page) ||
@@ -283,18 +283,19 @@ u32 sol_refill_batch(u32 cell)
 
 struct page *sol_refill_twin(struct page *page, gfp_t gfp)
 {
-	u64 pfn = page_to_pfn(page);
+	const struct sol_frame *frame = sol_frames_at(&sol_store,
+						      page_to_pfn(page));
 	u32 tag, cell, budget = SOL_WALK_BUDGET;
 	struct page *twin;
 	int users;
 	u16 id;
 
-	tag = READ_ONCE(sol_store.frame[pfn].tag);
+	tag = READ_ONCE(frame->tag);
 	if (!(tag & SOL_TAG_USED))
 		return NULL;
 	cell = tag & SOL_TAG_CELL;
 	/* The page is in use, so its group is there. */
-	id = READ_ONCE(sol_store.frame[pfn].link);
+	id = READ_ONCE(frame->link);
 	preempt_disable();
 	twin = sol_store_take(cell, id, gfp, false);
 	preempt_enable();

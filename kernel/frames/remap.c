@@ -49,7 +49,7 @@ static void forget_all(void)
 	for (pfn = 0; pfn < sol_store.n_frames; pfn++) {
 		if (!(pfn % 65536))
 			cond_resched();
-		if (READ_ONCE(sol_store.frame[pfn].tag) & SOL_TAG_USED)
+		if (sol_store_owns(pfn_to_page(pfn)))
 			sol_store_forget(pfn_to_page(pfn));
 	}
 }
@@ -129,9 +129,12 @@ int sol_remap(const struct sol_map *map, struct sol_err *err)
 	swap(room.sites, sol_sites);
 	sol_solvers_install(room.solvers, map ? map->n_ranges : 0);
 	room.solvers = NULL;
-	if (map)
+	if (map) {
 		sol_frames_init(&sol_store, map, sol_store.frame,
-				sol_store.n_frames, sol_store.cell);
+				sol_store.owned, sol_store.n_frames,
+				sol_store.cell);
+		sol_store.far = sol_frames_far(map);
+	}
 	room_free(&room);
 	return 0;
 }

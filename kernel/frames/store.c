@@ -2,7 +2,7 @@
 /*
  * Frame store: TintMalloc's matrix of colour lists, in the kernel.
  *
- * core/frames keeps the lists; this gives them memory (an array of 8 bytes for
+ * core/frames keeps the lists; this gives them memory (8 bytes and one more for
  * each frame of the machine, a struct for each cell) and locks, and takes frames
  * in and out. Above it: magazine.c, frames at hand on each CPU; refill.c and
  * search.c, where more come from; evacuate.c, how room is made; prefill.c,
@@ -68,7 +68,7 @@ struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
 
 u32 sol_store_hold(u64 pfn)
 {
-	struct sol_frame *frame = &sol_store.frame[pfn];
+	struct sol_frame *frame = sol_frames_at(&sol_store, pfn);
 	u32 tag = READ_ONCE(frame->tag), owner;
 	struct sol_group *g;
 
@@ -88,7 +88,7 @@ u32 sol_store_hold(u64 pfn)
 
 static u32 held_cell(u32 pfn)
 {
-	return sol_store.frame[pfn].tag & SOL_TAG_CELL;
+	return sol_frames_at(&sol_store, pfn)->tag & SOL_TAG_CELL;
 }
 
 void sol_store_list(u32 pfn, bool zero)
@@ -184,9 +184,13 @@ int sol_store_init(void)
 	err = find_debug_pages();
 	if (err)
 		return err;
-	sol_store.frame = vcalloc(n, sizeof(*sol_store.frame));
-	if (!sol_store.frame)
+	sol_store.frame = vcalloc(sol_frames_slots(n), sizeof(*sol_store.frame));
+	sol_store.owned = vcalloc(n, sizeof(*sol_store.owned));
+	if (!sol_store.frame || !sol_store.owned) {
+		vfree(sol_store.frame);
+		vfree(sol_store.owned);
 		return -ENOMEM;
+	}
 	sol_store.n_frames = n;
 	return 0;
 }
@@ -197,5 +201,6 @@ void sol_store_exit(void)
 	kvfree(sol_store.cell);
 	kvfree(sol_sites);
 	vfree(sol_store.frame);
+	vfree(sol_store.owned);
 	sol_solvers_install(NULL, 0);
 }

@@ -121,7 +121,7 @@ static inline bool sol_store_owns(const struct page *page)
 	u64 pfn = page_to_pfn(page);
 
 	return pfn < sol_store.n_frames &&
-	       READ_ONCE(sol_store.frame[pfn].tag) & SOL_TAG_USED;
+	       READ_ONCE(sol_frames_at(&sol_store, pfn)->tag) & SOL_TAG_USED;
 }
 
 /*

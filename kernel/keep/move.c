@@ -110,9 +110,7 @@ static bool in_color(struct folio *folio)
 /* Group id of a folio that is in_color(). */
 static u16 owner_of(struct folio *folio)
 {
-	u64 pfn = folio_pfn(folio);
-
-	return READ_ONCE(sol_store.frame[pfn].link);
+	return READ_ONCE(sol_frames_at(&sol_store, folio_pfn(folio))->link);
 }
 
 static void count_moved(u16 owner)

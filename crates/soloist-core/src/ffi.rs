@@ -173,8 +173,10 @@ pub struct Cell {
 pub struct Frames {
     pub map: *const Map,
     pub frame: *mut Frame,
+    pub owned: *mut u8,
     pub cell: *mut Cell,
     pub n_frames: u32,
+    pub far: u32,
 }
 
 pub type Block = unsafe extern "C" fn(
@@ -305,6 +307,7 @@ extern "C" {
         fs: *mut Frames,
         map: *const Map,
         frame: *mut Frame,
+        owned: *mut u8,
         n_frames: u32,
         cell: *mut Cell,
     );

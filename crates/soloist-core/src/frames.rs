@@ -79,7 +79,9 @@ pub struct Fill {
 /// The frames of a machine and their lists.
 pub struct FrameLists {
     map: AddrMap,
+    /// By frame number: `far` is 0 here.
     frames: Box<[ffi::Frame]>,
+    owned: Box<[u8]>,
     cells: Box<[ffi::Cell]>,
 }
 
@@ -93,11 +95,12 @@ impl FrameLists {
         let mut lists = Self {
             map: map.clone(),
             frames: vec![ffi::Frame::default(); n as usize].into_boxed_slice(),
+            owned: vec![0; n as usize].into_boxed_slice(),
             cells: vec![ffi::Cell::default(); map.n_cells() as usize].into_boxed_slice(),
         };
         let mut raw = lists.raw();
         // SAFETY: arrays of n_frames and n_cells, zeroed.
-        unsafe { ffi::sol_frames_init(&mut raw, map.as_ptr(), raw.frame, n, raw.cell) };
+        unsafe { ffi::sol_frames_init(&mut raw, map.as_ptr(), raw.frame, raw.owned, n, raw.cell) };
         lists
     }
 
@@ -245,8 +248,10 @@ impl FrameLists {
         ffi::Frames {
             map: self.map.as_ptr(),
             frame: self.frames.as_mut_ptr(),
+            owned: self.owned.as_mut_ptr(),
             cell: self.cells.as_mut_ptr(),
             n_frames: u32::try_from(self.frames.len()).unwrap_or(u32::MAX),
+            far: 0,
         }
     }
 }
