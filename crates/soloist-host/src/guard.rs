@@ -372,14 +372,15 @@ impl GuardCpu {
     /// What is reserved, for people: `500 MB/s write=200 MB/s`.
     pub fn reserved(&self) -> String {
         let rate = |text: &str| text.parse().ok().map(format_rate);
+        let words = self.bandwidth.split(' ');
+        // What is so unless one says otherwise.
+        let words = words.filter(|word| *word != "reclaim=1");
         let word = |word: &str| match word.split_once('=') {
             Some(("write", text)) => rate(text).map(|rate| format!("write {rate}")),
             Some(_) => None,
             None => rate(word),
         };
-        let words: Vec<String> = self
-            .bandwidth
-            .split(' ')
+        let words: Vec<String> = words
             .map(|text| word(text).unwrap_or_else(|| text.to_owned()))
             .collect();
         words.join(", ")
@@ -429,6 +430,7 @@ mod tests {
             shown("500000000 write=1200000 reclaim=0"),
             "500 MB/s, write 1.2 MB/s, reclaim=0"
         );
+        assert_eq!(shown("500000000 reclaim=1"), "500 MB/s");
         assert_eq!(shown("weight=3"), "weight=3");
         assert_eq!(shown("4096"), "4.096 kB/s");
     }

@@ -114,7 +114,7 @@ fn cpus_of_node(host: &Host, node: u32) -> Option<NumList> {
 }
 
 /// The processors that this process may use.
-fn allowed_cpus() -> NumList {
+pub(crate) fn allowed_cpus() -> NumList {
     let mut list = NumList::new(MAX_CPUS);
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
     for cpu in (0..MAX_CPUS).filter(|&cpu| set.is_set(cpu as usize)) {

@@ -3,9 +3,11 @@
 use std::fs;
 use std::io;
 
+use rustix::io::Errno;
 use rustix::process::{sched_setaffinity, CpuSet};
 use soloist_core::{cpu_list, NumList, MAX_CPUS};
 
+use crate::node::allowed_cpus;
 use crate::{Host, HostError};
 
 /// Thread ids of a process, ascending.
@@ -39,10 +41,13 @@ pub fn pin(cpus: &NumList) -> Result<(), HostError> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(cpu as usize));
     sched_setaffinity(None, &set).map_err(|e| {
-        HostError::Request(format!(
-            "processors {cpus}: {} (is any of them online and allowed here?)",
-            io::Error::from(e)
-        ))
+        HostError::Request(match e {
+            Errno::INVAL => format!(
+                "processors {cpus}: none of them is online and allowed here; this process is on {}",
+                allowed_cpus()
+            ),
+            e => format!("processors {cpus}: {}", io::Error::from(e)),
+        })
     })
 }
 

@@ -6,8 +6,9 @@ mod machine;
 use std::ffi::OsString;
 
 use machine::Machine;
+use soloist_core::cpu_list;
 use soloist_core::time::Time;
-use soloist_host::{Class, Control, HostError, Job, Outcome, Realtime};
+use soloist_host::{pin, Class, Control, HostError, Job, Outcome, Realtime};
 
 fn run(machine: &Machine, command: &[&str]) -> Result<Outcome, HostError> {
     let control = Control::open(&machine.host()).unwrap();
@@ -18,6 +19,16 @@ fn run(machine: &Machine, command: &[&str]) -> Result<Outcome, HostError> {
 
 fn shell(script: &str) -> Outcome {
     run(&Machine::loaded(), &["sh", "-c", script]).unwrap()
+}
+
+#[test]
+fn processors_that_are_not_there_are_refused_with_those_that_are() {
+    let error = pin(&cpu_list("1023").unwrap()).unwrap_err().to_string();
+    let words = "processors 1023: none of them is online and allowed here; this process is on ";
+    let here = error
+        .strip_prefix(words)
+        .unwrap_or_else(|| panic!("{error}"));
+    assert!(cpu_list(here).is_ok_and(|list| !list.is_empty()), "{error}");
 }
 
 #[test]
