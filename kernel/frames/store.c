@@ -27,6 +27,7 @@
 #include <linux/vmalloc.h>
 
 #include "../compat/debug.h"
+#include "array.h"
 #include "owner.h"
 #include "../hook/hook.h"
 #include "../parts.h"
@@ -184,8 +185,9 @@ int sol_store_init(void)
 	err = find_debug_pages();
 	if (err)
 		return err;
-	sol_store.frame = vcalloc(sol_frames_slots(n), sizeof(*sol_store.frame));
-	sol_store.owned = vcalloc(n, sizeof(*sol_store.owned));
+	sol_store.frame = sol_array_new(sol_frames_slots(n),
+					sizeof(*sol_store.frame));
+	sol_store.owned = sol_array_new(n, sizeof(*sol_store.owned));
 	if (!sol_store.frame || !sol_store.owned) {
 		vfree(sol_store.frame);
 		vfree(sol_store.owned);
