@@ -27,7 +27,8 @@ pub use ctx::{Ctx, Misuse};
 ///
 /// Soloist colours memory: tasks of different colours share no DRAM bank, no
 /// memory controller and, where asked, no cache set. Every command's help ends
-/// with its exit status and examples.
+/// with its exit status and examples. What it calls docs/ is the source tree's, or
+/// share/doc/soloist below where it was installed.
 #[derive(Debug, Parser)]
 #[command(name = "soloist", version, propagate_version = true)]
 pub struct Cli {
