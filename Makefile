@@ -74,7 +74,7 @@ fuzz:
 
 kernels:
 	@scripts/packages vm module
-	@scripts/kernels
+	@scripts/kernels $(KERNELS)
 
 cli:
 	@scripts/packages build
