@@ -261,7 +261,9 @@ fn headers(host: &Host) -> Check {
     if host.has(&build) {
         return Check::ok(name, format!("/lib/modules/{release}/build"));
     }
-    let next = format!("apt install linux-headers-{release}");
+    let next = format!(
+        "apt install linux-headers-{release} (of a kernel that is not Debian's: from where it came)"
+    );
     if built_module(host, &release).is_some() {
         Check::warn(
             name,
