@@ -11,6 +11,8 @@ use soloist_lab::judgement::Outcome;
 use soloist_lab::known;
 
 const KEPT: &str = include_str!("../../../experiments/verdicts.csv");
+/// Of all experiments in full, which no test runs.
+const FULL: &str = include_str!("../../../experiments/verdicts-full.csv");
 
 /// Those that take some seconds each.
 const QUICK: [&str; 4] = [
@@ -29,10 +31,14 @@ const OPTIONS: Options = Options {
     needed: false,
 };
 
-fn kept(experiment: &str) -> Vec<ClaimLine> {
-    let all = read_claims(KEPT).unwrap();
+fn of(file: &str, experiment: &str) -> Vec<ClaimLine> {
+    let all = read_claims(file).unwrap();
     let of = all.into_iter().filter(|line| line.experiment == experiment);
     of.collect()
+}
+
+fn kept(experiment: &str) -> Vec<ClaimLine> {
+    of(KEPT, experiment)
 }
 
 #[test]
@@ -66,7 +72,10 @@ fn what_is_kept_is_of_the_claims_as_they_stand() {
     for name in names.into_iter().filter(known) {
         let claims = known::find(name).unwrap().claims;
         let stand: Vec<_> = claims.iter().map(|c| (c.what.clone(), c.theirs)).collect();
-        let kept = kept(name).into_iter().map(|line| (line.claim, line.theirs));
-        assert_eq!(stand, kept.collect::<Vec<_>>(), "{name}");
+        for file in [KEPT, FULL] {
+            let kept = of(file, name).into_iter();
+            let kept: Vec<_> = kept.map(|line| (line.claim, line.theirs)).collect();
+            assert_eq!(stand, kept, "{name}");
+        }
     }
 }
