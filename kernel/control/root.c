@@ -35,6 +35,16 @@
  */
 static DEFINE_MUTEX(lists_mutex);
 
+/* A filling may take minutes: who waits for it can be interrupted. */
+static int lists_lock(const char *what)
+{
+	if (!mutex_lock_interruptible(&lists_mutex))
+		return 0;
+	return sol_deny(-EINTR,
+			"%s: interrupted while the lists are filled or emptied",
+			what);
+}
+
 static ssize_t root_map_show(struct config_item *item, char *page)
 {
 	const struct sol_map *map;
@@ -56,7 +66,9 @@ static int map_store(const char *page, size_t count)
 	if (sol_rule_count())
 		return sol_deny(-EBUSY, "map: %u rules exist; remove them first",
 				sol_rule_count());
-	mutex_lock(&lists_mutex);
+	err = lists_lock("map");
+	if (err)
+		return err;
 	err = sol_group_map_set(page, count);
 	mutex_unlock(&lists_mutex);
 	return err;
@@ -123,7 +135,7 @@ static ssize_t root_lists_show(struct config_item *item, char *page)
 
 static int lists_store(const char *page)
 {
-	int mode = sysfs_match_string(lists_name, page);
+	int mode = sysfs_match_string(lists_name, page), err;
 
 	if (mode < 0)
 		return sol_deny(-EINVAL,
@@ -131,7 +143,9 @@ static int lists_store(const char *page)
 	if (!sol_group_map())
 		return sol_deny(-ENXIO,
 				"lists: no address map yet; write one to map first");
-	mutex_lock(&lists_mutex);
+	err = lists_lock("lists");
+	if (err)
+		return err;
 	if (mode == LISTS_ALL)
 		sol_store_fill_all();
 	else if (mode == LISTS_DRAIN)

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Filling the lists takes as long as there is memory, and its CPU lets it: who
+# waits for it meanwhile, to empty them or for another map, can be ended before.
+set -u
+. "$(dirname "$0")/../lib/cli.sh"
+
+# A filler that gets next to nothing of its CPU, until the other one ends.
+taskset -c 0 sh -c 'while :; do :; done' &
+busy=$!
+chrt -i 0 taskset -c 0 sh -c "echo all >$root/lists" &
+filling=$!
+i=0
+while ! grep -q soloist /proc/$filling/stack && [ $i -lt 50 ]; do
+	i=$((i + 1))
+	sleep 0.1
+done
+
+# FILE TEXT: somebody writes it, and is ended.
+try() {
+	sh -c "echo '$2' >$root/$1" 2>/dev/null &
+	writer=$!
+	i=0
+	while ! grep -q soloist /proc/$writer/stack && [ $i -lt 50 ]; do
+		i=$((i + 1))
+		sleep 0.1
+	done
+	kill $writer
+	i=0
+	while [ -e /proc/$writer/exe ] && [ $i -lt 50 ]; do
+		i=$((i + 1))
+		sleep 0.1
+	done
+	if [ ! -e /proc/$filling ]; then
+		fail "$1" "the filling is over"
+	elif [ -e /proc/$writer/exe ]; then
+		fail "$1" "still waits: $(cat /proc/$writer/stack)"
+	else
+		ok "$1-waits-and-is-ended"
+	fi
+}
+
+try lists drain
+try map ""
+kill $busy
+wait $filling
+same filling-ends $? 0
+same mode "$(cat $root/lists)" all
+if [ -n "$(cat $root/map)" ]; then ok map-stays; else fail map-stays "none"; fi
+echo drain >$root/lists
+same drained "$(cat $root/lists)" demand
