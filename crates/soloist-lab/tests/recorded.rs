@@ -9,7 +9,7 @@ use soloist_lab::measurements::CaseResult;
 use soloist_lab::programs::recorded::{Playback, Recorded};
 use soloist_lab::programs::step::Step;
 use soloist_lab::programs::Program as _;
-use soloist_lab::replay::{load, Job, Outcome, Stage, WORN};
+use soloist_lab::replay::{load, History, Job, Outcome, Stage, WORN};
 use soloist_memory::Platform;
 use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Lines, Meta, Recording, Writer};
@@ -25,8 +25,11 @@ struct Walk {
     lines: u64,
     /// Instructions before each.
     work: u32,
-    /// Each does all of it, on a processor of its own.
+    /// Each does all of it, on a processor of its own; they are the first to touch
+    /// a page in turn.
     threads: u32,
+    /// Physical number of the kernel's first page.
+    kernel_at: u64,
 }
 
 const WALK: Walk = Walk {
@@ -34,6 +37,7 @@ const WALK: Walk = Walk {
     lines: 1,
     work: 20,
     threads: 1,
+    kernel_at: 5000,
 };
 
 /// Records it; every other page is written, and its line leaves the caches.
@@ -57,11 +61,16 @@ fn record(dir: &Path, walk: &Walk) {
                 kernel: false,
                 dependent: false,
             };
-            let virt = match page < KERNELS {
-                true => (1 << 51) + page,
-                false => 1000 + page,
+            let (virt, phys) = match page < KERNELS {
+                true => ((1 << 51) + page, walk.kernel_at + page),
+                false => (1000 + page, 5000 + page),
             };
-            writer.access(access, virt, 5000 + page, || page).unwrap();
+            let late = if page % u64::from(threads) == u64::from(cpu) {
+                0
+            } else {
+                PAGES
+            };
+            writer.access(access, virt, phys, || late + page).unwrap();
         };
         for (round, page) in (0..walk.rounds).flat_map(|r| (0..PAGES).map(move |p| (r, p))) {
             match page % 2 {
@@ -339,6 +348,54 @@ fn pages_out_of_a_recorded_placements_colors_are_counted() {
     assert_eq!(play(&banks, "diff_controller").unwrap(), 0);
     let error = play(&["bank_set=x".to_owned()], "recorded").unwrap_err();
     assert!(error.to_string().contains("bank_set=x"), "{error}");
+}
+
+/// What the kernel alone touched stays where it was, and nobody else's page comes there:
+/// lines that are all asked for once meet in the last level only themselves, written back.
+#[test]
+fn pages_placed_anew_are_not_the_kernels() {
+    let dir = tempfile::tempdir().unwrap();
+    let hits = |kernel_at: u64| {
+        let made = dir.path().join(format!("{kernel_at:x}.rec"));
+        let walk = Walk {
+            rounds: 64,
+            lines: 64,
+            kernel_at,
+            ..WALK
+        };
+        record(&made, &walk);
+        let stage = Stage {
+            platform: Platform::find("opteron-6128").unwrap(),
+            parts: vec![load(&made, 0, Lines::ALL).unwrap()],
+            sets: 1,
+            history: History::FRESH,
+        };
+        let runs = stage.play(&[job("controller", true)], &|| {}).unwrap();
+        runs[0].played[0].llc_hits
+    };
+    // Where the module, and the lab, begin to take frames of node 0.
+    let write_backs = 64 * PAGES / 2;
+    assert_eq!((hits(5000), hits(0x22_7c00)), (write_backs, write_backs));
+}
+
+/// Uncoloured pages come from the node of the thread that touched them first, as in a
+/// scenario.
+#[test]
+fn pages_lie_near_the_thread_that_touched_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = dir.path().join("walk.rec");
+    record(&made, &Walk { threads: 2, ..WALK });
+    let mut part = load(&made, 0, Lines::ALL).unwrap();
+    part.cores = vec![0, 4];
+    let stage = Stage {
+        platform: Platform::find("opteron-6128").unwrap(),
+        parts: vec![part],
+        sets: 1,
+        history: WORN,
+    };
+    let runs = stage.play(&[job("buddy", true)], &|| {}).unwrap();
+    let remote = runs[0].played[0].remote;
+    assert!((45.0..=50.0).contains(&remote), "{remote} %");
 }
 
 /// Two threads that meet after each of their rounds: the first one's lines have

@@ -23,7 +23,7 @@ const CLIPS: usize = 16;
 const ROUNDS: usize = 4;
 /// `SOL_LOOKS`: cells that a filling looks at.
 const LOOKS: usize = 32;
-/// `SOL_REFILL_MAX`: frames that a refill takes; 1 at first, doubled each time.
+/// `SOL_REFILL_MAX`: frames that a refill takes.
 const BATCH_MAX: u32 = 32;
 
 /// How far the refills of each cell have come; of the whole machine.
@@ -34,7 +34,17 @@ struct Site {
     /// The walk is in the region below this one, behind `step` of its frames.
     region: u64,
     step: u64,
+    /// What the next refill takes; 0: none was yet.
     batch: u32,
+}
+
+impl Site {
+    /// `sol_refill_batch`: a frame the first two times, then twice as many each time.
+    fn batch(&mut self) -> u32 {
+        let batch = self.batch.max(1);
+        self.batch = (self.batch * 2).clamp(1, BATCH_MAX);
+        batch
+    }
 }
 
 impl Sites {
@@ -42,7 +52,7 @@ impl Sites {
         let start = Site {
             region: u64::MAX,
             step: 0,
-            batch: 1,
+            batch: 0,
         };
         Self(vec![start; map.n_cells() as usize])
     }
@@ -62,8 +72,7 @@ impl Sites {
             .map(|(start, end)| end.div_ceil(size) - start / size)
             .sum();
         let site = &mut self.0[cell as usize];
-        let want = site.batch;
-        site.batch = (want * 2).min(BATCH_MAX);
+        let want = site.batch();
         let (mut got, mut vain) = (0, 0);
         while got < want && vain <= regions {
             let limit = site.region.saturating_mul(size);
@@ -292,6 +301,15 @@ mod tests {
             let cells: Vec<u32> = neighbours.iter().map(|p| p & 7).collect();
             assert_eq!(cells, [0, 1, 2, 3, 4, 5, 6, 7], "{pages:x?}");
         }
+    }
+
+    /// Two rounds of a frame from each cell, then one of two, of four.
+    #[test]
+    fn refills_grow_as_the_modules_do() {
+        let map = AddrMap::parse(MAP).unwrap();
+        let mut sites = Sites::new(&map);
+        let batches = [1, 1, 2, 4, 8, 16, 32, 32];
+        assert_eq!(batches.map(|_| sites.0[0].batch()), batches);
     }
 
     /// A change of the module must show here: what was measured under it would be

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_core::{AddrMap, ColorSet, NumList};
-use soloist_record::Page;
+use soloist_record::{Lane, Page, Program};
 
 use super::{Part, ReplayError, Stage};
 use crate::linux::own_node;
@@ -174,46 +174,22 @@ fn anew(
             .map(|row| row.iter().map(|&h| h as u32).collect())
             .collect(),
     };
-    let buddy = Buddy::new(map, layout, stage.history, seed);
+    let mut buddy = Buddy::new(map, layout, stage.history, seed);
+    let stays = kernel_frames(stage);
+    for &frame in stays.iter().flatten().flatten() {
+        buddy.take_frame(frame);
+    }
     let mut memory = Memory::new(map, buddy).as_the_module();
-    let first = stage.parts[0].cores[0];
-    let mut theirs: Vec<[Allocation; 2]> = stage
-        .parts
-        .iter()
-        .zip(colors)
-        .enumerate()
-        .map(|(i, (part, colors))| {
-            let cpu = part.cores[0] as u32;
-            let own = (policy == Policy::Membind).then(|| own_node(platform, first, i));
-            let of = |colors| {
-                Allocation::new(map, i as u32, cpu, colors, Exhaust::Spill)
-                    .interleaved(policy == Policy::Interleave)
-                    .bound_to(own)
-            };
-            [
-                of(colors.as_ref()).from_anywhere(policy.ignores_nodes()),
-                of(None),
-            ]
-        })
-        .collect();
+    let mut theirs = allocations(stage, policy, colors);
     let mut frames: Vec<Vec<u64>> = stage.parts.iter().map(|_| Vec::new()).collect();
-    // No policy moves what is the kernel's alone: on the machine that it was
-    // recorded on it stays where it was. (Of several recordings each has a kernel
-    // of its own.)
-    let kernel_stays = together(stage) && stage.parts[0].machine == platform.memory.name;
-    // An imported trace does not say where a page was.
-    let was_there = |frame: u64| {
-        let mut ranges = map.ranges();
-        ranges.any(|r| (r.start..r.end).contains(&frame))
-    };
     for (i, page) in order(stage, seed) {
-        let page = stage.parts[i].program.pages[page];
-        let user = page.user;
-        if !user && kernel_stays && was_there(page.phys << PAGE_SHIFT) {
-            frames[i].push(page.phys << PAGE_SHIFT);
+        if let Some(frame) = stays[i][page] {
+            frames[i].push(u64::from(frame) << PAGE_SHIFT);
             continue;
         }
-        let allocation = &mut theirs[i][usize::from(!user)];
+        let program = &stage.parts[i].program;
+        let page = program.pages[page];
+        let allocation = &mut theirs[i].of(program, page.thread)[usize::from(!page.user)];
         let frame = memory
             .page(allocation)
             .map_err(|source| ReplayError::Memory {
@@ -224,6 +200,66 @@ fn anew(
         frames[i].push(u64::from(frame) << PAGE_SHIFT);
     }
     Ok(frames)
+}
+
+/// Page by page of each part, the frame of what is the kernel's alone: no policy moves
+/// that, and on the machine that it was recorded on it stays where it was. Of several
+/// recordings each has a kernel of its own, and an imported trace does not say where a
+/// page was: none.
+fn kernel_frames(stage: &Stage) -> Vec<Vec<Option<u32>>> {
+    let platform = &stage.platform;
+    let stays = together(stage) && stage.parts[0].machine == platform.memory.name;
+    let of = |page: &Page| {
+        let at = page.phys << PAGE_SHIFT;
+        let mut ranges = platform.memory.map.ranges();
+        let there = ranges.any(|r| (r.start..r.end).contains(&at));
+        (stays && !page.user && there).then_some(page.phys as u32)
+    };
+    let parts = stage.parts.iter();
+    parts
+        .map(|part| part.program.pages.iter().map(of).collect())
+        .collect()
+}
+
+/// How a part gets pages: in its colours and, for the kernel's, without, on the
+/// processor of each of its lanes.
+struct Allocations {
+    lanes: Vec<Lane>,
+    of_lane: Vec<[Allocation; 2]>,
+}
+
+impl Allocations {
+    /// Of the lane that has the thread.
+    fn of(&mut self, program: &Program, thread: u32) -> &mut [Allocation; 2] {
+        let has = |lane: &Lane| program.is_of(lane, thread);
+        let lane = self.lanes.iter().position(has).unwrap_or(0);
+        &mut self.of_lane[lane]
+    }
+}
+
+fn allocations(stage: &Stage, policy: Policy, colors: &[Option<ColorSet>]) -> Vec<Allocations> {
+    let map = &stage.platform.memory.map;
+    let first = stage.parts[0].cores[0];
+    let of_part = |(i, (part, colors)): (usize, (&Part, &Option<ColorSet>))| {
+        let own = (policy == Policy::Membind).then(|| own_node(&stage.platform, first, i));
+        let of = |core: usize, colors| {
+            Allocation::new(map, i as u32, core as u32, colors, Exhaust::Spill)
+                .interleaved(policy == Policy::Interleave)
+                .bound_to(own)
+        };
+        let both = |&core: &usize| {
+            [
+                of(core, colors.as_ref()).from_anywhere(policy.ignores_nodes()),
+                of(core, None),
+            ]
+        };
+        Allocations {
+            lanes: part.program.lanes(),
+            of_lane: part.cores.iter().map(both).collect(),
+        }
+    };
+    let parts = stage.parts.iter().zip(colors).enumerate();
+    parts.map(of_part).collect()
 }
 
 /// Whether all were recorded together.
