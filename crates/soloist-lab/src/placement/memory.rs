@@ -111,8 +111,8 @@ impl Memory {
         }
     }
 
-    /// Hands coloured pages out in the module's order, not in that of the papers'
-    /// algorithms; tasks that do not know nodes excepted.
+    /// Hands coloured pages out in the module's order, those of the nearest node
+    /// first whatever the policy, not in that of the papers' algorithms.
     pub fn as_the_module(mut self) -> Self {
         self.sites = Some(Sites::new(self.lists.map()));
         self
@@ -153,7 +153,7 @@ impl Memory {
     /// Round robin over the task's cells, those of the local node while they
     /// last unless it does not know nodes.
     fn colored(&mut self, task: &mut Allocation) -> Option<u32> {
-        if let (Some(sites), false) = (&mut self.sites, task.ignores_nodes) {
+        if let Some(sites) = &mut self.sites {
             let (map, buddy) = (self.lists.map(), &self.buddy);
             let near = |node| buddy.distance(task.cpu, node);
             let hand = task

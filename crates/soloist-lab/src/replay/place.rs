@@ -247,12 +247,7 @@ fn allocations(stage: &Stage, policy: Policy, colors: &[Option<ColorSet>]) -> Ve
                 .interleaved(policy == Policy::Interleave)
                 .bound_to(own)
         };
-        let both = |&core: &usize| {
-            [
-                of(core, colors.as_ref()).from_anywhere(policy.ignores_nodes()),
-                of(core, None),
-            ]
-        };
+        let both = |&core: &usize| [of(core, colors.as_ref()), of(core, None)];
         Allocations {
             lanes: part.program.lanes(),
             of_lane: part.cores.iter().map(both).collect(),
