@@ -1,5 +1,6 @@
 //! Where the pages of recorded programs lie.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -16,6 +17,10 @@ use crate::placement::memory::{Allocation, Exhaust, Memory};
 use crate::placement::policy::{assign, Policy, Seat, UnknownPolicy};
 
 const PAGE_SHIFT: u32 = 12;
+/// log2 of the frames of a block that Linux keeps for what does not move: 2 MiB.
+const BLOCK: u32 = 9;
+/// Frames of a block that the kernel touched, from which on all of it is taken.
+const FULL: u32 = 16;
 
 /// Who decides where pages lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,8 +181,12 @@ fn anew(
     };
     let mut buddy = Buddy::new(map, layout, stage.history, seed);
     let stays = kernel_frames(stage);
-    for &frame in stays.iter().flatten().flatten() {
-        buddy.take_frame(frame);
+    let taken: BTreeSet<u32> = stays.iter().flatten().flatten().copied().collect();
+    // Colours take frame by frame what is free. Linux splits whole blocks and hands them
+    // out, and what does not move has blocks of its own: it would not come to the pieces
+    // that are left around these frames, so there they are passed over.
+    if !policy.uncolored() {
+        take(&taken, &mut buddy);
     }
     let mut memory = Memory::new(map, buddy).as_the_module();
     let mut theirs = allocations(stage, policy, colors);
@@ -190,16 +199,34 @@ fn anew(
         let program = &stage.parts[i].program;
         let page = program.pages[page];
         let allocation = &mut theirs[i].of(program, page.thread)[usize::from(!page.user)];
-        let frame = memory
-            .page(allocation)
-            .map_err(|source| ReplayError::Memory {
-                policy: policy.name().to_owned(),
-                program: stage.parts[i].name.clone(),
-                source,
-            })?;
+        let free = loop {
+            match memory.page(allocation) {
+                Ok(frame) if taken.contains(&frame) => {}
+                other => break other,
+            }
+        };
+        let frame = free.map_err(|source| ReplayError::Memory {
+            policy: policy.name().to_owned(),
+            program: stage.parts[i].name.clone(),
+            source,
+        })?;
         frames[i].push(u64::from(frame) << PAGE_SHIFT);
     }
     Ok(frames)
+}
+
+/// Takes the kernel's frames, and the whole of each block that has many: a recording
+/// names only those that were touched, not the rest of its page array.
+fn take(frames: &BTreeSet<u32>, buddy: &mut Buddy) {
+    let mut of_block: BTreeMap<u32, u32> = BTreeMap::new();
+    for &frame in frames {
+        buddy.take_frame(frame);
+        *of_block.entry(frame >> BLOCK).or_default() += 1;
+    }
+    let full = of_block.into_iter().filter(|&(_, frames)| frames >= FULL);
+    for frame in full.flat_map(|(block, _)| block << BLOCK..(block + 1) << BLOCK) {
+        buddy.take_frame(frame);
+    }
 }
 
 /// Page by page of each part, the frame of what is the kernel's alone: no policy moves
