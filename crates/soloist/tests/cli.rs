@@ -231,8 +231,9 @@ fn run_passes_signals_on() {
     let mut line = [0; 3];
     std::io::Read::read_exact(run.stdout.as_mut().unwrap(), &mut line).unwrap();
     let pid = run.id().to_string();
-    assert!(Command::new("kill")
-        .args(["-TERM", &pid])
+    // The shell's own: a bare Debian has no program of that name.
+    assert!(Command::new("sh")
+        .args(["-c", &format!("kill -TERM {pid}")])
         .status()
         .unwrap()
         .success());
