@@ -91,7 +91,7 @@ crossed() { grep -c 'd="M[0-9.]* [0-9.]*l9 9m0' "$1"; }
 [ "$(grep -o '"name":"release"' plan.json | wc -l)" -ge 14 ] && ok perfetto || fail perfetto "$(head -c 300 plan.json)"
 
 # By id and by group; Ctrl-C ends it as well as the time does.
-pid=$(pgrep -x control)
+pid=$(grep -lx control /proc/[0-9]*/comm | cut -d / -f 3) # bare Debian has no pgrep
 soloist trace --pid "$pid" --period 200ms >table &
 trace=$!
 for i in $(seq 100); do [ -d $tracing/instances/soloist-$trace ] && break || sleep 0.1; done
