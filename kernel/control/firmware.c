@@ -218,16 +218,6 @@ static ssize_t firmware_decode_store(struct config_item *item,
 	return sol_status_done(err, count);
 }
 
-static ssize_t ask(struct sol_question *question, const char *name,
-		   const char *page, size_t count)
-{
-	int err = sol_control_may(name, count);
-
-	if (!err)
-		err = sol_question_store(question, page, count);
-	return sol_status_done(err, count);
-}
-
 static ssize_t firmware_locate_show(struct config_item *item, char *page)
 {
 	return sol_question_show(&sol_locate, page);
@@ -236,7 +226,8 @@ static ssize_t firmware_locate_show(struct config_item *item, char *page)
 static ssize_t firmware_locate_store(struct config_item *item,
 				     const char *page, size_t count)
 {
-	return ask(&sol_locate, "locate", page, count);
+	return sol_status_done(sol_question_store(&sol_locate, page, count),
+			       count);
 }
 
 static ssize_t firmware_umc_show(struct config_item *item, char *page)
@@ -247,7 +238,8 @@ static ssize_t firmware_umc_show(struct config_item *item, char *page)
 static ssize_t firmware_umc_store(struct config_item *item, const char *page,
 				  size_t count)
 {
-	return ask(&sol_umc, "umc", page, count);
+	return sol_status_done(sol_question_store(&sol_umc, page, count),
+			       count);
 }
 
 CONFIGFS_ATTR_RO(firmware_, components);

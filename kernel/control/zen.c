@@ -29,6 +29,7 @@
 
 #include "../compat/smn.h"
 #include "../refusal.h"
+#include "control.h"
 #include "zen.h"
 
 #define MAX_PLACES	16
@@ -59,10 +60,9 @@ struct place {
 
 struct sol_question {
 	const char *name, *form;
-	bool can_be_asked;
-	const char *lacks;	/* what it takes to ask */
 	int (*check)(const struct place *place);
-	void (*ask)(struct sol_question *question);
+	void (*ask)(struct sol_question *question);	/* or NULL: ... */
+	const char *lacks;				/* ... without this */
 	struct mutex mutex;
 	struct place places[MAX_PLACES];
 	unsigned int n;
@@ -92,11 +92,7 @@ static void locate_all(struct sol_question *question)
 }
 
 #else
-
-static void locate_all(struct sol_question *question)
-{
-}
-
+#define locate_all NULL
 #endif
 
 static int check_locate(const struct place *place)
@@ -128,11 +124,7 @@ static void read_all(struct sol_question *question)
 }
 
 #else
-
-static void read_all(struct sol_question *question)
-{
-}
-
+#define read_all NULL
 #endif
 
 static int check_umc(const struct place *place)
@@ -150,20 +142,18 @@ static int check_umc(const struct place *place)
 struct sol_question sol_locate = {
 	.name = "locate",
 	.form = "CPU:CHANNEL:ADDRESS, such as 0:3:0x5d000",
-	.can_be_asked = IS_ENABLED(CONFIG_AMD_ATL),
-	.lacks = "AMD's address translation (CONFIG_AMD_ATL)",
 	.check = check_locate,
 	.ask = locate_all,
+	.lacks = "AMD's address translation (CONFIG_AMD_ATL)",
 	.mutex = __MUTEX_INITIALIZER(sol_locate.mutex),
 };
 
 struct sol_question sol_umc = {
 	.name = "umc",
 	.form = "NODE:CHANNEL:REGISTER, such as 0:3:0x50",
-	.can_be_asked = SOL_HAS_SMN,
-	.lacks = "AMD's system management network (CONFIG_AMD_NB)",
 	.check = check_umc,
 	.ask = read_all,
+	.lacks = "AMD's system management network (CONFIG_AMD_NB)",
 	.mutex = __MUTEX_INITIALIZER(sol_umc.mutex),
 };
 
@@ -233,9 +223,11 @@ int sol_question_store(struct sol_question *question, const char *page,
 		       size_t count)
 {
 	char *text;
-	int err;
+	int err = sol_control_may(question->name, count);
 
-	if (!question->can_be_asked)
+	if (err)
+		return err;
+	if (!question->ask)
 		return sol_deny(-ENODEV, "%s: this kernel was built without %s",
 				question->name, question->lacks);
 	text = kmemdup_nul(page, count, GFP_KERNEL);

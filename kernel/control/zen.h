@@ -10,7 +10,7 @@ struct sol_question;
 extern struct sol_question sol_locate, sol_umc;
 
 ssize_t sol_question_show(struct sol_question *question, char *page);
-/* 0, or an error whose reason is told. */
+/* 0, or an error whose reason is told: who may not ask, too. */
 int sol_question_store(struct sol_question *question, const char *page,
 		       size_t count);
 

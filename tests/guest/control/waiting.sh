@@ -5,35 +5,35 @@
 set -u
 . "$(dirname "$0")/../lib/cli.sh"
 
+# COMMAND...: wait until it succeeds, 50 tries at most.
+soon() {
+	i=0
+	while ! "$@" && [ $i -lt 50 ]; do
+		i=$((i + 1))
+		sleep 0.1
+	done
+}
+
+in_our_code() { grep -q soloist "/proc/$1/stack"; }
+is_gone() { [ ! -e "/proc/$1/exe" ]; }
+
 # A filler that gets next to nothing of its CPU, until the other one ends.
 taskset -c 0 sh -c 'while :; do :; done' &
 busy=$!
 chrt -i 0 taskset -c 0 sh -c "echo all >$root/lists" &
 filling=$!
-i=0
-while ! grep -q soloist /proc/$filling/stack && [ $i -lt 50 ]; do
-	i=$((i + 1))
-	sleep 0.1
-done
+soon in_our_code $filling
 
 # FILE TEXT: somebody writes it, and is ended.
 try() {
 	sh -c "echo '$2' >$root/$1" 2>/dev/null &
 	writer=$!
-	i=0
-	while ! grep -q soloist /proc/$writer/stack && [ $i -lt 50 ]; do
-		i=$((i + 1))
-		sleep 0.1
-	done
+	soon in_our_code $writer
 	kill $writer
-	i=0
-	while [ -e /proc/$writer/exe ] && [ $i -lt 50 ]; do
-		i=$((i + 1))
-		sleep 0.1
-	done
+	soon is_gone $writer
 	if [ ! -e /proc/$filling ]; then
 		fail "$1" "the filling is over"
-	elif [ -e /proc/$writer/exe ]; then
+	elif ! is_gone $writer; then
 		fail "$1" "still waits: $(cat /proc/$writer/stack)"
 	else
 		ok "$1-waits-and-is-ended"
