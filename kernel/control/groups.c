@@ -456,24 +456,47 @@ static int reserve_parse(const char *page, u64 *frames)
 	return 0;
 }
 
+/* A size as people write it: in the largest unit that it is a multiple of. */
+struct size {
+	u64 n;
+	const char *unit;
+};
+
+static struct size size_of_frames(u64 frames)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	u64 n = frames << (SOL_FRAME_SHIFT - 10);
+	u32 i = 0;
+
+	while (n && !(n & 1023) && i < ARRAY_SIZE(units) - 1) {
+		n >>= 10;
+		i++;
+	}
+	return (struct size){ n, units[i] };
+}
+
 static int reserve_store(struct sol_group *group, const char *page)
 {
-	u64 frames, capacity, have;
+	struct size asked, can;
+	u64 frames, have;
 	int err = reserve_parse(page, &frames);
 
 	if (err)
 		return err;
-	capacity = sol_group_capacity(group) >> SOL_FRAME_SHIFT;
-	if (frames > capacity)
+	asked = size_of_frames(frames);
+	have = sol_group_capacity(group) >> SOL_FRAME_SHIFT;
+	can = size_of_frames(have);
+	if (frames > have)
 		return sol_deny(-ENOSPC,
-				"reserve: %llu KiB asked, the group's colours have %llu KiB in all",
-				frames * 4, capacity * 4);
+				"reserve: %llu %s asked, the group's colours have %llu %s in all",
+				asked.n, asked.unit, can.n, can.unit);
 	have = sol_group_reserve(group, frames);
+	can = size_of_frames(have);
 	if (have >= frames)
 		return 0;
 	return sol_deny(-ENOSPC,
-			"reserve: %llu KiB asked, only %llu KiB are free in the group's colours",
-			frames * 4, have * 4);
+			"reserve: %llu %s asked, only %llu %s are free in the group's colours",
+			asked.n, asked.unit, can.n, can.unit);
 }
 
 static ssize_t group_reserve_store(struct config_item *item, const char *page,

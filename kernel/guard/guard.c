@@ -513,7 +513,7 @@ int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 	mutex_lock(&guard_mutex);
 	if (want && !sol_guard.reg)
 		err = sol_deny(-ENXIO,
-			       "bandwidth: r_min is not set; write `r_min BYTES_PER_SECOND` to guard/settings, `soloist guard rmin` tells how much");
+			       "bandwidth: r_min is not set; `soloist guard rmin` tells how much, `soloist guard set --r-min RATE` sets it (r_min in guard/settings)");
 	if (!err && want && unable)
 		err = sol_deny(-EOPNOTSUPP,
 			       "bandwidth: this kernel lacks a function that stopping a CPU needs; the kernel log named it when soloist was loaded");

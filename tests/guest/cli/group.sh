@@ -12,6 +12,11 @@ soloist group set a --exhaust grow >/dev/null
 same set-exhaust "$(cat $root/groups/a/exhaust)" grow
 same set-keeps-colours "$(cat $root/groups/a/bank_set)" 2-3
 
+case $(soloist group set a --reserve 1T 2>&1) in
+*"reserve: 1 TiB asked, the group's colours have "*" MiB in all"*) ok sizes-as-written ;;
+*) fail sizes-as-written "$(soloist group set a --reserve 1T 2>&1)" ;;
+esac
+
 soloist group set a --mode exclusive >/dev/null
 why=$(soloist group create b --bank-sets 3 2>&1)
 same refused $? 1
