@@ -206,11 +206,17 @@ static bool crowd(struct draw *d)
 	return all;
 }
 
+/*
+ * Always on CPU 0 too, which stays: one whose CPUs are all off makes the kernel
+ * itself warn when it moves to the root cgroup (cpuset_attach_task(), 6.12 and
+ * 7.3, without the module too).
+ */
 static bool on_cpu(struct draw *d)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
+	CPU_SET(0, &set);
 	if (draw(d, 3))
 		CPU_SET(draw(d, FUZZ_CPUS), &set);
 	else
