@@ -26,7 +26,11 @@
 #include <unistd.h>
 
 #define ACTS	64
-#define HANG_S	180	/* without any step: on a debug kernel under load, 20 */
+/*
+ * Without any step. Three workers that fill all lists, one after the other, took
+ * more than 180 on a debug kernel that had half a processor.
+ */
+#define HANG_S	600
 
 struct shared *fuzz;
 
@@ -115,6 +119,18 @@ static unsigned int done_steps(void)
 	return sum;
 }
 
+/* Where each worker sleeps; a debug kernel has no sysrq that tells. */
+static void print_stacks(void)
+{
+	char path[32];
+
+	for (int i = 0; i < FUZZ_WORKERS; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/stack", fuzz->pid[i]);
+		printf("worker %d:\n%s", i, get(path));
+	}
+	fflush(stdout);
+}
+
 /* Every task's stack into the kernel's log, which the host keeps. */
 static void hung(unsigned int epoch)
 {
@@ -123,7 +139,7 @@ static void hung(unsigned int epoch)
 	for (int i = 0; i < FUZZ_WORKERS; i++)
 		printf(" %s (step %u)", fuzz->now[i] ?: "-", fuzz->step[i]);
 	printf("\n");
-	fflush(stdout);
+	print_stacks();
 	put("/proc/sys/kernel/sysrq", "1", 0);
 	put("/proc/sys/kernel/printk", "7", 0);
 	put("/proc/sysrq-trigger", "w", 0);
