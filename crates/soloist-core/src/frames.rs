@@ -79,8 +79,9 @@ pub struct Fill {
 /// The frames of a machine and their lists.
 pub struct FrameLists {
     map: AddrMap,
-    /// By frame number: `far` is 0 here.
-    frames: Box<[ffi::Frame]>,
+    /// By frame number, `far` being 0 here: an [`ffi::Frame`] each, tag and link. Plain
+    /// zeros, which take no memory before a frame near them has been listed.
+    frames: Box<[[u32; 2]]>,
     owned: Box<[u8]>,
     cells: Box<[ffi::Cell]>,
 }
@@ -94,7 +95,7 @@ impl FrameLists {
         let n = u32::try_from(map.end_pfn()).expect("memory ends below 16 TiB");
         let mut lists = Self {
             map: map.clone(),
-            frames: vec![ffi::Frame::default(); n as usize].into_boxed_slice(),
+            frames: vec![[0; 2]; n as usize].into_boxed_slice(),
             owned: vec![0; n as usize].into_boxed_slice(),
             cells: vec![ffi::Cell::default(); map.n_cells() as usize].into_boxed_slice(),
         };
@@ -111,14 +112,14 @@ impl FrameLists {
 
     /// State of a frame; frames beyond the machine are foreign.
     pub fn state(&self, pfn: u32) -> FrameState {
-        let tag = self.frames.get(pfn as usize).map_or(0, |f| f.tag);
+        let tag = self.frames.get(pfn as usize).map_or(0, |f| f[0]);
         state_of(tag)
     }
 
     /// Owner of a used frame.
     pub fn owner(&self, pfn: u32) -> Option<u32> {
         let used = self.state(pfn) == FrameState::Used;
-        used.then(|| self.frames[pfn as usize].link)
+        used.then(|| self.frames[pfn as usize][1])
     }
 
     /// Listed frames of `cell`.
@@ -247,7 +248,7 @@ impl FrameLists {
     fn raw(&mut self) -> ffi::Frames {
         ffi::Frames {
             map: self.map.as_ptr(),
-            frame: self.frames.as_mut_ptr(),
+            frame: self.frames.as_mut_ptr().cast(),
             owned: self.owned.as_mut_ptr(),
             cell: self.cells.as_mut_ptr(),
             n_frames: u32::try_from(self.frames.len()).unwrap_or(u32::MAX),
