@@ -47,7 +47,7 @@ pub use implicit::ImplicitGroup;
 pub use job::{Job, Outcome};
 pub use load::{load, unload, LoadReport, ModuleChoice};
 pub use metrics::{openmetrics, MEDIA_TYPE};
-pub use neighbours::{output, time, Neighbours};
+pub use neighbours::{output, time, write_forever, Neighbours};
 pub use node::{choose, nodes, plan_on_a_node, usable_cpus, Node};
 pub use pages::{Page, PageReader};
 pub use rates::{rates, GroupRates};

@@ -28,6 +28,23 @@ struct Running {
     since: Instant,
 }
 
+/// Writes to each line of so many bytes again and again, until the process is killed:
+/// what [`Neighbours`] may run. A loop without calls, in a crate that all profiles
+/// optimise: an iterator's would take most of the time, and load the memory little.
+pub fn write_forever(bytes: usize) -> ! {
+    let mut memory = vec![0u8; bytes];
+    let mut value = 0u8;
+    loop {
+        value = value.wrapping_add(1);
+        let mut at = 0;
+        while at < bytes {
+            memory[at] = value;
+            at += 64;
+        }
+        std::hint::black_box(&mut memory);
+    }
+}
+
 fn command(words: &[OsString], cpu: u32) -> Result<Command, HostError> {
     let (program, args) = words
         .split_first()

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use soloist_host::{cpu_list, time, Control, Host, Neighbours, Summary};
+use soloist_host::{cpu_list, time, write_forever, Control, Host, Neighbours, Summary};
 
 use super::number::whole;
 use super::table;
@@ -139,7 +139,7 @@ fn conditions(program: &str, named: Vec<(String, Vec<f64>)>, modelled: bool) -> 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if args.be_neighbour {
-        be_neighbour();
+        write_forever(NEIGHBOUR);
     }
     if args.command.is_empty() && args.recorded.is_none() {
         return Err(Misuse("no command: soloist compare -- CMD".to_owned()).into());
@@ -161,19 +161,6 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     control.map().context("no map, so no colours")?;
     let found = measure(&args, ctx)?;
     finish(&args, ctx, "measured", &found, &[])
-}
-
-/// Writes memory until it is killed.
-fn be_neighbour() -> ! {
-    let mut memory = vec![0u8; NEIGHBOUR];
-    let mut value = 0u8;
-    loop {
-        value = value.wrapping_add(1);
-        for at in (0..NEIGHBOUR).step_by(64) {
-            // SAFETY: `at` lies inside; volatile, so that it is done at all.
-            unsafe { memory.as_mut_ptr().add(at).write_volatile(value) };
-        }
-    }
 }
 
 /// The words of the neighbour that this program is itself.
