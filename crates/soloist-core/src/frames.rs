@@ -76,6 +76,12 @@ pub struct Fill {
     pub hit: Option<usize>,
 }
 
+// C sees an `ffi::Frame` in each pair of words.
+const _: () = assert!(
+    size_of::<ffi::Frame>() == size_of::<[u32; 2]>()
+        && align_of::<ffi::Frame>() == align_of::<[u32; 2]>()
+);
+
 /// The frames of a machine and their lists.
 pub struct FrameLists {
     map: AddrMap,
