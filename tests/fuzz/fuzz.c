@@ -27,8 +27,9 @@
 
 #define ACTS	64
 /*
- * Without any step. Three workers that fill all lists, one after the other, took
- * more than 180 on a debug kernel that had half a processor.
+ * Without any step. 180 were too few on a debug kernel that had half a processor:
+ * three workers stood in write-root, where they fill all lists one after the other
+ * (a guess; nothing told their stacks then).
  */
 #define HANG_S	600
 
