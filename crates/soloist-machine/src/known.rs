@@ -33,6 +33,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "raspberry-pi-5",
     "ryzen-7700x",
     "ryzen-9900x",
+    "sapphire-rapids",
     "server-12-channels",
     "server-3-channels",
     "server-6-channels",

@@ -8,7 +8,7 @@ use soloist_memory::system::{Free, Governor, RunError};
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::{Decoder, Machine, Platform, System};
 
-const MODELLED: [&str; 10] = [
+const MODELLED: [&str; 11] = [
     "ddr3-1600k",
     "opteron-6128",
     "opteron-6128-noninterleaved",
@@ -19,6 +19,7 @@ const MODELLED: [&str; 10] = [
     "skylake",
     "zen2",
     "raspberry-pi-4",
+    "sapphire-rapids",
 ];
 
 #[test]

@@ -251,7 +251,8 @@ fn advice_that_is_followed_makes_it_hold() {
         let told = made.relaxations.first().map(|r| r.change.clone());
         (made.holds, told.unwrap_or_default())
     };
-    let (holds, change) = advice(&text);
+    let together = text.replace("\nperiod", "\ncore = 0\nperiod");
+    let (holds, change) = advice(&together);
     assert!(!holds && change.contains("another core"), "{change}");
     let apart = text.replace("name = \"camera\"", "name = \"camera\"\ncore = 1");
     let (holds, change) = advice(&apart);

@@ -139,7 +139,7 @@ fn a_resumed_run_takes_what_is_of_the_same_machine_only() {
     let text = fs::read_to_string(&machine).unwrap();
     fs::write(
         &machine,
-        text.replace("request_ps = 15000", "request_ps = 45000"),
+        text.replace("request_ps = 37000", "request_ps = 90000"),
     )
     .unwrap();
     let second = run();
