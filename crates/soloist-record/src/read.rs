@@ -34,6 +34,9 @@ pub enum Lines {
     First(usize),
     /// So many from the middle of what was recorded.
     Middle(usize),
+    /// So many from a place in what was recorded, in per cent: 0 is its beginning,
+    /// 100 its end.
+    At(u32, usize),
 }
 
 impl Lines {
@@ -44,8 +47,9 @@ impl Lines {
     fn range(self, all: u64) -> Range<usize> {
         match self {
             Self::First(n) => 0..n,
-            Self::Middle(n) => {
-                let before = (all as usize).saturating_sub(n) / 2;
+            Self::Middle(n) => Self::At(50, n).range(all),
+            Self::At(percent, n) => {
+                let before = (all as usize).saturating_sub(n) * percent as usize / 100;
                 before..before.saturating_add(n)
             }
         }

@@ -309,7 +309,7 @@ fn other_simulators_read_what_was_recorded() {
 }
 
 #[test]
-fn the_first_lines_or_those_in_the_middle() {
+fn the_first_lines_or_those_at_a_place() {
     let dir = tempfile::tempdir().unwrap();
     stream(dir.path(), 3);
     let mut meta = meta(&[0]);
@@ -334,4 +334,7 @@ fn the_first_lines_or_those_in_the_middle() {
     assert_eq!(loaded(Lines::First(50)), (50, (0, 3), (49, 3)));
     assert_eq!(loaded(Lines::Middle(50)), (50, (125, 3), (174, 3)));
     assert_eq!(loaded(Lines::Middle(500)), (300, (0, 3), (299, 3)));
+    assert_eq!(loaded(Lines::At(0, 50)), loaded(Lines::First(50)));
+    assert_eq!(loaded(Lines::At(20, 50)), (50, (50, 3), (99, 3)));
+    assert_eq!(loaded(Lines::At(100, 50)), (50, (250, 3), (299, 3)));
 }

@@ -47,6 +47,10 @@ pub struct Replay {
     /// the programs' starts.
     #[arg(long)]
     middle: bool,
+    /// Play the foreground's lines from so far on, in per cent of what was recorded: 0 is
+    /// its start, 100 its end; the others' from their middle.
+    #[arg(long, value_name = "PERCENT", conflicts_with = "middle", value_parser = whole::<u32>(0..=100))]
+    at: Option<u32>,
     /// Repeat with so many seeds of what placement leaves to chance.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=1000))]
     seeds: u64,
@@ -155,19 +159,22 @@ impl Replay {
     }
 
     fn parts(&self, metas: &[Meta]) -> Result<Vec<Part>> {
-        let lines = match self.middle {
+        let others = match self.middle || self.at.is_some() {
             true => Lines::Middle(self.lines),
             false => Lines::First(self.lines),
         };
+        let first = self.at.map_or(others, |at| Lines::At(at, self.lines));
         if let [only] = self.dirs.as_slice() {
             let all = 0..metas[0].programs.len();
             return Ok(all
-                .map(|i| load(only, i, lines))
+                .map(|i| load(only, i, if i == 0 { first } else { others }))
                 .collect::<Result<_, _>>()?);
         }
         let mut parts: Vec<Part> = Vec::new();
         for dir in &self.dirs {
-            let known = parts.iter().find(|p| p.recording == *dir).cloned();
+            let lines = if parts.is_empty() { first } else { others };
+            let mut known = parts.iter().skip(usize::from(first != others));
+            let known = known.find(|p| p.recording == *dir).cloned();
             let mut part = known.map_or_else(|| load(dir, 0, lines), Ok)?;
             if let Some(name) = dir.file_name() {
                 part.name = name.to_string_lossy().into_owned();
