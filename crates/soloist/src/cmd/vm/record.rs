@@ -51,11 +51,6 @@ pub struct Args {
     /// Processors of the guest [default: as many as are recorded, or nodes].
     #[arg(long, value_parser = whole::<u32>(1..=64))]
     cpus: Option<u32>,
-    /// The guest's time goes with the host's, and its processors run in parallel. Else
-    /// each instruction takes 1 ns, so that a slow emulator gives the kernel no more timer
-    /// ticks than a processor would.
-    #[arg(long)]
-    host_time: bool,
     /// Leave instruction fetches out.
     #[arg(long)]
     no_fetch: bool,
@@ -81,7 +76,6 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
         limit: "2G".to_owned(),
         threads: 1,
         cpus: None,
-        host_time: false,
         no_fetch: false,
         no_module: true,
         timeout: 3600,
@@ -328,7 +322,8 @@ fn spec(args: &Args, machine: &Machine, nodes: GuestNodes, ctx: &Ctx) -> Result<
         kernel,
         nodes,
         cpu: None,
-        icount: (!args.host_time).then_some(0),
+        // 1 ns an instruction: a slow emulator would give the kernel more timer ticks.
+        icount: Some(0),
         append: String::new(),
         qemu_args: Vec::new(),
         map: module.is_some().then(|| machine.map_text()),
