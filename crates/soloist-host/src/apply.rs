@@ -7,10 +7,17 @@ use std::fmt;
 
 use serde::Serialize;
 use soloist_core::{AddrMap, NumList};
+use soloist_machine::did_you_mean;
 
 use crate::config::{Config, GroupConfig, RuleConfig};
 use crate::order::loosened;
-use crate::{parse_size, Bandwidth, Control, HostError, Mode};
+use crate::{cpu_list, parse_size, Bandwidth, Control, Guard, HostError, KeyValues, Mode};
+
+/// The file of which several lines may be written at once.
+const SETTINGS: &str = "guard/settings";
+
+/// A reservation that is none.
+const OFF: &str = "off";
 
 /// One change of the control interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,6 +48,17 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Make { path } => write!(f, "+ {path}"),
+            Self::Write { path, old, new } if path == SETTINGS => {
+                let mut olds = old.lines().map(|line| line.split_once(' '));
+                for (at, line) in new.lines().enumerate() {
+                    let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+                    let old = olds.next().flatten().map_or("", |(_, old)| old);
+                    let sign = if old.is_empty() { "" } else { " -> " };
+                    let end = if at == 0 { "" } else { "\n" };
+                    write!(f, "{end}  {path}: {key} {old}{sign}{value}")?;
+                }
+                Ok(())
+            }
             Self::Write { path, old, new } if old.is_empty() => write!(f, "  {path}: {new}"),
             Self::Write { path, old, new } => write!(f, "  {path}: {old} -> {new}"),
             Self::Remove { path } => write!(f, "- {path}"),
@@ -64,26 +82,105 @@ struct Change<'a> {
     wanted: &'a GroupConfig,
 }
 
-/// What `wanted` takes; `prune`: what it does not name goes.
+/// What `wanted` takes; `prune`: what it does not name goes. Without `control`, on
+/// a machine where nothing is loaded yet.
 pub fn plan(
     wanted: &Config,
-    control: &Control,
+    control: Option<&Control>,
     map: &AddrMap,
     prune: bool,
 ) -> Result<Steps, HostError> {
-    let now = Config::now(control)?;
-    let mut plan = Steps::default();
-    plan.guard(&wanted.guard, control)?;
-    plan.groups(&now, wanted, map, prune)?;
-    for (cpu, text) in &wanted.cpus {
-        plan.cpu(cpu, text, now.cpus.get(cpu))?;
+    let (mut now, settings) = match control {
+        Some(control) => (
+            Config::now(control)?,
+            match wanted.guard.is_empty() {
+                true => None,
+                false => Some(control.key_values(SETTINGS)?),
+            },
+        ),
+        None => Default::default(),
+    };
+    if let Some(control) = control {
+        check_cpus(wanted, control)?;
     }
+    let changed = settings_changed(&wanted.guard, settings.as_ref())?;
+    let mut plan = Steps::default();
+    plan.release(&mut now, wanted, prune, changed.is_some())?;
+    if let Some((old, new)) = changed {
+        plan.write(SETTINGS.to_owned(), &old, new);
+    }
+    plan.groups(&now, wanted, map, prune)?;
+    plan.cpus(&now.cpus, &wanted.cpus, prune)?;
     for (name, rule) in &wanted.rules {
+        if rule.colors > map.n_bank_sets() {
+            return Err(HostError::Request(format!(
+                "[rules.{name}] colors {}: {} has {} bank sets",
+                rule.colors,
+                map.name(),
+                map.n_bank_sets()
+            )));
+        }
         plan.rule(name, rule, now.rules.get(name));
     }
     plan.rest("groups", now.groups.keys(), &wanted.groups, prune);
     plan.rest("rules", now.rules.keys(), &wanted.rules, prune);
     Ok(plan)
+}
+
+/// Refuses processors that this machine lacks.
+fn check_cpus(wanted: &Config, control: &Control) -> Result<(), HostError> {
+    let of_groups = wanted.groups.iter().filter_map(|(name, group)| {
+        let cpus = cpu_list(group.cpus.as_deref()?).ok()?;
+        Some((format!("[groups.{name}] cpus"), cpus.iter().collect()))
+    });
+    let own = wanted
+        .cpus
+        .keys()
+        .filter_map(|cpu| Some(("[cpus]".to_owned(), vec![cpu.parse().ok()?])));
+    let named: Vec<(String, Vec<u32>)> = of_groups.chain(own).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    // Where the module has no guard it says so itself.
+    let there = Guard::open(control).and_then(|guard| guard.cpus());
+    let Some(&last) = there.unwrap_or_default().last() else {
+        return Ok(());
+    };
+    for (place, cpus) in named {
+        if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
+            return Err(HostError::Request(format!(
+                "{place}: there is no CPU {cpu}: this machine has CPUs 0-{last}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Settings of the guard that differ, as they are `now` and as they shall be.
+fn settings_changed(
+    wanted: &BTreeMap<String, String>,
+    now: Option<&KeyValues>,
+) -> Result<Option<(String, String)>, HostError> {
+    let of_now = |key: &str| now.and_then(|now| now.get(key));
+    if let Some(now) = now {
+        if let Some(key) = wanted.keys().find(|key| !now.contains_key(*key)) {
+            let like = did_you_mean(key, now.keys().map(String::as_str));
+            return Err(HostError::Request(format!(
+                "[guard] {key}: no such setting{like}"
+            )));
+        }
+    }
+    let moved = |key: &str| wanted.get(key).is_some_and(|v| of_now(key) != Some(v));
+    // An event brings its own line, unless that is written after it.
+    let differs =
+        |(key, _): &(&String, &String)| moved(key) || (key.as_str() == "line" && moved("event"));
+    let lines = |pick: &dyn Fn(&str, &str) -> String| -> Vec<String> {
+        let pairs = wanted.iter().filter(differs);
+        pairs.map(|(key, value)| pick(key, value)).collect()
+    };
+    let new = lines(&|key, value| format!("{key} {value}"));
+    let old = lines(&|key, _| format!("{key} {}", of_now(key).map_or("", String::as_str)));
+    Ok((!new.is_empty()).then(|| (old.join("\n"), new.join("\n"))))
 }
 
 impl Steps {
@@ -137,32 +234,6 @@ impl Steps {
         changes.iter().try_for_each(|change| self.means(change))
     }
 
-    fn guard(
-        &mut self,
-        wanted: &BTreeMap<String, String>,
-        control: &Control,
-    ) -> Result<(), HostError> {
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let now = control.key_values("guard/settings")?;
-        let moved = |key: &str| wanted.get(key).is_some_and(|v| now.get(key) != Some(v));
-        // An event brings its own line, unless that is written after it.
-        let differs = |(key, _): &(&String, &String)| {
-            moved(key) || (key.as_str() == "line" && moved("event"))
-        };
-        let lines = |pick: &dyn Fn(&str, &str) -> String| -> Vec<String> {
-            let pairs = wanted.iter().filter(differs);
-            pairs.map(|(key, value)| pick(key, value)).collect()
-        };
-        let new = lines(&|key, value| format!("{key} {value}"));
-        let old = lines(&|key, _| format!("{key} {}", now.get(key).map_or("", String::as_str)));
-        if !new.is_empty() {
-            self.write("guard/settings".to_owned(), &old.join("\n"), new.join("\n"));
-        }
-        Ok(())
-    }
-
     /// Its colours, and what happens to requests for pages.
     fn colors(&mut self, of: &Change, map: &AddrMap) -> Result<(), HostError> {
         let Change { name, now, wanted } = of;
@@ -209,16 +280,100 @@ impl Steps {
         }
     }
 
-    fn cpu(&mut self, cpu: &str, text: &str, now: Option<&String>) -> Result<(), HostError> {
-        let wanted: Bandwidth = text.parse()?;
-        let old = now.map(|text| text.parse::<Bandwidth>()).transpose()?;
-        if old.as_ref() != Some(&wanted) {
-            let old = old.map_or_else(|| "off".to_owned(), |b| b.to_string());
-            self.write(
-                format!("guard/cpu{cpu}/bandwidth"),
-                &old,
-                wanted.to_string(),
-            );
+    /// Reservations on single processors. Those that the file does not name go by
+    /// `prune`.
+    fn cpus(
+        &mut self,
+        now: &BTreeMap<String, String>,
+        wanted: &BTreeMap<String, String>,
+        prune: bool,
+    ) -> Result<(), HostError> {
+        for (cpu, text) in wanted {
+            let new = text.parse::<Bandwidth>()?.to_string();
+            let old = now.get(cpu).map(|text| text.parse::<Bandwidth>());
+            let old = old.transpose()?.map(|old| old.to_string());
+            if old.as_ref() != Some(&new) {
+                self.write(reservation_of(cpu), old.as_deref().unwrap_or(OFF), new);
+            }
+        }
+        for (cpu, text) in now.iter().filter(|(cpu, _)| !wanted.contains_key(*cpu)) {
+            match prune {
+                true => {
+                    let old = text.parse::<Bandwidth>()?.to_string();
+                    self.write(reservation_of(cpu), &old, OFF.to_owned());
+                }
+                false => self.others.push(format!("guard/cpu{cpu}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where reservations change hands, or what can be reserved changes, those
+    /// that change are given up first: else one could stand in another's way, as
+    /// two groups that swap processors do. The same for cgroups. In `now` they are
+    /// gone.
+    fn release(
+        &mut self,
+        now: &mut Config,
+        wanted: &Config,
+        prune: bool,
+        settings_change: bool,
+    ) -> Result<(), HostError> {
+        let none = GroupConfig::default();
+        let stays = |name: &String| !prune && !wanted.groups.contains_key(name);
+        let of = |name: &String| wanted.groups.get(name).unwrap_or(&none);
+        let mut given_up = Vec::new();
+        for (name, group) in now.groups.iter().filter(|(name, _)| !stays(name)) {
+            let old = bandwidth(group)?;
+            if old != OFF && old != bandwidth(of(name))? {
+                given_up.push((name.clone(), old));
+            }
+        }
+        let mut cpus = Vec::new();
+        for (cpu, text) in &now.cpus {
+            let old = text.parse::<Bandwidth>()?.to_string();
+            let new = match wanted.cpus.get(cpu) {
+                None if !prune => continue,
+                None => None,
+                Some(text) => Some(text.parse::<Bandwidth>()?.to_string()),
+            };
+            if new.as_ref() != Some(&old) {
+                cpus.push((cpu.clone(), old));
+            }
+        }
+        let fresh = wanted.groups.iter().filter(|(name, group)| {
+            let old = now.groups.get(*name).map(|group| &group.bandwidth);
+            group.bandwidth.is_some() && old.is_none_or(Option::is_none)
+        });
+        let fresh = fresh.count()
+            + wanted
+                .cpus
+                .keys()
+                .filter(|cpu| !now.cpus.contains_key(*cpu))
+                .count();
+        if settings_change || given_up.len() + cpus.len() + fresh > 1 {
+            for (name, old) in given_up {
+                self.write(format!("groups/{name}/bandwidth"), &old, OFF.to_owned());
+                if let Some(group) = now.groups.get_mut(&name) {
+                    (group.bandwidth, group.cpus) = (None, None);
+                }
+            }
+            for (cpu, old) in cpus {
+                self.write(reservation_of(&cpu), &old, OFF.to_owned());
+                now.cpus.remove(&cpu);
+            }
+        }
+        let taken_over = |name: &String, path: &String| {
+            let mut others = wanted.groups.iter().filter(|(other, _)| *other != name);
+            others.any(|(_, other)| other.cgroup.as_ref() == Some(path))
+        };
+        for (name, group) in &mut now.groups {
+            if stays(name) || group.cgroup == of(name).cgroup {
+                continue;
+            }
+            if let Some(path) = group.cgroup.take_if(|path| taken_over(name, path)) {
+                self.write(format!("groups/{name}/cgroup"), &path, String::new());
+            }
         }
         Ok(())
     }
@@ -299,15 +454,20 @@ impl Step {
     }
 }
 
+/// The file of a processor's reservation.
+fn reservation_of(cpu: &str) -> String {
+    format!("guard/cpu{cpu}/bandwidth")
+}
+
 /// A group's reservation as the kernel takes it.
 fn bandwidth(group: &GroupConfig) -> Result<String, HostError> {
     match (&group.bandwidth, &group.cpus) {
         (Some(text), Some(cpus)) => {
             let bandwidth: Bandwidth = text.parse()?;
-            let cpus = soloist_core::cpu_list(cpus)
-                .map_err(|e| HostError::Request(format!("cpus {cpus}: {e}")))?;
-            Ok(format!("{bandwidth} cpus={cpus}"))
+            let cpus =
+                cpu_list(cpus).map_err(|e| HostError::Request(format!("cpus {cpus}: {e}")))?;
+            Ok(format!("{} cpus={cpus}", bandwidth.among(cpus.len())))
         }
-        _ => Ok("off".to_owned()),
+        _ => Ok(OFF.to_owned()),
     }
 }

@@ -8,8 +8,10 @@ use std::path::Path;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::control::check_name;
 use crate::{
-    parse_size, user_id, Bandwidth, Control, Exhaust, Group, Guard, HostError, Mode, Rule, Text,
+    cpu_list, parse_size, plan, user_id, Bandwidth, Control, Exhaust, Group, Guard, HostError,
+    Mode, Rule, Text,
 };
 
 /// A whole configuration.
@@ -154,7 +156,13 @@ impl Config {
     /// What toml can't know.
     fn check(&self) -> Result<(), String> {
         for (name, group) in &self.groups {
+            check_name(name).map_err(|e| format!("[groups.{name:?}]: {e}"))?;
             let wrong = |key: &str, why: String| format!("[groups.{name}] {key}: {why}");
+            let cgroup = group.cgroup.as_deref().unwrap_or("/x");
+            if !(cgroup.is_empty() || cgroup.starts_with('/') && cgroup.len() > 1) {
+                let like = "expected a path such as /system.slice/x.service";
+                return Err(wrong("cgroup", format!("{cgroup:?}: {like}")));
+            }
             if let Some(size) = &group.reserve {
                 parse_size(size).map_err(|e| wrong("reserve", e.to_string()))?;
             }
@@ -162,10 +170,24 @@ impl Config {
                 (None, Some(_)) => return Err(wrong("cpus", "without bandwidth".to_owned())),
                 (Some(_), None) => return Err(wrong("bandwidth", "without cpus".to_owned())),
                 (None, None) => {}
-                (Some(text), Some(_)) => {
+                (Some(text), Some(cpus)) => {
                     let parsed = text.parse::<Bandwidth>();
                     parsed.map_err(|e| wrong("bandwidth", e.to_string()))?;
+                    cpu_list(cpus).map_err(|e| wrong("cpus", e.to_string()))?;
                 }
+            }
+        }
+        for (name, rule) in &self.rules {
+            check_name(name).map_err(|e| format!("[rules.{name:?}]: {e}"))?;
+            let wrong = |key: &str, why: &str| Err(format!("[rules.{name}] {key}: {why}"));
+            if !rule.path.starts_with(['/', '*']) {
+                return wrong(
+                    "path",
+                    "expected a glob over absolute paths, such as /usr/bin/*",
+                );
+            }
+            if rule.colors == 0 {
+                return wrong("colors", "0 colours hold no page: ask for at least 1");
             }
         }
         for (cpu, text) in &self.cpus {
@@ -246,7 +268,18 @@ fn reservations(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {
 }
 
 impl GroupConfig {
-    fn now(group: &Group) -> Result<Self, HostError> {
+    /// Makes `group` so again; its tasks stay where they are.
+    pub fn put_back(&self, control: &Control, group: &Group) -> Result<(), HostError> {
+        let name = group.name().to_owned();
+        let config = Config {
+            groups: [(name, self.clone())].into(),
+            ..Config::default()
+        };
+        plan(&config, Some(control), &control.map()?, false)?.apply(control)
+    }
+
+    /// What `group` is now.
+    pub fn now(group: &Group) -> Result<Self, HostError> {
         let view = group.view()?;
         let unexpected = |e: String| HostError::Other(format!("group {}: {e}", view.name));
         let reserved = group.bandwidth()?;

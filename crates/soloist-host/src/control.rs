@@ -400,7 +400,7 @@ fn is_label(name: &str) -> bool {
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn check_name(name: &str) -> Result<(), HostError> {
+pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(good) || name.len() > 64 {
         return Err(HostError::BadName(name.to_owned()));

@@ -5,6 +5,7 @@ use std::fs;
 use std::str::FromStr;
 
 use serde::Serialize;
+use soloist_core::cpu_list;
 
 use crate::{Control, Group, HostError, KeyValues};
 
@@ -238,7 +239,31 @@ impl Bandwidth {
                 _ => words.push(word),
             }
         }
-        Some((words.join(":").parse().ok()?, cpus))
+        let said: Self = words.join(":").parse().ok()?;
+        let among = cpus.as_deref().and_then(|list| cpu_list(list).ok());
+        Some((
+            match among {
+                Some(cpus) => said.among(cpus.len()),
+                None => said,
+            },
+            cpus,
+        ))
+    }
+
+    /// As a group's that has it on `cpus` processors: each gets an equal part in
+    /// whole bytes, so what the kernel says of 100MB/s on three is 99999999. Of the
+    /// rates that come to the same parts this is the roundest.
+    pub(crate) fn among(self, cpus: u32) -> Self {
+        let n = u64::from(cpus.max(1));
+        let round = |rate: u64| roundest(rate / n * n, n);
+        Self {
+            share: match self.share {
+                Share::Rate(rate) => Share::Rate(round(rate)),
+                weight => weight,
+            },
+            write: self.write.map(round),
+            ..self
+        }
     }
 
     /// Bytes per second, reads and writes together; 0 for a weight.
@@ -268,6 +293,14 @@ impl Bandwidth {
         }
         text
     }
+}
+
+/// The roundest number of `least` and the `n - 1` after it.
+fn roundest(least: u64, n: u64) -> u64 {
+    let tens = (0..19).rev().map(|exponent| 10u64.pow(exponent));
+    let rounded = tens.map(|ten| least.div_ceil(ten).saturating_mul(ten));
+    let mut within = rounded.filter(|&rate| rate - least < n);
+    within.next().unwrap_or(least)
 }
 
 impl fmt::Display for Bandwidth {
@@ -433,6 +466,20 @@ mod tests {
         assert_eq!(shown("500000000 reclaim=1"), "500 MB/s");
         assert_eq!(shown("weight=3"), "weight=3");
         assert_eq!(shown("4096"), "4.096 kB/s");
+    }
+
+    #[test]
+    fn a_rate_that_was_cut_into_equal_parts_is_told_as_it_was_asked_for() {
+        let told = |text: &str| Bandwidth::of_kernel(text).unwrap().0.for_people();
+        assert_eq!(told("99999999 reclaim=1 cpus=1-3"), "100MB/s");
+        assert_eq!(
+            told("1199999997 write=99999998 cpus=0-6"),
+            "1200MB/s:write=100MB/s"
+        );
+        assert_eq!(told("100000000 reclaim=1 cpus=0-1"), "100MB/s");
+        // Odd ones stay what they are.
+        assert_eq!(told("99999998 cpus=0"), "99999998");
+        assert_eq!(told("weight=3 cpus=0-2"), "weight=3");
     }
 
     #[test]

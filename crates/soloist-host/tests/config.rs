@@ -26,7 +26,7 @@ fn loaded() -> Machine {
 
 fn steps(machine: &Machine, config: &Config, prune: bool) -> Steps {
     let map = AddrMap::parse(MAP).unwrap();
-    plan(config, &control(machine), &map, prune).unwrap()
+    plan(config, Some(&control(machine)), &map, prune).unwrap()
 }
 
 fn control(machine: &Machine) -> Control {
@@ -222,13 +222,141 @@ fn what_is_wrong_is_named_with_its_place() {
         ("[rules.a]\ncolors = 1", "path"),
         ("[rules.a]\npath = '/x'\nuid = 'no-such-user'", "line 3"),
         ("[cpus]\nx = '1MB/s'", "[cpus] x"),
+        ("[groups.'a b']\nbank_sets = '0'", "[groups.\"a b\"]"),
+        ("[groups.'../x']", "is no name"),
+        ("[groups.a]\ncgroup = 'video'", "[groups.a] cgroup"),
+        (
+            "[groups.a]\nbandwidth = '1MB/s'\ncpus = 'x'",
+            "[groups.a] cpus",
+        ),
+        ("[rules.'/']\npath = '/x'", "is no name"),
+        ("[rules.a]\npath = 'x'", "[rules.a] path"),
+        ("[rules.a]\npath = '/x'\ncolors = 0", "[rules.a] colors"),
     ] {
         let why = Config::parse(text).unwrap_err();
         assert!(why.contains(words), "{text}: {why}");
     }
-    let machine = loaded();
+    let machine = guarded();
+    machine.soloist("guard/settings", FRESH);
+    machine.soloist("guard/cpu1/bandwidth", "off\n");
+    machine.soloist("guard/cpu1/stats", "stops 0\n");
     let map = AddrMap::parse(MAP).unwrap();
-    let beyond = Config::parse("[groups.a]\nbank_sets = '99'").unwrap();
-    let why = plan(&beyond, &control(&machine), &map, false).unwrap_err();
-    assert!(why.to_string().contains("[groups.a] bank_sets 99"), "{why}");
+    // What only the machine and its map can tell.
+    for (text, words) in [
+        ("[groups.a]\nbank_sets = '99'", "[groups.a] bank_sets 99"),
+        (
+            "[guard]\nrmin = '5'",
+            "[guard] rmin: no such setting (did you mean \"r_min\"?)",
+        ),
+        ("[cpus]\n9 = '1MB/s'", "[cpus]: there is no CPU 9"),
+        (
+            "[groups.a]\nbandwidth = '1MB/s'\ncpus = '1-2'",
+            "[groups.a] cpus: there is no CPU 2",
+        ),
+        (
+            "[rules.a]\npath = '/x'\ncolors = 99",
+            "[rules.a] colors 99: small has 16",
+        ),
+    ] {
+        let config = Config::parse(text).unwrap();
+        let why = plan(&config, Some(&control(&machine)), &map, false).unwrap_err();
+        assert!(why.to_string().contains(words), "{text}: {why}");
+    }
+}
+
+/// The steps as they are printed.
+fn told(steps: &Steps) -> Vec<String> {
+    steps.steps.iter().map(ToString::to_string).collect()
+}
+
+/// A processor has one reservation, and their sum has a limit: what changes
+/// hands is given up first.
+#[test]
+fn reservations_and_cgroups_change_hands() {
+    let machine = guarded();
+    machine.soloist("guard/settings", FRESH);
+    for (cpu, text) in [(0, "off"), (1, "off"), (2, "7000000 reclaim=1"), (3, "off")] {
+        machine.soloist(&format!("guard/cpu{cpu}/bandwidth"), text);
+        machine.soloist(&format!("guard/cpu{cpu}/stats"), "stops 0\n");
+    }
+    for (name, sets, cpus, cgroup) in [("left", "4", "0", "/a"), ("right", "6", "3", "/b")] {
+        machine.group(name, sets, "");
+        let reserved = format!("5000000 reclaim=1 cpus={cpus}\n");
+        machine.soloist(&format!("groups/{name}/bandwidth"), &reserved);
+        machine.soloist(&format!("groups/{name}/cgroup"), cgroup);
+    }
+    let mut config = Config::now(&control(&machine)).unwrap();
+    assert_eq!(config.cpus["2"], "7MB/s");
+    for (name, cpus, cgroup) in [("left", "3", "/b"), ("right", "0", "/a")] {
+        let group = config.groups.get_mut(name).unwrap();
+        (group.cpus, group.cgroup) = (Some(cpus.to_owned()), Some(cgroup.to_owned()));
+    }
+    let swap = steps(&machine, &config, false);
+    assert_eq!(
+        told(&swap),
+        [
+            "  groups/left/bandwidth: 5000000 cpus=0 -> off",
+            "  groups/right/bandwidth: 5000000 cpus=3 -> off",
+            "  groups/left/cgroup: /a -> ",
+            "  groups/right/cgroup: /b -> ",
+            "  groups/left/bandwidth: off -> 5000000 cpus=3",
+            "  groups/left/cgroup: /b",
+            "  groups/right/bandwidth: off -> 5000000 cpus=0",
+            "  groups/right/cgroup: /a",
+        ]
+    );
+    // Less can be reserved: that is said when less is.
+    let mut less = Config::now(&control(&machine)).unwrap();
+    less.guard.insert("r_min".to_owned(), "6".to_owned());
+    less.groups.remove("left");
+    less.cpus.clear();
+    let pruned = told(&steps(&machine, &less, true));
+    assert_eq!(
+        pruned,
+        [
+            "  groups/left/bandwidth: 5000000 cpus=0 -> off",
+            "  guard/cpu2/bandwidth: 7000000 -> off",
+            "  guard/settings: r_min 0 -> 6",
+            "- groups/left",
+        ]
+    );
+    let kept = steps(&machine, &less, false);
+    assert_eq!(kept.others, ["guard/cpu2", "groups/left"]);
+}
+
+#[test]
+fn a_rate_in_equal_parts_is_true_already() {
+    let machine = loaded();
+    machine.soloist("groups/core0/bandwidth", "99999999 reclaim=1 cpus=0-2\n");
+    let mut config = Config::now(&control(&machine)).unwrap();
+    let group = &config.groups["core0"];
+    assert_eq!(group.bandwidth.as_deref(), Some("100MB/s"));
+    assert_eq!(told(&steps(&machine, &config, false)), [""; 0]);
+    group_rate(&mut config, "100000001");
+    assert_eq!(told(&steps(&machine, &config, false)), [""; 0]);
+    group_rate(&mut config, "100000002");
+    assert_eq!(
+        told(&steps(&machine, &config, false)),
+        ["  groups/core0/bandwidth: 100000000 cpus=0-2 -> 100000002 cpus=0-2"]
+    );
+}
+
+fn group_rate(config: &mut Config, rate: &str) {
+    config.groups.get_mut("core0").unwrap().bandwidth = Some(rate.to_owned());
+}
+
+#[test]
+fn without_a_module_all_is_to_be_done() {
+    let text = "[guard]\nr_min = '9'\n[groups.a]\nbank_sets = '1'\n[rules.b]\npath = '/x'";
+    let map = AddrMap::parse(MAP).unwrap();
+    let plan = plan(&Config::parse(text).unwrap(), None, &map, true).unwrap();
+    assert_eq!(
+        told(&plan)[..4],
+        [
+            "  guard/settings: r_min 9",
+            "+ groups/a",
+            "  groups/a/bank_set: 1",
+            "+ rules/b",
+        ]
+    );
 }

@@ -64,3 +64,39 @@ same pruned "$(ls $root/groups | tr '\n' ' ')" "batch video "
 soloist guard off
 soloist group rm video batch
 soloist rule rm nap
+
+# Reservations and cgroups change hands, and what can be reserved with them. A
+# rate that a group's processors share unevenly is true as it stands.
+whole() {
+	cat <<-END
+		[guard]
+		event = "page-faults"
+		r_min = "$1"
+		[cpus]
+		0 = "5MB/s"
+		[groups.left]
+		bank_sets = "2"
+		bandwidth = "20MB/s"
+		cpus = "$2"
+		cgroup = "$3"
+		[groups.right]
+		bank_sets = "3"
+		bandwidth = "10MB/s"
+		cpus = "$4"
+		cgroup = "$5"
+	END
+}
+whole 100000000 1 /left 2-3 /right >one.toml
+whole 50000000 1-3 /right 0 /left | sed '/\[cpus\]/,+1d' >two.toml
+expect hands 0 soloist apply "$PWD/one.toml"
+same hands-true "$(soloist apply "$PWD/one.toml")" "nothing to change"
+expect hands-change 0 soloist apply --prune "$PWD/two.toml"
+same hands-changed-true "$(soloist apply "$PWD/two.toml")" "nothing to change"
+same hands-are "$(cat $root/groups/left/bandwidth $root/groups/right/cgroup)" "19999998 reclaim=1 cpus=1-3
+/left"
+expect hands-back 0 soloist apply --prune "$PWD/one.toml"
+sed 's/^0 = .*/0 = "90MB\/s"/' one.toml >much.toml
+soloist apply "$PWD/much.toml" >/dev/null 2>&1
+same hands-refused "$? $(soloist apply "$PWD/one.toml")" "1 nothing to change"
+soloist guard off
+soloist group rm left right

@@ -537,7 +537,7 @@ fn host(config: &Config, map: &AddrMap, apply: bool, ctx: &Ctx) -> Result<ExitCo
         load(&host, &ModuleChoice::default(), Some(map), &say)?;
     }
     let control = Control::open(&host)?;
-    let steps = steps_to(config, &control, map, false)?;
+    let steps = steps_to(config, Some(&control), map, false)?;
     if apply {
         steps
             .apply(&control)

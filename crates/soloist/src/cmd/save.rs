@@ -11,7 +11,7 @@ use soloist_host::{counted, load, plan, Config, Control, Host, ModuleChoice, Ste
 use soloist_machine::{known, Machine};
 
 use super::up;
-use crate::{out, Ctx};
+use crate::{out, Ctx, Misuse};
 
 /// Where what shall survive a reboot is kept.
 const FILE: &str = "/etc/soloist/soloist.toml";
@@ -41,7 +41,8 @@ pub struct ApplyArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Remove groups and rules that the file does not name.
+    /// Remove groups, rules and processors' reservations that the file does not
+    /// name.
     #[arg(long)]
     prune: bool,
 
@@ -105,6 +106,8 @@ fn name_machine(config: &mut Config, loaded: &AddrMap) {
 #[derive(Serialize)]
 struct Report<'a> {
     dry_run: bool,
+    /// The map that is loaded first, with the module where that is not there.
+    loads: Option<&'a str>,
     #[serde(flatten)]
     plan: &'a Steps,
 }
@@ -125,38 +128,45 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         )?),
         None => None,
     };
-    let steps = match Control::open(&host) {
-        Ok(control) if args.dry_run => against(&control, &config, map.as_ref(), args.prune)?,
-        Err(_) if args.dry_run => {
-            outln!(
-                "+ module and map of {}",
-                config.machine.as_deref().unwrap_or("no machine")
-            )?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        _ => {
-            let say = |step: &str| {
-                if ctx.progress {
-                    errln!("soloist: {step} ...");
-                }
-            };
-            load(&host, &ModuleChoice::default(), map.as_ref(), &say)?;
-            let control = Control::open(&host)?;
-            let steps = against(&control, &config, map.as_ref(), args.prune)?;
-            steps
-                .apply(&control)
-                .context("no group, rule or reservation was changed")?;
-            steps
-        }
+    let control = Control::open(&host).ok();
+    let loaded = control.as_ref().and_then(|control| control.map().ok());
+    let Some(wanted) = map.as_ref().or(loaded.as_ref()) else {
+        return Err(Misuse(format!(
+            "{file} names no machine, and no map is loaded: write `machine = \"NAME\"` into it \
+             (`soloist map list` shows the known ones)"
+        ))
+        .into());
+    };
+    let loads = (loaded.as_ref() != Some(wanted)).then(|| wanted.name());
+    let steps = if args.dry_run {
+        plan(&config, control.as_ref(), wanted, args.prune)?
+    } else {
+        let say = |step: &str| {
+            if ctx.progress {
+                errln!("soloist: {step} ...");
+            }
+        };
+        load(&host, &ModuleChoice::default(), map.as_ref(), &say)?;
+        let control = Control::open(&host)?;
+        let steps = plan(&config, Some(&control), wanted, args.prune)?;
+        steps
+            .apply(&control)
+            .context("no group, rule or reservation was changed")?;
+        steps
     };
     if ctx.json {
         let dry_run = args.dry_run;
         ctx.print_json(&Report {
             dry_run,
+            loads: loads.as_deref(),
             plan: &steps,
         })?;
     } else {
-        say(&steps)?;
+        match &loads {
+            Some(map) if args.dry_run => outln!("+ module and map of {map}")?,
+            _ => {}
+        }
+        say(&steps, loads.is_some() && args.dry_run)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -171,27 +181,12 @@ fn map_of(machine: &Machine, force: bool, host: &Host) -> Result<AddrMap> {
     Ok(map)
 }
 
-/// The steps to `config` from what holds now.
-fn against(
-    control: &Control,
-    config: &Config,
-    map: Option<&AddrMap>,
-    prune: bool,
-) -> Result<Steps> {
-    let loaded = control.map();
-    let map = match (map, &loaded) {
-        (Some(map), _) => map,
-        (None, Ok(loaded)) => loaded,
-        (None, Err(_)) => return Err(loaded.err().context("no map")?.into()),
-    };
-    Ok(plan(config, control, map, prune)?)
-}
-
-fn say(plan: &Steps) -> Result<()> {
+/// `more`: something was told of before.
+fn say(plan: &Steps, more: bool) -> Result<()> {
     for step in &plan.steps {
         outln!("{step}")?;
     }
-    if plan.steps.is_empty() {
+    if plan.steps.is_empty() && !more {
         outln!("nothing to change")?;
     }
     if !plan.others.is_empty() {
