@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::json;
 use soloist_core::cpu_list;
 use soloist_host::{
-    format_size, limits, parse_size, verify, Bandwidth, Control, Group, GroupColors, GroupView,
-    Guard, Host, HostError, Mode, Text,
+    format_size, limits, parse_size, verify, Bandwidth, Control, Group, GroupColors, GroupConfig,
+    GroupView, Guard, Host, HostError, Mode, Text,
 };
 
 use super::colors::{mode, text, ColorArgs};
@@ -73,7 +73,7 @@ pub struct Settings {
     pids: Vec<i32>,
 
     /// Bind it to a cgroup (v2), a path below /sys/fs/cgroup: what runs there or
-    /// joins it later is in the group. Empty: to none.
+    /// joins it later is in the group. `none`: to none.
     #[arg(long, value_name = "PATH")]
     cgroup: Option<String>,
 
@@ -130,7 +130,12 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             if settings.is_empty() {
                 return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
             }
-            settings.apply(&control, &group)?;
+            let before = GroupConfig::now(&group)?;
+            if let Err(error) = settings.apply(&control, &group) {
+                // All or nothing; what was so before was allowed, and is again.
+                let _ = before.put_back(&control, &group);
+                return Err(error);
+            }
             done(&settings, &host, &control, &group, ctx)?;
         }
         Args::Rm { names } => {
@@ -163,8 +168,9 @@ impl Settings {
     }
 
     fn apply(&self, control: &Control, group: &Group) -> Result<()> {
-        if let Some(mode) = self.mode {
-            group.set_mode(mode)?;
+        // Before its colours, which others may have; automatic ones make it exclusive.
+        if let Some(Mode::Shareable) = self.mode {
+            group.set_mode(Mode::Shareable)?;
         }
         if self.only_exhaust() {
             self.colors
@@ -174,6 +180,9 @@ impl Settings {
             let map = control.map()?;
             self.colors.plan(&map)?.apply(group, &map)?;
         }
+        if let Some(mode) = self.mode {
+            group.set_mode(mode)?;
+        }
         if let Some(text) = self.text {
             group.set_text(text)?;
         }
@@ -182,7 +191,7 @@ impl Settings {
         }
         self.reserve_bandwidth(control, group)?;
         if let Some(path) = &self.cgroup {
-            group.set_cgroup(path)?;
+            group.set_cgroup(if path == "none" { "" } else { path })?;
         }
         for &pid in &self.pids {
             group.add_process(pid)?;
@@ -360,8 +369,19 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
         show_policy(view)?;
     }
     outln!("tasks        {}", tasks.join(" "))?;
+    let width = view
+        .stats
+        .keys()
+        .map(String::len)
+        .max()
+        .unwrap_or(0)
+        .max(12);
     for (key, value) in &view.stats {
-        outln!("{key:<12} {value}")?;
+        let value = match (key.as_str(), value.parse()) {
+            ("capacity", Ok(bytes)) => format_size(bytes),
+            _ => value.clone(),
+        };
+        outln!("{key:<width$} {value}")?;
     }
     Ok(())
 }
