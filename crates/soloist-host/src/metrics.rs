@@ -6,8 +6,10 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::watch::{Field, Kind, Snapshot, CPU, GROUP, RULE, SYSTEM};
-use crate::HostError;
+use crate::watch::{
+    Field, GroupSample, Kind, Sample, Snapshot, CPU, GROUP, OUT_OF_COLOR, RULE, SYSTEM,
+};
+use crate::{HostError, Reason};
 
 /// The media type of [`openmetrics`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -21,19 +23,20 @@ pub fn openmetrics(snapshot: &Snapshot) -> Result<String, HostError> {
     Ok(text)
 }
 
+type Labels = Vec<(&'static str, String)>;
+
 /// A figure of each thing that has it.
 #[derive(Debug)]
 struct Row {
     name: String,
     field: Field,
-    /// Name of the label; empty: the figure is the system's.
-    label: &'static str,
-    values: Vec<(String, u64)>,
+    /// Names and values of the labels; none: the figure is the system's.
+    values: Vec<(Labels, u64)>,
 }
 
 fn rows(snapshot: &Snapshot) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut add = |room: &str, label, fields: &[Field], values: &dyn Fn(&str) -> Vec<_>| {
+    let mut add = |room: &str, fields: &[Field], values: &dyn Fn(&str) -> Vec<_>| {
         for &field in fields {
             let name = match room {
                 "" => format!("soloist_{}", field.key),
@@ -43,24 +46,35 @@ fn rows(snapshot: &Snapshot) -> Vec<Row> {
             rows.push(Row {
                 name,
                 field,
-                label,
                 values,
             });
         }
     };
-    add("group", "group", GROUP, &|key| {
-        let one = |g: &crate::watch::GroupSample| Some((g.name.clone(), *g.figures.get(key)?));
-        snapshot.groups.iter().filter_map(one).collect()
+    let groups = || snapshot.groups.iter();
+    add("group", GROUP, &|key| {
+        let one = |g: &GroupSample| Some((vec![("group", g.name.clone())], *g.figures.get(key)?));
+        groups().filter_map(one).collect()
     });
-    let of = |samples: &[crate::watch::Sample], key: &str| -> Vec<(String, u64)> {
-        let one = |s: &crate::watch::Sample| Some((s.name.clone(), *s.figures.get(key)?));
+    add("group", &[OUT_OF_COLOR], &|_| {
+        let each = |g: &GroupSample| -> Vec<(Labels, u64)> {
+            let label =
+                |reason: &Reason| vec![("group", g.name.clone()), ("reason", reason.to_string())];
+            let reasons = g.not_in_color.iter();
+            reasons
+                .map(|(reason, &pages)| (label(reason), pages))
+                .collect()
+        };
+        groups().flat_map(each).collect()
+    });
+    let of = |label, samples: &[Sample], key: &str| -> Vec<(Labels, u64)> {
+        let one = |s: &Sample| Some((vec![(label, s.name.clone())], *s.figures.get(key)?));
         samples.iter().filter_map(one).collect()
     };
-    add("guard", "cpu", CPU, &|key| of(&snapshot.cpus, key));
-    add("rule", "rule", RULE, &|key| of(&snapshot.rules, key));
-    add("", "", SYSTEM, &|key| {
+    add("guard", CPU, &|key| of("cpu", &snapshot.cpus, key));
+    add("rule", RULE, &|key| of("rule", &snapshot.rules, key));
+    add("", SYSTEM, &|key| {
         let value = snapshot.system.get(key);
-        value.map(|&v| (String::new(), v)).into_iter().collect()
+        value.map(|&v| (Vec::new(), v)).into_iter().collect()
     });
     rows
 }
@@ -77,12 +91,8 @@ impl Collector for Collected {
             };
             let no_unit: Option<&Unit> = None;
             let mut family = encoder.encode_descriptor(&row.name, row.field.help, no_unit, kind)?;
-            for (of, value) in &row.values {
-                let labels = match row.label {
-                    "" => Vec::new(),
-                    label => vec![(label.to_owned(), of.clone())],
-                };
-                let one = family.encode_family(&labels)?;
+            for (labels, value) in &row.values {
+                let one = family.encode_family(labels)?;
                 match row.field.kind {
                     Kind::Counter => ConstCounter::new(*value).encode(one)?,
                     Kind::Gauge => {

@@ -32,6 +32,10 @@ pub struct GroupRates {
     /// Share of its processes' own pages that is in colour, 0 to 1; `None`:
     /// there are none, too many, or they may not be seen.
     pub in_color: Option<f64>,
+    /// Own pages of its processes; 0 where `in_color` is `None`.
+    pub own: u64,
+    /// Of these, in colour.
+    pub own_in_color: u64,
     /// Own pages out of colour, by reason.
     pub not_in_color: BTreeMap<Reason, u64>,
     /// Pages per second handed out from lists; `None` at the first look.
@@ -91,6 +95,8 @@ impl GroupRates {
             tasks: group.figure("tasks"),
             pages: group.figure("pages"),
             in_color: None,
+            own: 0,
+            own_in_color: 0,
             not_in_color: BTreeMap::new(),
             hits: rate("hits"),
             refills: rate("refills"),
@@ -107,8 +113,6 @@ impl GroupRates {
         if self.pages > MOST_PAGES {
             return;
         }
-        let mut present = 0;
-        let mut in_color = 0;
         for pid in processes(host, &group.tasks) {
             // A process may end while we look.
             let Ok(groups) = GroupColors::of_process(host, control, map, pid) else {
@@ -117,13 +121,13 @@ impl GroupRates {
             let Ok(report) = verify(host, pid, map, groups) else {
                 continue;
             };
-            present += report.own.present;
-            in_color += report.own.in_color;
+            self.own += report.own.present;
+            self.own_in_color += report.own.in_color;
             for (reason, n) in report.own.not_in_color {
                 *self.not_in_color.entry(reason).or_default() += n;
             }
         }
-        self.in_color = (present > 0).then(|| in_color as f64 / present as f64);
+        self.in_color = (self.own > 0).then(|| self.own_in_color as f64 / self.own as f64);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use soloist_core::{cpu_list, AddrMap};
 
-use crate::{Bandwidth, Control, Guard, HostError, KeyValues};
+use crate::{rates, Bandwidth, Control, Guard, Host, HostError, KeyValues, Reason};
 
 /// How a figure goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,12 @@ pub const GROUP: &[Field] = &[
     gauge("tasks", "Threads in the group"),
     gauge("pages", "Pages of 4 KiB that it has in its colours"),
     gauge("capacity", "Bytes that its colours hold"),
+    gauge("reserved", "Bytes per second that are reserved for it"),
+    gauge(
+        "own",
+        "Pages of its processes' private mappings, where they may be seen",
+    ),
+    gauge("own_in_color", "Of these, in its colours"),
     gauge("listed", "Pages that its lists hold, free"),
     counter("hits", "Pages handed out from its lists"),
     counter("refills", "Times that its lists were filled"),
@@ -57,8 +63,12 @@ pub const GROUP: &[Field] = &[
     counter("large", "Huge pages handed out"),
 ];
 
+/// A group's own pages out of colour, by reason.
+pub const OUT_OF_COLOR: Field = gauge("own_out_of_color", "Of these, out of colour, by reason");
+
 /// Figures of a processor under the guard.
 pub const CPU: &[Field] = &[
+    gauge("reserved", "Bytes per second that are reserved on it"),
     gauge("stopped", "1 while the processor stands still"),
     counter("used_bytes", "Bytes read or, with one counter, moved"),
     counter("used_write_bytes", "Bytes written, where counted apart"),
@@ -121,6 +131,8 @@ pub struct GroupSample {
     pub cpus: Vec<u32>,
     /// Figures, of [`GROUP`].
     pub figures: BTreeMap<&'static str, u64>,
+    /// Its processes' own pages out of colour, by reason; see [`Snapshot::look`].
+    pub not_in_color: BTreeMap<Reason, u64>,
 }
 
 /// Anything else that has figures.
@@ -175,6 +187,19 @@ impl Snapshot {
         })
     }
 
+    /// Looks at the pages of the groups' processes too, where that is allowed and
+    /// they are not too many: their share in colour, and why the others are not.
+    pub fn look(&mut self, host: &Host, control: &Control) {
+        for rates in rates(host, control, None, self) {
+            let found = self.groups.iter_mut().find(|g| g.name == rates.name);
+            if let (Some(group), Some(_)) = (found, rates.in_color) {
+                group.figures.insert("own", rates.own);
+                group.figures.insert("own_in_color", rates.own_in_color);
+                group.not_in_color = rates.not_in_color;
+            }
+        }
+    }
+
     /// The group `name`.
     pub fn group(&self, name: &str) -> Option<&GroupSample> {
         self.groups.iter().find(|group| group.name == name)
@@ -208,6 +233,7 @@ impl GroupSample {
         let cpus = cpus.and_then(|list| cpu_list(&list).ok());
         let mut figures = figures(GROUP, &view.stats);
         figures.insert("tasks", view.tasks.len() as u64);
+        figures.insert("reserved", reserved);
         Ok(Self {
             name: view.name,
             implicit: false,
@@ -217,6 +243,7 @@ impl GroupSample {
             reserved,
             cpus: cpus.map_or_else(Vec::new, |list| list.iter().collect()),
             figures,
+            not_in_color: BTreeMap::new(),
         })
     }
 
@@ -247,6 +274,7 @@ fn implicit(
                 ("page_tables", group.page_tables),
             ]),
             tasks: group.tasks,
+            not_in_color: BTreeMap::new(),
         }
     }))
 }
@@ -257,9 +285,14 @@ fn cpus(control: &Control) -> Vec<Sample> {
     let regulated = |s: &Sample| s.figures.get("periods").is_some_and(|&n| n > 0);
     let all = view.map_or_else(|_| Vec::new(), |view| view.cpus);
     all.into_iter()
-        .map(|cpu| Sample {
-            name: cpu.cpu.to_string(),
-            figures: figures(CPU, &cpu.stats),
+        .map(|cpu| {
+            let mut figures = figures(CPU, &cpu.stats);
+            let reserved = Bandwidth::of_kernel(&cpu.bandwidth);
+            figures.insert("reserved", reserved.map_or(0, |(b, _)| b.rate()));
+            Sample {
+                name: cpu.cpu.to_string(),
+                figures,
+            }
         })
         .filter(regulated)
         .collect()

@@ -42,6 +42,10 @@ sleep 2
 soloist top >top
 same table-once "$(grep -c ^GROUP top)" 1
 grep -q '^seen .*100.0 %' top && ok top-in-colour || fail top-in-colour "$(cat top)"
+soloist metrics >metrics
+own=$(sed -n 's/^soloist_group_own{group="seen"} //p' metrics)
+same metrics-in-colour "$(sed -n 's/^soloist_group_own_in_color{group="seen"} //p' metrics)" "$own"
+[ "${own:-0}" -gt 0 ] && ok metrics-own || fail metrics-own "$(grep soloist_group_own metrics)"
 grep -q '^nap#' top && ok top-implicit || fail top-implicit "$(cat top)"
 kill $doze $run
 wait

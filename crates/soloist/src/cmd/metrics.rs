@@ -15,7 +15,8 @@ use crate::{out, Ctx};
 
 /// Print all figures in the text format of OpenMetrics, or as JSON.
 ///
-/// Groups, processors under a reservation, rules, the whole system. For
+/// Groups, processors under a reservation, rules, the whole system. Shares in
+/// colour need the kernel's pagemap, which the socket's process may not read. For
 /// Prometheus: soloist-metrics.socket serves them, or a timer writes them for
 /// node_exporter (packaging/systemd).
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,9 @@ pub fn metrics(args: MetricsArgs, ctx: &Ctx) -> Result<ExitCode> {
     if args.http {
         return serve();
     }
-    let snapshot = Snapshot::take(&Control::open(&Host::live())?)?;
+    let (host, control) = (Host::live(), Control::open(&Host::live())?);
+    let mut snapshot = Snapshot::take(&control)?;
+    snapshot.look(&host, &control);
     if ctx.json {
         ctx.print_json(&snapshot)?;
         return Ok(ExitCode::SUCCESS);
@@ -75,6 +78,10 @@ fn serve() -> Result<ExitCode> {
 }
 
 /// Follow what happens: colours exhausted or left, groups made, CPUs stopped.
+///
+/// Counters are compared between two looks: of a group that ends between them (one
+/// of a single `soloist run`) its last figures are not seen; `soloist run` itself
+/// says what became of its command.
 #[derive(Debug, clap::Args)]
 pub struct EventsArgs {
     /// Seconds between two looks.

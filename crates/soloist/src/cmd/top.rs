@@ -19,7 +19,8 @@ use crate::Ctx;
 /// second.
 ///
 /// Groups that rules made are among them, as RULE#NUMBER. On a terminal it is a
-/// live view, whose keys its last line names; elsewhere one table is printed.
+/// live view, whose keys its last line names; elsewhere one table is printed. What is
+/// per second takes two looks: the first table has none of it, `-n 2` has.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Seconds between two looks.
