@@ -9,7 +9,7 @@ use soloist_machine::ram::parse_iomem;
 
 use crate::build::Build;
 use crate::load::{built_module, source_tree, ENROLL};
-use crate::{counted, format_size, Control, Host};
+use crate::{counted, format_size, Control, Host, HostError};
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -97,10 +97,18 @@ pub fn verdict(checks: &[Check]) -> String {
     let loaded = checks
         .iter()
         .any(|c| c.name == "control interface" && c.status == Status::Ok);
+    let hints = counted(warned.len() as u64, "hint");
+    // Without the right map colours keep nothing apart.
+    let map = warned
+        .iter()
+        .find(|name| [MAP, "map's trust"].contains(*name));
     match (failed.as_slice(), warned.len()) {
         ([], 0) => "Soloist works here".to_owned(),
-        ([], n) if loaded => format!("Soloist works here; {n} hints above"),
-        ([], n) => format!("Soloist can work here: run `soloist up`; {n} hints above"),
+        ([], _) if loaded => match map {
+            Some(map) => format!("Soloist works here; {hints} above, first {map}"),
+            None => format!("Soloist works here; {hints} above"),
+        },
+        ([], _) => format!("Soloist can work here: run `soloist up`; {hints} above"),
         (failed, _) => format!("Soloist can't work here yet: {}", failed.join(", ")),
     }
 }
@@ -161,7 +169,7 @@ fn hooks(host: &Host) -> Check {
             return Check::warn(
                 name,
                 "neither the function tracer nor kallsyms can be read",
-                "run `sudo soloist doctor`",
+                seen_by(host, TRACEFS),
             )
         }
     };
@@ -169,7 +177,7 @@ fn hooks(host: &Host) -> Check {
     let missing: Vec<&str> = HOOKS.iter().filter(unknown).map(|names| names[0]).collect();
     if !missing.is_empty() {
         let found = format!("this kernel can't hook {}", missing.join(", "));
-        return Check::fail(name, found, "boot a stock Debian kernel, 6.1 or 6.12");
+        return Check::fail(name, found, "boot a stock Debian kernel: 6.1, 6.12 or 7.3");
     }
     let taken = taken_hooks(host);
     if !taken.is_empty() {
@@ -190,8 +198,21 @@ fn hooks(host: &Host) -> Check {
         Check::warn(
             name,
             format!("{found}: all there"),
-            "run `sudo soloist doctor` to see whether they can be hooked",
+            format!(
+                "{} to see whether they can be hooked",
+                seen_by(host, TRACEFS)
+            ),
         )
+    }
+}
+
+const TRACEFS: &str = "mount -t tracefs tracefs /sys/kernel/tracing";
+
+/// How to see what can't be read: as root, who lacks `else_do` perhaps.
+fn seen_by(host: &Host, else_do: &str) -> String {
+    match host.is_root() {
+        true => format!("run `{else_do}`, then `soloist doctor` again"),
+        false => "run `sudo soloist doctor`".to_owned(),
     }
 }
 
@@ -379,10 +400,18 @@ fn control(host: &Host) -> Check {
     }
 }
 
+const MAP: &str = "address map";
+
 /// Does the map hold all memory that this machine has?
 fn fit(host: &Host, offered: Option<&AddrMap>) -> Check {
-    let name = "address map";
-    let loaded = Control::open(host).ok().and_then(|c| c.map().ok());
+    let name = MAP;
+    let loaded = match Control::open(host).map(|control| control.map()) {
+        Ok(Err(HostError::NeedsRoot(_))) => {
+            let found = "whether one is loaded, root alone can see";
+            return Check::warn(name, found, "run `sudo soloist doctor`");
+        }
+        loaded => loaded.ok().and_then(Result::ok),
+    };
     let Some(map) = loaded.as_ref().or(offered) else {
         return Check::warn(
             name,

@@ -47,7 +47,9 @@ pub enum HostError {
     #[error("{0} was made by a rule or an mmap() call, and goes with its last page: it can be shown, not changed, joined or removed; `soloist rule list` shows the rules")]
     Implicit(String),
     /// Not usable as a name in configfs.
-    #[error("{0:?} is no name: use letters, digits, `-`, `_` and `.`, not starting with `.`")]
+    #[error(
+        "{0:?} is no name: use up to 64 letters, digits, `-`, `_` and `.`, not starting with `.`"
+    )]
     BadName(String),
     /// A configuration is wrong.
     #[error("{}: {why}", path.display())]

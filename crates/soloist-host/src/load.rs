@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::mount::{mount, MountFlags};
 use serde::Serialize;
 use soloist_core::AddrMap;
+use soloist_machine::did_you_mean;
 
 use crate::control::CONFIGFS;
 use crate::{counted, Control, Host, HostError};
@@ -32,6 +33,17 @@ pub struct ModuleChoice {
     pub file: Option<PathBuf>,
     /// Its parameters: `mmap_abi=1`.
     pub params: Vec<String>,
+}
+
+impl ModuleChoice {
+    /// The flag that asks for what only loading can do.
+    fn asks_for(&self) -> Option<&'static str> {
+        match (&self.file, self.params.is_empty()) {
+            (Some(_), _) => Some("--module"),
+            (None, false) => Some("--param"),
+            (None, true) => None,
+        }
+    }
 }
 
 /// What [`load`] did.
@@ -71,10 +83,10 @@ pub fn load(
         insert(&path, &module.params)?;
         report.module = Some(path);
         report.built = built;
-    } else if !module.params.is_empty() {
-        return Err(HostError::Request(
-            "--param: the module is loaded already; `soloist down` first".to_owned(),
-        ));
+    } else if let Some(flag) = module.asks_for() {
+        return Err(HostError::Request(format!(
+            "{flag}: the module is loaded already; `soloist down` first"
+        )));
     }
     mount_configfs(host)?;
     let control = Control::open(host)?;
@@ -289,6 +301,7 @@ fn modprobe(name: &str) {
 
 fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
     let image = image(path)?;
+    check_params(&image, params)?;
     let params = CString::new(params.join(" "))
         .map_err(|_| HostError::Request("--param: a NUL in it".to_owned()))?;
     let before = kernel_log().len();
@@ -304,6 +317,28 @@ fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
         };
         HostError::Other(format!("{}: not loaded: {why}", path.display()))
     })
+}
+
+/// The kernel takes a module with a parameter that it does not have, and says so
+/// in its log alone.
+fn check_params(image: &[u8], params: &[String]) -> Result<(), HostError> {
+    let entries = image.split(|&byte| byte == 0);
+    let known: Vec<&str> = entries
+        .filter_map(|entry| entry.strip_prefix(b"parmtype="))
+        .filter_map(|entry| std::str::from_utf8(entry).ok()?.split(':').next())
+        .collect();
+    for param in params {
+        let name = param.split('=').next().unwrap_or("");
+        // Nothing is known of a file that is no module; the kernel says so.
+        if !known.is_empty() && !known.contains(&name) {
+            return Err(HostError::Request(format!(
+                "--param {param}: the module has no such parameter{}; it has {}",
+                did_you_mean(name, known.iter().copied()),
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What the module said in the kernel log after its first `before` lines.
@@ -347,6 +382,16 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+
+    #[test]
+    fn a_parameter_that_the_module_lacks_is_refused() {
+        let image = b"\x7fELF\0parmtype=mmap_abi:int\0parm=mmap_abi:calls\0parmtype=lack:charp\0";
+        let check = |param: &str| check_params(image, &[param.to_owned()]);
+        assert!(check("mmap_abi=1").is_ok());
+        let refused = check("mmap_api=1").unwrap_err().to_string();
+        assert!(refused.contains("did you mean \"mmap_abi\""), "{refused}");
+        assert!(check_params(b"no module", &["x=1".to_owned()]).is_ok());
+    }
 
     /// DKMS on Debian compresses what it installs.
     #[test]

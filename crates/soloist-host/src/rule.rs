@@ -92,6 +92,7 @@ impl Rule {
 
     /// Makes `change`, all of it or nothing.
     pub fn change(&self, change: &RuleChange) -> Result<(), HostError> {
+        self.check_colors(change.colors)?;
         let with_old = |(attribute, value)| Ok((attribute, value, self.get(attribute)?));
         let writes = change.writes().map(with_old);
         let writes = writes.collect::<Result<Vec<_>, HostError>>()?;
@@ -105,6 +106,21 @@ impl Rule {
             }
         }
         Ok(())
+    }
+
+    /// More than there are would never be free: each program would run uncoloured.
+    fn check_colors(&self, colors: Option<u32>) -> Result<(), HostError> {
+        let (Some(colors), Ok(map)) = (colors, self.control.map()) else {
+            return Ok(());
+        };
+        match colors > map.n_bank_sets() {
+            true => Err(HostError::Request(format!(
+                "--colors {colors}: {} has {} bank sets",
+                map.name(),
+                map.n_bank_sets()
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Lets it match, or not.

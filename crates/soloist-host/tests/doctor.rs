@@ -44,6 +44,15 @@ fn a_good_machine_has_nothing_to_fix() {
 }
 
 #[test]
+fn the_verdict_names_a_map_that_is_missing() {
+    let machine = good();
+    machine.soloist("map", "\n");
+    let checks = examine(&machine.host(), None);
+    let said = verdict(&checks);
+    assert!(said.ends_with("first address map"), "{said}");
+}
+
+#[test]
 fn every_kernel_of_the_guest_tests_is_a_tested_one() {
     let machine = good();
     for (release, status) in [

@@ -147,6 +147,132 @@ fn a_refused_rule_is_as_it_was() {
 }
 
 #[test]
+fn a_refused_change_of_a_group_leaves_it_as_it_was() {
+    let machine = small();
+    let dir = machine
+        .path()
+        .join("sys/kernel/config/soloist/groups/core0");
+    // An attribute that takes nothing.
+    fs::remove_file(dir.join("procs")).unwrap();
+    std::os::unix::fs::symlink("/proc/sys/kernel/osrelease", dir.join("procs")).unwrap();
+    let args = [
+        &["group", "set", "core0", "--bank-sets", "4-5", "--mode"][..],
+        &["shareable", "--exhaust", "spill", "--pid", "1"],
+    ];
+    let set = output(machine.path(), &args.concat());
+    assert_eq!(set.status.code(), Some(1), "{set:?}");
+    let attribute = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    for (name, as_it_was) in [
+        ("bank_set", "2-3"),
+        ("mode", "exclusive"),
+        ("exhaust", "fail"),
+    ] {
+        assert_eq!(attribute(name).trim(), as_it_was, "{name}");
+    }
+}
+
+#[test]
+fn automatic_colours_are_shared_where_that_is_asked_for() {
+    let machine = small();
+    let dir = machine
+        .path()
+        .join("sys/kernel/config/soloist/groups/core0");
+    let args = [
+        "group",
+        "set",
+        "core0",
+        "--colors",
+        "2",
+        "--mode",
+        "shareable",
+    ];
+    // As the kernel does: automatic colours make the group exclusive.
+    fs::remove_file(dir.join("auto")).unwrap_or(());
+    std::os::unix::fs::symlink("mode", dir.join("auto")).unwrap();
+    let set = output(machine.path(), &args);
+    assert!(set.status.success(), "{set:?}");
+    assert_eq!(
+        fs::read_to_string(dir.join("mode")).unwrap().trim(),
+        "shareable"
+    );
+}
+
+#[test]
+fn more_colours_than_there_are_make_no_rule() {
+    let machine = small();
+    let dir = machine.path().join("sys/kernel/config/soloist/rules");
+    for args in [
+        &["rule", "set", "video", "--colors", "99"][..],
+        &["rule", "add", "more", "--path", "/x", "--colors", "17"],
+    ] {
+        let out = output(machine.path(), args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {out:?}");
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(said.contains("small has 16 bank sets"), "{said}");
+    }
+    let colors = fs::read_to_string(dir.join("video/colors")).unwrap();
+    assert_eq!(colors.trim(), "2");
+}
+
+#[test]
+fn a_command_far_from_its_memory_is_told_so() {
+    let machine = small();
+    // The two nodes of its map; processor 0 is on the second.
+    for (node, cpus) in [(0, "1\n"), (1, "0\n")] {
+        let dir = format!("sys/devices/system/node/node{node}");
+        let dir = machine.path().join(dir);
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("cpulist"), cpus).unwrap();
+    }
+    let said = |words: &[&str]| {
+        let args = [&["run", "--group", "core0"], words, &["--", "true"]].concat();
+        let out = output(machine.path(), &args);
+        assert!(out.status.success(), "{out:?}");
+        String::from_utf8(out.stderr).unwrap()
+    };
+    let far = said(&["--cpus", "0"]);
+    assert!(far.contains("on node 1, its memory on 0"), "{far:?}");
+    fs::write(
+        machine.path().join("sys/devices/system/node/node0/cpulist"),
+        "0\n",
+    )
+    .unwrap();
+    fs::remove_dir_all(machine.path().join("sys/devices/system/node/node1")).unwrap();
+    assert_eq!(said(&["--cpus", "0"]), "");
+}
+
+#[test]
+fn a_dry_run_before_there_is_a_module_names_every_step() {
+    let machine = TempDir::new().unwrap();
+    let file = machine.path().join("x.toml");
+    let apply = |text: &str, words: &[&str]| {
+        fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap();
+        output(
+            machine.path(),
+            &[&["apply", file, "--dry-run"], words].concat(),
+        )
+    };
+    let text = "machine = 'qemu-2node'\nforce = true\n[groups.a]\nbank_sets = '1'";
+    let told = String::from_utf8(apply(text, &[]).stdout).unwrap();
+    assert_eq!(
+        told,
+        "+ module and map of qemu-2node\n+ groups/a\n  groups/a/bank_set: 1\n"
+    );
+    let json: serde_json::Value = serde_json::from_slice(&apply(text, &["--json"]).stdout).unwrap();
+    assert_eq!(json["loads"], "qemu-2node", "{json}");
+    assert_eq!(json["steps"][0]["path"], "groups/a", "{json}");
+    // Colours that the map lacks are found too.
+    let beyond = apply(&text.replace("'1'", "'999'"), &[]);
+    assert_eq!(beyond.status.code(), Some(2), "{beyond:?}");
+    // Nothing is loaded for a file that names no machine.
+    let none = apply("", &[]);
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
+    let said = String::from_utf8(none.stderr).unwrap();
+    assert!(said.contains("names no machine"), "{said}");
+}
+
+#[test]
 fn a_wrong_name_among_several_changes_nothing() {
     let machine = small();
     let dir = machine.path().join("sys/kernel/config/soloist");
@@ -516,6 +642,7 @@ fn names_are_completed() {
         (&["soloist", "bench", "lat"], "latency"),
         (&["soloist", "bench", "--corun", "b"], "bandwidth"),
         (&["soloist", "run", "--bank"], "--bank-sets"),
+        (&["soloist", "man", "gr"], "group"),
     ] {
         let offered = completed(machine.path(), words);
         assert!(

@@ -32,6 +32,16 @@ soloist group set plain --bank-sets 4 >/dev/null
 same free-in-the-others "$(soloist group list | awk '$1 == "plain" { print $2, $3 }')" "4 any"
 soloist group rm plain
 
+# A change is made whole or not at all; automatic colours are shared if one says so.
+soloist group set a --exhaust spill --text shared --reserve 1T 2>/dev/null
+same refused-change $? 1
+same refused-changes-nothing "$(cat $root/groups/a/exhaust) $(cat $root/groups/a/text)" "grow private"
+soloist group create many --colors 2 --mode shareable >/dev/null
+same automatic-and-shared "$(cat $root/groups/many/mode)" shareable
+soloist group set many --bank-sets 2 --mode exclusive 2>/dev/null
+same taken-colours-refused "$? $(cat $root/groups/many/mode)" "1 shareable"
+soloist group rm many
+
 # A process that runs already: what it has stays where it is, and is shown.
 sleep 100 &
 pid=$!
@@ -61,5 +71,17 @@ soloist rule rm nap
 same rule-rm "$(ls $root/rules)" ""
 soloist rule add bad --path relative 2>/dev/null
 same rule-refused $? 1
+
+# Who is not root is told that root sees more, not that there is nothing.
+chmod 755 . soloist
+case $(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist doctor) in
+*"none is loaded"*) fail doctor-of-a-user "it says that no map is loaded" ;;
+*"whether one is loaded, root alone can see"*) ok doctor-of-a-user ;;
+*) fail doctor-of-a-user "$(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist doctor)" ;;
+esac
+
+# What only loading can do is not passed over in silence.
+expect up-module-loaded 2 soloist up --module /no/such.ko
+expect up-param-loaded 2 soloist up --param mmap_abi=1
 
 same doctor-map "$(soloist doctor --json | grep -c 'holds all .* of this machine')" 1

@@ -38,6 +38,7 @@ fn names(path: &str, arg: &Arg) -> Option<Names> {
         ("bench", "", "name" | "corun") => Some(load_names),
         ("group", "show", "name") => Some(shown_group_names),
         ("group", "set" | "rm", "name" | "names") => Some(group_names),
+        ("man", "", "words") => Some(command_names),
         ("rule", "set" | "rm" | "enable" | "disable", "name" | "names") => Some(rule_names),
         #[cfg(feature = "lab")]
         ("lab", _, "names" | "name") => Some(experiment_names),
@@ -58,6 +59,12 @@ fn machine_names() -> Vec<String> {
 fn kernel_names() -> Vec<String> {
     let kernels = soloist_vm::kernel::list(soloist_vm::source_root().as_deref());
     kernels.iter().map(|kernel| kernel.name()).collect()
+}
+
+fn command_names() -> Vec<String> {
+    let all = super::commands();
+    let shown = all.get_subcommands().filter(|sub| !sub.is_hide_set());
+    shown.map(|sub| sub.get_name().to_owned()).collect()
 }
 
 fn load_names() -> Vec<String> {

@@ -62,7 +62,7 @@ impl Pick {
         }
         let loaded = Control::open(&Host::live()).and_then(|control| control.map());
         Ok(loaded
-            .context("no machine was named (--machine NAME) and no map is loaded")?
+            .context("no machine was named (--machine NAME)")?
             .name())
     }
 

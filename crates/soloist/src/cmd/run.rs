@@ -8,8 +8,8 @@ use anyhow::Result;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_host::{
-    cpu_list, format_size, parse_size, pin, usable_cpus, Bandwidth, Control, Exhaust, Group, Guard,
-    Host, HostError, Job, KeyValues, Outcome, Plan,
+    cpu_list, format_size, node_of_cpu, parse_size, pin, usable_cpus, Bandwidth, Control, Exhaust,
+    Group, Guard, Host, HostError, Job, KeyValues, Outcome, Plan,
 };
 
 use super::colors::ColorArgs;
@@ -178,10 +178,30 @@ impl Seat {
         Ok(())
     }
 
+    /// On processors of other nodes than its memory's, every access is remote.
+    fn warn_of_distance(&self, host: &Host) {
+        let Some(cpus) = &self.cpus else { return };
+        let mut near = cpus.iter().filter_map(|cpu| node_of_cpu(host, cpu));
+        let Some(first) = near.next() else { return };
+        if ![first]
+            .into_iter()
+            .chain(near)
+            .any(|node| self.nodes.contains(node))
+        {
+            errln!(
+                "soloist: processors {cpus} are on node {first}, its memory on {}: each access is remote; leave --cpus or --node out",
+                self.nodes
+            );
+        }
+    }
+
     fn run(&self, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Outcome, HostError> {
         let asked = self.plan.as_ref().is_some_and(|plan| plan.mem.is_some());
         if ctx.progress || (asked && !ctx.json) {
             self.say(&self.group.colors(map)?, map);
+        }
+        if !ctx.json {
+            self.warn_of_distance(&Host::live());
         }
         let job = Job::start(&self.group, &args.command, args.realtime.asked().as_ref())?;
         let pid = job.pid();
