@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use soloist_lab::jobs::Parts;
 use soloist_lab::judgement::verdict::TOLERANCE;
 use soloist_lab::judgement::{fingerprint, Estimate, Verdict};
 use soloist_lab::spec::ClaimKind;
@@ -18,7 +19,8 @@ use soloist_memory::Platform;
 use crate::cores::{play, PlayError, Setup};
 use crate::file;
 use crate::policy::{places, NoPlace, Policy};
-use crate::profile::{profiles, ProfileError};
+use crate::profile::{profiles, Profile, ProfileError};
+use crate::program::Maker;
 use crate::task::TaskSet;
 use crate::time::MS;
 use crate::timeline::{Figures, Timeline};
@@ -306,75 +308,145 @@ pub fn run(
     options: Options,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Outcome, MissionError> {
-    let machine = set.machine.clone().unwrap_or_else(|| MACHINE.to_owned());
-    let platform = Platform::find(&machine)?;
-    let (makers, profiles) = profiles(&platform, &set, mission.scale)?;
-    let hyper = set.hyperperiod().unwrap_or(1000 * MS) / mission.scale;
-    let counted = match options.small {
-        true => 1,
-        false => mission.hyperperiods.max(1),
+    let prepared = Prepared::new((mission, set), options)?;
+    let play = |n| {
+        let played = prepared.part(n);
+        progress();
+        played
     };
-    let (from, to) = (mission.warm * hyper, (mission.warm + counted) * hyper);
-    let seeds = 0..options.seeds.map_or(mission.seeds, u64::from);
-    let policies = mission.policies.iter();
-    let jobs: Vec<(Policy, u64)> = policies
-        .flat_map(|&p| seeds.clone().map(move |n| (p, options.seed + n)))
-        .collect();
-    let one = |&(policy, seed): &(Policy, u64)| -> Result<_, MissionError> {
-        let tasks = policy.tasks(&set);
-        let kept: Vec<usize> = (0..set.tasks.len())
-            .filter(|&i| tasks.tasks.iter().any(|t| t.name == set.tasks[i].name))
+    let plays = 0..prepared.jobs().len();
+    let played: Result<Vec<Timeline>, MissionError> = plays.into_par_iter().map(play).collect();
+    Ok(prepared.whole(played?))
+}
+
+/// An experiment that can run; a part is a play of a policy with a seed.
+pub struct Prepared {
+    mission: Mission,
+    set: TaskSet,
+    options: Options,
+    machine: String,
+    platform: Platform,
+    makers: Vec<Maker>,
+    profiles: Vec<Profile>,
+    /// Hyperperiod, picoseconds, scaled.
+    hyper: u64,
+}
+
+impl Prepared {
+    /// By these options.
+    ///
+    /// # Errors
+    /// As [`MissionError`].
+    pub fn new((mission, set): (Mission, TaskSet), options: Options) -> Result<Self, MissionError> {
+        let machine = set.machine.clone().unwrap_or_else(|| MACHINE.to_owned());
+        let platform = Platform::find(&machine)?;
+        let (makers, profiles) = profiles(&platform, &set, mission.scale)?;
+        Ok(Self {
+            hyper: set.hyperperiod().unwrap_or(1000 * MS) / mission.scale,
+            mission,
+            set,
+            options,
+            machine,
+            platform,
+            makers,
+            profiles,
+        })
+    }
+
+    /// Policies and seeds.
+    fn jobs(&self) -> Vec<(Policy, u64)> {
+        let seeds = 0..self.options.seeds.map_or(self.mission.seeds, u64::from);
+        let policies = self.mission.policies.iter();
+        policies
+            .flat_map(|&p| seeds.clone().map(move |n| (p, self.options.seed + n)))
+            .collect()
+    }
+
+    /// From when on it counts, and until when.
+    fn counted(&self) -> (u64, u64) {
+        let counted = match self.options.small {
+            true => 1,
+            false => self.mission.hyperperiods.max(1),
+        };
+        let warm = self.mission.warm;
+        (warm * self.hyper, (warm + counted) * self.hyper)
+    }
+}
+
+/// A line from memory takes some such time, ps.
+const LINE_PS: u64 = 20_000;
+
+impl Parts for Prepared {
+    type Part = Timeline;
+    type Whole = Outcome;
+    type Error = MissionError;
+
+    /// In lines, as the lab's.
+    fn costs(&self) -> Vec<u64> {
+        let lines = self.counted().1 / LINE_PS;
+        let cost = |(policy, _): (Policy, u64)| lines * policy.tasks(&self.set).tasks.len() as u64;
+        self.jobs().into_iter().map(cost).collect()
+    }
+
+    fn part(&self, n: usize) -> Result<Timeline, MissionError> {
+        let (policy, seed) = self.jobs()[n];
+        let tasks = policy.tasks(&self.set);
+        let kept: Vec<usize> = (0..self.set.tasks.len())
+            .filter(|&i| tasks.tasks.iter().any(|t| t.name == self.set.tasks[i].name))
             .collect();
-        let makers: Vec<_> = kept.iter().map(|&i| makers[i].clone()).collect();
-        let accesses: Vec<u64> = kept.iter().map(|&i| profiles[i].accesses).collect();
+        let makers: Vec<_> = kept.iter().map(|&i| self.makers[i].clone()).collect();
+        let accesses: Vec<u64> = kept.iter().map(|&i| self.profiles[i].accesses).collect();
         let played = play(&Setup {
-            platform: &platform,
+            platform: &self.platform,
             set: &tasks,
             makers: &makers,
             accesses: &accesses,
-            places: &places(policy, &platform, &tasks, mission.bank_sets)?,
+            places: &places(policy, &self.platform, &tasks, self.mission.bank_sets)?,
             limits: &[],
-            scale: mission.scale,
-            length_ps: to,
+            scale: self.mission.scale,
+            length_ps: self.counted().1,
             seed,
         })?;
-        progress();
         Ok(played.timeline)
-    };
-    let timelines: Vec<Timeline> = jobs.par_iter().map(one).collect::<Result<_, _>>()?;
-    let mut rows = Vec::new();
-    let mut charts = Vec::new();
-    for (&(policy, seed), timeline) in jobs.iter().zip(timelines) {
-        let with_deadline = policy.tasks(&set).tasks;
-        for (i, task) in with_deadline.iter().enumerate() {
-            if task.release.is_some() {
-                let figures = timeline.figures(i, from);
-                rows.push(row((policy, seed), &task.name, &figures, mission.scale));
+    }
+
+    fn whole(&self, timelines: Vec<Timeline>) -> Outcome {
+        let (from, hyper) = (self.counted().0, self.hyper);
+        let (mission, set, options) = (&self.mission, &self.set, self.options);
+        let mut rows = Vec::new();
+        let mut charts = Vec::new();
+        for ((policy, seed), timeline) in self.jobs().into_iter().zip(timelines) {
+            let with_deadline = policy.tasks(set).tasks;
+            for (i, task) in with_deadline.iter().enumerate() {
+                if task.release.is_some() {
+                    let figures = timeline.figures(i, from);
+                    rows.push(row((policy, seed), &task.name, &figures, mission.scale));
+                }
+            }
+            if seed == options.seed {
+                charts.push((policy, timeline.part(from, from + hyper)));
             }
         }
-        if seed == options.seed {
-            charts.push((policy, timeline.part(from, from + hyper)));
+        let verdicts = mission.claims.iter().map(|c| judge(c, &rows)).collect();
+        let ms = |ps: u64| ps as f64 / MS as f64;
+        let tasks = set.tasks.iter().filter_map(|t| {
+            let release = t.release?;
+            Some((t.name.clone(), ms(release.period.0), ms(t.wcet.0)))
+        });
+        Outcome {
+            set: serde_json::to_value(set).unwrap_or_default(),
+            model: fingerprint(&self.machine),
+            machine: self.machine.clone(),
+            seed: options.seed,
+            seeds: options.seeds,
+            small: options.small,
+            tasks: tasks.collect(),
+            mission: mission.clone(),
+            rows,
+            verdicts,
+            timelines: charts,
         }
     }
-    let verdicts = mission.claims.iter().map(|c| judge(c, &rows)).collect();
-    let ms = |ps: u64| ps as f64 / MS as f64;
-    let tasks = set.tasks.iter().filter_map(|t| {
-        let release = t.release?;
-        Some((t.name.clone(), ms(release.period.0), ms(t.wcet.0)))
-    });
-    Ok(Outcome {
-        set: serde_json::to_value(&set).unwrap_or_default(),
-        model: fingerprint(&machine),
-        machine,
-        seed: options.seed,
-        seeds: options.seeds,
-        small: options.small,
-        tasks: tasks.collect(),
-        mission,
-        rows,
-        verdicts,
-        timelines: charts,
-    })
 }
 
 fn row((policy, seed): (Policy, u64), task: &str, f: &Figures, scale: u64) -> Row {

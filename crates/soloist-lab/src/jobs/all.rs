@@ -1,18 +1,23 @@
-//! Several scenarios at once: their cases share all cores, so that none waits
-//! for the longest run of another.
-
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread;
+//! Several scenarios at once.
 
 use rayon::prelude::*;
 
-use super::{run, Options, RunError};
+use super::parts::do_all;
+use super::prepared::Prepared;
+use super::{Options, RunError};
 use crate::measurements::CaseResult;
 use crate::spec::Scenario;
 
 /// What became of one scenario.
 pub type Done = Result<Vec<CaseResult>, RunError>;
+
+/// Makes all of `scenarios` ready to run.
+pub fn prepare(scenarios: &[(Scenario, Options)]) -> Vec<Result<Prepared<'_>, RunError>> {
+    scenarios
+        .par_iter()
+        .map(|(scenario, options)| Prepared::new(scenario, *options))
+        .collect()
+}
 
 /// Runs all of `scenarios`. `done` gets each with its index as it ends, in
 /// whatever order, on the caller's thread; false: the rest is given up.
@@ -22,24 +27,21 @@ pub fn run_all(
     progress: &(dyn Fn() + Sync),
     mut done: impl FnMut(usize, Done) -> bool,
 ) {
-    let given_up = AtomicBool::new(false);
-    let (sender, receiver) = mpsc::channel();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            scenarios.par_iter().enumerate().for_each_with(
-                sender,
-                |sender, (i, (scenario, options))| {
-                    if !given_up.load(Ordering::Relaxed) {
-                        // Nobody listens any more where it was given up.
-                        let _ = sender.send((i, run(scenario, *options, &|_| progress())));
-                    }
-                },
-            );
-        });
-        for (i, cases) in receiver {
-            if !given_up.load(Ordering::Relaxed) && !done(i, cases) {
-                given_up.store(true, Ordering::Relaxed);
+    let prepared = prepare(scenarios);
+    let mut works = Vec::new();
+    let mut places = Vec::new();
+    for (i, prepared) in prepared.into_iter().enumerate() {
+        match prepared {
+            Ok(work) => {
+                works.push(work);
+                places.push(i);
+            }
+            Err(error) => {
+                if !done(i, Err(error)) {
+                    return;
+                }
             }
         }
-    });
+    }
+    do_all(&works, progress, |work, cases| done(places[work], cases));
 }

@@ -12,7 +12,9 @@ pub mod error;
 pub mod generate;
 pub mod governor;
 mod pace;
+pub mod parts;
 mod place;
+mod prepared;
 mod testbed;
 mod thread;
 mod warm;
@@ -22,8 +24,10 @@ use std::collections::{BTreeSet, HashMap};
 use rayon::prelude::*;
 use soloist_memory::Platform;
 
-pub use all::run_all;
+pub use all::{prepare, run_all};
 pub use error::RunError;
+pub use parts::{do_all, Parts};
+pub use prepared::Prepared;
 use testbed::Testbed;
 
 use crate::cases::{alone, Case, CaseTask};
@@ -143,31 +147,15 @@ pub fn run_cases(
     options: Options,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<CaseResult>, RunError> {
-    let repeats = options.repeats(scenario);
-    let benches = benches(scenario, cases, options)?;
-    let jobs: Vec<(&Case, u64)> = cases
-        .iter()
-        .flat_map(|case| (0..u64::from(repeats)).map(move |r| (case, options.seed + r)))
-        .collect();
-    let runs = jobs
-        .par_iter()
-        .map(|&(case, seed)| {
-            let run = benches[&bench_key(scenario, case)].run(case, seed);
-            progress(jobs.len());
-            run
-        })
-        .collect::<Result<Vec<Run>, RunError>>()?;
-    let mut runs = runs.into_iter();
-    Ok(cases
-        .iter()
-        .map(|case| CaseResult {
-            case: case.name.clone(),
-            policy: case.policy.name().to_owned(),
-            value: case.point.first(),
-            others: case.point.0.iter().skip(1).copied().collect(),
-            runs: runs.by_ref().take(repeats as usize).collect(),
-        })
-        .collect())
+    let prepared = Prepared::of(scenario, cases.to_vec(), options)?;
+    let runs = prepared.costs().len();
+    let run = |n| {
+        let run = prepared.part(n);
+        progress(runs);
+        run
+    };
+    let done: Result<Vec<Run>, RunError> = (0..runs).into_par_iter().map(run).collect();
+    Ok(prepared.whole(done?))
 }
 
 /// The pace at which a program with these counters has them on this machine

@@ -78,7 +78,7 @@ pub fn read_claims(text: &str) -> Result<Vec<ClaimLine>, csv::Error> {
 }
 
 /// Everything measured as CSV; a metric that a task has not is empty.
-pub fn values_csv(outcomes: &[Outcome]) -> Result<String, csv::Error> {
+pub fn values_csv<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let head = [
         "experiment",

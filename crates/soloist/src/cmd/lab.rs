@@ -20,6 +20,7 @@ mod claims;
 mod realtime;
 mod run;
 mod sensitivity;
+mod work;
 
 use super::number::whole;
 use super::table;

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use soloist_lab::jobs::{self, run_all, Options};
-use soloist_lab::judgement::table::{self, claims, claims_csv, values_csv};
+use serde::de::DeserializeOwned;
+use soloist_lab::jobs::{self, do_all, prepare, Options, Parts};
+use soloist_lab::judgement::table::{self, claims_csv, values_csv};
 use soloist_lab::judgement::{answers, fingerprint, Judged, Outcome, Totals, Verdict};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, first_culprit};
@@ -17,7 +18,8 @@ use soloist_rt::task::TaskSet;
 
 use super::super::table as columns;
 use super::claims::print_claims;
-use super::{bar, misuse, progress, read_outcome, realtime, Repeats};
+use super::work::{wrong, Done, Work};
+use super::{bar, misuse, read_outcome, realtime, Repeats};
 use crate::{Ctx, Misuse};
 
 #[derive(Debug, clap::Args)]
@@ -75,24 +77,19 @@ impl Run {
             names.into_iter().partition(|name| mission::is_one(name));
         let scenarios = names
             .iter()
-            .map(|name| self.change(known::find(name).map_err(misuse)?))
+            .map(|name| self.change(known::find(name).map_err(misuse)?, ctx))
             .collect::<Result<Vec<Scenario>>>()?;
         let missions = self.missions(&tasks)?;
         if let Some(dir) = &self.out {
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         }
         let began = Instant::now();
-        let outcomes = self.all(&names, scenarios, ctx)?;
-        let missions = self.play(missions, ctx)?;
-        self.write_tables(&outcomes, &missions)?;
-        let judged = outcomes.iter().map(Judged::from);
-        let judged: Vec<Judged> = judged
-            .chain(missions.iter().map(realtime::judged))
-            .collect();
+        let outcomes = self.all((&names, scenarios), missions, ctx)?;
+        self.write_tables(&outcomes)?;
+        let judged: Vec<Judged> = outcomes.iter().map(Done::judged).collect();
         if ctx.json {
-            let scenarios = outcomes.iter().map(serde_json::to_value);
-            let tasks = missions.iter().map(serde_json::to_value);
-            ctx.print_json(&scenarios.chain(tasks).collect::<Result<Vec<_>, _>>()?)?;
+            let all = outcomes.iter().map(Done::json);
+            ctx.print_json(&all.collect::<Result<Vec<_>, _>>()?)?;
         } else {
             sum_up(&judged, began.elapsed())?;
         }
@@ -132,63 +129,59 @@ impl Run {
         found.map_err(|e| Misuse(e.to_string()).into())
     }
 
-    /// Plays what is not there already, and prints it.
-    fn play(&self, missions: Vec<(Mission, TaskSet)>, ctx: &Ctx) -> Result<Vec<mission::Outcome>> {
+    /// Runs what is not there already; prints outcomes in their order, each as
+    /// soon as those before it are there.
+    fn all(
+        &self,
+        (names, scenarios): (&[&str], Vec<Scenario>),
+        missions: Vec<(Mission, TaskSet)>,
+        ctx: &Ctx,
+    ) -> Result<Vec<Done>> {
+        let mut outcomes: Vec<Option<Done>> = Vec::new();
+        let mut places = Vec::new();
+        let mut jobs = Vec::new();
+        for scenario in scenarios {
+            let known = self.done_before(&scenario)?;
+            if known.is_none() {
+                places.push(outcomes.len());
+                let options = self.options(&scenario, ctx);
+                jobs.push((scenario, options));
+            }
+            outcomes.push(known.map(Done::Scenario));
+        }
+        let mut works = Vec::new();
+        for ((job, prepared), &place) in jobs.iter().zip(prepare(&jobs)).zip(&places) {
+            let name = names[place];
+            let prepared = prepared.map_err(|e| wrong(name, job, &e))?;
+            works.push(Work::Scenario {
+                name,
+                job,
+                prepared,
+            });
+        }
         let options = mission::Options {
             seed: self.repeats.seed,
             seeds: self.repeats.seeds,
             small: self.repeats.small,
         };
-        let mut outcomes = Vec::new();
         for (mission, set) in missions {
-            let file = format!("{}.json", mission.id);
-            let path = self.out.as_ref().map(|dir| dir.join(file));
-            let known: Option<mission::Outcome> = match &path {
-                Some(path) if self.resume && path.exists() => Some(read_outcome(path)?),
-                _ => None,
-            };
-            let outcome = match known.filter(|known| known.is_of(&mission, &set, options)) {
-                Some(known) => known,
-                None => {
-                    let bar = bar(ctx, mission.plays(options))?;
-                    let outcome = mission::run((mission, set), options, &|| bar.inc(1));
-                    bar.finish_and_clear();
-                    outcome?
-                }
-            };
-            if let Some(path) = path {
-                let text = serde_json::to_string_pretty(&outcome)? + "\n";
-                fs::write(&path, text).with_context(|| path.display().to_string())?;
-            }
-            if !ctx.json {
-                realtime::print(&outcome, ctx)?;
-            }
-            outcomes.push(outcome);
-        }
-        Ok(outcomes)
-    }
-
-    /// Runs what is not there already; prints outcomes in their order, each as
-    /// soon as those before it are there.
-    fn all(&self, names: &[&str], scenarios: Vec<Scenario>, ctx: &Ctx) -> Result<Vec<Outcome>> {
-        let mut outcomes: Vec<Option<Outcome>> = Vec::new();
-        let mut jobs = Vec::new();
-        let mut places = Vec::new();
-        for (i, scenario) in scenarios.into_iter().enumerate() {
-            let known = self.done_before(&scenario)?;
+            let known = self.played_before(&mission, &set, options)?;
             if known.is_none() {
-                places.push(i);
-                let options = self.options(&scenario);
-                jobs.push((scenario, options));
+                places.push(outcomes.len());
+                let prepared = mission::Prepared::new((mission, set), options)?;
+                works.push(Work::Tasks(Box::new(prepared)));
             }
-            outcomes.push(known);
+            outcomes.push(known.map(Done::Tasks));
         }
-        let bar = progress(ctx, &jobs)?;
+        let bar = bar(ctx, works.iter().map(|work| work.costs().len()).sum())?;
         let mut printed = 0;
-        let mut print_ready = |outcomes: &[Option<Outcome>]| -> Result<()> {
+        let mut print_ready = |outcomes: &[Option<Done>]| -> Result<()> {
             while let Some(Some(outcome)) = outcomes.get(printed) {
                 if !ctx.json {
-                    bar.suspend(|| print(outcome, ctx))?;
+                    bar.suspend(|| match outcome {
+                        Done::Scenario(outcome) => print(outcome, ctx),
+                        Done::Tasks(outcome) => realtime::print(outcome, ctx),
+                    })?;
                 }
                 printed += 1;
             }
@@ -196,19 +189,14 @@ impl Run {
         };
         print_ready(&outcomes)?;
         let mut failed = None;
-        run_all(&jobs, &|| bar.inc(1), |job, cases| {
-            let (scenario, options) = &jobs[job];
-            let place = places[job];
-            let kept = cases
-                .map_err(|e| misuse(known::locate(names[place], scenario, &e)))
-                .and_then(|cases| {
-                    let outcome = Outcome::new(scenario.clone(), *options, cases);
-                    if let Some(dir) = &self.out {
-                        write_outcome(dir, &outcome)?;
-                    }
-                    outcomes[place] = Some(outcome);
-                    print_ready(&outcomes)
-                });
+        do_all(&works, &|| bar.inc(1), |work, done| {
+            let kept = done.and_then(|outcome| {
+                if let Some(dir) = &self.out {
+                    write_outcome(dir, &outcome)?;
+                }
+                outcomes[places[work]] = Some(outcome);
+                print_ready(&outcomes)
+            });
             failed = kept.err();
             failed.is_none()
         });
@@ -219,29 +207,38 @@ impl Run {
         }
     }
 
-    fn options(&self, scenario: &Scenario) -> Options {
-        self.repeats.options(scenario.claims.is_empty())
+    /// Where nothing but claims comes out, cases that no claim is about are left
+    /// out.
+    fn options(&self, scenario: &Scenario, ctx: &Ctx) -> Options {
+        let kept = ctx.json || self.out.is_some() || self.csv.is_some();
+        let claims = !scenario.claims.is_empty();
+        Options {
+            needed: claims && !kept,
+            ..self.repeats.options(!claims)
+        }
     }
 
     /// The tables that were asked for.
-    fn write_tables(&self, outcomes: &[Outcome], missions: &[mission::Outcome]) -> Result<()> {
+    fn write_tables(&self, outcomes: &[Done]) -> Result<()> {
         let write = |path: &Path, text: String| {
             fs::write(path, text).with_context(|| path.display().to_string())
         };
         if let Some(path) = &self.csv {
-            write(path, values_csv(outcomes)?)?;
+            write(
+                path,
+                values_csv(outcomes.iter().filter_map(Done::scenario))?,
+            )?;
         }
         if let Some(path) = &self.verdicts {
-            let mut lines = claims(outcomes);
-            let of = |o: &mission::Outcome| table::lines(&o.mission.id, &o.verdicts);
-            lines.extend(missions.iter().flat_map(of));
-            write(path, claims_csv(&lines)?)?;
+            let judged = outcomes.iter().map(Done::judged);
+            let lines = judged.flat_map(|j| table::lines(j.id, j.verdicts));
+            write(path, claims_csv(&lines.collect::<Vec<_>>())?)?;
         }
         Ok(())
     }
 
     /// The scenario with what the command line changes of it.
-    fn change(&self, mut scenario: Scenario) -> Result<Scenario> {
+    fn change(&self, mut scenario: Scenario, ctx: &Ctx) -> Result<Scenario> {
         if let Some(machine) = &self.machine {
             scenario.experiment.machine.clone_from(machine);
         }
@@ -256,7 +253,7 @@ impl Run {
                 .map_err(|_| wrong())?;
         }
         if self.machine.is_some() || !self.set.is_empty() {
-            jobs::check_machine(&scenario, self.options(&scenario))
+            jobs::check_machine(&scenario, self.options(&scenario, ctx))
                 .map_err(|e| Misuse(format!("{}: {e}", self.changes())))?;
         }
         Ok(scenario)
@@ -269,16 +266,23 @@ impl Run {
         machine.chain(set).collect::<Vec<_>>().join(" ")
     }
 
-    /// With --resume, the outcome of the same that is there already.
-    fn done_before(&self, scenario: &Scenario) -> Result<Option<Outcome>> {
+    /// With --resume, what is there already of that name.
+    fn kept<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>> {
         let Some(dir) = self.out.as_ref().filter(|_| self.resume) else {
             return Ok(None);
         };
-        let path = dir.join(format!("{}.json", scenario.experiment.id));
-        if !path.exists() {
-            return Ok(None);
+        let path = dir.join(format!("{id}.json"));
+        match path.exists() {
+            true => read_outcome(&path).map(Some),
+            false => Ok(None),
         }
-        let known: Outcome = read_outcome(&path)?;
+    }
+
+    /// Of the same scenario.
+    fn done_before(&self, scenario: &Scenario) -> Result<Option<Outcome>> {
+        let Some(known) = self.kept::<Outcome>(&scenario.experiment.id)? else {
+            return Ok(None);
+        };
         let same = known.seed == self.repeats.seed
             && known.seeds == self.repeats.seeds
             && known.small == self.repeats.small
@@ -286,13 +290,22 @@ impl Run {
             && serde_json::to_value(&known.scenario)? == serde_json::to_value(scenario)?;
         Ok(same.then_some(known))
     }
+
+    /// Of the same task set.
+    fn played_before(
+        &self,
+        mission: &Mission,
+        set: &TaskSet,
+        options: mission::Options,
+    ) -> Result<Option<mission::Outcome>> {
+        let known: Option<mission::Outcome> = self.kept(&mission.id)?;
+        Ok(known.filter(|known| known.is_of(mission, set, options)))
+    }
 }
 
-fn write_outcome(dir: &Path, outcome: &Outcome) -> Result<()> {
-    let path = dir.join(format!("{}.json", outcome.scenario.experiment.id));
-    let mut text = serde_json::to_string_pretty(outcome)?;
-    text.push('\n');
-    fs::write(&path, text).with_context(|| path.display().to_string())
+fn write_outcome(dir: &Path, outcome: &Done) -> Result<()> {
+    let path = dir.join(format!("{}.json", outcome.id()));
+    fs::write(&path, outcome.text()? + "\n").with_context(|| path.display().to_string())
 }
 
 fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {

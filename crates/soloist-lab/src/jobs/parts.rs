@@ -1,0 +1,179 @@
+//! Work in parts, which share nothing and may be done in any order: the parts of
+//! several works go through one queue, so that no core is idle before the last of
+//! them has begun.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{mpsc, Mutex, PoisonError};
+use std::thread;
+
+/// Work in parts.
+pub trait Parts: Sync {
+    /// What a part comes to.
+    type Part: Send;
+    /// What all come to.
+    type Whole;
+    /// Why a part could not be done.
+    type Error: Send;
+
+    /// A guess at what each part costs, in units that all works share.
+    fn costs(&self) -> Vec<u64>;
+
+    /// Does one of them.
+    ///
+    /// # Errors
+    /// When it can't be done.
+    fn part(&self, n: usize) -> Result<Self::Part, Self::Error>;
+
+    /// All of them, in their order.
+    fn whole(&self, parts: Vec<Self::Part>) -> Self::Whole;
+}
+
+/// All parts of a work, or why there are not all.
+type Ended<W> = Result<Vec<<W as Parts>::Part>, <W as Parts>::Error>;
+
+/// One work while its parts are done.
+struct Open<P> {
+    parts: Mutex<Vec<Option<P>>>,
+    left: AtomicUsize,
+    failed: AtomicBool,
+}
+
+impl<P> Open<P> {
+    fn new(n: usize) -> Self {
+        Self {
+            parts: Mutex::new((0..n).map(|_| None).collect()),
+            left: AtomicUsize::new(n),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// Keeps a part; after the last, all.
+    fn keep(&self, n: usize, part: P) -> Option<Vec<P>> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts[n] = Some(part);
+        let last = self.left.fetch_sub(1, Ordering::Relaxed) == 1;
+        last.then(|| parts.drain(..).flatten().collect())
+    }
+}
+
+/// Which part of which work comes when: works with the longest parts first, so
+/// that only short ones are left when a core finds nothing more to do, and of each
+/// all parts together, so that whole works are done early.
+fn order<W: Parts>(works: &[W]) -> Vec<(usize, usize)> {
+    let longest = |costs: &Vec<u64>| costs.iter().copied().max().unwrap_or(0);
+    let mut works: Vec<(usize, Vec<u64>)> = works.iter().map(W::costs).enumerate().collect();
+    works.sort_by_key(|(_, costs)| std::cmp::Reverse(longest(costs)));
+    let of = |(work, costs): (usize, Vec<u64>)| {
+        let mut parts: Vec<usize> = (0..costs.len()).collect();
+        parts.sort_by_key(|&part| std::cmp::Reverse(costs[part]));
+        parts.into_iter().map(move |part| (work, part))
+    };
+    works.into_iter().flat_map(of).collect()
+}
+
+/// Does all parts of all `works`. `done` gets each work with its index as it ends,
+/// in whatever order, on the caller's thread; false: the rest is given up.
+/// `progress` is told each time a part is done.
+pub fn do_all<W: Parts>(
+    works: &[W],
+    progress: &(dyn Fn() + Sync),
+    mut done: impl FnMut(usize, Result<W::Whole, W::Error>) -> bool,
+) {
+    let order = order(works);
+    let next = AtomicUsize::new(0);
+    let given_up = AtomicBool::new(false);
+    let open: Vec<Open<W::Part>> = works.iter().map(|w| Open::new(w.costs().len())).collect();
+    let (sender, receiver) = mpsc::channel();
+    for (work, _) in open.iter().enumerate().filter(|(_, of)| of.is_empty()) {
+        let _ = sender.send((work, Ok(Vec::new())));
+    }
+    let worker = |sender: mpsc::Sender<(usize, Ended<W>)>| {
+        while let Some(&(work, part)) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let of = &open[work];
+            if given_up.load(Ordering::Relaxed) || of.failed.load(Ordering::Relaxed) {
+                continue;
+            }
+            let kept = match works[work].part(part) {
+                Ok(done) => of.keep(part, done).map(Ok),
+                Err(error) => (!of.failed.swap(true, Ordering::Relaxed)).then_some(Err(error)),
+            };
+            progress();
+            if let Some(kept) = kept {
+                // Nobody listens any more where it was given up.
+                let _ = sender.send((work, kept));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..rayon::current_num_threads().min(order.len()) {
+            let sender = sender.clone();
+            scope.spawn(|| worker(sender));
+        }
+        drop(sender);
+        for (work, parts) in receiver {
+            let whole = parts.map(|parts| works[work].whole(parts));
+            if !given_up.load(Ordering::Relaxed) && !done(work, whole) {
+                given_up.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts that cost what they come to; a part of nothing fails.
+    struct Sums(Vec<u64>);
+
+    impl Parts for Sums {
+        type Part = u64;
+        type Whole = u64;
+        type Error = &'static str;
+
+        fn costs(&self) -> Vec<u64> {
+            self.0.clone()
+        }
+
+        fn part(&self, n: usize) -> Result<u64, &'static str> {
+            Some(self.0[n]).filter(|&n| n > 0).ok_or("nothing")
+        }
+
+        fn whole(&self, parts: Vec<u64>) -> u64 {
+            parts.iter().fold(0, |sum, part| sum * 10 + part)
+        }
+    }
+
+    #[test]
+    fn works_with_the_longest_parts_come_first() {
+        let works = [Sums(vec![2, 3]), Sums(vec![1, 9]), Sums(vec![4])];
+        let order = order(&works);
+        assert_eq!(order, [(1, 1), (1, 0), (2, 0), (0, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn each_work_ends_once_with_its_parts_in_order_or_its_error() {
+        let works = [vec![1, 2, 3], vec![0, 0, 4], vec![7], vec![]].map(Sums);
+        let mut ends = vec![Vec::new(); works.len()];
+        do_all(&works, &|| {}, |work, whole| {
+            ends[work].push(whole);
+            true
+        });
+        assert_eq!(ends, [[Ok(123)], [Err("nothing")], [Ok(7)], [Ok(0)]]);
+    }
+
+    #[test]
+    fn what_is_given_up_ends_nowhere() {
+        let works: Vec<Sums> = (1..50).map(|n| Sums(vec![n])).collect();
+        let mut ended = 0;
+        do_all(&works, &|| {}, |_, _| {
+            ended += 1;
+            false
+        });
+        assert_eq!(ended, 1);
+    }
+}
