@@ -4,7 +4,7 @@
 
 use rayon::prelude::*;
 use soloist_lab::cases::CaseTask;
-use soloist_lab::jobs::{run, run_cases, Options};
+use soloist_lab::jobs::{check, run, run_cases, Options};
 use soloist_lab::known;
 use soloist_lab::measurements::Regulated;
 use soloist_memory::Platform;
@@ -89,6 +89,22 @@ fn programs_made_from_counters_keep_them() {
         })
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// On a narrower bus lbm is played as fast as it can be, unless that is nowhere near.
+#[test]
+fn a_printed_benchmark_may_be_somewhat_slower() {
+    let on = |bus: &str| {
+        let mut scenario = known::find("memguard-figure-2").unwrap();
+        scenario.change_model("northbridge.shared", "true").unwrap();
+        scenario
+            .change_model("northbridge.bytes_per_us", bus)
+            .unwrap();
+        check(&scenario, Options::default())
+    };
+    assert!(on("3300").is_ok());
+    let told = on("2000").unwrap_err().to_string();
+    assert!(told.contains("cannot be on this machine"), "{told}");
 }
 
 const STREAMS: &str = r#"

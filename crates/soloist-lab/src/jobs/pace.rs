@@ -66,12 +66,12 @@ impl Program for Paces {
 
 /// The pace at which a program has its instructions per cycle, from the times
 /// at which [`Paces`] began each of its own and ended. An error is the most
-/// that the machine can.
+/// that the machine can, and at what pace.
 pub(super) fn choose(
     platform: &Platform,
     counters: Counters,
     marks_ps: &[u64],
-) -> Result<Pace, f64> {
+) -> Result<Pace, (f64, Pace)> {
     let of_miss = |pair: &[u64]| (pair[1] - pair[0]) as f64 / MISSES as f64;
     let times: Vec<f64> = marks_ps.windows(2).map(of_miss).collect();
     let instruction_ps = platform.instruction_fs as f64 / 1000.0;
@@ -86,8 +86,9 @@ pub(super) fn choose(
     }
     let reached = times.iter().position(|&t| t <= wanted);
     let Some(at) = reached else {
-        let best = times.iter().copied().fold(f64::INFINITY, f64::min);
-        return Err(counters.instructions() * cycle_ps / best);
+        let fastest = (0..times.len()).min_by(|&a, &b| times[a].total_cmp(&times[b]));
+        let at = fastest.unwrap_or(0);
+        return Err((counters.instructions() * cycle_ps / times[at], pace(at)));
     };
     // Time is about linear in the number of groups.
     let (slow, fast) = (times[at - 1], times[at]);

@@ -26,7 +26,12 @@ use crate::programs::counters::{Counters, Pace};
 use crate::programs::order::Wakes;
 use crate::programs::rounds::accesses;
 use crate::programs::Program;
-use crate::spec::{Mode, Point, RegulatorSpec};
+use crate::spec::{Mode, Point, ProgramKind, RegulatorSpec};
+
+/// A benchmark that the machine can't be as fast as its paper prints is played as
+/// fast as it can be, if that is this share of it at least: as near as a claim on
+/// its speed wants it.
+const NEARLY: f64 = 0.85;
 
 /// What all runs by one model of the machine have in common.
 pub(super) struct Testbed {
@@ -143,14 +148,22 @@ impl Testbed {
         let core = &stats[task.cpu as usize];
         let mut marks = core.marks_ps.clone();
         marks.push(core.finished_ps);
-        pace::choose(&self.platform, counters, &marks).map_err(|most| RunError::Task {
-            case: alone.name,
-            task: task.name.clone(),
-            what: format!(
-                "ipc {} with mpki {} cannot be on this machine: it comes to {most:.2} alone",
-                counters.ipc, counters.mpki
-            ),
-        })
+        match pace::choose(&self.platform, counters, &marks) {
+            Ok(pace) => Ok(pace),
+            Err((most, pace))
+                if task.kind == ProgramKind::Spec && most >= NEARLY * counters.ipc =>
+            {
+                Ok(pace)
+            }
+            Err((most, _)) => Err(RunError::Task {
+                case: alone.name,
+                task: task.name.clone(),
+                what: format!(
+                    "ipc {} with mpki {} cannot be on this machine: it comes to {most:.2} alone",
+                    counters.ipc, counters.mpki
+                ),
+            }),
+        }
     }
 
     /// `program` behind its initialisation.

@@ -84,33 +84,54 @@ pub fn keys(scenarios: &[Scenario]) -> BTreeSet<String> {
     scenarios.iter().flat_map(of).map(|(key, _)| key).collect()
 }
 
+/// A value at an end of its range.
+struct End {
+    change: Change,
+    value: toml::Value,
+}
+
+impl End {
+    fn all(of: Of, ranges: Ranges, keys: &[String]) -> Vec<Self> {
+        let asked = |(key, _): &(String, _)| keys.is_empty() || keys.contains(key);
+        let ends = |(key, ends): (String, Vec<toml::Value>)| {
+            ends.into_iter().map(move |value| Self {
+                change: change(of, &key, &value),
+                value,
+            })
+        };
+        ranges.into_iter().filter(asked).flat_map(ends).collect()
+    }
+
+    /// `scenario` with it; nothing where that is no change.
+    fn of(&self, scenario: &Scenario) -> Option<Scenario> {
+        let key = &self.change.key;
+        if self.change.of == Of::Experiment {
+            let changed = scenario.with_input(key, &self.value).ok();
+            return changed.filter(|changed| differs(changed, scenario));
+        }
+        let mut changed = scenario.clone();
+        let value = self.value.to_string();
+        changed.change_model(key, &value).ok().map(|()| changed)
+    }
+}
+
 /// Every change of `scenario` (only of `keys`, if there are any), with the scenario
-/// that it makes; with `pairs`, of two of its own inputs at once.
+/// that it makes; with `pairs`, of two at once: of its own inputs, or, where `keys`
+/// name a constant of the machine, of that and each input.
 pub(super) fn all(scenario: &Scenario, keys: &[String], pairs: bool) -> Vec<(Change, Scenario)> {
-    let asked = |(key, _): &(String, _)| keys.is_empty() || keys.contains(key);
-    let own: Ranges = of_experiment(scenario).into_iter().filter(asked).collect();
+    let mut ends = match pairs && keys.is_empty() {
+        true => Vec::new(),
+        false => End::all(Of::Machine, of_machine(scenario), keys),
+    };
+    ends.extend(End::all(Of::Experiment, of_experiment(scenario), keys));
     if pairs {
-        return of_pairs(scenario, &own);
+        return of_pairs(scenario, &ends);
     }
-    let mut changes = Vec::new();
-    for (key, ends) in of_machine(scenario).into_iter().filter(asked) {
-        for end in ends {
-            let mut changed = scenario.clone();
-            if changed.change_model(&key, &end.to_string()).is_ok() {
-                changes.push((change(Of::Machine, &key, &end), changed));
-            }
-        }
-    }
-    for (key, ends) in own {
-        for end in ends {
-            // A value that the file has is no change.
-            let changed = scenario.with_input(&key, &end).ok();
-            if let Some(changed) = changed.filter(|c| differs(c, scenario)) {
-                changes.push((change(Of::Experiment, &key, &end), changed));
-            }
-        }
-    }
-    changes
+    let one = |end: End| {
+        let changed = end.of(scenario)?;
+        Some((end.change, changed))
+    };
+    ends.into_iter().filter_map(one).collect()
 }
 
 fn change(of: Of, key: &str, value: &toml::Value) -> Change {
@@ -127,29 +148,26 @@ fn differs(a: &Scenario, b: &Scenario) -> bool {
         || a.regulator != b.regulator
 }
 
-fn of_pairs(scenario: &Scenario, own: &Ranges) -> Vec<(Change, Scenario)> {
+fn of_pairs(scenario: &Scenario, ends: &[End]) -> Vec<(Change, Scenario)> {
     let mut changes = Vec::new();
-    for (i, (key, ends)) in own.iter().enumerate() {
-        for (end, (other_key, other_ends)) in ends
-            .iter()
-            .flat_map(|end| own[i + 1..].iter().map(move |other| (end, other)))
-        {
-            let Ok(changed) = scenario.with_input(key, end) else {
-                continue;
-            };
-            if !differs(&changed, scenario) {
-                continue;
-            }
-            for other in other_ends {
-                let both = changed.with_input(other_key, other).ok();
-                if let Some(both) = both.filter(|b| differs(b, &changed)) {
-                    let made = Change {
-                        of: Of::Pair,
-                        key: format!("{key} + {other_key}"),
-                        value: format!("{end} + {other}"),
-                    };
-                    changes.push((made, both));
-                }
+    let constant = |end: &End| end.change.of == Of::Machine;
+    let named = ends.iter().any(constant);
+    for (i, first) in ends.iter().enumerate() {
+        if named && !constant(first) {
+            break;
+        }
+        let Some(changed) = first.of(scenario) else {
+            continue;
+        };
+        let (one, others) = (&first.change, &ends[i + 1..]);
+        for other in others.iter().filter(|other| other.change.key != one.key) {
+            if let Some(both) = other.of(&changed) {
+                let made = Change {
+                    of: Of::Pair,
+                    key: format!("{} + {}", one.key, other.change.key),
+                    value: format!("{} + {}", one.value, other.change.value),
+                };
+                changes.push((made, both));
             }
         }
     }

@@ -33,7 +33,8 @@ pub struct Sensitivity {
     #[arg(long, value_enum, value_name = "KIND")]
     kind: Option<Kind>,
 
-    /// Change two inputs of the experiment at once instead of one.
+    /// Change two inputs of the experiment at once instead of one, or one and a constant
+    /// of the machine that --key names.
     #[arg(long)]
     pairs: bool,
 
