@@ -46,6 +46,19 @@ fn run_passes_the_status_on() {
 }
 
 #[test]
+fn the_status_is_passed_on_though_the_group_went() {
+    let machine = small();
+    let root = machine.path();
+    let dir = root.join("sys/kernel/config/soloist/groups/core0");
+    let script = format!("rm -r {}; exit 3", dir.display());
+    let args = ["run", "--group", "core0", "--", "sh", "-c", &script];
+    let out = output(root, &args);
+    assert_eq!(out.status.code(), Some(3), "{out:?}");
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("group core0 was removed"), "{said}");
+}
+
+#[test]
 fn a_killed_command_is_told_what_was_asked_for() {
     let blame = |how: &str, stats: &str| {
         let machine = small();

@@ -71,7 +71,7 @@ pub struct Set {
     line: Option<u32>,
 
     /// Length of a period, microseconds.
-    #[arg(long, value_name = "US", value_parser = whole::<u32>(..))]
+    #[arg(long, value_name = "US", value_parser = whole::<u32>(10..=1_000_000))]
     period: Option<u32>,
 
     /// Guaranteed bandwidth: the sum of reservations; see `soloist guard rmin`.

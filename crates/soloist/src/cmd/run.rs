@@ -206,7 +206,14 @@ impl Seat {
         let job = Job::start(&self.group, &args.command, args.realtime.asked().as_ref())?;
         let pid = job.pid();
         let outcome = job.wait()?;
-        let stats = self.group.stats()?;
+        // Its group may have been removed meanwhile; its status counts all the same.
+        let Some(stats) = unless_gone(self.group.stats())? else {
+            errln!(
+                "soloist: group {} was removed while the command ran: from then on it was in no colour",
+                self.group.name()
+            );
+            return Ok(outcome);
+        };
         // Read afterwards: the group may have grown.
         let colors = self.group.colors(map)?;
         let capacity = colors.bytes(map);
@@ -260,7 +267,9 @@ impl Seat {
         if self.plan.is_none() {
             return Ok(());
         }
-        let left = self.group.tasks()?;
+        let Some(left) = unless_gone(self.group.tasks())? else {
+            return Ok(());
+        };
         if left.is_empty() {
             self.group.remove()?;
         } else if !ctx.json {
@@ -268,6 +277,14 @@ impl Seat {
             errln!("soloist: group {name} stays: {} of its tasks still run; afterwards `soloist group rm {name}`", left.len());
         }
         Ok(())
+    }
+}
+
+/// `None` of a group that is there no longer.
+fn unless_gone<T>(seen: Result<T, HostError>) -> Result<Option<T>, HostError> {
+    match seen {
+        Err(HostError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        seen => seen.map(Some),
     }
 }
 
