@@ -149,7 +149,7 @@ fn live_groups(control: &Control) -> Result<Vec<String>, HostError> {
     }
     if let Ok(map) = control.map() {
         for group in control.implicit_groups(&map)? {
-            note(&group.name, group.tasks.len());
+            note(&group.label(), group.tasks.len());
         }
     }
     Ok(live)

@@ -84,4 +84,5 @@ esac
 expect up-module-loaded 2 soloist up --module /no/such.ko
 expect up-param-loaded 2 soloist up --param mmap_abi=1
 
+same map-list-loaded "$(soloist map list | grep -c '  loaded  ')" 1
 same doctor-map "$(soloist doctor --json | grep -c 'holds all .* of this machine')" 1

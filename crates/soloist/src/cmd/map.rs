@@ -17,6 +17,7 @@ use soloist_map::host;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
 use super::number::whole;
+use super::table;
 use crate::out::put;
 use crate::{Ctx, Misuse};
 
@@ -278,11 +279,15 @@ struct Listed {
     file: String,
     /// What the machine names of its host agrees with this one.
     fits: bool,
+    /// Its map is the one that is loaded.
+    loaded: bool,
     /// Why, or why not.
     reasons: Vec<String>,
 }
 
 fn list(ctx: &Ctx) -> Result<ExitCode> {
+    let loaded = Control::open(&Host::live()).and_then(|control| control.map());
+    let loaded = loaded.ok();
     let mut listed = Vec::new();
     for machine in known::all() {
         match machine {
@@ -294,6 +299,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
                     description: machine.about.description.clone(),
                     file: machine.file.clone(),
                     fits: fit.fits,
+                    loaded: loaded.as_ref() == Some(&machine.addr_map()),
                     reasons: fit.reasons,
                 });
             }
@@ -304,12 +310,16 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         ctx.print_json(&listed)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = plain_table();
-    table.set_header(["machine", "map", "host", "description"]);
+    let mut table = table(["MACHINE", "MAP", "HOST", "DESCRIPTION"]);
     for machine in &listed {
-        let host = if machine.fits { "fits" } else { "-" };
+        let host = match (machine.loaded, machine.fits) {
+            (true, _) => "loaded",
+            (false, true) => "fits",
+            (false, false) => "-",
+        };
         table.add_row([&machine.name, &machine.trust, host, &machine.description]);
     }
+    let table = table.trim_fmt();
     let cpu = host::cpu_name().unwrap_or_else(|| "not known".into());
     let mut out = format!("{table}\n\nThis host: {cpu}\n");
     for machine in listed.iter().filter(|machine| machine.fits) {
@@ -320,8 +330,8 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
             machine.name
         ));
     }
-    if listed.iter().all(|machine| !machine.fits) {
-        out.push_str("None of them fits it; soloist map detect finds the map by timing.\n");
+    if !listed.iter().any(|machine| machine.fits || machine.loaded) {
+        out.push_str("None of them fits it; `soloist map detect` finds the map by timing.\n");
     }
     put(&out)?;
     Ok(ExitCode::SUCCESS)

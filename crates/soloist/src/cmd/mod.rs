@@ -36,7 +36,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Subcommand};
-use comfy_table::{presets, Cell, CellAlignment, ContentArrangement, Table};
+use comfy_table::{presets, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table};
 
 use crate::Ctx;
 
@@ -124,7 +124,7 @@ impl Command {
 
 /// A plain table: columns under their heads, no lines. On a terminal it is no
 /// wider than that; elsewhere, and on one of no known width such as a serial line,
-/// as wide as its text.
+/// as wide as its text. The first column, names mostly, is never broken.
 fn table<'a>(heads: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table
@@ -139,5 +139,33 @@ fn table<'a>(heads: impl IntoIterator<Item = &'a str>) -> Table {
             .set_padding((0, 2))
             .set_cell_alignment(CellAlignment::Left);
     }
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names are copied from it.
+    #[test]
+    fn names_stay_whole_on_a_narrow_terminal() {
+        let mut table = table(["EXPERIMENT", "WHAT"]);
+        let name = "tintmalloc-blackscholes-compact";
+        table.add_row([
+            name,
+            "a parallel loop of four threads on one node, eight on two",
+        ]);
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(60);
+        let text = table.trim_fmt();
+        assert!(text.contains(name), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 60),
+            "{text}"
+        );
+    }
 }

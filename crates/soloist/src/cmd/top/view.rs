@@ -177,6 +177,7 @@ impl View {
         let mut reasons: Vec<_> = group.not_in_color.iter().collect();
         reasons.sort_by_key(|(_, &pages)| std::cmp::Reverse(pages));
         let lines: Vec<Line> = match (reasons.is_empty(), group.in_color) {
+            (true, None) if group.tasks == 0 => vec![Line::from("nothing runs in it")],
             (true, None) => vec![Line::from("its pages can't be seen, or there are too many")],
             (true, Some(_)) => vec![Line::from("all its own pages are in colour")],
             _ => reasons
@@ -260,6 +261,25 @@ mod tests {
             assert!(words.iter().any(|w| w.trim() == by), "{width}: {words:?}");
             assert!(lines[1].contains("video#3"), "{width}: {}", lines[1]);
         }
+    }
+
+    #[test]
+    fn a_group_without_tasks_is_said_to_have_none() {
+        let detail = |tasks| {
+            let group = GroupRates {
+                tasks,
+                ..GroupRates::default()
+            };
+            let view = View {
+                groups: vec![group],
+                sort: 0,
+                state: TableState::default().with_selected(0),
+                color: false,
+            };
+            format!("{:?}", view.detail())
+        };
+        assert!(detail(0).contains("nothing runs in it"));
+        assert!(detail(1).contains("can't be seen"));
     }
 
     #[test]
