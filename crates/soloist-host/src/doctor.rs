@@ -380,11 +380,11 @@ fn control(host: &Host) -> Check {
     let name = "control interface";
     match Control::open(host) {
         Ok(control) => {
-            let groups = control.groups().map_or(0, |g| g.len());
-            let rules = control.rules().map_or(0, |r| r.len());
+            let groups = counted(control.groups().map_or(0, |g| g.len() as u64), "group");
+            let rules = counted(control.rules().map_or(0, |r| r.len() as u64), "rule");
             Check::ok(
                 name,
-                format!("/sys/kernel/config/soloist: {groups} groups, {rules} rules"),
+                format!("/sys/kernel/config/soloist: {groups}, {rules}"),
             )
         }
         Err(_) if host.has("/sys/module/soloist") => Check::fail(

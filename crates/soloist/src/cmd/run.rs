@@ -88,7 +88,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(cpus) = &asked {
         pin(cpus)?;
     }
-    let mut seat = Seat::take(&args, &host, &control, &map)?;
+    let mut seat = Seat::take(&args, ctx, &host, &control, &map)?;
     let done = seat
         .keep_in_place(&args, asked, &host, &map)
         .and_then(|()| seat.run(&args, ctx, &map));
@@ -111,10 +111,16 @@ struct Seat {
 }
 
 impl Seat {
-    fn take(args: &Args, host: &Host, control: &Control, map: &AddrMap) -> Result<Self> {
+    fn take(args: &Args, ctx: &Ctx, host: &Host, control: &Control, map: &AddrMap) -> Result<Self> {
         let existing = match &args.group {
             Some(name) => match control.group(name) {
-                Err(HostError::NoSuch { .. }) => None,
+                Err(HostError::NoSuch { like, .. }) => {
+                    // Who wants a new one says what colours; else it may be a typo.
+                    if args.colors.is_empty() && !ctx.json {
+                        errln!("soloist: there was no group {name:?}{like}: made for this command");
+                    }
+                    None
+                }
                 found => Some(found?),
             },
             None => None,
@@ -208,6 +214,13 @@ impl Seat {
         let outcome = job.wait()?;
         // Its group may have been removed meanwhile; its status counts all the same.
         let Some(stats) = unless_gone(self.group.stats())? else {
+            if ctx.json {
+                errln!(
+                    "{}",
+                    serde_json::json!({ "group": self.group.name(), "removed": true, "exit": outcome.code })
+                );
+                return Ok(outcome);
+            }
             errln!(
                 "soloist: group {} was removed while the command ran: from then on it was in no colour",
                 self.group.name()
