@@ -106,6 +106,9 @@ pub fn plan(
     let changed = settings_changed(&wanted.guard, settings.as_ref())?;
     let mut plan = Steps::default();
     plan.release(&mut now, wanted, prune, changed.is_some())?;
+    if prune {
+        plan.vacate(&mut now, wanted, map);
+    }
     if let Some((old, new)) = changed {
         plan.write(SETTINGS.to_owned(), &old, new);
     }
@@ -376,6 +379,50 @@ impl Steps {
             }
         }
         Ok(())
+    }
+
+    /// Groups that go, which they do last, leave their colours to those that take
+    /// them over: an exclusive one must be alone. In `now` they have none.
+    fn vacate(&mut self, now: &mut Config, wanted: &Config, map: &AddrMap) {
+        let colors = |g: &GroupConfig| (g.bank_sets.clone(), g.llc.clone(), g.mode);
+        let moving: Vec<&GroupConfig> = wanted
+            .groups
+            .iter()
+            .filter(|(name, group)| now.groups.get(*name).map(colors) != Some(colors(group)))
+            .map(|(_, group)| group)
+            .collect();
+        let shared = |own: &str, other: &str, limit| {
+            let list = |text| NumList::parse(text, limit).ok();
+            let (Some(own), Some(other)) = (list(own), list(other)) else {
+                return false;
+            };
+            let mut numbers = own.iter();
+            numbers.any(|number| other.contains(number))
+        };
+        let going = now.groups.iter_mut();
+        for (name, group) in going.filter(|(name, _)| !wanted.groups.contains_key(*name)) {
+            let in_the_way = moving.iter().any(|other| {
+                shared(&group.bank_sets, &other.bank_sets, map.n_bank_sets())
+                    || shared(&group.llc, &other.llc, map.n_llc())
+            });
+            if !in_the_way {
+                continue;
+            }
+            let bytes = group.reserve.take().and_then(|size| parse_size(&size).ok());
+            if let Some(bytes) = bytes {
+                let path = format!("groups/{name}/reserve");
+                self.write(path, &bytes.to_string(), "0".to_owned());
+            }
+            for (key, list) in [
+                ("llc_color", &mut group.llc),
+                ("bank_set", &mut group.bank_sets),
+            ] {
+                let old = std::mem::take(list);
+                if !old.is_empty() {
+                    self.write(format!("groups/{name}/{key}"), &old, String::new());
+                }
+            }
+        }
     }
 
     fn rule(&mut self, name: &str, wanted: &RuleConfig, now: Option<&RuleConfig>) {

@@ -324,6 +324,32 @@ fn reservations_and_cgroups_change_hands() {
     assert_eq!(kept.others, ["guard/cpu2", "groups/left"]);
 }
 
+/// A group that is pruned goes last, its colours before.
+#[test]
+fn colors_of_a_pruned_group_are_taken_over() {
+    let machine = loaded();
+    machine.soloist("groups/core0/reserve", "4096\n");
+    let text = "[groups.other]\nbank_sets = '3'\nmode = 'exclusive'";
+    let config = Config::parse(text).unwrap();
+    let all = told(&steps(&machine, &config, true));
+    assert_eq!(
+        all[..5],
+        [
+            "  groups/core0/reserve: 4096 -> 0",
+            "  groups/core0/bank_set: 2-3 -> ",
+            "+ groups/other",
+            "  groups/other/bank_set: 3",
+            "  groups/other/mode: shareable -> exclusive",
+        ]
+    );
+    let apart = Config::parse(&text.replace("'3'", "'5'")).unwrap();
+    let kept = told(&steps(&machine, &apart, true));
+    assert!(
+        !kept.iter().any(|step| step.contains("core0/bank_set")),
+        "{kept:?}"
+    );
+}
+
 #[test]
 fn a_rate_in_equal_parts_is_true_already() {
     let machine = loaded();

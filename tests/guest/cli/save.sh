@@ -100,3 +100,10 @@ soloist apply "$PWD/much.toml" >/dev/null 2>&1
 same hands-refused "$? $(soloist apply "$PWD/one.toml")" "1 nothing to change"
 soloist guard off
 soloist group rm left right
+
+# A group that goes leaves its colours to one that takes them for itself alone.
+soloist group create old --bank-sets 2-3 --mode exclusive --reserve 1M >/dev/null
+printf '[groups.new]\nbank_sets = "3"\nmode = "exclusive"\n' >heir.toml
+expect heir 0 soloist apply --prune "$PWD/heir.toml"
+same heir-alone "$(ls $root/groups) $(cat $root/groups/new/mode)" "new exclusive"
+soloist group rm new
