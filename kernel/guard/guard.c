@@ -265,11 +265,8 @@ static struct sol_regulator *regulator_new(const struct sol_guard_set *set)
 		reg = ERR_PTR(err);
 		goto out;
 	}
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		reg->core[cpu].online = false;
-		if (sol_guard.reg)
-			reg->core[cpu].stats = rules_of(cpu)->stats;
-	}
 out:
 	plans_free(&p);
 	return reg;
@@ -320,13 +317,22 @@ static bool any_regulated(void)
 	return false;
 }
 
-/* All CPUs are let go meanwhile. */
+/* All CPUs are let go meanwhile; what was counted stays. */
 static void regulator_swap(struct sol_regulator *reg,
 			   const struct sol_guard_set *set)
 {
 	struct sol_regulator *old = sol_guard.reg;
+	int cpu;
 
 	all_down();
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		struct sol_core_stats *rules = &sol_guard.core[cpu].rules;
+
+		if (old)
+			*rules = old->core[cpu].stats;
+		if (reg)
+			reg->core[cpu].stats = *rules;
+	}
 	raw_spin_lock_irq(&sol_guard.lock);
 	sol_guard.reg = reg;
 	sol_guard.set = *set;
@@ -616,6 +622,7 @@ bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats)
 	stats->interrupts = core->interrupts;
 	stats->failed = core->failed;
 	stats->line = sol_guard.set.rules.line;
+	stats->rules = core->rules;
 	if (sol_guard.reg) {
 		const struct sol_core *c = rules_of(cpu);
 		int i;

@@ -69,6 +69,7 @@ struct sol_guard_set {
  * @busy: something ran when the CPU was stopped
  * @overflows, @interrupts: of counters; of the timer and by other CPUs
  * @failed: times that a counter was found not to count
+ * @rules: what regulators counted before this one
  */
 struct sol_guard_core {
 	int cpu;
@@ -92,6 +93,7 @@ struct sol_guard_core {
 	u64 overflows;
 	u64 interrupts;
 	u64 failed;
+	struct sol_core_stats rules;
 };
 
 /**

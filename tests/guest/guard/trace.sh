@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# A CPU that is stopped and goes on says so in the trace.
+# A CPU that is stopped and goes on says so in the trace, and in its counts, which
+# no setting takes back.
 set -u
 . "$(dirname "$0")/../lib/trace.sh"
 events=$(ls $tracing/events/soloist 2>/dev/null | grep -c '^soloist_')
@@ -21,4 +22,10 @@ check others "$(grep -q 'soloist_cpu_[a-z]*: cpu=[023]' $tracing/trace || echo 1
 echo 0 >$tracing/events/soloist/enable
 kill $worker
 echo off >$root/guard/cpu1/bandwidth
+counts() { grep -E '^(periods|stops|stopped_ns|used_bytes) ' $root/guard/cpu1/stats | tr '\n' ' '; }
+before=$(counts)
+echo 'r_min 0' >$root/guard/settings
+check kept "$([ "$(counts)" = "$before" ] && echo "$before" | grep -q ' stops [1-9]' && echo 1)" "$(counts), before $before"
+echo 'r_min 64000000000' >$root/guard/settings
+check kept_on "$([ "$(counts)" = "$before" ] && echo 1)" "$(counts), before $before"
 printf 'r_min 0\nevent page-faults\nperiod_us 1000\n' >$root/guard/settings
