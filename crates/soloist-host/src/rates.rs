@@ -74,6 +74,21 @@ pub fn rates(
         .collect()
 }
 
+impl Snapshot {
+    /// Looks at the pages of the groups' processes too, where that is allowed and
+    /// they are not too many: their share in colour, and why the others are not.
+    pub fn look(&mut self, host: &Host, control: &Control) {
+        for rates in rates(host, control, None, self) {
+            let found = self.groups.iter_mut().find(|g| g.name == rates.name);
+            if let (Some(group), Some(_)) = (found, rates.in_color) {
+                group.figures.insert("own", rates.own);
+                group.figures.insert("own_in_color", rates.own_in_color);
+                group.not_in_color = rates.not_in_color;
+            }
+        }
+    }
+}
+
 impl GroupRates {
     fn between(before: Option<&Snapshot>, now: &Snapshot, group: &GroupSample) -> Self {
         let seconds = before.map_or(0.0, |old| (now.at - old.at).as_secs_f64());

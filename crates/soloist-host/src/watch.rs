@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use soloist_core::{cpu_list, AddrMap};
 
-use crate::{rates, Bandwidth, Control, Guard, Host, HostError, KeyValues, Reason};
+use crate::{Bandwidth, Control, Guard, HostError, KeyValues, Reason};
 
 /// How a figure goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,19 +185,6 @@ impl Snapshot {
             rules: rules.collect(),
             system: figures(SYSTEM, &control.stats()?),
         })
-    }
-
-    /// Looks at the pages of the groups' processes too, where that is allowed and
-    /// they are not too many: their share in colour, and why the others are not.
-    pub fn look(&mut self, host: &Host, control: &Control) {
-        for rates in rates(host, control, None, self) {
-            let found = self.groups.iter_mut().find(|g| g.name == rates.name);
-            if let (Some(group), Some(_)) = (found, rates.in_color) {
-                group.figures.insert("own", rates.own);
-                group.figures.insert("own_in_color", rates.own_in_color);
-                group.not_in_color = rates.not_in_color;
-            }
-        }
     }
 
     /// The group `name`.
