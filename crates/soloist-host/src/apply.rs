@@ -11,6 +11,7 @@ use soloist_machine::did_you_mean;
 
 use crate::config::{Config, GroupConfig, RuleConfig};
 use crate::order::loosened;
+use crate::rule::check_colors;
 use crate::{cpu_list, parse_size, Bandwidth, Control, Guard, HostError, KeyValues, Mode};
 
 /// The file of which several lines may be written at once.
@@ -115,14 +116,7 @@ pub fn plan(
     plan.groups(&now, wanted, map, prune)?;
     plan.cpus(&now.cpus, &wanted.cpus, prune)?;
     for (name, rule) in &wanted.rules {
-        if rule.colors > map.n_bank_sets() {
-            return Err(HostError::Request(format!(
-                "[rules.{name}] colors {}: {} has {} bank sets",
-                rule.colors,
-                map.name(),
-                map.n_bank_sets()
-            )));
-        }
+        check_colors(&format!("[rules.{name}] colors"), rule.colors, map)?;
         plan.rule(name, rule, now.rules.get(name));
     }
     plan.rest("groups", now.groups.keys(), &wanted.groups, prune);
@@ -292,19 +286,15 @@ impl Steps {
         prune: bool,
     ) -> Result<(), HostError> {
         for (cpu, text) in wanted {
-            let new = text.parse::<Bandwidth>()?.to_string();
-            let old = now.get(cpu).map(|text| text.parse::<Bandwidth>());
-            let old = old.transpose()?.map(|old| old.to_string());
+            let new = of_kernel(text)?;
+            let old = now.get(cpu).map(|text| of_kernel(text)).transpose()?;
             if old.as_ref() != Some(&new) {
                 self.write(reservation_of(cpu), old.as_deref().unwrap_or(OFF), new);
             }
         }
         for (cpu, text) in now.iter().filter(|(cpu, _)| !wanted.contains_key(*cpu)) {
             match prune {
-                true => {
-                    let old = text.parse::<Bandwidth>()?.to_string();
-                    self.write(reservation_of(cpu), &old, OFF.to_owned());
-                }
+                true => self.write(reservation_of(cpu), &of_kernel(text)?, OFF.to_owned()),
                 false => self.others.push(format!("guard/cpu{cpu}")),
             }
         }
@@ -334,11 +324,10 @@ impl Steps {
         }
         let mut cpus = Vec::new();
         for (cpu, text) in &now.cpus {
-            let old = text.parse::<Bandwidth>()?.to_string();
+            let old = of_kernel(text)?;
             let new = match wanted.cpus.get(cpu) {
                 None if !prune => continue,
-                None => None,
-                Some(text) => Some(text.parse::<Bandwidth>()?.to_string()),
+                new => new.map(|text| of_kernel(text)).transpose()?,
             };
             if new.as_ref() != Some(&old) {
                 cpus.push((cpu.clone(), old));
@@ -504,6 +493,11 @@ impl Step {
 /// The file of a processor's reservation.
 fn reservation_of(cpu: &str) -> String {
     format!("guard/cpu{cpu}/bandwidth")
+}
+
+/// A processor's reservation as the kernel takes it.
+fn of_kernel(text: &str) -> Result<String, HostError> {
+    Ok(text.parse::<Bandwidth>()?.to_string())
 }
 
 /// A group's reservation as the kernel takes it.

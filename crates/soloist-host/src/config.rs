@@ -158,8 +158,9 @@ impl Config {
         for (name, group) in &self.groups {
             check_name(name).map_err(|e| format!("[groups.{name:?}]: {e}"))?;
             let wrong = |key: &str, why: String| format!("[groups.{name}] {key}: {why}");
-            let cgroup = group.cgroup.as_deref().unwrap_or("/x");
-            if !(cgroup.is_empty() || cgroup.starts_with('/') && cgroup.len() > 1) {
+            let no_path =
+                |path: &&str| !path.is_empty() && (!path.starts_with('/') || *path == "/");
+            if let Some(cgroup) = group.cgroup.as_deref().filter(no_path) {
                 let like = "expected a path such as /system.slice/x.service";
                 return Err(wrong("cgroup", format!("{cgroup:?}: {like}")));
             }

@@ -1,6 +1,7 @@
 //! A rule: which programs are coloured at exec, and by how many colours.
 
 use serde::Serialize;
+use soloist_core::AddrMap;
 
 use crate::{Control, Exhaust, HostError, KeyValues};
 
@@ -49,6 +50,19 @@ pub struct RuleChange {
     pub enabled: Option<bool>,
 }
 
+/// Refuses more colours than there are, which would never be free: each program
+/// would run uncoloured.
+pub(crate) fn check_colors(place: &str, colors: u32, map: &AddrMap) -> Result<(), HostError> {
+    let sets = map.n_bank_sets();
+    match colors > sets {
+        true => Err(HostError::Request(format!(
+            "{place} {colors}: {} has {sets} bank sets",
+            map.name()
+        ))),
+        false => Ok(()),
+    }
+}
+
 impl RuleChange {
     /// Attributes and their new values; it is enabled last.
     fn writes(&self) -> impl Iterator<Item = (&'static str, String)> {
@@ -92,7 +106,9 @@ impl Rule {
 
     /// Makes `change`, all of it or nothing.
     pub fn change(&self, change: &RuleChange) -> Result<(), HostError> {
-        self.check_colors(change.colors)?;
+        if let (Some(colors), Ok(map)) = (change.colors, self.control.map()) {
+            check_colors("--colors", colors, &map)?;
+        }
         let with_old = |(attribute, value)| Ok((attribute, value, self.get(attribute)?));
         let writes = change.writes().map(with_old);
         let writes = writes.collect::<Result<Vec<_>, HostError>>()?;
@@ -106,21 +122,6 @@ impl Rule {
             }
         }
         Ok(())
-    }
-
-    /// More than there are would never be free: each program would run uncoloured.
-    fn check_colors(&self, colors: Option<u32>) -> Result<(), HostError> {
-        let (Some(colors), Ok(map)) = (colors, self.control.map()) else {
-            return Ok(());
-        };
-        match colors > map.n_bank_sets() {
-            true => Err(HostError::Request(format!(
-                "--colors {colors}: {} has {} bank sets",
-                map.name(),
-                map.n_bank_sets()
-            ))),
-            false => Ok(()),
-        }
     }
 
     /// Lets it match, or not.

@@ -73,7 +73,7 @@ fn latencies_are_what_was_measured() {
 }
 
 /// STREAM on such machines reaches 75 to 90 % of what the channels could carry;
-/// reads alone a little more.
+/// reads alone a little more. Of one machine it was published what all cores read.
 #[test]
 fn all_cores_reach_the_channels_share() {
     for (name, cores, peak) in [
@@ -90,17 +90,10 @@ fn all_cores_reach_the_channels_share() {
             (0.7..1.0).contains(&share),
             "{name}: {all:.1} GB/s of {peak}"
         );
+        if name == "sapphire-rapids" {
+            let ratio = all / 218.0;
+            assert!((0.85..1.15).contains(&ratio), "{ratio:.3} of 218 GB/s");
+        }
         assert!(one <= all, "{name}: {one:.1} GB/s alone, {all:.1} together");
     }
-}
-
-/// Of one machine it was published what all cores read together.
-#[test]
-fn all_cores_read_what_was_measured() {
-    let p = Platform::find("sapphire-rapids").unwrap();
-    let all = bandwidth(&p, 32);
-    assert!(
-        (0.85..1.15).contains(&(all / 218.0)),
-        "{all:.1} of 218 GB/s"
-    );
 }

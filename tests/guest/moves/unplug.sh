@@ -28,7 +28,7 @@ while [ $tries -lt 4 ] && [ $slow = 0 ]; do
 	timeout 180 rmmod soloist &
 	unload=$!
 	# Blocks go for as long as it lasts; some never do, for what is in them. On a busy
-	# host (a tenth of a processor) both have taken 40 s.
+	# host (a tenth of a processor) one of the two took longer than 40 or 60 s.
 	for n in 14 13 12 11 10 9 8; do
 		kill -0 $unload 2>/dev/null || break
 		timeout 120 sh -c "echo offline >$blocks/memory$n/state" 2>/dev/null

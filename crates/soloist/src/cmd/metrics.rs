@@ -37,7 +37,8 @@ pub fn metrics(args: MetricsArgs, ctx: &Ctx) -> Result<ExitCode> {
     if args.http {
         return serve();
     }
-    let (host, control) = (Host::live(), Control::open(&Host::live())?);
+    let host = Host::live();
+    let control = Control::open(&host)?;
     let mut snapshot = Snapshot::take(&control)?;
     snapshot.look(&host, &control);
     if ctx.json {
