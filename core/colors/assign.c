@@ -164,10 +164,10 @@ static u32 take(const struct choice *c, u32 seed, u32 from, u32 to,
 }
 
 /*
- * How many free LLC colours the class of @seed has. 0 if it was met before,
- * which @tried remembers: none of its colours is new, and they are no more
- * than an earlier class had (@most). That is exact where classes do not
- * overlap, as within one layout.
+ * How many free LLC colours the class of @seed has. 0 if this search met it
+ * before, which @tried remembers: none of its colours is new, and they are no
+ * more than an earlier class had (@most). That is exact where classes do not
+ * overlap, as within one layout, and finds one bank set wherever there is one.
  */
 static u32 class_llc(const struct choice *c, u32 seed, u32 most,
 		     unsigned long *tried)
@@ -201,7 +201,7 @@ static void search(const struct choice *c, u32 from, u32 to,
 		   unsigned long *tried, struct found *f)
 {
 	const struct sol_map *map = c->p->map;
-	u32 per_node = 1u << map->set_bits, i, j, llc, n;
+	u32 per_node = 1u << map->set_bits, most = 0, i, j, llc, n;
 
 	memset(tried, 0, SOL_LONGS(map->n_llc) * sizeof(*tried));
 	for (i = from; i < to; i++)
@@ -212,9 +212,9 @@ static void search(const struct choice *c, u32 from, u32 to,
 			    !set_free(c->p, seed))
 				continue;
 			llc = c->want->n_llc ?
-			      class_llc(c, seed, f->most_llc, tried) : 0;
-			if (llc > f->most_llc)
-				f->most_llc = llc;
+			      class_llc(c, seed, most, tried) : 0;
+			if (llc > most)
+				most = llc;
 			if (llc < c->want->n_llc ||
 			    (f->seed != SOL_NO_CELL && llc <= f->llc))
 				continue;
@@ -229,6 +229,8 @@ static void search(const struct choice *c, u32 from, u32 to,
 			f->llc = llc;
 			f->avoid = c->avoid;
 		}
+	if (most > f->most_llc)
+		f->most_llc = most;
 }
 
 /* Channels of the node that owners of the other kind are on. */

@@ -44,30 +44,77 @@ static bool one_cell(const struct sol_map *map, u64 pfn, u32 far)
 	return true;
 }
 
+/* The range's blocks whose eights are all in it, [*first, *end) in frames. */
+static void whole_blocks(const struct sol_range *r, u32 far, u64 *first,
+			 u64 *end)
+{
+	u64 mask = (8ull << far) - 1;
+
+	*first = ((r->start >> SOL_FRAME_SHIFT) + mask) & ~mask;
+	*end = (r->end >> SOL_FRAME_SHIFT) & ~mask;
+}
+
+/* Of one frame in each of 64 blocks all over the range. */
+static bool nothing_within(const struct sol_map *map, const struct sol_range *r,
+			   u32 far)
+{
+	u64 block = 8ull << far, first, end, blocks, pfn, k;
+
+	whole_blocks(r, far, &first, &end);
+	if (first >= end)
+		return true;
+	blocks = (end - first) >> (far + 3);
+	for (k = 0; k < 64; k++) {
+		pfn = first + ((k * blocks) >> 6) * block;
+		pfn += (k * 0x9e3779b1u >> 8) & (block - 1);
+		if (!one_cell(map, pfn, far))
+			return false;
+	}
+	return true;
+}
+
 /*
- * Asked of frames from all over each range, rather than read off the map: for
- * the ranges' bases and ways that take turns decide, too. Where a frame's eight
- * are not all in the range, nothing is asked of it.
+ * A base that is no multiple of a block has blocks through which the offset
+ * carries, as far as bit @bit in one of 2^@bit frames, so in fewer than 64
+ * would meet. All carries to one bit change the same bits, so the frames on
+ * both sides of the first few tell of all.
+ */
+static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
+			   u32 far, u32 bit)
+{
+	u64 base = r->base >> SOL_FRAME_SHIFT, at = (base >> bit | 1) << bit;
+	u64 first, end, pfn;
+	u32 tries;
+
+	whole_blocks(r, far, &first, &end);
+	for (tries = 0; tries < 3; tries++, at += 2ull << bit) {
+		pfn = (r->start >> SOL_FRAME_SHIFT) + at - base;
+		/* The first may be below the base, and in no block. */
+		if (at <= base || pfn <= first || pfn >= end)
+			continue;
+		if (!one_cell(map, pfn, far) || !one_cell(map, pfn - 1, far))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Asked of frames rather than read off the map: for the ranges' bases and ways
+ * that take turns decide, too.
  */
 static bool decides_nothing(const struct sol_map *map, u32 far)
 {
-	u64 block = 8ull << far, first, blocks, pfn;
-	u32 i, k;
+	u32 i, bit;
 
 	for (i = 0; i < map->n_ranges; i++) {
 		const struct sol_range *r = &map->range[i];
+		u64 offsets = r->base + (r->end - r->start);
 
-		first = ((r->start >> SOL_FRAME_SHIFT) + block - 1) & ~(block - 1);
-		if (first + block > r->end >> SOL_FRAME_SHIFT)
-			continue;
-		blocks = ((r->end >> SOL_FRAME_SHIFT) - first) >> (far + 3);
-		for (k = 0; k < 64; k++) {
-			/* Some block, some frame of it. */
-			pfn = first + ((k * blocks) >> 6) * block;
-			pfn += (k * 0x9e3779b1u >> 8) & (block - 1);
-			if (!one_cell(map, pfn, far))
+		if (!nothing_within(map, r, far))
+			return false;
+		for (bit = far + 3; offsets >> SOL_FRAME_SHIFT >> bit; bit++)
+			if (!nothing_across(map, r, far, bit))
 				return false;
-		}
 	}
 	return true;
 }

@@ -430,6 +430,31 @@ TEST(classes_of_two_layouts_overlap)
 	CHECK_EQ(node_of(&a), 1);
 }
 
+/*
+ * The second range's carries tie bank sets 0 and 1 to other LLC colours than
+ * the first's, so that classes overlap. Only set 2 goes with three, and is on
+ * the channel of the other kind's owner: it is looked at twice, and the second
+ * time others have shown all its colours.
+ */
+TEST(a_class_met_before_is_found_again)
+{
+	static const char text[] =
+		"soloist-map 1\nllc 14^15 15\nlayout\n"
+		"channel 8^14^16 21\nrank 10\ncs 3\nbank 14\n"
+		"row @6:8^15 @5:7^18 @4:13^20 @3:8 @2:7 @1:6 @0:13\n"
+		"col 11 12 9^17 19 @5:17\nrange 0 0x330000\n"
+		"range 0x334000 0x3f0000 base 0x330000\n";
+	struct owner a;
+
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+	new_palette();
+	give(&a, "3", "");
+	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);
+	assign(&a, (struct sol_want){ .n_sets = 1, .n_llc = 3,
+				      .realtime = true });
+	CHECK_EQ(a.sets[0], 1 << 2);
+}
+
 /* Free bank sets on the nodes of @nodes. */
 static u32 free_on(u64 nodes)
 {
