@@ -679,6 +679,23 @@ fn names_are_completed() {
             "{words:?}: {offered}"
         );
     }
+    // A file may stand for a name; of a command that is run, its program and files.
+    fs::write(machine.path().join("mine.toml"), "").unwrap();
+    let place = machine.path().join("mi").display().to_string();
+    let file = machine.path().join("mine.toml").display().to_string();
+    for (words, wanted) in [
+        (&["soloist", "lab", "check", &place][..], file.as_str()),
+        (&["soloist", "up", "--machine", &place], &file),
+        (&["soloist", "run", "--", "basenam"], "basename"),
+        (&["soloist", "run", "ls", &place], &file),
+        (
+            &["soloist", "vm", "record", "--", "ls", "x", "--", "basenam"],
+            "basename",
+        ),
+    ] {
+        let offered = completed(machine.path(), words);
+        assert_eq!(offered.trim(), wanted, "{words:?}");
+    }
     let first = completed(machine.path(), &["soloist", "lab", "run", ""]);
     let known = output(machine.path(), &["lab", "list", "--json"]);
     let known: serde_json::Value = serde_json::from_slice(&known.stdout).unwrap();

@@ -1,8 +1,18 @@
 //! What a shell may complete: beside options, the names of machines, kernels,
-//! groups, rules and experiments that there are now.
+//! groups, rules and experiments that there are now, files that may stand for
+//! them, and the commands that are run.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use clap::{Arg, Command};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
 use soloist_host::{Control, Host, ImplicitGroup};
 #[cfg(feature = "lab")]
 use soloist_lab::known as experiments;
@@ -19,10 +29,101 @@ fn below(command: Command, path: &str) -> Command {
             let path = format!("{path} {}", sub.get_name());
             below(sub, path.trim_start())
         })
-        .mut_args(|arg| match names(path, &arg) {
-            Some(names) => arg.add(ArgValueCandidates::new(move || candidates(names()))),
-            None => arg,
+        .mut_args(|arg| match (names(path, &arg), arg.get_id().as_str()) {
+            (Some(names), _) if takes_file(&arg) => {
+                arg.add(ArgValueCompleter::new(NameOrFile(names)))
+            }
+            (Some(names), _) => arg.add(ArgValueCandidates::new(move || candidates(names()))),
+            (None, id) if COMMAND_LINES.contains(&id) => {
+                arg.add(ArgValueCompleter::new(CommandLine))
+            }
+            (None, _) => arg,
         })
+}
+
+/// May a TOML file stand for a name?
+fn takes_file(arg: &Arg) -> bool {
+    let id = arg.get_id().as_str();
+    let says = arg.get_value_names().unwrap_or_default();
+    id == "machine" || says.iter().any(|name| name.ends_with("FILE"))
+}
+
+/// A name, or the path of a TOML file.
+struct NameOrFile(Names);
+
+impl ValueCompleter for NameOrFile {
+    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
+        let typed = current.to_string_lossy();
+        let mut all = (self.0)();
+        all.retain(|name| name.starts_with(&*typed));
+        let mut all = candidates(all);
+        // Before anything is typed names are enough.
+        if !typed.is_empty() {
+            let wanted = |path: &Path| path.extension().is_some_and(|end| end == "toml");
+            all.extend(PathCompleter::any().filter(wanted).complete(current));
+        }
+        all
+    }
+}
+
+/// The words of a command that is run: a program, then most likely files.
+struct CommandLine;
+
+impl ValueCompleter for CommandLine {
+    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
+        let typed = current.to_string_lossy();
+        if typed.contains('/') || has_program(words_before()) {
+            return PathCompleter::any().complete(current);
+        }
+        candidates(programs(&typed).into_iter().collect())
+    }
+}
+
+/// What was typed before the word that is completed, as the shells' scripts hand it
+/// over.
+fn words_before() -> Vec<OsString> {
+    let words = env::args_os().skip_while(|word| word != "--").skip(1);
+    let mut words: Vec<OsString> = words.collect();
+    let at = env::var("_CLAP_COMPLETE_INDEX").ok();
+    let at = at.and_then(|at| at.parse().ok());
+    words.truncate(at.unwrap_or(words.len().saturating_sub(1)));
+    words
+}
+
+/// Do these words name the program to run already?
+fn has_program(words: Vec<OsString>) -> bool {
+    if words.last().is_some_and(|word| word == "--") {
+        return false;
+    }
+    let Ok(mut found) = super::commands().try_get_matches_from(words) else {
+        return false;
+    };
+    while let Some((_, below)) = found.remove_subcommand() {
+        found = below;
+    }
+    COMMAND_LINES
+        .iter()
+        .any(|id| matches!(found.try_contains_id(id), Ok(true)))
+}
+
+/// What arguments are called that are a command and its own arguments.
+const COMMAND_LINES: [&str; 3] = ["command", "argv", "words"];
+
+/// Programs of PATH whose names begin so.
+fn programs(begin: &str) -> BTreeSet<String> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let entries = env::split_paths(&path).filter_map(|dir| fs::read_dir(dir).ok());
+    let runs = |entry: &fs::DirEntry| {
+        let about = fs::metadata(entry.path());
+        about.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    entries
+        .flatten()
+        .filter_map(Result::ok)
+        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)))
+        .filter(|(name, entry)| name.starts_with(begin) && runs(entry))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 type Names = fn() -> Vec<String>;
@@ -41,7 +142,7 @@ fn names(path: &str, arg: &Arg) -> Option<Names> {
         ("man", "", "words") => Some(command_names),
         ("rule", "set" | "rm" | "enable" | "disable", "name" | "names") => Some(rule_names),
         #[cfg(feature = "lab")]
-        ("lab", _, "names" | "name") => Some(experiment_names),
+        ("lab", _, "names" | "files") => Some(experiment_names),
         _ => None,
     }
 }

@@ -1,41 +1,16 @@
-//! `soloist completions` and `soloist man`: made from the same definitions
-//! that parse the arguments.
+//! `soloist man`: made from the same definitions that parse the arguments.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::{fs, io};
 
 use anyhow::{Context, Result};
-use clap::builder::PossibleValuesParser;
 use clap::Command;
-use clap_complete::env::Shells;
 use clap_mangen::{roff::Roff, Man};
 use soloist_machine::did_you_mean;
 
 use super::{commands, examples};
 use crate::{out, Ctx, Misuse};
-
-/// Print a completion script for a shell.
-///
-/// It completes names too: of machines, kernels, groups, rules, experiments.
-#[derive(Debug, clap::Args)]
-pub struct CompletionsArgs {
-    /// The shell.
-    #[arg(value_parser = PossibleValuesParser::new(Shells::builtins().names()))]
-    shell: String,
-}
-
-/// Runs `completions`.
-pub fn completions(args: CompletionsArgs, _ctx: &Ctx) -> Result<ExitCode> {
-    let shells = Shells::builtins();
-    let shell = shells
-        .completer(&args.shell)
-        .ok_or_else(|| Misuse(format!("{}: no such shell", args.shell)))?;
-    let mut script = Vec::new();
-    shell.write_registration("COMPLETE", "soloist", "soloist", "soloist", &mut script)?;
-    out::put(&String::from_utf8_lossy(&script))?;
-    Ok(ExitCode::SUCCESS)
-}
 
 /// Print the manual page, or that of a command, or write one for each into a directory.
 #[derive(Debug, clap::Args)]

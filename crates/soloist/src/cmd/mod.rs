@@ -4,6 +4,7 @@ mod bench;
 mod colors;
 mod compare;
 mod complete;
+mod completions;
 mod docs;
 mod doctor;
 mod examples;
@@ -76,7 +77,7 @@ pub enum Command {
     Trace(Box<trace::Args>),
     #[command(subcommand)]
     Guard(guard::Args),
-    Completions(docs::CompletionsArgs),
+    Completions(completions::Args),
     Man(docs::ManArgs),
 }
 
@@ -116,7 +117,7 @@ impl Command {
             #[cfg(feature = "lab")]
             Self::Trace(args) => trace::run(*args, ctx),
             Self::Guard(args) => guard::run(args, ctx),
-            Self::Completions(args) => docs::completions(args, ctx),
+            Self::Completions(args) => completions::run(args, ctx),
             Self::Man(args) => docs::man(args, ctx),
         }
     }
