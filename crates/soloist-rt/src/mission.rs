@@ -4,6 +4,8 @@
 //! `predicted` (holds within 15 % of the printed effect) or an `order` (holds
 //! where the 95 % intervals over seeds are apart).
 
+mod check;
+
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -284,8 +286,13 @@ pub fn find(name: &str) -> Result<(Mission, TaskSet), MissionError> {
         let path = Path::new(name);
         let (text, file) = read_text(path)?;
         let mission = parse(&text, &file)?;
-        let tasks = path.with_file_name(&mission.tasks);
-        return Ok((mission, file::read(&tasks)?));
+        let tasks = file::read(&path.with_file_name(&mission.tasks))?;
+        let place = FileText {
+            file: &file,
+            text: &text,
+        };
+        check::check(&mission, &tasks, place)?;
+        return Ok((mission, tasks));
     }
     let known = EXPERIMENTS.iter().find(|(id, _, _)| *id == name);
     let (id, text, tasks) = known.ok_or_else(|| MissionError::Unknown(name.to_owned()))?;
@@ -358,7 +365,11 @@ impl Prepared {
         let seeds = 0..self.options.seeds.map_or(self.mission.seeds, u64::from);
         let policies = self.mission.policies.iter();
         policies
-            .flat_map(|&p| seeds.clone().map(move |n| (p, self.options.seed + n)))
+            .flat_map(|&p| {
+                seeds
+                    .clone()
+                    .map(move |n| (p, self.options.seed.wrapping_add(n)))
+            })
             .collect()
     }
 

@@ -195,27 +195,7 @@ fn experiments_on_task_sets_are_the_labs_too() {
         );
     }
     // A small one of one's own.
-    let mission = r#"id = "mine"
-title = "A < B"
-source = "nobody"
-tasks = "tasks.toml"
-policies = ["single"]
-scale = 1
-warm = 0
-hyperperiods = 1
-seeds = 2
-
-[[claim]]
-what = "nobody misses"
-policy = "single"
-task = "quick"
-figure = "misses"
-theirs = 0.0
-"#;
-    let tasks = "machine = \"raspberry-pi-4\"\n[[task]]\nname = \"quick\"\ncore = 0\n\
-                 period = \"1 ms\"\nwcet = \"50 us\"\nmemory = \"32K\"\nkind = \"bandwidth-read\"\n";
-    fs::write(dir.path().join("mine-rt.toml"), mission).unwrap();
-    fs::write(dir.path().join("tasks.toml"), tasks).unwrap();
+    write_mission(dir.path(), MISSION);
     assert!(lab(dir.path(), &["check", "./mine-rt.toml"])
         .status
         .success());
@@ -253,11 +233,120 @@ theirs = 0.0
     }
     let same = json(dir.path(), &["compare", "out", "out", "--json"]);
     assert_eq!(same["common"], 1);
+}
+
+const MISSION: &str = r#"id = "mine"
+title = "A < B"
+source = "nobody"
+tasks = "tasks.toml"
+policies = ["single"]
+scale = 1
+warm = 0
+hyperperiods = 1
+seeds = 2
+
+[[claim]]
+what = "nobody misses"
+policy = "single"
+task = "quick"
+figure = "misses"
+theirs = 0.0
+"#;
+
+/// `mine-rt.toml` with a task set that takes no time.
+fn write_mission(dir: &Path, mission: &str) {
+    let tasks = "machine = \"raspberry-pi-4\"\n[[task]]\nname = \"quick\"\ncore = 0\n\
+                 period = \"1 ms\"\nwcet = \"50 us\"\nmemory = \"32K\"\nkind = \"bandwidth-read\"\n";
+    fs::write(dir.join("mine-rt.toml"), mission).unwrap();
+    fs::write(dir.join("tasks.toml"), tasks).unwrap();
+}
+
+/// Each is found by `check`, before anything is played, and told with its line.
+#[test]
+fn an_experiment_on_tasks_that_can_not_be_played_is_refused() {
+    let dir = folder();
+    for (right, wrong, line, words) in [
+        ("scale", "scael", 6, "unknown field"),
+        ("scale = 1", "scale = 0", 6, "`scale` 0: expected 1 to 1000"),
+        (
+            "scale = 1",
+            "scale = 1000",
+            6,
+            "of task \"quick\" less than 1 us",
+        ),
+        (
+            "warm = 0",
+            "warm = 9999999999999999",
+            7,
+            "expected 0 to 1000",
+        ),
+        (
+            "hyperperiods = 1",
+            "hyperperiods = 0",
+            8,
+            "expected 1 to 1000",
+        ),
+        ("seeds = 2", "seeds = 0", 9, "expected 1 to 1000"),
+        ("[\"single\"]", "[]", 5, "no policies"),
+        ("id = \"mine\"", "id = \"../mine\"", 1, "a file's name"),
+        (
+            "task = \"quick\"",
+            "task = \"quack\"",
+            14,
+            "no task \"quack\"",
+        ),
+        (
+            "policy = \"single\"",
+            "policy = \"linux\"",
+            12,
+            "no \"linux\"",
+        ),
+    ] {
+        write_mission(dir.path(), &MISSION.replace(right, wrong));
+        let said = refused(dir.path(), &["check", "./mine-rt.toml"]);
+        let place = format!("mine-rt.toml:{line}: ");
+        assert!(
+            said.contains(&place) && said.contains(words),
+            "{wrong}: {said}"
+        );
+    }
+}
+
+/// `--resume` finds an outcome whole, or none, whenever the run before was ended.
+#[test]
+fn an_outcome_takes_the_place_of_another_at_once() {
+    let dir = folder();
+    write_mission(dir.path(), MISSION);
+    let run = |seed| {
+        let words = ["run", "./mine-rt.toml", "--out", "out", "--seed", seed];
+        let done = lab(dir.path(), &words);
+        assert!(done.status.success(), "{done:?}");
+        fs::read_to_string(dir.path().join("out/mine.json")).unwrap()
+    };
+    let first = run("1");
+    let other = dir.path().join("other.json");
+    fs::hard_link(dir.path().join("out/mine.json"), &other).unwrap();
+    // The largest seed has others after it, too.
+    assert_ne!(run("18446744073709551615"), first);
+    assert_eq!(fs::read_to_string(other).unwrap(), first);
+    let last = [
+        "run",
+        "./mine.toml",
+        "--seed",
+        "18446744073709551615",
+        "--seeds",
+        "2",
+    ];
+    assert!(lab(dir.path(), &last).status.success());
     fs::write(
-        dir.path().join("mine-rt.toml"),
-        mission.replace("scale", "scael"),
+        dir.path().join("up.toml"),
+        SCENARIO.replace("\"mine\"", "\"../up\""),
     )
     .unwrap();
-    let said = refused(dir.path(), &["check", "./mine-rt.toml"]);
-    assert!(said.contains("mine-rt.toml:6"), "{said}");
+    let said = refused(dir.path(), &["check", "./up.toml"]);
+    assert!(said.contains("up.toml:4: `id`"), "{said}");
+    // Two of one name can't both be there.
+    let twice = ["run", "./mine-rt.toml", "./mine-rt.toml", "--out", "out"];
+    let said = refused(dir.path(), &twice);
+    assert!(said.contains("`id` \"mine\""), "{said}");
 }

@@ -57,7 +57,8 @@ impl Parts for Prepared<'_> {
         let cost = |case: &Case| {
             let waited = case.tasks.iter().filter(|t| !t.background);
             let most = waited.map(|t| t.work).max().unwrap_or(0);
-            most.saturating_add(BEFORE) * case.tasks.len() as u64
+            most.saturating_add(BEFORE)
+                .saturating_mul(case.tasks.len() as u64)
         };
         let repeats = |case| std::iter::repeat_n(cost(case), self.repeats);
         self.cases.iter().flat_map(repeats).collect()
@@ -65,7 +66,7 @@ impl Parts for Prepared<'_> {
 
     fn part(&self, n: usize) -> Result<Run, RunError> {
         let case = &self.cases[n / self.repeats];
-        let seed = self.seed + (n % self.repeats) as u64;
+        let seed = self.seed.wrapping_add((n % self.repeats) as u64);
         self.benches[&bench_key(self.scenario, case)].run(case, seed)
     }
 

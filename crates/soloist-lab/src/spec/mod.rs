@@ -172,6 +172,7 @@ impl Scenario {
     /// Numbers that can be; an error names the word of the file that is wrong.
     pub fn check(&self) -> Result<(), (String, String)> {
         let about = &self.experiment;
+        check_id(&about.id).map_err(|what| ("id =".to_owned(), what))?;
         for (word, value, top) in [("used", about.used, 0.99), ("scatter", about.scatter, 1.0)] {
             if !(0.0..=top).contains(&value) {
                 let what = format!("`{word}` {value}: expected a share from 0 to {top}");
@@ -205,6 +206,17 @@ impl Scenario {
             resolve_sweep(value, &sweep)?;
         }
         Ok(model)
+    }
+}
+
+/// `lab run --out` calls a file by an experiment's `id`.
+///
+/// # Errors
+/// When no file can have that name.
+pub fn check_id(id: &str) -> Result<(), String> {
+    match id.is_empty() || id.starts_with('.') || id.contains('/') {
+        true => Err(format!("`id` {id:?}: expected a file's name, without `/`")),
+        false => Ok(()),
     }
 }
 

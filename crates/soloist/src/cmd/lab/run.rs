@@ -1,5 +1,6 @@
 //! `soloist lab run`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use super::super::table as columns;
 use super::claims::print_claims;
 use super::work::{wrong, Done, Work};
 use super::{bar, misuse, read_outcome, realtime, Repeats};
-use crate::{Ctx, Misuse};
+use crate::{out, Ctx, Misuse};
 
 #[derive(Debug, clap::Args)]
 pub struct Run {
@@ -81,6 +82,8 @@ impl Run {
             .collect::<Result<Vec<Scenario>>>()?;
         let missions = self.missions(&tasks)?;
         if let Some(dir) = &self.out {
+            let ids = scenarios.iter().map(|scenario| &scenario.experiment.id);
+            check_distinct(ids.chain(missions.iter().map(|(mission, _)| &mission.id)))?;
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         }
         let began = Instant::now();
@@ -314,9 +317,21 @@ fn give_memory_back() {
     }
 }
 
+/// Of two outcomes of one name the first would be lost.
+fn check_distinct<'a>(ids: impl Iterator<Item = &'a String>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    let mut ids = ids.filter(|id| !seen.insert(*id));
+    ids.next().map_or(Ok(()), |id| {
+        let what = format!("--out: two experiments have the `id` {id:?}, which names the file");
+        Err(Misuse(what).into())
+    })
+}
+
+/// Whole or not at all, for --resume after Ctrl-C.
 fn write_outcome(dir: &Path, outcome: &Done) -> Result<()> {
     let path = dir.join(format!("{}.json", outcome.id()));
-    fs::write(&path, outcome.text()? + "\n").with_context(|| path.display().to_string())
+    let text = outcome.text()? + "\n";
+    out::replace(&path, &text).with_context(|| path.display().to_string())
 }
 
 fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {

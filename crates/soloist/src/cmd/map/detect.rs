@@ -188,7 +188,7 @@ fn watched(source: &mut dyn TimingSource, options: &Options, ctx: &Ctx) -> Detec
 fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
     let pool = sim_pool(args);
     let mut reports = Vec::new();
-    for seed in args.seed..args.seed + args.runs.max(1) {
+    for seed in (0..args.runs.max(1)).map(|n| args.seed.wrapping_add(n)) {
         let mut source = SimSource::new(machine, pool, args.noise, seed);
         let found = watched(&mut source, &options(args, seed), ctx);
         let source = format!("simulated {}, noise {}", machine.about.name, args.noise);
