@@ -193,8 +193,11 @@ impl Config {
         }
         for (cpu, text) in &self.cpus {
             let wrong = |why: String| format!("[cpus] {cpu}: {why}");
-            let number = cpu.parse::<u32>();
-            number.map_err(|_| wrong("expected the number of a processor".to_owned()))?;
+            // As the kernel writes it: its directory has that name.
+            let number = cpu.parse::<u32>().map(|number| number.to_string());
+            if number.as_ref() != Ok(cpu) {
+                return Err(wrong("expected the number of a processor".to_owned()));
+            }
             text.parse::<Bandwidth>()
                 .map_err(|e| wrong(e.to_string()))?;
         }

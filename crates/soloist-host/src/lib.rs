@@ -45,7 +45,7 @@ pub use guard::{format_rate, parse_rate, Bandwidth, Guard, GuardCpu, GuardView};
 pub use host::Host;
 pub use implicit::ImplicitGroup;
 pub use job::{Job, Outcome};
-pub use load::{load, unload, LoadReport, ModuleChoice};
+pub use load::{load, unload, wants_map, LoadReport, ModuleChoice};
 pub use metrics::{openmetrics, MEDIA_TYPE};
 pub use neighbours::{output, time, write_forever, Neighbours};
 pub use node::{choose, nodes, plan_on_a_node, usable_cpus, Node};

@@ -160,38 +160,35 @@ fn write_map(
     map: Option<&AddrMap>,
     report: &mut LoadReport,
 ) -> Result<(), HostError> {
-    let loaded = control.map_text()?.and_then(|t| AddrMap::parse(&t).ok());
-    if let Some(map) = map {
-        if loaded.as_ref() != Some(map) {
-            refuse_change(control, loaded.as_ref(), map)?;
-            control.write_map(map)?;
-            report.map_written = true;
-        }
-        report.map = Some(map.name());
-    } else {
-        report.map = loaded.map(|m| m.name());
+    let Some(map) = map else {
+        report.map = loaded_map(control)?.map(|map| map.name());
+        return Ok(());
+    };
+    if wants_map(control, map)? {
+        control.write_map(map)?;
+        report.map_written = true;
     }
+    report.map = Some(map.name());
     Ok(())
 }
 
-/// The map can't change under groups and rules; say which they are.
-fn refuse_change(
-    control: &Control,
-    loaded: Option<&AddrMap>,
-    map: &AddrMap,
-) -> Result<(), HostError> {
-    let groups = control.groups()?;
-    let rules = control.rules()?;
-    let Some(loaded) = loaded else {
-        return Ok(());
+fn loaded_map(control: &Control) -> Result<Option<AddrMap>, HostError> {
+    Ok(control.map_text()?.and_then(|t| AddrMap::parse(&t).ok()))
+}
+
+/// Is `map` to be written, since it is not loaded? Refused where another one is in
+/// use: that can't change under groups and rules, which are named.
+pub fn wants_map(control: &Control, map: &AddrMap) -> Result<bool, HostError> {
+    let loaded = match loaded_map(control)? {
+        Some(loaded) if loaded != *map => loaded,
+        loaded => return Ok(loaded.is_none()),
     };
-    let names: Vec<&str> = groups
-        .iter()
-        .map(|group| group.name())
-        .chain(rules.iter().map(|rule| rule.name()))
-        .collect();
+    let (groups, rules) = (control.groups()?, control.rules()?);
+    let names = groups.iter().map(|group| group.name());
+    let names = names.chain(rules.iter().map(|rule| rule.name()));
+    let names: Vec<&str> = names.collect();
     if names.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     Err(HostError::Other(format!(
         "the map of {} is in use by {}: `soloist down`, then `soloist up --machine {}` again",

@@ -222,6 +222,7 @@ fn what_is_wrong_is_named_with_its_place() {
         ("[rules.a]\ncolors = 1", "path"),
         ("[rules.a]\npath = '/x'\nuid = 'no-such-user'", "line 3"),
         ("[cpus]\nx = '1MB/s'", "[cpus] x"),
+        ("[cpus]\n01 = '1MB/s'", "[cpus] 01"),
         ("[groups.'a b']\nbank_sets = '0'", "[groups.\"a b\"]"),
         ("[groups.'../x']", "is no name"),
         ("[groups.a]\ncgroup = 'video'", "[groups.a] cgroup"),

@@ -182,6 +182,7 @@ fn a_refused_change_of_a_group_leaves_it_as_it_was() {
         .path()
         .join("sys/kernel/config/soloist/groups/core0");
     // An attribute that takes nothing.
+    fs::create_dir_all(machine.path().join("proc/1")).unwrap();
     fs::remove_file(dir.join("procs")).unwrap();
     std::os::unix::fs::symlink("/proc/sys/kernel/osrelease", dir.join("procs")).unwrap();
     let args = [
@@ -744,6 +745,58 @@ fn what_is_saved_is_applied_already() {
         missing.contains("`soloist save /nowhere.toml`"),
         "{missing}"
     );
+}
+
+/// What is refused is refused before anything is loaded or changed.
+#[test]
+fn what_can_not_be_changes_nothing() {
+    let machine = small();
+    let file = machine.path().join("other.toml");
+    fs::write(&file, "machine = \"opteron-6128\"\nforce = true\n").unwrap();
+    let apply = |root: &Path| {
+        let out = output(root, &["apply", "--dry-run", file.to_str().unwrap()]);
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let (status, said) = apply(machine.path());
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("in use by core0, video"), "{said}");
+    // Without a module: the rule is at fault, not that nobody can load one here.
+    let text = "machine = \"opteron-6128\"\n[rules.x]\npath = \"/x\"\ncolors = 99999\n";
+    fs::write(&file, text).unwrap();
+    let bare = TempDir::new().unwrap();
+    let out = output(bare.path(), &["apply", "--force", file.to_str().unwrap()]);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("[rules.x] colors 99999"), "{said}");
+    // A process that is not there, beside one that is.
+    fs::create_dir_all(machine.path().join("proc/77")).unwrap();
+    let how = || {
+        let group = machine
+            .path()
+            .join("sys/kernel/config/soloist/groups/core0");
+        fs::read_to_string(group.join("exhaust")).unwrap()
+    };
+    let before = how();
+    for option in ["--pid", "--tid"] {
+        let args = [
+            "group",
+            "set",
+            "core0",
+            "--exhaust",
+            "spill",
+            "--pid",
+            "77",
+            option,
+            "78",
+        ];
+        let out = output(machine.path(), &args);
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(
+            (out.status.code(), how()),
+            (Some(1), before.clone()),
+            "{said}"
+        );
+        assert!(said.contains(" 78"), "{said}");
+    }
 }
 
 #[test]

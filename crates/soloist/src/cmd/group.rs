@@ -117,6 +117,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::List => list(&control, ctx)?,
         Args::Show { name } => show(&control.group_view(&name)?, ctx)?,
         Args::Create(settings) => {
+            settings.check_tasks(&host)?;
             let group = control.create_group(&settings.name)?;
             if let Err(error) = settings.apply(&control, &group) {
                 // What it lacked is in the error; do not leave half a group.
@@ -130,6 +131,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             if settings.is_empty() {
                 return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
             }
+            settings.check_tasks(&host)?;
             let before = GroupConfig::now(&group)?;
             if let Err(error) = settings.apply(&control, &group) {
                 // All or nothing; what was so before was allowed, and is again.
@@ -165,6 +167,19 @@ impl Settings {
         ];
         let joining = !self.pids.is_empty() || !self.tids.is_empty();
         !own.contains(&true) && !joining && self.colors.is_empty()
+    }
+
+    /// Who has moved in can't be moved back to where it was: all are looked up
+    /// before anything is changed.
+    fn check_tasks(&self, host: &Host) -> Result<(), HostError> {
+        let is_there = |id: &i32| host.has(&format!("/proc/{id}"));
+        if let Some(pid) = self.pids.iter().find(|pid| !is_there(pid)) {
+            return Err(HostError::NoProcess(*pid));
+        }
+        match self.tids.iter().find(|tid| !is_there(tid)) {
+            Some(tid) => Err(HostError::Other(format!("there is no thread {tid}"))),
+            None => Ok(()),
+        }
     }
 
     fn apply(&self, control: &Control, group: &Group) -> Result<()> {

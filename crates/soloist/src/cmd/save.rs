@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::AddrMap;
-use soloist_host::{counted, load, plan, Config, Control, Host, ModuleChoice, Steps};
+use soloist_host::{
+    counted, load, plan, wants_map, Config, Control, Host, HostError, ModuleChoice, Steps,
+};
 use soloist_machine::{known, Machine};
 
 use super::up;
@@ -129,7 +131,10 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         None => None,
     };
     let control = Control::open(&host).ok();
-    let loaded = control.as_ref().and_then(|control| control.map().ok());
+    let loaded = match control.as_ref().map(Control::map) {
+        Some(Err(error @ HostError::NeedsRoot(_))) => return Err(error.into()),
+        loaded => loaded.and_then(Result::ok),
+    };
     let Some(wanted) = map.as_ref().or(loaded.as_ref()) else {
         return Err(Misuse(format!(
             "{file} names no machine, and no map is loaded: write `machine = \"NAME\"` into it \
@@ -138,9 +143,12 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         .into());
     };
     let loads = (loaded.as_ref() != Some(wanted)).then(|| wanted.name());
-    let steps = if args.dry_run {
-        plan(&config, control.as_ref(), wanted, args.prune)?
-    } else {
+    // What can't be is found before anything is loaded.
+    if let Some(control) = &control {
+        wants_map(control, wanted)?;
+    }
+    let mut steps = plan(&config, control.as_ref(), wanted, args.prune)?;
+    if !args.dry_run {
         let say = |step: &str| {
             if ctx.progress {
                 errln!("soloist: {step} ...");
@@ -148,12 +156,11 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         };
         load(&host, &ModuleChoice::default(), map.as_ref(), &say)?;
         let control = Control::open(&host)?;
-        let steps = plan(&config, Some(&control), wanted, args.prune)?;
+        steps = plan(&config, Some(&control), wanted, args.prune)?;
         steps
             .apply(&control)
             .context("no group, rule or reservation was changed")?;
-        steps
-    };
+    }
     if ctx.json {
         let dry_run = args.dry_run;
         ctx.print_json(&Report {
