@@ -104,6 +104,20 @@ static int find_name(const char *name, struct sol_event *event)
 			name);
 }
 
+const char *sol_counter_why(long err)
+{
+	switch (err) {
+	case -ENOMEM:
+		return "no memory for its counter";
+	case -EBUSY:
+	case -EAGAIN:
+	case -ENOSPC:
+		return "all of the CPU's counters for it are taken";
+	default:
+		return "this CPU or this kernel can't count it (most virtual machines have no counters; page-faults needs none)";
+	}
+}
+
 static void never(struct perf_event *counter, struct perf_sample_data *data,
 		  struct pt_regs *regs)
 {
@@ -124,8 +138,7 @@ int sol_event_find(const char *name, struct sol_event *event)
 		return 0;
 	}
 	return sol_deny(PTR_ERR(counter),
-			"event %s: this CPU or this kernel can't count it (%ld)",
-			name, PTR_ERR(counter));
+			"event %s: %s", name, sol_counter_why(PTR_ERR(counter)));
 }
 
 struct perf_event *sol_counter_new(const struct sol_event *event, int cpu,

@@ -36,6 +36,9 @@ static inline bool sol_event_is_clock(const struct sol_event *event)
  */
 int sol_event_find(const char *name, struct sol_event *event);
 
+/* Why perf refused a counter, for a sentence. */
+const char *sol_counter_why(long err);
+
 /*
  * Count @event on @cpu, with the kernel's own or without; @overflow may be
  * called in an NMI. The counter is counting, or an ERR_PTR.

@@ -428,9 +428,9 @@ static int plans_commit(const struct plans *p)
 		if (sol_guard.core[cpu].trouble &&
 		    !READ_ONCE(sol_guard.core[cpu].gone))
 			return sol_deny(sol_guard.core[cpu].trouble,
-					"bandwidth: CPU %d can't be regulated (%d): no counter is free for %s, or no memory",
-					cpu, sol_guard.core[cpu].trouble,
-					sol_guard.set.name[0]);
+					"bandwidth: CPU %d can't be regulated: event %s: %s",
+					cpu, sol_guard.set.name[0],
+					sol_counter_why(sol_guard.core[cpu].trouble));
 	return 0;
 }
 

@@ -87,7 +87,7 @@ int main(void)
 	/* The last line is wrong, so the first does nothing. */
 	refused(set, "period_us 5000\newma 1000", "expected a number");
 	if (access("/sys/bus/event_source/devices/cpu", F_OK))
-		refused(set, "event LLC-misses", "can't count");
+		refused(set, "event LLC-misses", "page-faults needs none");
 	else
 		guest_skip("refused-event-without-pmu", "there is a PMU");
 
