@@ -33,6 +33,7 @@
 #include "../frames/prefill.h"
 #include "../frames/remap.h"
 #include "../frames/store.h"
+#include "../trace/trace.h"
 
 static struct sol_map maps[2];	/* the one in use, and one to parse into */
 static struct sol_map *map;	/* NULL: none yet */
@@ -354,6 +355,17 @@ static void cells_publish(struct sol_group *group, struct sol_cells *cells)
 		kvfree_rcu(old, rcu);
 }
 
+/* Its last figures, for those who look at its files now and then. */
+static void tell_removed(const struct sol_group *group)
+{
+	struct sol_group_stats sum;
+
+	if (!trace_soloist_group_removed_enabled())
+		return;
+	sol_group_sum(group, &sum);
+	trace_soloist_group_removed(group, &sum);
+}
+
 static void retire(struct sol_group *group)
 {
 	struct sol_err err;
@@ -361,6 +373,7 @@ static void retire(struct sol_group *group)
 	lockdep_assert_held(&sol_group_mutex);
 	if (group->dead)
 		return;
+	tell_removed(group);
 	WRITE_ONCE(group->dead, true);
 	WRITE_ONCE(group->huge_ok, false);
 	group->reserve = 0;

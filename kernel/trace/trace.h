@@ -11,6 +11,7 @@
 
 #include <linux/tracepoint.h>
 
+#include "../frames/owner.h"
 #include "rung.h"
 
 /* A task of group @group got frame @pfn; @rung: enum sol_rung. */
@@ -116,6 +117,35 @@ TRACE_EVENT(soloist_page_moved,
 		  __print_symbolic(__entry->why,
 				   { SOL_MOVED_ASKED, "asked" },
 				   { SOL_MOVED_BROKEN, "broken" }))
+);
+
+/* Group @group is removed: who looks at its files now and then missed this. */
+TRACE_EVENT(soloist_group_removed,
+	TP_PROTO(const struct sol_group *group,
+		 const struct sol_group_stats *sum),
+	TP_ARGS(group, sum),
+	TP_STRUCT__entry(
+		__field(unsigned int, group)
+		__field(bool, implicit)
+		__field(u64, exhausted)
+		__field(u64, spilled)
+		__field(u64, grown)
+		__field(u64, moved)
+		__array(char, name, SOL_GROUP_NAME)
+	),
+	TP_fast_assign(
+		__entry->group = group->id;
+		__entry->implicit = group->implicit;
+		__entry->exhausted = sum->exhausted;
+		__entry->spilled = sum->spilled;
+		__entry->grown = sum->grown;
+		__entry->moved = sum->moved;
+		strscpy(__entry->name, group->name, SOL_GROUP_NAME);
+	),
+	TP_printk("group=%u implicit=%d exhausted=%llu spilled=%llu grown=%llu moved=%llu name=%s",
+		  __entry->group, __entry->implicit, __entry->exhausted,
+		  __entry->spilled, __entry->grown, __entry->moved,
+		  __entry->name)
 );
 
 /* CPU @cpu stands still: its budget is used up. */

@@ -1,5 +1,9 @@
 //! What happened between two looks, in words.
+//!
+//! Counters are compared. Of a group that was removed in between the module tells
+//! its last ones ([`Removed`]), so nothing is missed of groups that live shortly.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::SystemTime;
 
@@ -40,15 +44,63 @@ const OF_GROUPS: [(&str, &str, &str); 4] = [
     ("moved", "page", "moved by the kernel, within its colours"),
 ];
 
-/// What happened from `before` to `now`.
-pub fn events(before: &Snapshot, now: &Snapshot) -> Vec<Event> {
+/// A group that was removed, and what it had counted until then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Removed {
+    /// When, in seconds of the trace's clock.
+    pub at: f64,
+    name: String,
+    figures: BTreeMap<String, u64>,
+}
+
+impl Removed {
+    /// The tracepoint that tells of it.
+    pub const TRACEPOINT: &str = "soloist_group_removed";
+
+    /// From a line of the kernel's trace; `None`: it tells of something else.
+    pub fn of_line(line: &str) -> Option<Self> {
+        let (begin, fields) = line.split_once(&format!(": {}: ", Self::TRACEPOINT))?;
+        let at = begin.rsplit(' ').next()?.parse().ok()?;
+        // The name comes last: it may have blanks.
+        let (fields, name) = fields.split_once(" name=")?;
+        let pairs = fields
+            .split(' ')
+            .filter_map(|field| field.split_once('='))
+            .filter_map(|(key, value)| Some((key.to_owned(), value.parse().ok()?)));
+        let figures: BTreeMap<String, u64> = pairs.collect();
+        let name = match figures.get("implicit")? {
+            0 => name.to_owned(),
+            _ => format!("{name}#{}", figures.get("group")?),
+        };
+        Some(Self { at, name, figures })
+    }
+
+    /// Was it this one, or one of the same name? The module cuts long ones.
+    pub fn is(&self, group: &GroupSample) -> bool {
+        const CUT: usize = 63;
+        match self.name.len() {
+            CUT.. => group.name.starts_with(&self.name),
+            _ => group.name == self.name,
+        }
+    }
+}
+
+/// What happened from `before` to `now`, between which the `removed` went.
+pub fn events(before: &Snapshot, now: &Snapshot, removed: &[Removed]) -> Vec<Event> {
     let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let mut found = Found {
         seconds: seconds.map_or(0, |time| time.as_secs()),
         events: Vec::new(),
     };
+    for (at, last) in removed.iter().enumerate() {
+        // Names come again: only the first was there before.
+        let known = before.groups.iter().find(|group| last.is(group));
+        let first = !removed[..at].iter().any(|r| r.name == last.name);
+        found.removed(known.filter(|_| first), last);
+    }
+    let was_removed = |group: &GroupSample| removed.iter().any(|last| last.is(group));
     for group in &now.groups {
-        match before.group(&group.name) {
+        match before.group(&group.name).filter(|old| !was_removed(old)) {
             None => {
                 let text = format!("made, {}", colors(group));
                 found.add(&group.name, "made", 1, text);
@@ -59,7 +111,7 @@ pub fn events(before: &Snapshot, now: &Snapshot) -> Vec<Event> {
     for old in before
         .groups
         .iter()
-        .filter(|g| now.group(&g.name).is_none())
+        .filter(|g| now.group(&g.name).is_none() && !was_removed(g))
     {
         found.add(&old.name, "gone", 1, "gone".to_owned());
     }
@@ -117,9 +169,25 @@ impl Found {
     }
 
     fn group(&mut self, old: &GroupSample, now: &GroupSample) {
+        self.grown(&now.name, |key| (old.figure(key), now.figure(key)));
+    }
+
+    /// `old`: as it was last seen; `None`: it came and went.
+    fn removed(&mut self, old: Option<&GroupSample>, last: &Removed) {
+        self.grown(&last.name, |key| {
+            let before = old.map_or(0, |group| group.figure(key));
+            (before, last.figures.get(key).copied().unwrap_or(0))
+        });
+        let text = old.map_or("made and gone", |_| "gone");
+        self.add(&last.name, "gone", 1, text.to_owned());
+    }
+
+    /// `of`: a figure before and now.
+    fn grown(&mut self, name: &str, of: impl Fn(&str) -> (u64, u64)) {
         for (key, one, words) in OF_GROUPS {
-            if let Some(n) = growth(old.figure(key), now.figure(key)) {
-                self.add(&now.name, key, n, format!("{} {words}", counted(n, one)));
+            let (before, now) = of(key);
+            if let Some(n) = growth(before, now) {
+                self.add(name, key, n, format!("{} {words}", counted(n, one)));
             }
         }
     }

@@ -39,7 +39,7 @@ pub use config::{Config, GroupConfig, RuleConfig};
 pub use control::{Control, KeyValues};
 pub use doctor::{examine, verdict, Check, Status};
 pub use error::HostError;
-pub use events::{events, Event};
+pub use events::{events, Event, Removed};
 pub use group::{limits, Exhaust, Group, GroupView, Mode, Text};
 pub use guard::{format_rate, parse_rate, Bandwidth, Guard, GuardCpu, GuardView};
 pub use host::Host;

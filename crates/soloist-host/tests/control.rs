@@ -7,7 +7,8 @@ use machine::{Machine, MAP};
 use soloist_core::AddrMap;
 use soloist_host::watch::Snapshot;
 use soloist_host::{
-    events, Bandwidth, Choice, ColorRequest, Control, Exhaust, Guard, HostError, Mode, RuleChange,
+    events, Bandwidth, Choice, ColorRequest, Control, Exhaust, Guard, HostError, Mode, Removed,
+    RuleChange,
 };
 
 fn small() -> AddrMap {
@@ -380,7 +381,7 @@ fn one_is_no_plural() {
         Snapshot::take(&control(&machine)).unwrap()
     };
     let (before, now) = (look("1", "1"), look("2", "3"));
-    let told: Vec<String> = events(&before, &now)
+    let told: Vec<String> = events(&before, &now, &[])
         .iter()
         .map(|e| e.to_string())
         .collect();
@@ -391,6 +392,44 @@ fn one_is_no_plural() {
     assert!(
         told[1].ends_with("core0: 2 pages handed out of colour"),
         "{told:?}"
+    );
+}
+
+/// Counters are looked at once a second; a `soloist run` may take a hundredth.
+#[test]
+fn a_removed_group_tells_its_last_figures() {
+    let line = |name: &str, implicit, spilled| {
+        format!("  sh-71 [001] ...1.  9.005: soloist_group_removed: group=3 implicit={implicit} exhausted=0 spilled={spilled} grown=0 moved=0 name={name}")
+    };
+    let removed = |line: &str| Removed::of_line(line).unwrap();
+    let machine = Machine::loaded();
+    machine.group("run 7", "2", "");
+    machine.soloist("groups/run 7/stats", "pages 12\nspilled 4\n");
+    machine.soloist("groups/run 7/bandwidth", "off\n");
+    let before = Snapshot::take(&control(&machine)).unwrap();
+    // Made anew, and no less spilled than before.
+    machine.soloist("groups/run 7/stats", "pages 12\nspilled 9\n");
+    let now = Snapshot::take(&control(&machine)).unwrap();
+    let gone = [("run 7", 0, 6), ("run 7", 0, 1), ("nap", 1, 0)]
+        .map(|(name, implicit, spilled)| removed(&line(name, implicit, spilled)));
+    let told: Vec<String> = events(&before, &now, &gone)
+        .iter()
+        .map(|e| e.to_string()[10..].to_owned())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "run 7: 2 pages handed out of colour",
+            "run 7: gone",
+            "run 7: 1 page handed out of colour",
+            "run 7: made and gone",
+            "nap#3: made and gone",
+            "run 7: made, bank sets 2",
+        ]
+    );
+    assert_eq!(
+        Removed::of_line("sh-71 [001] ...1. 9.0: soloist_cpu_stop: cpu=1"),
+        None
     );
 }
 
@@ -407,7 +446,7 @@ fn a_new_group_is_told_with_its_colours() {
         machine.soloist("groups/new/llc_color", llc);
         machine.soloist("groups/new/bandwidth", "off\n");
         let now = Snapshot::take(&control(&machine)).unwrap();
-        let told: Vec<String> = events(&before, &now)
+        let told: Vec<String> = events(&before, &now, &[])
             .iter()
             .map(|e| e.to_string())
             .collect();

@@ -23,6 +23,21 @@ grep -q "$spilled" events && ok event-spilled || fail event-spilled "$(cat event
 kill $events
 wait $events 2>/dev/null
 
+# A command that is over between two looks: the module tells what it lacked.
+tracing=/sys/kernel/tracing
+[ -d $tracing/events ] || mount -t tracefs tracefs $tracing
+soloist events --interval 8 >events 2>why &
+events=$!
+for i in $(seq 60); do [ -e $tracing/instances/soloist-$events ] || sleep 1; done
+soloist run --colors 1 --exhaust spill -- sh -c "head -c $((one + 8))m /dev/zero | tail -c $((one + 4))m >/dev/null" 2>/dev/null
+short='^..:..:..Z run.*: [0-9]* pages handed out of colour'
+for i in $(seq 60); do grep -q "Z run.*gone" events || sleep 1; done
+grep -q "$short" events && ok event-short || fail event-short "$(cat events why)"
+kill -INT $events
+wait $events
+same events-end $? 0
+same events-trace-gone "$(ls $tracing/instances)" ""
+
 spilled=$(awk '/^spilled/ { print $2 }' $root/groups/seen/stats)
 soloist metrics >metrics
 same metrics-spilled "$(sed -n 's/^soloist_group_spilled_total{group="seen"} //p' metrics)" "$spilled"

@@ -1,16 +1,13 @@
-//! `soloist metrics` and `soloist events`.
+//! `soloist metrics`.
 
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::thread::sleep;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use soloist_host::watch::Snapshot;
-use soloist_host::{events, openmetrics, Control, Host, MEDIA_TYPE};
+use soloist_host::{openmetrics, Control, Host, MEDIA_TYPE};
 
-use super::number::whole;
 use crate::{out, Ctx};
 
 /// Print all figures in the text format of OpenMetrics, or as JSON.
@@ -76,43 +73,4 @@ fn serve() -> Result<ExitCode> {
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     ))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Follow what happens: colours exhausted or left, groups made, CPUs stopped.
-///
-/// Counters are compared between two looks: of a group that ends between them (one
-/// of a single `soloist run`) its last figures are not seen; `soloist run` itself
-/// says what became of its command.
-#[derive(Debug, clap::Args)]
-pub struct EventsArgs {
-    /// Seconds between two looks.
-    #[arg(long, short, value_name = "SECONDS", default_value_t = 1, value_parser = whole::<u64>(1..=3600))]
-    interval: u64,
-
-    /// Look so many times, then stop; 0: until interrupted.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 0, value_parser = whole::<u64>(..))]
-    count: u64,
-}
-
-/// Runs `events`.
-pub fn follow(args: EventsArgs, ctx: &Ctx) -> Result<ExitCode> {
-    let control = Control::open(&Host::live())?;
-    let mut before = Snapshot::take(&control)?;
-    let mut looks = 0;
-    loop {
-        sleep(Duration::from_secs(args.interval));
-        let now = Snapshot::take(&control)?;
-        for event in events(&before, &now) {
-            match ctx.json {
-                // One document a line, so that a pipe can follow too.
-                true => outln!("{}", serde_json::to_string(&event)?)?,
-                false => outln!("{event}")?,
-            }
-        }
-        before = now;
-        looks += 1;
-        if looks == args.count {
-            return Ok(ExitCode::SUCCESS);
-        }
-    }
 }

@@ -7,6 +7,7 @@ mod complete;
 mod completions;
 mod docs;
 mod doctor;
+mod events;
 mod examples;
 mod group;
 mod guard;
@@ -27,6 +28,7 @@ mod sim;
 mod top;
 #[cfg(feature = "lab")]
 mod trace;
+mod tracefs;
 mod up;
 mod verify;
 #[cfg(feature = "lab")]
@@ -59,7 +61,7 @@ pub enum Command {
     Apply(save::ApplyArgs),
     Top(top::Args),
     Metrics(metrics::MetricsArgs),
-    Events(metrics::EventsArgs),
+    Events(events::Args),
     #[command(subcommand)]
     Map(map::Args),
     #[cfg(feature = "lab")]
@@ -104,7 +106,7 @@ impl Command {
             Self::Apply(args) => save::apply(args, ctx),
             Self::Top(args) => top::run(args, ctx),
             Self::Metrics(args) => metrics::metrics(args, ctx),
-            Self::Events(args) => metrics::follow(args, ctx),
+            Self::Events(args) => events::run(args, ctx),
             Self::Map(args) => map::run(args, ctx),
             #[cfg(feature = "lab")]
             Self::Vm(args) => vm::run(args, ctx),

@@ -1,14 +1,13 @@
 //! `soloist trace`.
 
-mod instance;
 mod report;
+mod wanted;
 mod who;
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::{Child, ExitCode};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,8 +17,8 @@ use soloist_rt::time::Time;
 use soloist_rt::{gantt, perfetto};
 
 use super::number::pid;
+use super::tracefs::{self, Instance};
 use crate::{Ctx, Misuse};
-use instance::Instance;
 
 /// Record when running tasks are released, run and are done, and what they miss.
 ///
@@ -79,17 +78,18 @@ pub struct Args {
 
 /// Between two looks at what was recorded: short beside what the buffers hold.
 const LOOK: Duration = Duration::from_millis(50);
+/// Of each processor's buffer: a line takes some 60 bytes.
+const BUFFER_KIB: u32 = 2048;
 /// For a command that was asked to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let mut watch = who::watch(&args)?;
-    let mut instance = Instance::new()?;
-    end_on_signals()?;
+    let mut instance = Instance::new("trace", BUFFER_KIB)?;
     // The command's events come after the trace's begin, and are read only when
     // its id is known.
-    instance.begin(&watch)?;
+    wanted::begin(&instance, &watch)?;
     let origin_ps = now_ps()?;
     let mut command = who::start(&args.command, ctx)?;
     if let (Some(child), None) = (&command, &args.tasks) {
@@ -101,7 +101,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         .length
         .map(|t| Instant::now() + Duration::from_nanos(t.0 / 1000));
     let read = loop {
-        if let Err(error) = instance.read(&mut observer) {
+        if let Err(error) = instance.read(|line| observer.read(line)) {
             break Err(error);
         }
         let gone = match &mut command {
@@ -121,7 +121,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         end(child)?;
     }
     read?;
-    instance.read(&mut observer)?;
+    instance.read(|line| observer.read(line))?;
     let mut record = observer.finish(end_ps);
     record.lost = record.lost.max(instance.lost()?);
     drop(instance);
@@ -130,13 +130,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 fn over(until: Option<Instant>) -> bool {
-    ENDED.load(Ordering::Relaxed) || until.is_some_and(|t| Instant::now() >= t)
+    tracefs::ended() || until.is_some_and(|t| Instant::now() >= t)
 }
 
 /// Ends the command, if it has not; says how it ended, unless well or by us.
 fn end(child: &mut Child) -> Result<()> {
     if let Some(status) = child.try_wait()? {
-        if !status.success() && !ENDED.load(Ordering::Relaxed) {
+        if !status.success() && !tracefs::ended() {
             errln!("soloist: the command ended with {status}");
         }
         return Ok(());
@@ -172,31 +172,10 @@ fn write_files(args: &Args, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// Somebody wants us to end: what was recorded until then counts.
-static ENDED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn note_end(_: libc::c_int) {
-    ENDED.store(true, Ordering::Relaxed);
-}
-
-fn end_on_signals() -> Result<()> {
-    let handler = note_end as extern "C" fn(libc::c_int);
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the handler does nothing but to store a flag.
-        let set = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
-        if set == libc::SIG_ERR {
-            return Err(std::io::Error::last_os_error()).context("signal");
-        }
-    }
-    Ok(())
-}
-
 /// The trace's clock.
 fn now_ps() -> Result<u64> {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).context("the clock")?;
-    let nanoseconds = u64::try_from(now.tv_nsec).context("the clock")?;
-    Ok((seconds * 1_000_000_000 + nanoseconds) * 1000)
+    let now = u64::try_from(tracefs::now()?.as_nanos()).context("the clock")?;
+    Ok(now * 1000)
 }
 
 /// A command that can't be run is a misuse like any other.

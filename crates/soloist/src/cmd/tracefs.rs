@@ -5,16 +5,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
-use soloist_rt::observe::{Observer, Watch};
 
 /// Where tracefs is mounted.
 const TRACING: &str = "/sys/kernel/tracing";
-/// Of each processor: it is read every 50 ms, and a line takes some 60 bytes.
-const BUFFER_KIB: u32 = 2048;
-/// The kernel takes a page.
-const LONGEST_FILTER: usize = 4000;
 /// New instances have the options of the trace that an administrator uses.
 const OPTIONS: [&str; 6] = [
     "context-info",
@@ -24,8 +21,6 @@ const OPTIONS: [&str; 6] = [
     "noverbose",
     "norecord-tgid",
 ];
-/// Events of the module.
-const STOPS: [&str; 2] = ["soloist/soloist_cpu_stop", "soloist/soloist_cpu_go"];
 
 /// The instance.
 pub struct Instance {
@@ -36,12 +31,14 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes it, with nothing recorded yet.
-    pub fn new() -> Result<Self> {
+    /// Makes it for `soloist WHO`, with nothing recorded yet; `buffer_kib`: of each
+    /// processor.
+    pub fn new(who: &str, buffer_kib: u32) -> Result<Self> {
+        end_on_signals()?;
         let instances = Path::new(TRACING).join("instances");
         match fs::read_dir(&instances) {
             Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-                bail!("{TRACING}: {e}: `soloist trace` reads the kernel's trace, which wants root")
+                bail!("{TRACING}: {e}: `soloist {who}` reads the kernel's trace, which wants root")
             }
             Err(e) => bail!(
                 "{}: {e}: no tracefs there (as root: `mount -t tracefs tracefs {TRACING}`)",
@@ -58,7 +55,7 @@ impl Instance {
                 ) =>
             {
                 bail!(
-                    "{}: {e}: `soloist trace` makes a trace of its own, which wants root",
+                    "{}: {e}: `soloist {who}` makes a trace of its own, which wants root",
                     dir.display()
                 )
             }
@@ -71,7 +68,7 @@ impl Instance {
         };
         made.write("tracing_on", "0")?;
         made.write("trace_clock", "mono")?;
-        made.write("buffer_size_kb", &BUFFER_KIB.to_string())?;
+        made.write("buffer_size_kb", &buffer_kib.to_string())?;
         for option in OPTIONS {
             // A kernel without it has nothing to be turned off.
             let _ = made.write("trace_options", option);
@@ -85,28 +82,23 @@ impl Instance {
         Ok(made)
     }
 
-    /// Begins to record what is told of those who are watched.
-    pub fn begin(&self, watch: &Watch) -> Result<()> {
-        self.enable("sched/sched_switch", filter(watch, &["prev", "next"]))?;
-        self.enable("sched/sched_wakeup", filter(watch, &[""]))?;
-        self.enable("sched/sched_wakeup_new", filter(watch, &[""]))?;
-        self.enable("sched/sched_process_exit", filter(watch, &[""]))?;
-        // Who begins is told from who was there.
-        self.enable("sched/sched_process_fork", None)?;
-        for event in STOPS {
-            // Without the module nobody stops a processor.
-            if self.dir.join("events").join(event).is_dir() {
-                self.enable(event, None)?;
-            }
-        }
-        self.write("tracing_on", "1")
-    }
-
-    fn enable(&self, event: &str, filter: Option<String>) -> Result<()> {
+    /// Has the kernel record `event`, such as `sched/sched_switch`; with a filter,
+    /// those only that it lets through.
+    pub fn enable(&self, event: &str, filter: Option<String>) -> Result<()> {
         if let Some(filter) = filter {
             self.write(&format!("events/{event}/filter"), &filter)?;
         }
         self.write(&format!("events/{event}/enable"), "1")
+    }
+
+    /// Does the kernel have it now?
+    pub fn has(&self, event: &str) -> bool {
+        self.dir.join("events").join(event).is_dir()
+    }
+
+    /// Records from now on.
+    pub fn start(&self) -> Result<()> {
+        self.write("tracing_on", "1")
     }
 
     fn write(&self, file: &str, text: &str) -> Result<()> {
@@ -115,7 +107,7 @@ impl Instance {
     }
 
     /// Hands on all lines that are there.
-    pub fn read(&mut self, observer: &mut Observer) -> Result<()> {
+    pub fn read(&mut self, mut each: impl FnMut(&str)) -> Result<()> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
         };
@@ -132,16 +124,18 @@ impl Instance {
             let rest = self.begun.split_off(end.map_or(0, |at| at + 1));
             let whole = std::mem::replace(&mut self.begun, rest);
             let text = String::from_utf8_lossy(&whole);
-            text.lines().for_each(|line| observer.read(line));
+            text.lines().for_each(&mut each);
         }
     }
 
     /// Records no more.
+    #[cfg(feature = "lab")]
     pub fn stop(&self) -> Result<()> {
         self.write("tracing_on", "0")
     }
 
     /// Events that the kernel counts as lost, on all processors.
+    #[cfg(feature = "lab")]
     pub fn lost(&self) -> Result<u64> {
         let dir = self.dir.join("per_cpu");
         let entries = fs::read_dir(&dir).with_context(|| dir.display().to_string())?;
@@ -169,6 +163,7 @@ impl Drop for Instance {
 }
 
 /// Of one processor's `stats`.
+#[cfg(feature = "lab")]
 fn lost_in(stats: &str) -> u64 {
     let counts = ["overrun", "commit overrun", "dropped events"];
     let lines = stats.lines().filter_map(|line| line.split_once(": "));
@@ -190,55 +185,42 @@ fn remove_abandoned(dirs: impl Iterator<Item = PathBuf>) {
     }
 }
 
-/// Those events only in which one of them takes part, as the kernel's filters say
-/// it; `None`: all. `sides`: how fields of the event begin.
-fn filter(watch: &Watch, sides: &[&str]) -> Option<String> {
-    if watch.children {
-        return None;
-    }
-    let field = |side: &str, name: &str| match side {
-        "" => name.to_owned(),
-        _ => format!("{side}_{name}"),
-    };
-    let mut parts = Vec::new();
-    for side in sides {
-        let pid = field(side, "pid");
-        parts.extend(watch.threads.keys().map(|id| format!("{pid}=={id}")));
-        let comm = field(side, "comm");
-        let names = watch.names.keys();
-        parts.extend(names.map(|name| format!("{comm}==\"{}\"", soloist_rt::observe::cut(name))));
-    }
-    let text = parts.join("||");
-    (text.len() <= LONGEST_FILTER).then_some(text)
+/// Somebody wants us to end: the instance must go, and what was recorded until then
+/// counts.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note_end(_: libc::c_int) {
+    ENDED.store(true, Ordering::Relaxed);
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    #[test]
-    fn filters_let_through_who_is_watched() {
-        let mut watch = Watch {
-            threads: BTreeMap::from([(7, None), (9, None)]),
-            names: BTreeMap::from([("a-name-of-18-bytes".to_owned(), None)]),
-            ..Watch::default()
-        };
-        let made = filter(&watch, &[""]);
-        assert_eq!(
-            made.as_deref(),
-            Some("pid==7||pid==9||comm==\"a-name-of-18-by\"")
-        );
-        let made = filter(&watch, &["prev", "next"]).unwrap_or_default();
-        assert!(made.starts_with("prev_pid==7||prev_pid==9||prev_comm==\"a-"));
-        assert!(made.contains("||next_pid==7||"));
-        watch.children = true;
-        assert_eq!(filter(&watch, &[""]), None);
-        watch.children = false;
-        watch.threads = (1000..2000).map(|pid| (pid, None)).collect();
-        assert_eq!(filter(&watch, &[""]), None);
+fn end_on_signals() -> Result<()> {
+    let handler = note_end as extern "C" fn(libc::c_int);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler does nothing but to store a flag.
+        let set = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+        if set == libc::SIG_ERR {
+            return Err(std::io::Error::last_os_error()).context("signal");
+        }
     }
+    Ok(())
+}
+
+/// Time of the trace's clock.
+pub fn now() -> Result<Duration> {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).context("the clock")?;
+    let nanoseconds = u32::try_from(now.tv_nsec).context("the clock")?;
+    Ok(Duration::new(seconds, nanoseconds))
+}
+
+/// Whether a signal asked us to end, since there was an instance.
+pub fn ended() -> bool {
+    ENDED.load(Ordering::Relaxed)
+}
+
+#[cfg(all(test, feature = "lab"))]
+mod tests {
+    use super::*;
 
     /// From a guest, with numbers that are not 0.
     #[test]
