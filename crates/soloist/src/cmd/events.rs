@@ -28,8 +28,8 @@ pub struct Args {
     count: u64,
 }
 
-/// Between two looks, how soon a signal is seen.
-const NAP: Duration = Duration::from_millis(50);
+/// Without a trace: how soon a signal is seen.
+const NAP: Duration = Duration::from_millis(100);
 /// Of each processor's buffer: a group takes a line of some 160 bytes.
 const BUFFER_KIB: u32 = 64;
 
@@ -39,7 +39,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let mut removals = Removals::new();
     let mut before = Snapshot::take(&control)?;
     let mut looks = 0;
-    while wait(Duration::from_secs(args.interval)) {
+    while removals.wait(Duration::from_secs(args.interval))? {
         let begun = tracefs::now()?.as_secs_f64();
         let now = Snapshot::take(&control)?;
         for event in events(&before, &now, &removals.read(begun, &now)?) {
@@ -58,21 +58,12 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether that time passed before somebody wanted us to end.
-fn wait(time: Duration) -> bool {
-    let until = Instant::now() + time;
-    while !tracefs::ended() && Instant::now() < until {
-        sleep(NAP.min(until.saturating_duration_since(Instant::now())));
-    }
-    !tracefs::ended()
-}
-
 /// Groups that were removed, as the module tells it.
 struct Removals {
     /// `None`: it can't be had; that was said.
     trace: Option<Instance>,
-    /// Of groups that a snapshot still showed.
-    later: Vec<Removed>,
+    /// Told since the last snapshot, and those that it still showed.
+    told: Vec<Removed>,
 }
 
 impl Removals {
@@ -83,7 +74,7 @@ impl Removals {
         }
         Self {
             trace: trace.ok(),
-            later: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -96,15 +87,37 @@ impl Removals {
         Ok(trace)
     }
 
+    /// Whether that time passed before somebody wanted us to end. Meanwhile the
+    /// trace's buffers don't overflow.
+    fn wait(&mut self, time: Duration) -> Result<bool> {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if tracefs::ended() || left.is_zero() {
+                return Ok(!tracefs::ended());
+            }
+            match &self.trace {
+                Some(trace) => trace.wait(left)?,
+                None => sleep(left.min(NAP)),
+            }
+            self.drain()?;
+        }
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        let told = &mut self.told;
+        match &mut self.trace {
+            Some(trace) => trace.read(|line| told.extend(Removed::of_line(line))),
+            None => Ok(()),
+        }
+    }
+
     /// Those of before the snapshot `now`, which was begun at `begun`, in seconds of
     /// the monotonic clock.
     fn read(&mut self, begun: f64, now: &Snapshot) -> Result<Vec<Removed>> {
-        let mut all = std::mem::take(&mut self.later);
-        if let Some(trace) = &mut self.trace {
-            trace.read(|line| all.extend(Removed::of_line(line)))?;
-        }
+        self.drain()?;
         let before;
-        (self.later, before) = all
+        (self.told, before) = std::mem::take(&mut self.told)
             .into_iter()
             .partition(|last| last.at >= begun && now.groups.iter().any(|group| last.is(group)));
         Ok(before)

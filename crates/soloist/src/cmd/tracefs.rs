@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 
 /// Where tracefs is mounted.
 const TRACING: &str = "/sys/kernel/tracing";
@@ -104,6 +106,17 @@ impl Instance {
     fn write(&self, file: &str, text: &str) -> Result<()> {
         let path = self.dir.join(file);
         fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+
+    /// Until its buffers fill up, a signal comes, or the time is over.
+    pub fn wait(&self, time: Duration) -> Result<()> {
+        let pipe = self.pipe.iter();
+        let mut pipes: Vec<PollFd> = pipe.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+        let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+        match poll(&mut pipes, ms) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(e) => Err(e).context("trace_pipe"),
+        }
     }
 
     /// Hands on all lines that are there.
