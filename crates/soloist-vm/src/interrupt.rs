@@ -1,7 +1,8 @@
 //! Ctrl-C, for all guests of this process: the first ends every one of them in
-//! order, those that wait for their turn too; the second ends this process at
-//! once, and with it what it started ([`crate::qemu`] sees to that). A thread
-//! hears the signals, since what a guest leaves in /tmp has to go then as well.
+//! order, those that wait for their turn too; the second, or the first where no
+//! guest runs, ends this process at once, and with it what it started
+//! ([`crate::qemu`] sees to that). A thread hears the signals, since what a guest
+//! leaves in /tmp has to go then as well.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use signal_hook::iterator::Signals;
+use tempfile::TempDir;
 
 use crate::{io, Error};
 
@@ -30,7 +32,8 @@ pub(crate) fn catch() -> Result<(), Error> {
         .map_err(io("cannot catch Ctrl-C"))?;
     thread::spawn(move || {
         for _ in signals.forever() {
-            if RAISED.swap(true, Ordering::Relaxed) {
+            let again = RAISED.swap(true, Ordering::Relaxed);
+            if again || dirs(|dirs| dirs.is_empty()) {
                 end();
             }
         }
@@ -49,18 +52,33 @@ pub(crate) fn raised() -> bool {
     RAISED.load(Ordering::Relaxed)
 }
 
-/// A directory of a guest, which goes when the process ends in a hurry too.
-pub(crate) struct Listed(PathBuf);
+/// A directory for as long as guests run, which goes when it is dropped, and when
+/// the process ends in a hurry too.
+pub struct Scratch(TempDir);
 
-/// Lists `dir` for as long as what is returned is kept.
-pub(crate) fn list(dir: &Path) -> Listed {
-    dirs(|dirs| dirs.insert(dir.to_owned()));
-    Listed(dir.to_owned())
+impl Scratch {
+    /// Makes one where such directories are, [`std::env::temp_dir`].
+    pub fn new(prefix: &str) -> Result<Self, Error> {
+        Self::within(&std::env::temp_dir(), prefix)
+    }
+
+    /// Makes one in `dir`.
+    pub fn within(dir: &Path, prefix: &str) -> Result<Self, Error> {
+        let made = tempfile::Builder::new().prefix(prefix).tempdir_in(dir);
+        let made = made.map_err(io(format!("cannot make a directory in {}", dir.display())))?;
+        dirs(|dirs| dirs.insert(made.path().to_owned()));
+        Ok(Self(made))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
 }
 
-impl Drop for Listed {
+impl Drop for Scratch {
     fn drop(&mut self) {
-        dirs(|dirs| dirs.remove(&self.0));
+        dirs(|dirs| dirs.remove(self.0.path()));
     }
 }
 
@@ -81,7 +99,7 @@ fn end() -> ! {
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use std::io::{BufRead, BufReader};
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use rustix::process::{kill_process, Pid, Signal};
 
@@ -91,9 +109,8 @@ mod tests {
     #[test]
     #[ignore = "no test by itself: it waits for Ctrl-C"]
     fn waits_with_a_directory() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = Scratch::new("soloist-test-").unwrap();
         std::fs::write(dir.path().join("console"), "").unwrap();
-        let _listed = list(dir.path());
         catch().unwrap();
         // Not by print!, which the test's runner keeps to itself.
         eprintln!("dir={}", dir.path().display());
@@ -106,20 +123,49 @@ mod tests {
         }
     }
 
+    /// The same, when its guest has ended.
     #[test]
-    fn a_second_ctrl_c_takes_the_directory_along() {
-        let name = "interrupt::tests::waits_with_a_directory";
+    #[ignore = "no test by itself: it waits for Ctrl-C"]
+    fn waits_without_a_directory() {
+        drop(Scratch::new("soloist-test-").unwrap());
+        catch().unwrap();
+        eprintln!("waits");
+        while !raised() {
+            thread::yield_now();
+        }
+        // It would be ended by now.
+        thread::sleep(std::time::Duration::from_secs(5));
+    }
+
+    /// One of the two above, and its lines.
+    fn start(name: &str) -> (Child, impl FnMut(&str) -> String) {
+        let name = format!("interrupt::tests::{name}");
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", name, "--ignored", "--nocapture"])
+            .args(["--exact", &name, "--ignored", "--nocapture"])
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut next = |start: &str| -> String {
+        let next = move |start: &str| -> String {
             let line = lines.find(|line| line.as_ref().unwrap().starts_with(start));
             line.unwrap().unwrap()
         };
+        (child, next)
+    }
+
+    /// What a command does after its guests is ended as any other's work.
+    #[test]
+    fn the_first_ctrl_c_ends_a_process_whose_guests_have_ended() {
+        let (mut child, mut next) = start("waits_without_a_directory");
+        next("waits");
+        kill_process(Pid::from_child(&child), Signal::Int).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(STATUS));
+    }
+
+    #[test]
+    fn a_second_ctrl_c_takes_the_directory_along() {
+        let (mut child, mut next) = start("waits_with_a_directory");
         let dir = next("dir=")["dir=".len()..].to_owned();
         let pid = Pid::from_child(&child);
         kill_process(pid, Signal::Int).unwrap();

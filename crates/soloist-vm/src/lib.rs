@@ -18,6 +18,7 @@ pub mod record;
 mod run;
 mod terminal;
 
+pub use interrupt::Scratch;
 pub use kernel::Kernel;
 pub use nodes::GuestNodes;
 pub use plan::Plan;

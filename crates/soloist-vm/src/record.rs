@@ -16,7 +16,7 @@ use soloist_record::plan::Plan;
 use soloist_record::{frame, Meta};
 
 use crate::run::Recorder;
-use crate::{io, Error, Outcome, Spec};
+use crate::{io, Error, Outcome, Scratch, Spec};
 
 const INSIDE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record"));
 /// Where QEMU's `pc` machine ends memory below 4 GiB when it is not told to, for
@@ -87,10 +87,7 @@ pub fn record(
     let out = out
         .canonicalize()
         .map_err(io(format!("cannot use {}", out.display())))?;
-    let tools = tempfile::Builder::new()
-        .prefix(".recording-")
-        .tempdir_in(&out)
-        .map_err(io(format!("cannot write {}", out.display())))?;
+    let tools = Scratch::within(&out, ".recording-")?;
     let inside = tools.path().join("record");
     fs::write(&inside, INSIDE)
         .and_then(|()| fs::set_permissions(&inside, fs::Permissions::from_mode(0o755)))

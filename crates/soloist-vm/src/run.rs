@@ -20,7 +20,7 @@ use crate::console::{self, Trouble};
 use crate::initramfs::Archive;
 use crate::qemu::{self, Files, Ports, Process};
 use crate::terminal::Terminal;
-use crate::{interrupt, io, Error, GuestNodes, Kernel};
+use crate::{interrupt, io, Error, GuestNodes, Kernel, Scratch};
 
 /// How long a guest may take to power off once its command has ended.
 const POWER_OFF: Duration = Duration::from_secs(30);
@@ -165,11 +165,7 @@ pub fn run(spec: &Spec) -> Result<Outcome, Error> {
         return Err(Error::NotRoot);
     }
     interrupt::catch()?;
-    let dir = tempfile::Builder::new()
-        .prefix("soloist-vm-")
-        .tempdir()
-        .map_err(io("cannot make a directory"))?;
-    let _listed = interrupt::list(dir.path());
+    let dir = Scratch::new("soloist-vm-")?;
     let paths = Paths::in_dir(dir.path());
     write_initramfs(spec, &paths.initramfs)?;
 
