@@ -121,6 +121,10 @@ impl Meta {
                 ),
             });
         }
+        if meta.programs.is_empty() {
+            let why = "a recording of no program".to_owned();
+            return Err(Error::Foreign { file, why });
+        }
         Ok(meta)
     }
 

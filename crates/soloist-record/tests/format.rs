@@ -188,6 +188,16 @@ fn what_is_no_stream_is_refused() {
 }
 
 #[test]
+fn a_recording_of_no_program_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut none = meta(&[0]);
+    none.programs.clear();
+    none.write(dir.path()).unwrap();
+    let why = Meta::read(dir.path()).unwrap_err().to_string();
+    assert!(why.contains("no program"), "{why}");
+}
+
+#[test]
 fn a_thread_that_moves_is_put_together_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let mut a = Writer::create(&dir.path().join("cpu-0.rec"), 0).unwrap();

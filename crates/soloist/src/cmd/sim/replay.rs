@@ -95,6 +95,7 @@ struct Output<'a> {
 impl Replay {
     /// Runs the command.
     pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
+        let placements = self.placements()?;
         let metas = self
             .dirs
             .iter()
@@ -115,10 +116,6 @@ impl Replay {
         for damage in stage.parts.iter().flat_map(|p| &p.program.damage) {
             errln!("soloist: {damage}");
         }
-        let placements = match self.recolor.as_slice() {
-            [] => vec![Placement::Recorded],
-            chosen => chosen.to_vec(),
-        };
         let company = stage.parts.len() > 1;
         let jobs: Vec<Job> = placements
             .iter()
@@ -156,6 +153,21 @@ impl Replay {
             print_blame(&runs)?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Where pages lie. Of recordings made apart several have the same physical page, and
+    /// would find each other's lines in the cache.
+    fn placements(&self) -> Result<Vec<Placement>> {
+        let placements = match self.recolor.as_slice() {
+            [] => vec![Placement::Recorded],
+            chosen => chosen.to_vec(),
+        };
+        if self.dirs.len() > 1 && placements.contains(&Placement::Recorded) {
+            let why = "programs that were not recorded together must be placed anew, \
+                       such as --recolor buddy: they had the same pages";
+            return Err(Misuse(why.to_owned()).into());
+        }
+        Ok(placements)
     }
 
     fn parts(&self, metas: &[Meta]) -> Result<Vec<Part>> {
