@@ -6,6 +6,7 @@
 #include "load.h"
 
 #include <emmintrin.h>
+#include <omp.h>
 #include <string.h>
 
 static double pass_read(volatile uint64_t *at, uint64_t n, uint64_t step)
@@ -56,46 +57,73 @@ static double pass_stream(const char *kind, double *at, uint64_t n)
 	return a[n / 2];
 }
 
+static double pass(const struct load *load, void *at)
+{
+	uint64_t words = load->bytes / 8, step = load->stride / 8 ? load->stride / 8 : 1;
+
+	if (!strcmp(load->kind, "read"))
+		return pass_read(at, words, step);
+	if (!strcmp(load->kind, "write"))
+		return pass_write(at, words, step);
+	if (!strcmp(load->kind, "nontemporal"))
+		return pass_nontemporal(at, words, step);
+	return pass_stream(load->kind, at, words / 3);
+}
+
+/* What each thread does in a pass: accesses, and bytes moved. */
+static void count(const struct load *load, uint64_t *accesses, uint64_t *moved)
+{
+	uint64_t words = load->bytes / 8, step = load->stride / 8 ? load->stride / 8 : 1;
+	bool stream = strlen(load->kind) < 6 && strcmp(load->kind, "read") &&
+		      strcmp(load->kind, "write");
+
+	if (stream) {
+		uint64_t arrays =
+			!strcmp(load->kind, "add") || !strcmp(load->kind, "triad") ? 3 : 2;
+
+		*accesses = words / 3;
+		*moved = words / 3 * arrays * 8;
+	} else {
+		*accesses = (words + step - 1) / step;
+		*moved = *accesses * LINE;
+	}
+}
+
+/* Each thread has memory of its own; they meet at a barrier once a pass. */
 int main(int argc, char **argv)
 {
 	static const char *const kinds[] = { "read", "write", "nontemporal",
 					     "copy", "scale", "add", "triad", NULL };
 	struct load load = {
 		.name = "bandwidth", .bytes = 64 << 20, .stride = LINE,
-		.seconds = 5, .threads = 1,
+		.seconds = 5, .threads = 1, .can_thread = true,
 	};
 	struct result result = { 0 };
-	uint64_t words, step, per_pass, moved;
-	bool stream;
-	void *at;
+	uint64_t accesses, moved;
+	double checksum = 0;
+	bool again = true;
 
 	load_parse(&load, argc, argv, "walk through memory, read or write", kinds);
-	at = load_memory(&load, load.bytes);
-	words = load.bytes / 8;
-	step = load.stride / 8 ? load.stride / 8 : 1;
-	stream = strlen(load.kind) < 6 && strcmp(load.kind, "read") &&
-		 strcmp(load.kind, "write");
-	if (stream) {
-		uint64_t n = words / 3, arrays =
-			!strcmp(load.kind, "add") || !strcmp(load.kind, "triad") ? 3 : 2;
+	count(&load, &accesses, &moved);
+	omp_set_dynamic(0);
+#pragma omp parallel num_threads(load.threads) reduction(+ : checksum)
+	{
+		void *at = load_memory(&load, load.bytes);
 
-		per_pass = n;
-		moved = n * arrays * 8;
-	} else {
-		per_pass = (words + step - 1) / step;
-		moved = per_pass * LINE;
+#pragma omp barrier
+#pragma omp single
+		again = load_again(&load, &result);
+		while (again) {
+			checksum += pass(&load, at);
+#pragma omp barrier
+#pragma omp single
+			{
+				result.accesses += load.threads * accesses;
+				result.bytes += load.threads * moved;
+				again = load_again(&load, &result);
+			}
+		}
 	}
-	while (load_again(&load, &result)) {
-		if (stream)
-			result.checksum += pass_stream(load.kind, at, words / 3);
-		else if (!strcmp(load.kind, "read"))
-			result.checksum += pass_read(at, words, step);
-		else if (!strcmp(load.kind, "write"))
-			result.checksum += pass_write(at, words, step);
-		else
-			result.checksum += pass_nontemporal(at, words, step);
-		result.accesses += per_pass;
-		result.bytes += moved;
-	}
+	result.checksum = checksum;
 	return load_print(&load, &result);
 }

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 	static const char *const kinds[] = { NULL };
 	struct load load = {
 		.name = "barrier", .bytes = 16 << 20, .stride = LINE,
-		.seconds = 5, .threads = 4,
+		.seconds = 5, .threads = 4, .can_thread = true,
 	};
 	struct result result = { 0 };
 	char **memory;

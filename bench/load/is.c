@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	static const int most_of[] = { 11, 16, 19, 21 };
 	struct load load = {
 		.name = "is", .bytes = 1 << 20, .stride = 4, .passes = 10,
-		.threads = 1,
+		.threads = 1, .can_thread = true,
 	};
 	struct result result = { 0 };
 	uint32_t *keys, *count, *sorted;

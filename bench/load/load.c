@@ -77,10 +77,11 @@ help(const struct load *load, const char *about, const char *const *kinds)
 	       "  --stride SIZE    bytes from one access to the next (%" PRIu64 ")\n"
 	       "  --passes N       so many passes over it\n"
 	       "  --seconds T      as many passes as fit (%g); 0: until it is stopped\n"
-	       "  --threads N      (%d)\n"
 	       "  --huge           in huge pages, where the kernel has some\n"
 	       "  --json           print JSON\n",
-	       load->bytes >> 20, load->stride, load->seconds, load->threads);
+	       load->bytes >> 20, load->stride, load->seconds);
+	if (load->can_thread)
+		printf("  --threads N      (%d)\n", load->threads);
 	if (load->can_choose)
 		printf("  --lines 14^18=1,20=0\n"
 		       "                   of its memory only lines whose physical address has these\n"
@@ -122,6 +123,8 @@ void load_parse(struct load *load, int argc, char **argv, const char *about,
 			load->passes = load->seconds > 0 ? 0 : UINT64_MAX;
 			break;
 		case 'n':
+			if (!load->can_thread)
+				misused(load, "--threads is not for this program:", optarg);
 			load->threads = number(load, optarg, 1024);
 			break;
 		case 'H':

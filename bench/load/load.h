@@ -26,6 +26,7 @@ struct load {
 	int threads;
 	bool json;
 	bool huge;		/* ask for huge pages */
+	bool can_thread;	/* the program knows --threads */
 	bool can_choose;	/* the program knows --lines */
 	const char *lines;	/* which lines of its memory, or NULL: all */
 };
