@@ -4,7 +4,7 @@
 mod model;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -144,6 +144,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if args.command.is_empty() && args.recorded.is_none() {
         return Err(Misuse("no command: soloist compare -- CMD".to_owned()).into());
     }
+    check_outputs(&args)?;
     if args.model || args.recorded.is_some() {
         #[cfg(feature = "lab")]
         return model::run(&args, ctx);
@@ -161,6 +162,29 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     control.map().context("no map, so no colours")?;
     let found = measure(&args, ctx)?;
     finish(&args, ctx, "measured", &found, &[])
+}
+
+/// What can't be written is told before the minutes that the runs take.
+fn check_outputs(args: &Args) -> Result<()> {
+    if cfg!(not(feature = "lab")) && (args.html.is_some() || args.picture.is_some()) {
+        let why = "this soloist was built without the lab: no --html, no --picture";
+        return Err(Misuse(why.to_owned()).into());
+    }
+    let files = [
+        ("--html", &args.html),
+        ("--picture", &args.picture),
+        ("--csv", &args.csv),
+    ];
+    for (option, file) in files {
+        let Some(dir) = file.as_deref().and_then(Path::parent) else {
+            continue;
+        };
+        if !dir.as_os_str().is_empty() && !dir.is_dir() {
+            let why = format!("{option}: no directory {}", dir.display());
+            return Err(Misuse(why).into());
+        }
+    }
+    Ok(())
 }
 
 /// The words of the neighbour that this program is itself.
@@ -267,11 +291,6 @@ fn finish(
             }
         }
         std::fs::write(file, text).with_context(|| file.display().to_string())?;
-    }
-    #[cfg(not(feature = "lab"))]
-    if args.html.is_some() || args.picture.is_some() {
-        let why = "this soloist was built without the lab: no --html, no --picture";
-        return Err(Misuse(why.to_owned()).into());
     }
     if ctx.json {
         ctx.print_json(&serde_json::json!({ "how": how, "conditions": found, "notes": notes }))?;

@@ -1,5 +1,6 @@
 //! The comparison in the timing model: recorded programs, alone and beside.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,6 +9,7 @@ use soloist_lab::replay::{load, Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
 use soloist_memory::Platform;
 use soloist_record::{Lines, Meta};
+use soloist_vm::Scratch;
 
 use super::{conditions, finish, own_neighbour, Args, Condition};
 use crate::cmd::{progress, vm};
@@ -16,53 +18,43 @@ use crate::{Ctx, Misuse};
 /// Seeds of what placement leaves to chance; a run each.
 const SEEDS: u64 = 5;
 
+/// What is played, where.
+struct Asked {
+    placements: Vec<Placement>,
+    platform: Platform,
+}
+
+/// What was recorded; the last program is the neighbour.
+struct Recorded {
+    kernel: String,
+    programs: Vec<Part>,
+}
+
 /// Runs the comparison.
 pub(super) fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
-    let work;
-    let dir: &Path = match &args.recorded {
-        Some(dir) => dir,
+    let asked = asked(args)?;
+    let recorded = match &args.recorded {
+        Some(dir) => read(dir, args.lines)?,
         None => {
-            work = std::env::temp_dir().join(format!("soloist-compare-{}", std::process::id()));
+            let scratch = Scratch::new("soloist-compare-")?;
             let programs = vec![args.command.clone(), neighbour(args)?];
-            let status = vm::record_here(&args.machine, &work, programs, ctx);
-            match status {
-                Ok(0) => &work,
-                Ok(status) if args.any_status => {
+            match vm::record_here(&args.machine, scratch.path(), programs, ctx)? {
+                0 => {}
+                // Ctrl-C.
+                130 => return Ok(ExitCode::from(130)),
+                status if args.any_status => {
                     errln!("soloist: the command ended with status {status}");
-                    &work
                 }
-                Ok(status) => {
-                    return Err(anyhow::anyhow!("the command ended with status {status}"))
-                }
-                Err(error) => return Err(error),
+                status => anyhow::bail!("the command ended with status {status}"),
             }
+            read(scratch.path(), args.lines)?
         }
     };
-    let result = play(args, ctx, dir);
-    if args.recorded.is_none() {
-        // Nobody needs it any more; if it can't go, it stays in /tmp.
-        let _ = std::fs::remove_dir_all(dir);
-    }
-    result
+    play(args, &asked, &recorded, ctx)
 }
 
-fn neighbour(args: &Args) -> Result<Vec<std::ffi::OsString>> {
-    match args.corun.first() {
-        Some(words) => Ok(words.split_whitespace().map(Into::into).collect()),
-        None => own_neighbour(),
-    }
-}
-
-fn play(args: &Args, ctx: &Ctx, dir: &Path) -> Result<ExitCode> {
-    let meta = Meta::read(dir)?;
-    let n = meta.programs.len();
-    if n < 2 {
-        let why = format!(
-            "{}: one program only; the last is the neighbour",
-            dir.display()
-        );
-        return Err(Misuse(why).into());
-    }
+/// What is wrong is told before minutes of recording.
+fn asked(args: &Args) -> Result<Asked> {
     let mut placements: Vec<Placement> = vec!["buddy".parse()?];
     for policy in &args.policies {
         placements.push(
@@ -72,29 +64,71 @@ fn play(args: &Args, ctx: &Ctx, dir: &Path) -> Result<ExitCode> {
         );
     }
     let platform = Platform::find(&args.machine)?;
-    let company = args.neighbours as usize;
-    if company >= platform.node_of_core.len() {
-        let why = format!("--neighbours {company}: {} has no more cores", args.machine);
+    if args.neighbours as usize >= platform.node_of_core.len() {
+        let (n, machine) = (args.neighbours, &args.machine);
+        let why = format!("--neighbours {n}: {machine} has no more cores");
         return Err(Misuse(why).into());
     }
+    neighbour(args)?;
+    Ok(Asked {
+        placements,
+        platform,
+    })
+}
+
+/// The words of the one that all neighbours are.
+fn neighbour(args: &Args) -> Result<Vec<OsString>> {
+    let words: Vec<OsString> = match args.corun.as_slice() {
+        [] => return own_neighbour(),
+        [words] => words.split_whitespace().map(Into::into).collect(),
+        _ => {
+            let why = "--corun: in the model all neighbours are one program";
+            return Err(Misuse(why.to_owned()).into());
+        }
+    };
+    match words.is_empty() {
+        true => Err(Misuse("--corun: no command".to_owned()).into()),
+        false => Ok(words),
+    }
+}
+
+fn read(dir: &Path, lines: usize) -> Result<Recorded> {
+    let meta = Meta::read(dir)?;
+    let n = meta.programs.len();
+    if n < 2 {
+        let dir = dir.display();
+        let why = format!("{dir}: one program only; the last is the neighbour");
+        return Err(Misuse(why).into());
+    }
+    let programs = (0..n).map(|program| load(dir, program, Lines::Middle(lines)));
+    Ok(Recorded {
+        kernel: meta.kernel,
+        programs: programs.collect::<Result<_, _>>()?,
+    })
+}
+
+fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
+    let placements = &asked.placements;
+    let company = args.neighbours as usize;
     let seat = |part: Part, core: usize| Part {
         cores: vec![core],
         ..part
     };
-    let lines = Lines::Middle(args.lines);
-    let last = load(dir, n - 1, lines)?;
+    let Some((last, programs)) = recorded.programs.split_last() else {
+        return Ok(ExitCode::FAILURE);
+    };
     let jobs_of_one = SEEDS as usize * (1 + placements.len());
-    let bar = progress::bar(ctx, jobs_of_one * (n - 1), "played");
+    let bar = progress::bar(ctx, jobs_of_one * programs.len(), "played");
     let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
-    for program in 0..n - 1 {
-        let mut parts = vec![seat(load(dir, program, lines)?, 0)];
+    for program in programs {
+        let mut parts = vec![seat(program.clone(), 0)];
         for core in 1..=company {
             let mut neighbour = seat(last.clone(), core);
             neighbour.name = format!("neighbour {core}");
             parts.push(neighbour);
         }
         let stage = Stage {
-            platform: platform.clone(),
+            platform: asked.platform.clone(),
             parts,
             sets: args.sets,
             history: WORN,
@@ -138,7 +172,7 @@ fn play(args: &Args, ctx: &Ctx, dir: &Path) -> Result<ExitCode> {
     let title = format!("What isolation buys, modelled on {}", args.machine);
     let notes = vec![format!(
         "modelled: programs recorded on {} in a virtual machine, played on a model of {}; docs/record.md says what is real",
-        meta.kernel, args.machine
+        recorded.kernel, args.machine
     )];
     let write = |file: &Path, text: String| {
         std::fs::write(file, text).with_context(|| file.display().to_string())

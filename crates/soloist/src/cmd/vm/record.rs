@@ -12,7 +12,7 @@ use soloist_machine::{known, Machine};
 use soloist_record::meta::{Cache, Program};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Order};
-use soloist_vm::{kernel, parse_size, source_root, GuestNodes, Output, Spec};
+use soloist_vm::{kernel, parse_size, source_root, GuestNodes, Outcome, Output, Spec};
 
 use super::directory::Directory;
 use crate::cmd::number::whole;
@@ -79,24 +79,41 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
         no_fetch: false,
         no_module: true,
         timeout: 3600,
-        words: programs.join(&OsString::from("--")),
+        words: Vec::new(),
     };
-    record(&args, ctx)
+    let programs: Vec<&[OsString]> = programs.iter().map(Vec::as_slice).collect();
+    let recorded = record(&args, &programs, ctx)?;
+    Ok(recorded.tell(ctx))
 }
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    record(&args, ctx).map(ExitCode::from)
+    let programs = programs(&args.words);
+    if programs.is_empty() {
+        return Err(Misuse("no program: soloist vm record -- PROGRAM".to_owned()).into());
+    }
+    let recorded = record(&args, &programs, ctx)?;
+    if ctx.json && recorded.kept() {
+        let (guest, recording) = (&recorded.outcome, &recorded.meta);
+        ctx.print_json(&serde_json::json!({ "guest": guest, "recording": recording }))?;
+    }
+    Ok(ExitCode::from(recorded.tell(ctx)))
 }
 
-fn record(args: &Args, ctx: &Ctx) -> Result<u8> {
+/// How it went.
+struct Recorded {
+    outcome: Outcome,
+    meta: Meta,
+}
+
+fn record(args: &Args, programs: &[&[OsString]], ctx: &Ctx) -> Result<Recorded> {
     if args.out.join(soloist_record::meta::FILE).exists() {
         let out = args.out.display();
         return Err(Misuse(format!("--out: {out} holds a recording already")).into());
     }
     let machine = known::find(&args.machine)?;
-    let nodes = nodes(args, &machine)?;
-    let order = order(args, &machine, &nodes)?;
+    let nodes = nodes(args, programs.len(), &machine)?;
+    let order = order(args, programs, (&machine, &nodes))?;
     let spec = spec(args, &machine, nodes, ctx)?;
     tell_disk_use(&args.out, order.limit)?;
     let watch = ctx
@@ -104,26 +121,34 @@ fn record(args: &Args, ctx: &Ctx) -> Result<u8> {
         .then(|| Directory::watch(&args.out, "recorded"));
     let (outcome, meta) = record::record(spec, &order, source_root().as_deref())?;
     drop(watch);
-    if !outcome.healthy() || outcome.status() >= 125 {
-        super::report(&outcome, ctx);
-        return Ok(outcome.status().max(1));
+    Ok(Recorded { outcome, meta })
+}
+
+impl Recorded {
+    /// There is something to play.
+    fn kept(&self) -> bool {
+        self.outcome.healthy() && self.outcome.status() < 125
     }
-    if ctx.json {
-        ctx.print_json(&serde_json::json!({ "guest": outcome, "recording": meta }))?;
-    } else {
-        print(&meta, outcome.wall_s);
+
+    /// Says on standard error what is worth knowing; the status to end with.
+    fn tell(&self, ctx: &Ctx) -> u8 {
+        let status = self.outcome.status();
+        if !self.kept() {
+            super::report(&self.outcome, ctx);
+            return status.max(1);
+        }
+        if !ctx.json {
+            print(&self.meta, self.outcome.wall_s);
+        }
+        if let Some(why) = &self.meta.streams.failed {
+            errln!("soloist: {why}: what came later is not recorded");
+            return status.max(1);
+        }
+        if status != 0 {
+            errln!("soloist: the foreground ended with status {status}: that is what was recorded");
+        }
+        status
     }
-    if let Some(why) = &meta.streams.failed {
-        errln!("soloist: {why}: what came later is not recorded");
-        return Ok(outcome.status().max(1));
-    }
-    if outcome.status() != 0 {
-        errln!(
-            "soloist: the foreground ended with status {}: that is what was recorded",
-            outcome.status()
-        );
-    }
-    Ok(outcome.status())
 }
 
 /// Says how much may be written; refuses more than there is room for.
@@ -166,9 +191,9 @@ fn print(meta: &Meta, wall_s: f64) {
     }
 }
 
-fn nodes(args: &Args, machine: &Machine) -> Result<GuestNodes> {
+fn nodes(args: &Args, programs: usize, machine: &Machine) -> Result<GuestNodes> {
     let mut guest = GuestNodes::of(machine)?;
-    let needed = args.threads + programs(&args.words).len() as u32 - 1;
+    let needed = args.threads + programs as u32 - 1;
     let nodes = guest.node_memory.len() as u32;
     guest.cpus = args.cpus.unwrap_or(needed.max(nodes));
     if needed > guest.cpus {
@@ -185,10 +210,13 @@ fn programs(words: &[OsString]) -> Vec<&[OsString]> {
         .collect()
 }
 
-fn order(args: &Args, machine: &Machine, guest: &GuestNodes) -> Result<Order> {
+fn order(
+    args: &Args,
+    words: &[&[OsString]],
+    (machine, guest): (&Machine, &GuestNodes),
+) -> Result<Order> {
     let limit = parse_size(&args.limit).map_err(|e| Misuse(format!("--limit: {e}")))?;
     let map = machine.addr_map();
-    let words = programs(&args.words);
     let mut next = 0;
     let cpus: Vec<Vec<u32>> = (0..words.len())
         .map(|i| {
