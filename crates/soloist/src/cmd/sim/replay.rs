@@ -17,10 +17,10 @@ use crate::{Ctx, Misuse};
 
 /// Play recorded programs in the model: the foreground alone, and beside the others.
 ///
-/// Of one recording all programs play, where they were recorded. Of several, the
-/// first program of each plays, on cores of one node; the first is the foreground,
-/// and the same recording may be named more than once. All others go round and round
-/// while it runs.
+/// Of one recording all programs play, where they were recorded. Of several, which
+/// must be placed anew (--recolor), the first program of each plays, on cores of one
+/// node; the first is the foreground, and the same recording may be named more than
+/// once. All others go round and round while it runs.
 #[derive(Debug, clap::Args)]
 pub struct Replay {
     /// Recordings that `soloist vm record` made.
