@@ -18,7 +18,7 @@ help:
 	@echo "make check        every test on two kernels, a core set on all (tests/kernels)"
 	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads, the"
 	@echo "                  module's fuzzer on 6.12, 6.1-rt and the debug kernel (tests/fuzz/run),"
-	@echo "                  core, bounds of real time and detection of maps on new seeds each time,"
+	@echo "                  core, crates, bounds of real time and detection of maps on new seeds each time,"
 	@echo "                  installs in bare Debian 12 and 13, and a container through a reboot of each"
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
 	@echo "make bench        what colouring and reservations cost, in instructions"
@@ -39,6 +39,8 @@ check:
 
 check-long: guest-build
 	@$(MAKE) -s -C core seeds
+	@seed=$$(date +%s); echo "PROPTEST_RNG_SEED=$$seed"; \
+		PROPTEST_RNG_SEED=$$seed cargo test -q --workspace --no-fail-fast
 	@NO_BUILD=1 tests/guest/run --all
 	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(KERNELS),-k $(k)) load control
 	@tests/stress/run $(MINUTES) $(KERNELS)
