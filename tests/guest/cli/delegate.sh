@@ -37,7 +37,7 @@ for place in mine/inner:ann:0-3 left:ann.left:0-1; do
 	cgroup=${place%%:*}
 	group=${place#*:}
 	pid=$(sleeper $cgroup)
-	sleep 1 # it has executed then
+	executes "$pid" sleep
 	in_color "in-$(basename $cgroup)" "$pid" "${group%:*}" "${group#*:}"
 	kill "$pid"
 done

@@ -59,7 +59,7 @@ soloist rule add nap --path "$PWD/doze" --colors 1
 same rule-enabled "$(cat $root/rules/nap/enabled)" 1
 ./doze 100 &
 pid=$!
-sleep 1
+executes $pid doze
 soloist verify $pid --strict >/dev/null
 same rule-colours $? 0
 made=$(soloist group list | sed -n 's/^\(nap#[0-9]*\) .*/\1/p')

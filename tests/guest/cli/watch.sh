@@ -49,12 +49,11 @@ same http-length "$(sed -n 's/^Content-Length: //p' answer)" "$(sed '1,/^$/d' an
 # A coloured task, and one that a rule coloured, in one table.
 cp "$(command -v sleep)" doze
 soloist rule add nap --path "$PWD/doze" --colors 1
-./doze 100 &
+./doze 1000 &
 doze=$!
-soloist run --group seen -- sleep 100 &
+soloist run --group seen -- sleep 1000 &
 run=$!
-sleep 2
-soloist top >top
+until_ 'soloist top >top; grep "^seen .*100.0 %" top && grep "^nap#" top'
 same table-once "$(grep -c ^GROUP top)" 1
 grep -q '^seen .*100.0 %' top && ok top-in-colour || fail top-in-colour "$(cat top)"
 soloist metrics >metrics

@@ -135,20 +135,26 @@ static bool child_of_child(const char *path, const char *sets)
 /* One that runs there before, and waits to be asked by a byte. */
 static pid_t runner(const char *path, const char *sets, int *ask)
 {
-	int fds[2];
+	int fds[2], in[2];
 	pid_t pid;
 	char c;
 
-	if (pipe(fds))
+	if (pipe(fds) || pipe(in))
 		guest_die("pipe");
 	pid = fork();
 	if (pid) {
 		close(fds[0]);
 		*ask = fds[1];
+		close(in[1]);
+		if (read(in[0], &c, 1) != 1)
+			guest_die("%s was not entered", path);
+		close(in[0]);
 		return pid;
 	}
 	close(fds[1]);
 	enter(path, 0);
+	if (write(in[1], "x", 1) != 1)
+		_exit(1);
 	while (read(fds[0], &c, 1) != 1)
 		;
 	_exit(!colored(sets));
@@ -221,7 +227,6 @@ int main(void)
 	/* What runs there already joins when it is bound. */
 	make("/late");
 	pid = runner("/late", "4-5", &ask);
-	usleep(200000);
 	guest_check(!bind_to("cg3", "/late") && is_member("cg3", pid),
 		    "runs-already", "%s", guest_status());
 	if (write(ask, "x", 1) != 1)

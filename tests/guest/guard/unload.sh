@@ -18,17 +18,20 @@ turns() { wc -c <turns; }
 
 printf 'event cpu-clock\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\n' >$root/guard/settings
 echo '3200000000 reclaim=0' >$root/guard/cpu1/bandwidth # 50 ms of each second
-n=0
-while ! grep -q 'stopped 1' $root/guard/cpu1/stats && [ $n -lt 500 ]; do
-	sleep 0.01
-	n=$((n + 1))
-done
-check stopped "$(grep -c '^stopped 1' $root/guard/cpu1/stats)" "$(cat $root/guard/cpu1/stats)"
+# until_ COMMAND: two minutes at most, for the host may be busy.
+until_() {
+	n=0
+	while ! eval "$1" && [ $n -lt 6000 ]; do
+		sleep 0.02
+		n=$((n + 1))
+	done
+}
+until_ 'seen=$(cat $root/guard/cpu1/stats); echo "$seen" | grep -q "^stopped 1"'
+check stopped "$(echo "$seen" | grep -c '^stopped 1')" "$seen"
 rmmod soloist
 check rmmod "$([ $? = 0 ] && echo 1)" "status"
 before=$(turns)
-sleep 0.5
-after=$(turns)
+until_ 'after=$(turns); [ "$after" -gt "$before" ]'
 check runs "$([ "$after" -gt "$before" ] && echo 1)" "$before turns before, $after after"
 check no-thread "$([ "$(ps ax | grep -c '[s]oloist/1')" = 0 ] && echo 1)" "$(ps ax | grep '[s]oloist/')"
 insmod "$MODULE" && cat "$map" >$root/map

@@ -14,6 +14,18 @@ same() {
 	if [ "$2" = "$3" ]; then ok "$1"; else fail "$1" "found '$2', not '$3'"; fi
 }
 
+# until_ COMMAND: two minutes at most, for the host may be busy; what it came to.
+until_() {
+	for i in $(seq 600); do
+		eval "$1" >/dev/null 2>&1 && return
+		sleep 0.2
+	done
+	return 1
+}
+
+# executes PID NAME: a shell has made it, and is it no longer.
+executes() { until_ "[ \"\$(cat /proc/$1/comm)\" = $2 ]"; }
+
 # expect NAME STATUS COMMAND...
 expect() {
 	name=$1
