@@ -426,12 +426,10 @@ static ssize_t cpu_bandwidth_store(struct config_item *item, const char *page,
 	return sol_status_done(err, count);
 }
 
-static int kinds_show(char *page, int at, const char *what, const u64 *lines,
-		      u32 line)
+static int kinds_show(char *page, int at, const char *what, const u64 *bytes)
 {
 	return sysfs_emit_at(page, at, "%s_bytes %llu\n%s_write_bytes %llu\n",
-			     what, lines[SOL_READS] * line, what,
-			     lines[SOL_WRITES] * line);
+			     what, bytes[SOL_READS], what, bytes[SOL_WRITES]);
 }
 
 static ssize_t cpu_stats_show(struct config_item *item, char *page)
@@ -446,10 +444,10 @@ static ssize_t cpu_stats_show(struct config_item *item, char *page)
 		s.reserved[SOL_READS], s.reserved[SOL_WRITES], s.rules.periods,
 		s.rules.stops, s.stopped_ns, s.rules.underruns, s.overflows,
 		s.interrupts, s.failed);
-	at += kinds_show(page, at, "used", s.rules.used, s.line);
-	at += kinds_show(page, at, "donated", s.rules.donated, s.line);
-	at += kinds_show(page, at, "reclaimed", s.rules.reclaimed, s.line);
-	at += kinds_show(page, at, "beyond", s.rules.beyond, s.line);
+	at += kinds_show(page, at, "used", s.rules.used);
+	at += kinds_show(page, at, "donated", s.rules.donated);
+	at += kinds_show(page, at, "reclaimed", s.rules.reclaimed);
+	at += kinds_show(page, at, "beyond", s.rules.beyond);
 	return at;
 }
 

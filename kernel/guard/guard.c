@@ -317,7 +317,27 @@ static bool any_regulated(void)
 	return false;
 }
 
-/* All CPUs are let go meanwhile; what was counted stays. */
+/* Add what was counted in lines of @line bytes to @sum, which has bytes. */
+static void stats_add(struct sol_core_stats *sum,
+		      const struct sol_core_stats *lines, u32 line)
+{
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++) {
+		sum->used[i] += lines->used[i] * line;
+		sum->donated[i] += lines->donated[i] * line;
+		sum->reclaimed[i] += lines->reclaimed[i] * line;
+		sum->beyond[i] += lines->beyond[i] * line;
+	}
+	sum->periods += lines->periods;
+	sum->stops += lines->stops;
+	sum->underruns += lines->underruns;
+}
+
+/*
+ * All CPUs are let go meanwhile; what was counted stays, by the line that it was
+ * counted with.
+ */
 static void regulator_swap(struct sol_regulator *reg,
 			   const struct sol_guard_set *set)
 {
@@ -325,14 +345,9 @@ static void regulator_swap(struct sol_regulator *reg,
 	int cpu;
 
 	all_down();
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		struct sol_core_stats *rules = &sol_guard.core[cpu].rules;
-
-		if (old)
-			*rules = old->core[cpu].stats;
-		if (reg)
-			reg->core[cpu].stats = *rules;
-	}
+	for (cpu = 0; old && cpu < nr_cpu_ids; cpu++)
+		stats_add(&sol_guard.core[cpu].before, &old->core[cpu].stats,
+			  sol_guard.set.rules.line);
 	raw_spin_lock_irq(&sol_guard.lock);
 	sol_guard.reg = reg;
 	sol_guard.set = *set;
@@ -622,12 +637,12 @@ bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats)
 	stats->interrupts = core->interrupts;
 	stats->failed = core->failed;
 	stats->line = sol_guard.set.rules.line;
-	stats->rules = core->rules;
+	stats->rules = core->before;
 	if (sol_guard.reg) {
 		const struct sol_core *c = rules_of(cpu);
 		int i;
 
-		stats->rules = c->stats;
+		stats_add(&stats->rules, &c->stats, stats->line);
 		for (i = 0; i < SOL_TRAFFICS; i++)
 			stats->reserved[i] = stats->regulated ?
 					     c->meter[i].reserved : 0;

@@ -22,7 +22,7 @@ struct sol_guard_core_stats {
 	bool stopped;
 	u32 line;
 	u32 reserved[SOL_TRAFFICS];	/* lines, in this period */
-	struct sol_core_stats rules;	/* lines */
+	struct sol_core_stats rules;	/* bytes */
 	u64 stopped_ns;
 	u64 overflows;
 	u64 interrupts;

@@ -69,7 +69,7 @@ struct sol_guard_set {
  * @busy: something ran when the CPU was stopped
  * @overflows, @interrupts: of counters; of the timer and by other CPUs
  * @failed: times that a counter was found not to count
- * @rules: what regulators counted before this one
+ * @before: what regulators counted before this one, in bytes
  */
 struct sol_guard_core {
 	int cpu;
@@ -93,7 +93,7 @@ struct sol_guard_core {
 	u64 overflows;
 	u64 interrupts;
 	u64 failed;
-	struct sol_core_stats rules;
+	struct sol_core_stats before;
 };
 
 /**

@@ -28,4 +28,7 @@ echo 'r_min 0' >$root/guard/settings
 check kept "$([ "$(counts)" = "$before" ] && echo "$before" | grep -q ' stops [1-9]' && echo 1)" "$(counts), before $before"
 echo 'r_min 64000000000' >$root/guard/settings
 check kept_on "$([ "$(counts)" = "$before" ] && echo 1)" "$(counts), before $before"
+# Bytes that were counted stay so many, whatever a line is from now on.
+echo 'line 4096' >$root/guard/settings
+check kept_bytes "$(grep -q '^line 4096' $root/guard/settings && [ "$(counts)" = "$before" ] && echo 1)" "$(counts), before $before"
 printf 'r_min 0\nevent page-faults\nperiod_us 1000\n' >$root/guard/settings
