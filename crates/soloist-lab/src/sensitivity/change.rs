@@ -117,13 +117,19 @@ impl End {
 
 /// Every change of `scenario` (only of `keys`, if there are any), with the scenario
 /// that it makes; with `pairs`, of two at once: of its own inputs, or, where `keys`
-/// name a constant of the machine, of that and each input.
+/// name a constant of the machine, of that and each input (that they name, if any).
 pub(super) fn all(scenario: &Scenario, keys: &[String], pairs: bool) -> Vec<(Change, Scenario)> {
     let mut ends = match pairs && keys.is_empty() {
         true => Vec::new(),
         false => End::all(Of::Machine, of_machine(scenario), keys),
     };
-    ends.extend(End::all(Of::Experiment, of_experiment(scenario), keys));
+    let own = of_experiment(scenario);
+    let beside = pairs && !own.iter().any(|(key, _)| keys.contains(key));
+    ends.extend(End::all(
+        Of::Experiment,
+        own,
+        if beside { &[] } else { keys },
+    ));
     if pairs {
         return of_pairs(scenario, &ends);
     }
@@ -172,4 +178,33 @@ fn of_pairs(scenario: &Scenario, ends: &[End]) -> Vec<(Change, Scenario)> {
         }
     }
     changes
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_constant_that_is_named_is_paired_with_each_input() {
+        let scenario = crate::known::find("memguard-figure-11").unwrap();
+        let constant = of_machine(&scenario)[0].0.clone();
+        let keys = |named: &[String]| {
+            let all = all(&scenario, named, true);
+            let keys = all.into_iter().map(|(change, _)| change.key);
+            keys.collect::<BTreeSet<String>>()
+        };
+        let inputs = of_experiment(&scenario);
+        let beside = |input: &str| format!("{constant} + {input}");
+        let each = inputs.iter().map(|(input, _)| beside(input));
+        assert_eq!(keys(std::slice::from_ref(&constant)), each.collect());
+        let one = inputs[0].0.clone();
+        assert_eq!(
+            keys(&[constant.clone(), one.clone()]),
+            [beside(&one)].into()
+        );
+    }
 }
