@@ -5,18 +5,20 @@ mod traces;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
+use soloist_lab::replay::{load, Part};
 use soloist_memory::checker::Checker;
 use soloist_memory::controller::{Completion, RowOutcome};
 use soloist_memory::replay::{Figures, Replay, Report, Source};
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::Machine;
+use soloist_record::Lines;
 
 use super::number::whole;
 use crate::{Ctx, Misuse};
@@ -32,6 +34,15 @@ pub enum Args {
     Profile(replay::ProfileArgs),
     Export(traces::Export),
     Import(traces::Import),
+}
+
+/// A program of a recording; what of it is damaged is told.
+pub fn recorded(dir: &Path, program: usize, lines: Lines) -> Result<Part> {
+    let part = load(dir, program, lines)?;
+    for damage in &part.program.damage {
+        errln!("soloist: {damage}");
+    }
+    Ok(part)
 }
 
 /// Layout of a trace's lines.

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use soloist_lab::replay::{load, Job, Outcome, Part, Placement, Stage, WORN};
+use soloist_lab::replay::{Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
 use soloist_memory::Platform;
 use soloist_record::{Lines, Meta};
 use soloist_vm::Scratch;
 
 use super::{conditions, finish, own_neighbour, Args, Condition};
+use crate::cmd::sim::recorded;
 use crate::cmd::{progress, vm};
 use crate::{Ctx, Misuse};
 
@@ -33,7 +34,7 @@ struct Recorded {
 /// Runs the comparison.
 pub(super) fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     let asked = asked(args)?;
-    let recorded = match &args.recorded {
+    let programs = match &args.recorded {
         Some(dir) => read(dir, args.lines)?,
         None => {
             let scratch = Scratch::new("soloist-compare-")?;
@@ -50,7 +51,7 @@ pub(super) fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
             read(scratch.path(), args.lines)?
         }
     };
-    play(args, &asked, &recorded, ctx)
+    play(args, &asked, &programs, ctx)
 }
 
 /// What is wrong is told before minutes of recording.
@@ -100,7 +101,7 @@ fn read(dir: &Path, lines: usize) -> Result<Recorded> {
         let why = format!("{dir}: one program only; the last is the neighbour");
         return Err(Misuse(why).into());
     }
-    let programs = (0..n).map(|program| load(dir, program, Lines::Middle(lines)));
+    let programs = (0..n).map(|program| recorded(dir, program, Lines::Middle(lines)));
     Ok(Recorded {
         kernel: meta.kernel,
         programs: programs.collect::<Result<_, _>>()?,

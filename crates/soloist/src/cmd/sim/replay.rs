@@ -7,10 +7,11 @@ use anyhow::Result;
 use serde::Serialize;
 use soloist_core::cpu_list;
 use soloist_lab::replay::profile::{profile, Profile};
-use soloist_lab::replay::{load, History, Job, Outcome, Part, Placement, Stage, WORN};
+use soloist_lab::replay::{History, Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_memory::Platform;
 use soloist_record::{Lines, Meta};
 
+use super::recorded;
 use crate::cmd::number::whole;
 use crate::cmd::{progress, table};
 use crate::{Ctx, Misuse};
@@ -113,9 +114,6 @@ impl Replay {
             history: if self.fresh { History::FRESH } else { WORN },
         };
         self.seat(&metas, &mut stage)?;
-        for damage in stage.parts.iter().flat_map(|p| &p.program.damage) {
-            errln!("soloist: {damage}");
-        }
         let company = stage.parts.len() > 1;
         let jobs: Vec<Job> = placements
             .iter()
@@ -179,7 +177,7 @@ impl Replay {
         if let [only] = self.dirs.as_slice() {
             let all = 0..metas[0].programs.len();
             return Ok(all
-                .map(|i| load(only, i, if i == 0 { first } else { others }))
+                .map(|i| recorded(only, i, if i == 0 { first } else { others }))
                 .collect::<Result<_, _>>()?);
         }
         let mut parts: Vec<Part> = Vec::new();
@@ -187,7 +185,7 @@ impl Replay {
             let lines = if parts.is_empty() { first } else { others };
             let mut known = parts.iter().skip(usize::from(first != others));
             let known = known.find(|p| p.recording == *dir).cloned();
-            let mut part = known.map_or_else(|| load(dir, 0, lines), Ok)?;
+            let mut part = known.map_or_else(|| recorded(dir, 0, lines), Ok)?;
             if let Some(name) = dir.file_name() {
                 part.name = name.to_string_lossy().into_owned();
             }
@@ -417,10 +415,7 @@ impl ProfileArgs {
             let meta = Meta::read(dir)?;
             let platform = Platform::find(self.machine.as_deref().unwrap_or(&meta.machine))?;
             for program in 0..meta.programs.len() {
-                let part = load(dir, program, Lines::ALL)?;
-                for damage in &part.program.damage {
-                    errln!("soloist: {damage}");
-                }
+                let part = recorded(dir, program, Lines::ALL)?;
                 profiles.push(profile(&part, &platform));
             }
         }
@@ -434,7 +429,7 @@ impl ProfileArgs {
 
     fn print_pages(&self, ctx: &Ctx) -> Result<ExitCode> {
         for dir in &self.dirs {
-            let part = load(dir, 0, Lines::ALL)?;
+            let part = recorded(dir, 0, Lines::ALL)?;
             let page = |p: &soloist_record::Page| Page {
                 virt: p.virt,
                 phys: p.phys,

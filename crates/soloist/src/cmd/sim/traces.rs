@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 use soloist_lab::replay::import::{self, import, Target};
-use soloist_lab::replay::load;
 use soloist_machine::known;
 use soloist_record::export::{export, Format};
 use soloist_record::Lines;
 
+use super::recorded;
 use crate::cmd::number::whole;
 use crate::cmd::vm;
 use crate::{Ctx, Misuse};
@@ -53,7 +53,7 @@ pub struct Export {
 impl Export {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode> {
-        let part = load(&self.dir, self.program, Lines::First(self.lines))?;
+        let part = recorded(&self.dir, self.program, Lines::First(self.lines))?;
         let lanes = part.program.lanes();
         let Some(lane) = lanes.get(self.lane) else {
             let why = format!("--lane {}: there are {}, from 0", self.lane, lanes.len());
