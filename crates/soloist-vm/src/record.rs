@@ -110,7 +110,7 @@ pub fn record(
         programs: order.programs.clone(),
         streams: Streams::default(),
     };
-    if !outcome.healthy() {
+    if !ran(&outcome) {
         return Ok((outcome, meta));
     }
     let streams = Streams::read(&out)?;
@@ -120,6 +120,12 @@ pub fn record(
     fs::remove_file(&left).map_err(io(format!("cannot remove {}", left.display())))?;
     meta.write(&out)?;
     Ok((outcome, meta))
+}
+
+/// Whether the foreground ran, so that there is something to keep: 125 is
+/// `guest/record.c`'s own failure, 126 and 127 are a program that can't be run.
+pub fn ran(outcome: &Outcome) -> bool {
+    outcome.healthy() && !(125..=127).contains(&outcome.status())
 }
 
 fn plan(spec: &Spec, order: &Order, out: &Path) -> Plan {

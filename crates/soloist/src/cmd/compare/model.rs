@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
                 0 => {}
                 // Ctrl-C.
                 130 => return Ok(ExitCode::from(130)),
-                status if args.any_status => {
+                status if args.any_status && !(125..=127).contains(&status) => {
                     errln!("soloist: the command ended with status {status}");
                 }
                 status => anyhow::bail!("the command ended with status {status}"),

@@ -93,7 +93,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         return Err(Misuse("no program: soloist vm record -- PROGRAM".to_owned()).into());
     }
     let recorded = record(&args, &programs, ctx)?;
-    if ctx.json && recorded.kept() {
+    if ctx.json && record::ran(&recorded.outcome) {
         let (guest, recording) = (&recorded.outcome, &recorded.meta);
         ctx.print_json(&serde_json::json!({ "guest": guest, "recording": recording }))?;
     }
@@ -125,15 +125,10 @@ fn record(args: &Args, programs: &[&[OsString]], ctx: &Ctx) -> Result<Recorded> 
 }
 
 impl Recorded {
-    /// There is something to play.
-    fn kept(&self) -> bool {
-        self.outcome.healthy() && self.outcome.status() < 125
-    }
-
     /// Says on standard error what is worth knowing; the status to end with.
     fn tell(&self, ctx: &Ctx) -> u8 {
         let status = self.outcome.status();
-        if !self.kept() {
+        if !record::ran(&self.outcome) {
             super::report(&self.outcome, ctx);
             return status.max(1);
         }
