@@ -456,16 +456,21 @@ impl Steps {
         }
     }
 
-    /// Does all of it, or nothing.
+    /// Does all of it, or nothing: what was removed before another removal is
+    /// refused stays so, and the error names it.
     pub fn apply(&self, control: &Control) -> Result<(), HostError> {
         for (at, step) in self.steps.iter().enumerate() {
             if let Err(error) = step.apply(control) {
                 // A group that was removed can't come back with its tasks, so
                 // removals stand last and nothing but removals follows them.
-                for done in self.steps[..at].iter().rev() {
-                    let _ = done.take_back(control);
+                let done = &self.steps[..at];
+                for step in done.iter().rev() {
+                    let _ = step.take_back(control);
                 }
-                return Err(error);
+                return Err(HostError::TakenBack {
+                    but: removed(done),
+                    error: Box::new(error),
+                });
             }
         }
         Ok(())
@@ -477,7 +482,11 @@ impl Step {
         match self {
             Self::Make { path } => control.make(path),
             Self::Write { path, new, .. } => control.write(path, new),
-            Self::Remove { path } => control.rmdir(path),
+            Self::Remove { path } => match control.rmdir(path) {
+                // Somebody else removed it meanwhile.
+                Err(_) if !control.path(path).exists() => Ok(()),
+                done => done,
+            },
         }
     }
 
@@ -487,6 +496,22 @@ impl Step {
             Self::Write { path, old, .. } => control.write(path, old),
             Self::Remove { .. } => Ok(()),
         }
+    }
+}
+
+/// ` but that groups/video is gone`, or nothing.
+fn removed(done: &[Step]) -> String {
+    let gone: Vec<&str> = done
+        .iter()
+        .filter_map(|step| match step {
+            Step::Remove { path } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    match gone.len() {
+        0 => String::new(),
+        1 => format!(" but that {} is gone", gone[0]),
+        _ => format!(" but that {} are gone", gone.join(", ")),
     }
 }
 

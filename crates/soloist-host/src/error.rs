@@ -22,6 +22,14 @@ pub enum HostError {
         /// The errno.
         errno: i32,
     },
+    /// One step of several was refused; those before it were taken back.
+    #[error("groups, rules and reservations are as they were{but}: {error}")]
+    TakenBack {
+        /// ` but that groups/video is gone`, or nothing.
+        but: String,
+        /// Why.
+        error: Box<HostError>,
+    },
     /// CAP_SYS_ADMIN is missing.
     #[error("{0} needs root (CAP_SYS_ADMIN): run it with sudo")]
     NeedsRoot(String),

@@ -208,6 +208,30 @@ fn a_refusal_takes_everything_back() {
         .exists());
 }
 
+/// A group that was removed can't come back: it is named. `b` can't be removed,
+/// where there is no module: its directory is not empty. `c` went by itself.
+#[test]
+fn what_was_removed_before_a_refusal_is_named() {
+    let machine = loaded();
+    for name in ["a", "b", "c"] {
+        machine.group(name, "6", "");
+        machine.soloist(&format!("groups/{name}/bandwidth"), "off\n");
+        machine.soloist(&format!("groups/{name}/mode"), "shareable\n");
+    }
+    let mut config = Config::now(&control(&machine)).unwrap();
+    config.groups.retain(|name, _| name == "core0");
+    let plan = steps(&machine, &config, true);
+    let of = |name: &str| machine.path(&format!("sys/kernel/config/soloist/groups/{name}"));
+    std::fs::remove_dir_all(of("c")).unwrap();
+    std::fs::remove_dir_all(of("a")).unwrap();
+    std::fs::create_dir(of("a")).unwrap();
+    let why = plan.apply(&control(&machine)).unwrap_err().to_string();
+    let wanted = "as they were but that groups/a is gone: rmdir groups/b";
+    assert!(why.contains(wanted), "{why}");
+    std::fs::remove_dir_all(of("b")).unwrap();
+    plan.apply(&control(&machine)).unwrap();
+}
+
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     for (text, words) in [

@@ -284,7 +284,7 @@ impl Seat {
             return Ok(());
         };
         if left.is_empty() {
-            self.group.remove()?;
+            unless_gone(self.group.remove())?;
         } else if !ctx.json {
             let name = self.group.name();
             errln!("soloist: group {name} stays: {} of its tasks still run; afterwards `soloist group rm {name}`", left.len());

@@ -157,9 +157,7 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         load(&host, &ModuleChoice::default(), map.as_ref(), &say)?;
         let control = Control::open(&host)?;
         steps = plan(&config, Some(&control), wanted, args.prune)?;
-        steps
-            .apply(&control)
-            .context("no group, rule or reservation was changed")?;
+        steps.apply(&control)?;
     }
     if ctx.json {
         let dry_run = args.dry_run;
