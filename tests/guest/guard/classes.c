@@ -45,10 +45,15 @@ static void one(const char *what, int policy, const char *runtime)
 	long long stops;
 
 	rt_runtime(runtime);
+	/*
+	 * Before there is a FIFO task: what it preempts in an RCU section keeps RCU
+	 * from ending on PREEMPT_RT, where the boost has a lower priority, and a
+	 * reservation waits for RCU.
+	 */
+	must_limit(CPU, "6400000000 reclaim=0");
 	for (int i = 0; i < N; i++)
 		worker_start(&w[i], CPU, i ? SCHED_OTHER : policy, i == 2 ? 0 : -1);
 	sleep_ms(20);
-	must_limit(CPU, "6400000000 reclaim=0");
 	/* Within one stop: under an emulator the next may have begun. */
 	do {
 		stopped = await(0) && await(1);
@@ -76,7 +81,7 @@ static void one(const char *what, int policy, const char *runtime)
 		ran += w[i].done - before[i];
 	snprintf(name, sizeof(name), "%s-goes-on", what);
 	guest_check(again && ran, name, "released %d, %ld turns", again, ran);
-	/* First, for a spinning FIFO task keeps RCU from ending on PREEMPT_RT. */
+	/* First, for the same reason. */
 	for (int i = 0; i < N; i++)
 		worker_stop(&w[i]);
 	must_limit(CPU, "off");
