@@ -74,10 +74,10 @@ static bool nothing_within(const struct sol_map *map, const struct sol_range *r,
 }
 
 /*
- * A base that is no multiple of a block has blocks through which the offset
- * carries, as far as bit @bit in one of 2^@bit frames, so in fewer than 64
- * would meet. All carries to one bit change the same bits, so the frames on
- * both sides of the first few tell of all.
+ * Where a base is no multiple of a block, offsets carry within blocks: to bit
+ * @bit once in 2^@bit frames, too seldom for 64 blocks to show it. All carries
+ * to one bit change the same bits, so the frames on both sides of the first few
+ * tell of all.
  */
 static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
 			   u32 far, u32 bit)

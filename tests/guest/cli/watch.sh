@@ -18,7 +18,7 @@ rmdir $root/groups/mark*
 one=$(awk '/^capacity/ { print int($2 / 1048576) }' $root/groups/seen/stats)
 soloist run --group seen -- sh -c "head -c $((one + 8))m /dev/zero | tail -c $((one + 4))m >/dev/null" 2>/dev/null
 spilled='^..:..:..Z seen: [0-9]* pages handed out of colour'
-for i in $(seq 60); do grep -q "$spilled" events || sleep 1; done
+until_ 'grep "$spilled" events'
 grep -q "$spilled" events && ok event-spilled || fail event-spilled "$(cat events)"
 kill $events
 wait $events 2>/dev/null
@@ -28,10 +28,10 @@ tracing=/sys/kernel/tracing
 [ -d $tracing/events ] || mount -t tracefs tracefs $tracing
 soloist events --interval 8 >events 2>why &
 events=$!
-for i in $(seq 60); do [ -e $tracing/instances/soloist-$events ] || sleep 1; done
+until_ '[ -e $tracing/instances/soloist-$events ]'
 soloist run --colors 1 --exhaust spill -- sh -c "head -c $((one + 8))m /dev/zero | tail -c $((one + 4))m >/dev/null" 2>/dev/null
 short='^..:..:..Z run.*: [0-9]* pages handed out of colour'
-for i in $(seq 60); do grep -q "Z run.*gone" events || sleep 1; done
+until_ 'grep "Z run.*gone" events'
 grep -q "$short" events && ok event-short || fail event-short "$(cat events why)"
 kill -INT $events
 wait $events

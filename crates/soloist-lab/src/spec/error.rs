@@ -22,15 +22,19 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// The line of `text`, from 1, that first has `word`; 0: none. Of a word of several
-/// lines, the first that has its last line behind one that has the line before.
-pub(crate) fn line_of(text: &str, word: &str) -> usize {
-    let mut lines = text.lines().enumerate();
+/// The line of `text`, from 1, that first begins with `word`, else has it; 0: none.
+/// Of a word of several lines, that of its last behind that of the line before.
+#[must_use]
+pub fn line_of(text: &str, word: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
     let mut last = 0;
     for part in word.split('\n') {
-        last = lines
-            .find(|(_, line)| line.contains(part))
-            .map_or(last, |(i, _)| i + 1);
+        let behind = lines[last..].iter();
+        let begun = behind
+            .clone()
+            .position(|line| line.trim_start().starts_with(part));
+        let at = begun.or_else(|| behind.clone().position(|line| line.contains(part)));
+        last = at.map_or(last, |at| last + at + 1);
     }
     last
 }

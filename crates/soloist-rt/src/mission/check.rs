@@ -3,6 +3,7 @@
 use std::iter::once;
 
 use soloist_lab::spec::check_id;
+use soloist_lab::spec::error::line_of;
 use soloist_machine::{FileError, FileText};
 
 use super::Mission;
@@ -27,13 +28,10 @@ pub(super) fn check(
     let wrong = id.and_then(|()| numbers(mission));
     let wrong = wrong.and_then(|()| scale(mission, set));
     let wrong = wrong.and_then(|()| claims(mission, set));
-    wrong.map_err(|(begin, message)| {
-        let is_it = |line: &&str| line.trim_start().starts_with(&begin);
-        let line = place.text.lines().find(is_it);
-        let at = line.map_or(0, |line| {
-            line.as_ptr() as usize - place.text.as_ptr() as usize
-        });
-        place.error(at..at, message)
+    wrong.map_err(|(word, message)| FileError {
+        file: place.file.to_owned(),
+        line: line_of(place.text, &word),
+        message,
     })
 }
 
