@@ -24,9 +24,10 @@
 
 #define MAX_CHANNEL_BITS	6	/* in a bitmap of 64 */
 
+/* Small: all of them lie on the stack of a fault that grows a group. */
 struct node_use {
-	u32 node;
-	u32 tier;		/* 0: near; 1: allowed, but not near */
+	u8 node;
+	u8 tier;		/* 0: near; 1: allowed, but not near */
 	bool mixed;		/* has owners of the other kind */
 	u32 used;		/* bank sets that are not free */
 	u32 free;

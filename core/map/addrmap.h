@@ -57,7 +57,7 @@
 #define SOL_MAX_ADDR_BITS	52
 #define SOL_MAX_RANGES		64
 #define SOL_MAX_LAYOUTS		4
-#define SOL_MAX_NODES		16
+#define SOL_MAX_NODES		64	/* as many as a u64 has bits */
 #define SOL_MAX_FIELD_BITS	16	/* channel, rank, bank: bits each */
 #define SOL_MAX_ROW_BITS	32
 #define SOL_MAX_COL_BITS	20

@@ -375,7 +375,7 @@ static int get_range_option(struct parser *p, struct sol_word word,
 	int rc;
 
 	if (sol_word_is(word, "node")) {
-		rc = get_number(p, "node", "a node number, 0 to 15",
+		rc = get_number(p, "node", "a node number, 0 to 63",
 				SOL_MAX_NODES, &value);
 		range->node = rc ? 0 : value;
 		return rc;

@@ -89,7 +89,7 @@ static const struct wrong {
 	{ V "range 0 99999999999999999999999\n", 2, "2^52" },
 	{ V "range 0 0x10000000000001000\n", 2, "2^52" },
 	{ V "range 0 -1\n", 2, "\"-1\"" },
-	{ V "range 0 4096 node 16\n", 2, "0 to 15" },
+	{ V "range 0 4096 node 64\n", 2, "0 to 63" },
 	{ V "range 0 4096 node\n", 2, "node: nothing given" },
 	{ V "range 0 4096 colour 1\n", 2, "node, base or layout" },
 	{ V "range 0 8192 base 0xffffffffff000\n", 2, "pass 2^52" },

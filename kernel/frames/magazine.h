@@ -180,6 +180,8 @@ static __always_inline struct page *sol_magazine_get(u16 id, int nid, gfp_t gfp,
 			nid = sol_magazine_node(hand, g, nid);
 		if (unlikely(!node_isset(nid, current->mems_allowed)))
 			goto none;
+	} else if (unlikely(nid >= SOL_MAX_NODES)) {
+		goto none;	/* no map has it */
 	}
 	m = &hand->magazine[(u32)(id + nid) % SOL_MAGAZINES];
 	clip = sol_magazine_turn(m);

@@ -41,9 +41,9 @@ impl Topology {
 pub(crate) fn check_topology(topology: &Spanned<Topology>) -> Result<(), Wrong> {
     let wrong = |message: String| Err((topology.span(), message));
     let t = topology.get_ref();
-    if t.cpus.is_empty() || t.cpus.len() > 16 {
+    if t.cpus.is_empty() || t.cpus.len() > 64 {
         return wrong(format!(
-            "cpus: expected 1 to 16 nodes, found {}",
+            "cpus: expected 1 to 64 nodes, found {}",
             t.cpus.len()
         ));
     }

@@ -88,7 +88,7 @@ struct Guest {
     #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
     mem: Option<String>,
     /// Nodes that share --mem evenly.
-    #[arg(long, requires = "mem", default_value_t = 1, value_parser = whole::<u32>(1..=8))]
+    #[arg(long, requires = "mem", default_value_t = 1, value_parser = whole::<u32>(1..=32))]
     nodes: u32,
     /// Cpus, instead of the machine's.
     #[arg(long, value_parser = whole::<u32>(1..=64))]
