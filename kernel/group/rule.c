@@ -2,19 +2,21 @@
 /*
  * Rules: colours by user and path, at exec (CAMC 3.4).
  *
- * A direct hook on alloc_bprm sees every execve() before its new address space
- * exists, so that even the pages of its arguments are in colour. If a rule
- * matches, the process gets an implicit group of its own with free colours on
- * the nodes of the CPUs it may use, and the old program's pages stay where they
- * are. Whether the exec went well is known when the task returns to user space:
- * task work then compares self_exec_id, which only a success has changed, and
- * if it has not, puts the task back where it was.
+ * A direct hook on copy_string_kernel sees every execve() before anything lies
+ * in its new address space, so that even the pages of its arguments are in
+ * colour. If a rule matches, the process gets an implicit group of its own with
+ * free colours on the nodes of the CPUs it may use, and the old program's pages
+ * stay where they are. Whether the exec went well is known when the task returns
+ * to user space: task work then compares self_exec_id, which only a success has
+ * changed, and if it has not, puts the task back where it was.
  *
- * What is matched is the path that was executed, so of a script the script and
- * not its interpreter: once as given, if absolute, and once with all symbolic
- * links resolved; both as who made the rule sees them, so that nobody who mounts
- * or changes roots can pretend to be another's program. It is resolved once more by the exec itself; a file renamed
- * between the two gets colours by its old name, which is no matter of security.
+ * What is matched is the file that the kernel opened, so of a script the script
+ * and not its interpreter: once the name as given, if absolute, and once the
+ * file's path; both as who made the rule sees them, so that nobody who mounts or
+ * changes roots can pretend to be another's program. No path is walked here,
+ * which may wait for a file server for ever. Kernels that copy the arguments
+ * before they open the file (SOL_EXEC_OPENS_LATE) are asked what their cache
+ * knows of the path, and a second hook makes good what that did not tell.
  *
  * Differs from the paper: the path pattern is a glob in a rule, the user need
  * not register if the rule names it, and children that execute something that
@@ -28,10 +30,10 @@
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
+#include <linux/binfmts.h>
 #include <linux/cred.h>
 #include <linux/dcache.h>
 #include <linux/delay.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
 #include <linux/glob.h>
@@ -40,6 +42,7 @@
 #include <linux/slab.h>
 #include <linux/task_work.h>
 #include <linux/uidgid.h>
+#include "../compat/exec.h"
 #include "../compat/trampoline.h"
 #include "group.h"
 #include "../hook/hook.h"
@@ -64,6 +67,7 @@ struct exec_try {
 	struct task_struct *task;
 	struct sol_group *before;	/* referenced, or NULL */
 	u64 exec_id;
+	u64 serial;			/* of the rule that matched */
 };
 
 typedef char *path_below_fn(const struct path *path, const struct path *root,
@@ -306,7 +310,7 @@ static void rule_count(u64 serial, bool refused)
 }
 
 /* A group with free colours, one reference; or an ERR_PTR, words. */
-static struct sol_group *gift_group(const struct rule_gift *gift)
+static struct sol_group *group_new(const struct rule_gift *gift)
 {
 	const struct sol_want want = {
 		.n_sets = gift->colors,
@@ -328,20 +332,15 @@ static struct sol_group *gift_group(const struct rule_gift *gift)
 }
 
 /*
- * What the rules give to a process that executes this; NULL: nothing. Colours
- * are sought without the mutex, which every exec takes: that may last.
+ * As above, and counted. Colours are sought without the mutex, which every exec
+ * takes: that may last.
  */
-static struct sol_group *rules_group(const char *given,
-				     const struct path *path, char *buf)
+static struct sol_group *gift_group(const struct rule_gift *gift)
 {
-	const struct rule_gift gift = rules_gift(given, path, buf);
-	struct sol_group *group;
+	struct sol_group *group = group_new(gift);
 
-	if (!gift.serial)
-		return NULL;
-	group = gift_group(&gift);
-	rule_count(gift.serial, IS_ERR(group));
-	return IS_ERR(group) ? NULL : group;
+	rule_count(gift->serial, IS_ERR(group));
+	return group;
 }
 
 /* ---- exec ---- */
@@ -369,17 +368,16 @@ static void exec_done(struct callback_head *work)
 	atomic_dec(&n_tries);
 }
 
-/* Join @group until the exec turns out to fail. */
-static int exec_join(struct sol_group *group, struct sol_group *before)
+static struct exec_try *try_new(u64 serial, struct sol_group *before)
 {
 	struct exec_try *try = kzalloc(sizeof(*try), GFP_KERNEL);
-	int err;
 
 	if (!try)
-		return -ENOMEM;
+		return NULL;
 	atomic_inc(&n_tries);
 	try->task = get_task_struct(current);
 	try->exec_id = current->self_exec_id;
+	try->serial = serial;
 	if (before)
 		sol_group_get(before);
 	try->before = before;
@@ -387,93 +385,141 @@ static int exec_join(struct sol_group *group, struct sol_group *before)
 	spin_lock(&tries_lock);
 	list_add(&try->link, &tries);
 	spin_unlock(&tries_lock);
-	err = sol_member_join_exec(group) ?:
-	      task_work_add(current, &try->work, TWA_RESUME);
-	if (err)
+	return try;
+}
+
+/* Join a group of the gift until the exec turns out to fail. */
+static void exec_join(const struct rule_gift *gift, struct sol_group *before)
+{
+	struct sol_group *group = gift_group(gift);
+	struct exec_try *try;
+
+	if (IS_ERR(group))
+		return;
+	try = try_new(gift->serial, before);
+	if (try && (sol_member_join_exec(group) ||
+		    task_work_add(current, &try->work, TWA_RESUME)))
 		exec_done(&try->work);
-	return err;
+	sol_group_put(group);
 }
 
-/* @name under the directory @at. */
-static int path_below(const struct path *at, const char *name,
-		      struct path *path)
+/* What the rules give to the exec of @path. */
+static struct rule_gift exec_gift(const struct linux_binprm *bprm,
+				  const struct path *path)
 {
-	char *buf = kmalloc(PATH_MAX, GFP_KERNEL), *dir, *full = NULL;
-	int err = -ENOMEM;
+	/* A name relative to a file descriptor is the kernel's own making. */
+	const char *given = bprm->fdpath ? "" : bprm->filename;
+	char *buf = kmalloc(PATH_MAX, GFP_KERNEL);
+	struct rule_gift gift = { 0 };
 
-	dir = buf ? d_path(at, buf, PATH_MAX) : NULL;
-	if (!IS_ERR_OR_NULL(dir))
-		full = kasprintf(GFP_KERNEL, "%s/%s", dir, name);
-	if (full)
-		err = kern_path(full, LOOKUP_FOLLOW, path);
-	kfree(full);
-	kfree(buf);
-	return err;
-}
-
-/* What execveat(fd, name) will open. */
-static int exec_path(int fd, const char *name, struct path *path)
-{
-	struct file *file;
-	int err = 0;
-
-	if (fd == AT_FDCWD || *name == '/')
-		return kern_path(name, LOOKUP_FOLLOW, path);
-	file = fget_raw(fd);
-	if (!file)
-		return -EBADF;
-	if (*name) {
-		err = path_below(&file->f_path, name, path);
-	} else {
-		*path = file->f_path;
-		path_get(path);
-	}
-	fput(file);
-	return err;
-}
-
-/* The group for an exec of @name, with a reference; NULL: none. */
-static struct sol_group *exec_group(int fd, const char *name)
-{
-	struct sol_group *group = NULL;
-	struct path path;
-	char *buf;
-
-	if (exec_path(fd, name, &path))
-		return NULL;
-	buf = kmalloc(PATH_MAX, GFP_KERNEL);
 	if (buf)
-		group = rules_group(name, &path, buf);
+		gift = rules_gift(given, path, buf);
 	kfree(buf);
-	path_put(&path);
-	return group;
+	return gift;
 }
 
-static void exec_begins(int fd, const char *name)
+/* A task in a group that someone made by hand stays there. */
+static void exec_path(const struct linux_binprm *bprm, const struct path *path)
 {
 	struct sol_group *before = sol_member_group(current);
-	struct sol_group *group = NULL;
+	struct rule_gift gift = { 0 };
 
 	if (!before || before->implicit)
-		group = exec_group(fd, name);
-	if (group) {
-		exec_join(group, before);
-		sol_group_put(group);
-	}
+		gift = exec_gift(bprm, path);
+	if (gift.serial)
+		exec_join(&gift, before);
 	if (before)
 		sol_group_put(before);
 }
 
-/* Before alloc_bprm(), which always goes on. */
-unsigned long sol_rule_exec(int fd, struct filename *filename);
-unsigned long sol_rule_exec(int fd, struct filename *filename)
+#ifdef SOL_EXEC_OPENS_LATE
+/* What the cache has of the path: a file server is not asked. */
+static void exec_named(const struct linux_binprm *bprm)
+{
+	struct path path;
+
+	if (bprm->fdpath || kern_path(bprm->filename,
+				      LOOKUP_FOLLOW | LOOKUP_CACHED, &path))
+		return;
+	exec_path(bprm, &path);
+	path_put(&path);
+}
+
+/* The current task's exec under way; it alone makes and ends it. */
+static struct exec_try *try_of_current(void)
+{
+	struct exec_try *try, *found = NULL;
+
+	spin_lock(&tries_lock);
+	list_for_each_entry(try, &tries, link)
+		if (try->task == current)
+			found = try;
+	spin_unlock(&tries_lock);
+	return found;
+}
+
+/* The file may be of another rule than the path was a moment ago, or of none. */
+static void exec_opened(const struct linux_binprm *bprm)
+{
+	struct exec_try *try = try_of_current();
+	struct rule_gift gift;
+	struct sol_group *group;
+
+	if (!try) {
+		exec_path(bprm, &bprm->file->f_path);
+		return;
+	}
+	gift = exec_gift(bprm, &bprm->file->f_path);
+	if (gift.serial == try->serial)
+		return;
+	sol_member_undo_exec(try->before);
+	try->serial = gift.serial;
+	group = gift.serial ? gift_group(&gift) : NULL;
+	if (IS_ERR_OR_NULL(group))
+		return;
+	sol_member_join_exec(group);
+	sol_group_put(group);
+}
+
+/* Before security_bprm_creds_for_exec(), which always goes on. */
+unsigned long sol_rule_opened(const struct linux_binprm *bprm);
+unsigned long sol_rule_opened(const struct linux_binprm *bprm)
 {
 	int inside;
 
-	if (!sol_rule_count())
+	if (!sol_rule_count() && !atomic_read(&n_tries))
 		return SOL_PASS;
 	inside = srcu_read_lock(&execs);
-	exec_begins(fd, filename->name);
+	exec_opened(bprm);
+	srcu_read_unlock(&execs, inside);
+	return SOL_PASS;
+}
+
+SOL_TRAMPOLINE(sol_rule_opened_trampoline, sol_rule_opened, SOL_IF_ANY);
+#endif
+
+static void exec_begins(const struct linux_binprm *bprm)
+{
+#ifdef SOL_EXEC_OPENS_LATE
+	exec_named(bprm);
+#else
+	exec_path(bprm, &bprm->file->f_path);
+#endif
+}
+
+/*
+ * Before copy_string_kernel(), which always goes on. The first string of an exec
+ * is its name; ->exec is set after that.
+ */
+unsigned long sol_rule_exec(const char *arg, const struct linux_binprm *bprm);
+unsigned long sol_rule_exec(const char *arg, const struct linux_binprm *bprm)
+{
+	int inside;
+
+	if (bprm->exec || !sol_rule_count())
+		return SOL_PASS;
+	inside = srcu_read_lock(&execs);
+	exec_begins(bprm);
 	srcu_read_unlock(&execs, inside);
 	return SOL_PASS;
 }
@@ -482,8 +528,11 @@ SOL_TRAMPOLINE(sol_rule_trampoline, sol_rule_exec, SOL_IF_ANY);
 
 /* ---- Load and unload ---- */
 
-static struct sol_hook rule_hook[] = {
-	SOL_HOOK("alloc_bprm", sol_rule_trampoline),
+static struct sol_hook rule_hooks[] = {
+	SOL_HOOK("copy_string_kernel", sol_rule_trampoline),
+#ifdef SOL_EXEC_OPENS_LATE
+	SOL_HOOK("security_bprm_creds_for_exec", sol_rule_opened_trampoline),
+#endif
 };
 
 typedef struct callback_head *
@@ -495,7 +544,7 @@ int sol_rule_init(void)
 {
 	return sol_bind(sol_path_below, "__d_path") ?:
 	       sol_bind(sol_task_work_cancel, "task_work_cancel_match") ?:
-	       sol_hooks_attach(rule_hook, ARRAY_SIZE(rule_hook));
+	       sol_hooks_attach(rule_hooks, ARRAY_SIZE(rule_hooks));
 }
 
 static bool try_match(struct callback_head *work, void *data)
@@ -544,7 +593,7 @@ void sol_rule_exit(void)
 {
 	struct coloring_user *user, *next;
 
-	sol_hooks_detach(rule_hook, ARRAY_SIZE(rule_hook));
+	sol_hooks_detach(rule_hooks, ARRAY_SIZE(rule_hooks));
 	synchronize_srcu(&execs);
 	tries_cancel();
 	/* exec_done() may be past its last touch, and not yet out of our text. */

@@ -23,6 +23,7 @@
 #include <linux/tracepoint.h>
 
 #include "../compat/alloc.h"
+#include "../compat/exec.h"
 #include "../compat/migrate.h"
 #include "../compat/rows.h"
 #include "btf.h"
@@ -111,7 +112,11 @@ static const struct row rows[] = {
 	{ EVENT, false, "cgroup_attach_task", NULL, "no groups by cgroup" },
 	{ EVENT, false, "cgroup_mkdir", NULL, "no groups by cgroup" },
 	{ EVENT, false, "cgroup_rmdir", NULL, "no groups by cgroup" },
-	{ HOOK, false, "alloc_bprm", NULL, RULES },
+	{ HOOK, false, "copy_string_kernel", NULL, RULES, "linux_binprm", 1 },
+#ifdef SOL_EXEC_OPENS_LATE
+	{ HOOK, false, "security_bprm_creds_for_exec", NULL, RULES,
+	  "linux_binprm", 0 },
+#endif
 	{ SYMBOL, false, "__d_path", NULL, RULES },
 	{ SYMBOL, false, "task_work_cancel_match", NULL, RULES },
 

@@ -155,7 +155,7 @@ const HOOKS: [&[&str]; 6] = [
     &["get_page_from_freelist"],
     &["free_unref_page_commit", "free_frozen_page_commit"],
     &["free_one_page", "free_one_page.constprop.0"],
-    &["alloc_bprm"],
+    &["copy_string_kernel"],
 ];
 
 fn hooks(host: &Host) -> Check {

@@ -14,7 +14,7 @@ fn good() -> Machine {
     machine.file("proc/sys/kernel/ftrace_enabled", "1\n");
     machine.file(
         "sys/kernel/tracing/available_filter_functions",
-        "handle_mm_fault\nvma_alloc_folio_noprof\nget_page_from_freelist\nfree_unref_page_commit\nfree_one_page.constprop.0\nalloc_bprm\n",
+        "handle_mm_fault\nvma_alloc_folio_noprof\nget_page_from_freelist\nfree_unref_page_commit\nfree_one_page.constprop.0\ncopy_string_kernel\n",
     );
     machine.file("proc/iomem", "00001000-03ffffff : System RAM\n04000000-07ffffff : System RAM\n  04000000-04ffffff : Kernel code\n");
     machine.file("sys/devices/system/node/online", "0-1\n");
@@ -74,7 +74,7 @@ fn what_is_lacking_is_named_with_the_way_out() {
     let machine = good();
     machine.file(
         "sys/kernel/tracing/available_filter_functions",
-        "handle_mm_fault\nvma_alloc_folio\nget_page_from_freelist\nfree_one_page\nalloc_bprm\n",
+        "handle_mm_fault\nvma_alloc_folio\nget_page_from_freelist\nfree_one_page\ncopy_string_kernel\n",
     );
     let hooks = check(&machine, "hooks");
     assert_eq!(hooks.status, Status::Fail);
@@ -127,13 +127,13 @@ fn a_hook_that_is_taken_is_seen() {
     let machine = good();
     machine.file(
         "sys/kernel/tracing/enabled_functions",
-        "handle_mm_fault (1) R I     \ttramp: 0xffffffffc0a01000 (x+0x0/0x0) \nalloc_bprm (1)    D   \n\tdirect-->bpf_trampoline_1\n",
+        "handle_mm_fault (1) R I     \ttramp: 0xffffffffc0a01000 (x+0x0/0x0) \ncopy_string_kernel (1)    D   \n\tdirect-->bpf_trampoline_1\n",
     );
     assert_eq!(check(&machine, "hooks").status, Status::Ok, "they are ours");
     std::fs::remove_dir(machine.path("sys/module/soloist")).unwrap();
     let hooks = check(&machine, "hooks");
     assert_eq!(hooks.status, Status::Fail);
-    assert_eq!(hooks.found, "something else hooks alloc_bprm");
+    assert_eq!(hooks.found, "something else hooks copy_string_kernel");
 }
 
 #[test]

@@ -310,6 +310,30 @@ static void check_script(void)
 		    matched() - before);
 }
 
+/* Nothing is known of the path before it is executed. */
+static void check_cold(const char *glob)
+{
+	long long before = matched();
+	int status, fd;
+	pid_t pid;
+
+	rule_set("path", "*/bin/false");
+	fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
+	if (fd < 0 || write(fd, "3", 1) != 1)
+		guest_die("drop_caches: %s", strerror(errno));
+	close(fd);
+	pid = fork();
+	if (!pid) {
+		execl("/bin/false", "x", NULL);
+		_exit(2);
+	}
+	waitpid(pid, &status, 0);
+	guest_check(WEXITSTATUS(status) == 1 && matched() == before + 1,
+		    "rule-matches-what-no-cache-knows",
+		    "status %#x, %lld matches", status, matched() - before);
+	rule_set("path", glob);
+}
+
 /* A group made by hand wins over a rule. */
 static void check_precedence(const char *exe)
 {
@@ -387,6 +411,7 @@ int main(int argc, char **argv)
 	check_others(exe);
 	check_failed_exec();
 	check_script();
+	check_cold(glob);
 	check_precedence(exe);
 	check_recycled(exe);
 	check_refused(exe);
