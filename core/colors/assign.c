@@ -10,6 +10,13 @@
  * colours has a controller for each: on one that has both kinds of owners,
  * channels without the other kind come first.
  *
+ * The papers don't say which banks of a node. An owner's sets are spread over
+ * its channels, then over ranks, then over bank groups, and of each the least
+ * used come first: an owner on one channel has that channel's bandwidth only,
+ * and owners that all begin with the same one leave the others idle. A
+ * real-time owner is spread over ranks and bank groups of as few channels as
+ * will do, since others avoid each channel that it is on.
+ *
  * With LLC colours the choice is a rectangle, bank sets times LLC colours, and
  * every cell of it must exist. Address bits that make both bank and LLC colour
  * tie them together: on the Opteron bank bits 0 and 1 are LLC bits 3 and 4, so
@@ -145,23 +152,145 @@ static bool usable(const struct choice *c, u32 seed, u32 set)
 	return true;
 }
 
-/* Bank sets of one class on nodes [from, to) of the list, up to n_sets. */
-static u32 take(const struct choice *c, u32 seed, u32 from, u32 to,
-		unsigned long *sets)
+/* ---- Spreading over channels, ranks and bank groups ---- */
+
+/* Bank sets of a node that agree in some bits: those not in @rest. */
+struct part {
+	u32 first;		/* the set whose other bits are all 0 */
+	u32 rest;		/* bits in which the part's sets differ */
+	u32 usable;
+	u32 exist;
+	u32 used;		/* not free */
+	u32 realtime;		/* with a real-time owner */
+	u32 quota;		/* sets that the owner takes of it */
+};
+
+/* The next set of a part after @set; the first one again after the last. */
+static u32 next_in(const struct part *part, u32 set)
+{
+	return part->first | (((set & part->rest) - part->rest) & part->rest);
+}
+
+static void look_into(const struct choice *c, u32 seed, struct part *part)
+{
+	u32 set = part->first;
+
+	part->usable = part->exist = part->used = 0;
+	part->realtime = part->quota = 0;
+	do {
+		if (!sol_map_set_exists(c->p->map, set))
+			continue;
+		part->exist++;
+		part->used += !set_free(c->p, set);
+		part->realtime += c->p->set[set].realtime > 0;
+		part->usable += usable(c, seed, set);
+	} while ((set = next_in(part, set)) != part->first);
+}
+
+/* Is @a less than @b, in relation to how many sets each has? */
+static bool less(u32 a, const struct part *pa, u32 b, const struct part *pb)
+{
+	return (u64)a * pb->exist < (u64)b * pa->exist;
+}
+
+/* Which half gets the next set: where the owner, then anybody, has least. */
+static u32 pick(const struct part *half)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		if (half[i].quota == half[i].usable)
+			return !i;
+	if (less(half[1].quota, &half[1], half[0].quota, &half[0]))
+		return 1;
+	if (less(half[0].quota, &half[0], half[1].quota, &half[1]))
+		return 0;
+	return less(half[1].used, &half[1], half[0].used, &half[0]);
+}
+
+/* A real-time owner's channels: all in one half, by other real-time ones. */
+static u32 pick_few(const struct part *half, u32 want)
+{
+	bool fits[2] = { half[0].usable >= want, half[1].usable >= want };
+
+	if (fits[0] != fits[1])
+		return fits[1];
+	if (!half[0].realtime != !half[1].realtime)
+		return !half[0].realtime;
+	return less(half[1].used, &half[1], half[0].used, &half[0]);
+}
+
+static void share_out(const struct choice *c, u32 bit, u32 want,
+		      struct part *half)
+{
+	u32 first;
+
+	if (c->want->realtime && bit >= c->p->map->set_channel_at) {
+		first = pick_few(half, want);
+		half[first].quota = half[first].usable < want ?
+				    half[first].usable : want;
+		half[!first].quota = want - half[first].quota;
+		return;
+	}
+	while (want--)
+		half[pick(half)].quota++;
+}
+
+/*
+ * Take @part->quota usable sets of a part, which has them. Level by level, the
+ * bits that tell channels apart first, each half gets its share.
+ */
+static void spread(const struct choice *c, u32 seed, const struct part *part,
+		   u32 level, unsigned long *sets)
+{
+	struct part half[2];
+	u32 bit, i;
+
+	if (!part->quota)
+		return;
+	if (!part->rest) {
+		sol_bit_set(sets, part->first);
+		return;
+	}
+	bit = c->p->map->spread[level];
+	for (i = 0; i < 2; i++) {
+		half[i].first = part->first | i << bit;
+		half[i].rest = part->rest & ~(1u << bit);
+		look_into(c, seed, &half[i]);
+	}
+	share_out(c, bit, part->quota, half);
+	for (i = 0; i < 2; i++)
+		spread(c, seed, &half[i], level + 1, sets);
+}
+
+/* How many sets of the class of @seed are usable on nodes [from, to). */
+static u32 count_usable(const struct choice *c, u32 seed, u32 from, u32 to)
 {
 	u32 per_node = 1u << c->p->map->set_bits, n = 0, i, j;
 
 	for (i = from; i < to; i++)
-		for (j = 0; j < per_node && n < c->want->n_sets; j++) {
-			u32 set = c->node[i].node * per_node + j;
-
-			if (!usable(c, seed, set))
-				continue;
-			if (sets)
-				sol_bit_set(sets, set);
-			n++;
-		}
+		for (j = 0; j < per_node && n < c->want->n_sets; j++)
+			n += usable(c, seed, c->node[i].node * per_node + j);
 	return n;
+}
+
+/* n_sets of one class on nodes [from, to) of the list, which have them. */
+static void take(const struct choice *c, u32 seed, u32 from, u32 to,
+		 unsigned long *sets)
+{
+	u32 per_node = 1u << c->p->map->set_bits, left = c->want->n_sets, i;
+
+	for (i = from; left && i < to; i++) {
+		struct part node = {
+			.first = c->node[i].node * per_node,
+			.rest = per_node - 1,
+		};
+
+		look_into(c, seed, &node);
+		node.quota = node.usable < left ? node.usable : left;
+		spread(c, seed, &node, 0, sets);
+		left -= node.quota;
+	}
 }
 
 /*
@@ -219,7 +348,7 @@ static void search(const struct choice *c, u32 from, u32 to,
 			if (llc < c->want->n_llc ||
 			    (f->seed != SOL_NO_CELL && llc <= f->llc))
 				continue;
-			n = take(c, seed, from, to, NULL);
+			n = count_usable(c, seed, from, to);
 			if (n > f->most_sets)
 				f->most_sets = n;
 			if (n < c->want->n_sets)

@@ -157,6 +157,8 @@ struct sol_map {
 	u64 per_ways[SOL_MAX_LAYOUTS];	/* 2^64 / ways, rounded up */
 	u8 set_way_at;		/* first bit of the way in a bank set */
 	u8 set_channel_at;	/* first bit of the channels of a bank set */
+	/* Bits of a bank set: channels, ranks, bank groups, banks. */
+	u8 spread[SOL_MAX_BANK_BITS];
 	bool ways_joined;	/* some frame touches several: they are no colour */
 };
 

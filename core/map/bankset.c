@@ -353,6 +353,38 @@ static int derive_counts(struct sol_map *map, struct sol_err *err)
 	return 0;
 }
 
+/* How much apart are banks that differ in @bit of the bank colour? */
+enum apart { APART_CHANNEL, APART_RANK, APART_GROUP, APART_BANK, APART_KINDS };
+
+static enum apart apart_by(const struct sol_map *map, u32 bit)
+{
+	u32 rank_at = bits_of(map->n_banks), i;
+
+	if (bit >= rank_at + bits_of(map->n_ranks))
+		return APART_CHANNEL;
+	if (bit >= rank_at)
+		return APART_RANK;
+	for (i = 0; i < map->n_layouts; i++)
+		if (map->layout[i].bg >> bit & 1)
+			return APART_GROUP;
+	return APART_BANK;
+}
+
+/* The bits of a bank set in the order in which an owner's sets are spread. */
+static void derive_spread(struct sol_map *map)
+{
+	u32 lead = leading_bits(map), kind, bit, set_bit, n = 0;
+
+	for (kind = 0; kind < APART_KINDS; kind++)
+		for (bit = set_bit = 0; bit < map->bank_bits; bit++) {
+			if (lead >> bit & 1)
+				continue;
+			if (apart_by(map, bit) == kind)
+				map->spread[n++] = set_bit;
+			set_bit++;
+		}
+}
+
 int sol_map_derive(struct sol_map *map, const u32 *line_of,
 		   struct sol_err *err)
 {
@@ -388,6 +420,7 @@ int sol_map_derive(struct sol_map *map, const u32 *line_of,
 	for (i = bit; i < map->bank_bits; i++)
 		if (!(leading_bits(map) >> i & 1))
 			map->set_channel_at--;
+	derive_spread(map);
 	map->n_bank_sets = map->n_nodes << map->set_bits;
 	for (i = 0; i < map->n_layouts; i++)
 		derive_sets(map, i);

@@ -314,7 +314,7 @@ TEST(real_time_owners_have_their_own_controllers)
 TEST(real_time_owners_have_their_own_channels)
 {
 	static const bool realtime[] = {
-		false, true, false, true, false, false, true,
+		true, false, true, false, false, true, false,
 	};
 	struct owner a;
 	u32 i, set;
@@ -327,11 +327,113 @@ TEST(real_time_owners_have_their_own_channels)
 					      .realtime = realtime[i] });
 		for (set = 0; set < map.n_bank_sets; set++)
 			if (sol_bit(a.sets, set))
-				CHECK_EQ(set >> 4 == 1, realtime[i]);
+				CHECK_EQ(set >> 4 == 0, realtime[i]);
 	}
 	/* One set is left there: meeting is better than nothing. */
 	assign(&a, (struct sol_want){ .n_sets = 2, .realtime = true });
-	CHECK(sol_bit(a.sets, 31) && sol_bit(a.sets, 36));
+	CHECK_EQ(count(a.sets, map.n_bank_sets), 2);
+}
+
+/* Owners by channel (three), rank (two) and bank group (two) of their sets. */
+static void count_parts(const struct owner *a, u32 shift, u32 bits, u32 *n)
+{
+	u32 set;
+
+	memset(n, 0, sizeof(*n) << bits);
+	for (set = 0; set < map.n_bank_sets; set++)
+		if (sol_bit(a->sets, set))
+			n[set >> shift & ((1u << bits) - 1)]++;
+}
+
+/* Two channels, two ranks, four bank groups of two banks: all are colours. */
+static const char four_levels[] =
+	"soloist-map 1\nlayout\nchannel 12\nrank 13\nbank 14 15 16\nbg 1 2\n"
+	"range 0 0x10000000\n";
+
+TEST(sets_of_an_owner_spread)
+{
+	u32 of_channel[2], of_rank[4], of_group[32], want, i;
+	struct owner a;
+
+	CHECK_EQ(sol_map_parse(&map, four_levels, sizeof(four_levels) - 1,
+			       &err), 0);
+	CHECK_EQ(map.n_bank_sets, 32);
+	for (want = 1; want <= 32; want++) {
+		new_palette();
+		assign(&a, (struct sol_want){ .n_sets = want });
+		count_parts(&a, 4, 1, of_channel);
+		count_parts(&a, 3, 2, of_rank);
+		count_parts(&a, 1, 4, of_group);
+		for (i = 0; i < 2; i++)
+			CHECK_EQ(of_channel[i], (want + !i) / 2);
+		for (i = 0; i < 4; i++)
+			CHECK(of_rank[i] - want / 4 <= 1);
+		for (i = 0; i < 16; i++)
+			CHECK(of_group[i] - want / 16 <= 1);
+	}
+}
+
+/* Four tasks of a set each: not on one channel beside an idle one. */
+TEST(owners_spread_over_channels)
+{
+	u32 of_channel[2], of_rank[4], i;
+	struct owner a, all;
+
+	CHECK_EQ(sol_map_parse(&map, four_levels, sizeof(four_levels) - 1,
+			       &err), 0);
+	new_palette();
+	init(&all);
+	for (i = 0; i < 4; i++) {
+		assign(&a, (struct sol_want){ .n_sets = 1 });
+		all.sets[0] |= a.sets[0];
+	}
+	count_parts(&all, 4, 1, of_channel);
+	CHECK_EQ(of_channel[0], 2);
+	CHECK_EQ(of_channel[1], 2);
+	count_parts(&all, 3, 2, of_rank);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(of_rank[i], 1);
+}
+
+/* A way that isn't there gets nothing, and those that are get the same. */
+TEST(sets_spread_over_three_channels)
+{
+	u32 n[4], i, want;
+	struct owner a;
+
+	load_map(&map, "three-channels");
+	for (want = 3; want <= 48; want += 3) {
+		new_palette();
+		assign(&a, (struct sol_want){ .n_sets = want });
+		count_parts(&a, 4, 2, n);
+		for (i = 0; i < 3; i++)
+			CHECK_EQ(n[i], want / 3);
+		CHECK_EQ(n[3], 0);
+	}
+}
+
+/* Others avoid each channel that a real-time owner is on: it takes few. */
+TEST(a_real_time_owner_is_on_few_channels)
+{
+	u32 n[2], of_b[2], rank[4];
+	struct owner a, b;
+
+	CHECK_EQ(sol_map_parse(&map, four_levels, sizeof(four_levels) - 1,
+			       &err), 0);
+	new_palette();
+	assign(&a, (struct sol_want){ .n_sets = 4, .realtime = true });
+	count_parts(&a, 4, 1, n);
+	CHECK(n[0] == 0 || n[1] == 0);
+	count_parts(&a, 3, 2, rank);
+	CHECK(rank[0] == 2 || rank[2] == 2);
+	/* Another joins it there, and goes where else it must. */
+	assign(&b, (struct sol_want){ .n_sets = 4, .realtime = true });
+	count_parts(&b, 4, 1, of_b);
+	CHECK_EQ(!n[0], !of_b[0]);
+	CHECK_EQ(!n[1], !of_b[1]);
+	assign(&b, (struct sol_want){ .n_sets = 20, .realtime = true });
+	count_parts(&b, 4, 1, of_b);
+	CHECK(of_b[0] && of_b[1]);
 }
 
 static u64 busy_set_0(const void *ctx, u32 set)
@@ -349,7 +451,7 @@ TEST(busy_sets_are_not_free)
 	palette.in_use = busy_set_0;
 	assign(&a, (struct sol_want){ .n_sets = 1, .near = 1 });
 	CHECK(!sol_bit(a.sets, 0));
-	CHECK(sol_bit(a.sets, 1));
+	CHECK_EQ(node_of(&a), 0);
 }
 
 static void check_rectangle(const struct owner *o)
@@ -410,7 +512,7 @@ TEST(llc_classes_are_used_evenly)
 	CHECK_EQ(a.sets[0], 1 << 1);
 	CHECK_EQ(a.llc[0], 3 << 8);
 	assign(&a, (struct sol_want){ .n_sets = 1, .n_llc = 2, .near = 1 });
-	CHECK_EQ(a.sets[0], 1 << 2);
+	CHECK_EQ(a.sets[0], 1 << (8 + 2));	/* the other rank */
 }
 
 /* Node 0 ties each bank set to one LLC colour, node 1 ties none. */
