@@ -66,7 +66,8 @@ void sol_store_stats(struct sol_store_stats *stats)
 	stats->lost = atomic64_read(&sol_lost);
 }
 
-static u64 used_in_set(u32 bank_set)
+/* With what CPUs keep at hand, unless that was flushed. */
+u64 sol_store_used_in(const void *unused, u32 bank_set)
 {
 	u32 n_llc = sol_store.map->n_llc;
 	u64 sum = 0;
@@ -74,18 +75,6 @@ static u64 used_in_set(u32 bank_set)
 
 	for (i = bank_set * n_llc; i < (bank_set + 1) * n_llc; i++)
 		sum += READ_ONCE(sol_store.cell[i].used);
-	return sum;
-}
-
-u64 sol_store_used_in(const void *unused, u32 bank_set)
-{
-	u64 sum = used_in_set(bank_set);
-
-	/* What a CPU keeps at hand is not in use. */
-	if (sum) {
-		sol_magazines_flush();
-		sum = used_in_set(bank_set);
-	}
 	return sum;
 }
 

@@ -30,6 +30,7 @@
 #include "../parts.h"
 #include "../refusal.h"
 #include "../frames/giveback.h"
+#include "../frames/magazine.h"
 #include "../frames/prefill.h"
 #include "../frames/remap.h"
 #include "../frames/store.h"
@@ -597,6 +598,23 @@ int sol_group_edit(struct sol_group *group,
 	return err;
 }
 
+/*
+ * Free colours for @want. A set that nobody owns may have pages in use, or only
+ * at hand in some CPU's list: the lists are flushed once, and only then.
+ */
+static int palette_assign(const struct sol_want *want, struct sol_colors *out,
+			  struct sol_err *err)
+{
+	u32 set;
+
+	for (set = 0; set < map->n_bank_sets; set++)
+		if (!palette.set[set].owners && sol_store_used_in(NULL, set)) {
+			sol_magazines_flush();
+			break;
+		}
+	return sol_palette_assign(&palette, want, out, err);
+}
+
 /* Free colours for @want into @out, as if @group owned none. */
 static int assign(struct sol_group *group, const struct sol_want *want,
 		  struct sol_colors *out)
@@ -607,7 +625,7 @@ static int assign(struct sol_group *group, const struct sol_want *want,
 
 	if (own)
 		sol_palette_change(&palette, own, NULL, &ignored);
-	ret = sol_palette_assign(&palette, want, out, &err);
+	ret = palette_assign(want, out, &err);
 	/* Nobody else could take them meanwhile: this does not fail. */
 	if (own)
 		WARN_ON(sol_palette_change(&palette, NULL, own, &ignored));
@@ -673,7 +691,7 @@ static int grow_sets(struct sol_colors *to)
 
 	if (!more)
 		return -ENOMEM;
-	ret = sol_palette_assign(&palette, &want, more, &err);
+	ret = palette_assign(&want, more, &err);
 	if (!ret)
 		bitmap_or(to->sets, to->sets, more->sets, map->n_bank_sets);
 	sol_colors_free(more);
