@@ -7,6 +7,7 @@
 #include "command.h"
 
 extern const struct config_item_type sol_groups_type;	/* groups.c */
+void sol_control_groups_init(void);
 extern const struct config_item_type sol_rules_type;	/* rules.c */
 extern struct configfs_bin_attribute *sol_root_bin_attrs[];	/* implicit.c */
 

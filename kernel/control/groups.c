@@ -390,12 +390,12 @@ static ssize_t group_exhaust_store(struct config_item *item, const char *page,
 	return sol_status_done(err, count);
 }
 
-static const char *const text_name[] = { "private", "shared" };
+static const char *const text_name[] = { "private", "shared", "all" };
 
 static ssize_t group_text_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%s\n",
-			  text_name[READ_ONCE(to_group(item)->share_text)]);
+			  text_name[READ_ONCE(to_group(item)->text)]);
 }
 
 static ssize_t group_text_store(struct config_item *item, const char *page,
@@ -407,10 +407,32 @@ static ssize_t group_text_store(struct config_item *item, const char *page,
 		how = sysfs_match_string(text_name, page);
 		if (how < 0)
 			err = sol_deny(-EINVAL,
-				       "text: expected private or shared");
+				       "text: expected private, shared or all");
 		else
-			WRITE_ONCE(to_group(item)->share_text, how);
+			WRITE_ONCE(to_group(item)->text, how);
 	}
+	return sol_status_done(err, count);
+}
+
+static ssize_t group_ephemeral_show(struct config_item *item, char *page)
+{
+	const struct sol_group *group = to_group(item);
+
+	if (READ_ONCE(group->dead))
+		return sysfs_emit(page, "gone\n");
+	return sysfs_emit(page, "%d\n", READ_ONCE(group->ephemeral));
+}
+
+static ssize_t group_ephemeral_store(struct config_item *item,
+				     const char *page, size_t count)
+{
+	int err = sol_control_may("ephemeral", count);
+	bool yes;
+
+	if (!err && kstrtobool(page, &yes))
+		err = sol_deny(-EINVAL, "ephemeral: expected 0 or 1");
+	if (!err)
+		err = sol_group_set_ephemeral(to_group(item), yes);
 	return sol_status_done(err, count);
 }
 
@@ -711,6 +733,7 @@ static struct configfs_attribute group_attr_auto = {
 CONFIGFS_ATTR(group_, mode);
 CONFIGFS_ATTR(group_, exhaust);
 CONFIGFS_ATTR(group_, text);
+CONFIGFS_ATTR(group_, ephemeral);
 CONFIGFS_ATTR(group_, reserve);
 CONFIGFS_ATTR(group_, bandwidth);
 CONFIGFS_ATTR(group_, cgroup);
@@ -729,6 +752,7 @@ static struct configfs_attribute *group_attrs[] = {
 	&group_attr_mode,
 	&group_attr_exhaust,
 	&group_attr_text,
+	&group_attr_ephemeral,
 	&group_attr_reserve,
 	&group_attr_bandwidth,
 	&group_attr_cgroup,
@@ -788,14 +812,25 @@ static struct config_item *groups_make_item(struct config_group *parent,
 	return &dir->item;
 }
 
+/* What others know of a group that goes. */
+static void forget(struct sol_group *group)
+{
+	sol_guard_disown(group);
+	sol_cgroup_unbind(group);
+}
+
 static void groups_drop_item(struct config_group *parent,
 			     struct config_item *item)
 {
-	sol_guard_disown(to_group(item));
-	sol_cgroup_unbind(to_group(item));
+	forget(to_group(item));
 	sol_group_remove(to_group(item));
 	config_item_put(item);
 	sol_status_ok();
+}
+
+void sol_control_groups_init(void)
+{
+	sol_group_when_emptied(forget);
 }
 
 static struct configfs_group_operations groups_ops = {

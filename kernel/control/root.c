@@ -199,6 +199,7 @@ int sol_control_init(void)
 
 	mutex_init(&root.su_mutex);
 	config_group_init(&root.su_group);
+	sol_control_groups_init();
 	config_group_init_type_name(&groups_dir, "groups", &sol_groups_type);
 	configfs_add_default_group(&groups_dir, &root.su_group);
 	config_group_init_type_name(&rules_dir, "rules", &sol_rules_type);

@@ -47,6 +47,7 @@
 #include "../parts.h"
 #include "../trace/trace.h"
 #include "ladder.h"
+#include "text.h"
 
 static noinline u16 remote_group(const struct mm_struct *mm)
 {
@@ -80,29 +81,15 @@ static __always_inline u16 faulting_group(const struct mm_struct *mm)
 			 VM_MIXEDMAP | VM_HUGETLB | __VM_UFFD_FLAGS |	\
 			 ARCH_VM_PKEY_FLAGS)
 
-/* Text that the group shares: of a file, and nobody may write to it now. */
-static bool stays_shared(u16 id, const struct vm_area_struct *vma)
-{
-	struct sol_group *g;
-	bool shares;
-
-	if (!vma->vm_file || vma->vm_flags & VM_WRITE)
-		return false;
-	preempt_disable();
-	g = group_get_fast(id);
-	shares = g && READ_ONCE(g->share_text);
-	preempt_enable();
-	return shares;
-}
-
 /* handle_mm_fault, for reads: returns the fault flags to go on with. */
 unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 			      unsigned long flags)
 {
 	u16 id = faulting_group(vma->vm_mm);
 
-	if (!id || stays_shared(id, vma) ||
-	    (vma->vm_flags & (SOL_NOT_PRIVATE | VM_MAYWRITE)) != VM_MAYWRITE)
+	if (!id ||
+	    (vma->vm_flags & (SOL_NOT_PRIVATE | VM_MAYWRITE)) != VM_MAYWRITE ||
+	    sol_text_stays(id, vma))
 		return flags;
 	return flags | FAULT_FLAG_WRITE;
 }

@@ -13,6 +13,7 @@ u8 sol_generation;
 
 LLIST_HEAD(sol_reap_list);
 struct work_struct sol_reap_work;
+struct work_struct sol_emptied_work;
 
 void sol_group_get(struct sol_group *group)
 {
@@ -21,7 +22,13 @@ void sol_group_get(struct sol_group *group)
 
 void sol_group_put(struct sol_group *group)
 {
-	if (!atomic_dec_and_test(&group->refs))
+	/* Before: another may let go of the group as soon as we have. */
+	bool ephemeral = READ_ONCE(group->ephemeral);
+	int left = atomic_dec_return(&group->refs);
+
+	if (left == 1 && ephemeral)
+		queue_work(sol_unbound_wq(), &sol_emptied_work);
+	if (left)
 		return;
 	llist_add(&group->reap, &sol_reap_list);
 	queue_work(sol_unbound_wq(), &sol_reap_work);

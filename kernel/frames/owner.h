@@ -108,14 +108,23 @@ static inline bool sol_turn_rests(const struct sol_turn *turn)
 	return time_before(jiffies, READ_ONCE(turn->rest));
 }
 
+/* Which pages of files a task has copies of, in colour, though it only reads them. */
+enum sol_copies {
+	SOL_COPIES_PROGRAMS,	/* of programs and libraries */
+	SOL_COPIES_NONE,	/* none */
+	SOL_COPIES_ALL,		/* of any file that is mapped privately */
+};
+
 /**
  * struct sol_group - a colour set and who allocates by it
  * @id: 1..SOL_MAX_GROUPS; not given to another group before this one is freed
  * @exhaust: enum sol_exhaust
  * @huge_ok: every 2 MiB block that touches the colours lies in them whole
- * @share_text: file text that is only read stays in the page cache
+ * @text: enum sol_copies
  * @implicit: made by a rule or by the mmap() ABI, not by mkdir
  * @dead: removed; waits for its last reference and its last frame
+ * @ephemeral: to be removed when its last task goes
+ * @peopled: a task was in it
  * @cells: NULL: does not colour (yet, or any more)
  * @stats: per CPU
  * @turn: per node
@@ -136,9 +145,11 @@ struct sol_group {
 	u16 id;
 	u8 exhaust;
 	u8 huge_ok;
-	bool share_text;
+	u8 text;
 	bool implicit;
 	bool dead;
+	bool ephemeral;
+	bool peopled;
 	struct sol_cells __rcu *cells;
 	struct sol_group_stats __percpu *stats;
 	struct sol_turn *turn;
@@ -211,6 +222,9 @@ void sol_group_get(struct sol_group *group);
 
 /* One less. Any context. */
 void sol_group_put(struct sol_group *group);
+
+/* What group.c does with ephemeral groups whose last task went. */
+extern struct work_struct sol_emptied_work;
 
 /* What group.c does with groups that nobody refers to any more. */
 extern struct llist_head sol_reap_list;

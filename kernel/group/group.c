@@ -376,6 +376,7 @@ static void retire(struct sol_group *group)
 		return;
 	tell_removed(group);
 	WRITE_ONCE(group->dead, true);
+	WRITE_ONCE(group->ephemeral, false);
 	WRITE_ONCE(group->huge_ok, false);
 	group->reserve = 0;
 	cells_publish(group, NULL);
@@ -491,6 +492,69 @@ void sol_group_remove(struct sol_group *group)
 	retire(group);
 	mutex_unlock(&sol_group_mutex);
 	sol_member_evict(group);
+}
+
+/* ---- Ephemeral groups ---- */
+
+static void (*forget_emptied)(struct sol_group *group);
+
+void sol_group_when_emptied(void (*forget)(struct sol_group *group))
+{
+	forget_emptied = forget;
+}
+
+/* Retire one whose last task is gone; it comes with a reference. NULL: none. */
+static struct sol_group *retire_emptied(void)
+{
+	struct sol_group *group, *found = NULL;
+	u32 id;
+
+	mutex_lock(&sol_group_mutex);
+	for (id = 1; id <= SOL_MAX_GROUPS && !found; id++) {
+		group = rcu_dereference_protected(sol_groups[id],
+				lockdep_is_held(&sol_group_mutex));
+		if (!group || !group->ephemeral || !group->peopled ||
+		    atomic_read(&group->refs) != 1)
+			continue;
+		retire(group);
+		sol_group_get(group);
+		found = group;
+	}
+	mutex_unlock(&sol_group_mutex);
+	return found;
+}
+
+/* The directory stays, until somebody removes it: it is a user's. */
+static void emptied_fn(struct work_struct *work)
+{
+	struct sol_group *group;
+
+	while ((group = retire_emptied())) {
+		forget_emptied(group);
+		sol_group_remove(group);
+		sol_group_put(group);
+	}
+}
+
+/**
+ * sol_group_set_ephemeral() - remove a group when its last task goes, or not
+ * @group: of a directory, which stays and says that the group is gone
+ * @yes: one that no task was in yet waits for the first
+ *
+ * Return: 0; -ENOENT and words if it was removed.
+ */
+int sol_group_set_ephemeral(struct sol_group *group, bool yes)
+{
+	int err = 0;
+
+	mutex_lock(&sol_group_mutex);
+	if (group->dead)
+		err = sol_deny(-ENOENT, "%s: the group was removed",
+			       group->name);
+	else
+		WRITE_ONCE(group->ephemeral, yes);
+	mutex_unlock(&sol_group_mutex);
+	return err;
 }
 
 /* ---- Colours of a group ---- */
@@ -804,6 +868,7 @@ void sol_group_count(struct sol_group_count *out)
 int sol_group_init(void)
 {
 	INIT_WORK(&sol_reap_work, reap_fn);
+	INIT_WORK(&sol_emptied_work, emptied_fn);
 	do {
 		get_random_bytes(&sol_generation, sizeof(sol_generation));
 	} while (!sol_generation);
@@ -822,6 +887,7 @@ void sol_group_exit(void)
 
 	sol_member_exit();
 	WRITE_ONCE(leaving, true);	/* nothing is queued from now on */
+	cancel_work_sync(&sol_emptied_work);
 	cancel_work_sync(&sol_reap_work);
 	cancel_work_sync(&drain_work);
 	cancel_delayed_work_sync(&linger_work);

@@ -11,6 +11,10 @@ int sol_group_map_set(const char *text, size_t len);
 
 struct sol_group *sol_group_new(const char *name, bool implicit);
 void sol_group_remove(struct sol_group *group);
+int sol_group_set_ephemeral(struct sol_group *group, bool yes);
+
+/* An ephemeral group goes by itself: who else must @forget it before? */
+void sol_group_when_emptied(void (*forget)(struct sol_group *group));
 
 int sol_group_edit(struct sol_group *group,
 		   int (*edit)(struct sol_colors *colors, const void *arg),

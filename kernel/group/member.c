@@ -262,8 +262,10 @@ out:
 /* @group NULL: out of its group. -ESRCH: it exits. Not for a new task. */
 static int move(struct task_struct *task, struct sol_group *group)
 {
-	if (group)
+	if (group) {
 		sol_group_get(group);
+		WRITE_ONCE(group->peopled, true);
+	}
 	id_put(id_swap(task, group ? group->id : 0));
 	if (!group || !(READ_ONCE(task->flags) & PF_EXITING))
 		return 0;
@@ -316,6 +318,8 @@ bool sol_member_assign(struct task_struct *task, u16 id)
 		   !may_allocate(group, task) ||
 		   !atomic_inc_not_zero(&group->refs)))
 		return false;
+	if (id)
+		WRITE_ONCE(group->peopled, true);
 	id_put(id_swap(task, id));
 	if (READ_ONCE(task->flags) & PF_EXITING)
 		id_put(id_swap(task, 0));

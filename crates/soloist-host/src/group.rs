@@ -41,10 +41,13 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Text {
-    /// Private copies in its colours.
+    /// Those of programs and libraries: copies in its colours. Others stay in
+    /// the page cache, for the task must see what is written to the file.
     Private,
     /// They stay in the page cache, shared with everybody.
     Shared,
+    /// Copies in its colours, of whatever file is mapped privately.
+    All,
 }
 
 impl fmt::Display for Exhaust {
@@ -71,6 +74,7 @@ impl fmt::Display for Text {
         f.write_str(match self {
             Self::Private => "private",
             Self::Shared => "shared",
+            Self::All => "all",
         })
     }
 }
@@ -381,7 +385,8 @@ impl std::str::FromStr for Text {
         match text {
             "private" => Ok(Self::Private),
             "shared" => Ok(Self::Shared),
-            _ => Err(format!("{text:?}: private or shared")),
+            "all" => Ok(Self::All),
+            _ => Err(format!("{text:?}: private, shared or all")),
         }
     }
 }

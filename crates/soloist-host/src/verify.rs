@@ -9,7 +9,7 @@
 //! several groups a page in the colours of any is in colour, and the report says
 //! how many are in each group's; a single thread is judged by its own group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
@@ -33,6 +33,9 @@ pub enum Reason {
     FileCache,
     /// Page cache in a private mapping, by the choice of a group (`text shared`).
     SharedText,
+    /// Page cache in a private mapping of a file that is no program: the process
+    /// must see what others write to it.
+    FileData,
     /// Shared memory (tmpfs, memfd, System V): it belongs to its file, whoever
     /// touched it first.
     SharedMemory,
@@ -61,6 +64,7 @@ impl Reason {
             Self::SharedFile => "shared file page",
             Self::FileCache => "file page mapped before colouring",
             Self::SharedText => "file text that the group shares",
+            Self::FileData => "file data, read and not written",
             Self::SharedMemory => "shared memory",
             Self::ZeroPage => "zero page",
             Self::Kernel => "kernel page (vdso, vvar)",
@@ -81,6 +85,7 @@ impl Reason {
             Self::SharedFile => "none: other programs share it; a private copy of the file is coloured when it is written",
             Self::FileCache => "start the program by `soloist run`: what it maps then is copied into its colours",
             Self::SharedText => "`echo private > /sys/kernel/config/soloist/groups/NAME/text`: copies in colour of what is touched from then on",
+            Self::FileData => "`echo all > /sys/kernel/config/soloist/groups/NAME/text`: copies in colour, which don't show what others write to the file later",
             Self::SharedMemory => "use private memory where nothing is shared; files of tmpfs belong to nobody",
             Self::ZeroPage => "none needed: it is read only, and becomes a page in colour when it is written",
             Self::Kernel => "none: the kernel shares it with every process",
@@ -324,8 +329,9 @@ pub fn verify(
         by_cell: BTreeMap::new(),
     };
     let pages = PageReader::open(host, pid)?;
+    let programs = programs(&smaps.0);
     for mapping in smaps.0.iter().filter(|m| may_have_pages(m)) {
-        report.look_at(mapping, map, &pages)?;
+        report.look_at(mapping, Kind::of(mapping, &programs), map, &pages)?;
     }
     Ok(report)
 }
@@ -334,10 +340,11 @@ impl Report {
     fn look_at(
         &mut self,
         mapping: &MemoryMap,
+        kind: Kind,
         map: &AddrMap,
         pages: &PageReader,
     ) -> Result<(), HostError> {
-        let kind = Kind::of(mapping);
+        let own = matches!(kind, Kind::Private | Kind::Data);
         let mut tally = Tally::default();
         let mut hidden = false;
         let (start, end) = mapping.address;
@@ -355,7 +362,11 @@ impl Report {
                     file,
                     exclusive,
                 };
-                tally.count(self.judge(&seen, kind, map, pages));
+                let verdict = self.judge(&seen, kind, map, pages);
+                tally.count(verdict);
+                if own && !matches!(verdict, Verdict::Not(Reason::FileData)) {
+                    self.own.count(verdict);
+                }
             }
         })?;
         if hidden {
@@ -364,15 +375,15 @@ impl Report {
         }
         if tally.present + tally.swapped > 0 {
             self.total.add(&tally);
-            if kind == Kind::Private {
-                self.own.add(&tally);
+            if own {
+                self.own.swapped += tally.swapped;
             }
             self.mappings.push(MappingReport {
                 start,
                 end,
                 perms: perms(mapping.perms),
                 name: name(&mapping.pathname),
-                own: kind == Kind::Private,
+                own,
                 pages: tally,
             });
         }
@@ -431,6 +442,7 @@ struct Seen {
 }
 
 /// What is said of a page.
+#[derive(Clone, Copy)]
 enum Verdict {
     InColor,
     Not(Reason),
@@ -442,19 +454,35 @@ enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Private,
+    /// Private, of a file that is no program and no library.
+    Data,
     Shared,
     Kernel,
 }
 
 impl Kind {
-    fn of(mapping: &MemoryMap) -> Self {
+    fn of(mapping: &MemoryMap, programs: &BTreeSet<FileId>) -> Self {
         match &mapping.pathname {
             MMapPath::Vdso | MMapPath::Vvar | MMapPath::Vsyscall => Self::Kernel,
             MMapPath::Other(name) if name.starts_with("vvar") => Self::Kernel,
             _ if mapping.perms.contains(MMPermissions::SHARED) => Self::Shared,
+            _ if mapping.inode != 0 && !programs.contains(&file_id(mapping)) => Self::Data,
             _ => Self::Private,
         }
     }
+}
+
+/// Device and inode.
+type FileId = ((i32, i32), u64);
+
+fn file_id(mapping: &MemoryMap) -> FileId {
+    (mapping.dev, mapping.inode)
+}
+
+/// The files that the process executes parts of: programs and libraries.
+fn programs(mappings: &[MemoryMap]) -> BTreeSet<FileId> {
+    let executed = |m: &&MemoryMap| m.perms.contains(MMPermissions::EXECUTE);
+    mappings.iter().filter(executed).map(file_id).collect()
 }
 
 /// Why this page is where it is; `otherwise` where nothing explains it.
@@ -474,6 +502,8 @@ fn reason(page: &Seen, kind: Kind, flags: Option<Flags>, otherwise: Reason) -> R
         Reason::SharedMemory
     } else if page.file && kind == Kind::Shared {
         Reason::SharedFile
+    } else if page.file && kind == Kind::Data {
+        Reason::FileData
     } else if page.file {
         Reason::FileCache
     } else if !page.exclusive {

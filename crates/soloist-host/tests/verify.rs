@@ -137,6 +137,34 @@ fn every_page_is_explained() {
     assert_eq!(report.mappings[0].perms, "r-xp");
 }
 
+/// A file that is no program stays in the page cache while it is only read, so
+/// that the process sees what others write to it. That is not its own memory.
+#[test]
+fn data_of_files_is_not_its_own_while_it_is_read() {
+    let machine = Machine::loaded();
+    process(&machine);
+    let mappings = smaps(&[
+        ("00400000-00401000", "r-xp 00000000 08:01 7   /bin/prog"),
+        ("00401000-00402000", "r--p 00001000 08:01 7   /bin/prog"),
+        ("00a00000-00a02000", "r--p 00000000 08:01 10   /var/data"),
+    ]);
+    machine.file("proc/100/smaps", &mappings);
+    machine.words(
+        "proc/100/pagemap",
+        &[
+            (0x400, PRESENT | EXCLUSIVE | IN),
+            (0x401, PRESENT | FILE | (OUT + 1)),
+            (0xa00, PRESENT | FILE | (OUT + 1)),
+            (0xa01, PRESENT | EXCLUSIVE | (IN + 1)),
+        ],
+    );
+    let report = report(&machine);
+    let not: Vec<(Reason, u64)> = report.total.not_in_color.into_iter().collect();
+    assert_eq!(not, [(Reason::FileCache, 1), (Reason::FileData, 1)]);
+    assert_eq!((report.total.present, report.total.in_color), (4, 2));
+    assert_eq!((report.own.present, report.own.in_color), (3, 2));
+}
+
 #[test]
 fn the_picture_shows_each_page() {
     let machine = Machine::loaded();

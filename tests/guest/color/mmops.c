@@ -150,6 +150,8 @@ int main(void)
 	remap();
 	advise();
 	locked();
+	if (guest_write("groups/mmops/text", "all"))
+		guest_die("text: %s", guest_status());
 	file_private();
 	shared();
 	program_break();

@@ -3,12 +3,14 @@
  * `text`: a page of a file that a coloured task only reads is a copy in colour
  * (private) or the page cache's own (shared); what it may write is in colour
  * either way. A copy is not cleared before: nothing of what was in the frame
- * may be left.
+ * may be left. Of a file that others may write, which is no program, it has no
+ * copy: it must see what they write, as on Linux. Unless the group wants it (all).
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,6 +53,8 @@ static enum copy child(int prot)
 	if (!frame || guest_join("reader"))
 		return NOT_READ;
 	p = page_of_program(prot, MAP_PRIVATE);
+	if (prot & PROT_WRITE)
+		*p = *p;
 	if (guest_pfn(0, (const void *)p) == frame)
 		return OF_CACHE;
 	return in_color(p) ? COPY_IN_COLOR : COPY_ELSEWHERE;
@@ -99,7 +103,7 @@ static int wrong_copies(void)
 	if (guest_join("reader"))
 		return -1;
 	leave_dirty();
-	copy = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	copy = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	if (copy == MAP_FAILED)
 		guest_die("map of /proc/self/exe: %m");
 	for (at = 0; at < size; at += GUEST_PAGE) {
@@ -126,16 +130,77 @@ static void check_content(void)
 	guest_check(!wrong, "text-copies-are-whole", "%d pages differ", wrong);
 }
 
+/* ---- A file that others write ---- */
+
+#define SEES_WRITES	1	/* bits of the status of a reader */
+#define IN_COLOR	2
+
+static const char path[] = "/tmp/data";
+
+static void put(char byte)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+	char page[GUEST_PAGE];
+
+	memset(page, byte, sizeof(page));
+	if (write(fd, page, sizeof(page)) != sizeof(page))
+		guest_die("write of %s: %m", path);
+	close(fd);
+}
+
+/* A member reads a page of the file; others, who open it then, write to it. */
+static int read_then_write(int prot)
+{
+	int fd = open(path, O_RDONLY), is = 0;
+	volatile char *p = mmap(NULL, GUEST_PAGE, prot, MAP_PRIVATE, fd, 0);
+
+	if (p == MAP_FAILED || guest_join("reader") || *p != 1)
+		return -1;
+	put(2);
+	is = *p == 2 ? SEES_WRITES : 0;
+	if (prot & PROT_WRITE)
+		*p = 3;
+	/* A frame of the cache may be in the set by chance. */
+	if (is && !(prot & PROT_WRITE))
+		return is;
+	return is | (in_color(p) ? IN_COLOR : 0);
+}
+
+static void check_data(int prot, int wanted, const char *name)
+{
+	int status;
+	pid_t pid;
+
+	put(1);
+	pid = fork();
+	if (!pid)
+		_exit(read_then_write(prot));
+	waitpid(pid, &status, 0);
+	guest_check(WIFEXITED(status) && WEXITSTATUS(status) == wanted, name,
+		    "status %#x, wanted %d", status, wanted);
+}
+
 int main(void)
 {
 	guest_group("reader", "2");
-	check_copy(PROT_READ, COPY_IN_COLOR, "text-private-is-copied");
+	check_copy(PROT_READ | PROT_EXEC, COPY_IN_COLOR,
+		   "text-private-is-copied");
 	check_content();
+	check_data(PROT_READ, SEES_WRITES, "data-sees-writes");
+	check_data(PROT_READ | PROT_WRITE, SEES_WRITES | IN_COLOR,
+		   "data-sees-writes-until-its-own");
+	check_data(PROT_READ | PROT_EXEC, IN_COLOR, "text-of-any-file-is-copied");
+	if (guest_write("groups/reader/text", "all"))
+		guest_die("text: %s", guest_status());
+	check_data(PROT_READ, IN_COLOR, "text-all-copies-data");
+	if (guest_write("groups/reader/text", "private"))
+		guest_die("text: %s", guest_status());
 	guest_check(guest_write("groups/reader/text", "some") < 0,
 		    "text-refuses", "took it");
 	if (guest_write("groups/reader/text", "shared"))
 		guest_die("text: %s", guest_status());
-	check_copy(PROT_READ, OF_CACHE, "text-shared-is-the-cache's");
+	check_copy(PROT_READ | PROT_EXEC, OF_CACHE,
+		   "text-shared-is-the-cache's");
 	check_copy(PROT_READ | PROT_WRITE, COPY_IN_COLOR,
 		   "text-shared-but-not-data");
 	guest_ungroup("reader");

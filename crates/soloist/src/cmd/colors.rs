@@ -110,7 +110,7 @@ pub fn exhaust() -> impl TypedValueParser<Value = Exhaust> {
 
 /// Takes `private`, `shared`.
 pub fn text() -> impl TypedValueParser<Value = Text> {
-    PossibleValuesParser::new(["private", "shared"]).try_map(|text| text.parse::<Text>())
+    PossibleValuesParser::new(["private", "shared", "all"]).try_map(|text| text.parse::<Text>())
 }
 
 /// Takes `shareable`, `exclusive`.

@@ -48,8 +48,8 @@ pub struct Settings {
     #[arg(long, value_parser = mode())]
     mode: Option<Mode>,
 
-    /// File pages that it only reads: private copies in its colours, or shared
-    /// with everybody in the page cache.
+    /// File pages that it only reads: copies in its colours of programs and
+    /// libraries (private) or of any file (all), or the page cache's (shared).
     #[arg(long, value_parser = text())]
     text: Option<Text>,
 
