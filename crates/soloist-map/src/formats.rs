@@ -1,15 +1,17 @@
 //! Lists of bank functions as other tools write them.
 //!
-//! These hold functions only: no ranges, no rows, and nothing of which function
-//! is channel, rank or bank. Importing makes one layout of bank bits over one
-//! range; exporting keeps the channel, rank and bank functions of a layout.
+//! These hold functions only (Sudoku's log names rows and columns too): no ranges, no
+//! rows, and nothing of which function is channel, rank or bank. Importing makes one
+//! layout of bank bits over one range ([`crate::found`] fills in the rest); exporting
+//! keeps the channel, rank and bank functions of a layout.
 
 use std::fmt;
 use std::str::FromStr;
 
 use soloist_machine::function::parse_list;
-use soloist_machine::gf2::{self, Basis};
+use soloist_machine::gf2;
 
+use crate::found::{Found, Runs};
 use crate::palloc;
 pub use crate::words::FormatError;
 use crate::words::{hex, mask_of, numbers, words};
@@ -21,7 +23,7 @@ pub enum Format {
     /// line, decimal bit numbers.
     Bits,
     /// What DRAMA and DRAMA++ print: lines `14 18  (Correct: 99%)`; also
-    /// `Bits: 14 18` and `(14, 18)`. Other lines are passed over.
+    /// `Bits: 14 18` and `(14, 18)`, and what Sudoku prints. Other lines are passed over.
     Drama,
     /// What DARE, ZenHammer's tool, prints: lines `0x0000044000 (18 14)`, and
     /// last the XOR of all of them.
@@ -57,6 +59,7 @@ impl FromStr for Format {
         let alias = match text {
             "map.txt" | "isolbench" | "drama++" => Some(&Self::Bits),
             "zenhammer" => Some(&Self::Dare),
+            "sudoku" => Some(&Self::Drama),
             _ => None,
         };
         Self::ALL
@@ -68,48 +71,101 @@ impl FromStr for Format {
     }
 }
 
+/// What tells a tool's text from another's: words of a line, in lower case, and the
+/// name of its format.
+const MARKS: [(&str, &str); 12] = [
+    ("bank addr funs", "dramdig"),
+    ("valid function:", "trrespass"),
+    ("dramlayout", "trrespass"),
+    ("\"bank_bits\"", "blacksmith"),
+    ("xor of all found functions", "dare"),
+    ("functions (up to", "dare"),
+    ("(correct:", "drama"),
+    ("row_bits,0x", "drama"),
+    ("column_bits,0x", "drama"),
+    ("palloc_mask", "palloc"),
+    ("bank_bits[", "palloc"),
+    ("soloist-map", "text"),
+];
+
+/// Refuses a text that another tool than `from`'s wrote.
+///
+/// # Errors
+/// With the line that shows it.
+pub fn of_that_tool(from: &str, text: &str) -> Result<(), FormatError> {
+    for (i, line) in text.lines().enumerate() {
+        let lower = line.to_ascii_lowercase();
+        let mark = MARKS.iter().find(|(mark, _)| lower.contains(mark));
+        let Some(&(_, is)) = mark.filter(|(_, is)| *is != from) else {
+            continue;
+        };
+        let advice = match is {
+            "text" => "the kernel's map text is written only; a machine file is read".to_owned(),
+            is => format!("that is another tool's: --from {is}"),
+        };
+        return Err(FormatError {
+            line: i + 1,
+            message: format!("`{}`: {advice}", line.trim()),
+        });
+    }
+    Ok(())
+}
+
 /// Reads functions.
 ///
 /// # Errors
-/// With the line: what can't be read, or functions that depend on each other.
-pub fn read(format: Format, text: &str) -> Result<Vec<u64>, FormatError> {
+/// With the line: what can't be read, another tool's text, runs that contradict each
+/// other.
+pub fn read(format: Format, text: &str) -> Result<Found, FormatError> {
+    of_that_tool(&format.to_string(), text)?;
+    let mut runs = Runs::default();
+    let mut is_sum = false;
     if format == Format::Palloc {
         return palloc::read(text);
     }
-    let mut functions = Vec::new();
-    let mut basis = Basis::new();
     for (i, line) in text.lines().enumerate() {
         let wrong = |message: String| FormatError {
             line: i + 1,
             message,
         };
         let line = line.split('#').next().unwrap_or_default().trim();
-        if format == Format::Dare && line.starts_with("XOR of all") {
-            break;
-        }
-        let found = match format {
-            Format::Drama => drama_line(line),
-            Format::Dare => dare_line(line),
-            Format::Hex => hex_line(line),
-            Format::Bits | Format::Palloc => bits_line(line),
+        let begins = match format {
+            Format::Drama => begins_drama(line),
+            Format::Dare => line.starts_with("Found ") && line.contains("functions"),
+            Format::Bits | Format::Hex | Format::Palloc => false,
         };
-        for function in found.map_err(wrong)? {
-            if !basis.insert(function) {
-                return Err(wrong(format!(
-                    "{} follows from the functions before it",
-                    gf2::show(function)
-                )));
+        if begins {
+            runs.next(i + 1);
+            is_sum = false;
+            if format == Format::Dare {
+                let counts = numbers(line.split('(').next().unwrap_or_default());
+                runs.announced = counts.ok().and_then(|counts| counts.first().copied());
             }
-            functions.push(function);
+            continue;
+        }
+        is_sum |= line.starts_with("XOR of all");
+        let now = &mut runs.now;
+        match format {
+            Format::Drama => drama_line(line, now).map_err(wrong)?,
+            Format::Dare if !is_sum => now.banks.extend(dare_line(line).map_err(wrong)?),
+            Format::Hex => now.banks.extend(hex_line(line).map_err(wrong)?),
+            Format::Bits => now.banks.extend(bits_line(line).map_err(wrong)?),
+            Format::Dare | Format::Palloc => {}
         }
     }
-    if functions.is_empty() {
+    let found = runs.finish()?;
+    if found.banks.is_empty() && found.doubts.is_empty() {
         return Err(FormatError {
             line: 0,
             message: format!("no functions in it; expected {}", example(format)),
         });
     }
-    Ok(functions)
+    Ok(found)
+}
+
+/// Where a run of DRAMA, DRAMA++ or Sudoku begins to print what it found.
+fn begins_drama(line: &str) -> bool {
+    line.starts_with("reduced to ") || line == "Found functions:"
 }
 
 fn example(format: Format) -> &'static str {
@@ -139,29 +195,79 @@ fn bits_line(line: &str) -> Result<Vec<u64>, String> {
     Ok(vec![mask_of(&numbers(line)?)?])
 }
 
-fn drama_line(line: &str) -> Result<Vec<u64>, String> {
+/// From this share on DRAMA's functions are believed. 100 % says that a function is 1
+/// for half of the sets of addresses, as every function of banks is; 50 % that it is 1
+/// (or 0) for three quarters of them.
+const SURE: u32 = 90;
+
+/// `14 18  (Correct: 99%)`, `Bits: 14 18`, `(14, 18)`, or a line of Sudoku:
+/// `0x44000  bits: 14,18`, `row_bits,0x3ffc0000, bits: 18,19`.
+fn drama_line(line: &str, found: &mut Found) -> Result<(), String> {
     let lower = line.to_ascii_lowercase();
-    let body = match (lower.find("bits:"), lower.find("(correct:")) {
+    let (head, body) = match (lower.find("bits:"), lower.find("(correct:")) {
         (Some(at), _) => {
             let rest = &line[at + 5..];
             let end = rest.find(['(', '[', '%']).unwrap_or(rest.len());
-            &rest[..end]
+            (&lower[..at], &rest[..end])
         }
-        (None, Some(end)) => &line[..end],
-        (None, None) => match (line.find('('), line.find(')')) {
-            (Some(open), Some(close)) if open < close => &line[open + 1..close],
-            _ => return Ok(Vec::new()),
-        },
+        (None, Some(end)) => ("", &line[..end]),
+        (None, None) => ("", alone_in_parentheses(line)),
     };
     let list = |c: char| c.is_ascii_digit() || c.is_whitespace() || c == ',' || c == '^';
-    if !body.chars().all(list) {
-        return Ok(Vec::new());
-    }
-    let numbers = numbers(body)?;
+    let numbers = match body.chars().all(list) {
+        true => numbers(body)?,
+        false => Vec::new(),
+    };
     if numbers.is_empty() {
-        return Ok(Vec::new());
+        return Ok(());
     }
-    Ok(vec![mask_of(&numbers)?])
+    let mask = mask_of(&numbers)?;
+    let named = head.trim_start();
+    let beside = head.trim_matches([' ', '\t', ',']).rsplit(',').next();
+    if let Some(beside) = beside.filter(|word| word.starts_with("0x")) {
+        if hex(beside)? != mask {
+            return Err(format!(
+                "`{line}`: the mask has other bits than those named"
+            ));
+        }
+    }
+    if named.starts_with("row") {
+        found.rows.extend(gf2::bits(mask).map(|bit| 1 << bit));
+    } else if named.starts_with("col") {
+        found.columns.extend(gf2::bits(mask).map(|bit| 1 << bit));
+    } else {
+        match share(&lower) {
+            Some(share) if share < SURE => found.doubts.push(format!(
+                "{} is left out: the tool itself calls it {share} % correct.",
+                gf2::show(mask)
+            )),
+            _ => found.banks.push(mask),
+        }
+    }
+    Ok(())
+}
+
+/// The percents of `(Correct: 99%)`, whole ones.
+fn share(lower: &str) -> Option<u32> {
+    let (_, rest) = lower.split_once("(correct:")?;
+    let digits = rest.trim_start();
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    digits[..end.unwrap_or(digits.len())].parse().ok()
+}
+
+/// What stands in parentheses on a line that has no words.
+fn alone_in_parentheses(line: &str) -> &str {
+    match (line.find('('), line.rfind(')')) {
+        (Some(open), Some(close)) if open < close => {
+            let around = line[..open].chars().chain(line[close..].chars());
+            let has_words = around.clone().any(char::is_alphanumeric);
+            match has_words {
+                true => "",
+                false => &line[open + 1..close],
+            }
+        }
+        _ => "",
+    }
 }
 
 /// A mask and its bits, which must agree.
@@ -184,8 +290,21 @@ fn dare_line(line: &str) -> Result<Vec<u64>, String> {
     Ok(vec![function])
 }
 
+/// Masks, with or without the brackets of a list in somebody's program.
 fn hex_line(line: &str) -> Result<Vec<u64>, String> {
-    line.split(|c: char| c.is_whitespace() || c == ',' || c == '{' || c == '}')
+    let line = line.trim_end_matches([';', ' ']);
+    if line.contains("{{") || line.contains("}, ") || line.contains("},0") {
+        return Err(format!(
+            "`{line}`: a structure with other fields than functions; TRRespass' DRAMLayout: --from trrespass"
+        ));
+    }
+    let words = match line.find(['{', '[']) {
+        // What a list is named.
+        Some(open) if !line[..open].contains("0x") => &line[open..],
+        _ => line,
+    };
+    words
+        .split(|c: char| c.is_whitespace() || ",{}[]()".contains(c))
         .filter(|word| !word.is_empty())
         .map(hex)
         .collect()
@@ -236,22 +355,12 @@ pub fn typed(text: &str) -> Result<Vec<u64>, String> {
         .collect())
 }
 
-/// First row bit to assume where only bank functions are known: above the
-/// lowest bits of all functions, since the higher bits of an XOR are rows.
-#[must_use]
-pub fn likely_first_row(functions: &[u64]) -> u32 {
-    functions
-        .iter()
-        .map(|f| f.trailing_zeros() + 1)
-        .max()
-        .unwrap_or(12)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use soloist_machine::gf2::Basis;
 
     const SKYLAKE: [u64; 3] = [1 << 7 | 1 << 14, 1 << 15 | 1 << 19, 0x23300 | 1 << 18];
 
@@ -290,7 +399,7 @@ mod tests {
                     reduced to 2 functions\nBits: 2, sz=5\n7 14  (Correct: 99%)\n15  (Correct: 100%)\n\
                     Bank mapping functions saved to map.txt\n";
         assert_eq!(
-            read(Format::Drama, text).unwrap(),
+            read(Format::Drama, text).unwrap().banks,
             [1 << 7 | 1 << 14, 1 << 15]
         );
         let piecewise = read(
@@ -306,11 +415,13 @@ mod tests {
             "Found 2 functions (up to 7 bits):\n0x0002204000 (25 21 14)\n0x0000042000 (18 13)\n\
                     XOR of all found functions:\n0x0002246000 (25 21 18 14 13)\n";
         let two = [1 << 25 | 1 << 21 | 1 << 14, 1 << 18 | 1 << 13];
-        assert_eq!(read(Format::Dare, text).unwrap(), two);
+        assert_eq!(read(Format::Dare, text).unwrap().banks, two);
         let torn = read(Format::Dare, "0x0002204000 (25 21 15)").unwrap_err();
         assert!(torn.message.contains("other bits"), "{torn}");
         assert_eq!(
-            read(Format::Hex, "0b10000001000000, 0b11000000000000000").unwrap(),
+            read(Format::Hex, "0b10000001000000, 0b11000000000000000")
+                .unwrap()
+                .banks,
             [1 << 6 | 1 << 13, 1 << 15 | 1 << 16]
         );
     }
@@ -320,11 +431,11 @@ mod tests {
         let drama =
             "Found 3 functions\nBits: 14 18 (Correct: 99.8%)\n [+] (15, 19)\nreduced in 0.1 s\n";
         assert_eq!(
-            read(Format::Drama, drama).unwrap(),
+            read(Format::Drama, drama).unwrap().banks,
             [1 << 14 | 1 << 18, 1 << 15 | 1 << 19]
         );
         assert_eq!(
-            read(Format::Hex, "{0x2000, 0x4000}").unwrap(),
+            read(Format::Hex, "{0x2000, 0x4000}").unwrap().banks,
             [0x2000, 0x4000]
         );
     }
@@ -334,7 +445,6 @@ mod tests {
         for (format, text, line, says) in [
             (Format::Bits, "14 18\nx", 2, "bit numbers"),
             (Format::Bits, "14 14", 1, "twice"),
-            (Format::Bits, "14\n14", 2, "follows"),
             (Format::Bits, "99", 1, "0 to"),
             (Format::Hex, "0x0", 1, "mask"),
             (Format::Drama, "nothing", 0, "no functions"),
@@ -365,7 +475,7 @@ mod tests {
             let functions = Basis::of(rows).lightest();
             for format in Format::ALL {
                 if let Ok(text) = write(format, &functions) {
-                    prop_assert_eq!(read(format, &text).unwrap(), functions.clone());
+                    prop_assert_eq!(read(format, &text).unwrap().banks, functions.clone());
                 }
             }
         }

@@ -3,21 +3,24 @@
 //!
 //! - TRRespass' `drama`: with `-v` lines `Valid Function: 0x4080 bits: 7 + 14` and
 //!   `Row mask: 0x7ff80000 bits: 19 + ...`, else masks alone, the last of them the
-//!   rows' (its source).
+//!   rows' (its source). A row mask that ends at bit 39 is where its search gave up.
+//!   Its hammersuite has functions, rows and columns in one `DRAMLayout`.
 //! - DRAMDig: headings `=== bank addr funs (5): ===`, `=== row bits: (16) ===`,
 //!   `=== column bits: (13)===`, under them bit numbers, one function a line
 //!   (its README).
 //! - Blacksmith's configuration: JSON with `bank_bits`, a list of lists of
-//!   bits, and `row_bits`, `col_bits`, highest first (its config folder).
+//!   bits, and `row_bits`, `col_bits`, highest first (its config folder); or
+//!   `banks({0x2040, 0x24000});`, functions alone.
 //!
-//! These tools know bits up to 30 or 33 only, and no ranges; what lies above
-//! becomes rows.
+//! These tools know bits up to 30 or 33 only, and no ranges; [`crate::found`] fills
+//! in what lies above.
 
-use soloist_machine::function::{terms_of, MAX_BIT};
-use soloist_machine::gf2::{self, Basis};
+use soloist_machine::function::MAX_BIT;
+use soloist_machine::gf2;
 use soloist_machine::Layout;
 
-use crate::formats::FormatError;
+use crate::formats::{self, of_that_tool, Format, FormatError};
+use crate::found::{Found, Runs};
 
 /// A tool's format with rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +49,6 @@ impl Tool {
     }
 }
 
-/// What a file says, in its order.
-#[derive(Debug, Default)]
-struct Found {
-    banks: Vec<u64>,
-    rows: Vec<u64>,
-    columns: Vec<u64>,
-}
-
 fn wrong(line: usize, message: impl Into<String>) -> FormatError {
     FormatError {
         line,
@@ -61,43 +56,24 @@ fn wrong(line: usize, message: impl Into<String>) -> FormatError {
     }
 }
 
-/// Reads a layout: bank functions, rows and, where given, columns that are
-/// not within a line. Columns that bank functions and rows make up already
-/// (tools list every bit of a column) are dropped.
+/// Reads bank functions, rows and, where given, columns.
 ///
 /// # Errors
-/// With the line: what can't be read, or functions that depend on each other.
-pub fn read(tool: Tool, text: &str) -> Result<Layout, FormatError> {
-    let found = match tool {
-        Tool::Trrespass => trrespass(text)?,
-        Tool::Dramdig => dramdig(text)?,
-        Tool::Blacksmith => blacksmith(text)?,
-    };
-    if found.banks.is_empty() {
-        return Err(wrong(0, "no bank functions in it"));
+/// With the line: what can't be read, another tool's text, runs that contradict each
+/// other.
+pub fn read(tool: Tool, text: &str) -> Result<Found, FormatError> {
+    let named = Tool::ALL.into_iter().find(|(_, known)| *known == tool);
+    of_that_tool(named.map_or("", |(name, _)| name), text)?;
+    match tool {
+        Tool::Trrespass if text.contains("DRAMLayout") => hammersuite(text),
+        Tool::Trrespass => trrespass(text),
+        Tool::Dramdig => dramdig(text),
+        Tool::Blacksmith => blacksmith(text),
     }
-    let mut known = Basis::new();
-    if let Some(double) = found.banks.iter().find(|&&bank| !known.insert(bank)) {
-        let message = format!(
-            "{} follows from the functions before it",
-            gf2::show(*double)
-        );
-        return Err(wrong(0, message));
-    }
-    let fresh = |masks: Vec<u64>, known: &mut Basis| -> Vec<u64> {
-        let mut masks = masks;
-        masks.sort_unstable();
-        masks.retain(|&mask| mask >> 6 != 0 && known.insert(mask));
-        masks
-    };
-    let rows = fresh(found.rows, &mut known);
-    let columns = fresh(found.columns, &mut known);
-    Ok(Layout {
-        bank: found.banks,
-        row: terms_of(&rows),
-        column: terms_of(&columns),
-        ..Layout::default()
-    })
+}
+
+fn singles(mask: u64) -> impl Iterator<Item = u64> {
+    gf2::bits(mask).map(|bit| 1 << bit)
 }
 
 fn mask_of(bits: impl IntoIterator<Item = u64>) -> Result<u64, String> {
@@ -109,43 +85,128 @@ fn mask_of(bits: impl IntoIterator<Item = u64>) -> Result<u64, String> {
     })
 }
 
+/// Functions that TRRespass searches have no more bits; its row masks have.
+const MOST_BITS: u32 = 6;
+/// Where its search for rows ends, without having found any.
+const LAST_ROW_BIT: u32 = 39;
+
+fn trrespass_mask(line: usize, rest: &str) -> Result<u64, FormatError> {
+    let word = rest.split_whitespace().next().unwrap_or_default();
+    let mask = word
+        .strip_prefix("0x")
+        .and_then(|w| u64::from_str_radix(w, 16).ok());
+    mask.filter(|&mask| mask != 0 && mask >> (MAX_BIT + 1) == 0)
+        .ok_or_else(|| wrong(line, format!("`{word}`: expected a mask such as 0x4080")))
+}
+
+fn trrespass_rows(mask: u64, found: &mut Found) {
+    if mask >> LAST_ROW_BIT == 0 {
+        found.rows.extend(singles(mask));
+    } else {
+        found.doubts.push(format!(
+            "The row mask {mask:#x} is the end of its search: it found no rows."
+        ));
+    }
+}
+
+/// With `-v` functions and rows have names, and stand there without them once more,
+/// which is passed over.
 fn trrespass(text: &str) -> Result<Found, FormatError> {
-    let mut found = Found::default();
-    let mut alone = Vec::new();
+    let (mut named, mut alone) = (Runs::default(), Runs::default());
     for (i, line) in text.lines().enumerate() {
         let lower = line.to_ascii_lowercase();
         let after = |word: &str| lower.find(word).map(|at| lower[at + word.len()..].trim());
-        let hex = |rest: &str| {
-            let word = rest.split_whitespace().next().unwrap_or_default();
-            let mask = word
-                .strip_prefix("0x")
-                .and_then(|w| u64::from_str_radix(w, 16).ok());
-            mask.filter(|&mask| mask != 0 && mask >> (MAX_BIT + 1) == 0)
-                .ok_or_else(|| wrong(i + 1, format!("`{word}`: expected a mask such as 0x4080")))
-        };
         if let Some(rest) = after("valid function:").or_else(|| after("bank_mask:")) {
-            found.banks.push(hex(rest)?);
+            named.now.banks.push(trrespass_mask(i + 1, rest)?);
         } else if let Some(rest) = after("row mask:").or_else(|| after("row_mask:")) {
-            found.rows.extend(gf2::bits(hex(rest)?).map(|bit| 1 << bit));
+            trrespass_rows(trrespass_mask(i + 1, rest)?, &mut named.now);
+            named.next(i + 2);
         } else if lower.trim().starts_with("0x") {
-            alone.push(hex(lower.trim())?);
+            let mask = trrespass_mask(i + 1, lower.trim())?;
+            if mask.count_ones() > MOST_BITS {
+                trrespass_rows(mask, &mut alone.now);
+                alone.next(i + 2);
+            } else {
+                alone.now.banks.push(mask);
+            }
         }
     }
-    if found.banks.is_empty() && found.rows.is_empty() {
-        let rows = alone.pop().unwrap_or_default();
-        found.rows.extend(gf2::bits(rows).map(|bit| 1 << bit));
-        found.banks = alone;
+    let named = named.finish()?;
+    match named.banks.is_empty() {
+        true => alone.finish(),
+        false => Ok(named),
     }
-    Ok(found)
+}
+
+/// TRRespass' hammersuite: `DRAMLayout g_mem_layout = {{{0x4080,0x48000}, 2}, 0x3ffc0000, ROW_SIZE-1};`
+fn hammersuite(text: &str) -> Result<Found, FormatError> {
+    let mut runs = Runs::default();
+    for (i, line) in text.lines().enumerate() {
+        let Some((_, body)) = line
+            .split_once("DRAMLayout")
+            .and_then(|(_, l)| l.split_once('{'))
+        else {
+            continue;
+        };
+        runs.next(i + 1);
+        let torn = || {
+            let expected = "expected `DRAMLayout name = {{{functions}, how many}, rows, columns};` on one line";
+            wrong(i + 1, expected)
+        };
+        let (functions, rest) = body
+            .trim_start_matches(['{', ' '])
+            .split_once('}')
+            .ok_or_else(torn)?;
+        for word in functions
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+        {
+            runs.now.banks.push(trrespass_mask(i + 1, word)?);
+        }
+        let words = rest.split([',', '{', '}', ';']).map(str::trim);
+        let fields: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let [count, rows, columns] = fields[..] else {
+            return Err(torn());
+        };
+        if count.parse() != Ok(runs.now.banks.len()) {
+            let there = runs.now.banks.len();
+            return Err(wrong(
+                i + 1,
+                format!("{count} functions are announced, {there} are there"),
+            ));
+        }
+        let mask = |word: &str| match word.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => word.parse().ok(),
+        };
+        let sized = |mask: &u64| *mask != 0 && mask >> (MAX_BIT + 1) == 0;
+        for (word, field) in [(rows, &mut runs.now.rows), (columns, &mut runs.now.columns)] {
+            match mask(word).filter(sized) {
+                Some(mask) => field.extend(singles(mask)),
+                None => {
+                    let doubt =
+                        format!("`{word}` stands for a mask whose value the line does not say.");
+                    runs.now.doubts.push(doubt);
+                }
+            }
+        }
+    }
+    runs.finish()
 }
 
 fn dramdig(text: &str) -> Result<Found, FormatError> {
-    let mut found = Found::default();
+    let mut runs = Runs::default();
     let mut heading = String::new();
     for (i, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.starts_with("===") {
             heading = line.to_ascii_lowercase();
+            if heading.contains("bank") {
+                runs.next(i + 1);
+                let count = heading.split(['(', ')']).nth(1);
+                runs.announced = count.and_then(|count| count.trim().parse().ok());
+            }
             continue;
         }
         let list = |c: char| c.is_ascii_digit() || c == ',' || c.is_whitespace();
@@ -156,19 +217,21 @@ fn dramdig(text: &str) -> Result<Found, FormatError> {
         let bits: Result<Vec<u64>, _> = numbers.map(str::parse).collect();
         let bits = bits.map_err(|_| wrong(i + 1, "expected bit numbers"))?;
         let mask = mask_of(bits).map_err(|message| wrong(i + 1, message))?;
-        let single = gf2::bits(mask).map(|bit| 1 << bit);
         if heading.contains("bank") {
-            found.banks.push(mask);
+            runs.now.banks.push(mask);
         } else if heading.contains("row") {
-            found.rows.extend(single);
+            runs.now.rows.extend(singles(mask));
         } else if heading.contains("column") {
-            found.columns.extend(single);
+            runs.now.columns.extend(singles(mask));
         }
     }
-    Ok(found)
+    runs.finish()
 }
 
 fn blacksmith(text: &str) -> Result<Found, FormatError> {
+    if text.trim_start().starts_with("banks(") {
+        return formats::read(Format::Hex, text);
+    }
     let json: serde_json::Value =
         serde_json::from_str(text).map_err(|error| wrong(error.line(), error.to_string()))?;
     let list = |key: &str| -> Result<Vec<u64>, FormatError> {
@@ -193,9 +256,17 @@ fn blacksmith(text: &str) -> Result<Found, FormatError> {
         banks: list("bank_bits")?,
         rows: list("row_bits")?,
         columns: list("col_bits")?,
+        doubts: Vec::new(),
     };
     // Highest first, as its matrices are.
     found.banks.reverse();
+    let total = json.get("total_banks").and_then(|total| total.as_u64());
+    let banks = 1u64.checked_shl(found.banks.len() as u32);
+    if let Some(total) = total.filter(|&total| Some(total) != banks) {
+        let functions = found.banks.len();
+        let doubt = format!("`total_banks` says {total}, `bank_bits` has {functions} functions.");
+        found.doubts.push(doubt);
+    }
     Ok(found)
 }
 
@@ -268,35 +339,36 @@ mod tests {
     use super::*;
     use soloist_machine::gf2::same_span;
 
+    fn layout(tool: Tool, text: &str) -> Layout {
+        read(tool, text).unwrap().layout().unwrap().0
+    }
+
     #[test]
     fn reads_what_the_tools_print() {
-        let trrespass = read(
+        let trrespass = layout(
             Tool::Trrespass,
             "~~~ Found Functions ~~~\n\t Valid Function: 0x4080 \t\t bits: 7 + 14\n\
              Valid Function: 0x88000 bits: 15 + 19\n[LOG] - Row mask: 0x7ff80000 bits: 19 + 20\n0x4080\n",
-        )
-        .unwrap();
+        );
         assert_eq!(trrespass.bank, [0x4080, 0x88000]);
         assert_eq!(trrespass.row.len(), 12);
         assert_eq!(trrespass.row[0].mask, 1 << 19);
         // Without -v: the rows' mask is the last.
-        let alone = read(Tool::Trrespass, "0x4080\n0x88000\n0x7ff80000\n").unwrap();
+        let alone = layout(Tool::Trrespass, "0x4080\n0x88000\n0x7ff80000\n");
         assert_eq!(alone, trrespass);
-        let dramdig = read(
+        let dramdig = layout(
             Tool::Dramdig,
             "=== bank addr funs (2): ===\n17, 20,\n7, 14,\n === row bits: (3) ===\n18, 19, 20,\n\
              === column bits: (13)===\n0, 1, 2, 3, 4, 5, 6, 7, 9,\n",
-        )
-        .unwrap();
+        );
         assert_eq!(dramdig.bank, [1 << 17 | 1 << 20, 1 << 7 | 1 << 14]);
         assert_eq!(dramdig.row_masks(), [1 << 18, 1 << 19, 1 << 20]);
         let columns: Vec<u64> = dramdig.column.iter().map(|term| term.mask).collect();
         assert_eq!(columns, [1 << 6, 1 << 7, 1 << 9]);
-        let blacksmith = read(
+        let blacksmith = layout(
             Tool::Blacksmith,
             r#"{"name": "x", "row_bits": [20, 19, 18], "col_bits": [7, 6, 5], "bank_bits": [[6, 13], [14, 18]]}"#,
-        )
-        .unwrap();
+        );
         assert_eq!(blacksmith.bank, [1 << 14 | 1 << 18, 1 << 6 | 1 << 13]);
         assert_eq!(blacksmith.row[0].mask, 1 << 18);
     }
@@ -327,7 +399,7 @@ mod tests {
             ),
             (Tool::Blacksmith, "{\"bank_bits\": [[60]]}", 0, "0 to 51"),
         ] {
-            let error = read(tool, text).unwrap_err();
+            let error = read(tool, text).and_then(Found::layout).unwrap_err();
             assert_eq!(error.line, line, "{error}");
             assert!(error.message.contains(says), "{error}");
         }
@@ -339,7 +411,7 @@ mod tests {
             let machine = soloist_machine::known::find(name).unwrap();
             let layout = &machine.map.layouts[0];
             for (_, tool) in Tool::ALL {
-                let again = read(tool, &write(tool, name, layout).unwrap()).unwrap();
+                let again = super::tests::layout(tool, &write(tool, name, layout).unwrap());
                 assert!(same_span(&again.bank, &layout.bank_functions()), "{name}");
                 assert_eq!(again.row_masks(), layout.row_masks(), "{name}");
             }

@@ -12,6 +12,7 @@ pub mod detect;
 pub mod edac;
 pub mod firmware;
 pub mod formats;
+pub mod found;
 pub mod guest;
 pub mod host;
 pub mod imported;

@@ -4,10 +4,15 @@
 //! each bit a function, and `echo xor 13 17 > .../control`, which joins bit 17 to
 //! bit 13. Newer patches read a `map.txt` (format `bits`) and
 //! show it in `control` as `bank_bits[0]: 13 17`.
+//!
+//! The same mask colours a cache, with the bits of its set. PALLOC takes pages, so bits
+//! below a page choose none of them: a mask that has some was made for a cache. One
+//! that has none may be either, and is doubtful unless bits are joined.
 
 use soloist_machine::function::MAX_BIT;
-use soloist_machine::gf2::{self, Basis};
+use soloist_machine::gf2;
 
+use crate::found::Found;
 use crate::words::{hex, mask_of, numbers, words, FormatError};
 
 const FOLDER: &str = "/sys/kernel/debug/palloc";
@@ -24,13 +29,17 @@ enum Said {
     Function(u64),
 }
 
+/// Address bits below a page.
+const IN_PAGE: u64 = 0xfff;
+
 /// Reads functions.
 ///
 /// # Errors
-/// With the line: what can't be read, or functions that depend on each other.
-pub fn read(text: &str) -> Result<Vec<u64>, FormatError> {
+/// With the line: what can't be read, a mask of cache sets.
+pub fn read(text: &str) -> Result<Found, FormatError> {
     let mut functions = Vec::new();
     let mut joins = Vec::new();
+    let mut masked = 0;
     for (i, line) in text.lines().enumerate() {
         let wrong = |message: String| FormatError {
             line: i + 1,
@@ -38,11 +47,17 @@ pub fn read(text: &str) -> Result<Vec<u64>, FormatError> {
         };
         match said(line).map_err(wrong)? {
             Said::Nothing => {}
-            Said::Mask(mask) => functions.extend(gf2::bits(mask).map(|bit| 1 << bit)),
+            Said::Mask(mask) => {
+                // The last one holds.
+                functions.retain(|function| masked & function == 0);
+                functions.extend(gf2::bits(mask).map(|bit| 1 << bit));
+                masked = mask;
+            }
             Said::Join(to, from) => joins.push((i + 1, to, from)),
             Said::Function(function) => functions.push(function),
         }
     }
+    let is_joined = !joins.is_empty();
     for (line, to, from) in joins {
         let message = format!("xor {to} {from}: neither bit is in the mask");
         // Written either way round by different versions: the bit in the mask is
@@ -57,13 +72,23 @@ pub fn read(text: &str) -> Result<Vec<u64>, FormatError> {
             .ok_or(FormatError { line, message })?;
         functions[at] |= 1 << to | 1 << from;
     }
-    let mut basis = Basis::new();
-    let message = match functions.iter().find(|&&function| !basis.insert(function)) {
-        Some(&function) => format!("{} follows from the others", gf2::show(function)),
-        None if functions.is_empty() => {
-            "no functions in it; expected `mask 0x1e000` and `xor 13 17`".to_owned()
+    let is_inside = |function: &&u64| **function & !IN_PAGE == 0 && masked & **function != 0;
+    let inside = functions.iter().filter(is_inside);
+    let inside = inside.fold(0, |all, function| all | function);
+    let message = if inside != 0 {
+        format!(
+            "{masked:#x}: bits {} choose no page, so this mask is of a cache's sets, not of banks",
+            words(inside)
+        )
+    } else if functions.is_empty() {
+        "no functions in it; expected `mask 0x1e000` and `xor 13 17`".to_owned()
+    } else {
+        let mut found = Found::functions(functions);
+        if masked != 0 && !is_joined {
+            let either = "PALLOC's mask does not say whether its bits are of banks or of a cache's sets; they are taken for banks.";
+            found.doubts.push(either.into());
         }
-        None => return Ok(functions),
+        return Ok(found);
     };
     Err(FormatError { line: 0, message })
 }
@@ -123,6 +148,12 @@ pub fn lines(functions: &[u64]) -> Result<Vec<String>, String> {
             wide.count_ones()
         ));
     }
+    if let Some(inside) = functions.iter().find(|&&f| f & !IN_PAGE == 0) {
+        return Err(format!(
+            "PALLOC colours pages; {} lies within one",
+            gf2::show(*inside)
+        ));
+    }
     let lowest = |f: &u64| f & f.wrapping_neg();
     let mask = functions.iter().fold(0, |all, f| all | lowest(f));
     if mask.count_ones() as usize != functions.len() {
@@ -149,11 +180,11 @@ mod tests {
                       # echo xor 13 17 > /sys/kernel/debug/palloc/control\n\
                       # echo 1 > /sys/kernel/debug/palloc/use_mc_xor\n\
                       --> select (13 XOR 17) and 14\n";
-        assert_eq!(read(readme).unwrap(), two);
-        assert_eq!(read("0x6000\nxor 17 13").unwrap(), two);
+        assert_eq!(read(readme).unwrap().banks, two);
+        assert_eq!(read("0x6000\nxor 17 13").unwrap().banks, two);
         let control = "statistics Color:\n min(ns): 3\nbank_map:\nbank_bits[0]: 13 17 \n\
                        bank_bits[1]: 14 \npalloc_masks_count: 2\nuse_palloc: 0\n";
-        assert_eq!(read(control).unwrap(), two);
+        assert_eq!(read(control).unwrap().banks, two);
     }
 
     #[test]
@@ -177,7 +208,7 @@ mod tests {
             ("0x2000\nxor 5 6", 2, "neither"),
             ("0x2000\nxor 13 99", 2, "bit number"),
             ("mask 0x0", 1, "mask"),
-            ("bank_bits[0]: 13\nbank_bits[1]: 13", 0, "follows"),
+            ("0x1fc0", 0, "cache"),
             ("use_palloc: 0", 0, "no functions"),
         ] {
             let error = read(text).unwrap_err();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use soloist_core::format_size;
 use soloist_core::parse_size;
-use soloist_machine::{gf2, known, write, Layout, Machine, MapRange, MapSpec, Trust};
+use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_machine::{About, Topology};
 use soloist_map::detect::check::{check as check_map, Checked, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
@@ -18,6 +18,7 @@ use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
 use soloist_map::edac::{self, Counted};
 use soloist_map::formats::{self, Format};
+use soloist_map::found::{self, FillError, Found, Memory};
 use soloist_map::host;
 use soloist_map::imported::{self, Tool};
 use soloist_map::order;
@@ -28,17 +29,14 @@ use soloist_map::{amd10h, solve};
 use crate::cmd::number::whole;
 use crate::{Ctx, Misuse};
 
-/// Where the hole below it ends.
-const FOUR_GIB: u64 = 1 << 32;
-
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]
 pub struct Convert {
     /// File to read (`-`: standard input), a machine with `--from machine`, or
     /// the order itself with `--from order`.
     input: String,
-    /// Its format: bits (map.txt of IsolBench, DRAMA++, PALLOC), drama, dare
-    /// (ZenHammer), hex, palloc, trrespass, dramdig, blacksmith, order (RoRaBaCoCh
+    /// Its format: bits (map.txt of IsolBench, DRAMA++, PALLOC), drama (Sudoku's
+    /// log too), dare (ZenHammer), hex, palloc, trrespass, dramdig, blacksmith, order (RoRaBaCoCh
     /// of gem5, Ramulator 2 and DRAMsim3), or machine.
     #[arg(long)]
     from: String,
@@ -57,9 +55,10 @@ pub struct Convert {
     /// Offset of the first byte of memory within what the functions see.
     #[arg(long, value_name = "BYTES", value_parser = super::parse_address, default_value = "0")]
     base: u64,
-    /// Memory that the functions cover, for machine and text.
-    #[arg(long, default_value = "8G", value_parser = parse_size)]
-    memory: u64,
+    /// Memory that the functions cover, for machine and text [default: what the
+    /// file's rows reach to, 8G at least].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<u64>,
     /// Name of the machine that is made.
     #[arg(long, default_value = "converted")]
     name: String,
@@ -167,14 +166,36 @@ fn emit(text: &str, output: Option<&Path>) -> Result<Machine> {
     Ok(machine)
 }
 
+/// A map and how far it goes.
+struct Imported {
+    name: String,
+    trust: Trust,
+    map: MapSpec,
+    topology: Topology,
+    notes: Vec<String>,
+}
+
 /// Runs `convert`.
 pub fn convert(args: &Convert) -> Result<ExitCode> {
     let misuse = |message: String| Misuse(message);
-    let (name, trust, map) = if args.from == "machine" {
-        let machine = known::find(&args.input)?;
-        (machine.about.name, machine.about.trust, machine.map)
-    } else {
-        (args.name.clone(), Trust::Published, import(args)?)
+    let Imported {
+        name,
+        trust,
+        map,
+        topology,
+        mut notes,
+    } = match args.from.as_str() {
+        "machine" => {
+            let machine = known::find(&args.input)?;
+            Imported {
+                name: machine.about.name,
+                trust: machine.about.trust,
+                map: machine.map,
+                topology: machine.topology,
+                notes: Vec::new(),
+            }
+        }
+        _ => import(args)?,
     };
     if map.layouts.iter().any(|l| l.interleave.is_some())
         && !["text", "machine"].contains(&&*args.to)
@@ -184,16 +205,21 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
             args.to
         );
     }
+    for note in &notes {
+        errln!("{name}: {note}");
+    }
     match args.to.as_str() {
         "text" => super::put(&map.to_text(&name))?,
         "machine" => {
-            let notes =
-                ["What the file that this was converted from does not say is filled in: rows and columns, or their upper bits.".into()];
+            if !notes.is_empty() {
+                let incomplete =
+                    "Nothing has shown that, so the map is incomplete: `soloist up` takes it \
+                    with --force only; `soloist map check` measures it.";
+                errln!("{name}: {incomplete}");
+                notes.push(incomplete.into());
+            }
             let about = about(&name, trust, format!("converted from {}", args.from));
-            emit(
-                &write::machine_file(&about, &plain_topology(&map), &map, &notes),
-                None,
-            )?;
+            emit(&write::machine_file(&about, &topology, &map, &notes), None)?;
         }
         other => {
             if map.layouts.len() > 1 {
@@ -215,45 +241,50 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
 }
 
 /// The map that another tool's file makes of the memory.
-fn import(args: &Convert) -> Result<MapSpec> {
+fn import(args: &Convert) -> Result<Imported> {
     let misuse = |message: String| Misuse(message);
     let text = || read_input(Path::new(&args.input));
     let context = || args.input.clone();
-    let layout = match (Tool::named(&args.from), &*args.from) {
-        (Some(tool), _) => imported::read(tool, &text()?).with_context(context)?,
+    let memory = Memory {
+        bytes: args.memory,
+        base: args.base,
+        hole: args.hole,
+    };
+    let (layout, doubts) = match (Tool::named(&args.from), &*args.from) {
+        (Some(tool), _) => imported::read(tool, &text()?)
+            .and_then(Found::layout)
+            .with_context(context)?,
         (None, "order") => {
             let geometry = args.geometry.parse().map_err(misuse)?;
-            let bits = args.memory.next_power_of_two().trailing_zeros();
-            order::read(&args.input, geometry, bits).map_err(misuse)?
+            let bytes = args.memory.unwrap_or(found::USUAL_MEMORY);
+            let bits = bytes.next_power_of_two().trailing_zeros();
+            let layout = order::read(&args.input, geometry, bits).map_err(misuse)?;
+            (layout, Vec::new())
         }
         (None, from) => {
             let format: Format = from.parse().map_err(misuse)?;
-            Layout {
-                bank: formats::read(format, &text()?).with_context(context)?,
-                ..Layout::default()
-            }
+            formats::read(format, &text()?)
+                .and_then(Found::layout)
+                .with_context(context)?
         }
     };
-    let first_row = formats::likely_first_row(&layout.bank_functions());
-    let mut map = MapSpec::single(layout, args.memory);
-    map.ranges[0].base = args.base;
-    if let Some(hole) = args.hole.filter(|&hole| hole < args.memory) {
-        if hole == 0 || hole >= FOUR_GIB {
-            return Err(
-                Misuse(format!("--hole {hole:#x}: expected an address below 4 GiB")).into(),
-            );
-        }
-        map.ranges[0].end = hole;
-        map.ranges.push(MapRange {
-            start: FOUR_GIB,
-            end: FOUR_GIB + (args.memory - hole),
-            base: hole,
-            ..map.ranges[0]
-        });
-    }
-    map.complete(first_row);
-    map.determine(0);
-    Ok(map)
+    let filled = found::fill(layout, doubts, &memory);
+    let filled = filled.map_err(|error| match error {
+        FillError::Hole(_) => anyhow::Error::new(Misuse(error.to_string())),
+        error => anyhow::Error::new(error).context(context()),
+    })?;
+    let trust = match &*args.from {
+        // A simulator's: no machine is known to have it.
+        "order" => Trust::Assumed,
+        _ => filled.trust,
+    };
+    Ok(Imported {
+        name: args.name.clone(),
+        trust,
+        topology: plain_topology(&filled.map),
+        map: filled.map,
+        notes: filled.notes,
+    })
 }
 
 /// Runs `solve`.
