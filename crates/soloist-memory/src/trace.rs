@@ -32,6 +32,55 @@ impl Format {
             Self::Ramulator => "expected `0xADDR R|W` or `LD|ST ADDR`",
         }
     }
+
+    /// What is wrong with a line: whose it is, where another tool's is known.
+    fn refusal(self, line: &[u8]) -> String {
+        let expected = self.expected();
+        match foreign(line) {
+            Some((is, _)) if is == self => expected.to_owned(),
+            Some((_, whose)) => format!("{whose}; {expected}"),
+            None => match others(line) {
+                Some(whose) => format!("{whose}; {expected}"),
+                None => expected.to_owned(),
+            },
+        }
+    }
+}
+
+/// The layout whose line it is, and which that is in words.
+fn foreign(line: &[u8]) -> Option<(Format, &'static str)> {
+    let all = [
+        (
+            Format::Dramsim3,
+            "this is DRAMsim3's layout: --format dramsim3",
+        ),
+        (
+            Format::Ramulator,
+            "this is Ramulator's layout: --format ramulator",
+        ),
+    ];
+    let is = |(format, _): &(Format, _)| matches!(parse(line, *format), Line::Access(_));
+    all.into_iter().find(is)
+}
+
+/// Traces that are known and not read.
+fn others(line: &[u8]) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(line);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_number = |word: &&str| number(word.as_bytes()).is_some();
+    match words[..] {
+        ["R" | "W", place] if place.contains(',') => {
+            Some("a request by channel, rank, bank, row and column (Ramulator 2) has no address")
+        }
+        [_, "P_MEM_RD" | "P_MEM_WR" | "BOFF", _] => Some("DRAMSim2's traces are not read"),
+        [cycle, "Read" | "Write" | "read" | "write", ..] if cycle.ends_with(':') => {
+            Some("DRAMSys' traces are not read")
+        }
+        [_, _] | [_, _, _] if words.iter().all(is_number) => Some(
+            "a trace of a core (instructions between, what it loads, what it stores) is not read",
+        ),
+        _ => None,
+    }
 }
 
 /// One request of a trace.
@@ -93,15 +142,19 @@ impl<R: Read> Reader<R> {
                 return Ok(None);
             }
             self.line += 1;
-            let (parsed, used) = match buffer.iter().position(|&c| c == b'\n') {
-                Some(end) => (parse(&buffer[..end], self.format), end + 1),
-                None => return self.across_buffers(),
+            let Some(end) = buffer.iter().position(|&c| c == b'\n') else {
+                return self.across_buffers();
             };
-            self.source.consume(used);
-            match parsed {
-                Line::Access(access) => return Ok(Some(access)),
-                Line::Empty => {}
-                Line::Wrong => return Err(self.error(self.format.expected())),
+            match parse(&buffer[..end], self.format) {
+                Line::Access(access) => {
+                    self.source.consume(end + 1);
+                    return Ok(Some(access));
+                }
+                Line::Empty => self.source.consume(end + 1),
+                Line::Wrong => {
+                    let why = self.format.refusal(&buffer[..end]);
+                    return Err(self.error(why));
+                }
             }
         }
     }
@@ -121,7 +174,7 @@ impl<R: Read> Reader<R> {
         match parse(&self.long, self.format) {
             Line::Access(access) => Ok(Some(access)),
             Line::Empty => self.next_access(),
-            Line::Wrong => Err(self.error(self.format.expected())),
+            Line::Wrong => Err(self.error(self.format.refusal(&self.long))),
         }
     }
 }

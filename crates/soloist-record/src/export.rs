@@ -87,10 +87,19 @@ pub fn export(
 }
 
 /// Instructions as ChampSim reads them: in turn through the line that was fetched last.
-#[derive(Default)]
 struct Code {
     line: u64,
     turn: u64,
+}
+
+impl Default for Code {
+    /// Where programs lie, until a line is fetched: no instruction lies at 0.
+    fn default() -> Self {
+        Self {
+            line: 0x40_0000,
+            turn: 0,
+        }
+    }
 }
 
 /// The register that each load writes, so that the next may depend on it.

@@ -287,6 +287,7 @@ fn other_simulators_read_what_was_recorded() {
     );
     assert!((0..17).all(|n| n == 9 || n == 16 || word(n, 32) == 0));
     assert!((0..17).all(|n| word(n, 16) == 0), "nothing is stored");
+    assert!((0..17).all(|n| word(n, 0) != 0), "each has an address");
     // drmemtrace: nine entries, where a page is before its first line, and an instruction
     // before what it loads; two at the end.
     let mut out = Vec::new();

@@ -7,10 +7,13 @@
 
 mod champsim;
 mod drmemtrace;
+mod unpack;
+
+pub use unpack::unpacked;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use soloist_memory::filter::Filter;
@@ -80,6 +83,9 @@ pub enum ImportError {
         /// Why.
         source: std::io::Error,
     },
+    /// Nothing is in it.
+    #[error("{0}: nothing is in it")]
+    Empty(PathBuf),
     /// It is no such trace, or not one that can be played.
     #[error("{file}: byte {offset}: {why}")]
     Foreign {
@@ -144,28 +150,29 @@ pub fn import(
     })?;
     let mut taker = Taker::new(target);
     for (number, file) in files.iter().enumerate() {
-        let open = File::open(file).map_err(|source| ImportError::Io {
+        let open = File::open(file).and_then(unpacked);
+        let open = open.map_err(|source| ImportError::Io {
             file: file.clone(),
             source,
         })?;
+        let before = taker.taken();
+        let mut open = BufReader::new(open);
         match format {
-            Format::Drmemtrace => {
-                drmemtrace::read(&mut BufReader::new(open), file, &mut taker)?;
-            }
-            Format::Champsim => {
-                let number = number as u64;
-                champsim::read(&mut BufReader::new(open), file, number, &mut taker)?;
-            }
+            Format::Drmemtrace => drmemtrace::read(&mut open, file, &mut taker)?,
+            Format::Champsim => champsim::read(&mut open, file, number as u64, &mut taker)?,
             Format::Dramsim3 | Format::Ramulator => {
                 text(open, file, format, number as u64, &mut taker)?;
             }
+        }
+        if taker.taken() == before {
+            return Err(ImportError::Empty(file.clone()));
         }
     }
     taker.finish(target)
 }
 
 fn text(
-    open: File,
+    open: impl Read,
     file: &Path,
     format: Format,
     thread: u64,
@@ -270,6 +277,12 @@ impl<'a> Taker<'a> {
             code: 0,
         });
         Ok(())
+    }
+
+    /// Instructions and lines so far.
+    fn taken(&self) -> u64 {
+        let of = |thread: &Taken| thread.stream.instructions + thread.writer.accesses;
+        self.threads.iter().map(of).sum()
     }
 
     fn dropped(&mut self, what: &'static str) {

@@ -12,6 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
+use soloist_lab::replay::import::unpacked;
 use soloist_lab::replay::{load, Part};
 use soloist_memory::checker::Checker;
 use soloist_memory::controller::{Completion, RowOutcome};
@@ -56,7 +57,7 @@ enum TraceFormat {
 
 #[derive(Debug, clap::Args)]
 pub struct Trace {
-    /// Traces; `-` is standard input.
+    /// Traces, as they are or packed by gzip, xz or zstd; `-` is standard input.
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
@@ -167,6 +168,7 @@ impl Trace {
             } else {
                 Box::new(File::open(path).with_context(|| name.clone())?)
             };
+            let file = unpacked(file).with_context(|| name.clone())?;
             let limit = limits.get(i).or(limits.first()).copied().unwrap_or(0);
             Ok(Source {
                 reader: Reader::new(file, &name, format),

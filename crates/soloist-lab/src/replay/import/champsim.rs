@@ -1,7 +1,8 @@
 //! ChampSim's instructions, 64 bytes each, little endian (its
 //! `inc/trace_instruction.h`, `input_instr`): the program counter, two bytes of
 //! branches, two registers written and four read, two addresses written and four read,
-//! where 0 is none. A thread a file, unpacked.
+//! where 0 is none. A thread a file. Nothing in a file says that it is such a trace, so
+//! every instruction is looked at: no other layout's records pass for many of them.
 
 use std::io::Read;
 use std::path::Path;
@@ -26,19 +27,23 @@ pub(super) fn read(
     let mut offset = 0;
     loop {
         bytes.clear();
+        let foreign = |why: String| ImportError::Foreign {
+            file: file.to_path_buf(),
+            offset,
+            why,
+        };
         let got = from.take(INSTRUCTION as u64).read_to_end(&mut bytes);
         match got {
             Ok(0) => return Ok(()),
-            Ok(INSTRUCTION) => take(&bytes, &mut loaded, taker)?,
+            Ok(INSTRUCTION) => {
+                looks_like_one(&bytes).map_err(foreign)?;
+                take(&bytes, &mut loaded, taker)?;
+            }
             Ok(got) => {
-                return Err(ImportError::Foreign {
-                    file: file.to_path_buf(),
-                    offset,
-                    why: format!(
-                        "{got} bytes behind the last whole instruction of {INSTRUCTION}: \
-                         is it unpacked?"
-                    ),
-                })
+                return Err(foreign(format!(
+                    "{got} bytes behind the last whole instruction, ChampSim's have {INSTRUCTION}: the file is \
+                     cut, or its instructions have another layout"
+                )))
             }
             Err(source) => {
                 return Err(ImportError::Io {
@@ -49,6 +54,27 @@ pub(super) fn read(
         }
         offset += INSTRUCTION as u64;
     }
+}
+
+/// Whether these bytes may be an instruction, else why not.
+fn looks_like_one(bytes: &[u8]) -> Result<(), String> {
+    let mut ip = [0; 8];
+    ip.copy_from_slice(&bytes[..8]);
+    let ip = u64::from_le_bytes(ip);
+    let why = match (bytes[8], bytes[9]) {
+        (0, 0) | (1, 0 | 1) if ip == 0 => "its address is 0".to_owned(),
+        (0, 0) | (1, 0 | 1) if !matches!(ip >> 56, 0 | 0xff) => {
+            format!("no program has an instruction at {ip:#x}")
+        }
+        (0, 0) | (1, 0 | 1) => return Ok(()),
+        (branch, taken) => {
+            format!("whether it is a branch, and taken, is 0 or 1 each, here {branch} and {taken}")
+        }
+    };
+    Err(format!(
+        "no instruction of ChampSim: {why}. Only its own layout of {INSTRUCTION} bytes is read, \
+         not CloudSuite's, nor those of other tools"
+    ))
 }
 
 fn take(bytes: &[u8], loaded: &mut Loaded, taker: &mut Taker<'_>) -> Result<(), ImportError> {

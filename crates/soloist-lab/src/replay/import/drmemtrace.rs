@@ -1,6 +1,6 @@
 //! DynamoRIO's drmemtrace, as its documentation has it: entries of 12 bytes, type,
 //! size, address, little endian (`trace_entry_t`). What a thread's file holds behind
-//! the tracer's own post-processing, unpacked; threads may also take turns in a file.
+//! the tracer's own post-processing; threads may also take turns in a file.
 
 use std::io::Read;
 use std::path::Path;
@@ -85,8 +85,7 @@ impl Entries<'_> {
         let addr = u64::from_le_bytes(word);
         if self.offset == 0 && kind != entry::HEADER {
             return Err(self.foreign(format!(
-                "no drmemtrace: it begins with an entry of type {kind}, not with a header; \
-                 unpack what is packed first"
+                "no drmemtrace: it begins with an entry of type {kind}, not with a header"
             )));
         }
         let accesses = matches!(

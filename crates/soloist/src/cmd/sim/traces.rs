@@ -76,9 +76,9 @@ impl Export {
 /// Layout of a trace that is taken in.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ImportFormat {
-    /// DynamoRIO's drmemtrace, 12 bytes an entry, unpacked
+    /// DynamoRIO's drmemtrace, 12 bytes an entry
     Drmemtrace,
-    /// ChampSim's instructions, 64 bytes each, unpacked, a thread a file
+    /// ChampSim's instructions, 64 bytes each, a thread a file
     Champsim,
     /// `0xADDR READ|WRITE CYCLE`, a thread a file
     Dramsim3,
@@ -93,7 +93,7 @@ enum ImportFormat {
 /// physical page no trace tells must be placed: `soloist sim replay --recolor`.
 #[derive(Debug, clap::Args)]
 pub struct Import {
-    /// Traces, a thread or several each.
+    /// Traces, a thread or several each, as they are or packed by gzip, xz or zstd.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Their layout.
