@@ -194,7 +194,7 @@ fn every_section_is_read_and_refused_with_its_line() {
     for (from, to, says) in [
         ("max_ram_below_4g", "max_ram", "unknown field"),
         ("cpus = 16\nmemory", "cpus = 65\nmemory", "1 to 64"),
-        ("\"8G\", \"8G\", \"8G\", \"8G\"", "", "1 to 8 sizes"),
+        ("\"8G\", \"8G\", \"8G\", \"8G\"", "", "1 to 32 sizes"),
         ("\"8G\", \"8G\"", "\"8G\", \"1K\"", "multiples of 2M"),
         ("cpi = 0.5", "cpi = 0.0", "cpi 0"),
         ("drain_low = 0", "drain_low = 9", "drain_low 9"),

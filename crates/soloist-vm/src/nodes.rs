@@ -5,13 +5,18 @@ use soloist_machine::{FileError, Machine};
 /// QEMU's `pc` machine aligns the hole below 4 GiB to whole gibibytes.
 const PC_BELOW_4G: u64 = 3 << 30;
 
+/// Memory comes in pieces of so many bytes.
+const WHOLE: u64 = 2 << 20;
+
 /// The guest's nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestNodes {
     /// Bytes of memory of each node, from node 0 up.
     pub node_memory: Vec<u64>,
-    /// Cpus, dealt to the nodes in order and as evenly as can be.
+    /// Cpus.
     pub cpus: u32,
+    /// Those of each node as the machine has them; empty: they may be anywhere.
+    pub own_cpus: Vec<Vec<u32>>,
     /// Where memory below 4 GiB ends; what is above it continues at 4 GiB.
     pub max_ram_below_4g: Option<u64>,
     /// From node to node, as ACPI's SLIT has it; empty: as the firmware likes.
@@ -19,38 +24,54 @@ pub struct GuestNodes {
 }
 
 impl GuestNodes {
-    /// `nodes` equal parts of `memory` bytes.
+    /// `nodes` equal parts of `memory` bytes, of whole MiB; the first has what is left.
     pub fn even(memory: u64, nodes: u32, cpus: u32) -> Self {
-        let part = memory / u64::from(nodes.max(1));
+        let nodes = u64::from(nodes.max(1));
+        let part = memory / nodes & !(WHOLE - 1);
+        let mut node_memory = vec![part; nodes as usize];
+        node_memory[0] += (memory - nodes * part) & !(WHOLE - 1);
         Self {
-            node_memory: vec![part; nodes.max(1) as usize],
+            node_memory,
             cpus,
+            own_cpus: Vec::new(),
             max_ram_below_4g: None,
             distances: Vec::new(),
         }
     }
 
-    /// What the `[vm]` table of a machine file asks for.
+    /// What the `[vm]` table of a machine file asks for, its cpus where `[topology]`
+    /// has them.
     ///
     /// # Errors
-    /// When it has none, or its nodes are others than those of `[topology]`.
+    /// When it has none, its nodes are others than those of `[topology]`, or one has
+    /// neither cpus nor memory.
     pub fn of(machine: &Machine) -> Result<Self, FileError> {
         let wrong = |message: String| Err(FileError::whole(&machine.file, message));
         let Some(vm) = &machine.vm else {
             return wrong("[vm]: missing: this machine has no virtual form".into());
         };
         let nodes = vm.memory.len();
-        let distances = &machine.topology.distances;
-        if !distances.is_empty() && distances.len() != nodes {
+        let own_cpus = machine.topology.cpus_of_nodes();
+        if own_cpus.len() != nodes {
             return wrong(format!(
-                "[topology] distances: expected {nodes} rows of {nodes}, one per node of [vm] memory"
+                "[topology] cpus: {} nodes, [vm] memory has {nodes}: expected as many",
+                own_cpus.len()
             ));
         }
+        let empty = |&node: &usize| vm.memory[node].0 == 0 && own_cpus[node].is_empty();
+        if let Some(node) = (0..nodes).find(empty) {
+            return wrong(format!(
+                "node {node} has neither memory ([vm] memory) nor cpus ([topology] cpus): no \
+                 firmware tells of such a node"
+            ));
+        }
+        let with_cpus = own_cpus.iter().filter(|cpus| !cpus.is_empty()).count();
         Ok(Self {
             node_memory: vm.memory.iter().map(|size| size.0).collect(),
-            cpus: vm.cpus.unwrap_or(nodes as u32),
+            cpus: vm.cpus.unwrap_or(with_cpus as u32),
+            own_cpus,
             max_ram_below_4g: vm.max_ram_below_4g.map(|limit| limit.0),
-            distances: distances.clone(),
+            distances: machine.topology.distances.clone(),
         })
     }
 
@@ -81,24 +102,60 @@ impl GuestNodes {
 
     /// The node of a cpu.
     pub fn node_of(&self, cpu: u32) -> u32 {
-        let of = |node: &usize| {
-            self.cpus_of(*node)
-                .is_some_and(|(first, last)| (first..=last).contains(&cpu))
-        };
-        (0..self.node_memory.len()).find(of).unwrap_or(0) as u32
+        let has = |node: &usize| self.cpus_of(*node).contains(&cpu);
+        (0..self.node_memory.len()).find(has).unwrap_or(0) as u32
     }
 
-    /// The cpus of `node`: first and last, or none. Too few for all nodes go
-    /// to the first ones, since kernels expect some on node 0.
-    pub(crate) fn cpus_of(&self, node: usize) -> Option<(u32, u32)> {
-        let nodes = (self.node_memory.len() as u32).min(self.cpus);
-        let node = node as u32;
-        if node >= nodes {
-            return None;
+    /// The node whose memory is nearest to a cpu: its own, where that has any.
+    pub fn home(&self, cpu: u32) -> u32 {
+        let from = self.node_of(cpu) as usize;
+        let far = |to: &usize| match self.distances.get(from) {
+            Some(row) => row[*to],
+            None => u32::from(*to != from),
+        };
+        let nodes = (0..self.node_memory.len()).filter(|&node| self.node_memory[node] > 0);
+        nodes.min_by_key(far).unwrap_or(0) as u32
+    }
+
+    /// The cpus of `node`: those of the machine where it has as many, else dealt in
+    /// order and as evenly as can be to the nodes that have some there. Too few for
+    /// these go to the first ones, since kernels expect some on node 0.
+    pub(crate) fn cpus_of(&self, node: usize) -> Vec<u32> {
+        let mut all = self.own_cpus.concat();
+        all.sort_unstable();
+        if !all.is_empty() && all.iter().copied().eq(0..self.cpus) {
+            return self.own_cpus[node].clone();
         }
-        let first = node * self.cpus / nodes;
-        let end = (node + 1) * self.cpus / nodes;
-        Some((first, end - 1))
+        let has_some = |node: &usize| all.is_empty() || !self.own_cpus[*node].is_empty();
+        let having: Vec<usize> = (0..self.node_memory.len()).filter(has_some).collect();
+        let nodes = (having.len() as u32).min(self.cpus);
+        match having.iter().position(|&of| of == node) {
+            Some(at) if (at as u32) < nodes => {
+                let at = at as u32;
+                (at * self.cpus / nodes..(at + 1) * self.cpus / nodes).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Sockets for QEMU: cpus of one share a last-level cache, so one spans no nodes.
+    pub(crate) fn sockets(&self) -> u32 {
+        let of = |node| self.cpus_of(node);
+        let nodes: Vec<Vec<u32>> = (0..self.node_memory.len()).map(of).collect();
+        let mut nodes = nodes.iter().filter(|cpus| !cpus.is_empty());
+        let whole = |cpus: &Vec<u32>, each: usize| {
+            let first = cpus[0];
+            cpus.len() == each
+                && first % each as u32 == 0
+                && cpus.iter().copied().eq(first..first + each as u32)
+        };
+        let Some(each) = nodes.clone().next().map(Vec::len) else {
+            return self.cpus;
+        };
+        match nodes.all(|cpus| whole(cpus, each)) {
+            true => self.cpus / each as u32,
+            false => self.cpus,
+        }
     }
 }
 
@@ -119,11 +176,19 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_whole() {
+        let guest = GuestNodes::even(2 << 30, 18, 18);
+        assert_eq!(guest.memory(), 2 << 30);
+        assert!(guest.node_memory.iter().all(|size| size % WHOLE == 0));
+        assert_eq!(guest.node_memory[17], 112 << 20);
+    }
+
+    #[test]
     fn refuses_with_words() {
         let mut machine = known::find("opteron-6128").unwrap();
         machine.vm.as_mut().unwrap().memory.pop();
         let why = GuestNodes::of(&machine).unwrap_err().to_string();
-        assert!(why.contains("3 rows") && why.contains("opteron"), "{why}");
+        assert!(why.contains("4 nodes") && why.contains("opteron"), "{why}");
         machine.vm = None;
         let why = GuestNodes::of(&machine).unwrap_err().to_string();
         assert!(why.contains("missing"), "{why}");
@@ -146,11 +211,50 @@ mod tests {
     fn cpus_are_dealt_evenly() {
         let guest = GuestNodes::even(4 << 30, 4, 6);
         let dealt: Vec<_> = (0..4).map(|node| guest.cpus_of(node)).collect();
-        assert_eq!(
-            dealt,
-            [Some((0, 0)), Some((1, 2)), Some((3, 3)), Some((4, 5))]
-        );
+        assert_eq!(dealt, [vec![0], vec![1, 2], vec![3], vec![4, 5]]);
+        assert_eq!(guest.sockets(), 6);
+        assert_eq!(GuestNodes::even(4 << 30, 4, 8).sockets(), 4);
         let one = GuestNodes::even(2 << 30, 2, 1);
-        assert_eq!((one.cpus_of(0), one.cpus_of(1)), (Some((0, 0)), None));
+        assert_eq!((one.cpus_of(0), one.cpus_of(1)), (vec![0], vec![]));
+    }
+
+    /// A node without cpus, one without memory, cpus of two nodes by turns.
+    #[test]
+    fn cpus_are_where_the_machine_has_them() {
+        let guest = |memory: &[u64], cpus: &[&str], said: Option<u32>| {
+            let mut machine = known::find("qemu-2node").unwrap();
+            let vm = machine.vm.as_mut().unwrap();
+            vm.memory = memory
+                .iter()
+                .map(|&gib| soloist_machine::Bytes(gib << 30))
+                .collect();
+            vm.cpus = said;
+            machine.topology.cpus = cpus.iter().map(|&list| list.to_owned()).collect();
+            machine.topology.distances = Vec::new();
+            GuestNodes::of(&machine)
+        };
+        let of = |guest: &GuestNodes| -> Vec<Vec<u32>> {
+            (0..guest.node_memory.len())
+                .map(|node| guest.cpus_of(node))
+                .collect()
+        };
+        let cpuless = guest(&[1, 1], &["0-1", ""], Some(2)).unwrap();
+        assert_eq!(of(&cpuless), [vec![0, 1], vec![]]);
+        assert_eq!((cpuless.node_of(1), cpuless.home(1)), (0, 0));
+        let three = GuestNodes { cpus: 3, ..cpuless };
+        assert_eq!(of(&three), [vec![0, 1, 2], vec![]]);
+        let mut memoryless = guest(&[1, 0, 1], &["0", "1", ""], Some(2)).unwrap();
+        assert_eq!(of(&memoryless), [vec![0], vec![1], vec![]]);
+        memoryless.distances = vec![vec![10, 20, 30], vec![20, 10, 15], vec![30, 15, 10]];
+        assert_eq!((memoryless.node_of(1), memoryless.home(1)), (1, 2));
+        let turns = guest(&[1, 1], &["0,2", "1,3"], Some(4)).unwrap();
+        assert_eq!(of(&turns), [vec![0, 2], vec![1, 3]]);
+        assert_eq!(turns.sockets(), 4);
+        let fewer = guest(&[1, 1], &["0-7", "8-15"], Some(4)).unwrap();
+        assert_eq!(of(&fewer), [vec![0, 1], vec![2, 3]]);
+        let why = guest(&[1, 0], &["0-1", ""], Some(2))
+            .unwrap_err()
+            .to_string();
+        assert!(why.contains("node 1 has neither"), "{why}");
     }
 }

@@ -231,7 +231,10 @@ fn accelerator(spec: &Spec) -> &'static str {
 }
 
 fn machine_args(spec: &Spec) -> Vec<String> {
-    let mut machine = "pc".to_owned();
+    let mut machine = match is_in_one_piece(&spec.nodes) {
+        true => format!("{CUTS_MEMORY},memory-backend=ram"),
+        false => "pc".to_owned(),
+    };
     if let Some(limit) = spec.nodes.below_4g() {
         machine += &format!(",max-ram-below-4g={limit:#x}");
     }
@@ -252,33 +255,50 @@ fn machine_args(spec: &Spec) -> Vec<String> {
     args
 }
 
+/// The server of the host's files takes no more pieces of memory: a guest of more
+/// nodes has one, which QEMU itself cuts.
+const MOST_PIECES: usize = 8;
+/// The newest machine for which QEMU cuts.
+const CUTS_MEMORY: &str = "pc-i440fx-5.0";
+
+fn is_in_one_piece(guest: &GuestNodes) -> bool {
+    guest.node_memory.iter().filter(|&&size| size > 0).count() > MOST_PIECES
+}
+
 /// Memory is shared with the server of the host's files, hence memfd.
 fn node_args(guest: &GuestNodes) -> Vec<String> {
     let mib = guest.node_sizes().iter().sum::<u64>() >> 20;
-    // Cpus of one socket share a last-level cache, so a socket spans no nodes.
-    let nodes = guest.node_memory.len() as u32;
-    let sockets = if guest.cpus % nodes == 0 {
-        nodes
-    } else {
-        guest.cpus
-    };
+    let sockets = guest.sockets();
     let smp = format!(
         "{},sockets={sockets},cores={}",
         guest.cpus,
         guest.cpus / sockets
     );
     let mut args = vec!["-m".into(), format!("{mib}M"), "-smp".into(), smp];
+    let mut memory = |name: &str, mib: u64| {
+        let memory = format!("memory-backend-memfd,id={name},size={mib}M,share=on");
+        args.extend(["-object".into(), memory]);
+    };
+    if is_in_one_piece(guest) {
+        memory("ram", mib);
+    } else {
+        let sizes = guest.node_sizes().into_iter().enumerate();
+        for (node, size) in sizes.filter(|(_, size)| *size > 0) {
+            memory(&format!("ram{node}"), size >> 20);
+        }
+    }
     for (node, size) in guest.node_sizes().iter().enumerate() {
-        let size = size >> 20;
-        args.extend([
-            "-object".into(),
-            format!("memory-backend-memfd,id=ram{node},size={size}M,share=on"),
-            "-numa".into(),
-            match guest.cpus_of(node) {
-                Some((first, last)) => format!("node,memdev=ram{node},cpus={first}-{last}"),
-                None => format!("node,memdev=ram{node}"),
-            },
-        ]);
+        let mut words = format!("node,nodeid={node}");
+        // A node may have cpus alone.
+        match size >> 20 {
+            0 => {}
+            mib if is_in_one_piece(guest) => words += &format!(",mem={mib}M"),
+            _ => words += &format!(",memdev=ram{node}"),
+        }
+        for cpu in guest.cpus_of(node) {
+            words += &format!(",cpus={cpu}");
+        }
+        args.extend(["-numa".into(), words]);
     }
     for (from, row) in guest.distances.iter().enumerate() {
         for (to, distance) in row.iter().enumerate() {
@@ -314,5 +334,42 @@ mod tests {
         let _second = Process::start(second, vec![other.as_raw_fd()], "true", "coreutils");
         let mut child = Process::start(command, passed, "sh", "dash").unwrap();
         assert!(child.0.wait().unwrap().success());
+    }
+
+    /// Sizes of the nodes' memory as QEMU is told them.
+    fn told(guest: &GuestNodes) -> (usize, Vec<String>) {
+        let args = node_args(guest);
+        let is = |word: &str| {
+            args.iter()
+                .filter(|a| a.starts_with(word))
+                .cloned()
+                .collect()
+        };
+        let pieces: Vec<String> = is("memory-backend");
+        (pieces.len(), is("node,"))
+    }
+
+    #[test]
+    fn many_nodes_share_one_piece_of_memory() {
+        let (pieces, nodes) = told(&GuestNodes::even(4 << 30, 32, 32));
+        assert_eq!((pieces, nodes.len()), (1, 32));
+        assert_eq!(nodes[31], "node,nodeid=31,mem=128M,cpus=31");
+        let (pieces, nodes) = told(&GuestNodes::even(1 << 30, 2, 3));
+        assert_eq!(pieces, 2);
+        assert_eq!(
+            nodes,
+            [
+                "node,nodeid=0,memdev=ram0,cpus=0",
+                "node,nodeid=1,memdev=ram1,cpus=1,cpus=2"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_node_may_have_cpus_alone() {
+        let mut guest = GuestNodes::even(1 << 30, 2, 2);
+        guest.node_memory[1] = 0;
+        let (pieces, nodes) = told(&guest);
+        assert_eq!((pieces, nodes[1].as_str()), (1, "node,nodeid=1,cpus=1"));
     }
 }

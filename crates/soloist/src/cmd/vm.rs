@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use soloist_core::format_size;
 use soloist_machine::known;
 use soloist_vm::{
     kernel, parse_size, source_root, GuestNodes, Kernel, Outcome, Output, Spec, Verdict,
@@ -309,12 +310,22 @@ fn built_module(kernel: &Kernel, root: Option<&Path>) -> Result<PathBuf> {
     Ok(built)
 }
 
+/// What a kernel needs to boot, and each of its nodes.
+const LEAST_MEMORY: u64 = 256 << 20;
+const LEAST_NODE: u64 = 64 << 20;
+
 /// The nodes and, for a machine, its map.
 fn machine(run: &Guest) -> Result<(GuestNodes, Option<String>)> {
     if let Some(mem) = &run.mem {
         let bytes = parse_size(mem).map_err(|e| Misuse(format!("--mem: {e}")))?;
-        if bytes / u64::from(run.nodes) < 128 << 20 {
-            return Err(Misuse(format!("--mem {mem}: a node needs 128M at least")).into());
+        let least = LEAST_MEMORY.max(u64::from(run.nodes) * LEAST_NODE);
+        if bytes < least {
+            let why = format!(
+                "--mem {mem}: {} nodes need {} at least",
+                run.nodes,
+                format_size(least)
+            );
+            return Err(Misuse(why).into());
         }
         return Ok((
             GuestNodes::even(bytes, run.nodes, run.cpus.unwrap_or(run.nodes)),
