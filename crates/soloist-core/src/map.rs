@@ -336,6 +336,19 @@ impl AddrMap {
         unsafe { ffi::sol_rust_set_node(self.as_ptr(), bank_set) }
     }
 
+    /// The nodes that have memory, ascending: others may be numbered below them.
+    pub fn memory_nodes(&self) -> Vec<u32> {
+        let nodes: BTreeSet<u32> = self.ranges().map(|range| range.node).collect();
+        nodes.into_iter().collect()
+    }
+
+    /// The `index`th node with memory behind `home`, in turn.
+    pub fn node_in_turn(&self, home: u32, index: usize) -> u32 {
+        let nodes = self.memory_nodes();
+        let first = nodes.iter().position(|&node| node == home).unwrap_or(0);
+        nodes[(first + index) % nodes.len()]
+    }
+
     /// Bank sets of a node, ascending.
     pub fn sets_of_node(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         (0..self.n_bank_sets()).filter(move |&s| self.node_of_set(s) == node)

@@ -344,8 +344,11 @@ impl Group {
 /// Memory nodes that colours are on.
 pub(crate) fn nodes_of(map: &AddrMap, colors: &ColorSet) -> NumList {
     let mut nodes = NumList::new(map.n_nodes());
-    for set in (0..map.n_bank_sets()).filter(|&s| colors.sets().is_none_or(|c| c.contains(s))) {
-        nodes.insert(map.node_of_set(set));
+    let holds = |set: &u32| colors.sets().is_none_or(|c| c.contains(*set));
+    for node in map.memory_nodes() {
+        if map.sets_of_node(node).any(|set| holds(&set)) {
+            nodes.insert(node);
+        }
     }
     nodes
 }

@@ -48,7 +48,7 @@ pub use job::{Job, Outcome};
 pub use load::{load, unload, wants_map, LoadReport, ModuleChoice};
 pub use metrics::{openmetrics, MEDIA_TYPE};
 pub use neighbours::{output, time, write_forever, Neighbours};
-pub use node::{choose, nodes, plan_on_a_node, usable_cpus, Node};
+pub use node::{choose, nearest_memory, nodes, plan_on_a_node, usable_cpus, Node};
 pub use pages::{Page, PageReader};
 pub use rates::{rates, GroupRates};
 pub use realtime::{Class, Realtime};

@@ -29,7 +29,7 @@ pub fn nodes(host: &Host, control: &Control, map: &AddrMap) -> Result<Vec<Node>,
     // SAFETY: takes no argument and touches no memory of ours.
     let here = u32::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0);
     let mut nodes = Vec::new();
-    for node in 0..map.n_nodes() {
+    for node in map.memory_nodes() {
         let Some(cpus) = cpus_of_node(host, node) else {
             continue;
         };
@@ -45,6 +45,31 @@ pub fn nodes(host: &Host, control: &Control, map: &AddrMap) -> Result<Vec<Node>,
         });
     }
     Ok(nodes)
+}
+
+/// For each of `nodes` the one with memory in the map that is nearest: itself, if it
+/// has any, else by the kernel's distances.
+pub fn nearest_memory(host: &Host, map: &AddrMap, nodes: &[u32]) -> Vec<u32> {
+    let with_memory = map.memory_nodes();
+    let nearest = |&node: &u32| match with_memory.contains(&node) {
+        true => Some(node),
+        false => with_memory
+            .iter()
+            .copied()
+            .min_by_key(|&to| distance(host, node, to).unwrap_or(u32::MAX)),
+    };
+    let mut found: Vec<u32> = nodes.iter().filter_map(nearest).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// As the kernel has it: a number for each node that is online.
+fn distance(host: &Host, from: u32, to: u32) -> Option<u32> {
+    let online = host.text("/sys/devices/system/node/online")?;
+    let at = cpu_list(&online).ok()?.iter().position(|node| node == to)?;
+    let row = host.text(&format!("/sys/devices/system/node/node{from}/distance"))?;
+    row.split_whitespace().nth(at)?.parse().ok()
 }
 
 /// Of `nodes` the one with the most free colours, if it has `wanted`; where
@@ -124,6 +149,7 @@ pub(crate) fn allowed_cpus() -> NumList {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
@@ -134,6 +160,41 @@ mod tests {
             sets: 8,
             here,
         }
+    }
+
+    /// Nodes 1 and 3 have processors alone, as node 4 of which the map knows nothing.
+    #[test]
+    fn a_node_without_memory_has_a_nearest_one() {
+        let root = tempfile::tempdir().unwrap();
+        let nodes = root.path().join("sys/devices/system/node");
+        let distances = [
+            "10 20 30 40",
+            "20 10 12 40",
+            "30 12 10 40",
+            "40 40 40 10",
+            "17 16 15 40",
+        ];
+        for (node, row) in [0, 1, 2, 4].into_iter().zip(distances) {
+            let folder = nodes.join(format!("node{node}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("distance"), format!("{row}\n")).unwrap();
+        }
+        std::fs::write(nodes.join("online"), "0-2,4\n").unwrap();
+        let map = AddrMap::parse(
+            "soloist-map 1\nlayout\nbank 13^17\nrow 17 18 19\ncol 6 7 8 9 10 11 12 14 15 16\n\
+             range 0 0x100000 node 0\nrange 0x100000 0x200000 node 2\n",
+        )
+        .unwrap();
+        assert_eq!(map.memory_nodes(), [0, 2]);
+        let host = Host::at(root.path());
+        let near = |nodes: &[u32]| nearest_memory(&host, &map, nodes);
+        assert_eq!(near(&[0]), [0]);
+        assert_eq!(near(&[1]), [2]);
+        assert_eq!(near(&[1, 2]), [2]);
+        assert_eq!(near(&[0, 1]), [0, 2]);
+        // What the kernel says nothing of has colours all the same.
+        assert_eq!(near(&[3]), [0]);
+        assert_eq!(near(&[]), [0; 0]);
     }
 
     #[test]

@@ -296,7 +296,22 @@ impl ColorRequest {
 
     fn nodes(&self, map: &AddrMap) -> Result<Option<NumList>, HostError> {
         match &self.node {
-            Some(list) => list_of(list, map.n_nodes(), "--node", "nodes").map(Some),
+            Some(list) => {
+                let nodes = list_of(list, map.n_nodes(), "--node", "nodes")?;
+                let memory = map.memory_nodes();
+                if let Some(empty) = nodes.iter().find(|node| !memory.contains(node)) {
+                    let memory = memory
+                        .iter()
+                        .map(u32::to_string)
+                        .collect::<Vec<_>>()
+                        .join(",");
+                    let name = map.name();
+                    return Err(wrong(format!(
+                        "--node {list}: {name} has no memory on node {empty}, but on {memory}"
+                    )));
+                }
+                Ok(Some(nodes))
+            }
             None if self.near.is_empty() => Ok(None),
             None => {
                 let mut nodes = NumList::new(map.n_nodes());

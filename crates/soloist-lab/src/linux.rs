@@ -14,8 +14,8 @@ const THROTTLED: u64 = 20;
 /// Under `membind`: the node of task number `index`; the first's is the one of
 /// core `first`, the others follow it.
 pub(crate) fn own_node(platform: &Platform, first: usize, index: usize) -> u32 {
-    let home = platform.node_of_core[first] + index;
-    home as u32 % platform.memory.map.n_nodes()
+    let map = &platform.memory.map;
+    map.node_in_turn(platform.home(first), index)
 }
 
 /// Under `cat`: the ways that each core may fill, even shares for the `busy` ones

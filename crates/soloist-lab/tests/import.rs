@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use soloist_lab::replay::import::{import, Format, ImportError, Imported, Target};
@@ -197,6 +198,8 @@ fn what_was_exported_comes_back() {
         found.iter().map(phys).collect::<Vec<_>>()
     );
     assert_eq!(work(&found), work(&before));
+    let champsim = again(export::Format::Champsim, Format::Champsim, "champsim");
+    assert!(!lines(&champsim, 0).is_empty());
     let ramulator = again(export::Format::Ramulator, Format::Ramulator, "ramulator");
     assert_eq!(lines(&ramulator, 0).len(), 400);
 }
@@ -286,7 +289,9 @@ fn what_is_no_trace_is_refused_with_its_place() {
     pages[6] = entry(28, 18, 65536);
     let early = [entry(25, 0, 5), entry(10, 4, 0x40_0000)];
     for (bytes, words) in [
-        (b"\x1f\x8b\x08 packed things".to_vec(), "unpack"),
+        (b"\x1f\x8b\x08 packed things".to_vec(), "bad"),
+        (b"PK\x03\x04 a thread a file".to_vec(), "unzip"),
+        (Vec::new(), "nothing is in it"),
         (cut, "byte 84: 3 bytes"),
         (strange.concat(), "byte 84: an entry of type 77"),
         (pages.concat(), "65536"),
@@ -301,4 +306,213 @@ fn what_is_no_trace_is_refused_with_its_place() {
     fs::write(&text, "0x40 READ 5\nnothing\n").unwrap();
     let error = take(&[text], Format::Dramsim3, &dir.path().join("rec")).unwrap_err();
     assert!(error.to_string().contains("text:2"), "{error}");
+}
+
+/// Instructions of 64 bytes that load one line each.
+fn champsim(count: u64) -> Vec<u8> {
+    let instruction = |i: u64| {
+        let mut bytes = vec![0; 64];
+        bytes[..8].copy_from_slice(&(0x40_0000 + 4 * i).to_le_bytes());
+        (bytes[8], bytes[9]) = ((i % 5 == 0).into(), (i % 10 == 0).into());
+        bytes[32..40].copy_from_slice(&(0x7f00_0000_0000 + 64 * i).to_le_bytes());
+        bytes
+    };
+    (0..count).flat_map(instruction).collect()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let options = lzma_rust2::XzOptions::with_preset(1);
+    let mut packer = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    use ruzstd::encoding::{compress_to_vec, CompressionLevel};
+    compress_to_vec(bytes, CompressionLevel::Fastest)
+}
+
+#[test]
+fn packed_traces_are_unpacked_by_their_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = champsim(5000);
+    let path = dir.path().join("trace");
+    let taken = |bytes: &[u8], out: &str| {
+        fs::write(&path, bytes).unwrap();
+        take(
+            std::slice::from_ref(&path),
+            Format::Champsim,
+            &dir.path().join(out),
+        )
+    };
+    let as_it_is = taken(&plain, "plain").unwrap();
+    assert_eq!(as_it_is.instructions, 5000);
+    let halves = plain.split_at(64 * 2000);
+    let skipped = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
+    for (name, packed, cut) in [
+        (
+            "gzip",
+            [gzip(halves.0), gzip(halves.1)].concat(),
+            gzip(&plain),
+        ),
+        ("xz", [xz(halves.0), xz(halves.1)].concat(), xz(&plain)),
+        (
+            "zstd",
+            [zstd(halves.0), skipped.to_vec(), zstd(halves.1)].concat(),
+            zstd(&plain),
+        ),
+    ] {
+        assert_eq!(taken(&packed, name).unwrap(), as_it_is, "{name}");
+        let cut = taken(&cut[..cut.len() / 2], "cut");
+        assert!(cut.is_err(), "{name}: {cut:?}");
+    }
+    let text = b"0x40 READ 5\n0x80 WRITE 9\n";
+    fs::write(&path, xz(text)).unwrap();
+    let out = dir.path().join("text");
+    assert_eq!(take(&[path], Format::Dramsim3, &out).unwrap().lines, 2);
+}
+
+/// Sizes that fit, and records of other layouts.
+#[test]
+fn only_champsims_own_instructions_pass_for_them() {
+    let dir = tempfile::tempdir().unwrap();
+    // CloudSuite's: four registers and four addresses each way.
+    let wide = |i: u64, bytes: usize| {
+        let mut record = vec![0; bytes];
+        record[..8].copy_from_slice(&(0x40_0000 + 4 * i).to_le_bytes());
+        (record[10], record[14]) = (3, 4);
+        record[24..32].copy_from_slice(&(0x7f00_0000_0000 + 64 * i).to_le_bytes());
+        record[56..64].copy_from_slice(&(0x7f00_0001_0000 + 64 * i).to_le_bytes());
+        record
+    };
+    // An address and a time, as other tools' records begin.
+    let pairs = |i: u64| {
+        [
+            (0x1_2340 + 64 * i).to_le_bytes(),
+            (1000 + 7 * i).to_le_bytes(),
+        ]
+        .concat()
+    };
+    let mut mixed = champsim(100);
+    mixed[64 * 70 + 8] = 2;
+    let mut high = champsim(100);
+    high[64 * 70 + 7] = 0x3f;
+    for (name, bytes) in [
+        ("88 bytes", (0..64).flat_map(|i| wide(i, 88)).collect()),
+        ("96 bytes", (0..64).flat_map(|i| wide(i, 96)).collect()),
+        ("pairs", (0..64).flat_map(pairs).collect()),
+        (
+            "text",
+            b"0x40 READ 5\n0x80 READ 9\n0xc0 READ 9\n0x100 READ 99\n0x140 READ 9".to_vec(),
+        ),
+        ("zeroes", vec![0; 640]),
+        ("one branch", mixed),
+        ("one address", high),
+        ("nothing", Vec::new()),
+    ] {
+        let path = dir.path().join("trace");
+        if name != "text" {
+            assert_eq!(bytes.len() % 64, 0, "{name}");
+        }
+        fs::write(&path, &bytes).unwrap();
+        let taken = take(&[path], Format::Champsim, &dir.path().join("rec"));
+        let why = taken.map(|t| format!("{t:?}")).unwrap_err().to_string();
+        assert!(
+            why.contains("ChampSim") || name == "nothing",
+            "{name}: {why}"
+        );
+    }
+}
+
+#[test]
+fn text_of_another_tool_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    for (format, text, says) in [
+        (
+            Format::Ramulator,
+            "4 16777216\n2 16793600 16809984\n",
+            "core",
+        ),
+        (Format::Ramulator, "2 16793600 16809984\n", "core"),
+        (Format::Ramulator, "R 0,1,2,77,16\n", "no address"),
+        (Format::Dramsim3, "0:\tWrite\t0x12345680\n", "DRAMSys"),
+        (Format::Dramsim3, "0x12345680 R\n", "--format ramulator"),
+        (
+            Format::Ramulator,
+            "0x12345680 READ 9\n",
+            "--format dramsim3",
+        ),
+        (Format::Dramsim3, "0x12345680 P_MEM_WR 9\n", "DRAMSim2"),
+        (Format::Dramsim3, "gibberish\n", "expected"),
+    ] {
+        let path = dir.path().join("trace");
+        fs::write(&path, text).unwrap();
+        let error = take(&[path], format, &dir.path().join("rec")).unwrap_err();
+        let why = error.to_string();
+        assert!(
+            why.contains(says) && why.contains("trace:1"),
+            "{text}: {why}"
+        );
+    }
+}
+
+/// The Opteron with memory on nodes 1 and 2 only; its cores are on all four.
+fn half_of_the_opteron() -> Platform {
+    let text = soloist_machine::known::text("opteron-6128").unwrap();
+    let (head, rest) = text.split_once("[[map.range]]").unwrap();
+    let (ranges, tail) = rest.split_once("[cache]").unwrap();
+    let is_left = |range: &&str| {
+        ["node = 1\n", "node = 2\n"]
+            .iter()
+            .any(|n| range.contains(n))
+    };
+    let left: Vec<&str> = ranges.split("[[map.range]]").filter(is_left).collect();
+    let ranges = left.join("[[map.range]]");
+    let text = format!("{head}[[map.range]]{ranges}[cache]{tail}");
+    Platform::of(&soloist_machine::Machine::parse(&text, "half").unwrap()).unwrap()
+}
+
+#[test]
+fn cores_without_memory_have_the_nearest_ones_colours() {
+    let platform = half_of_the_opteron();
+    assert_eq!(platform.memory.map.memory_nodes(), [1, 2]);
+    // Of the other die of their package.
+    let homes: Vec<u32> = [0, 4, 8, 12].map(|core| platform.home(core)).to_vec();
+    assert_eq!(homes, [1, 1, 2, 2]);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace");
+    fs::write(&path, champsim(300)).unwrap();
+    let out = dir.path().join("rec");
+    take(&[path], Format::Champsim, &out).unwrap();
+    let part = load(&out, 0, Lines::ALL).unwrap();
+    for cores in [[0, 1], [13, 5]] {
+        let parts = cores.map(|core| {
+            let mut part = part.clone();
+            part.cores = vec![core];
+            part
+        });
+        let stage = Stage {
+            platform: platform.clone(),
+            parts: parts.to_vec(),
+            sets: 1,
+            history: WORN,
+        };
+        for policy in soloist_lab::placement::policy::Policy::ALL {
+            let job = Job {
+                placement: policy.name().parse().unwrap(),
+                alone: false,
+                seed: 1,
+                blame: false,
+            };
+            let runs = stage.play(&[job], &|| {});
+            let runs = runs.unwrap_or_else(|why| panic!("{policy} on {cores:?}: {why}"));
+            assert!(runs[0].played.iter().all(|p| p.spilled == 0), "{policy}");
+        }
+    }
 }

@@ -268,7 +268,9 @@ pub struct Summary {
     pub cells: u32,
     /// All pairs.
     pub pairs: u32,
-    /// For node 0: bank sets with the same LLC colours, and these.
+    /// The first node with memory.
+    pub first_node: u32,
+    /// For that node: bank sets with the same LLC colours, and these.
     pub pairing: Vec<(Vec<u32>, Vec<u32>)>,
     /// Address bits below the page that choose banks: they can't be coloured.
     pub below_page: Vec<u32>,
@@ -335,6 +337,8 @@ impl Summary {
         let frame = soloist_core::FRAME_SIZE;
         let (mut sets, mut cells) = ((u64::MAX, 0), (u64::MAX, 0));
         let (mut exist, mut bank_sets, mut colors, mut banks_per_set) = (0, 0, 0, 0);
+        let nodes = map.memory_nodes();
+        let first_node = nodes.first().copied().unwrap_or(0);
         let mut pairing: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
         for set in 0..map.n_bank_sets() {
             let frames: Vec<u64> = (0..map.n_llc()).map(|c| map.cell_frames(set, c)).collect();
@@ -351,7 +355,7 @@ impl Summary {
                 exist += 1;
                 cells = (cells.0.min(count * frame), cells.1.max(count * frame));
             }
-            if map.node_of_set(set) == 0 {
+            if map.node_of_set(set) == first_node {
                 let colors = (0..map.n_llc())
                     .filter(|&c| frames[c as usize] > 0)
                     .collect();
@@ -366,7 +370,8 @@ impl Summary {
             .fold(0, |all, mask| all | mask);
         let llc = machine.map.llc.iter().fold(0, |all, mask| all | mask);
         Self {
-            nodes: map.n_nodes(),
+            nodes: nodes.len() as u32,
+            first_node,
             colors,
             bank_sets,
             banks_per_set,

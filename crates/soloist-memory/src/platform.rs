@@ -75,6 +75,14 @@ impl Platform {
         self.llc_of_core.iter().max().map_or(0, |&last| last + 1)
     }
 
+    /// The node whose memory is nearest to a core: its own, where that has any.
+    pub fn home(&self, core: usize) -> u32 {
+        let hops = &self.hops[self.node_of_core[core]];
+        let far = |node: &u32| hops.get(*node as usize).copied().unwrap_or(usize::MAX);
+        let nodes = self.memory.map.memory_nodes().into_iter();
+        nodes.min_by_key(far).unwrap_or(0)
+    }
+
     /// The platform of a machine whose file has been read.
     pub fn of(machine: &soloist_machine::Machine) -> Result<Self> {
         Self::with(machine, section(machine)?)

@@ -137,7 +137,7 @@ pub(super) fn colors(platform: &Platform, case: &Case) -> Result<Vec<Option<Colo
         .map(|task| Seat {
             node: task
                 .node
-                .unwrap_or(platform.node_of_core[task.cpu as usize] as u32),
+                .unwrap_or_else(|| platform.home(task.cpu as usize)),
             sets: task
                 .sets
                 .unwrap_or((task.bytes as f64 / set_bytes).ceil() as u32)

@@ -341,6 +341,7 @@ impl Testbed {
     /// Cpus that exist and carry one task each.
     fn check(&self, case: &Case) -> Result<(), RunError> {
         let cores = self.platform.node_of_core.len();
+        let nodes = self.map().memory_nodes();
         let wrong = |task: &CaseTask, what| {
             Err(RunError::Task {
                 case: case.name.clone(),
@@ -364,10 +365,10 @@ impl Testbed {
                     format!("cpu {} is `{}`'s: one task a cpu", task.cpu, other.name),
                 );
             }
-            if let Some(node) = task.node.filter(|&n| n >= self.map().n_nodes()) {
+            if let Some(node) = task.node.filter(|n| !nodes.contains(n)) {
                 return wrong(
                     task,
-                    format!("no node {node}: the machine has {}", self.map().n_nodes()),
+                    format!("no memory on node {node}: the machine has it on {nodes:?}"),
                 );
             }
         }

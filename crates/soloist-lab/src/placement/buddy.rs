@@ -73,7 +73,8 @@ pub struct Buddy {
 impl Buddy {
     /// The free memory of `map`'s machine after `history`.
     pub fn new(map: &AddrMap, layout: NumaLayout, history: History, seed: u64) -> Self {
-        let nodes = map.n_nodes() as usize;
+        // Some may have cores alone, above all that have memory.
+        let nodes = layout.distance.len().max(map.n_nodes() as usize);
         let ranges: Vec<_> = map
             .ranges()
             .map(|r| ((r.start >> 12) as u32, (r.end >> 12) as u32, r.node))

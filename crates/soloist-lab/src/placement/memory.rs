@@ -97,6 +97,8 @@ pub struct Memory {
     /// The system's free memory.
     pub buddy: Buddy,
     lists: FrameLists,
+    /// The nodes that have any.
+    nodes: Vec<u32>,
     /// Of the module; `None`: coloured pages come as the papers say.
     sites: Option<Sites>,
 }
@@ -107,6 +109,7 @@ impl Memory {
         Self {
             buddy,
             lists: FrameLists::new(map),
+            nodes: map.memory_nodes(),
             sites: None,
         }
     }
@@ -124,8 +127,8 @@ impl Memory {
             match task.bound {
                 Some(node) => self.buddy.page_on(task.cpu, node),
                 None if task.interleaved => {
-                    let node = task.pages % u64::from(self.lists.map().n_nodes());
-                    self.buddy.page_on(task.cpu, node as u32)
+                    let node = task.pages as usize % self.nodes.len();
+                    self.buddy.page_on(task.cpu, self.nodes[node])
                 }
                 None => self.buddy.page(task.cpu),
             }

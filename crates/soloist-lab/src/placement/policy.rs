@@ -171,7 +171,7 @@ impl FromStr for Policy {
 /// A task that wants colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
-    /// Node of the core that it is pinned to.
+    /// Node of the core that it is pinned to; it has memory.
     pub node: u32,
     /// Bank sets that it needs.
     pub sets: u32,
@@ -214,6 +214,7 @@ fn choose(
         })
     };
     let home = seats[0].node;
+    let has_one_node = map.memory_nodes().len() == 1;
     Ok(Some(match policy {
         Policy::Buddy
         | Policy::Membind
@@ -223,9 +224,7 @@ fn choose(
         | Policy::MemGuard => return Ok(None),
         Policy::SameBank => any.with_sets(map.sets_of_node(home).take(seats[0].sets as usize)),
         Policy::DiffBank => private(home)?,
-        Policy::DiffController if map.n_nodes() > 1 => {
-            private((home + index as u32) % map.n_nodes())?
-        }
+        Policy::DiffController if !has_one_node => private(map.node_in_turn(home, index))?,
         Policy::DiffController => {
             let own = own_channel(map, index);
             let want = Want {
@@ -235,10 +234,8 @@ fn choose(
             palette.assign_with(&want, &|set| u64::from(!own.contains(&set)))?
         }
         Policy::Auto | Policy::Mem => private(seat.node)?,
-        Policy::Controller if map.n_nodes() == 1 => any.with_sets(own_channel(map, index)),
-        Policy::Controller => {
-            any.with_sets(map.sets_of_node((home + index as u32) % map.n_nodes()))
-        }
+        Policy::Controller if has_one_node => any.with_sets(own_channel(map, index)),
+        Policy::Controller => any.with_sets(map.sets_of_node(map.node_in_turn(home, index))),
         Policy::Palloc => any.with_sets(on_every_node(map, seats.len(), index)),
         Policy::Bpm => any
             .with_sets(on_every_node(map, seats.len(), index))

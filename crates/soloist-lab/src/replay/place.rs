@@ -320,12 +320,11 @@ fn order(stage: &Stage, seed: u64) -> Vec<(usize, usize)> {
 
 /// The colours of each part; `None`: uncoloured.
 fn colors(stage: &Stage, policy: Policy) -> Result<Vec<Option<ColorSet>>, ReplayError> {
-    let node_of = &stage.platform.node_of_core;
     let seats: Vec<Seat> = stage
         .parts
         .iter()
         .map(|part| Seat {
-            node: node_of[part.cores[0]] as u32,
+            node: stage.platform.home(part.cores[0]),
             sets: stage.sets,
         })
         .collect();

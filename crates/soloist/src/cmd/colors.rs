@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use soloist_core::AddrMap;
 use soloist_host::{
-    cpu_list, node_of_cpu, plan_on_a_node, Choice, ColorRequest, Control, Exhaust, Host, Mode,
-    Plan, Text,
+    cpu_list, nearest_memory, node_of_cpu, plan_on_a_node, Choice, ColorRequest, Control, Exhaust,
+    Host, Mode, Plan, Text,
 };
 
 /// Which colours, and how many.
@@ -60,7 +60,7 @@ impl ColorArgs {
         map: &AddrMap,
         cpus: Option<&str>,
     ) -> Result<Plan> {
-        let request = self.request(host, cpus)?;
+        let request = self.request(host, map, cpus)?;
         Ok(plan_on_a_node(request, host, control, map)?)
     }
 
@@ -73,15 +73,14 @@ impl ColorArgs {
         request.is_empty()
     }
 
-    fn request(&self, host: &Host, cpus: Option<&str>) -> Result<ColorRequest> {
+    fn request(&self, host: &Host, map: &AddrMap, cpus: Option<&str>) -> Result<ColorRequest> {
         let mut near = Vec::new();
         if let (Some(cpus), None) = (cpus, &self.node) {
-            near = cpu_list(cpus)?
+            let on: Vec<u32> = cpu_list(cpus)?
                 .iter()
                 .filter_map(|cpu| node_of_cpu(host, cpu))
                 .collect();
-            near.sort_unstable();
-            near.dedup();
+            near = nearest_memory(host, map, &on);
         }
         Ok(ColorRequest {
             near,

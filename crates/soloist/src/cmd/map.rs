@@ -5,7 +5,7 @@ mod detect;
 mod sources;
 mod tools;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -99,9 +99,9 @@ pub struct Decode {
 pub struct Encode {
     #[command(flatten)]
     pick: Pick,
-    /// Node.
-    #[arg(long, default_value_t = 0, value_parser = whole::<u32>(..))]
-    node: u32,
+    /// Node [default: the first with memory].
+    #[arg(long, value_parser = whole::<u32>(..))]
+    node: Option<u32>,
     /// Channel of the node.
     #[arg(long, default_value_t = 0, value_parser = whole::<u32>(..))]
     channel: u32,
@@ -135,6 +135,18 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::Solve(args) => tools::run_solve(&args, ctx),
         Args::Registers(args) => tools::registers(&args, ctx),
         Args::Convert(args) => tools::convert(&args),
+    }
+}
+
+/// Says that a file was written, and at once whether `soloist up` takes it.
+fn wrote(path: &Path, refused: &[String]) {
+    let path = path.display();
+    match refused {
+        [] => errln!("wrote {path}"),
+        why => errln!(
+            "wrote {path}, which `soloist up --machine {path}` refuses: {}",
+            why.join("; ")
+        ),
     }
 }
 
@@ -237,8 +249,10 @@ fn encode(args: &Encode, ctx: &Ctx) -> Result<ExitCode> {
                 machine.about.name
             ))
         })?;
+    let nodes = map.memory_nodes();
+    let node = args.node.unwrap_or(nodes[0]);
     for (field, value, number, first) in [
-        ("node", args.node, map.n_nodes(), 0),
+        ("node", node, map.n_nodes(), 0),
         ("channel", args.channel, map.n_channels(), 0),
         ("rank", rank, map.n_ranks(), first),
         ("bank", args.bank, map.n_banks(), 0),
@@ -253,8 +267,13 @@ fn encode(args: &Encode, ctx: &Ctx) -> Result<ExitCode> {
             return Err(Misuse(what).into());
         }
     }
+    if !nodes.contains(&node) {
+        let (name, nodes) = (&machine.about.name, show_list(&nodes));
+        let what = format!("--node {node}: {name} has no memory there, but on nodes {nodes}");
+        return Err(Misuse(what).into());
+    }
     let addr = map.encode(&Dram {
-        node: args.node,
+        node,
         channel: args.channel,
         rank,
         chip_select: 0,
@@ -438,7 +457,8 @@ fn drawing(machine: &Machine, summary: &Summary) -> String {
         out.push_str(&format!("{sentence}\n"));
     }
     if summary.cells < summary.pairs {
-        out.push_str("\nOn node 0 these pairs exist:\n");
+        let node = summary.first_node;
+        out.push_str(&format!("\nOn node {node} these pairs exist:\n"));
         for (sets, llc) in &summary.pairing {
             out.push_str(&format!(
                 "  bank sets {} with LLC colours {}\n",

@@ -172,7 +172,7 @@ impl Seat {
         self.nodes = self.group.nodes(map)?;
         self.cpus = asked;
         let roams = args.no_pin || args.realtime.must_roam();
-        if self.cpus.is_some() || roams || self.nodes.len() == map.n_nodes() {
+        if self.cpus.is_some() || roams || self.nodes.len() as usize == map.memory_nodes().len() {
             return Ok(());
         }
         let cpus = usable_cpus(host, &self.nodes);
@@ -185,7 +185,7 @@ impl Seat {
     }
 
     /// On processors of other nodes than its memory's, every access is remote.
-    fn warn_of_distance(&self, host: &Host) {
+    fn warn_of_distance(&self, host: &Host, map: &AddrMap) {
         let Some(cpus) = &self.cpus else { return };
         let mut near = cpus.iter().filter_map(|cpu| node_of_cpu(host, cpu));
         let Some(first) = near.next() else { return };
@@ -194,10 +194,12 @@ impl Seat {
             .chain(near)
             .any(|node| self.nodes.contains(node))
         {
-            errln!(
-                "soloist: processors {cpus} are on node {first}, its memory on {}: each access is remote; leave --cpus or --node out",
-                self.nodes
-            );
+            let nodes = &self.nodes;
+            if map.memory_nodes().contains(&first) {
+                errln!("soloist: processors {cpus} are on node {first}, its memory on {nodes}: each access is remote; leave --cpus or --node out");
+            } else {
+                errln!("soloist: processors {cpus} are on node {first}, which has no memory: colours are of node {nodes}, each access is remote");
+            }
         }
     }
 
@@ -207,7 +209,7 @@ impl Seat {
             self.say(&self.group.colors(map)?, map);
         }
         if !ctx.json {
-            self.warn_of_distance(&Host::live());
+            self.warn_of_distance(&Host::live(), map);
         }
         let job = Job::start(&self.group, &args.command, args.realtime.asked().as_ref())?;
         let pid = job.pid();

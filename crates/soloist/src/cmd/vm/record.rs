@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use soloist_core::{AddrMap, ColorSet};
 use soloist_lab::placement::policy::{assign, Policy, Seat};
 use soloist_machine::{known, Machine};
+use soloist_map::ruler::show_list;
 use soloist_record::meta::{Cache, Program};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Order};
@@ -223,7 +224,7 @@ fn order(
     let seats: Vec<Seat> = cpus
         .iter()
         .map(|cpus| Seat {
-            node: guest.node_of(cpus[0]),
+            node: guest.home(cpus[0]),
             sets: args.sets,
         })
         .collect();
@@ -258,12 +259,17 @@ fn order(
 /// What places the pages of each program: settings of the module's group, or words
 /// of Linux' own for `guest/record.c`.
 fn settings(policy: Policy, map: &AddrMap, seats: &[Seat]) -> Result<Vec<Vec<String>>> {
-    let nodes = map.n_nodes();
+    let nodes = map.memory_nodes();
     let words = |word: &dyn Fn(u32) -> Vec<String>| (0..seats.len() as u32).map(word).collect();
     Ok(match policy {
         // In turn from the first one's, as the lab's own.
-        Policy::Membind => words(&|i| vec![format!("membind={}", (seats[0].node + i) % nodes)]),
-        Policy::Interleave => words(&|_| vec![format!("interleave=0-{}", nodes - 1)]),
+        Policy::Membind => words(&|i| {
+            vec![format!(
+                "membind={}",
+                map.node_in_turn(seats[0].node, i as usize)
+            )]
+        }),
+        Policy::Interleave => words(&|_| vec![format!("interleave={}", show_list(&nodes))]),
         Policy::Cat | Policy::Throttle | Policy::MemGuard => {
             return Err(Misuse(format!(
                 "--policy {policy}: pages lie as with buddy; record with that one, and \
