@@ -1,23 +1,30 @@
 //! All figures in the text format of OpenMetrics.
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{text, DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{text, DescriptorEncoder, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::watch::{
-    Field, GroupSample, Kind, Sample, Snapshot, CPU, GROUP, OUT_OF_COLOR, RULE, SYSTEM,
+    Field, GroupSample, Kind, Sample, Snapshot, CPU, GROUP, OUT_OF_COLOR, RULE, SYSTEM, UP,
 };
 use crate::{HostError, Reason};
 
 /// The media type of [`openmetrics`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// `snapshot` in the text format of OpenMetrics 1.0.
-pub fn openmetrics(snapshot: &Snapshot) -> Result<String, HostError> {
+/// `snapshot` in the text format of OpenMetrics 1.0; none: there are no figures, which
+/// `soloist_up 0` says.
+pub fn openmetrics(snapshot: Option<&Snapshot>) -> Result<String, HostError> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Collected(rows(snapshot))));
+    let mut all = vec![Row {
+        name: format!("soloist_{}", UP.key),
+        field: UP,
+        values: vec![(Vec::new(), snapshot.is_some().into())],
+    }];
+    all.extend(snapshot.map(rows).unwrap_or_default());
+    registry.register_collector(Box::new(Collected(all)));
     let mut text = String::new();
     text::encode(&mut text, &registry).map_err(|e| HostError::Other(e.to_string()))?;
     Ok(text)
@@ -79,6 +86,13 @@ fn rows(snapshot: &Snapshot) -> Vec<Row> {
     rows
 }
 
+fn encode_value(kind: Kind, value: u64, to: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
+    match kind {
+        Kind::Counter => ConstCounter::new(value).encode(to),
+        Kind::Gauge => ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(to),
+    }
+}
+
 #[derive(Debug)]
 struct Collected(Vec<Row>);
 
@@ -91,13 +105,14 @@ impl Collector for Collected {
             };
             let no_unit: Option<&Unit> = None;
             let mut family = encoder.encode_descriptor(&row.name, row.field.help, no_unit, kind)?;
-            for (labels, value) in &row.values {
-                let one = family.encode_family(labels)?;
-                match row.field.kind {
-                    Kind::Counter => ConstCounter::new(*value).encode(one)?,
-                    Kind::Gauge => {
-                        let value = i64::try_from(*value).unwrap_or(i64::MAX);
-                        ConstGauge::new(value).encode(one)?;
+            match row.values.as_slice() {
+                [(labels, value)] if labels.is_empty() => {
+                    encode_value(row.field.kind, *value, family)?;
+                }
+                values => {
+                    for (labels, value) in values {
+                        let one = family.encode_family(labels)?;
+                        encode_value(row.field.kind, *value, one)?;
                     }
                 }
             }

@@ -89,6 +89,9 @@ pub const CPU: &[Field] = &[
     counter("interrupts", "Interrupts by the timer and other processors"),
 ];
 
+/// Whether there are figures.
+pub const UP: Field = gauge("up", "The module is loaded and tells its figures");
+
 /// Figures of the whole system.
 pub const SYSTEM: &[Field] = &[
     gauge("groups", "Groups with a directory"),

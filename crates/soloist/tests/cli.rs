@@ -854,3 +854,28 @@ fn figures_are_openmetrics() {
     assert!(output(machine.path(), &args).status.success());
     assert_eq!(fs::read_to_string(file).unwrap(), text);
 }
+
+/// What was written when the module was there must not stand for today.
+#[test]
+fn without_the_module_old_figures_go() {
+    let machine = small();
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("soloist.prom");
+    let args = ["metrics", "--textfile", &file.display().to_string()];
+    assert!(output(machine.path(), &args).status.success());
+    let figures = fs::read_to_string(&file).unwrap();
+    assert!(figures.contains("\nsoloist_up 1\n"), "{figures}");
+    assert!(figures.contains("soloist_group_pages{"), "{figures}");
+
+    let none = TempDir::new().unwrap();
+    let out = output(none.path(), &args);
+    assert!(out.status.success(), "{out:?}");
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("soloist_up is 0"), "{said}");
+    let figures = fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = figures.lines().filter(|l| !l.starts_with('#')).collect();
+    assert_eq!(lines, ["soloist_up 0"], "{figures}");
+    assert!(figures.ends_with("# EOF\n"), "{figures}");
+    // There is nothing to print.
+    assert_eq!(output(none.path(), &["metrics"]).status.code(), Some(1));
+}

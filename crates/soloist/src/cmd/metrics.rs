@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use soloist_host::watch::Snapshot;
-use soloist_host::{openmetrics, Control, Host, MEDIA_TYPE};
+use soloist_host::{openmetrics, Control, Host, HostError, MEDIA_TYPE};
 
 use crate::{out, Ctx};
 
@@ -19,7 +19,7 @@ use crate::{out, Ctx};
 #[derive(Debug, clap::Args)]
 pub struct MetricsArgs {
     /// Write them to this file, whole at any moment, for node_exporter's
-    /// textfile collector.
+    /// textfile collector; without the module that there are none: soloist_up 0.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "json"])]
     textfile: Option<PathBuf>,
 
@@ -34,20 +34,35 @@ pub fn metrics(args: MetricsArgs, ctx: &Ctx) -> Result<ExitCode> {
     if args.http {
         return serve();
     }
+    let taken = take();
+    if let Some(file) = &args.textfile {
+        // What stands there is of another time: it must not stay.
+        let figures = match &taken {
+            Ok(snapshot) => Some(snapshot),
+            Err(error) => {
+                errln!("soloist: {error}: soloist_up is 0");
+                None
+            }
+        };
+        let text = openmetrics(figures)?;
+        out::replace(file, &text).with_context(|| file.display().to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let snapshot = taken?;
+    if ctx.json {
+        ctx.print_json(&snapshot)?;
+    } else {
+        out::put(&openmetrics(Some(&snapshot))?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn take() -> Result<Snapshot, HostError> {
     let host = Host::live();
     let control = Control::open(&host)?;
     let mut snapshot = Snapshot::take(&control)?;
     snapshot.look(&host, &control);
-    if ctx.json {
-        ctx.print_json(&snapshot)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let text = openmetrics(&snapshot)?;
-    match &args.textfile {
-        None => out::put(&text)?,
-        Some(file) => out::replace(file, &text).with_context(|| file.display().to_string())?,
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(snapshot)
 }
 
 /// Answers one request, whatever it asks for; also when there is nothing to tell.
@@ -59,7 +74,7 @@ fn serve() -> Result<ExitCode> {
     }
     let told = Control::open(&Host::live())
         .and_then(|control| Snapshot::take(&control))
-        .and_then(|snapshot| openmetrics(&snapshot));
+        .and_then(|snapshot| openmetrics(Some(&snapshot)));
     let (status, kind, body) = match told {
         Ok(text) => ("200 OK", MEDIA_TYPE, text),
         Err(error) => (
