@@ -75,6 +75,83 @@ fn sign_under(root: &Path) -> Option<String> {
         .map(|name| format!("DMI says {name}"))
 }
 
+/// What shows that a program plays this processor, in words; `None`: nothing does. How
+/// long anything takes there says nothing of memory. QEMU's processor of x86 says it
+/// itself, whatever model it plays; of arm64 only the model that is QEMU's own (`max`).
+#[must_use]
+pub fn emulator() -> Option<String> {
+    tcg().or_else(|| emulator_under(Path::new("/")))
+}
+
+/// By what this machine gives pages that are free back to its host, in words; `None`:
+/// nothing is seen that would. What such a page is made of changes with its next use.
+#[must_use]
+pub fn gives_free_pages_back() -> Option<String> {
+    gives_back_under(Path::new("/"))
+}
+
+/// virtio's number of a balloon, and of its feature to report free pages.
+const BALLOON: &str = "0x0005";
+const REPORTING: usize = 5;
+
+/// As [`gives_free_pages_back`], for the files below `root`.
+fn gives_back_under(root: &Path) -> Option<String> {
+    let devices = fs::read_dir(root.join("sys/bus/virtio/devices"));
+    let reports = devices.into_iter().flatten().flatten().any(|device| {
+        let text = |file: &str| fs::read_to_string(device.path().join(file)).unwrap_or_default();
+        text("device").trim() == BALLOON
+            && text("features").as_bytes().get(REPORTING) == Some(&b'1')
+    });
+    if reports {
+        return Some("free page reporting of virtio-balloon".into());
+    }
+    let hyper_v = root.join("sys/bus/vmbus/drivers/hv_balloon");
+    hyper_v
+        .exists()
+        .then(|| "Hyper-V's balloon, hv_balloon".into())
+}
+
+/// The name that hypervisors have in CPUID, if it is that of QEMU's emulator.
+#[cfg(target_arch = "x86_64")]
+#[allow(unused_unsafe, reason = "`__cpuid` is unsafe in older compilers")]
+fn tcg() -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+    // SAFETY: every processor of x86-64 has the instruction; a leaf that is not there
+    // gives figures of another.
+    let leaf = unsafe { __cpuid(0x4000_0000) };
+    let words = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes);
+    (words.concat() == b"TCGTCGTCGTCG").then(|| "CPUID says TCG, QEMU's emulator".into())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn tcg() -> Option<String> {
+    None
+}
+
+/// As [`emulator`], for the files below `root`.
+fn emulator_under(root: &Path) -> Option<String> {
+    let info = fs::read_to_string(root.join("proc/cpuinfo")).ok()?;
+    let value = |line: &str, key: &str| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    };
+    let has = |key: &str, is: &dyn Fn(&str) -> bool| {
+        let mut lines = info.lines().filter_map(|line| value(line, key));
+        lines.find(|value| is(value))
+    };
+    let names = |name: &str| {
+        ["QEMU TCG", "Bochs"]
+            .iter()
+            .any(|known| name.contains(known))
+    };
+    if let Some(model) = has("model name", &names) {
+        return Some(format!("the processor is called {model}"));
+    }
+    let is_max = has("CPU implementer", &|id| id == "0x00").is_some()
+        && has("CPU part", &|id| id == "0x051").is_some();
+    is_max.then(|| "the processor is QEMU's own, `max`".into())
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
@@ -91,6 +168,49 @@ mod tests {
         let sign = sign_under(&root);
         let _ = fs::remove_dir_all(root);
         sign
+    }
+
+    #[test]
+    fn emulators_are_told_from_processors() {
+        let root = std::env::temp_dir().join(format!("soloist-{}-emulator", std::process::id()));
+        fs::create_dir_all(root.join("proc")).unwrap();
+        for (info, is) in [
+            (
+                "model name\t: QEMU TCG CPU version 2.5+\nflags\t: hypervisor\n",
+                true,
+            ),
+            (
+                "CPU implementer\t: 0x00\nCPU architecture: 8\nCPU part\t: 0x051\n",
+                true,
+            ),
+            // By KVM they are called so as well.
+            ("model name\t: QEMU Virtual CPU version 2.5+\n", false),
+            ("model name\t: AMD EPYC 9654\nflags\t: hypervisor\n", false),
+            ("CPU implementer\t: 0x41\nCPU part\t: 0xd0b\n", false),
+            ("", false),
+        ] {
+            fs::write(root.join("proc/cpuinfo"), info).unwrap();
+            assert_eq!(emulator_under(&root).is_some(), is, "{info}");
+        }
+        let _ = fs::remove_dir_all(root);
+    }
+
+    #[test]
+    fn who_reports_free_pages_is_seen() {
+        let root = std::env::temp_dir().join(format!("soloist-{}-balloon", std::process::id()));
+        let device = root.join("sys/bus/virtio/devices/virtio3");
+        fs::create_dir_all(&device).unwrap();
+        let gives = |id: &str, features: &str| {
+            fs::write(device.join("device"), format!("{id}\n")).unwrap();
+            fs::write(device.join("features"), format!("{features}\n")).unwrap();
+            gives_back_under(&root).is_some()
+        };
+        assert!(gives("0x0005", "0010010000000000"));
+        assert!(!gives("0x0005", "0010000000000000"));
+        assert!(!gives("0x0002", "0010010000000000"));
+        fs::create_dir_all(root.join("sys/bus/vmbus/drivers/hv_balloon")).unwrap();
+        assert!(gives("0x0002", ""));
+        let _ = fs::remove_dir_all(root);
     }
 
     #[test]

@@ -11,6 +11,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_host::{cpu_list, time, write_forever, Control, Host, Neighbours, Summary};
 
+use soloist_map::guest;
+
 use super::number::whole;
 use super::table;
 use crate::{Ctx, Misuse};
@@ -46,6 +48,9 @@ pub struct Args {
     /// Words for `soloist run`, with which the command runs in colour.
     #[arg(long, value_name = "WORDS", default_value = "--colors 1")]
     run: String,
+    /// Run it on an emulated processor too, whose times say nothing of memory.
+    #[arg(long)]
+    force: bool,
     /// Let the command end with any status.
     #[arg(long)]
     any_status: bool,
@@ -160,8 +165,30 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         .into());
     };
     control.map().context("no map, so no colours")?;
+    let notes = emulated(args.force)?;
     let found = measure(&args, ctx)?;
-    finish(&args, ctx, "measured", &found, &[])
+    let how = match notes.is_empty() {
+        true => "measured",
+        false => "emulated",
+    };
+    finish(&args, ctx, how, &found, &notes)
+}
+
+/// What is to be said of an emulated processor, where its times are wanted all the same.
+fn emulated(is_forced: bool) -> Result<Vec<String>> {
+    let Some(sign) = guest::emulator() else {
+        return Ok(Vec::new());
+    };
+    let why = format!(
+        "this processor is emulated ({sign}): its caches and memory take no time, so the times of \
+         runs say nothing of isolation"
+    );
+    if is_forced {
+        return Ok(vec![why]);
+    }
+    let instead =
+        "`soloist compare --model -- CMD` on a workplace models it; --force measures all the same";
+    Err(Misuse(format!("{why}; {instead}")).into())
 }
 
 /// What can't be written is told before the minutes that the runs take.
@@ -275,7 +302,7 @@ fn neighbours(args: &Args, cpus: &[u32]) -> Result<Vec<(Vec<OsString>, u32)>> {
         .collect())
 }
 
-/// Prints and writes what was found; `how` is `measured` or `modelled`.
+/// Prints and writes what was found; `how` is `measured`, `emulated` or `modelled`.
 fn finish(
     args: &Args,
     ctx: &Ctx,

@@ -19,10 +19,11 @@ use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
 use soloist_map::edac::{self, Counted};
-use soloist_map::{compare, host};
+use soloist_map::{compare, guest, host};
 
 use super::sources::{self, Source, Tried, Wanted};
 use crate::cmd::number::whole;
+use crate::cmd::up;
 use crate::Ctx;
 
 /// What `soloist map detect` takes.
@@ -70,8 +71,8 @@ pub struct Args {
     /// In a virtual machine: take the guest's physical addresses for real.
     #[arg(long)]
     trust_guest: bool,
-    /// Write a machine file that `soloist up` takes, or, where addresses are
-    /// not physical, a file of conflict classes.
+    /// Write a machine file for `soloist up`, or, where addresses are not
+    /// physical, a file of conflict classes. Status 1: `up` would not take it.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -116,6 +117,12 @@ struct Report {
     /// What had no map before timing was tried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tried: Vec<Tried>,
+    /// Why `soloist up` does not take the file that is written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<String>,
+    /// Why classes hold for seconds only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleeting: Option<String>,
 }
 
 impl Report {
@@ -204,8 +211,11 @@ fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
             report.recovered = Some(report.differences.is_empty());
         }
         if seed == args.seed {
-            let about = machine.topology.clone();
-            save(args, &found, &report, &machine.about.name, about, ctx)?;
+            let topology = machine.topology.clone();
+            // Whether `up` takes it is a question of that machine, not of this one.
+            if let Some((text, _)) = file(args, &found, &report, &machine.about.name, topology)? {
+                save(args, &text, &[], ctx)?;
+            }
         }
         if args.runs <= 1 {
             return print(&report, ctx);
@@ -292,9 +302,24 @@ fn measure(args: &Args, tried: Vec<Tried>, ctx: &Ctx) -> Result<ExitCode> {
     report.tried = tried;
     report.contradict(edac::read().as_ref(), &found);
     report.contradict_channels(&found);
+    if found.addresses != Addresses::Physical {
+        report.fleeting = guest::gives_free_pages_back().map(|how| {
+            format!(
+                "This machine gives free pages back to the host ({how}), those that were measured \
+                 too, now that they are free: within seconds their classes are worth nothing."
+            )
+        });
+    }
+    let made = file(args, &found, &report, "detected", host::topology());
+    if let Ok(Some((_, refused))) = &made {
+        report.refused.clone_from(refused);
+    }
     let status = print(&report, ctx)?;
-    save(args, &found, &report, "detected", host::topology(), ctx)?;
-    Ok(status)
+    let Some((text, refused)) = made? else {
+        return Ok(status);
+    };
+    save(args, &text, &refused, ctx)?;
+    Ok(with_file(status, &refused))
 }
 
 fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Report {
@@ -322,6 +347,8 @@ fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Re
         differences: Vec::new(),
         contradicted: Vec::new(),
         tried: Vec::new(),
+        refused: Vec::new(),
+        fleeting: None,
     }
 }
 
@@ -351,19 +378,19 @@ fn about(args: &Args, path: &Path, found: &Detected, name: &str) -> About {
     }
 }
 
-/// Writes what was found to `--output`.
-fn save(
+/// The file of what was found for `--output`, and why `soloist up` does not take it
+/// here; nothing: it does.
+fn file(
     args: &Args,
     found: &Detected,
     report: &Report,
     name: &str,
     topology: Topology,
-    ctx: &Ctx,
-) -> Result<()> {
+) -> Result<Option<(String, Vec<String>)>> {
     let Some(path) = &args.output else {
-        return Ok(());
+        return Ok(None);
     };
-    let text = match (found.map(), &found.classes) {
+    Ok(Some(match (found.map(), &found.classes) {
         (Some(map), _) => {
             let mut about = about(args, path, found, name);
             let mut notes = found.notes();
@@ -373,24 +400,53 @@ fn save(
                 notes.extend(told.map(|why| format!("open: {why}")));
             }
             let text = write::machine_file(&about, &topology, &map, &notes);
-            Machine::parse(&text, &path.display().to_string())
+            let machine = Machine::parse(&text, &path.display().to_string())
                 .with_context(|| "the map that was found is not one that can be used")?;
-            text
+            (text, up::objections(&machine).against)
         }
         (None, Some(classes)) if classes.classes > 0 => {
             let about = about(args, path, found, name);
             let map = classes.to_file(about, 6);
-            let notes = map.sentences();
+            let mut notes = map.sentences();
+            notes.extend(report.fleeting.clone());
             let text = map.to_text(&notes);
             ClassMap::parse(&text, &path.display().to_string())
                 .with_context(|| "the classes that were found are not ones that can be used")?;
-            text
+            (text, vec![no_map()])
         }
         (None, _) => bail!("nothing was found to write to {}", path.display()),
+    }))
+}
+
+/// The status where a file was written: 0 promises that `soloist up` takes it.
+fn with_file(status: ExitCode, refused: &[String]) -> ExitCode {
+    match refused.is_empty() {
+        true => status,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// Why conflict classes are all that could be found here, and where there is more.
+fn no_map() -> String {
+    let why = match guest::sign() {
+        Some(sign) => format!(
+            "this is a virtual machine ({sign}), whose physical addresses are not the memory \
+             controller's: detect the map on the host, or with --trust-guest where the host gives \
+             this machine its own addresses"
+        ),
+        None => "physical addresses were not told: detect the map as root".to_owned(),
+    };
+    format!("it holds conflict classes of the pages measured, no map; {why}")
+}
+
+/// Writes the file.
+fn save(args: &Args, text: &str, refused: &[String], ctx: &Ctx) -> Result<()> {
+    let Some(path) = &args.output else {
+        return Ok(());
     };
     std::fs::write(path, text).with_context(|| path.display().to_string())?;
     if !ctx.json {
-        errln!("wrote {}", path.display());
+        super::wrote(path, refused);
     }
     Ok(())
 }
@@ -420,6 +476,9 @@ fn text_of(report: &Report) -> Result<String> {
     }
     if let Some(classes) = &report.classes {
         classes_text(&mut out, classes)?;
+        if let Some(fleeting) = &report.fleeting {
+            writeln!(out, "{fleeting}")?;
+        }
     }
     let seconds = report.seconds;
     writeln!(out, "\n{} samples, {seconds:.2} s", report.samples)?;
@@ -534,4 +593,46 @@ fn classes_text(out: &mut String, classes: &Classes) -> Result<()> {
         out.push_str("There is but one class: nothing to colour by.\n");
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// What is written of a machine without the addresses of its memory.
+    #[test]
+    fn classes_are_said_to_be_no_map_for_up() {
+        let args = [
+            "detect",
+            "-o",
+            "/nonexistent/here.toml",
+            "--deadline",
+            "600",
+        ];
+        let args = Command::parse_from(args).args;
+        let machine = known::find("skylake").unwrap();
+        let pool = SimPool::unprivileged(21, 20);
+        let mut source = SimSource::new(&machine, pool, args.noise, 1);
+        let found = detect(&mut source, &options(&args, 1), &mut |_, _| {});
+        let mut report = report("here".into(), 1, "cycles", &found);
+        report.fleeting = Some("Free pages go.".into());
+        let made = file(&args, &found, &report, "here", machine.topology.clone());
+        let (text, refused) = made.unwrap().unwrap();
+        assert!(
+            text.contains("[classes]") && text.contains("# Free pages go."),
+            "{text}"
+        );
+        assert!(refused[0].contains("no map"), "{refused:?}");
+        assert_eq!(with_file(ExitCode::SUCCESS, &refused), ExitCode::FAILURE);
+        assert_eq!(with_file(ExitCode::SUCCESS, &[]), ExitCode::SUCCESS);
+        assert!(text_of(&report).unwrap().contains("Free pages go."));
+    }
 }

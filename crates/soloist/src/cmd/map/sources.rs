@@ -19,6 +19,7 @@ use soloist_map::firmware::zen::{self, Locator, Place, Zen};
 use soloist_map::firmware::{self, Decoder, NodeProof, Values};
 use soloist_map::{amd10h, compare, host, pci};
 
+use crate::cmd::up;
 use crate::Ctx;
 
 /// One place that maps come from.
@@ -77,6 +78,9 @@ struct Report<'a> {
     checks: Vec<String>,
     ranges: &'a [soloist_machine::MapRange],
     text: String,
+    /// Why `soloist up` does not take the file that is written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<String>,
 }
 
 /// What the user asked for.
@@ -168,6 +172,11 @@ fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<Ex
     if let Some(path) = wanted.output {
         std::fs::write(path, &text).with_context(|| path.display().to_string())?;
     }
+    let refused = up::objections(&machine).against;
+    let status = match wanted.output.is_some() && !refused.is_empty() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    };
     if ctx.json {
         ctx.print_json(&Report {
             from,
@@ -177,18 +186,19 @@ fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<Ex
             checks,
             ranges: &chosen.map.ranges,
             text: machine.map_text(),
+            refused,
         })?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(status);
     }
     errln!("taken: {}, {}", name(from), chosen.about.trust);
     for check in &checks {
         errln!("  {check}");
     }
     match wanted.output {
-        Some(path) => errln!("wrote {}", path.display()),
+        Some(path) => super::wrote(path, &refused),
         None => super::put(&text)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(status)
 }
 
 /// What those who know of channels only say of a map.
