@@ -10,7 +10,7 @@
 //! period = "10 ms"
 //! wcet = "3 ms"                 # alone on the machine
 //! memory = "4M"
-//! kind = "is"                   # a program of the lab; left out: compute only
+//! kind = "is"                   # a program of the lab; without memory and kind: compute only
 //!
 //! [[task]]
 //! name = "logger"               # no period: best effort
@@ -248,6 +248,7 @@ fn task(
     let behaviour = behaviour(&raw, to_fill)?;
     let beside = Path::new(file).parent().unwrap_or(Path::new(""));
     let recorded = recorded(&raw, beside)?;
+    both_or_neither(&raw, to_fill)?;
     let own = recorded.as_ref().map_or(0, Recorded::bytes);
     Ok(Task {
         release,
@@ -266,11 +267,11 @@ fn release(raw: &RawTask, order: Order) -> Result<Option<Release>, Wrong> {
     let get = |time: &Option<Spanned<Time>>| time.as_ref().map(|t| *t.get_ref());
     let Some(period) = &raw.period else {
         let timed = [&raw.deadline, &raw.phase, &raw.jitter];
-        if let Some(alone) = timed.into_iter().flatten().next() {
-            return Err((
-                alone.span(),
-                "only tasks with a `period` have deadline, phase and jitter".to_owned(),
-            ));
+        let timed = timed.map(|time| time.as_ref().map(Spanned::span));
+        let numbers = [&raw.priority, &raw.lines].map(|n| n.as_ref().map(Spanned::span));
+        if let Some(alone) = timed.into_iter().chain(numbers).flatten().next() {
+            let what = "only tasks with a `period` have deadline, phase, jitter, priority and lines (of a job)";
+            return Err((alone, what.to_owned()));
         }
         return Ok(None);
     };
@@ -372,6 +373,33 @@ fn recorded(raw: &RawTask, beside: &Path) -> Result<Option<Recorded>, Wrong> {
     }
 }
 
+/// Memory that nothing is said to be done to, and a program that has no memory
+/// to do it to, would both be proved as if memory were no matter.
+fn both_or_neither(raw: &RawTask, to_fill: bool) -> Result<(), Wrong> {
+    let name = raw.name.get_ref();
+    match (&raw.memory, &raw.kind, &raw.lines) {
+        (Some(memory), None, None) => Err((
+            memory.span(),
+            format!("{name:?} has `memory`, and nothing says what it does to it: add `kind` (docs/real-time.md), or how many `lines` a job has from memory (0: it stays in its private caches)"),
+        )),
+        (None, Some(kind), None) => {
+            let own = match kind.get_ref() {
+                ProgramKind::Recorded => true,
+                ProgramKind::Program => to_fill,
+                _ => false,
+            };
+            match own {
+                true => Ok(()),
+                false => Err((
+                    kind.span(),
+                    format!("{name:?} has a `kind` and no memory that it could be done to: add `memory`, such as \"4M\""),
+                )),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
 fn behaviour(raw: &RawTask, to_fill: bool) -> Result<Behaviour, Wrong> {
     let counters = [
         ("ipc", &raw.ipc, 8.0),
@@ -401,7 +429,10 @@ fn behaviour(raw: &RawTask, to_fill: bool) -> Result<Behaviour, Wrong> {
             lines.span(),
             "either `lines` (from memory a job) or `kind`, from which they are measured".to_owned(),
         )),
-        (None, Some(lines)) => Ok(Behaviour::Lines(u64::from(lines.get_ref().0))),
+        (None, Some(lines)) => Ok(match lines.get_ref().0 {
+            0 => Behaviour::Compute,
+            lines => Behaviour::Lines(u64::from(lines)),
+        }),
         (None, None) => Ok(Behaviour::Compute),
         (Some(kind), None) => {
             let span = kind.span();

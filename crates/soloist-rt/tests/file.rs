@@ -97,6 +97,28 @@ fn errors_name_the_line_and_what_to_change() {
             18,
             "only tasks with",
         ),
+        // Keys that would do nothing.
+        ("kind = \"is\"", "", 12, "nothing says what it does to it"),
+        ("memory = \"4M\"", "", 13, "no memory that it could be done"),
+        (
+            "memory = \"24M\"",
+            "",
+            19,
+            "no memory that it could be done",
+        ),
+        ("core = 1", "core = 1\npriority = 5", 18, "only tasks with"),
+        (
+            "kind = \"program\"\nipc = 0.9\nmpki = 20",
+            "lines = 5",
+            19,
+            "only tasks with",
+        ),
+        (
+            "kind = \"program\"\nipc = 0.9\nmpki = 20",
+            "",
+            18,
+            "\"logger\" has `memory`",
+        ),
     ] {
         assert!(GOOD.contains(from), "{from}");
         let error = parse(&GOOD.replacen(from, to, 1), "f").unwrap_err();
@@ -118,6 +140,15 @@ fn errors_name_the_line_and_what_to_change() {
         assert!(error.message.contains(words), "{text}: {error}");
         assert_eq!(error.line, line, "{text}: {error}");
     }
+}
+
+/// A task may say that it keeps to its private caches, whatever memory it has.
+#[test]
+fn memory_that_stays_in_private_caches_is_said_by_lines_of_0() {
+    let quiet = GOOD.replacen("kind = \"is\"", "lines = 0", 1);
+    let set = parse(&quiet, "f").unwrap();
+    assert_eq!(set.tasks[0].behaviour, Behaviour::Compute);
+    assert_eq!(set.tasks[0].bytes, 4 << 20);
 }
 
 #[test]
@@ -159,7 +190,7 @@ proptest! {
     ) {
         let wcet = ((period * 1000) as f64 * share).ceil() as u64;
         let text = format!(
-            "[[task]]\nname = \"t\"\nperiod = \"{period} us\"\nwcet = \"{wcet} ns\"\ncore = {core}\nmemory = \"{bytes}\"\n"
+            "[[task]]\nname = \"t\"\nperiod = \"{period} us\"\nwcet = \"{wcet} ns\"\ncore = {core}\nmemory = \"{bytes}\"\nkind = \"is\"\n"
         );
         let set = parse(&text, "f").unwrap();
         let task = &set.tasks[0];
