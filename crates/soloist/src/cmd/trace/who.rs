@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result};
 use soloist_host::{Control, Host};
 use soloist_rt::file;
-use soloist_rt::observe::Watch;
+use soloist_rt::observe::{cut, Watch};
 use soloist_rt::time::{Time, US};
 use soloist_rt::track::Timing;
 
@@ -55,6 +55,36 @@ pub fn watch(args: &Args) -> Result<Watch> {
     Ok(watch)
 }
 
+/// Who must be seen before anything can be said of deadlines.
+pub enum Asked {
+    /// Each of these, by name or by id, and whether it has a period.
+    Each(Vec<(Who, bool)>),
+    /// Somebody; whether there is a period.
+    Somebody(bool),
+}
+
+/// A task that was asked for.
+pub enum Who {
+    Name(String),
+    Id(u32),
+}
+
+/// Those named; of a group's and a command's threads any.
+pub fn asked(args: &Args, watch: &Watch) -> Asked {
+    if args.tasks.is_some() {
+        let names = watch.names.iter();
+        let name = |(name, timing): (&String, &Option<Timing>)| {
+            (Who::Name(name.clone()), timing.is_some())
+        };
+        return Asked::Each(names.map(name).collect());
+    }
+    if args.pid.is_empty() {
+        return Asked::Somebody(args.period.is_some());
+    }
+    let id = |(&id, timing): (&u32, &Option<Timing>)| (Who::Id(id), timing.is_some());
+    Asked::Each(watch.threads.iter().map(id).collect())
+}
+
 /// What `--period` and `--deadline` say.
 pub fn timing(args: &Args) -> Option<Timing> {
     let period = args.period?;
@@ -88,6 +118,15 @@ fn names(path: &Path) -> Result<BTreeMap<String, Option<Timing>>> {
         if timing.is_some_and(|t| t.period_ps < SHORTEST.0) {
             return Err(Misuse(format!(
                 "{}: {}: a period below {SHORTEST} can't be traced",
+                path.display(),
+                task.name
+            ))
+            .into());
+        }
+        let kept = |other: &&String| cut(other) == cut(&task.name);
+        if let Some(other) = names.keys().find(kept) {
+            return Err(Misuse(format!(
+                "{}: {} and {other} are the same to the kernel, which keeps 15 bytes of a name: rename one",
                 path.display(),
                 task.name
             ))
