@@ -268,6 +268,8 @@ pub struct Surroundings {
     pub costs: Costs,
     /// All other cores that do something.
     pub neighbours: Vec<Neighbour>,
+    /// The kernel keeps a part of each second for what is not real time.
+    pub kernel: bool,
 }
 
 impl Surroundings {
@@ -277,6 +279,16 @@ impl Surroundings {
         Self {
             costs,
             neighbours: Vec::new(),
+            kernel: false,
+        }
+    }
+
+    /// As Linux runs tasks with deadlines ([`crate::linux`]).
+    #[must_use]
+    pub fn on_linux(self) -> Self {
+        Self {
+            kernel: true,
+            ..self
         }
     }
 
@@ -389,5 +401,6 @@ pub fn surroundings(
             .filter(|&&c| c != core)
             .map(neighbour)
             .collect(),
+        kernel: false,
     }
 }

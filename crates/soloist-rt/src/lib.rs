@@ -6,8 +6,8 @@
 //! jobs do what [`program`] makes and [`profile`] measures; [`recorded`] has a task's counters from a real run. What came of it is a [`timeline`], which
 //! [`gantt`] draws. [`policy`] is how the papers give such a set its memory, and
 //! [`mission`] an experiment with claims. [`response`] proves deadlines, with what other cores
-//! can do through memory ([`interference`]); [`random`] draws sets to try that on. What can't be at all is a [`refusal`]. [`plan`] searches for
-//! cores, [`colors`] and bandwidth under which all of it holds; [`evidence`] writes that down with the
+//! can do through memory ([`interference`]) and as [`linux`] schedules tasks; [`random`] draws sets to try that on. What can't be at all is a [`refusal`]. [`plan`] searches for
+//! cores, [`colors`] and bandwidth under which all of it holds; [`grounds`] says what of the machine that rests on; [`evidence`] writes it down with the
 //! [`inputs`] that it was made from, and [`share`] is what share of
 //! random sets holds under it and under the papers' isolation. From a running kernel, [`schedtrace`] reads
 //! lines, [`track`] makes jobs of what a task did, and [`observe`] a timeline of all; [`responses`] is how long jobs took, [`measured`] all of that in figures,
@@ -16,11 +16,14 @@
 mod alone;
 pub mod colors;
 pub mod cores;
+mod edf;
 pub mod evidence;
 pub mod file;
 pub mod gantt;
+pub mod grounds;
 pub mod inputs;
 pub mod interference;
+pub mod linux;
 pub mod measured;
 pub mod mission;
 pub mod observe;

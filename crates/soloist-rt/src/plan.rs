@@ -11,6 +11,8 @@
 //! that holds is the plan; if none does, the one that misses least is shown, with
 //! the smallest change that would make it hold.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use soloist_memory::Platform;
 
@@ -18,13 +20,14 @@ use crate::alone::{check_ps, jobs_of, slowed, undivided};
 use crate::colors::{deal, Group};
 use crate::cores::{play, Place, Setup};
 use crate::interference::{surroundings, Costs, Sharing, Surroundings};
+use crate::linux::{stretched, Server, OTHERS_PS};
 use crate::policy::NoPlace;
 use crate::profile::{in_colors, profiles, Profile};
 use crate::program::Maker;
-use crate::refusal::{at, check, overfull, told, PlanError};
+use crate::refusal::{at, check, no_core_left, overfull, told, PlanError};
 use crate::relax::{enough, Enough};
-use crate::response::{analyse, Answer};
-use crate::task::{Task, TaskSet};
+use crate::response::{analyse, servers, Answer};
+use crate::task::{Order, Task, TaskSet, HIGHEST};
 use crate::time::Time;
 use crate::timeline::Timeline;
 
@@ -50,6 +53,8 @@ pub struct Assignment {
     pub limit: Option<u64>,
     /// SCHED_FIFO priority, or 0.
     pub priority: u32,
+    /// Its SCHED_DEADLINE, under EDF.
+    pub server: Option<Server>,
     /// Longest execution alone in these colours.
     pub wcet: Time,
     /// Of how many jobs that were played there.
@@ -131,7 +136,14 @@ pub fn plan(platform: &Platform, set: &TaskSet, seed: u64) -> Result<Plan, PlanE
     let (makers, alone) = profiles(platform, set, 1).map_err(|e| told(set, e))?;
     let undivided =
         undivided(platform, set, (&makers, &alone), seed).map_err(|e| told(set, e.into()))?;
-    let candidates = candidates(platform, set);
+    let mut candidates = candidates(platform, set);
+    let some = !candidates.is_empty();
+    if set.order == Order::Edf {
+        candidates.retain(|candidate| leaves_a_core(platform, set, candidate));
+    }
+    if some && candidates.is_empty() {
+        return Err(no_core_left(platform, set));
+    }
     let mut best: Option<(f64, Plan)> = None;
     let mut refused = None;
     let n = candidates.len();
@@ -162,6 +174,15 @@ pub fn plan(platform: &Platform, set: &TaskSet, seed: u64) -> Result<Plan, PlanE
         (None, Some(error)) => Err(error),
         (None, None) => Err(overfull(platform, set)),
     }
+}
+
+/// Is there a core without deadlines? SCHED_DEADLINE wants a cpuset for each that has
+/// some, and what else runs on the host must be somewhere.
+fn leaves_a_core(platform: &Platform, set: &TaskSet, candidate: &Candidate) -> bool {
+    let timed = set.tasks.iter().zip(&candidate.cores);
+    let timed = timed.filter(|(task, _)| task.release.is_some());
+    let timed: BTreeSet<u32> = timed.map(|(_, &core)| core).collect();
+    timed.len() < platform.node_of_core.len()
 }
 
 /// Ways to put the tasks on cores, the fewest cores first.
@@ -223,7 +244,7 @@ fn fill(
         let core = order.into_iter().find(|&core| {
             placed.tasks[i].core = Some(core);
             let answers = analyse((&placed, &none), core, &alone);
-            answers.iter().all(|a| a.holds)
+            answers.len() <= HIGHEST as usize && answers.iter().all(|a| a.holds)
         });
         placed.tasks[i].core = Some(core?);
     }
@@ -401,7 +422,12 @@ fn build(
     let enough: Vec<Enough> = enough.collect();
     let missing = |a: &Answer| (-a.slack_ps).max(0) as f64 / a.deadline.0.max(1) as f64;
     let badness = analysis.iter().map(missing).fold(0.0, f64::max);
-    let ranks = set.ranks();
+    let holds = analysis.iter().all(|a| a.holds);
+    let priorities = set.priorities();
+    let servers = match holds && set.order == Order::Edf {
+        true => budgets(platform, (&set, &profiles), &limits, &shares),
+        false => vec![None; set.tasks.len()],
+    };
     let assignments = set.tasks.iter().enumerate().map(|(i, task)| {
         let group = &groups[group_of[i]];
         let colors = &dealt[group_of[i]].0;
@@ -413,9 +439,8 @@ fn build(
             bank_sets: colors.sets().map_or_else(String::new, ToString::to_string),
             llc: colors.llc().map_or_else(String::new, ToString::to_string),
             limit: limits[group.core as usize],
-            priority: task
-                .release
-                .map_or(0, |_| 90u32.saturating_sub(ranks[i]).max(1)),
+            priority: priorities[i],
+            server: servers[i],
             wcet: task.wcet,
             jobs_alone: played[i],
             lines: profiles[i].lines,
@@ -423,7 +448,7 @@ fn build(
     });
     let plan = Plan {
         machine: platform.memory.name.clone(),
-        holds: analysis.iter().all(|a| a.holds),
+        holds,
         assignments: assignments.collect(),
         analysis,
         relaxations: Vec::new(),
@@ -447,33 +472,51 @@ pub(crate) fn analyse_all(
     limits: &[Option<u64>],
     shares: &dyn Fn(u32, u32) -> (Sharing, bool),
 ) -> Vec<Answer> {
-    by_core(platform, tasks, limits, shares).flatten().collect()
+    let answers = by_core(tasks.0).map(|core| {
+        let around = surroundings(platform, tasks, core, limits, shares).on_linux();
+        analyse(tasks, core, &around)
+    });
+    answers.flatten().collect()
 }
 
-/// Does every core hold? The first that does not ends the search.
+/// What each task has under SCHED_DEADLINE where all of them hold.
+fn budgets(
+    platform: &Platform,
+    tasks: (&TaskSet, &[Profile]),
+    limits: &[Option<u64>],
+    shares: &dyn Fn(u32, u32) -> (Sharing, bool),
+) -> Vec<Option<Server>> {
+    let mut found = vec![None; tasks.0.tasks.len()];
+    for core in by_core(tasks.0) {
+        let around = surroundings(platform, tasks, core, limits, shares).on_linux();
+        let (of, all): (Vec<usize>, Vec<Server>) =
+            servers(tasks, core, &around).into_iter().unzip();
+        for (task, server) in of.into_iter().zip(stretched(&all)) {
+            found[task] = Some(server);
+        }
+    }
+    found
+}
+
+/// Does every core hold, by processor time and memory alone? The first that does
+/// not ends the search.
 pub(crate) fn all_hold(
     platform: &Platform,
     tasks: (&TaskSet, &[Profile]),
     limits: &[Option<u64>],
     shares: &dyn Fn(u32, u32) -> (Sharing, bool),
 ) -> bool {
-    by_core(platform, tasks, limits, shares).all(|answers| answers.iter().all(|a| a.holds))
+    by_core(tasks.0).all(|core| {
+        let around = surroundings(platform, tasks, core, limits, shares);
+        analyse(tasks, core, &around).iter().all(|a| a.holds)
+    })
 }
 
-fn by_core<'a>(
-    platform: &'a Platform,
-    (set, profiles): (&'a TaskSet, &'a [Profile]),
-    limits: &'a [Option<u64>],
-    shares: &'a dyn Fn(u32, u32) -> (Sharing, bool),
-) -> impl Iterator<Item = Vec<Answer>> + 'a {
+/// Cores that have deadlines.
+fn by_core(set: &TaskSet) -> impl Iterator<Item = u32> {
     let timed = set.tasks.iter().filter(|t| t.release.is_some());
-    let mut cores: Vec<u32> = timed.filter_map(|t| t.core).collect();
-    cores.sort_unstable();
-    cores.dedup();
-    cores.into_iter().map(move |core| {
-        let around = surroundings(platform, (set, profiles), core, limits, shares);
-        analyse((set, profiles), core, &around)
-    })
+    let cores: BTreeSet<u32> = timed.filter_map(|t| t.core).collect();
+    cores.into_iter()
 }
 
 /// Says how little would be enough, task by task, all others being as they are.
@@ -505,6 +548,12 @@ fn relaxed(platform: &Platform, asked: &TaskSet, mut plan: Plan) -> Plan {
         if !times.is_empty() {
             ways.push(format!("give it {}", times.join(", or ")));
         }
+        if answer.others.0 > 0 {
+            ways.push(format!(
+                "leave more of core {} free: Linux keeps {} of each second for what is not real time (kernel.sched_rt_runtime_us; from 6.12 on the fair server), and lets it wait no longer",
+                answer.core, answer.others.min(Time(OTHERS_PS))
+            ));
+        }
         // No patience helps against what preempts it ever again.
         let mates = plan.set.tasks.iter().filter(|t| t.release.is_some());
         let mates = mates.filter(|t| t.core == Some(answer.core)).count();
@@ -514,7 +563,7 @@ fn relaxed(platform: &Platform, asked: &TaskSet, mut plan: Plan) -> Plan {
         let others: Vec<&str> = plan
             .assignments
             .iter()
-            .filter(|a| a.priority == 0 && a.limit.is_some())
+            .filter(|a| a.limit.is_some())
             .map(|a| a.task.as_str())
             .collect();
         if answer.memory.0 > short && !others.is_empty() {

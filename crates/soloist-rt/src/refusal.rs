@@ -1,15 +1,17 @@
 //! Why there is no plan at all, with the line of the task file and what to change.
 
+use soloist_core::format_size;
 use soloist_lab::jobs::RunError;
 use soloist_memory::Platform;
 
 use crate::alone::with_core;
 use crate::cores::PlayError;
 use crate::interference::{Costs, Surroundings};
+use crate::linux::PERIODS;
 use crate::policy::NoPlace;
 use crate::profile::{Profile, ProfileError};
 use crate::response::analyse;
-use crate::task::{Task, TaskSet};
+use crate::task::{Order, Task, TaskSet, HIGHEST};
 use crate::time::Time;
 
 /// Why there can't be a plan at all.
@@ -83,6 +85,20 @@ pub(crate) fn check(platform: &Platform, set: &TaskSet) -> Result<(), PlanError>
             return Err(at(set, i, what));
         }
     }
+    // Before it is played, which would take as much of this host's.
+    let memory = platform.memory.map.bytes();
+    if let Some(i) = set.tasks.iter().position(|task| task.bytes > memory) {
+        let what = format!(
+            "task {:?} needs {}: {machine} has {}",
+            set.tasks[i].name,
+            format_size(set.tasks[i].bytes),
+            format_size(memory)
+        );
+        return Err(at(set, i, what));
+    }
+    for i in 0..set.tasks.len() {
+        linux_takes(set, i).map_err(|what| at(set, i, what))?;
+    }
     if let (Some(i), true) = (
         set.tasks.iter().position(|t| t.release.is_some()),
         set.tasks.iter().map(|t| t.utilisation()).sum::<f64>() > cores as f64,
@@ -97,6 +113,47 @@ pub(crate) fn check(platform: &Platform, set: &TaskSet) -> Result<(), PlanError>
         ));
     }
     Ok(())
+}
+
+/// Has the kernel a priority or a budget for the task?
+fn linux_takes(set: &TaskSet, i: usize) -> Result<(), String> {
+    let task = &set.tasks[i];
+    let Some(release) = task.release else {
+        return Ok(());
+    };
+    if set.order == Order::Edf {
+        let [least, most] = PERIODS;
+        return match (least..=most).contains(&release.period) {
+            true => Ok(()),
+            false => Err(format!(
+                "task {:?}: order = \"edf\" is SCHED_DEADLINE, which takes periods of {least} to {most}: change its period, or the order",
+                task.name
+            )),
+        };
+    }
+    let Some(core) = task.core else {
+        return Ok(());
+    };
+    let timed = |t: &&Task| t.core == Some(core) && t.release.is_some();
+    let before = set.tasks[..i].iter().filter(timed).count();
+    match before < HIGHEST as usize {
+        true => Ok(()),
+        false => Err(format!(
+            "task {:?}: core {core} has {before} tasks with deadlines before it, and SCHED_FIFO's priorities {HIGHEST} to 1 are theirs: bind it to another core, or leave `core` out",
+            task.name
+        )),
+    }
+}
+
+/// Under EDF each core with deadlines is a cpuset of its own.
+pub(crate) fn no_core_left(platform: &Platform, set: &TaskSet) -> PlanError {
+    let first = set.tasks.iter().position(|t| t.release.is_some());
+    let what = format!(
+        "order = \"edf\" is SCHED_DEADLINE, which wants each core with deadlines in a cpuset of its own, and these are on all {} of {}: leave a core to the rest of the host, or take fixed priorities",
+        platform.node_of_core.len(),
+        platform.memory.name
+    );
+    at(set, first.unwrap_or(0), what)
 }
 
 fn overfull_words(platform: &Platform, set: &TaskSet) -> String {

@@ -1,11 +1,13 @@
 //! Does every job end in time? Response times under fixed priorities (Joseph and
 //! Pandya, 1986; jitter: Audsley et al., 1993), the processor demand under EDF
-//! (Baruah et al., 1990; QPA: Zhang and Burns, 2009), each with what memory adds
-//! ([`crate::interference`]).
+//! ([`crate::edf`]), each with what memory adds ([`crate::interference`]) and what
+//! the kernel keeps for others ([`crate::linux`]).
 
 use serde::Serialize;
 
+use crate::edf::{self, Sporadic};
 use crate::interference::Surroundings;
+use crate::linux::{self, turns_of_others, Server};
 use crate::profile::Profile;
 use crate::task::{Order, TaskSet};
 use crate::time::Time;
@@ -35,6 +37,9 @@ pub struct Answer {
     pub preempted: Time,
     /// Waiting for other cores' memory traffic, and lines that they evicted.
     pub memory: Time,
+    /// Of `preempted`, or of the core's time under EDF: what the kernel keeps for
+    /// tasks that are not real time, where these may wait so long that it does.
+    pub others: Time,
 }
 
 /// A task as the analysis sees it, ps.
@@ -65,16 +70,35 @@ pub fn analyse(
 ) -> Vec<Answer> {
     let mut demands = demands(set, profiles, core, around);
     match set.order {
-        Order::Edf => edf(set, core, &demands, around),
+        Order::Edf => by_edf(set, core, &demands, around),
         _ => {
             demands.sort_by_key(|d| d.rank);
-            let mut answers: Vec<(usize, Answer)> = (0..demands.len())
-                .map(|at| (demands[at].index, fixed(set, core, &demands, at, around)))
-                .collect();
+            let all = |others: bool| -> Vec<Answer> {
+                let one = |at| fixed((set, core, others), &demands, at, around);
+                (0..demands.len()).map(one).collect()
+            };
+            let mut answers = all(false);
+            let proved = answers.iter().all(|a| a.holds);
+            if around.kernel && proved && !leave_time(&demands, &answers, around) {
+                answers = all(true);
+            }
+            let mut answers: Vec<_> = demands.iter().map(|d| d.index).zip(answers).collect();
             answers.sort_by_key(|(index, _)| *index);
             answers.into_iter().map(|(_, a)| a).collect()
         }
     }
+}
+
+/// Do these tasks, with these responses, leave others their part of each second?
+fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> bool {
+    let (again, resume) = (reload(demands), resume_ps(demands, around));
+    let of = |(d, answer): (&Demand, &Answer)| {
+        let response = answer.response.map_or(d.deadline, |r| r.0);
+        let delay = around.delay(d.lines + 2 * again, response);
+        let job = d.time.saturating_add(resume).saturating_add(delay);
+        (job.min(response), response, d.period)
+    };
+    linux::leaves_others_time(demands.iter().zip(answers).map(of))
 }
 
 fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings) -> Vec<Demand> {
@@ -142,15 +166,27 @@ fn resume_ps(victims: &[Demand], around: &Surroundings) -> u64 {
     (2 * reload(victims) * around.costs.miss_ps).saturating_add(walks)
 }
 
-fn fixed(set: &TaskSet, core: u32, demands: &[Demand], at: usize, around: &Surroundings) -> Answer {
+/// `others`: the kernel's part for what is not real time goes before all of them.
+fn fixed(
+    (set, core, others): (&TaskSet, u32, bool),
+    demands: &[Demand],
+    at: usize,
+    around: &Surroundings,
+) -> Answer {
     let me = &demands[at];
     let limit = me.deadline.saturating_sub(me.jitter);
     let victims = &demands[1..=at.max(1).min(demands.len() - 1)];
     let (again, resume) = (reload(victims), resume_ps(victims, around));
     let mut response = me.time;
-    let (mut preempted, mut memory) = (0, 0);
+    let (mut preempted, mut memory, mut kept) = (0, 0, 0);
     let holds = loop {
         let (mut lines, mut before) = (me.lines, 0u64);
+        if others {
+            let (turns, stopped) = (turns_of_others(response), &demands[..=at]);
+            kept = turns * linux::OTHERS_PS;
+            before = kept.saturating_add(turns * resume_ps(stopped, around));
+            lines = lines.saturating_add(turns * 2 * reload(stopped));
+        }
         for other in &demands[..at] {
             let jobs = response.saturating_add(other.jitter).div_ceil(other.period);
             let each = other.time.saturating_add(resume);
@@ -183,77 +219,94 @@ fn fixed(set: &TaskSet, core: u32, demands: &[Demand], at: usize, around: &Surro
         alone: set.tasks[me.index].wcet,
         preempted: Time(preempted.saturating_add(me.left)),
         memory: Time(memory.saturating_add(me.evicted)),
+        others: Time(kept),
     }
 }
 
-fn edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -> Vec<Answer> {
-    let (again, resume) = (reload(demands), resume_ps(demands, around));
-    let each = |d: &Demand| d.time.saturating_add(resume);
-    // Jobs with release and deadline inside a window, or any release inside it.
-    let due = |d: &Demand, t: u64| match (t + d.jitter).checked_sub(d.deadline) {
-        Some(rest) => rest / d.period + 1,
-        None => 0,
+/// Parts of a job's time under EDF, ps.
+struct Job {
+    time: u64,
+    resumed: u64,
+    delay: u64,
+}
+
+/// Of a job of `demands[at]` under EDF, all that it takes of the processor: what its
+/// preemptions and other cores cost it too.
+fn job(demands: &[Demand], at: usize, around: &Surroundings) -> Job {
+    let me = &demands[at];
+    let preempts = |other: &Demand| {
+        let reach = me.deadline.checked_sub(other.deadline)?;
+        Some((reach + other.jitter).div_ceil(other.period))
     };
-    let demand = |t: u64, jobs: &dyn Fn(&Demand) -> u64| {
-        let (mut time, mut lines) = (0u64, 0u64);
-        for d in demands {
-            let n = jobs(d);
-            time = time.saturating_add(n.saturating_mul(each(d)));
-            lines = lines.saturating_add(n.saturating_mul(d.lines + 2 * again));
-        }
-        if lines == 0 && time == 0 {
-            return 0;
-        }
-        time.saturating_add(around.delay(lines, t))
-    };
-    let longest = demands.iter().map(|d| d.period).max().unwrap_or(1);
-    let limit = longest.saturating_mul(200);
-    let mut busy = demands.iter().map(each).sum::<u64>().max(1);
-    let mut bounded = true;
-    loop {
-        let next = demand(busy, &|d: &Demand| (busy + d.jitter).div_ceil(d.period));
-        if next <= busy {
-            break;
-        }
-        busy = next;
-        if busy > limit {
-            bounded = false;
-            break;
-        }
+    let mates = demands.iter().enumerate().filter(|&(other, _)| other != at);
+    let preempted: u64 = mates.filter_map(|(_, other)| preempts(other)).sum();
+    let victim = std::slice::from_ref(me);
+    let resumed = preempted.saturating_mul(resume_ps(victim, around));
+    let again = preempted.saturating_mul(2 * reload(victim));
+    let delay = around.delay(me.lines.saturating_add(again), me.deadline);
+    Job {
+        time: me.time.saturating_add(resumed).saturating_add(delay),
+        resumed,
+        delay,
     }
-    let before = |t: u64| {
-        let of = |d: &Demand| {
-            let rest = (t + d.jitter).checked_sub(d.deadline + 1)?;
-            (d.deadline + rest / d.period * d.period).checked_sub(d.jitter)
+}
+
+/// What each task of `core` needs under `SCHED_DEADLINE`, by number in the set.
+#[must_use]
+pub fn servers(
+    (set, profiles): (&TaskSet, &[Profile]),
+    core: u32,
+    around: &Surroundings,
+) -> Vec<(usize, Server)> {
+    let demands = demands(set, profiles, core, around);
+    let found = servers_of(&demands, around);
+    demands.iter().map(|d| d.index).zip(found).collect()
+}
+
+fn servers_of(demands: &[Demand], around: &Surroundings) -> Vec<Server> {
+    let server = |(at, d): (usize, &Demand)| {
+        // The kernel counts a deadline from the wake-up, which may be late.
+        let deadline = d.deadline.saturating_sub(d.jitter);
+        Server::new(job(demands, at, around).time, deadline, d.period)
+    };
+    demands.iter().enumerate().map(server).collect()
+}
+
+/// What EDF leaves of the processor's time, ps, and what the kernel keeps of it.
+fn edf_slack(demands: &[Demand], around: &Surroundings) -> (i64, u64) {
+    if !around.kernel {
+        let sporadic = |(at, d): (usize, &Demand)| Sporadic {
+            time: job(demands, at, around).time,
+            deadline: d.deadline,
+            period: d.period,
+            jitter: d.jitter,
         };
-        demands.iter().filter_map(of).max().filter(|&d| d > 0)
-    };
-    let mut slack = i64::MAX;
-    if bounded {
-        let mut t = before(busy + 1);
-        while let Some(at) = t {
-            let h = demand(at, &|d: &Demand| due(d, at));
-            slack = slack.min(at as i64 - h.min(i64::MAX as u64) as i64);
-            t = match h {
-                h if h > at => None,
-                h if h < at && h > 0 => before(h + 1).map(|d| d.min(at - 1)),
-                _ => before(at),
-            };
-        }
-    } else {
-        slack = limit as i64 - busy.min(i64::MAX as u64) as i64;
+        let tasks: Vec<Sporadic> = demands.iter().enumerate().map(sporadic).collect();
+        return (edf::slack(&tasks), 0);
     }
-    let holds = bounded && slack >= 0;
-    let answer = |d: &Demand| Answer {
-        task: set.tasks[d.index].name.clone(),
-        core,
-        response: None,
-        deadline: Time(d.deadline),
-        holds,
-        slack_ps: slack,
-        alone: set.tasks[d.index].wcet,
-        preempted: Time(0),
-        memory: Time(d.evicted),
+    let servers = servers_of(demands, around);
+    match (linux::left(&servers), linux::beyond_ps(&servers)) {
+        (slack, beyond) if slack >= 0 && beyond > 0 => (-(beyond as i64), linux::OTHERS_PS),
+        (slack, _) => (slack, 0),
+    }
+}
+
+fn by_edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -> Vec<Answer> {
+    let (slack, others) = edf_slack(demands, around);
+    let answer = |(at, d): (usize, &Demand)| {
+        let job = job(demands, at, around);
+        Answer {
+            task: set.tasks[d.index].name.clone(),
+            core,
+            response: None,
+            deadline: Time(d.deadline),
+            holds: slack >= 0,
+            slack_ps: slack,
+            alone: set.tasks[d.index].wcet,
+            preempted: Time(job.resumed.saturating_add(d.left)),
+            memory: Time(job.delay.saturating_add(d.evicted)),
+            others: Time(others),
+        }
     };
-    demands.iter().map(answer).collect()
+    demands.iter().enumerate().map(answer).collect()
 }

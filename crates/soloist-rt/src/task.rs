@@ -8,6 +8,10 @@ use soloist_lab::spec::ProgramKind;
 
 use crate::time::Time;
 
+/// The highest `SCHED_FIFO` priority that a plan gives: those above are for the
+/// kernel's threads.
+pub const HIGHEST: u32 = 90;
+
 /// How the tasks of a core are ordered. All are preemptive, and a task never
 /// leaves its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -133,6 +137,22 @@ impl TaskSet {
             ranks[i] = rank as u32;
         }
         ranks
+    }
+
+    /// `SCHED_FIFO` priorities: of each core's tasks with deadlines the first has
+    /// [`HIGHEST`]; 0 of all others, and of all under EDF.
+    #[must_use]
+    pub fn priorities(&self) -> Vec<u32> {
+        let ranks = self.ranks();
+        let priority = |(i, task): (usize, &Task)| {
+            if task.release.is_none() || self.order == Order::Edf {
+                return 0;
+            }
+            let mates = self.tasks.iter().zip(&ranks);
+            let before = mates.filter(|(mate, rank)| mate.core == task.core && **rank < ranks[i]);
+            HIGHEST.saturating_sub(before.count() as u32)
+        };
+        self.tasks.iter().enumerate().map(priority).collect()
     }
 
     /// After so long the releases of all tasks repeat, picoseconds; `None`: not

@@ -1,0 +1,121 @@
+//! What a verdict rests on beside the analysis: the machine's file, how far that can
+//! be trusted, and which of its figures nobody vouches for.
+
+use std::fmt;
+
+use serde::Serialize;
+use soloist_machine::about::Trust;
+use soloist_machine::Machine;
+
+/// Figures of `[memory]` that bounds are made of; `core.prefetch_slots` where there
+/// is a prefetcher.
+const FIGURES: [&str; 13] = [
+    "core.outstanding",
+    "core.prefetch",
+    "core.prefetch_slots",
+    "core.tlb",
+    "core.walk",
+    "northbridge.request_ps",
+    "northbridge.response_ps",
+    "northbridge.bytes_per_us",
+    "northbridge.victims",
+    "controller.read_queue",
+    "controller.write_queue",
+    "controller.bank_queue",
+    "controller.hit_cap",
+];
+
+/// Why a figure is a guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// The file has it, and says that no document does (`[memory.range]`).
+    Guessed,
+    /// The file leaves it to the model.
+    LeftOut,
+}
+
+/// A figure that bounds are made of and nobody vouches for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Guess {
+    /// Its key in `[memory]`.
+    pub key: String,
+    /// What it was taken for.
+    pub value: String,
+    /// Why it is a guess.
+    pub why: Why,
+}
+
+/// The machine's part of a proof.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Grounds {
+    /// Its file.
+    pub file: String,
+    /// How far its map can be trusted.
+    pub trust: Trust,
+    /// Figures that are guesses.
+    pub guessed: Vec<Guess>,
+}
+
+impl Grounds {
+    /// Of a machine; `text` is its file's.
+    #[must_use]
+    pub fn of(machine: &Machine, text: &str) -> Self {
+        let given: toml::Table = text.parse().unwrap_or_default();
+        let given = given.get("memory").and_then(toml::Value::as_table);
+        let taken = machine.memory.as_ref();
+        let all = taken.and_then(|memory| toml::Table::try_from(memory).ok());
+        let ranges = taken.map(|memory| &memory.range);
+        let prefetches = taken.is_some_and(|memory| memory.core.prefetch);
+        let guess = |key: &&str| {
+            let why = match given.and_then(|table| at(table, key)) {
+                None => Why::LeftOut,
+                Some(_) if ranges.is_some_and(|r| r.contains_key(*key)) => Why::Guessed,
+                Some(_) => return None,
+            };
+            Some(Guess {
+                key: (*key).to_owned(),
+                value: at(all.as_ref()?, key)?.to_string(),
+                why,
+            })
+        };
+        let counts = |key: &&&str| prefetches || **key != "core.prefetch_slots";
+        Self {
+            file: machine.file.clone(),
+            trust: machine.about.trust,
+            guessed: FIGURES.iter().filter(counts).filter_map(guess).collect(),
+        }
+    }
+
+    fn list(&self, why: Why) -> String {
+        let some = self.guessed.iter().filter(|guess| guess.why == why);
+        let some: Vec<String> = some.map(|g| format!("{} {}", g.key, g.value)).collect();
+        some.join(", ")
+    }
+}
+
+/// `core.tlb` of a table of tables.
+fn at<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
+    let (outer, inner) = key.split_once('.')?;
+    table.get(outer)?.as_table()?.get(inner)
+}
+
+impl fmt::Display for Grounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the machine is as {} says (trust: {})",
+            self.file, self.trust
+        )?;
+        for (why, says) in [
+            (Why::Guessed, "guessed there"),
+            (Why::LeftOut, "not there and the model's guess"),
+        ] {
+            let list = self.list(why);
+            if !list.is_empty() {
+                write!(f, "; {says}: {list}")?;
+            }
+        }
+        Ok(())
+    }
+}
