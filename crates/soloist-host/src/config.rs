@@ -232,10 +232,15 @@ impl Config {
         })
     }
 
-    /// As a file's text.
+    /// As the text of a file that `soloist save` writes.
     pub fn text(&self) -> Result<String, HostError> {
+        self.text_under(HEAD)
+    }
+
+    /// As a file's text; `head`: lines of comments that it begins with.
+    pub fn text_under(&self, head: &str) -> Result<String, HostError> {
         let body = toml::to_string_pretty(self).map_err(|e| HostError::Other(e.to_string()))?;
-        Ok(format!("{HEAD}{body}"))
+        Ok(format!("{head}{body}"))
     }
 }
 

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use crate::gantt;
+use crate::grounds::Grounds;
 use crate::inputs::Input;
 use crate::measured::Measured;
 use crate::plan::{Check, Plan};
@@ -21,6 +22,10 @@ pub struct Source<'a> {
     pub config: &'a str,
     /// Other files that it was made from.
     pub inputs: &'a [Input],
+    /// What of the machine the proof rests on.
+    pub grounds: &'a Grounds,
+    /// What speaks against the event that counts the limits' lines, if any.
+    pub event: Option<&'a str>,
     /// What was measured under the plan.
     pub measured: Option<&'a Measured>,
     /// The command that writes the document.
@@ -51,6 +56,18 @@ pub fn html(plan: &Plan, check: &Check, source: &Source) -> String {
         "<h1>{} on {}</h1><p><strong>{verdict}</strong> under the assumptions below. This document claims no compliance with AMC 20-193; it gives what an argument can start from, and says what remains to be argued.</p>",
         escape(source.file), escape(&plan.machine)
     );
+    let _ = writeln!(
+        out,
+        "<p>It holds between the tasks of this plan: all else that runs on the machine, the kernel included, is in no bound. {}.</p>",
+        escape(&sentence(source.grounds))
+    );
+    if let Some(event) = source.event {
+        let _ = writeln!(
+            out,
+            "<p><strong>Limits of bandwidth may not hold</strong>: {}.</p>",
+            escape(event)
+        );
+    }
     channels(&mut out, plan);
     analysis(&mut out, plan, check, source.measured);
     let _ = writeln!(out, "<h2>The play</h2><p>On the timing model, {}, seed {}; a play is one run and proves nothing by itself.</p>{}",
@@ -71,6 +88,13 @@ pub fn html(plan: &Plan, check: &Check, source: &Source) -> String {
         escape(source.config)
     );
     out
+}
+
+fn sentence(grounds: &Grounds) -> String {
+    let text = grounds.to_string();
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 fn inputs(out: &mut String, source: &Source) {
@@ -105,7 +129,7 @@ fn channels(out: &mut String, plan: &Plan) {
     };
     let c = &plan.costs;
     let rows = [
-        ("DRAM banks", "each core has banks of its own", "none can arise between cores".to_owned()),
+        ("DRAM banks", "each core has banks of its own", "none can arise between cores by this plan's tasks; what is in no group, and the kernel, may have pages in these banks (<code>soloist plan --rest</code> keeps most of it on other controllers)".to_owned()),
         ("Memory controller", "tasks with deadlines apart from others where there are controllers enough", format!("a line of another core in another bank costs at most {}; request-driven or job-driven, whichever is less", Time(c.other_bank_ps))),
         ("Write draining", "counted", "each fill of another core may push out one line, and each may turn the bus round twice".to_owned()),
         ("Refresh", "cannot be mitigated", format!("{} every {}, one more for each interval of delay", Time(c.refresh_ps.1), Time(c.refresh_ps.0))),
@@ -205,7 +229,8 @@ fn remains(out: &mut String, measured: bool) {
         out,
         "<h2>What remains to be argued</h2><ul>\
          <li>that <code>wcet</code> of each task is its longest execution alone: it is taken from the task file, and that colours lengthen no job more than those that were played is not proved;</li>\
-         <li>that the modelled machine is the real one: the model's undocumented figures are named in docs/memory-model.md, and {measured};</li>\
+         <li>that the modelled machine is the real one: the figures that are guessed are named above, others of the model in docs/memory-model.md, and {measured};</li>\
+         <li>that nothing else runs where the plan's tasks do: nothing of it is in a bound;</li>\
          <li>that the behaviour given for each task (its lines, or the program in its likeness) is no less demanding than the task;</li>\
          <li>every channel that is marked as not covered;</li>\
          <li>the tools themselves: none is qualified (DO-330).</li></ul>",

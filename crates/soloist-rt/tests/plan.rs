@@ -7,6 +7,7 @@ use soloist_memory::Platform;
 use soloist_rt::evidence::{html, Source};
 use soloist_rt::file::parse;
 use soloist_rt::gantt;
+use soloist_rt::grounds::Grounds;
 use soloist_rt::inputs::Input;
 use soloist_rt::measured::{Measured, Task};
 use soloist_rt::plan::{plan, simulate};
@@ -15,6 +16,13 @@ use soloist_rt::time::Time;
 
 fn small() -> Platform {
     Platform::find(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml")).unwrap()
+}
+
+const SMALL: &str = include_str!("small.toml");
+
+/// What is a guess in the file's text.
+fn grounds(text: &str) -> Grounds {
+    Grounds::of(&Machine::parse(text, "small.toml").unwrap(), text)
 }
 
 const TASKS: &str = r#"
@@ -79,6 +87,8 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
         tasks: TASKS,
         config: "",
         inputs: &[Input::of("machine", "machines/x.toml", b"abc")],
+        grounds: &grounds(SMALL),
+        event: None,
         measured: None,
         command: "soloist plan tasks.toml",
         version: "0",
@@ -94,6 +104,10 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
         "not covered",
         "<svg",
         "claims no compliance",
+        "by this plan's tasks",
+        "all else that runs on the machine",
+        "small.toml says (trust: exact)",
+        "controller.hit_cap 128",
         "bandwidth-read",
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
         "777 us; 1 of 9 jobs missed",
@@ -102,8 +116,44 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
     ] {
         assert!(page.contains(words), "{words}");
     }
+    assert!(!page.contains("may not hold"));
+    source.event = Some("page-faults counts no lines");
+    let page = html(&plan, &check, &source);
+    assert!(page.contains("may not hold") && page.contains("page-faults counts no lines"));
     let chart = gantt::svg(&check.timeline, "a < b", 1);
     assert!(chart.contains("a &lt; b") && chart.contains(">control<"));
+}
+
+/// A figure that the file has counts as known, unless it has a range too; one that
+/// no bound is made of is not told.
+#[test]
+fn guessed_figures_are_told_with_their_values() {
+    let told = grounds(SMALL).to_string();
+    for words in [
+        "northbridge.victims 32",
+        "core.outstanding 10",
+        "controller.hit_cap 128",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    for words in ["guessed there", "request_ps", "window", "prefetch_slots"] {
+        assert!(!told.contains(words), "{told}");
+    }
+    let known = SMALL.replace(
+        "request_ps = 10000\n",
+        "request_ps = 10000\nvictims = 8\n\n[memory.core]\noutstanding = 6\nprefetch = true\n",
+    );
+    let known = known.replace("response_ps = 10000\nbytes_per_us = 14400\n", "");
+    let known = known + "\n[memory.range]\n\"core.outstanding\" = [2, 8]\n";
+    let told = grounds(&known).to_string();
+    assert!(
+        told.contains("guessed there: core.outstanding 6;"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("victims") && told.contains("prefetch_slots 8"),
+        "{told}"
+    );
 }
 
 /// What a row of the table says adds up to its response, also of a task that

@@ -16,13 +16,28 @@ name = "control"
 period = "5 ms"
 wcet = "200 us"
 memory = "1M"
+lines = 0
 "#;
 
 fn plan(dir: &Path, args: &[&str]) -> Output {
-    fs::write(dir.join("tasks.toml"), TASKS).unwrap();
+    plan_of(dir, TASKS, args)
+}
+
+fn plan_of(dir: &Path, tasks: &str, args: &[&str]) -> Output {
+    fs::write(dir.join("tasks.toml"), tasks).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
     command.current_dir(dir).args(["plan", "tasks.toml"]);
     command.args(args).output().unwrap()
+}
+
+fn text(of: &[u8]) -> String {
+    String::from_utf8(of.to_vec()).unwrap()
+}
+
+/// Tasks of docs/examples.
+fn example(name: &str) -> String {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples");
+    fs::read_to_string(docs.join(name)).unwrap()
 }
 
 fn refused(dir: &Path, args: &[&str]) -> String {
@@ -118,7 +133,11 @@ fn a_file_that_can_t_be_meant_is_a_misuse() {
         ("5 ms", "0 ms", "5: period must be above 0"),
         ("5 ms", "5 ms 3 us", "5: \"5 ms 3 us\" has two units"),
         ("200 us", "6 ms", "6: wcet 6 ms is longer than the deadline"),
-        ("\"1M\"", "\"900G\"", "3: task \"control\" needs"),
+        (
+            "\"1M\"\nlines = 0",
+            "\"900G\"\nkind = \"latency\"",
+            "3: task \"control\" needs 900 GiB",
+        ),
         (
             "\"1M\"",
             "\"1M\"\ncore = 99",
@@ -130,7 +149,7 @@ fn a_file_that_can_t_be_meant_is_a_misuse() {
             "1: optron-6128: no such machine",
         ),
         (
-            "period = \"5 ms\"\nwcet = \"200 us\"\n",
+            "period = \"5 ms\"\nwcet = \"200 us\"\nmemory = \"1M\"\nlines = 0\n",
             "",
             "3: no task has a period",
         ),
@@ -169,4 +188,164 @@ fn the_page_shows_what_is_printed() {
         compared += 1;
     }
     assert_eq!(compared, 3);
+}
+
+/// What is written says from what, and what it is worth; what is not proved is
+/// written only if that is asked for.
+#[test]
+fn a_plan_that_does_not_hold_is_not_written() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path();
+    let head = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    let good = text(&plan(dir, &["--config", "-"]).stdout);
+    assert_eq!(
+        head(&good),
+        "# Written by soloist plan from tasks.toml: proved"
+    );
+    assert!(good.contains("# for opteron-6128, "), "{good}");
+    assert!(good.contains("soloist run --group control"), "{good}");
+    let heavy = example("three-tasks.toml");
+    let pi = ["--machine", "raspberry-pi-4", "--config"];
+    let out = plan_of(dir, &heavy, &[pi.as_slice(), &["-"]].concat());
+    assert_eq!(
+        (out.status.code(), text(&out.stdout)),
+        (Some(1), String::new())
+    );
+    let said = text(&out.stderr);
+    assert!(
+        said.contains("control misses by") && said.contains("--force"),
+        "{said}"
+    );
+    fs::write(dir.join("c.toml"), "mine").unwrap();
+    let out = plan_of(dir, &heavy, &[pi.as_slice(), &["c.toml"]].concat());
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("c.toml"), "{out:?}");
+    assert_eq!(fs::read_to_string(dir.join("c.toml")).unwrap(), "mine");
+    let out = plan_of(
+        dir,
+        &heavy,
+        &[pi.as_slice(), &["c.toml", "--force"]].concat(),
+    );
+    assert_eq!(out.status.code(), Some(1));
+    let written = fs::read_to_string(dir.join("c.toml")).unwrap();
+    assert_eq!(
+        head(&written),
+        "# Written by soloist plan from tasks.toml: NOT proved"
+    );
+    assert!(written.contains("# control misses by"), "{written}");
+    let said = refused(dir, &["--force"]);
+    assert!(said.contains("--apply"), "{said}");
+}
+
+/// A limit holds by all settings of the guard together.
+#[test]
+fn limits_bring_all_that_they_rest_on() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path();
+    let pi = example("three-tasks-pi.toml");
+    let with = |more: &[&str]| {
+        let args = [&["--machine", "raspberry-pi-4", "--config", "-"], more].concat();
+        plan_of(dir, &pi, &args)
+    };
+    let written = text(&with(&[]).stdout);
+    for setting in [
+        "event = \"bus-accesses\"",
+        "line = \"64\"",
+        "write_event = \"none\"",
+        "write_r_min = \"0\"",
+        "period_us = \"1000\"",
+        "r_min = ",
+        "sharing = \"none\"",
+        "count_kernel = \"1\"",
+        "per_task = \"0\"",
+        "2 = \"32MB/s:reclaim=0\"",
+    ] {
+        assert!(written.contains(setting), "{setting} in\n{written}");
+    }
+    let out = with(&["--event", "page-faults"]);
+    let (status, written) = (out.status.code(), text(&out.stdout));
+    assert_eq!((status, written), (Some(1), String::new()));
+    let said = text(&out.stderr);
+    assert!(said.contains("page-faults counts no lines"), "{said}");
+    let forced = text(&with(&["--event", "LLC-misses", "--force"]).stdout);
+    assert!(
+        forced.contains("limits may not hold: LLC-misses does not count"),
+        "{forced}"
+    );
+    assert!(forced.contains("event = \"LLC-misses\""), "{forced}");
+    let raw = text(&with(&["--event", "r0123"]).stdout);
+    assert!(
+        raw.contains("for you to know") && raw.contains("event = \"r0123\""),
+        "{raw}"
+    );
+    let out = with(&["--event", "LLC-mises"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("did you mean"), "{out:?}");
+    // Without limits there is nothing to count.
+    let free = text(&plan(dir, &["--config", "-", "--event", "page-faults"]).stdout);
+    assert!(
+        !free.contains("[guard]") && !free.contains("page-faults"),
+        "{free}"
+    );
+}
+
+/// EDF is started as the budgets that were proved, not by priorities.
+#[test]
+fn edf_is_started_as_it_was_proved() {
+    let dir = TempDir::new().unwrap();
+    let task = |name: &str, period: &str, wcet: &str| {
+        format!("[[task]]\nname = {name:?}\ncore = 0\nperiod = {period:?}\nwcet = {wcet:?}\n")
+    };
+    let pair = task("a", "5 ms", "2 ms") + &task("b", "7 ms", "3600 us");
+    let set = format!("machine = \"opteron-6128\"\norder = \"edf\"\n{pair}");
+    let out = plan_of(dir.path(), &set, &[]);
+    assert!(out.status.success(), "{out:?}");
+    let said = text(&out.stdout);
+    for words in [
+        "--period 5ms -- ./a",
+        "--period 7ms -- ./b",
+        "--group core-0-node-0 --cpus 0 --budget ",
+        "/sys/fs/cgroup/soloist-core-0/cpuset.cpus.partition",
+        "_server/cpu0/runtime",
+        "echo 0 >/sys/fs/cgroup/soloist-core-0/cgroup.procs && exec soloist run",
+    ] {
+        assert!(said.contains(words), "{words} in\n{said}");
+    }
+    assert!(!said.contains("--rt"), "{said}");
+    let budgets = said.split("--budget ").skip(1);
+    let ns: Vec<f64> = budgets
+        .map(|rest| rest.split("ns").next().unwrap().parse().unwrap())
+        .collect();
+    assert!(ns[0] > 2e6 && ns[1] > 3.6e6, "{ns:?}");
+    assert!(ns[0] / 5e6 + ns[1] / 7e6 <= 0.95, "{ns:?}");
+    let full = set.replace("3600 us", "3900 us");
+    let out = plan_of(dir.path(), &full, &[]);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert!(
+        text(&out.stdout).contains("50 ms of each second"),
+        "{out:?}"
+    );
+}
+
+/// Beside a verdict stands what of the machine it rests on.
+#[test]
+fn a_verdict_names_what_is_guessed() {
+    let dir = TempDir::new().unwrap();
+    let said = text(&plan(dir.path(), &[]).stdout);
+    for words in [
+        "opteron-6128.toml says (trust: exact)",
+        "northbridge.victims 32",
+        "in no bound",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    let json = text(&plan(dir.path(), &["--json"]).stdout);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["grounds"]["trust"], "exact");
+    let guessed = json["grounds"]["guessed"].as_array().unwrap();
+    assert!(
+        guessed.iter().any(|g| g["key"] == "northbridge.victims"),
+        "{guessed:?}"
+    );
+    assert_eq!(json["event"], serde_json::Value::Null);
 }

@@ -1,0 +1,61 @@
+//! What counts the lines that a plan's limits are made of.
+
+use serde::Serialize;
+use soloist_host::{objection, proviso};
+use soloist_machine::Machine;
+use soloist_rt::plan::Plan;
+
+/// The event of a plan that has limits.
+#[derive(Debug, Serialize)]
+pub struct Event {
+    /// Its name.
+    pub name: String,
+    /// The user named it.
+    pub named: bool,
+    /// Why the limits may not hold.
+    pub objection: Option<String>,
+}
+
+/// How hosts of Arm's processors are named in machine files.
+const ARM: [&str; 3] = ["Cortex-", "Raspberry Pi", "Orin"];
+
+impl Event {
+    /// That which the user named, else one that counts every line of the machine's
+    /// cores, if one is known; `None`: the plan has no limits.
+    pub fn of(named: Option<&str>, machine: &Machine, plan: &Plan) -> Option<Self> {
+        if plan.assignments.iter().all(|a| a.limit.is_none()) {
+            return None;
+        }
+        let memory = machine.memory.as_ref();
+        let prefetches = memory.is_none_or(|memory| memory.core.prefetch);
+        let arm = |cpu: &String| ARM.iter().any(|name| cpu.contains(name));
+        let name = named.unwrap_or(match machine.host.cpu.iter().any(arm) {
+            true => "bus-accesses",
+            false => "LLC-misses",
+        });
+        Some(Self {
+            name: name.to_owned(),
+            named: named.is_some(),
+            objection: objection(name, prefetches),
+        })
+    }
+
+    /// The same of the event that a host counts.
+    pub fn on_host(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            named: self.named,
+            objection: objection(name, true),
+        }
+    }
+
+    /// In words.
+    pub fn says(&self) -> String {
+        let name = &self.name;
+        match (&self.objection, proviso(name)) {
+            (Some(why), _) => format!("limits may not hold: {why} (--event names another)"),
+            (None, Some(proviso)) => format!("limits hold as {name} counts: {proviso}"),
+            (None, None) => format!("limits hold as {name} counts"),
+        }
+    }
+}
