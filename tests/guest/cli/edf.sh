@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Tasks that no fixed priorities hold, under EDF: what `soloist plan` prints is typed
-# as it stands, and nobody misses. Their periods are a hundred times those of a real
-# set, for an emulator plays them.
+# as it stands, and nobody misses. Their periods are long, and 430 ms are left in the
+# tightest window, for an emulator plays them on a busy host.
 set -u
 here=$(dirname "$0")
 . "$here/../lib/cli.sh"
@@ -26,13 +26,13 @@ cat >tasks.toml <<-'END'
 	[[task]]
 	name = "quick"
 	core = 1
-	period = "500 ms"
-	wcet = "200 ms"
+	period = "1 s"
+	wcet = "450 ms"
 	[[task]]
 	name = "slow"
 	core = 1
-	period = "700 ms"
-	wcet = "360 ms"
+	period = "1400 ms"
+	wcet = "520 ms"
 END
 sed 's/edf/rm/' tasks.toml >fixed.toml
 expect fixed 1 soloist plan fixed.toml
@@ -51,8 +51,8 @@ start() {
 	running="$running $!"
 	until_ "[ -s $1.out ]" || fail "start-$1" "$(cat "run-$1")"
 }
-start quick 500000 200000
-start slow 700000 360000
+start quick 1000000 450000
+start slow 1400000 520000
 for name in quick slow; do
 	pid=$(grep -lx $name /proc/[0-9]*/comm | cut -d / -f 3 | tail -n 1)
 	read -r stat <"/proc/$pid/stat"
@@ -67,10 +67,10 @@ of() {
 }
 # Where the host stands still, jobs are late or lost: one look of several tells.
 for try in 1 2 3 4 5 6; do
-	soloist trace --tasks tasks.toml --for 5s --json >record.json
+	soloist trace --tasks tasks.toml --for 8s --json >record.json
 	status=$?
 	[ $status = 0 ] && break
 done
 same met $status 0
 same misses "$(of quick missed) $(of slow missed)" "0 0"
-[ "$(of quick jobs)" -ge 6 ] && [ "$(of slow jobs)" -ge 4 ] && ok jobs || fail jobs "$(cat record.json)"
+[ "$(of quick jobs)" -ge 5 ] && [ "$(of slow jobs)" -ge 3 ] && ok jobs || fail jobs "$(cat record.json)"
