@@ -32,7 +32,6 @@ TEST(lists_that_are_right)
 	check_prints("0-3,8\n", "0-3,8");
 	check_prints(" 8,0-3 ", "0-3,8");
 	check_prints("1,2,3,2-5", "1-5");
-	check_prints("0x10", "16");
 	check_prints("69", "69");
 	check_prints("0-69", "0-69");
 	check_prints("63,64", "63-64");
@@ -57,6 +56,24 @@ TEST(lists_that_are_wrong)
 		{ "5,60-70", -ERANGE, "\"60-70\"" },
 		{ "18446744073709551616", -EINVAL, "expected a number" },
 		{ "99999999999", -ERANGE, "0 to 69" },
+		/* Masks, and the lists that they mean. */
+		{ "0xf", -EINVAL, "\"0xf\": a mask; write 0-3" },
+		{ "0x3\n", -EINVAL, "write 0-1" },
+		{ "0XF0", -EINVAL, "write 4-7" },
+		{ "0x10", -EINVAL, "write 4" },
+		{ "0xffc0", -EINVAL, "write 6-15" },
+		{ "ff", -EINVAL, "write 0-7" },
+		{ "1f", -EINVAL, "write 0-4" },
+		{ "0000000f", -EINVAL, "write 0-3" },
+		{ "03", -EINVAL, "write 0-1" },
+		{ "00000001,00000002", -EINVAL, "write 1,32" },
+		{ "0,0x3", -EINVAL, "write 0-1" },
+		{ "0-0x3", -EINVAL, "write 0-1" },
+		{ "0x3-5", -EINVAL, "write 0-1" },
+		{ "0x0", -EINVAL, "a mask; write a list of numbers" },
+		{ "0x5555555555555555555555555555555555555555", -EINVAL,
+		  "a mask; write a list of numbers" },
+		{ "0x", -EINVAL, "comma and a number" },
 	};
 	struct sol_err err;
 	u32 i;

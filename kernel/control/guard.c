@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 
 #include "control.h"
+#include "../../core/text/numlist.h"
 #include "../guard/guard.h"
 #include "../refusal.h"
 
@@ -225,12 +226,16 @@ static int rate_word(const char *what, const char *word, u64 *rate)
 
 static int cpus_word(const char *word, struct request *r)
 {
-	int err = cpulist_parse(word, &r->cpus);
+	struct sol_err why;
+	int err = sol_list_parse(word, strlen(word), nr_cpu_ids,
+				 cpumask_bits(&r->cpus), &why);
 
-	if (err || cpumask_empty(&r->cpus))
+	if (err)
+		return sol_deny(-EINVAL, "bandwidth: cpus: %s", why.text);
+	if (cpumask_empty(&r->cpus))
 		return sol_deny(-EINVAL,
-				"bandwidth: cpus '%.20s': expected a list of CPUs from 0 to %u",
-				word, nr_cpu_ids - 1);
+				"bandwidth: cpus= needs a list of CPUs from 0 to %u",
+				nr_cpu_ids - 1);
 	if (!cpumask_subset(&r->cpus, cpu_possible_mask))
 		return sol_deny(-EINVAL,
 				"bandwidth: cpus '%.20s': there are CPUs %*pbl",
