@@ -1,18 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Refusals in words. last_cmd_status: one sentence about the last command, as resctrl has it.
+ * Refusals in words. last_cmd_status: one sentence about the last command, as
+ * resctrl has it.
  *
- * One sentence for the whole system: whoever writes two commands at once from
- * two places reads the later one's. A mutex keeps sentences whole.
+ * Who was refused reads why, though others gave commands meanwhile: the last few
+ * sentences are kept with the threads that they were for, until these have read
+ * them. Who was not, such as a shell's cat, reads the last one of all. A mutex keeps
+ * sentences whole.
  */
 #include <linux/kernel.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/stdarg.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 #include "refusal.h"
 
+#define KEPT	32	/* sentences */
+
+/* @pid, @born: the thread that it was for; ids are used again. */
+struct sentence {
+	pid_t pid;
+	u64 born;
+	char text[256];
+};
+
 static DEFINE_MUTEX(status_mutex);
-static char status[256] = "ok";
+static struct sentence kept[KEPT] = { { .text = "ok" } };
+static struct sentence *last = kept;
+
+static bool is_ours(const struct sentence *s)
+{
+	return s->pid == current->pid && s->born == current->start_time;
+}
+
+/* The current thread's, or NULL. */
+static struct sentence *own(void)
+{
+	int i;
+
+	for (i = 0; i < KEPT; i++)
+		if (is_ours(&kept[i]))
+			return &kept[i];
+	return NULL;
+}
+
+/* Where the current thread's sentence goes: its own place, or the oldest one's. */
+static struct sentence *begin(void)
+{
+	static int next;
+
+	last = own();
+	if (!last) {
+		next = (next + 1) % KEPT;
+		last = &kept[next];
+	}
+	last->pid = current->pid;
+	last->born = current->start_time;
+	return last;
+}
 
 int sol_deny(int err, const char *fmt, ...)
 {
@@ -20,7 +66,7 @@ int sol_deny(int err, const char *fmt, ...)
 
 	va_start(args, fmt);
 	mutex_lock(&status_mutex);
-	vscnprintf(status, sizeof(status), fmt, args);
+	vscnprintf(begin()->text, sizeof(last->text), fmt, args);
 	mutex_unlock(&status_mutex);
 	va_end(args);
 	return err;
@@ -28,8 +74,11 @@ int sol_deny(int err, const char *fmt, ...)
 
 void sol_status_ok(void)
 {
+	struct sentence *s;
+
 	mutex_lock(&status_mutex);
-	strscpy(status, "ok", sizeof(status));
+	s = begin();
+	strscpy(s->text, "ok", sizeof(s->text));
 	mutex_unlock(&status_mutex);
 }
 
@@ -43,10 +92,16 @@ ssize_t sol_status_done(int err, size_t count)
 
 ssize_t sol_status_show(char *page)
 {
+	struct sentence *s;
 	ssize_t n;
 
 	mutex_lock(&status_mutex);
-	n = sysfs_emit(page, "%s\n", status);
+	s = own();
+	if (s)
+		s->pid = 0;
+	if (!s || !strcmp(s->text, "ok"))
+		s = last;
+	n = sysfs_emit(page, "%s\n", s->text);
 	mutex_unlock(&status_mutex);
 	return n;
 }

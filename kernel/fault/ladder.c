@@ -497,7 +497,22 @@ static struct page *climb_down(struct sol_request *rq)
 	return page;
 }
 
-static void note_exhausted(struct sol_request *rq)
+/* Do cpuset and memory policy leave @rq no node of its group's colours? */
+static bool contradicted(const struct sol_request *rq)
+{
+	struct here here;
+	bool none = true;
+	int nid;
+
+	preempt_disable();
+	for_each_online_node(nid)
+		if (sol_request_allows(rq, nid) && here_find(&here, rq->id, nid))
+			none = false;
+	preempt_enable();
+	return none;
+}
+
+static void note_exhausted(struct sol_request *rq, bool none_allowed)
 {
 	struct sol_group *g;
 
@@ -507,6 +522,8 @@ static void note_exhausted(struct sol_request *rq)
 	g = group_get_fast(rq->id);
 	if (g && rcu_access_pointer(g->cells)) {
 		sol_group_add(g, exhausted, 1);
+		if (none_allowed)
+			sol_group_add(g, contradicted, 1);
 		if (rq->exhaust == SOL_SPILL)
 			sol_group_add(g, spilled, 1);
 	}
@@ -543,6 +560,7 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 	bool anywhere = rq->nid == NUMA_NO_NODE;
 	struct page *page;
 	nodemask_t mems;
+	bool none_allowed;
 	int waiting;
 	u32 cells;
 
@@ -568,13 +586,14 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 		page = climb_down(rq);
 		srcu_read_unlock(&sol_waiting, waiting);
 	}
+	none_allowed = !page && contradicted(rq);
 	rq->cpuset = NULL;
 	/*
 	 * A group that lost its colours on the way, as one that is removed does,
 	 * is not exhausted: any page will do now.
 	 */
 	if (!page && ask_group(rq, &cells) && !rq->target)
-		note_exhausted(rq);
+		note_exhausted(rq, none_allowed);
 	note_time(rq->id, local_clock() - begin);
 	return page;
 }

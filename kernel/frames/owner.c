@@ -48,6 +48,7 @@ void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum)
 		sum->refills += READ_ONCE(s->refills);
 		sum->spilled += READ_ONCE(s->spilled);
 		sum->exhausted += READ_ONCE(s->exhausted);
+		sum->contradicted += READ_ONCE(s->contradicted);
 		sum->grown += READ_ONCE(s->grown);
 		sum->freed += READ_ONCE(s->freed);
 		sum->moved += READ_ONCE(s->moved);

@@ -79,6 +79,7 @@ struct sol_group_stats {
 	u64 refills;		/* times the lists were filled */
 	u64 spilled;		/* pages out of colour: exhausted, policy spill */
 	u64 exhausted;		/* requests with no page in colour */
+	u64 contradicted;	/* of these, allowed on no node of the colours */
 	u64 grown;		/* colours added by policy grow */
 	u64 freed;		/* pages that came back, or left their colour */
 	u64 moved;		/* pages that the kernel moved out of colour */
