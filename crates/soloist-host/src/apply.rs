@@ -10,9 +10,13 @@ use soloist_core::{AddrMap, NumList};
 use soloist_machine::did_you_mean;
 
 use crate::config::{Config, GroupConfig, RuleConfig};
+use crate::group::colors_of;
 use crate::order::loosened;
 use crate::rule::check_colors;
-use crate::{cpu_list, parse_size, Bandwidth, Control, Guard, HostError, KeyValues, Mode};
+use crate::{
+    cpu_list, format_size, in_use, parse_size, Bandwidth, Control, Group, Guard, Host, HostError,
+    KeyValues, Mode,
+};
 
 /// The file of which several lines may be written at once.
 const SETTINGS: &str = "guard/settings";
@@ -241,6 +245,7 @@ impl Steps {
         };
         let sets = list("bank_sets", &wanted.bank_sets, map.n_bank_sets())?;
         let llc = list("llc", &wanted.llc, map.n_llc())?;
+        check_room(of, map)?;
         let mut old_llc = now.llc.as_str();
         self.differ(of, "exhaust", &now.exhaust, &wanted.exhaust);
         self.differ(of, "text", &now.text, &wanted.text);
@@ -456,6 +461,16 @@ impl Steps {
         }
     }
 
+    /// The groups that go although they have tasks, with their names.
+    pub fn in_use(&self, host: &Host, control: &Control) -> Result<Vec<String>, HostError> {
+        let gone = self.steps.iter().filter_map(|step| match step {
+            Step::Remove { path } => path.strip_prefix("groups/"),
+            _ => None,
+        });
+        let groups: Vec<Group> = gone.filter_map(|name| control.group(name).ok()).collect();
+        in_use(host, &groups)
+    }
+
     /// Does all of it, or nothing: what was removed before another removal is
     /// refused stays so, and the error names it.
     pub fn apply(&self, control: &Control) -> Result<(), HostError> {
@@ -496,6 +511,31 @@ impl Step {
             Self::Write { path, old, .. } => control.write(path, old),
             Self::Remove { .. } => Ok(()),
         }
+    }
+}
+
+/// Refuses colours that no page has, and a reserve that they can't hold.
+fn check_room(of: &Change, map: &AddrMap) -> Result<(), HostError> {
+    let Change { name, now, wanted } = of;
+    let Ok(colors) = colors_of(map, &wanted.bank_sets, &wanted.llc) else {
+        return Ok(());
+    };
+    let bytes = colors.bytes(map);
+    let wrong = |why: String| Err(HostError::Request(format!("[groups.{name}] {why}")));
+    if bytes == 0 {
+        return wrong(format!("llc: no page of {} is in {colors}", map.name()));
+    }
+    // What the kernel granted once stays.
+    let reserve = wanted.reserve.as_deref();
+    let reserve = reserve.filter(|_| wanted.reserve != now.reserve);
+    let reserve = reserve.and_then(|size| parse_size(size).ok());
+    match reserve.filter(|&reserve| reserve > bytes) {
+        Some(reserve) => wrong(format!(
+            "reserve: {}, its colours ({colors}) hold {} in all",
+            format_size(reserve),
+            format_size(bytes)
+        )),
+        None => Ok(()),
     }
 }
 

@@ -3,15 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use soloist_machine::FileText;
+
+use crate::cgroup::is_of_systemd;
 use crate::control::check_name;
+use crate::own::is_of_one_run;
 use crate::{
-    cpu_list, parse_size, plan, user_id, Bandwidth, Control, Exhaust, Group, Guard, HostError,
-    Mode, Rule, Text,
+    check, cpu_list, find_existing, parse_size, plan, user_id, Bandwidth, Control, Exhaust, Group,
+    Guard, Host, HostError, Mode, Rule, Text,
 };
 
 /// A whole configuration.
@@ -36,6 +40,9 @@ pub struct Config {
     /// Rules by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub rules: BTreeMap<String, RuleConfig>,
+    /// The file and its text, to name lines by.
+    #[serde(skip)]
+    pub source: Option<(PathBuf, String)>,
 }
 
 /// A group.
@@ -61,9 +68,13 @@ pub struct GroupConfig {
     /// Processors that `bandwidth` is reserved on, a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,
-    /// The cgroup whose tasks are in it: a path below /sys/fs/cgroup.
+    /// The cgroup whose tasks are in it: `/video.slice`, or its directory below
+    /// /sys/fs/cgroup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
+    /// That cgroup is made later, by something else than systemd.
+    #[serde(skip_serializing_if = "is_false")]
+    pub cgroup_later: bool,
 }
 
 /// What a group is that was just made.
@@ -79,6 +90,7 @@ impl Default for GroupConfig {
             bandwidth: None,
             cpus: None,
             cgroup: None,
+            cgroup_later: false,
         }
     }
 }
@@ -137,20 +149,83 @@ fn yes() -> bool {
 }
 
 impl Config {
-    /// Reads a file; an error names it and the line.
+    /// Reads a file, and refuses what contradicts itself; an error names it and the
+    /// line.
     pub fn read(path: &Path) -> Result<Self, HostError> {
         let text = fs::read_to_string(path).map_err(|e| HostError::io(path, e))?;
-        Self::parse(&text).map_err(|why| HostError::Config {
+        let wrong = |(line, why)| HostError::Config {
             path: path.to_owned(),
+            line,
             why,
-        })
+        };
+        let mut this = Self::read_text(&text).map_err(wrong)?;
+        check::check(&this).map_err(|why| wrong((check::line_of(&text, &why), why)))?;
+        this.source = Some((path.to_owned(), text));
+        Ok(this)
     }
 
     /// Reads its text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let this: Self = toml::from_str(text).map_err(|e| e.to_string())?;
-        this.check()?;
-        Ok(this)
+        Self::read_text(text).map_err(|(line, why)| match line {
+            Some(line) => format!("line {line}: {why}"),
+            None => why,
+        })
+    }
+
+    fn read_text(text: &str) -> Result<Self, (Option<usize>, String)> {
+        let file = FileText { file: "", text };
+        let this: Self = toml::from_str(text).map_err(|error| {
+            let wrong = file.toml(&error);
+            (Some(wrong.line).filter(|&line| line > 0), wrong.message)
+        })?;
+        match this.check() {
+            Err(why) => Err((check::line_of(text, &why), why)),
+            Ok(()) => Ok(this),
+        }
+    }
+
+    /// Names the line that an error of this configuration is about, where that is
+    /// known: its message begins with the place.
+    pub fn located(&self, error: HostError) -> HostError {
+        let HostError::Request(why) = &error else {
+            return error;
+        };
+        let at = self.source.as_ref().and_then(|(path, text)| {
+            let line = check::line_of(text, why)?;
+            Some(format!("{}:{line}: {why}", path.display()))
+        });
+        at.map_or(error, HostError::Request)
+    }
+
+    /// Puts the kernel's path in place of each cgroup that is named otherwise, such
+    /// as by its directory. One that is not there is refused, unless it comes later;
+    /// what there is to say of those that do.
+    pub fn find_cgroups(&mut self, host: &Host) -> Result<Vec<String>, HostError> {
+        let mut later = Vec::new();
+        for (name, group) in &mut self.groups {
+            let Some(given) = group.cgroup.clone().filter(|given| !given.is_empty()) else {
+                continue;
+            };
+            let found = find_existing(host, &given, group.cgroup_later).map_err(|error| {
+                HostError::Request(format!(
+                    "[groups.{name}] cgroup: {error} (cgroup_later = true)"
+                ))
+            })?;
+            let words = found.words();
+            later.extend(words.map(|words| format!("[groups.{name}] cgroup: {words}")));
+            group.cgroup = Some(found.path);
+        }
+        Ok(later)
+    }
+
+    /// Notes which cgroups are not there now, so that they may be missing when the
+    /// file is applied.
+    pub fn note_later(&mut self, host: &Host) {
+        for group in self.groups.values_mut() {
+            let path = group.cgroup.as_deref().filter(|path| !is_of_systemd(path));
+            let found = path.and_then(|path| find_existing(host, path, true).ok());
+            group.cgroup_later = found.is_some_and(|found| found.missing == Some(true));
+        }
     }
 
     /// What toml can't know.
@@ -208,8 +283,11 @@ impl Config {
     /// out: they go with it.
     pub fn now(control: &Control) -> Result<Self, HostError> {
         let guard = Guard::open(control).ok();
-        let groups = control.groups()?.into_iter();
-        let groups = groups.filter(|group| !is_of_one_run(group.name()));
+        let groups = control.each_group(|group| {
+            let lasts = !is_of_one_run(group.name());
+            let config = lasts.then(|| GroupConfig::now(group)).transpose()?;
+            Ok(config.map(|config| (group.name().to_owned(), config)))
+        })?;
         Ok(Self {
             machine: control.map().ok().map(|map| map.name()),
             force: false,
@@ -221,14 +299,13 @@ impl Config {
                 Some(guard) => reservations(guard)?,
                 None => BTreeMap::new(),
             },
-            groups: groups
-                .map(|group| Ok((group.name().to_owned(), GroupConfig::now(&group)?)))
-                .collect::<Result<_, HostError>>()?,
+            groups: groups.into_iter().flatten().collect(),
             rules: control
                 .rules()?
                 .iter()
                 .map(|rule| Ok((rule.name().to_owned(), RuleConfig::now(rule)?)))
                 .collect::<Result<_, HostError>>()?,
+            source: None,
         })
     }
 
@@ -246,12 +323,6 @@ impl Config {
 
 const HEAD: &str = "# Written by `soloist save`; `soloist apply` makes it true.\n\
     # /usr/share/doc/soloist/config.md says what may stand here.\n\n";
-
-/// `run-1234`.
-fn is_of_one_run(name: &str) -> bool {
-    let pid = name.strip_prefix("run-");
-    pid.is_some_and(|pid| !pid.is_empty() && pid.chars().all(|c| c.is_ascii_digit()))
-}
 
 /// Where nobody has set anything there is nothing to keep.
 fn settings(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {
@@ -302,6 +373,7 @@ impl GroupConfig {
             bandwidth: reserved.as_ref().map(|(b, _)| b.for_people()),
             cpus: reserved.and_then(|(_, cpus)| cpus),
             cgroup: group.cgroup()?,
+            cgroup_later: false,
             bank_sets: view.bank_set,
             llc: view.llc_color,
         })

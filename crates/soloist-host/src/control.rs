@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use soloist_core::AddrMap;
 use soloist_machine::did_you_mean;
@@ -163,6 +165,32 @@ impl Control {
             .into_iter()
             .map(|name| Group::new(self.clone(), name))
             .collect())
+    }
+
+    /// What `look` sees of each group, by name. One that is removed meanwhile is
+    /// passed over; one that is just being made is waited for.
+    pub fn each_group<T>(
+        &self,
+        mut look: impl FnMut(&Group) -> Result<T, HostError>,
+    ) -> Result<Vec<T>, HostError> {
+        let mut all = Vec::new();
+        for group in self.groups()? {
+            let mut tries = 20;
+            let seen = loop {
+                match look(&group) {
+                    Err(error) if error.is_not_found() && group.exists() && tries > 0 => {
+                        tries -= 1;
+                        sleep(Duration::from_millis(1));
+                    }
+                    seen => break seen,
+                }
+            };
+            match seen {
+                Err(_) if !group.exists() => {}
+                seen => all.push(seen?),
+            }
+        }
+        Ok(all)
     }
 
     /// The group `name`.

@@ -4,12 +4,12 @@
 use std::fs;
 
 use serde::Serialize;
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, NumList};
 use soloist_machine::ram::parse_iomem;
 
 use crate::build::Build;
 use crate::load::{built_module, source_tree, ENROLL};
-use crate::{counted, format_size, Control, Host, HostError};
+use crate::{counted, format_size, movable_bytes, Control, Host, HostError};
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -68,7 +68,7 @@ impl Check {
 /// Looks at everything. `map`: the map to hold against this machine's memory
 /// where none is loaded.
 pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
-    vec![
+    let mut checks = vec![
         kernel(host),
         hooks(host),
         tracer(host),
@@ -84,7 +84,39 @@ pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
         pmu(host),
         resctrl(host),
         isolation(host),
-    ]
+    ];
+    checks.extend(barred(host));
+    checks.extend(movable(host));
+    checks
+}
+
+/// Tasks that run uncoloured since their cpuset contradicts their group.
+fn barred(host: &Host) -> Option<Check> {
+    let control = Control::open(host).ok()?;
+    let told = control.contradictions(host, &control.map().ok()?).ok()?;
+    (!told.is_empty()).then(|| {
+        Check::warn(
+            "tasks and cpusets",
+            told.join("; "),
+            "give the group colours on the node that cpuset.mems allows, or allow its node",
+        )
+    })
+}
+
+/// Memory that no page table can be in.
+fn movable(host: &Host) -> Option<Check> {
+    let mut all = NumList::new(1024);
+    (0..1024).for_each(|node| {
+        all.insert(node);
+    });
+    let bytes = movable_bytes(host, &all);
+    (bytes > 0).then(|| {
+        Check::warn(
+            "movable memory",
+            format!("{} of this machine's memory is kept movable", format_size(bytes)),
+            "page tables are never there, so fewer of them are in colour: boot without kernelcore= and movablecore= where they must be",
+        )
+    })
 }
 
 /// All of it in one line.

@@ -60,11 +60,13 @@ pub enum HostError {
     )]
     BadName(String),
     /// A configuration is wrong.
-    #[error("{}: {why}", path.display())]
+    #[error("{}{}: {why}", path.display(), line.map_or_else(String::new, |line| format!(":{line}")))]
     Config {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and on which line.
+        /// The line, from 1, where it is of one.
+        line: Option<usize>,
+        /// What is wrong.
         why: String,
     },
     /// Groups that have tasks.
@@ -111,6 +113,16 @@ pub enum HostError {
 }
 
 impl HostError {
+    /// A file or directory was not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// The kernel had not enough of what was asked for.
+    pub(crate) fn is_no_room(&self) -> bool {
+        matches!(self, Self::Refused { errno, .. } if *errno == libc::ENOSPC)
+    }
+
     /// An I/O error at `path`.
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use soloist_core::{AddrMap, ColorSet, NumList};
@@ -147,6 +148,20 @@ impl Group {
         &self.name
     }
 
+    pub(crate) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Is it there still?
+    pub fn exists(&self) -> bool {
+        let dir = format!("groups/{}", self.name);
+        self.control.path(&dir).is_dir()
+    }
+
+    pub(crate) fn members_path(&self) -> PathBuf {
+        self.control.path(&self.file("members"))
+    }
+
     /// Reads everything.
     pub fn view(&self) -> Result<GroupView, HostError> {
         let map = self.control.map().ok();
@@ -256,6 +271,19 @@ impl Group {
         self.set("text", &text.to_string())
     }
 
+    /// Lets it go with its last task, if this module can; its directory stays.
+    pub fn set_ephemeral(&self) -> Result<(), HostError> {
+        match self.set("ephemeral", "1") {
+            Err(error) if error.is_not_found() => Ok(()),
+            set => set,
+        }
+    }
+
+    /// Only its directory is left: its last task went, and it with it.
+    pub fn is_gone(&self) -> bool {
+        self.get("ephemeral").is_ok_and(|state| state == "gone")
+    }
+
     /// Keeps `bytes` in its lists beforehand, known to be zero.
     pub fn set_reserve(&self, bytes: u64) -> Result<(), HostError> {
         self.set("reserve", &bytes.to_string())
@@ -329,9 +357,7 @@ impl Group {
     /// None where the module has no such attribute.
     fn get_if_there(&self, attribute: &str) -> Result<Option<String>, HostError> {
         match self.get(attribute) {
-            Err(HostError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                Ok(None)
-            }
+            Err(error) if error.is_not_found() => Ok(None),
             other => other.map(Some),
         }
     }

@@ -189,9 +189,8 @@ impl Guard {
     /// count: the next reservation counts traffic, whatever was tried before.
     /// Figures of the machine (`r_min`, `peak`) stay.
     pub fn off(&self) -> Result<(), HostError> {
-        for group in self.control.groups()? {
-            self.reserve_group(&group, None)?;
-        }
+        self.control
+            .each_group(|group| self.reserve_group(group, None))?;
         for cpu in self.cpus()? {
             self.reserve(cpu, None)?;
         }
@@ -273,6 +272,13 @@ impl Bandwidth {
             Share::Weight(_) => 0,
         };
         reads + self.write.unwrap_or(0)
+    }
+
+    /// Bytes per second of reads (of all traffic, where writes are not counted apart)
+    /// and of writes; 0 for a weight.
+    pub(crate) fn rates(&self) -> [u64; 2] {
+        let writes = self.write.unwrap_or(0);
+        [self.rate() - writes, writes]
     }
 
     /// As people write it: `500MB/s:write=200MB/s`.

@@ -39,6 +39,11 @@ impl Host {
         self.root.join(path.trim_start_matches('/'))
     }
 
+    /// A path of the file system as this machine names it; `None`: it is outside.
+    pub(crate) fn inside(&self, path: &Path) -> Option<PathBuf> {
+        Some(Path::new("/").join(path.strip_prefix(&self.root).ok()?))
+    }
+
     /// The text of a file.
     pub fn read(&self, path: &str) -> io::Result<String> {
         fs::read_to_string(self.path(path))

@@ -95,9 +95,15 @@ impl Job {
     }
 
     /// Waits until it ends, passing signals on.
-    pub fn wait(mut self) -> Result<Outcome, HostError> {
+    pub fn wait(self) -> Result<Outcome, HostError> {
+        self.wait_looking(&mut || ())
+    }
+
+    /// The same; `look` is called now and then while it runs.
+    pub fn wait_looking(mut self, look: &mut dyn FnMut()) -> Result<Outcome, HostError> {
         let pid = self.pid() as libc::pid_t;
         loop {
+            look();
             if let Some(status) = self
                 .child
                 .try_wait()

@@ -14,7 +14,7 @@ use soloist_core::AddrMap;
 use soloist_machine::did_you_mean;
 
 use crate::control::CONFIGFS;
-use crate::{counted, Control, Host, HostError};
+use crate::{counted, Control, Group, Host, HostError};
 
 /// How long the kernel may take to let go of the module: hooks wait until
 /// no task sleeps in them.
@@ -112,9 +112,7 @@ pub fn unload(host: &Host, force: bool) -> Result<bool, HostError> {
         for rule in control.rules()? {
             rule.remove()?;
         }
-        for group in control.groups()? {
-            group.remove()?;
-        }
+        control.each_group(Group::remove)?;
     }
     let deadline = Instant::now() + UNLOAD_TIMEOUT;
     loop {
@@ -144,8 +142,8 @@ fn live_groups(control: &Control) -> Result<Vec<String>, HostError> {
             live.push(format!("{name} ({})", counted(tasks as u64, "task")));
         }
     };
-    for group in control.groups()? {
-        note(group.name(), group.tasks()?.len());
+    for (name, tasks) in control.each_group(|g| Ok((g.name().to_owned(), g.tasks()?.len())))? {
+        note(&name, tasks);
     }
     if let Ok(map) = control.map() {
         for group in control.implicit_groups(&map)? {

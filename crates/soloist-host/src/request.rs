@@ -30,10 +30,9 @@ impl FromStr for Choice {
         match text.parse() {
             Ok(0) => Err("0 colours hold no page: ask for at least 1".to_owned()),
             Ok(count) => Ok(Self::Count(count)),
-            // A mask is told the list that it means.
             Err(_) => Err(match NumList::parse(text, 1 << 20) {
-                Err(why) => format!("{}: {why}", wrong()),
-                Ok(_) => wrong(),
+                Err(why) if why.text.contains("a mask") => format!("{}: {why}", wrong()),
+                _ => wrong(),
             }),
         }
     }

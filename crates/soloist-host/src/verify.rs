@@ -15,9 +15,11 @@ use std::fmt;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
 use procfs::PhysicalPageFlags as Flags;
 use serde::Serialize;
-use soloist_core::{AddrMap, ColorSet};
+use soloist_core::{AddrMap, ColorSet, NumList};
 
+use crate::group::nodes_of;
 use crate::task::process_of;
+use crate::tasks::movable_bytes;
 use crate::{threads, Control, Host, HostError, Page, PageReader};
 
 /// Bytes of a page of pagemap.
@@ -217,6 +219,11 @@ pub struct Report {
     pub own: Tally,
     /// Bytes of its page tables.
     pub page_table_bytes: u64,
+    /// Bytes of memory on the groups' nodes that no page table can be in, for the
+    /// kernel keeps it movable.
+    pub movable_bytes: u64,
+    /// Why it is in no colour although it belongs to a group: its cpuset.
+    pub contradiction: Option<String>,
     /// Present pages by node.
     pub by_node: BTreeMap<u32, u64>,
     /// Present pages by bank set.
@@ -250,24 +257,25 @@ impl GroupColors {
         pid: i32,
     ) -> Result<Vec<Self>, HostError> {
         let threads = judged_threads(host, pid)?;
-        let mut found = Vec::new();
-        for group in control.groups()? {
+        let named = control.each_group(|group| {
             let tasks = group.tasks()?;
             let n = threads.iter().filter(|&t| tasks.contains(t)).count();
-            if n > 0 {
-                let colors = group.colors(map)?;
-                let stats = group.stats()?;
-                found.push(Self {
-                    name: group.name().to_owned(),
-                    colors: colors.to_string(),
-                    threads: n,
-                    page_tables: stats.get("page_tables").and_then(|v| v.parse().ok()),
-                    pages: 0,
-                    shares_text: group.shares_text()?,
-                    set: Some(colors),
-                });
+            if n == 0 {
+                return Ok(None);
             }
-        }
+            let colors = group.colors(map)?;
+            let stats = group.stats()?;
+            Ok(Some(Self {
+                name: group.name().to_owned(),
+                colors: colors.to_string(),
+                threads: n,
+                page_tables: stats.get("page_tables").and_then(|v| v.parse().ok()),
+                pages: 0,
+                shares_text: group.shares_text()?,
+                set: Some(colors),
+            }))
+        })?;
+        let mut found: Vec<Self> = named.into_iter().flatten().collect();
         for group in control.implicit_groups(map)? {
             let n = threads.iter().filter(|&t| group.tasks.contains(t)).count();
             if n > 0 {
@@ -295,6 +303,17 @@ fn judged_threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
     })
 }
 
+/// Memory nodes that the colours of `groups` are on.
+fn nodes_of_all(map: &AddrMap, groups: &[GroupColors]) -> NumList {
+    let mut nodes = NumList::new(map.n_nodes());
+    for set in groups.iter().filter_map(|group| group.set.as_ref()) {
+        for node in nodes_of(map, set).iter() {
+            nodes.insert(node);
+        }
+    }
+    nodes
+}
+
 /// Looks at every page of process `pid`, against the colours of `groups`.
 pub fn verify(
     host: &Host,
@@ -312,6 +331,7 @@ pub fn verify(
     }
     let smaps = process.smaps().map_err(unreadable)?;
     let threads = judged_threads(host, pid)?.len();
+    let movable_bytes = movable_bytes(host, &nodes_of_all(map, &groups));
     let mut report = Report {
         pid,
         command: status.name,
@@ -323,6 +343,8 @@ pub fn verify(
         total: Tally::default(),
         own: Tally::default(),
         page_table_bytes: status.vmpte.unwrap_or(0) * 1024,
+        movable_bytes,
+        contradiction: None,
         by_node: BTreeMap::new(),
         by_bank_set: BTreeMap::new(),
         by_llc: BTreeMap::new(),

@@ -45,22 +45,6 @@ fn run_passes_the_status_on() {
     assert!(echo.stderr.is_empty(), "not a terminal: {echo:?}");
 }
 
-/// A unit with a group that nobody made would run in one colour, unnoticed.
-#[test]
-fn a_group_that_is_made_without_colours_is_told_of() {
-    let machine = small();
-    let said = |words: &[&str]| {
-        let args = [&["run", "--group", "cor0"], words, &["--", "true"]].concat();
-        String::from_utf8(output(machine.path(), &args).stderr).unwrap()
-    };
-    let typo = said(&[]);
-    assert!(
-        typo.contains("no group \"cor0\" (did you mean \"core0\"?): made for this command"),
-        "{typo}"
-    );
-    assert!(!said(&["--colors", "1"]).contains("made for"));
-}
-
 #[test]
 fn the_status_is_passed_on_though_the_group_went() {
     let machine = small();

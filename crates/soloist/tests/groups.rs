@@ -6,7 +6,7 @@ use std::path::Path;
 
 mod machine;
 
-use machine::{small, soloist};
+use machine::{small, soloist, with_real_processes};
 
 /// Status and what was said on both streams.
 fn say(root: &Path, args: &[&str]) -> (i32, String) {
@@ -47,4 +47,298 @@ fn a_mask_is_refused_with_the_list_that_it_means() {
             );
         }
     }
+}
+
+/// A process of this machine that is a member of `core0`.
+fn with_a_task(machine: &tempfile::TempDir) -> std::process::Child {
+    with_real_processes(machine);
+    let child = std::process::Command::new("sleep")
+        .arg("1000")
+        .spawn()
+        .unwrap();
+    put(
+        machine,
+        "groups/core0/members",
+        &format!("{}\n", child.id()),
+    );
+    child
+}
+
+fn put(machine: &tempfile::TempDir, file: &str, text: &str) {
+    let path = machine.path().join("sys/kernel/config/soloist").join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn write(machine: &tempfile::TempDir, text: &str) -> String {
+    let path = machine.path().join("a.toml");
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// Its tasks would go on beside everybody else, unnoticed.
+#[test]
+fn a_group_with_tasks_is_not_removed_unless_forced() {
+    let machine = small();
+    let mut task = with_a_task(&machine);
+    let who = format!("core0 (1 task: {} sleep)", task.id());
+    let empty = write(&machine, "");
+    for args in [
+        &["group", "rm", "core0"][..],
+        &["apply", "--prune", &empty],
+        &["apply", "--prune", "--dry-run", &empty],
+    ] {
+        let (status, said) = say(machine.path(), args);
+        assert!(
+            status == 1 && said.contains(&who) && said.contains("--force"),
+            "{args:?}: {status}, {said}"
+        );
+    }
+    // It is tried; a directory of files can't be removed.
+    let (_, said) = say(machine.path(), &["group", "rm", "--force", "core0"]);
+    assert!(said.contains("rmdir groups/core0"), "{said}");
+    let (status, said) = say(
+        machine.path(),
+        &["apply", "--prune", "--dry-run", "--force", &empty],
+    );
+    assert!(status == 0 && said.contains("- groups/core0"), "{said}");
+    task.kill().unwrap();
+    task.wait().unwrap();
+}
+
+/// It may be a typo, and the command would run in one colour, unnoticed.
+#[test]
+fn a_group_to_run_in_is_made_only_if_asked_for() {
+    let machine = small();
+    for more in [&[][..], &["--colors", "2"]] {
+        let args = [&["run", "--group", "cor0"], more, &["--", "true"]].concat();
+        let (status, said) = say(machine.path(), &args);
+        assert!(
+            status == 1
+                && said.contains("no group \"cor0\" (did you mean \"core0\"?)")
+                && said.contains("there are core0")
+                && said.contains("--create"),
+            "{args:?}: {status}, {said}"
+        );
+    }
+    assert!(!machine
+        .path()
+        .join("sys/kernel/config/soloist/groups/cor0")
+        .exists());
+    // It is made; a directory has no attributes.
+    let args = ["run", "--create", "--group", "cor0", "--", "true"];
+    let (_, said) = say(machine.path(), &args);
+    assert!(said.contains("groups/cor0/"), "{said}");
+    let joined = ["run", "--create", "--group", "core0", "--", "true"];
+    assert_eq!(say(machine.path(), &joined).0, 0);
+    assert_eq!(say(machine.path(), &["run", "--create", "--", "true"]).0, 2);
+}
+
+#[test]
+fn a_cgroup_is_named_by_its_path_or_its_directory() {
+    let machine = small();
+    let tree = machine.path().join("sys/fs/cgroup");
+    std::fs::create_dir_all(tree.join("part1/inner")).unwrap();
+    std::fs::write(tree.join("part1/cgroup.procs"), "").unwrap();
+    let bound = || {
+        let file = "sys/kernel/config/soloist/groups/core0/cgroup";
+        std::fs::read_to_string(machine.path().join(file))
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    put(&machine, "groups/core0/cgroup", "");
+    for (given, path) in [
+        ("/part1", "/part1"),
+        ("/part1/", "/part1"),
+        ("/sys/fs/cgroup/part1", "/part1"),
+        ("/sys/fs/cgroup/part1/inner/", "/part1/inner"),
+        ("/part1/cgroup.procs", "/part1"),
+        ("/sys/fs/cgroup/part1/cgroup.procs", "/part1"),
+    ] {
+        let (status, said) = say(
+            machine.path(),
+            &["group", "set", "core0", "--cgroup", given],
+        );
+        assert_eq!((status, bound().as_str()), (0, path), "{given}: {said}");
+        let file = write(&machine, &format!("[groups.core0]\ncgroup = \"{given}\"\n"));
+        let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
+        assert!(status == 0 && !said.contains("/cgroup:"), "{given}: {said}");
+    }
+    put(&machine, "groups/core0/cgroup", "/part1\n");
+    for given in [
+        "/none",
+        "/sys/fs/cgroup/none",
+        "/part1/none/cgroup.procs",
+        "nix",
+        "/",
+    ] {
+        let (status, said) = say(
+            machine.path(),
+            &["group", "set", "core0", "--cgroup", given],
+        );
+        assert!(
+            status == 2 && said.contains("cgroup"),
+            "{given}: {status}, {said}"
+        );
+        assert_eq!(bound(), "/part1");
+        let file = write(
+            &machine,
+            &format!("\n[groups.core0]\ncgroup = \"{given}\"\n"),
+        );
+        let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
+        assert!(
+            status != 0 && said.contains("a.toml:3: [groups.core0] cgroup"),
+            "{given}: {said}"
+        );
+    }
+    // What systemd makes when it starts, and what is said to come, may be missing.
+    for text in [
+        "cgroup = \"/video.slice\"",
+        "cgroup = \"/none\"\ncgroup_later = true",
+    ] {
+        let file = write(&machine, &format!("[groups.core0]\n{text}\n"));
+        let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
+        assert!(
+            status == 0 && said.contains("there is no cgroup /"),
+            "{text}: {said}"
+        );
+    }
+    let later = ["group", "set", "core0", "--cgroup", "/none", "--later"];
+    assert_eq!(say(machine.path(), &later).0, 0);
+    let (_, said) = say(machine.path(), &["group", "show", "core0"]);
+    assert!(said.contains("/none, which is not there now"), "{said}");
+    let (_, said) = say(machine.path(), &["save", "-"]);
+    assert!(said.contains("cgroup_later = true"), "{said}");
+}
+
+/// All that needs no kernel to be known, with its line.
+#[test]
+fn what_a_file_alone_refutes_is_found_by_a_dry_run() {
+    let machine = small();
+    for (text, at) in [
+        (
+            "[groups.a]\nbank_sets = \"0-3\"\nmode = \"exclusive\"\n[groups.b]\nbank_sets = \"2-5\"\nmode = \"exclusive\"\n",
+            "5: [groups.b] bank_sets 2-5: bank sets 2-3 are group a's too",
+        ),
+        (
+            "[groups.a]\nbank_sets = \"0-3\"\n[groups.b]\nmode = \"exclusive\"\nbank_sets = \"3\"\n",
+            "5: [groups.b] bank_sets 3: bank sets 3 are group a's too, and b is exclusive",
+        ),
+        (
+            "[groups.a]\nllc = \"0\"\nmode = \"exclusive\"\n[groups.b]\nbank_sets = \"3\"\nllc = \"0-1\"\n",
+            "6: [groups.b] llc 0-1: LLC colours 0 are",
+        ),
+        ("[groups.a]\nbank_sets = \"0x3\"\n", "2: [groups.a] bank_sets 0x3: \"0x3\": a mask; write 0-1"),
+        ("[groups.a]\nbank_sets = \"9-3\"\n", "2: [groups.a] bank_sets"),
+        ("[groups.a]\nbank_sets = \"99\"\n", "2: [groups.a] bank_sets 99"),
+        ("[groups.a]\nbank_sets = \"0\"\nllc = \"99\"\n", "3: [groups.a] llc 99"),
+        ("[groups.a]\nbank_sets = \"0\"\nllc = \"4\"\n", "3: [groups.a] llc: no page of small"),
+        ("[groups.a]\nbank_sets = \"0\"\nreserve = \"1G\"\n", "3: [groups.a] reserve: 1 GiB"),
+        ("[groups.a]\nreserve = \"x\"\n", "2: [groups.a] reserve"),
+        ("[groups.a]\nmode = \"both\"\n", "2: "),
+        ("[groups.a]\nbanks = \"1\"\n", "2: "),
+        ("\n[guard]\nevent = \"LLC-mises\"\n", "3: [guard] event: `LLC-mises` is no event (did you mean \"LLC-misses\"?)"),
+        ("[guard]\nwrite_event = \"x\"\n", "2: [guard] write_event"),
+        ("[guard]\nrmin = \"1\"\n", "2: [guard] rmin: no such setting (did you mean \"r_min\"?)"),
+        ("[guard]\nperiod_us = \"5\"\n", "2: [guard] period_us: `5`: expected a number from 10 to 1000000"),
+        ("[guard]\nline = \"65\"\n", "2: [guard] line: `65`: expected a power of two"),
+        ("[guard]\nsharing = \"all\"\n", "2: [guard] sharing"),
+        ("[guard]\nr_min = \"9\"\npeak = \"5\"\n", "2: [guard] r_min: 9 is above the peak"),
+        (
+            "[cpus]\n2 = \"5MB/s\"\n[groups.a]\nbank_sets = \"0\"\nbandwidth = \"1MB/s\"\ncpus = \"1-2\"\n",
+            "6: [groups.a] cpus: processor 2 has a reservation already, of [cpus] 2",
+        ),
+        (
+            "[guard]\nr_min = \"10000000\"\n[cpus]\n0 = \"6MB/s\"\n1 = \"6MB/s\"\n",
+            "2: [guard] r_min: 10000000 bytes per second, less than the reservations' sum",
+        ),
+        (
+            "[groups.a]\ncgroup = \"/x.slice\"\n[groups.b]\ncgroup = \"/x.slice/\"\n",
+            "4: [groups.b] cgroup: /x.slice is group a's",
+        ),
+        ("[rules.a]\npath = \"x\"\n", "2: [rules.a] path"),
+        ("[rules.a]\npath = \"/x\"\ncolors = 99\n", "3: [rules.a] colors 99"),
+    ] {
+        let file = write(&machine, text);
+        let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
+        assert!(
+            status != 0 && said.contains(&format!("a.toml:{at}")),
+            "{text}: {status}, {said}"
+        );
+    }
+    let good =
+        "[guard]\nevent = \"r08b0\"\nr_min = \"12000000\"\n[cpus]\n0 = \"6MB/s\"\n1 = \"6MB/s\"\n";
+    let file = write(&machine, good);
+    put(&machine, "guard/stats", "");
+    put(&machine, "guard/settings", "event LLC-misses\nr_min 0\n");
+    let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
+    assert_eq!(status, 0, "{said}");
+}
+
+/// A cpuset that allows other nodes than the colours': the kernel only counts.
+#[test]
+fn tasks_whose_cpuset_contradicts_their_group_are_named() {
+    let machine = small();
+    let tree = machine.path().join("sys/fs/cgroup/part1");
+    std::fs::create_dir_all(&tree).unwrap();
+    std::fs::write(tree.join("cgroup.threads"), "77\n78\n").unwrap();
+    for (tid, comm, nodes) in [(77, "stray", "1"), (78, "right", "0-1")] {
+        let dir = machine.path().join(format!("proc/{tid}"));
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("comm"), format!("{comm}\n")).unwrap();
+        let status = format!("Tgid:\t{tid}\nMems_allowed_list:\t{nodes}\n");
+        std::fs::write(dir.join("status"), status).unwrap();
+    }
+    put(&machine, "groups/core0/cgroup", "/part1\n");
+    put(&machine, "groups/core0/members", "78\n");
+    let words = "1 task of group core0 runs out of its colours: its cpuset.mems allows no memory \
+                 on node 0, where these are: 77 stray (node 1)";
+    for args in [
+        &["group", "show", "core0"][..],
+        &["group", "set", "core0", "--exhaust", "grow"],
+        &["doctor"],
+    ] {
+        let (_, said) = say(machine.path(), args);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    let (_, said) = say(machine.path(), &["group", "show", "core0", "--json"]);
+    assert!(said.contains("\"command\": \"stray\""), "{said}");
+}
+
+/// The reason that a command died of is told, and not another one.
+#[test]
+fn a_command_that_its_own_policy_killed_is_told_so() {
+    let machine = small();
+    put(
+        &machine,
+        "groups/core0/stats",
+        "exhausted 5\ncontradicted 5\nspilled 0\n",
+    );
+    let args = ["run", "--group", "core0", "--", "sh", "-c", "kill -BUS $$"];
+    let (status, said) = say(machine.path(), &args);
+    assert!(
+        status == 135 && said.contains("no memory on node 0") && !said.contains("no page left"),
+        "{status}, {said}"
+    );
+}
+
+/// Page tables never come from movable memory: that is no lack of colours.
+#[test]
+fn page_tables_out_of_color_for_movable_memory_are_told_so() {
+    let machine = small();
+    put(&machine, "groups/core0/stats", "exhausted 0\nspilled 7\n");
+    let zones = "Node 0, zone   Normal\n  pages free 9\n        managed  4096\n\
+                 Node 0, zone  Movable\n  pages free 9\n        managed  512\n\
+                 Node 1, zone  Movable\n  pages free 9\n        managed  99\n";
+    std::fs::create_dir_all(machine.path().join("proc")).unwrap();
+    std::fs::write(machine.path().join("proc/zoneinfo"), zones).unwrap();
+    let (_, said) = say(machine.path(), &["run", "--group", "core0", "--", "true"]);
+    assert!(
+        said.contains("7 of its page tables") && said.contains("movable memory, which 2 MiB"),
+        "{said}"
+    );
+    let (_, said) = say(machine.path(), &["doctor"]);
+    assert!(said.contains("movable memory"), "{said}");
 }

@@ -49,7 +49,7 @@ soloist group set a --pid $pid >/dev/null
 same joined "$(cat $root/groups/a/tasks)" $pid
 soloist verify $pid --strict >/dev/null
 same joined-late-is-shown $? 1
-soloist group rm a
+soloist group rm --force a
 same rm-moves-out "$(ls $root/groups)" ""
 kill $pid
 

@@ -86,6 +86,7 @@ whole() {
 		cgroup = "$5"
 	END
 }
+mkdir -p /sys/fs/cgroup/left /sys/fs/cgroup/right
 whole 100000000 1 /left 2-3 /right >one.toml
 whole 50000000 1-3 /right 0 /left | sed '/\[cpus\]/,+1d' >two.toml
 expect hands 0 soloist apply "$PWD/one.toml"
@@ -100,6 +101,7 @@ soloist apply "$PWD/much.toml" >/dev/null 2>&1
 same hands-refused "$? $(soloist apply "$PWD/one.toml")" "1 nothing to change"
 soloist guard off
 soloist group rm left right
+rmdir /sys/fs/cgroup/left /sys/fs/cgroup/right
 
 # A group that goes leaves its colours to one that takes them for itself alone.
 soloist group create old --bank-sets 2-3 --mode exclusive --reserve 1M >/dev/null

@@ -4,8 +4,7 @@ use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use soloist_core::AddrMap;
 use soloist_host::{
-    cpu_list, nearest_memory, node_of_cpu, plan_on_a_node, Choice, ColorRequest, Control, Exhaust,
-    Host, Mode, Plan, Text,
+    cpu_list, nearest_memory, node_of_cpu, Choice, ColorRequest, Exhaust, Host, Mode, Plan, Text,
 };
 
 /// Which colours, and how many.
@@ -51,19 +50,6 @@ impl ColorArgs {
         Ok(self.as_request().plan(map)?)
     }
 
-    /// The same for a command that is to run on `cpus`, or else on a node that
-    /// has colours for it.
-    pub fn plan_run(
-        &self,
-        host: &Host,
-        control: &Control,
-        map: &AddrMap,
-        cpus: Option<&str>,
-    ) -> Result<Plan> {
-        let request = self.request(host, map, cpus)?;
-        Ok(plan_on_a_node(request, host, control, map)?)
-    }
-
     /// No colour flag was given.
     pub fn is_empty(&self) -> bool {
         let request = ColorRequest {
@@ -73,7 +59,9 @@ impl ColorArgs {
         request.is_empty()
     }
 
-    fn request(&self, host: &Host, map: &AddrMap, cpus: Option<&str>) -> Result<ColorRequest> {
+    /// For a command that is to run on `cpus`, or else on a node that has colours
+    /// for it.
+    pub fn request(&self, host: &Host, map: &AddrMap, cpus: Option<&str>) -> Result<ColorRequest> {
         let mut near = Vec::new();
         if let (Some(cpus), None) = (cpus, &self.node) {
             let on: Vec<u32> = cpu_list(cpus)?

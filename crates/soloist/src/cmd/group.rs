@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde_json::json;
 use soloist_core::cpu_list;
 use soloist_host::{
-    format_size, limits, parse_size, verify, Bandwidth, Control, Group, GroupColors, GroupConfig,
-    GroupView, Guard, Host, HostError, Mode, Text,
+    barred_words, find_existing, format_size, in_use, limits, parse_size, verify, Bandwidth,
+    Barred, Control, Group, GroupColors, GroupConfig, GroupView, Guard, Host, HostError, Mode,
+    Text,
 };
 
 use super::colors::{mode, text, ColorArgs};
@@ -31,11 +32,17 @@ pub enum Args {
     Create(Settings),
     /// Change a group's colours or policy, or move processes in.
     Set(Settings),
-    /// Remove a group; its tasks leave it and colour no more.
+    /// Remove groups.
+    ///
+    /// Refused while tasks are in them, which are named.
     Rm {
         /// The groups.
         #[arg(required = true)]
         names: Vec<String>,
+
+        /// Take tasks out of them; they go on uncoloured.
+        #[arg(long)]
+        force: bool,
     },
 }
 
@@ -72,10 +79,16 @@ pub struct Settings {
     #[arg(long = "pid", value_name = "PID", value_parser = pid::<i32>)]
     pids: Vec<i32>,
 
-    /// Bind it to a cgroup (v2), a path below /sys/fs/cgroup: what runs there or
-    /// joins it later is in the group. `none`: to none.
+    /// Bind it to a cgroup (v2): what runs there or joins it later is in the group.
+    /// Its path as in /proc/PID/cgroup (/video.slice), or its directory below
+    /// /sys/fs/cgroup. `none`: to none.
     #[arg(long, value_name = "PATH")]
     cgroup: Option<String>,
+
+    /// Bind it although there is no such cgroup yet. What systemd makes
+    /// (.slice, .service, .scope) needs no such word.
+    #[arg(long, requires = "cgroup")]
+    later: bool,
 
     /// Move these single threads in.
     #[arg(long = "tid", value_name = "TID", value_parser = pid::<i32>)]
@@ -115,11 +128,11 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let control = Control::open(&host)?;
     match args {
         Args::List => list(&control, ctx)?,
-        Args::Show { name } => show(&control.group_view(&name)?, ctx)?,
+        Args::Show { name } => show(&Shown::look(&name, &host, &control)?, ctx)?,
         Args::Create(settings) => {
             settings.check_tasks(&host)?;
             let group = control.create_group(&settings.name)?;
-            if let Err(error) = settings.apply(&control, &group) {
+            if let Err(error) = settings.apply(&host, &control, &group) {
                 // What it lacked is in the error; do not leave half a group.
                 let _ = group.remove();
                 return Err(error);
@@ -133,19 +146,22 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             }
             settings.check_tasks(&host)?;
             let before = GroupConfig::now(&group)?;
-            if let Err(error) = settings.apply(&control, &group) {
+            if let Err(error) = settings.apply(&host, &control, &group) {
                 // All or nothing; what was so before was allowed, and is again.
                 let _ = before.put_back(&control, &group);
                 return Err(error);
             }
             done(&settings, &host, &control, &group, ctx)?;
         }
-        Args::Rm { names } => {
+        Args::Rm { names, force } => {
             // All are looked up before the first goes.
             let groups = names.iter().map(|name| control.group(name));
-            for group in groups.collect::<Result<Vec<_>, _>>()? {
-                group.remove()?;
+            let groups = groups.collect::<Result<Vec<_>, _>>()?;
+            let used = in_use(&host, &groups)?;
+            if !force && !used.is_empty() {
+                return Err(HostError::InUse(used).into());
             }
+            groups.iter().try_for_each(Group::remove)?;
             if ctx.json {
                 ctx.print_json(&json!({ "removed": names }))?;
             }
@@ -182,7 +198,13 @@ impl Settings {
         }
     }
 
-    fn apply(&self, control: &Control, group: &Group) -> Result<()> {
+    fn apply(&self, host: &Host, control: &Control, group: &Group) -> Result<()> {
+        // What can't be is refused before anything is changed.
+        let cgroup = match self.cgroup.as_deref() {
+            Some("none" | "") => Some(String::new()),
+            Some(path) => Some(existing_cgroup(host, path, self.later)?),
+            None => None,
+        };
         // Before its colours, which others may have; automatic ones make it exclusive.
         if let Some(Mode::Shareable) = self.mode {
             group.set_mode(Mode::Shareable)?;
@@ -205,8 +227,8 @@ impl Settings {
             group.set_reserve(bytes)?;
         }
         self.reserve_bandwidth(control, group)?;
-        if let Some(path) = &self.cgroup {
-            group.set_cgroup(if path == "none" { "" } else { path })?;
+        if let Some(path) = &cgroup {
+            group.set_cgroup(path)?;
         }
         for &pid in &self.pids {
             group.add_process(pid)?;
@@ -267,6 +289,53 @@ struct Done {
     #[serde(flatten)]
     group: GroupView,
     joined: Vec<Joined>,
+    /// Tasks that it can't colour, for their cpuset allows no node of it.
+    barred: Vec<Barred>,
+}
+
+/// A group as `show` has it.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    view: GroupView,
+    /// Its cgroup is not there now.
+    cgroup_missing: bool,
+    /// Tasks that it can't colour, for their cpuset allows no node of it.
+    barred: Vec<Barred>,
+}
+
+impl Shown {
+    fn look(name: &str, host: &Host, control: &Control) -> Result<Self> {
+        let view = control.group_view(name)?;
+        let found = Some(view.cgroup.as_str()).filter(|path| !path.is_empty());
+        let found = found.and_then(|path| find_existing(host, path, true).ok());
+        Ok(Self {
+            barred: match view.implicit {
+                true => Vec::new(),
+                false => barred(name, host, control)?,
+            },
+            cgroup_missing: found.is_some_and(|found| found.missing == Some(true)),
+            view,
+        })
+    }
+}
+
+/// Before there is a map nothing is coloured.
+fn barred(name: &str, host: &Host, control: &Control) -> Result<Vec<Barred>, HostError> {
+    match control.map() {
+        Ok(map) => control.group(name)?.barred(host, &map),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// Its path for the kernel; tells of one that is not there yet.
+fn existing_cgroup(host: &Host, path: &str, later: bool) -> Result<String> {
+    let found = find_existing(host, path, later)
+        .map_err(|error| Misuse(format!("--cgroup {path}: {error} (--later)")))?;
+    if let Some(words) = found.words() {
+        errln!("soloist: {words}");
+    }
+    Ok(found.path)
 }
 
 #[derive(Serialize)]
@@ -289,7 +358,11 @@ fn done(
     let done = Done {
         group: group.view()?,
         joined: settings.pids.iter().filter_map(joined).collect(),
+        barred: barred(group.name(), host, control)?,
     };
+    if let Some(words) = barred_words(group.name(), &done.group.on_nodes, &done.barred) {
+        errln!("soloist: {words}");
+    }
     if ctx.json {
         return ctx.print_json(&done);
     }
@@ -325,11 +398,7 @@ impl Joined {
 }
 
 fn list(control: &Control, ctx: &Ctx) -> Result<()> {
-    let mut views = control
-        .groups()?
-        .iter()
-        .map(Group::view)
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut views = control.each_group(Group::view)?;
     // Before there is a map no rule made any.
     if let Ok(map) = control.map() {
         let implicit = control.implicit_groups(&map)?;
@@ -368,9 +437,10 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
+fn show(shown: &Shown, ctx: &Ctx) -> Result<()> {
+    let view = &shown.view;
     if ctx.json {
-        return ctx.print_json(view);
+        return ctx.print_json(shown);
     }
     let tasks: Vec<String> = view.tasks.iter().map(i32::to_string).collect();
     outln!("group        {} (id {})", view.name, view.id)?;
@@ -381,7 +451,7 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
     if view.implicit {
         outln!("made by      {}", maker(&view.name))?;
     } else {
-        show_policy(view)?;
+        show_policy(shown)?;
     }
     outln!("tasks        {}", tasks.join(" "))?;
     let width = view
@@ -398,11 +468,15 @@ fn show(view: &GroupView, ctx: &Ctx) -> Result<()> {
         };
         outln!("{key:<width$} {value}")?;
     }
+    if let Some(words) = barred_words(&view.name, &view.on_nodes, &shown.barred) {
+        outln!("{words}")?;
+    }
     Ok(())
 }
 
 /// What only a group with a directory has.
-fn show_policy(view: &GroupView) -> Result<()> {
+fn show_policy(shown: &Shown) -> Result<()> {
+    let view = &shown.view;
     let reserve = view
         .reserve
         .parse()
@@ -414,7 +488,11 @@ fn show_policy(view: &GroupView) -> Result<()> {
     let reserved = reserved(view).unwrap_or("off".to_owned());
     outln!("bandwidth    {reserved}")?;
     let bound = Some(view.cgroup.as_str()).filter(|path| !path.is_empty());
-    outln!("cgroup       {}", bound.unwrap_or("none"))?;
+    let missing = match shown.cgroup_missing {
+        true => ", which is not there now",
+        false => "",
+    };
+    outln!("cgroup       {}{missing}", bound.unwrap_or("none"))?;
     Ok(())
 }
 

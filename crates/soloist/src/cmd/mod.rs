@@ -40,6 +40,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Subcommand};
 use comfy_table::{presets, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table};
+use soloist_host::{Control, Host};
 
 use crate::Ctx;
 
@@ -90,8 +91,31 @@ pub fn commands() -> clap::Command {
 }
 
 impl Command {
+    /// Does it look at groups, or want colours? What killed runs left goes first.
+    fn sweeps(&self) -> bool {
+        matches!(
+            self,
+            Self::Doctor(_)
+                | Self::Up(_)
+                | Self::Down(_)
+                | Self::Run(_)
+                | Self::Compare(_)
+                | Self::Bench(_)
+                | Self::Group(_)
+                | Self::Verify(_)
+                | Self::Save(_)
+                | Self::Apply(_)
+                | Self::Top(_)
+        )
+    }
+
     /// Runs it; the exit status to end with.
     pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
+        if self.sweeps() {
+            if let Ok(control) = Control::open(&Host::live()) {
+                control.sweep();
+            }
+        }
         match self {
             Self::Doctor(args) => doctor::run(args, ctx),
             Self::Up(args) => up::run(args, ctx),

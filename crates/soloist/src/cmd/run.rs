@@ -8,8 +8,9 @@ use anyhow::Result;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_host::{
-    cpu_list, format_size, node_of_cpu, parse_size, pin, usable_cpus, Bandwidth, Control, Exhaust,
-    Group, Guard, Host, HostError, Job, KeyValues, Outcome, Plan,
+    check_nodes, claim, cpu_list, format_size, movable_bytes, named, node_of_cpu, parse_size, pin,
+    usable_cpus, Bandwidth, Control, Exhaust, Group, Guard, Held, Host, HostError, Job, KeyValues,
+    Outcome, Plan,
 };
 
 use super::colors::ColorArgs;
@@ -42,9 +43,13 @@ pub struct Args {
     #[arg(long, value_name = "RATE", requires = "cpus")]
     bandwidth: Option<String>,
 
-    /// Run in this group: joined if it exists, else made and removed again.
+    /// Run in this group.
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
+
+    /// Make the group if there is none, and remove it afterwards.
+    #[arg(long, requires = "group")]
+    create: bool,
 
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -88,7 +93,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(cpus) = &asked {
         pin(cpus)?;
     }
-    let mut seat = Seat::take(&args, ctx, &host, &control, &map)?;
+    let mut seat = Seat::take(&args, &host, &control, &map)?;
     let done = seat
         .keep_in_place(&args, asked, &host, &map)
         .and_then(|()| seat.run(&args, ctx, &map));
@@ -104,6 +109,8 @@ struct Seat {
     group: Group,
     /// How its colours were chosen; `None`: it was there before us.
     plan: Option<Plan>,
+    /// Says that we live, to who removes groups of those that don't.
+    held: Option<Held>,
     /// Nodes that its colours are on.
     nodes: NumList,
     /// Processors that the command is kept on.
@@ -111,16 +118,14 @@ struct Seat {
 }
 
 impl Seat {
-    fn take(args: &Args, ctx: &Ctx, host: &Host, control: &Control, map: &AddrMap) -> Result<Self> {
+    fn take(args: &Args, host: &Host, control: &Control, map: &AddrMap) -> Result<Self> {
         let existing = match &args.group {
             Some(name) => match control.group(name) {
-                Err(HostError::NoSuch { like, .. }) => {
-                    // Who wants a new one says what colours; else it may be a typo.
-                    if args.colors.is_empty() && !ctx.json {
-                        errln!("soloist: there was no group {name:?}{like}: made for this command");
-                    }
-                    None
+                // It may be a typo.
+                Err(HostError::NoSuch { like, .. }) if !args.create => {
+                    return Err(no_group(control, name, &like).into())
                 }
+                Err(HostError::NoSuch { .. }) => None,
                 found => Some(found?),
             },
             None => None,
@@ -132,17 +137,28 @@ impl Seat {
             }
             return Ok(Self::new(group, None));
         }
-        let cpus = args.cpus.as_deref();
-        let plan = args.colors.plan_run(host, control, map, cpus)?;
-        let own = format!("run-{}", std::process::id());
-        let group = control.create_group(args.group.as_deref().unwrap_or(&own))?;
+        // What can't be is refused before a group is made.
+        let request = args.colors.request(host, map, args.cpus.as_deref())?;
+        request.plan(map)?;
+        let (group, held) = match &args.group {
+            Some(name) => (control.create_group(name)?, None),
+            None => {
+                let (group, held) = control.create_own_group()?;
+                (group, Some(held))
+            }
+        };
         let reserve = |bytes| group.set_reserve(bytes);
-        let set = plan
-            .apply(&group, map)
-            .and_then(|()| args.reserve.map_or(Ok(()), reserve))
-            .and_then(|()| reserve_bandwidth(args, control, &group));
+        let set = claim(&request, host, control, map, &group).and_then(|plan| {
+            args.reserve.map_or(Ok(()), reserve)?;
+            reserve_bandwidth(args, control, &group)?;
+            group.set_ephemeral()?;
+            Ok(plan)
+        });
         match set {
-            Ok(()) => Ok(Self::new(group, Some(plan))),
+            Ok(plan) => Ok(Self {
+                held,
+                ..Self::new(group, Some(plan))
+            }),
             Err(error) => {
                 // The refusal is what matters; an empty group can stay if need be.
                 let _ = group.remove();
@@ -155,6 +171,7 @@ impl Seat {
         Self {
             group,
             plan,
+            held: None,
             nodes: NumList::new(1),
             cpus: None,
         }
@@ -171,6 +188,9 @@ impl Seat {
     ) -> Result<(), HostError> {
         self.nodes = self.group.nodes(map)?;
         self.cpus = asked;
+        if self.group.colors(map)?.sets().is_some() {
+            check_nodes(host, &self.nodes)?;
+        }
         let roams = args.no_pin || args.realtime.must_roam();
         if self.cpus.is_some() || roams || self.nodes.len() as usize == map.memory_nodes().len() {
             return Ok(());
@@ -211,9 +231,27 @@ impl Seat {
         if !ctx.json {
             self.warn_of_distance(&Host::live(), map);
         }
+        let mut colors = self.group.colors(map)?;
+        let how = self.group.exhaust()?;
         let job = Job::start(&self.group, &args.command, args.realtime.asked().as_ref())?;
         let pid = job.pid();
-        let outcome = job.wait()?;
+        // It may grow, and it is gone with its last task.
+        let mut look = || {
+            if let Some(now) = self
+                .group
+                .colors(map)
+                .ok()
+                .filter(|_| !self.group.is_gone())
+            {
+                colors = now;
+            }
+        };
+        let outcome = job.wait_looking(&mut || {
+            if how == Exhaust::Grow {
+                look();
+            }
+        })?;
+        look();
         // Its group may have been removed meanwhile; its status counts all the same.
         let Some(stats) = unless_gone(self.group.stats())? else {
             if ctx.json {
@@ -229,8 +267,6 @@ impl Seat {
             );
             return Ok(outcome);
         };
-        // Read afterwards: the group may have grown.
-        let colors = self.group.colors(map)?;
         let capacity = colors.bytes(map);
         if ctx.json {
             let report = Report {
@@ -247,7 +283,13 @@ impl Seat {
             };
             errln!("{}", serde_json::json!(report));
         } else {
-            explain(&outcome, &stats, self.group.exhaust()?, capacity);
+            let seat = Explained {
+                how,
+                capacity,
+                nodes: &self.nodes,
+                movable: movable_bytes(&Host::live(), &self.nodes),
+            };
+            seat.explain(&outcome, &stats);
         }
         Ok(outcome)
     }
@@ -289,7 +331,12 @@ impl Seat {
             unless_gone(self.group.remove())?;
         } else if !ctx.json {
             let name = self.group.name();
-            errln!("soloist: group {name} stays: {} of its tasks still run; afterwards `soloist group rm {name}`", left.len());
+            let how = match self.held {
+                Some(_) => "it goes after the last one, with the next `soloist` command".to_owned(),
+                None => format!("afterwards `soloist group rm {name}`"),
+            };
+            let who = named(&Host::live(), &left);
+            errln!("soloist: group {name} stays, for tasks of it still run: {who}; {how}");
         }
         Ok(())
     }
@@ -312,32 +359,91 @@ fn reserve_bandwidth(args: &Args, control: &Control, group: &Group) -> Result<()
     Guard::open(control)?.reserve_group(group, Some((&want, cpus)))
 }
 
-/// Says why a command died whose colours were exhausted.
-fn explain(outcome: &Outcome, stats: &KeyValues, how: Exhaust, capacity: u64) {
-    let count = |key: &str| {
-        stats
-            .get(key)
-            .and_then(|v| v.parse::<u64>().ok())
-            .unwrap_or(0)
-    };
-    let killed = matches!(outcome.signal, Some(libc::SIGBUS | libc::SIGKILL));
-    if killed && count("exhausted") > 0 {
-        let size = format_size(capacity);
-        let other = match how {
+/// What is known of the colours of a command that ended.
+struct Explained<'a> {
+    how: Exhaust,
+    capacity: u64,
+    nodes: &'a NumList,
+    /// Bytes on these nodes that are no good for page tables.
+    movable: u64,
+}
+
+impl Explained<'_> {
+    /// Says why it died whose colours were exhausted, or what it has out of colour.
+    fn explain(&self, outcome: &Outcome, stats: &KeyValues) {
+        let count = |key: &str| stats.get(key).and_then(|v| v.parse::<u64>().ok());
+        let count = |key: &str| count(key).unwrap_or(0);
+        let contradicted = count("contradicted");
+        let killed = match outcome.signal {
+            Some(libc::SIGBUS | libc::SIGKILL) => true,
+            // What the kernel sends where execve can't have a stack.
+            Some(libc::SIGSEGV) => contradicted > 0 && self.how != Exhaust::Spill,
+            _ => false,
+        };
+        if killed && count("exhausted") > 0 {
+            errln!(
+                "soloist: the command was killed: {}",
+                self.reason(contradicted)
+            );
+        }
+        match (count("spilled"), self.how) {
+            (0, _) => {}
+            (pages, Exhaust::Spill) if contradicted > 0 => errln!(
+                "soloist: {pages} pages are out of colour, {contradicted} of them since {}",
+                self.contradiction()
+            ),
+            (pages, Exhaust::Spill) => errln!(
+                "soloist: {pages} pages are out of colour: its colours, {} in all, had no page left (--exhaust spill)",
+                format_size(self.capacity)
+            ),
+            // The kernel's own allocations never fail for want of a colour.
+            (pages, _) => errln!(
+                "soloist: {pages} of its page tables are out of colour: {}",
+                self.why_no_table()
+            ),
+        }
+    }
+
+    fn reason(&self, contradicted: u64) -> String {
+        if contradicted > 0 {
+            return self.contradiction();
+        }
+        let size = format_size(self.capacity);
+        let other = match self.how {
             Exhaust::Grow => "and no other colour was free; take some from other groups (`soloist group list`), or let it go on out of colour with --exhaust spill",
             _ => "give it more with --mem or --colors, or let it take more with --exhaust grow",
         };
-        errln!("soloist: the command was killed: its colours, {size} in all, had no page left; {other}");
+        format!("its colours, {size} in all, had no page left; {other}")
     }
-    match (count("spilled"), how) {
-        (0, _) => {}
-        (pages, Exhaust::Spill) => errln!(
-            "soloist: {pages} pages are out of colour: its colours, {} in all, had no page left (--exhaust spill)",
-            format_size(capacity)
-        ),
-        // The kernel's own allocations never fail for want of a colour.
-        (pages, _) => errln!("soloist: {pages} of its page tables are out of colour: no colour had a page left for them"),
+
+    fn contradiction(&self) -> String {
+        let nodes = self.nodes;
+        format!("its memory policy or cpuset.mems (numactl --membind, mbind) allows no memory on node {nodes}, where its colours are; take colours there with --node, or leave the policy out")
     }
+
+    fn why_no_table(&self) -> String {
+        match self.movable {
+            0 => "no colour had a page left for them".to_owned(),
+            bytes => format!(
+                "none can be in movable memory, which {} of node {} are (kernelcore=, movablecore=, hotplug)",
+                format_size(bytes),
+                self.nodes
+            ),
+        }
+    }
+}
+
+/// A group that is to be joined and is not there.
+fn no_group(control: &Control, name: &str, like: &str) -> HostError {
+    let groups = control.groups().unwrap_or_default();
+    let names: Vec<&str> = groups.iter().map(Group::name).collect();
+    let there = match names.is_empty() {
+        true => "there is none".to_owned(),
+        false => format!("there are {}", names.join(", ")),
+    };
+    HostError::Other(format!(
+        "there is no group {name:?}{like}: {there}; --create makes it for this command"
+    ))
 }
 
 /// The shell's statuses for a command that could not be run.

@@ -44,12 +44,13 @@ pub struct ApplyArgs {
     dry_run: bool,
 
     /// Remove groups, rules and processors' reservations that the file does not
-    /// name.
+    /// name. Refused where such a group has tasks, which are named.
     #[arg(long)]
     prune: bool,
 
     /// Take the machine's map although this host contradicts it, or although
-    /// it is incomplete, as `force = true` in the file does.
+    /// it is incomplete, as `force = true` in the file does; and let --prune take
+    /// groups away from their tasks, which go on uncoloured.
     #[arg(long)]
     force: bool,
 }
@@ -58,6 +59,7 @@ pub struct ApplyArgs {
 pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
     let control = Control::open(&Host::live())?;
     let mut config = Config::now(&control)?;
+    config.note_later(&Host::live());
     if let Ok(loaded) = control.map() {
         name_machine(&mut config, &loaded);
     }
@@ -121,7 +123,11 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     if matches!(args.file.try_exists(), Ok(false)) {
         bail!("{file}: no such file; `soloist save {file}` writes it from what is set now");
     }
-    let config = Config::read(&args.file)?;
+    let mut config = Config::read(&args.file)?;
+    let later = config.find_cgroups(&host);
+    for note in later.map_err(|error| config.located(error))? {
+        errln!("soloist: {note}");
+    }
     let map = match &config.machine {
         Some(name) => Some(map_of(
             &known::find(name)?,
@@ -147,7 +153,19 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(control) = &control {
         wants_map(control, wanted)?;
     }
-    let mut steps = plan(&config, control.as_ref(), wanted, args.prune)?;
+    let planned = |control: Option<&Control>| -> Result<Steps> {
+        let steps = plan(&config, control, wanted, args.prune);
+        let steps = steps.map_err(|error| config.located(error))?;
+        let in_use = control.filter(|_| !args.force);
+        let in_use = in_use
+            .map(|control| steps.in_use(&host, control))
+            .transpose()?;
+        match in_use.unwrap_or_default() {
+            used if used.is_empty() => Ok(steps),
+            used => Err(HostError::InUse(used).into()),
+        }
+    };
+    let mut steps = planned(control.as_ref())?;
     if !args.dry_run {
         let say = |step: &str| {
             if ctx.progress {
@@ -156,7 +174,7 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         };
         load(&host, &ModuleChoice::default(), map.as_ref(), &say)?;
         let control = Control::open(&host)?;
-        steps = plan(&config, Some(&control), wanted, args.prune)?;
+        steps = planned(Some(&control))?;
         steps.apply(&control)?;
     }
     if ctx.json {

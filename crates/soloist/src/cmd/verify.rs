@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_host::{
-    counted, format_size, picture, threads, verify, Control, GroupColors, Host, HostError, Report,
-    Tally,
+    contradiction, counted, format_size, picture, threads, verify, Control, GroupColors, Host,
+    HostError, Report, Tally,
 };
 use soloist_machine::known;
 
@@ -86,7 +86,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         (None, Ok(control)) => GroupColors::of_process(&host, control, &map, pid)?,
         (None, Err(_)) => Vec::new(),
     };
-    let report = verify(&host, pid, &map, groups)?;
+    let mut report = verify(&host, pid, &map, groups)?;
+    if let (Ok(control), None, None) = (&control, &args.bank_sets, &args.llc) {
+        report.contradiction = contradiction(&host, control, &map, pid)?;
+    }
     if let Some(path) = &args.svg {
         fs::write(path, picture::svg(&report, &map)).with_context(|| path.display().to_string())?;
     }
@@ -150,6 +153,9 @@ fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
             "{} of its threads are in no group",
             report.uncolored_threads
         )?;
+    }
+    if let Some(words) = &report.contradiction {
+        outln!("{words}")?;
     }
     if !args.summary {
         outln!("\n{}", mappings(report))?;
@@ -229,6 +235,12 @@ fn totals(report: &Report, ctx: &Ctx) -> String {
             format_size(report.page_table_bytes)
         ),
     ];
+    if report.movable_bytes > 0 {
+        lines.push(format!(
+            "  none can be in movable memory, which {} of its colours' nodes are (kernelcore=, movablecore=, hotplug): where the lists hold no other, tables are out of colour",
+            format_size(report.movable_bytes)
+        ));
+    }
     if report.groups.len() > 1 {
         let each = |g: &GroupColors| format!("{} in those of {}", counted(g.pages, "page"), g.name);
         let each: Vec<String> = report.groups.iter().map(each).collect();

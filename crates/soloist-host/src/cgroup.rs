@@ -1,0 +1,281 @@
+//! Paths of cgroups (v2): as the kernel names them, `/video.slice`, from what people
+//! write, which may be the directory that they see below /sys/fs/cgroup.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::{Host, HostError};
+
+/// A mount of cgroup v2.
+struct Mount {
+    /// The cgroup that it shows, `/` mostly.
+    root: PathBuf,
+    /// Where.
+    point: PathBuf,
+}
+
+/// A cgroup that was named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Its path, as in /proc/PID/cgroup.
+    pub path: String,
+    /// It is not there now; `None`: that can't be seen, for cgroup v2 is not
+    /// mounted.
+    pub missing: Option<bool>,
+}
+
+/// Finds the cgroup that `given` names: a path as in /proc/PID/cgroup, or a file path
+/// below a mount of cgroup v2, of the cgroup itself or of a file in it.
+pub fn find(host: &Host, given: &str) -> Result<Cgroup, HostError> {
+    let mounts = mounts(host);
+    let text = given.trim().trim_start_matches("0::");
+    let path = match absolute(host, text) {
+        Some(path) => path,
+        None => {
+            return Err(wrong(
+                given,
+                "expected a path such as /system.slice/x.service",
+            ))
+        }
+    };
+    let as_cgroup = mounts.iter().find_map(|mount| mount.seen(host, &path));
+    let as_file = || {
+        let followed = fs::canonicalize(host.path(&path.to_string_lossy())).ok();
+        let followed = followed.and_then(|real| host.inside(&real));
+        let found = |path: &Path| mounts.iter().find_map(|mount| mount.below(host, path));
+        found(&path).or_else(|| found(&followed?))
+    };
+    let path = match as_cgroup.or_else(as_file) {
+        Some(path) => path,
+        None => without_file(path),
+    };
+    if path.parent().is_none() {
+        return Err(wrong(given, "the root of all cgroups: name one below it"));
+    }
+    let seen = mounts.iter().any(|mount| mount.seen(host, &path).is_some());
+    Ok(Cgroup {
+        path: path.to_string_lossy().into_owned(),
+        missing: (!mounts.is_empty()).then_some(!seen),
+    })
+}
+
+/// Refuses a cgroup that is not there, unless it is to come `later`, or is a unit's,
+/// which systemd makes when it starts.
+pub fn find_existing(host: &Host, given: &str, later: bool) -> Result<Cgroup, HostError> {
+    let cgroup = find(host, given)?;
+    match cgroup.missing {
+        Some(true) if !later && !is_of_systemd(&cgroup.path) => Err(HostError::Request(format!(
+            "there is no cgroup {}: nothing would be in its colours; make it first, correct \
+             the path, or say that it comes later",
+            cgroup.path
+        ))),
+        _ => Ok(cgroup),
+    }
+}
+
+impl Cgroup {
+    /// What there is to say of one that is not there.
+    pub fn words(&self) -> Option<String> {
+        (self.missing == Some(true)).then(|| {
+            format!(
+                "there is no cgroup {} yet: what runs there is in colour once it is made",
+                self.path
+            )
+        })
+    }
+}
+
+/// Is it a unit's, or below one?
+pub(crate) fn is_of_systemd(path: &str) -> bool {
+    let ends = [".slice", ".service", ".scope"];
+    path.split('/')
+        .any(|name| ends.iter().any(|end| name.ends_with(end)))
+}
+
+/// The threads in cgroup `path` and below, but not in `others` or below these.
+pub(crate) fn threads_of(host: &Host, path: &str, others: &[String]) -> Vec<i32> {
+    let mut tids = Vec::new();
+    for mount in mounts(host) {
+        if let Some(dir) = mount.dir(host, Path::new(path)) {
+            collect(&dir, path, others, &mut tids);
+            break;
+        }
+    }
+    tids
+}
+
+fn collect(dir: &Path, path: &str, others: &[String], tids: &mut Vec<i32>) {
+    // A cgroup may be threaded: then only this file says.
+    let text = fs::read_to_string(dir.join("cgroup.threads")).unwrap_or_default();
+    tids.extend(
+        text.lines()
+            .filter_map(|line| line.trim().parse::<i32>().ok()),
+    );
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let below = format!("{path}/{}", name.to_string_lossy());
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_dir && !others.contains(&below) {
+            collect(&entry.path(), &below, others, tids);
+        }
+    }
+}
+
+fn wrong(given: &str, why: &str) -> HostError {
+    HostError::Request(format!("cgroup {given:?}: {why}"))
+}
+
+/// Without `//`, `.`, `..` and the last `/`; a relative path is one from here, if
+/// there is such a file.
+fn absolute(host: &Host, text: &str) -> Option<PathBuf> {
+    let path = match Path::new(text) {
+        path if path.is_absolute() => path.to_owned(),
+        _ if text.is_empty() => return None,
+        path => host.inside(&fs::canonicalize(path).ok()?)?,
+    };
+    let mut clean = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => clean.push(name),
+            Component::ParentDir => {
+                clean.pop();
+            }
+            _ => {}
+        }
+    }
+    Some(clean)
+}
+
+/// `/x/cgroup.procs` is a file in `/x`.
+fn without_file(path: PathBuf) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match name.starts_with("cgroup.") {
+        true => path.parent().unwrap_or(Path::new("/")).to_owned(),
+        false => path,
+    }
+}
+
+impl Mount {
+    /// The directory of cgroup `path`, whether it is there or not.
+    fn place(&self, host: &Host, path: &Path) -> Option<PathBuf> {
+        let rest = path.strip_prefix(&self.root).ok()?;
+        Some(host.path(&self.point.join(rest).to_string_lossy()))
+    }
+
+    /// The same if it is there.
+    fn dir(&self, host: &Host, path: &Path) -> Option<PathBuf> {
+        self.place(host, path).filter(|dir| dir.is_dir())
+    }
+
+    /// The cgroup that `path`, of a cgroup or of a file in one, names; `None`: there
+    /// is none here.
+    fn seen(&self, host: &Host, path: &Path) -> Option<PathBuf> {
+        if self.dir(host, path).is_some() {
+            return Some(path.to_owned());
+        }
+        let is_file = self.place(host, path).is_some_and(|file| file.is_file());
+        is_file.then(|| path.parent().map(Path::to_owned))?
+    }
+
+    /// The cgroup of a file path below the mount.
+    fn below(&self, host: &Host, path: &Path) -> Option<PathBuf> {
+        let rest = path.strip_prefix(&self.point).ok()?;
+        let path = self.root.join(rest);
+        Some(self.seen(host, &path).unwrap_or_else(|| without_file(path)))
+    }
+}
+
+/// Where cgroup v2 is mounted.
+fn mounts(host: &Host) -> Vec<Mount> {
+    let text = host.read("/proc/self/mountinfo").unwrap_or_default();
+    let of = |line: &str| {
+        let (front, back) = line.split_once(" - ")?;
+        let mut words = front.split(' ').skip(3);
+        let (root, point) = (words.next()?, words.next()?);
+        let path = |word: &str| PathBuf::from(word.replace("\\040", " "));
+        back.starts_with("cgroup2 ").then(|| Mount {
+            root: path(root),
+            point: path(point),
+        })
+    };
+    let mut mounts: Vec<Mount> = text.lines().filter_map(of).collect();
+    if mounts.is_empty() {
+        mounts.push(Mount {
+            root: "/".into(),
+            point: "/sys/fs/cgroup".into(),
+        });
+    }
+    mounts.retain(|mount| host.path(&mount.point.to_string_lossy()).is_dir());
+    mounts
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn machine() -> (tempfile::TempDir, Host) {
+        let dir = tempfile::tempdir().unwrap();
+        let part = dir.path().join("sys/fs/cgroup/part1/inner");
+        fs::create_dir_all(&part).unwrap();
+        fs::write(part.join("cgroup.procs"), "").unwrap();
+        fs::write(part.join("cpuset.mems"), "").unwrap();
+        let host = Host::at(dir.path());
+        (dir, host)
+    }
+
+    #[test]
+    fn what_people_write_names_a_cgroup() {
+        let (_dir, host) = machine();
+        for (given, path) in [
+            ("/part1", "/part1"),
+            ("/part1/", "/part1"),
+            ("0::/part1", "/part1"),
+            ("/sys/fs/cgroup/part1", "/part1"),
+            ("/sys/fs/cgroup//part1/./inner/../", "/part1"),
+            ("/sys/fs/cgroup/part1/inner/cgroup.procs", "/part1/inner"),
+            ("/sys/fs/cgroup/part1/inner/cpuset.mems", "/part1/inner"),
+            ("/part1/inner/cgroup.procs", "/part1/inner"),
+        ] {
+            let found = find(&host, given).unwrap();
+            assert_eq!(
+                (found.path.as_str(), found.missing),
+                (path, Some(false)),
+                "{given}"
+            );
+        }
+        for given in [
+            "/sys/fs/cgroup/none",
+            "/none",
+            "/none/cgroup.procs",
+            "/none.slice",
+        ] {
+            let found = find(&host, given).unwrap();
+            assert_eq!(found.missing, Some(true), "{given}: {found:?}");
+            let refused = find_existing(&host, given, false).is_err();
+            assert_eq!(refused, !given.ends_with(".slice"), "{given}");
+            assert!(found.words().unwrap().contains("/none"));
+            assert!(find_existing(&host, given, true)
+                .unwrap()
+                .path
+                .starts_with("/none"));
+        }
+        for given in ["", "part1", "/", "/sys/fs/cgroup", "/sys/fs/cgroup/"] {
+            assert!(find(&host, given).is_err(), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_mount_elsewhere_counts_as_well() {
+        let (dir, host) = machine();
+        fs::create_dir_all(dir.path().join("proc/self")).unwrap();
+        fs::create_dir_all(dir.path().join("cg/two words/x")).unwrap();
+        let info = "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+                    32 23 0:28 /user.slice /cg/two\\040words rw shared:9 - cgroup2 cgroup2 rw\n";
+        fs::write(dir.path().join("proc/self/mountinfo"), info).unwrap();
+        let found = find(&host, "/cg/two words/x/").unwrap();
+        assert_eq!(found.path, "/user.slice/x");
+        assert_eq!(found.missing, Some(false));
+    }
+}

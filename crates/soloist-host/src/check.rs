@@ -1,0 +1,320 @@
+//! What a configuration's text alone refutes, before anything is loaded, and in which
+//! line it stands. A message begins with its place: `[groups.video] bank_sets: ...`.
+
+use std::collections::BTreeMap;
+
+use soloist_core::NumList;
+use soloist_machine::did_you_mean;
+
+use crate::config::{Config, GroupConfig};
+use crate::{cpu_list, Bandwidth, Mode};
+
+/// Events by name (kernel/guard/counter.c); others are raw ones, `r08b0`.
+pub(crate) const EVENTS: [&str; 12] = [
+    "LLC-misses",
+    "LLC-load-misses",
+    "LLC-store-misses",
+    "offcore-reads",
+    "bus-accesses",
+    "bus-reads",
+    "bus-writes",
+    "L2-refills",
+    "L2-writebacks",
+    "page-faults",
+    "context-switches",
+    "cpu-clock",
+];
+
+const MAX_RATE: u64 = 10_000_000_000_000;
+
+/// Settings that are numbers, and from where to where they go.
+const NUMBERS: [(&str, u64, u64); 10] = [
+    ("line", 16, 4096),
+    ("period_us", 10, 1_000_000),
+    ("r_min", 0, MAX_RATE),
+    ("write_r_min", 0, MAX_RATE),
+    ("peak", 0, MAX_RATE),
+    ("q_min", 0, 1 << 31),
+    ("ewma", 1, 256),
+    ("count_kernel", 0, 1),
+    ("per_task", 0, 1),
+    ("by_bank", 0, 1),
+];
+
+/// More colours than any map has.
+const COLORS: u32 = 1 << 20;
+
+/// What the file contradicts itself in.
+pub(crate) fn check(config: &Config) -> Result<(), String> {
+    settings(&config.guard)?;
+    let mut before: Vec<(&String, &GroupConfig)> = Vec::new();
+    for (name, group) in &config.groups {
+        lists(name, group)?;
+        for other in &before {
+            alone((name, group), *other)?;
+            one_cgroup((name, group), *other)?;
+        }
+        before.push((name, group));
+    }
+    reservations(config)
+}
+
+// ---- Groups ----
+
+fn list(text: &str) -> Result<NumList, String> {
+    NumList::parse(text, COLORS).map_err(|refusal| refusal.text)
+}
+
+fn lists(name: &str, group: &GroupConfig) -> Result<(), String> {
+    for (key, text) in [("bank_sets", &group.bank_sets), ("llc", &group.llc)] {
+        list(text).map_err(|why| format!("[groups.{name}] {key} {text}: {why}"))?;
+    }
+    Ok(())
+}
+
+/// A group with mode exclusive shares no bank set and no cache colour.
+fn alone(
+    (name, group): (&String, &GroupConfig),
+    (other, theirs): (&String, &GroupConfig),
+) -> Result<(), String> {
+    let exclusive = [(name, group), (other, theirs)]
+        .into_iter()
+        .find(|(_, group)| group.mode == Mode::Exclusive);
+    let Some((alone, _)) = exclusive else {
+        return Ok(());
+    };
+    for (key, what, own, other_list) in [
+        (
+            "bank_sets",
+            "bank sets",
+            &group.bank_sets,
+            &theirs.bank_sets,
+        ),
+        ("llc", "LLC colours", &group.llc, &theirs.llc),
+    ] {
+        let mut both = list(own)?;
+        let others = list(other_list)?;
+        for number in list(own)?.iter().filter(|&n| !others.contains(n)) {
+            both.remove(number);
+        }
+        if !both.is_empty() {
+            return Err(format!(
+                "[groups.{name}] {key} {own}: {what} {both} are group {other}'s too, and {alone} is \
+                 exclusive: it shares none"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn one_cgroup(
+    (name, group): (&String, &GroupConfig),
+    (other, theirs): (&String, &GroupConfig),
+) -> Result<(), String> {
+    let path = |group: &GroupConfig| {
+        let path = group.cgroup.as_deref().unwrap_or("");
+        path.trim_end_matches('/').to_owned()
+    };
+    match path(group) {
+        own if !own.is_empty() && own == path(theirs) => Err(format!(
+            "[groups.{name}] cgroup: {own} is group {other}'s: a cgroup is in one group"
+        )),
+        _ => Ok(()),
+    }
+}
+
+// ---- The guard ----
+
+fn settings(guard: &BTreeMap<String, String>) -> Result<(), String> {
+    for (key, value) in guard {
+        setting(key, value).map_err(|why| format!("[guard] {key}: {why}"))?;
+    }
+    let number = |key: &str| guard.get(key).and_then(|text| text.parse::<u64>().ok());
+    let peak = number("peak").filter(|&peak| peak > 0);
+    for key in ["r_min", "write_r_min"] {
+        if let (Some(rate), Some(peak)) = (number(key), peak) {
+            if rate > peak {
+                return Err(format!("[guard] {key}: {rate} is above the peak, {peak}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn setting(key: &str, value: &str) -> Result<(), String> {
+    let one_of = |known: &[&str]| match known.contains(&value) {
+        true => Ok(()),
+        false => Err(format!("`{value}`: expected {}", known.join(", "))),
+    };
+    match key {
+        "event" => event(value),
+        "write_event" if value == "none" => Ok(()),
+        "write_event" => event(value),
+        "sharing" => one_of(&["none", "spare", "proportional"]),
+        _ => match NUMBERS.iter().find(|(name, _, _)| *name == key) {
+            Some(&(_, least, most)) => number(value, least, most, key == "line"),
+            None => {
+                let names = NUMBERS.iter().map(|(name, _, _)| *name);
+                let all = names.chain(["event", "write_event", "sharing"]);
+                Err(format!("no such setting{}", did_you_mean(key, all)))
+            }
+        },
+    }
+}
+
+fn number(text: &str, least: u64, most: u64, power: bool) -> Result<(), String> {
+    let right = |&n: &u64| (least..=most).contains(&n) && (!power || n.is_power_of_two());
+    let what = if power { "a power of two" } else { "a number" };
+    match text.parse().ok().filter(right) {
+        Some(_) => Ok(()),
+        None => Err(format!("`{text}`: expected {what} from {least} to {most}")),
+    }
+}
+
+fn event(name: &str) -> Result<(), String> {
+    let raw = name.strip_prefix('r');
+    if EVENTS.contains(&name) || raw.is_some_and(|hex| u64::from_str_radix(hex, 16).is_ok()) {
+        return Ok(());
+    }
+    let like = did_you_mean(name, EVENTS);
+    Err(format!(
+        "`{name}` is no event{like}: expected {}, or a raw one such as r08b0",
+        EVENTS.join(", ")
+    ))
+}
+
+/// A processor has one reservation, and the sum of all is no more than r_min.
+fn reservations(config: &Config) -> Result<(), String> {
+    let mut owner: BTreeMap<u32, String> = BTreeMap::new();
+    let mut sum = [0u64; 2];
+    let mut last = String::new();
+    let mut add = |place: &str, text: &str, cpus: Vec<u32>| -> Result<(), String> {
+        for cpu in cpus {
+            if let Some(other) = owner.insert(cpu, place.to_owned()) {
+                return Err(format!(
+                    "{place}: processor {cpu} has a reservation already, of {other}: it can have one"
+                ));
+            }
+        }
+        let rates = text.parse::<Bandwidth>().map(|bandwidth| bandwidth.rates());
+        let [reads, writes] = rates.unwrap_or_default();
+        sum = [sum[0].saturating_add(reads), sum[1].saturating_add(writes)];
+        place.clone_into(&mut last);
+        Ok(())
+    };
+    for (cpu, text) in &config.cpus {
+        add(
+            &format!("[cpus] {cpu}"),
+            text,
+            cpu.parse().ok().into_iter().collect(),
+        )?;
+    }
+    for (name, group) in &config.groups {
+        if let (Some(text), Some(cpus)) = (&group.bandwidth, &group.cpus) {
+            let cpus = cpu_list(cpus).map(|cpus| cpus.iter().collect());
+            add(
+                &format!("[groups.{name}] cpus"),
+                text,
+                cpus.unwrap_or_default(),
+            )?;
+        }
+    }
+    // CPUs that share no bank are apart, where the guard looks at that.
+    if config.guard.get("by_bank").is_some_and(|on| on == "1") {
+        return Ok(());
+    }
+    for (key, sum) in ["r_min", "write_r_min"].into_iter().zip(sum) {
+        let limit = config
+            .guard
+            .get(key)
+            .and_then(|text| text.parse::<u64>().ok());
+        // The kernel counts whole lines in a period: what is just above may fit.
+        if let Some(limit) = limit.filter(|&limit| sum > limit + limit / 100) {
+            return Err(format!(
+                "[guard] {key}: {limit} bytes per second, less than the reservations' sum, {sum}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+// ---- Lines ----
+
+/// The line, from 1, of what `message` begins with: `[groups.video] bank_sets`.
+pub(crate) fn line_of(text: &str, message: &str) -> Option<usize> {
+    let (section, rest) = message.strip_prefix('[')?.split_once(']')?;
+    let key = rest.split([' ', ':']).find(|word| !word.is_empty());
+    let mut wanted = path(section);
+    wanted.extend(key.map(ToOwned::to_owned));
+    let (mut head, mut best) = (Vec::new(), (0, None));
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let here = match line.strip_prefix('[') {
+            Some(rest) => {
+                head = path(rest.trim_start_matches('[').split(']').next().unwrap_or(""));
+                head.clone()
+            }
+            None if line.starts_with('#') => continue,
+            None => match line.split_once('=') {
+                Some((key, _)) => [head.clone(), path(key)].concat(),
+                None => continue,
+            },
+        };
+        // Of what is no line of its own, the table that it stands in.
+        if wanted.starts_with(&here) && here.len() > best.0 {
+            best = (here.len(), Some(at + 1));
+        }
+    }
+    best.1
+}
+
+/// The names of a dotted key: `groups."a b"` has two.
+fn path(key: &str) -> Vec<String> {
+    let (mut names, mut name, mut quote) = (Vec::new(), String::new(), None);
+    for c in key.trim().chars() {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(q)) if c == q => quote = None,
+            ('.', None) => names.push(std::mem::take(&mut name).trim().to_owned()),
+            _ => name.push(c),
+        }
+    }
+    names.push(name.trim().to_owned());
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn events_are_the_kernels() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/guard/counter.c");
+        let source = std::fs::read_to_string(path).unwrap();
+        let table = source.split("known[] = {").nth(1).unwrap();
+        let table = table.split("\n};").next().unwrap();
+        let names: Vec<&str> = table.split("{ \"").skip(1).collect();
+        let names: Vec<&str> = names.iter().filter_map(|n| n.split('"').next()).collect();
+        assert_eq!(names, EVENTS);
+    }
+
+    #[test]
+    fn the_line_of_a_place_is_found() {
+        let text = "# [groups.a]\n[groups.a]\nllc = '0'\n bank_sets = '1'\n\n[ groups . 'b c' ]\n\
+                    mode = 'x'\n[groups]\nd = { llc = '1' }\ne.llc = '2'\n[cpus]\n2 = 'x'\n";
+        for (message, line) in [
+            ("[groups.a] bank_sets 1: x", Some(4)),
+            ("[groups.a] reserve: x", Some(2)),
+            ("[groups.\"b c\"] mode: x", Some(7)),
+            ("[groups.d] llc: x", Some(9)),
+            ("[groups.e] llc: x", Some(10)),
+            ("[cpus] 2: x", Some(12)),
+            ("[guard] event: x", None),
+            ("no place", None),
+        ] {
+            assert_eq!(line_of(text, message), line, "{message}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Groups that `soloist run` makes for one command: `run-PID`, or `run-PID-2` where
+//! that name is taken. Who made one holds a lock on it for as long as it lives, so
+//! that one whose run was killed is known: nobody holds it. The kernel gives back its
+//! colours once its last task has ended (`ephemeral`); its directory, and what never
+//! had a task, is swept by the next command.
+
+use std::fs::File;
+use std::io::ErrorKind;
+
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
+
+use crate::{Control, Group, HostError};
+
+/// A group of one run, as long as this is held.
+#[derive(Debug)]
+pub struct Held {
+    _lock: File,
+}
+
+/// So many names are tried: more runs of one process id can't have left groups.
+const NAMES: u32 = 1000;
+
+impl Control {
+    /// Makes a group for one command of this process.
+    pub fn create_own_group(&self) -> Result<(Group, Held), HostError> {
+        let pid = std::process::id();
+        let first = format!("run-{pid}");
+        let more = (2..NAMES).map(|n| format!("run-{pid}-{n}"));
+        let mut taken = Err(HostError::BadName(first.clone()));
+        for name in std::iter::once(first).chain(more) {
+            let group = match self.create_group(&name) {
+                Err(error @ HostError::Exists { .. }) => {
+                    taken = Err(error);
+                    continue;
+                }
+                made => made?,
+            };
+            // Who sweeps may have been quicker than we.
+            if let Some(held) = group.hold()? {
+                return Ok((group, held));
+            }
+        }
+        taken
+    }
+
+    /// Removes what runs left that were killed: their groups without tasks, and
+    /// directories of groups that are gone. That it can't is no reason not to do what
+    /// the user asked for.
+    pub fn sweep(&self) {
+        for group in self.groups().unwrap_or_default() {
+            let _ = match is_of_one_run(group.name()) {
+                true => group.remove_abandoned(),
+                false if group.is_gone() => group.remove(),
+                false => Ok(()),
+            };
+        }
+    }
+}
+
+impl Group {
+    /// Holds the group; `None` where somebody does, or it was removed.
+    fn hold(&self) -> Result<Option<Held>, HostError> {
+        // Root's alone, so that nobody else can hold it for ever.
+        let path = self.members_path();
+        let lock = match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            lock => lock.map_err(|error| HostError::io(&path, error))?,
+        };
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(HostError::io(&path, error.into())),
+            Ok(()) => Ok(path.exists().then_some(Held { _lock: lock })),
+        }
+    }
+
+    /// Removes it if nobody holds it and it has no task, in no namespace.
+    fn remove_abandoned(&self) -> Result<(), HostError> {
+        let Some(_held) = self.hold()? else {
+            return Ok(());
+        };
+        // Tasks of another pid namespace are counted, but not listed.
+        let stats = self.stats()?;
+        let none = stats.get("tasks").is_none_or(|n| n == "0");
+        if none && self.tasks()?.is_empty() {
+            self.remove()?;
+        }
+        Ok(())
+    }
+}
+
+/// `run-1234`, `run-1234-2`.
+pub(crate) fn is_of_one_run(name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let mut parts = name.strip_prefix("run-").unwrap_or("").split('-');
+    let pid = parts.next().is_some_and(number);
+    pid && parts.next().is_none_or(number) && parts.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_one_run;
+
+    #[test]
+    fn names_of_runs() {
+        for name in ["run-1", "run-4711-2"] {
+            assert!(is_of_one_run(name), "{name}");
+        }
+        for name in [
+            "run",
+            "run-",
+            "run-x",
+            "run-1-",
+            "run-1-x",
+            "run-1-2-3",
+            "rerun-1",
+        ] {
+            assert!(!is_of_one_run(name), "{name}");
+        }
+    }
+}
