@@ -153,7 +153,21 @@ pub fn read(format: Format, text: &str) -> Result<Found, FormatError> {
             Format::Dare | Format::Palloc => {}
         }
     }
-    let found = runs.finish()?;
+    let mut found = runs.finish()?;
+    if matches!(format, Format::Bits | Format::Hex) {
+        let like_rows = found.banks.iter().filter(|&&mask| is_like_rows(mask));
+        let doubt = |&mask: &u64| {
+            format!(
+                "{} has {} bits side by side, as rows have: a row mask is no function (TRRespass \
+                 prints one last: --from trrespass).",
+                gf2::show(mask),
+                mask.count_ones()
+            )
+        };
+        found
+            .doubts
+            .extend(like_rows.map(doubt).collect::<Vec<_>>());
+    }
     if found.banks.is_empty() && found.doubts.is_empty() {
         return Err(FormatError {
             line: 0,
@@ -161,6 +175,11 @@ pub fn read(format: Format, text: &str) -> Result<Found, FormatError> {
         });
     }
     Ok(found)
+}
+
+/// Eight bits and more side by side: so are rows, and hardly a function.
+fn is_like_rows(mask: u64) -> bool {
+    mask.count_ones() >= 8 && gf2::span(mask.trailing_zeros(), 63 - mask.leading_zeros()) == mask
 }
 
 /// Where a run of DRAMA, DRAMA++ or Sudoku begins to print what it found.
@@ -189,10 +208,14 @@ fn bits_line(line: &str) -> Result<Vec<u64>, String> {
         ));
     }
     let plain = |c: char| c.is_ascii_digit() || c.is_whitespace() || c == ',' || c == '^';
-    if !line.chars().all(plain) {
+    let numbers = match line.chars().all(plain) {
+        true => numbers(line)?,
+        false => Vec::new(),
+    };
+    if numbers.is_empty() {
         return Err(format!("`{line}`: expected bit numbers such as `14 18`"));
     }
-    Ok(vec![mask_of(&numbers(line)?)?])
+    Ok(vec![mask_of(&numbers)?])
 }
 
 /// From this share on DRAMA's functions are believed. 100 % says that a function is 1
@@ -445,6 +468,7 @@ mod tests {
         for (format, text, line, says) in [
             (Format::Bits, "14 18\nx", 2, "bit numbers"),
             (Format::Bits, "14 14", 1, "twice"),
+            (Format::Bits, "14\n, ,", 2, "bit numbers"),
             (Format::Bits, "99", 1, "0 to"),
             (Format::Hex, "0x0", 1, "mask"),
             (Format::Drama, "nothing", 0, "no functions"),

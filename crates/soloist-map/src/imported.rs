@@ -195,35 +195,75 @@ fn hammersuite(text: &str) -> Result<Found, FormatError> {
     runs.finish()
 }
 
+/// A list of DRAMDig's result.
+#[derive(Clone, Copy)]
+enum List {
+    Banks,
+    Rows,
+    Columns,
+}
+
+/// The list that a heading such as `=== row bits: (16) ===` begins, and how many it
+/// says there are. Before its result the tool prints headings that do not end so, and
+/// lists of other things below them.
+fn dramdig_heading(line: &str) -> Option<(List, Option<u32>)> {
+    let lower = line
+        .strip_prefix("===")?
+        .strip_suffix("===")?
+        .to_ascii_lowercase();
+    let (what, count) = match lower.split_once('(') {
+        Some((what, rest)) => (what, Some(rest.split(')').next()?.trim().parse().ok()?)),
+        None => (lower.as_str(), None),
+    };
+    let list = match what.trim().trim_end_matches(':') {
+        "bank addr funs" => List::Banks,
+        "row bits" => List::Rows,
+        "column bits" => List::Columns,
+        _ => return None,
+    };
+    Some((list, count))
+}
+
 fn dramdig(text: &str) -> Result<Found, FormatError> {
     let mut runs = Runs::default();
-    let mut heading = String::new();
+    let mut now = None;
     for (i, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.starts_with("===") {
-            heading = line.to_ascii_lowercase();
-            if heading.contains("bank") {
+            now = dramdig_heading(line);
+            if let Some((List::Banks, count)) = now {
                 runs.next(i + 1);
-                let count = heading.split(['(', ')']).nth(1);
-                runs.announced = count.and_then(|count| count.trim().parse().ok());
+                runs.announced = count;
             }
             continue;
         }
         let list = |c: char| c.is_ascii_digit() || c == ',' || c.is_whitespace();
-        if line.is_empty() || !line.chars().all(list) {
+        let Some((kind, count)) = now.filter(|_| !line.is_empty()) else {
+            continue;
+        };
+        if !line.chars().all(list) {
+            now = None;
             continue;
         }
         let numbers = line.split([',', ' ', '\t']).filter(|word| !word.is_empty());
         let bits: Result<Vec<u64>, _> = numbers.map(str::parse).collect();
         let bits = bits.map_err(|_| wrong(i + 1, "expected bit numbers"))?;
         let mask = mask_of(bits).map_err(|message| wrong(i + 1, message))?;
-        if heading.contains("bank") {
-            runs.now.banks.push(mask);
-        } else if heading.contains("row") {
-            runs.now.rows.extend(singles(mask));
-        } else if heading.contains("column") {
-            runs.now.columns.extend(singles(mask));
+        let (what, field) = match kind {
+            List::Banks => {
+                runs.now.banks.push(mask);
+                continue;
+            }
+            List::Rows => ("row bits", &mut runs.now.rows),
+            List::Columns => ("column bits", &mut runs.now.columns),
+        };
+        field.extend(singles(mask));
+        let there = mask.count_ones();
+        if let Some(count) = count.filter(|&count| count != there) {
+            let torn = format!("The log announces {count} {what}, {there} are there.");
+            runs.now.doubts.push(torn);
         }
+        now = None;
     }
     runs.finish()
 }

@@ -134,6 +134,15 @@ fn the_end_of_trrespass_search_is_no_row_mask() {
     }
 }
 
+/// TRRespass without -v, taken for a list of functions.
+#[test]
+fn a_function_that_looks_like_rows_is_doubted() {
+    let (_, said) = machine("hex", "0x4080\n0x88000\n0x7ff80000\n", &[]);
+    assert!(said.contains("12 bits side by side"), "{said}");
+    let (_, said) = machine("bits", SKYLAKE, &[]);
+    assert!(!said.contains("side by side"), "{said}");
+}
+
 #[test]
 fn bits_above_the_rows_are_rows() {
     let log = "0x4080\n0x88000\n0x7ff80000\n";
@@ -214,6 +223,28 @@ fn runs_of_one_log_must_agree() {
         let twice = convert(from, "bits", &logs[0].repeat(2), &[]);
         assert!(twice.status.success(), "{from}: {}", text(&twice.stderr));
     }
+}
+
+/// What DRAMDig prints before its result: headings and lists of other things.
+#[test]
+fn a_whole_log_of_dramdig_is_its_result() {
+    let log = "=== row bits:\n row bit: 20\n row bit: 21\n=== column bits: 9\n=== column bits: 10\n\
+               [+] possible bank bits are at: \n\t6\n\t7\n\t14\n\t15\n 7 14 \nbank num: \n 0, 1, 2, 3,\n\
+               === bank addr funs (2): ===\n14, 18, \n15, 19, \n === row bits: (16) ===\n\
+               18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, \n === column bits: (14)===\n\
+               0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, \nentire procedure: 12 34, 5\n16, 17\n";
+    let (dramdig, said) = machine("dramdig", log, &[]);
+    assert_eq!(banks(&dramdig), [1 << 14 | 1 << 18, 1 << 15 | 1 << 19]);
+    let (rows, columns) = rows_and_columns(&dramdig);
+    assert_eq!(rows, gf2::span(18, 33), "{said}");
+    // 16 and 17 are nowhere in the result.
+    assert_eq!(columns, gf2::span(6, 13) | bits(&[16, 17]), "{said}");
+    assert!(
+        said.contains("16-17") && !said.contains("announces"),
+        "{said}"
+    );
+    let torn = log.replace("15, 19, \n", "");
+    assert!(machine("dramdig", &torn, &[]).1.contains("announces 2"));
 }
 
 #[test]
