@@ -20,10 +20,6 @@ const OTHERS: [(&[u8], &str); 6] = [
     (b"7z\xbc\xaf\x27\x1c", "7-Zip packed it: 7z x"),
     (b"LZIP", "lzip packed it: lzip -d"),
 ];
-/// As much as a window of xz may take, KiB: a file that wants more is refused, lest it
-/// take all memory.
-const WINDOW_KIB: u32 = 1 << 20;
-
 /// What a file holds, unpacked where it is packed.
 ///
 /// # Errors
@@ -38,11 +34,7 @@ pub fn unpacked<'a>(file: impl Read + 'a) -> Result<Box<dyn Read + 'a>> {
     Ok(if is(GZIP) {
         Box::new(MultiGzDecoder::new(whole(begins, file)))
     } else if is(XZ) {
-        Box::new(XzReader::new_mem_limit(
-            whole(begins, file),
-            true,
-            WINDOW_KIB,
-        ))
+        Box::new(XzReader::new(whole(begins, file), true))
     } else if is(ZSTD) || is_skippable(&begins) {
         Box::new(Frames::new(whole(begins, file)))
     } else {
