@@ -720,7 +720,7 @@ CONFIGFS_ATTR_RO(group_, id);
 SOL_ATTR_SECRET(group_, dram_bank);
 SOL_ATTR_SECRET(group_, bank_set);
 SOL_ATTR_SECRET(group_, llc_color);
-CONFIGFS_ATTR(group_, node);
+SOL_ATTR_SECRET(group_, node);
 CONFIGFS_ATTR_WO(group_, procs);
 /* By hand: to the preprocessor `auto` is a word of its own. */
 static struct configfs_attribute group_attr_auto = {
@@ -736,8 +736,8 @@ CONFIGFS_ATTR(group_, text);
 CONFIGFS_ATTR(group_, ephemeral);
 CONFIGFS_ATTR(group_, reserve);
 CONFIGFS_ATTR(group_, bandwidth);
-CONFIGFS_ATTR(group_, cgroup);
-CONFIGFS_ATTR(group_, tasks);
+SOL_ATTR_SECRET(group_, cgroup);
+SOL_ATTR_SECRET(group_, tasks);
 CONFIGFS_ATTR_RO(group_, stats);
 CONFIGFS_ATTR_RO(group_, times);
 SOL_BIN_ATTR_SECRET(group_, members);

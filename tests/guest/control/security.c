@@ -41,6 +41,7 @@ static void secret(const char *path)
 static void test_secrets(void)
 {
 	guest_group("sec", "0-1");
+	guest_write("groups/sec/bank_set", "no list");
 	if (seteuid(NOBODY))
 		guest_die("seteuid");
 	secret("map");
@@ -50,6 +51,12 @@ static void test_secrets(void)
 	secret("groups/sec/bank_set");
 	secret("groups/sec/dram_bank");
 	secret("groups/sec/llc_color");
+	secret("groups/sec/node");
+	secret("groups/sec/tasks");
+	secret("groups/sec/cgroup");
+	guest_check(!strcmp(guest_read("last_cmd_status"), "-\n"),
+		    "last-refusal-of-others", "%s",
+		    guest_read("last_cmd_status"));
 	if (seteuid(0))
 		guest_die("seteuid");
 	guest_ungroup("sec");
