@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include "control.h"
+#include "../group/quota.h"
 #include "../group/rule.h"
 #include "../refusal.h"
 
@@ -155,6 +156,71 @@ static ssize_t rule_colors_store(struct config_item *item, const char *page,
 	return sol_status_done(err, count);
 }
 
+/* ---- limits: a number, or default, which is shown with what it is now ---- */
+
+static ssize_t limit_show(u32 set, u32 holds, char *page)
+{
+	return sysfs_emit(page, "%u%s\n", holds, set ? "" : " default");
+}
+
+static int limit_store(const char *what, const char *page, size_t count,
+		       u32 *limit)
+{
+	int err = sol_control_may(what, count);
+	u64 n = 0;
+
+	if (err)
+		return err;
+	if (!sysfs_streq(page, "default")) {
+		err = sol_control_number(what, page, count,
+					 1u << SOL_MAX_BANK_BITS, &n);
+		if (!err && !n)
+			err = sol_deny(-EINVAL, "%s: at least 1, or default",
+				       what);
+	}
+	if (!err)
+		WRITE_ONCE(*limit, n);
+	return err;
+}
+
+static ssize_t rule_limit_show(struct config_item *item, char *page)
+{
+	const struct sol_rule *rule = to_rule(item);
+	const struct sol_quota *quota = rule->quota;
+
+	return limit_show(quota->limit,
+			  sol_quota_limit(quota, READ_ONCE(rule->colors)),
+			  page);
+}
+
+static ssize_t rule_limit_store(struct config_item *item, const char *page,
+				size_t count)
+{
+	int err = limit_store("limit", page, count,
+			      &to_rule(item)->quota->limit);
+
+	return sol_status_done(err, count);
+}
+
+static ssize_t rule_user_limit_show(struct config_item *item, char *page)
+{
+	const struct sol_rule *rule = to_rule(item);
+	const struct sol_quota *quota = rule->quota;
+
+	return limit_show(quota->user_limit,
+			  sol_quota_user_limit(quota, READ_ONCE(rule->colors)),
+			  page);
+}
+
+static ssize_t rule_user_limit_store(struct config_item *item,
+				     const char *page, size_t count)
+{
+	int err = limit_store("user_limit", page, count,
+			      &to_rule(item)->quota->user_limit);
+
+	return sol_status_done(err, count);
+}
+
 static ssize_t rule_exhaust_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%s\n",
@@ -230,8 +296,10 @@ static ssize_t rule_stats_show(struct config_item *item, char *page)
 	ssize_t n;
 
 	sol_rule_lock();
-	n = sysfs_emit(page, "matched %llu\nrefused %llu\n", rule->matched,
-		       rule->refused);
+	n = sysfs_emit(page, "matched %llu\nrefused %llu\nlimited %llu\nheld %u\n",
+		       rule->matched, rule->refused,
+		       (u64)atomic64_read(&rule->quota->limited),
+		       sol_quota_held(rule->quota));
 	sol_rule_unlock();
 	return n;
 }
@@ -239,6 +307,8 @@ static ssize_t rule_stats_show(struct config_item *item, char *page)
 CONFIGFS_ATTR(rule_, uid);
 CONFIGFS_ATTR(rule_, path);
 CONFIGFS_ATTR(rule_, colors);
+CONFIGFS_ATTR(rule_, limit);
+CONFIGFS_ATTR(rule_, user_limit);
 CONFIGFS_ATTR(rule_, exhaust);
 CONFIGFS_ATTR(rule_, realtime);
 CONFIGFS_ATTR(rule_, enabled);
@@ -248,6 +318,8 @@ static struct configfs_attribute *rule_attrs[] = {
 	&rule_attr_uid,
 	&rule_attr_path,
 	&rule_attr_colors,
+	&rule_attr_limit,
+	&rule_attr_user_limit,
 	&rule_attr_exhaust,
 	&rule_attr_realtime,
 	&rule_attr_enabled,
@@ -261,6 +333,7 @@ static void rule_release(struct config_item *item)
 {
 	struct rule_dir *dir = container_of(item, struct rule_dir, item);
 
+	sol_quota_put(dir->rule.quota);
 	kfree(dir->rule.path);
 	kfree(dir);
 }
@@ -295,8 +368,12 @@ static struct config_item *rules_make_item(struct config_group *parent,
 	if (err)
 		return ERR_PTR(err);
 	dir = kzalloc(sizeof(*dir), GFP_KERNEL);
-	if (!dir)
+	if (dir)
+		dir->rule.quota = sol_quota_new();
+	if (!dir || !dir->rule.quota) {
+		kfree(dir);
 		return ERR_PTR(-ENOMEM);
+	}
 	config_item_init_type_name(&dir->item, name, &rule_type);
 	dir->rule.name = config_item_name(&dir->item);
 	dir->rule.colors = 1;

@@ -136,7 +136,9 @@ enum sol_copies {
  * @colors: sol_group_mutex
  * @maker, @maker_start: mmap() ABI: the thread that it was made for; both, since
  *	thread ids come again
- * @maker_uid: mmap() ABI: whose thread that was
+ * @maker_uid: mmap() ABI and rules: whose thread that was
+ * @quota: of the rule that made it, or NULL; with @ruled, on the list of those
+ * @n_sets: bank sets in @colors
  * @reap: on the list of groups without references
  * @link: on the list of groups that still have frames in use
  * @rcu: delays the freeing
@@ -161,6 +163,9 @@ struct sol_group {
 	struct sol_colors colors;
 	pid_t maker;
 	kuid_t maker_uid;
+	u32 n_sets;
+	struct sol_quota *quota;
+	struct list_head ruled;
 	u64 maker_start;
 	struct llist_node reap;
 	struct list_head link;

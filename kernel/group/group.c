@@ -28,6 +28,7 @@
 #include "../hook/hook.h"
 #include "member.h"
 #include "../parts.h"
+#include "quota.h"
 #include "../refusal.h"
 #include "../frames/giveback.h"
 #include "../frames/magazine.h"
@@ -468,6 +469,7 @@ static void reap_fn(struct work_struct *work)
 		if (sol_group_used(group))
 			continue;
 		RCU_INIT_POINTER(sol_groups[group->id], NULL);
+		sol_quota_end(group);
 		count.dead--;
 		list_move(&group->link, &gone);
 	}
@@ -619,6 +621,7 @@ static int recolor(struct sol_group *group, const struct sol_colors *colors)
 		goto refuse;
 	}
 	sol_colors_copy(map, &group->colors, colors);
+	group->n_sets = bitmap_weight(colors->sets, map->n_bank_sets);
 	WRITE_ONCE(group->huge_ok,
 		   colors->by_bank && !colors->by_llc &&
 		   sol_map_block_order(map, colors->sets) >= 9);
@@ -685,8 +688,10 @@ static int assign(struct sol_group *group, const struct sol_want *want,
 {
 	const struct sol_colors *own = owned(&group->colors);
 	struct sol_err err, ignored;
-	int ret;
+	int ret = sol_quota_check(group, want->n_sets);
 
+	if (ret)
+		return ret;
 	if (own)
 		sol_palette_change(&palette, own, NULL, &ignored);
 	ret = palette_assign(want, out, &err);
@@ -724,7 +729,8 @@ static int auto_once(struct sol_group *group, const struct sol_want *want)
  * @group: becomes exclusive
  * @want: how many, and near which nodes
  *
- * Return: 0, -ENOSPC if not enough are free, or as sol_group_edit().
+ * Return: 0, -ENOSPC if not enough are free, -EDQUOT if a rule's limit is in
+ * the way, or as sol_group_edit().
  */
 int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 {
@@ -732,7 +738,7 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 	int err = auto_once(group, want);
 
 	/* Pages of ended tasks may wait in some idle CPU's batch. */
-	if (err == -ENOSPC) {
+	if (err == -ENOSPC || err == -EDQUOT) {
 		drain_batches();
 		err = auto_once(group, want);
 	}
@@ -783,7 +789,11 @@ static int grow(struct sol_group *group)
 	if (!to)
 		return -ENOMEM;
 	sol_colors_copy(map, to, &group->colors);
-	err = to->by_bank ? grow_sets(to) : grow_llc(to);
+	err = sol_quota_check(group, group->n_sets + to->by_bank);
+	if (!err)
+		err = to->by_bank ? grow_sets(to) : grow_llc(to);
+	else
+		atomic64_inc(&group->quota->limited);
 	if (!err)
 		err = recolor(group, to);
 	if (!err)
@@ -896,8 +906,10 @@ void sol_group_exit(void)
 		struct sol_group *group;
 
 		group = rcu_dereference_protected(sol_groups[id], true);
-		if (group)
-			group_free(group);
+		if (!group)
+			continue;
+		sol_quota_end(group);
+		group_free(group);
 	}
 	kvfree(palette_mem);
 }

@@ -48,6 +48,7 @@
 #include "../hook/hook.h"
 #include "member.h"
 #include "../parts.h"
+#include "quota.h"
 #include "rule.h"
 #include "../refusal.h"
 
@@ -277,6 +278,7 @@ struct rule_gift {
 	u32 colors;
 	u8 exhaust;
 	bool realtime;
+	struct sol_quota *quota;	/* referenced; NULL: none matched */
 	char name[SOL_GROUP_NAME];
 };
 
@@ -292,6 +294,7 @@ static struct rule_gift rules_gift(const char *given, const struct path *path,
 		gift.serial = rule->serial;
 		gift.exhaust = rule->exhaust;
 		gift.realtime = rule->realtime;
+		gift.quota = sol_quota_get(rule->quota);
 		strscpy(gift.name, rule->name, sizeof(gift.name));
 	}
 	mutex_unlock(&rule_mutex);
@@ -324,9 +327,12 @@ static struct sol_group *group_new(const struct rule_gift *gift)
 	if (IS_ERR(group))
 		return group;
 	group->exhaust = gift->exhaust;
+	sol_quota_begin(group, gift->quota, current_uid());
 	err = sol_group_auto(group, &want);
 	if (!err)
 		return group;
+	if (err == -EDQUOT)
+		atomic64_inc(&gift->quota->limited);
 	sol_group_put(group);
 	return ERR_PTR(err);
 }
@@ -428,6 +434,7 @@ static void exec_path(const struct linux_binprm *bprm, const struct path *path)
 		gift = exec_gift(bprm, path);
 	if (gift.serial)
 		exec_join(&gift, before);
+	sol_quota_put(gift.quota);
 	if (before)
 		sol_group_put(before);
 }
@@ -470,15 +477,16 @@ static void exec_opened(const struct linux_binprm *bprm)
 		return;
 	}
 	gift = exec_gift(bprm, &bprm->file->f_path);
-	if (gift.serial == try->serial)
-		return;
-	sol_member_undo_exec(try->before);
-	try->serial = gift.serial;
-	group = gift.serial ? gift_group(&gift) : NULL;
-	if (IS_ERR_OR_NULL(group))
-		return;
-	sol_member_join_exec(group);
-	sol_group_put(group);
+	if (gift.serial != try->serial) {
+		sol_member_undo_exec(try->before);
+		try->serial = gift.serial;
+		group = gift.serial ? gift_group(&gift) : NULL;
+		if (!IS_ERR_OR_NULL(group)) {
+			sol_member_join_exec(group);
+			sol_group_put(group);
+		}
+	}
+	sol_quota_put(gift.quota);
 }
 
 /* Before security_bprm_creds_for_exec(), which always goes on. */

@@ -28,6 +28,7 @@ enum sol_rule_who {
  * @enabled: needs @who and @path
  * @matched: processes that got colours
  * @refused: processes that no colours were free for
+ * @quota: what all its processes, and all of one user, may have
  * @name: of the directory
  */
 struct sol_rule {
@@ -43,6 +44,7 @@ struct sol_rule {
 	bool enabled;
 	u64 matched;
 	u64 refused;
+	struct sol_quota *quota;
 	const char *name;
 };
 

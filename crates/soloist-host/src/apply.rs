@@ -12,7 +12,7 @@ use soloist_machine::did_you_mean;
 use crate::config::{Config, GroupConfig, RuleConfig};
 use crate::group::colors_of;
 use crate::order::loosened;
-use crate::rule::check_colors;
+use crate::rule::{check_colors, LIMIT_DEFAULT};
 use crate::{
     cpu_list, format_size, in_use, parse_size, Bandwidth, Control, Group, Guard, Host, HostError,
     KeyValues, Mode,
@@ -425,11 +425,14 @@ impl Steps {
             self.steps.push(Step::Make { path: dir.clone() });
         }
         let flag = |on: bool| u8::from(on).to_string();
+        let limit = |limit: Option<u32>| limit.map_or(LIMIT_DEFAULT.to_owned(), |n| n.to_string());
         let of = |rule: &RuleConfig| {
             [
                 ("path", rule.path.clone()),
                 ("uid", rule.uid.clone()),
                 ("colors", rule.colors.to_string()),
+                ("limit", limit(rule.limit)),
+                ("user_limit", limit(rule.user_limit)),
                 ("exhaust", rule.exhaust.to_string()),
                 ("realtime", flag(rule.realtime)),
                 ("enabled", flag(rule.enabled)),
@@ -437,7 +440,12 @@ impl Steps {
         };
         let olds = now.map(of);
         for (at, (attribute, new)) in of(wanted).into_iter().enumerate() {
-            let old = olds.as_ref().map_or("", |olds| olds[at].1.as_str());
+            let born = if new == LIMIT_DEFAULT {
+                LIMIT_DEFAULT
+            } else {
+                ""
+            };
+            let old = olds.as_ref().map_or(born, |olds| olds[at].1.as_str());
             if old != new {
                 self.write(format!("{dir}/{attribute}"), old, new);
             }

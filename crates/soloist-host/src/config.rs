@@ -108,6 +108,13 @@ pub struct RuleConfig {
     /// Bank sets per process.
     #[serde(default = "one")]
     pub colors: u32,
+    /// Bank sets of all its processes together; none: the module's choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Bank sets of all of one user's processes that a rule matched; none: the
+    /// module's choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_limit: Option<u32>,
     /// What happens when a process' colours have no page left.
     #[serde(default = "grow")]
     pub exhaust: Exhaust,
@@ -265,6 +272,11 @@ impl Config {
             if rule.colors == 0 {
                 return wrong("colors", "0 colours hold no page: ask for at least 1");
             }
+            for (key, limit) in [("limit", rule.limit), ("user_limit", rule.user_limit)] {
+                if limit == Some(0) {
+                    return wrong(key, "no process could have colours: at least 1");
+                }
+            }
         }
         for (cpu, text) in &self.cpus {
             let wrong = |why: String| format!("[cpus] {cpu}: {why}");
@@ -396,6 +408,8 @@ impl RuleConfig {
         let unexpected = |e: String| HostError::Other(format!("rule {}: {e}", view.name));
         Ok(Self {
             colors: view.colors.parse().unwrap_or(1),
+            limit: view.limit.and_then(|limit| limit.parse().ok()),
+            user_limit: view.user_limit.and_then(|limit| limit.parse().ok()),
             exhaust: view.exhaust.parse().map_err(unexpected)?,
             path: view.path,
             uid: view.uid,

@@ -60,7 +60,7 @@ pub use pages::{Page, PageReader};
 pub use rates::{rates, GroupRates};
 pub use realtime::{Class, Realtime};
 pub use request::{Choice, ColorRequest, Plan};
-pub use rule::{Rule, RuleChange, RuleView};
+pub use rule::{Rule, RuleChange, RuleView, LIMIT_DEFAULT};
 pub use sample::Summary;
 pub use task::{node_of_cpu, pin, threads};
 pub use tasks::{barred_words, check_nodes, contradiction, in_use, movable_bytes, named, Barred};

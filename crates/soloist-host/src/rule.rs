@@ -25,6 +25,10 @@ pub struct RuleView {
     pub colors: String,
     /// `fail`, `grow` or `spill`.
     pub exhaust: String,
+    /// Bank sets of all its processes together; `... default`: nobody set it.
+    pub limit: Option<String>,
+    /// Bank sets of all of one user's processes that a rule matched.
+    pub user_limit: Option<String>,
     /// Kept apart by controller.
     pub realtime: bool,
     /// Does it match?
@@ -42,12 +46,27 @@ pub struct RuleChange {
     pub uid: Option<String>,
     /// Bank sets per process.
     pub colors: Option<u32>,
+    /// Bank sets of all its processes together, or [`LIMIT_DEFAULT`].
+    pub limit: Option<String>,
+    /// Bank sets of all of one user's processes that a rule matched, or [`LIMIT_DEFAULT`].
+    pub user_limit: Option<String>,
     /// What happens when a process' colours have no page left.
     pub exhaust: Option<Exhaust>,
     /// Keeps its processes apart from others by controller.
     pub realtime: Option<bool>,
     /// Lets it match.
     pub enabled: Option<bool>,
+}
+
+/// A limit that the module chooses.
+pub const LIMIT_DEFAULT: &str = "default";
+
+/// A limit as the module shows it, as it takes it: `16 default` is `default`.
+pub(crate) fn limit_set(shown: &str) -> &str {
+    match shown.ends_with(LIMIT_DEFAULT) {
+        true => LIMIT_DEFAULT,
+        false => shown,
+    }
 }
 
 /// Refuses more colours than there are, which would never be free: each program
@@ -71,6 +90,8 @@ impl RuleChange {
             ("path", self.path.clone()),
             ("uid", self.uid.clone()),
             ("colors", self.colors.map(|n| n.to_string())),
+            ("limit", self.limit.clone()),
+            ("user_limit", self.user_limit.clone()),
             ("exhaust", self.exhaust.map(|e| e.to_string())),
             ("realtime", self.realtime.map(flag)),
             ("enabled", self.enabled.map(flag)),
@@ -98,6 +119,8 @@ impl Rule {
             path: self.get("path")?,
             colors: self.get("colors")?,
             exhaust: self.get("exhaust")?,
+            limit: self.get_if_there("limit")?,
+            user_limit: self.get_if_there("user_limit")?,
             realtime: self.get("realtime")? == "1",
             enabled: self.get("enabled")? == "1",
             stats: self.control.key_values(&self.file("stats"))?,
@@ -116,7 +139,7 @@ impl Rule {
             if let Err(error) = self.set(attribute, value) {
                 for (attribute, _, old) in writes[..at].iter().rev() {
                     // It was taken before, so it is taken again.
-                    let _ = self.set(attribute, old);
+                    let _ = self.set(attribute, limit_set(old));
                 }
                 return Err(error);
             }
@@ -140,6 +163,16 @@ impl Rule {
 
     fn get(&self, attribute: &str) -> Result<String, HostError> {
         Ok(self.control.read(&self.file(attribute))?.trim().to_owned())
+    }
+
+    /// None where the module has no such attribute.
+    fn get_if_there(&self, attribute: &str) -> Result<Option<String>, HostError> {
+        match self.get(attribute) {
+            Err(HostError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
     }
 
     fn set(&self, attribute: &str, value: &str) -> Result<(), HostError> {

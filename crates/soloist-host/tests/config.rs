@@ -14,6 +14,8 @@ fn loaded() -> Machine {
         ("uid", "any"),
         ("path", "/usr/bin/x264"),
         ("colors", "2"),
+        ("limit", "8 default"),
+        ("user_limit", "3"),
         ("exhaust", "grow"),
         ("realtime", "0"),
         ("enabled", "1"),
@@ -46,8 +48,26 @@ fn what_is_saved_is_true_already() {
     );
     assert_eq!(group.bandwidth.as_deref(), Some("500MB/s"));
     assert_eq!(group.cpus.as_deref(), Some("0-1"));
-    assert_eq!(read.rules["video"].colors, 2);
+    let rule = &read.rules["video"];
+    assert_eq!(
+        (rule.colors, rule.limit, rule.user_limit),
+        (2, None, Some(3))
+    );
     assert_eq!(steps(&machine, &read, true), Steps::default());
+}
+
+#[test]
+fn a_limit_that_is_left_out_is_the_default_again() {
+    let machine = loaded();
+    let text = "[rules.video]\npath = '/usr/bin/x264'\ncolors = 2\nlimit = 5";
+    let plan = steps(&machine, &Config::parse(text).unwrap(), false);
+    let told = told(&plan);
+    for step in [
+        "  rules/video/limit: default -> 5",
+        "  rules/video/user_limit: 3 -> default",
+    ] {
+        assert!(told.iter().any(|line| line == step), "{step}: {told:?}");
+    }
 }
 
 #[test]
@@ -257,6 +277,7 @@ fn what_is_wrong_is_named_with_its_place() {
         ("[rules.'/']\npath = '/x'", "is no name"),
         ("[rules.a]\npath = 'x'", "[rules.a] path"),
         ("[rules.a]\npath = '/x'\ncolors = 0", "[rules.a] colors"),
+        ("[rules.a]\npath = '/x'\nlimit = 0", "[rules.a] limit"),
     ] {
         let why = Config::parse(text).unwrap_err();
         assert!(why.contains(words), "{text}: {why}");

@@ -9,12 +9,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define NOBODY	65534
 
 /* ---- the program that rules are about: this one, under another name ---- */
 
@@ -385,12 +388,134 @@ static void check_refused(const char *exe)
 	rule_set("colors", "1");
 }
 
+/* How many of @n processes of @uid are coloured, all at once. */
+static int coloured_of(uid_t uid, int n, const char *exe)
+{
+	struct run runs[64];
+	int i, coloured = 0;
+
+	for (i = 0; i < n; i++) {
+		runs[i] = run_as(uid, exe);
+		coloured += is_coloured(runs[i].pid);
+	}
+	for (i = 0; i < n; i++)
+		finish(&runs[i]);
+	return coloured;
+}
+
+/* Nobody takes all colours by running a rule's program again and again. */
+static void check_limits(const char *exe)
+{
+	const int sets = guest_map()->n_bank_sets, n = sets + 8;
+	long long limited;
+	char text[32];
+	int got;
+
+	if (n > 64)
+		return guest_skip("rule-limits", "the map has many bank sets");
+	wait_for_implicit(0);
+	snprintf(text, sizeof(text), "%d default\n", sets / 2);
+	guest_check(!strcmp(guest_read("rules/r/limit"), text),
+		    "rule-limit-default", "%s", guest_read("rules/r/limit"));
+	got = coloured_of(0, n, exe);
+	guest_check(got == sets / 2, "rule-limit", "%d of %d in colour", got,
+		    n);
+	limited = guest_stat("rules/r/stats", "limited");
+	guest_check(limited == n - got, "rule-limit-counted", "%lld", limited);
+	guest_check(strstr(guest_status(), "limit of"), "rule-limit-told",
+		    "says '%s'", guest_status());
+	wait_for_implicit(0);
+	got = coloured_of(NOBODY, n, exe);
+	guest_check(got == sets / 4, "rule-user-limit", "%d of %d in colour",
+		    got, n);
+	wait_for_implicit(0);
+	guest_check(guest_stat("rules/r/stats", "held") == 0, "rule-held",
+		    "%lld", guest_stat("rules/r/stats", "held"));
+
+	/* What is set holds, for whom it is; a limit below one process too. */
+	rule_set("user_limit", "3");
+	got = coloured_of(NOBODY, 6, exe);
+	guest_check(got == 3, "rule-user-limit-set", "%d of 6", got);
+	wait_for_implicit(0);
+	rule_set("limit", "2");
+	got = coloured_of(0, 6, exe);
+	guest_check(got == 2, "rule-limit-set", "%d of 6", got);
+	wait_for_implicit(0);
+	rule_set("colors", "4");
+	got = coloured_of(0, 1, exe);
+	guest_check(got == 0, "rule-limit-below-colours", "%d of 1", got);
+	rule_set("limit", "default");
+	rule_set("user_limit", "default");
+	rule_set("colors", "1");
+	guest_check(guest_write("rules/r/limit", "0") == -EINVAL,
+		    "rule-limit-zero", "says '%s'", guest_status());
+}
+
+/* Three times what a bank set holds. */
+static const char *three_sets(void)
+{
+	static char text[32];
+	size_t frames = 0;
+	u32 llc;
+
+	for (llc = 0; llc < guest_map()->n_llc; llc++)
+		frames += sol_map_cell_frames(guest_map(), 0, llc);
+	snprintf(text, sizeof(text), "%zu", frames * GUEST_PAGE * 3);
+	return text;
+}
+
+static int greedy(const char *bytes)
+{
+	size_t n = strtoull(bytes, NULL, 10);
+
+	guest_touch(guest_map_anon(n), n);
+	return 0;
+}
+
+/* A ruled program of @uid that wants more than two bank sets: how it ends. */
+static int greedy_of(uid_t uid, const char *exe)
+{
+	const char *bytes = three_sets();
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		if (uid && setuid(uid))
+			_exit(1);
+		execl(exe, exe, "greedy", bytes, NULL);
+		_exit(1);
+	}
+	waitpid(pid, &status, 0);
+	wait_for_implicit(0);
+	return status;
+}
+
+/* Nor by growing. */
+static void check_grow_limit(const char *exe)
+{
+	long long before = guest_stat("rules/r/stats", "limited");
+	int status;
+
+	rule_set("user_limit", "2");
+	status = greedy_of(0, exe);
+	guest_check(status == 0, "rule-root-grows", "status %#x", status);
+	status = greedy_of(NOBODY, exe);
+	guest_check(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
+		    "rule-grows-to-its-limit", "status %#x", status);
+	guest_check(guest_stat("rules/r/stats", "limited") > before,
+		    "rule-growth-limited-counted", "%lld, before %lld",
+		    guest_stat("rules/r/stats", "limited"), before);
+	rule_set("user_limit", "default");
+}
+
 int main(int argc, char **argv)
 {
 	char exe[256], glob[300];
 
 	if (argc == 2 && !strcmp(argv[1], "ruled"))
 		return ruled();
+	if (argc == 3 && !strcmp(argv[1], "greedy"))
+		return greedy(argv[2]);
 	if (!getcwd(exe, sizeof(exe) - 16))
 		guest_die("getcwd");
 	chmod(".", 0755);
@@ -415,6 +540,8 @@ int main(int argc, char **argv)
 	check_precedence(exe);
 	check_recycled(exe);
 	check_refused(exe);
+	check_limits(exe);
+	check_grow_limit(exe);
 	guest_check(rmdir(GUEST_ROOT "/rules/r") == 0, "rule-rmdir", "%s",
 		    strerror(errno));
 	return guest_exit();

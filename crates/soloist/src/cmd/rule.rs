@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
-use soloist_host::{user_id, Control, Exhaust, Host, Rule, RuleChange, RuleView};
+use soloist_host::{user_id, Control, Exhaust, Host, Rule, RuleChange, RuleView, LIMIT_DEFAULT};
 
 use super::colors::exhaust;
 use super::number::whole;
@@ -91,9 +91,28 @@ struct Settings {
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     colors: Option<u32>,
 
+    /// Bank sets of all its processes together, or `default`: half of the
+    /// machine's.
+    #[arg(long, value_name = "N", value_parser = limit)]
+    limit: Option<String>,
+
+    /// Bank sets of all processes of one user that any rule matched, or
+    /// `default`: a quarter of the machine's. Root has no such limit.
+    #[arg(long, value_name = "N", value_parser = limit)]
+    user_limit: Option<String>,
+
     /// When the colours have no page left: fail, grow or spill.
     #[arg(long, value_name = "HOW", value_parser = exhaust())]
     exhaust: Option<Exhaust>,
+}
+
+/// A limit, as the module takes it.
+fn limit(text: &str) -> Result<String, String> {
+    match text.parse::<u32>() {
+        Ok(n) if n > 0 => Ok(n.to_string()),
+        _ if text == LIMIT_DEFAULT => Ok(text.to_owned()),
+        _ => Err("expected a number of bank sets, at least 1, or default".to_owned()),
+    }
 }
 
 /// Runs the command.
@@ -119,6 +138,8 @@ impl New {
             path: Some(self.path),
             uid: self.settings.uid.or_else(|| Some("any".to_owned())),
             colors: self.settings.colors.or(Some(1)),
+            limit: self.settings.limit,
+            user_limit: self.settings.user_limit,
             exhaust: self.settings.exhaust,
             realtime: Some(self.realtime),
             enabled: Some(!self.disabled),
@@ -153,6 +174,8 @@ impl Settings {
         RuleChange {
             uid: self.uid,
             colors: self.colors,
+            limit: self.limit,
+            user_limit: self.user_limit,
             exhaust: self.exhaust,
             ..RuleChange::default()
         }
@@ -203,17 +226,30 @@ fn list(control: &Control, ctx: &Ctx) -> Result<()> {
         return Ok(());
     }
     let mut table = table([
-        "RULE", "ENABLED", "UID", "PATH", "COLOURS", "EXHAUST", "MATCHED", "REFUSED",
+        "RULE",
+        "ENABLED",
+        "UID",
+        "PATH",
+        "COLOURS",
+        "HELD",
+        "LIMIT",
+        "USER LIMIT",
+        "EXHAUST",
+        "MATCHED",
+        "REFUSED",
     ]);
     for view in views {
         let count = |key: &str| view.stats.get(key).cloned().unwrap_or_default();
-        let (matched, refused) = (count("matched"), count("refused"));
+        let (matched, refused, held) = (count("matched"), count("refused"), count("held"));
         table.add_row([
             view.name,
             if view.enabled { "yes" } else { "no" }.to_owned(),
             view.uid,
             view.path,
             view.colors,
+            held,
+            view.limit.unwrap_or_default(),
+            view.user_limit.unwrap_or_default(),
             view.exhaust,
             matched,
             refused,

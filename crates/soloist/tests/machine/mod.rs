@@ -59,7 +59,9 @@ pub fn small() -> TempDir {
         ("exhaust", "grow"),
         ("realtime", "0"),
         ("enabled", "1"),
-        ("stats", "matched 3\nrefused 0\n"),
+        ("limit", "8 default\n"),
+        ("user_limit", "3\n"),
+        ("stats", "matched 3\nrefused 0\nlimited 0\nheld 4\n"),
     ];
     for (file, text) in rule {
         put(&format!("rules/video/{file}"), text);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Quota: what rules give away has an end. A program that a rule names may be
+ * executed by anybody as often as they like, and with `grow` each takes more and
+ * more; so a rule's groups together, and all groups that rules made for one
+ * user, have a limit, and others find free colours still.
+ *
+ * A removed group counts for as long as it holds pages: its bank sets are not
+ * free for automatic assignment either.
+ *
+ * Locking: sol_group_mutex guards the list.
+ */
+#include <linux/list.h>
+#include <linux/slab.h>
+#include "../frames/owner.h"
+#include "../refusal.h"
+#include "group.h"
+#include "quota.h"
+
+static LIST_HEAD(ruled);	/* all groups that rules made */
+
+struct sol_quota *sol_quota_new(void)
+{
+	struct sol_quota *quota = kzalloc(sizeof(*quota), GFP_KERNEL);
+
+	if (quota)
+		kref_init(&quota->ref);
+	return quota;
+}
+
+struct sol_quota *sol_quota_get(struct sol_quota *quota)
+{
+	kref_get(&quota->ref);
+	return quota;
+}
+
+static void quota_free(struct kref *ref)
+{
+	kfree(container_of(ref, struct sol_quota, ref));
+}
+
+void sol_quota_put(struct sol_quota *quota)
+{
+	if (quota)
+		kref_put(&quota->ref, quota_free);
+}
+
+static u32 or_part(u32 limit, u32 part, u32 colors)
+{
+	const struct sol_map *map = sol_group_map();
+
+	return limit ?: max3(map ? map->n_bank_sets / part : 0, colors, 1u);
+}
+
+u32 sol_quota_limit(const struct sol_quota *quota, u32 colors)
+{
+	return or_part(READ_ONCE(quota->limit), 2, colors);
+}
+
+u32 sol_quota_user_limit(const struct sol_quota *quota, u32 colors)
+{
+	return or_part(READ_ONCE(quota->user_limit), 4, colors);
+}
+
+void sol_quota_begin(struct sol_group *group, struct sol_quota *quota,
+		     kuid_t uid)
+{
+	mutex_lock(&sol_group_mutex);
+	group->quota = sol_quota_get(quota);
+	group->maker_uid = uid;
+	list_add(&group->ruled, &ruled);
+	mutex_unlock(&sol_group_mutex);
+}
+
+void sol_quota_end(struct sol_group *group)
+{
+	if (!group->quota)
+		return;
+	list_del(&group->ruled);
+	sol_quota_put(group->quota);
+	group->quota = NULL;
+}
+
+static u32 held_by(const struct sol_group *group)
+{
+	if (!group->dead)
+		return group->n_sets;
+	return min_t(u64, group->n_sets, sol_group_used(group));
+}
+
+int sol_quota_check(const struct sol_group *group, u32 n)
+{
+	u32 of_rule = 0, of_user = 0, limit, user_limit;
+	const struct sol_group *other;
+	kuid_t uid = group->maker_uid;
+
+	if (!group->quota)
+		return 0;
+	list_for_each_entry(other, &ruled, ruled) {
+		u32 held = other == group ? 0 : held_by(other);
+
+		if (other->quota == group->quota)
+			of_rule += held;
+		if (uid_eq(other->maker_uid, uid))
+			of_user += held;
+	}
+	limit = sol_quota_limit(group->quota, n);
+	if (of_rule + n > limit)
+		return sol_deny(-EDQUOT,
+			"%s: the rule's other processes have %u bank sets, %u more would pass its limit of %u",
+			group->name, of_rule, n, limit);
+	user_limit = sol_quota_user_limit(group->quota, n);
+	if (!uid_eq(uid, GLOBAL_ROOT_UID) && of_user + n > user_limit)
+		return sol_deny(-EDQUOT,
+			"%s: rules gave user %u %u bank sets for other processes, %u more would pass user_limit %u",
+			group->name, from_kuid(&init_user_ns, uid), of_user, n,
+			user_limit);
+	return 0;
+}
+
+u32 sol_quota_held(const struct sol_quota *quota)
+{
+	const struct sol_group *group;
+	u32 sum = 0;
+
+	mutex_lock(&sol_group_mutex);
+	list_for_each_entry(group, &ruled, ruled)
+		if (group->quota == quota)
+			sum += held_by(group);
+	mutex_unlock(&sol_group_mutex);
+	return sum;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How many bank sets rules may give away: by rule, and by user. */
+#ifndef SOLOIST_QUOTA_H
+#define SOLOIST_QUOTA_H
+
+#include <linux/atomic.h>
+#include <linux/kref.h>
+#include <linux/types.h>
+#include <linux/uidgid.h>
+
+struct sol_group;
+
+/**
+ * struct sol_quota - a rule's; its groups, which may outlive it, refer to it too
+ * @ref: of these
+ * @limit: bank sets of all its groups together; 0: half of the machine's
+ * @user_limit: of all groups that any rule made for one user; 0: a quarter of
+ *	the machine's. Root has none
+ * @limited: times that a group got no bank set for one of these
+ */
+struct sol_quota {
+	struct kref ref;
+	u32 limit;
+	u32 user_limit;
+	atomic64_t limited;
+};
+
+struct sol_quota *sol_quota_new(void);
+struct sol_quota *sol_quota_get(struct sol_quota *quota);
+void sol_quota_put(struct sol_quota *quota);	/* NULL: nothing */
+
+/* As set, or what holds where nothing is; at least @colors then. */
+u32 sol_quota_limit(const struct sol_quota *quota, u32 colors);
+u32 sol_quota_user_limit(const struct sol_quota *quota, u32 colors);
+
+/* @group, new, was made by the rule of @quota for @uid. */
+void sol_quota_begin(struct sol_group *group, struct sol_quota *quota,
+		     kuid_t uid);
+
+/* It goes. sol_group_mutex is held, or nobody is left. */
+void sol_quota_end(struct sol_group *group);
+
+/*
+ * May @group have @n bank sets in all? sol_group_mutex is held. 0, or -EDQUOT
+ * and words.
+ */
+int sol_quota_check(const struct sol_group *group, u32 n);
+
+/* Bank sets of all groups of @quota. */
+u32 sol_quota_held(const struct sol_quota *quota);
+
+#endif /* SOLOIST_QUOTA_H */
