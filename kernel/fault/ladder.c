@@ -18,8 +18,10 @@
  * Bounded: a rung looks at a limited number of frames, and where it found
  * nothing the group does not come back for a while, longer each time (struct
  * sol_turn); meanwhile its faults look at the lists alone. No other CPU is
- * interrupted. Evacuating is done by one task of a group at a time; who finds the
- * group resting sleeps until it may, at once where the last one found something.
+ * interrupted. Evacuating is done by one task of a group at a time, a few times
+ * with pauses, for what is in use now may move later. Where all that was in vain
+ * the group is full: its faults fail at once for some time, longer each time, and
+ * one look follows. So a task that goes on asking gets little of a CPU for it.
  *
  * Locking: a group is looked up, and its lists are, with preemption off. The
  * whole of it is a section of sol_waiting, so that unloading waits; what uses
@@ -47,7 +49,11 @@
 #define SEARCH_RESTS	5
 #define LOOKS		32	/* lists looked at with preemption off */
 #define BATCH		32
-#define EVACUATIONS	8	/* tries and waits before the task is killed */
+#define EVACUATIONS	8	/* tries before the task is killed ... */
+#define EVACUATION_WAIT	(HZ / 10)	/* ... with pauses between them */
+#define FULLS		5	/* a group is full so long, doubled 5 times */
+#define EVACUATION_BUDGET	(16 * SOL_WALK_BUDGET)	/* frames of a try */
+#define CELL_BUDGET_MIN	64u
 
 /* ---- The group's cells on a node ---- */
 
@@ -150,7 +156,7 @@ static void note_search(u16 id, int nid, bool found)
 
 /* ---- The rungs ---- */
 
-typedef struct page *rung_fn(const struct sol_request *rq, int nid);
+typedef struct page *rung_fn(struct sol_request *rq, int nid);
 
 /* Some lists of a group from the cursor on; *@at is where it goes on, 0: done. */
 static struct page *look(const struct sol_request *rq, int nid, u32 *at)
@@ -240,14 +246,14 @@ static void refill_turn(const struct sol_request *rq, int nid)
 	}
 }
 
-static struct page *from_turn(const struct sol_request *rq, int nid)
+static struct page *from_turn(struct sol_request *rq, int nid)
 {
 	if (gfpflags_allow_blocking(rq->gfp))
 		refill_turn(rq, nid);
 	return from_lists(rq, nid);
 }
 
-static struct page *from_refill(const struct sol_request *rq, int nid)
+static struct page *from_refill(struct sol_request *rq, int nid)
 {
 	u32 budget = SOL_WALK_BUDGET, turns, cell;
 	struct page *page = NULL;
@@ -266,7 +272,7 @@ static struct page *from_refill(const struct sol_request *rq, int nid)
 	return page;
 }
 
-static struct page *from_search(const struct sol_request *rq, int nid)
+static struct page *from_search(struct sol_request *rq, int nid)
 {
 	struct page *page = NULL;
 	struct here here;
@@ -285,92 +291,144 @@ static struct page *from_search(const struct sol_request *rq, int nid)
 	return page;
 }
 
-/* Free frames that CPUs keep to themselves, theirs and ours; then what moves. */
-static struct page *evacuate(const struct sol_request *rq, int nid,
-			     enum migrate_mode mode)
+/* The cell that the next step of an evacuation is about, and how many there are. */
+static u32 next_to_evacuate(u16 id, int nid, u32 *n)
 {
-	struct page *page = NULL;
-	u32 turns, cell, budget;
-	bool move;
+	u32 cell = SOL_NO_CELL, at;
+	struct here here;
 
-	sol_magazines_flush();
-	sol_evacuate_drain(nid);
-	page = from_lists(rq, nid);
-	for (move = false; !page; move = true) {
-		for (turns = 0; !page; turns++) {
-			cell = cell_at(rq->id, nid, turns);
-			if (cell == SOL_NO_CELL || fatal_signal_pending(current))
-				break;
-			budget = 16 * SOL_WALK_BUDGET;
-			if (!move)
-				sol_refill_wake(cell);
-			if (move ? sol_evacuate(cell, rq->gfp, mode, &budget) :
-				   sol_refill(cell, BATCH, &budget))
-				page = take(rq, nid, turns);
-			cond_resched();
-		}
-		if (move)
-			break;
+	*n = 0;
+	preempt_disable();
+	if (here_find(&here, id, nid)) {
+		at = READ_ONCE(here.turn->at) % here.n;
+		WRITE_ONCE(here.turn->at, at + 1);
+		cell = here.cell[at];
+		*n = here.n;
 	}
+	preempt_enable();
+	return cell;
+}
+
+static void note_looked(u16 id, u32 frames)
+{
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (g)
+		sol_group_add(g, looked, frames);
+	preempt_enable();
+}
+
+/* Look for frames of @cell: free ones, or if @move those that move. */
+static u32 look_harder(const struct sol_request *rq, u32 cell, bool move,
+		       u32 *budget)
+{
+	if (move)
+		return sol_evacuate(cell, rq->gfp, budget);
+	sol_refill_wake(cell);
+	return sol_refill(cell, BATCH, budget);
+}
+
+/* Every cell of the group in turn, each with its part of the budget. */
+static struct page *over_cells(const struct sol_request *rq, int nid, bool move)
+{
+	u32 left = EVACUATION_BUDGET, turns = 0, n, part, budget, cell;
+	struct page *page = NULL;
+
+	do {
+		cell = next_to_evacuate(rq->id, nid, &n);
+		if (cell == SOL_NO_CELL || fatal_signal_pending(current))
+			break;
+		part = max(EVACUATION_BUDGET / n, CELL_BUDGET_MIN);
+		part = budget = min(part, left);
+		if (look_harder(rq, cell, move, &budget))
+			page = from_lists(rq, nid);
+		left -= part - budget;
+		cond_resched();
+	} while (!page && left && ++turns < n);
+	note_looked(rq->id, EVACUATION_BUDGET - left);
 	return page;
 }
 
-/* One of the group at a time; the others wait for what it finds. */
-static bool begin_evacuation(u16 id, int nid, unsigned long *wait)
+/*
+ * At first frames that are free: those that CPUs keep to themselves, ours and
+ * theirs, and those that no walk came by; then what moves. Of a group that was
+ * full a moment ago all is looked at in one go.
+ */
+static struct page *evacuate(const struct sol_request *rq, int nid, bool before)
+{
+	struct page *page = NULL;
+
+	if (!rq->tries) {
+		sol_magazines_flush();
+		if (!before)
+			sol_evacuate_drain(nid);
+		page = from_lists(rq, nid);
+		if (!page && !before)
+			page = over_cells(rq, nid, false);
+	}
+	return page ?: over_cells(rq, nid, true);
+}
+
+/*
+ * May the caller evacuate? One of the group does at a time; @rq->again: not now.
+ * @before: it was full before. Where it is known to be, nobody may.
+ */
+static bool begin_evacuation(struct sol_request *rq, int nid, bool *before)
 {
 	unsigned long until, now = jiffies;
 	struct here here;
 	bool mine = false;
 
-	*wait = 0;
 	preempt_disable();
-	if (here_find(&here, id, nid)) {
+	if (here_find(&here, rq->id, nid) &&
+	    !time_before(now, READ_ONCE(here.turn->full))) {
+		*before = READ_ONCE(here.turn->fulls);
 		until = READ_ONCE(here.turn->evacuate);
-		if (time_before(now, until))
-			*wait = until - now;
-		else
-			mine = cmpxchg(&here.turn->evacuate, until,
-				       now + HZ / 10) == until;
+		mine = !time_before(now, until) &&
+		       cmpxchg(&here.turn->evacuate, until,
+			       now + EVACUATION_WAIT) == until;
+		rq->again |= !mine;
 	}
 	preempt_enable();
 	return mine;
 }
 
-/* Something moved, so more may: the next one of the group need not wait. */
-static void end_evacuation(u16 id, int nid)
+/*
+ * Something moved, so more may: the next one of the group need not wait. Or
+ * nothing did, for the last time: the group is full.
+ */
+static void end_evacuation(u16 id, int nid, bool found)
 {
 	struct here here;
+	u8 n;
 
 	preempt_disable();
-	if (here_find(&here, id, nid))
+	if (here_find(&here, id, nid)) {
+		n = found ? 0 : READ_ONCE(here.turn->fulls);
 		WRITE_ONCE(here.turn->evacuate, jiffies);
+		if (!found)
+			WRITE_ONCE(here.turn->full,
+				   jiffies + (EVACUATION_WAIT << n));
+		WRITE_ONCE(here.turn->fulls, found ? 0 : min(n + 1, FULLS));
+	}
 	preempt_enable();
 }
 
-static struct page *from_evacuation(const struct sol_request *rq, int nid)
+static struct page *from_evacuation(struct sol_request *rq, int nid)
 {
-	unsigned long wait;
-	int tries;
+	bool before = false;
+	struct page *page;
 
-	for (tries = 0; tries < EVACUATIONS && !fatal_signal_pending(current);
-	     tries++) {
-		struct page *page;
-
-		/* What was locked, or on its way to the LRU, may move later. */
-		if (begin_evacuation(rq->id, nid, &wait)) {
-			page = evacuate(rq, nid, tries ? MIGRATE_SYNC_LIGHT :
-						 MIGRATE_ASYNC);
-			if (page)
-				end_evacuation(rq->id, nid);
-		} else {
-			if (wait)
-				schedule_timeout_killable(wait);
-			page = from_lists(rq, nid);
-		}
-		if (page)
-			return page;
-	}
-	return NULL;
+	if (!begin_evacuation(rq, nid, &before))
+		return from_lists(rq, nid);
+	page = evacuate(rq, nid, before);
+	if (page || before || rq->tries + 1 >= EVACUATIONS)
+		end_evacuation(rq->id, nid, page);
+	else
+		rq->again = true;
+	return page;
 }
 
 static rung_fn *const rungs[] = {
@@ -481,6 +539,21 @@ static bool grow(u16 id, u32 seen)
 	return grown;
 }
 
+/* What was locked, or on its way to the LRU, may move later. */
+static struct page *climb_patiently(struct sol_request *rq)
+{
+	struct page *page;
+
+	for (rq->tries = 0; rq->tries < EVACUATIONS; rq->tries++) {
+		rq->again = false;
+		page = climb_with_lists(rq, SOL_EVACUATED, SOL_EVACUATED);
+		if (page || !rq->again || fatal_signal_pending(current))
+			return page;
+		schedule_timeout_killable(EVACUATION_WAIT);
+	}
+	return NULL;
+}
+
 static struct page *climb_down(struct sol_request *rq)
 {
 	struct page *page;
@@ -493,7 +566,7 @@ static struct page *climb_down(struct sol_request *rq)
 	} while (!page && rq->exhaust == SOL_GROW &&
 		 !fatal_signal_pending(current) && grow(rq->id, seen));
 	if (!page && rq->exhaust != SOL_SPILL)
-		page = climb_with_lists(rq, SOL_EVACUATED, SOL_EVACUATED);
+		page = climb_patiently(rq);
 	return page;
 }
 

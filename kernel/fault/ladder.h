@@ -25,6 +25,7 @@
  * @nid: first choice; NUMA_NO_NODE: near the CPU
  * @allowed: the memory policy's nodes; NULL: anywhere
  * @cpuset: the cpuset's; NULL: anywhere
+ * @tries: evacuations so far; @again: another one may find something
  * @rung: answer: which rung had the page
  * @exhaust: answer, if exhausted: what the group does then, enum sol_exhaust
  */
@@ -37,6 +38,8 @@ struct sol_request {
 	int nid;
 	const nodemask_t *allowed;
 	const nodemask_t *cpuset;
+	u8 tries;
+	bool again;
 	enum sol_rung rung;
 	u8 exhaust;
 };

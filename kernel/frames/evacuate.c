@@ -3,6 +3,8 @@
  * Evacuate: before a colour counts as exhausted, what lies in its frames and
  * could lie elsewhere moves out: page cache, and memory of uncoloured tasks.
  * The papers have no such step: their lists hold all memory from boot on.
+ * Nothing is waited for that others hold locked: a page of a file whose server
+ * never answers would keep the fault, and unloading, for ever.
  *
  * It is compaction (mm/compaction.c), but for frames that we choose: pages are
  * isolated from the LRU lists and migrated, asynchronously, to wherever the kernel
@@ -24,6 +26,7 @@
 #include "refill.h"
 
 #define BATCH	32
+#define IN_VAIN	64u	/* looks that a page costs that did not move */
 
 DEFINE_STATIC_CALL_NULL(sol_isolate, sol_isolate_fn);
 DEFINE_STATIC_CALL_NULL(sol_migrate, sol_migrate_fn);
@@ -31,6 +34,7 @@ DEFINE_STATIC_CALL_NULL(sol_putback, sol_putback_fn);
 
 typedef void sol_drain_fn(struct zone *zone);
 DEFINE_STATIC_CALL_NULL(sol_drain_cpus, sol_drain_fn);
+DEFINE_STATIC_CALL_NULL(sol_drain_here, sol_drain_fn);
 
 static atomic64_t evacuated;
 
@@ -70,12 +74,20 @@ static void isolate(struct sol_refill *f, u64 pfn)
 	f->want--;	/* no more than fit */
 }
 
+/* What was freed a moment ago, very probably on this CPU. */
+static void drain_here(void)
+{
+	migrate_disable();
+	static_call(sol_drain_here)(NULL);
+	migrate_enable();
+}
+
 void sol_evacuate_drain(u32 node)
 {
 	static_call(sol_drain_cpus)(NULL);
 }
 
-u32 sol_evacuate(u32 cell, gfp_t gfp, enum migrate_mode mode, u32 *budget)
+u32 sol_evacuate(u32 cell, gfp_t gfp, u32 *budget)
 {
 	struct evacuation e = { .pages = LIST_HEAD_INIT(e.pages) };
 	struct sol_refill f = {
@@ -92,21 +104,23 @@ u32 sol_evacuate(u32 cell, gfp_t gfp, enum migrate_mode mode, u32 *budget)
 
 	WRITE_ONCE(sol_sites[cell].move.left, 0);	/* once round */
 	sol_refill_walk(&f, &sol_sites[cell].move);
-	*budget = f.budget;
 	if (e.n) {
 		static_call(sol_migrate)(&e.pages, sol_evacuate_target, NULL,
 					 (__force unsigned long)gfp,
-					 mode, MR_COMPACTION,
+					 MIGRATE_ASYNC, MR_COMPACTION,
 					 NULL);
 		static_call(sol_putback)(&e.pages);
-		sol_evacuate_drain(f.node);
+		drain_here();
 	}
 	for (i = 0; i < e.n; i++) {
 		u32 before = f.got;
 
 		sol_refill_take(&f, e.pfn[i]);
 		atomic64_add(f.got - before, &evacuated);
+		if (f.got == before)
+			f.budget -= min(f.budget, IN_VAIN);
 	}
+	*budget = f.budget;
 	return f.got;
 }
 
@@ -120,5 +134,6 @@ int sol_evacuate_init(void)
 	return sol_bind(sol_isolate, "folio_isolate_lru") ?:
 	       sol_bind(sol_migrate, "migrate_pages") ?:
 	       sol_bind(sol_putback, "putback_movable_pages") ?:
-	       sol_bind(sol_drain_cpus, "drain_all_pages");
+	       sol_bind(sol_drain_cpus, "drain_all_pages") ?:
+	       sol_bind(sol_drain_here, "drain_local_pages");
 }

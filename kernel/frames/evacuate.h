@@ -4,7 +4,6 @@
 #define SOLOIST_EVACUATE_H
 
 #include <linux/gfp_types.h>
-#include <linux/migrate_mode.h>
 #include <linux/types.h>
 
 /*
@@ -12,7 +11,7 @@
  * of frames of @cell, and list these. Looks at no more than *@budget frames.
  * May sleep, and reclaim as @gfp says. How many were listed.
  */
-u32 sol_evacuate(u32 cell, gfp_t gfp, enum migrate_mode mode, u32 *budget);
+u32 sol_evacuate(u32 cell, gfp_t gfp, u32 *budget);
 
 /* Free frames that the CPUs keep at hand go where a refill finds them. */
 void sol_evacuate_drain(u32 node);

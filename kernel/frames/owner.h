@@ -84,6 +84,7 @@ struct sol_group_stats {
 	u64 freed;		/* pages that came back, or left their colour */
 	u64 moved;		/* pages that the kernel moved out of colour */
 	u64 large;		/* huge pages refused (or, if whole in colour, passed) */
+	u64 looked;		/* frames that evacuations looked at */
 	u32 fault[SOL_TIMES];	/* requests for which nothing was at hand */
 	u32 refill[SOL_TIMES];	/* refills, as counted above */
 };
@@ -95,12 +96,18 @@ struct sol_group_stats {
  *	longer each time
  * @rests: times in a row
  * @evacuate: jiffies: until then, nobody evacuates for it
+ * @full: jiffies: until then, evacuating is known to be in vain
+ * @fulls: times in a row that it was
+ * @at: racy on purpose: the cell where the next evacuation begins
  */
 struct sol_turn {
 	u32 cursor;
 	u8 rests;
+	u8 fulls;
+	u32 at;
 	unsigned long rest;
 	unsigned long evacuate;
+	unsigned long full;
 } ____cacheline_aligned_in_smp;
 
 /* Nothing was found for the group lately, so nothing will be refilled now. */

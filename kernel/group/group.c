@@ -246,7 +246,8 @@ static struct sol_group *group_alloc(const char *name)
 		return NULL;
 	}
 	for (i = 0; i < map->n_nodes; i++)
-		group->turn[i].rest = group->turn[i].evacuate = jiffies;
+		group->turn[i].rest = group->turn[i].evacuate =
+			group->turn[i].full = jiffies;
 	group->grow_rest = jiffies;
 	colors_attach(&group->colors, (void *)group + head);
 	strscpy(group->name, name, sizeof(group->name));
@@ -351,7 +352,9 @@ static void cells_publish(struct sol_group *group, struct sol_cells *cells)
 	for (i = 0; i < map->n_nodes; i++) {
 		WRITE_ONCE(group->turn[i].rest, jiffies);
 		WRITE_ONCE(group->turn[i].evacuate, jiffies);
+		WRITE_ONCE(group->turn[i].full, jiffies);
 		WRITE_ONCE(group->turn[i].rests, 0);
+		WRITE_ONCE(group->turn[i].fulls, 0);
 	}
 	if (old)
 		kvfree_rcu(old, rcu);

@@ -90,6 +90,7 @@ static const struct row rows[] = {
 	{ SYMBOL, false, "folio_isolate_lru", NULL, "no evacuation" },
 	{ SYMBOL, false, "putback_movable_pages", NULL, "no evacuation" },
 	{ SYMBOL, false, "drain_all_pages", NULL, "no evacuation" },
+	{ SYMBOL, false, "drain_local_pages", NULL, "no evacuation" },
 	{ SYMBOL, false, "lru_add_drain_all", NULL, "no evacuation" },
 	{ SYMBOL, true, "post_alloc_hook", NULL,
 	  "no loading beside the kernel's debugging of free pages" },
