@@ -899,10 +899,12 @@ void sol_group_exit(void)
 	u32 id;
 
 	sol_member_exit();
-	WRITE_ONCE(leaving, true);	/* nothing is queued from now on */
+	WRITE_ONCE(leaving, true);	/* nothing is queued from now on, ... */
 	cancel_work_sync(&sol_emptied_work);
 	cancel_work_sync(&sol_reap_work);
+	cancel_delayed_work_sync(&linger_work);
 	cancel_work_sync(&drain_work);
+	/* ... but that one was, by a drain that had looked before. */
 	cancel_delayed_work_sync(&linger_work);
 	reap_fn(NULL);
 	for (id = 1; id <= SOL_MAX_GROUPS; id++) {

@@ -146,13 +146,9 @@ static unsigned int refuse(struct list_head *from, int reason)
 	unsigned int n = 0;
 
 	list_for_each_entry_safe(folio, next, from, lru) {
-		int users;
-
 		if (!in_color(folio))
 			continue;
-		users = sol_lists_begin();
 		put_back(folio, reason);
-		sol_lists_end(users);
 		move_count(kept, 1);
 		n++;
 	}
@@ -180,10 +176,15 @@ unsigned long sol_on_migrate_pages(struct list_head *from, void *get_new,
 {
 	unsigned int kept = 0;
 
-	if (sol_reason_refused(reason))
+	if (sol_reason_refused(reason)) {
+		/* One section over all: the LRU lists' lock sleeps on RT. */
+		int users = sol_lists_begin();
+
 		kept = refuse(from, reason);
-	else if (reason == MR_MEMORY_FAILURE)
+		sol_lists_end(users);
+	} else if (reason == MR_MEMORY_FAILURE) {
 		forget(from);
+	}
 	/*
 	 * An empty list is success to the original, and NUMA balancing would
 	 * count the page as moved. It looks at what is left on the list, too.
