@@ -9,12 +9,6 @@ struct alloc_context;
 struct sol_frame;
 struct zone;
 
-/*
- * task->atomic_flags: this fault failed for want of a page in colour. 38 is
- * group/space.h.
- */
-#define SOL_TASK_FAILED	39
-
 /* The store's array and its length, where the trampolines read them. */
 extern u8 *sol_fault_owned;
 extern u64 sol_fault_n_frames;

@@ -43,6 +43,12 @@
 #define SOL_FLAG_MASK		(~0ul << SOL_FLAG_ID_SHIFT)
 
 /*
+ * The same: this fault failed for want of a page in colour. Of this task alone:
+ * neither its children nor what it executes has it. 38 is group/space.h.
+ */
+#define SOL_TASK_FAILED		39
+
+/*
  * mm->flags, the same, for faults that another task causes (ptrace, userfaultfd,
  * /proc/PID/mem): bits 40..55 the id of the thread group leader, 56..63
  * generation. Neither fork nor exec inherits these bits; member.c sets them.

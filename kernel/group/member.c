@@ -100,6 +100,16 @@ static void mm_mark(struct task_struct *task, u16 id)
 
 /* ---- Following tasks: probes, preemption off ---- */
 
+/*
+ * A fault of the kernel's own, writing a signal's frame after an interrupt, looks
+ * like one of user mode to the fault path, and nobody comes for its bit.
+ */
+static void clear_failed(struct task_struct *task)
+{
+	if (test_bit(SOL_TASK_FAILED, &task->atomic_flags))
+		clear_bit(SOL_TASK_FAILED, &task->atomic_flags);
+}
+
 static void probe_newtask(void *data, struct task_struct *child,
 			  unsigned long clone_flags)
 {
@@ -107,8 +117,10 @@ static void probe_newtask(void *data, struct task_struct *child,
 	u16 id;
 
 	/* A plain task must cost next to nothing here. */
-	if (!((child->atomic_flags | current->atomic_flags) & SOL_FLAG_MASK))
+	if (!((child->atomic_flags | current->atomic_flags) &
+	      (SOL_FLAG_MASK | BIT(SOL_TASK_FAILED))))
 		return;
+	clear_failed(child);
 	rcu_read_lock();
 	do {
 		id = group_id_of(current);
@@ -131,6 +143,7 @@ static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
 {
 	u16 id = group_id_of(task);
 
+	clear_failed(task);
 	if (id && task->mm)
 		flags_swap(sol_mm_flags(task->mm), id);
 }
@@ -638,6 +651,7 @@ static bool unflag_all(void)
 
 	rcu_read_lock();
 	for_each_process_thread(process, task) {
+		clear_failed(task);
 		if (!(READ_ONCE(task->atomic_flags) & SOL_FLAG_MASK))
 			continue;
 		if (!is_new(task)) {
