@@ -115,10 +115,14 @@ static int room_for(const struct sol_map *map, struct room *room,
 int sol_remap(const struct sol_map *map, struct sol_err *err)
 {
 	struct room room = { 0 };
-	int ret = 0;
+	int ret = 0, users;
 
-	if (map)
-		ret = check_nodes(map, err) ?: room_for(map, &room, err);
+	if (map) {
+		users = sol_lists_begin();	/* see keep/unplug.c */
+		ret = check_nodes(map, err);
+		sol_lists_end(users);
+		ret = ret ?: room_for(map, &room, err);
+	}
 	if (ret)
 		return ret;
 	if (sol_store.map)

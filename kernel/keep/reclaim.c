@@ -30,6 +30,7 @@
 #include "../compat/shrinker.h"
 #include "../compat/workqueue.h"
 #include "../parts.h"
+#include "../hook/hook.h"
 #include "../hook/probe.h"
 #include "move.h"
 #include "../frames/giveback.h"
@@ -87,6 +88,7 @@ static void failed_forget(struct work_struct *work)
 {
 	struct llist_node *all = llist_del_all(&failed_frames);
 	struct failed *f, *next;
+	int users = sol_lists_begin();	/* see unplug.c */
 
 	llist_for_each_entry_safe(f, next, all, node) {
 		struct page *page = pfn_to_online_page(f->pfn);
@@ -98,6 +100,7 @@ static void failed_forget(struct work_struct *work)
 			sol_store_evict(f->pfn, f->pfn + 1);
 		kfree(f);
 	}
+	sol_lists_end(users);
 }
 
 static DECLARE_WORK(failed_work, failed_forget);

@@ -8,12 +8,17 @@
  * go, would wait for it, and it for the frames. Hence this goes down after the
  * hooks, and the lists give everything back right behind it.
  *
+ * Walks over frames (refill.c) ask whether a region is online, and look at its
+ * pages afterwards, without a lock. They are sections of sol_lists_users: once
+ * those that may have asked before have ended, the pages may go.
+ *
  * Locking: Linux takes one block offline at a time (mem_hotplug_lock).
  */
 #include <linux/memory.h>
 #include <linux/workqueue.h>
 
 #include "../frames/giveback.h"
+#include "../hook/hook.h"
 #include "../parts.h"
 
 #define SWEEP_PERIOD	(HZ / 10)
@@ -41,6 +46,8 @@ static int unplug_memory(struct notifier_block *nb, unsigned long action,
 		leaving_sweep(NULL);
 		break;
 	case MEM_OFFLINE:
+		synchronize_srcu(&sol_lists_users);
+		fallthrough;
 	case MEM_CANCEL_OFFLINE:
 		cancel_delayed_work_sync(&leaving_work);
 		break;
