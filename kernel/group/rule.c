@@ -394,19 +394,25 @@ static struct exec_try *try_new(u64 serial, struct sol_group *before)
 	return try;
 }
 
-/* Join a group of the gift until the exec turns out to fail. */
+/*
+ * Join a group of the gift until the exec turns out to fail. If it got no
+ * colours, the try says to exec_opened() that it was asked for some.
+ */
 static void exec_join(const struct rule_gift *gift, struct sol_group *before)
 {
-	struct sol_group *group = gift_group(gift);
-	struct exec_try *try;
+	struct exec_try *try = try_new(gift->serial, before);
+	struct sol_group *group;
+	int err = 0;
 
-	if (IS_ERR(group))
+	if (!try)
 		return;
-	try = try_new(gift->serial, before);
-	if (try && (sol_member_join_exec(group) ||
-		    task_work_add(current, &try->work, TWA_RESUME)))
+	group = gift_group(gift);
+	if (!IS_ERR(group)) {
+		err = sol_member_join_exec(group);
+		sol_group_put(group);
+	}
+	if (err || task_work_add(current, &try->work, TWA_RESUME))
 		exec_done(&try->work);
-	sol_group_put(group);
 }
 
 /* What the rules give to the exec of @path. */
