@@ -238,7 +238,7 @@ fn what_a_file_alone_refutes_is_found_by_a_dry_run() {
         ("[groups.a]\nreserve = \"x\"\n", "2: [groups.a] reserve"),
         ("[groups.a]\nmode = \"both\"\n", "2: "),
         ("[groups.a]\nbanks = \"1\"\n", "2: "),
-        ("\n[guard]\nevent = \"LLC-mises\"\n", "3: [guard] event: `LLC-mises` is no event (did you mean \"LLC-misses\"?)"),
+        ("\n[guard]\nevent = \"LLC-mises\"\n", "3: [guard] event: LLC-mises: no such event (did you mean \"LLC-misses\"?)"),
         ("[guard]\nwrite_event = \"x\"\n", "2: [guard] write_event"),
         ("[guard]\nrmin = \"1\"\n", "2: [guard] rmin: no such setting (did you mean \"r_min\"?)"),
         ("[guard]\nperiod_us = \"5\"\n", "2: [guard] period_us: `5`: expected a number from 10 to 1000000"),
