@@ -6,7 +6,6 @@ set -u
 . "$(dirname "$0")/../lib/cli.sh"
 
 soloist group create a --bank-sets 4-5 >/dev/null
-soloist guard set --event page-faults --r-min 100MB/s >/dev/null
 
 # masked FILE TEXT LIST
 masked() {
@@ -31,5 +30,4 @@ masked auto '1 node=0x3' 0-1
 masked bank_set 00000003 0-1
 masked bandwidth '1000000 cpus=0x3' 0-1
 expect flag 2 soloist group set a --bank-sets 0x3
-soloist guard off
 soloist group rm a

@@ -60,7 +60,7 @@ case $(uname -m) in
 x86_64) number=238 ;;
 aarch64) number=237 ;;
 esac
-bound='syscall('$number', 2, pack("Q", 2), 64) == 0 or die; exec @ARGV or die'
+bound='my $nodes = pack("Q", 2); syscall('$number', 2, $nodes, 64) == 0 or die; exec @ARGV or die'
 if [ -x /usr/bin/perl ]; then
 	says membind '13[579]' "its memory policy" soloist run --bank-sets 2 -- perl -e "$bound" true
 	says membind-before 2 "its memory policy" perl -e "$bound" soloist run --bank-sets 2 -- true
