@@ -278,6 +278,26 @@ pub struct Summary {
     pub shared_bits: Vec<u32>,
     /// Layouts whose channels come from a division.
     pub interleave: Vec<Dealt>,
+    /// Two addresses that the map puts into one place of DRAM, where there are such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub twice: Option<(u64, u64)>,
+}
+
+/// Two addresses that are one place: layouts of a node whose rows are not apart. Looked
+/// for at the ends and in the middle of each range.
+fn twice(map: &AddrMap) -> Option<(u64, u64)> {
+    let line = u64::from(map.line_size());
+    let looks = |range: soloist_core::Range| {
+        let middle = range.start + (range.end - range.start) / 2;
+        [range.start, middle & !(line - 1), range.end - line]
+    };
+    let other = |address: u64| {
+        let place = map.decode(address).ok()?;
+        let first = map.encode(&place).ok()?;
+        let is_same = map.decode(first).ok()? == place;
+        (first != address && is_same).then_some((first, address))
+    };
+    map.ranges().flat_map(looks).find_map(other)
 }
 
 /// Over what a layout deals its offsets.
@@ -384,6 +404,7 @@ impl Summary {
             below_page: bits(banks & 0xfff).collect(),
             shared_bits: bits(banks & llc).collect(),
             interleave: machine.map.layouts.iter().filter_map(Dealt::new).collect(),
+            twice: twice(map),
         }
     }
 
@@ -427,6 +448,12 @@ impl Summary {
                 if self.below_page.len() == 1 { "s" } else { "" },
                 self.banks_per_set,
                 if self.banks_per_set == 1 { "" } else { "s" },
+            ));
+        }
+        if let Some((one, other)) = self.twice {
+            say.push(format!(
+                "{one:#x} and {other:#x} are one place in DRAM by this map, which no machine has: rows of \
+                 the layouts of a node must differ; `encode` knows the first only"
             ));
         }
         say
@@ -502,6 +529,38 @@ pub fn field_list(map: &MapSpec, index: usize) -> Vec<(&'static str, String)> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::Summary;
+    use soloist_machine::{known, Machine};
+
+    /// A client of modules of two sizes: what lies in one channel alone has rows of its
+    /// own, or those of both channels once more.
+    #[test]
+    fn places_that_have_two_addresses_are_told() {
+        for machine in known::all() {
+            let machine = machine.unwrap();
+            let summary = Summary::new(&machine, &machine.addr_map());
+            assert_eq!(summary.twice, None, "{}", machine.about.name);
+        }
+        let flex = |rows: &str, base: u64| {
+            let text = format!(
+                "[machine]\nname = \"flex\"\ndescription = \"x\"\ntrust = \"assumed\"\n\
+                 [topology]\nsockets = 1\ncpus = [\"0\"]\n[map.layouts.both]\n\
+                 channel = [\"8^18\"]\nbank = [\"7^14\", \"15^19\"]\nrow = [\"18-32\"]\n\
+                 column = [\"@3:6-7\", \"9-13\", \"16-17\"]\n[map.layouts.one]\n\
+                 channel = [\"34\"]\nbank = [\"7^14\", \"15^19\"]\nrow = [{rows}]\n\
+                 column = [\"@3:6-13\", \"16\"]\n[[map.range]]\nstart = 0x0\nend = 0x200000000\n\
+                 layout = \"both\"\n[[map.range]]\nstart = 0x200000000\nend = 0x300000000\n\
+                 base = {base:#x}\nlayout = \"one\"\n"
+            );
+            let machine = Machine::parse(&text, "flex").unwrap();
+            let summary = Summary::new(&machine, &machine.addr_map());
+            let told = summary.sentences().join("\n");
+            assert_eq!(told.contains("one place in DRAM"), summary.twice.is_some());
+            summary.twice
+        };
+        assert!(flex("\"17-33\"", 0x4_0000_0000).is_some());
+        // Behind the 32768 rows of the other.
+        assert_eq!(flex("\"17-33\"", 0x5_0000_0000), None);
+    }
 
     #[test]
     fn the_channels_that_a_layout_deals_over_are_told() {
