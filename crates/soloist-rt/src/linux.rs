@@ -99,19 +99,12 @@ pub(crate) fn beyond_ps(servers: &[Server]) -> u64 {
 
 /// Longest that a task runs in any stretch of `window`: its jobs take `job` and end
 /// `response` after their release at most.
-fn workload(window: u64, (job, response, period): (u64, u64, u64)) -> u64 {
+pub(crate) fn workload(window: u64, (job, response, period): (u64, u64, u64)) -> u64 {
     let reach = window.saturating_add(response.saturating_sub(job));
     let whole = reach / period.max(1);
     let rest = reach - whole * period;
     let all = whole.saturating_mul(job).saturating_add(job.min(rest));
     all.min(window)
-}
-
-/// Do tasks of a core (job, longest response, period) leave others their part of
-/// each second?
-pub(crate) fn leaves_others_time(tasks: impl Iterator<Item = (u64, u64, u64)>) -> bool {
-    let busy = tasks.map(|task| workload(SECOND_PS, task));
-    busy.fold(0, u64::saturating_add) <= BUSIEST_PS
 }
 
 /// How often others may take their part in a stretch of so long.
@@ -172,12 +165,10 @@ mod tests {
         assert_eq!(workload(1000, (100, 100, 200)), 500);
         assert_eq!(workload(1000, (100, 200, 200)), 600);
         assert_eq!(workload(100, (300, 900, 900)), 100);
-        let second = |ms: u64| leaves_others_time([(ms * MS, ms * MS, SECOND_PS)].into_iter());
-        assert!(second(950) && !second(951));
         // It may run at the end of one period and at the begin of the next.
-        assert!(!leaves_others_time(
-            [(900 * MS, SECOND_PS, SECOND_PS)].into_iter()
-        ));
+        let second = |ms: u64, response| workload(SECOND_PS, (ms * MS, response, SECOND_PS));
+        assert_eq!(second(950, 950 * MS), BUSIEST_PS);
+        assert_eq!(second(900, SECOND_PS), SECOND_PS);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::edf::{self, Sporadic};
 use crate::interference::Surroundings;
-use crate::linux::{self, turns_of_others, Server};
+use crate::linux::{self, turns_of_others, Server, BUSIEST_PS, SECOND_PS};
 use crate::profile::Profile;
 use crate::task::{Order, TaskSet};
 use crate::time::Time;
@@ -92,13 +92,15 @@ pub fn analyse(
 /// Do these tasks, with these responses, leave others their part of each second?
 fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> bool {
     let (again, resume) = (reload(demands), resume_ps(demands, around));
-    let of = |(d, answer): (&Demand, &Answer)| {
+    let (mut busy, mut lines) = (0u64, 0u64);
+    for (d, answer) in demands.iter().zip(answers) {
         let response = answer.response.map_or(d.deadline, |r| r.0);
-        let delay = around.delay(d.lines + 2 * again, response);
-        let job = d.time.saturating_add(resume).saturating_add(delay);
-        (job.min(response), response, d.period)
-    };
-    linux::leaves_others_time(demands.iter().zip(answers).map(of))
+        let job = d.time.saturating_add(resume).min(response);
+        busy = busy.saturating_add(linux::workload(SECOND_PS, (job, response, d.period)));
+        let jobs = SECOND_PS.saturating_add(response).div_ceil(d.period);
+        lines = lines.saturating_add(jobs.saturating_mul(d.lines + 2 * again));
+    }
+    busy.saturating_add(around.delay(lines, SECOND_PS)) <= BUSIEST_PS
 }
 
 fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings) -> Vec<Demand> {

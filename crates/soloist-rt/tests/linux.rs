@@ -136,6 +136,18 @@ fn what_the_kernel_keeps_is_no_task_s() {
     assert!(!made(&text("2190")).unwrap().holds);
 }
 
+/// Many tasks of which none is long wait for the same lines of others once, and not
+/// each for all of them.
+#[test]
+fn many_short_tasks_leave_others_their_time() {
+    let platform = Platform::find("opteron-6128").unwrap();
+    let all: Vec<_> = (0..60).map(|i| (Some(i % 2), 10_000, 10)).collect();
+    let set = parse(&tasks("rm", &all), "tasks.toml").unwrap();
+    let plan = plan(&platform, &set, 1).unwrap();
+    assert!(plan.holds, "{:?}", plan.relaxations);
+    assert!(plan.analysis.iter().all(|a| a.others == Time(0)));
+}
+
 #[test]
 fn what_sched_deadline_does_not_take_is_refused() {
     let said = refused(&tasks("edf", &[(None, 90, 20)]));
