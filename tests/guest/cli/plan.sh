@@ -103,6 +103,14 @@ for set in 'sharing spare' 'sharing proportional' 'period_us 2000' 'per_task 1' 
 	expect "mended-$key" 0 soloist plan tasks.toml --apply --force
 	grep -qxF "$set" $root/guard/settings && fail "mended-$key-set" "$set" || ok "mended-$key-set"
 done
+# Nor may a core with deadlines be stopped.
+timed=$(echo "$table" | awk '$1 == "control" { print $2; exit }')
+echo 1000000 >$root/guard/cpu"$timed"/bandwidth || fail reserve "$(cat $root/last_cmd_status)"
+expect stopped 1 soloist plan tasks.toml --check --force
+case $out in *"core $timed has a reservation"*) ok stopped-says ;; *) fail stopped-says "$out" ;; esac
+expect stopped-apply 1 soloist plan tasks.toml --apply --force
+echo off >$root/guard/cpu"$timed"/bandwidth
+expect not-stopped 0 soloist plan tasks.toml --check --force
 # All else is kept off the controllers of tasks with deadlines by the same command.
 node_of() { # GROUP: the nodes of its bank sets
 	soloist group show "$1" | awk '$1 == "nodes" { print $2 }'

@@ -222,8 +222,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if args.apply {
         host::weigh(&machine, args.force)?;
     }
-    let how = (args.apply, args.force);
-    let done = host::host(config, &machine.addr_map(), how, made.event.as_ref(), ctx)?;
+    let timed = made.plan.analysis.iter().map(|answer| answer.core);
+    let ask = host::Ask {
+        apply: args.apply,
+        force: args.force,
+        timed: timed.collect(),
+    };
+    let done = host::host(config, &machine.addr_map(), &ask, made.event.as_ref(), ctx)?;
     match made.plan.holds {
         true => Ok(done),
         false => bail!("the plan does not hold, whatever this host is like"),

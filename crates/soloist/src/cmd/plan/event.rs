@@ -14,6 +14,9 @@ pub struct Event {
     pub named: bool,
     /// Why the limits may not hold.
     pub objection: Option<String>,
+    /// The machine has a prefetcher.
+    #[serde(skip)]
+    prefetches: bool,
 }
 
 /// How hosts of Arm's processors are named in machine files.
@@ -37,6 +40,7 @@ impl Event {
             name: name.to_owned(),
             named: named.is_some(),
             objection: objection(name, prefetches),
+            prefetches,
         })
     }
 
@@ -45,7 +49,8 @@ impl Event {
         Self {
             name: name.to_owned(),
             named: self.named,
-            objection: objection(name, true),
+            objection: objection(name, self.prefetches),
+            prefetches: self.prefetches,
         }
     }
 

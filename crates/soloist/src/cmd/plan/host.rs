@@ -1,10 +1,11 @@
 //! The plan on this host.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{bail, Result};
 use soloist_core::AddrMap;
-use soloist_host::{load, plan as steps_to, Config, Control, Guard, Host, ModuleChoice};
+use soloist_host::{load, plan as steps_to, Config, Control, Guard, GuardCpu, Host, ModuleChoice};
 use soloist_machine::Machine;
 
 use super::config::keep_event;
@@ -21,16 +22,48 @@ pub fn weigh(machine: &Machine, force: bool) -> Result<()> {
     }
 }
 
-/// Applies the plan to this host, or says how the host differs. With `force` an
-/// event that nobody named stays the host's own.
+/// What is done to a host.
+pub struct Ask {
+    /// The plan is applied; else compared.
+    pub apply: bool,
+    /// An event that nobody named stays the host's own.
+    pub force: bool,
+    /// Cores with deadlines.
+    pub timed: BTreeSet<u32>,
+}
+
+/// Reservations that would stop tasks with deadlines.
+fn stopped(control: &Control, timed: &BTreeSet<u32>) -> Vec<String> {
+    // Without a guard nobody is stopped.
+    let view = Guard::open(control).and_then(|guard| guard.view());
+    let cpus = view.map_or_else(|_| Vec::new(), |view| view.cpus);
+    let stopped = cpus
+        .iter()
+        .filter(|cpu| timed.contains(&cpu.cpu) && cpu.bandwidth != "off");
+    let line = |cpu: &GuardCpu| {
+        format!(
+            "core {} has a reservation of bandwidth ({}), which would stop its tasks with deadlines: take it away (`soloist guard set {}:off`, or its group's)",
+            cpu.cpu, cpu.bandwidth, cpu.cpu
+        )
+    };
+    stopped.map(line).collect()
+}
+
+/// Applies the plan to this host, or says how the host differs.
 pub fn host(
     mut config: Config,
     map: &AddrMap,
-    (apply, force): (bool, bool),
+    ask: &Ask,
     event: Option<&Event>,
     ctx: &Ctx,
 ) -> Result<ExitCode> {
     let host = Host::live();
+    let Ask {
+        apply,
+        force,
+        timed,
+    } = ask;
+    let (apply, force) = (*apply, *force);
     if let Some(why) = event.and_then(|e| e.objection.as_ref()).filter(|_| !force) {
         let done = if apply { "applied" } else { "compared" };
         bail!("the plan's limits may not hold: {why}; name an event that counts every line with --event (docs/guard.md), or take it as it is with --force: nothing was {done}");
@@ -50,7 +83,12 @@ pub fn host(
         let counted = settings.get("event").map_or("", String::as_str);
         errln!("soloist: {}", event.on_host(counted).says());
     }
+    let stopped = stopped(&control, timed);
+    if apply && !stopped.is_empty() {
+        bail!("{}", stopped.join("; "));
+    }
     let steps = steps_to(&config, Some(&control), map, false)?;
+    let same = steps.steps.is_empty() && stopped.is_empty();
     if apply {
         steps.apply(&control)?;
     }
@@ -60,13 +98,16 @@ pub fn host(
         "differs from the plan"
     };
     if !ctx.json {
-        match steps.steps.is_empty() {
+        match same {
             true => outln!("\nthis host is as the plan says")?,
             false => outln!("\n{head}:")?,
         }
         for step in &steps.steps {
             outln!("{step}")?;
         }
+        for line in &stopped {
+            outln!("  {line}")?;
+        }
     }
-    Ok(ExitCode::from(u8::from(!apply && !steps.steps.is_empty())))
+    Ok(ExitCode::from(u8::from(!apply && !same)))
 }
