@@ -105,7 +105,7 @@ for set in 'sharing spare' 'sharing proportional' 'period_us 2000' 'per_task 1' 
 done
 # Nor may a core with deadlines be stopped.
 timed=$(echo "$table" | awk '$1 == "control" { print $2; exit }')
-echo 1000000 >$root/guard/cpu"$timed"/bandwidth || fail reserve "$(cat $root/last_cmd_status)"
+echo 10000000 >$root/guard/cpu"$timed"/bandwidth || fail reserve "$(cat $root/last_cmd_status)"
 expect stopped 1 soloist plan tasks.toml --check --force
 case $out in *"core $timed has a reservation"*) ok stopped-says ;; *) fail stopped-says "$out" ;; esac
 expect stopped-apply 1 soloist plan tasks.toml --apply --force
