@@ -8,21 +8,31 @@
  * The scheduler then runs whoever has the earliest deadline, so the relative
  * deadline is one in the past: none is earlier but that of a task which is late
  * by more. The flag is in kernel/sched/sched.h, not in a header for modules; it
- * has the same value since 4.16.
+ * has the same value since 4.16. A kernel without schedutil takes the flag and
+ * makes an ordinary deadline task of it, one with a runtime of 1 ns: that would
+ * stop nobody.
  */
 #ifndef SOLOIST_COMPAT_THROTTLE_H
 #define SOLOIST_COMPAT_THROTTLE_H
 
 #include <linux/irqflags.h>
 #include <linux/sched.h>
+#include <linux/sched/prio.h>
 #include <linux/time64.h>
 #include <uapi/linux/sched/types.h>
 
 #define SOL_SCHED_FLAG_SUGOV	0x10000000
 #define SOL_DEADLINE_AGO	(86400ull * NSEC_PER_SEC)
+#define SOL_CAN_OUTRANK_ALL	IS_ENABLED(CONFIG_CPU_FREQ_GOV_SCHEDUTIL)
 
-static inline int sol_outrank_all(struct task_struct *task)
+/* All but the stop class; without SOL_CAN_OUTRANK_ALL all but deadline tasks. */
+static inline int sol_outrank(struct task_struct *task)
 {
+	struct sched_attr fifo = {
+		.size = sizeof(fifo),
+		.sched_policy = SCHED_FIFO,
+		.sched_priority = MAX_RT_PRIO - 1,
+	};
 	struct sched_attr attr = {
 		.size = sizeof(attr),
 		.sched_policy = SCHED_DEADLINE,
@@ -32,7 +42,7 @@ static inline int sol_outrank_all(struct task_struct *task)
 		.sched_period = -SOL_DEADLINE_AGO,
 	};
 
-	return sched_setattr_nocheck(task, &attr);
+	return sched_setattr_nocheck(task, SOL_CAN_OUTRANK_ALL ? &attr : &fifo);
 }
 
 /* Called with interrupts off: wait for one, with interrupts on afterwards. */

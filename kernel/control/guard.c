@@ -47,6 +47,19 @@ static int set_event(struct sol_guard_set *set, int kind, const char *value)
 	return 0;
 }
 
+static const char *const stop_name[] = { "anywhere", "user" };
+
+static int set_stop(struct sol_guard_set *set, const char *value)
+{
+	int i = match_string(stop_name, ARRAY_SIZE(stop_name), value);
+
+	if (i < 0)
+		return sol_deny(-EINVAL,
+				"settings: stop: expected anywhere or user");
+	set->hold = i;
+	return 0;
+}
+
 static int set_sharing(struct sol_guard_set *set, const char *value)
 {
 	int i = match_string(sharing_name, ARRAY_SIZE(sharing_name), value);
@@ -130,6 +143,8 @@ static int set_one(struct sol_guard_set *set, const char *key,
 		return set_event(set, SOL_WRITES, value);
 	if (!strcmp(key, "sharing"))
 		return set_sharing(set, value);
+	if (!strcmp(key, "stop"))
+		return set_stop(set, value);
 	return set_number(set, key, value);
 }
 
@@ -170,13 +185,13 @@ static ssize_t guard_settings_show(struct config_item *item, char *page)
 
 	sol_guard_settings(&s);
 	return sysfs_emit(page,
-		"event %s\nwrite_event %s\nline %u\nperiod_us %u\nr_min %llu\nwrite_r_min %llu\npeak %llu\nq_min %u\newma %u\nsharing %s\ncount_kernel %d\nper_task %d\nby_bank %d\n",
+		"event %s\nwrite_event %s\nline %u\nperiod_us %u\nr_min %llu\nwrite_r_min %llu\npeak %llu\nq_min %u\newma %u\nsharing %s\ncount_kernel %d\nper_task %d\nby_bank %d\nstop %s\n",
 		s.name[SOL_READS],
 		*s.name[SOL_WRITES] ? s.name[SOL_WRITES] : "none",
 		s.rules.line, s.rules.period, s.rules.r_min[SOL_READS],
 		s.rules.r_min[SOL_WRITES], s.rules.peak, s.rules.q_min,
 		s.rules.ewma, sharing_name[s.rules.sharing], s.kernel,
-		s.per_task, s.by_bank);
+		s.per_task, s.by_bank, stop_name[s.hold]);
 }
 
 static ssize_t guard_stats_show(struct config_item *item, char *page)

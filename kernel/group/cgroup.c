@@ -192,10 +192,29 @@ static struct sol_probe probes[] = {
 
 /* ---- Binding ---- */
 
+#define MOUNT	"/sys/fs/cgroup"	/* where nearly everybody has it */
+
+/* Paths of files, as people see cgroups: nothing would ever run "there". */
+static int check_no_file(const char *path)
+{
+	const char *last = strrchr(path, '/');
+
+	if (!strcmp(path, MOUNT) || !strncmp(path, MOUNT "/", strlen(MOUNT) + 1))
+		return sol_deny(-EINVAL,
+				"cgroup: '%.80s' is where a directory lies; the cgroup's own path is '%.80s', as in /proc/PID/cgroup",
+				path, path + strlen(MOUNT));
+	if (last && !strncmp(last, "/cgroup.", 8))
+		return sol_deny(-EINVAL,
+				"cgroup: '%.80s' is a file in a cgroup; the cgroup's path is '%.*s'",
+				path, (int)min_t(size_t, last - path, 80), path);
+	return 0;
+}
+
 static int path_check(const struct sol_group *group, const char *path)
 {
 	const struct binding *b;
 	size_t len = strlen(path);
+	int err;
 
 	if (len >= SOL_CGROUP_PATH)
 		return sol_deny(-EINVAL, "cgroup: a path has %u bytes at most",
@@ -205,6 +224,9 @@ static int path_check(const struct sol_group *group, const char *path)
 		return sol_deny(-EINVAL,
 				"cgroup: '%.80s' is no path below the root of cgroup v2, such as /system.slice/x.service",
 				path);
+	err = check_no_file(path);
+	if (err)
+		return err;
 	list_for_each_entry(b, &bindings, link)
 		if (b->group != group && !strcmp(b->path, path))
 			return sol_deny(-EBUSY, "cgroup: %s is bound to group %s",
@@ -308,6 +330,18 @@ ssize_t sol_cgroup_show(const struct sol_group *group, char *page)
 		n = sysfs_emit(page, "%s\n", b->path);
 	mutex_unlock(&bindings_mutex);
 	return n;
+}
+
+bool sol_cgroup_present(const struct sol_group *group)
+{
+	struct binding *b;
+	bool is;
+
+	rcu_read_lock();
+	b = binding_for(group->id);
+	is = b && READ_ONCE(b->cgrp);
+	rcu_read_unlock();
+	return is;
 }
 
 u64 sol_cgroup_refused(const struct sol_group *group)

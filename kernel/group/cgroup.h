@@ -20,6 +20,9 @@ void sol_cgroup_unbind(struct sol_group *group);
 /* The path into @page and a newline, or nothing; its length. */
 ssize_t sol_cgroup_show(const struct sol_group *group, char *page);
 
+/* Is there a cgroup at the path now? */
+bool sol_cgroup_present(const struct sol_group *group);
+
 /* Tasks that came in but may use no node of the group's colours. */
 u64 sol_cgroup_refused(const struct sol_group *group);
 

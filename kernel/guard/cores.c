@@ -14,9 +14,13 @@
  * the paper, would not do: deadline tasks outrank it, real-time throttling ends
  * it after 95 % of a second and the fair server (6.12 on) runs others for 5 %.
  * Interrupts are served: what they move is counted, and not stopped. So is what
- * the stop class does. Threads of the kernel that belong to the CPU wait, and
- * whoever needs a lock of a task that was stopped waits too, a period at most;
- * a spinlock holder is never stopped, except on PREEMPT_RT.
+ * the stop class does. Threads of the kernel that belong to the CPU wait. So does
+ * whoever needs a lock of a task that was stopped: until that task has had the
+ * periods that it needs to let go of it, which is one more than it fills by what
+ * it moves meanwhile, and any number if others of its CPU use up the budgets. A
+ * spinlock holder is never stopped, except on PREEMPT_RT.
+ *
+ * With `stop user` the CPU does not stand still: hold.c.
  *
  * A stopped task in the kernel is stopped where it can be preempted: kernels
  * with voluntary preemption finish a system call's stretch first.
@@ -33,6 +37,7 @@
 #include "../compat/timer.h"
 #include "../trace/trace.h"
 #include "cores.h"
+#include "hold.h"
 #include "state.h"
 
 /* How many periods in a row proportional sharing may begin, see below. */
@@ -102,12 +107,14 @@ static int halter_new(struct sol_guard_core *core)
 	struct task_struct *halter;
 	int err;
 
-	halter = kthread_create_on_node(halter_fn, core, cpu_to_node(core->cpu),
+	halter = kthread_create_on_node(sol_guard.set.hold ?
+					sol_guard_release_fn : halter_fn,
+					core, cpu_to_node(core->cpu),
 					"soloist/%d", core->cpu);
 	if (IS_ERR(halter))
 		return PTR_ERR(halter);
 	kthread_bind(halter, core->cpu);
-	err = sol_outrank_all(halter);
+	err = sol_outrank(halter);
 	if (err) {
 		kthread_stop(halter);
 		return err;
@@ -125,10 +132,10 @@ static u32 weight_of(const struct task_struct *task)
 	return max_t(u32, task->se.load.weight >> SCHED_FIXEDPOINT_SHIFT, 1);
 }
 
-/* What runs, unless it is only us who stand still. */
+/* What runs, unless that is only what a stopped CPU does. */
 static void look_around(struct sol_guard_core *core)
 {
-	if (current == core->halter)
+	if (current == core->halter || (sol_guard.set.hold && core->stop))
 		return;
 	core->busy = !is_idle_task(current);
 	if (core->busy)
@@ -152,7 +159,10 @@ static void set_stop(struct sol_guard_core *core, bool stop)
 		trace_soloist_cpu_go(core->cpu, now - core->stopped_at);
 	}
 	WRITE_ONCE(core->stop, stop);
-	if (stop)
+	if (sol_guard.set.hold && stop)
+		sol_guard_hold_current();
+	WRITE_ONCE(core->release, !stop);
+	if (stop != sol_guard.set.hold)
 		wake_up_process(core->halter);
 }
 
@@ -475,6 +485,7 @@ void sol_guard_core_init(struct sol_guard_core *core)
 {
 	core->overflowed = IRQ_WORK_INIT_HARD(overflowed);
 	INIT_CSD(&core->call, called, core);
+	init_waitqueue_head(&core->held);
 	sol_timer_init(&core->watchdog, watchdog_fn,
 		       HRTIMER_MODE_REL_PINNED_HARD);
 }

@@ -24,9 +24,11 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "../compat/throttle.h"
 #include "../group/group.h"
 #include "cores.h"
 #include "guard.h"
+#include "hold.h"
 #include "period.h"
 #include "../parts.h"
 #include "../refusal.h"
@@ -307,6 +309,20 @@ static int check_kinds(const struct sol_guard_set *set)
 	return 0;
 }
 
+/* Can this kernel stop a CPU as @set says? Tasks can be held on any. */
+static int check_stop(const struct sol_guard_set *set)
+{
+	if (set->hold)
+		return 0;
+	if (unable)
+		return sol_deny(-EOPNOTSUPP,
+				"stop anywhere: this kernel lacks a function that stopping a CPU needs; the kernel log named it when soloist was loaded. Write `stop user` to guard/settings");
+	if (!SOL_CAN_OUTRANK_ALL)
+		return sol_deny(-EOPNOTSUPP,
+				"stop anywhere: this kernel was built without CONFIG_CPU_FREQ_GOV_SCHEDUTIL, and nothing of ours outranks its deadline tasks. Write `stop user` to guard/settings");
+	return 0;
+}
+
 static bool any_regulated(void)
 {
 	int cpu;
@@ -370,6 +386,10 @@ static int set_apply(const struct sol_guard_set *set)
 		regulator_swap(NULL, set);
 		return 0;
 	}
+	if (any_regulated())
+		err = check_stop(set);
+	if (err)
+		return err;
 	reg = regulator_new(set);
 	if (IS_ERR(reg))
 		return PTR_ERR(reg);
@@ -390,7 +410,13 @@ int sol_guard_edit(int (*edit)(struct sol_guard_set *set, const void *arg),
 
 	mutex_lock(&guard_mutex);
 	set = sol_guard.set;
-	err = edit(&set, arg) ?: set_apply(&set);
+	err = edit(&set, arg);
+	if (!err && set.hold)
+		err = sol_guard_hold_begin();
+	if (!err)
+		err = set_apply(&set);
+	if (!sol_guard.set.hold)
+		sol_guard_hold_end();
 	mutex_unlock(&guard_mutex);
 	return err;
 }
@@ -535,11 +561,8 @@ int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 	if (want && !sol_guard.reg)
 		err = sol_deny(-ENXIO,
 			       "bandwidth: r_min is not set; `soloist guard rmin` tells how much, `soloist guard set --r-min RATE` sets it (r_min in guard/settings)");
-	if (!err && want && unable)
-		err = sol_deny(-EOPNOTSUPP,
-			       "bandwidth: this kernel lacks a function that stopping a CPU needs; the kernel log named it when soloist was loaded");
 	if (!err && want)
-		err = check_clock(want);
+		err = check_stop(&sol_guard.set) ?: check_clock(want);
 	if (!err && cpus)
 		err = check_owners(owner, cpus);
 	if (!err && sol_guard.reg)
@@ -685,6 +708,7 @@ void sol_guard_exit(void)
 	/* First, for a CPU that goes offline leaves only as long as it is told. */
 	mutex_lock(&guard_mutex);
 	regulator_swap(NULL, &sol_guard.set);
+	sol_guard_hold_end();
 	mutex_unlock(&guard_mutex);
 	cpuhp_remove_state_nocalls(hotplug_state);
 	/* Its threads are gone; what they had queued finds nobody regulated. */

@@ -6,6 +6,7 @@
  *   state.h         what these share, and the locks
  *   guard.c         settings and reservations, which CPUs are regulated
  *   cores.c         one CPU: its counters, its overflows, standing still
+ *   hold.c          holding tasks instead, where they leave the kernel
  *   fair.c          what standing still must not do to the scheduler
  *   period.c        the timer that begins periods, on one CPU for all
  *   counter.c       events

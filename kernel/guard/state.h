@@ -21,6 +21,7 @@
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "../../core/regulator/regulator.h"
@@ -37,6 +38,7 @@ struct sol_group;
  * @kernel: what the kernel itself does counts too
  * @per_task: a CPU's weight is the priority of the task that runs on it
  * @by_bank: CPUs of groups that share no bank set are apart
+ * @hold: a stopped CPU holds its tasks on their way to user space, and goes on
  */
 struct sol_guard_set {
 	struct sol_regulation rules;
@@ -45,6 +47,7 @@ struct sol_guard_set {
 	bool kernel;
 	bool per_task;
 	bool by_bank;
+	bool hold;
 };
 
 /**
@@ -57,8 +60,10 @@ struct sol_guard_set {
  * @owner: group whose reservation it is, NULL: its own. guard_mutex
  * @counter: by kind, NULL: not counted
  * @base: where they stood when the period began
- * @halter: thread that stands still in everybody's place
+ * @halter: thread that stands still in everybody's place; or lets @held go
  * @stop: it shall. Written under the lock, on the CPU itself
+ * @held: tasks that wait until the CPU goes on, with @hold
+ * @release: @halter shall wake them
  * @fair: the CPU's fair server
  * @overflowed: a counter came to its limit
  * @call: begin a period or look at @stop again
@@ -82,6 +87,8 @@ struct sol_guard_core {
 	u64 base[SOL_TRAFFICS];
 	struct task_struct *halter;
 	bool stop;
+	wait_queue_head_t held;
+	bool release;
 	struct sol_guard_fair fair;
 	struct irq_work overflowed;
 	call_single_data_t call;

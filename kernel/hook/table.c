@@ -52,7 +52,8 @@ struct row {
 	{ LAYOUT, optional, name "." #member, NULL, loses, NULL,	\
 	  offsetof(copy, member), reader }
 
-#define GUARD	"bandwidth is not reserved (guard/)"
+#define GUARD	"CPUs are not stopped anywhere (guard/)"
+#define HOLD	"tasks are not held on their way to user space (guard/)"
 #define RULES	"no rules"
 #define TABLES	"page tables in no colour"
 #define MOVED	"pages that the user moves lose their colour"
@@ -157,6 +158,8 @@ static const struct row rows[] = {
 #endif
 
 	/* guard/ */
+	{ HOOK, true, "blkcg_maybe_throttle_current", NULL, HOLD },
+	{ EVENT, true, "sched_switch", NULL, HOLD },
 #ifdef SOL_FAIR_SERVER
 	{ SYMBOL, true, "raw_spin_rq_lock_nested", NULL, GUARD },
 	{ SYMBOL, true, "update_rq_clock", NULL, GUARD },

@@ -94,8 +94,9 @@ static void setting(struct draw *d, struct value *v)
 	};
 	static const char *const sharing[] = { "none", "spare", "proportional" };
 	static const char *const flags[] = { "count_kernel", "per_task", "by_bank" };
+	static const char *const stop[] = { "anywhere", "user" };
 
-	switch (draw(d, 9)) {
+	switch (draw(d, 10)) {
 	case 0:
 		say(v, "event %s\n", ONE_OF(d, events));
 		break;
@@ -119,6 +120,9 @@ static void setting(struct draw *d, struct value *v)
 		break;
 	case 7:
 		say(v, "q_min %u\n", draw(d, 1000));
+		break;
+	case 8:
+		say(v, "stop %s\n", ONE_OF(d, stop));
 		break;
 	default:
 		say(v, "event page-faults\nperiod_us 10000\nr_min 64000000000\n");

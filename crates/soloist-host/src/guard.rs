@@ -25,7 +25,7 @@ const NOTHING: [(&str, &str); 3] = [
 
 /// Settings of a module that was just loaded, all others being 0
 /// (kernel/guard/state.c).
-const FRESH: [(&str, &str); 7] = [
+const FRESH: [(&str, &str); 8] = [
     ("event", "LLC-misses"),
     ("write_event", "none"),
     ("line", "64"),
@@ -33,6 +33,7 @@ const FRESH: [(&str, &str); 7] = [
     ("ewma", "192"),
     ("sharing", "none"),
     ("count_kernel", "1"),
+    ("stop", "anywhere"),
 ];
 
 /// The guard of a loaded module.

@@ -217,6 +217,8 @@ int main(void)
 	refused("bound", "is no path below");
 	refused("/", "is no path below");
 	refused("/a/../b", "is no path below");
+	refused("/sys/fs/cgroup/bound", "own path is '/bound'");
+	refused("/bound/cgroup.procs", "path is '/bound'");
 	make("/bound");
 	test_moves();
 	guest_check(!gone("/bound/inner") && !gone("/bound/plain") &&

@@ -122,7 +122,7 @@ static inline void guard_reset(void)
 	for (int cpu = 0; cpu < 4; cpu++)
 		limit(cpu, "off");
 	guest_write("guard/settings",
-		    "r_min 0\nevent page-faults\nwrite_event none\nwrite_r_min 0\npeak 0\nq_min 0\nperiod_us 1000\newma 192\nsharing none\ncount_kernel 1\nper_task 0\nby_bank 0");
+		    "r_min 0\nevent page-faults\nwrite_event none\nwrite_r_min 0\npeak 0\nq_min 0\nperiod_us 1000\newma 192\nsharing none\ncount_kernel 1\nper_task 0\nby_bank 0\nstop anywhere");
 }
 
 /* What all threads of ours wait for, and who else ran; after a failure. */

@@ -16,8 +16,6 @@ worker=$!
 trap 'kill $worker' EXIT
 turns() { wc -c <turns; }
 
-printf 'event cpu-clock\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\n' >$root/guard/settings
-echo '3200000000 reclaim=0' >$root/guard/cpu1/bandwidth # 50 ms of each second
 # until_ COMMAND: two minutes at most, for the host may be busy.
 until_() {
 	n=0
@@ -26,14 +24,21 @@ until_() {
 		n=$((n + 1))
 	done
 }
-until_ 'seen=$(cat $root/guard/cpu1/stats); echo "$seen" | grep -q "^stopped 1"'
-check stopped "$(echo "$seen" | grep -c '^stopped 1')" "$seen"
-rmmod soloist
-check rmmod "$([ $? = 0 ] && echo 1)" "status"
-before=$(turns)
-until_ 'after=$(turns); [ "$after" -gt "$before" ]'
-check runs "$([ "$after" -gt "$before" ] && echo 1)" "$before turns before, $after after"
-check no-thread "$([ "$(ps ax | grep -c '[s]oloist/1')" = 0 ] && echo 1)" "$(ps ax | grep '[s]oloist/')"
-insmod "$MODULE" && cat "$map" >$root/map
-check load-again "$([ -e $root/guard/settings ] && echo 1)" "insmod"
+# stop_and_unload WHERE
+stop_and_unload() {
+	printf 'event cpu-clock\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\nstop %s\n' "$1" >$root/guard/settings
+	echo '3200000000 reclaim=0' >$root/guard/cpu1/bandwidth # 50 ms of each second
+	until_ 'seen=$(cat $root/guard/cpu1/stats); echo "$seen" | grep -q "^stopped 1"'
+	check $1-stopped "$(echo "$seen" | grep -c '^stopped 1')" "$seen"
+	rmmod soloist
+	check $1-rmmod "$([ $? = 0 ] && echo 1)" "status"
+	before=$(turns)
+	until_ 'after=$(turns); [ "$after" -gt "$before" ]'
+	check $1-runs "$([ "$after" -gt "$before" ] && echo 1)" "$before turns before, $after after"
+	check $1-no-thread "$([ "$(ps ax | grep -c '[s]oloist/1')" = 0 ] && echo 1)" "$(ps ax | grep '[s]oloist/')"
+	insmod "$MODULE" && cat "$map" >$root/map
+	check $1-load-again "$([ -e $root/guard/settings ] && echo 1)" "insmod"
+}
+stop_and_unload anywhere
+stop_and_unload user
 rm -f "$map"

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, PossibleValuesParser};
 use clap::Subcommand;
 use serde::Serialize;
 use soloist_core::parse_size;
@@ -109,6 +109,11 @@ pub struct Set {
     /// Keep processors apart whose groups share no banks: 0 or 1.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     by_bank: Option<bool>,
+
+    /// Where a task is stopped: anywhere, or on its way back to user space,
+    /// where it holds no lock of the kernel's (user).
+    #[arg(long, value_name = "WHERE", value_parser = PossibleValuesParser::new(["anywhere", "user"]))]
+    stop: Option<String>,
 
     /// CPUS:RATE, for each of the CPUs: `0-1:500MB/s`, `2:weight=3`,
     /// `3:200MB/s:write=100MB/s:reclaim=0`, `2:off`.
@@ -278,6 +283,7 @@ impl Set {
             ("count_kernel", flag(self.count_kernel)),
             ("per_task", flag(self.per_task)),
             ("by_bank", flag(self.by_bank)),
+            ("stop", text(&self.stop)),
         ];
         Ok(all
             .into_iter()

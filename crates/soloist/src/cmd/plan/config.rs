@@ -137,6 +137,7 @@ fn guard(plan: &Plan, platform: &Platform, event: &Event) -> BTreeMap<String, St
         ("sharing", "none".to_owned()),
         ("count_kernel", "1".to_owned()),
         ("per_task", "0".to_owned()),
+        ("stop", "anywhere".to_owned()),
     ];
     let named = settings.into_iter();
     named.map(|(key, value)| (key.to_owned(), value)).collect()

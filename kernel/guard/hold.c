@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Holding tasks of a stopped CPU where they go back to user space (`stop user`).
+ *
+ * A CPU that stands still (cores.c) keeps waiting whoever needs a lock that the
+ * stopped task holds in the kernel. Here the CPU goes on, and each of its tasks
+ * is held once it leaves the kernel, where it holds no lock of the kernel's. What
+ * it moves until then, and what threads of the kernel move, is beyond the budget:
+ * it is counted, and not stopped.
+ *
+ * A task does work on its way to user space if it is told that there is some
+ * (TIF_NOTIFY_RESUME). The one that runs when the CPU is stopped is told, and
+ * each that the CPU switches to until it goes on. Among that work is a call of
+ * blkcg_maybe_throttle_current(), which may sleep and holds nothing; a hook there
+ * has the task sleep until its CPU goes on. A task that is told and never comes
+ * there, for it sleeps in the kernel, holds up nobody, unloading neither.
+ *
+ * Differs from the paper, whose throttling thread stops a task wherever it is.
+ *
+ * Locking: beginning and ending under guard_mutex. Held tasks sleep in a section
+ * of sol_waiting, for as long as a CPU may be stopped. Interrupts can't wake a
+ * list of tasks on PREEMPT_RT: a thread of the CPU does.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/kthread.h>
+#include <linux/resume_user_mode.h>
+#include <linux/sched/signal.h>
+#include <linux/wait.h>
+
+#include "../compat/trampoline.h"
+#include "../hook/probe.h"
+#include "../refusal.h"
+#include "hold.h"
+#include "state.h"
+
+#define SLEEP	(TASK_KILLABLE | TASK_NOLOAD)	/* no load: it may not run */
+
+static bool holding;	/* guard_mutex */
+
+/* The CPU that we are on, if it is stopped. */
+static struct sol_guard_core *stopped_here(void)
+{
+	struct sol_guard_core *core = &sol_guard.core[raw_smp_processor_id()];
+
+	return READ_ONCE(core->stop) ? core : NULL;
+}
+
+/* blkcg_maybe_throttle_current(): a task goes back to user space. */
+unsigned long sol_guard_going_out(void)
+{
+	struct sol_guard_core *core;
+	int waiting;
+
+	if (!stopped_here())
+		return SOL_PASS;
+	waiting = srcu_read_lock(&sol_waiting);
+	while (!fatal_signal_pending(current) && (core = stopped_here()))
+		wait_event_state(core->held, !READ_ONCE(core->stop), SLEEP);
+	srcu_read_unlock(&sol_waiting, waiting);
+	return SOL_PASS;
+}
+
+SOL_TRAMPOLINE(sol_enter_going_out, sol_guard_going_out, SOL_IF_ANY);
+
+static struct sol_hook hooks[] = {
+	SOL_HOOK("blkcg_maybe_throttle_current", sol_enter_going_out),
+};
+
+static void tell(struct task_struct *task)
+{
+	if (!(task->flags & PF_KTHREAD))
+		set_notify_resume(task);
+}
+
+/* Under the run queue's lock. @next is to run here. */
+static void probe_switch(void *data, bool preempt, struct task_struct *prev,
+			 struct task_struct *next)
+{
+	if (stopped_here())
+		tell(next);
+}
+
+static struct sol_probe probes[] = {
+	{ "sched_switch", probe_switch },
+};
+
+void sol_guard_hold_current(void)
+{
+	tell(current);
+}
+
+int sol_guard_hold_begin(void)
+{
+	int err;
+
+	if (holding)
+		return 0;
+	err = sol_hooks_attach(hooks, ARRAY_SIZE(hooks));
+	if (!err) {
+		err = sol_probes_add(probes, ARRAY_SIZE(probes));
+		if (err)
+			sol_hooks_detach(hooks, ARRAY_SIZE(hooks));
+	}
+	if (err)
+		return sol_deny(-EOPNOTSUPP,
+				"settings: stop user: this kernel lets no task be held on its way to user space; the kernel log says why");
+	holding = true;
+	return 0;
+}
+
+/* No CPU is stopped any more. */
+void sol_guard_hold_end(void)
+{
+	if (!holding)
+		return;
+	sol_probes_remove(probes, ARRAY_SIZE(probes));
+	sol_hooks_detach(hooks, ARRAY_SIZE(hooks));
+	holding = false;
+}
+
+int sol_guard_release_fn(void *data)
+{
+	struct sol_guard_core *core = data;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		if (kthread_should_stop())
+			break;
+		if (!xchg(&core->release, false)) {
+			schedule();
+			continue;
+		}
+		__set_current_state(TASK_RUNNING);
+		wake_up_all(&core->held);
+	}
+	__set_current_state(TASK_RUNNING);
+	wake_up_all(&core->held);
+	return 0;
+}
