@@ -10,22 +10,22 @@
  * in the page cache until the task itself writes to the page, as on Linux. A
  * group may choose otherwise (enum sol_copies).
  *
- * The segments of a program lie side by side, one of them is executed: so a
- * mapping belongs to a program if one of the same file beside it is executed.
+ * What is executed belongs to a program, and what begins as ELF files do. The
+ * mappings beside it don't tell: memory that is locked is read in as it is mapped,
+ * before they are there.
  *
- * Locking: none here. The caller is in a fault: it holds the mmap_lock, or RCU
- * keeps what the neighbours are read from. One that goes meanwhile may be
- * misjudged, never misread.
+ * Locking: none here. The caller is in a fault, which may sleep; this does not.
  */
-#include <linux/file.h>
+#include <linux/elf.h>
+#include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
-#include <linux/rcupdate.h>
+#include <linux/pagemap.h>
+#include <linux/string.h>
 
 #include "../frames/owner.h"
 #include "text.h"
-
-#define SEGMENTS	4	/* that a program has at most to either side */
 
 static u8 text_of(u16 id)
 {
@@ -45,39 +45,19 @@ static bool is_constant(const struct inode *inode)
 	return IS_IMMUTABLE(inode) || sb_rdonly(inode->i_sb);
 }
 
-static bool is_of(const struct vm_area_struct *vma,
-		  const struct address_space *file)
+/* Is it a program or a library? Who maps one has read its head before. */
+static bool is_program(struct address_space *file)
 {
-	const struct file *f = vma ? READ_ONCE(vma->vm_file) : NULL;
-
-	return f && READ_ONCE(f->f_mapping) == file;
-}
-
-static bool text_on_side(const struct vm_area_struct *vma,
-			 struct vm_area_struct *(*step)(struct vma_iterator *))
-{
-	VMA_ITERATOR(at, vma->vm_mm, vma->vm_start);
-	const struct vm_area_struct *other;
-	int i;
-
-	vma_find(&at, vma->vm_end);	/* there, from where steps go */
-	for (i = 0; i < SEGMENTS; i++) {
-		other = step(&at);
-		if (!is_of(other, vma->vm_file->f_mapping))
-			return false;
-		if (other->vm_flags & VM_EXEC)
-			return true;
-	}
-	return false;
-}
-
-static bool beside_text(const struct vm_area_struct *vma)
-{
+	struct folio *folio = filemap_get_folio(file, 0);
+	const void *head;
 	bool is;
 
-	rcu_read_lock();
-	is = text_on_side(vma, vma_prev) || text_on_side(vma, vma_next);
-	rcu_read_unlock();
+	if (IS_ERR_OR_NULL(folio))
+		return false;
+	head = kmap_local_folio(folio, 0);
+	is = folio_test_uptodate(folio) && !memcmp(head, ELFMAG, SELFMAG);
+	kunmap_local(head);
+	folio_put(folio);
 	return is;
 }
 
@@ -91,5 +71,6 @@ bool sol_text_stays(u16 id, struct vm_area_struct *vma)
 	if (text == SOL_COPIES_NONE && !(vma->vm_flags & VM_WRITE))
 		return true;
 	return text != SOL_COPIES_ALL && !(vma->vm_flags & VM_EXEC) &&
-	       !is_constant(file_inode(vma->vm_file)) && !beside_text(vma);
+	       !is_constant(file_inode(vma->vm_file)) &&
+	       !is_program(vma->vm_file->f_mapping);
 }
