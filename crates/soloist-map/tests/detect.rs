@@ -656,3 +656,124 @@ fn what_has_no_effect_gets_no_name() {
     assert!(names.channel.is_some());
     assert_eq!((&names.rank, &names.group), (&None, &None));
 }
+
+/// Functions of Intel's clients, and where their memory ends as owners published it; the
+/// border, and the end of memory below 4 GiB, of which graphics has the last.
+fn client(functions: &str, border: u64, end: u64, graphics: u64) -> Machine {
+    let known = known::find(functions).unwrap();
+    let hidden = border + 4 * GIB - end;
+    let ranges = [
+        (0, hidden - graphics, 0),
+        (4 * GIB, border, 4 * GIB),
+        (border, end, hidden),
+    ];
+    let mut machine = known;
+    machine.map.ranges = ranges
+        .iter()
+        .map(|&(start, end, base)| soloist_machine::MapRange {
+            start,
+            end,
+            node: 0,
+            base,
+            layout: 0,
+        })
+        .collect();
+    machine
+}
+
+/// Memory that devices hide below 4 GiB lies behind all other, from a border that no
+/// operating system shows on, and a bit above the memory's size mimics what changes.
+#[test]
+fn memory_lifted_out_of_the_hole_is_found_to_the_mib() {
+    let clients = [
+        ("skylake", 0x3_fe00_0000, 0x4_1e60_0000, 0),
+        ("haswell", 0x1_ff00_0000, 0x2_1e60_0000, 8 * MIB),
+        ("core-12th-ddr4", 0x3_ff80_0000, 0x4_4fe0_0000, 41 * MIB),
+        ("i7-6700k", 0x3_fe90_0000, 0x4_4fd0_0000, 136 * MIB),
+    ];
+    let frames = SimPool {
+        page_shift: 12,
+        limits: Limits {
+            keep: 256 * MIB,
+            most: GIB,
+        },
+        ..SimPool::everywhere()
+    };
+    for (name, border, end, graphics) in clients {
+        let machine = client(name, border, end, graphics);
+        for (seed, pool) in [(1, SimPool::everywhere()), (2, frames)] {
+            let found = run(&machine, pool, Noise::LOW, seed);
+            assert!(
+                judged(&machine, &found, name),
+                "{name}, seed {seed}: {}",
+                found.notes().join("\n")
+            );
+            let map = found.map().unwrap();
+            let lifted = map.ranges.last().unwrap();
+            assert_eq!(lifted.start - lifted.base, end - 4 * GIB, "{name}");
+        }
+    }
+}
+
+/// Pages around the border can't be had: what can't be told is left out, and the rest
+/// is right.
+#[test]
+fn what_may_lie_on_either_side_of_a_border_is_left_out() {
+    let machine = client("skylake", 0x3_fe00_0000, 0x4_1e60_0000, 0);
+    let few = SimPool {
+        limits: Limits {
+            keep: GIB,
+            most: 2 * GIB,
+        },
+        ..SimPool::everywhere()
+    };
+    let mut open = 0;
+    for seed in 0..4 {
+        let found = run(&machine, few, Noise::LOW, seed);
+        judged(&machine, &found, "few pages");
+        let told = found.notes().join("\n");
+        open += usize::from(told.contains("left out of the map"));
+        // No line that the map has is of another bank.
+        let mut map = machine.map.clone();
+        map.ranges = found.map().unwrap().ranges;
+        for range in &mut map.ranges {
+            let truth = machine.map.ranges.iter().rfind(|r| r.start <= range.start);
+            let truth = truth.unwrap();
+            range.base = range.start - truth.start + truth.base;
+        }
+        let wrong = compare::differences(&map, &found.map().unwrap());
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}\n{told}");
+    }
+    assert!(open > 0);
+}
+
+/// The map that a bit above memory makes is wrong in 32 MiB of 8 GiB.
+#[test]
+fn check_sees_what_is_wrong_in_a_small_part_of_memory() {
+    let machine = client("haswell", 0x1_fe00_0000, 0x2_1e60_0000, 0);
+    let mut mimic = machine.clone();
+    let bank = &mut mimic.map.layouts[0].bank;
+    let function = bank.iter_mut().find(|f| **f == 1 << 17 | 1 << 21).unwrap();
+    *function |= 1 << 33;
+    mimic.map.ranges.truncate(1);
+    mimic.map.ranges.push(soloist_machine::MapRange {
+        start: 4 * GIB,
+        end: 0x2_1e60_0000,
+        node: 0,
+        base: 4 * GIB,
+        layout: 0,
+    });
+    for seed in 0..4 {
+        let mut source = SimSource::new(&machine, SimPool::everywhere(), Noise::LOW, seed);
+        let mut checked = |map| check(&mut source, map, &options(seed)).unwrap();
+        let (verdict, said) = checked(&machine.map);
+        assert_eq!(verdict, Verdict::Fits, "seed {seed}: {said:?}");
+        let (verdict, said) = checked(&mimic.map);
+        assert_eq!(verdict, Verdict::Contradicted, "seed {seed}: {said:?}");
+        let denied = &said[0].swept.wrong;
+        assert_eq!(denied.len(), 1, "seed {seed}: {denied:x?}");
+        let (start, end) = (denied[0].start, denied[0].end);
+        assert!(start <= 0x1_fe00_0000 && 0x2_0000_0000 <= end);
+        assert!(end - start < 96 * MIB, "seed {seed}: {denied:x?}");
+    }
+}

@@ -21,7 +21,19 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 /// How memory lies: as firmware leaves it.
-const LAYOUTS: [&str; 6] = ["plain", "gaps", "hole", "hole+gaps", "nodes", "high"];
+const LAYOUTS: [&str; 8] = [
+    "plain",
+    "gaps",
+    "hole",
+    "hole+gaps",
+    "nodes",
+    "high",
+    "remap",
+    "remap+gaps",
+];
+/// First bytes behind the memory of Intel clients of 8, 16 and 32 GiB, as their owners
+/// published them.
+const TOPS: [u64; 4] = [0x2_1e60_0000, 0x4_1e60_0000, 0x4_4fe0_0000, 0x8_6ff0_0000];
 /// Which pages the kernel gives.
 const POOLS: [&str; 5] = ["2M", "2M one piece", "2M of 512M", "1G", "4K"];
 /// What the functions are.
@@ -148,6 +160,8 @@ impl Run {
                 "zen2",
                 "raspberry-pi-4",
                 "e3-1230",
+                "i7-6700k",
+                "core-12th-ddr4",
             ];
             let name = names[rng.gen_range(0..names.len())];
             let machine = known::find(name).expect("built in");
@@ -247,6 +261,8 @@ impl Run {
                 all.push((end, end + size, 1, 0));
                 gaps(all, rng)
             }
+            "remap" if size >= 4 * GIB => remapped(size, rng),
+            "remap+gaps" if size >= 4 * GIB => gaps(remapped(size, rng), rng),
             // As on arm64 boards: no memory at address 0.
             "high" => {
                 let start = [GIB, 2 * GIB, 32 * GIB][rng.gen_range(0..3)];
@@ -255,6 +271,28 @@ impl Run {
             _ => vec![(0, size, 0, 0)],
         }
     }
+}
+
+/// Intel's clients: memory lies straight up to REMAPBASE, and what devices hide below
+/// 4 GiB lies behind it, all in steps of a MiB. The engine beside the processor has
+/// the last of it, graphics the last below the devices.
+fn remapped(size: u64, rng: &mut ChaCha8Rng) -> Vec<(u64, u64, u32, u64)> {
+    let engine = [0, 1, 8, 16, 23, 32, 64][rng.gen_range(0..7)] * MIB;
+    let border = (size - engine).max(4 * GIB);
+    let fits = |top: &&u64| (GIB..7 * GIB / 2).contains(&(border + 4 * GIB).wrapping_sub(**top));
+    let published: Vec<u64> = TOPS.iter().filter(fits).copied().collect();
+    let low = match published.as_slice() {
+        tops @ [_, ..] if rng.gen() => border + 4 * GIB - tops[rng.gen_range(0..tops.len())],
+        _ => rng.gen_range(GIB / MIB..7 * GIB / 2 / MIB) * MIB,
+    };
+    let graphics = [0, 8, 41, 136, 264][rng.gen_range(0..5)] * MIB;
+    let behind = low.max(4 * GIB).min(size - engine) - low;
+    let mut all = vec![(0, low - graphics, 0, 0)];
+    if border > 4 * GIB {
+        all.push((4 * GIB, border, 0, 4 * GIB));
+    }
+    all.push((border, border + behind, 0, low));
+    all
 }
 
 /// What firmware keeps for itself: the first MiB, and some MiB here and there,

@@ -12,7 +12,11 @@ use super::model::{Model, Section};
 use super::proof::{prove, Sorted};
 use super::prove::{prove_banks, Proof, Tally};
 use super::source::{Addresses, TimingSource};
+use super::sweep::{sweep, Anchors, Swept};
 use super::Options;
+
+/// Evidence against a map that something contradicts for certain.
+const CONTRADICTED: f64 = -10.0;
 
 /// How a range of a map stood up.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -30,8 +34,13 @@ pub struct Checked {
     /// Banks by the rate of conflicts.
     pub banks_by_rate: f64,
     /// Natural logarithm of the odds for the map against one that is wrong in
-    /// one function or more; below 0 it is contradicted.
+    /// one function or more in half of memory; below 0 it is contradicted.
     pub evidence: f64,
+    /// How each part of memory stood up: what is wrong in a small part only shows here.
+    pub swept: Swept,
+    /// Memory that contradicts the map: first byte and first byte after, hexadecimal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<(String, String)>,
 }
 
 /// The verdict over all ranges.
@@ -168,6 +177,8 @@ fn check_part(
         node: sections[0].range.node,
     };
     meter.calibrate(&whole)?;
+    let physical = meter.source().addresses() == Addresses::Physical;
+    let ranges: Vec<RamRange> = sections.iter().map(|section| section.range).collect();
     let mut model = Model::of(meter, sections, layout.interleave);
     let found = collect(meter, &model, 24, &mut |_| {})?;
     // What never varies in the pool can't be tested.
@@ -176,6 +187,13 @@ fn check_part(
     model.functions = functions.lightest_beside(&constant);
     let mut proof = Proof::default();
     prove_banks(meter, &model, &mut proof)?;
+    let swept = match physical {
+        true => {
+            let anchors = Anchors::of(meter, &model, &model.sections);
+            sweep(meter, &model, &ranges, &anchors)?
+        }
+        false => Swept::default(),
+    };
     // Against a map that is wrong, every second prediction fails; measuring
     // errs about once in a hundred. What is invented fails for certain.
     let log_odds = |tally: &Tally, fails: f64| {
@@ -183,10 +201,12 @@ fn check_part(
             + f64::from(tally.all - tally.held) * (0.02 / fails).ln()
     };
     let invented = proof.other_bank.all - proof.other_bank.held;
-    let evidence = match invented {
-        0 => log_odds(&proof.same_bank, 0.5),
-        _ => log_odds(&proof.same_bank, 0.5).min(-10.0),
+    let evidence = match invented == 0 && swept.wrong.is_empty() {
+        true => log_odds(&proof.same_bank, 0.5),
+        false => log_odds(&proof.same_bank, 0.5).min(CONTRADICTED),
     };
+    let hex = |range: &RamRange| (format!("{:#x}", range.start), format!("{:#x}", range.end));
+    let denied = swept.wrong.iter().map(hex).collect();
     let pairs = |tally: &Tally| (tally.held, tally.all);
     Ok(Checked {
         start: format!("{:#x}", whole.start),
@@ -196,5 +216,7 @@ fn check_part(
         banks: u64::from(model.ways()) << model.functions.len(),
         banks_by_rate: (found.banks() * 10.0).round() / 10.0,
         evidence,
+        swept,
+        denied,
     })
 }

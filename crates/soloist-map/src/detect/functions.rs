@@ -21,6 +21,8 @@ const LASTING_ODDS: f64 = 300.0;
 /// Pairs more than there are address bits: chance leaves a false function with
 /// probability 2^-this.
 pub const SPARE_PAIRS: usize = 28;
+/// Pairs that are looked at for a rate, at most.
+const MOST_COUNTED: u32 = 400_000;
 /// Random parts of the pairs that are looked at.
 const PARTS: usize = 64;
 
@@ -42,6 +44,27 @@ impl Collected {
     #[must_use]
     pub fn banks(&self) -> f64 {
         self.tried as f64 * self.noticed / self.hits.max(1) as f64
+    }
+
+    /// Looks at more evenly random pairs until `hits` of them conflict: the fewer there
+    /// are, the less their rate says.
+    ///
+    /// # Errors
+    /// When the deadline has passed.
+    pub fn count(&mut self, meter: &mut Meter<'_>, model: &Model, hits: u64) -> Result<(), Stop> {
+        let mut left = MOST_COUNTED;
+        while self.hits < hits && left > 0 {
+            left -= 1;
+            let (Some(a), Some(b)) = (model.line(meter), model.line(meter)) else {
+                return Err(Stop::NoMemory);
+            };
+            if a != b && meter.source().is_fair(a, b) {
+                self.tried += 1;
+                let odds = ODDS * self.banks().clamp(4.0, 4096.0);
+                self.hits += u64::from(meter.is_conflict_among_many(a, b, odds)?);
+            }
+        }
+        Ok(())
     }
 
     /// Adds what was found later.

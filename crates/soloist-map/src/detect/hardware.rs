@@ -11,7 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::cpu;
-use super::pool::{gather, Limits, Pool, Supply};
+use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
 use super::streams;
 use crate::host;
@@ -63,7 +63,10 @@ pub struct Hardware {
     pool: Pool,
     addresses: Addresses,
     ranges: Vec<RamRange>,
-    mappings: Vec<Mapping>,
+    /// Holds the mappings of all pages.
+    mapper: Mapper,
+    /// Bytes that the kernel may be asked for at a time.
+    most: u64,
 }
 
 /// What to measure with.
@@ -153,20 +156,19 @@ impl Hardware {
             false => Limits { keep: most, most },
         };
         mapper.known = known;
-        let kept = gather(&mut mapper, &ranges, shift, limits);
-        Ok(Self::assemble(mapper, &kept, addresses, ranges))
+        let kept = gather(&mut mapper, &ranges, shift, limits).chosen;
+        Ok(Self::assemble(mapper, &kept, addresses, ranges, most))
     }
 
-    fn assemble(mapper: Mapper, kept: &[u64], addresses: Addresses, ranges: Vec<RamRange>) -> Self {
+    fn assemble(
+        mut mapper: Mapper,
+        kept: &[u64],
+        addresses: Addresses,
+        ranges: Vec<RamRange>,
+        most: u64,
+    ) -> Self {
         let shift = mapper.shift;
-        let (mut pages, others): (Vec<Page>, Vec<Page>) = mapper
-            .pages
-            .into_iter()
-            .partition(|page| kept.binary_search(&page.address).is_ok());
-        for page in others {
-            // SAFETY: inside one of the mappings; nothing refers to it.
-            unsafe { libc::madvise(page.at as *mut _, 1 << shift, libc::MADV_DONTNEED) };
-        }
+        let mut pages = mapper.keep(kept);
         pages.sort_by_key(|page| page.address);
         let ranges = match addresses {
             Addresses::Physical => ranges,
@@ -184,7 +186,8 @@ impl Hardware {
             pages,
             addresses,
             ranges,
-            mappings: mapper.mappings,
+            mapper,
+            most,
         }
     }
 
@@ -208,7 +211,8 @@ impl Hardware {
     /// Bytes mapped.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.mappings.iter().map(|mapping| mapping.bytes).sum()
+        let mappings = self.mapper.mappings.iter();
+        mappings.map(|mapping| mapping.bytes).sum()
     }
 
     /// Where the line at `address` is mapped; `None`: not in the pool.
@@ -237,6 +241,20 @@ impl TimingSource for Hardware {
 
     fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    fn fetch(&mut self, range: &RamRange) {
+        if self.addresses != Addresses::Physical {
+            return;
+        }
+        let shift = self.pool.page_shift();
+        let held = (self.pages.len() as u64) << shift;
+        let most = self.most.saturating_sub(held);
+        let mut found = fetch(&mut self.mapper, range, shift, &[], most);
+        found.retain(|&page| !self.pool.has(page));
+        self.pages.extend(self.mapper.keep(&found));
+        self.pages.sort_by_key(|page| page.address);
+        self.pool.add(found);
     }
 
     fn is_fair(&self, a: u64, b: u64) -> bool {
@@ -283,6 +301,20 @@ struct Mapper {
 }
 
 impl Mapper {
+    /// The pages mapped last that are `kept`, whose addresses ascend; all others of them
+    /// go back.
+    fn keep(&mut self, kept: &[u64]) -> Vec<Page> {
+        let last = std::mem::take(&mut self.pages);
+        let (pages, others): (Vec<Page>, Vec<Page>) = last
+            .into_iter()
+            .partition(|page| kept.binary_search(&page.address).is_ok());
+        for page in others {
+            // SAFETY: inside one of the mappings; nothing refers to it.
+            unsafe { libc::madvise(page.at as *mut _, 1 << self.shift, libc::MADV_DONTNEED) };
+        }
+        pages
+    }
+
     /// Maps and touches up to `bytes`; the pages that are of the right size.
     fn map(&mut self, bytes: u64) -> Vec<Page> {
         let (shift, size) = (self.shift, 1u64 << self.shift);

@@ -43,6 +43,8 @@ const SEARCH_HIGHER: u64 = 24_576;
 const RARE: usize = 6;
 /// Samples that say how often a sample lies.
 const PATTERNS: usize = 1_024;
+/// Times that more pages are asked for.
+const MOST_FETCHES: usize = 8;
 /// Random pairs whose lasting differences are looked at.
 const LASTING: usize = 200;
 
@@ -63,6 +65,15 @@ pub enum Stop {
     /// The pool has no memory where it is needed.
     #[error("the pool holds no memory there")]
     NoMemory,
+    /// Pairs of lines deny the functions.
+    #[error("pairs of lines there do not conflict as the functions have it: left out of the map")]
+    Denied,
+    /// Two shifts that say different banks would do.
+    #[error(
+        "whether it lies straight or was lifted out of the hole below 4 GiB can't be told by the \
+         pages measured: left out of the map; more memory (--memory) may tell"
+    )]
+    Undecided,
 }
 
 /// The two levels and how they are told apart.
@@ -115,6 +126,8 @@ pub struct Meter<'a> {
     step: f64,
     /// Pairs that were seen to conflict, over and over.
     controls: Vec<(u64, u64)>,
+    /// Memory that more pages were asked for of.
+    fetched: Vec<RamRange>,
 }
 
 impl<'a> Meter<'a> {
@@ -138,6 +151,7 @@ impl<'a> Meter<'a> {
             scratch: Vec::new(),
             step: 1.0,
             controls: Vec::new(),
+            fetched: Vec::new(),
         }
     }
 
@@ -157,6 +171,19 @@ impl<'a> Meter<'a> {
     #[must_use]
     pub fn source(&self) -> &dyn TimingSource {
         self.source
+    }
+
+    /// Asks for more pages in `range`; false where that was done before, or too often:
+    /// it takes a kernel seconds.
+    pub fn fetch(&mut self, range: &RamRange) -> bool {
+        let middle = range.start + (range.end - range.start) / 2;
+        let had = |old: &RamRange| (old.start..old.end).contains(&middle);
+        if self.fetched.len() == MOST_FETCHES || self.fetched.iter().any(had) {
+            return false;
+        }
+        self.fetched.push(*range);
+        self.source.fetch(range);
+        true
     }
 
     /// The levels of the last calibration.

@@ -15,6 +15,7 @@ pub mod division;
 pub mod frames;
 pub mod functions;
 pub mod hardware;
+pub mod lifted;
 pub mod llc;
 pub mod meter;
 pub mod model;
@@ -31,6 +32,7 @@ mod rows;
 pub mod sim;
 pub mod source;
 mod streams;
+pub mod sweep;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -157,7 +159,7 @@ impl From<&Region> for RegionReport {
                 model.visible.trailing_zeros(),
                 63 - model.visible.leading_zeros().min(63),
             ),
-            banks: u64::from(model.ways()) << model.functions.len(),
+            banks: region.banks(),
             banks_by_rate: (region.banks_by_rate * 10.0).round() / 10.0,
             confidence: region.confidence(),
             complete: region.is_complete(),
@@ -306,7 +308,7 @@ impl Detected {
             notes.push(format!(
                 "from {start:#x}: confidence {:.2}, {} banks by functions, {:.0} by the rate of conflicts",
                 region.confidence(),
-                u64::from(region.model.ways()) << region.model.functions.len(),
+                region.banks(),
                 region.banks_by_rate
             ));
             notes.extend(region.names.said());

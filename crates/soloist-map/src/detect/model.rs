@@ -64,8 +64,8 @@ impl Section {
     }
 }
 
-/// Way and offset of a line, normalised where there is a division.
-type Place = (u32, u64);
+/// Way of a line, and its offset (normalised where there is a division) or its bank.
+pub type Place = (u32, u64);
 
 /// Functions, and where they hold.
 #[derive(Debug, Clone, Default)]
@@ -116,6 +116,52 @@ impl Model {
         }
     }
 
+    /// Leaves memory out of the sections.
+    pub fn cut(&mut self, out: &RamRange) {
+        let cut = |section: &Section| {
+            let range = section.range;
+            let parts = [
+                (range.start, range.end.min(out.start)),
+                (range.start.max(out.end), range.end),
+            ];
+            let apart = out.end <= range.start || range.end <= out.start;
+            let parts = if apart {
+                vec![(range.start, range.end)]
+            } else {
+                parts.to_vec()
+            };
+            let part = |(start, end)| Section {
+                range: RamRange {
+                    start,
+                    end,
+                    ..range
+                },
+                ..*section
+            };
+            parts
+                .into_iter()
+                .filter(|(start, end)| start < end)
+                .map(part)
+                .collect::<Vec<_>>()
+        };
+        self.sections = self.sections.iter().flat_map(cut).collect();
+    }
+
+    /// What of `ranges` lies in its sections, ascending.
+    #[must_use]
+    pub fn memory(&self, ranges: &[RamRange]) -> Vec<RamRange> {
+        let common = |section: &Section, range: &RamRange| RamRange {
+            start: range.start.max(section.range.start),
+            end: range.end.min(section.range.end),
+            node: range.node,
+        };
+        let all = self.sections.iter();
+        let all = all.flat_map(|section| ranges.iter().map(|range| common(section, range)));
+        let mut memory: Vec<RamRange> = all.filter(|range| range.start < range.end).collect();
+        memory.sort_by_key(|range| range.start);
+        memory
+    }
+
     /// The offset of an address of one of the sections in its node, before any
     /// division.
     #[must_use]
@@ -147,13 +193,22 @@ impl Model {
         Some(self.split(self.base(address)?))
     }
 
-    /// The bank of an address of one of the sections within its way, a bit a
+    /// The way of an address of one of the sections and its bank there, a bit a
     /// function.
     #[must_use]
-    pub fn bank(&self, address: u64) -> Option<u64> {
-        let (_, offset) = self.place(address)?;
+    pub fn bank(&self, address: u64) -> Option<Place> {
+        Some(self.bank_at(self.base(address)?))
+    }
+
+    /// As [`Model::bank`], by the offset before any division.
+    #[must_use]
+    pub fn bank_at(&self, base: u64) -> Place {
+        let (way, offset) = self.split(base);
         let bits = self.functions.iter().enumerate();
-        Some(bits.fold(0, |bank, (i, &f)| bank | gf2::parity(f, offset) << i))
+        (
+            way,
+            bits.fold(0, |bank, (i, &f)| bank | gf2::parity(f, offset) << i),
+        )
     }
 
     /// The difference of the offsets of a pair; `None`: of two ways.

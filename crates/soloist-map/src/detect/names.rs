@@ -333,7 +333,8 @@ fn lines(meter: &mut Meter<'_>, model: &Model, open: bool) -> Lines {
 /// A random line, its bank and way.
 fn any_line(meter: &mut Meter<'_>, model: &Model) -> Option<(u64, (u64, u32))> {
     let line = model.line(meter)?;
-    Some((line, (model.bank(line)?, model.place(line)?.0)))
+    let (way, bank) = model.bank(line)?;
+    Some((line, (bank, way)))
 }
 
 /// More lines of the row of each bank's first.

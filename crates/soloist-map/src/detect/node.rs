@@ -2,8 +2,10 @@
 
 use soloist_machine::ram::RamRange;
 
+use super::lifted::{self, Tail};
 use super::meter::{Meter, Stop};
 use super::model::{Model, Section};
+use super::place::HOLE_END;
 use super::region::{finish, holds, join, solve, Around, Region};
 use super::source::Addresses;
 
@@ -14,8 +16,6 @@ const EDGE: u64 = 2 << 20;
 /// Memory on both sides of a smaller gap has one shift: firmware keeps parts
 /// for itself, but hoists nothing there.
 const GAP: u64 = 64 << 20;
-/// Below it x86 hides memory behind devices, and hoists it.
-const HOLE_END: u64 = 4 << 30;
 
 /// What is known of a node.
 #[derive(Debug, Default)]
@@ -26,6 +26,8 @@ pub struct Node {
     pub regions: Vec<Region>,
     /// Memory that no layout was found for, and why.
     pub unsolved: Vec<(RamRange, Stop)>,
+    /// Parts of layouts' memory whose banks are not known.
+    left_out: Vec<RamRange>,
     /// Memory too small to measure, which was taken to be as its neighbours.
     pub assumed: Vec<RamRange>,
 }
@@ -36,13 +38,17 @@ pub fn solve_node(
     ranges: &[RamRange],
     progress: &mut dyn FnMut(f64),
 ) -> Node {
+    // A page of unknown address is measured by itself, whatever its size.
+    let inside = meter.source().addresses() != Addresses::Physical;
     let mut rest = spans_of(ranges);
+    let tail = Tail::of(&rest).filter(|_| !inside);
+    if let Some(tail) = &tail {
+        rest = tail.cut_off(rest);
+    }
     let mut node = Node {
         spans: rest.clone(),
         ..Node::default()
     };
-    // A page of unknown address is measured by itself, whatever its size.
-    let inside = meter.source().addresses() != Addresses::Physical;
     // The largest first: it sees the most bits, and the others follow it.
     rest.sort_by_key(|span| std::cmp::Reverse(span.end - span.start));
     let (large, small): (Vec<RamRange>, Vec<RamRange>) = rest
@@ -55,31 +61,25 @@ pub fn solve_node(
             node.cover(meter, &span, progress);
         }
     }
+    if let Some(tail) = tail {
+        node.lift(meter, &tail, progress);
+    }
     node.adopt(meter, &small);
     for region in &mut node.regions {
+        for range in &node.left_out {
+            region.model.cut(range);
+        }
         // Sections as the operating system has them, gaps left out.
-        let sections = region.model.sections.iter();
-        region.ranges = sections
-            .flat_map(|section| {
-                ranges.iter().filter_map(|range| {
-                    let (start, end) = (
-                        range.start.max(section.range.start),
-                        range.end.min(section.range.end),
-                    );
-                    (start < end).then_some(RamRange {
-                        start,
-                        end,
-                        node: range.node,
-                    })
-                })
-            })
-            .collect();
-        region.ranges.sort_by_key(|range| range.start);
+        region.ranges = region.model.memory(ranges);
         if let Err(stop) = finish(meter, region) {
             region.settled = false;
             node.unsolved.push((region.ranges[0], stop));
         }
+        let denied = region.denied.iter().map(|range| (*range, Stop::Denied));
+        node.unsolved.extend(denied);
     }
+    let open = node.left_out.iter().map(|range| (*range, Stop::Undecided));
+    node.unsolved.extend(open);
     node.regions
         .sort_by_key(|region| region.ranges.first().map(|range| range.start));
     node
@@ -173,6 +173,34 @@ impl Node {
         Ok(rest.end)
     }
 
+    /// Finds where the end of memory lies, of which some may be lifted out of the hole
+    /// below 4 GiB.
+    fn lift(&mut self, meter: &mut Meter<'_>, tail: &Tail, progress: &mut dyn FnMut(f64)) {
+        let heads = self.regions.iter().enumerate().filter_map(|(at, region)| {
+            let head = tail.head(&region.model.sections)?;
+            region.is_sound().then_some((at, head))
+        });
+        let ends = |&(at, head): &(usize, usize)| {
+            let sections: &[Section] = &self.regions[at].model.sections;
+            sections[head].range.end
+        };
+        let holder = heads.max_by_key(ends);
+        let found = holder.map(|(at, head)| {
+            let model = &self.regions[at].model;
+            lifted::find(meter, model, model.sections[head].shift, tail)
+        });
+        match (holder, found) {
+            (Some((at, head)), Some(Ok(Some(found)))) => {
+                let model = &mut self.regions[at].model;
+                extend(meter, model, head, tail, &found);
+                self.left_out.extend(found.open);
+            }
+            (_, Some(Err(stop))) => self.unsolved.push((tail.range, stop)),
+            // No shift explains it: another layout, or bits that only it has.
+            _ => self.cover(meter, &tail.range, progress),
+        }
+    }
+
     /// Memory too small to be measured by itself goes with its neighbour.
     fn adopt(&mut self, meter: &mut Meter<'_>, small: &[RamRange]) {
         for span in small {
@@ -212,6 +240,23 @@ impl Node {
             region.model = model;
         }
     }
+}
+
+/// Adds the tail to the sections of a model, whose `head` is before it.
+fn extend(meter: &Meter<'_>, model: &mut Model, head: usize, tail: &Tail, found: &lifted::Found) {
+    let end = tail.range.end;
+    let border = found.lifted.map_or(end, |lifted| lifted.border);
+    model.sections[head].range.end = border.clamp(tail.range.start, end);
+    if let Some(lifted) = found.lifted {
+        model.sections.push(Section {
+            range: RamRange {
+                start: border.max(tail.range.start),
+                ..tail.range
+            },
+            shift: lifted.shift,
+        });
+    }
+    model.visible |= Model::of(meter, model.sections.clone(), model.division).visible;
 }
 
 /// Where the layout of `known`, which begins at the start of `range`, ends; and

@@ -13,11 +13,20 @@ use soloist_machine::RamRange;
 use super::meter::{Meter, Stop};
 use super::model::{Model, Pair, Section};
 
-/// What bases and holes are multiples of (log2), roundest first: controllers
-/// have registers of 16 MiB (AMD's DRAM base and hole) or coarser for them.
-const ALIGNS: [u32; 7] = [30, 29, 28, 27, 26, 25, 24];
+/// What bases and holes are multiples of (log2), roundest first: controllers have
+/// registers of 16 MiB (AMD's DRAM base and hole), of one (Intel's clients), or coarser
+/// ones for them.
+const ALIGNS: [u32; 11] = [30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20];
+/// The finest of them.
+const FINEST: u32 = 20;
+/// Below it x86 hides memory behind devices.
+pub const HOLE_END: u64 = 4 << 30;
 /// Pairs that decide between two shifts.
 const DECIDING: usize = 6;
+/// Lines that are looked through for some between two shifts, and how much around them
+/// is asked for.
+const FETCH_TRIES: usize = 256;
+const FETCHED: u64 = 16 << 20;
 /// Pairs looked through for those.
 const LOOKED_THROUGH: usize = 400;
 
@@ -32,6 +41,10 @@ pub fn likely_shifts(range: &RamRange, below: &[RamRange], known: &[Section]) ->
     // Firmware keeps something at the ends, so a node begins at a rounder
     // number than its first byte that is memory, and ends at one.
     let start = |align: u32| range.start >> align << align;
+    if range.start >= HOLE_END {
+        // What devices hide below 4 GiB lies behind all other memory, up to the end.
+        likely.push(range.end.next_multiple_of(1 << FINEST) - HOLE_END);
+    }
     let unsolved = below.iter().map(|span| Section {
         range: *span,
         shift: 0,
@@ -43,7 +56,7 @@ pub fn likely_shifts(range: &RamRange, below: &[RamRange], known: &[Section]) ->
         let end = section.offset(section.range.end);
         for align in ALIGNS {
             let behind = end.wrapping_add((1 << align) - 1) >> align << align;
-            likely.push(start(24).wrapping_sub(behind));
+            likely.push(start(align.min(24)).wrapping_sub(behind));
         }
     }
     for align in ALIGNS {
@@ -62,9 +75,12 @@ pub fn likely_shifts(range: &RamRange, below: &[RamRange], known: &[Section]) ->
     likely
 }
 
-/// Shifts that nothing speaks for: multiples of 16 MiB, within 32 GiB.
+/// Shifts that nothing speaks for: multiples of 16 MiB within 32 GiB, then of one
+/// within 4.
 pub fn any_shifts(range: &RamRange) -> impl Iterator<Item = u64> + '_ {
-    (0..2048u64).map(|step| range.start.wrapping_sub(step << 24))
+    let coarse = (0..2048u64).map(|step| range.start.wrapping_sub(step << 24));
+    let fine = (0..4096u64).map(|step| range.start.wrapping_sub(step << FINEST));
+    coarse.chain(fine)
 }
 
 /// Whether it is an offset at all, not one below 0.
@@ -76,8 +92,8 @@ fn is_offset(offset: u64) -> bool {
 /// up against.
 pub fn near_shifts(section: Section) -> impl Iterator<Item = u64> {
     let shift = section.shift;
-    let near =
-        (24..31).flat_map(move |bit| [shift.wrapping_add(1 << bit), shift.wrapping_sub(1 << bit)]);
+    let near = (FINEST..31)
+        .flat_map(move |bit| [shift.wrapping_add(1 << bit), shift.wrapping_sub(1 << bit)]);
     near.filter(move |&shift| is_offset(section.range.start.wrapping_sub(shift)))
 }
 
@@ -103,7 +119,14 @@ pub fn decide(meter: &mut Meter<'_>, model: &Model, other: &Model) -> Result<Bet
     if !differ_anywhere(meter, model, other) {
         return Ok(Between::Same);
     }
-    let (here, there) = (deciding(meter, model, other), deciding(meter, other, model));
+    let both = |meter: &mut Meter<'_>| {
+        let here = deciding(meter, model, other);
+        (here, deciding(meter, other, model))
+    };
+    let (mut here, mut there) = both(meter);
+    if here.is_empty() && there.is_empty() && fetch_between(meter, model, other) {
+        (here, there) = both(meter);
+    }
     if here.is_empty() && there.is_empty() {
         return Ok(Between::Open);
     }
@@ -122,6 +145,37 @@ pub fn decide(meter: &mut Meter<'_>, model: &Model, other: &Model) -> Result<Bet
         0 => Between::Open,
         _ => Between::Second,
     })
+}
+
+/// Asks for pages of memory that the two put into different banks, which is near where
+/// a high bit changes if their shifts are nearly the same; false: for none.
+fn fetch_between(meter: &mut Meter<'_>, model: &Model, other: &Model) -> bool {
+    let (Some(last), true) = (model.sections.last(), model.functions == other.functions) else {
+        return false;
+    };
+    let range = last.range;
+    let moved = |line: u64| {
+        let (Some((_, a)), Some((_, b))) = (model.bank(line), other.bank(line)) else {
+            return None;
+        };
+        Some(a ^ b)
+    };
+    let Some(usual) = model.line(meter).and_then(moved) else {
+        return false;
+    };
+    let mut fetched = false;
+    for i in 0..FETCH_TRIES {
+        let line = line_at_any_scale(meter, model, other, 2 * i + 1);
+        let Some(line) = line.filter(|&line| moved(line).is_some_and(|by| by != usual)) else {
+            continue;
+        };
+        fetched |= meter.fetch(&RamRange {
+            start: line.saturating_sub(FETCHED).max(range.start),
+            end: (line + FETCHED).min(range.end),
+            ..range
+        });
+    }
+    fetched
 }
 
 /// Pairs of one bank by `model` but not by `other`.
@@ -177,7 +231,7 @@ fn differ_anywhere(meter: &mut Meter<'_>, model: &Model, other: &Model) -> bool 
         if *way.get_or_insert(here) != here {
             continue;
         }
-        let (Some(a), Some(b)) = (model.bank(at), other.bank(at)) else {
+        let (Some((_, a)), Some((_, b))) = (model.bank(at), other.bank(at)) else {
             continue;
         };
         let (first_a, first_b) = *origin.get_or_insert((a, b));

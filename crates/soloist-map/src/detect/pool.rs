@@ -18,6 +18,9 @@ use soloist_machine::RamRange;
 const BLOCKS: u64 = 128;
 /// Parts of memory are not smaller than this.
 const LEAST_BLOCK: u64 = 32 << 20;
+/// Parts that must each have a page, at most, and what they are not smaller than.
+const PARTS: u64 = 4096;
+const LEAST_PART: u64 = 16 << 20;
 /// Pairs of pages that are kept for each bit in which they differ alone.
 const PAIRS_OF_BIT: usize = 4;
 /// Share of the parts that must have a page before no more are asked for.
@@ -39,14 +42,25 @@ pub struct Limits {
     pub most: u64,
 }
 
+/// Pages that were got, ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gathered {
+    /// Those to measure.
+    pub chosen: Vec<u64>,
+    /// All of them.
+    pub all: Vec<u64>,
+    /// Bytes that were asked for.
+    pub asked: u64,
+}
+
 /// Asks `supply` for pages until they lie all over `ranges`, and chooses those
-/// to keep, ascending.
+/// to keep.
 pub fn gather(
     supply: &mut dyn Supply,
     ranges: &[RamRange],
     page_shift: u32,
     limits: Limits,
-) -> Vec<u64> {
+) -> Gathered {
     let mut pages: Vec<u64> = Vec::new();
     let mut asked = 0;
     let mut next = limits.keep.min(limits.most);
@@ -59,19 +73,52 @@ pub fn gather(
         pages.extend(more);
         pages.sort_unstable();
         pages.dedup();
-        let enough = covered(&pages, ranges) >= ENOUGH;
+        let covers = |size| covered(&pages, ranges, size) >= ENOUGH;
+        let part = part_size(ranges).max(1 << page_shift);
+        let enough = covers(block_size(ranges)) && covers(part);
         if enough && bits_alone(&pages, ranges, page_shift) {
             break;
         }
         next = asked.min(limits.most.saturating_sub(asked));
     }
     let count = (limits.keep >> page_shift).max(1) as usize;
-    choose(pages, ranges, page_shift, count)
+    Gathered {
+        chosen: choose(&pages, ranges, page_shift, count),
+        all: pages,
+        asked,
+    }
 }
 
-/// The part of memory, numbered, that a page lies in.
-fn block_of(ranges: &[RamRange], page: u64) -> Option<u64> {
-    let size = block_size(ranges);
+/// All pages of `range` that were not chosen before and can be had, those that
+/// `supply` gives when it is asked for `most` bytes more among them.
+pub fn fetch(
+    supply: &mut dyn Supply,
+    range: &RamRange,
+    page_shift: u32,
+    had: &[u64],
+    most: u64,
+) -> Vec<u64> {
+    let size = 1u64 << page_shift;
+    let inside = |page: &u64| page + size > range.start && *page < range.end;
+    let mut pages: Vec<u64> = had.iter().copied().filter(inside).collect();
+    let wanted = (range.end - range.start).div_ceil(size) as usize;
+    let (mut asked, mut next) = (0, (range.end - range.start).max(64 * size));
+    while pages.len() < wanted && asked < most {
+        let more = supply.more(next.min(most - asked));
+        if more.is_empty() {
+            break;
+        }
+        asked += next;
+        next = asked;
+        pages.extend(more.into_iter().filter(inside));
+        pages.sort_unstable();
+        pages.dedup();
+    }
+    pages
+}
+
+/// The part of memory, numbered, of `size` bytes that a page lies in.
+fn block_of(ranges: &[RamRange], page: u64, size: u64) -> Option<u64> {
     let mut before = 0;
     for range in ranges {
         if (range.start..range.end).contains(&page) {
@@ -87,15 +134,25 @@ fn block_size(ranges: &[RamRange]) -> u64 {
     (all / BLOCKS).max(LEAST_BLOCK)
 }
 
-/// Share of the parts of `ranges` that have a page.
-fn covered(pages: &[u64], ranges: &[RamRange]) -> f64 {
-    let size = block_size(ranges);
+/// Size of the parts of memory that each must have a page: 16 MiB, or more where
+/// there would be too many.
+#[must_use]
+pub fn part_size(ranges: &[RamRange]) -> u64 {
+    let all: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    (all / PARTS).next_power_of_two().max(LEAST_PART)
+}
+
+/// Share of the parts of `ranges`, of `size` bytes each, that have a page.
+fn covered(pages: &[u64], ranges: &[RamRange], size: u64) -> f64 {
     // What is smaller than a part needn't have one.
     let all: u64 = ranges
         .iter()
         .map(|range| (range.end - range.start) / size)
         .sum();
-    let mut met: Vec<u64> = pages.iter().filter_map(|&p| block_of(ranges, p)).collect();
+    let parts = pages
+        .iter()
+        .filter_map(|&page| block_of(ranges, page, size));
+    let mut met: Vec<u64> = parts.collect();
     met.sort_unstable();
     met.dedup();
     met.len() as f64 / all.max(1) as f64
@@ -103,14 +160,19 @@ fn covered(pages: &[u64], ranges: &[RamRange]) -> f64 {
 
 /// `count` of the pages, which ascend, in turn from every part of memory, and
 /// some more.
-fn choose(pages: Vec<u64>, ranges: &[RamRange], page_shift: u32, count: usize) -> Vec<u64> {
+fn choose(pages: &[u64], ranges: &[RamRange], page_shift: u32, count: usize) -> Vec<u64> {
     if pages.len() <= count {
-        return pages;
+        return pages.to_vec();
     }
-    let pairs = pairs_in_one_bit(&pages, ranges, page_shift);
+    let pairs = pairs_in_one_bit(pages, ranges, page_shift);
+    let (size, part) = (block_size(ranges), part_size(ranges));
     let mut blocks: BTreeMap<Option<u64>, Vec<u64>> = Default::default();
-    for page in pages {
-        blocks.entry(block_of(ranges, page)).or_default().push(page);
+    let mut parts: BTreeMap<Option<u64>, u64> = Default::default();
+    for &page in pages {
+        let block = block_of(ranges, page, size);
+        blocks.entry(block).or_default().push(page);
+        let of_part = parts.entry(block_of(ranges, page, part)).or_insert(page);
+        *of_part = std::cmp::min_by_key(*of_part, page, |page| scatter(*page));
     }
     // Within a part, a choice without a pattern (one in eight would never vary
     // in three bits); and its ends, where high bits change.
@@ -122,6 +184,7 @@ fn choose(pages: Vec<u64>, ranges: &[RamRange], page_shift: u32, count: usize) -
         chosen.extend(block.into_iter().take(share));
     }
     chosen.extend(pairs);
+    chosen.extend(parts.into_values());
     chosen.sort_unstable();
     chosen.dedup();
     chosen
@@ -222,6 +285,13 @@ impl Pool {
         pages.sort_unstable();
         pages.dedup();
         Self { pages, page_shift }
+    }
+
+    /// Takes pages in.
+    pub fn add(&mut self, pages: impl IntoIterator<Item = u64>) {
+        self.pages.extend(pages);
+        self.pages.sort_unstable();
+        self.pages.dedup();
     }
 
     /// Page addresses, ascending.
@@ -415,9 +485,10 @@ mod tests {
             next: 4 * GIB,
             end: 17 * GIB,
         };
-        let pages = gather(&mut upward, &memory(), 21, limits);
+        let pages = gather(&mut upward, &memory(), 21, limits).chosen;
         assert!(upward.next > 14 * GIB, "{:#x}", upward.next);
-        assert!((200..=600).contains(&pages.len()), "{}", pages.len());
+        // Half a GiB, and one page for each 16 MiB.
+        assert!((900..=1200).contains(&pages.len()), "{}", pages.len());
         assert!(pages.iter().any(|&page| page > 14 * GIB));
         let pool = Pool::new(pages, 21);
         let whole = &memory()[1];
@@ -468,7 +539,7 @@ mod tests {
             keep: 512 << 20,
             most: 512 << 20,
         };
-        let pool = Pool::new(gather(&mut upward, &memory(), 21, limits), 21);
+        let pool = Pool::new(gather(&mut upward, &memory(), 21, limits).chosen, 21);
         let (_, seen) = pool.differences(&memory()[1], PLAIN).unwrap();
         assert_eq!(seen.rank(), 29);
         let (_, all) = differences_of_memory(memory().iter(), PLAIN).unwrap();

@@ -13,9 +13,18 @@ use super::place::{any_shifts, decide, likely_shifts, near_shifts, Between};
 use super::prove::{plausible, prove_banks, prove_rows, Proof};
 use super::rows::rows;
 use super::source::Addresses;
+use super::sweep::{sweep, Anchors, Swept};
 
 /// Rounds of collecting pairs before a part of memory is given up.
 const ROUNDS: usize = 3;
+/// By how much the banks of the functions may differ from those that the rate of
+/// conflicts speaks for, and from where on the rate is measured better.
+const RATE_MAY_DIFFER: f64 = 1.7;
+const RATE_DIFFERS: f64 = 1.3;
+/// Conflicts that a rate is measured by then.
+const RATE_HITS: u64 = 160;
+/// Where more of memory denies the functions than this share, they are wrong.
+const MOST_DENIED: f64 = 0.25;
 /// Invented functions that are dropped one after the other, at most.
 const CORRECTIONS: usize = 6;
 
@@ -45,9 +54,44 @@ pub struct Region {
     pub division: Option<Interleave>,
     /// What some of the functions are.
     pub names: Names,
+    /// How each part of its memory stood up.
+    pub swept: Swept,
+    /// Memory that was left out, since pairs of lines there deny the functions.
+    pub denied: Vec<RamRange>,
 }
 
 impl Region {
+    /// A layout of `model` as it was first solved.
+    fn new(range: &RamRange, model: Model, proof: Proof, found: Collected, levels: Levels) -> Self {
+        Self {
+            division: model.division,
+            model,
+            ranges: vec![*range],
+            proof,
+            banks_by_rate: found.banks(),
+            found,
+            levels,
+            unknown: Vec::new(),
+            rows_seen: false,
+            settled: true,
+            names: Names::default(),
+            swept: Swept::default(),
+            denied: Vec::new(),
+        }
+    }
+
+    /// Banks by the functions.
+    #[must_use]
+    pub fn banks(&self) -> u64 {
+        u64::from(self.model.ways()) << self.model.functions.len()
+    }
+
+    /// By which factor the banks of the functions and those by the rate of conflicts differ.
+    fn rate_differs(&self) -> f64 {
+        let factor = self.banks() as f64 / self.banks_by_rate.max(f64::MIN_POSITIVE);
+        factor.max(1.0 / factor)
+    }
+
     /// Whether there are bank functions that stood up.
     #[must_use]
     pub fn is_sound(&self) -> bool {
@@ -61,6 +105,7 @@ impl Region {
             && self.proof.rows_hold()
             && self.rows_seen
             && self.settled
+            && self.rate_differs() <= RATE_MAY_DIFFER
             && self.unknown.is_empty()
             && self.proof.untried == 0
             && self.proof.untried_rows.is_empty()
@@ -117,6 +162,13 @@ impl Region {
                 "another base, or another end of the layout, would fit the pages measured as well"
                     .into(),
             );
+        }
+        if self.is_sound() && self.rate_differs() > RATE_MAY_DIFFER {
+            open.push(format!(
+                "the functions make {} banks, and random pairs conflict as often as with {:.0}",
+                self.banks(),
+                self.banks_by_rate
+            ));
         }
         if self.proof.untried > 0 {
             open.push(format!(
@@ -197,19 +249,7 @@ pub fn solve(
             }
             let (model, proof) = correct(meter, model, &found)?;
             if proof.banks_hold() && !model.functions.is_empty() {
-                let region = Region {
-                    model,
-                    ranges: vec![*range],
-                    proof,
-                    banks_by_rate: found.banks(),
-                    found,
-                    levels,
-                    unknown: Vec::new(),
-                    rows_seen: false,
-                    settled: true,
-                    division,
-                    names: Names::default(),
-                };
+                let region = Region::new(range, model, proof, found, levels);
                 return settle(meter, region, around);
             }
             if failed
@@ -222,17 +262,9 @@ pub fn solve(
     }
     let (model, proof) = failed.unwrap_or((plain, Proof::default()));
     Ok(Region {
-        model,
-        ranges: vec![*range],
-        proof,
-        banks_by_rate: found.banks(),
-        found,
-        levels,
-        unknown: Vec::new(),
-        rows_seen: false,
         settled: false,
         division,
-        names: Names::default(),
+        ..Region::new(range, model, proof, found, levels)
     })
 }
 
@@ -451,6 +483,24 @@ pub fn finish(meter: &mut Meter<'_>, region: &mut Region) -> Result<(), Stop> {
         unknown.retain(|f| !never.contains(*f));
         region.unknown = unknown;
     }
+    if physical {
+        let anchors = Anchors::of(meter, model, &model.sections);
+        region.swept = sweep(meter, model, &region.ranges, &anchors)?;
+        let bytes = |ranges: &[RamRange]| -> u64 { ranges.iter().map(|r| r.end - r.start).sum() };
+        let denied = bytes(&region.swept.wrong) as f64;
+        if denied > MOST_DENIED * bytes(&region.ranges) as f64 {
+            region.settled = false;
+        } else {
+            region.denied = region.swept.wrong.clone();
+            region.denied.iter().for_each(|range| model.cut(range));
+            region.ranges = model.memory(&region.ranges);
+        }
+        if region.rate_differs() > RATE_DIFFERS {
+            region.found.count(meter, &region.model, RATE_HITS)?;
+            region.banks_by_rate = region.found.banks();
+        }
+    }
+    let model = &mut region.model;
     // What the sections have in common was not proved when each was.
     if model.sections.len() > 1 {
         region.proof = Proof::default();

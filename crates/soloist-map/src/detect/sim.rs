@@ -14,7 +14,7 @@ use soloist_machine::ram::{join, RamRange};
 use soloist_machine::{FileError, Machine};
 
 use super::noise::Noise;
-use super::pool::{gather, Limits, Pool, Supply};
+use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
 
 /// Pair in different banks, cycles.
@@ -94,7 +94,7 @@ impl SimPool {
     }
 }
 
-/// The simulated kernel's free pages.
+/// The simulated kernel's free pages: each is given once.
 struct Free {
     page_shift: u32,
     ranges: Vec<(u64, u64)>,
@@ -102,6 +102,8 @@ struct Free {
     scattered: bool,
     handed: u64,
     start: u64,
+    /// What a scattered order comes from.
+    keys: [u64; 4],
     rng: ChaCha8Rng,
 }
 
@@ -122,6 +124,7 @@ impl Free {
             scattered: pool.scattered,
             handed: 0,
             start,
+            keys: rng.gen(),
             rng,
         }
     }
@@ -136,26 +139,37 @@ impl Free {
         }
         0
     }
+
+    /// The number of the page that is given as the `turn`th of all.
+    fn number(&self, turn: u64) -> u64 {
+        if !self.scattered {
+            return (self.start + turn) % self.pages;
+        }
+        // A permutation of the numbers of so many bits (Feistel's), until one is a page.
+        let half = (64 - self.pages.leading_zeros()).div_ceil(2);
+        let mask = (1u64 << half) - 1;
+        let mut number = turn;
+        loop {
+            for key in self.keys {
+                let (left, right) = (number >> half, number & mask);
+                let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 31;
+                number = right << half | ((left ^ mixed) & mask);
+            }
+            if number < self.pages {
+                return number;
+            }
+        }
+    }
 }
 
 impl Supply for Free {
     fn more(&mut self, bytes: u64) -> Vec<u64> {
-        let left = self.pages - self.handed;
-        let count = (bytes >> self.page_shift).min(left);
+        let count = (bytes >> self.page_shift).min(self.pages - self.handed);
+        let turns = self.handed..self.handed + count;
         self.handed += count;
-        let mut numbers: Vec<u64> = if self.scattered && count * 4 < self.pages {
-            (0..count)
-                .map(|_| self.rng.gen_range(0..self.pages))
-                .collect()
-        } else {
-            let first = self.start + self.handed - count;
-            (first..first + count).map(|n| n % self.pages).collect()
-        };
-        numbers.shuffle(&mut self.rng);
-        numbers
-            .into_iter()
-            .map(|number| self.page(number))
-            .collect()
+        let mut pages: Vec<u64> = turns.map(|turn| self.page(self.number(turn))).collect();
+        pages.shuffle(&mut self.rng);
+        pages
     }
 }
 
@@ -167,6 +181,10 @@ pub struct SimSource {
     pool: Pool,
     /// Physical addresses of the pages of an unprivileged pool.
     hidden: Vec<u64>,
+    /// The kernel, pages that it gave, and bytes that it gives more.
+    free: Free,
+    given: Vec<u64>,
+    left: u64,
     noise: Noise,
     rng: ChaCha8Rng,
     samples: u64,
@@ -235,7 +253,8 @@ impl SimSource {
         let near: Vec<RamRange> = near.copied().collect();
         let offered = if kind.physical { &physical } else { &near };
         let mut free = Free::new(offered, kind, own);
-        let pages = gather(&mut free, offered, kind.page_shift, kind.limits);
+        let gathered = gather(&mut free, offered, kind.page_shift, kind.limits);
+        let pages = gathered.chosen;
         let (ranges, hidden, pages) = match kind.physical {
             true => (physical, Vec::new(), pages),
             false => {
@@ -255,6 +274,9 @@ impl SimSource {
             kind,
             pool: Pool::new(pages, kind.page_shift),
             hidden,
+            free,
+            given: gathered.all,
+            left: kind.limits.most - gathered.asked.min(kind.limits.most),
             noise,
             rng,
             samples: 0,
@@ -382,6 +404,14 @@ impl TimingSource for SimSource {
 
     fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    fn fetch(&mut self, range: &RamRange) {
+        if self.kind.physical {
+            let shift = self.kind.page_shift;
+            let pages = fetch(&mut self.free, range, shift, &self.given, self.left);
+            self.pool.add(pages);
+        }
     }
 
     fn guest_address(&self, page: u64) -> Option<u64> {

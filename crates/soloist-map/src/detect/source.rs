@@ -29,6 +29,9 @@ pub trait TimingSource {
     /// The pages that can be measured.
     fn pool(&self) -> &Pool;
 
+    /// Takes more pages of `range` into the pool, where there are some.
+    fn fetch(&mut self, _range: &RamRange) {}
+
     /// A random line of the pool inside `range`; `None` when it holds none
     /// there.
     fn random(&self, range: &RamRange, rng: &mut ChaCha8Rng) -> Option<u64> {

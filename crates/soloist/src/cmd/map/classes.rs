@@ -100,7 +100,7 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         }
         None => {
             let mut source = Hardware::new(&HardwareOptions {
-                memory: Some(args.memory),
+                memory: args.memory,
                 page_shift: None,
                 trust_guest: false,
             })?;

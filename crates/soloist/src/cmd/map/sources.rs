@@ -249,7 +249,7 @@ fn by_timing(map: &MapSpec, wanted: &Wanted) -> Result<String> {
         return Ok("not checked by timing: a virtual machine has other addresses than DRAM".into());
     }
     let measured = Hardware::new(&HardwareOptions {
-        memory: Some(512 << 20),
+        memory: None,
         page_shift: None,
         trust_guest: false,
     })

@@ -108,9 +108,10 @@ pub struct Check {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     pub seed: u64,
-    /// Memory to measure with.
-    #[arg(long, default_value = "512M", value_parser = parse_size)]
-    pub memory: u64,
+    /// Memory to choose pages from; three quarters of what is available if not given, and
+    /// 512M where physical addresses are not known.
+    #[arg(long, value_parser = parse_size)]
+    pub memory: Option<u64>,
     /// Stop after this many seconds.
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = whole::<u64>(1..))]
     deadline: u64,
@@ -398,7 +399,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         }
         None => {
             let mut source = Hardware::new(&HardwareOptions {
-                memory: Some(args.memory),
+                memory: args.memory,
                 page_shift: None,
                 trust_guest: args.trust_guest,
             })?;
@@ -502,21 +503,33 @@ fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
             one.banks_by_rate
         ));
     }
-    let least = checked
-        .iter()
-        .map(|one| one.evidence)
-        .fold(f64::INFINITY, f64::min);
+    for (start, end) in checked.iter().flat_map(|one| &one.denied) {
+        out.push_str(&format!("contradicted: {start} to {end} is elsewhere\n"));
+    }
     let name = &machine.about.name;
     out.push_str(&match verdict {
-        Verdict::Fits => format!(
-            "{name} fits: a map with a wrong function would do as well once in {:.0e} tries\n",
-            least.min(600.0).exp()
-        ),
+        Verdict::Fits => format!("{name} fits{}\n", how_far(checked)),
         Verdict::Contradicted => format!("{name} does not fit\n"),
         Verdict::Unknown if checked.is_empty() => "nothing could be measured\n".into(),
         Verdict::Unknown => format!("whether {name} fits is not known\n"),
     });
     out
+}
+
+/// How much of memory a map that fits may still be wrong in.
+fn how_far(checked: &[Checked]) -> String {
+    let parts: u32 = checked.iter().map(|one| one.swept.parts).sum();
+    let bare: u32 = checked.iter().map(|one| one.swept.bare).sum();
+    if parts == 0 {
+        return " inside a page: whether it does in all of memory is not known".into();
+    }
+    let most = checked.iter().map(|one| one.swept.may_be_wrong());
+    let most = 100.0 * most.fold(0.0, f64::max);
+    format!(
+        ": {} of {parts} parts of memory were measured and none contradicts it; up to {most:.1} % \
+         of a range may lie elsewhere all the same (95 % sure)",
+        parts - bare
+    )
 }
 
 /// What `soloist map llc` takes.
