@@ -9,6 +9,11 @@ use soloist_machine::{Machine, Topology, Trust};
 use crate::edac::Counted;
 use crate::objections::Objections;
 
+/// Memory on both sides of less than this has one place.
+const HOLE: u64 = 64 << 20;
+/// Below it x86 hides memory behind devices.
+const FOUR_GIB: u64 = 4 << 30;
+
 /// The CPU's model name; on arm64, where cpuinfo has none, the board's.
 #[must_use]
 pub fn cpu_name() -> Option<String> {
@@ -35,15 +40,45 @@ pub fn is_bare_metal() -> bool {
     crate::guest::sign().is_none()
 }
 
-/// Ranges of memory by node, from the kernel's memory blocks; neighbours of
-/// one node are one. Without nodes in sysfs: from /proc/iomem, or empty.
+/// Ranges of memory by node, from the kernel's memory blocks; neighbours of one node are
+/// one. A block may be memory in part only: /proc/iomem tells root where it begins and
+/// ends. Without nodes in sysfs all is from there, or empty.
 #[must_use]
 pub fn memory_ranges() -> Vec<RamRange> {
-    let ranges = block_ranges().unwrap_or_default();
-    if ranges.is_empty() {
-        return fs::read_to_string("/proc/iomem").map_or_else(|_| Vec::new(), |t| parse_iomem(&t));
+    let blocks = block_ranges().unwrap_or_default();
+    let iomem = fs::read_to_string("/proc/iomem").unwrap_or_default();
+    let ram = parse_iomem(&iomem);
+    match (blocks.as_slice(), ram.as_slice()) {
+        ([], _) => ram,
+        (_, []) => blocks,
+        _ => blocks
+            .iter()
+            .flat_map(|block| trimmed(block, &ram))
+            .collect(),
     }
-    ranges
+}
+
+/// What of a run of blocks is memory. What firmware keeps here and there is left in, but
+/// not a hole, nor what lies on both sides of 4 GiB.
+fn trimmed(block: &RamRange, ram: &[RamRange]) -> Vec<RamRange> {
+    let mut kept: Vec<RamRange> = Vec::new();
+    for range in ram {
+        let (start, end) = (range.start.max(block.start), range.end.min(block.end));
+        if start >= end {
+            continue;
+        }
+        match kept.last_mut() {
+            Some(last) if start - last.end < HOLE && (last.end > FOUR_GIB || start < FOUR_GIB) => {
+                last.end = end;
+            }
+            _ => kept.push(RamRange {
+                start,
+                end,
+                ..*block
+            }),
+        }
+    }
+    kept
 }
 
 fn block_ranges() -> Option<Vec<RamRange>> {
@@ -545,6 +580,25 @@ mod tests {
         );
         assert!(silent.against.is_empty());
         assert_eq!(silent.unknown.len(), 3, "{silent:?}");
+    }
+
+    /// Blocks of 2 GiB cover the hole, and more than there is at the end.
+    #[test]
+    fn blocks_are_cut_to_the_memory_in_them() {
+        let range = |start, end| RamRange {
+            start,
+            end,
+            node: 1,
+        };
+        let ram = parse_iomem(
+            "00001000-0009ffff : System RAM\n00100000-9b8aefff : System RAM\n\
+             9b8b0000-d9ffefff : System RAM\n100000000-41e5fffff : System RAM\n\
+             480000000-4bfffffff : System RAM\n",
+        );
+        let kept = trimmed(&range(0, 0x4_8000_0000), &ram);
+        let low = range(0x1000, 0xd9ff_f000);
+        assert_eq!(kept, [low, range(0x1_0000_0000, 0x4_1e60_0000)]);
+        assert_eq!(trimmed(&range(0x4_4000_0000, 0x4_8000_0000), &ram), []);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! ([`detect`]) stands apart from the files.
 
 pub mod amd10h;
+pub mod bridge;
 pub mod compare;
 pub mod detect;
 pub mod edac;

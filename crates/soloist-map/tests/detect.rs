@@ -12,6 +12,7 @@ use soloist_machine::{known, write, Machine, Trust};
 use soloist_machine::{About, Topology};
 use soloist_map::compare;
 use soloist_map::detect::check::{check, Verdict};
+use soloist_map::detect::lifted::Lifted;
 use soloist_map::detect::meter::Meter;
 use soloist_map::detect::model::{Model, Section};
 use soloist_map::detect::noise::{Noise, KINDS};
@@ -776,4 +777,58 @@ fn check_sees_what_is_wrong_in_a_small_part_of_memory() {
         assert!(start <= 0x1_fe00_0000 && 0x2_0000_0000 <= end);
         assert!(end - start < 96 * MIB, "seed {seed}: {denied:x?}");
     }
+}
+
+/// What the host bridge says closes the border where no page can; what it says wrongly is
+/// denied.
+#[test]
+fn what_the_host_bridge_says_must_stand_up() {
+    let machine = client("haswell", 0x1_fe00_0000, 0x2_1e60_0000, 8 * MIB);
+    let few = SimPool {
+        limits: Limits {
+            keep: GIB,
+            most: GIB,
+        },
+        ..SimPool::everywhere()
+    };
+    let shift = 0x1_1e60_0000;
+    let mut complete = 0;
+    for seed in 0..4 {
+        for (told, right) in [
+            (
+                Lifted {
+                    border: 0x1_fe00_0000,
+                    shift,
+                },
+                true,
+            ),
+            (
+                Lifted {
+                    border: 0x2_0600_0000,
+                    shift: shift + 8 * MIB,
+                },
+                false,
+            ),
+            (
+                Lifted {
+                    border: 0x1_fe00_0000,
+                    shift: shift + 2 * MIB,
+                },
+                false,
+            ),
+        ] {
+            let mut source = SimSource::new(&machine, few, Noise::LOW, seed).telling(told);
+            let found = detect(&mut source, &options(seed), &mut |_, _| {});
+            let done = judged(&machine, &found, "told");
+            let notes = found.notes().join("\n");
+            assert_eq!(
+                notes.contains("host bridge says"),
+                !right,
+                "{seed} {told:?}: {notes}"
+            );
+            complete += usize::from(done && right);
+            assert!(!done || right, "{seed} {told:?}");
+        }
+    }
+    assert!(complete >= 3, "{complete}");
 }

@@ -9,12 +9,14 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use super::cpu;
+use super::lifted::Lifted;
 use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
 use super::streams;
-use crate::host;
+use crate::{bridge, host};
 use soloist_machine::RamRange;
 
 /// Page sizes that are tried, largest first (log2).
@@ -67,6 +69,8 @@ pub struct Hardware {
     mapper: Mapper,
     /// Bytes that the kernel may be asked for at a time.
     most: u64,
+    /// What the host bridge says, where physical addresses are told.
+    told: Option<Lifted>,
 }
 
 /// What to measure with.
@@ -170,6 +174,11 @@ impl Hardware {
         let shift = mapper.shift;
         let mut pages = mapper.keep(kept);
         pages.sort_by_key(|page| page.address);
+        let told = match addresses {
+            Addresses::Physical => bridge::read_under(Path::new("/"), &ranges).ok(),
+            Addresses::InsidePages { .. } => None,
+        };
+        let told = told.and_then(|bridge| bridge.told());
         let ranges = match addresses {
             Addresses::Physical => ranges,
             Addresses::InsidePages { .. } => pages
@@ -188,6 +197,7 @@ impl Hardware {
             ranges,
             mapper,
             most,
+            told,
         }
     }
 
@@ -237,6 +247,10 @@ impl TimingSource for Hardware {
 
     fn addresses(&self) -> Addresses {
         self.addresses
+    }
+
+    fn told(&self) -> Option<Lifted> {
+        self.told
     }
 
     fn pool(&self) -> &Pool {

@@ -144,7 +144,8 @@ struct Likely {
 }
 
 /// Finds what of `tail` is lifted, by the functions of `model`, which were found before
-/// it, under `shift`. `None`: no shift explains what was measured.
+/// it, under `shift`. `told` is what the host says, if it does: then nothing else is looked
+/// for. `None`: no shift explains what was measured, or not what was told.
 ///
 /// # Errors
 /// When the deadline has passed.
@@ -153,8 +154,10 @@ pub fn find(
     model: &Model,
     shift: u64,
     tail: &Tail,
+    told: Option<Lifted>,
 ) -> Result<Option<Found>, Stop> {
     let mut search = Search {
+        told,
         anchors: Anchors::of(meter, model, &model.sections),
         model,
         shift,
@@ -170,6 +173,8 @@ struct Search<'a> {
     model: &'a Model,
     /// Of what is before the tail.
     shift: u64,
+    /// What the host says.
+    told: Option<Lifted>,
     tail: &'a Tail,
     /// Ascending.
     known: Vec<Known>,
@@ -234,7 +239,11 @@ impl Search<'_> {
     /// shifts, then all that differ in functions that a shift can change.
     fn bank(&self, meter: &mut Meter<'_>, line: u64) -> Result<Option<Place>, Stop> {
         let straight = self.at(line, self.shift);
-        let likely = self.tail.shifts().next().map(|shift| self.at(line, shift));
+        let likely = self
+            .told
+            .map(|told| told.shift)
+            .or(self.tail.shifts().next());
+        let likely = likely.map(|shift| self.at(line, shift));
         let (way, bank) = straight;
         let functions = self.model.functions.iter().enumerate();
         let changed: Vec<usize> = functions
@@ -268,6 +277,18 @@ impl Search<'_> {
     /// whatever is lifted, something measured contradicts it.
     fn likely(&self) -> Option<(bool, Vec<Likely>)> {
         let fits = |known: &Known, shift| known.bank == Some(self.at(known.line, shift));
+        if let Some(Lifted { border, shift }) = self.told {
+            let before = |known: &Known| {
+                if known.line < border {
+                    self.shift
+                } else {
+                    shift
+                }
+            };
+            let borders = (border, border);
+            let holds = self.known.iter().all(|known| fits(known, before(known)));
+            return holds.then(|| (false, vec![Likely { shift, borders }]));
+        }
         let top = self.model.functions.iter().fold(0, |all, f| all | f);
         let told_apart = match self.model.ways() {
             1 => u64::MAX.checked_shr(top.leading_zeros()).unwrap_or(0),
@@ -323,38 +344,40 @@ impl Search<'_> {
         self.tail.steps().filter(is_disputed).collect()
     }
 
-    /// Measures anew, by other lines, what contradicts the likeliest explanation, where
-    /// that is little.
+    /// Measures anew, by other lines, what contradicts what was told or is likeliest,
+    /// where that is little.
     fn doubt(&mut self, meter: &mut Meter<'_>) -> Result<(), Stop> {
-        let wrong = |shift: u64, border: usize| {
-            let known = self.known.iter().enumerate();
-            let wrong = known.filter(|(i, known)| {
-                let shift = if *i < border { self.shift } else { shift };
-                known.bank != Some(self.at(known.line, shift))
-            });
-            wrong.map(|(i, _)| i).collect::<Vec<usize>>()
-        };
-        let shifts: Vec<u64> = self.tail.shifts().collect();
-        let fewest = shifts
-            .iter()
-            .flat_map(|&shift| {
-                let best = best_border(&self.known, |known, moved| {
-                    let shift = if moved { shift } else { self.shift };
-                    known.bank == Some(self.at(known.line, shift))
+        let fits = |known: &Known, shift| known.bank == Some(self.at(known.line, shift));
+        let best = match self.told {
+            Some(Lifted { border, shift }) => Some((
+                shift,
+                self.known.partition_point(|known| known.line < border),
+            )),
+            None => {
+                let borders = self.tail.shifts().map(|shift| {
+                    let (border, wrong) = best_border(&self.known, |known, moved| {
+                        fits(known, if moved { shift } else { self.shift })
+                    });
+                    (wrong, shift, border)
                 });
-                std::iter::once((best.1, shift, best.0))
-            })
-            .min();
-        let Some((count, shift, border)) = fewest else {
+                borders.min().map(|(_, shift, border)| (shift, border))
+            }
+        };
+        let Some((shift, border)) = best else {
             return Ok(());
         };
-        if count > self.known.len() / MISJUDGED + 1 {
+        let known = self.known.iter().enumerate();
+        let wrong =
+            known.filter(|(i, known)| !fits(known, if *i < border { self.shift } else { shift }));
+        let wrong: Vec<usize> = wrong.map(|(i, _)| i).collect();
+        if wrong.len() > self.known.len() / MISJUDGED + 1 {
             return Ok(());
         }
-        let mut again: Vec<u64> = Vec::new();
-        for at in wrong(shift, border).into_iter().rev() {
-            again.push(self.known.remove(at).line / STEP * STEP);
-        }
+        let again: Vec<u64> = wrong
+            .into_iter()
+            .rev()
+            .map(|at| self.known.remove(at).line / STEP * STEP)
+            .collect();
         for step in again {
             if let Some(line) = self.tail.line(meter, step) {
                 self.learn(meter, line)?;

@@ -68,6 +68,9 @@ pub enum Stop {
     /// Pairs of lines deny the functions.
     #[error("pairs of lines there do not conflict as the functions have it: left out of the map")]
     Denied,
+    /// Pairs of lines deny what the host's registers say.
+    #[error("pairs of lines deny where the host bridge says that it lies; measured without it")]
+    ToldOtherwise,
     /// Two shifts that say different banks would do.
     #[error(
         "whether it lies straight or was lifted out of the hole below 4 GiB can't be told by the \

@@ -2,7 +2,7 @@
 
 use soloist_machine::ram::RamRange;
 
-use super::lifted::{self, Tail};
+use super::lifted::{self, Lifted, Tail};
 use super::meter::{Meter, Stop};
 use super::model::{Model, Section};
 use super::place::HOLE_END;
@@ -32,10 +32,12 @@ pub struct Node {
     pub assumed: Vec<RamRange>,
 }
 
-/// Finds the layouts of a node's memory.
+/// Finds the layouts of a node's memory. `told` is what the host says of memory that
+/// lies elsewhere than its address says.
 pub fn solve_node(
     meter: &mut Meter<'_>,
     ranges: &[RamRange],
+    told: Option<Lifted>,
     progress: &mut dyn FnMut(f64),
 ) -> Node {
     // A page of unknown address is measured by itself, whatever its size.
@@ -62,7 +64,7 @@ pub fn solve_node(
         }
     }
     if let Some(tail) = tail {
-        node.lift(meter, &tail, progress);
+        node.lift(meter, &tail, told, progress);
     }
     node.adopt(meter, &small);
     for region in &mut node.regions {
@@ -175,7 +177,15 @@ impl Node {
 
     /// Finds where the end of memory lies, of which some may be lifted out of the hole
     /// below 4 GiB.
-    fn lift(&mut self, meter: &mut Meter<'_>, tail: &Tail, progress: &mut dyn FnMut(f64)) {
+    fn lift(
+        &mut self,
+        meter: &mut Meter<'_>,
+        tail: &Tail,
+        told: Option<Lifted>,
+        progress: &mut dyn FnMut(f64),
+    ) {
+        // Of another node, or where no tail can begin.
+        let told = told.filter(|told| (tail.range.start..tail.range.end).contains(&told.border));
         let heads = self.regions.iter().enumerate().filter_map(|(at, region)| {
             let head = tail.head(&region.model.sections)?;
             region.is_sound().then_some((at, head))
@@ -187,7 +197,13 @@ impl Node {
         let holder = heads.max_by_key(ends);
         let found = holder.map(|(at, head)| {
             let model = &self.regions[at].model;
-            lifted::find(meter, model, model.sections[head].shift, tail)
+            let shift = model.sections[head].shift;
+            let found = lifted::find(meter, model, shift, tail, told)?;
+            if found.is_some() || told.is_none() {
+                return Ok(found);
+            }
+            self.unsolved.push((tail.range, Stop::ToldOtherwise));
+            lifted::find(meter, model, shift, tail, None)
         });
         match (holder, found) {
             (Some((at, head)), Some(Ok(Some(found)))) => {

@@ -75,12 +75,9 @@ pub fn likely_shifts(range: &RamRange, below: &[RamRange], known: &[Section]) ->
     likely
 }
 
-/// Shifts that nothing speaks for: multiples of 16 MiB within 32 GiB, then of one
-/// within 4.
+/// Shifts that nothing speaks for: multiples of 16 MiB, within 32 GiB.
 pub fn any_shifts(range: &RamRange) -> impl Iterator<Item = u64> + '_ {
-    let coarse = (0..2048u64).map(|step| range.start.wrapping_sub(step << 24));
-    let fine = (0..4096u64).map(|step| range.start.wrapping_sub(step << FINEST));
-    coarse.chain(fine)
+    (0..2048u64).map(|step| range.start.wrapping_sub(step << 24))
 }
 
 /// Whether it is an offset at all, not one below 0.

@@ -13,6 +13,7 @@ use soloist_machine::dram::Device;
 use soloist_machine::ram::{join, RamRange};
 use soloist_machine::{FileError, Machine};
 
+use super::lifted::Lifted;
 use super::noise::Noise;
 use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
@@ -191,6 +192,7 @@ pub struct SimSource {
     /// Bits of the bank that are its group.
     group: u32,
     streams: Option<SimStreams>,
+    told: Option<Lifted>,
 }
 
 /// What limits several streams of reads.
@@ -284,7 +286,15 @@ impl SimSource {
                 l.bank_group.iter().fold(0, |all, &bit| all | 1 << bit)
             }),
             streams,
+            told: None,
         }
+    }
+
+    /// As a host whose registers say this of its memory.
+    #[must_use]
+    pub fn telling(self, told: Lifted) -> Self {
+        let told = Some(told);
+        Self { told, ..self }
     }
 
     /// The physical address behind an address of this source: what an
@@ -400,6 +410,10 @@ impl TimingSource for SimSource {
                 page_shift: self.kind.page_shift,
             },
         }
+    }
+
+    fn told(&self) -> Option<Lifted> {
+        self.told
     }
 
     fn pool(&self) -> &Pool {

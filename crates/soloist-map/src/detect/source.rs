@@ -3,6 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use soloist_machine::RamRange;
 
+use super::lifted::Lifted;
 use super::pool::Pool;
 
 /// What the addresses of a source mean.
@@ -25,6 +26,12 @@ pub trait TimingSource {
 
     /// What its addresses mean.
     fn addresses(&self) -> Addresses;
+
+    /// What the host says of memory that lies elsewhere than its address says; it must
+    /// stand up.
+    fn told(&self) -> Option<Lifted> {
+        None
+    }
 
     /// The pages that can be measured.
     fn pool(&self) -> &Pool;
