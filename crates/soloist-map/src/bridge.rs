@@ -10,6 +10,7 @@
 
 use std::path::Path;
 
+use soloist_machine::ram::parse_iomem;
 use soloist_machine::{MapRange, MapSpec, RamRange};
 
 use crate::detect::lifted::Lifted;
@@ -53,11 +54,20 @@ fn refused<T>(why: impl Into<String>) -> Result<T, BridgeError> {
     Err(BridgeError(why.into()))
 }
 
-/// Reads the host bridge of the machine whose files lie below `root`, with the memory
-/// `ram`.
+/// Reads the host bridge of the machine whose files lie below `root`, and holds it
+/// against the memory that /proc/iomem has there.
 ///
 /// # Errors
 /// When there is none of an Intel client, it can't be read, or it says what can't be.
+pub fn read_at(root: &Path) -> Result<Bridge, BridgeError> {
+    let iomem = std::fs::read_to_string(root.join("proc/iomem")).unwrap_or_default();
+    read_under(root, &parse_iomem(&iomem))
+}
+
+/// As [`read_at`], with the memory `ram`.
+///
+/// # Errors
+/// The same.
 pub fn read_under(root: &Path, ram: &[RamRange]) -> Result<Bridge, BridgeError> {
     let path = root.join("sys/bus/pci/devices/0000:00:00.0/config");
     let Ok(bytes) = std::fs::read(&path) else {
@@ -318,9 +328,14 @@ mod tests {
             .to_string()
             .contains("no host bridge"));
         std::fs::write(device.join("config"), config()).unwrap();
-        let read = read_under(&root, &ram());
+        let read = read_at(&root);
+        std::fs::create_dir_all(root.join("proc")).unwrap();
+        let more = "100000000-41e6fffff : System RAM\n";
+        std::fs::write(root.join("proc/iomem"), more).unwrap();
+        let denied = read_at(&root);
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!(read, parse(&config(), &ram()));
+        assert!(denied.is_err(), "{denied:?}");
     }
 
     proptest! {

@@ -336,3 +336,68 @@ fn registers_are_read_from_a_dump() {
     assert_eq!(none.status.code(), Some(1), "{none:?}");
     assert!(text(&none.stderr).contains("/nonexistent"), "{none:?}");
 }
+
+/// The host bridge says where memory lies, to the MiB, and nothing of banks.
+#[test]
+fn an_intel_clients_memory_is_laid_by_its_host_bridge() {
+    let root = TempDir::new().unwrap();
+    let device = root.path().join("sys/bus/pci/devices/0000:00:00.0");
+    std::fs::create_dir_all(&device).unwrap();
+    let mut config = vec![0u8; 256];
+    for (at, value) in [
+        (0x00, 0x3e30_8086u64),
+        (0x08, 0x0600_0000),
+        (0x90, 0x3_fe00_0001),
+        (0x98, 0x4_1e50_0001),
+        (0xa0, 0x4_0000_0001),
+        (0xa8, 0x4_1e60_0001),
+        (0xbc, 0xdfa0_0001),
+    ] {
+        config[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    let run = |args: &[&str]| {
+        let mut command = soloist(&["map"]);
+        let place = root.path().display().to_string();
+        command.args(args).env("SOLOIST_HOST_ROOT", place);
+        command.output().unwrap()
+    };
+    let lay = ["registers", "--functions", "skylake"];
+    let none = text(&run(&lay).stderr);
+    assert!(none.contains("no host bridge"), "{none}");
+    std::fs::write(device.join("config"), &config[..64]).unwrap();
+    let none = text(&run(&lay).stderr);
+    assert!(none.contains("run as root"), "{none}");
+
+    std::fs::write(device.join("config"), &config).unwrap();
+    let laid = run(&lay);
+    assert!(laid.status.success(), "{laid:?}");
+    let file = root.path().join("mine.toml");
+    std::fs::write(&file, &laid.stdout).unwrap();
+    let file = file.display().to_string();
+    let decoded = text(&run(&["decode", "-m", &file, "0x3fe000000", "--json"]).stdout);
+    let decoded: serde_json::Value = serde_json::from_str(&decoded).unwrap();
+    let direct = text(&run(&["decode", "-m", "skylake", "0xdfa00000", "--json"]).stdout);
+    let direct: serde_json::Value = serde_json::from_str(&direct).unwrap();
+    let place = |of: &serde_json::Value| of.to_string().replace("0x3fe000000", "0xdfa00000");
+    assert_eq!(
+        decoded[0]["row"],
+        direct[0]["row"],
+        "{} {}",
+        place(&decoded),
+        place(&direct)
+    );
+    assert_eq!(
+        decoded[0]["color"], direct[0]["color"],
+        "{decoded} {direct}"
+    );
+    let trust = text(&laid.stdout);
+    assert!(trust.contains("trust = \"incomplete\""), "{trust}");
+
+    let other = text(&run(&["registers", "--functions", "haswell"]).stderr);
+    assert!(
+        other.contains("8 GiB") && other.contains("16 GiB"),
+        "{other}"
+    );
+    let alone = text(&run(&["registers"]).stderr);
+    assert!(alone.contains("from 0x3fe000000 to 0x41e5fffff"), "{alone}");
+}

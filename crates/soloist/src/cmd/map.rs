@@ -41,7 +41,8 @@ pub enum Args {
     Llc(tools::LlcArgs),
     /// Find the map from a table of known decodes.
     Solve(tools::Solve),
-    /// Read the map from the registers of an AMD Family 10h processor.
+    /// Read the map from the registers of an AMD Family 10h processor, or where memory
+    /// lies from those of an Intel client's host bridge.
     Registers(tools::ReadRegisters),
     /// Turn functions of other tools into a map and back.
     Convert(tools::Convert),

@@ -17,7 +17,7 @@ use soloist_map::firmware::channel::Channel;
 use soloist_map::firmware::umc;
 use soloist_map::firmware::zen::{self, Locator, Place, Zen};
 use soloist_map::firmware::{self, Decoder, NodeProof, Values};
-use soloist_map::{amd10h, compare, host, pci};
+use soloist_map::{amd10h, bridge, compare, host, pci};
 
 use crate::cmd::up;
 use crate::Ctx;
@@ -30,7 +30,8 @@ pub enum Source {
     Known,
     /// The firmware's address translation (Intel servers; module loaded, root).
     Firmware,
-    /// Registers of AMD Family 10h (root).
+    /// Registers of AMD Family 10h (root); Intel's clients have some that say where
+    /// memory lies, which the other sources use.
     Registers,
     /// Timing of row conflicts.
     Timing,
@@ -276,7 +277,15 @@ fn by_timing(map: &MapSpec, wanted: &Wanted) -> Result<String> {
 /// Known machines that fit, maps of virtual machines aside.
 fn from_known() -> Vec<Tried> {
     let mut found = Vec::new();
-    for machine in known::all().into_iter().flatten() {
+    let bridge = bridge::read_at(&Host::live().path("/")).ok();
+    for mut machine in known::all().into_iter().flatten() {
+        // Functions were published over memory in one piece.
+        let laid = bridge.and_then(|bridge| bridge.lay(&machine.map));
+        let mut notes = vec![format!("The known machine {}.", machine.about.name)];
+        if let (Some(map), Some(bridge)) = (laid, bridge) {
+            machine.map = map;
+            notes.push(format!("By the host bridge, {}.", bridge.said()));
+        }
         let made_up = matches!(machine.about.trust, Trust::Synthetic | Trust::Assumed);
         let fit = host::fit(&machine);
         if made_up || !fit.fits {
@@ -292,7 +301,7 @@ fn from_known() -> Vec<Tried> {
             ),
             nodes: Vec::new(),
             map: Some(Candidate {
-                notes: vec![format!("The known machine {}.", machine.about.name)],
+                notes,
                 about: machine.about,
                 map: machine.map,
             }),
@@ -468,7 +477,16 @@ fn from_registers() -> Tried {
         .map_err(|error| error.to_string())
         .and_then(|registers| amd10h::map(&registers).map_err(|error| error.to_string()));
     match read {
-        Err(why) => nothing(Source::Registers, why),
+        Err(why) => nothing(
+            Source::Registers,
+            match bridge::read_at(&Host::live().path("/")) {
+                Ok(bridge) => format!(
+                    "Intel's host bridge says where memory lies, and nothing of banks: {}",
+                    bridge.said()
+                ),
+                Err(other) => format!("{why}; {other}"),
+            },
+        ),
         Ok(map) => Tried {
             from: Source::Registers,
             found: "AMD Family 10h: decoded".into(),

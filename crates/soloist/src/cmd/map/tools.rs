@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use soloist_core::format_size;
 use soloist_core::parse_size;
+use soloist_host::Host;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_machine::{About, Topology};
+use soloist_map::bridge::{self, Bridge};
 use soloist_map::detect::check::{check as check_map, Checked, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
@@ -85,6 +87,10 @@ pub struct ReadRegisters {
     /// machine's /sys/bus/pci.
     #[arg(long, value_name = "FILE")]
     dump: Option<PathBuf>,
+    /// On an Intel client, whose host bridge says where memory lies and nothing of banks:
+    /// the functions of this machine (a name or a file) over it.
+    #[arg(long, value_name = "MACHINE", conflicts_with = "dump")]
+    functions: Option<String>,
     /// Write the machine file here instead of to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -349,19 +355,15 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
 
 /// Runs `registers`.
 pub fn registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
-    let registers = match &args.dump {
-        Some(path) => {
-            let named = || path.display().to_string();
-            Registers::parse(&read_input(path)?).with_context(named)?
-        }
-        None => Registers::read()?,
+    let (map, trust, source) = match &args.functions {
+        Some(name) => laid(name)?,
+        None => (
+            decoded(args.dump.as_deref())?,
+            Trust::Exact,
+            "decoded from AMD Family 10h registers".into(),
+        ),
     };
-    let map = amd10h::map(&registers)?;
-    let about = about(
-        &args.name,
-        Trust::Exact,
-        "decoded from AMD Family 10h registers".into(),
-    );
+    let about = about(&args.name, trust, source);
     let text = write::machine_file(&about, &plain_topology(&map), &map, &[]);
     if ctx.json {
         let machine = Machine::parse(&text, "the map that was found")?;
@@ -374,6 +376,46 @@ pub fn registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
         emit(&text, args.output.as_deref())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The map in the registers of an AMD Family 10h processor.
+fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
+    let registers = match dump {
+        Some(path) => {
+            let named = || path.display().to_string();
+            Registers::parse(&read_input(path)?).with_context(named)?
+        }
+        None => Registers::read().map_err(|error| match bridge() {
+            Ok(bridge) => anyhow!(
+                "{error}. Intel's host bridge says where memory lies: {}; it says nothing of banks: \
+                 --functions takes a machine's",
+                bridge.said()
+            ),
+            Err(other) => anyhow!("{error}; {other}"),
+        })?,
+    };
+    Ok(amd10h::map(&registers)?)
+}
+
+fn bridge() -> Result<Bridge> {
+    Ok(bridge::read_at(&Host::live().path("/"))?)
+}
+
+/// A machine's functions over the memory that the host bridge shows.
+fn laid(name: &str) -> Result<(MapSpec, Trust, String)> {
+    let (bridge, machine) = (bridge()?, known::find(name)?);
+    let map = bridge.lay(&machine.map).with_context(|| {
+        format!(
+            "{name} is for {} in one piece from address 0 on, and the host bridge says {}",
+            format_size(machine.map.bytes()),
+            format_size(bridge.bytes)
+        )
+    })?;
+    let source = format!(
+        "functions of {name}; where memory lies: the host bridge ({}); soloist map check measures",
+        bridge.said()
+    );
+    Ok((map, Trust::Incomplete, source))
 }
 
 /// Runs `check`.
