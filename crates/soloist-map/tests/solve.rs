@@ -390,6 +390,85 @@ fn wrong_files_are_refused_with_their_line() {
     }
 }
 
+/// An Intel client: what devices hide below 4 GiB lies behind all other memory, from a
+/// MiB on that no row need name.
+#[test]
+fn rows_of_lifted_memory_are_right_and_stay() {
+    const GIB: u64 = 1 << 30;
+    for (name, border, end) in [
+        ("skylake", 0x3_fe00_0000, 0x4_1e60_0000),
+        ("core-12th-ddr4", 0x3_ff90_0000, 0x4_4fe0_0000),
+        ("haswell", 0x1_ff00_0000, 0x2_4fe0_0000),
+        ("i7-6700k", 0x3_fe00_0000, 0x4_7ff0_0000u64),
+    ] {
+        let mut machine = known::find(name).unwrap();
+        let low = border + 4 * GIB - end;
+        let one = machine.map.ranges[0];
+        let range = |start, end, base| soloist_machine::MapRange {
+            start,
+            end,
+            base,
+            ..one
+        };
+        machine.map.ranges = vec![
+            range(0, low, 0),
+            range(4 * GIB, border, 4 * GIB),
+            range(border, end, low),
+        ];
+        let map = machine.addr_map();
+        // Far more rows lie straight, as memory does.
+        for few in [5, 60] {
+            for seed in 0..4 {
+                let all = spread(&machine, 120, seed);
+                let lines: Vec<u64> = all
+                    .enumerate()
+                    .filter(|(i, _)| i % 120 < few || i / 120 < 2)
+                    .map(|(_, line)| line)
+                    .collect();
+                let mut rows = numbered(rows_of(&map, lines.into_iter()));
+                let solved = solve(&rows).unwrap_or_else(|e| panic!("{name} {few} {seed}: {e}"));
+                assert_eq!(
+                    solved.left_out, [0usize; 0],
+                    "{name} {few} {seed}: {:?}",
+                    solved.notes
+                );
+                assert!(!solved.complete, "{name} {few} {seed}: {:?}", solved.notes);
+                let told = solved.notes.join(" ");
+                assert!(told.contains("no row says"), "{told}");
+                // The rows next to the border say where it is, to the MiB.
+                rows.extend(rows_of(&map, [border - 64, border, low - 64].into_iter()));
+                rows.extend(rows_of(&map, (1..9).map(|i| end - i * 64)));
+                let solved = solve(&numbered(rows)).unwrap();
+                let found = AddrMap::parse(&solved.map.to_text("x")).unwrap();
+                for line in spread(&machine, 300, seed + 99) {
+                    assert_eq!(
+                        found.decode(line),
+                        map.decode(line),
+                        "{name} {few} {line:#x}"
+                    );
+                }
+                assert!(!solved.notes.join(" ").contains("no row says"), "{name}");
+            }
+        }
+    }
+}
+
+/// Rows of one stretch of memory, all of which contradict the others.
+#[test]
+fn rows_left_out_together_make_no_exact_map() {
+    let machine = known::find("skylake").unwrap();
+    let mut rows = numbered(rows_of(&machine.addr_map(), spread(&machine, 160, 3)));
+    rows.sort_by_key(|row| row.address);
+    for row in &mut rows[40..45] {
+        row.values[2] ^= 1;
+    }
+    let solved = solve(&rows).unwrap();
+    assert_eq!(solved.left_out.len(), 5);
+    assert!(!solved.complete);
+    let told = solved.notes.join(" ");
+    assert!(told.contains("may lie elsewhere"), "{told}");
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,200}") {

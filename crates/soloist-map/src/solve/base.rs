@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::division::Division;
 use super::equations::{Added, Equation, System};
-use super::group::{choices, Group, FOUR_GIB, STEP, SURE_BITS};
+use super::group::{choices, Group, FOUR_GIB, MIB, STEP, SURE_BITS};
 use super::{Row, SolveError};
 
 /// Shifts that are tried for a group.
@@ -56,6 +56,12 @@ impl Table<'_> {
         }
     }
 
+    /// The last address of a group.
+    pub fn last(&self, group: &Group) -> u64 {
+        let addresses = group.rows.iter().map(|&row| self.rows[row].address);
+        addresses.max().unwrap_or(0)
+    }
+
     /// How far a group's ways are turned under a shift.
     pub fn phase(&self, group: &Group, shift: u64) -> u32 {
         let phase = |division: &Division| division.phase(group.index, shift);
@@ -72,22 +78,99 @@ pub(super) fn settle(table: &Table<'_>, groups: &mut Vec<Group>) -> Result<Vec<u
     groups.retain(|group| !group.rows.is_empty());
     let mut system = System::default();
     let mut phase = None;
+    let lows: Vec<(u8, u64)> = groups
+        .iter()
+        .filter(|group| group.low)
+        .map(|group| (group.node, table.last(group)))
+        .collect();
+    let mut tails = Vec::new();
     for group in groups.iter_mut() {
         let mut shifts = shifts(table, group);
         shifts.retain(|&shift| phase.is_none_or(|phase| table.phase(group, shift) == phase));
         if shifts.is_empty() {
             return Err(contradiction(table, group, &system));
         }
-        if !settle_clean(table, group, &system, &shifts) {
-            out.extend(settle_dirty(table, group, &system, &shifts)?);
+        let low = lows.iter().find(|(node, _)| *node == group.node);
+        let low = low.filter(|_| !group.low && table.division.is_none());
+        let tail = low.and_then(|&(_, low)| lifted(table, group, &system, &shifts, low));
+        if settle_clean(table, group, &system, &shifts) {
+            // A bit that only the last rows have may mimic it.
+            group.rivals.extend(tail.map(|tail| tail.shift));
+        } else {
+            if let Some(tail) = &tail {
+                group.rows.retain(|row| !tail.rows.contains(row));
+            }
+            tails.extend(tail);
+            if !settle_clean(table, group, &system, &shifts) {
+                out.extend(settle_dirty(table, group, &system, &shifts)?);
+            }
         }
         phase = Some(table.phase(group, group.shift));
         for &row in &group.rows {
             system.add(table.equation(row, group.shift));
         }
     }
+    groups.append(&mut tails);
     out.sort_unstable();
     Ok(out)
+}
+
+/// The rows of a group above 4 GiB, whose node has memory up to `low` below, that lie
+/// behind all others under a shift of their own: as an Intel client's memory that its
+/// devices hide there.
+fn lifted(
+    table: &Table<'_>,
+    group: &Group,
+    system: &System,
+    shifts: &[u64],
+    low: u64,
+) -> Option<Group> {
+    let at = |row: &usize| table.rows[*row].address;
+    let mut rows = group.rows.clone();
+    rows.sort_by_key(at);
+    // No more is lifted than fits into the hole.
+    let last = table.last(group);
+    let first = rows.partition_point(|row| at(row) + FOUR_GIB < last + low);
+    let mut head = Group {
+        rows: rows[..first].to_vec(),
+        ..group.clone()
+    };
+    if !settle_clean(table, &mut head, system, shifts) {
+        return None;
+    }
+    let mut system = system.clone();
+    let mut confirmed = 0;
+    for &row in &head.rows {
+        let added = system.add(table.equation(row, head.shift));
+        confirmed += u32::from(added == Added::Confirms);
+    }
+    let sure = |confirmed: u32, shifts: usize| {
+        let bits = f64::from(confirmed) * f64::from(table.width.min(16));
+        bits >= (shifts as f64).log2() + SURE_BITS
+    };
+    if !sure(confirmed, shifts.len()) {
+        return None;
+    }
+    let moved = (first..rows.len()).filter(|&i| {
+        let equation = table.equation(rows[i], head.shift);
+        system.clone().add(equation) != Added::Confirms
+    });
+    let mut tails = moved.map(|from| {
+        let rows = rows[from..].to_vec();
+        let least = (last + 1).saturating_sub(FOUR_GIB).div_ceil(MIB);
+        let most = at(&rows[0]).saturating_sub(low) / MIB;
+        let shifts: Vec<u64> = (least..=most).map(|step| step * MIB).collect();
+        let mut tail = Group {
+            rows,
+            lifted: true,
+            index: usize::MAX,
+            ..group.clone()
+        };
+        let fits = sure(tail.rows.len() as u32, shifts.len())
+            && settle_clean(table, &mut tail, &system, &shifts);
+        fits.then_some(tail)
+    });
+    tails.find_map(|tail| tail)
 }
 
 /// Rows whose address lies amid the rows of another node that has ten times as

@@ -6,6 +6,8 @@ use super::Row;
 
 /// Granularity of node bases and holes.
 pub(super) const STEP: u64 = 16 << 20;
+/// Granularity of what is lifted out of the hole below 4 GiB.
+pub(super) const MIB: u64 = 1 << 20;
 /// Where the hole below 4 GiB ends.
 pub(super) const FOUR_GIB: u64 = 1 << 32;
 /// How unlikely a coincidence must be: one in 2^20.
@@ -20,6 +22,8 @@ pub(super) struct Group {
     pub index: usize,
     /// Below 4 GiB, and the first there: it may begin at address 0.
     pub first: bool,
+    /// Behind all other memory of the node: what devices hide below 4 GiB.
+    pub lifted: bool,
     /// Indices of the rows, less those that were left out.
     pub rows: Vec<usize>,
     /// Address less offset.
@@ -45,6 +49,7 @@ pub(super) fn groups(rows: &[Row]) -> Vec<Group> {
             low,
             index: 0,
             first: low && node == first,
+            lifted: false,
             rows,
             shift: 0,
             rivals: Vec::new(),

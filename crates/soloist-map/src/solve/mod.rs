@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 use base::Table;
 use division::Division;
-use group::{Group, FOUR_GIB};
+use group::{Group, FOUR_GIB, MIB};
 use soloist_core::AddrMap;
 
 use crate::compare;
@@ -219,11 +219,27 @@ fn solve_without(rows: &[Row], out: &[usize]) -> Result<Solved, SolveError> {
     let rest: Vec<Row> = rows.iter().enumerate().filter_map(rest).collect();
     let mut solved = solve(&rest)?;
     solved.complete &= solved.told.iter().all(|&(_, sets)| sets >= 3);
+    if let Some((first, last)) = together(rows, out) {
+        solved.complete = false;
+        solved.notes.push(format!(
+            "the rows left out lie one behind the other, from {first:#x} to {last:#x}: what is \
+             there may lie elsewhere"
+        ));
+    }
     solved
         .left_out
         .extend(out.iter().map(|&row| rows[row].line));
     solved.left_out.sort_unstable();
     Ok(solved)
+}
+
+/// The first address and the last of the rows that are left `out`, where there are
+/// several and no other row lies between them: those are hardly wrong each by itself.
+fn together(rows: &[Row], out: &[usize]) -> Option<(u64, u64)> {
+    let at = |row: &usize| rows[*row].address;
+    let (first, last) = (out.iter().map(at).min()?, out.iter().map(at).max()?);
+    let between = (0..rows.len()).filter(|row| (first..=last).contains(&at(row)));
+    (out.len() > 1 && between.count() == out.len()).then_some((first, last))
 }
 
 /// Bits that vary; rows and columns: bits that are set somewhere. Channel, rank
@@ -319,6 +335,7 @@ fn finish(
         ranges: ranges(groups, rows, ((lines | 63) + 1) * ways),
     };
     range_notes(groups, &map.ranges, &mut notes);
+    complete &= borders(groups, rows, &mut notes);
     // A bit that is set in some row can be no bit of its row number.
     let set = samples.iter().fold(0, |all, sample| all | sample.0);
     complete &= fill_in(&mut map, set, &mut notes);
@@ -456,14 +473,23 @@ fn ranges(groups: &[Group], rows: &[Row], size: u64) -> Vec<MapRange> {
         let (first, last) = span(group);
         let floor = if group.low { 0 } else { FOUR_GIB };
         let start = match group.shift.max(floor) {
+            _ if group.lifted => first / MIB * MIB,
             start if start >= before => start,
             _ => (first >> 24 << 24).max(before),
         };
         if let Some(range) = ranges.last_mut() {
             range.end = range.end.min(start);
         }
-        let full = group.shift + size;
+        let full = group.shift + if group.lifted { FOUR_GIB } else { size };
         let end = if group.low { full.min(FOUR_GIB) } else { full };
+        if group.lifted {
+            // What it was lifted out of is memory no more.
+            let hidden = start - group.shift;
+            let below = ranges.iter_mut().filter(|range| range.node == group.node);
+            below
+                .filter(|range| range.start < FOUR_GIB)
+                .for_each(|range| range.end = range.end.min(range.start + hidden - range.base));
+        }
         ranges.push(MapRange {
             start,
             end,
@@ -506,8 +532,40 @@ fn hoist(sorted: &[&Group], ranges: &mut Vec<MapRange>) {
     }
 }
 
+/// Says where what is lifted may begin; false where the rows leave that open.
+fn borders(groups: &[Group], rows: &[Row], notes: &mut Vec<String>) -> bool {
+    let mut complete = true;
+    for tail in groups.iter().filter(|group| group.lifted) {
+        let addresses = |group: &Group| -> Vec<u64> {
+            group.rows.iter().map(|&row| rows[row].address).collect()
+        };
+        let start = addresses(tail).into_iter().min().unwrap_or(0) / MIB * MIB;
+        let others = groups.iter().filter(|group| group.node == tail.node);
+        let before = others.flat_map(addresses).filter(|&at| at < start).max();
+        let before = before.map_or(0, |at| (at / MIB + 1) * MIB);
+        notes.push(format!(
+            "node {}: addresses from {start:#x} on lie {:#x} lower in the node: what devices hide \
+             below 4 GiB",
+            tail.node, tail.shift
+        ));
+        if before < start {
+            complete = false;
+            notes.push(format!(
+                "node {}: whether {before:#x} to {:#x} lies as what is before it or as what is \
+                 behind, no row says",
+                tail.node,
+                start - 1
+            ));
+        }
+    }
+    complete
+}
+
 fn range_notes(groups: &[Group], ranges: &[MapRange], notes: &mut Vec<String>) {
-    for group in groups.iter().filter(|group| group.shift > 0) {
+    for group in groups
+        .iter()
+        .filter(|group| group.shift > 0 && !group.lifted)
+    {
         notes.push(if !group.low && group.shift < FOUR_GIB {
             format!(
                 "node {}: addresses above 4 GiB lie {:#x} lower in the node: a hole from {:#x} to 0xffffffff",
