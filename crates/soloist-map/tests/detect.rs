@@ -716,6 +716,19 @@ fn memory_lifted_out_of_the_hole_is_found_to_the_mib() {
     }
 }
 
+/// What firmware keeps around the border is no memory whose bank would have to be told.
+#[test]
+fn a_border_in_memory_that_firmware_keeps_is_none() {
+    let mut machine = client("haswell", 0x1_ff00_0000, 0x2_1e60_0000, 8 * MIB);
+    machine.map.ranges[1].end -= 17 * MIB;
+    let found = run(&machine, SimPool::everywhere(), Noise::LOW, 1);
+    assert!(
+        judged(&machine, &found, "kept"),
+        "{}",
+        found.notes().join("\n")
+    );
+}
+
 /// Pages around the border can't be had: what can't be told is left out, and the rest
 /// is right.
 #[test]

@@ -80,7 +80,16 @@ pub fn solve_node(
         let denied = region.denied.iter().map(|range| (*range, Stop::Denied));
         node.unsolved.extend(denied);
     }
-    let open = node.left_out.iter().map(|range| (*range, Stop::Undecided));
+    // What firmware keeps there is no memory to be told of.
+    let open = node.left_out.iter().flat_map(|out| {
+        ranges.iter().map(|range| RamRange {
+            start: range.start.max(out.start),
+            end: range.end.min(out.end),
+            ..*range
+        })
+    });
+    let open = open.filter(|range| range.start < range.end);
+    let open = open.map(|range| (range, Stop::Undecided));
     node.unsolved.extend(open);
     node.regions
         .sort_by_key(|region| region.ranges.first().map(|range| range.start));
