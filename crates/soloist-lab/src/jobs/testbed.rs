@@ -368,7 +368,7 @@ impl Testbed {
             if let Some(node) = task.node.filter(|n| !nodes.contains(n)) {
                 return wrong(
                     task,
-                    format!("no memory on node {node}: the machine has it on {nodes:?}"),
+                    format!("no node {node} with memory: the machine has it on {nodes:?}"),
                 );
             }
         }
