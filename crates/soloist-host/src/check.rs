@@ -135,11 +135,12 @@ fn setting(key: &str, value: &str) -> Result<(), String> {
         "write_event" if value == "none" => Ok(()),
         "write_event" => event(value),
         "sharing" => one_of(&["none", "spare", "proportional"]),
+        "stop" => one_of(&["anywhere", "user"]),
         _ => match NUMBERS.iter().find(|(name, _, _)| *name == key) {
             Some(&(_, least, most)) => number(value, least, most, key == "line"),
             None => {
                 let names = NUMBERS.iter().map(|(name, _, _)| *name);
-                let all = names.chain(["event", "write_event", "sharing"]);
+                let all = names.chain(["event", "write_event", "sharing", "stop"]);
                 Err(format!("no such setting{}", did_you_mean(key, all)))
             }
         },

@@ -14,6 +14,9 @@ running=
 restore() {
 	# shellcheck disable=SC2086
 	[ -z "$running" ] || { kill $running; wait $running; }
+	# If the cpuset goes before its tasks' periods are over, the kernel refuses
+	# deadline tasks from then on (docs/real-time.md).
+	sleep 3
 	for g in $root/groups/*; do [ -d "$g" ] && rmdir "$g"; done
 	rmdir /sys/fs/cgroup/soloist-core-1
 	soloist down >/dev/null && insmod "$MODULE" && cat "$map" >$root/map

@@ -63,9 +63,9 @@ int main(void)
 	refused(cpu1, "1000000 cpus=1", "is for groups");
 	refused(cpu1, "1000000 1000000", "none of");
 	refused(group, "1000000", "say cpus=");
-	refused(group, "1000000 cpus=", "expected a list");
-	refused(group, "1000000 cpus=4096", "expected a list");
-	refused(group, "1000000 cpus=9", "CPUs");
+	refused(group, "1000000 cpus=", "needs a list of CPUs from 0 to");
+	refused(group, "1000000 cpus=4096", "numbers go from 0 to");
+	refused(group, "1000000 cpus=9", "numbers go from 0 to");
 	refused(group, "1000000 cpus=0-1", "reservation of its own");
 	refused(group, "90000000 cpus=1-2", "more than the guaranteed");
 
