@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rustix::process::{sched_getaffinity, CpuSet};
 use serde::Serialize;
-use soloist_core::{cpu_list, AddrMap, NumList, MAX_CPUS};
+use soloist_core::{cpu_list, AddrMap, NumList};
 
+use crate::task::allowed_cpus;
 use crate::tasks::may_allocate_on;
 use crate::{ColorRequest, Control, Group, Host, HostError, Plan};
 
@@ -170,16 +170,6 @@ fn owned(control: &Control, map: &AddrMap) -> Result<NumList, HostError> {
 fn cpus_of_node(host: &Host, node: u32) -> Option<NumList> {
     let text = host.text(&format!("/sys/devices/system/node/node{node}/cpulist"))?;
     cpu_list(&text).ok()
-}
-
-/// The processors that this process may use.
-pub(crate) fn allowed_cpus() -> NumList {
-    let mut list = NumList::new(MAX_CPUS);
-    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
-    for cpu in (0..MAX_CPUS).filter(|&cpu| set.is_set(cpu as usize)) {
-        list.insert(cpu);
-    }
-    list
 }
 
 #[cfg(test)]

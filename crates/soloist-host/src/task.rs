@@ -4,10 +4,9 @@ use std::fs;
 use std::io;
 
 use rustix::io::Errno;
-use rustix::process::{sched_setaffinity, CpuSet};
+use rustix::process::{sched_getaffinity, sched_setaffinity, CpuSet};
 use soloist_core::{cpu_list, NumList, MAX_CPUS};
 
-use crate::node::allowed_cpus;
 use crate::{Host, HostError};
 
 /// Thread ids of a process, ascending.
@@ -35,6 +34,16 @@ pub(crate) fn process_of(host: &Host, tid: i32) -> i32 {
 }
 
 const _: () = assert!(MAX_CPUS as usize <= CpuSet::MAX_CPU);
+
+/// The processors that this process may use.
+pub(crate) fn allowed_cpus() -> NumList {
+    let mut list = NumList::new(MAX_CPUS);
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    for cpu in (0..MAX_CPUS).filter(|&cpu| set.is_set(cpu as usize)) {
+        list.insert(cpu);
+    }
+    list
+}
 
 /// Keeps this thread, and what it starts, on `cpus`.
 pub fn pin(cpus: &NumList) -> Result<(), HostError> {
