@@ -533,7 +533,7 @@ fn check_room(of: &Change, map: &AddrMap) -> Result<(), HostError> {
     if bytes == 0 {
         return wrong(format!("llc: no page of {} is in {colors}", map.name()));
     }
-    // What the kernel granted once stays.
+    // The kernel does not take back what it granted.
     let reserve = wanted.reserve.as_deref();
     let reserve = reserve.filter(|_| wanted.reserve != now.reserve);
     let reserve = reserve.and_then(|size| parse_size(size).ok());

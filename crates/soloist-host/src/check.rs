@@ -28,7 +28,7 @@ const NUMBERS: [(&str, u64, u64); 10] = [
 /// More colours than any map has.
 const COLORS: u32 = 1 << 20;
 
-/// What the file contradicts itself in.
+/// Finds where the file contradicts itself.
 pub(crate) fn check(config: &Config) -> Result<(), String> {
     settings(&config.guard)?;
     let mut before: Vec<(&String, &GroupConfig)> = Vec::new();

@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(near(&[1]), [2]);
         assert_eq!(near(&[1, 2]), [2]);
         assert_eq!(near(&[0, 1]), [0, 2]);
-        // What the kernel says nothing of has colours all the same.
+        // A node of which the kernel says nothing has colours all the same.
         assert_eq!(near(&[3]), [0]);
         assert_eq!(near(&[]), [0; 0]);
     }

@@ -36,7 +36,7 @@ impl Control {
                 }
                 made => made?,
             };
-            // Who sweeps may have been quicker than we.
+            // Another sweep may have been quicker.
             if let Some(held) = group.hold()? {
                 return Ok((group, held));
             }
