@@ -7,14 +7,14 @@ mkdir -p build/logs
 
 # Whatever else changed makes the commit a dirty one.
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo -)
-[ -z "$(git status --porcelain -uno -- . ':!bench/history.tsv' 2>/dev/null)" ] || commit=$commit-dirty
+[ -z "$(git status --porcelain -uno -- . ':!evidence/history.tsv' 2>/dev/null)" ] || commit=$commit-dirty
 host="$(nproc) x $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 
-# BENCHMARK KERNEL: the `FIGURE VALUE` lines of its input become bench/history.tsv's.
+# BENCHMARK KERNEL: the `FIGURE VALUE` lines of its input become evidence/history.tsv's.
 record() {
 	awk -v OFS='\t' -v date="$(date -u +%F)" -v commit="$commit" -v version="$(scripts/version)" \
 		-v host="$host" -v bench="$1" -v kernel="$(readlink "build/kernels/$2")" \
-		'{ print date, commit, version, host, bench, kernel, $1, $2 }' >>bench/history.tsv
+		'{ print date, commit, version, host, bench, kernel, $1, $2 }' >>evidence/history.tsv
 }
 
 # The module of KERNEL.

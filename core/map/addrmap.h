@@ -172,7 +172,7 @@ struct sol_frame_color {
 };
 
 /*
- * Parse the map text (docs/map-format.md). @len bytes, not NUL terminated.
+ * Parse the map text (docs/reference/map-format.md). @len bytes, not NUL terminated.
  * Returns 0, or -EINVAL with @err filled and *@map all zero (every address is
  * then a hole): parse into a spare one, never into one in use. @map is large
  * (about 10 KiB): never on a kernel stack.

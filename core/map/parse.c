@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The map text (docs/map-format.md), read and written. One statement a line;
+ * The map text (docs/reference/map-format.md), read and written. One statement a line;
  * the first word says which. Each statement is checked by itself when it is
  * read, what they must be together by check_whole() and sol_map_derive(). A
  * refusal names the line and what was expected there.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The directories of the control interface, docs/interface.md. */
+/* The directories of the control interface, docs/reference/interface.md. */
 #ifndef SOLOIST_CONTROL_H
 #define SOLOIST_CONTROL_H
 
@@ -24,7 +24,7 @@ int sol_bandwidth_store(struct sol_group *group, const char *page,
 
 /*
  * Files that tell where memory lies or who shares it: root's to read, as the
- * kernel's own pagemap is (docs/security.md).
+ * kernel's own pagemap is (docs/reference/security.md).
  */
 #define SOL_ATTR_SECRET(_pfx, _name)				\
 static struct configfs_attribute _pfx##attr_##_name = {		\

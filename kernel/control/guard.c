@@ -5,7 +5,7 @@
  * guard/settings takes any number of `KEY VALUE` lines in one write, which are
  * applied together or not at all. Every possible CPU has a directory, cpuN/: it
  * shows what the CPU has used, and takes a reservation of the CPU's own. A
- * group's reservation is of CPUs too, see docs/guard.md.
+ * group's reservation is of CPUs too, see docs/reference/guard.md.
  *
  * Locking: see control.c. What a file shows is a moment's state.
  */

@@ -237,7 +237,7 @@ int sol_mmap_abi_init(void)
 		return -EINVAL;
 	}
 	if (mmap_abi == 2)
-		pr_warn("mmap_abi=2: any user may have memory in one DRAM bank, the first step of a Rowhammer attack, and use up others' banks; docs/security.md\n");
+		pr_warn("mmap_abi=2: any user may have memory in one DRAM bank, the first step of a Rowhammer attack, and use up others' banks; docs/reference/security.md\n");
 	/* Where the kernel lacks it, the table has said so. */
 	if (!mmap_abi || !sol_symbol(mmap_hook[0].symbol))
 		return 0;

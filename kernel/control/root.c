@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control interface: configfs, as docs/interface.md has it.
+ * The control interface: configfs, as docs/reference/interface.md has it.
  *
  * Here are the root's files; groups and rules have files of their own. Every
  * write is one command: it checks, does all of it or nothing, and leaves "ok"

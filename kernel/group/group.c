@@ -191,7 +191,7 @@ static int map_install(struct sol_map *new, void **mem)
 
 /**
  * sol_group_map_set() - take another address map
- * @text: of docs/map-format.md
+ * @text: of docs/reference/map-format.md
  * @len: its bytes
  *
  * Return: 0; -EINVAL if it is wrong or contradicts this machine; -EBUSY while

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Pages stay in their colour: what an address space must know so that Linux
- * neither moves nor merges nor replaces its pages. docs/moves.md says which
+ * neither moves nor merges nor replaces its pages. docs/design/moves.md says which
  * mechanism is met where.
  */
 #ifndef SOLOIST_SPACE_H

@@ -23,7 +23,7 @@
  * Before 6.12 real-time throttling does for fair tasks what the server does. It
  * counts how long real-time tasks run in a second of the clock: on a CPU that
  * stands still for more than 50 ms of it they are never throttled, and fair tasks
- * may starve. Nothing of ours changes that; docs/guard.md says what to set.
+ * may starve. Nothing of ours changes that; docs/reference/guard.md says what to set.
  *
  * Locking: on the CPU, which owns struct sol_guard_fair; the server is its run
  * queue's, whose lock is taken with interrupts off and nothing of ours held.

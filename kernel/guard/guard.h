@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Guard: bandwidth reservation. core/regulator/ has the rules; this drives them
- * from counters and a timer, and stops CPUs. docs/guard.md says how it behaves.
+ * from counters and a timer, and stops CPUs. docs/reference/guard.md says how it behaves.
  *
  *   state.h         what these share, and the locks
  *   guard.c         settings and reservations, which CPUs are regulated
@@ -16,7 +16,7 @@
 
 #include "state.h"
 
-/* What a CPU's `stats` shows; see docs/interface.md. */
+/* What a CPU's `stats` shows; see docs/reference/interface.md. */
 struct sol_guard_core_stats {
 	bool regulated;
 	bool ready;

@@ -117,7 +117,7 @@ struct sol_guard_core {
  * @postpone: the timer is to count from now
  * @postponed: how often it has been since it last expired
  * @stalled: no period began for too long: nobody is stopped until one does
- * @periods, @late, @restarts, @refused, @stalls: counts, in docs/interface.md
+ * @periods, @late, @restarts, @refused, @stalls: counts, in docs/reference/interface.md
  */
 struct sol_guard {
 	raw_spinlock_t lock;

@@ -17,7 +17,7 @@
  * MADV_COLLAPSE) finds none. That matters where huge pages are allowed
  * (huge_ok); elsewhere the flag of group/space.c keeps khugepaged out before.
  *
- * None of these is on a hot path. docs/moves.md lists every mechanism.
+ * None of these is on a hot path. docs/design/moves.md lists every mechanism.
  *
  * Locking: none of its own. Frames are looked up without a lock: the caller
  * holds a reference on the page, so that its owner can't change.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tracepoints, under events/soloist in tracefs: what happens too seldom for a
- * count and too fast for a file. docs/interface.md has them.
+ * count and too fast for a file. docs/reference/interface.md has them.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM soloist

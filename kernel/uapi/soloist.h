@@ -2,7 +2,7 @@
 /*
  * The mmap() calls of CAMC (3.3, 3.4) and TintMalloc (III.B), for programs.
  * They work while soloist.ko is loaded with mmap_abi=1 (for CAP_SYS_ADMIN) or
- * mmap_abi=2 (for everyone). docs/groups.md explains them.
+ * mmap_abi=2 (for everyone). docs/reference/groups.md explains them.
  *
  *	mmap((void *)(color | SET_LLC_COLOR), 0,
  *	     PROT_READ | PROT_WRITE | COLOR_ALLOC, flags, -1, 0);

@@ -136,7 +136,7 @@ pub struct Layout {
 }
 
 impl AddrMap {
-    /// Reads the map text (docs/map-format.md).
+    /// Reads the map text (docs/reference/map-format.md).
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         // SAFETY: it only returns a constant.
         let size = unsafe { ffi::sol_rust_map_size() };

@@ -1,5 +1,5 @@
 //! What is to hold after a reboot: `/etc/soloist/soloist.toml`, which `soloist
-//! save` writes and `soloist apply` makes true (docs/config.md).
+//! save` writes and `soloist apply` makes true (docs/reference/config.md).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -334,7 +334,7 @@ impl Config {
 }
 
 const HEAD: &str = "# Written by `soloist save`; `soloist apply` makes it true.\n\
-    # /usr/share/doc/soloist/config.md says what may stand here.\n\n";
+    # /usr/share/doc/soloist/reference/config.md says what may stand here.\n\n";
 
 /// Where nobody has set anything there is nothing to keep.
 fn settings(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {

@@ -1,4 +1,4 @@
-//! The module's control interface (docs/interface.md): a tree of small files
+//! The module's control interface (docs/reference/interface.md): a tree of small files
 //! under `/sys/kernel/config/soloist`. One write is one command; the sentence
 //! in `last_cmd_status` is shown with every refusal.
 
@@ -259,7 +259,7 @@ impl Control {
     pub(crate) fn read(&self, file: &str) -> Result<String, HostError> {
         let path = self.path(file);
         fs::read_to_string(&path).map_err(|error| match error.kind() {
-            // What tells where memory lies is root's (docs/security.md).
+            // What tells where memory lies is root's (docs/reference/security.md).
             io::ErrorKind::PermissionDenied => HostError::NeedsRoot(format!("reading {file}")),
             _ => HostError::io(path, error),
         })

@@ -1,4 +1,4 @@
-//! The guard: bandwidth reserved on processors (docs/guard.md).
+//! The guard: bandwidth reserved on processors (docs/reference/guard.md).
 
 use std::fmt;
 use std::fs;

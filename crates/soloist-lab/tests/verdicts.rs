@@ -1,5 +1,5 @@
-//! What became of claims is kept in `experiments/verdicts.csv`, so that a
-//! change of the model or of a machine file shows itself. docs/lab.md has the
+//! What became of claims is kept in `evidence/verdicts.csv`, so that a
+//! change of the model or of a machine file shows itself. docs/reference/lab.md has the
 //! command that writes the file anew; here the quickest are run.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,9 +10,9 @@ use soloist_lab::judgement::table::{claims, read_claims, ClaimLine};
 use soloist_lab::judgement::Outcome;
 use soloist_lab::known;
 
-const KEPT: &str = include_str!("../../../experiments/verdicts.csv");
+const KEPT: &str = include_str!("../../../evidence/verdicts.csv");
 /// Of all experiments in full, which no test runs.
-const FULL: &str = include_str!("../../../experiments/verdicts-full.csv");
+const FULL: &str = include_str!("../../../evidence/verdicts-full.csv");
 
 /// Those that take some seconds each.
 const QUICK: [&str; 4] = [

@@ -1,7 +1,7 @@
-//! Machine files: one TOML file per machine (docs/machine-files.md).
+//! Machine files: one TOML file per machine (docs/reference/machine-files.md).
 //!
 //! The file is for people; [`Machine::map_text`] turns its `[map]` into the
-//! compact text of docs/map-format.md, and only core's parser turns that into
+//! compact text of docs/reference/map-format.md, and only core's parser turns that into
 //! a map that decodes.
 
 use serde::Deserialize;
@@ -88,7 +88,7 @@ impl Machine {
         Self::parse(&text, &file)
     }
 
-    /// The map text of docs/map-format.md: what the kernel module takes.
+    /// The map text of docs/reference/map-format.md: what the kernel module takes.
     #[must_use]
     pub fn map_text(&self) -> String {
         self.map.to_text(&self.about.name)

@@ -99,7 +99,7 @@ impl MapSpec {
         }
     }
 
-    /// The text of docs/map-format.md.
+    /// The text of docs/reference/map-format.md.
     #[must_use]
     pub fn to_text(&self, name: &str) -> String {
         let mut text = format!("soloist-map 1\nname {name}\nline {}\n", self.line);

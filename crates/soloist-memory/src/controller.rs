@@ -25,7 +25,7 @@
 //!
 //! # Not modelled
 //! Power-down states, self-refresh, ZQ calibration, ECC, write CRC, refresh
-//! postponement. Reads of one line are not merged. See docs/memory-model.md.
+//! postponement. Reads of one line are not merged. See docs/design/memory-model.md.
 
 use serde::Serialize;
 use soloist_machine::dram::Device;

@@ -6,7 +6,7 @@
 //! and scheduling. [`replay`] plays traces against controllers alone; [`system`]
 //! puts [`core`]s, [`cache`]s and links ([`platform`]) before them. [`checker`]
 //! judges command streams by the data sheet's rules and shares no code with the
-//! scheduler. docs/memory-model.md says what is modelled and what is not.
+//! scheduler. docs/design/memory-model.md says what is modelled and what is not.
 
 pub mod blame;
 pub mod cache;

@@ -18,7 +18,7 @@
 //!
 //! # Not modelled
 //! Coherence traffic, TLBs and page walks, bandwidth of the caches themselves.
-//! See docs/memory-model.md.
+//! See docs/design/memory-model.md.
 
 use crate::blame::{Bill, Cause, Label};
 use crate::cache::Victim;

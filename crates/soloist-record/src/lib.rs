@@ -3,7 +3,7 @@
 //! A recording is a directory: `recording.json` ([`meta`]) says what ran where,
 //! and for each recorded processor there is a stream of [`event`]s in
 //! checksummed, compressed frames ([`frame`]). [`write`] makes streams, [`read`]
-//! reads them back and sorts them by thread. docs/record-format.md has the format byte
+//! reads them back and sorts them by thread. docs/reference/record-format.md has the format byte
 //! by byte, and what is lost in it.
 
 pub mod drmemtrace;

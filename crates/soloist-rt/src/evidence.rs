@@ -230,7 +230,7 @@ fn remains(out: &mut String, measured: bool) {
         out,
         "<h2>What remains to be argued</h2><ul>\
          <li>that <code>wcet</code> of each task is its longest execution alone: it is taken from the task file, and that colours lengthen no job more than those that were played is not proved;</li>\
-         <li>that the modelled machine is the real one: the figures that are guessed are named above, others of the model in docs/memory-model.md, and {measured};</li>\
+         <li>that the modelled machine is the real one: the figures that are guessed are named above, others of the model in docs/design/memory-model.md, and {measured};</li>\
          <li>that nothing else runs where the plan's tasks do: nothing of it is in a bound;</li>\
          <li>that the behaviour given for each task (its lines, or the program in its likeness) is no less demanding than the task;</li>\
          <li>every channel that is marked as not covered;</li>\

@@ -1,12 +1,12 @@
-//! What became of the claims on task sets is kept in `experiments/verdicts.csv`, as
-//! the lab's (docs/lab.md has the command that writes it anew).
+//! What became of the claims on task sets is kept in `evidence/verdicts.csv`, as
+//! the lab's (docs/reference/lab.md has the command that writes it anew).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use soloist_lab::judgement::table::{lines, read_claims, ClaimLine};
 use soloist_lab::known;
 use soloist_rt::mission::{find, run, Options, EXPERIMENTS};
 
-const KEPT: &str = include_str!("../../../experiments/verdicts.csv");
+const KEPT: &str = include_str!("../../../evidence/verdicts.csv");
 
 /// As `soloist lab run --small --seeds 3`.
 const OPTIONS: Options = Options {

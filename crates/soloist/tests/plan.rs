@@ -164,11 +164,11 @@ fn a_file_that_can_t_be_meant_is_a_misuse() {
     assert!(said.contains("nowhere: no such machine"), "{said}");
 }
 
-/// What docs/real-time.md shows of a plan is printed, number by number.
+/// What docs/how-to/real-time.md shows of a plan is printed, number by number.
 #[test]
 fn the_page_shows_what_is_printed() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = fs::read_to_string(top.join("docs/real-time.md")).unwrap();
+    let page = fs::read_to_string(top.join("docs/how-to/real-time.md")).unwrap();
     let blocks = page.split("```console\n").skip(1);
     let mut compared = 0;
     for block in blocks.map(|b| b.split("\n```").next().unwrap()) {

@@ -15,7 +15,7 @@ restore() {
 	# shellcheck disable=SC2086
 	[ -z "$running" ] || { kill $running; wait $running; }
 	# If the cpuset goes before its tasks' periods are over, the kernel refuses
-	# deadline tasks from then on (docs/real-time.md).
+	# deadline tasks from then on (docs/how-to/real-time.md).
 	sleep 3
 	for g in $root/groups/*; do [ -d "$g" ] && rmdir "$g"; done
 	rmdir /sys/fs/cgroup/soloist-core-1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What docs/security.md says: who is not root reads nothing of where memory
+ * What docs/reference/security.md says: who is not root reads nothing of where memory
  * lies, can't pass for a program that a rule names, and with mmap_abi=2 takes a
  * few groups and not all.
  */

@@ -1,5 +1,5 @@
 //! A recorded program among generators: what left a real program's private
-//! caches, step by step (`soloist vm record`; docs/record.md).
+//! caches, step by step (`soloist vm record`; docs/how-to/record.md).
 //!
 //! As in [`crate::replay`], instructions between two lines take the model's time,
 //! and what follows a fetch of instructions waits for it. Here each of the program's

@@ -1,7 +1,7 @@
 //! Scenario files: which tasks run on which machine, under which policies,
 //! and what is claimed of the outcome. The papers' experiments
 //! (`experiments/*.toml`) and a user's own questions are the same kind of
-//! file; docs/lab.md describes it.
+//! file; docs/reference/lab.md describes it.
 //!
 //! Here is what a file says, word by word; what comes of it is in
 //! [`crate::cases`] and [`crate::judgement`].

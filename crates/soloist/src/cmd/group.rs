@@ -65,7 +65,7 @@ pub struct Settings {
     reserve: Option<u64>,
 
     /// Bandwidth reserved for it on `--cpus`, for all of them together:
-    /// RATE[:write=RATE] such as 500MB/s, weight=N, or off; docs/guard.md.
+    /// RATE[:write=RATE] such as 500MB/s, weight=N, or off; docs/reference/guard.md.
     #[arg(long, value_name = "RATE")]
     bandwidth: Option<Reservation>,
 

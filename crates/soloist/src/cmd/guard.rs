@@ -25,7 +25,7 @@ use crate::{out, Ctx, Misuse};
 ///
 /// A processor with a reservation is stopped when it has used it, until the
 /// next period. Nothing is counted or stopped before the first reservation.
-/// docs/guard.md says how it works and what it costs.
+/// docs/reference/guard.md says how it works and what it costs.
 #[derive(Debug, Subcommand)]
 pub enum Args {
     /// Show reservations and what was used.

@@ -27,7 +27,7 @@ use crate::{out, Ctx, Misuse};
 
 /// Find cores, colours and bandwidth under which a task set meets its deadlines.
 ///
-/// Reads tasks with their periods, deadlines and memory (docs/real-time.md),
+/// Reads tasks with their periods, deadlines and memory (docs/how-to/real-time.md),
 /// proves the plan by response-time analysis with bounds on memory interference,
 /// and checks it by playing it on the modelled machine. Where a deadline can't be
 /// proved it says how little would be enough.

@@ -39,7 +39,7 @@ pub struct Args {
     reserve: Option<u64>,
 
     /// Bandwidth reserved for it on its processors: RATE[:write=RATE], such as
-    /// 500MB/s; docs/guard.md. Needs `--cpus`.
+    /// 500MB/s; docs/reference/guard.md. Needs `--cpus`.
     #[arg(long, value_name = "RATE", requires = "cpus")]
     bandwidth: Option<String>,
 

@@ -35,7 +35,7 @@ pub struct SaveArgs {
 /// nothing; what is so already stays as it is.
 #[derive(Debug, clap::Args)]
 pub struct ApplyArgs {
-    /// The file (docs/config.md).
+    /// The file (docs/reference/config.md).
     #[arg(value_name = "FILE", default_value = FILE)]
     file: PathBuf,
 

@@ -24,7 +24,7 @@ use crate::{Ctx, Misuse};
 ///
 /// Reads the kernel's scheduler events, and where the module stops a processor,
 /// through a trace of its own, which is removed at the end. A wake-up releases a
-/// job, which is done with the last sleep before the next; docs/real-time.md says
+/// job, which is done with the last sleep before the next; docs/how-to/real-time.md says
 /// what that can't tell. A task's first job is left out. Ends with 0 only if a job
 /// of everybody who was named was seen, and none missed its deadline. Needs root.
 #[derive(Debug, clap::Args)]
@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "command"])]
     group: Option<String>,
 
-    /// The tasks of a task file (docs/real-time.md), with its periods and
+    /// The tasks of a task file (docs/how-to/real-time.md), with its periods and
     /// deadlines: threads that have their names.
     #[arg(long, value_name = "FILE", conflicts_with = "period")]
     tasks: Option<PathBuf>,

@@ -172,7 +172,7 @@ fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<Ex
     bar.finish_and_clear();
     let title = format!("What isolation buys, modelled on {}", args.machine);
     let notes = vec![format!(
-        "modelled: programs recorded on {} in a virtual machine, played on a model of {}; docs/record.md says what is real",
+        "modelled: programs recorded on {} in a virtual machine, played on a model of {}; docs/how-to/record.md says what is real",
         recorded.kernel, args.machine
     )];
     let write = |file: &Path, text: String| {

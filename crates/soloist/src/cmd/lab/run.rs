@@ -25,7 +25,7 @@ use crate::{out, Ctx, Misuse};
 
 #[derive(Debug, clap::Args)]
 pub struct Run {
-    /// Experiments by name, or paths of scenario files (docs/lab.md).
+    /// Experiments by name, or paths of scenario files (docs/reference/lab.md).
     #[arg(required_unless_present = "all", value_name = "NAME|FILE")]
     names: Vec<String>,
 

@@ -66,7 +66,7 @@ pub fn host(
     let (apply, force) = (*apply, *force);
     if let Some(why) = event.and_then(|e| e.objection.as_ref()).filter(|_| !force) {
         let done = if apply { "applied" } else { "compared" };
-        bail!("the plan's limits may not hold: {why}; name an event that counts every line with --event (docs/guard.md), or take it as it is with --force: nothing was {done}");
+        bail!("the plan's limits may not hold: {why}; name an event that counts every line with --event (docs/reference/guard.md), or take it as it is with --force: nothing was {done}");
     }
     if apply {
         let say = |step: &str| {
