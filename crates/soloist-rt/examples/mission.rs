@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use soloist_lab::programs::recorded::Recorded;
 use soloist_lab::spec::ProgramKind;
 use soloist_rt::mission::{find, run, Figure, Mission, Options};
+use soloist_rt::policy::Policy;
 use soloist_rt::task::{Behaviour, TaskSet};
 use soloist_rt::time::{Time, MS};
-use soloist_rt::{gantt, policy::Policy};
+use soloist_trace::gantt;
 
 const ONE: Options = Options {
     seed: 1,

@@ -21,8 +21,8 @@ use soloist_memory::{Platform, System};
 use crate::program::{Maker, CHUNK};
 use crate::scheduler::Scheduler;
 use crate::task::TaskSet;
-use crate::timeline::{common, Job, Timeline};
 use crate::times::rows;
+use soloist_trace::timeline::{common, Job, Timeline};
 
 const PAGE_SHIFT: u32 = 12;
 

@@ -4,12 +4,12 @@
 
 use std::fmt::Write;
 
-use crate::gantt;
 use crate::grounds::Grounds;
 use crate::inputs::Input;
-use crate::measured::Measured;
 use crate::plan::{Check, Plan};
 use crate::time::Time;
+use soloist_trace::gantt;
+use soloist_trace::measured::Measured;
 
 /// What the plan was made from.
 #[derive(Debug, Clone, Copy)]

@@ -25,7 +25,7 @@ use crate::profile::{profiles, Profile, ProfileError};
 use crate::program::Maker;
 use crate::task::TaskSet;
 use crate::time::MS;
-use crate::timeline::{Figures, Timeline};
+use soloist_trace::timeline::{Figures, Timeline};
 
 /// Where tasks have no machine.
 const MACHINE: &str = "opteron-6128";

@@ -29,7 +29,7 @@ use crate::relax::{enough, Enough};
 use crate::response::{analyse, servers, Answer};
 use crate::task::{Order, Task, TaskSet, HIGHEST};
 use crate::time::Time;
-use crate::timeline::Timeline;
+use soloist_trace::timeline::Timeline;
 
 /// Limits of bandwidth that are tried, MB/s.
 pub(crate) const LIMITS: [u64; 8] = [2000, 1000, 500, 250, 125, 64, 32, 16];

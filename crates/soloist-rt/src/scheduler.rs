@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{Order, Release, TaskSet};
-use crate::timeline::{End, Job};
+use soloist_trace::timeline::{End, Job};
 
 /// A time that never comes.
 pub const NEVER: u64 = u64::MAX;

@@ -2,7 +2,7 @@
 
 use crate::scheduler::{Scheduler, NEVER};
 use crate::task::TaskSet;
-use crate::timeline::{Row, Timeline};
+use soloist_trace::timeline::{Row, Timeline};
 
 /// Plays the set for `length_ps`; `time(task, job)` is how long a job executes
 /// in all, picoseconds. Tasks that are bound to no core don't run.
@@ -43,7 +43,7 @@ fn play_core(
     core: u32,
     (length_ps, seed): (u64, u64),
     time: &mut dyn FnMut(usize, u64) -> u64,
-) -> Vec<crate::timeline::Job> {
+) -> Vec<soloist_trace::timeline::Job> {
     let mut scheduler = Scheduler::new(set, core, 1, seed);
     let mut left: Vec<Option<(u64, u64)>> = vec![None; set.tasks.len()];
     let mut now = 0;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::file::parse;
     use crate::time::MS;
-    use crate::timeline::End;
+    use soloist_trace::timeline::End;
 
     fn set(order: &str, tasks: &[(&str, u64, u64)]) -> TaskSet {
         let mut text = format!("order = {order:?}\n");

@@ -6,13 +6,13 @@ use soloist_machine::Machine;
 use soloist_memory::Platform;
 use soloist_rt::evidence::{html, Source};
 use soloist_rt::file::parse;
-use soloist_rt::gantt;
 use soloist_rt::grounds::Grounds;
 use soloist_rt::inputs::Input;
-use soloist_rt::measured::{Measured, Task};
 use soloist_rt::plan::{plan, simulate};
 use soloist_rt::policy::{places, Policy};
 use soloist_rt::time::Time;
+use soloist_trace::gantt;
+use soloist_trace::measured::{Measured, Task};
 
 fn small() -> Platform {
     Platform::find(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml")).unwrap()

@@ -13,8 +13,8 @@ use soloist_rt::profile::profiles;
 use soloist_rt::recorded::fill;
 use soloist_rt::task::{Behaviour, TaskSet};
 use soloist_rt::time::MS;
-use soloist_rt::timeline::End;
 use soloist_rt::{file, program::Maker};
+use soloist_trace::timeline::End;
 
 /// More pages than the last level has room for, so that each line is missed.
 const PAGES: u64 = 4096;

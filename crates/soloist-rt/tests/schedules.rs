@@ -11,8 +11,8 @@ use soloist_rt::random::{period, utilisations};
 use soloist_rt::response::analyse;
 use soloist_rt::task::TaskSet;
 use soloist_rt::time::{MS, US};
-use soloist_rt::timeline::End;
 use soloist_rt::times::play;
+use soloist_trace::timeline::End;
 
 fn set(rng: &mut ChaCha8Rng, order: &str) -> TaskSet {
     let n = rng.gen_range(1..6);

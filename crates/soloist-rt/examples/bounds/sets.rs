@@ -12,7 +12,7 @@ use soloist_rt::profile::{in_colors, profiles, Jobs};
 use soloist_rt::response::analyse;
 use soloist_rt::task::TaskSet;
 use soloist_rt::time::{Time, US};
-use soloist_rt::timeline::End;
+use soloist_trace::timeline::End;
 
 /// A task whose bound was compared.
 #[derive(Debug)]

@@ -16,10 +16,11 @@ use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
 use soloist_rt::grounds::Grounds;
 use soloist_rt::inputs::{self, Input};
-use soloist_rt::measured::Measured;
 use soloist_rt::plan::{plan, simulate, Check, Plan};
 use soloist_rt::refusal::PlanError;
-use soloist_rt::{evidence, file, gantt, recorded};
+use soloist_rt::{evidence, file, recorded};
+use soloist_trace::gantt;
+use soloist_trace::measured::Measured;
 
 use self::event::Event;
 use super::number::whole;

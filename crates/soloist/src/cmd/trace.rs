@@ -12,9 +12,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use soloist_rt::observe::{Observer, Record};
 use soloist_rt::time::Time;
-use soloist_rt::{gantt, perfetto};
+use soloist_trace::observer::{Observer, Record};
+use soloist_trace::{gantt, perfetto};
 
 use super::number::pid;
 use super::tracefs::{self, Instance};

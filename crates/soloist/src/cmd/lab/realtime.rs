@@ -3,8 +3,8 @@
 use anyhow::Result;
 use soloist_lab::judgement::{Estimate, Judged};
 use soloist_lab::report::{estimate, figure, Other};
-use soloist_rt::gantt;
 use soloist_rt::mission::{Figure, Outcome};
+use soloist_trace::gantt;
 
 use super::super::table;
 use super::claims::print_claims;

@@ -8,7 +8,7 @@ use soloist_lab::known;
 use soloist_lab::measurements;
 use soloist_lab::spec::Scenario;
 use soloist_rt::mission;
-use soloist_rt::timeline::Timeline;
+use soloist_trace::timeline::Timeline;
 
 use super::{misuse, realtime};
 

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_rt::measured::{Measured, Task};
-use soloist_rt::observe::{cut, Record};
 use soloist_rt::time::Time;
+use soloist_trace::measured::{Measured, Task};
+use soloist_trace::observer::{cut, Record};
 
 use super::who::{Asked, Who};
 use crate::cmd::table;

@@ -1,7 +1,7 @@
 //! What the kernel is asked to record of those who are watched.
 
 use anyhow::Result;
-use soloist_rt::observe::Watch;
+use soloist_trace::observer::Watch;
 
 use crate::cmd::tracefs::Instance;
 
@@ -43,7 +43,9 @@ fn filter(watch: &Watch, sides: &[&str]) -> Option<String> {
         parts.extend(watch.threads.keys().map(|id| format!("{pid}=={id}")));
         let comm = field(side, "comm");
         let names = watch.names.keys();
-        parts.extend(names.map(|name| format!("{comm}==\"{}\"", soloist_rt::observe::cut(name))));
+        parts.extend(
+            names.map(|name| format!("{comm}==\"{}\"", soloist_trace::observer::cut(name))),
+        );
     }
     let text = parts.join("||");
     (text.len() <= LONGEST_FILTER).then_some(text)

@@ -9,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result};
 use soloist_host::{Control, Host};
 use soloist_rt::file;
-use soloist_rt::observe::{cut, Watch};
 use soloist_rt::time::{Time, US};
-use soloist_rt::track::Timing;
+use soloist_trace::observer::{cut, Watch};
+use soloist_trace::track::Timing;
 
 use super::{not_run, Args};
 use crate::{Ctx, Misuse};

@@ -1,9 +1,9 @@
-//! From what a kernel's trace says ([`schedtrace`](crate::schedtrace)) to a
+//! From what a kernel's trace says ([`event`](crate::event)) to a
 //! timeline of the tasks that are watched.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::schedtrace::{parse, Event, Line, Parsed, State};
+use crate::event::{parse, Event, Line, Parsed, State};
 use crate::timeline::{Row, Timeline};
 use crate::track::{Timing, Track};
 

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-use crate::schedtrace::State;
+use crate::event::State;
 use crate::timeline::{common, End, Job};
 
 /// When the jobs of a task come.

@@ -1,6 +1,10 @@
 //! What came of a schedule: the jobs, when they ran and how they ended.
 
+mod responses;
+
 use serde::{Deserialize, Serialize};
+
+pub use self::responses::Responses;
 
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use soloist_rt::observe::{Observer, Record, Watch};
-use soloist_rt::time::MS;
-use soloist_rt::timeline::End;
-use soloist_rt::track::Timing;
+use soloist_trace::observer::{Observer, Record, Watch};
+use soloist_trace::time::MS;
+use soloist_trace::timeline::End;
+use soloist_trace::track::Timing;
 
 const TRACE: &str = include_str!("traces/periodic-6.12.txt");
 const ORIGIN: u64 = 9_200 * MS;

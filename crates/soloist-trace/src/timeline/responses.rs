@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::timeline::{End, Timeline};
+use super::{End, Timeline};
 
 /// Of one task, nanoseconds; percentiles to 3 digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

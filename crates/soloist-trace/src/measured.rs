@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::observe::Record;
+use crate::observer::Record;
 
 /// Of a kernel's thread names, bytes.
 const NAME: usize = 15;
