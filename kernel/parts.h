@@ -21,13 +21,13 @@ int sol_stay_init(void);	/* group/space.c: what an address space knows */
 void sol_stay_exit(void);
 int sol_move_init(void);	/* keep/move.c: what would move a page */
 void sol_move_exit(void);
-int sol_cgroup_init(void);	/* group/cgroup.c: who joins by its cgroup */
+int sol_cgroup_init(void);	/* rule/cgroup.c: who joins by its cgroup */
 void sol_cgroup_exit(void);
 int sol_reclaim_init(void);	/* keep/reclaim.c: shrinker, OOM, failures */
 void sol_reclaim_exit(void);
 int sol_mmap_abi_init(void);	/* control/mmap_abi.c: the papers' mmap() calls */
 void sol_mmap_abi_exit(void);
-int sol_rule_init(void);	/* group/rule.c: user id and path to colours */
+int sol_rule_init(void);	/* rule/rule.c: user id and path to colours */
 void sol_rule_exit(void);
 int sol_guard_init(void);	/* guard/: bandwidth reservation */
 void sol_guard_exit(void);

@@ -29,7 +29,7 @@
 #include <asm/nospec-branch.h>
 #include <asm/unwind_hints.h>
 
-#include "../frames/owner.h"
+#include "../group/group.h"
 #include "../hook/hook.h"
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) && \

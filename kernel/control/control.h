@@ -4,7 +4,7 @@
 #define SOLOIST_CONTROL_H
 
 #include <linux/configfs.h>
-#include "command.h"
+#include "../command/command.h"
 
 extern const struct config_item_type sol_groups_type;	/* groups.c */
 void sol_control_groups_init(void);

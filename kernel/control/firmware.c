@@ -25,9 +25,9 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "../refusal.h"
+#include "../command/status.h"
 #include "control.h"
-#include "zen.h"
+#include "../firmware/zen.h"
 
 #define MAX_ADDRESSES 16
 

@@ -16,9 +16,9 @@
 #include <linux/slab.h>
 #include "control.h"
 #include "../guard/guard.h"
-#include "../group/cgroup.h"
+#include "../rule/cgroup.h"
 #include "../group/member.h"
-#include "../refusal.h"
+#include "../command/status.h"
 #include "../frames/prefill.h"
 
 struct group_dir {

@@ -17,7 +17,7 @@
 #include "control.h"
 #include "../../core/text/numlist.h"
 #include "../guard/guard.h"
-#include "../refusal.h"
+#include "../command/status.h"
 
 /* ---- settings ---- */
 

@@ -18,7 +18,7 @@
  * for under sol_group_mutex, which is taken here.
  *
  * Locking: a thread's group is changed only by the thread itself while it is
- * the only one in it; otherwise it gets a copy. All else is in group.c.
+ * the only one in it; otherwise it gets a copy. All else is in palette/.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -28,13 +28,13 @@
 #include <linux/sched.h>
 #include "../compat/trampoline.h"
 #include "../compat/arguments.h"
-#include "../group/group.h"
+#include "../palette/life.h"
 #include "../hook/hook.h"
 #include "../group/member.h"
 #include "mmap_abi.h"
 #include "../parts.h"
-#include "../group/rule.h"
-#include "../refusal.h"
+#include "../rule/rule.h"
+#include "../command/status.h"
 #include "../uapi/soloist.h"
 
 /* Of all 65,535, for one user without CAP_SYS_ADMIN. */

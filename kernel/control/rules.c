@@ -10,9 +10,9 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include "control.h"
-#include "../group/quota.h"
-#include "../group/rule.h"
-#include "../refusal.h"
+#include "../palette/quota.h"
+#include "../rule/rule.h"
+#include "../command/status.h"
 
 struct rule_dir {
 	struct config_item item;

@@ -41,7 +41,7 @@
 #include "../compat/alloc.h"
 #include "../compat/trampoline.h"
 #include "fault.h"
-#include "../frames/owner.h"
+#include "../group/group.h"
 #include "../hook/hook.h"
 #include "../frames/refill.h"
 #include "../parts.h"

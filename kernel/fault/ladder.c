@@ -39,7 +39,7 @@
 #include "../frames/evacuate.h"
 #include "../frames/refill.h"
 #include "../frames/search.h"
-#include "../group/group.h"
+#include "../palette/life.h"
 #include "../group/member.h"
 #include "../hook/hook.h"
 #include "../trace/trace.h"

@@ -24,7 +24,7 @@
 #include <linux/pagemap.h>
 #include <linux/string.h>
 
-#include "../frames/owner.h"
+#include "../group/group.h"
 #include "text.h"
 
 static u8 text_of(u16 id)

@@ -34,7 +34,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
-#include "owner.h"
+#include "../group/group.h"
 #include "store.h"
 
 #define SOL_CLIPS	16u

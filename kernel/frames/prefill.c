@@ -15,7 +15,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "owner.h"
+#include "../group/group.h"
 #include "../hook/hook.h"
 #include "prefill.h"
 #include "refill.h"

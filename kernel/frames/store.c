@@ -28,7 +28,7 @@
 
 #include "../compat/debug.h"
 #include "array.h"
-#include "owner.h"
+#include "../group/group.h"
 #include "../hook/hook.h"
 #include "../parts.h"
 #include "solver.h"

@@ -1,53 +1,261 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Groups: making, changing and removing them; all of it may sleep. */
+/*
+ * Owners of colours: what the fault path knows of a group.
+ *
+ * A group is a colour set, its policy, and the tasks that allocate by it. How
+ * it is made, changed and removed is palette/life.h.
+ *
+ * A task's group is 16 bits of task->atomic_flags (with 8 bits of the load
+ * generation, so that flags left by an earlier load mean nothing): atomic
+ * from any CPU, copied to children, kept over exec. The fault path turns the
+ * id into a group with group_get_fast() under preempt_disable() and touches
+ * nothing else of the task.
+ *
+ * Frames in use are what was handed out less what came back, each counted on the
+ * CPU where it happened: a fault writes no line that another CPU writes.
+ *
+ * Locking: sol_group_mutex (control path: joining, colours, palette). The
+ * fault path reads ->cells and the policy under RCU. It may take a frame for
+ * a group, and count it in ->stats, only in the preempt-off section in which it
+ * read ->cells: a group goes away one grace period after its last reference,
+ * when no frame is in use. A frame in use keeps its group's number and memory.
+ */
 #ifndef SOLOIST_GROUP_H
 #define SOLOIST_GROUP_H
 
-#include "../frames/owner.h"
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mm_types.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/uidgid.h>
+#include <linux/workqueue.h>
+#include "../../core/colors/palette.h"
+#include "../compat/mm.h"
+#include "../trace/rung.h"
 
-/* The map, under sol_group_mutex or in a group's own calls; NULL: none yet. */
-const struct sol_map *sol_group_map(void);
-int sol_group_map_set(const char *text, size_t len);
-
-struct sol_group *sol_group_new(const char *name, bool implicit);
-void sol_group_remove(struct sol_group *group);
-int sol_group_set_ephemeral(struct sol_group *group, bool yes);
-
-/* An ephemeral group goes by itself: who else must @forget it before? */
-void sol_group_when_emptied(void (*forget)(struct sol_group *group));
-
-int sol_group_edit(struct sol_group *group,
-		   int (*edit)(struct sol_colors *colors, const void *arg),
-		   const void *arg);
-int sol_group_auto(struct sol_group *group, const struct sol_want *want);
+/* task->atomic_flags: bits 40..55 group id (0: none), 56..63 generation. */
+#define SOL_FLAG_ID_SHIFT	40
+#define SOL_FLAG_GEN_SHIFT	56
+#define SOL_FLAG_MASK		(~0ul << SOL_FLAG_ID_SHIFT)
 
 /*
- * For exhaust=grow, in a fault (may sleep): @seen is ->n of the cells that the
- * caller found empty. 0: look again, there are more; -ENOSPC: no free colour.
+ * The same: this fault failed for want of a page in colour. Of this task alone:
+ * neither its children nor what it executes has it. 38 is group/space.h.
  */
-int sol_group_grow(struct sol_group *group, u32 seen);
+#define SOL_TASK_FAILED		39
 
-u64 sol_group_reserve(struct sol_group *group, u64 frames);
-
-u64 sol_group_capacity(const struct sol_group *group);
-
-/**
- * struct sol_group_count - how many groups there are
- * @named: made by mkdir
- * @implicit: made by rules and by the mmap() ABI
- * @dead: removed, but with frames still in use
+/*
+ * mm->flags, the same, for faults that another task causes (ptrace, userfaultfd,
+ * /proc/PID/mem): bits 40..55 the id of the thread group leader, 56..63
+ * generation. Neither fork nor exec inherits these bits; member.c sets them.
  */
-struct sol_group_count {
-	u32 named;
-	u32 implicit;
-	u32 dead;
+#define SOL_MM_ID_SHIFT		40
+#define SOL_MM_GEN_SHIFT	56
+
+#define SOL_MAX_GROUPS		65535
+#define SOL_GROUP_NAME		64	/* longer names are cut in messages */
+
+/* What the fault path needs of the colour set, replaced whole. */
+struct sol_cells {
+	struct rcu_head rcu;
+	u32 n;
+	u32 first[SOL_MAX_NODES + 1];	/* cells of node i: first[i]..first[i+1] */
+	u32 per_set[SOL_MAX_NODES];	/* of these: sol_cells_per_set() */
+	u8 home[SOL_MAX_NODES];	/* the nearest node with cells */
+	u32 keep;		/* frames that each cell keeps for ->reserve */
+	u32 cell[];			/* ascending, all can hold pages */
 };
 
-void sol_group_count(struct sol_group_count *count);
+/*
+ * Times by their order: [i] below 2^(SOL_TIME_MIN + i) ns, the last what is
+ * longer.
+ */
+#define SOL_TIMES	16
+#define SOL_TIME_MIN	10
 
-struct sol_colors *sol_colors_new(const struct sol_map *map);
-void sol_colors_copy(const struct sol_map *map, struct sol_colors *to,
-		     const struct sol_colors *from);
-void sol_colors_free(struct sol_colors *colors);
+/* Per CPU; summed when read. Counts of 4 KiB pages or of events. */
+struct sol_group_stats {
+	u64 hits;		/* pages handed out */
+	u64 zeroed;		/* of these, known zero: nothing was cleared */
+	u64 page_tables;	/* of these, page tables */
+	u64 refills;		/* times the lists were filled */
+	u64 spilled;		/* pages out of colour: exhausted, policy spill */
+	u64 exhausted;		/* requests with no page in colour */
+	u64 contradicted;	/* of these, allowed on no node of the colours */
+	u64 grown;		/* colours added by policy grow */
+	u64 freed;		/* pages that came back, or left their colour */
+	u64 moved;		/* pages that the kernel moved out of colour */
+	u64 large;		/* huge pages refused (or, if whole in colour, passed) */
+	u64 looked;		/* frames that evacuations looked at */
+	u32 fault[SOL_TIMES];	/* requests for which nothing was at hand */
+	u32 refill[SOL_TIMES];	/* refills, as counted above */
+};
+
+/**
+ * struct sol_turn - where a group stands on a node, on lines of its own
+ * @cursor: racy on purpose: the cell where the next search begins
+ * @rest: jiffies: until then, no search. A group that found nothing backs off,
+ *	longer each time
+ * @rests: times in a row
+ * @evacuate: jiffies: until then, nobody evacuates for it
+ * @full: jiffies: until then, evacuating is known to be in vain
+ * @fulls: times in a row that it was
+ * @at: racy on purpose: the cell where the next evacuation begins
+ */
+struct sol_turn {
+	u32 cursor;
+	u8 rests;
+	u8 fulls;
+	u32 at;
+	unsigned long rest;
+	unsigned long evacuate;
+	unsigned long full;
+} ____cacheline_aligned_in_smp;
+
+/* Nothing was found for the group lately, so nothing will be refilled now. */
+static inline bool sol_turn_rests(const struct sol_turn *turn)
+{
+	return time_before(jiffies, READ_ONCE(turn->rest));
+}
+
+/* Which pages of files a task has copies of, in colour, though it only reads them. */
+enum sol_copies {
+	SOL_COPIES_PROGRAMS,	/* of programs and libraries */
+	SOL_COPIES_NONE,	/* none */
+	SOL_COPIES_ALL,		/* of any file that is mapped privately */
+};
+
+/**
+ * struct sol_group - a colour set and who allocates by it
+ * @id: 1..SOL_MAX_GROUPS; not given to another group before this one is freed
+ * @exhaust: enum sol_exhaust
+ * @huge_ok: every 2 MiB block that touches the colours lies in them whole
+ * @text: enum sol_copies
+ * @implicit: made by a rule or by the mmap() ABI, not by mkdir
+ * @dead: removed; waits for its last reference and its last frame
+ * @ephemeral: to be removed when its last task goes
+ * @peopled: a task was in it
+ * @cells: NULL: does not colour (yet, or any more)
+ * @stats: per CPU
+ * @turn: per node
+ * @refs: tasks in the group, and one for its directory or its maker. Never
+ *	rises from zero
+ * @reserve: 4 KiB frames to keep in the lists
+ * @grow_rest: jiffies: until then there is no free colour; sol_group_mutex
+ * @colors: sol_group_mutex
+ * @maker, @maker_start: mmap() ABI: the thread that it was made for; both, since
+ *	thread ids come again
+ * @maker_uid: mmap() ABI and rules: whose thread that was
+ * @quota: of the rule that made it, or NULL; with @ruled, on the list of those
+ * @n_sets: bank sets in @colors
+ * @reap: on the list of groups without references
+ * @link: on the list of groups that still have frames in use
+ * @rcu: delays the freeing
+ * @name: of the directory, or of the rule, or "mmap"
+ */
+struct sol_group {
+	u16 id;
+	u8 exhaust;
+	u8 huge_ok;
+	u8 text;
+	bool implicit;
+	bool dead;
+	bool ephemeral;
+	bool peopled;
+	struct sol_cells __rcu *cells;
+	struct sol_group_stats __percpu *stats;
+	struct sol_turn *turn;
+	/* Not for the fault path: */
+	atomic_t refs ____cacheline_aligned_in_smp;
+	u64 reserve;
+	unsigned long grow_rest;
+	struct sol_colors colors;
+	pid_t maker;
+	kuid_t maker_uid;
+	u32 n_sets;
+	struct sol_quota *quota;
+	struct list_head ruled;
+	u64 maker_start;
+	struct llist_node reap;
+	struct list_head link;
+	struct rcu_head rcu;
+	char name[SOL_GROUP_NAME];
+};
+
+extern u8 sol_generation;			/* of this load, never 0 */
+extern struct sol_group __rcu *sol_groups[];	/* by id; [0] is NULL */
+extern struct mutex sol_group_mutex;
+
+/* Add @n to a statistic of @group, which stays: preemption is off. */
+#define sol_group_add(group, stat, n)	this_cpu_add((group)->stats->stat, n)
+
+/* A page for @group, which stays: preemption is off. */
+static __always_inline void sol_group_charge(struct sol_group *group,
+					     bool zeroed, bool table)
+{
+	sol_group_add(group, hits, 1);
+	if (zeroed)
+		sol_group_add(group, zeroed, 1);
+	if (table)
+		sol_group_add(group, page_tables, 1);
+}
+
+static inline unsigned int sol_time_order(u64 ns)
+{
+	return min(fls64(ns >> SOL_TIME_MIN), SOL_TIMES - 1);
+}
+
+/* Group id in @task's flags, 0: none or of another load. Any context. */
+static inline u16 group_id_of(const struct task_struct *task)
+{
+	unsigned long f = READ_ONCE(task->atomic_flags);
+
+	if ((u8)(f >> SOL_FLAG_GEN_SHIFT) != sol_generation)
+		return 0;
+	return f >> SOL_FLAG_ID_SHIFT;
+}
+
+/* Group id in @mm's flags, 0: none or of another load. Any context. */
+static inline u16 group_id_of_mm(const struct mm_struct *mm)
+{
+	unsigned long f = READ_ONCE(*sol_mm_flags(mm));
+
+	if ((u8)(f >> SOL_MM_GEN_SHIFT) != sol_generation)
+		return 0;
+	return f >> SOL_MM_ID_SHIFT;
+}
+
+/* Caller: preemption off or rcu_read_lock(). */
+static inline struct sol_group *group_get_fast(u16 id)
+{
+	return id ? rcu_dereference_check(sol_groups[id],
+					  rcu_read_lock_sched_held()) : NULL;
+}
+
+/* A reference more: the caller has one, or the mutex and a living group. */
+void sol_group_get(struct sol_group *group);
+
+/* One less. Any context. */
+void sol_group_put(struct sol_group *group);
+
+/* What palette/life.c does with ephemeral groups whose last task went. */
+extern struct work_struct sol_emptied_work;
+
+/* What palette/life.c does with groups that nobody refers to any more. */
+extern struct llist_head sol_reap_list;
+extern struct work_struct sol_reap_work;
+
+/* Sum of the statistics. Any context. */
+void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum);
+
+/*
+ * Frames in use. Exact if none can be handed out any more and it says 0: what
+ * came back is counted first, and only ever rises.
+ */
+u64 sol_group_used(const struct sol_group *group);
 
 #endif /* SOLOIST_GROUP_H */

@@ -30,10 +30,10 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
-#include "../frames/owner.h"
+#include "group.h"
 #include "member.h"
 #include "../hook/probe.h"
-#include "../refusal.h"
+#include "../command/status.h"
 #include "space.h"
 
 #define NEW_TASK_TRIES	200	/* milliseconds to wait for a fork's end */

@@ -20,7 +20,7 @@ void sol_member_leave(struct task_struct *task);
 int sol_member_join_exec(struct sol_group *group);
 void sol_member_undo_exec(struct sol_group *before);
 
-/* For cgroup.c: see there and in member.c. */
+/* For rule/cgroup.c: see there and in member.c. */
 bool sol_member_assign(struct task_struct *task, u16 id);
 bool sol_member_assign_child(struct task_struct *child, u16 id,
 			     unsigned long clone_flags);

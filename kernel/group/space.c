@@ -28,7 +28,7 @@
 #include <linux/sched/task.h>
 
 #include "../compat/mm.h"
-#include "../frames/owner.h"
+#include "group.h"
 #include "../parts.h"
 #include "../hook/probe.h"
 #include "space.h"

@@ -28,7 +28,7 @@
 #endif
 
 #include "counter.h"
-#include "../refusal.h"
+#include "../command/status.h"
 
 #define CACHE_EVENT(cache, op, result)				\
 	(PERF_COUNT_HW_CACHE_##cache |				\

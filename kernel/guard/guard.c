@@ -25,13 +25,13 @@
 #include <linux/workqueue.h>
 
 #include "../compat/throttle.h"
-#include "../group/group.h"
+#include "../palette/life.h"
 #include "cores.h"
 #include "guard.h"
 #include "hold.h"
 #include "period.h"
 #include "../parts.h"
-#include "../refusal.h"
+#include "../command/status.h"
 
 /* Of a CPU's clock in a period: some interrupts' worth. */
 #define CLOCK_MIN_NS	20000

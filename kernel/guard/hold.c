@@ -30,7 +30,7 @@
 
 #include "../compat/trampoline.h"
 #include "../hook/probe.h"
-#include "../refusal.h"
+#include "../command/status.h"
 #include "hold.h"
 #include "state.h"
 

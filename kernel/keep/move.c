@@ -37,7 +37,7 @@
 #include "../compat/rows.h"
 #include "../compat/trampoline.h"
 #include "../frames/refill.h"
-#include "../frames/owner.h"
+#include "../group/group.h"
 #include "../hook/hook.h"
 #include "../trace/trace.h"
 #include "../hook/probe.h"

@@ -11,7 +11,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "../frames/owner.h"
+#include "../group/group.h"
 #include "rung.h"
 
 /* A task of group @group got frame @pfn; @rung: enum sol_rung. */

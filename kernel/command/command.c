@@ -9,7 +9,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "../refusal.h"
+#include "status.h"
 #include "command.h"
 
 const char *const sol_exhaust_name[SOL_N_EXHAUST] = {

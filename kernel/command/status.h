@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef SOLOIST_REFUSAL_H
-#define SOLOIST_REFUSAL_H
+#ifndef SOLOIST_STATUS_H
+#define SOLOIST_STATUS_H
 
 #include <linux/types.h>
 
@@ -19,4 +19,4 @@ ssize_t sol_status_done(int err, size_t count);
 
 ssize_t sol_status_show(char *page);
 
-#endif /* SOLOIST_REFUSAL_H */
+#endif /* SOLOIST_STATUS_H */

@@ -44,13 +44,13 @@
 #include <linux/uidgid.h>
 #include "../compat/exec.h"
 #include "../compat/trampoline.h"
-#include "group.h"
+#include "../palette/life.h"
 #include "../hook/hook.h"
-#include "member.h"
+#include "../group/member.h"
 #include "../parts.h"
-#include "quota.h"
+#include "../palette/quota.h"
 #include "rule.h"
-#include "../refusal.h"
+#include "../command/status.h"
 
 #define MAX_USERS	1024
 

@@ -12,9 +12,9 @@
  */
 #include <linux/list.h>
 #include <linux/slab.h>
-#include "../frames/owner.h"
-#include "../refusal.h"
-#include "group.h"
+#include "../group/group.h"
+#include "../command/status.h"
+#include "life.h"
 #include "quota.h"
 
 static LIST_HEAD(ruled);	/* all groups that rules made */

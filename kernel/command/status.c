@@ -17,7 +17,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 #include <linux/uidgid.h>
-#include "refusal.h"
+#include "status.h"
 
 #define KEPT	32	/* sentences */
 

@@ -30,10 +30,10 @@
 
 #include "../hook/probe.h"
 #include "../parts.h"
-#include "../refusal.h"
+#include "../command/status.h"
 #include "cgroup.h"
-#include "group.h"
-#include "member.h"
+#include "../palette/life.h"
+#include "../group/member.h"
 
 /* @cgrp: at that path now, with a reference; NULL: none is there. */
 struct binding {

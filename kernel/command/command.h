@@ -3,7 +3,7 @@
 #ifndef SOLOIST_COMMAND_H
 #define SOLOIST_COMMAND_H
 
-#include "../group/group.h"
+#include "../palette/life.h"
 
 extern const char *const sol_exhaust_name[SOL_N_EXHAUST];
 

@@ -28,8 +28,8 @@
 #include <linux/sysfs.h>
 
 #include "../compat/smn.h"
-#include "../refusal.h"
-#include "control.h"
+#include "../command/status.h"
+#include "../control/control.h"
 #include "zen.h"
 
 #define MAX_PLACES	16
