@@ -4,12 +4,14 @@
 //! Names of measured values are `CASE_TASK_METRIC`, so a case's name is an
 //! identifier.
 
-use crate::placement::policy::Policy;
-use crate::programs::counters::Counters;
-use crate::programs::recorded::Recorded;
-use crate::programs::table_1::Benchmark;
+use soloist_play::placement::policy::Policy;
+use soloist_play::programs::counters::Counters;
+use soloist_play::programs::recorded::Recorded;
+use soloist_play::programs::table_1::Benchmark;
+use soloist_play::programs::ProgramKind;
+
 use crate::spec::number::{as_u32, parse_cpus};
-use crate::spec::{Mode, Number, Point, ProgramKind, Reserve, Scenario, TaskSpec};
+use crate::spec::{Mode, Number, Point, Reserve, Scenario, TaskSpec};
 
 /// One policy, mode and sweep value.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use soloist_play::programs::recorded::Recorded;
+use soloist_play::programs::ProgramKind;
+
 use crate::jobs::RunError;
 use crate::judgement::check::check_claims;
-use crate::programs::recorded::Recorded;
 use crate::spec::error::line_of;
-use crate::spec::{ProgramKind, Scenario, ScenarioError, TaskSpec};
+use crate::spec::{Scenario, ScenarioError, TaskSpec};
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {

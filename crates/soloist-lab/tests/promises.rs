@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use soloist_lab::cases::CaseTask;
 use soloist_lab::jobs::{check, run, run_cases, Options};
 use soloist_lab::known;
-use soloist_lab::measurements::Regulated;
 use soloist_memory::Platform;
+use soloist_play::governor::Regulated;
 
 const ALONE: &str = r#"
 policies = ["buddy"]

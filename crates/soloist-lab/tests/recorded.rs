@@ -6,11 +6,11 @@ use std::path::Path;
 use soloist_lab::jobs::{run, Options};
 use soloist_lab::known::parse;
 use soloist_lab::measurements::CaseResult;
-use soloist_lab::programs::recorded::{Playback, Recorded};
-use soloist_lab::programs::step::Step;
-use soloist_lab::programs::Program as _;
-use soloist_lab::replay::{load, History, Job, Outcome, Stage, WORN};
 use soloist_memory::Platform;
+use soloist_play::programs::recorded::{Playback, Recorded};
+use soloist_play::programs::step::Step;
+use soloist_play::programs::Program as _;
+use soloist_play::replay::{load, History, Job, Outcome, Stage, WORN};
 use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Lines, Meta, Recording, Writer};
 

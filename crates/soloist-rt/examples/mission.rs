@@ -9,8 +9,8 @@
 
 use std::path::PathBuf;
 
-use soloist_lab::programs::recorded::Recorded;
-use soloist_lab::spec::ProgramKind;
+use soloist_play::programs::recorded::Recorded;
+use soloist_play::programs::ProgramKind;
 use soloist_rt::mission::{find, run, Figure, Mission, Options};
 use soloist_rt::policy::Policy;
 use soloist_rt::task::{Behaviour, TaskSet};

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use soloist_core::{ColorSet, Refusal, Regulation, Reservation, Sharing};
-use soloist_lab::jobs::governor::{Counts, Guard};
-use soloist_lab::placement::buddy::{Buddy, History, NumaLayout};
-use soloist_lab::placement::memory::{Allocation, Exhaust, Exhausted, Memory};
-use soloist_lab::programs::{Program, Step};
 use soloist_memory::core::{self as cpu, CoreStats, Stream};
 use soloist_memory::system::Governor;
 use soloist_memory::{Platform, System};
+use soloist_play::governor::{Counts, Guard};
+use soloist_play::placement::buddy::{Buddy, History, NumaLayout};
+use soloist_play::placement::memory::{Allocation, Exhaust, Exhausted, Memory};
+use soloist_play::programs::{Program, Step};
 
 use crate::program::{Maker, CHUNK};
 use crate::scheduler::Scheduler;
@@ -119,7 +119,7 @@ struct Member {
     job: Option<u64>,
     left: u64,
     /// Read but not yet handed on, because of the work before it.
-    next: Option<soloist_lab::programs::Access>,
+    next: Option<soloist_play::programs::Access>,
     /// Where it was last; of a recorded program always its first line, since its
     /// own accesses go past the private caches, and computing does not.
     last: u64,

@@ -6,12 +6,12 @@
 use soloist_lab::cases::CaseTask;
 use soloist_lab::jobs::generate::generator;
 use soloist_lab::jobs::{pace_of, RunError};
-use soloist_lab::programs::counters::{Counters, Pace};
-use soloist_lab::programs::order::Wakes;
-use soloist_lab::programs::recorded::Recorded;
-use soloist_lab::programs::{Access, Program, Step};
-use soloist_lab::spec::ProgramKind;
 use soloist_memory::Platform;
+use soloist_play::programs::counters::{Counters, Pace};
+use soloist_play::programs::order::Wakes;
+use soloist_play::programs::recorded::Recorded;
+use soloist_play::programs::ProgramKind;
+use soloist_play::programs::{Access, Program, Step};
 
 use crate::task::{Behaviour, Task};
 

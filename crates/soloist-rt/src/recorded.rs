@@ -8,11 +8,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use soloist_lab::replay::load;
-use soloist_lab::replay::profile::{profile, Profile};
-use soloist_lab::spec::ProgramKind;
 use soloist_machine::FileError;
 use soloist_memory::Platform;
+use soloist_play::programs::ProgramKind;
+use soloist_play::replay::load;
+use soloist_play::replay::profile::{profile, Profile};
 use soloist_record::Lines;
 
 use crate::task::{Behaviour, TaskSet};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use soloist_lab::programs::recorded::Recorded;
-use soloist_lab::spec::ProgramKind;
+use soloist_play::programs::recorded::Recorded;
+use soloist_play::programs::ProgramKind;
 
 use crate::time::Time;
 

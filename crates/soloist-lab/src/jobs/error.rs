@@ -2,8 +2,8 @@
 
 use soloist_core::Refusal;
 use soloist_memory::system;
+use soloist_play::placement::memory::Exhausted;
 
-use crate::placement::memory::Exhausted;
 use crate::spec::Scenario;
 
 /// Why a scenario could not be run.

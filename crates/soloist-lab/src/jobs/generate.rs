@@ -1,26 +1,27 @@
 //! From a task of a scenario to the generator of its accesses.
 //!
 //! Only shapes are chosen here, from bytes and work; the generators are in
-//! [`crate::programs`].
+//! [`soloist_play::programs`].
+
+use soloist_play::programs::chase::PointerChase;
+use soloist_play::programs::cluster::StreamCluster;
+use soloist_play::programs::counted::Counted;
+use soloist_play::programs::counters::Pace;
+use soloist_play::programs::images::Images;
+use soloist_play::programs::matrix::MatMult;
+use soloist_play::programs::order::Wakes;
+use soloist_play::programs::recorded::{Playback, Recorded};
+use soloist_play::programs::rounds::Rounds;
+use soloist_play::programs::slower::Slower;
+use soloist_play::programs::sort::IntegerSort;
+use soloist_play::programs::stride::{AlternatingStride, Bandwidth};
+use soloist_play::programs::swaps::RandomSwaps;
+use soloist_play::programs::triad::Triad;
+use soloist_play::programs::video::BlockWalk;
+use soloist_play::programs::Program;
+use soloist_play::programs::ProgramKind;
 
 use crate::cases::CaseTask;
-use crate::programs::chase::PointerChase;
-use crate::programs::cluster::StreamCluster;
-use crate::programs::counted::Counted;
-use crate::programs::counters::Pace;
-use crate::programs::images::Images;
-use crate::programs::matrix::MatMult;
-use crate::programs::order::Wakes;
-use crate::programs::recorded::{Playback, Recorded};
-use crate::programs::rounds::Rounds;
-use crate::programs::slower::Slower;
-use crate::programs::sort::IntegerSort;
-use crate::programs::stride::{AlternatingStride, Bandwidth};
-use crate::programs::swaps::RandomSwaps;
-use crate::programs::triad::Triad;
-use crate::programs::video::BlockWalk;
-use crate::programs::Program;
-use crate::spec::ProgramKind;
 
 /// Neighbours of an element of the canneal-like net.
 const NEIGHBOURS: u32 = 4;

@@ -1,6 +1,6 @@
 //! Runs a scenario: places pages, plays all tasks together, gathers results.
 //!
-//! A run is one case with one seed. Its pages come from [`crate::placement::memory::Memory`] in the order
+//! A run is one case with one seed. Its pages come from [`soloist_play::placement::memory::Memory`] in the order
 //! in which concurrent tasks would touch them first: one page at a time, whose
 //! turn it is drawn from the seed. Initialisation itself is not timed, but the
 //! tail of its memory is played before the measurement, so that caches begin
@@ -10,7 +10,6 @@
 pub mod all;
 pub mod error;
 pub mod generate;
-pub mod governor;
 mod pace;
 pub mod parts;
 mod place;
@@ -28,15 +27,16 @@ pub use all::{prepare, run_all};
 pub use error::RunError;
 pub use parts::{do_all, Parts};
 pub use prepared::Prepared;
+use soloist_play::placement::buddy::History;
+use soloist_play::placement::memory::Exhaust;
+use soloist_play::programs::counters::{Counters, Pace};
+use soloist_play::programs::ProgramKind;
 use testbed::Testbed;
 
 use crate::cases::{alone, Case, CaseTask};
 use crate::judgement::check::needs;
 use crate::measurements::{CaseResult, Run};
-use crate::placement::buddy::History;
-use crate::placement::memory::Exhaust;
-use crate::programs::counters::{Counters, Pace};
-use crate::spec::{Exhausted, Point, ProgramKind, Scenario};
+use crate::spec::{Exhausted, Point, Scenario};
 
 /// How a scenario is run.
 #[derive(Debug, Clone, Copy, Default)]

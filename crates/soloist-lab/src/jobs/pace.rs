@@ -6,10 +6,9 @@
 //! its speed alone is given, and claims on it are fits.
 
 use soloist_memory::Platform;
-
-use crate::programs::counted::Counted;
-use crate::programs::counters::{Counters, Pace};
-use crate::programs::{Program, Step};
+use soloist_play::programs::counted::Counted;
+use soloist_play::programs::counters::{Counters, Pace};
+use soloist_play::programs::{Program, Step};
 
 /// Misses in a group that are tried.
 const GROUPS: [f64; 10] = [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];

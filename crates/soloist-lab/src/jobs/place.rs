@@ -4,14 +4,14 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_core::ColorSet;
 use soloist_memory::Platform;
+use soloist_play::linux::own_node;
+use soloist_play::placement::buddy::{Buddy, History, NumaLayout};
+use soloist_play::placement::memory::{Allocation, Exhaust, Memory};
+use soloist_play::placement::policy::{assign, Policy, Seat};
+use soloist_play::programs::Program;
 
 use super::error::RunError;
 use crate::cases::Case;
-use crate::linux::own_node;
-use crate::placement::buddy::{Buddy, History, NumaLayout};
-use crate::placement::memory::{Allocation, Exhaust, Memory};
-use crate::placement::policy::{assign, Policy, Seat};
-use crate::programs::Program;
 
 /// Pages of 4 KiB.
 pub(super) const PAGE_SHIFT: u32 = 12;

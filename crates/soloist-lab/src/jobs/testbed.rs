@@ -8,25 +8,27 @@ use soloist_core::AddrMap;
 use soloist_memory::core::CoreStats;
 use soloist_memory::system::Free;
 use soloist_memory::{Platform, System};
+use soloist_play::governor::Regulated;
+use soloist_play::governor::{Counts, Guard};
+use soloist_play::linux::{even_ways, Throttle};
+use soloist_play::placement::buddy::History;
+use soloist_play::placement::memory::Exhaust;
+use soloist_play::placement::policy::Policy;
+use soloist_play::programs::counters::{Counters, Pace};
+use soloist_play::programs::order::Wakes;
+use soloist_play::programs::rounds::accesses;
+use soloist_play::programs::Program;
+use soloist_play::programs::ProgramKind;
 
 use super::error::RunError;
 use super::generate::{dirty, generator};
-use super::governor::{Counts, Guard};
 use super::pace::{self, Paces};
 use super::place::{colors, place, PAGE_SHIFT};
 use super::thread::Thread;
 use super::warm::Warmed;
 use crate::cases::{Case, CaseTask};
-use crate::linux::{even_ways, Throttle};
-use crate::measurements::{Regulated, Run, TaskResult, Waits};
-use crate::placement::buddy::History;
-use crate::placement::memory::Exhaust;
-use crate::placement::policy::Policy;
-use crate::programs::counters::{Counters, Pace};
-use crate::programs::order::Wakes;
-use crate::programs::rounds::accesses;
-use crate::programs::Program;
-use crate::spec::{Mode, Point, ProgramKind, RegulatorSpec};
+use crate::measurements::{Run, TaskResult, Waits};
+use crate::spec::{Mode, Point, RegulatorSpec};
 
 /// A benchmark that the machine can't be as fast as its paper prints is played as
 /// fast as it can be, if that is this share of it at least: as near as a claim on

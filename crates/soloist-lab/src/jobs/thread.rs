@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use soloist_memory::core::{self as cpu, Stream};
+use soloist_play::governor::Counts;
+use soloist_play::programs::{Program, Step};
 
-use super::governor::Counts;
 use super::place::{Placed, PAGE_SHIFT};
-use crate::programs::{Program, Step};
 
 /// A program in its pages.
 pub(super) struct Thread {

@@ -1,7 +1,7 @@
 //! A program behind its initialisation: caches begin full, as full and as dirty
 //! as the program leaves them.
 
-use crate::programs::{Access, Program, Step};
+use soloist_play::programs::{Access, Program, Step};
 
 /// Writes and reads the tail of its memory, makes a mark, then does what the
 /// program does; a second mark comes when half of its accesses are done.

@@ -1,6 +1,8 @@
 //! The metrics that claims and plots may name.
 
-use super::{Regulated, TaskResult};
+use soloist_play::governor::Regulated;
+
+use super::TaskResult;
 
 /// Bytes of a line of every machine that is modelled.
 const LINE: f64 = 64.0;

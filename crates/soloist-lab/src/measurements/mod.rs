@@ -6,6 +6,7 @@ pub mod spread;
 pub mod values;
 
 use serde::{Deserialize, Serialize};
+use soloist_play::governor::Regulated;
 
 use crate::spec::Point;
 
@@ -13,27 +14,6 @@ pub use blame::Waits;
 pub use metric::{metric, METRICS, SUFFIXES};
 pub use spread::Spread;
 pub use values::values;
-
-/// What was counted of one core since all tasks had begun.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Regulated {
-    /// Instructions.
-    pub instructions: u64,
-    /// Lines filled.
-    pub reads: u64,
-    /// Lines pushed out.
-    pub writes: u64,
-    /// How long it was counted, ns.
-    pub time_ns: f64,
-    /// Periods that the core began.
-    pub periods: u64,
-    /// Of these, with a reclaim under-run error.
-    pub underruns: u64,
-    /// How long it stood still, ns.
-    pub stopped_ns: f64,
-    /// Standard deviation of the reads in a period over their mean.
-    pub unevenness: f64,
-}
 
 /// One task of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,10 +2,10 @@
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use soloist_play::placement::policy::Policy;
 
 use crate::judgement::Outcome;
 use crate::measurements::{CaseResult, Spread};
-use crate::placement::policy::Policy;
 use crate::spec::Plot;
 
 /// Size of a plot with its key, pixels.

@@ -25,7 +25,7 @@ pub use error::ScenarioError;
 pub use number::Number;
 pub use regulator::{Mode, RegulatorSpec, Reserve, ReserveSpec};
 pub use sweep::{Point, Sweep, Sweeps};
-pub use task::{ProgramKind, TaskSpec};
+pub use task::TaskSpec;
 
 /// A scenario file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub struct About {
     #[serde(default = "eight")]
     pub small_divide: u64,
     /// Share of memory in use when it begins, and how scattered (see
-    /// [`crate::placement::buddy::History`]).
+    /// [`soloist_play::placement::buddy::History`]).
     #[serde(default = "used")]
     pub used: f64,
     /// See `used`.

@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use soloist_core::{Regulation, Reservation, Sharing, TRAFFICS};
+use soloist_play::governor::{EWMA, PERIOD_US};
 
 use super::number::Number;
 
@@ -40,14 +41,12 @@ pub struct RegulatorSpec {
     pub ewma: u16,
 }
 
-/// MemGuard's period, microseconds.
-pub(crate) fn millisecond() -> u32 {
-    1000
+fn millisecond() -> u32 {
+    PERIOD_US
 }
 
-/// The paper's example needs more than two thirds.
-pub(crate) fn ewma() -> u16 {
-    180
+fn ewma() -> u16 {
+    EWMA
 }
 
 /// `reserve` of a task, MB/s; a task without it is not regulated.

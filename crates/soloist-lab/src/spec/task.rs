@@ -3,49 +3,11 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use soloist_play::programs::recorded::Recorded;
+use soloist_play::programs::ProgramKind;
 
 use super::number::Number;
 use super::regulator::ReserveSpec;
-use crate::programs::recorded::Recorded;
-
-/// What a kind of task does; parameters are in [`TaskSpec`].
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProgramKind {
-    /// [`crate::programs::stride::AlternatingStride`].
-    AlternatingStride,
-    /// [`crate::programs::chase::PointerChase`].
-    Latency,
-    /// [`crate::programs::stride::Bandwidth`], loads.
-    BandwidthRead,
-    /// [`crate::programs::stride::Bandwidth`], stores.
-    BandwidthWrite,
-    /// [`crate::programs::triad::Triad`].
-    Stream,
-    /// [`crate::programs::sort::IntegerSort`].
-    Is,
-    /// [`crate::programs::matrix::MatMult`], naive.
-    Matmult,
-    /// [`crate::programs::matrix::MatMult`] in blocks of 32.
-    MatmultBlocked,
-    /// [`crate::programs::swaps::RandomSwaps`].
-    Canneal,
-    /// [`crate::programs::cluster::StreamCluster`].
-    Streamcluster,
-    /// [`crate::programs::video::BlockWalk`].
-    Video,
-    /// [`crate::programs::counted::Counted`], a benchmark of MemGuard's Table 1;
-    /// `work` is microseconds alone.
-    Spec,
-    /// [`crate::programs::images::Images`]; `work` is lines.
-    Fps,
-    /// [`crate::programs::counted::Counted`]: a program known by its counters;
-    /// `work` is lines from memory.
-    Program,
-    /// [`crate::programs::recorded::Playback`]: a recorded program; `work` is
-    /// lines that left its private caches, at most (default: all).
-    Recorded,
-}
 
 /// `[[task]]`: one task per cpu of the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]

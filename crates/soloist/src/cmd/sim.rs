@@ -12,13 +12,13 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
-use soloist_lab::replay::import::unpacked;
-use soloist_lab::replay::{load, Part};
 use soloist_memory::checker::Checker;
 use soloist_memory::controller::{Completion, RowOutcome};
 use soloist_memory::replay::{Figures, Replay, Report, Source};
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::Machine;
+use soloist_play::replay::import::unpacked;
+use soloist_play::replay::{load, Part};
 use soloist_record::Lines;
 
 use super::number::whole;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use soloist_lab::replay::{Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
 use soloist_memory::Platform;
+use soloist_play::replay::{Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_record::{Lines, Meta};
 use soloist_vm::Scratch;
 

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use soloist_core::cpu_list;
-use soloist_lab::replay::profile::{profile, Profile};
-use soloist_lab::replay::{History, Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_memory::Platform;
+use soloist_play::replay::profile::{profile, Profile};
+use soloist_play::replay::{History, Job, Outcome, Part, Placement, Stage, WORN};
 use soloist_record::{Lines, Meta};
 
 use super::recorded;
@@ -493,7 +493,7 @@ fn print_profiles(profiles: &[Profile]) -> Result<()> {
 #[allow(clippy::unwrap_used)] // a failed expectation should fail the test
 mod tests {
     use super::*;
-    use soloist_lab::replay::Played;
+    use soloist_play::replay::Played;
 
     fn outcome(seed: u64, programs: usize, ms: f64) -> Outcome {
         let played = Played {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use soloist_core::{AddrMap, ColorSet};
-use soloist_lab::placement::policy::{assign, Policy, Seat};
 use soloist_machine::{known, Machine};
 use soloist_map::ruler::show_list;
+use soloist_play::placement::policy::{assign, Policy, Seat};
 use soloist_record::meta::{Cache, Program};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Order};

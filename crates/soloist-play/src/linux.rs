@@ -13,14 +13,14 @@ const THROTTLED: u64 = 20;
 
 /// Under `membind`: the node of task number `index`; the first's is the one of
 /// core `first`, the others follow it.
-pub(crate) fn own_node(platform: &Platform, first: usize, index: usize) -> u32 {
+pub fn own_node(platform: &Platform, first: usize, index: usize) -> u32 {
     let map = &platform.memory.map;
     map.node_in_turn(platform.home(first), index)
 }
 
 /// Under `cat`: the ways that each core may fill, even shares for the `busy` ones
 /// of each last level.
-pub(crate) fn even_ways(platform: &Platform, busy: &[usize]) -> Vec<usize> {
+pub fn even_ways(platform: &Platform, busy: &[usize]) -> Vec<usize> {
     let llc = |core: usize| platform.llc_of_core[core];
     let mates = |core: usize| busy.iter().filter(|&&b| llc(b) == llc(core)).count();
     let cores = 0..platform.llc_of_core.len();
@@ -31,7 +31,7 @@ pub(crate) fn even_ways(platform: &Platform, busy: &[usize]) -> Vec<usize> {
 
 /// Fills of some cores go out no closer to each other than a fixed rate allows,
 /// whatever else runs.
-pub(crate) struct Throttle {
+pub struct Throttle {
     /// Between two fills of a core, ps; 0: no limit.
     gap_ps: Vec<u64>,
     /// When its next fill may go.
@@ -43,7 +43,7 @@ pub(crate) struct Throttle {
 
 impl Throttle {
     /// Holds these cores, one of [`THROTTLED`] parts each.
-    pub(crate) fn new(platform: &Platform, cores: impl Iterator<Item = usize>) -> Self {
+    pub fn new(platform: &Platform, cores: impl Iterator<Item = usize>) -> Self {
         let rate = platform.northbridge.bytes_per_us / THROTTLED;
         let line = u64::from(platform.memory.map.line_size());
         let mut gap_ps = vec![0; platform.llc_of_core.len()];

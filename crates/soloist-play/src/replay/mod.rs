@@ -30,7 +30,7 @@ use soloist_memory::system::{self, Free};
 use soloist_memory::{Platform, System};
 use soloist_record::{Lines, Program, Recording};
 
-use crate::jobs::governor::Guard;
+use crate::governor::Guard;
 use crate::linux::{even_ways, Throttle};
 pub use crate::placement::buddy::History;
 use crate::placement::memory::Exhausted;

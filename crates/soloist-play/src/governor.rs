@@ -20,18 +20,44 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use soloist_core::{
     Answer, Order, Refusal, Regulation, Regulator, Reservation, Sharing, NO_LIMIT, TRAFFICS,
 };
 use soloist_memory::system::Governor;
 use soloist_memory::Platform;
 
-use crate::measurements::Regulated;
-use crate::spec::regulator::{ewma, millisecond};
+/// MemGuard's period, microseconds.
+pub const PERIOD_US: u32 = 1000;
+
+/// Weight of the newest period in the prediction, in 1/256: the paper's example
+/// needs more than two thirds.
+pub const EWMA: u16 = 180;
 
 /// Under the policy `memguard`: of so many parts of what is guaranteed the tasks in
 /// the background get one together (the paper's 7.1: 0.2 of 1.2 GB/s).
 const PARTS: u64 = 6;
+
+/// What was counted of one core since all tasks had begun.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Regulated {
+    /// Instructions.
+    pub instructions: u64,
+    /// Lines filled.
+    pub reads: u64,
+    /// Lines pushed out.
+    pub writes: u64,
+    /// How long it was counted, ns.
+    pub time_ns: f64,
+    /// Periods that the core began.
+    pub periods: u64,
+    /// Of these, with a reclaim under-run error.
+    pub underruns: u64,
+    /// How long it stood still, ns.
+    pub stopped_ns: f64,
+    /// Standard deviation of the reads in a period over their mean.
+    pub unevenness: f64,
+}
 
 /// What a task has done after its initialisation, as it runs.
 #[derive(Debug, Default)]
@@ -194,12 +220,12 @@ impl Guard {
         let row_cycle_ps = u64::from(device.trc) * u64::from(device.tck_ps);
         let r_min = u64::from(line) * 1_000_000_000_000 / row_cycle_ps.max(1);
         let set = Regulation {
-            period_us: millisecond(),
+            period_us: PERIOD_US,
             line,
             r_min: [r_min, 0],
             peak: platform.northbridge.bytes_per_us * 1_000_000,
             q_min: 0,
-            ewma: ewma(),
+            ewma: EWMA,
             sharing: Sharing::Proportional,
         };
         let back = r_min / PARTS;

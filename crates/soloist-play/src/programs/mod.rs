@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod counted;
 pub mod counters;
 pub mod images;
+pub mod kind;
 pub mod matrix;
 pub mod order;
 pub mod recorded;
@@ -23,4 +24,5 @@ mod tests;
 pub mod triad;
 pub mod video;
 
+pub use kind::ProgramKind;
 pub use step::{Access, Program, Step};

@@ -5,9 +5,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use soloist_lab::replay::import::{import, Format, ImportError, Imported, Target};
-use soloist_lab::replay::{load, Job, Part, Stage, WORN};
 use soloist_memory::Platform;
+use soloist_play::replay::import::{import, Format, ImportError, Imported, Target};
+use soloist_play::replay::{load, Job, Part, Stage, WORN};
 use soloist_record::export::{self, export};
 use soloist_record::meta::Cache;
 use soloist_record::{Kind, Lines, Step};
@@ -503,7 +503,7 @@ fn cores_without_memory_have_the_nearest_ones_colours() {
             sets: 1,
             history: WORN,
         };
-        for policy in soloist_lab::placement::policy::Policy::ALL {
+        for policy in soloist_play::placement::policy::Policy::ALL {
             let job = Job {
                 placement: policy.name().parse().unwrap(),
                 alone: false,
