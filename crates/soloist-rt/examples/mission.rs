@@ -13,7 +13,7 @@ use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
 use soloist_rt::mission::{find, run, Figure, Mission, Options};
 use soloist_rt::policy::Policy;
-use soloist_rt::task::{Behaviour, TaskSet};
+use soloist_rt::tasks::{Behaviour, TaskSet};
 use soloist_rt::time::{Time, MS};
 use soloist_trace::gantt;
 
@@ -194,12 +194,13 @@ fn undivided(mission: &mut Mission, _: &mut TaskSet) {
 fn printed() -> Result<String, soloist_machine::FileError> {
     let text = "[[task]]\nname = \"synthetic\"\ncore = 0\nperiod = \"150 ms\"\nwcet = \"107 ms\"\n\
                 [[task]]\nname = \"is\"\ncore = 0\nperiod = \"200 ms\"\nwcet = \"54 ms\"\n";
-    let set = soloist_rt::file::parse(text, "figure 16")?;
-    let timeline = soloist_rt::times::play(&set, 600 * MS, 0, &mut |task, job| match (task, job) {
-        (0, 2) => 90 * MS,
-        (0, _) => 107 * MS,
-        _ => 87 * MS,
-    });
+    let set = soloist_rt::tasks::file::parse(text, "figure 16")?;
+    let timeline =
+        soloist_rt::schedule::times::play(&set, 600 * MS, 0, &mut |task, job| match (task, job) {
+            (0, 2) => 90 * MS,
+            (0, _) => 107 * MS,
+            _ => 87 * MS,
+        });
     Ok(gantt::svg(
         &timeline,
         "CAMC, figure 16, by the times that its text prints",

@@ -19,9 +19,9 @@ use soloist_play::placement::memory::{Allocation, Exhaust, Exhausted, Memory};
 use soloist_play::programs::{Program, Step};
 
 use crate::program::{Maker, CHUNK};
-use crate::scheduler::Scheduler;
-use crate::task::TaskSet;
-use crate::times::rows;
+use crate::schedule::scheduler::Scheduler;
+use crate::schedule::times::rows;
+use crate::tasks::TaskSet;
 use soloist_trace::timeline::{common, Job, Timeline};
 
 const PAGE_SHIFT: u32 = 12;

@@ -19,11 +19,11 @@ use soloist_machine::{FileError, FileText};
 use soloist_memory::Platform;
 
 use crate::cores::{play, PlayError, Setup};
-use crate::file;
 use crate::policy::{places, NoPlace, Policy};
 use crate::profile::{profiles, Profile, ProfileError};
 use crate::program::Maker;
-use crate::task::TaskSet;
+use crate::tasks::file;
+use crate::tasks::TaskSet;
 use crate::time::MS;
 use soloist_trace::timeline::{Figures, Timeline};
 

@@ -6,28 +6,36 @@
 //! each before several cores to a controller; on each, tasks that are not bound go to the first core that still holds,
 //! the heaviest first, or to the emptiest one. Each task is played alone in its colours, since fewer
 //! banks and less cache cost time too, and the candidate is analysed with that
-//! ([`crate::response`]). Where others on its controller are too loud, they get
+//! ([`crate::analysis::response`]). Where others on its controller are too loud, they get
 //! the highest limit of bandwidth under which all holds. The first candidate
 //! that holds is the plan; if none does, the one that misses least is shown, with
 //! the smallest change that would make it hold.
+
+mod alone;
+pub mod colors;
+pub mod evidence;
+pub mod grounds;
+pub mod inputs;
+pub mod refusal;
+mod relax;
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use soloist_memory::Platform;
 
-use crate::alone::{check_ps, jobs_of, slowed, undivided};
-use crate::colors::{deal, Group};
+use crate::analysis::interference::{surroundings, Costs, Sharing, Surroundings};
+use crate::analysis::linux::{stretched, Server, OTHERS_PS};
+use crate::analysis::response::{analyse, servers, Answer};
 use crate::cores::{play, Place, Setup};
-use crate::interference::{surroundings, Costs, Sharing, Surroundings};
-use crate::linux::{stretched, Server, OTHERS_PS};
+use crate::plan::alone::{check_ps, jobs_of, slowed, undivided};
+use crate::plan::colors::{deal, Group};
+use crate::plan::refusal::{at, check, no_core_left, overfull, told, PlanError};
+use crate::plan::relax::{enough, Enough};
 use crate::policy::NoPlace;
 use crate::profile::{in_colors, profiles, Profile};
 use crate::program::Maker;
-use crate::refusal::{at, check, no_core_left, overfull, told, PlanError};
-use crate::relax::{enough, Enough};
-use crate::response::{analyse, servers, Answer};
-use crate::task::{Order, Task, TaskSet, HIGHEST};
+use crate::tasks::{Order, Task, TaskSet, HIGHEST};
 use crate::time::Time;
 use soloist_trace::timeline::Timeline;
 

@@ -8,7 +8,7 @@ use soloist_core::{AddrMap, ColorSet};
 use soloist_memory::Platform;
 
 use crate::cores::Place;
-use crate::task::{Task, TaskSet};
+use crate::tasks::{Task, TaskSet};
 
 /// A way of giving memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use soloist_memory::Platform;
 
 use crate::cores::{play, Place, PlayError, Setup};
 use crate::program::Maker;
-use crate::task::{Behaviour, Order, Task, TaskSet};
+use crate::tasks::{Behaviour, Order, Task, TaskSet};
 use crate::time::{Time, MS};
 
 /// Longest stretch that is played.
@@ -224,7 +224,7 @@ pub fn in_colors(
     let own = task.release.filter(|r| share == 1 && r.period.0 >= part);
     let period = own.map_or(part.saturating_mul(10).max(1000), |r| r.period.0);
     let deadline = task.release.map_or(0, |r| r.deadline.0 / share + 1);
-    let release = task.release.map(|r| crate::task::Release {
+    let release = task.release.map(|r| crate::tasks::Release {
         period: Time(period),
         deadline: Time(period),
         phase: own.map_or(Time(0), |r| r.phase),

@@ -13,7 +13,7 @@ use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
 use soloist_play::programs::{Access, Program, Step};
 
-use crate::task::{Behaviour, Task};
+use crate::tasks::{Behaviour, Task};
 
 /// Instructions between two accesses at which a core looks up whether it must
 /// preempt.

@@ -15,7 +15,7 @@ use soloist_play::replay::load;
 use soloist_play::replay::profile::{profile, Profile};
 use soloist_record::Lines;
 
-use crate::task::{Behaviour, TaskSet};
+use crate::tasks::{Behaviour, TaskSet};
 
 /// What a recording said of a task.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,6 +1,6 @@
 //! What share of random task sets can be proved under which isolation.
 //!
-//! All have the same analysis ([`crate::response`]), the same candidates for cores
+//! All have the same analysis ([`crate::analysis::response`]), the same candidates for cores
 //! ([`crate::plan`]), rate-monotonic priorities and the same sets; what differs is
 //! what cores share and who has a limit. Nothing is played: `wcet` and lines are
 //! taken for those of a job under each isolation, though fewer banks and less
@@ -12,12 +12,12 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_memory::Platform;
 
-use crate::colors::deal;
-use crate::interference::{Costs, Sharing};
+use crate::analysis::interference::{Costs, Sharing};
+use crate::plan::colors::deal;
 use crate::plan::{all_hold, candidates, groups, Candidate, LIMITS};
 use crate::profile::Profile;
 use crate::random::{period, utilisations};
-use crate::task::{Behaviour, Order, Release, Task, TaskSet};
+use crate::tasks::{Behaviour, Order, Release, Task, TaskSet};
 use crate::time::{Time, MS};
 
 /// What keeps tasks apart.
@@ -267,7 +267,7 @@ fn loud(set: &TaskSet) -> Vec<u32> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use crate::interference::Neighbour;
+    use crate::analysis::interference::Neighbour;
 
     #[test]
     fn shares_have_their_sum_and_none_is_above_a_core() {

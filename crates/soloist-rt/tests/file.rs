@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use soloist_rt::file::{parse, read};
-use soloist_rt::task::{Behaviour, Order};
+use soloist_rt::tasks::file::{parse, read};
+use soloist_rt::tasks::{Behaviour, Order};
 use soloist_rt::time::MS;
 
 const GOOD: &str = r#"machine = "opteron-6128"

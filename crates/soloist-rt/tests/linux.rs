@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use soloist_memory::Platform;
-use soloist_rt::file::parse;
-use soloist_rt::linux::{admitted, Server};
+use soloist_rt::analysis::linux::{admitted, Server};
+use soloist_rt::plan::refusal::PlanError;
 use soloist_rt::plan::{plan, Plan};
-use soloist_rt::refusal::PlanError;
+use soloist_rt::tasks::file::parse;
 use soloist_rt::time::{Time, MS, US};
 
 fn made(text: &str) -> Result<Plan, PlanError> {

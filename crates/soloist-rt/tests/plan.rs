@@ -4,12 +4,12 @@
 
 use soloist_machine::Machine;
 use soloist_memory::Platform;
-use soloist_rt::evidence::{html, Source};
-use soloist_rt::file::parse;
-use soloist_rt::grounds::Grounds;
-use soloist_rt::inputs::Input;
+use soloist_rt::plan::evidence::{html, Source};
+use soloist_rt::plan::grounds::Grounds;
+use soloist_rt::plan::inputs::Input;
 use soloist_rt::plan::{plan, simulate};
 use soloist_rt::policy::{places, Policy};
+use soloist_rt::tasks::file::parse;
 use soloist_rt::time::Time;
 use soloist_trace::gantt;
 use soloist_trace::measured::{Measured, Task};

@@ -7,13 +7,14 @@ use soloist_memory::Platform;
 use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Meta, Writer};
 use soloist_rt::cores::{play, Place, Played, Setup};
-use soloist_rt::inputs::recordings;
+use soloist_rt::plan::inputs::recordings;
 use soloist_rt::plan::{plan, simulate, Plan};
 use soloist_rt::profile::profiles;
+use soloist_rt::program::Maker;
 use soloist_rt::recorded::fill;
-use soloist_rt::task::{Behaviour, TaskSet};
+use soloist_rt::tasks::file;
+use soloist_rt::tasks::{Behaviour, TaskSet};
 use soloist_rt::time::MS;
-use soloist_rt::{file, program::Maker};
 use soloist_trace::timeline::End;
 
 /// More pages than the last level has room for, so that each line is missed.

@@ -4,14 +4,14 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_memory::Platform;
-use soloist_rt::file::parse;
-use soloist_rt::interference::{Costs, Surroundings};
+use soloist_rt::analysis::interference::{Costs, Surroundings};
+use soloist_rt::analysis::response::analyse;
 use soloist_rt::profile::Profile;
 use soloist_rt::random::{period, utilisations};
-use soloist_rt::response::analyse;
-use soloist_rt::task::TaskSet;
+use soloist_rt::schedule::times::play;
+use soloist_rt::tasks::file::parse;
+use soloist_rt::tasks::TaskSet;
 use soloist_rt::time::{MS, US};
-use soloist_rt::times::play;
 use soloist_trace::timeline::End;
 
 fn set(rng: &mut ChaCha8Rng, order: &str) -> TaskSet {

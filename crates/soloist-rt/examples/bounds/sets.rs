@@ -5,12 +5,12 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_core::ColorSet;
 use soloist_memory::Platform;
+use soloist_rt::analysis::interference::{surroundings, Costs, Sharing};
+use soloist_rt::analysis::response::analyse;
 use soloist_rt::cores::{play, seed_of, Place, Setup};
-use soloist_rt::file::parse;
-use soloist_rt::interference::{surroundings, Costs, Sharing};
 use soloist_rt::profile::{in_colors, profiles, Jobs};
-use soloist_rt::response::analyse;
-use soloist_rt::task::TaskSet;
+use soloist_rt::tasks::file::parse;
+use soloist_rt::tasks::TaskSet;
 use soloist_rt::time::{Time, US};
 use soloist_trace::timeline::End;
 

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use soloist_memory::Platform;
-use soloist_rt::interference::Costs;
+use soloist_rt::analysis::interference::Costs;
 use soloist_rt::share::{Draw, Isolation};
 
 use crate::{push_shares, shares};

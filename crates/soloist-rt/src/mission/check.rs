@@ -7,7 +7,7 @@ use soloist_lab::spec::error::line_of;
 use soloist_machine::{FileError, FileText};
 
 use super::Mission;
-use crate::task::TaskSet;
+use crate::tasks::TaskSet;
 
 /// Of hyperperiods and seeds; a hyperperiod has an hour at most.
 const MOST: u64 = 1000;
@@ -75,7 +75,7 @@ fn scale(mission: &Mission, set: &TaskSet) -> Result<(), Wrong> {
 
 fn claims(mission: &Mission, set: &TaskSet) -> Result<(), Wrong> {
     for claim in &mission.claims {
-        let there = |task: &&crate::task::Task| task.release.is_some() && task.name == claim.task;
+        let there = |task: &&crate::tasks::Task| task.release.is_some() && task.name == claim.task;
         if !set.tasks.iter().any(|task| there(&task)) {
             let what = format!(
                 "claim {:?}: no task {:?} with a deadline",

@@ -14,11 +14,13 @@ use serde::Serialize;
 use soloist_host::{check_event, format_size, Config};
 use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
-use soloist_rt::grounds::Grounds;
-use soloist_rt::inputs::{self, Input};
+use soloist_rt::plan::evidence;
+use soloist_rt::plan::grounds::Grounds;
+use soloist_rt::plan::inputs::{self, Input};
+use soloist_rt::plan::refusal::PlanError;
 use soloist_rt::plan::{plan, simulate, Check, Plan};
-use soloist_rt::refusal::PlanError;
-use soloist_rt::{evidence, file, recorded};
+use soloist_rt::recorded;
+use soloist_rt::tasks::file;
 use soloist_trace::gantt;
 use soloist_trace::measured::Measured;
 

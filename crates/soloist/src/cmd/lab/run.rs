@@ -15,7 +15,7 @@ use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, first_culprit};
 use soloist_lab::spec::Scenario;
 use soloist_rt::mission::{self, Mission, MissionError};
-use soloist_rt::task::TaskSet;
+use soloist_rt::tasks::TaskSet;
 
 use super::super::table as columns;
 use super::claims::print_claims;

@@ -7,7 +7,7 @@ use soloist_core::{AddrMap, NumList};
 use soloist_host::{Config, Exhaust, GroupConfig, Mode};
 use soloist_machine::known;
 use soloist_memory::Platform;
-use soloist_rt::interference::PERIOD_PS;
+use soloist_rt::analysis::interference::PERIOD_PS;
 use soloist_rt::plan::{Assignment, Plan};
 
 use super::event::Event;

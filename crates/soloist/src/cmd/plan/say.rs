@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use soloist_host::{counted, format_size};
-use soloist_rt::grounds::Grounds;
-use soloist_rt::linux::Server;
+use soloist_rt::analysis::linux::Server;
+use soloist_rt::plan::grounds::Grounds;
 use soloist_rt::plan::{Assignment, Check, Plan};
-use soloist_rt::task::{Order, Task};
+use soloist_rt::tasks::{Order, Task};
 use soloist_rt::time::{Time, MS, US};
 
 use super::event::Event;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
 use soloist_host::{Control, Host};
-use soloist_rt::file;
+use soloist_rt::tasks::file;
 use soloist_rt::time::{Time, US};
 use soloist_trace::observer::{cut, Watch};
 use soloist_trace::track::Timing;

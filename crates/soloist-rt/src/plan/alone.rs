@@ -3,11 +3,11 @@
 
 use soloist_memory::Platform;
 
+use crate::analysis::interference::Costs;
 use crate::cores::{seed_of, Place, PlayError};
-use crate::interference::Costs;
 use crate::profile::{in_colors, Alone, Jobs, Profile};
 use crate::program::Maker;
-use crate::task::{Task, TaskSet};
+use crate::tasks::{Task, TaskSet};
 use crate::time::{Time, MS};
 
 /// Time that a check plays, ps; a whole period of every task at least.

@@ -2,7 +2,7 @@
 //! what the kernel keeps of a core for others.
 //!
 //! Fixed priorities are `SCHED_FIFO`'s, one for each task of a core, from
-//! [`HIGHEST`](crate::task::HIGHEST) down. EDF is `SCHED_DEADLINE`, which gives each task a budget of
+//! [`HIGHEST`](crate::tasks::HIGHEST) down. EDF is `SCHED_DEADLINE`, which gives each task a budget of
 //! each period ([`Server`]) and takes no more of a core than [`admitted`] says.
 //!
 //! Of each second 50 ms are for what is not real time. Before 6.12 the kernel
@@ -14,7 +14,7 @@
 
 use serde::Serialize;
 
-use crate::edf::{slack, Sporadic};
+use crate::analysis::edf::{slack, Sporadic};
 use crate::time::{Time, MS, US};
 
 /// The kernel's second, ps.

@@ -32,7 +32,7 @@ use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
 use toml::Spanned;
 
-use crate::task::{Behaviour, Order, Release, Task, TaskSet};
+use crate::tasks::{Behaviour, Order, Release, Task, TaskSet};
 use crate::time::Time;
 
 #[derive(Deserialize)]

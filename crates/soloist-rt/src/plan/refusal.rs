@@ -4,14 +4,14 @@ use soloist_core::format_size;
 use soloist_lab::jobs::RunError;
 use soloist_memory::Platform;
 
-use crate::alone::with_core;
+use crate::analysis::interference::{Costs, Surroundings};
+use crate::analysis::linux::PERIODS;
+use crate::analysis::response::analyse;
 use crate::cores::PlayError;
-use crate::interference::{Costs, Surroundings};
-use crate::linux::PERIODS;
+use crate::plan::alone::with_core;
 use crate::policy::NoPlace;
 use crate::profile::{Profile, ProfileError};
-use crate::response::analyse;
-use crate::task::{Order, Task, TaskSet, HIGHEST};
+use crate::tasks::{Order, Task, TaskSet, HIGHEST};
 use crate::time::Time;
 
 /// Why there can't be a plan at all.

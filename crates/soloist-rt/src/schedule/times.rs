@@ -1,7 +1,7 @@
 //! Plays a task set over given execution times: no machine underneath.
 
-use crate::scheduler::{Scheduler, NEVER};
-use crate::task::TaskSet;
+use crate::schedule::scheduler::{Scheduler, NEVER};
+use crate::tasks::TaskSet;
 use soloist_trace::timeline::{Row, Timeline};
 
 /// Plays the set for `length_ps`; `time(task, job)` is how long a job executes
@@ -30,7 +30,7 @@ pub fn play(
 /// A row for each task.
 #[must_use]
 pub fn rows(set: &TaskSet) -> Vec<Row> {
-    let row = |t: &crate::task::Task| Row {
+    let row = |t: &crate::tasks::Task| Row {
         name: t.name.clone(),
         cores: t.core.into_iter().collect(),
         throttled: Vec::new(),
@@ -76,7 +76,7 @@ fn play_core(
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use crate::file::parse;
+    use crate::tasks::file::parse;
     use crate::time::MS;
     use soloist_trace::timeline::End;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use soloist_record::meta::{Meta, FILE};
 
-use crate::task::TaskSet;
+use crate::tasks::TaskSet;
 
 /// A file that something was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]

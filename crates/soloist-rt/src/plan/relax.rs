@@ -2,7 +2,7 @@
 //! tried, by the analysis that does not prove it.
 
 use crate::profile::Profile;
-use crate::task::{Task, TaskSet};
+use crate::tasks::{Task, TaskSet};
 use crate::time::{Time, MS};
 
 /// What helps a task; `None`: nothing of the kind.

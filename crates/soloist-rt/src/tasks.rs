@@ -1,5 +1,7 @@
 //! A task set: who runs how often, until when, where, and what it does to memory.
 
+pub mod file;
+
 use std::path::PathBuf;
 
 use serde::Serialize;

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use crate::grounds::Grounds;
-use crate::inputs::Input;
+use crate::plan::grounds::Grounds;
+use crate::plan::inputs::Input;
 use crate::plan::{Check, Plan};
 use crate::time::Time;
 use soloist_trace::gantt;

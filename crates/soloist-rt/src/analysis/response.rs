@@ -1,15 +1,15 @@
 //! Does every job end in time? Response times under fixed priorities (Joseph and
 //! Pandya, 1986; jitter: Audsley et al., 1993), the processor demand under EDF
-//! ([`crate::edf`]), each with what memory adds ([`crate::interference`]) and what
-//! the kernel keeps for others ([`crate::linux`]).
+//! ([`crate::analysis::edf`]), each with what memory adds ([`crate::analysis::interference`]) and what
+//! the kernel keeps for others ([`crate::analysis::linux`]).
 
 use serde::Serialize;
 
-use crate::edf::{self, Sporadic};
-use crate::interference::Surroundings;
-use crate::linux::{self, turns_of_others, Server, BUSIEST_PS, SECOND_PS};
+use crate::analysis::edf::{self, Sporadic};
+use crate::analysis::interference::Surroundings;
+use crate::analysis::linux::{self, turns_of_others, Server, BUSIEST_PS, SECOND_PS};
 use crate::profile::Profile;
-use crate::task::{Order, TaskSet};
+use crate::tasks::{Order, TaskSet};
 use crate::time::Time;
 
 /// What the analysis says of a task.
@@ -106,7 +106,7 @@ fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> 
 fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings) -> Vec<Demand> {
     let ranks = set.ranks();
     let line = 64;
-    let of = |(i, task): (usize, &crate::task::Task)| {
+    let of = |(i, task): (usize, &crate::tasks::Task)| {
         let release = task.release.filter(|_| task.core == Some(core))?;
         let evicted = around.evicted_ps(&profiles[i]);
         // A recorded program touches more than leaves its private caches.

@@ -11,7 +11,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::task::{Order, Release, TaskSet};
+use crate::tasks::{Order, Release, TaskSet};
 use soloist_trace::timeline::{End, Job};
 
 /// A time that never comes.

@@ -45,8 +45,8 @@ use soloist_memory::timing::Timing;
 use soloist_memory::Platform;
 
 use crate::profile::Profile;
-use crate::scheduler::NEVER;
-use crate::task::TaskSet;
+use crate::schedule::scheduler::NEVER;
+use crate::tasks::TaskSet;
 
 const PAGE: u64 = 4096;
 
@@ -283,7 +283,7 @@ impl Surroundings {
         }
     }
 
-    /// As Linux runs tasks with deadlines ([`crate::linux`]).
+    /// As Linux runs tasks with deadlines ([`crate::analysis::linux`]).
     #[must_use]
     pub fn on_linux(self) -> Self {
         Self {
