@@ -4,6 +4,12 @@
 //! address, so page colours partition a cache here as they do in hardware,
 //! unless its index is hashed.
 
+mod filter;
+mod last_level;
+
+pub use filter::Filter;
+pub(crate) use last_level::LastLevel;
+
 /// Shape of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {

@@ -1,15 +1,15 @@
 //! Judges command streams by the data sheet's rules.
 //!
-//! It shares nothing with the scheduler: [`RULES`] is a table of its own, typed
+//! It shares nothing with the scheduler: `RULES` is a table of its own, typed
 //! in from the standards, with their names and, where it exists, the number of
 //! the document. It keeps plain history (when did each bank last see each
 //! command) and asks of every command "what is the latest earlier command that
 //! forbids this, and until when?". Slow and obvious on purpose. `soloist sim
 //! trace --check` runs it on every command.
 
-use crate::channel::{Command, Geometry, Issued};
+use crate::dram::{Command, Geometry, Issued};
 use crate::error::{Error, Result};
-use crate::machine::Machine;
+use crate::platform::Machine;
 use soloist_machine::dram::{Device, RefreshScheme, Standard};
 
 /// A rule that a command broke.

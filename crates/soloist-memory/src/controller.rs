@@ -27,15 +27,17 @@
 //! Power-down states, self-refresh, ZQ calibration, ECC, write CRC, refresh
 //! postponement. Reads of one line are not merged. See docs/design/memory-model.md.
 
+mod queue;
+mod waits;
+
 use serde::Serialize;
 use soloist_machine::dram::Device;
 use soloist_machine::memory::{Order, Page, Policy};
 
 use crate::blame::{Bill, Cause, Label, NOBODY};
-use crate::channel::{Channel, Command, Geometry, Issued, NO_ROW};
-use crate::queue::{BankQueue, Entry, Pool, SharedQueue, NONE};
-use crate::timing::Cycle;
-use crate::waits::{self, Waits};
+use crate::dram::{Channel, Command, Cycle, Geometry, Issued, NO_ROW};
+use queue::{BankQueue, Entry, Pool, SharedQueue, NONE};
+use waits::Waits;
 
 /// A request for one line.
 #[derive(Clone, Copy, Debug)]

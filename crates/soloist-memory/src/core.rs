@@ -2,14 +2,19 @@
 //! for, what it did.
 //!
 //! A [`Stream`] is the program; a [`CoreModel`] is the core that runs it, and
-//! the only thing that the system knows of cores. [`crate::window`] is the model
+//! the only thing that the system knows of cores. `core/window.rs` is the model
 //! in use; another one is another file that implements the trait.
+
+mod prefetch;
+mod window;
 
 use serde::Serialize;
 
 use crate::blame::{Bill, Blame, Label};
 use crate::cache::Victim;
 use crate::latency::Latencies;
+
+pub(crate) use window::WindowCore;
 
 /// One load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

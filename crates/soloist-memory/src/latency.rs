@@ -1,16 +1,14 @@
-//! Distribution of latencies, in cycles.
+//! Distribution of latencies: cycles, or picoseconds.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-
-use crate::timing::Cycle;
 
 /// Collects latencies: exact sum and extremes, percentiles to 3 digits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latencies {
     histogram: Histogram<u64>,
     sum: u128,
-    max: Cycle,
+    max: u64,
 }
 
 /// Average, percentiles and maximum, in one unit.
@@ -42,13 +40,13 @@ impl Default for Latencies {
 impl Latencies {
     /// Adds one latency.
     #[inline]
-    pub fn add(&mut self, cycles: Cycle) {
+    pub fn add(&mut self, value: u64) {
         // Never fails: it grows by itself; its saturating_record() would clamp instead.
         self.histogram
-            .record(cycles)
+            .record(value)
             .expect("auto-resizing histogram");
-        self.sum += u128::from(cycles);
-        self.max = self.max.max(cycles);
+        self.sum += u128::from(value);
+        self.max = self.max.max(value);
     }
 
     /// Adds all latencies of `other`.

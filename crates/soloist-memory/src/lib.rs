@@ -1,44 +1,39 @@
 //! Timing model of a machine's memory: caches, interconnect, controllers, DRAM.
 //!
-//! Everything is event driven and deterministic. From the bottom up:
-//! [`rules`] holds each standard's distances between commands, for the figures of a
-//! data sheet ([`soloist_machine::dram`]), [`channel`] the DRAM's state, [`controller`] queues
-//! and scheduling. [`replay`] plays traces against controllers alone; [`system`]
-//! puts [`core`]s, [`cache`]s and links ([`platform`]) before them. [`checker`]
-//! judges command streams by the data sheet's rules and shares no code with the
-//! scheduler. docs/design/memory-model.md says what is modelled and what is not.
+//! Everything is event driven and deterministic. The rooms, from the bottom up; each names
+//! only those before it:
+//!
+//! | room | what |
+//! |---|---|
+//! | [`error`] | what can go wrong outside the model |
+//! | [`latency`] | a distribution of latencies |
+//! | [`blame`] | who waited for whom, and why |
+//! | [`cache`] | set-associative caches: one, a core's private ones, a shared last level |
+//! | [`dram`] | a channel's banks: the standards' rules, and the state that they need |
+//! | [`platform`] | a machine file as the model needs it |
+//! | [`controller`] | a channel's memory controller: queues, scheduler, drain, refresh, row policy |
+//! | [`core`] | a core: what runs on it, what it asks for; prefetchers |
+//! | [`system`] | a whole machine: events, nodes, links, and the order in which a line meets them |
+//! | [`trace`], [`replay`] | traces of requests, played against controllers alone |
+//! | [`checker`] | judges command streams by the data sheets; shares no code with the scheduler |
+//!
+//! docs/design/memory-model.md says what is modelled and what is not.
 
 pub mod blame;
 pub mod cache;
-pub mod channel;
 pub mod checker;
 pub mod controller;
 pub mod core;
-pub mod decoder;
+pub mod dram;
 pub mod error;
-mod event;
-pub mod filter;
 pub mod latency;
-mod link;
-mod llc;
-pub mod machine;
-mod node;
 pub mod platform;
-mod prefetch;
-mod queue;
 pub mod replay;
-pub mod rules;
 pub mod system;
-pub mod timing;
 pub mod trace;
-mod waits;
-mod window;
 
-pub use channel::Geometry;
 pub use controller::{Completion, Controller, Request, RowOutcome};
-pub use decoder::{Decoder, Place};
+pub use dram::Geometry;
 pub use error::{Error, Result};
-pub use machine::Machine;
-pub use platform::Platform;
+pub use platform::{Decoder, Machine, Place, Platform};
 pub use system::System;
-pub use timing::Cycle;

@@ -3,12 +3,18 @@
 //! Read from a machine file: clock, nodes and caches from `[topology]` and
 //! `[cache]`, the rest from `[memory]` ([`soloist_machine::memory`]).
 
+mod decoder;
+mod machine;
+
 use soloist_machine::memory::{CoreConfig, HopConfig, Memory, NorthbridgeConfig};
 use soloist_machine::{known, FileError};
 
 use crate::cache::Shape;
 use crate::error::{Error, Result};
-use crate::machine::{section, Machine};
+
+pub use decoder::{Decoder, Place};
+use machine::section;
+pub use machine::Machine;
 
 /// A private cache or the last level.
 #[derive(Clone, Debug, PartialEq, Eq)]

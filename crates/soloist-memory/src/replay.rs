@@ -12,13 +12,11 @@ use std::io::Read;
 
 use serde::Serialize;
 
-use crate::channel::Issued;
 use crate::controller::{CommandCounts, Completion, Controller, Request, RowOutcome};
-use crate::decoder::{Decoder, Place};
+use crate::dram::{Cycle, Issued};
 use crate::error::Result;
 use crate::latency::{Latencies, Summary};
-use crate::machine::Machine;
-use crate::timing::Cycle;
+use crate::platform::{Decoder, Machine, Place};
 use crate::trace::{Access, Reader};
 use soloist_machine::dram::Device;
 

@@ -5,7 +5,7 @@
 //! own next commands. A core's miss travels: private caches, shared last-level
 //! cache, (link), the home node's queue, the controller of its channel, DRAM,
 //! and back. Each part is a file of its own and knows no other: cores
-//! ([`CoreModel`]), last levels, nodes, the way between them ([`Interconnect`]),
+//! ([`CoreModel`]), last levels, nodes, the way between them (`Interconnect`),
 //! controllers. This file alone knows the order in which a line meets them.
 //!
 //! Cores touch each other only through what they share: the last-level cache,
@@ -21,16 +21,17 @@
 //! See docs/design/memory-model.md.
 
 use crate::blame::{Bill, Cause, Label};
-use crate::cache::Victim;
+mod event;
+mod link;
+mod node;
+
+use crate::cache::{LastLevel, Victim};
 use crate::controller::{Completion, Controller, Request, RowOutcome};
-use crate::core::{CoreModel, CoreStats, Stream, Wish};
-use crate::decoder::{Decoder, Place};
-use crate::event::Events;
-use crate::link::{Interconnect, Paths};
-use crate::llc::LastLevel;
-use crate::node::Node;
-use crate::platform::Platform;
-use crate::window::WindowCore;
+use crate::core::{CoreModel, CoreStats, Stream, WindowCore, Wish};
+use crate::platform::{Decoder, Place, Platform};
+use event::Events;
+use link::{Interconnect, Paths};
+use node::Node;
 
 /// How far a core may run ahead before the others get their turn, ps: less than
 /// it takes to have a line from memory.

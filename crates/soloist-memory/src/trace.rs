@@ -10,8 +10,8 @@ use std::io::{BufRead, Read};
 
 use soloist_machine::FileError;
 
+use crate::dram::Cycle;
 use crate::error::{Error, Result};
-use crate::timing::Cycle;
 
 /// Layout of a trace's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

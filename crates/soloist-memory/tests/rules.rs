@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use soloist_machine::dram::{Device, RefreshScheme};
 use soloist_machine::memory::Policy;
 use soloist_machine::memory::{Order, Page};
-use soloist_memory::channel::{Command, Issued};
 use soloist_memory::checker::ChannelChecker;
+use soloist_memory::dram::{Command, Issued};
 use soloist_memory::Geometry;
 
 const ACT: Command = Command::Activate { row: 1 };

@@ -147,7 +147,7 @@ fn sleep_through_refreshes_changes_nothing_afterwards() {
 #[test]
 fn closed_page_closes_by_itself() {
     use soloist_machine::memory::Page;
-    use soloist_memory::channel::Command;
+    use soloist_memory::dram::Command;
     let policy = Policy {
         page: Page::Closed,
         ..Policy::default()

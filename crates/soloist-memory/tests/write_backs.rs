@@ -4,9 +4,8 @@
 
 use std::collections::HashSet;
 
-use soloist_memory::cache::{Cache, Shape};
+use soloist_memory::cache::{Cache, Filter, Shape};
 use soloist_memory::core::{Access, Step, Stream};
-use soloist_memory::filter::Filter;
 use soloist_memory::system::Free;
 use soloist_memory::{Platform, System};
 

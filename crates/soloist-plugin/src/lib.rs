@@ -3,7 +3,7 @@
 //! # How it works
 //! Every block of the guest's code that QEMU translates gets a callback, and each
 //! of its instructions one for its loads and stores. On a processor that
-//! records, they go through its private caches ([`soloist_memory::filter`]); what misses is
+//! records, they go through its private caches ([`soloist_memory::cache::Filter`]); what misses is
 //! written to the processor's stream with the physical address that QEMU tells
 //! ([`vcpu`], soloist-record). Which thread runs is known from the kernel's own
 //! note of it: the store in `__switch_to` that sets the current task. When to

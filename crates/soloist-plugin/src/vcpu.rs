@@ -8,7 +8,7 @@ use soloist_record::meta::{Stream, Thread};
 use soloist_record::{plan, Access, Kind, Writer};
 
 use crate::code::{self, Block, Registers, REGISTERS};
-use soloist_memory::filter::Filter;
+use soloist_memory::cache::Filter;
 
 const PAGE_SHIFT: u32 = 12;
 /// Pages of user space that are known to have been told of; a power of two.

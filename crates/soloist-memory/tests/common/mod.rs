@@ -4,7 +4,7 @@
 
 use soloist_machine::dram::Device;
 use soloist_machine::memory::Policy;
-use soloist_memory::channel::Issued;
+use soloist_memory::dram::Issued;
 use soloist_memory::{Completion, Controller, Geometry, Request};
 
 /// Every device of machines/dram.

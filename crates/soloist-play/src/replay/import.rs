@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use soloist_memory::filter::Filter;
+use soloist_memory::cache::Filter;
 use soloist_memory::trace::{self, Reader};
 use soloist_record::meta::{Cache, Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Meta, Writer};

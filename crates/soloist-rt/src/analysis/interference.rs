@@ -10,7 +10,7 @@
 //!   way once.
 //!
 //! What one line costs follows from the data sheet's distances
-//! ([`soloist_memory::timing`]). Beyond the paper, since its machine has neither:
+//! ([`soloist_memory::dram::Timing`]). Beyond the paper, since its machine has neither:
 //!
 //! - *several misses in flight* on either side: a core's time is a longest path
 //!   over its lines, so that what lengthens one line by d lengthens the job by at
@@ -41,7 +41,7 @@
 //! prefetcher may add to what is in flight and is counted there.
 
 use serde::Serialize;
-use soloist_memory::timing::Timing;
+use soloist_memory::dram::Timing;
 use soloist_memory::Platform;
 
 use crate::profile::Profile;

@@ -2,8 +2,8 @@
 
 use soloist_machine::dram::{Device, RefreshScheme};
 
-pub use crate::rules::Cycle;
-use crate::rules::{rules, Command, Rule, Scope};
+pub use super::rules::Cycle;
+use super::rules::{rules, Command, Rule, Scope};
 
 /// Minimum distances between commands, in cycles; 0 where no rule is.
 ///

@@ -3,7 +3,7 @@
 //! For what looks at a program before the model does: the recorder, and traces that
 //! are taken in. The caches are used as the model's cores use them.
 
-use crate::cache::{Cache, Shape};
+use super::{Cache, Shape};
 
 /// Private caches of one processor.
 pub struct Filter {

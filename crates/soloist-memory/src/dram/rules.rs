@@ -6,7 +6,7 @@
 //! same bank group (its banks included), the same rank (its groups included),
 //! or two different ranks of the channel. That bursts never overlap on the data
 //! bus follows from the distances between column commands; the four-activate
-//! window and the command bus are apart ([`crate::timing`]).
+//! window and the command bus are apart ([`super::Timing`]).
 //!
 //! [`crate::checker`] has a table of its own, written from the standards once
 //! more.

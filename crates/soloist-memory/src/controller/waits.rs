@@ -14,9 +14,9 @@
 
 use std::collections::VecDeque;
 
+use super::queue::{Entry, Pool};
 use crate::blame::{Bill, Cause, Label};
-use crate::queue::{Entry, Pool};
-use crate::timing::Cycle;
+use crate::dram::Cycle;
 
 /// Column commands remembered.
 const COLUMNS: usize = 64;

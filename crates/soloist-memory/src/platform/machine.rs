@@ -16,7 +16,7 @@ use soloist_machine::dram::{self, Device};
 use soloist_machine::memory::{Memory, Policy};
 use soloist_machine::{known, FileError};
 
-use crate::channel::Geometry;
+use crate::dram::Geometry;
 use crate::error::{Error, Result};
 
 /// The `[memory]` table of a machine.

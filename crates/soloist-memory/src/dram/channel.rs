@@ -6,7 +6,7 @@
 //! maximum of three numbers (bank, bank group of the rank, four-activate
 //! window). A bank is addressed by its flat index `rank * banks + bank`.
 
-use crate::timing::{Cycle, Timing};
+use super::timing::{Cycle, Timing};
 use soloist_machine::dram::{Device, RefreshScheme};
 
 /// `open_row` of a precharged bank.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use soloist_machine::memory::NorthbridgeConfig;
 
-use crate::link::Wire;
+use super::link::Wire;
 
 /// A node's northbridge. The queue is shared by all banks and channels and
 /// served in order: a request whose controller is full holds up those behind.

@@ -4,7 +4,7 @@
 //! numbers. Queues are short (8 to 32), so a linear scan of packed keys beats
 //! any cleverer structure.
 
-use crate::timing::Cycle;
+use crate::dram::Cycle;
 
 /// Deepest queue of one bank.
 pub(crate) const MAX_BANK_QUEUE: usize = soloist_machine::memory::MAX_BANK_QUEUE as usize;

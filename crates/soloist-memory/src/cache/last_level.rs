@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
+use super::{Cache, Shape, Victim};
 use crate::blame::NOBODY;
-use crate::cache::{Cache, Shape, Victim};
 
 /// One last-level cache. Its lines are tagged with the core that brought them
 /// in or wrote to them last.

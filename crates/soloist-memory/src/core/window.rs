@@ -11,11 +11,11 @@
 
 use std::collections::VecDeque;
 
+use super::prefetch::Prefetcher;
+use super::{Access, Account, CoreModel, CoreStats, Step, Stream, Wish};
 use crate::blame::{Bill, Blame, Cause, Label};
 use crate::cache::{Cache, Shape, Victim};
-use crate::core::{Access, Account, CoreModel, CoreStats, Step, Stream, Wish};
 use crate::platform::Platform;
-use crate::prefetch::Prefetcher;
 
 /// What a core waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
