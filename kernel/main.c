@@ -12,7 +12,20 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 
-#include "parts.h"
+#include "control/control.h"
+#include "control/mmap_abi.h"
+#include "fault/fault.h"
+#include "frames/evacuate.h"
+#include "frames/giveback.h"
+#include "frames/refill.h"
+#include "frames/store.h"
+#include "group/space.h"
+#include "guard/guard.h"
+#include "hook/hook.h"
+#include "keep/keep.h"
+#include "palette/life.h"
+#include "rule/cgroup.h"
+#include "rule/rule.h"
 
 static const struct {
 	const char *name;

@@ -12,11 +12,7 @@
 #include "status.h"
 #include "command.h"
 
-const char *const sol_exhaust_name[SOL_N_EXHAUST] = {
-	[SOL_FAIL] = "fail", [SOL_GROW] = "grow", [SOL_SPILL] = "spill",
-};
-
-int sol_control_may(const char *what, size_t count)
+int sol_command_may(const char *what, size_t count)
 {
 	if (!capable(CAP_SYS_ADMIN))
 		return sol_deny(-EPERM, "%s: needs CAP_SYS_ADMIN", what);
@@ -27,12 +23,12 @@ int sol_control_may(const char *what, size_t count)
 	return 0;
 }
 
-size_t sol_control_trim(const char *page, size_t count)
+size_t sol_command_trim(const char *page, size_t count)
 {
 	return count && page[count - 1] == '\n' ? count - 1 : count;
 }
 
-int sol_control_number(const char *what, const char *page, size_t count,
+int sol_command_number(const char *what, const char *page, size_t count,
 		       u64 max, u64 *number)
 {
 	int err = strnlen(page, count) < count ? -EINVAL :
@@ -42,16 +38,5 @@ int sol_control_number(const char *what, const char *page, size_t count,
 		return sol_deny(-EINVAL,
 				  "%s: expected a number from 0 to %llu",
 				  what, max);
-	return 0;
-}
-
-int sol_control_exhaust(const char *page, size_t count, u8 *exhaust)
-{
-	int i = __sysfs_match_string(sol_exhaust_name, SOL_N_EXHAUST, page);
-
-	if (i < 0)
-		return sol_deny(-EINVAL,
-				  "exhaust: expected fail, grow or spill");
-	*exhaust = i;
 	return 0;
 }

@@ -12,7 +12,6 @@
 #include <linux/version.h>
 #include <linux/vmstat.h>
 
-#include "../hook/hook.h"
 #include "rows.h"
 
 typedef bool sol_take_fn(struct page *page);
@@ -41,7 +40,7 @@ static inline int sol_block_type(const struct page *page)
 
 #if defined(CONFIG_MEMORY_FAILURE)
 
-#define SOL_TAKE_SYMBOL	"take_page_off_buddy"
+#define SOL_TAKE_SYMBOL	"take_page_off_buddy"	/* else sol_take_off_buddy() */
 
 #elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 
@@ -110,14 +109,6 @@ static bool sol_take_off_buddy(struct page *page)
 	return taken;
 }
 
-#endif
-
-/* Sets static call @key, of a sol_take_fn. */
-#ifdef SOL_TAKE_SYMBOL
-#define sol_bind_take(key)	sol_bind(key, SOL_TAKE_SYMBOL)
-#else
-#define sol_bind_take(key)	\
-	({ static_call_update(key, sol_take_off_buddy); 0; })
 #endif
 
 #endif /* SOLOIST_COMPAT_BUDDY_H */

@@ -11,11 +11,12 @@
 
 #include <linux/rbtree.h>
 #include <linux/sched.h>
-#include <linux/version.h>
+#include <linux/spinlock.h>
+#include <linux/static_call.h>
 
-#include "../hook/hook.h"
+#include "rows.h"
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#ifdef SOL_FAIR_SERVER
 
 typedef void sol_rq_lock_fn(struct rq *rq, int subclass);
 typedef void sol_rq_fn(struct rq *rq);
@@ -31,8 +32,8 @@ DEFINE_STATIC_CALL_NULL(sol_server_start, sol_server_fn);
  * kernel's own type information says where its lock is. With core scheduling
  * siblings share one.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
-static int sol_rq_lock_at, sol_rq_core_at, sol_rq_shared_at;
+#ifdef SOL_RQ_UNLOCK_INLINE
+static int sol_rq_lock_at, sol_rq_core_at, sol_rq_shared_at = -ENOENT;
 
 static void sol_rq_unlock_here(struct rq *rq)
 {
@@ -42,37 +43,7 @@ static void sol_rq_unlock_here(struct rq *rq)
 		owner = *(void **)(owner + sol_rq_core_at);
 	raw_spin_unlock((raw_spinlock_t *)(owner + sol_rq_lock_at));
 }
-
-static inline int sol_rq_unlock_bind(void)
-{
-	sol_rq_lock_at = sol_member_at("rq.__lock");
-#ifdef CONFIG_SCHED_CORE
-	sol_rq_core_at = sol_member_at("rq.core");
-	sol_rq_shared_at = sol_member_at("rq.core_enabled");
-#else
-	sol_rq_shared_at = -ENOENT;
 #endif
-	if (sol_rq_lock_at < 0 || (IS_ENABLED(CONFIG_SCHED_CORE) &&
-				   (sol_rq_core_at < 0 || sol_rq_shared_at < 0)))
-		return -ENOENT;
-	static_call_update(sol_rq_unlock, sol_rq_unlock_here);
-	return 0;
-}
-#else
-static inline int sol_rq_unlock_bind(void)
-{
-	return sol_bind(sol_rq_unlock, "raw_spin_rq_unlock");
-}
-#endif
-
-static inline int sol_server_bind(void)
-{
-	return sol_bind(sol_rq_lock, "raw_spin_rq_lock_nested") ?:
-	       sol_rq_unlock_bind() ?:
-	       sol_bind(sol_rq_clock, "update_rq_clock") ?:
-	       sol_bind(sol_server_stop, "dl_server_stop") ?:
-	       sol_bind(sol_server_start, "dl_server_start");
-}
 
 /* The server that @task runs by the grace of, NULL: it runs by itself. */
 static inline struct sched_dl_entity *
@@ -112,11 +83,6 @@ static inline void sol_server_restart(struct sched_dl_entity *server)
 }
 
 #else
-
-static inline int sol_server_bind(void)
-{
-	return 0;
-}
 
 static inline struct sched_dl_entity *
 sol_server_of(const struct task_struct *task)

@@ -12,7 +12,8 @@
  *	SOL_TRAMPOLINE(name, c_side, test)	may answer in its place
  *	SOL_TRAMPOLINE_ARG(name, c_side, test, n)  result replaces argument n
  *
- * @test jumps to 1f when the call concerns us and falls through otherwise.
+ * @test, of conditions.h, jumps to 1f when the call concerns us and falls through
+ * otherwise.
  */
 #ifndef SOLOIST_COMPAT_TRAMPOLINE_H
 #define SOLOIST_COMPAT_TRAMPOLINE_H
@@ -22,68 +23,24 @@
 #endif
 
 #include <linux/linkage.h>
-#include <linux/mm_types.h>
 #include <linux/objtool.h>
-#include <linux/sched.h>
-#include <linux/version.h>
 #include <asm/nospec-branch.h>
 #include <asm/unwind_hints.h>
 
-#include "../group/group.h"
-#include "../hook/hook.h"
-
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) && \
-	LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
-#define SOL_CURRENT	"pcpu_hot"	/* its first member: current_task */
-#else
-#define SOL_CURRENT	"current_task"
-#endif
+#include "conditions.h"
 
 #ifndef CALL_DEPTH_ACCOUNT
 #define CALL_DEPTH_ACCOUNT ""
 #endif
 
-/* Constants for the assembler; absolute symbols, resolved in this file. */
+/* What a C side returns to let the original run. No pointer, no errno. */
+#define SOL_PASS	0x534f4c31ul
+
+/* Absolute symbols of the assembler, resolved in this file. */
 static void __used sol_trampoline_offsets(void)
 {
-	asm volatile(".set SOL_TASK_ID, %c0" : : "i"
-		     (offsetof(struct task_struct, atomic_flags) +
-		      SOL_FLAG_ID_SHIFT / 8));
-	asm volatile(".set SOL_VMA_MM, %c0" : : "i"
-		     (offsetof(struct vm_area_struct, vm_mm)));
-	asm volatile(".set SOL_MM_ID, %c0" : : "i"
-		     (offsetof(struct mm_struct, flags) +
-		      SOL_MM_ID_SHIFT / 8));
 	asm volatile(".set SOL_PASS_IMM, %c0" : : "i" (SOL_PASS));
 }
-
-/* The current task has a group id. */
-#define SOL_IF_TASK						\
-	"	movq	%gs:" SOL_CURRENT "(%rip), %rax\n"	\
-	"	cmpw	$0, SOL_TASK_ID(%rax)\n"		\
-	"	jne	1f\n"
-
-/* Or the address space that the vma in @reg (may be NULL) belongs to has. */
-#define SOL_IF_MM_MAYBE(reg)						\
-	"	testq	" reg ", " reg "\n"			\
-	"	jz	3f\n"					\
-	"	movq	SOL_VMA_MM(" reg "), %rax\n"		\
-	"	testq	%rax, %rax\n"				\
-	"	jz	3f\n"					\
-	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
-	"	jne	1f\n"					\
-	"3:\n"
-
-/* As SOL_IF_MM_MAYBE, where neither can be NULL. */
-#define SOL_IF_MM(reg)					\
-	"	movq	SOL_VMA_MM(" reg "), %rax\n"		\
-	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
-	"	jne	1f\n"
-
-/* Always. A condition, so that objtool sees what follows as reachable. */
-#define SOL_IF_ANY						\
-	"	testq	%rsp, %rsp\n"				\
-	"	jnz	1f\n"
 
 #define SOL_TRAMPOLINE_HEAD(name, test)				\
 	"	.pushsection .text, \"ax\", @progbits\n"	\

@@ -5,19 +5,26 @@
 
 #include <linux/configfs.h>
 #include "../command/command.h"
+#include "../palette/life.h"
 
 extern const struct config_item_type sol_groups_type;	/* groups.c */
 void sol_control_groups_init(void);
 extern const struct config_item_type sol_rules_type;	/* rules.c */
 extern struct configfs_bin_attribute *sol_root_bin_attrs[];	/* implicit.c */
 
+int sol_control_init(void);				/* root.c */
+void sol_control_exit(void);
+
 /* firmware.c: firmware/, address translation by the machine's firmware */
 extern const struct config_item_type sol_firmware_type;
-void sol_control_firmware_exit(void);
 
 /* guard.c: guard/, and a group's `bandwidth` */
 int sol_control_guard_init(struct config_group *parent);
 void sol_control_guard_exit(void);
+/* Names of enum sol_exhaust, and parsing one of them. */
+extern const char *const sol_exhaust_name[SOL_N_EXHAUST];
+int sol_control_exhaust(const char *page, size_t count, u8 *exhaust);
+
 ssize_t sol_bandwidth_show(const struct sol_group *group, char *page);
 int sol_bandwidth_store(struct sol_group *group, const char *page,
 			size_t count);

@@ -1,221 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * firmware/: what the machine's firmware says of physical addresses.
+ * firmware/: the machine's own address translation, for root. `soloist map
+ * detect` solves the address map from it.
  *
- * Intel's servers have an ACPI method that translates an address to socket,
- * controller, channel, rank, bank, row and column (ADXL; drivers/acpi/
- * acpi_adxl.c). The kernel exports it to other modules only; here it is handed
- * on to root, who solves the address map from it (`soloist map detect --from
- * firmware`). A kernel without it is none the worse: its functions are looked
- * up when they are asked for, so the module does not depend on them.
+ *   components, decode  Intel's servers: firmware/adxl.c
+ *   locate, umc         AMD's Zen: firmware/zen.c
  *
- *   components  names of what an address translates to, one a line
- *   decode      write up to 16 addresses; read a line for each: the address,
- *               then its components, `-`: not defined for it. `error`: the
- *               firmware does not translate it
- *   locate, umc  on AMD's Zen: zen.c
- *
- * Locking: decode_mutex holds the answers, and one caller at a time in the
- * firmware, whose method is interpreted and sleeps. Nothing else is taken.
+ * Locking: the room firmware/ has its own.
  */
-#include <linux/types.h>
-#include <linux/adxl.h>
 #include <linux/module.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-#include <linux/sysfs.h>
 
 #include "../command/status.h"
-#include "control.h"
+#include "../firmware/adxl.h"
 #include "../firmware/zen.h"
-
-#define MAX_ADDRESSES 16
-
-struct translation {
-	u64 address;
-	int err;
-	u64 *values;	/* in the block behind the answers */
-};
-
-static DEFINE_MUTEX(decode_mutex);
-static struct translation answers[MAX_ADDRESSES];
-static unsigned int n_answers, n_components;
-static u64 *block;
-
-#if IS_ENABLED(CONFIG_ACPI_ADXL)
-
-static unsigned int component_count(const char *const *names)
-{
-	unsigned int n = 0;
-
-	while (names && names[n])
-		n++;
-	return n;
-}
-
-/* Names that live as long as the kernel: ADXL is never a module. */
-static const char *const *component_names(void)
-{
-	typeof(&adxl_get_component_names) get;
-	const char *const *names = NULL;
-
-	get = symbol_get(adxl_get_component_names);
-	if (get) {
-		names = get();
-		symbol_put(adxl_get_component_names);
-	}
-	return names;
-}
-
-static void translate(void)
-{
-	typeof(&adxl_decode) decode = symbol_get(adxl_decode);
-	unsigned int i;
-
-	for (i = 0; i < n_answers; i++)
-		answers[i].err = decode ? decode(answers[i].address,
-						 answers[i].values) :
-					  -EOPNOTSUPP;
-	if (decode)
-		symbol_put(adxl_decode);
-}
-
-#else
-
-static unsigned int component_count(const char *const *names)
-{
-	return 0;
-}
-
-static const char *const *component_names(void)
-{
-	return NULL;
-}
-
-static void translate(void)
-{
-}
-
-#endif
+#include "control.h"
 
 static ssize_t firmware_components_show(struct config_item *item, char *page)
 {
-	const char *const *names = component_names();
-	unsigned int i;
-	int n = 0;
-
-	for (i = 0; i < component_count(names); i++)
-		n += sysfs_emit_at(page, n, "%s\n", names[i]);
-	return n;
-}
-
-static int show_one(const struct translation *one, char *page, int at)
-{
-	unsigned int i;
-	int n = sysfs_emit_at(page, at, "0x%llx", one->address);
-
-	if (one->err)
-		return n + sysfs_emit_at(page, at + n, " error\n");
-	for (i = 0; i < n_components; i++) {
-		if (one->values[i] == ~0ull)
-			n += sysfs_emit_at(page, at + n, " -");
-		else
-			n += sysfs_emit_at(page, at + n, " 0x%llx",
-					   one->values[i]);
-	}
-	return n + sysfs_emit_at(page, at + n, "\n");
+	return sol_adxl_components_show(page);
 }
 
 static ssize_t firmware_decode_show(struct config_item *item, char *page)
 {
-	unsigned int i;
-	int n = 0;
-
-	mutex_lock(&decode_mutex);
-	for (i = 0; i < n_answers; i++)
-		n += show_one(&answers[i], page, n);
-	mutex_unlock(&decode_mutex);
-	return n;
-}
-
-/* Longest line: the address, and a space and a number for each component. */
-static unsigned int most_addresses(unsigned int components)
-{
-	return min_t(unsigned int, MAX_ADDRESSES,
-		     PAGE_SIZE / (20 + 19 * components));
-}
-
-/* Addresses apart by white space, into answers[]. */
-static int parse_addresses(char *text)
-{
-	unsigned int most = most_addresses(n_components);
-	char *word;
-
-	n_answers = 0;
-	while ((word = strsep(&text, " \t\n"))) {
-		struct translation *one = &answers[n_answers];
-
-		if (!*word)
-			continue;
-		if (n_answers == most)
-			return sol_deny(-E2BIG,
-					"decode: more than %u addresses in one write",
-					most);
-		if (kstrtou64(word, 0, &one->address))
-			return sol_deny(-EINVAL,
-					"decode: '%.32s': expected an address such as 0x10005d000",
-					word);
-		one->values = block + n_answers * n_components;
-		n_answers++;
-	}
-	if (!n_answers)
-		return sol_deny(-EINVAL, "decode: expected addresses");
-	return 0;
-}
-
-static int decode_store(const char *page, size_t count)
-{
-	char *text;
-	int err;
-
-	if (!n_components)
-		n_components = component_count(component_names());
-	if (!n_components)
-		return sol_deny(-ENODEV,
-				IS_ENABLED(CONFIG_ACPI_ADXL) ?
-				"decode: the firmware has no address translation (ACPI ADXL)" :
-				"decode: this kernel was built without address translation (CONFIG_ACPI_ADXL)");
-	if (!most_addresses(n_components))
-		return sol_deny(-E2BIG, "decode: %u components are too many",
-				n_components);
-	if (!block)
-		block = kcalloc(MAX_ADDRESSES * n_components, sizeof(*block),
-				GFP_KERNEL);
-	text = kmemdup_nul(page, count, GFP_KERNEL);
-	if (!block || !text) {
-		kfree(text);
-		return sol_deny(-ENOMEM, "decode: no memory");
-	}
-	err = parse_addresses(text);
-	kfree(text);
-	if (err)
-		n_answers = 0;
-	else
-		translate();
-	return err;
+	return sol_adxl_show(page);
 }
 
 static ssize_t firmware_decode_store(struct config_item *item,
 				     const char *page, size_t count)
 {
-	int err = sol_control_may("decode", count);
-
-	if (!err) {
-		mutex_lock(&decode_mutex);
-		err = decode_store(page, count);
-		mutex_unlock(&decode_mutex);
-	}
-	return sol_status_done(err, count);
+	return sol_status_done(sol_adxl_store(page, count), count);
 }
 
 static ssize_t firmware_locate_show(struct config_item *item, char *page)
@@ -259,10 +72,3 @@ const struct config_item_type sol_firmware_type = {
 	.ct_attrs = firmware_attrs,
 	.ct_owner = THIS_MODULE,
 };
-
-void sol_control_firmware_exit(void)
-{
-	kfree(block);
-	block = NULL;
-	n_answers = 0;
-}

@@ -165,7 +165,7 @@ static void apply_llc(const struct sol_map *map, const unsigned long *bits,
 
 static int list_parse(const struct list_write *w, unsigned long *bits)
 {
-	size_t len = sol_control_trim(w->page, w->count);
+	size_t len = sol_command_trim(w->page, w->count);
 	struct sol_err why;
 	int err;
 
@@ -205,7 +205,7 @@ static int list_edit(struct sol_colors *colors, const void *arg)
 
 static ssize_t list_store(struct config_item *item, const struct list_write *w)
 {
-	int err = sol_control_may(w->file, w->count);
+	int err = sol_command_may(w->file, w->count);
 
 	if (!err)
 		err = sol_guard_may_recolor(to_group(item));
@@ -331,7 +331,7 @@ static int auto_store(struct sol_group *group, const char *page, size_t count)
 static ssize_t group_auto_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_control_may("auto", count) ?:
+	int err = sol_command_may("auto", count) ?:
 		  sol_guard_may_recolor(to_group(item));
 
 	return sol_status_done(err ?: auto_store(to_group(item), page, count),
@@ -362,11 +362,26 @@ static int mode_edit(struct sol_colors *colors, const void *arg)
 static ssize_t group_mode_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_control_may("mode", count);
+	int err = sol_command_may("mode", count);
 
 	if (!err)
 		err = sol_group_edit(to_group(item), mode_edit, page);
 	return sol_status_done(err, count);
+}
+
+const char *const sol_exhaust_name[SOL_N_EXHAUST] = {
+	[SOL_FAIL] = "fail", [SOL_GROW] = "grow", [SOL_SPILL] = "spill",
+};
+
+int sol_control_exhaust(const char *page, size_t count, u8 *exhaust)
+{
+	int i = __sysfs_match_string(sol_exhaust_name, SOL_N_EXHAUST, page);
+
+	if (i < 0)
+		return sol_deny(-EINVAL,
+				"exhaust: expected fail, grow or spill");
+	*exhaust = i;
+	return 0;
 }
 
 static ssize_t group_exhaust_show(struct config_item *item, char *page)
@@ -378,7 +393,7 @@ static ssize_t group_exhaust_show(struct config_item *item, char *page)
 static ssize_t group_exhaust_store(struct config_item *item, const char *page,
 				   size_t count)
 {
-	int err = sol_control_may("exhaust", count);
+	int err = sol_command_may("exhaust", count);
 	u8 exhaust;
 
 	if (!err)
@@ -401,7 +416,7 @@ static ssize_t group_text_show(struct config_item *item, char *page)
 static ssize_t group_text_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_control_may("text", count), how;
+	int err = sol_command_may("text", count), how;
 
 	if (!err) {
 		how = sysfs_match_string(text_name, page);
@@ -426,7 +441,7 @@ static ssize_t group_ephemeral_show(struct config_item *item, char *page)
 static ssize_t group_ephemeral_store(struct config_item *item,
 				     const char *page, size_t count)
 {
-	int err = sol_control_may("ephemeral", count);
+	int err = sol_command_may("ephemeral", count);
 	bool yes;
 
 	if (!err && kstrtobool(page, &yes))
@@ -524,7 +539,7 @@ static int reserve_store(struct sol_group *group, const char *page)
 static ssize_t group_reserve_store(struct config_item *item, const char *page,
 				   size_t count)
 {
-	int err = sol_control_may("reserve", count);
+	int err = sol_command_may("reserve", count);
 
 	return sol_status_done(err ?: reserve_store(to_group(item), page),
 			       count);
@@ -555,11 +570,11 @@ static ssize_t group_cgroup_show(struct config_item *item, char *page)
 static ssize_t group_cgroup_store(struct config_item *item, const char *page,
 				  size_t count)
 {
-	int err = sol_control_may("cgroup", count);
+	int err = sol_command_may("cgroup", count);
 	char *path = NULL;
 
 	if (!err) {
-		path = kmemdup_nul(page, sol_control_trim(page, count),
+		path = kmemdup_nul(page, sol_command_trim(page, count),
 				   GFP_KERNEL);
 		err = path ? sol_cgroup_bind(to_group(item), path) : -ENOMEM;
 	}
@@ -658,7 +673,7 @@ static int join_each(struct sol_group *group, const char *text, size_t count,
 static ssize_t join_store(struct config_item *item, const char *page,
 			  size_t count, enum pid_type type)
 {
-	int err = sol_control_may(type == PIDTYPE_TGID ? "procs" : "tasks",
+	int err = sol_command_may(type == PIDTYPE_TGID ? "procs" : "tasks",
 				  count);
 
 	if (!err)
@@ -795,7 +810,7 @@ static struct config_item *groups_make_item(struct config_group *parent,
 {
 	struct group_dir *dir;
 	struct sol_group *group;
-	int err = sol_control_may(name, 0);
+	int err = sol_command_may(name, 0);
 
 	if (err)
 		return ERR_PTR(err);

@@ -171,7 +171,7 @@ static int settings_edit(struct sol_guard_set *set, const void *arg)
 static ssize_t guard_settings_store(struct config_item *item, const char *page,
 				    size_t count)
 {
-	int err = sol_control_may("settings", count);
+	int err = sol_command_may("settings", count);
 
 	if (!err && strnlen(page, count) < count)
 		err = sol_deny(-EINVAL, "settings: a NUL byte is no text");
@@ -347,7 +347,7 @@ static int request_apply(struct sol_group *group, struct request *r)
 static int bandwidth_store(struct sol_group *group, int cpu, const char *page,
 			   size_t count)
 {
-	int err = sol_control_may("bandwidth", count);
+	int err = sol_command_may("bandwidth", count);
 	struct request *r;
 
 	if (err)

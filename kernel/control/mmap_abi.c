@@ -27,12 +27,10 @@
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include "../compat/trampoline.h"
-#include "../compat/arguments.h"
 #include "../palette/life.h"
 #include "../hook/hook.h"
 #include "../group/member.h"
 #include "mmap_abi.h"
-#include "../parts.h"
 #include "../rule/rule.h"
 #include "../command/status.h"
 #include "../uapi/soloist.h"

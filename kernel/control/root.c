@@ -19,14 +19,14 @@
 #include <linux/utsname.h>
 #include "control.h"
 #include "mmap_abi.h"
-#include "../parts.h"
 #include "../rule/rule.h"
 #include "../command/status.h"
-#include "../keep/move.h"
+#include "../keep/keep.h"
 #include "../frames/evacuate.h"
 #include "../frames/giveback.h"
 #include "../frames/prefill.h"
 #include "../hook/table.h"
+#include "../firmware/adxl.h"
 #include "../uapi/soloist.h"
 
 /*
@@ -77,7 +77,7 @@ static int map_store(const char *page, size_t count)
 static ssize_t root_map_store(struct config_item *item, const char *page,
 			      size_t count)
 {
-	int err = sol_control_may("map", count);
+	int err = sol_command_may("map", count);
 
 	return sol_status_done(err ?: map_store(page, count), count);
 }
@@ -158,7 +158,7 @@ static int lists_store(const char *page)
 static ssize_t root_lists_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_control_may("lists", count);
+	int err = sol_command_may("lists", count);
 
 	return sol_status_done(err ?: lists_store(page), count);
 }
@@ -222,5 +222,5 @@ void sol_control_exit(void)
 {
 	configfs_unregister_subsystem(&root);
 	sol_control_guard_exit();
-	sol_control_firmware_exit();
+	sol_adxl_exit();
 }

@@ -44,7 +44,6 @@
 #include "../group/group.h"
 #include "../hook/hook.h"
 #include "../frames/refill.h"
-#include "../parts.h"
 #include "../trace/trace.h"
 #include "ladder.h"
 #include "text.h"
@@ -403,35 +402,15 @@ unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 
 /* ---- Hooks ---- */
 
-/*
- * A freed page, in @reg, is ours if its frame is: those in a list are not freed.
- * A struct page has 64 bytes.
- */
+/* Where the trampolines read which frames are ours. */
 u8 *sol_fault_owned;
 u64 sol_fault_n_frames;
 
-#define SOL_IF_OURS(reg)					\
-	"	movq	" reg ", %rax\n"				\
-	"	subq	vmemmap_base(%rip), %rax\n"		\
-	"	shrq	$6, %rax\n"				\
-	"	cmpq	sol_fault_n_frames(%rip), %rax\n"	\
-	"	jae	3f\n"					\
-	"	movq	sol_fault_owned(%rip), %r10\n"		\
-	"	cmpb	$0, (%r10,%rax)\n"			\
-	"	jnz	1f\n"					\
-	"3:\n"
+#define SOL_IF_OURS(reg)	\
+	SOL_IF_OWNED(reg, sol_fault_owned, sol_fault_n_frames)
 
-static void __used sol_fault_offsets(void)
-{
-	BUILD_BUG_ON(sizeof(struct page) != 64);
-	asm volatile(".set SOL_WRITE_IMM, %c0" : : "i"
-		     (FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE));
-}
-
-/* A write fault need not become one: most faults end here. */
-#define SOL_UNLESS_WRITE					\
-	"	testl	$SOL_WRITE_IMM, %edx\n"			\
-	"	jnz	4f\n"
+SOL_TASK_OFFSETS(SOL_FLAG_ID_SHIFT, SOL_MM_ID_SHIFT);
+SOL_WRITE_FLAGS(FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE);
 
 /* pagefault_out_of_memory() */
 SOL_TRAMPOLINE(sol_enter_oom, sol_fault_oom, SOL_IF_TASK);

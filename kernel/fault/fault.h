@@ -26,4 +26,7 @@ unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 
 unsigned long sol_fault_oom(void);
 
+int sol_fault_init(void);
+void sol_fault_exit(void);
+
 #endif /* SOLOIST_FAULT_H */

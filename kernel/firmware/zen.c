@@ -28,8 +28,8 @@
 #include <linux/sysfs.h>
 
 #include "../compat/smn.h"
+#include "../command/command.h"
 #include "../command/status.h"
-#include "../control/control.h"
 #include "zen.h"
 
 #define MAX_PLACES	16
@@ -223,7 +223,7 @@ int sol_question_store(struct sol_question *question, const char *page,
 		       size_t count)
 {
 	char *text;
-	int err = sol_control_may(question->name, count);
+	int err = sol_command_may(question->name, count);
 
 	if (err)
 		return err;

@@ -21,7 +21,6 @@
 
 #include "../compat/evacuate.h"
 #include "../hook/hook.h"
-#include "../parts.h"
 #include "evacuate.h"
 #include "refill.h"
 

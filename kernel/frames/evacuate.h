@@ -19,4 +19,6 @@ void sol_evacuate_drain(u32 node);
 /* Pages that were moved so, since load. */
 u64 sol_evacuated(void);
 
+int sol_evacuate_init(void);	/* 0 or -ENOENT */
+
 #endif /* SOLOIST_EVACUATE_H */

@@ -13,7 +13,6 @@
 #include <linux/sched.h>
 
 #include "../hook/hook.h"
-#include "../parts.h"
 #include "giveback.h"
 #include "magazine.h"
 #include "refill.h"

@@ -51,4 +51,7 @@ u64 sol_store_drain_oom(void);
 /* No frame in [start, end) stays in a list. May sleep. */
 void sol_store_evict(u64 start, u64 end);
 
+int sol_giveback_init(void);	/* 0 or -ENOENT */
+void sol_giveback_exit(void);
+
 #endif /* SOLOIST_GIVEBACK_H */

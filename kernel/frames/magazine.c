@@ -8,8 +8,7 @@
 #include <linux/smp.h>
 #include <linux/topology.h>
 
-#include "../compat/debug.h"
-#include "../parts.h"
+#include "../compat/freed.h"
 #include "magazine.h"
 
 DEFINE_PER_CPU(struct sol_hand, sol_hand);

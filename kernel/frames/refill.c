@@ -29,7 +29,6 @@
 
 #include "../compat/buddy.h"
 #include "../hook/hook.h"
-#include "../parts.h"
 #include "refill.h"
 #include "solver.h"
 
@@ -310,8 +309,18 @@ struct page *sol_refill_twin(struct page *page, gfp_t gfp)
 	return twin;
 }
 
+static int bind_take(void)
+{
+#ifdef SOL_TAKE_SYMBOL
+	return sol_bind(sol_take, SOL_TAKE_SYMBOL);
+#else
+	static_call_update(sol_take, sol_take_off_buddy);
+	return 0;
+#endif
+}
+
 int sol_refill_init(void)
 {
-	return sol_bind_take(sol_take) ?:
+	return bind_take() ?:
 	       sol_bind(sol_block_flags, SOL_BLOCK_SYMBOL);
 }

@@ -71,4 +71,6 @@ struct page *sol_refill_twin(struct page *page, gfp_t gfp);
 /* Not isolated (being unplugged), not CMA, not kept for atomic requests. */
 bool sol_block_usable(struct page *page);
 
+int sol_refill_init(void);	/* 0 or -ENOENT */
+
 #endif /* SOLOIST_REFILL_H */

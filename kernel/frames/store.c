@@ -26,11 +26,9 @@
 #include <linux/topology.h>
 #include <linux/vmalloc.h>
 
-#include "../compat/debug.h"
 #include "array.h"
 #include "../group/group.h"
 #include "../hook/hook.h"
-#include "../parts.h"
 #include "solver.h"
 #include "store.h"
 
@@ -163,10 +161,32 @@ static u64 frames_of_machine(void)
 	return end;
 }
 
+/* True also if the kernel does not tell. */
+static bool key_on(const char *name)
+{
+	struct static_key *key = sol_symbol(name);
+
+	return !key || static_key_enabled(key);
+}
+
+/* Poisoned, unmapped, zeroed on free, shadowed or traced by the kernel. */
+static bool pages_are_debugged(void)
+{
+	return IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) ||
+	       key_on("init_on_free") ||
+	       (IS_ENABLED(CONFIG_PAGE_POISONING) &&
+		key_on("_page_poisoning_enabled")) ||
+	       (IS_ENABLED(CONFIG_DEBUG_PAGEALLOC) &&
+		key_on("_debug_pagealloc_enabled")) ||
+	       (IS_ENABLED(CONFIG_PAGE_OWNER) &&
+		key_on("page_owner_inited")) ||
+	       IS_ENABLED(CONFIG_PAGE_TABLE_CHECK);
+}
+
 /* Are freed pages poisoned, unmapped or traced? Then the kernel dresses them. */
 static int find_debug_pages(void)
 {
-	if (!sol_pages_are_debugged())
+	if (!pages_are_debugged())
 		return 0;
 	static_branch_enable(&sol_debug_pages);
 	return sol_bind(sol_post_alloc, "post_alloc_hook");

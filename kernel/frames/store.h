@@ -147,4 +147,9 @@ void sol_store_give(u64 pfn);
 
 extern atomic64_t sol_taken, sol_given, sol_lost;
 
+/* ---- Load and unload ---- */
+
+int sol_store_init(void);	/* 0, -E2BIG, -ENOENT, -ENOMEM */
+void sol_store_exit(void);
+
 #endif /* SOLOIST_STORE_H */

@@ -35,7 +35,6 @@
 #include <linux/workqueue.h>
 #include "../../core/colors/palette.h"
 #include "../compat/mm.h"
-#include "../trace/rung.h"
 
 /* task->atomic_flags: bits 40..55 group id (0: none), 56..63 generation. */
 #define SOL_FLAG_ID_SHIFT	40
@@ -121,6 +120,14 @@ static inline bool sol_turn_rests(const struct sol_turn *turn)
 {
 	return time_before(jiffies, READ_ONCE(turn->rest));
 }
+
+/* What a group does when its colours have no page left. */
+enum sol_exhaust {
+	SOL_FAIL,	/* CAMC: no page; the task gets a signal */
+	SOL_GROW,	/* CAMC: take another free colour */
+	SOL_SPILL,	/* any page of the node, counted */
+	SOL_N_EXHAUST
+};
 
 /* Which pages of files a task has copies of, in colour, though it only reads them. */
 enum sol_copies {

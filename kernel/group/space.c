@@ -29,7 +29,6 @@
 
 #include "../compat/mm.h"
 #include "group.h"
-#include "../parts.h"
 #include "../hook/probe.h"
 #include "space.h"
 

@@ -30,4 +30,7 @@ static inline bool sol_mm_stays(const struct mm_struct *mm)
  */
 void sol_stay_task(struct task_struct *task);
 
+int sol_stay_init(void);
+void sol_stay_exit(void);
+
 #endif /* SOLOIST_SPACE_H */

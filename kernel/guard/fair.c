@@ -33,11 +33,42 @@
 #include <linux/minmax.h>
 
 #include "../compat/fair_server.h"
+#include "../hook/table.h"
 #include "fair.h"
+
+#ifdef SOL_RQ_UNLOCK_INLINE
+static int bind_unlock(void)
+{
+	sol_rq_lock_at = sol_member_at("rq.__lock");
+	if (sol_rq_lock_at < 0)
+		return -ENOENT;
+#ifdef CONFIG_SCHED_CORE
+	sol_rq_core_at = sol_member_at("rq.core");
+	sol_rq_shared_at = sol_member_at("rq.core_enabled");
+	if (sol_rq_core_at < 0 || sol_rq_shared_at < 0)
+		return -ENOENT;
+#endif
+	static_call_update(sol_rq_unlock, sol_rq_unlock_here);
+	return 0;
+}
+#elif defined(SOL_FAIR_SERVER)
+static int bind_unlock(void)
+{
+	return sol_bind(sol_rq_unlock, "raw_spin_rq_unlock");
+}
+#endif
 
 int sol_guard_fair_init(void)
 {
-	return sol_server_bind();
+#ifdef SOL_FAIR_SERVER
+	return sol_bind(sol_rq_lock, "raw_spin_rq_lock_nested") ?:
+	       bind_unlock() ?:
+	       sol_bind(sol_rq_clock, "update_rq_clock") ?:
+	       sol_bind(sol_server_stop, "dl_server_stop") ?:
+	       sol_bind(sol_server_start, "dl_server_start");
+#else
+	return 0;
+#endif
 }
 
 void sol_guard_fair_stops(struct sol_guard_fair *fair)

@@ -30,7 +30,6 @@
 #include "guard.h"
 #include "hold.h"
 #include "period.h"
-#include "../parts.h"
 #include "../command/status.h"
 
 /* Of a CPU's clock in a period: some interrupts' worth. */

@@ -60,4 +60,7 @@ bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats);
 /* Does regulation by bank depend on @group's colours? Then words and -EBUSY. */
 int sol_guard_may_recolor(const struct sol_group *group);
 
+int sol_guard_init(void);
+void sol_guard_exit(void);
+
 #endif /* SOLOIST_GUARD_H */

@@ -31,6 +31,7 @@
 #include "../compat/trampoline.h"
 #include "../hook/probe.h"
 #include "../command/status.h"
+#include "../hook/hook.h"
 #include "hold.h"
 #include "state.h"
 

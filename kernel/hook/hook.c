@@ -19,7 +19,6 @@
 #include "../compat/ftrace.h"
 #include "hook.h"
 #include "symbol.h"
-#include "../parts.h"
 
 DEFINE_SRCU(sol_lists_users);
 DEFINE_SRCU(sol_waiting);

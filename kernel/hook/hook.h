@@ -24,8 +24,14 @@
 
 #include "table.h"
 
-/* What a C side returns to let the original run. No pointer, no errno. */
-#define SOL_PASS	0x534f4c31ul
+/**
+ * sol_hook_init() - find what the kernel does not export
+ *
+ * Return: 0; -ENOENT if this kernel lacks something that is needed, -EOPNOTSUPP
+ * if ftrace is switched off; the kernel log says what.
+ */
+int sol_hook_init(void);
+void sol_hook_exit(void);
 
 struct sol_hook {
 	const char *symbol;	/* function to hook, by its row in the table */

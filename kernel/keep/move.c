@@ -41,8 +41,7 @@
 #include "../hook/hook.h"
 #include "../trace/trace.h"
 #include "../hook/probe.h"
-#include "../parts.h"
-#include "move.h"
+#include "keep.h"
 #include "../group/space.h"
 #include "../fault/ladder.h"
 

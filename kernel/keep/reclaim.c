@@ -29,10 +29,9 @@
 
 #include "../compat/shrinker.h"
 #include "../compat/workqueue.h"
-#include "../parts.h"
 #include "../hook/hook.h"
 #include "../hook/probe.h"
-#include "move.h"
+#include "keep.h"
 #include "../frames/giveback.h"
 #include "../frames/store.h"
 

@@ -19,7 +19,7 @@
 
 #include "../frames/giveback.h"
 #include "../hook/hook.h"
-#include "../parts.h"
+#include "keep.h"
 
 #define SWEEP_PERIOD	(HZ / 10)
 

@@ -27,7 +27,6 @@
 #include "life.h"
 #include "../hook/hook.h"
 #include "../group/member.h"
-#include "../parts.h"
 #include "quota.h"
 #include "../command/status.h"
 #include "../frames/giveback.h"

@@ -50,4 +50,7 @@ void sol_colors_copy(const struct sol_map *map, struct sol_colors *to,
 		     const struct sol_colors *from);
 void sol_colors_free(struct sol_colors *colors);
 
+int sol_group_init(void);
+void sol_group_exit(void);
+
 #endif /* SOLOIST_LIFE_H */

@@ -29,7 +29,6 @@
 #include <linux/workqueue.h>
 
 #include "../hook/probe.h"
-#include "../parts.h"
 #include "../command/status.h"
 #include "cgroup.h"
 #include "../palette/life.h"

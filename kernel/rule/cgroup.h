@@ -26,4 +26,7 @@ bool sol_cgroup_present(const struct sol_group *group);
 /* Tasks that came in but may use no node of the group's colours. */
 u64 sol_cgroup_refused(const struct sol_group *group);
 
+int sol_cgroup_init(void);
+void sol_cgroup_exit(void);
+
 #endif /* SOLOIST_CGROUP_H */

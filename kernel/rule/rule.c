@@ -47,7 +47,6 @@
 #include "../palette/life.h"
 #include "../hook/hook.h"
 #include "../group/member.h"
-#include "../parts.h"
 #include "../palette/quota.h"
 #include "rule.h"
 #include "../command/status.h"

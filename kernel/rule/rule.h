@@ -60,4 +60,7 @@ u32 sol_rule_count(void);
 int sol_rule_register(kuid_t uid, u32 n);
 u32 sol_rule_registered(void);
 
+int sol_rule_init(void);
+void sol_rule_exit(void);
+
 #endif /* SOLOIST_RULE_H */

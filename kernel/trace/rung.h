@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the trace has names for: rungs of the ladder, and what follows the last. */
+/* Rungs of the ladder by which a page is found, as the trace names them. */
 #ifndef SOLOIST_RUNG_H
 #define SOLOIST_RUNG_H
 
@@ -10,13 +10,6 @@ enum sol_rung {
 	SOL_SEARCHED,	/* the free lists */
 	SOL_EVACUATED,	/* what others had in its frames */
 	SOL_EXHAUSTED,
-};
-
-enum sol_exhaust {
-	SOL_FAIL,	/* CAMC: no page; the task gets a signal */
-	SOL_GROW,	/* CAMC: take another free colour */
-	SOL_SPILL,	/* any page of the node, counted */
-	SOL_N_EXHAUST
 };
 
 #endif /* SOLOIST_RUNG_H */

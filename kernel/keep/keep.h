@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Hooks on migration, swap and KSM: pages in colour stay where they are. */
-#ifndef SOLOIST_MOVE_H
-#define SOLOIST_MOVE_H
+/*
+ * Keep: pages in colour stay where they are, and Linux gets listed frames back
+ * when it needs memory.
+ *
+ *   move.c      hooks on migration, swap and KSM
+ *   reclaim.c   shrinker, OOM killer, failing memory, MemAvailable
+ *   unplug.c    memory blocks that go offline
+ */
+#ifndef SOLOIST_KEEP_H
+#define SOLOIST_KEEP_H
 
 #include <linux/types.h>
 
@@ -24,4 +31,11 @@ struct sol_move_stats {
 
 void sol_move_sum(struct sol_move_stats *sum);
 
-#endif /* SOLOIST_MOVE_H */
+int sol_move_init(void);
+void sol_move_exit(void);
+int sol_reclaim_init(void);
+void sol_reclaim_exit(void);
+int sol_unplug_init(void);
+void sol_unplug_exit(void);
+
+#endif /* SOLOIST_KEEP_H */
