@@ -13,7 +13,8 @@ use std::process::ExitCode;
 
 use anyhow::{ensure, Context, Result};
 use serde::Serialize;
-use soloist_host::{Control, Host};
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
 
 use placement::Placement;
 use program::Program;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use procfs::process::Stat;
 use serde::Serialize;
 use soloist_core::AddrMap;
-use soloist_host::{verify, Control, GroupColors, Host, Report};
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
+use soloist_host::observe::{verify, GroupColors, Report};
 
 /// Pages of all processes of a program, 4 KiB each. A page that two of them
 /// share counts twice.

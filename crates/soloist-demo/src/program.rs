@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{ensure, Context, Result};
 use rustix::process::{kill_process_group, Pid, Signal};
 use soloist_core::AddrMap;
-use soloist_host::Host;
+use soloist_host::machine::Host;
 
 use crate::placement::Size;
 use crate::{Placement, Run};

@@ -5,7 +5,8 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::{plan, Config, Control, Exhaust, Step, Steps};
+use soloist_host::config::{plan, Config, Step, Steps};
+use soloist_host::control::{Control, Exhaust};
 
 fn loaded() -> Machine {
     let machine = Machine::loaded();

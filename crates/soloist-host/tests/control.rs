@@ -5,11 +5,12 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::watch::Snapshot;
-use soloist_host::{
-    events, Bandwidth, Choice, ColorRequest, Control, Exhaust, Guard, HostError, Mode, Removed,
-    RuleChange,
+use soloist_host::control::{
+    Bandwidth, Choice, ColorRequest, Control, Exhaust, Guard, Mode, RuleChange,
 };
+use soloist_host::observe::watch::Snapshot;
+use soloist_host::observe::{events, Removed};
+use soloist_host::HostError;
 
 fn small() -> AddrMap {
     AddrMap::parse(MAP).unwrap()

@@ -5,7 +5,7 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::{examine, verdict, Check, Status};
+use soloist_host::observe::{examine, verdict, Check, Status};
 
 fn good() -> Machine {
     let machine = Machine::loaded();

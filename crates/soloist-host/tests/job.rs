@@ -8,7 +8,10 @@ use std::ffi::OsString;
 use machine::Machine;
 use soloist_core::cpu_list;
 use soloist_core::time::Time;
-use soloist_host::{pin, Class, Control, HostError, Job, Outcome, Realtime};
+use soloist_host::control::Control;
+use soloist_host::machine::pin;
+use soloist_host::run::{Class, Job, Outcome, Realtime};
+use soloist_host::HostError;
 
 fn run(machine: &Machine, command: &[&str]) -> Result<Outcome, HostError> {
     let control = Control::open(&machine.host()).unwrap();

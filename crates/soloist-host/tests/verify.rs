@@ -5,7 +5,9 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::{picture, verify, Control, GroupColors, HostError, Reason, Report};
+use soloist_host::control::Control;
+use soloist_host::observe::{picture, verify, GroupColors, Reason, Report};
+use soloist_host::HostError;
 
 const PRESENT: u64 = 1 << 63;
 const SWAP: u64 = 1 << 62;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use soloist_host::Host;
+use soloist_host::machine::Host;
 use tempfile::TempDir;
 
 /// Two nodes of eight banks and eight LLC colours; LLC bit 2 is a bank bit.

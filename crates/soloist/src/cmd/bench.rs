@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use soloist_host::{output, Neighbours, Summary};
+use soloist_host::observe::Summary;
+use soloist_host::run::{output, Neighbours};
 use soloist_machine::did_you_mean;
 
 use super::number::whole;

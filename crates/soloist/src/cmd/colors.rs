@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use soloist_core::AddrMap;
-use soloist_host::{
-    cpu_list, nearest_memory, node_of_cpu, Choice, ColorRequest, Exhaust, Host, Mode, Plan, Text,
-};
+use soloist_core::{cpu_list, AddrMap};
+use soloist_host::control::{nearest_memory, Choice, ColorRequest, Exhaust, Mode, Plan, Text};
+use soloist_host::machine::{node_of_cpu, Host};
 
 /// Which colours, and how many.
 #[derive(Debug, Clone, clap::Args)]
@@ -30,7 +29,7 @@ pub struct ColorArgs {
 
     /// Memory that the program needs, such as 512M: as many colours as have that
     /// and a sixteenth free.
-    #[arg(long, value_name = "SIZE", value_parser = soloist_host::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = soloist_core::parse_size)]
     pub mem: Option<u64>,
 
     /// When the colours have no page left: `fail` (a signal), `grow` (take

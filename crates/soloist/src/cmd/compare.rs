@@ -9,7 +9,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use soloist_host::{cpu_list, time, write_forever, Control, Host, Neighbours, Summary};
+use soloist_core::cpu_list;
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
+use soloist_host::observe::Summary;
+use soloist_host::run::{time, write_forever, Neighbours};
 
 use soloist_map::guest;
 

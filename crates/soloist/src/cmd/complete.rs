@@ -13,7 +13,8 @@ use clap::{Arg, Command};
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
-use soloist_host::{Control, Host, ImplicitGroup};
+use soloist_host::control::{Control, ImplicitGroup};
+use soloist_host::machine::Host;
 #[cfg(feature = "lab")]
 use soloist_lab::known as experiments;
 use soloist_machine::known as machines;

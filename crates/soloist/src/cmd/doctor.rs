@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use soloist_core::AddrMap;
-use soloist_host::{examine, verdict, Check, Control, Host, Status};
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
+use soloist_host::observe::{examine, verdict, Check, Status};
 use soloist_machine::{known, Machine, Trust};
 use soloist_map::host::{objections, Facts};
 

@@ -5,8 +5,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Result};
-use soloist_host::watch::Snapshot;
-use soloist_host::{events, Control, Host, Removed};
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
+use soloist_host::observe::watch::Snapshot;
+use soloist_host::observe::{events, Removed};
 
 use super::number::whole;
 use super::tracefs::{self, Instance};

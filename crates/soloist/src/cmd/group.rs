@@ -6,12 +6,14 @@ use std::str::FromStr;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
-use soloist_core::cpu_list;
-use soloist_host::{
-    barred_words, find_existing, format_size, in_use, limits, parse_size, verify, Bandwidth,
-    Barred, Control, Group, GroupColors, GroupConfig, GroupView, Guard, Host, HostError, Mode,
-    Text,
+use soloist_core::{cpu_list, format_size, parse_size};
+use soloist_host::config::GroupConfig;
+use soloist_host::control::{
+    barred_words, in_use, limits, Bandwidth, Barred, Control, Group, GroupView, Guard, Mode, Text,
 };
+use soloist_host::machine::{find_existing, Host};
+use soloist_host::observe::{verify, GroupColors};
+use soloist_host::HostError;
 
 use super::colors::{mode, text, ColorArgs};
 use super::number::pid;

@@ -9,10 +9,11 @@ use anyhow::{Context, Result};
 use clap::builder::{BoolishValueParser, PossibleValuesParser};
 use clap::Subcommand;
 use serde::Serialize;
-use soloist_core::parse_size;
-use soloist_host::{
-    cpu_list, format_rate, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView, Host,
+use soloist_core::{cpu_list, parse_size};
+use soloist_host::control::{
+    format_rate, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView,
 };
+use soloist_host::machine::Host;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 use soloist_memory::Machine;

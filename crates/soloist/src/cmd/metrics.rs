@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use soloist_host::watch::Snapshot;
-use soloist_host::{openmetrics, Control, Host, HostError, MEDIA_TYPE};
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
+use soloist_host::observe::watch::Snapshot;
+use soloist_host::observe::{openmetrics, MEDIA_TYPE};
+use soloist_host::HostError;
 
 use crate::{out, Ctx};
 

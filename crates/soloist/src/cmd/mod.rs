@@ -40,7 +40,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Subcommand};
 use comfy_table::{presets, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table};
-use soloist_host::{Control, Host};
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
 
 use crate::Ctx;
 

@@ -11,7 +11,9 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
-use soloist_host::{check_event, format_size, Config};
+use soloist_core::format_size;
+use soloist_host::config::Config;
+use soloist_host::control::check_event;
 use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
 use soloist_rt::plan::evidence;

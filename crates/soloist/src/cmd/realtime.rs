@@ -1,7 +1,7 @@
 //! Flags that say how a command runs in real time.
 
 use soloist_core::time::Time;
-use soloist_host::{Class, Realtime};
+use soloist_host::run::{Class, Realtime};
 
 use super::number::whole;
 use crate::Misuse;

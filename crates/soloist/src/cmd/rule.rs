@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
-use soloist_host::{user_id, Control, Exhaust, Host, Rule, RuleChange, RuleView, LIMIT_DEFAULT};
+use soloist_host::control::{Control, Exhaust, Rule, RuleChange, RuleView, LIMIT_DEFAULT};
+use soloist_host::machine::{user_id, Host};
 
 use super::colors::exhaust;
 use super::number::whole;

@@ -6,12 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::{AddrMap, ColorSet, NumList};
-use soloist_host::{
-    check_nodes, claim, cpu_list, format_size, movable_bytes, named, node_of_cpu, parse_size, pin,
-    usable_cpus, Bandwidth, Control, Exhaust, Group, Guard, Held, Host, HostError, Job, KeyValues,
-    Outcome, Plan,
+use soloist_core::{cpu_list, format_size, parse_size, AddrMap, ColorSet, NumList};
+use soloist_host::control::{
+    check_nodes, claim, movable_bytes, named, usable_cpus, Bandwidth, Control, Exhaust, Group,
+    Guard, KeyValues, Plan,
 };
+use soloist_host::machine::{node_of_cpu, pin, Host};
+use soloist_host::run::{Held, Job, Outcome};
+use soloist_host::HostError;
 
 use super::colors::ColorArgs;
 use super::realtime::RealtimeArgs;

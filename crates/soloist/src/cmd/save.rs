@@ -7,9 +7,11 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::AddrMap;
-use soloist_host::{
-    counted, load, plan, wants_map, Config, Control, Host, HostError, ModuleChoice, Steps,
-};
+use soloist_host::config::{plan, Config, Steps};
+use soloist_host::control::{load, wants_map, Control, ModuleChoice};
+use soloist_host::machine::Host;
+use soloist_host::words::counted;
+use soloist_host::HostError;
 use soloist_machine::{known, Machine};
 
 use super::up;

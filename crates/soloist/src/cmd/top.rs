@@ -8,8 +8,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Result;
-use soloist_host::watch::Snapshot;
-use soloist_host::{limits, rates, Control, GroupRates, Host};
+use soloist_host::control::{limits, Control};
+use soloist_host::machine::Host;
+use soloist_host::observe::watch::Snapshot;
+use soloist_host::observe::{rates, GroupRates};
 
 use super::number::whole;
 use super::table;

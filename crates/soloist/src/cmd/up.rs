@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
 use serde_json::json;
-use soloist_host::{load, unload, Host, ModuleChoice};
+use soloist_host::control::{load, unload, ModuleChoice};
+use soloist_host::machine::Host;
 use soloist_machine::{known, Machine, Trust};
 use soloist_map::host;
 use soloist_map::objections::Objections;

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use soloist_core::{AddrMap, ColorSet, NumList};
-use soloist_host::{
-    contradiction, counted, format_size, picture, threads, verify, Control, GroupColors, Host,
-    HostError, Report, Tally,
-};
+use soloist_core::{format_size, AddrMap, ColorSet, NumList};
+use soloist_host::control::{contradiction, Control};
+use soloist_host::machine::{threads, Host};
+use soloist_host::observe::{picture, verify, GroupColors, Report, Tally};
+use soloist_host::words::counted;
+use soloist_host::HostError;
 use soloist_machine::known;
 
 use super::number::pid;

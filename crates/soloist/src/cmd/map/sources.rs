@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
-use soloist_host::{Control, Host};
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
 use soloist_machine::{known, write, About, Machine, MapSpec, Trust};
 use soloist_map::detect::check::{check as check_map, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};

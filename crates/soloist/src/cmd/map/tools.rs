@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail, Context, Result};
 use soloist_core::format_size;
 use soloist_core::parse_size;
-use soloist_host::Host;
+use soloist_host::machine::Host;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_machine::{About, Topology};
 use soloist_map::bridge::{self, Bridge};

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use soloist_core::{AddrMap, NumList};
-use soloist_host::{Config, Exhaust, GroupConfig, Mode};
+use soloist_host::config::{Config, GroupConfig};
+use soloist_host::control::{Exhaust, Mode};
 use soloist_machine::known;
 use soloist_memory::Platform;
 use soloist_rt::analysis::interference::PERIOD_PS;
@@ -48,7 +49,7 @@ pub fn config(plan: &Plan, platform: &Platform, file: &str, event: Option<&Event
         let before = group
             .reserve
             .as_deref()
-            .and_then(|s| soloist_host::parse_size(s).ok());
+            .and_then(|s| soloist_core::parse_size(s).ok());
         if task.release.is_some() {
             let bytes = before.unwrap_or(0) + task.bytes.next_multiple_of(4096);
             group.reserve = Some(bytes.to_string());

@@ -1,7 +1,7 @@
 //! What counts the lines that a plan's limits are made of.
 
 use serde::Serialize;
-use soloist_host::{objection, proviso};
+use soloist_host::control::{objection, proviso};
 use soloist_machine::Machine;
 use soloist_rt::plan::Plan;
 

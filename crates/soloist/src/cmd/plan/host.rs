@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Result};
 use soloist_core::AddrMap;
-use soloist_host::{load, plan as steps_to, Config, Control, Guard, GuardCpu, Host, ModuleChoice};
+use soloist_host::config::{plan as steps_to, Config};
+use soloist_host::control::{load, Control, Guard, GuardCpu, ModuleChoice};
+use soloist_host::machine::Host;
 use soloist_machine::Machine;
 
 use super::config::keep_event;

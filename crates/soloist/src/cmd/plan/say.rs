@@ -1,7 +1,8 @@
 //! What is said of a plan.
 
 use anyhow::Result;
-use soloist_host::{counted, format_size};
+use soloist_core::format_size;
+use soloist_host::words::counted;
 use soloist_rt::analysis::linux::Server;
 use soloist_rt::plan::grounds::Grounds;
 use soloist_rt::plan::{Assignment, Check, Plan};

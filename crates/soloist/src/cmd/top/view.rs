@@ -9,7 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Row, Table, TableState};
 use ratatui::{DefaultTerminal, Frame};
-use soloist_host::GroupRates;
+use soloist_host::observe::GroupRates;
 
 use super::{Column, Watch, COLUMNS};
 

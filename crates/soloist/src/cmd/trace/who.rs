@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
-use soloist_host::{Control, Host};
+use soloist_host::control::Control;
+use soloist_host::machine::Host;
 use soloist_rt::tasks::file;
 use soloist_rt::time::{Time, US};
 use soloist_trace::observer::{cut, Watch};

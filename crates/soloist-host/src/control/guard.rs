@@ -7,7 +7,9 @@ use std::str::FromStr;
 use serde::Serialize;
 use soloist_core::cpu_list;
 
-use crate::{Control, Group, HostError, KeyValues};
+use crate::control::group::Group;
+use crate::control::interface::{Control, KeyValues};
+use crate::HostError;
 
 /// What counts as traffic where nobody has said otherwise (kernel/guard/guard.c);
 /// the event's own line size comes with it.
@@ -364,7 +366,7 @@ impl FromStr for Bandwidth {
 /// and GB are powers of 1000, KiB, MiB and GiB of 1024.
 ///
 /// ```
-/// assert_eq!(soloist_host::parse_rate("1.2GB/s").ok(), Some(1_200_000_000));
+/// assert_eq!(soloist_host::control::parse_rate("1.2GB/s").ok(), Some(1_200_000_000));
 /// ```
 pub fn parse_rate(text: &str) -> Result<u64, HostError> {
     rate(text.trim()).ok_or_else(|| {

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use soloist_core::AddrMap;
 
-use crate::task::process_of;
-use crate::watch::{GroupSample, Snapshot};
-use crate::{verify, Control, GroupColors, Host, Reason};
+use crate::control::Control;
+use crate::machine::{process_of, Host};
+use crate::observe::verify::{verify, GroupColors, Reason};
+use crate::observe::watch::{GroupSample, Snapshot};
 
 /// The pages of a group's processes are looked at while there are no more: a
 /// look at a million takes about a tenth of a second.

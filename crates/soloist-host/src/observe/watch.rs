@@ -7,7 +7,9 @@ use std::time::Instant;
 use serde::Serialize;
 use soloist_core::{cpu_list, AddrMap};
 
-use crate::{Bandwidth, Control, Guard, HostError, KeyValues, Reason};
+use crate::control::{Bandwidth, Control, Group, Guard, KeyValues};
+use crate::observe::verify::Reason;
+use crate::HostError;
 
 /// How a figure goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,7 +215,7 @@ fn readable<T>(seen: Result<T, HostError>) -> Result<Option<T>, HostError> {
 }
 
 impl GroupSample {
-    fn named(group: &crate::Group) -> Result<Self, HostError> {
+    fn named(group: &Group) -> Result<Self, HostError> {
         let view = group.view()?;
         let reserved = group.bandwidth().unwrap_or_default();
         let (reserved, cpus) = match Bandwidth::of_kernel(&reserved) {

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::counted;
-use crate::watch::{GroupSample, Snapshot};
+use crate::observe::watch::{GroupSample, Snapshot};
+use crate::words::counted;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -131,7 +131,8 @@ pub fn events(before: &Snapshot, now: &Snapshot, removed: &[Removed]) -> Vec<Eve
     }
     for rule in &now.rules {
         let old = before.rules.iter().find(|old| old.name == rule.name);
-        let refused = |s: &crate::watch::Sample| s.figures.get("refused").copied().unwrap_or(0);
+        let refused =
+            |s: &crate::observe::watch::Sample| s.figures.get("refused").copied().unwrap_or(0);
         if let Some(n) = growth(old.map_or(0, refused), refused(rule)) {
             let text = format!(
                 "{} ran uncoloured: no colours were free",

@@ -9,9 +9,12 @@ use std::time::Duration;
 use serde::Serialize;
 use soloist_core::{cpu_list, AddrMap, NumList};
 
-use crate::task::allowed_cpus;
-use crate::tasks::may_allocate_on;
-use crate::{ColorRequest, Control, Group, Host, HostError, Plan};
+use crate::control::group::Group;
+use crate::control::interface::Control;
+use crate::control::request::{ColorRequest, Plan};
+use crate::control::tasks::may_allocate_on;
+use crate::machine::{allowed_cpus, Host};
+use crate::HostError;
 
 /// A memory node that this process may use: processors and memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

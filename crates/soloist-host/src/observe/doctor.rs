@@ -4,12 +4,13 @@
 use std::fs;
 
 use serde::Serialize;
-use soloist_core::{AddrMap, NumList};
+use soloist_core::{format_size, AddrMap, NumList};
 use soloist_machine::ram::parse_iomem;
 
-use crate::build::Build;
-use crate::load::{built_module, source_tree, ENROLL};
-use crate::{counted, format_size, movable_bytes, Control, Host, HostError};
+use crate::control::{built_module, movable_bytes, source_tree, Control, ENROLL};
+use crate::machine::{Build, Host};
+use crate::words::counted;
+use crate::HostError;
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -147,7 +148,7 @@ pub fn verdict(checks: &[Check]) -> String {
 
 /// Those of the kernels that the guest tests run on, each once.
 fn tested_series() -> Vec<&'static str> {
-    let names = include_str!("../../../tests/kernels").lines();
+    let names = include_str!("../../../../tests/kernels").lines();
     let mut series: Vec<&str> = names
         .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
         .filter_map(|line| line.split(['-', ' ', '\t']).next())

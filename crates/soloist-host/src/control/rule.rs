@@ -3,7 +3,9 @@
 use serde::Serialize;
 use soloist_core::AddrMap;
 
-use crate::{Control, Exhaust, HostError, KeyValues};
+use crate::control::group::Exhaust;
+use crate::control::interface::{Control, KeyValues};
+use crate::HostError;
 
 /// A rule of the control interface.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::load::image;
-use crate::Host;
+use crate::control::image;
+use crate::machine::host::Host;
 
 /// A build of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]

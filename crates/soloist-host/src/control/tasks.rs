@@ -5,10 +5,11 @@ use std::mem::size_of_val;
 use serde::Serialize;
 use soloist_core::{cpu_list, AddrMap, NumList, MAX_CPUS};
 
-use crate::cgroup;
-use crate::group::nodes_of;
-use crate::task::process_of;
-use crate::{counted, Control, Group, Host, HostError};
+use crate::control::group::{nodes_of, Group};
+use crate::control::interface::Control;
+use crate::machine::{cgroup, process_of, Host};
+use crate::words::counted;
+use crate::HostError;
 
 /// So many processes are named, the others counted.
 const NAMED: usize = 8;

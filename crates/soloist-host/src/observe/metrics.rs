@@ -6,10 +6,11 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::watch::{
+use crate::observe::verify::Reason;
+use crate::observe::watch::{
     Field, GroupSample, Kind, Sample, Snapshot, CPU, GROUP, OUT_OF_COLOR, RULE, SYSTEM, UP,
 };
-use crate::{HostError, Reason};
+use crate::HostError;
 
 /// The media type of [`openmetrics`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

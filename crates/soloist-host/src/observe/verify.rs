@@ -17,10 +17,9 @@ use procfs::PhysicalPageFlags as Flags;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::group::nodes_of;
-use crate::task::process_of;
-use crate::tasks::movable_bytes;
-use crate::{threads, Control, Host, HostError, Page, PageReader};
+use crate::control::{movable_bytes, nodes_of, Control};
+use crate::machine::{process_of, threads, Host, Page, PageReader};
+use crate::HostError;
 
 /// Bytes of a page of pagemap.
 const PAGE: u64 = 4096;

@@ -4,9 +4,10 @@
 use std::str::FromStr;
 
 use serde::Serialize;
-use soloist_core::{AddrMap, ColorSet, NumList, FRAME_SIZE};
+use soloist_core::{format_size, AddrMap, ColorSet, NumList, FRAME_SIZE};
 
-use crate::{format_size, Exhaust, Group, HostError};
+use crate::control::group::{Exhaust, Group};
+use crate::HostError;
 
 /// `4`: so many, chosen automatically. `4,` or `4-7,9`: these.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::group::{colors_of, nodes_of};
-use crate::{Control, GroupView, HostError, KeyValues};
+use crate::control::group::{colors_of, nodes_of, GroupView};
+use crate::control::interface::{Control, KeyValues};
+use crate::HostError;
 
 /// A group that a rule or an `mmap()` call made.
 #[derive(Debug, Clone)]

@@ -13,8 +13,11 @@ use serde::Serialize;
 use soloist_core::AddrMap;
 use soloist_machine::did_you_mean;
 
-use crate::control::CONFIGFS;
-use crate::{counted, Control, Group, Host, HostError};
+use crate::control::group::Group;
+use crate::control::interface::{Control, CONFIGFS};
+use crate::machine::Host;
+use crate::words::counted;
+use crate::HostError;
 
 /// How long the kernel may take to let go of the module: hooks wait until
 /// no task sleeps in them.

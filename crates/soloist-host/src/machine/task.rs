@@ -7,7 +7,8 @@ use rustix::io::Errno;
 use rustix::process::{sched_getaffinity, sched_setaffinity, CpuSet};
 use soloist_core::{cpu_list, NumList, MAX_CPUS};
 
-use crate::{Host, HostError};
+use crate::machine::host::Host;
+use crate::HostError;
 
 /// Thread ids of a process, ascending.
 pub fn threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {

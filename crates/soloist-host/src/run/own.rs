@@ -10,7 +10,8 @@ use std::io::ErrorKind;
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
 
-use crate::{Control, Group, HostError};
+use crate::control::{Control, Group};
+use crate::HostError;
 
 /// A group of one run, as long as this is held.
 #[derive(Debug)]

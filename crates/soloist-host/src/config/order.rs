@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use soloist_core::{AddrMap, NumList};
 
-use crate::config::{Config, GroupConfig};
-use crate::Mode;
+use crate::config::file::{Config, GroupConfig};
+use crate::control::Mode;
 
 /// Names of the exclusive groups that must be shareable while colours change.
 /// `prune`: groups that are not wanted give theirs up.

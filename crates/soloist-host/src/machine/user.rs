@@ -9,8 +9,8 @@ use std::process::Command;
 /// binary could read /etc/passwd alone.
 ///
 /// ```
-/// assert_eq!(soloist_host::user_id("root").as_deref(), Ok("0"));
-/// assert_eq!(soloist_host::user_id("any").as_deref(), Ok("any"));
+/// assert_eq!(soloist_host::machine::user_id("root").as_deref(), Ok("0"));
+/// assert_eq!(soloist_host::machine::user_id("any").as_deref(), Ok("any"));
 /// ```
 pub fn user_id(text: &str) -> Result<String, String> {
     if matches!(text, "any" | "registered") || text.parse::<u32>().is_ok() {

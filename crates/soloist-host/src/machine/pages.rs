@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use procfs::process::{MemoryPageFlags, PageInfo};
 use procfs::PhysicalPageFlags;
 
-use crate::{Host, HostError};
+use crate::machine::host::Host;
+use crate::HostError;
 
 /// Pages read from pagemap at once.
 const CHUNK: u64 = 16 * 1024;

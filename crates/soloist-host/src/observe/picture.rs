@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 use soloist_core::{AddrMap, ColorSet};
 
-use crate::{counted, Report};
+use crate::observe::verify::Report;
+use crate::words::counted;
 
 /// In colour, and elsewhere: told apart by the colour-blind, and in print.
 const HELD: &str = "#1f5fa8";

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Host, HostError};
+use crate::machine::host::Host;
+use crate::HostError;
 
 /// A mount of cgroup v2.
 struct Mount {

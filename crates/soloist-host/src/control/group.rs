@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::{Bandwidth, Control, HostError, KeyValues};
+use crate::control::guard::Bandwidth;
+use crate::control::interface::{Control, KeyValues};
+use crate::HostError;
 
 /// A group of the control interface.
 #[derive(Debug, Clone)]

@@ -14,8 +14,9 @@ use std::ptr;
 
 use rustix::pipe::{pipe_with, PipeFlags};
 
-use crate::realtime::{stop_at_exec, Realtime};
-use crate::{Group, HostError};
+use crate::control::Group;
+use crate::run::realtime::{stop_at_exec, Realtime};
+use crate::HostError;
 
 /// Signals that are passed on to the command.
 const FORWARDED: [libc::c_int; 6] = [

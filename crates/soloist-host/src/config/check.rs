@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use soloist_core::NumList;
+use soloist_core::{cpu_list, NumList};
 use soloist_machine::did_you_mean;
 
-use crate::config::{Config, GroupConfig};
-use crate::{check_event, cpu_list, Bandwidth, Mode};
+use crate::config::file::{Config, GroupConfig};
+use crate::control::{check_event, Bandwidth, Mode};
 
 const MAX_RATE: u64 = 10_000_000_000_000;
 

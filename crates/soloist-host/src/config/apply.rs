@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
-use soloist_core::{AddrMap, NumList};
+use soloist_core::{cpu_list, format_size, parse_size, AddrMap, NumList};
 use soloist_machine::did_you_mean;
 
-use crate::config::{Config, GroupConfig, RuleConfig};
-use crate::group::colors_of;
-use crate::order::loosened;
-use crate::rule::{check_colors, LIMIT_DEFAULT};
-use crate::{
-    cpu_list, format_size, in_use, parse_size, Bandwidth, Control, Group, Guard, Host, HostError,
-    KeyValues, Mode,
+use crate::config::file::{Config, GroupConfig, RuleConfig};
+use crate::config::order::loosened;
+use crate::control::{
+    check_colors, colors_of, in_use, Bandwidth, Control, Group, Guard, KeyValues, Mode,
+    LIMIT_DEFAULT,
 };
+use crate::machine::Host;
+use crate::HostError;
 
 /// The file of which several lines may be written at once.
 const SETTINGS: &str = "guard/settings";

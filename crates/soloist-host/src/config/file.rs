@@ -1,0 +1,421 @@
+//! What is to hold after a reboot: `/etc/soloist/soloist.toml`, which `soloist
+//! save` writes and `soloist apply` makes true (docs/reference/config.md).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use soloist_machine::FileText;
+
+use soloist_core::{cpu_list, parse_size};
+
+use crate::config::apply::plan;
+use crate::config::check;
+use crate::control::{check_name, Bandwidth, Control, Exhaust, Group, Guard, Mode, Rule, Text};
+use crate::machine::{find_existing, is_of_systemd, user_id, Host};
+use crate::run::is_of_one_run;
+use crate::HostError;
+
+/// A whole configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The machine whose map is loaded: a name or a machine file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Takes that map although the host contradicts it, or it is incomplete.
+    #[serde(skip_serializing_if = "is_false")]
+    pub force: bool,
+    /// Settings of the guard, as in `guard/settings`; empty: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub guard: BTreeMap<String, String>,
+    /// Bandwidth reserved on single processors, by number.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpus: BTreeMap<String, String>,
+    /// Groups by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<String, GroupConfig>,
+    /// Rules by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rules: BTreeMap<String, RuleConfig>,
+    /// The file and its text, to name lines by.
+    #[serde(skip)]
+    pub source: Option<(PathBuf, String)>,
+}
+
+/// A group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GroupConfig {
+    /// Bank sets, a list; empty: any.
+    pub bank_sets: String,
+    /// LLC colours, a list; empty: any.
+    pub llc: String,
+    /// Shared or not.
+    pub mode: Mode,
+    /// What happens when its colours have no page left.
+    pub exhaust: Exhaust,
+    /// What becomes of file pages that it only reads.
+    pub text: Text,
+    /// Memory kept in its lists beforehand: `64M`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<String>,
+    /// Bandwidth reserved for it on `cpus`: `500MB/s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<String>,
+    /// Processors that `bandwidth` is reserved on, a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// The cgroup whose tasks are in it: `/video.slice`, or its directory below
+    /// /sys/fs/cgroup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
+    /// That cgroup is made later, by something else than systemd.
+    #[serde(skip_serializing_if = "is_false")]
+    pub cgroup_later: bool,
+}
+
+/// What a group is that was just made.
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self {
+            bank_sets: String::new(),
+            llc: String::new(),
+            mode: Mode::Shareable,
+            exhaust: Exhaust::Fail,
+            text: Text::Private,
+            reserve: None,
+            bandwidth: None,
+            cpus: None,
+            cgroup: None,
+            cgroup_later: false,
+        }
+    }
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleConfig {
+    /// Which programs: a glob over the absolute path.
+    pub path: String,
+    /// Whose programs: a user's number, `any`, or `registered`; a file may name the
+    /// user.
+    #[serde(default = "any", deserialize_with = "user")]
+    pub uid: String,
+    /// Bank sets per process.
+    #[serde(default = "one")]
+    pub colors: u32,
+    /// Bank sets of all its processes together; none: the module's choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Bank sets of all of one user's processes that a rule matched; none: the
+    /// module's choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_limit: Option<u32>,
+    /// What happens when a process' colours have no page left.
+    #[serde(default = "grow")]
+    pub exhaust: Exhaust,
+    /// Keeps its processes apart from others by controller.
+    #[serde(default)]
+    pub realtime: bool,
+    /// Lets it match.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn user<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    user_id(&text).map_err(D::Error::custom)
+}
+
+fn any() -> String {
+    "any".to_owned()
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn grow() -> Exhaust {
+    Exhaust::Grow
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Config {
+    /// Reads a file, and refuses what contradicts itself; an error names it and the
+    /// line.
+    pub fn read(path: &Path) -> Result<Self, HostError> {
+        let text = fs::read_to_string(path).map_err(|e| HostError::io(path, e))?;
+        let wrong = |(line, why)| HostError::Config {
+            path: path.to_owned(),
+            line,
+            why,
+        };
+        let mut this = Self::read_text(&text).map_err(wrong)?;
+        check::check(&this).map_err(|why| wrong((check::line_of(&text, &why), why)))?;
+        this.source = Some((path.to_owned(), text));
+        Ok(this)
+    }
+
+    /// Reads its text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::read_text(text).map_err(|(line, why)| match line {
+            Some(line) => format!("line {line}: {why}"),
+            None => why,
+        })
+    }
+
+    fn read_text(text: &str) -> Result<Self, (Option<usize>, String)> {
+        let file = FileText { file: "", text };
+        let this: Self = toml::from_str(text).map_err(|error| {
+            let wrong = file.toml(&error);
+            (Some(wrong.line).filter(|&line| line > 0), wrong.message)
+        })?;
+        match this.check() {
+            Err(why) => Err((check::line_of(text, &why), why)),
+            Ok(()) => Ok(this),
+        }
+    }
+
+    /// Names the line that an error of this configuration is about, where that is
+    /// known: its message begins with the place.
+    pub fn located(&self, error: HostError) -> HostError {
+        let HostError::Request(why) = &error else {
+            return error;
+        };
+        let at = self.source.as_ref().and_then(|(path, text)| {
+            let line = check::line_of(text, why)?;
+            Some(format!("{}:{line}: {why}", path.display()))
+        });
+        at.map_or(error, HostError::Request)
+    }
+
+    /// Puts the kernel's path in place of each cgroup that is named otherwise, such
+    /// as by its directory. One that is not there is refused, unless it comes later;
+    /// what there is to say of those that do.
+    pub fn find_cgroups(&mut self, host: &Host) -> Result<Vec<String>, HostError> {
+        let mut later = Vec::new();
+        for (name, group) in &mut self.groups {
+            let Some(given) = group.cgroup.clone().filter(|given| !given.is_empty()) else {
+                continue;
+            };
+            let found = find_existing(host, &given, group.cgroup_later).map_err(|error| {
+                HostError::Request(format!(
+                    "[groups.{name}] cgroup: {error} (cgroup_later = true)"
+                ))
+            })?;
+            let words = found.words();
+            later.extend(words.map(|words| format!("[groups.{name}] cgroup: {words}")));
+            group.cgroup = Some(found.path);
+        }
+        Ok(later)
+    }
+
+    /// Notes which cgroups are not there now, so that they may be missing when the
+    /// file is applied.
+    pub fn note_later(&mut self, host: &Host) {
+        for group in self.groups.values_mut() {
+            let path = group.cgroup.as_deref().filter(|path| !is_of_systemd(path));
+            let found = path.and_then(|path| find_existing(host, path, true).ok());
+            group.cgroup_later = found.is_some_and(|found| found.missing == Some(true));
+        }
+    }
+
+    /// What toml can't know.
+    fn check(&self) -> Result<(), String> {
+        for (name, group) in &self.groups {
+            check_name(name).map_err(|e| format!("[groups.{name:?}]: {e}"))?;
+            let wrong = |key: &str, why: String| format!("[groups.{name}] {key}: {why}");
+            let no_path =
+                |path: &&str| !path.is_empty() && (!path.starts_with('/') || *path == "/");
+            if let Some(cgroup) = group.cgroup.as_deref().filter(no_path) {
+                let like = "expected a path such as /system.slice/x.service";
+                return Err(wrong("cgroup", format!("{cgroup:?}: {like}")));
+            }
+            if let Some(size) = &group.reserve {
+                parse_size(size).map_err(|e| wrong("reserve", e.to_string()))?;
+            }
+            match (&group.bandwidth, &group.cpus) {
+                (None, Some(_)) => return Err(wrong("cpus", "without bandwidth".to_owned())),
+                (Some(_), None) => return Err(wrong("bandwidth", "without cpus".to_owned())),
+                (None, None) => {}
+                (Some(text), Some(cpus)) => {
+                    let parsed = text.parse::<Bandwidth>();
+                    parsed.map_err(|e| wrong("bandwidth", e.to_string()))?;
+                    cpu_list(cpus).map_err(|e| wrong("cpus", e.to_string()))?;
+                }
+            }
+        }
+        for (name, rule) in &self.rules {
+            check_name(name).map_err(|e| format!("[rules.{name:?}]: {e}"))?;
+            let wrong = |key: &str, why: &str| Err(format!("[rules.{name}] {key}: {why}"));
+            if !rule.path.starts_with(['/', '*']) {
+                return wrong(
+                    "path",
+                    "expected a glob over absolute paths, such as /usr/bin/*",
+                );
+            }
+            if rule.colors == 0 {
+                return wrong("colors", "0 colours hold no page: ask for at least 1");
+            }
+            for (key, limit) in [("limit", rule.limit), ("user_limit", rule.user_limit)] {
+                if limit == Some(0) {
+                    return wrong(key, "no process could have colours: at least 1");
+                }
+            }
+        }
+        for (cpu, text) in &self.cpus {
+            let wrong = |why: String| format!("[cpus] {cpu}: {why}");
+            // As the kernel writes it: its directory has that name.
+            let number = cpu.parse::<u32>().map(|number| number.to_string());
+            if number.as_ref() != Ok(cpu) {
+                return Err(wrong("expected the number of a processor".to_owned()));
+            }
+            text.parse::<Bandwidth>()
+                .map_err(|e| wrong(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// What holds now. Groups that `soloist run` made for one command are left
+    /// out: they go with it.
+    pub fn now(control: &Control) -> Result<Self, HostError> {
+        let guard = Guard::open(control).ok();
+        let groups = control.each_group(|group| {
+            let lasts = !is_of_one_run(group.name());
+            let config = lasts.then(|| GroupConfig::now(group)).transpose()?;
+            Ok(config.map(|config| (group.name().to_owned(), config)))
+        })?;
+        Ok(Self {
+            machine: control.map().ok().map(|map| map.name()),
+            force: false,
+            guard: match &guard {
+                Some(guard) => settings(guard)?,
+                None => BTreeMap::new(),
+            },
+            cpus: match &guard {
+                Some(guard) => reservations(guard)?,
+                None => BTreeMap::new(),
+            },
+            groups: groups.into_iter().flatten().collect(),
+            rules: control
+                .rules()?
+                .iter()
+                .map(|rule| Ok((rule.name().to_owned(), RuleConfig::now(rule)?)))
+                .collect::<Result<_, HostError>>()?,
+            source: None,
+        })
+    }
+
+    /// As the text of a file that `soloist save` writes.
+    pub fn text(&self) -> Result<String, HostError> {
+        self.text_under(HEAD)
+    }
+
+    /// As a file's text; `head`: lines of comments that it begins with.
+    pub fn text_under(&self, head: &str) -> Result<String, HostError> {
+        let body = toml::to_string_pretty(self).map_err(|e| HostError::Other(e.to_string()))?;
+        Ok(format!("{head}{body}"))
+    }
+}
+
+const HEAD: &str = "# Written by `soloist save`; `soloist apply` makes it true.\n\
+    # /usr/share/doc/soloist/reference/config.md says what may stand here.\n\n";
+
+/// Where nobody has set anything there is nothing to keep.
+fn settings(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {
+    let settings = guard.settings()?;
+    Ok(match Guard::are_fresh(&settings) {
+        true => BTreeMap::new(),
+        false => settings,
+    })
+}
+
+fn reservations(guard: &Guard) -> Result<BTreeMap<String, String>, HostError> {
+    let view = guard.view()?;
+    let own = view
+        .cpus
+        .iter()
+        .filter(|cpu| !cpu.bandwidth.contains("group="));
+    Ok(own
+        .filter_map(|cpu| {
+            let (bandwidth, _) = Bandwidth::of_kernel(&cpu.bandwidth)?;
+            Some((cpu.cpu.to_string(), bandwidth.for_people()))
+        })
+        .collect())
+}
+
+impl GroupConfig {
+    /// Makes `group` so again; its tasks stay where they are.
+    pub fn put_back(&self, control: &Control, group: &Group) -> Result<(), HostError> {
+        let name = group.name().to_owned();
+        let config = Config {
+            groups: [(name, self.clone())].into(),
+            ..Config::default()
+        };
+        plan(&config, Some(control), &control.map()?, false)?.apply(control)
+    }
+
+    /// What `group` is now.
+    pub fn now(group: &Group) -> Result<Self, HostError> {
+        let view = group.view()?;
+        let unexpected = |e: String| HostError::Other(format!("group {}: {e}", view.name));
+        let reserved = group.bandwidth()?;
+        let reserved = Bandwidth::of_kernel(&reserved);
+        let reserve: u64 = view.reserve.parse().unwrap_or(0);
+        Ok(Self {
+            mode: view.mode.parse().map_err(unexpected)?,
+            exhaust: view.exhaust.parse().map_err(unexpected)?,
+            text: view.text.parse().map_err(unexpected)?,
+            reserve: (reserve > 0).then(|| exact_size(reserve)),
+            bandwidth: reserved.as_ref().map(|(b, _)| b.for_people()),
+            cpus: reserved.and_then(|(_, cpus)| cpus),
+            cgroup: group.cgroup()?,
+            cgroup_later: false,
+            bank_sets: view.bank_set,
+            llc: view.llc_color,
+        })
+    }
+}
+
+/// In the largest unit that loses nothing.
+fn exact_size(bytes: u64) -> String {
+    for (shift, unit) in [(30, "G"), (20, "M"), (10, "K")] {
+        if bytes % (1 << shift) == 0 {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}
+
+impl RuleConfig {
+    fn now(rule: &Rule) -> Result<Self, HostError> {
+        let view = rule.view()?;
+        let unexpected = |e: String| HostError::Other(format!("rule {}: {e}", view.name));
+        Ok(Self {
+            colors: view.colors.parse().unwrap_or(1),
+            limit: view.limit.and_then(|limit| limit.parse().ok()),
+            user_limit: view.user_limit.and_then(|limit| limit.parse().ok()),
+            exhaust: view.exhaust.parse().map_err(unexpected)?,
+            path: view.path,
+            uid: view.uid,
+            realtime: view.realtime,
+            enabled: view.enabled,
+        })
+    }
+}
