@@ -21,7 +21,7 @@ mod terminal;
 pub use interrupt::Scratch;
 pub use kernel::Kernel;
 pub use nodes::GuestNodes;
-pub use plan::Plan;
+pub use plan::{Plan, Row};
 pub use run::{run, Outcome, Output, Recorder, Spec, Verdict};
 pub use soloist_core::parse_size;
 

@@ -6,10 +6,33 @@ use std::path::Path;
 /// The table: kernels, and the core set of tests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// Name of each kernel, and whether it runs every test.
-    pub kernels: Vec<(String, bool)>,
-    /// `AREA/NAME` of the tests that run on all kernels.
+    /// Every kernel, in the order of the table.
+    pub kernels: Vec<Row>,
+    /// `AREA/NAME` of the tests of the core set.
     pub core: Vec<String>,
+}
+
+/// A kernel and the tests that it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The kernel's short name, `6.12-rt`.
+    pub kernel: String,
+    /// `all`, `core`, `AREA` or `AREA/NAME`, one or more.
+    pub tests: Vec<String>,
+}
+
+impl Row {
+    /// Whether the kernel runs every test.
+    #[must_use]
+    pub fn all(&self) -> bool {
+        self.tests.iter().any(|set| set == "all")
+    }
+
+    /// Whether a set of this row other than the core set has `test`.
+    fn names(&self, test: &str) -> bool {
+        let area = test.split('/').next().unwrap_or(test);
+        self.all() || self.tests.iter().any(|set| set == test || set == area)
+    }
 }
 
 impl Plan {
@@ -28,11 +51,15 @@ impl Plan {
             match words.as_slice() {
                 [] | ["#", ..] => {}
                 ["+", test] => plan.core.push((*test).to_owned()),
-                [kernel, "all"] => plan.kernels.push(((*kernel).to_owned(), true)),
-                [kernel, "core"] => plan.kernels.push(((*kernel).to_owned(), false)),
+                [kernel, tests @ ..] if !tests.is_empty() && *kernel != "+" => {
+                    plan.kernels.push(Row {
+                        kernel: (*kernel).to_owned(),
+                        tests: tests.iter().map(|set| (*set).to_owned()).collect(),
+                    });
+                }
                 _ => {
                     return Err(format!(
-                        "{}: expected `KERNEL all`, `KERNEL core` or `+ AREA/TEST`",
+                        "{}: expected a kernel and its tests (`6.12 all`, `6.1 core guard cli/run`) or `+ AREA/TEST`",
                         at + 1
                     ))
                 }
@@ -43,12 +70,8 @@ impl Plan {
 
     /// Whether `test` runs on `kernel`; on one that is not in the table, all do.
     pub fn runs(&self, kernel: &str, test: &str) -> bool {
-        let all = self
-            .kernels
-            .iter()
-            .find(|(name, _)| name == kernel)
-            .is_none_or(|(_, all)| *all);
-        all || self.core.iter().any(|core| core == test)
+        let row = self.kernels.iter().find(|row| row.kernel == kernel);
+        row.is_none_or(|row| row.names(test)) || self.core.iter().any(|core| core == test)
     }
 }
 
@@ -60,12 +83,14 @@ mod tests {
 
     #[test]
     fn the_table_says_what_runs_where() {
-        let plan = Plan::parse("# x\n6.12\tall\n6.1 core\n\n+ a/x\n").unwrap();
+        let plan = Plan::parse("# x\n6.12\tall\n6.1 core\n6.1-rt b c/x\n\n+ a/x\n").unwrap();
         assert!(plan.runs("6.12", "a/y"));
         assert!(plan.runs("6.1", "a/x"));
         assert!(!plan.runs("6.1", "a/y"));
         assert!(plan.runs("9.9", "a/y"));
-        let error = Plan::parse("6.12 all\n6.1 some\n").unwrap_err();
+        let ran = ["a/x", "a/y", "b/x", "c/x", "c/y"].map(|test| plan.runs("6.1-rt", test));
+        assert_eq!(ran, [true, false, true, true, false]);
+        let error = Plan::parse("6.12 all\n6.1\n").unwrap_err();
         assert!(error.starts_with("2: "), "{error}");
     }
 
@@ -73,13 +98,22 @@ mod tests {
     fn our_table_names_the_kernels_and_tests_that_there_are() {
         let root = crate::source_root().unwrap();
         let plan = Plan::read(&root).unwrap();
-        let names: Vec<&str> = plan.kernels.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = plan.kernels.iter().map(|row| row.kernel.as_str()).collect();
         assert_eq!(names, kernel::NAMES);
-        assert_eq!(plan.kernels.iter().filter(|(_, all)| *all).count(), 2);
-        for test in &plan.core {
+        assert_eq!(plan.kernels.iter().filter(|row| row.all()).count(), 1);
+        let is_there = |test: &str| {
             let file = root.join("tests/guest").join(test);
+            file.is_dir() || file.with_extension("c").exists() || file.with_extension("sh").exists()
+        };
+        for set in plan.kernels.iter().flat_map(|row| &row.tests) {
             assert!(
-                file.with_extension("c").exists() || file.with_extension("sh").exists(),
+                set == "all" || set == "core" || is_there(set),
+                "tests/kernels: there is no set, area or test {set}"
+            );
+        }
+        for test in &plan.core {
+            assert!(
+                test.contains('/') && is_there(test),
                 "tests/kernels: there is no test {test}"
             );
         }

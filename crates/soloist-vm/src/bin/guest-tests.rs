@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use serde::Serialize;
-use soloist_vm::{kernel, source_root, GuestNodes, Kernel, Outcome, Output, Plan, Spec, Verdict};
+use soloist_vm::{
+    kernel, source_root, GuestNodes, Kernel, Outcome, Output, Plan, Row, Spec, Verdict,
+};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -108,9 +110,9 @@ fn run(args: &Args) -> Result<bool, Failure> {
     let plan = Plan::read(&root)?;
     let mut kernels = plan.kernels.clone();
     // The longest boots first: else one of them is alone at the end.
-    kernels.sort_by_key(|(_, all)| !all);
+    kernels.sort_by_key(|row| std::cmp::Reverse(tests_of(&plan, row, &tests)));
     let names: Vec<String> = match args.kernel.as_slice() {
-        [] => kernels.into_iter().map(|(name, _)| name).collect(),
+        [] => kernels.into_iter().map(|row| row.kernel).collect(),
         names => names.to_vec(),
     };
     let every = args.all || args.long || !args.kernel.is_empty() || !args.tests.is_empty();
@@ -144,6 +146,12 @@ fn run(args: &Args) -> Result<bool, Failure> {
         );
     }
     Ok(report.failed == 0 && report.passed > 0)
+}
+
+/// How many of `tests` the kernel of a row runs.
+fn tests_of(plan: &Plan, row: &Row, tests: &[(String, PathBuf)]) -> usize {
+    let runs = |(test, _): &&(String, PathBuf)| plan.runs(&row.kernel, test);
+    tests.iter().filter(runs).count()
 }
 
 /// Name and file of every test, in order: programs that the tests' Makefile
