@@ -8,8 +8,8 @@
 
 use std::fmt::Write;
 
-use crate::time::{Time, MS};
 use crate::timeline::{Job, Timeline};
+use soloist_core::time::{Time, MS};
 
 /// Colours of executions, by task.
 const FILLS: [&str; 6] = [

@@ -4,9 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::observer::Record;
-
-/// Of a kernel's thread names, bytes.
-const NAME: usize = 15;
+use crate::watch::kept_name;
 
 /// A trace, summed up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,11 +103,8 @@ impl Measured {
     /// The task of this name, of which the kernel kept the beginning.
     #[must_use]
     pub fn task(&self, name: &str) -> Option<&Task> {
-        let mut end = name.len().min(NAME);
-        while !name.is_char_boundary(end) {
-            end -= 1;
-        }
-        let found = |t: &&Task| t.task == name || t.task == name[..end];
+        let kept = kept_name(name);
+        let found = |t: &&Task| t.task == name || t.task == kept;
         self.tasks.iter().find(found)
     }
 }

@@ -6,22 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::{parse, Event, Line, Parsed, State};
 use crate::timeline::{Row, Timeline};
 use crate::track::{Timing, Track};
+use crate::watch::{kept_name, Watch};
 
-/// The kernel keeps so many bytes of a name.
-const NAME: usize = 15;
-
-/// Whom to watch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Watch {
-    /// Threads by id.
-    pub threads: BTreeMap<u32, Option<Timing>>,
-    /// Threads by name, those that appear later too.
-    pub names: BTreeMap<String, Option<Timing>>,
-    /// Threads and processes that a watched one makes, with its timing.
-    pub children: bool,
-    /// Nobody as long as he has this name.
-    pub except: Option<String>,
-}
+/// Periods that an excerpt of a record is long.
+const EXCERPT_PERIODS: u64 = 8;
 
 /// Reads a trace, line by line.
 #[derive(Debug)]
@@ -78,12 +66,35 @@ pub struct Record {
     pub unread: u64,
 }
 
+impl Record {
+    /// From when to when an excerpt shows something, picoseconds: eight of the
+    /// longest period, around the first miss if there is one; all where nobody has
+    /// a period. Jobs that were released before `skip_ps` don't count.
+    #[must_use]
+    pub fn excerpt(&self, skip_ps: u64) -> (u64, u64) {
+        let end = self.timeline.end_ps;
+        let periods = self.tasks.iter().filter_map(|t| t.timing);
+        let Some(longest) = periods.map(|t| t.period_ps).max() else {
+            return (0, end);
+        };
+        let jobs = self.timeline.jobs.iter();
+        let counted = jobs.filter(|j| j.deadline_ps.is_some() && j.release_ps >= skip_ps);
+        let mut counted = counted.peekable();
+        let begin = counted.peek().map_or(0, |job| job.release_ps);
+        let miss = counted.find(|job| job.missed());
+        let from = miss.map_or(begin, |job| {
+            job.release_ps.saturating_sub(longest).max(begin)
+        });
+        (from, (from + EXCERPT_PERIODS * longest).min(end))
+    }
+}
+
 impl Observer {
     /// Begins; `origin_ps` is the trace clock's time that becomes 0.
     #[must_use]
     pub fn new(watch: Watch, origin_ps: u64) -> Self {
         let names = watch.names.into_iter();
-        let names = names.map(|(name, timing)| (cut(&name).to_owned(), timing));
+        let names = names.map(|(name, timing)| (kept_name(&name).to_owned(), timing));
         Self {
             watch: Watch {
                 names: names.collect(),
@@ -98,6 +109,11 @@ impl Observer {
             lost: 0,
             unread: 0,
         }
+    }
+
+    /// Watches a thread too, by its id.
+    pub fn watch_thread(&mut self, id: u32, timing: Option<Timing>) {
+        self.watch.threads.insert(id, timing);
     }
 
     /// Reads the next line.
@@ -248,12 +264,4 @@ impl Observer {
         jobs.sort_by_key(|j| (j.release_ps, j.task));
         record
     }
-}
-
-/// A name as the kernel keeps it.
-#[must_use]
-pub fn cut(name: &str) -> &str {
-    let end = (0..=NAME.min(name.len())).rev();
-    let end = end.into_iter().find(|&at| name.is_char_boundary(at));
-    &name[..end.unwrap_or(0)]
 }

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use soloist_trace::observer::{Observer, Record, Watch};
-use soloist_trace::time::MS;
+use soloist_core::time::MS;
+use soloist_trace::observer::{Observer, Record};
 use soloist_trace::timeline::End;
 use soloist_trace::track::Timing;
+use soloist_trace::watch::Watch;
 
 const TRACE: &str = include_str!("traces/periodic-6.12.txt");
 const ORIGIN: u64 = 9_200 * MS;

@@ -9,9 +9,9 @@ use soloist_host::control::Control;
 use soloist_host::machine::Host;
 use soloist_host::observe::watch::Snapshot;
 use soloist_host::observe::{events, Removed};
+use soloist_trace::tracefs::{self, Instance};
 
 use super::number::whole;
-use super::tracefs::{self, Instance};
 use crate::Ctx;
 
 /// Follow what happens: colours exhausted or left, groups made, CPUs stopped.
@@ -42,7 +42,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let mut before = Snapshot::take(&control)?;
     let mut looks = 0;
     while removals.wait(Duration::from_secs(args.interval))? {
-        let begun = tracefs::now()?.as_secs_f64();
+        let begun = tracefs::now().as_secs_f64();
         let now = Snapshot::take(&control)?;
         for event in events(&before, &now, &removals.read(begun, &now)?) {
             match ctx.json {
@@ -109,7 +109,7 @@ impl Removals {
     fn drain(&mut self) -> Result<()> {
         let told = &mut self.told;
         match &mut self.trace {
-            Some(trace) => trace.read(|line| told.extend(Removed::of_line(line))),
+            Some(trace) => Ok(trace.read(|line| told.extend(Removed::of_line(line)))?),
             None => Ok(()),
         }
     }

@@ -28,7 +28,6 @@ mod sim;
 mod top;
 #[cfg(feature = "lab")]
 mod trace;
-mod tracefs;
 mod up;
 mod verify;
 #[cfg(feature = "lab")]

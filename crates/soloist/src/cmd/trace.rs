@@ -1,7 +1,6 @@
 //! `soloist trace`.
 
 mod report;
-mod wanted;
 mod who;
 
 use std::fs;
@@ -12,12 +11,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use soloist_rt::time::Time;
-use soloist_trace::observer::{Observer, Record};
-use soloist_trace::{gantt, perfetto};
+use soloist_core::time::Time;
+use soloist_trace::observer::Record;
+use soloist_trace::recording::Recording;
+use soloist_trace::watch::exists;
+use soloist_trace::{gantt, perfetto, tracefs};
 
 use super::number::pid;
-use super::tracefs::{self, Instance};
 use crate::{Ctx, Misuse};
 
 /// Record when running tasks are released, run and are done, and what they miss.
@@ -77,62 +77,33 @@ pub struct Args {
     command: Vec<std::ffi::OsString>,
 }
 
-/// Between two looks at what was recorded: short beside what the buffers hold.
+/// Between two looks at a command that was asked to end, and for how long.
 const LOOK: Duration = Duration::from_millis(50);
-/// Of each processor's buffer: a line takes some 60 bytes.
-const BUFFER_KIB: u32 = 2048;
-/// For a command that was asked to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    let mut watch = who::watch(&args)?;
-    let mut instance = Instance::new("trace", BUFFER_KIB)?;
-    // The command's events come after the trace's begin, and are read only when
-    // its id is known.
-    wanted::begin(&instance, &watch)?;
-    let origin_ps = now_ps()?;
+    let watch = who::watch(&args)?;
+    let threads: Vec<u32> = watch.threads.keys().copied().collect();
+    let expected = who::expected(&args, &watch);
+    let mut recording = Recording::begin(watch)?;
     let mut command = who::start(&args.command, ctx)?;
     if let (Some(child), None) = (&command, &args.tasks) {
-        watch.threads.insert(child.id(), who::timing(&args));
+        recording.watch_thread(child.id(), who::timing(&args));
     }
-    let threads: Vec<u32> = watch.threads.keys().copied().collect();
-    let asked = who::asked(&args, &watch);
-    let mut observer = Observer::new(watch, origin_ps);
-    let until = args
-        .length
-        .map(|t| Instant::now() + Duration::from_nanos(t.0 / 1000));
-    let read = loop {
-        if let Err(error) = instance.read(|line| observer.read(line)) {
-            break Err(error);
-        }
-        let gone = match &mut command {
-            Some(child) => child.try_wait()?.is_some(),
-            None => !threads.is_empty() && threads.iter().all(|&id| !who::is_there(id)),
-        };
-        if gone || over(until) {
-            break Ok(());
-        }
-        sleep(until.map_or(LOOK, |t| {
-            LOOK.min(t.saturating_duration_since(Instant::now()))
-        }));
-    };
-    let end_ps = now_ps()?;
-    instance.stop()?;
+    let length = args.length.map(|t| Duration::from_nanos(t.0 / 1000));
+    let read = recording.run(length, || match &mut command {
+        Some(child) => Ok(child.try_wait()?.is_some()),
+        None => Ok(!threads.is_empty() && !threads.iter().any(|&id| exists(id))),
+    });
+    recording.stop()?;
     if let Some(child) = &mut command {
         end(child)?;
     }
     read?;
-    instance.read(|line| observer.read(line))?;
-    let mut record = observer.finish(end_ps);
-    record.lost = record.lost.max(instance.lost()?);
-    drop(instance);
+    let record = recording.finish()?;
     write_files(&args, &record)?;
-    report::print(&record, args.skip.0, &asked, ctx)
-}
-
-fn over(until: Option<Instant>) -> bool {
-    tracefs::ended() || until.is_some_and(|t| Instant::now() >= t)
+    report::print(&record, args.skip.0, &expected, ctx)
 }
 
 /// Ends the command, if it has not; says how it ended, unless well or by us.
@@ -161,7 +132,7 @@ fn write_files(args: &Args, record: &Record) -> Result<()> {
         fs::write(path, text).with_context(|| path.display().to_string())?;
     }
     if let Some(path) = &args.svg {
-        let (from, to) = report::part(record, args.skip.0);
+        let (from, to) = record.excerpt(args.skip.0);
         let drawn = record.timeline.part(from, to);
         let title = format!(
             "{} of a running system, {} after the begin of the record",
@@ -172,12 +143,6 @@ fn write_files(args: &Args, record: &Record) -> Result<()> {
         fs::write(path, svg).with_context(|| path.display().to_string())?;
     }
     Ok(())
-}
-
-/// The trace's clock.
-fn now_ps() -> Result<u64> {
-    let now = u64::try_from(tracefs::now()?.as_nanos()).context("the clock")?;
-    Ok(now * 1000)
 }
 
 /// A command that can't be run is a misuse like any other.

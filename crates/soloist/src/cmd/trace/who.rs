@@ -1,8 +1,6 @@
 //! Whom a trace watches.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::mem;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -10,15 +8,13 @@ use anyhow::{Context, Result};
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
 use soloist_rt::tasks::file;
-use soloist_rt::time::{Time, US};
-use soloist_trace::observer::{cut, Watch};
+use soloist_rt::tasks::Release;
+use soloist_trace::coverage::{Expected, ExpectedTask, Identity};
 use soloist_trace::track::Timing;
+use soloist_trace::watch::{deadline_timing, exists, Watch, SHORTEST};
 
 use super::{not_run, Args};
 use crate::{Ctx, Misuse};
-
-/// Shorter ones are no period of a task that sleeps in between.
-const SHORTEST: Time = Time(10 * US);
 
 /// Everybody who was named; a command is not there yet.
 pub fn watch(args: &Args) -> Result<Watch> {
@@ -36,7 +32,7 @@ pub fn watch(args: &Args) -> Result<Watch> {
     }
     let mut watch = Watch::default();
     if let Some(path) = &args.tasks {
-        watch.names = names(path)?;
+        watch = of_file(path)?;
     } else if !args.command.is_empty() {
         watch.children = true;
         watch.except = Some(env!("CARGO_BIN_NAME").to_owned());
@@ -46,44 +42,30 @@ pub fn watch(args: &Args) -> Result<Watch> {
         threads = in_group(name)?;
     }
     for id in threads {
-        if !is_there(id) {
+        if !exists(id) {
             return Err(Misuse(format!("--pid {id}: no thread has this id")).into());
         }
         watch
             .threads
-            .insert(id, timing(args).or_else(|| own_timing(id)));
+            .insert(id, timing(args).or_else(|| deadline_timing(id)));
     }
     Ok(watch)
 }
 
-/// Who must be seen before anything can be said of deadlines.
-pub enum Asked {
-    /// Each of these, by name or by id, and whether it has a period.
-    Each(Vec<(Who, bool)>),
-    /// Somebody; whether there is a period.
-    Somebody(bool),
-}
-
-/// A task that was asked for.
-pub enum Who {
-    Name(String),
-    Id(u32),
-}
-
 /// Those named; of a group's and a command's threads any.
-pub fn asked(args: &Args, watch: &Watch) -> Asked {
-    if args.tasks.is_some() {
-        let names = watch.names.iter();
-        let name = |(name, timing): (&String, &Option<Timing>)| {
-            (Who::Name(name.clone()), timing.is_some())
-        };
-        return Asked::Each(names.map(name).collect());
+pub fn expected(args: &Args, watch: &Watch) -> Expected {
+    if args.tasks.is_none() && args.pid.is_empty() {
+        return Expected::Anybody(args.period.is_some());
     }
-    if args.pid.is_empty() {
-        return Asked::Somebody(args.period.is_some());
-    }
-    let id = |(&id, timing): (&u32, &Option<Timing>)| (Who::Id(id), timing.is_some());
-    Asked::Each(watch.threads.iter().map(id).collect())
+    let names = watch.names.iter();
+    let names = names.map(|(name, timing)| (Identity::Name(name.clone()), timing));
+    let ids = watch.threads.iter();
+    let ids = ids.map(|(&id, timing)| (Identity::Id(id), timing));
+    let all = names.chain(ids).map(|(identity, timing)| ExpectedTask {
+        identity,
+        timed: timing.is_some(),
+    });
+    Expected::Each(all.collect())
 }
 
 /// What `--period` and `--deadline` say.
@@ -95,10 +77,6 @@ pub fn timing(args: &Args) -> Option<Timing> {
     })
 }
 
-pub fn is_there(id: u32) -> bool {
-    Path::new(&format!("/proc/{id}")).exists()
-}
-
 fn in_group(name: &str) -> Result<Vec<u32>> {
     let tasks = Control::open(&Host::live())?.group(name)?.tasks()?;
     let ids: Vec<u32> = tasks.iter().filter_map(|&t| t.try_into().ok()).collect();
@@ -108,52 +86,15 @@ fn in_group(name: &str) -> Result<Vec<u32>> {
     Ok(ids)
 }
 
-fn names(path: &Path) -> Result<BTreeMap<String, Option<Timing>>> {
+fn of_file(path: &Path) -> Result<Watch> {
     let set = file::read(path).map_err(|error| Misuse(error.to_string()))?;
-    let mut names = BTreeMap::new();
-    for task in &set.tasks {
-        let timing = task.release.map(|r| Timing {
-            period_ps: r.period.0,
-            deadline_ps: r.deadline.0,
-        });
-        if timing.is_some_and(|t| t.period_ps < SHORTEST.0) {
-            return Err(Misuse(format!(
-                "{}: {}: a period below {SHORTEST} can't be traced",
-                path.display(),
-                task.name
-            ))
-            .into());
-        }
-        let kept = |other: &&String| cut(other) == cut(&task.name);
-        if let Some(other) = names.keys().find(kept) {
-            return Err(Misuse(format!(
-                "{}: {} and {other} are the same to the kernel, which keeps 15 bytes of a name: rename one",
-                path.display(),
-                task.name
-            ))
-            .into());
-        }
-        names.insert(task.name.clone(), timing);
-    }
-    Ok(names)
-}
-
-/// That of a task under `SCHED_DEADLINE`.
-fn own_timing(id: u32) -> Option<Timing> {
-    // SAFETY: sched_attr is plain numbers, for which zero is valid; the kernel
-    // writes no more than the size that it is told.
-    let attr = unsafe {
-        let mut attr: libc::sched_attr = mem::zeroed();
-        let size = mem::size_of::<libc::sched_attr>();
-        let got = libc::syscall(libc::SYS_sched_getattr, id, &raw mut attr, size, 0);
-        (got == 0).then_some(attr)?
+    let timing = |release: Release| Timing {
+        period_ps: release.period.0,
+        deadline_ps: release.deadline.0,
     };
-    let timing = Timing {
-        period_ps: attr.sched_period.checked_mul(1000)?,
-        deadline_ps: attr.sched_deadline.checked_mul(1000)?,
-    };
-    let deadline = attr.sched_policy == libc::SCHED_DEADLINE as u32;
-    (deadline && timing.period_ps >= SHORTEST.0).then_some(timing)
+    let tasks = set.tasks.into_iter();
+    let watch = Watch::named(tasks.map(|task| (task.name, task.release.map(timing))));
+    Ok(watch.map_err(|error| Misuse(format!("{}: {error}", path.display())))?)
 }
 
 /// Starts the command, if there is one. Its output is beside our table, and on

@@ -1,16 +1,69 @@
-//! A trace of one's own: an instance of tracefs with the events that are needed,
-//! which goes with us.
+//! A trace of our own: an instance of tracefs with the events that we need. It is
+//! removed with the value that stands for it.
+//!
+//! A signal that ends a program would leave the instance behind, so the first
+//! instance takes over SIGINT, SIGTERM and SIGHUP: they only set a flag
+//! ([`ended`]), which the program's loop must read.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
+
+use crate::watch::exists;
+
+/// Why there is no trace, or no more of it.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// A file of tracefs can't be read, written or made.
+    #[error("{file}: {error}")]
+    File {
+        /// The file.
+        file: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// tracefs is not mounted.
+    #[error("{file}: {error}: no tracefs there (as root: `mount -t tracefs tracefs {TRACING}`)")]
+    NotMounted {
+        /// The folder of instances.
+        file: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// Only root may.
+    #[error("{file}: {error}: `soloist {command}` {what}, which wants root")]
+    NotRoot {
+        /// The folder that is closed to us.
+        file: String,
+        /// What the kernel said.
+        error: io::Error,
+        /// The command that wants the trace.
+        command: String,
+        /// What it does with it.
+        what: &'static str,
+    },
+    /// The command that is watched can't be waited for.
+    #[error(transparent)]
+    Command(io::Error),
+    /// The signals that end us can't be taken over.
+    #[error("signal: {0}")]
+    Signal(io::Error),
+}
+
+type Result<T> = std::result::Result<T, TraceError>;
+
+fn failed(file: &Path, error: io::Error) -> TraceError {
+    TraceError::File {
+        file: file.display().to_string(),
+        error,
+    }
+}
 
 /// Where tracefs is mounted.
 const TRACING: &str = "/sys/kernel/tracing";
@@ -24,7 +77,8 @@ const OPTIONS: [&str; 6] = [
     "norecord-tgid",
 ];
 
-/// The instance.
+/// An instance of tracefs.
+#[derive(Debug)]
 pub struct Instance {
     dir: PathBuf,
     pipe: Option<File>,
@@ -33,36 +87,35 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes it for `soloist WHO`, with nothing recorded yet; `buffer_kib`: of each
-    /// processor.
-    pub fn new(who: &str, buffer_kib: u32) -> Result<Self> {
+    /// Makes an instance for `soloist COMMAND`, with nothing recorded yet;
+    /// `buffer_kib` is the size of each processor's buffer.
+    ///
+    /// # Errors
+    /// When tracefs is not mounted, or wants root; when the kernel refuses a
+    /// setting.
+    pub fn new(command: &str, buffer_kib: u32) -> Result<Self> {
         end_on_signals()?;
         let instances = Path::new(TRACING).join("instances");
-        match fs::read_dir(&instances) {
-            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-                bail!("{TRACING}: {e}: `soloist {who}` reads the kernel's trace, which wants root")
-            }
-            Err(e) => bail!(
-                "{}: {e}: no tracefs there (as root: `mount -t tracefs tracefs {TRACING}`)",
-                instances.display()
+        let entries = fs::read_dir(&instances).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => not_root(
+                Path::new(TRACING),
+                error,
+                command,
+                "reads the kernel's trace",
             ),
-            Ok(entries) => remove_abandoned(entries.flatten().map(|e| e.path())),
-        }
+            _ => TraceError::NotMounted {
+                file: instances.display().to_string(),
+                error,
+            },
+        })?;
+        remove_abandoned(entries.flatten().map(|e| e.path()));
         let dir = instances.join(format!("soloist-{}", std::process::id()));
-        match fs::create_dir(&dir) {
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
-                ) =>
-            {
-                bail!(
-                    "{}: {e}: `soloist {who}` makes a trace of its own, which wants root",
-                    dir.display()
-                )
+        fs::create_dir(&dir).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                not_root(&dir, error, command, "makes a trace of its own")
             }
-            made => made.with_context(|| dir.display().to_string())?,
-        }
+            _ => failed(&dir, error),
+        })?;
         let mut made = Self {
             dir,
             pipe: None,
@@ -80,12 +133,15 @@ impl Instance {
             .read(true)
             .custom_flags(libc::O_NONBLOCK)
             .open(&pipe);
-        made.pipe = Some(opened.with_context(|| pipe.display().to_string())?);
+        made.pipe = Some(opened.map_err(|error| failed(&pipe, error))?);
         Ok(made)
     }
 
     /// Has the kernel record `event`, such as `sched/sched_switch`; with a filter,
     /// those only that it lets through.
+    ///
+    /// # Errors
+    /// When the kernel has no such event, or refuses the filter.
     pub fn enable(&self, event: &str, filter: Option<String>) -> Result<()> {
         if let Some(filter) = filter {
             self.write(&format!("events/{event}/filter"), &filter)?;
@@ -93,33 +149,43 @@ impl Instance {
         self.write(&format!("events/{event}/enable"), "1")
     }
 
-    /// Does the kernel have it now?
+    /// Does the kernel have this event now?
+    #[must_use]
     pub fn has(&self, event: &str) -> bool {
         self.dir.join("events").join(event).is_dir()
     }
 
     /// Records from now on.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
     pub fn start(&self) -> Result<()> {
         self.write("tracing_on", "1")
     }
 
     fn write(&self, file: &str, text: &str) -> Result<()> {
         let path = self.dir.join(file);
-        fs::write(&path, text).with_context(|| path.display().to_string())
+        fs::write(&path, text).map_err(|error| failed(&path, error))
     }
 
-    /// Until its buffers fill up, a signal comes, or the time is over.
+    /// Waits until the buffers fill up, a signal comes, or the time is over.
+    ///
+    /// # Errors
+    /// When the trace can't be waited for.
     pub fn wait(&self, time: Duration) -> Result<()> {
         let pipe = self.pipe.iter();
         let mut pipes: Vec<PollFd> = pipe.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
         let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
         match poll(&mut pipes, ms) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(e) => Err(e).context("trace_pipe"),
+            Err(e) => Err(failed(Path::new("trace_pipe"), e.into())),
         }
     }
 
     /// Hands on all lines that are there.
+    ///
+    /// # Errors
+    /// When the trace can't be read.
     pub fn read(&mut self, mut each: impl FnMut(&str)) -> Result<()> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
@@ -131,7 +197,7 @@ impl Instance {
                 Ok(n) => self.begun.extend_from_slice(&chunk[..n]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) => return Err(e).context("trace_pipe"),
+                Err(e) => return Err(failed(Path::new("trace_pipe"), e)),
             }
             let end = self.begun.iter().rposition(|&b| b == b'\n');
             let rest = self.begun.split_off(end.map_or(0, |at| at + 1));
@@ -142,20 +208,24 @@ impl Instance {
     }
 
     /// Records no more.
-    #[cfg(feature = "lab")]
+    ///
+    /// # Errors
+    /// When the kernel refuses.
     pub fn stop(&self) -> Result<()> {
         self.write("tracing_on", "0")
     }
 
     /// Events that the kernel counts as lost, on all processors.
-    #[cfg(feature = "lab")]
+    ///
+    /// # Errors
+    /// When a processor's counts can't be read.
     pub fn lost(&self) -> Result<u64> {
         let dir = self.dir.join("per_cpu");
-        let entries = fs::read_dir(&dir).with_context(|| dir.display().to_string())?;
+        let entries = fs::read_dir(&dir).map_err(|error| failed(&dir, error))?;
         let mut lost = 0;
         for entry in entries.flatten() {
             let path = entry.path().join("stats");
-            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let text = fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
             lost += lost_in(&text);
         }
         Ok(lost)
@@ -167,16 +237,17 @@ impl Drop for Instance {
         // An instance that is read stays.
         self.pipe = None;
         if let Err(error) = fs::remove_dir(&self.dir) {
-            errln!(
-                "soloist: {}: {error}: remove it with rmdir",
-                self.dir.display()
+            let dir = self.dir.display();
+            // Where that fails there is nowhere left to say so.
+            let _ = writeln!(
+                io::stderr(),
+                "soloist: {dir}: {error}: remove it with rmdir"
             );
         }
     }
 }
 
 /// Of one processor's `stats`.
-#[cfg(feature = "lab")]
 fn lost_in(stats: &str) -> u64 {
     let counts = ["overrun", "commit overrun", "dropped events"];
     let lines = stats.lines().filter_map(|line| line.split_once(": "));
@@ -186,12 +257,21 @@ fn lost_in(stats: &str) -> u64 {
         .sum()
 }
 
-/// Instances of ours whose process was killed.
+fn not_root(file: &Path, error: io::Error, command: &str, what: &'static str) -> TraceError {
+    TraceError::NotRoot {
+        file: file.display().to_string(),
+        error,
+        command: command.to_owned(),
+        what,
+    }
+}
+
+/// Removes instances of ours whose process was killed.
 fn remove_abandoned(dirs: impl Iterator<Item = PathBuf>) {
     for dir in dirs {
         let name = dir.file_name().and_then(|name| name.to_str());
         let pid = name.and_then(|name| name.strip_prefix("soloist-")?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        if pid.is_some_and(|pid| !exists(pid)) {
             // If it can't be, it does no harm.
             let _ = fs::remove_dir(dir);
         }
@@ -212,26 +292,28 @@ fn end_on_signals() -> Result<()> {
         // SAFETY: the handler does nothing but to store a flag.
         let set = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
         if set == libc::SIG_ERR {
-            return Err(std::io::Error::last_os_error()).context("signal");
+            return Err(TraceError::Signal(io::Error::last_os_error()));
         }
     }
     Ok(())
 }
 
 /// Time of the trace's clock.
-pub fn now() -> Result<Duration> {
+#[must_use]
+pub fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).context("the clock")?;
-    let nanoseconds = u32::try_from(now.tv_nsec).context("the clock")?;
-    Ok(Duration::new(seconds, nanoseconds))
+    // The monotonic clock begins with 0 when the machine starts.
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Whether a signal asked us to end, since there was an instance.
+#[must_use]
 pub fn ended() -> bool {
     ENDED.load(Ordering::Relaxed)
 }
 
-#[cfg(all(test, feature = "lab"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
