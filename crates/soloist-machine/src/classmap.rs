@@ -18,7 +18,7 @@ use soloist_core::{parse_size, FRAME_SHIFT};
 
 use crate::about::{check_name, About};
 use crate::cache::Bytes;
-use crate::error::{read_text, FileError, FileText};
+use crate::file::{read_text, FileError, FileText};
 use crate::function::{parse_list, MAX_BIT};
 use crate::gf2::{self, Basis};
 use toml::Spanned;

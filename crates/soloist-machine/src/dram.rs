@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{read_text, FileError, FileText};
+use crate::file::{read_text, FileError, FileText};
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {

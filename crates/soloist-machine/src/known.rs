@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::classmap::ClassMap;
-use crate::error::FileError;
+use crate::file::FileError;
 use crate::machine::Machine;
 use crate::similar::did_you_mean;
 

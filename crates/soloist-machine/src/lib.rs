@@ -3,7 +3,7 @@
 //! Everything that reads a machine reads it through [`Machine`]: who it is
 //! ([`about`]), its nodes and CPUs ([`topology`]), caches ([`cache`]), address
 //! map ([`map`], [`spec`]), DRAM ([`dram`], [`memory`]) and its virtual form
-//! ([`vm`]). What is wrong with a file is a [`FileError`], with file and line.
+//! ([`vm`]). What is wrong with a file is a [`FileError`], with file and line ([`file`]).
 //! Conflict classes of single pages are a file of another kind ([`classmap`]).
 //! Decoding is core's, by [`soloist_core::AddrMap`]; here a map is functions
 //! ([`function`], [`gf2`]) and ranges ([`ram`]).
@@ -12,7 +12,7 @@ pub mod about;
 pub mod cache;
 pub mod classmap;
 pub mod dram;
-pub mod error;
+pub mod file;
 pub mod function;
 pub mod gf2;
 pub mod known;
@@ -28,7 +28,7 @@ pub mod write;
 
 pub use about::{About, HostFit, Trust};
 pub use cache::{Bytes, Cache, Caches};
-pub use error::{FileError, FileText};
+pub use file::{FileError, FileText};
 pub use machine::Machine;
 pub use ram::RamRange;
 pub use similar::{did_you_mean, similar};

@@ -11,7 +11,7 @@ use toml::Spanned;
 use crate::about::{check_name, About, HostFit};
 use crate::cache::Caches;
 use crate::classmap::ClassMap;
-use crate::error::{read_text, FileError, FileText, Wrong};
+use crate::file::{read_text, FileError, FileText, Wrong};
 use crate::map::RawMap;
 use crate::memory::Memory;
 use crate::spec::MapSpec;

@@ -8,7 +8,7 @@ use soloist_core::{AddrMap, Interleave};
 use toml::Spanned;
 
 use crate::cache::Bytes;
-use crate::error::{FileError, FileText};
+use crate::file::{FileError, FileText};
 use crate::spec::{Layout, MapRange, MapSpec};
 
 /// `[map]`, or one of its layouts, which has nothing but functions.

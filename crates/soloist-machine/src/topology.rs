@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use soloist_core::cpu_list;
 use toml::Spanned;
 
-use crate::error::Wrong;
+use crate::file::Wrong;
 
 /// `[topology]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -2,33 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+use soloist_machine::FileError;
+
 /// What can be wrong with a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file could not be read or written.
-    #[error("{file}: {source}")]
-    Io {
-        /// The file.
-        file: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
-    /// `recording.json` is no description of a recording.
-    #[error("{file}: {source}")]
-    Meta {
-        /// The file.
-        file: PathBuf,
-        /// The reason, with line and column.
-        source: serde_json::Error,
-    },
-    /// The file is no stream, or one of another version.
-    #[error("{file}: {why}")]
-    Foreign {
-        /// The file.
-        file: PathBuf,
-        /// What was found and what was expected.
-        why: String,
-    },
+    /// A file can't be read or written, is no part of a recording, or lacks what was
+    /// asked for.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A stream is damaged or cut off; what lies before is intact.
     #[error("{file}: damaged at byte {offset}: {why}; the {records} records before it are intact")]
     Damaged {
@@ -41,17 +25,36 @@ pub enum Error {
         /// Records in the frames before.
         records: u64,
     },
-    /// The recording holds nothing that was asked for.
-    #[error("{0}")]
-    Missing(String),
 }
 
 /// A result whose error names the file.
 pub type Result<T> = std::result::Result<T, Error>;
 
+pub(crate) fn foreign(file: &Path, why: impl Into<String>) -> Error {
+    FileError::whole(file.display().to_string(), why).into()
+}
+
 pub(crate) fn io(file: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
-    |source| Error::Io {
-        file: file.to_path_buf(),
-        source,
-    }
+    |error| foreign(file, error.to_string())
+}
+
+/// Reads a file of JSON.
+pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T> {
+    let text = std::fs::read(file).map_err(io(file))?;
+    serde_json::from_slice(&text).map_err(|error| json(file, &error))
+}
+
+/// Writes one, for people to read.
+pub(crate) fn write_json(file: &Path, what: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_vec_pretty(what).map_err(|error| json(file, &error))?;
+    std::fs::write(file, text).map_err(io(file))
+}
+
+fn json(file: &Path, error: &serde_json::Error) -> Error {
+    let text = error.to_string();
+    // The parser's own words for the line, which stands before the message here.
+    let what = text
+        .rsplit_once(" at line ")
+        .map_or(&*text, |(what, _)| what);
+    FileError::in_line(file.display().to_string(), error.line(), what).into()
 }

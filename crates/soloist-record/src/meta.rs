@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{io, Error, Result};
+use crate::error::{foreign, io, read_json, write_json, Result};
 
 /// The file's name.
 pub const FILE: &str = "recording.json";
@@ -106,24 +106,17 @@ impl Meta {
     /// Reads the file in `dir`.
     pub fn read(dir: &Path) -> Result<Self> {
         let file = dir.join(FILE);
-        let text = std::fs::read(&file).map_err(io(&file))?;
-        let meta: Self = serde_json::from_slice(&text).map_err(|source| Error::Meta {
-            file: file.clone(),
-            source,
-        })?;
+        let meta: Self = read_json(&file)?;
         if !(1..=crate::frame::VERSION).contains(&meta.version) {
-            return Err(Error::Foreign {
-                file,
-                why: format!(
-                    "a recording of version {}; this program reads versions 1 to {}",
-                    meta.version,
-                    crate::frame::VERSION
-                ),
-            });
+            let why = format!(
+                "a recording of version {}; this program reads versions 1 to {}",
+                meta.version,
+                crate::frame::VERSION
+            );
+            return Err(foreign(&file, why));
         }
         if meta.programs.is_empty() {
-            let why = "a recording of no program".to_owned();
-            return Err(Error::Foreign { file, why });
+            return Err(foreign(&file, "a recording of no program"));
         }
         Ok(meta)
     }
@@ -146,21 +139,11 @@ impl Streams {
 
     /// Reads what the plugin left in `dir`.
     pub fn read(dir: &Path) -> Result<Self> {
-        let file = dir.join(STREAMS);
-        let text = std::fs::read(&file).map_err(io(&file))?;
-        serde_json::from_slice(&text).map_err(|source| Error::Meta { file, source })
+        read_json(&dir.join(STREAMS))
     }
 
     /// Writes it there.
     pub fn write(&self, dir: &Path) -> Result<()> {
         write_json(&dir.join(STREAMS), self)
     }
-}
-
-fn write_json(file: &Path, what: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_vec_pretty(what).map_err(|source| Error::Meta {
-        file: file.to_path_buf(),
-        source,
-    })?;
-    std::fs::write(file, text).map_err(io(file))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{io, Error, Result};
+use crate::error::{read_json, write_json, Result};
 use crate::meta::Cache;
 
 /// The recorder's orders, in a file of JSON.
@@ -30,20 +30,12 @@ pub struct Plan {
 impl Plan {
     /// Reads it.
     pub fn read(file: &Path) -> Result<Self> {
-        let text = std::fs::read(file).map_err(io(file))?;
-        serde_json::from_slice(&text).map_err(|source| Error::Meta {
-            file: file.to_path_buf(),
-            source,
-        })
+        read_json(file)
     }
 
     /// Writes it.
     pub fn write(&self, file: &Path) -> Result<()> {
-        let text = serde_json::to_vec_pretty(self).map_err(|source| Error::Meta {
-            file: file.to_path_buf(),
-            source,
-        })?;
-        std::fs::write(file, text).map_err(io(file))
+        write_json(file, self)
     }
 }
 

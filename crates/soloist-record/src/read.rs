@@ -12,7 +12,7 @@ use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::error::{io, Error, Result};
+use crate::error::{foreign, io, Error, Result};
 use crate::event::{Access, Event, Kind, State};
 use crate::frame;
 use crate::meta::Meta;
@@ -229,11 +229,9 @@ impl Recording {
     /// its pages are there, whichever of them those lines use.
     pub fn load(&self, program: usize, lines: Lines) -> Result<Program> {
         let Some(about) = self.meta.programs.get(program) else {
-            return Err(Error::Missing(format!(
-                "{}: no program {program}: there are {}, counted from 0",
-                self.dir.display(),
-                self.meta.programs.len()
-            )));
+            let all = self.meta.programs.len();
+            let why = format!("no program {program}: there are {all}, counted from 0");
+            return Err(foreign(&self.dir, why));
         };
         let mut loader = Loader::default();
         for stream in &self.meta.streams.streams {
@@ -255,10 +253,7 @@ impl Recording {
     /// Calls `see` for every event of a stream, in order.
     pub fn events(path: &Path, mut see: impl FnMut(Event)) -> Result<()> {
         let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(io(path))?);
-        frame::read_header(&mut reader).map_err(|why| Error::Foreign {
-            file: path.to_path_buf(),
-            why,
-        })?;
+        frame::read_header(&mut reader).map_err(|why| foreign(path, why))?;
         let mut offset = frame::FILE_HEADER;
         let mut records = 0;
         loop {
@@ -373,10 +368,8 @@ impl Loader {
         });
         result?;
         if bad_page {
-            return Err(Error::Foreign {
-                file: path.to_path_buf(),
-                why: "an access to a page that the stream never named".to_owned(),
-            });
+            let why = "an access to a page that the stream never named";
+            return Err(foreign(path, why));
         }
         Ok(())
     }

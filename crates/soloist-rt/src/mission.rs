@@ -14,7 +14,7 @@ use soloist_lab::jobs::Parts;
 use soloist_lab::judgement::verdict::TOLERANCE;
 use soloist_lab::judgement::{fingerprint, Estimate, Verdict};
 use soloist_lab::spec::ClaimKind;
-use soloist_machine::error::read_text;
+use soloist_machine::file::read_text;
 use soloist_machine::{FileError, FileText};
 use soloist_memory::Platform;
 

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{self, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use soloist_core::parse_size;
-use soloist_machine::error::read_text;
+use soloist_machine::file::read_text;
 use soloist_machine::{FileError, FileText};
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
