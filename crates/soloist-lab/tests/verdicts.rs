@@ -1,5 +1,5 @@
 //! What became of claims is kept in `evidence/verdicts.csv`, so that a
-//! change of the model or of a machine file shows itself. docs/reference/lab.md has the
+//! change of the model or of a machine file shows itself. evidence/lab.md has the
 //! command that writes the file anew; here the quickest are run.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
 //! What became of the claims on task sets is kept in `evidence/verdicts.csv`, as
-//! the lab's (docs/reference/lab.md has the command that writes it anew).
+//! the lab's (evidence/lab.md has the command that writes it anew).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use soloist_lab::judgement::table::{lines, read_claims, ClaimLine};

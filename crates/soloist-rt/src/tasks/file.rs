@@ -1,4 +1,4 @@
-//! Task files (docs/how-to/real-time.md): TOML in, a [`TaskSet`] out, or what is wrong
+//! Task files (docs/reference/task-files.md): TOML in, a [`TaskSet`] out, or what is wrong
 //! and in which line.
 //!
 //! ```toml
@@ -380,7 +380,7 @@ fn both_or_neither(raw: &RawTask, to_fill: bool) -> Result<(), Wrong> {
     match (&raw.memory, &raw.kind, &raw.lines) {
         (Some(memory), None, None) => Err((
             memory.span(),
-            format!("{name:?} has `memory`, and nothing says what it does to it: add `kind` (docs/how-to/real-time.md), or how many `lines` a job has from memory (0: it stays in its private caches)"),
+            format!("{name:?} has `memory`, and nothing says what it does to it: add `kind` (docs/reference/task-files.md), or how many `lines` a job has from memory (0: it stays in its private caches)"),
         )),
         (None, Some(kind), None) => {
             let own = match kind.get_ref() {

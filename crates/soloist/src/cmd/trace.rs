@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "command"])]
     group: Option<String>,
 
-    /// The tasks of a task file (docs/how-to/real-time.md), with its periods and
+    /// The tasks of a task file (docs/reference/task-files.md), with its periods and
     /// deadlines: threads that have their names.
     #[arg(long, value_name = "FILE", conflicts_with = "period")]
     tasks: Option<PathBuf>,
