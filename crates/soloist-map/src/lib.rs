@@ -6,22 +6,15 @@
 //! it is functions and ranges; decoding is core's. Detection by timing
 //! ([`detect`]) stands apart from the files.
 
-pub mod amd10h;
-pub mod bridge;
 pub mod compare;
 pub mod detect;
 pub mod edac;
-pub mod firmware;
 pub mod formats;
-pub mod found;
 pub mod guest;
 pub mod host;
-pub mod imported;
 pub mod objections;
-pub mod order;
-pub mod palloc;
 pub mod pci;
 pub mod ruler;
 pub mod silicon;
 pub mod solve;
-pub mod words;
+pub mod sources;

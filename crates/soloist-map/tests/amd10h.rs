@@ -3,10 +3,10 @@
 
 use soloist_core::AddrMap;
 use soloist_machine::known;
-use soloist_map::amd10h::{locate, map, AmdError};
 use soloist_map::compare;
 use soloist_map::pci::Registers;
 use soloist_map::solve::parse_rows;
+use soloist_map::sources::amd10h::{locate, map, AmdError};
 
 const DUMP: &str = include_str!("data/opteron-6128.pci");
 

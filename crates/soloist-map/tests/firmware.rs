@@ -5,9 +5,9 @@ use soloist_core::AddrMap;
 use soloist_machine::ram::RamRange;
 use soloist_machine::{known, Machine};
 use soloist_map::compare;
-use soloist_map::firmware::channel::Channel;
-use soloist_map::firmware::zen::{channels_under, Locator, Place, Zen};
-use soloist_map::firmware::{find, Decoder, FirmwareError, Values};
+use soloist_map::sources::firmware::channel::Channel;
+use soloist_map::sources::firmware::zen::{channels_under, Locator, Place, Zen};
+use soloist_map::sources::firmware::{find, Decoder, FirmwareError, Values};
 
 /// Names as servers print them.
 const NAMES: [&str; 11] = [

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use soloist_core::AddrMap;
 use soloist_machine::ram::RamRange;
-use soloist_map::firmware::channel::Channel;
-use soloist_map::firmware::find;
-use soloist_map::firmware::umc::{of_channels, Spot, Umc};
-use soloist_map::firmware::zen::{Locator, Place, Zen};
+use soloist_map::sources::firmware::channel::Channel;
+use soloist_map::sources::firmware::find;
+use soloist_map::sources::firmware::umc::{of_channels, Spot, Umc};
+use soloist_map::sources::firmware::zen::{Locator, Place, Zen};
 
 /// A channel whose chip selects are all alike, as the registers have it.
 struct Chips<'a> {

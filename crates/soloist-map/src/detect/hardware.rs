@@ -16,7 +16,8 @@ use super::lifted::Lifted;
 use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
 use super::streams;
-use crate::{bridge, host};
+use crate::host;
+use crate::sources::bridge;
 use soloist_machine::RamRange;
 
 /// Page sizes that are tried, largest first (log2).

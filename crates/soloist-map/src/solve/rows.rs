@@ -7,7 +7,7 @@ const MAX_BITS: [u32; 5] = [10, 10, 12, 32, 20];
 
 /// What is wrong with a file of decodes, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", crate::words::at(*.line))]
+#[error("{}{message}", crate::formats::words::at(*.line))]
 pub struct SolveError {
     /// Line from 1; 0: all of it.
     pub line: usize,

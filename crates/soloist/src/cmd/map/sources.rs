@@ -14,11 +14,13 @@ use soloist_map::detect::check::{check as check_map, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::Options;
 use soloist_map::edac::{self, Counted};
-use soloist_map::firmware::channel::Channel;
-use soloist_map::firmware::umc;
-use soloist_map::firmware::zen::{self, Locator, Place, Zen};
-use soloist_map::firmware::{self, Decoder, NodeProof, Values};
-use soloist_map::{amd10h, bridge, compare, host, pci};
+use soloist_map::sources::amd10h;
+use soloist_map::sources::bridge;
+use soloist_map::sources::firmware::channel::Channel;
+use soloist_map::sources::firmware::umc;
+use soloist_map::sources::firmware::zen::{self, Locator, Place, Zen};
+use soloist_map::sources::firmware::{self, Decoder, NodeProof, Values};
+use soloist_map::{compare, host, pci};
 
 use crate::cmd::up;
 use crate::Ctx;

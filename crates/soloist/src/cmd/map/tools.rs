@@ -11,7 +11,6 @@ use soloist_core::parse_size;
 use soloist_host::machine::Host;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_machine::{About, Topology};
-use soloist_map::bridge::{self, Bridge};
 use soloist_map::detect::check::{check as check_map, Checked, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
@@ -19,14 +18,16 @@ use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
 use soloist_map::edac::{self, Counted};
-use soloist_map::formats::{self, Format};
-use soloist_map::found::{self, FillError, Found, Memory};
+use soloist_map::formats::found::{self, FillError, Found, Memory};
+use soloist_map::formats::functions::{self, Format};
+use soloist_map::formats::layouts::{self, Tool};
+use soloist_map::formats::order;
 use soloist_map::host;
-use soloist_map::imported::{self, Tool};
-use soloist_map::order;
 use soloist_map::pci::Registers;
 use soloist_map::ruler::show_list;
-use soloist_map::{amd10h, solve};
+use soloist_map::solve;
+use soloist_map::sources::amd10h;
+use soloist_map::sources::bridge::{self, Bridge};
 
 use crate::cmd::number::whole;
 use crate::{Ctx, Misuse};
@@ -234,11 +235,11 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
             }
             let layout = &map.layouts[0];
             let text = match (Tool::named(other), other) {
-                (Some(tool), _) => imported::write(tool, &name, layout),
+                (Some(tool), _) => layouts::write(tool, &name, layout),
                 (None, "order") => order::write(layout).map(|order| order + "\n"),
                 (None, other) => {
                     let format: Format = other.parse().map_err(misuse)?;
-                    formats::write(format, &layout.bank_functions())
+                    functions::write(format, &layout.bank_functions())
                 }
             };
             super::put(&text.map_err(anyhow::Error::msg)?)?;
@@ -258,7 +259,7 @@ fn import(args: &Convert) -> Result<Imported> {
         hole: args.hole,
     };
     let (layout, doubts) = match (Tool::named(&args.from), &*args.from) {
-        (Some(tool), _) => imported::read(tool, &text()?)
+        (Some(tool), _) => layouts::read(tool, &text()?)
             .and_then(Found::layout)
             .with_context(context)?,
         (None, "order") => {
@@ -270,7 +271,7 @@ fn import(args: &Convert) -> Result<Imported> {
         }
         (None, from) => {
             let format: Format = from.parse().map_err(misuse)?;
-            formats::read(format, &text()?)
+            functions::read(format, &text()?)
                 .and_then(Found::layout)
                 .with_context(context)?
         }

@@ -9,8 +9,8 @@ use soloist_machine::function::{terms_of, Term};
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::{Layout, MapRange, MapSpec, Trust};
 
+use crate::formats::words::FormatError;
 use crate::ruler::show_list;
-use crate::words::FormatError;
 
 /// A cache line's bits, which choose nothing.
 pub(crate) const LINE_BITS: u32 = 6;

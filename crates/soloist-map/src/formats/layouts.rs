@@ -1,5 +1,5 @@
 //! Whole layouts out of other tools' files: bank functions with rows and
-//! columns, where [`crate::formats`] has functions alone.
+//! columns, where [`crate::formats::functions`] has functions alone.
 //!
 //! - TRRespass' `drama`: with `-v` lines `Valid Function: 0x4080 bits: 7 + 14` and
 //!   `Row mask: 0x7ff80000 bits: 19 + ...`, else masks alone, the last of them the
@@ -12,15 +12,16 @@
 //!   bits, and `row_bits`, `col_bits`, highest first (its config folder); or
 //!   `banks({0x2040, 0x24000});`, functions alone.
 //!
-//! These tools know bits up to 30 or 33 only, and no ranges; [`crate::found`] fills
+//! These tools know bits up to 30 or 33 only, and no ranges; [`crate::formats::found`] fills
 //! in what lies above.
 
 use soloist_machine::function::MAX_BIT;
 use soloist_machine::gf2;
 use soloist_machine::Layout;
 
-use crate::formats::{self, of_that_tool, Format, FormatError};
-use crate::found::{Found, Runs};
+use crate::formats::found::{Found, Runs};
+use crate::formats::functions::{self, of_that_tool, Format};
+use crate::formats::words::FormatError;
 
 /// A tool's format with rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,7 +271,7 @@ fn dramdig(text: &str) -> Result<Found, FormatError> {
 
 fn blacksmith(text: &str) -> Result<Found, FormatError> {
     if text.trim_start().starts_with("banks(") {
-        return formats::read(Format::Hex, text);
+        return functions::read(Format::Hex, text);
     }
     let json: serde_json::Value =
         serde_json::from_str(text).map_err(|error| wrong(error.line(), error.to_string()))?;

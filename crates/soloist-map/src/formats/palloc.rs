@@ -12,8 +12,8 @@
 use soloist_machine::function::MAX_BIT;
 use soloist_machine::gf2;
 
-use crate::found::Found;
-use crate::words::{hex, mask_of, numbers, words, FormatError};
+use crate::formats::found::Found;
+use crate::formats::words::{hex, mask_of, numbers, words, FormatError};
 
 const FOLDER: &str = "/sys/kernel/debug/palloc";
 
