@@ -15,6 +15,7 @@ mod map;
 mod palette;
 mod regulator;
 mod size;
+pub mod statistics;
 pub mod time;
 
 pub use colors::ColorSet;
