@@ -5,7 +5,7 @@
 
 #include <linux/configfs.h>
 #include "../command/command.h"
-#include "../palette/life.h"
+#include "../group/group.h"
 
 extern const struct config_item_type sol_groups_type;	/* groups.c */
 void sol_control_groups_init(void);

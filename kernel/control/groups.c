@@ -20,6 +20,9 @@
 #include "../group/member.h"
 #include "../command/status.h"
 #include "../frames/prefill.h"
+#include "../palette/colors.h"
+#include "../palette/life.h"
+#include "../palette/map.h"
 
 struct group_dir {
 	struct config_item item;
@@ -71,7 +74,7 @@ static bool owns_bank(const struct sol_group *group, u32 bc)
 {
 	return group->colors.by_bank &&
 	       sol_bit(group->colors.sets,
-		       sol_map_color_set(sol_group_map(), bc));
+		       sol_map_color_set(sol_map_in_use(), bc));
 }
 
 static bool owns_set(const struct sol_group *group, u32 set)
@@ -86,7 +89,7 @@ static bool owns_llc(const struct sol_group *group, u32 llc)
 
 static bool owns_node(const struct sol_group *group, u32 node)
 {
-	u32 per_node = 1u << sol_group_map()->set_bits;
+	u32 per_node = 1u << sol_map_in_use()->set_bits;
 	u32 first = node * per_node;
 
 	return group->colors.by_bank &&
@@ -96,25 +99,25 @@ static bool owns_node(const struct sol_group *group, u32 node)
 
 static ssize_t group_dram_bank_show(struct config_item *item, char *page)
 {
-	return derived_show(to_group(item), sol_group_map()->n_colors, page,
+	return derived_show(to_group(item), sol_map_in_use()->n_colors, page,
 			    owns_bank);
 }
 
 static ssize_t group_bank_set_show(struct config_item *item, char *page)
 {
-	return derived_show(to_group(item), sol_group_map()->n_bank_sets, page,
+	return derived_show(to_group(item), sol_map_in_use()->n_bank_sets, page,
 			    owns_set);
 }
 
 static ssize_t group_llc_color_show(struct config_item *item, char *page)
 {
-	return derived_show(to_group(item), sol_group_map()->n_llc, page,
+	return derived_show(to_group(item), sol_map_in_use()->n_llc, page,
 			    owns_llc);
 }
 
 static ssize_t group_node_show(struct config_item *item, char *page)
 {
-	return derived_show(to_group(item), sol_group_map()->n_nodes, page,
+	return derived_show(to_group(item), sol_map_in_use()->n_nodes, page,
 			    owns_node);
 }
 
@@ -175,14 +178,14 @@ static int list_parse(const struct list_write *w, unsigned long *bits)
 	err = sol_list_parse(w->page, len, w->n, bits, &why);
 	if (err)
 		return sol_deny(err, "%s: %s (%s of %s)", w->file, why.text,
-				w->of, sol_group_map()->name);
+				w->of, sol_map_in_use()->name);
 	return 0;
 }
 
 static int list_edit(struct sol_colors *colors, const void *arg)
 {
 	const struct list_write *w = arg;
-	const struct sol_map *map = sol_group_map();
+	const struct sol_map *map = sol_map_in_use();
 	unsigned long *bits = kvcalloc(SOL_LONGS(w->n), sizeof(long),
 				       GFP_KERNEL);
 	bool llc = w->apply == apply_llc;
@@ -218,7 +221,7 @@ static ssize_t group_dram_bank_store(struct config_item *item, const char *page,
 				     size_t count)
 {
 	struct list_write w = {
-		"dram_bank", "bank colours", sol_group_map()->n_colors,
+		"dram_bank", "bank colours", sol_map_in_use()->n_colors,
 		page, count, apply_banks
 	};
 
@@ -229,7 +232,7 @@ static ssize_t group_bank_set_store(struct config_item *item, const char *page,
 				    size_t count)
 {
 	struct list_write w = {
-		"bank_set", "bank sets", sol_group_map()->n_bank_sets,
+		"bank_set", "bank sets", sol_map_in_use()->n_bank_sets,
 		page, count, apply_sets
 	};
 
@@ -240,7 +243,7 @@ static ssize_t group_llc_color_store(struct config_item *item, const char *page,
 				     size_t count)
 {
 	struct list_write w = {
-		"llc_color", "LLC colours", sol_group_map()->n_llc,
+		"llc_color", "LLC colours", sol_map_in_use()->n_llc,
 		page, count, apply_llc
 	};
 
@@ -251,7 +254,7 @@ static ssize_t group_node_store(struct config_item *item, const char *page,
 				size_t count)
 {
 	struct list_write w = {
-		"node", "nodes", sol_group_map()->n_nodes,
+		"node", "nodes", sol_map_in_use()->n_nodes,
 		page, count, apply_nodes
 	};
 
@@ -266,7 +269,7 @@ static int auto_nodes(const char *text, struct sol_want *want)
 	struct sol_err why;
 	int err;
 
-	err = sol_list_parse(text, strlen(text), sol_group_map()->n_nodes, bits,
+	err = sol_list_parse(text, strlen(text), sol_map_in_use()->n_nodes, bits,
 			     &why);
 	if (err)
 		return sol_deny(err, "auto: node: %s", why.text);

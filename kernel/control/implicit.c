@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 
 #include "../../core/text/text.h"
+#include "../palette/map.h"
 #include "control.h"
 
 static void put_list(struct sol_text *text, bool any, const unsigned long *bits,
@@ -38,9 +39,9 @@ static void put_group(struct sol_text *text, struct sol_group *group)
 	sol_group_sum(group, &s);
 	sol_text_put(text, "group %u ", (u32)group->id);
 	put_list(text, !colors->by_bank, colors->sets,
-		 sol_group_map()->n_bank_sets);
+		 sol_map_in_use()->n_bank_sets);
 	sol_text_put(text, " ");
-	put_list(text, !colors->by_llc, colors->llc, sol_group_map()->n_llc);
+	put_list(text, !colors->by_llc, colors->llc, sol_map_in_use()->n_llc);
 	sol_text_put(text, " %u %u %s\n",
 		     (u32)sol_group_used(group),
 		     (u32)s.page_tables, group->name);

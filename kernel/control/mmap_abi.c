@@ -27,7 +27,9 @@
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include "../compat/trampoline.h"
+#include "../palette/colors.h"
 #include "../palette/life.h"
+#include "../palette/map.h"
 #include "../hook/hook.h"
 #include "../group/member.h"
 #include "mmap_abi.h"
@@ -60,7 +62,7 @@ struct color_call {
 
 static int color_check(const struct color_call *call, bool llc)
 {
-	const struct sol_map *map = sol_group_map();
+	const struct sol_map *map = sol_map_in_use();
 	u32 n = llc ? map->n_llc : map->n_colors;
 
 	if (call->color < n)
@@ -73,7 +75,7 @@ static int color_check(const struct color_call *call, bool llc)
 static int color_edit(struct sol_colors *colors, const void *arg)
 {
 	const struct color_call *call = arg;
-	const struct sol_map *map = sol_group_map();
+	const struct sol_map *map = sol_map_in_use();
 	bool llc = call->mode == SET_LLC_COLOR || call->mode == CLEAR_LLC_COLOR;
 	bool set = call->mode == SET_LLC_COLOR || call->mode == SET_MEM_COLOR;
 	unsigned long *bits;

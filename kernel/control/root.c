@@ -26,6 +26,7 @@
 #include "../frames/giveback.h"
 #include "../frames/prefill.h"
 #include "../hook/table.h"
+#include "../palette/map.h"
 #include "../firmware/adxl.h"
 #include "../uapi/soloist.h"
 
@@ -51,7 +52,7 @@ static ssize_t root_map_show(struct config_item *item, char *page)
 	ssize_t n = 0;
 
 	mutex_lock(&sol_group_mutex);
-	map = sol_group_map();
+	map = sol_map_in_use();
 	if (map)
 		n = min_t(size_t, sol_map_print(map, page, PAGE_SIZE),
 			  PAGE_SIZE - 1);
@@ -69,7 +70,7 @@ static int map_store(const char *page, size_t count)
 	err = lists_lock("map");
 	if (err)
 		return err;
-	err = sol_group_map_set(page, count);
+	err = sol_map_use(page, count);
 	mutex_unlock(&lists_mutex);
 	return err;
 }
@@ -140,7 +141,7 @@ static int lists_store(const char *page)
 	if (mode < 0)
 		return sol_deny(-EINVAL,
 				"lists: expected demand, all or drain");
-	if (!sol_group_map())
+	if (!sol_map_in_use())
 		return sol_deny(-ENXIO,
 				"lists: no address map yet; write one to map first");
 	err = lists_lock("lists");

@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include "control.h"
+#include "../palette/map.h"
 #include "../palette/quota.h"
 #include "../rule/rule.h"
 #include "../command/status.h"
@@ -353,7 +354,7 @@ static int have_map(const char *name)
 	bool have;
 
 	mutex_lock(&sol_group_mutex);
-	have = sol_group_map();
+	have = sol_map_in_use();
 	mutex_unlock(&sol_group_mutex);
 	return have ? 0 : sol_deny(-ENXIO,
 		"%s: no address map yet; write one to map first", name);

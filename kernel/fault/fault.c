@@ -45,7 +45,7 @@
 #include "../hook/hook.h"
 #include "../frames/refill.h"
 #include "../trace/trace.h"
-#include "ladder.h"
+#include "request.h"
 #include "text.h"
 
 static noinline u16 remote_group(const struct mm_struct *mm)
@@ -150,13 +150,9 @@ static void place_for_vma(struct sol_request *rq,
 static void say_exhausted(u16 id, int nid, u8 exhaust)
 {
 	char name[SOL_GROUP_NAME] = "";
-	struct sol_group *g;
 
-	preempt_disable();
-	g = group_get_fast(id);
-	if (g)
+	sol_with_group(g, id)
 		strscpy(name, g->name, sizeof(name));
-	preempt_enable();
 	pr_info_ratelimited("group %s: no free page in its colours for %s[%d] on node %d (exhaust %s)\n",
 			    name, current->comm, task_pid_nr(current), nid,
 			    exhaust == SOL_GROW ? "grow" : "fail");
@@ -212,22 +208,19 @@ static bool nodes_of_group(struct sol_group *g, const struct sol_request *rq,
 /* Is a block of the kernel's own choice in colour? Its first frame tells. */
 static bool block_in_color(u16 id, struct folio *folio)
 {
+	u32 cell = sol_map_cell(sol_store.map, folio_pfn(folio)), i, end;
 	int nid = folio_nid(folio);
-	const struct sol_cells *cells;
-	u32 cell, i, end;
-	struct sol_group *g;
 	bool found = false;
 
-	preempt_disable();
-	g = group_get_fast(id);
-	cells = g ? rcu_dereference_sched(g->cells) : NULL;
-	cell = sol_map_cell(sol_store.map, folio_pfn(folio));
-	if (cells && nid < SOL_MAX_NODES) {
+	sol_with_group(g, id) {
+		const struct sol_cells *cells = rcu_dereference_sched(g->cells);
+
+		if (!cells || nid >= SOL_MAX_NODES)
+			continue;
 		end = cells->first[nid + 1];
 		for (i = cells->first[nid]; i < end && !found; i++)
 			found = cells->cell[i] == cell;
 	}
-	preempt_enable();
 	return found;
 }
 
@@ -241,19 +234,17 @@ static noinline unsigned long folio_large(struct sol_request *rq, int order)
 {
 	bool whole = false, colors = false;
 	struct folio *folio = NULL;
-	struct sol_group *g;
 	nodemask_t nodes;
 	int users;
 
-	preempt_disable();
-	g = group_get_fast(rq->id);
-	if (g && rcu_access_pointer(g->cells)) {
+	sol_with_group(g, rq->id) {
+		if (!rcu_access_pointer(g->cells))
+			continue;
 		colors = true;
 		whole = READ_ONCE(g->huge_ok) && order <= PMD_SHIFT - PAGE_SHIFT &&
 			nodes_of_group(g, rq, &nodes);
 		sol_group_add(g, large, 1);
 	}
-	preempt_enable();
 	if (!colors)
 		return SOL_PASS;
 	if (!whole)

@@ -29,13 +29,10 @@
 
 static u8 text_of(u16 id)
 {
-	struct sol_group *g;
-	u8 text;
+	u8 text = SOL_COPIES_PROGRAMS;
 
-	preempt_disable();
-	g = group_get_fast(id);
-	text = g ? READ_ONCE(g->text) : SOL_COPIES_PROGRAMS;
-	preempt_enable();
+	sol_with_group(g, id)
+		text = READ_ONCE(g->text);
 	return text;
 }
 

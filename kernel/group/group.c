@@ -4,12 +4,16 @@
  *
  * Locking: see group.h.
  */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
 #include "../compat/workqueue.h"
 #include "group.h"
 
 struct sol_group __rcu *sol_groups[SOL_MAX_GROUPS + 1];
 DEFINE_MUTEX(sol_group_mutex);
 u8 sol_generation;
+struct sol_group_count sol_group_counts;
 
 LLIST_HEAD(sol_reap_list);
 struct work_struct sol_reap_work;
@@ -72,4 +76,18 @@ u64 sol_group_used(const struct sol_group *group)
 	for_each_possible_cpu(cpu)
 		hits += READ_ONCE(per_cpu_ptr(group->stats, cpu)->hits);
 	return hits - freed;
+}
+
+void sol_group_free(struct sol_group *group)
+{
+	free_percpu(group->stats);
+	kvfree(group->turn);
+	kvfree(group);
+}
+
+void sol_group_count(struct sol_group_count *out)
+{
+	mutex_lock(&sol_group_mutex);
+	*out = sol_group_counts;
+	mutex_unlock(&sol_group_mutex);
 }

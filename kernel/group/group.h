@@ -34,26 +34,7 @@
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
 #include "../../core/colors/palette.h"
-#include "../compat/mm.h"
-
-/* task->atomic_flags: bits 40..55 group id (0: none), 56..63 generation. */
-#define SOL_FLAG_ID_SHIFT	40
-#define SOL_FLAG_GEN_SHIFT	56
-#define SOL_FLAG_MASK		(~0ul << SOL_FLAG_ID_SHIFT)
-
-/*
- * The same: this fault failed for want of a page in colour. Of this task alone:
- * neither its children nor what it executes has it. 38 is group/space.h.
- */
-#define SOL_TASK_FAILED		39
-
-/*
- * mm->flags, the same, for faults that another task causes (ptrace, userfaultfd,
- * /proc/PID/mem): bits 40..55 the id of the thread group leader, 56..63
- * generation. Neither fork nor exec inherits these bits; member.c sets them.
- */
-#define SOL_MM_ID_SHIFT		40
-#define SOL_MM_GEN_SHIFT	56
+#include "bits.h"
 
 #define SOL_MAX_GROUPS		65535
 #define SOL_GROUP_NAME		64	/* longer names are cut in messages */
@@ -193,12 +174,31 @@ struct sol_group {
 	char name[SOL_GROUP_NAME];
 };
 
-extern u8 sol_generation;			/* of this load, never 0 */
 extern struct sol_group __rcu *sol_groups[];	/* by id; [0] is NULL */
 extern struct mutex sol_group_mutex;
 
+/**
+ * struct sol_group_count - how many groups there are
+ * @named: made by mkdir
+ * @implicit: made by rules and by the mmap() ABI
+ * @dead: removed, but with frames still in use
+ */
+struct sol_group_count {
+	u32 named;
+	u32 implicit;
+	u32 dead;
+};
+
+extern struct sol_group_count sol_group_counts;	/* sol_group_mutex */
+void sol_group_count(struct sol_group_count *count);
+
 /* Add @n to a statistic of @group, which stays: preemption is off. */
 #define sol_group_add(group, stat, n)	this_cpu_add((group)->stats->stat, n)
+
+/* Add @n to a statistic of the group of @id, if there is one. */
+#define sol_group_add_to(id, stat, n)					\
+	sol_with_group(group_, id)					\
+		sol_group_add(group_, stat, n)
 
 /* A page for @group, which stays: preemption is off. */
 static __always_inline void sol_group_charge(struct sol_group *group,
@@ -216,31 +216,37 @@ static inline unsigned int sol_time_order(u64 ns)
 	return min(fls64(ns >> SOL_TIME_MIN), SOL_TIMES - 1);
 }
 
-/* Group id in @task's flags, 0: none or of another load. Any context. */
-static inline u16 group_id_of(const struct task_struct *task)
-{
-	unsigned long f = READ_ONCE(task->atomic_flags);
-
-	if ((u8)(f >> SOL_FLAG_GEN_SHIFT) != sol_generation)
-		return 0;
-	return f >> SOL_FLAG_ID_SHIFT;
-}
-
-/* Group id in @mm's flags, 0: none or of another load. Any context. */
-static inline u16 group_id_of_mm(const struct mm_struct *mm)
-{
-	unsigned long f = READ_ONCE(*sol_mm_flags(mm));
-
-	if ((u8)(f >> SOL_MM_GEN_SHIFT) != sol_generation)
-		return 0;
-	return f >> SOL_MM_ID_SHIFT;
-}
-
 /* Caller: preemption off or rcu_read_lock(). */
 static inline struct sol_group *group_get_fast(u16 id)
 {
 	return id ? rcu_dereference_check(sol_groups[id],
 					  rcu_read_lock_sched_held()) : NULL;
+}
+
+/*
+ * sol_with_group(g, id) { ... }: the block runs once with @g, the group of @id,
+ * which stays meanwhile: preemption is off. Not at all if there is no such group.
+ * The block ends at its end or with `continue`: no break, no goto, no return.
+ */
+#define sol_with_group(g, id)						\
+	for (struct sol_group *g = sol_group_enter(id); g;		\
+	     g = sol_group_leave())
+
+static inline struct sol_group *sol_group_enter(u16 id)
+{
+	struct sol_group *g;
+
+	preempt_disable();
+	g = group_get_fast(id);
+	if (!g)
+		preempt_enable();
+	return g;
+}
+
+static inline struct sol_group *sol_group_leave(void)
+{
+	preempt_enable();
+	return NULL;
 }
 
 /* A reference more: the caller has one, or the mutex and a living group. */
@@ -249,10 +255,13 @@ void sol_group_get(struct sol_group *group);
 /* One less. Any context. */
 void sol_group_put(struct sol_group *group);
 
+/* Free @group, to which nothing refers any more. */
+void sol_group_free(struct sol_group *group);
+
 /* What palette/life.c does with ephemeral groups whose last task went. */
 extern struct work_struct sol_emptied_work;
 
-/* What palette/life.c does with groups that nobody refers to any more. */
+/* What palette/reap.c does with groups that nobody refers to any more. */
 extern struct llist_head sol_reap_list;
 extern struct work_struct sol_reap_work;
 

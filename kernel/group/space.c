@@ -13,7 +13,7 @@
  * coloured ones may.
  *
  * Whoever had switched huge pages off before (PR_SET_THP_DISABLE) shall find
- * it so afterwards: SOL_MM_THP in mm->flags says that it was us. Neither fork
+ * it so afterwards: SOL_MM_NO_THP in mm->flags says that it was us. Neither fork
  * nor exec copies that bit, so a bit of task->atomic_flags, which both keep,
  * carries it over.
  *
@@ -40,16 +40,11 @@ struct stay_want {
 
 static void want_add(struct stay_want *want, struct task_struct *task)
 {
-	struct sol_group *group;
-
-	preempt_disable();
-	group = group_get_fast(group_id_of(task));
-	if (group) {
+	sol_with_group(group, group_id_of(task)) {
 		want->huge_ok = READ_ONCE(group->huge_ok) &&
 				(!want->stay || want->huge_ok);
 		want->stay = true;
 	}
-	preempt_enable();
 }
 
 static struct stay_want want_of_threads(struct task_struct *task)
@@ -67,17 +62,17 @@ static struct stay_want want_of_threads(struct task_struct *task)
 static void thp_off(struct mm_struct *mm, struct task_struct *task)
 {
 	if (!test_and_set_bit(SOL_MMF_NO_THP, sol_mm_flags(mm)) ||
-	    test_bit(SOL_TASK_THP, &task->atomic_flags))
-		set_bit(SOL_MM_THP, sol_mm_flags(mm));
-	if (test_bit(SOL_MM_THP, sol_mm_flags(mm)))
-		set_bit(SOL_TASK_THP, &task->atomic_flags);
+	    test_bit(SOL_TASK_NO_THP, &task->atomic_flags))
+		set_bit(SOL_MM_NO_THP, sol_mm_flags(mm));
+	if (test_bit(SOL_MM_NO_THP, sol_mm_flags(mm)))
+		set_bit(SOL_TASK_NO_THP, &task->atomic_flags);
 }
 
 static void thp_on(struct mm_struct *mm, struct task_struct *task)
 {
-	if (test_and_clear_bit(SOL_MM_THP, sol_mm_flags(mm)))
+	if (test_and_clear_bit(SOL_MM_NO_THP, sol_mm_flags(mm)))
 		clear_bit(SOL_MMF_NO_THP, sol_mm_flags(mm));
-	clear_bit(SOL_TASK_THP, &task->atomic_flags);
+	clear_bit(SOL_TASK_NO_THP, &task->atomic_flags);
 }
 
 static void stay_begin(struct mm_struct *mm, struct task_struct *task,
@@ -144,7 +139,7 @@ static void stay_new_mm(struct task_struct *task)
 static void plain_child(struct task_struct *parent, struct task_struct *child)
 {
 	if (parent->mm && child->mm && parent->mm != child->mm &&
-	    test_bit(SOL_MM_THP, sol_mm_flags(parent->mm)))
+	    test_bit(SOL_MM_NO_THP, sol_mm_flags(parent->mm)))
 		clear_bit(SOL_MMF_NO_THP, sol_mm_flags(child->mm));
 }
 

@@ -7,20 +7,7 @@
 #ifndef SOLOIST_SPACE_H
 #define SOLOIST_SPACE_H
 
-#include <linux/bitops.h>
-#include <linux/mm_types.h>
-#include <linux/sched.h>
-
-#include "../compat/mm.h"
-
-#define SOL_MM_STAY	32	/* mm->flags: one of its tasks is coloured */
-#define SOL_MM_THP	33	/* mm->flags: MMF_DISABLE_THP is ours */
-#define SOL_TASK_THP	38	/* task->atomic_flags: the same, over exec; 39 is fault.c */
-
-static inline bool sol_mm_stays(const struct mm_struct *mm)
-{
-	return test_bit(SOL_MM_STAY, sol_mm_flags(mm));
-}
+struct task_struct;
 
 /*
  * Bring the address space of @task in line with the groups of its threads.

@@ -25,7 +25,8 @@
 #include <linux/workqueue.h>
 
 #include "../compat/throttle.h"
-#include "../palette/life.h"
+#include "../group/group.h"
+#include "../palette/map.h"
 #include "cores.h"
 #include "guard.h"
 #include "hold.h"
@@ -131,7 +132,7 @@ static int find_pools(const struct sol_guard_set *set,
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		colors[cpu] = colors_of(owner[cpu]);
 	mutex_lock(&sol_group_mutex);
-	map = sol_group_map();
+	map = sol_map_in_use();
 	if (map)
 		sol_pools(map->n_bank_sets, colors, nr_cpu_ids, pools);
 	else

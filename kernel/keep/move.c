@@ -42,8 +42,7 @@
 #include "../trace/trace.h"
 #include "../hook/probe.h"
 #include "keep.h"
-#include "../group/space.h"
-#include "../fault/ladder.h"
+#include "../fault/request.h"
 
 /* How long coloured pages may be swapped once there was nothing else. */
 #define RELENT_JIFFIES	(5 * HZ)
@@ -114,14 +113,8 @@ static u16 owner_of(struct folio *folio)
 
 static void count_moved(u16 owner)
 {
-	struct sol_group *group;
-
-	preempt_disable();
-	group = group_get_fast(owner);
-	if (group)
-		sol_group_add(group, moved, 1);
+	sol_group_add_to(owner, moved, 1);
 	move_count(moved, 1);
-	preempt_enable();
 }
 
 /*

@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 #include "../group/group.h"
 #include "../command/status.h"
-#include "life.h"
+#include "map.h"
 #include "quota.h"
 
 static LIST_HEAD(ruled);	/* all groups that rules made */
@@ -47,7 +47,7 @@ void sol_quota_put(struct sol_quota *quota)
 
 static u32 or_part(u32 limit, u32 part, u32 colors)
 {
-	const struct sol_map *map = sol_group_map();
+	const struct sol_map *map = sol_map_in_use();
 
 	return limit ?: max3(map ? map->n_bank_sets / part : 0, colors, 1u);
 }

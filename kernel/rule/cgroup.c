@@ -31,7 +31,7 @@
 #include "../hook/probe.h"
 #include "../command/status.h"
 #include "cgroup.h"
-#include "../palette/life.h"
+#include "../group/group.h"
 #include "../group/member.h"
 
 /* @cgrp: at that path now, with a reference; NULL: none is there. */

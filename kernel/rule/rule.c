@@ -44,7 +44,9 @@
 #include <linux/uidgid.h>
 #include "../compat/exec.h"
 #include "../compat/trampoline.h"
+#include "../palette/colors.h"
 #include "../palette/life.h"
+#include "../palette/map.h"
 #include "../hook/hook.h"
 #include "../group/member.h"
 #include "../palette/quota.h"
@@ -159,7 +161,7 @@ static void user_del(struct coloring_user *user)
 
 static int user_register(kuid_t uid, u32 n)
 {
-	const struct sol_map *map = sol_group_map();
+	const struct sol_map *map = sol_map_in_use();
 	struct coloring_user *user = user_find(uid);
 
 	if (!n && !user)

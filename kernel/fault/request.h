@@ -6,8 +6,8 @@
  * The rungs stand one under the other; a request goes down until one has a page.
  * Every rung does a bounded amount of work, so a request does.
  */
-#ifndef SOLOIST_LADDER_H
-#define SOLOIST_LADDER_H
+#ifndef SOLOIST_REQUEST_H
+#define SOLOIST_REQUEST_H
 
 #include <linux/gfp_types.h>
 #include <linux/nodemask.h>
@@ -44,6 +44,9 @@ struct sol_request {
 	u8 exhaust;
 };
 
+#define SOL_EVACUATIONS		8	/* tries before the task is killed ... */
+#define SOL_EVACUATION_WAIT	(HZ / 10)	/* ... with pauses between them */
+
 static inline bool sol_request_allows(const struct sol_request *rq, int nid)
 {
 	return (!rq->allowed || node_isset(nid, *rq->allowed)) &&
@@ -70,4 +73,4 @@ static __always_inline struct page *sol_request_page(struct sol_request *rq)
 	return likely(page) ? page : sol_request_slow(rq);
 }
 
-#endif /* SOLOIST_LADDER_H */
+#endif /* SOLOIST_REQUEST_H */

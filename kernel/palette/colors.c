@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Colours of a group: set, assigned, grown, and frames reserved in them.
+ *
+ * Each change makes a new colour set beside the old one and takes it as a whole
+ * or not at all. Pages that are placed stay where they are.
+ *
+ * Locking: sol_group_mutex, which nests inside mmap_lock (a fault may grow a
+ * group), so that nothing under it may touch user memory.
+ */
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "../command/status.h"
+#include "../frames/giveback.h"
+#include "../frames/magazine.h"
+#include "../frames/prefill.h"
+#include "../group/member.h"
+#include "cells.h"
+#include "colors.h"
+#include "map.h"
+#include "quota.h"
+#include "reap.h"
+
+/* What the palette knows of @colors: a group that does not colour owns none. */
+static const struct sol_colors *owned(const struct sol_colors *colors)
+{
+	return sol_colors_restrict(colors) ? colors : NULL;
+}
+
+/* ---- Reserve ---- */
+
+/**
+ * sol_group_reserve() - keep frames in a group's lists
+ * @group: referenced by the caller
+ * @frames: 4 KiB each; 0: none
+ *
+ * They are zeroed; the shrinker leaves so many alone from then on.
+ *
+ * Return: how many there are now. Fewer than @frames: nothing has changed.
+ */
+u64 sol_group_reserve(struct sol_group *group, u64 frames)
+{
+	u64 have = frames ? sol_store_reserve(group, frames) : 0;
+
+	if (have < frames)
+		return have;
+	mutex_lock(&sol_group_mutex);
+	if (!group->dead) {
+		WRITE_ONCE(group->reserve, frames);
+		sol_cells_keep(group);
+	}
+	mutex_unlock(&sol_group_mutex);
+	return have;
+}
+
+/* ---- Setting ---- */
+
+/* After a change, without the mutex: this takes mmap_lock, and may last. */
+static void recolored(struct sol_group *group, bool huge_ok_before)
+{
+	if (READ_ONCE(group->huge_ok) != huge_ok_before)
+		sol_member_stay_all(group);
+	if (READ_ONCE(group->reserve))
+		sol_store_reserve(group, group->reserve);
+}
+
+static int recolor(struct sol_group *group, const struct sol_colors *colors)
+{
+	const struct sol_map *map = sol_map_in_use();
+	struct sol_cells *cells;
+	struct sol_err err;
+	int ret;
+
+	lockdep_assert_held(&sol_group_mutex);
+	if (group->dead)
+		return sol_deny(-ENOENT, "%s: the group was removed",
+				  group->name);
+	cells = sol_cells_new(colors);
+	if (IS_ERR(cells))
+		return sol_deny(-ENOMEM, "%s: no memory for %u cells",
+				  group->name, map->n_cells);
+	ret = sol_member_check_all(group, cells);
+	if (ret)
+		goto refuse;
+	ret = sol_palette_change(&sol_palette, owned(&group->colors),
+				 owned(colors), &err);
+	if (ret) {
+		sol_deny(ret, "%s: %s", group->name, err.text);
+		goto refuse;
+	}
+	sol_colors_copy(map, &group->colors, colors);
+	group->n_sets = bitmap_weight(colors->sets, map->n_bank_sets);
+	WRITE_ONCE(group->huge_ok,
+		   colors->by_bank && !colors->by_llc &&
+		   sol_map_block_order(map, colors->sets) >= 9);
+	sol_cells_publish(group, cells);
+	return 0;
+refuse:
+	kvfree(cells);
+	return ret;
+}
+
+/**
+ * sol_group_edit() - give a group other colours
+ * @group: may have tasks; pages that are placed stay where they are
+ * @edit: changes a copy of the group's colours; 0, or an errno with words
+ * @arg: for @edit
+ *
+ * Return: 0; what @edit says; -EBUSY if an exclusive group has one of them;
+ * -EINVAL if no page can have them or a task of the group may not use their
+ * nodes; -ENOENT if the group was removed. Refused, nothing has changed, and
+ * there are words.
+ */
+int sol_group_edit(struct sol_group *group,
+		   int (*edit)(struct sol_colors *colors, const void *arg),
+		   const void *arg)
+{
+	const struct sol_map *map = sol_map_in_use();
+	bool huge_ok = group->huge_ok;
+	struct sol_colors *colors;
+	int err = -ENOMEM;
+
+	mutex_lock(&sol_group_mutex);
+	colors = sol_colors_new(map);
+	if (colors) {
+		sol_colors_copy(map, colors, &group->colors);
+		err = edit(colors, arg);
+		if (!err)
+			err = recolor(group, colors);
+	}
+	sol_colors_free(colors);
+	mutex_unlock(&sol_group_mutex);
+	recolored(group, huge_ok);
+	return err;
+}
+
+/* ---- Assigning ---- */
+
+/*
+ * Free colours for @want. A set that nobody owns may have pages in use, or only
+ * at hand in some CPU's list: the lists are flushed once, and only then.
+ */
+static int palette_assign(const struct sol_want *want, struct sol_colors *out,
+			  struct sol_err *err)
+{
+	const struct sol_map *map = sol_map_in_use();
+	u32 set;
+
+	for (set = 0; set < map->n_bank_sets; set++)
+		if (!sol_palette.set[set].owners && sol_store_used_in(NULL, set)) {
+			sol_magazines_flush();
+			break;
+		}
+	return sol_palette_assign(&sol_palette, want, out, err);
+}
+
+/* Free colours for @want into @out, as if @group owned none. */
+static int assign(struct sol_group *group, const struct sol_want *want,
+		  struct sol_colors *out)
+{
+	const struct sol_colors *own = owned(&group->colors);
+	struct sol_err err, ignored;
+	int ret = sol_quota_check(group, want->n_sets);
+
+	if (ret)
+		return ret;
+	if (own)
+		sol_palette_change(&sol_palette, own, NULL, &ignored);
+	ret = palette_assign(want, out, &err);
+	/* Nobody else could take them meanwhile: this does not fail. */
+	if (own)
+		WARN_ON(sol_palette_change(&sol_palette, NULL, own, &ignored));
+	if (ret)
+		return sol_deny(ret, "%s: %s", group->name, err.text);
+	out->by_bank = true;
+	out->by_llc = want->n_llc > 0;
+	out->exclusive = true;
+	out->realtime = want->realtime;
+	return 0;
+}
+
+static int auto_once(struct sol_group *group, const struct sol_want *want)
+{
+	const struct sol_map *map = sol_map_in_use();
+	struct sol_colors *out;
+	int err = -ENOMEM;
+
+	mutex_lock(&sol_group_mutex);
+	out = sol_colors_new(map);
+	if (out) {
+		err = assign(group, want, out);
+		if (!err)
+			err = recolor(group, out);
+	}
+	sol_colors_free(out);
+	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+/**
+ * sol_group_auto() - replace a group's colours by free ones (CAMC 3.4)
+ * @group: becomes exclusive
+ * @want: how many, and near which nodes
+ *
+ * Return: 0, -ENOSPC if not enough are free, -EDQUOT if a rule's limit is in
+ * the way, or as sol_group_edit().
+ */
+int sol_group_auto(struct sol_group *group, const struct sol_want *want)
+{
+	bool huge_ok = group->huge_ok;
+	int err = auto_once(group, want);
+
+	/* Pages of ended tasks may wait in some idle CPU's batch. */
+	if (err == -ENOSPC || err == -EDQUOT) {
+		sol_reap_drain();
+		err = auto_once(group, want);
+	}
+	recolored(group, huge_ok);
+	return err;
+}
+
+/* ---- Growing ---- */
+
+/* Add a free bank set near the current task to @to. */
+static int grow_sets(struct sol_colors *to)
+{
+	const struct sol_map *map = sol_map_in_use();
+	struct sol_want want = {
+		.n_sets = 1,
+		.near = sol_member_near(current),
+		.allowed = sol_member_nodes(current),
+		.realtime = to->realtime,
+	};
+	struct sol_colors *more = sol_colors_new(map);
+	struct sol_err err;
+	int ret;
+
+	if (!more)
+		return -ENOMEM;
+	ret = palette_assign(&want, more, &err);
+	if (!ret)
+		bitmap_or(to->sets, to->sets, more->sets, map->n_bank_sets);
+	sol_colors_free(more);
+	return ret;
+}
+
+/* Add an LLC colour that nobody has to @to. */
+static int grow_llc(struct sol_colors *to)
+{
+	const struct sol_map *map = sol_map_in_use();
+	u32 i;
+
+	for (i = 0; i < map->n_llc; i++)
+		if (!sol_palette.llc[i].owners) {
+			sol_bit_set(to->llc, i);
+			return 0;
+		}
+	return -ENOSPC;
+}
+
+static int grow(struct sol_group *group)
+{
+	const struct sol_map *map = sol_map_in_use();
+	struct sol_colors *to = sol_colors_new(map);
+	int err;
+
+	if (!to)
+		return -ENOMEM;
+	sol_colors_copy(map, to, &group->colors);
+	err = sol_quota_check(group, group->n_sets + to->by_bank);
+	if (!err)
+		err = to->by_bank ? grow_sets(to) : grow_llc(to);
+	else
+		atomic64_inc(&group->quota->limited);
+	if (!err)
+		err = recolor(group, to);
+	if (!err)
+		sol_group_add(group, grown, 1);
+	sol_colors_free(to);
+	return err;
+}
+
+/* A group that found no free colour does not look for one again at once. */
+static int grow_or_rest(struct sol_group *group)
+{
+	int err;
+
+	if (time_before(jiffies, group->grow_rest))
+		return -ENOSPC;
+	err = grow(group);
+	group->grow_rest = err ? jiffies + HZ / 10 : jiffies;
+	return err;
+}
+
+/**
+ * sol_group_grow() - CAMC: a task that ran out gets another free colour
+ * @group: of the current task, which may hold mmap_lock and may sleep
+ * @seen: cells that the caller found empty, ->n of its struct sol_cells
+ *
+ * Threads that run out together grow the group once.
+ *
+ * Return: 0 if there are more cells than @seen now; -ENOSPC if no colour is
+ * free; another errno if the colours could not be had.
+ */
+int sol_group_grow(struct sol_group *group, u32 seen)
+{
+	struct sol_cells *cells;
+	int err = -ENOENT;
+
+	mutex_lock(&sol_group_mutex);
+	cells = rcu_dereference_protected(group->cells,
+					  lockdep_is_held(&sol_group_mutex));
+	if (!cells)
+		goto out;
+	err = 0;
+	if (cells->n <= seen)
+		err = grow_or_rest(group);
+	cells = rcu_dereference_protected(group->cells,
+					  lockdep_is_held(&sol_group_mutex));
+	if (!err && cells->n <= seen)
+		err = -ENOSPC;	/* the new colour holds no page */
+out:
+	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+/* ---- Reading ---- */
+
+/* Bytes of the machine's memory in the group's colours; 0: does not colour. */
+u64 sol_group_capacity(const struct sol_group *group)
+{
+	const struct sol_map *map = sol_map_in_use();
+	u64 bytes = 0;
+
+	mutex_lock(&sol_group_mutex);
+	if (sol_colors_restrict(&group->colors))
+		bytes = sol_colors_bytes(map, &group->colors);
+	mutex_unlock(&sol_group_mutex);
+	return bytes;
+}
