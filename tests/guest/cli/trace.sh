@@ -115,7 +115,7 @@ same by-group "$(awk 'NR > 1 { print $1 }' table | tr '\n' ' ')" "camera control
 # shows it.
 . "$here/../../tutorial/plain.sh"
 head=$(script -qec "soloist trace --tasks tasks.toml --for 600ms" /dev/null </dev/null | tr -d '\r' | head -n 1 | plain)
-console "$here/../../../docs/how-to/real-time.md" | plain | grep -qxF -e "$head" && ok page-shows || fail page-shows "$head"
+console "$here/../../../evidence/real-time.md" | plain | grep -qxF -e "$head" && ok page-shows || fail page-shows "$head"
 stop
 
 # The module stops a processor: that is throttled time. What another test set stays,
