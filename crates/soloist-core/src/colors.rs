@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{ffi, AddrMap, NumList};
+use crate::ffi;
+use crate::list::NumList;
+use crate::map::AddrMap;
 
 /// A set of bank sets and a set of LLC colours. Where one of them is `None`,
 /// any will do.

@@ -1,6 +1,7 @@
 //! Lists of processors as the kernel writes them: `0-3,8`.
 
-use crate::{NumList, Refusal};
+use crate::list::NumList;
+use crate::text::Refusal;
 
 /// Processors are numbered below this: what `sched_setaffinity` takes without
 /// asking for more room.

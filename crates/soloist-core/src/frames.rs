@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
 
-use crate::error::FrameError;
-use crate::{ffi, AddrMap};
+use crate::ffi;
+use crate::map::AddrMap;
 
 /// Whose a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,35 @@ impl fmt::Display for FrameState {
             Self::Used => "used",
         })
     }
+}
+
+/// A frame list operation that C would not have survived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Beyond the frame array or in a hole of the map.
+    #[error("frame {0:#x} is outside the machine's memory")]
+    OutOfRange(u32),
+    /// Not in the state that the operation needs.
+    #[error("frame {pfn:#x} is {is}, not {needed}")]
+    WrongState {
+        /// The frame.
+        pfn: u32,
+        /// Its state.
+        is: FrameState,
+        /// The state that was needed.
+        needed: FrameState,
+    },
+    /// A cell number that the map does not have.
+    #[error("the map has no cell {0}")]
+    NoCell(u32),
+    /// A source returned a block that is misaligned, too large or not free.
+    #[error("the source returned a block at frame {pfn:#x}, order {order}, that is misaligned, too large, in a hole or not foreign")]
+    BadBlock {
+        /// First frame of the block.
+        pfn: u64,
+        /// Its order.
+        order: u32,
+    },
 }
 
 /// A naturally aligned block of 2^order free frames.

@@ -7,7 +7,6 @@
 
 mod colors;
 mod cpulist;
-mod error;
 mod ffi;
 mod frames;
 mod list;
@@ -16,20 +15,21 @@ mod palette;
 mod regulator;
 mod size;
 pub mod statistics;
+mod text;
 pub mod time;
 
 pub use colors::ColorSet;
 pub use cpulist::{cpu_list, MAX_CPUS};
-pub use error::{EncodeError, FrameError, Hole, Refusal};
-pub use frames::{Block, Fill, FillLimits, FrameLists, FrameState, Source};
+pub use frames::{Block, Fill, FillLimits, FrameError, FrameLists, FrameState, Source};
 pub use list::NumList;
-pub use map::{AddrMap, Dram, FrameColor, Interleave, Layout, MapBit, Range};
+pub use map::{AddrMap, Dram, EncodeError, FrameColor, Hole, Interleave, Layout, MapBit, Range};
 pub use palette::{OwnerId, Palette, Usage, Want};
 pub use regulator::{
     pools, Answer, CoreCounts, Order, Regulation, Regulator, Reservation, Sharing, NO_LIMIT,
     TRAFFICS,
 };
 pub use size::{format_size, parse_size, SizeError};
+pub use text::Refusal;
 
 /// Bytes of a frame: 4 KiB whatever the page size.
 pub const FRAME_SIZE: u64 = 4096;

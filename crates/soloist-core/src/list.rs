@@ -1,10 +1,10 @@
 //! Number lists as the kernel writes them: `0-3,8`.
 
-use std::ffi::{c_char, c_ulong};
+use std::ffi::c_ulong;
 use std::fmt;
 
-use crate::error::Refusal;
 use crate::ffi;
+use crate::text::{print, Refusal};
 
 const BITS: usize = c_ulong::BITS as usize;
 
@@ -120,13 +120,4 @@ impl fmt::Debug for NumList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "NumList({self} below {})", self.limit)
     }
-}
-
-/// Text of a C function that prints as snprintf does.
-pub(crate) fn print(c: impl Fn(*mut c_char, usize) -> usize) -> String {
-    let needed = c(std::ptr::null_mut(), 0);
-    let mut buf = vec![0u8; needed + 1];
-    let written = c(buf.as_mut_ptr().cast(), buf.len()).min(needed);
-    buf.truncate(written);
-    String::from_utf8_lossy(&buf).into_owned()
 }

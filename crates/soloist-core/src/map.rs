@@ -6,15 +6,34 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::error::{string, EncodeError, Hole, Refusal};
-use crate::list::print;
-use crate::{ffi, NumList, FRAME_SHIFT};
+use crate::list::NumList;
+use crate::text::{print, string, Refusal};
+use crate::{ffi, FRAME_SHIFT};
 
 /// An address map, parsed and checked. Cheap to clone, shared between threads.
 ///
 /// Holds a `struct sol_map`, which has no pointers and never changes.
 #[derive(Clone)]
 pub struct AddrMap(Arc<[u64]>);
+
+/// No range of the map holds this address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0:#x} lies in no range of the map (a hole, or beyond the memory)")]
+pub struct Hole(
+    /// The physical address.
+    pub u64,
+);
+
+/// Why a DRAM coordinate has no physical address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// Outside the machine.
+    #[error("the machine has no such place: some field is too large, or a hole lies there")]
+    NoSuchPlace,
+    /// The map's functions do not determine an address.
+    #[error("the map is not invertible: its functions leave address bits undetermined")]
+    NotInvertible,
+}
 
 /// Where in DRAM a physical address lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

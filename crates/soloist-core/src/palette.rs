@@ -6,8 +6,10 @@ use std::ptr;
 
 use serde::Serialize;
 
-use crate::error::Refusal;
-use crate::{ffi, AddrMap, ColorSet};
+use crate::colors::ColorSet;
+use crate::ffi;
+use crate::map::AddrMap;
+use crate::text::Refusal;
 
 /// Names an owner of a [`Palette`].
 pub type OwnerId = u32;

@@ -9,8 +9,10 @@ use std::ptr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Refusal;
-use crate::{ffi, AddrMap, ColorSet};
+use crate::colors::ColorSet;
+use crate::ffi;
+use crate::map::AddrMap;
+use crate::text::Refusal;
 
 /// Kinds of traffic that have budgets of their own: reads, then writes.
 pub const TRAFFICS: usize = ffi::TRAFFICS;

@@ -1,7 +1,7 @@
 //! Conflict-class files: colours of measured pages, where no map is known.
 //!
 //! A map kind of its own, beside functions: it lists pages of a virtual
-//! machine and the class that each was measured to be in ([`crate::detect`]).
+//! machine and the class that each was measured to be in (by `soloist map detect`).
 //! The bank number of a line is its page's class, summed with the functions
 //! inside the page where some hold; lines of different numbers share no bank.
 //! Numbers mean nothing beyond that: they are no addresses of banks, can't be
