@@ -4,6 +4,7 @@ mod apply;
 mod check;
 mod file;
 mod order;
+mod read;
 
 pub use apply::{plan, Step, Steps};
 pub use file::{Config, GroupConfig, RuleConfig};

@@ -4,16 +4,21 @@
 mod build;
 pub(crate) mod cgroup;
 mod host;
+mod module;
+mod node;
 mod pages;
 mod task;
 mod user;
 
 pub use cgroup::{find_existing, Cgroup};
 pub use host::Host;
+pub use node::{check_nodes, movable_bytes, nearest_memory, node_of_cpu, usable_cpus};
 pub use pages::{Page, PageReader};
-pub use task::{node_of_cpu, pin, threads};
+pub use task::{named, pin, threads};
 pub use user::user_id;
 
 pub(crate) use build::Build;
 pub(crate) use cgroup::is_of_systemd;
-pub(crate) use task::{allowed_cpus, process_of};
+pub(crate) use module::{built_module, image, module_file, source_tree, ENROLL};
+pub(crate) use node::{cpus_of_node, cpuset_nodes, may_allocate_on};
+pub(crate) use task::{allowed_cpus, process_of, NAMED};

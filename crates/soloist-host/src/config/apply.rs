@@ -500,6 +500,18 @@ impl Steps {
     }
 }
 
+impl GroupConfig {
+    /// Makes `group` so again; its tasks stay where they are.
+    pub fn put_back(&self, control: &Control, group: &Group) -> Result<(), HostError> {
+        let name = group.name().to_owned();
+        let config = Config {
+            groups: [(name, self.clone())].into(),
+            ..Config::default()
+        };
+        plan(&config, Some(control), &control.map()?, false)?.apply(control)
+    }
+}
+
 impl Step {
     fn apply(&self, control: &Control) -> Result<(), HostError> {
         match self {

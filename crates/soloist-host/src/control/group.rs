@@ -3,11 +3,13 @@
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::control::guard::Bandwidth;
+use crate::control::bandwidth::Bandwidth;
 use crate::control::interface::{Control, KeyValues};
 use crate::HostError;
 
@@ -137,6 +139,55 @@ impl GroupView {
     pub fn reservation(&self) -> Option<(Bandwidth, String)> {
         let (bandwidth, cpus) = Bandwidth::of_kernel(&self.bandwidth)?;
         Some((bandwidth, cpus?))
+    }
+}
+
+impl Control {
+    /// All groups, by name.
+    pub fn groups(&self) -> Result<Vec<Group>, HostError> {
+        let names = self.names("groups")?;
+        Ok(names
+            .into_iter()
+            .map(|name| Group::new(self.clone(), name))
+            .collect())
+    }
+
+    /// What `look` sees of each group, by name. One that is removed meanwhile is
+    /// passed over; one that is just being made is waited for.
+    pub fn each_group<T>(
+        &self,
+        mut look: impl FnMut(&Group) -> Result<T, HostError>,
+    ) -> Result<Vec<T>, HostError> {
+        let mut all = Vec::new();
+        for group in self.groups()? {
+            let mut tries = 20;
+            let seen = loop {
+                match look(&group) {
+                    Err(error) if error.is_not_found() && group.exists() && tries > 0 => {
+                        tries -= 1;
+                        sleep(Duration::from_millis(1));
+                    }
+                    seen => break seen,
+                }
+            };
+            match seen {
+                Err(_) if !group.exists() => {}
+                seen => all.push(seen?),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The group `name`.
+    pub fn group(&self, name: &str) -> Result<Group, HostError> {
+        self.find("group", name)?;
+        Ok(Group::new(self.clone(), name.to_owned()))
+    }
+
+    /// Makes the group `name`; it does not colour yet.
+    pub fn create_group(&self, name: &str) -> Result<Group, HostError> {
+        self.mkdir("group", name)?;
+        Ok(Group::new(self.clone(), name.to_owned()))
     }
 }
 

@@ -2,9 +2,10 @@
 //! made, as the control interface's file `implicit` lists them.
 
 use soloist_core::{AddrMap, ColorSet, NumList};
+use soloist_machine::did_you_mean;
 
 use crate::control::group::{colors_of, nodes_of, GroupView};
-use crate::control::interface::{Control, KeyValues};
+use crate::control::interface::{is_label, Control, KeyValues};
 use crate::HostError;
 
 /// A group that a rule or an `mmap()` call made.
@@ -64,6 +65,30 @@ impl ImplicitGroup {
 }
 
 impl Control {
+    /// All that can be read of the group `name`, which may be one that a rule
+    /// made: `RULE#NUMBER`.
+    pub fn group_view(&self, name: &str) -> Result<GroupView, HostError> {
+        if !is_label(name) {
+            return self.group(name)?.view();
+        }
+        // Before there is a map no rule made any.
+        let implicit = match self.map() {
+            Err(HostError::NoMap) => Vec::new(),
+            map => {
+                let map = map?;
+                let groups = self.implicit_groups(&map)?;
+                groups.iter().map(|group| group.view(&map)).collect()
+            }
+        };
+        let like = did_you_mean(name, implicit.iter().map(|view| view.name.as_str()));
+        let found = implicit.into_iter().find(|view| view.name == name);
+        found.ok_or_else(|| HostError::NoSuch {
+            kind: "group",
+            name: name.to_owned(),
+            like,
+        })
+    }
+
     /// The groups that have no directory, by number.
     pub fn implicit_groups(&self, map: &AddrMap) -> Result<Vec<ImplicitGroup>, HostError> {
         parse(&self.read("implicit")?, map).map_err(|text| HostError::Unexpected {

@@ -6,14 +6,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::Duration;
 
 use soloist_core::AddrMap;
 use soloist_machine::did_you_mean;
 
-use crate::control::group::{Group, GroupView};
-use crate::control::rule::Rule;
 use crate::machine::Host;
 use crate::HostError;
 
@@ -76,183 +72,6 @@ impl Control {
         Some(text.trim().to_owned())
     }
 
-    /// Names of what the machine's firmware translates an address to; empty:
-    /// it translates none.
-    pub fn firmware_components(&self) -> Result<Vec<String>, HostError> {
-        Ok(lines(&self.read("firmware/components")?))
-    }
-
-    /// What the firmware says of each address: a value for each component, as
-    /// far as it has one; `None` where it does not translate the address.
-    pub fn firmware_decode(
-        &self,
-        addresses: &[u64],
-        components: usize,
-    ) -> Result<Vec<Option<Vec<Option<u64>>>>, HostError> {
-        let mut all = Vec::with_capacity(addresses.len());
-        for some in addresses.chunks(addresses_at_once(components)) {
-            let words: Vec<String> = some.iter().map(|a| format!("{a:#x}")).collect();
-            self.write("firmware/decode", &words.join(" "))?;
-            let text = self.read("firmware/decode")?;
-            let answers: Option<Vec<_>> = text.lines().map(answer).collect();
-            match answers {
-                Some(answers) if answers.iter().map(|a| a.0).eq(some.iter().copied()) => {
-                    all.extend(answers.into_iter().map(|(_, values)| values));
-                }
-                _ => return Err(self.not_ours("firmware/decode")),
-            }
-        }
-        Ok(all)
-    }
-
-    /// Where places of memory channels lie: of each, a CPU of the channel's
-    /// node, its number and an address within it; `None`: not translated.
-    pub fn firmware_locate(
-        &self,
-        places: &[(u32, u32, u64)],
-    ) -> Result<Vec<Option<u64>>, HostError> {
-        self.ask_places("firmware/locate", places)
-    }
-
-    /// Registers of memory controllers of AMD's Zen (UMC): of each, AMD's number
-    /// of the node, the channel's and the register; `None`: no answer.
-    pub fn firmware_umc(
-        &self,
-        registers: &[(u32, u32, u64)],
-    ) -> Result<Vec<Option<u64>>, HostError> {
-        self.ask_places("firmware/umc", registers)
-    }
-
-    fn ask_places(
-        &self,
-        name: &str,
-        places: &[(u32, u32, u64)],
-    ) -> Result<Vec<Option<u64>>, HostError> {
-        let mut all = Vec::with_capacity(places.len());
-        for some in places.chunks(16) {
-            let words: Vec<String> = some
-                .iter()
-                .map(|(of, channel, at)| format!("{of}:{channel}:{at:#x}"))
-                .collect();
-            self.write(name, &words.join(" "))?;
-            let text = self.read(name)?;
-            let told = |(line, word): (&str, &String)| {
-                let (place, told) = line.split_once(' ')?;
-                let hex = |told: &str| u64::from_str_radix(told.strip_prefix("0x")?, 16).ok();
-                match told {
-                    _ if place != word => None,
-                    "error" => Some(None),
-                    told => hex(told).map(Some),
-                }
-            };
-            let answers: Option<Vec<_>> = text.lines().zip(&words).map(told).collect();
-            match answers {
-                Some(answers) if answers.len() == some.len() => all.extend(answers),
-                _ => return Err(self.not_ours(name)),
-            }
-        }
-        Ok(all)
-    }
-
-    fn not_ours(&self, name: &str) -> HostError {
-        HostError::Unexpected {
-            path: self.path(name),
-            text: "not the answers to what was asked: does another program ask too?".into(),
-        }
-    }
-
-    /// All groups, by name.
-    pub fn groups(&self) -> Result<Vec<Group>, HostError> {
-        let names = self.names("groups")?;
-        Ok(names
-            .into_iter()
-            .map(|name| Group::new(self.clone(), name))
-            .collect())
-    }
-
-    /// What `look` sees of each group, by name. One that is removed meanwhile is
-    /// passed over; one that is just being made is waited for.
-    pub fn each_group<T>(
-        &self,
-        mut look: impl FnMut(&Group) -> Result<T, HostError>,
-    ) -> Result<Vec<T>, HostError> {
-        let mut all = Vec::new();
-        for group in self.groups()? {
-            let mut tries = 20;
-            let seen = loop {
-                match look(&group) {
-                    Err(error) if error.is_not_found() && group.exists() && tries > 0 => {
-                        tries -= 1;
-                        sleep(Duration::from_millis(1));
-                    }
-                    seen => break seen,
-                }
-            };
-            match seen {
-                Err(_) if !group.exists() => {}
-                seen => all.push(seen?),
-            }
-        }
-        Ok(all)
-    }
-
-    /// The group `name`.
-    pub fn group(&self, name: &str) -> Result<Group, HostError> {
-        self.find("group", name)?;
-        Ok(Group::new(self.clone(), name.to_owned()))
-    }
-
-    /// All that can be read of the group `name`, which may be one that a rule
-    /// made: `RULE#NUMBER`.
-    pub fn group_view(&self, name: &str) -> Result<GroupView, HostError> {
-        if !is_label(name) {
-            return self.group(name)?.view();
-        }
-        // Before there is a map no rule made any.
-        let implicit = match self.map() {
-            Err(HostError::NoMap) => Vec::new(),
-            map => {
-                let map = map?;
-                let groups = self.implicit_groups(&map)?;
-                groups.iter().map(|group| group.view(&map)).collect()
-            }
-        };
-        let like = did_you_mean(name, implicit.iter().map(|view| view.name.as_str()));
-        let found = implicit.into_iter().find(|view| view.name == name);
-        found.ok_or_else(|| HostError::NoSuch {
-            kind: "group",
-            name: name.to_owned(),
-            like,
-        })
-    }
-
-    /// Makes the group `name`; it does not colour yet.
-    pub fn create_group(&self, name: &str) -> Result<Group, HostError> {
-        self.mkdir("group", name)?;
-        Ok(Group::new(self.clone(), name.to_owned()))
-    }
-
-    /// All rules, by name.
-    pub fn rules(&self) -> Result<Vec<Rule>, HostError> {
-        let names = self.names("rules")?;
-        Ok(names
-            .into_iter()
-            .map(|name| Rule::new(self.clone(), name))
-            .collect())
-    }
-
-    /// The rule `name`.
-    pub fn rule(&self, name: &str) -> Result<Rule, HostError> {
-        self.find("rule", name)?;
-        Ok(Rule::new(self.clone(), name.to_owned()))
-    }
-
-    /// Makes the rule `name`; it is disabled.
-    pub fn create_rule(&self, name: &str) -> Result<Rule, HostError> {
-        self.mkdir("rule", name)?;
-        Ok(Rule::new(self.clone(), name.to_owned()))
-    }
-
     /// Path of a file of the interface.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.dir.join(file)
@@ -299,7 +118,7 @@ impl Control {
         }
     }
 
-    fn mkdir(&self, kind: &'static str, name: &str) -> Result<(), HostError> {
+    pub(crate) fn mkdir(&self, kind: &'static str, name: &str) -> Result<(), HostError> {
         check_name(name)?;
         let file = format!("{kind}s/{name}");
         let path = self.path(&file);
@@ -312,7 +131,7 @@ impl Control {
         }
     }
 
-    fn find(&self, kind: &'static str, name: &str) -> Result<(), HostError> {
+    pub(crate) fn find(&self, kind: &'static str, name: &str) -> Result<(), HostError> {
         if kind == "group" && is_label(name) {
             return Err(HostError::Implicit(name.to_owned()));
         }
@@ -329,7 +148,7 @@ impl Control {
         }
     }
 
-    fn names(&self, dir: &str) -> Result<Vec<String>, HostError> {
+    pub(crate) fn names(&self, dir: &str) -> Result<Vec<String>, HostError> {
         let path = self.path(dir);
         let entries = fs::read_dir(&path).map_err(|e| HostError::io(&path, e))?;
         let mut names: Vec<String> = entries
@@ -361,34 +180,6 @@ impl Control {
             errno,
         }
     }
-}
-
-fn lines(text: &str) -> Vec<String> {
-    text.lines().map(str::to_owned).collect()
-}
-
-/// How many addresses the module takes in one write: their answers fit a page.
-fn addresses_at_once(components: usize) -> usize {
-    (4096 / (20 + 19 * components)).clamp(1, 16)
-}
-
-/// An address and its components: numbers, `-` for none, or `error`.
-fn answer(line: &str) -> Option<(u64, Option<Vec<Option<u64>>>)> {
-    let number = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
-    let mut words = line.split_whitespace();
-    let address = number(words.next()?)?;
-    let rest: Vec<&str> = words.collect();
-    if rest == ["error"] {
-        return Some((address, None));
-    }
-    let values: Option<Vec<Option<u64>>> = rest
-        .into_iter()
-        .map(|word| match word {
-            "-" => Some(None),
-            word => number(word).map(Some),
-        })
-        .collect();
-    Some((address, Some(values?)))
 }
 
 /// configfs takes a command per write(2): never in two.
@@ -426,7 +217,7 @@ fn one_line(value: &str) -> String {
 }
 
 /// Is it `RULE#NUMBER`, as no group with a directory is called?
-fn is_label(name: &str) -> bool {
+pub(crate) fn is_label(name: &str) -> bool {
     let number = name.rsplit_once('#').map(|(_, number)| number);
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }

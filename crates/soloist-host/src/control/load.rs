@@ -15,18 +15,13 @@ use soloist_machine::did_you_mean;
 
 use crate::control::group::Group;
 use crate::control::interface::{Control, CONFIGFS};
-use crate::machine::Host;
+use crate::machine::{image, module_file, Host, ENROLL};
 use crate::words::counted;
 use crate::HostError;
 
 /// How long the kernel may take to let go of the module: hooks wait until
 /// no task sleeps in them.
 const UNLOAD_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How a kernel that takes only signed modules gets to know the key that DKMS
-/// signs with.
-pub(crate) const ENROLL: &str = "`mokutil --import /var/lib/dkms/mok.pub` (DKMS signs what it builds with this machine's key), \
-     restart, and choose Enroll MOK on the blue screen; or turn Secure Boot off";
 
 /// Which module to load, and how.
 #[derive(Debug, Clone, Default)]
@@ -199,98 +194,6 @@ pub fn wants_map(control: &Control, map: &AddrMap) -> Result<bool, HostError> {
     )))
 }
 
-/// The module file to load, and whether it was built just now.
-fn module_file(
-    host: &Host,
-    file: Option<&Path>,
-    say: &dyn Fn(&str),
-) -> Result<(PathBuf, bool), HostError> {
-    if let Some(file) = file {
-        return Ok((file.to_owned(), false));
-    }
-    let release = host.kernel_release();
-    if let Some(path) = built_module(host, &release) {
-        return Ok((path, false));
-    }
-    let tree = source_tree().ok_or_else(|| {
-        HostError::Other(format!(
-            "no soloist.ko for kernel {release} and no sources to build it from: install it by DKMS, or name it with --module FILE"
-        ))
-    })?;
-    say(&format!("building soloist.ko for {release}"));
-    build(&tree, &release)?;
-    built_module(host, &release)
-        .map(|path| (path, true))
-        .ok_or_else(|| HostError::Other("the build left no soloist.ko".to_owned()))
-}
-
-/// An installed or built module for kernel `release`. One built in the source
-/// tree that this program came from goes first: it is the newer.
-pub(crate) fn built_module(host: &Host, release: &str) -> Option<PathBuf> {
-    let built = source_tree().map(|tree| tree.join(format!("build/kernel/{release}/soloist.ko")));
-    let installed = ["updates/dkms", "updates", "extra"]
-        .into_iter()
-        .flat_map(|dir| {
-            let path = move |end| format!("/lib/modules/{release}/{dir}/soloist.ko{end}");
-            ["", ".xz", ".zst", ".gz"].map(|end| host.path(&path(end)))
-        });
-    built
-        .into_iter()
-        .chain(installed)
-        .find(|path| path.is_file())
-}
-
-/// The bytes of a module file; DKMS may have compressed it.
-pub(crate) fn image(path: &Path) -> Result<Vec<u8>, HostError> {
-    let tool = match path.extension().and_then(|end| end.to_str()) {
-        Some("xz") => "xz",
-        Some("zst") => "zstd",
-        Some("gz") => "gzip",
-        _ => return fs::read(path).map_err(|e| HostError::io(path, e)),
-    };
-    let output = Command::new(tool).arg("-dc").arg(path).output();
-    match output {
-        Ok(output) if output.status.success() => Ok(output.stdout),
-        Ok(output) => Err(HostError::Other(format!(
-            "{tool}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        ))),
-        Err(e) => Err(HostError::Other(format!(
-            "{} is compressed, and {tool} can't be run: {e}",
-            path.display()
-        ))),
-    }
-}
-
-/// The source tree: above this program, or as DKMS has it.
-pub(crate) fn source_tree() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let is_tree = |dir: &Path| dir.join("kernel/Kbuild").is_file() && dir.join("core").is_dir();
-    let above = program.ancestors().find(|dir| is_tree(dir));
-    let dkms = PathBuf::from(concat!("/usr/src/soloist-", env!("CARGO_PKG_VERSION")));
-    above
-        .map(Path::to_owned)
-        .or_else(|| Some(dkms).filter(|dir| is_tree(dir)))
-}
-
-fn build(tree: &Path, release: &str) -> Result<(), HostError> {
-    let output = Command::new("make")
-        .arg("-C")
-        .arg(tree.join("kernel"))
-        .arg(format!("KVER={release}"))
-        .output()
-        .map_err(|e| HostError::Other(format!("make: {e} (apt install make gcc)")))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = text.lines().collect();
-    let tail = lines[lines.len().saturating_sub(10)..].join("\n  ");
-    Err(HostError::Other(format!(
-        "building soloist.ko for {release} failed:\n  {tail}"
-    )))
-}
-
 /// Loads a module that may be built in or loaded already.
 fn modprobe(name: &str) {
     // A failure shows when the control interface is looked for.
@@ -389,25 +292,5 @@ mod tests {
         let refused = check("mmap_api=1").unwrap_err().to_string();
         assert!(refused.contains("did you mean \"mmap_abi\""), "{refused}");
         assert!(check_params(b"no module", &["x=1".to_owned()]).is_ok());
-    }
-
-    /// DKMS on Debian compresses what it installs.
-    #[test]
-    fn a_compressed_module_is_found_and_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let module = dir.path().join("lib/modules/9.9-none/updates/dkms");
-        fs::create_dir_all(&module).unwrap();
-        fs::write(module.join("soloist.ko"), "a module's bytes").unwrap();
-        let done = Command::new("gzip")
-            .arg(module.join("soloist.ko"))
-            .status()
-            .unwrap();
-        assert!(done.success());
-        let found = built_module(&Host::at(dir.path()), "9.9-none").unwrap();
-        assert_eq!(found, module.join("soloist.ko.gz"));
-        assert_eq!(image(&found).unwrap(), b"a module's bytes");
-        fs::write(&found, "not gzip").unwrap();
-        let refused = image(&found).unwrap_err().to_string();
-        assert!(refused.contains("gzip"), "{refused}");
     }
 }

@@ -84,6 +84,29 @@ pub(crate) fn check_colors(place: &str, colors: u32, map: &AddrMap) -> Result<()
     }
 }
 
+impl Control {
+    /// All rules, by name.
+    pub fn rules(&self) -> Result<Vec<Rule>, HostError> {
+        let names = self.names("rules")?;
+        Ok(names
+            .into_iter()
+            .map(|name| Rule::new(self.clone(), name))
+            .collect())
+    }
+
+    /// The rule `name`.
+    pub fn rule(&self, name: &str) -> Result<Rule, HostError> {
+        self.find("rule", name)?;
+        Ok(Rule::new(self.clone(), name.to_owned()))
+    }
+
+    /// Makes the rule `name`; it is disabled.
+    pub fn create_rule(&self, name: &str) -> Result<Rule, HostError> {
+        self.mkdir("rule", name)?;
+        Ok(Rule::new(self.clone(), name.to_owned()))
+    }
+}
+
 impl RuleChange {
     /// Attributes and their new values; it is enabled last.
     fn writes(&self) -> impl Iterator<Item = (&'static str, String)> {

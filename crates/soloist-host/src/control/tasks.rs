@@ -1,34 +1,13 @@
 //! Tasks in words: who is in a group, and whose cpuset keeps it out of colour.
 
-use std::mem::size_of_val;
-
 use serde::Serialize;
-use soloist_core::{cpu_list, AddrMap, NumList, MAX_CPUS};
+use soloist_core::AddrMap;
 
 use crate::control::group::{nodes_of, Group};
 use crate::control::interface::Control;
-use crate::machine::{cgroup, process_of, Host};
+use crate::machine::{cgroup, cpuset_nodes, named, process_of, Host, NAMED};
 use crate::words::counted;
 use crate::HostError;
-
-/// So many processes are named, the others counted.
-const NAMED: usize = 8;
-
-/// `4711 sleep, 4712 x264 and 3 more` of threads: their processes, by number.
-pub fn named(host: &Host, tids: &[i32]) -> String {
-    let mut pids: Vec<i32> = tids.iter().map(|&tid| process_of(host, tid)).collect();
-    pids.sort_unstable();
-    pids.dedup();
-    let one = |&pid: &i32| match host.text(&format!("/proc/{pid}/comm")) {
-        Some(comm) => format!("{pid} {comm}"),
-        None => pid.to_string(),
-    };
-    let words: Vec<String> = pids.iter().take(NAMED).map(one).collect();
-    match pids.len().saturating_sub(NAMED) {
-        0 => words.join(", "),
-        more => format!("{} and {more} more", words.join(", ")),
-    }
-}
 
 /// Of `groups` those that have tasks, with their names: `video (2 tasks: 4711
 /// x264)`.
@@ -42,82 +21,6 @@ pub fn in_use(host: &Host, groups: &[Group]) -> Result<Vec<String>, HostError> {
         }
     }
     Ok(used)
-}
-
-// ---- Where tasks may allocate ----
-
-/// The memory nodes that the cpuset of thread `tid` allows; `None` where the
-/// kernel does not say.
-fn cpuset_nodes(host: &Host, tid: i32) -> Option<NumList> {
-    let status = host.read(&format!("/proc/{tid}/status")).ok()?;
-    let list = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Mems_allowed_list:"))?;
-    cpu_list(list).ok()
-}
-
-/// The nodes that this process' memory policy binds it to, as `numactl --membind`
-/// does; `None`: it may allocate on any.
-fn bound_nodes() -> Option<NumList> {
-    const MPOL_BIND: libc::c_int = 2;
-    let mut mode: libc::c_int = 0;
-    let mut mask = [0u64; 16];
-    let bits = 8 * size_of_val(&mask);
-    // SAFETY: the kernel writes one int and at most `bits` bits.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_get_mempolicy,
-            &mut mode,
-            mask.as_mut_ptr(),
-            bits,
-            0usize,
-            0usize,
-        )
-    };
-    if done != 0 || mode & 0xff != MPOL_BIND {
-        return None;
-    }
-    let mut nodes = NumList::new(MAX_CPUS);
-    for node in 0..bits as u32 {
-        if mask[node as usize / 64] >> (node % 64) & 1 == 1 {
-            nodes.insert(node);
-        }
-    }
-    Some(nodes)
-}
-
-/// May this process allocate on memory node `node`?
-pub(crate) fn may_allocate_on(host: &Host) -> impl Fn(u32) -> bool {
-    let cpuset = cpuset_nodes(host, std::process::id() as i32);
-    let policy = host.is_live().then(bound_nodes).flatten();
-    move |node| {
-        let allows = |list: &Option<NumList>| list.as_ref().is_none_or(|l| l.contains(node));
-        allows(&cpuset) && allows(&policy)
-    }
-}
-
-/// Refuses colours on `nodes` if this process, and what it starts, may allocate on
-/// none of them.
-pub fn check_nodes(host: &Host, nodes: &NumList) -> Result<(), HostError> {
-    let cpuset = cpuset_nodes(host, std::process::id() as i32);
-    let policy = host.is_live().then(bound_nodes).flatten();
-    let why = |what: &str, allowed: &NumList| {
-        HostError::Request(format!(
-            "the colours are on node {nodes}, {what} lets this process, and what it starts, \
-             allocate on node {allowed} only: take colours there (--node {allowed}), or run it \
-             elsewhere"
-        ))
-    };
-    for (what, allowed) in [
-        ("its cpuset (cpuset.mems)", cpuset),
-        ("its memory policy (numactl --membind)", policy),
-    ] {
-        let allowed = allowed.as_ref();
-        if let Some(allowed) = allowed.filter(|list| !nodes.iter().any(|n| list.contains(n))) {
-            return Err(why(what, allowed));
-        }
-    }
-    Ok(())
 }
 
 /// A task that a group's colours can't be given to: its cpuset allows none of
@@ -230,27 +133,4 @@ impl Control {
             .flatten()
             .collect())
     }
-}
-
-/// Whether `nodes` of this machine have memory that the kernel keeps movable
-/// (kernelcore=, movablecore=, hotplug): no page table can be there.
-pub fn movable_bytes(host: &Host, nodes: &NumList) -> u64 {
-    let Ok(text) = host.read("/proc/zoneinfo") else {
-        return 0;
-    };
-    let (mut here, mut pages) = (false, 0);
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("Node ") {
-            let mut words = rest.split([',', ' ']).filter(|word| !word.is_empty());
-            let node = words.next().and_then(|word| word.parse().ok());
-            let movable = words.nth(1) == Some("Movable");
-            here = movable && node.is_some_and(|node| nodes.contains(node));
-        } else if let Some(rest) = line.trim_start().strip_prefix("managed ") {
-            if here {
-                pages += rest.trim().parse::<u64>().unwrap_or(0);
-            }
-        }
-    }
-    // SAFETY: it asks for a constant.
-    pages * u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }

@@ -5,8 +5,8 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::control::image;
 use crate::machine::host::Host;
+use crate::machine::module::image;
 
 /// A build of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::io::Errno;
 use rustix::process::{sched_getaffinity, sched_setaffinity, CpuSet};
-use soloist_core::{cpu_list, NumList, MAX_CPUS};
+use soloist_core::{NumList, MAX_CPUS};
 
 use crate::machine::host::Host;
 use crate::HostError;
@@ -34,6 +34,25 @@ pub(crate) fn process_of(host: &Host, tid: i32) -> i32 {
     line.unwrap_or(tid)
 }
 
+/// So many processes are named, the others counted.
+pub(crate) const NAMED: usize = 8;
+
+/// `4711 sleep, 4712 x264 and 3 more` of threads: their processes, by number.
+pub fn named(host: &Host, tids: &[i32]) -> String {
+    let mut pids: Vec<i32> = tids.iter().map(|&tid| process_of(host, tid)).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    let one = |&pid: &i32| match host.text(&format!("/proc/{pid}/comm")) {
+        Some(comm) => format!("{pid} {comm}"),
+        None => pid.to_string(),
+    };
+    let words: Vec<String> = pids.iter().take(NAMED).map(one).collect();
+    match pids.len().saturating_sub(NAMED) {
+        0 => words.join(", "),
+        more => format!("{} and {more} more", words.join(", ")),
+    }
+}
+
 const _: () = assert!(MAX_CPUS as usize <= CpuSet::MAX_CPU);
 
 /// The processors that this process may use.
@@ -58,17 +77,5 @@ pub fn pin(cpus: &NumList) -> Result<(), HostError> {
             ),
             e => format!("processors {cpus}: {}", io::Error::from(e)),
         })
-    })
-}
-
-/// The memory node that processor `cpu` is on, where the kernel says.
-pub fn node_of_cpu(host: &Host, cpu: u32) -> Option<u32> {
-    let dir = host.path("/sys/devices/system/node");
-    fs::read_dir(dir).ok()?.find_map(|entry| {
-        let name = entry.ok()?.file_name().into_string().ok()?;
-        let node = name.strip_prefix("node")?.parse().ok()?;
-        let text = host.text(&format!("/sys/devices/system/node/{name}/cpulist"))?;
-        let cpus = cpu_list(&text).ok()?;
-        cpus.contains(cpu).then_some(node)
     })
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use soloist_core::{format_size, AddrMap, NumList};
 use soloist_machine::ram::parse_iomem;
 
-use crate::control::{built_module, movable_bytes, source_tree, Control, ENROLL};
-use crate::machine::{Build, Host};
+use crate::control::Control;
+use crate::machine::{built_module, movable_bytes, source_tree, Build, Host, ENROLL};
 use crate::words::counted;
 use crate::HostError;
 

@@ -17,8 +17,8 @@ use procfs::PhysicalPageFlags as Flags;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::control::{movable_bytes, nodes_of, Control};
-use crate::machine::{process_of, threads, Host, Page, PageReader};
+use crate::control::{nodes_of, Control};
+use crate::machine::{movable_bytes, process_of, threads, Host, Page, PageReader};
 use crate::HostError;
 
 /// Bytes of a page of pagemap.

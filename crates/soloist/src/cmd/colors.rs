@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use soloist_core::{cpu_list, AddrMap};
-use soloist_host::control::{nearest_memory, Choice, ColorRequest, Exhaust, Mode, Plan, Text};
-use soloist_host::machine::{node_of_cpu, Host};
+use soloist_host::control::{Choice, ColorRequest, Exhaust, Mode, Plan, Text};
+use soloist_host::machine::{nearest_memory, node_of_cpu, Host};
 
 /// Which colours, and how many.
 #[derive(Debug, Clone, clap::Args)]

@@ -7,11 +7,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use soloist_core::{cpu_list, format_size, parse_size, AddrMap, ColorSet, NumList};
-use soloist_host::control::{
-    check_nodes, claim, movable_bytes, named, usable_cpus, Bandwidth, Control, Exhaust, Group,
-    Guard, KeyValues, Plan,
+use soloist_host::control::{claim, Bandwidth, Control, Exhaust, Group, Guard, KeyValues, Plan};
+use soloist_host::machine::{
+    check_nodes, movable_bytes, named, node_of_cpu, pin, usable_cpus, Host,
 };
-use soloist_host::machine::{node_of_cpu, pin, Host};
 use soloist_host::run::{Held, Job, Outcome};
 use soloist_host::HostError;
 

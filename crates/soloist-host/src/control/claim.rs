@@ -7,13 +7,12 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde::Serialize;
-use soloist_core::{cpu_list, AddrMap, NumList};
+use soloist_core::{AddrMap, NumList};
 
 use crate::control::group::Group;
 use crate::control::interface::Control;
 use crate::control::request::{ColorRequest, Plan};
-use crate::control::tasks::may_allocate_on;
-use crate::machine::{allowed_cpus, Host};
+use crate::machine::{allowed_cpus, cpus_of_node, may_allocate_on, Host};
 use crate::HostError;
 
 /// A memory node that this process may use: processors and memory.
@@ -54,31 +53,6 @@ pub fn nodes(host: &Host, control: &Control, map: &AddrMap) -> Result<Vec<Node>,
         });
     }
     Ok(nodes)
-}
-
-/// For each of `nodes` the one with memory in the map that is nearest: itself, if it
-/// has any, else by the kernel's distances.
-pub fn nearest_memory(host: &Host, map: &AddrMap, nodes: &[u32]) -> Vec<u32> {
-    let with_memory = map.memory_nodes();
-    let nearest = |&node: &u32| match with_memory.contains(&node) {
-        true => Some(node),
-        false => with_memory
-            .iter()
-            .copied()
-            .min_by_key(|&to| distance(host, node, to).unwrap_or(u32::MAX)),
-    };
-    let mut found: Vec<u32> = nodes.iter().filter_map(nearest).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// As the kernel has it: a number for each node that is online.
-fn distance(host: &Host, from: u32, to: u32) -> Option<u32> {
-    let online = host.text("/sys/devices/system/node/online")?;
-    let at = cpu_list(&online).ok()?.iter().position(|node| node == to)?;
-    let row = host.text(&format!("/sys/devices/system/node/node{from}/distance"))?;
-    row.split_whitespace().nth(at)?.parse().ok()
 }
 
 /// `nodes` that have `wanted` free colours: most of them first; where several have as
@@ -141,21 +115,6 @@ pub fn claim(
     Ok(anywhere)
 }
 
-/// Of the processors that this process may use, those of `nodes`.
-pub fn usable_cpus(host: &Host, nodes: &NumList) -> NumList {
-    let mut cpus = allowed_cpus();
-    let of_nodes: Vec<NumList> = nodes
-        .iter()
-        .filter_map(|node| cpus_of_node(host, node))
-        .collect();
-    for cpu in cpus.clone().iter() {
-        if !of_nodes.iter().any(|list| list.contains(cpu)) {
-            cpus.remove(cpu);
-        }
-    }
-    cpus
-}
-
 /// The bank sets that some group owns.
 fn owned(control: &Control, map: &AddrMap) -> Result<NumList, HostError> {
     let mut owned = NumList::new(map.n_bank_sets());
@@ -167,12 +126,6 @@ fn owned(control: &Control, map: &AddrMap) -> Result<NumList, HostError> {
         }
     }
     Ok(owned)
-}
-
-/// The processors of a node, where the kernel says.
-fn cpus_of_node(host: &Host, node: u32) -> Option<NumList> {
-    let text = host.text(&format!("/sys/devices/system/node/node{node}/cpulist"))?;
-    cpu_list(&text).ok()
 }
 
 #[cfg(test)]
@@ -187,41 +140,6 @@ mod tests {
             sets: 8,
             here,
         }
-    }
-
-    /// Nodes 1 and 3 have processors alone, as node 4 of which the map knows nothing.
-    #[test]
-    fn a_node_without_memory_has_a_nearest_one() {
-        let root = tempfile::tempdir().unwrap();
-        let nodes = root.path().join("sys/devices/system/node");
-        let distances = [
-            "10 20 30 40",
-            "20 10 12 40",
-            "30 12 10 40",
-            "40 40 40 10",
-            "17 16 15 40",
-        ];
-        for (node, row) in [0, 1, 2, 4].into_iter().zip(distances) {
-            let folder = nodes.join(format!("node{node}"));
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join("distance"), format!("{row}\n")).unwrap();
-        }
-        std::fs::write(nodes.join("online"), "0-2,4\n").unwrap();
-        let map = AddrMap::parse(
-            "soloist-map 1\nlayout\nbank 13^17\nrow 17 18 19\ncol 6 7 8 9 10 11 12 14 15 16\n\
-             range 0 0x100000 node 0\nrange 0x100000 0x200000 node 2\n",
-        )
-        .unwrap();
-        assert_eq!(map.memory_nodes(), [0, 2]);
-        let host = Host::at(root.path());
-        let near = |nodes: &[u32]| nearest_memory(&host, &map, nodes);
-        assert_eq!(near(&[0]), [0]);
-        assert_eq!(near(&[1]), [2]);
-        assert_eq!(near(&[1, 2]), [2]);
-        assert_eq!(near(&[0, 1]), [0, 2]);
-        // A node of which the kernel says nothing has colours all the same.
-        assert_eq!(near(&[3]), [0]);
-        assert_eq!(near(&[]), [0; 0]);
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! Reads a configuration file and says in which line it is wrong.
+
+use std::fs;
+use std::path::Path;
+
+use soloist_core::{cpu_list, parse_size};
+use soloist_machine::FileText;
+
+use crate::config::check;
+use crate::config::file::Config;
+use crate::control::{check_name, Bandwidth};
+use crate::HostError;
+
+impl Config {
+    /// Reads a file, and refuses what contradicts itself; an error names it and the
+    /// line.
+    pub fn read(path: &Path) -> Result<Self, HostError> {
+        let text = fs::read_to_string(path).map_err(|e| HostError::io(path, e))?;
+        let wrong = |(line, why)| HostError::Config {
+            path: path.to_owned(),
+            line,
+            why,
+        };
+        let mut this = Self::read_text(&text).map_err(wrong)?;
+        check::check(&this).map_err(|why| wrong((check::line_of(&text, &why), why)))?;
+        this.source = Some((path.to_owned(), text));
+        Ok(this)
+    }
+
+    /// Reads its text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::read_text(text).map_err(|(line, why)| match line {
+            Some(line) => format!("line {line}: {why}"),
+            None => why,
+        })
+    }
+
+    fn read_text(text: &str) -> Result<Self, (Option<usize>, String)> {
+        let file = FileText { file: "", text };
+        let this: Self = toml::from_str(text).map_err(|error| {
+            let wrong = file.toml(&error);
+            (Some(wrong.line).filter(|&line| line > 0), wrong.message)
+        })?;
+        match this.check() {
+            Err(why) => Err((check::line_of(text, &why), why)),
+            Ok(()) => Ok(this),
+        }
+    }
+
+    /// Names the line that an error of this configuration is about, where that is
+    /// known: its message begins with the place.
+    pub fn located(&self, error: HostError) -> HostError {
+        let HostError::Request(why) = &error else {
+            return error;
+        };
+        let at = self.source.as_ref().and_then(|(path, text)| {
+            let line = check::line_of(text, why)?;
+            Some(format!("{}:{line}: {why}", path.display()))
+        });
+        at.map_or(error, HostError::Request)
+    }
+
+    /// What toml can't know.
+    fn check(&self) -> Result<(), String> {
+        for (name, group) in &self.groups {
+            check_name(name).map_err(|e| format!("[groups.{name:?}]: {e}"))?;
+            let wrong = |key: &str, why: String| format!("[groups.{name}] {key}: {why}");
+            let no_path =
+                |path: &&str| !path.is_empty() && (!path.starts_with('/') || *path == "/");
+            if let Some(cgroup) = group.cgroup.as_deref().filter(no_path) {
+                let like = "expected a path such as /system.slice/x.service";
+                return Err(wrong("cgroup", format!("{cgroup:?}: {like}")));
+            }
+            if let Some(size) = &group.reserve {
+                parse_size(size).map_err(|e| wrong("reserve", e.to_string()))?;
+            }
+            match (&group.bandwidth, &group.cpus) {
+                (None, Some(_)) => return Err(wrong("cpus", "without bandwidth".to_owned())),
+                (Some(_), None) => return Err(wrong("bandwidth", "without cpus".to_owned())),
+                (None, None) => {}
+                (Some(text), Some(cpus)) => {
+                    let parsed = text.parse::<Bandwidth>();
+                    parsed.map_err(|e| wrong("bandwidth", e.to_string()))?;
+                    cpu_list(cpus).map_err(|e| wrong("cpus", e.to_string()))?;
+                }
+            }
+        }
+        for (name, rule) in &self.rules {
+            check_name(name).map_err(|e| format!("[rules.{name:?}]: {e}"))?;
+            let wrong = |key: &str, why: &str| Err(format!("[rules.{name}] {key}: {why}"));
+            if !rule.path.starts_with(['/', '*']) {
+                return wrong(
+                    "path",
+                    "expected a glob over absolute paths, such as /usr/bin/*",
+                );
+            }
+            if rule.colors == 0 {
+                return wrong("colors", "0 colours hold no page: ask for at least 1");
+            }
+            for (key, limit) in [("limit", rule.limit), ("user_limit", rule.user_limit)] {
+                if limit == Some(0) {
+                    return wrong(key, "no process could have colours: at least 1");
+                }
+            }
+        }
+        for (cpu, text) in &self.cpus {
+            let wrong = |why: String| format!("[cpus] {cpu}: {why}");
+            // As the kernel writes it: its directory has that name.
+            let number = cpu.parse::<u32>().map(|number| number.to_string());
+            if number.as_ref() != Ok(cpu) {
+                return Err(wrong("expected the number of a processor".to_owned()));
+            }
+            text.parse::<Bandwidth>()
+                .map_err(|e| wrong(e.to_string()))?;
+        }
+        Ok(())
+    }
+}
