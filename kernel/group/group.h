@@ -197,8 +197,12 @@ void sol_group_count(struct sol_group_count *count);
 
 /* Add @n to a statistic of the group of @id, if there is one. */
 #define sol_group_add_to(id, stat, n)					\
-	sol_with_group(group_, id)					\
-		sol_group_add(group_, stat, n)
+do {									\
+	u16 id_ = (id);							\
+									\
+	sol_with_group(group_, id_)					\
+		sol_group_add(group_, stat, n);				\
+} while (0)
 
 /* A page for @group, which stays: preemption is off. */
 static __always_inline void sol_group_charge(struct sol_group *group,

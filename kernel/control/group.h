@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The files of groups/NAME/: groups.c has the directory and the list of files,
+ * group_colors.c, group_policy.c and group_tasks.c what is read and written.
+ */
+#ifndef SOLOIST_CONTROL_GROUP_H
+#define SOLOIST_CONTROL_GROUP_H
+
+#include "../group/group.h"
+#include "control.h"
+
+struct group_dir {
+	struct config_item item;
+	struct sol_group *group;
+};
+
+static inline struct sol_group *sol_to_group(struct config_item *item)
+{
+	return container_of(item, struct group_dir, item)->group;
+}
+
+/* As configfs calls them. */
+ssize_t sol_group_dram_bank_show(struct config_item *item, char *page);
+ssize_t sol_group_bank_set_show(struct config_item *item, char *page);
+ssize_t sol_group_llc_color_show(struct config_item *item, char *page);
+ssize_t sol_group_node_show(struct config_item *item, char *page);
+ssize_t sol_group_dram_bank_store(struct config_item *item, const char *page,
+				  size_t count);
+ssize_t sol_group_bank_set_store(struct config_item *item, const char *page,
+				 size_t count);
+ssize_t sol_group_llc_color_store(struct config_item *item, const char *page,
+				  size_t count);
+ssize_t sol_group_node_store(struct config_item *item, const char *page,
+			     size_t count);
+ssize_t sol_group_auto_store(struct config_item *item, const char *page,
+			     size_t count);
+ssize_t sol_group_mode_show(struct config_item *item, char *page);
+ssize_t sol_group_mode_store(struct config_item *item, const char *page,
+			     size_t count);
+ssize_t sol_group_exhaust_show(struct config_item *item, char *page);
+ssize_t sol_group_exhaust_store(struct config_item *item, const char *page,
+				size_t count);
+ssize_t sol_group_text_show(struct config_item *item, char *page);
+ssize_t sol_group_text_store(struct config_item *item, const char *page,
+			     size_t count);
+ssize_t sol_group_ephemeral_show(struct config_item *item, char *page);
+ssize_t sol_group_ephemeral_store(struct config_item *item, const char *page,
+				  size_t count);
+ssize_t sol_group_reserve_show(struct config_item *item, char *page);
+ssize_t sol_group_reserve_store(struct config_item *item, const char *page,
+				size_t count);
+ssize_t sol_group_bandwidth_show(struct config_item *item, char *page);
+ssize_t sol_group_bandwidth_store(struct config_item *item, const char *page,
+				  size_t count);
+ssize_t sol_group_cgroup_show(struct config_item *item, char *page);
+ssize_t sol_group_cgroup_store(struct config_item *item, const char *page,
+			       size_t count);
+ssize_t sol_group_id_show(struct config_item *item, char *page);
+ssize_t sol_group_tasks_show(struct config_item *item, char *page);
+ssize_t sol_group_members_read(struct config_item *item, void *buf, size_t size);
+ssize_t sol_group_tasks_store(struct config_item *item, const char *page,
+			      size_t count);
+ssize_t sol_group_procs_store(struct config_item *item, const char *page,
+			      size_t count);
+ssize_t sol_group_stats_show(struct config_item *item, char *page);
+ssize_t sol_group_times_show(struct config_item *item, char *page);
+
+#endif /* SOLOIST_CONTROL_GROUP_H */

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files that set a group's colours: dram_bank, bank_set, llc_color, node and
+ * auto. They share one way: copy the group's colours, change the copy by what was
+ * written, hand it to sol_group_edit(), which takes it whole or not at all.
+ *
+ * Locking: sol_group_mutex while bitmaps are read. What a file shows is a moment's
+ * state.
+ */
+#include <linux/bitmap.h>
+#include <linux/slab.h>
+
+#include "../command/status.h"
+#include "../group/member.h"
+#include "../guard/guard.h"
+#include "../palette/colors.h"
+#include "../palette/map.h"
+#include "group.h"
+
+/* ---- Lists of colours: reading ---- */
+
+static ssize_t list_show(const unsigned long *bits, u32 n, char *page)
+{
+	size_t len = sol_list_print(bits, n, page, PAGE_SIZE - 1);
+
+	if (len >= PAGE_SIZE - 1)
+		return sol_deny(-EFBIG, "the list has %zu bytes, a file of configfs 4096",
+				len);
+	page[len] = '\n';
+	return len + 1;
+}
+
+/*
+ * Bit i of a list is set if @owned says so; @n bits. Under sol_group_mutex,
+ * so that the bitmaps don't change underway.
+ */
+static ssize_t derived_show(const struct sol_group *group, u32 n, char *page,
+			    bool (*owned)(const struct sol_group *group, u32 i))
+{
+	unsigned long *bits = kvcalloc(SOL_LONGS(n), sizeof(long), GFP_KERNEL);
+	ssize_t ret;
+	u32 i;
+
+	if (!bits)
+		return -ENOMEM;
+	mutex_lock(&sol_group_mutex);
+	for (i = 0; i < n; i++)
+		if (owned(group, i))
+			sol_bit_set(bits, i);
+	mutex_unlock(&sol_group_mutex);
+	ret = list_show(bits, n, page);
+	kvfree(bits);
+	return ret;
+}
+
+static bool owns_bank(const struct sol_group *group, u32 bc)
+{
+	return group->colors.by_bank &&
+	       sol_bit(group->colors.sets,
+		       sol_map_color_set(sol_map_in_use(), bc));
+}
+
+static bool owns_set(const struct sol_group *group, u32 set)
+{
+	return group->colors.by_bank && sol_bit(group->colors.sets, set);
+}
+
+static bool owns_llc(const struct sol_group *group, u32 llc)
+{
+	return group->colors.by_llc && sol_bit(group->colors.llc, llc);
+}
+
+static bool owns_node(const struct sol_group *group, u32 node)
+{
+	u32 per_node = 1u << sol_map_in_use()->set_bits;
+	u32 first = node * per_node;
+
+	return group->colors.by_bank &&
+	       find_next_zero_bit(group->colors.sets, first + per_node,
+				  first) == first + per_node;
+}
+
+ssize_t sol_group_dram_bank_show(struct config_item *item, char *page)
+{
+	return derived_show(sol_to_group(item), sol_map_in_use()->n_colors, page,
+			    owns_bank);
+}
+
+ssize_t sol_group_bank_set_show(struct config_item *item, char *page)
+{
+	return derived_show(sol_to_group(item), sol_map_in_use()->n_bank_sets, page,
+			    owns_set);
+}
+
+ssize_t sol_group_llc_color_show(struct config_item *item, char *page)
+{
+	return derived_show(sol_to_group(item), sol_map_in_use()->n_llc, page,
+			    owns_llc);
+}
+
+ssize_t sol_group_node_show(struct config_item *item, char *page)
+{
+	return derived_show(sol_to_group(item), sol_map_in_use()->n_nodes, page,
+			    owns_node);
+}
+
+/* ---- Lists of colours: writing ---- */
+
+/* A list written to one of the files, and what its numbers stand for. */
+struct list_write {
+	const char *file;
+	const char *of;		/* what a number is */
+	u32 n;
+	const char *page;
+	size_t count;
+	/* Into the bitmaps of @colors, which are empty. */
+	void (*apply)(const struct sol_map *map, const unsigned long *bits,
+		      struct sol_colors *colors);
+};
+
+static void apply_banks(const struct sol_map *map, const unsigned long *bits,
+			struct sol_colors *colors)
+{
+	u32 bc;
+
+	for_each_set_bit(bc, bits, map->n_colors)
+		sol_bit_set(colors->sets, sol_map_color_set(map, bc));
+}
+
+static void apply_sets(const struct sol_map *map, const unsigned long *bits,
+		       struct sol_colors *colors)
+{
+	bitmap_copy(colors->sets, bits, map->n_bank_sets);
+}
+
+static void apply_nodes(const struct sol_map *map, const unsigned long *bits,
+			struct sol_colors *colors)
+{
+	u32 node;
+
+	for_each_set_bit(node, bits, map->n_nodes)
+		bitmap_set(colors->sets, node << map->set_bits,
+			   1u << map->set_bits);
+}
+
+static void apply_llc(const struct sol_map *map, const unsigned long *bits,
+		      struct sol_colors *colors)
+{
+	bitmap_copy(colors->llc, bits, map->n_llc);
+}
+
+static int list_parse(const struct list_write *w, unsigned long *bits)
+{
+	size_t len = sol_command_trim(w->page, w->count);
+	struct sol_err why;
+	int err;
+
+	if (len && !*skip_spaces(w->page))
+		return sol_deny(-EINVAL, "%s: expected a list such as 0-3,8, or nothing",
+				w->file);
+	err = sol_list_parse(w->page, len, w->n, bits, &why);
+	if (err)
+		return sol_deny(err, "%s: %s (%s of %s)", w->file, why.text,
+				w->of, sol_map_in_use()->name);
+	return 0;
+}
+
+static int list_edit(struct sol_colors *colors, const void *arg)
+{
+	const struct list_write *w = arg;
+	const struct sol_map *map = sol_map_in_use();
+	unsigned long *bits = kvcalloc(SOL_LONGS(w->n), sizeof(long),
+				       GFP_KERNEL);
+	bool llc = w->apply == apply_llc;
+	int err = -ENOMEM;
+
+	if (bits)
+		err = list_parse(w, bits);
+	if (!err) {
+		if (llc)
+			colors->by_llc = !bitmap_empty(bits, w->n);
+		else
+			colors->by_bank = !bitmap_empty(bits, w->n);
+		bitmap_zero(llc ? colors->llc : colors->sets,
+			    llc ? map->n_llc : map->n_bank_sets);
+		w->apply(map, bits, colors);
+	}
+	kvfree(bits);
+	return err;
+}
+
+static ssize_t list_store(struct config_item *item, const struct list_write *w)
+{
+	int err = sol_command_may(w->file, w->count);
+
+	if (!err)
+		err = sol_guard_may_recolor(sol_to_group(item));
+	if (!err)
+		err = sol_group_edit(sol_to_group(item), list_edit, w);
+	return sol_status_done(err, w->count);
+}
+
+ssize_t sol_group_dram_bank_store(struct config_item *item, const char *page,
+				  size_t count)
+{
+	struct list_write w = {
+		"dram_bank", "bank colours", sol_map_in_use()->n_colors,
+		page, count, apply_banks
+	};
+
+	return list_store(item, &w);
+}
+
+ssize_t sol_group_bank_set_store(struct config_item *item, const char *page,
+				 size_t count)
+{
+	struct list_write w = {
+		"bank_set", "bank sets", sol_map_in_use()->n_bank_sets,
+		page, count, apply_sets
+	};
+
+	return list_store(item, &w);
+}
+
+ssize_t sol_group_llc_color_store(struct config_item *item, const char *page,
+				  size_t count)
+{
+	struct list_write w = {
+		"llc_color", "LLC colours", sol_map_in_use()->n_llc,
+		page, count, apply_llc
+	};
+
+	return list_store(item, &w);
+}
+
+ssize_t sol_group_node_store(struct config_item *item, const char *page,
+			     size_t count)
+{
+	struct list_write w = {
+		"node", "nodes", sol_map_in_use()->n_nodes,
+		page, count, apply_nodes
+	};
+
+	return list_store(item, &w);
+}
+
+/* ---- auto: N [node=LIST] [llc=M] [realtime] ---- */
+
+static int auto_nodes(const char *text, struct sol_want *want)
+{
+	unsigned long bits[SOL_LONGS(64)] = { 0 };
+	struct sol_err why;
+	int err;
+
+	err = sol_list_parse(text, strlen(text), sol_map_in_use()->n_nodes, bits,
+			     &why);
+	if (err)
+		return sol_deny(err, "auto: node: %s", why.text);
+	if (bitmap_empty(bits, 64))
+		return sol_deny(-EINVAL, "auto: node= needs a list such as 0,2");
+	want->near = bits[0];
+	want->allowed = bits[0];
+	want->strict = true;
+	return 0;
+}
+
+static int auto_word(char *word, struct sol_want *want)
+{
+	if (!strcmp(word, "realtime")) {
+		want->realtime = true;
+		return 0;
+	}
+	if (!strncmp(word, "node=", 5))
+		return auto_nodes(word + 5, want);
+	if (!strncmp(word, "llc=", 4) && !kstrtou32(word + 4, 10, &want->n_llc))
+		return 0;
+	return sol_deny(-EINVAL,
+			"auto: '%s' is none of node=LIST, llc=M, realtime",
+			word);
+}
+
+static int auto_parse(char *text, struct sol_want *want)
+{
+	char *word;
+	int err;
+
+	text = strim(text);
+	word = strsep(&text, " \t");
+	if (kstrtou32(word, 10, &want->n_sets) || !want->n_sets)
+		return sol_deny(-EINVAL,
+				"auto: expected how many bank sets, then node=LIST, llc=M or realtime if wanted");
+	while ((word = strsep(&text, " \t"))) {
+		err = *word ? auto_word(word, want) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int auto_store(struct sol_group *group, const char *page, size_t count)
+{
+	struct sol_want want = {
+		.near = sol_member_near(current),
+		.allowed = sol_member_nodes(current),
+	};
+	char *text = kmemdup_nul(page, count, GFP_KERNEL);
+	int err = -ENOMEM;
+
+	if (text)
+		err = auto_parse(text, &want);
+	if (!err)
+		err = sol_group_auto(group, &want);
+	kfree(text);
+	return err;
+}
+
+ssize_t sol_group_auto_store(struct config_item *item, const char *page,
+			     size_t count)
+{
+	int err = sol_command_may("auto", count) ?:
+		  sol_guard_may_recolor(sol_to_group(item));
+
+	return sol_status_done(err ?: auto_store(sol_to_group(item), page, count),
+			       count);
+}

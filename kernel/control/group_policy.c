@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files of a group's policy: mode, exhaust, text, ephemeral, reserve and
+ * bandwidth.
+ *
+ * Locking: none of its own; what a file shows is a moment's state.
+ */
+#include <linux/ctype.h>
+#include <linux/slab.h>
+
+#include "../command/status.h"
+#include "../guard/guard.h"
+#include "../palette/colors.h"
+#include "../palette/life.h"
+#include "group.h"
+
+static const char *const mode_name[] = { "shareable", "exclusive" };
+
+ssize_t sol_group_mode_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n",
+			  mode_name[sol_to_group(item)->colors.exclusive]);
+}
+
+static int mode_edit(struct sol_colors *colors, const void *arg)
+{
+	int mode = sysfs_match_string(mode_name, arg);
+
+	if (mode < 0)
+		return sol_deny(-EINVAL,
+				"mode: expected shareable or exclusive");
+	colors->exclusive = mode;
+	return 0;
+}
+
+ssize_t sol_group_mode_store(struct config_item *item, const char *page,
+			     size_t count)
+{
+	int err = sol_command_may("mode", count);
+
+	if (!err)
+		err = sol_group_edit(sol_to_group(item), mode_edit, page);
+	return sol_status_done(err, count);
+}
+
+/* ---- exhaust ---- */
+
+const char *const sol_exhaust_name[SOL_N_EXHAUST] = {
+	[SOL_FAIL] = "fail", [SOL_GROW] = "grow", [SOL_SPILL] = "spill",
+};
+
+int sol_control_exhaust(const char *page, size_t count, u8 *exhaust)
+{
+	int i = __sysfs_match_string(sol_exhaust_name, SOL_N_EXHAUST, page);
+
+	if (i < 0)
+		return sol_deny(-EINVAL,
+				"exhaust: expected fail, grow or spill");
+	*exhaust = i;
+	return 0;
+}
+
+ssize_t sol_group_exhaust_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n",
+			  sol_exhaust_name[sol_to_group(item)->exhaust]);
+}
+
+ssize_t sol_group_exhaust_store(struct config_item *item, const char *page,
+				size_t count)
+{
+	int err = sol_command_may("exhaust", count);
+	u8 exhaust;
+
+	if (!err)
+		err = sol_control_exhaust(page, count, &exhaust);
+	if (!err && exhaust == SOL_GROW)
+		err = sol_guard_may_recolor(sol_to_group(item));
+	if (!err)
+		WRITE_ONCE(sol_to_group(item)->exhaust, exhaust);
+	return sol_status_done(err, count);
+}
+
+/* ---- text, ephemeral ---- */
+
+static const char *const text_name[] = { "private", "shared", "all" };
+
+ssize_t sol_group_text_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n",
+			  text_name[READ_ONCE(sol_to_group(item)->text)]);
+}
+
+ssize_t sol_group_text_store(struct config_item *item, const char *page,
+			     size_t count)
+{
+	int err = sol_command_may("text", count), how;
+
+	if (!err) {
+		how = sysfs_match_string(text_name, page);
+		if (how < 0)
+			err = sol_deny(-EINVAL,
+				       "text: expected private, shared or all");
+		else
+			WRITE_ONCE(sol_to_group(item)->text, how);
+	}
+	return sol_status_done(err, count);
+}
+
+ssize_t sol_group_ephemeral_show(struct config_item *item, char *page)
+{
+	const struct sol_group *group = sol_to_group(item);
+
+	if (READ_ONCE(group->dead))
+		return sysfs_emit(page, "gone\n");
+	return sysfs_emit(page, "%d\n", READ_ONCE(group->ephemeral));
+}
+
+ssize_t sol_group_ephemeral_store(struct config_item *item, const char *page,
+				  size_t count)
+{
+	int err = sol_command_may("ephemeral", count);
+	bool yes;
+
+	if (!err && kstrtobool(page, &yes))
+		err = sol_deny(-EINVAL, "ephemeral: expected 0 or 1");
+	if (!err)
+		err = sol_group_set_ephemeral(sol_to_group(item), yes);
+	return sol_status_done(err, count);
+}
+
+/* ---- reserve ---- */
+
+ssize_t sol_group_reserve_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%llu\n",
+			  READ_ONCE(sol_to_group(item)->reserve) << SOL_FRAME_SHIFT);
+}
+
+/* Bytes as memparse() takes them, but refusing what overflows. */
+static int bytes_parse(const char *page, u64 *bytes)
+{
+	static const char suffix[] = "KMGT";
+	size_t n = strspn(page, "0123456789");
+	unsigned int shift = 0;
+	char number[21] = "";
+	const char *at;
+
+	memcpy(number, page, min(n, sizeof(number) - 1));
+	at = page[n] ? strchr(suffix, toupper(page[n])) : NULL;
+	if (at) {
+		shift = 10 * (at - suffix + 1);
+		n++;
+	}
+	if (kstrtou64(number, 10, bytes) || *bytes > U64_MAX >> shift ||
+	    (page[n] && strcmp(page + n, "\n")))
+		return -EINVAL;
+	*bytes <<= shift;
+	return 0;
+}
+
+static int reserve_parse(const char *page, u64 *frames)
+{
+	u64 bytes;
+
+	if (bytes_parse(page, &bytes))
+		return sol_deny(-EINVAL,
+				"reserve: expected bytes, such as 64M");
+	if (bytes & (BIT(SOL_FRAME_SHIFT) - 1))
+		return sol_deny(-EINVAL, "reserve: %llu is no multiple of 4096",
+				bytes);
+	*frames = bytes >> SOL_FRAME_SHIFT;
+	return 0;
+}
+
+/* A size as people write it: in the largest unit that it is a multiple of. */
+struct size {
+	u64 n;
+	const char *unit;
+};
+
+static struct size size_of_frames(u64 frames)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	u64 n = frames << (SOL_FRAME_SHIFT - 10);
+	u32 i = 0;
+
+	while (n && !(n & 1023) && i < ARRAY_SIZE(units) - 1) {
+		n >>= 10;
+		i++;
+	}
+	return (struct size){ n, units[i] };
+}
+
+static int reserve_store(struct sol_group *group, const char *page)
+{
+	struct size asked, can;
+	u64 frames, have;
+	int err = reserve_parse(page, &frames);
+
+	if (err)
+		return err;
+	asked = size_of_frames(frames);
+	have = sol_group_capacity(group) >> SOL_FRAME_SHIFT;
+	can = size_of_frames(have);
+	if (frames > have)
+		return sol_deny(-ENOSPC,
+				"reserve: %llu %s asked, the group's colours have %llu %s in all",
+				asked.n, asked.unit, can.n, can.unit);
+	have = sol_group_reserve(group, frames);
+	can = size_of_frames(have);
+	if (have >= frames)
+		return 0;
+	return sol_deny(-ENOSPC,
+			"reserve: %llu %s asked, only %llu %s are free in the group's colours",
+			asked.n, asked.unit, can.n, can.unit);
+}
+
+ssize_t sol_group_reserve_store(struct config_item *item, const char *page,
+				size_t count)
+{
+	int err = sol_command_may("reserve", count);
+
+	return sol_status_done(err ?: reserve_store(sol_to_group(item), page),
+			       count);
+}
+
+/* ---- bandwidth, see guard.c ---- */
+
+ssize_t sol_group_bandwidth_show(struct config_item *item, char *page)
+{
+	return sol_bandwidth_show(sol_to_group(item), page);
+}
+
+ssize_t sol_group_bandwidth_store(struct config_item *item, const char *page,
+				  size_t count)
+{
+	int err = sol_bandwidth_store(sol_to_group(item), page, count);
+
+	return sol_status_done(err, count);
+}

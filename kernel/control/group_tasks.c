@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files of a group's tasks: tasks, procs, members, cgroup, id, and what its
+ * pages came to: stats, times.
+ *
+ * Locking: none of its own; what a file shows is a moment's state.
+ */
+#include <linux/ctype.h>
+#include <linux/pid.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "../command/status.h"
+#include "../frames/prefill.h"
+#include "../group/member.h"
+#include "../palette/colors.h"
+#include "../rule/cgroup.h"
+#include "group.h"
+
+/* ---- cgroup ---- */
+
+ssize_t sol_group_cgroup_show(struct config_item *item, char *page)
+{
+	return sol_cgroup_show(sol_to_group(item), page);
+}
+
+ssize_t sol_group_cgroup_store(struct config_item *item, const char *page,
+			       size_t count)
+{
+	int err = sol_command_may("cgroup", count);
+	char *path = NULL;
+
+	if (!err) {
+		path = kmemdup_nul(page, sol_command_trim(page, count),
+				   GFP_KERNEL);
+		err = path ? sol_cgroup_bind(sol_to_group(item), path) : -ENOMEM;
+	}
+	kfree(path);
+	return sol_status_done(err, count);
+}
+
+/* ---- tasks, procs, members ---- */
+
+ssize_t sol_group_id_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%u\n", sol_to_group(item)->id);
+}
+
+ssize_t sol_group_tasks_show(struct config_item *item, char *page)
+{
+	size_t need = sol_member_list(sol_to_group(item), page, PAGE_SIZE);
+
+	if (need > PAGE_SIZE)
+		return sol_deny(-EFBIG,
+				"tasks: %zu bytes, a file of configfs has 4096; read members",
+				need);
+	return need;
+}
+
+/*
+ * configfs asks twice: with no buffer for the length, then to fill it; and it
+ * shows all of that length. What joined in between may be missing, as in any
+ * list of living tasks; where some left, empty lines stand at the end.
+ */
+ssize_t sol_group_members_read(struct config_item *item, void *buf, size_t size)
+{
+	if (!buf)
+		return sol_member_list(sol_to_group(item), NULL, 0);
+	memset(buf, '\n', size);
+	sol_member_list(sol_to_group(item), buf, size);
+	return size;
+}
+
+/* The thread or process with id @nr in the writer's namespace; 0: the writer. */
+static struct task_struct *find_task(pid_t nr, enum pid_type type)
+{
+	struct task_struct *task = current;
+
+	rcu_read_lock();
+	if (nr)
+		task = pid_task(find_vpid(nr), type);
+	if (task)
+		get_task_struct(task);
+	rcu_read_unlock();
+	return task;
+}
+
+static int join_one(struct sol_group *group, pid_t nr, enum pid_type type)
+{
+	bool process = type == PIDTYPE_TGID;
+	struct task_struct *task = find_task(nr, type);
+	int err;
+
+	if (!task)
+		return sol_deny(-ESRCH, "%s: there is no %s %d",
+				process ? "procs" : "tasks",
+				process ? "process" : "thread", nr);
+	err = process ? sol_member_join_process(group, task) :
+			sol_member_join(group, task);
+	put_task_struct(task);
+	return err;
+}
+
+/* All of @text are ids; @group NULL: only check that. Words if not. */
+static int join_each(struct sol_group *group, const char *text, size_t count,
+		     enum pid_type type)
+{
+	char *copy = kmemdup_nul(text, count, GFP_KERNEL), *rest = copy, *word;
+	int err = copy ? 0 : -ENOMEM, nr, n = 0;
+
+	while (!err && (word = strsep(&rest, " \t\n"))) {
+		if (!*word)
+			continue;
+		n++;
+		if (kstrtoint(word, 10, &nr) || nr < 0 || !isdigit(*word))
+			err = sol_deny(-EINVAL,
+				       "%s: '%.20s' is no id; expected one a line, 0 for yourself",
+				       type == PIDTYPE_TGID ? "procs" : "tasks",
+				       word);
+		else if (group)
+			err = join_one(group, nr, type);
+	}
+	if (!err && !n)
+		err = sol_deny(-EINVAL, "expected ids, one a line");
+	kfree(copy);
+	return err;
+}
+
+static ssize_t join_store(struct config_item *item, const char *page,
+			  size_t count, enum pid_type type)
+{
+	int err = sol_command_may(type == PIDTYPE_TGID ? "procs" : "tasks",
+				  count);
+
+	if (!err)
+		err = join_each(NULL, page, count, type);
+	if (!err)
+		err = join_each(sol_to_group(item), page, count, type);
+	return sol_status_done(err, count);
+}
+
+ssize_t sol_group_tasks_store(struct config_item *item, const char *page,
+			      size_t count)
+{
+	return join_store(item, page, count, PIDTYPE_PID);
+}
+
+ssize_t sol_group_procs_store(struct config_item *item, const char *page,
+			      size_t count)
+{
+	return join_store(item, page, count, PIDTYPE_TGID);
+}
+
+/* ---- stats, times ---- */
+
+ssize_t sol_group_stats_show(struct config_item *item, char *page)
+{
+	struct sol_group *group = sol_to_group(item);
+	struct sol_group_stats s;
+
+	sol_group_sum(group, &s);
+	return sysfs_emit(page,
+		"tasks %d\npages %llu\nspilled %llu\npage_tables %llu\nhits %llu\nrefills %llu\nexhausted %llu\ncontradicted %llu\nzeroed %llu\nmoved %llu\ngrown %llu\nfreed %llu\nlarge %llu\nhuge_ok %u\ncapacity %llu\nlisted %llu\ncgroup_refused %llu\nlooked %llu\ncgroup_present %d\n",
+		atomic_read(&group->refs) - 1,
+		sol_group_used(group), s.spilled,
+		s.page_tables, s.hits, s.refills, s.exhausted, s.contradicted,
+		s.zeroed, s.moved, s.grown, s.freed, s.large, group->huge_ok,
+		sol_group_capacity(group), sol_store_listed(group),
+		sol_cgroup_refused(group), s.looked,
+		sol_cgroup_present(group));
+}
+
+static ssize_t times_print(char *page, ssize_t n, const char *what,
+			   const u32 *times)
+{
+	int i;
+
+	for (i = 0; i < SOL_TIMES - 1; i++)
+		n += sysfs_emit_at(page, n, "%s_lt_%lu %u\n", what,
+				   1ul << (SOL_TIME_MIN + i), times[i]);
+	return n + sysfs_emit_at(page, n, "%s_more %u\n", what, times[i]);
+}
+
+ssize_t sol_group_times_show(struct config_item *item, char *page)
+{
+	struct sol_group_stats s;
+
+	sol_group_sum(sol_to_group(item), &s);
+	return times_print(page, times_print(page, 0, "fault", s.fault),
+			   "refill", s.refill);
+}
