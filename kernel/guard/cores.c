@@ -392,7 +392,7 @@ static enum hrtimer_restart watchdog_fn(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* ---- Coming and going; guard_mutex ---- */
+/* ---- Coming and going; sol_guard_mutex ---- */
 
 static int counters_new(struct sol_guard_core *core)
 {

@@ -4,7 +4,10 @@
  * from counters and a timer, and stops CPUs. docs/reference/guard.md says how it behaves.
  *
  *   state.h         what these share, and the locks
- *   guard.c         settings and reservations, which CPUs are regulated
+ *   guard.c         which CPUs are regulated, what they counted
+ *   settings.c      settings, and the regulator that goes by them
+ *   reserve.c       reservations of groups and CPUs
+ *   plans.c         what all CPUs have reserved, to be changed or put back
  *   cores.c         one CPU: its counters, its overflows, standing still
  *   hold.c          holding tasks instead, where they leave the kernel
  *   fair.c          what standing still must not do to the scheduler
@@ -59,6 +62,24 @@ bool sol_guard_reserved_on(int cpu, struct sol_group **owner,
 bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats);
 /* Does regulation by bank depend on @group's colours? Then words and -EBUSY. */
 int sol_guard_may_recolor(const struct sol_group *group);
+
+/* ---- For the guard itself; sol_guard_mutex ---- */
+
+/* CPUs with a reservation have what they need, and no others. */
+void sol_guard_reconcile(void);
+void sol_guard_all_down(void);
+
+/* Go by regulator @reg (NULL: nothing is reserved) and by @set from now on. */
+void sol_guard_swap(struct sol_regulator *reg, const struct sol_guard_set *set);
+
+/* Can this kernel stop a CPU as @set says? 0, or -EOPNOTSUPP and words. */
+int sol_guard_check_stop(const struct sol_guard_set *set);
+
+/* Add what was counted in lines of @line bytes to @sum, which has bytes. */
+void sol_guard_stats_add(struct sol_core_stats *sum,
+			 const struct sol_core_stats *lines, u32 line);
+
+/* ---- Load and unload ---- */
 
 int sol_guard_init(void);
 void sol_guard_exit(void);

@@ -17,7 +17,7 @@
  *
  * Differs from the paper, whose throttling thread stops a task wherever it is.
  *
- * Locking: beginning and ending under guard_mutex. Held tasks sleep in a section
+ * Locking: beginning and ending under sol_guard_mutex. Held tasks sleep in a section
  * of sol_waiting, for as long as a CPU may be stopped. Interrupts can't wake a
  * list of tasks on PREEMPT_RT: a thread of the CPU does.
  */
@@ -37,7 +37,7 @@
 
 #define SLEEP	(TASK_KILLABLE | TASK_NOLOAD)	/* no load: it may not run */
 
-static bool holding;	/* guard_mutex */
+static bool holding;	/* sol_guard_mutex */
 
 /* The CPU that we are on, if it is stopped. */
 static struct sol_guard_core *stopped_here(void)

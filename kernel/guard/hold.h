@@ -7,7 +7,7 @@
 
 struct sol_guard_core;
 
-/* guard_mutex: hold tasks from now on, or no more. An errno, and words. */
+/* sol_guard_mutex: hold tasks from now on, or no more. An errno, and words. */
 int sol_guard_hold_begin(void);
 void sol_guard_hold_end(void);
 

@@ -3,7 +3,7 @@
  * What the parts of the guard share: settings, CPUs, and the lock.
  *
  * Locking, outer to inner:
- *   guard_mutex           settings, reservations, who owns a CPU, readiness;
+ *   sol_guard_mutex       settings, reservations, who owns a CPU, readiness;
  *                         never held by a hotplug callback, since making a perf
  *                         event takes the hotplug lock
  *   guard_timer_mutex     where the timer runs
@@ -57,7 +57,7 @@ struct sol_guard_set {
  * @gone: the CPU is offline or about to be. Written by hotplug callbacks
  * @stale: it was, or nearly was, offline since it was made ready
  * @trouble: errno of the last try to make it ready
- * @owner: group whose reservation it is, NULL: its own. guard_mutex
+ * @owner: group whose reservation it is, NULL: its own. sol_guard_mutex
  * @counter: by kind, NULL: not counted
  * @base: where they stood when the period began
  * @halter: thread that stands still in everybody's place; or lets @held go
@@ -109,7 +109,7 @@ struct sol_guard_core {
  * @reg: NULL as long as r_min is not set
  * @core: by CPU number
  * @ready: CPUs that take part
- * @set: settings. guard_mutex
+ * @set: settings. sol_guard_mutex
  * @timer: begins periods
  * @master: CPU that it runs on, -1: stopped. guard_timer_mutex
  * @reconcile: after hotplug: CPUs have what they need, and no others
@@ -140,6 +140,21 @@ struct sol_guard {
 };
 
 extern struct sol_guard sol_guard;
+extern struct mutex sol_guard_mutex;
+
+/* errno: this kernel lacks what stopping a CPU needs; the kernel log says what. */
+extern int sol_guard_unable;
+
+static inline struct sol_core *sol_guard_rules(int cpu)
+{
+	return &sol_guard.reg->core[cpu];
+}
+
+/* Has @cpu a reservation? sol_guard_mutex. */
+static inline bool sol_guard_regulated(int cpu)
+{
+	return sol_guard.reg && sol_guard_rules(cpu)->regulated;
+}
 
 static inline u64 sol_guard_period_ns(void)
 {

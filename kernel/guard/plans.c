@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Plans: owners and reservations of all CPUs, to be changed, kept or put back.
+ *
+ * Locking: sol_guard_mutex; sol_group_mutex nests inside.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "../command/status.h"
+#include "../group/group.h"
+#include "../palette/map.h"
+#include "plans.h"
+
+/* ---- Pools: who shares bank sets with whom ---- */
+
+static const struct sol_colors *colors_of(const struct sol_group *owner)
+{
+	/* One that grows may come to share any. */
+	return owner && owner->exhaust != SOL_GROW ? &owner->colors : NULL;
+}
+
+/* @owner: group of each CPU, or NULL. Fills @pools. */
+int sol_guard_pools(const struct sol_guard_set *set,
+		      struct sol_group *const *owner, u64 *pools)
+{
+	const struct sol_colors **colors;
+	const struct sol_map *map;
+	int cpu, err = 0;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		pools[cpu] = 1;
+	if (!set->by_bank)
+		return 0;
+	colors = kvcalloc(nr_cpu_ids, sizeof(*colors), GFP_KERNEL);
+	if (!colors)
+		return -ENOMEM;
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		colors[cpu] = colors_of(owner[cpu]);
+	mutex_lock(&sol_group_mutex);
+	map = sol_map_in_use();
+	if (map)
+		sol_pools(map->n_bank_sets, colors, nr_cpu_ids, pools);
+	else
+		err = sol_deny(-ENXIO, "by_bank: no address map yet; write one to map first");
+	mutex_unlock(&sol_group_mutex);
+	kvfree(colors);
+	return err;
+}
+
+/* ---- Plans ---- */
+
+void sol_plans_free(struct sol_plans *p)
+{
+	kvfree(p->core);
+	kvfree(p->owner);
+	kvfree(p->pools);
+}
+
+int sol_plans_take(struct sol_plans *p)
+{
+	int cpu;
+
+	p->core = kvcalloc(nr_cpu_ids, sizeof(*p->core), GFP_KERNEL);
+	p->owner = kvcalloc(nr_cpu_ids, sizeof(*p->owner), GFP_KERNEL);
+	p->pools = kvcalloc(nr_cpu_ids, sizeof(*p->pools), GFP_KERNEL);
+	if (!p->core || !p->owner || !p->pools) {
+		sol_plans_free(p);
+		return -ENOMEM;
+	}
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		p->owner[cpu] = sol_guard.core[cpu].owner;
+		if (!sol_guard.reg)
+			continue;
+		p->core[cpu].want = sol_guard_rules(cpu)->want;
+		p->core[cpu].regulated = sol_guard_rules(cpu)->regulated;
+	}
+	return 0;
+}
+
+static bool same(const struct sol_reservation *a,
+		 const struct sol_reservation *b)
+{
+	return a->rate[SOL_READS] == b->rate[SOL_READS] &&
+	       a->rate[SOL_WRITES] == b->rate[SOL_WRITES] &&
+	       a->weight == b->weight && a->reclaim == b->reclaim;
+}
+
+int sol_plans_apply(const struct sol_plans *p, struct sol_regulator *reg,
+		       struct sol_err *why)
+{
+	int cpu, err;
+
+	/* First less, so that what changes fits at every step. */
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (!p->core[cpu].regulated ||
+		    !same(&p->core[cpu].want, &reg->core[cpu].want))
+			sol_regulator_reserve(reg, cpu, NULL, NULL);
+	err = sol_regulator_pools(reg, p->pools, why);
+	for (cpu = 0; !err && cpu < nr_cpu_ids; cpu++)
+		if (p->core[cpu].regulated)
+			err = sol_regulator_reserve(reg, cpu,
+						    &p->core[cpu].want, why);
+	return err;
+}

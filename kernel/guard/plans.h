@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Owners and reservations of all CPUs: to be changed, kept or put back. */
+#ifndef SOLOIST_GUARD_PLANS_H
+#define SOLOIST_GUARD_PLANS_H
+
+#include "state.h"
+
+/* What one CPU has reserved. */
+struct sol_plan {
+	struct sol_reservation want;
+	bool regulated;
+};
+
+/**
+ * struct sol_plans - of all CPUs, each array by CPU number
+ * @core: reservations
+ * @owner: the group whose reservation it is; NULL: the CPU's own
+ * @pools: who shares bank sets with whom, see sol_regulator_pools()
+ */
+struct sol_plans {
+	struct sol_plan *core;
+	struct sol_group **owner;
+	u64 *pools;
+};
+
+/* All of it is under sol_guard_mutex. */
+
+/* What holds now, but for @pools, into @p. 0 or -ENOMEM. */
+int sol_plans_take(struct sol_plans *p);
+void sol_plans_free(struct sol_plans *p);
+
+/*
+ * Make @reg, which has no reservations or other ones, have those of @p. Under
+ * the lock, or @reg is nobody's yet. 0, or an errno and @why.
+ */
+int sol_plans_apply(const struct sol_plans *p, struct sol_regulator *reg,
+		    struct sol_err *why);
+
+/*
+ * Who shares bank sets with whom by @set, if each CPU is of group @owner (or
+ * NULL), into @pools. 0, or an errno and words.
+ */
+int sol_guard_pools(const struct sol_guard_set *set,
+		    struct sol_group *const *owner, u64 *pools);
+
+#endif /* SOLOIST_GUARD_PLANS_H */

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reservations: of groups and of CPUs.
+ *
+ * A change is planned for all CPUs at once, is made if it fits, and what was before
+ * is put back if it does not.
+ *
+ * Locking: state.h.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "../command/status.h"
+#include "../group/group.h"
+#include "guard.h"
+#include "plans.h"
+
+/* Of a CPU's clock in a period: some interrupts' worth. */
+#define CLOCK_MIN_NS	20000
+
+/* ---- Making them ---- */
+
+static int check_owners(const struct sol_group *owner,
+			const struct cpumask *cpus)
+{
+	int cpu;
+
+	for_each_cpu(cpu, cpus) {
+		const struct sol_group *other = sol_guard.core[cpu].owner;
+
+		if (!sol_guard_regulated(cpu) || other == owner)
+			continue;
+		if (other)
+			return sol_deny(-EBUSY,
+					"bandwidth: CPU %d is reserved by group %s",
+					cpu, other->name);
+		return sol_deny(-EBUSY,
+				"bandwidth: CPU %d has a reservation of its own; write off to guard/cpu%d/bandwidth",
+				cpu, cpu);
+	}
+	return 0;
+}
+
+/* Make the reservations @p; words and nothing changed if they don't fit. */
+static int plans_commit(const struct sol_plans *p)
+{
+	struct sol_err why;
+	int cpu, err;
+
+	raw_spin_lock_irq(&sol_guard.lock);
+	err = sol_plans_apply(p, sol_guard.reg, &why);
+	raw_spin_unlock_irq(&sol_guard.lock);
+	if (err)
+		return sol_deny(err, "bandwidth: %s", why.text);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		sol_guard.core[cpu].owner = p->owner[cpu];
+	sol_guard_reconcile();
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (sol_guard.core[cpu].trouble &&
+		    !READ_ONCE(sol_guard.core[cpu].gone))
+			return sol_deny(sol_guard.core[cpu].trouble,
+					"bandwidth: CPU %d can't be regulated: event %s: %s",
+					cpu, sol_guard.set.name[0],
+					sol_counter_why(sol_guard.core[cpu].trouble));
+	return 0;
+}
+
+/* It went before, so it goes. */
+static void plans_restore(const struct sol_plans *p)
+{
+	struct sol_err why;
+	int cpu, err;
+
+	raw_spin_lock_irq(&sol_guard.lock);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		sol_regulator_reserve(sol_guard.reg, cpu, NULL, NULL);
+	err = sol_plans_apply(p, sol_guard.reg, &why);
+	raw_spin_unlock_irq(&sol_guard.lock);
+	WARN_ON_ONCE(err);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		sol_guard.core[cpu].owner = p->owner[cpu];
+	sol_guard_reconcile();
+}
+
+static int reserve(struct sol_group *owner, const struct cpumask *cpus,
+		   const struct sol_reservation *want)
+{
+	struct sol_plans old, new;
+	int cpu, err = sol_plans_take(&old);
+
+	if (err)
+		return err;
+	err = sol_plans_take(&new);
+	if (err)
+		goto out_old;
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		if (owner && new.owner[cpu] == owner) {
+			new.owner[cpu] = NULL;
+			new.core[cpu].regulated = false;
+		}
+		if (!cpus || !cpumask_test_cpu(cpu, cpus))
+			continue;
+		new.owner[cpu] = want ? owner : NULL;
+		new.core[cpu].regulated = !!want;
+		if (want)
+			new.core[cpu].want = *want;
+	}
+	err = sol_guard_pools(&sol_guard.set, old.owner, old.pools) ?:
+	      sol_guard_pools(&sol_guard.set, new.owner, new.pools);
+	if (!err) {
+		err = plans_commit(&new);
+		if (err)
+			plans_restore(&old);
+	}
+	sol_plans_free(&new);
+out_old:
+	sol_plans_free(&old);
+	return err;
+}
+
+/*
+ * A clock stands in for traffic where there is no PMU, and what regulates counts
+ * too: with a budget that its interrupts use up, nothing else would ever run.
+ */
+static int check_clock(const struct sol_reservation *want)
+{
+	const struct sol_guard_set *set = &sol_guard.set;
+	u64 ns;
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++) {
+		if (!want->rate[i] || !sol_event_is_clock(&set->event[i]))
+			continue;
+		ns = mul_u64_u64_div_u64(want->rate[i], set->rules.period,
+					 (u64)set->rules.line * USEC_PER_SEC);
+		if (ns < CLOCK_MIN_NS)
+			return sol_deny(-EINVAL,
+					"bandwidth: %llu bytes/s of event %s, which counts time, are %llu ns in each period of %u us; at least %u ns, for the regulation itself counts (see event in guard/settings)",
+					(u64)want->rate[i], set->name[i], ns,
+					set->rules.period, CLOCK_MIN_NS);
+	}
+	return 0;
+}
+
+int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
+		      const struct sol_reservation *want)
+{
+	int err = 0;
+
+	mutex_lock(&sol_guard_mutex);
+	if (want && !sol_guard.reg)
+		err = sol_deny(-ENXIO,
+			       "bandwidth: r_min is not set; `soloist guard rmin` tells how much, `soloist guard set --r-min RATE` sets it (r_min in guard/settings)");
+	if (!err && want)
+		err = sol_guard_check_stop(&sol_guard.set) ?: check_clock(want);
+	if (!err && cpus)
+		err = check_owners(owner, cpus);
+	if (!err && sol_guard.reg)
+		err = reserve(owner, cpus, want);
+	mutex_unlock(&sol_guard_mutex);
+	return err;
+}
+
+/*
+ * Who shares bank sets with whom is left as it was, which needs no memory: the
+ * CPUs have no reservation now, and the next one asks anew.
+ */
+void sol_guard_disown(struct sol_group *owner)
+{
+	int cpu;
+
+	mutex_lock(&sol_guard_mutex);
+	for_each_possible_cpu(cpu) {
+		if (sol_guard.core[cpu].owner != owner)
+			continue;
+		raw_spin_lock_irq(&sol_guard.lock);
+		if (sol_guard.reg)
+			sol_regulator_reserve(sol_guard.reg, cpu, NULL, NULL);
+		raw_spin_unlock_irq(&sol_guard.lock);
+		sol_guard.core[cpu].owner = NULL;
+	}
+	sol_guard_reconcile();
+	mutex_unlock(&sol_guard_mutex);
+}
+
+/* ---- Reading them ---- */
+
+bool sol_guard_reserved(const struct sol_group *owner, struct cpumask *cpus,
+			struct sol_reservation *want)
+{
+	bool any = false;
+	int cpu;
+
+	cpumask_clear(cpus);
+	mutex_lock(&sol_guard_mutex);
+	for_each_possible_cpu(cpu) {
+		if (!sol_guard_regulated(cpu) || sol_guard.core[cpu].owner != owner)
+			continue;
+		cpumask_set_cpu(cpu, cpus);
+		*want = sol_guard_rules(cpu)->want;
+		any = true;
+	}
+	mutex_unlock(&sol_guard_mutex);
+	return any;
+}
+
+bool sol_guard_reserved_on(int cpu, struct sol_group **owner,
+			   struct sol_reservation *want)
+{
+	bool has;
+
+	mutex_lock(&sol_guard_mutex);
+	has = sol_guard_regulated(cpu);
+	if (has) {
+		*owner = sol_guard.core[cpu].owner;
+		*want = sol_guard_rules(cpu)->want;
+	}
+	mutex_unlock(&sol_guard_mutex);
+	return has;
+}
+
+int sol_guard_may_recolor(const struct sol_group *group)
+{
+	int cpu, err = 0;
+
+	mutex_lock(&sol_guard_mutex);
+	for_each_possible_cpu(cpu)
+		if (sol_guard.set.by_bank && sol_guard.core[cpu].owner == group)
+			err = sol_deny(-EBUSY,
+				       "group %s has bandwidth by bank; take that off (bandwidth) before its colours change",
+				       group->name);
+	mutex_unlock(&sol_guard_mutex);
+	return err;
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Settings of the guard.
+ *
+ * A change makes a new regulator with the reservations of the old, so that all of
+ * them are checked against the new settings before anything changes; then all
+ * CPUs are let go, the regulators change places, and the CPUs come back.
+ * Statistics go on; predictions begin anew.
+ *
+ * Locking: state.h.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "../command/status.h"
+#include "../compat/throttle.h"
+#include "guard.h"
+#include "hold.h"
+#include "plans.h"
+
+/* ---- Regulators ---- */
+
+static void regulator_free(struct sol_regulator *reg)
+{
+	if (reg)
+		kvfree(reg->core);
+	kvfree(reg);
+}
+
+static struct sol_regulator *regulator_alloc(const struct sol_guard_set *set)
+{
+	struct sol_regulator *reg = kvzalloc(sizeof(*reg), GFP_KERNEL);
+	struct sol_core *core = kvcalloc(nr_cpu_ids, sizeof(*core), GFP_KERNEL);
+	struct sol_regulation rules = set->rules;
+	struct sol_err why;
+	int err = -ENOMEM;
+
+	if (!rules.peak)	/* not known: then Q_min is small */
+		rules.peak = max(rules.r_min[SOL_READS],
+				 rules.r_min[SOL_WRITES]);
+	if (reg && core) {
+		err = sol_regulator_init(reg, &rules, core, nr_cpu_ids, &why);
+		if (!err)
+			return reg;
+		sol_deny(err, "settings: %s", why.text);
+	}
+	kvfree(core);
+	kvfree(reg);
+	return ERR_PTR(err);
+}
+
+/* A regulator for @set with today's reservations, or words. */
+static struct sol_regulator *regulator_new(const struct sol_guard_set *set)
+{
+	struct sol_regulator *reg;
+	struct sol_err why;
+	struct sol_plans p;
+	int cpu, err;
+
+	err = sol_plans_take(&p);
+	if (err)
+		return ERR_PTR(err);
+	err = sol_guard_pools(set, p.owner, p.pools);
+	reg = err ? ERR_PTR(err) : regulator_alloc(set);
+	if (IS_ERR(reg))
+		goto out;
+	err = sol_plans_apply(&p, reg, &why);
+	if (err) {
+		sol_deny(err, "settings: %s", why.text);
+		regulator_free(reg);
+		reg = ERR_PTR(err);
+		goto out;
+	}
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		reg->core[cpu].online = false;
+out:
+	sol_plans_free(&p);
+	return reg;
+}
+
+/* ---- Checks ---- */
+
+/* Would @set's events be counted where they are needed? Tried beforehand. */
+static int try_counters(const struct sol_guard_set *set)
+{
+	int cpu, i;
+
+	for_each_cpu(cpu, &sol_guard.ready) {
+		for (i = 0; i < SOL_TRAFFICS; i++) {
+			struct perf_event *counter;
+			bool works;
+
+			if (!*set->name[i])
+				continue;
+			counter = sol_counter_new(&set->event[i], cpu,
+						  set->kernel, NULL, NULL);
+			works = !IS_ERR(counter) && sol_counter_works(counter);
+			sol_counter_free(counter);
+			if (!works)
+				return sol_deny(-EBUSY,
+						"event %s: CPU %d has no counter for it (all in use, or it is unknown there)",
+						set->name[i], cpu);
+		}
+	}
+	return 0;
+}
+
+static int check_kinds(const struct sol_guard_set *set)
+{
+	if (!*set->name[SOL_WRITES] != !set->rules.r_min[SOL_WRITES])
+		return sol_deny(-EINVAL,
+				"settings: write_event and write_r_min belong together: both, or neither");
+	return 0;
+}
+
+/* Can this kernel stop a CPU as @set says? Tasks can be held on any. */
+int sol_guard_check_stop(const struct sol_guard_set *set)
+{
+	if (set->hold)
+		return 0;
+	if (sol_guard_unable)
+		return sol_deny(-EOPNOTSUPP,
+				"stop anywhere: this kernel lacks a function that stopping a CPU needs; the kernel log named it when soloist was loaded. Write `stop user` to guard/settings");
+	if (!SOL_CAN_OUTRANK_ALL)
+		return sol_deny(-EOPNOTSUPP,
+				"stop anywhere: this kernel was built without CONFIG_CPU_FREQ_GOV_SCHEDUTIL, and nothing of ours outranks its deadline tasks. Write `stop user` to guard/settings");
+	return 0;
+}
+
+static bool any_regulated(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (sol_guard_regulated(cpu))
+			return true;
+	return false;
+}
+
+/* ---- Taking settings ---- */
+
+/* Add what was counted in lines of @line bytes to @sum, which has bytes. */
+void sol_guard_stats_add(struct sol_core_stats *sum,
+		      const struct sol_core_stats *lines, u32 line)
+{
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++) {
+		sum->used[i] += lines->used[i] * line;
+		sum->donated[i] += lines->donated[i] * line;
+		sum->reclaimed[i] += lines->reclaimed[i] * line;
+		sum->beyond[i] += lines->beyond[i] * line;
+	}
+	sum->periods += lines->periods;
+	sum->stops += lines->stops;
+	sum->underruns += lines->underruns;
+}
+
+/*
+ * All CPUs are let go meanwhile; what was counted stays, by the line that it was
+ * counted with.
+ */
+void sol_guard_swap(struct sol_regulator *reg,
+			   const struct sol_guard_set *set)
+{
+	struct sol_regulator *old = sol_guard.reg;
+	int cpu;
+
+	sol_guard_all_down();
+	for (cpu = 0; old && cpu < nr_cpu_ids; cpu++)
+		sol_guard_stats_add(&sol_guard.core[cpu].before, &old->core[cpu].stats,
+			  sol_guard.set.rules.line);
+	raw_spin_lock_irq(&sol_guard.lock);
+	sol_guard.reg = reg;
+	sol_guard.set = *set;
+	raw_spin_unlock_irq(&sol_guard.lock);
+	regulator_free(old);
+	sol_guard_reconcile();
+}
+
+static int set_apply(const struct sol_guard_set *set)
+{
+	struct sol_regulator *reg;
+	int err = check_kinds(set);
+
+	if (err)
+		return err;
+	if (!set->rules.r_min[SOL_READS]) {
+		if (any_regulated())
+			return sol_deny(-EBUSY,
+					"settings: r_min 0: CPUs have reservations; take these off first");
+		sol_guard_swap(NULL, set);
+		return 0;
+	}
+	if (any_regulated())
+		err = sol_guard_check_stop(set);
+	if (err)
+		return err;
+	reg = regulator_new(set);
+	if (IS_ERR(reg))
+		return PTR_ERR(reg);
+	err = try_counters(set);
+	if (err) {
+		regulator_free(reg);
+		return err;
+	}
+	sol_guard_swap(reg, set);
+	return 0;
+}
+
+int sol_guard_edit(int (*edit)(struct sol_guard_set *set, const void *arg),
+		   const void *arg)
+{
+	struct sol_guard_set set;
+	int err;
+
+	mutex_lock(&sol_guard_mutex);
+	set = sol_guard.set;
+	err = edit(&set, arg);
+	if (!err && set.hold)
+		err = sol_guard_hold_begin();
+	if (!err)
+		err = set_apply(&set);
+	if (!sol_guard.set.hold)
+		sol_guard_hold_end();
+	mutex_unlock(&sol_guard_mutex);
+	return err;
+}
+
+void sol_guard_settings(struct sol_guard_set *set)
+{
+	mutex_lock(&sol_guard_mutex);
+	*set = sol_guard.set;
+	mutex_unlock(&sol_guard_mutex);
+}
