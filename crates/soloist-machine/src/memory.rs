@@ -166,6 +166,16 @@ pub enum Page {
     Closed,
 }
 
+/// Which request of a bank goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// The oldest row hit; without one, the oldest (first ready, first come, first served).
+    FrFcfs,
+    /// The oldest.
+    Fcfs,
+}
+
 /// Which of several banks goes first when their commands are legal at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -186,6 +196,8 @@ pub struct Policy {
     pub write_queue: u32,
     /// Requests in each bank's queue, 1 to 16.
     pub bank_queue: u32,
+    /// Order within a bank.
+    pub scheduler: Scheduler,
     /// Order among banks.
     pub order: Order,
     /// Accesses to an open row from which on the oldest request of its bank
@@ -210,6 +222,7 @@ impl Default for Policy {
             read_queue: 32,
             write_queue: 32,
             bank_queue: 8,
+            scheduler: Scheduler::FrFcfs,
             order: Order::RoundRobin,
             hit_limit: 4,
             hit_cap: 128,

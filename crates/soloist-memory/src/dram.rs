@@ -6,6 +6,6 @@ pub mod rules;
 mod channel;
 mod timing;
 
-pub(crate) use channel::NO_ROW;
+pub(crate) use channel::{Bank, NO_ROW};
 pub use channel::{Channel, Command, Geometry, Issued};
 pub use timing::{Cycle, Timing};

@@ -7,8 +7,7 @@ mod common;
 use common::{device, devices, play, Req};
 use proptest::prelude::*;
 use soloist_machine::dram::{Device, RefreshScheme};
-use soloist_machine::memory::Policy;
-use soloist_machine::memory::{Order, Page};
+use soloist_machine::memory::{Order, Page, Policy, Scheduler};
 use soloist_memory::checker::ChannelChecker;
 use soloist_memory::dram::{Command, Issued};
 use soloist_memory::Geometry;
@@ -243,20 +242,38 @@ proptest! {
                 Req { at, bank: (u32::from(bank) % banks) as u16, row: row % rows, write }
             })
             .collect();
-        let played = play(d, ranks, &policy, &requests);
-        let mut checker = ChannelChecker::new(d, &Geometry::of_device(d, ranks));
-        for command in &played.log {
-            if let Err(violation) = checker.see(command) {
-                prop_assert!(false, "{}: {violation}", d.name);
-            }
+        for scheduler in [Scheduler::FrFcfs, Scheduler::Fcfs] {
+            let policy = Policy { scheduler, ..policy.clone() };
+            breaks_no_rule(d, ranks, &policy, &requests)?;
         }
-        let mut tokens: Vec<_> = played.done.iter().map(|c| c.token).collect();
-        tokens.sort_unstable();
-        prop_assert_eq!(tokens, (0..requests.len() as u64).collect::<Vec<_>>());
-        let refreshes = played.log.iter().filter(|c| c.command == Command::Refresh).count() as u64;
-        let last = played.log.last().map_or(0, |c| c.at);
-        let due = last * u64::from(ranks) / u64::from(d.refresh_interval());
-        let lag = u64::from(ranks) * u64::from(d.refresh_units()) + 1;
-        prop_assert!(refreshes + lag >= due, "{}: {refreshes} of {due} refreshes", d.name);
     }
+}
+
+fn breaks_no_rule(
+    d: &Device,
+    ranks: u32,
+    policy: &Policy,
+    requests: &[Req],
+) -> Result<(), TestCaseError> {
+    let played = play(d, ranks, policy, requests);
+    let mut checker = ChannelChecker::new(d, &Geometry::of_device(d, ranks));
+    for command in &played.log {
+        if let Err(violation) = checker.see(command) {
+            prop_assert!(false, "{}: {violation}", d.name);
+        }
+    }
+    let mut tokens: Vec<_> = played.done.iter().map(|c| c.token).collect();
+    tokens.sort_unstable();
+    prop_assert_eq!(tokens, (0..requests.len() as u64).collect::<Vec<_>>());
+    let is_refresh = |c: &&Issued| c.command == Command::Refresh;
+    let refreshes = played.log.iter().filter(is_refresh).count() as u64;
+    let last = played.log.last().map_or(0, |c| c.at);
+    let due = last * u64::from(ranks) / u64::from(d.refresh_interval());
+    let lag = u64::from(ranks) * u64::from(d.refresh_units()) + 1;
+    prop_assert!(
+        refreshes + lag >= due,
+        "{}: {refreshes} of {due} refreshes",
+        d.name
+    );
+    Ok(())
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{device, play, read, write, Played, Req};
-use soloist_machine::memory::{Order, Policy};
+use soloist_machine::memory::{Order, Policy, Scheduler};
 use soloist_memory::{Controller, Geometry, Request};
 
 fn ddr3(policy: &Policy, requests: &[Req]) -> Played {
@@ -18,6 +18,23 @@ fn a_row_hit_passes_an_older_conflict() {
         &[read(0, 0, 0), read(1, 0, 1), read(2, 0, 0)],
     );
     assert!(p.turn(2) < p.turn(1));
+}
+
+#[test]
+fn first_come_first_served_lets_no_hit_pass_in_its_bank() {
+    let policy = Policy {
+        scheduler: Scheduler::Fcfs,
+        ..Policy::default()
+    };
+    // Rows 0, 1, 0, 1 ... of bank 0: every one is a conflict; bank 1 goes on beside it.
+    let mut requests: Vec<_> = (0..8).map(|i| read(0, 0, i % 2)).collect();
+    requests.push(read(0, 1, 0));
+    let p = ddr3(&policy, &requests);
+    let turns: Vec<usize> = (0..8).map(|i| p.turn(i)).collect();
+    assert!(turns.is_sorted(), "{turns:?}");
+    assert!(p.turn(8) < p.turn(1));
+    let ready_first = ddr3(&Policy::default(), &requests);
+    assert!(p.makespan() > 2 * ready_first.makespan());
 }
 
 #[test]

@@ -7,13 +7,13 @@
 use crate::dram::Cycle;
 
 /// Deepest queue of one bank.
-pub(crate) const MAX_BANK_QUEUE: usize = soloist_machine::memory::MAX_BANK_QUEUE as usize;
+pub(super) const MAX_BANK_QUEUE: usize = soloist_machine::memory::MAX_BANK_QUEUE as usize;
 /// "No entry" in a bank queue.
-pub(crate) const NONE: u8 = u8::MAX;
+pub(super) const NONE: u8 = u8::MAX;
 
 /// A request in the controller.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
+pub(super) struct Entry {
     pub line: u64,
     pub arrival: Cycle,
     pub token: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
 
 /// Fixed pool of entries with a free list.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool {
+pub(super) struct Pool {
     entries: Vec<Entry>,
     free: Vec<u16>,
 }
@@ -74,7 +74,7 @@ impl Pool {
 
 /// Requests of one bank, oldest first.
 #[derive(Clone, Debug)]
-pub(crate) struct BankQueue {
+pub(super) struct BankQueue {
     keys: [u32; MAX_BANK_QUEUE],
     slots: [u16; MAX_BANK_QUEUE],
     len: u8,
@@ -108,7 +108,7 @@ impl BankQueue {
         self.len += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, at: u8) -> u16 {
         let at = usize::from(at);
         let slot = self.slots[at];
@@ -157,7 +157,7 @@ impl BankQueue {
 
 /// Requests that wait for room in their bank's queue, in order of arrival.
 #[derive(Clone, Debug)]
-pub(crate) struct SharedQueue {
+pub(super) struct SharedQueue {
     /// Bank and slot.
     waiting: Vec<(u16, u16)>,
     capacity: usize,
@@ -205,5 +205,42 @@ impl SharedQueue {
     #[inline]
     pub fn first_of(&self, bank: u16) -> Option<usize> {
         self.waiting.iter().position(|&(b, _)| b == bank)
+    }
+}
+
+/// Lines of buffered writes, by hash: most reads need no search for theirs.
+#[derive(Clone, Debug)]
+pub(super) struct LineFilter {
+    counts: Box<[u8; Self::SIZE]>,
+}
+
+impl LineFilter {
+    const SIZE: usize = 1024;
+
+    pub fn new() -> Self {
+        Self {
+            counts: Box::new([0; Self::SIZE]),
+        }
+    }
+
+    #[inline]
+    fn at(line: u64) -> usize {
+        (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize % Self::SIZE
+    }
+
+    /// Perhaps; if not, certainly not.
+    #[inline]
+    pub fn may_have(&self, line: u64) -> bool {
+        self.counts[Self::at(line)] != 0
+    }
+
+    pub fn add(&mut self, line: u64) {
+        let count = &mut self.counts[Self::at(line)];
+        *count = count.saturating_add(1);
+    }
+
+    pub fn remove(&mut self, line: u64) {
+        let count = &mut self.counts[Self::at(line)];
+        *count = count.saturating_sub(1);
     }
 }

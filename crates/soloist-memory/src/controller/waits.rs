@@ -49,7 +49,7 @@ struct BankWaits {
 
 /// A command about to be issued.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Command {
+pub(super) struct Command {
     pub at: Cycle,
     pub bank: u16,
     /// The request that it serves.
@@ -62,7 +62,7 @@ pub(crate) struct Command {
 
 /// The bills of a controller's reads.
 #[derive(Clone, Debug)]
-pub(crate) struct Waits {
+pub(super) struct Waits {
     bills: Vec<Bill>,
     banks: Vec<BankWaits>,
     /// For each slot: whose fault its row change is.
