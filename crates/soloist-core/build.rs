@@ -8,12 +8,10 @@ fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let core = here.join("../../core");
     println!("cargo::rerun-if-changed={}", core.display());
-    println!("cargo::rerun-if-changed=src/layout.c");
+    println!("cargo::rerun-if-changed=src/ffi.h");
+    println!("cargo::rerun-if-changed=src/ffi.c");
     let mut build = cc::Build::new();
-    build
-        .include(&core)
-        .file("src/layout.c")
-        .files(sources(&core));
+    build.include(&core).file("src/ffi.c").files(sources(&core));
     build.std("gnu11").warnings(true).extra_warnings(true);
     // Fill, palette and decode run in the simulator's inner loop: optimise
     // them in every profile.

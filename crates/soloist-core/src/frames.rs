@@ -241,7 +241,7 @@ impl FrameLists {
             error: None,
         };
         let src = ffi::Source {
-            block: block_of::<S>,
+            block: Some(block_of::<S>),
             lock: None,
             unlock: None,
             ctx: ptr::from_mut(&mut call).cast(),

@@ -7,6 +7,8 @@
 
 mod colors;
 mod cpulist;
+#[allow(clippy::all, dead_code, missing_docs, reason = "made by bindgen")]
+#[rustfmt::skip]
 mod ffi;
 mod frames;
 mod list;

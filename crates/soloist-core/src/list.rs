@@ -36,7 +36,7 @@ impl NumList {
     /// Reads `text`; numbers are below `limit`.
     pub fn parse(text: &str, limit: u32) -> Result<Self, Refusal> {
         let mut list = Self::new(limit);
-        let mut err = ffi::Err::new();
+        let mut err = ffi::Err::default();
         // SAFETY: `text` is valid for its length, `words` holds `limit` bits.
         let code = unsafe {
             ffi::sol_list_parse(

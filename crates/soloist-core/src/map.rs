@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ptr;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,7 +15,7 @@ use crate::{ffi, FRAME_SHIFT};
 ///
 /// Holds a `struct sol_map`, which has no pointers and never changes.
 #[derive(Clone)]
-pub struct AddrMap(Arc<[u64]>);
+pub struct AddrMap(Arc<ffi::Map>);
 
 /// No range of the map holds this address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -157,45 +158,38 @@ pub struct Layout {
 impl AddrMap {
     /// Reads the map text (docs/reference/map-format.md).
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        // SAFETY: it only returns a constant.
-        let size = unsafe { ffi::sol_rust_map_size() };
-        let mut memory: Box<[u64]> = vec![0; size.div_ceil(8)].into();
-        let map = memory.as_mut_ptr().cast();
-        let mut err = ffi::Err::new();
-        // SAFETY: `memory` has the size of a map, aligned to 8.
-        let code = unsafe { ffi::sol_map_parse(map, text.as_ptr().cast(), text.len(), &mut err) };
-        err.check(code).map(|()| Self(memory.into()))
-    }
-
-    fn head(&self) -> &ffi::Map {
-        // SAFETY: a parsed map, larger than its head, that never changes.
-        unsafe { &*self.as_ptr() }
+        let mut map = Arc::<ffi::Map>::default();
+        let mut err = ffi::Err::default();
+        let raw = ptr::from_mut(Arc::make_mut(&mut map));
+        // SAFETY: nobody else has the map yet; `text` is valid for its length.
+        let code = unsafe { ffi::sol_map_parse(raw, text.as_ptr().cast(), text.len(), &mut err) };
+        err.check(code).map(|()| Self(map))
     }
 
     /// The map's name.
     pub fn name(&self) -> String {
-        string(&self.head().name)
+        string(&self.0.name)
     }
 
     /// Bytes of a cache line.
     pub fn line_size(&self) -> u32 {
-        self.head().line
+        self.0.line
     }
 
     /// Nodes: the highest node number + 1.
     pub fn n_nodes(&self) -> u32 {
-        self.head().n_nodes
+        self.0.n_nodes
     }
 
     /// Channels of a node (NC), as colours count them: where offsets are
     /// interleaved over ways, room is left up to the next power of two.
     pub fn n_channels(&self) -> u32 {
-        self.head().n_channels
+        self.0.n_channels
     }
 
     /// First channel number of a way: channels that XOR functions tell apart.
     pub fn channels_per_way(&self) -> u32 {
-        self.head().n_channels >> self.head().way_bits
+        self.0.n_channels >> self.0.way_bits
     }
 
     /// Channels of a node that are there, at most [`Self::n_channels`].
@@ -206,37 +200,37 @@ impl AddrMap {
 
     /// Ranks of a channel (NR).
     pub fn n_ranks(&self) -> u32 {
-        self.head().n_ranks
+        self.0.n_ranks
     }
 
     /// Banks of a rank (NB).
     pub fn n_banks(&self) -> u32 {
-        self.head().n_banks
+        self.0.n_banks
     }
 
     /// Bank colours, all nodes.
     pub fn n_colors(&self) -> u32 {
-        self.head().n_colors
+        self.0.n_colors
     }
 
     /// Bank sets, all nodes.
     pub fn n_bank_sets(&self) -> u32 {
-        self.head().n_bank_sets
+        self.0.n_bank_sets
     }
 
     /// LLC colours, at least 1.
     pub fn n_llc(&self) -> u32 {
-        self.head().n_llc
+        self.0.n_llc
     }
 
     /// Cells: bank sets times LLC colours.
     pub fn n_cells(&self) -> u32 {
-        self.head().n_cells
+        self.0.n_cells
     }
 
     /// The memory ranges, ascending.
     pub fn ranges(&self) -> impl Iterator<Item = Range> + '_ {
-        self.head().range[..self.head().n_ranges as usize]
+        self.0.range[..self.0.n_ranges as usize]
             .iter()
             .map(|r| Range {
                 start: r.start,
@@ -249,14 +243,14 @@ impl AddrMap {
 
     /// The layouts.
     pub fn layouts(&self) -> impl Iterator<Item = Layout> + '_ {
-        self.head().layout[..self.head().n_layouts as usize]
+        self.0.layout[..self.0.n_layouts as usize]
             .iter()
             .map(Layout::from)
     }
 
     /// LLC colour functions over the physical address, low bit first.
     pub fn llc_masks(&self) -> &[u64] {
-        &self.head().llc[..self.head().n_llc_bits as usize]
+        &self.0.llc[..self.0.n_llc_bits as usize]
     }
 
     /// Bytes of memory in all ranges.
@@ -442,7 +436,7 @@ impl AddrMap {
     }
 
     pub(crate) fn as_ptr(&self) -> *const ffi::Map {
-        self.0.as_ptr().cast()
+        Arc::as_ptr(&self.0)
     }
 }
 

@@ -76,13 +76,7 @@ impl Palette {
         // SAFETY: a parsed map.
         let bytes = unsafe { ffi::sol_palette_bytes(map.as_ptr()) };
         let mut memory = vec![0u64; bytes.div_ceil(8)].into_boxed_slice();
-        let mut raw = ffi::Palette {
-            map: ptr::null(),
-            set: ptr::null_mut(),
-            llc: ptr::null_mut(),
-            in_use: None,
-            ctx: ptr::null(),
-        };
+        let mut raw = ffi::Palette::default();
         // SAFETY: `memory` has the bytes asked for, aligned to 8; it and the
         // map live as long as `raw`.
         unsafe { ffi::sol_palette_init(&mut raw, map.as_ptr(), memory.as_mut_ptr().cast()) };
@@ -116,7 +110,7 @@ impl Palette {
         let old = self.owners.get(&owner).map(|c| c.raw(&self.map));
         let raw_new = new.as_ref().map(|c| c.raw(&self.map));
         let as_ptr = |c: &Option<ffi::Colors>| c.as_ref().map_or(ptr::null(), ptr::from_ref);
-        let mut err = ffi::Err::new();
+        let mut err = ffi::Err::default();
         // SAFETY: `raw` was initialised; both sets have the map's size
         // (`raw()` checks) and outlive the call; `old` is what C counted.
         let code = unsafe {
@@ -165,7 +159,7 @@ impl Palette {
             strict: want.strict,
             realtime: want.realtime,
         };
-        let mut err = ffi::Err::new();
+        let mut err = ffi::Err::default();
         let mut out = ColorSet::any(&self.map);
         let code = out.write(&self.map, |out| {
             // SAFETY: an initialised palette, empty bitmaps of the map's size.

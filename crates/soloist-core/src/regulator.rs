@@ -15,7 +15,7 @@ use crate::map::AddrMap;
 use crate::text::Refusal;
 
 /// Kinds of traffic that have budgets of their own: reads, then writes.
-pub const TRAFFICS: usize = ffi::TRAFFICS;
+pub const TRAFFICS: usize = ffi::TRAFFICS as usize;
 /// A limit that is never reached.
 pub const NO_LIMIT: u32 = ffi::NO_LIMIT;
 
@@ -106,11 +106,10 @@ pub struct Answer {
 impl From<ffi::Answer> for Answer {
     fn from(a: ffi::Answer) -> Self {
         Self {
-            // In the order of enum sol_order.
             order: match a.order {
-                0 => Order::Run,
-                1 => Order::Stop,
-                2 => Order::Free(a.domain),
+                ffi::RUN => Order::Run,
+                ffi::STOP => Order::Stop,
+                ffi::FREE => Order::Free(a.domain),
                 _ => Order::Restart(a.domain),
             },
             limit: a.limit,
@@ -141,12 +140,9 @@ impl Regulator {
             sharing: set.sharing as u8,
         };
         let zeroed = |bytes: usize| vec![0u64; bytes.div_ceil(8)].into_boxed_slice();
-        // SAFETY: these only return sizes.
-        let (bytes, per_core) =
-            unsafe { (ffi::sol_rust_regulator_size(), ffi::sol_rust_core_size()) };
-        let mut raw = zeroed(bytes);
-        let mut cores = zeroed(per_core * n_cores as usize);
-        let mut err = ffi::Err::new();
+        let mut raw = zeroed(size_of::<ffi::Regulator>());
+        let mut cores = zeroed(size_of::<ffi::Core>() * n_cores as usize);
+        let mut err = ffi::Err::default();
         // SAFETY: both have the sizes asked for, aligned to 8, and neither
         // moves while the value lives; C refuses 0 cores before it writes.
         let code = unsafe {
@@ -180,7 +176,7 @@ impl Regulator {
             reclaim: w.reclaim,
         });
         let want = raw.as_ref().map_or(ptr::null(), ptr::from_ref);
-        let mut err = ffi::Err::new();
+        let mut err = ffi::Err::default();
         // SAFETY: initialised; C checks the core's number.
         let code = unsafe { ffi::sol_regulator_reserve(self.as_mut_ptr(), core, want, &mut err) };
         err.check(code)
@@ -214,7 +210,7 @@ impl Regulator {
     /// Unless there is one bitmap for each core.
     pub fn set_pools(&mut self, pools: &[u64]) -> Result<(), Refusal> {
         assert_eq!(pools.len(), self.n_cores as usize, "a bitmap for each core");
-        let mut err = ffi::Err::new();
+        let mut err = ffi::Err::default();
         // SAFETY: initialised, `pools` has n_cores elements.
         let code = unsafe { ffi::sol_regulator_pools(self.as_mut_ptr(), pools.as_ptr(), &mut err) };
         err.check(code)
@@ -232,7 +228,7 @@ impl Regulator {
     /// # Panics
     /// Where there is no such domain (there are 64).
     pub fn restart(&mut self, domain: u32) {
-        assert!(domain < 64, "no domain {domain}");
+        assert!(domain < ffi::POOLS, "no domain {domain}");
         // SAFETY: initialised, domain below SOL_POOLS.
         unsafe { ffi::sol_regulator_restart(self.as_mut_ptr(), domain) }
     }
@@ -262,14 +258,14 @@ impl Regulator {
     pub fn domain(&self, core: u32) -> u32 {
         self.check(core);
         // SAFETY: initialised, a known core.
-        unsafe { ffi::sol_rust_core_domain(ffi::sol_rust_core(self.as_ptr(), core)) }
+        unsafe { (*self.core_ptr(core)).domain.into() }
     }
 
     /// What a core has done.
     pub fn counts(&self, core: u32) -> CoreCounts {
         self.check(core);
         // SAFETY: initialised, a known core; the struct is copied.
-        let s = unsafe { *ffi::sol_rust_core_stats(ffi::sol_rust_core(self.as_ptr(), core)) };
+        let s = unsafe { (*self.core_ptr(core)).stats };
         CoreCounts {
             used: s.used,
             donated: s.donated,
@@ -283,6 +279,12 @@ impl Regulator {
 
     fn check(&self, core: u32) {
         assert!(core < self.n_cores, "no core {core} of {}", self.n_cores);
+    }
+
+    /// What C knows of `core`, which there is.
+    fn core_ptr(&self, core: u32) -> *const ffi::Core {
+        // SAFETY: initialised; as many cores as `n_cores`.
+        unsafe { (*self.as_ptr()).core.add(core as usize) }
     }
 
     fn as_ptr(&self) -> *const ffi::Regulator {

@@ -26,14 +26,6 @@ impl fmt::Display for Refusal {
 }
 
 impl ffi::Err {
-    /// An empty one for C to fill in.
-    pub(crate) fn new() -> Self {
-        Self {
-            line: 0,
-            text: [0; ffi::ERR_LEN],
-        }
-    }
-
     /// What C wrote when it returned `code` (negative).
     pub(crate) fn refusal(&self, code: i32) -> Refusal {
         Refusal {
