@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Joining and leaving: tasks change their group.
+ *
+ * A task that exits sets PF_EXITING, then gives its number back; one that joins it
+ * writes the number, then looks at PF_EXITING. One of the two sees the other, so
+ * that no reference is left behind.
+ *
+ * Locking: sol_group_mutex around checking and joining, so that a group's colours
+ * don't change in between.
+ */
+#include <linux/delay.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+
+#include "../command/status.h"
+#include "group.h"
+#include "member.h"
+#include "space.h"
+
+/* May @task use the colours of @group? Words if not. */
+static int check(struct sol_group *group, struct task_struct *task)
+{
+	lockdep_assert_held(&sol_group_mutex);
+	if (group->dead)
+		return sol_deny(-ENOENT, "%s: the group was removed",
+				  group->name);
+	if (task->flags & PF_KTHREAD)
+		return sol_deny(-EINVAL,
+			"%s: %d is a kernel thread, it has no memory to colour",
+			group->name, task_pid_vnr(task));
+	return sol_member_check_nodes(group, task);
+}
+
+/* @group NULL: out of its group. -ESRCH: it exits. Not for a new task. */
+static int move(struct task_struct *task, struct sol_group *group)
+{
+	if (group) {
+		sol_group_get(group);
+		WRITE_ONCE(group->peopled, true);
+	}
+	sol_member_put_id(sol_member_swap(task, group ? group->id : 0));
+	if (!group || !(READ_ONCE(task->flags) & PF_EXITING))
+		return 0;
+	sol_member_put_id(sol_member_swap(task, 0));
+	return -ESRCH;
+}
+
+/* After a move: the address space, too. May sleep. */
+static void moved(struct task_struct *task, struct sol_group *group)
+{
+	sol_member_mark_mm(task, group ? group->id : 0);
+	sol_stay_task(task);
+}
+
+/**
+ * sol_member_assign() - put a thread into a group, or out of any, in any context
+ * @task: its number is its own: see sol_member_is_new()
+ * @id: of the group, 0: none. RCU keeps it
+ *
+ * sol_member_settle() must follow, where it may sleep.
+ *
+ * Return: false if the group is gone or the thread's cpuset has no node of it.
+ */
+bool sol_member_assign(struct task_struct *task, u16 id)
+{
+	struct sol_group *group = group_get_fast(id);
+
+	if (task->flags & PF_KTHREAD)
+		return true;
+	if (id && (!group || READ_ONCE(group->dead) ||
+		   !sol_member_may_allocate(group, task) ||
+		   !atomic_inc_not_zero(&group->refs)))
+		return false;
+	if (id)
+		WRITE_ONCE(group->peopled, true);
+	sol_member_put_id(sol_member_swap(task, id));
+	if (READ_ONCE(task->flags) & PF_EXITING)
+		sol_member_put_id(sol_member_swap(task, 0));
+	return true;
+}
+
+/* A child, by a probe of task_newtask that comes after ours; its memory, too. */
+bool sol_member_assign_child(struct task_struct *child, u16 id,
+			     unsigned long clone_flags)
+{
+	if (!sol_member_assign(child, id))
+		return false;
+	if (child->mm && !(clone_flags & CLONE_VM))
+		sol_bits_swap(sol_mm_flags(child->mm), id);
+	return true;
+}
+
+static bool wait_until_born(struct task_struct *task)
+{
+	int i;
+
+	for (i = 0; sol_member_is_new(task) && i < SOL_NEW_TASK_TRIES; i++)
+		usleep_range(500, 1000);
+	return !sol_member_is_new(task);
+}
+
+/**
+ * sol_member_join() - put a thread into a group
+ * @group: living, or -ENOENT
+ * @task: the caller holds a reference, or it is current
+ *
+ * Return: 0; -EINVAL for a kernel thread or when its cpuset or memory policy
+ * leaves no node of the group's colours; -ESRCH if it exits; -EAGAIN if its
+ * fork takes very long. Words if refused.
+ */
+int sol_member_join(struct sol_group *group, struct task_struct *task)
+{
+	int err;
+
+	if (!wait_until_born(task))
+		return sol_deny(-EAGAIN, "%s: thread %d is still being made",
+				  group->name, task_pid_vnr(task));
+	mutex_lock(&sol_group_mutex);
+	err = check(group, task);
+	if (!err) {
+		err = move(task, group);
+		if (err)
+			sol_deny(err, "%s: thread %d is exiting", group->name,
+				   task_pid_vnr(task));
+	}
+	mutex_unlock(&sol_group_mutex);
+	if (!err)
+		moved(task, group);
+	return err;
+}
+
+/* A thread of @process that is not in @group and does not exit; or NULL. */
+static struct task_struct *outsider(struct sol_group *group,
+				    struct task_struct *process)
+{
+	struct task_struct *task, *found = NULL;
+
+	rcu_read_lock();
+	for_each_thread(process, task) {
+		if (group_id_of(task) == group->id ||
+		    READ_ONCE(task->flags) & PF_EXITING)
+			continue;
+		found = get_task_struct(task);
+		break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* As sol_member_join(), all threads of @process; those to come inherit. */
+int sol_member_join_process(struct sol_group *group,
+			    struct task_struct *process)
+{
+	struct task_struct *task;
+	int err = 0;
+
+	if (process->flags & PF_EXITING && !outsider(group, process))
+		return sol_deny(-ESRCH, "%s: process %d is exiting",
+				  group->name, task_tgid_vnr(process));
+	while (!err) {
+		task = outsider(group, process);
+		if (!task)
+			return 0;
+		err = sol_member_join(group, task);
+		if (err == -ESRCH)
+			err = 0;
+		put_task_struct(task);
+		cond_resched();
+	}
+	return err;
+}
+
+void sol_member_leave(struct task_struct *task)
+{
+	move(task, NULL);
+	moved(task, NULL);
+}
+
+int sol_member_join_exec(struct sol_group *group)
+{
+	int err;
+
+	mutex_lock(&sol_group_mutex);
+	err = check(group, current) ?: move(current, group);
+	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+/* execve() failed: back to @before (referenced, or NULL). */
+void sol_member_undo_exec(struct sol_group *before)
+{
+	mutex_lock(&sol_group_mutex);
+	move(current, before && !before->dead ? before : NULL);
+	mutex_unlock(&sol_group_mutex);
+}
+
+/*
+ * Move all tasks out of @group, which is dead. A fork that outlasts our
+ * patience leaves its child in: uncoloured, and it keeps nothing but memory.
+ */
+void sol_member_evict(struct sol_group *group)
+{
+	struct task_struct *task;
+	bool fresh = true;
+	int tries = 0;
+
+	while (atomic_read(&group->refs) > 1 && fresh &&
+	       tries++ < SOL_NEW_TASK_TRIES) {
+		while ((task = sol_member_any(group, &fresh))) {
+			sol_member_leave(task);
+			put_task_struct(task);
+			cond_resched();
+		}
+		if (fresh)
+			usleep_range(500, 1000);
+	}
+}
