@@ -7,7 +7,8 @@ use std::path::Path;
 
 use cpio::newc::{self, ModeFileType};
 
-use crate::{io, Error, Kernel};
+use crate::error::{io, Error};
+use crate::kernel::Kernel;
 
 const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 

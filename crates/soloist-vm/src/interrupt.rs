@@ -1,7 +1,7 @@
 //! Ctrl-C, for all guests of this process: the first ends every one of them in
 //! order, those that wait for their turn too; the second, or the first where no
 //! guest runs, ends this process at once, and with it what it started
-//! ([`crate::qemu`] sees to that). A thread hears the signals, since what a guest
+//! (the kernel sees to that: `PR_SET_PDEATHSIG`). A thread hears the signals, since what a guest
 //! leaves in /tmp has to go then as well.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::thread;
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
-use crate::{io, Error};
+use crate::error::{io, Error};
 
 static RAISED: AtomicBool = AtomicBool::new(false);
 static CAUGHT: Mutex<bool> = Mutex::new(false);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The kernels that the module supports, by series and flavour: those of
 /// Debian 12, 6.12 of Debian 13 and what its backports have.

@@ -6,7 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::{clock, io, Error, GuestNodes, Spec};
+use crate::clock;
+use crate::error::{io, Error};
+use crate::nodes::GuestNodes;
+use crate::spec::Spec;
 
 /// Where the server of the host's files is, and what it is told. Debian 12's is a
 /// part of QEMU; that of later releases is a program of its own, where `-o` brings
@@ -33,7 +36,7 @@ const OF_ITS_OWN: &[&str] = &[
 const FILES_PACKAGE: &str = "virtiofsd, or before Debian 13 qemu-system-common";
 /// The host's own, for everything but recording: Debian 12 has version 7.2, which
 /// boots every kernel and takes less to start. A recording names its own, version
-/// 10 at least ([`crate::record`]): 7.2 tells its plugins wrong physical
+/// 10 at least (`scripts/qemu`): 7.2 tells its plugins wrong physical
 /// addresses where there are several memory backends.
 const QEMU: &str = "qemu-system-x86_64";
 

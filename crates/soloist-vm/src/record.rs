@@ -15,8 +15,11 @@ use soloist_record::meta::{Cache, Program, Streams};
 use soloist_record::plan::Plan;
 use soloist_record::{frame, Meta};
 
-use crate::run::Recorder;
-use crate::{io, Error, Outcome, Scratch, Spec};
+use crate::error::{io, Error};
+use crate::interrupt::Scratch;
+use crate::outcome::Outcome;
+use crate::run::run;
+use crate::spec::{Recorder, Spec};
 
 const INSIDE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record"));
 /// Where QEMU's `pc` machine ends memory below 4 GiB when it is not told to, for
@@ -97,7 +100,7 @@ pub fn record(
     self::plan(&spec, order, &out).write(&plan)?;
     spec.command = command(&inside, &order.programs);
     spec.recorder = Some(Recorder { qemu, plugin, plan });
-    let outcome = crate::run(&spec)?;
+    let outcome = run(&spec)?;
     let meta = Meta {
         version: frame::VERSION,
         machine: order.machine.clone(),

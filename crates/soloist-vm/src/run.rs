@@ -14,150 +14,20 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use crate::console::{self, Trouble};
+use crate::console;
+use crate::error::{io, Error};
 use crate::initramfs::Archive;
+use crate::interrupt::{self, Scratch};
+use crate::outcome::{Outcome, Verdict};
 use crate::qemu::{self, Files, Ports, Process};
+use crate::spec::{Output, Spec};
 use crate::terminal::Terminal;
-use crate::{interrupt, io, Error, GuestNodes, Kernel, Scratch};
 
 /// How long a guest may take to power off once its command has ended.
 const POWER_OFF: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(50);
 /// How often the console is searched for a panic; a kernel may hang in one.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// What to boot and what to run there.
-#[derive(Debug, Clone)]
-pub struct Spec {
-    /// The kernel.
-    pub kernel: Kernel,
-    /// Cpus and memory.
-    pub nodes: GuestNodes,
-    /// QEMU's `-cpu`; none: the host's under KVM, else all that is emulated.
-    pub cpu: Option<String>,
-    /// Count instructions: one takes 2^N ns of guest time. Implies emulation.
-    pub icount: Option<u8>,
-    /// Further words for the kernel's command line.
-    pub append: String,
-    /// Further arguments for QEMU.
-    pub qemu_args: Vec<String>,
-    /// The module to load, if any.
-    pub module: Option<PathBuf>,
-    /// Its parameters, `name=value` words.
-    pub params: String,
-    /// Text for the module's `map` file, if any.
-    pub map: Option<String>,
-    /// The command and its arguments.
-    pub command: Vec<OsString>,
-    /// The command's environment, `NAME=value`.
-    pub env: Vec<OsString>,
-    /// The command's working directory; absolute.
-    pub cwd: PathBuf,
-    /// Host directories that the guest may write to; absolute. All else it
-    /// writes is gone when it ends.
-    pub writable: Vec<PathBuf>,
-    /// When to give up.
-    pub timeout: Option<Duration>,
-    /// Where the console's log goes; none: it is dropped unless the guest
-    /// failed.
-    pub log: Option<PathBuf>,
-    /// Where what the command prints goes.
-    pub output: Output,
-    /// Pass this process's standard input on; else the command's is empty.
-    pub stdin: bool,
-    /// Record memory accesses; see [`crate::record`].
-    pub recorder: Option<Recorder>,
-}
-
-/// What records, and where it reads its orders.
-#[derive(Debug, Clone)]
-pub struct Recorder {
-    /// QEMU 10 or later.
-    pub qemu: PathBuf,
-    /// The plugin.
-    pub plugin: PathBuf,
-    /// Its plan, [`soloist_record::plan::Plan`].
-    pub plan: PathBuf,
-}
-
-/// Where what the command prints goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    /// To this process's standard output and standard error, as it comes.
-    Pass,
-    /// Into the [`Outcome`].
-    Keep,
-    /// To this process's terminal, which the command has as its own; `stdin`
-    /// is part of that.
-    Terminal,
-}
-
-/// How a guest ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "verdict", content = "detail")]
-pub enum Verdict {
-    /// The command exited with this status.
-    Exit(i32),
-    /// The command was killed by this signal.
-    Signal(i32),
-    /// The guest could not run the command, and says why.
-    Failed(String),
-    /// The guest died: a panic, or QEMU itself.
-    Died(String),
-    /// The time limit passed.
-    Timeout,
-    /// Ctrl-C.
-    Interrupted,
-}
-
-/// What became of a guest.
-#[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
-    /// The kernel's version.
-    pub kernel: String,
-    /// How it ended.
-    #[serde(flatten)]
-    pub verdict: Verdict,
-    /// From the start of QEMU until the command started, seconds.
-    pub boot_s: Option<f64>,
-    /// From the start of QEMU to its end, seconds.
-    pub wall_s: f64,
-    /// What the console should not hold.
-    pub troubles: Vec<Trouble>,
-    /// The log of the console, where it was kept.
-    pub log: Option<PathBuf>,
-    /// The part of the log that explains a failure.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub excerpt: String,
-    /// What the command printed, if it was kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stdout: Option<String>,
-    /// What the command printed as errors, if it was kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<String>,
-}
-
-impl Outcome {
-    /// Whether the kernel was well throughout; the command may have failed.
-    pub fn healthy(&self) -> bool {
-        self.troubles.is_empty() && matches!(self.verdict, Verdict::Exit(_) | Verdict::Signal(_))
-    }
-
-    /// The status to end with: the command's own; 1 if the kernel was not
-    /// well, 124 for the time limit, 128 + the signal that killed the command.
-    pub fn status(&self) -> u8 {
-        match self.verdict {
-            Verdict::Timeout => 124,
-            Verdict::Interrupted => 130,
-            _ if !self.healthy() => 1,
-            Verdict::Exit(status) => status as u8,
-            Verdict::Signal(signal) => 128u8.saturating_add(signal as u8),
-            Verdict::Failed(_) | Verdict::Died(_) => 1,
-        }
-    }
-}
 
 /// Boots the guest, runs its command and waits for its end.
 pub fn run(spec: &Spec) -> Result<Outcome, Error> {

@@ -9,7 +9,8 @@ use std::thread;
 use rustix::termios::{isatty, tcgetattr, tcgetwinsize, tcsetattr, OptionalActions, Termios};
 use signal_hook::iterator::Signals;
 
-use crate::{interrupt, io, Error};
+use crate::error::{io, Error};
+use crate::interrupt;
 
 /// The terminal; gets its ways back when it is dropped.
 pub(crate) struct Terminal {
