@@ -81,7 +81,7 @@ kernels:
 
 cli:
 	@scripts/packages build
-	@cargo build -q -p soloist -p soloist-vm -p soloist-plugin
+	@cargo build -q -p soloist -p soloist-lab-cli -p soloist-vm -p soloist-plugin
 
 # SPARSE=2 has every source checked by sparse as well.
 modules:

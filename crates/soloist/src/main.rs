@@ -1,8 +1,6 @@
-//! The command line: arguments in, a call into a library crate, text or JSON
-//! out. One module per command in [`cmd`]; no logic lives here.
-//!
-//! Exit status: 0 done, 1 failed, 2 misused. `run` passes on the status of
-//! the command that it ran.
+//! The command line of a target: arguments in, a call into a library crate, text
+//! or JSON out. One module per command in [`cmd`]; no logic lives here. What a
+//! workstation has beyond it is handed over to `soloist-lab`.
 
 #![deny(
     clippy::print_stdout,
@@ -11,71 +9,26 @@
 )]
 
 #[macro_use]
-mod out;
-mod cmd;
-mod ctx;
+extern crate soloist_cli;
 
-use std::io::Write;
+mod cmd;
+
+use std::env;
 use std::process::ExitCode;
 
-use anyhow::Context;
-use clap::{FromArgMatches, Parser};
-
-pub use ctx::{Ctx, Misuse};
-
-/// Lets a task on a multicore machine run as though it ran alone.
-///
-/// Soloist colours memory: tasks of different colours share no DRAM bank, no
-/// memory controller and, where asked, no cache set. Every command's help ends
-/// with its exit status and examples. What it calls docs/ is the source tree's, or
-/// share/doc/soloist below where it was installed.
-#[derive(Debug, Parser)]
-#[command(name = "soloist", version, propagate_version = true)]
-pub struct Cli {
-    /// Print JSON instead of text.
-    #[arg(long, global = true, display_order = 1000)]
-    json: bool,
-
-    #[command(subcommand)]
-    command: cmd::Command,
-}
+use soloist_cli::{complete, lab, Ctx};
 
 fn main() -> ExitCode {
-    // Answers a shell that completes a command line, and ends.
-    clap_complete::CompleteEnv::with_factory(cmd::commands).complete();
-    let parsed = cmd::commands().try_get_matches();
-    let cli = match parsed.and_then(|found| Cli::from_arg_matches(&found)) {
-        Ok(cli) => cli,
-        Err(said) => return help(&said),
+    let shell_asks = env::var_os("COMPLETE").is_some();
+    let words = match shell_asks {
+        true => complete::asked(),
+        false => env::args_os().collect(),
     };
-    let ctx = Ctx::new(cli.json);
-    match cli.command.run(&ctx) {
-        Ok(code) => code,
-        Err(error) => ctx.fail(&error),
+    if let Some(command) = lab::command(words.get(1..).unwrap_or_default()) {
+        // Without it a shell gets what there is to complete here.
+        if let (false, Err(error)) = (shell_asks, lab::hand_over(command)) {
+            return Ctx::new(soloist_cli::json_wanted()).fail(&error);
+        }
     }
-}
-
-/// As said before what clap could not understand.
-fn json_wanted() -> bool {
-    let mut words = std::env::args_os().take_while(|word| word != "--");
-    words.any(|word| word == "--json")
-}
-
-/// Prints what was asked for instead of a command (`--help`, `--version`), or
-/// what is wrong with the arguments.
-fn help(said: &clap::Error) -> ExitCode {
-    if said.use_stderr() && json_wanted() {
-        let words = said.render().to_string();
-        let words = words
-            .split("\n\n")
-            .filter(|part| !part.starts_with("For more"));
-        let words = words.map(|part| part.trim().replace("error: ", ""));
-        return Ctx::new(true).fail(&Misuse(words.collect::<Vec<_>>().join("\n")).into());
-    }
-    let printed = said.print().and_then(|()| std::io::stdout().flush());
-    match printed.context("standard output") {
-        // Where standard error can't be written there is nobody to tell.
-        Err(error) if !said.use_stderr() => Ctx::new(false).fail(&error),
-        _ => ExitCode::from(said.exit_code() as u8),
-    }
+    soloist_cli::run(cmd::commands, cmd::Command::run)
 }

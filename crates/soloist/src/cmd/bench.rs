@@ -12,9 +12,10 @@ use soloist_host::observe::Summary;
 use soloist_host::run::{output, Neighbours};
 use soloist_machine::did_you_mean;
 
-use super::number::whole;
-use super::{compare, table};
-use crate::{Ctx, Misuse};
+use super::compare;
+use soloist_cli::number::whole;
+use soloist_cli::table;
+use soloist_cli::{Ctx, Misuse};
 
 /// The programs, and what they do.
 const PROGRAMS: [(&str, &str); 6] = [

@@ -10,7 +10,7 @@ use soloist_host::observe::{examine, verdict, Check, Status};
 use soloist_machine::{known, Machine, Trust};
 use soloist_map::host::{objections, Facts};
 
-use crate::Ctx;
+use soloist_cli::Ctx;
 
 /// Say what this machine offers, and what to do about what it lacks.
 #[derive(Debug, clap::Args)]

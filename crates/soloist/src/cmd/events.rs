@@ -11,8 +11,8 @@ use soloist_host::observe::watch::Snapshot;
 use soloist_host::observe::{events, Removed};
 use soloist_trace::tracefs::{self, Instance};
 
-use super::number::whole;
-use crate::Ctx;
+use soloist_cli::number::whole;
+use soloist_cli::Ctx;
 
 /// Follow what happens: colours exhausted or left, groups made, CPUs stopped.
 ///

@@ -16,9 +16,9 @@ use soloist_host::observe::{verify, GroupColors};
 use soloist_host::HostError;
 
 use super::colors::{mode, text, ColorArgs};
-use super::number::pid;
-use super::table;
-use crate::{Ctx, Misuse};
+use soloist_cli::number::pid;
+use soloist_cli::table;
+use soloist_cli::{Ctx, Misuse};
 
 /// Groups: colours and the tasks that allocate by them.
 #[derive(Debug, clap::Subcommand)]

@@ -18,9 +18,9 @@ use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 use soloist_memory::Machine;
 
-use super::number::whole;
-use super::table;
-use crate::{out, Ctx, Misuse};
+use soloist_cli::number::whole;
+use soloist_cli::table;
+use soloist_cli::{out, Ctx, Misuse};
 
 /// Reserve memory bandwidth on processors (MemGuard).
 ///

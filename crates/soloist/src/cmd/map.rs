@@ -18,10 +18,10 @@ use soloist_machine::{known, Machine};
 use soloist_map::host;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
-use super::number::whole;
-use super::table;
-use crate::out::put;
-use crate::{Ctx, Misuse};
+use soloist_cli::number::whole;
+use soloist_cli::out::put;
+use soloist_cli::table;
+use soloist_cli::{Ctx, Misuse};
 
 /// Address maps: which bits of an address choose node, channel, rank, bank,
 /// row and cache set.

@@ -11,7 +11,7 @@ use soloist_host::observe::watch::Snapshot;
 use soloist_host::observe::{openmetrics, MEDIA_TYPE};
 use soloist_host::HostError;
 
-use crate::{out, Ctx};
+use soloist_cli::{out, Ctx};
 
 /// Print all figures in the text format of OpenMetrics, or as JSON.
 ///

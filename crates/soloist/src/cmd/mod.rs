@@ -3,46 +3,28 @@
 mod bench;
 mod colors;
 mod compare;
-mod complete;
-mod completions;
-mod docs;
 mod doctor;
 mod events;
-mod examples;
 mod group;
 mod guard;
-#[cfg(feature = "lab")]
-mod lab;
 mod map;
 mod metrics;
-mod number;
-#[cfg(feature = "lab")]
-mod plan;
-mod progress;
 mod realtime;
 mod rule;
 mod run;
 mod save;
-#[cfg(feature = "lab")]
-mod sim;
 mod top;
-#[cfg(feature = "lab")]
-mod trace;
 mod up;
 mod verify;
-#[cfg(feature = "lab")]
-mod vm;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, Subcommand};
-use comfy_table::{presets, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table};
+use clap::{Arg, CommandFactory, Subcommand};
+use soloist_cli::complete::{self, Names};
+use soloist_cli::{completions, examples, lab, man, Cli, Ctx};
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
-
-use crate::Ctx;
 
 /// A command and its arguments.
 #[derive(Debug, Subcommand)]
@@ -51,7 +33,7 @@ pub enum Command {
     Up(up::Args),
     Down(up::DownArgs),
     Run(run::Args),
-    Compare(Box<compare::Args>),
+    Compare(Box<soloist_cli::compare::Args>),
     Bench(bench::Args),
     #[command(subcommand)]
     Group(group::Args),
@@ -65,29 +47,47 @@ pub enum Command {
     Events(events::Args),
     #[command(subcommand)]
     Map(map::Args),
-    #[cfg(feature = "lab")]
-    #[command(subcommand)]
-    Vm(vm::Args),
-    #[cfg(feature = "lab")]
-    #[command(subcommand)]
-    Sim(sim::Args),
-    #[cfg(feature = "lab")]
-    #[command(subcommand)]
-    Lab(lab::Args),
-    #[cfg(feature = "lab")]
-    Plan(plan::Args),
-    #[cfg(feature = "lab")]
-    Trace(Box<trace::Args>),
+    /// Boot a stock Debian kernel under QEMU with the module loaded.
+    Vm,
+    /// Play memory traces and recorded programs on a modelled machine.
+    Sim,
+    /// Try tasks and policies on a modelled machine; repeat the papers' tables.
+    Lab,
+    /// Find cores, colours and bandwidth under which a task set meets its deadlines.
+    Plan,
+    /// Record when running tasks are released, run and are done, and what they miss.
+    Trace,
     #[command(subcommand)]
     Guard(guard::Args),
     Completions(completions::Args),
-    Man(docs::ManArgs),
+    Man(man::Args),
 }
 
 /// All commands with what is not written beside their arguments: examples, and
 /// the names that a shell may complete.
 pub fn commands() -> clap::Command {
-    complete::add(examples::add(crate::Cli::command()))
+    complete::add(examples::add(Cli::<Command>::command()), names)
+}
+
+/// What the argument of the command at `path` names, if anything.
+fn names(path: &str, arg: &Arg) -> Option<Names> {
+    let (top, sub) = path.split_once(' ').unwrap_or((path, ""));
+    match (top, sub, arg.get_id().as_str()) {
+        (_, _, "machine") => Some(complete::machine_names),
+        ("run", _, "group") => Some(complete::group_names),
+        ("bench", "", "name" | "corun") => Some(load_names),
+        ("group", "show", "name") => Some(complete::shown_group_names),
+        ("group", "set" | "rm", "name" | "names") => Some(complete::group_names),
+        ("man", "", "words") => Some(complete::command_names),
+        ("rule", "set" | "rm" | "enable" | "disable", "name" | "names") => {
+            Some(complete::rule_names)
+        }
+        _ => None,
+    }
+}
+
+fn load_names() -> Vec<String> {
+    bench::names().map(str::to_owned).collect()
 }
 
 impl Command {
@@ -132,67 +132,25 @@ impl Command {
             Self::Metrics(args) => metrics::metrics(args, ctx),
             Self::Events(args) => events::run(args, ctx),
             Self::Map(args) => map::run(args, ctx),
-            #[cfg(feature = "lab")]
-            Self::Vm(args) => vm::run(args, ctx),
-            #[cfg(feature = "lab")]
-            Self::Sim(args) => sim::run(args, ctx),
-            #[cfg(feature = "lab")]
-            Self::Lab(args) => lab::run(args, ctx),
-            #[cfg(feature = "lab")]
-            Self::Plan(args) => plan::run(args, ctx),
-            #[cfg(feature = "lab")]
-            Self::Trace(args) => trace::run(*args, ctx),
             Self::Guard(args) => guard::run(args, ctx),
+            Self::Vm => lab::hand_over("vm"),
+            Self::Sim => lab::hand_over("sim"),
+            Self::Lab => lab::hand_over("lab"),
+            Self::Plan => lab::hand_over("plan"),
+            Self::Trace => lab::hand_over("trace"),
             Self::Completions(args) => completions::run(args, ctx),
-            Self::Man(args) => docs::man(args, ctx),
+            Self::Man(args) => man::run(args, ctx),
         }
     }
-}
-
-/// A plain table: columns under their heads, no lines. On a terminal it is no
-/// wider than that; elsewhere, and on one of no known width such as a serial line,
-/// as wide as its text. The first column, names mostly, is never broken.
-fn table<'a>(heads: impl IntoIterator<Item = &'a str>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(heads.into_iter().map(Cell::new));
-    if std::io::stdout().is_terminal() && table.width() != Some(0) {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-    }
-    for column in table.column_iter_mut() {
-        column
-            .set_padding((0, 2))
-            .set_cell_alignment(CellAlignment::Left);
-    }
-    if let Some(names) = table.column_mut(0) {
-        names.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Names are copied from it.
     #[test]
-    fn names_stay_whole_on_a_narrow_terminal() {
-        let mut table = table(["EXPERIMENT", "WHAT"]);
-        let name = "tintmalloc-blackscholes-compact";
-        table.add_row([
-            name,
-            "a parallel loop of four threads on one node, eight on two",
-        ]);
-        table
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(60);
-        let text = table.trim_fmt();
-        assert!(text.contains(name), "{text}");
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 60),
-            "{text}"
-        );
+    fn the_command_line_keeps_its_rules() {
+        let broken = soloist_cli::rules::broken(&commands());
+        assert!(broken.is_empty(), "{broken:#?}");
     }
 }

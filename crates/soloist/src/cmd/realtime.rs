@@ -3,8 +3,8 @@
 use soloist_core::time::Time;
 use soloist_host::run::{Class, Realtime};
 
-use super::number::whole;
-use crate::Misuse;
+use soloist_cli::number::whole;
+use soloist_cli::Misuse;
 
 /// `--rt`, or `--budget` and what belongs to it.
 #[derive(Debug, clap::Args)]

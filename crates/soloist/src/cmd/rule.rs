@@ -9,9 +9,9 @@ use soloist_host::control::{Control, Exhaust, Rule, RuleChange, RuleView, LIMIT_
 use soloist_host::machine::{user_id, Host};
 
 use super::colors::exhaust;
-use super::number::whole;
-use super::table;
-use crate::{Ctx, Misuse};
+use soloist_cli::number::whole;
+use soloist_cli::table;
+use soloist_cli::{Ctx, Misuse};
 
 /// Rules: programs that are coloured automatically when they are executed.
 ///

@@ -16,7 +16,7 @@ use soloist_host::HostError;
 
 use super::colors::ColorArgs;
 use super::realtime::RealtimeArgs;
-use crate::{Ctx, Misuse};
+use soloist_cli::{Ctx, Misuse};
 
 /// Run a command with memory of its own colours.
 ///

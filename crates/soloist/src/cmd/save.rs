@@ -15,7 +15,8 @@ use soloist_host::HostError;
 use soloist_machine::{known, Machine};
 
 use super::up;
-use crate::{out, Ctx, Misuse};
+use soloist_cli::weigh;
+use soloist_cli::{out, Ctx, Misuse};
 
 /// Where what shall survive a reboot is kept.
 const FILE: &str = "/etc/soloist/soloist.toml";
@@ -98,7 +99,7 @@ fn name_machine(config: &mut Config, loaded: &AddrMap) {
     match found {
         Some((source, machine)) => {
             config.machine = Some(source);
-            config.force = !up::objections(&machine).against.is_empty();
+            config.force = !weigh::objections(&machine).against.is_empty();
         }
         None => errln!(
             "soloist: no known machine has the map that is loaded, {}: write its file's path at \
@@ -201,7 +202,7 @@ fn map_of(machine: &Machine, force: bool, host: &Host) -> Result<AddrMap> {
     let map = machine.addr_map();
     let loaded = Control::open(host).and_then(|control| control.map());
     if loaded.ok().as_ref() != Some(&map) {
-        up::weigh(machine, force)?;
+        weigh::weigh(machine, force)?;
     }
     Ok(map)
 }

@@ -13,9 +13,9 @@ use soloist_host::machine::Host;
 use soloist_host::observe::watch::Snapshot;
 use soloist_host::observe::{rates, GroupRates};
 
-use super::number::whole;
-use super::table;
-use crate::Ctx;
+use soloist_cli::number::whole;
+use soloist_cli::table;
+use soloist_cli::Ctx;
 
 /// Watch the groups: pages in colour, bandwidth, and what is handed out per
 /// second.

@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use serde_json::json;
 use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::Host;
-use soloist_machine::{known, Machine, Trust};
-use soloist_map::host;
-use soloist_map::objections::Objections;
+use soloist_machine::{known, Machine};
 
-use crate::Ctx;
+use soloist_cli::weigh::weigh;
+use soloist_cli::{errln, outln, Ctx};
 
 /// The machine file that `up` takes where `--machine` names none.
 pub(crate) const DEFAULT_MACHINE: &str = "/etc/soloist/machine.toml";
@@ -100,34 +99,6 @@ pub fn run_down(args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
         outln!("module: was not loaded")?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Refuses a map that this host contradicts, and one that is incomplete; warns
-/// of what can't be known.
-pub(crate) fn weigh(machine: &Machine, force: bool) -> Result<()> {
-    let Objections { against, unknown } = objections(machine);
-    let name = &machine.about.name;
-    if !against.is_empty() && !force {
-        bail!(
-            "{name} is not this machine's map: {}; `soloist map list` shows which fit, \
-             `soloist map check` measures, --force takes it all the same",
-            against.join("; ")
-        );
-    }
-    for reason in against.iter().chain(&unknown) {
-        errln!("soloist: {name}: {reason}");
-    }
-    Ok(())
-}
-
-/// What speaks against the map here, an incomplete one's own word too.
-pub(crate) fn objections(machine: &Machine) -> Objections {
-    let mut objections = host::objections(machine, &host::Facts::here());
-    if machine.about.trust == Trust::Incomplete {
-        let why = "the map is incomplete: its file says what nothing has shown";
-        objections.against.push(why.into());
-    }
-    objections
 }
 
 fn machine_of(name: Option<&str>) -> Result<Option<Machine>> {

@@ -15,9 +15,9 @@ use soloist_host::words::counted;
 use soloist_host::HostError;
 use soloist_machine::known;
 
-use super::number::pid;
-use super::table;
-use crate::{Ctx, Misuse};
+use soloist_cli::number::pid;
+use soloist_cli::table;
+use soloist_cli::{Ctx, Misuse};
 
 /// Say which pages of a process are in colour, which are not, and why not.
 ///

@@ -19,9 +19,10 @@ use soloist_map::silicon::sets::{self, Sets};
 use soloist_map::silicon::sim::{SimCores, Truth};
 use soloist_map::silicon::{measure, Attack, Cores, Cost, Measured, Plan};
 
-use crate::cmd::number::whole;
-use crate::cmd::{compare, progress, table};
-use crate::{Ctx, Misuse};
+use crate::cmd::compare;
+use soloist_cli::number::whole;
+use soloist_cli::{progress, table};
+use soloist_cli::{Ctx, Misuse};
 
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;

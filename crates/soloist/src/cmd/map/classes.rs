@@ -13,7 +13,7 @@ use soloist_map::detect::Options;
 
 use super::tools::Check;
 use super::{plain_table, put};
-use crate::{Ctx, Misuse};
+use soloist_cli::{Ctx, Misuse};
 
 /// What is known of the classes.
 pub fn show(map: &ClassMap, ctx: &Ctx) -> Result<ExitCode> {

@@ -22,9 +22,9 @@ use soloist_map::edac::{self, Counted};
 use soloist_map::{compare, guest, host};
 
 use super::sources::{self, Source, Tried, Wanted};
-use crate::cmd::number::whole;
-use crate::cmd::up;
-use crate::Ctx;
+use soloist_cli::number::whole;
+use soloist_cli::weigh;
+use soloist_cli::Ctx;
 
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
@@ -402,7 +402,7 @@ fn file(
             let text = write::machine_file(&about, &topology, &map, &notes);
             let machine = Machine::parse(&text, &path.display().to_string())
                 .with_context(|| "the map that was found is not one that can be used")?;
-            (text, up::objections(&machine).against)
+            (text, weigh::objections(&machine).against)
         }
         (None, Some(classes)) if classes.classes > 0 => {
             let about = about(args, path, found, name);

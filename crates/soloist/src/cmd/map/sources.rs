@@ -22,8 +22,8 @@ use soloist_map::sources::firmware::zen::{self, Locator, Place, Zen};
 use soloist_map::sources::firmware::{self, Decoder, NodeProof, Values};
 use soloist_map::{compare, host, pci};
 
-use crate::cmd::up;
-use crate::Ctx;
+use soloist_cli::weigh;
+use soloist_cli::Ctx;
 
 /// One place that maps come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -176,7 +176,7 @@ fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<Ex
     if let Some(path) = wanted.output {
         std::fs::write(path, &text).with_context(|| path.display().to_string())?;
     }
-    let refused = up::objections(&machine).against;
+    let refused = weigh::objections(&machine).against;
     let status = match wanted.output.is_some() && !refused.is_empty() {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,

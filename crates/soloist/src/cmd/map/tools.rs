@@ -29,8 +29,8 @@ use soloist_map::solve;
 use soloist_map::sources::amd10h;
 use soloist_map::sources::bridge::{self, Bridge};
 
-use crate::cmd::number::whole;
-use crate::{Ctx, Misuse};
+use soloist_cli::number::whole;
+use soloist_cli::{Ctx, Misuse};
 
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]

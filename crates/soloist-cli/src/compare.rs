@@ -1,0 +1,257 @@
+//! `soloist compare`: what isolation buys a program.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use soloist_host::observe::Summary;
+use soloist_host::run::write_forever;
+
+use crate::number::whole;
+use crate::{table, Ctx, Misuse};
+
+/// Memory that the neighbour of this program's own writes to, bytes.
+const NEIGHBOUR: usize = 64 << 20;
+
+/// Compare a command alone, beside neighbours, and beside them in colours of its own.
+///
+/// Where the module is loaded, the command is run and timed for real, on a
+/// processor of its own, with neighbours on others. Without the module, --model
+/// records it in a virtual machine and plays it in the timing model.
+#[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "one a switch")]
+pub struct Args {
+    /// Runs under each condition.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
+    pub runs: u32,
+    /// Runs beforehand that are not counted.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(0..=100_000))]
+    pub warmup: u32,
+    /// A neighbour, as words of a command; may be given several times [default: a
+    /// program that writes to 64 MiB again and again].
+    #[arg(long, value_name = "PROGRAM")]
+    pub corun: Vec<String>,
+    /// How many neighbours; given ones take turns.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>(0..=63))]
+    pub neighbours: u32,
+    /// Processors: the first is the command's, the others the neighbours'
+    /// [default: all that this process may use].
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// Words for `soloist run`, with which the command runs in colour.
+    #[arg(long, value_name = "WORDS", default_value = "--colors 1")]
+    pub run: String,
+    /// Run it on an emulated processor too, whose times say nothing of memory.
+    #[arg(long)]
+    pub force: bool,
+    /// Let the command end with any status.
+    #[arg(long)]
+    pub any_status: bool,
+    /// Do not run it here: record it in a virtual machine and play it in the
+    /// timing model.
+    #[arg(long)]
+    pub model: bool,
+    /// Play this recording instead of a new one: each of its programs beside
+    /// neighbours that do what its last program did.
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub recorded: Option<PathBuf>,
+    /// In the model: machine.
+    #[arg(long, short, default_value = "opteron-6128")]
+    pub machine: String,
+    /// In the model: placements to compare with Linux' own.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "POLICY",
+        default_value = "diff_controller"
+    )]
+    pub policies: Vec<String>,
+    /// In the model: bank sets of each program.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..))]
+    pub sets: u32,
+    /// In the model: lines that are played, from the middle of each program.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = whole::<usize>(1..))]
+    pub lines: usize,
+    /// Write a page with histograms and who waited for whom.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write one picture.
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
+    /// Write every run as a line.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Be the neighbour.
+    #[arg(long, hide = true)]
+    pub be_neighbour: bool,
+    /// The command and its arguments.
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// A condition and what its runs came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Condition {
+    /// Of what.
+    pub program: String,
+    /// Such as `alone`.
+    pub name: String,
+    /// Of each run.
+    pub seconds: Vec<f64>,
+    /// Over all runs.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// By means, against the first condition.
+    pub slowdown: f64,
+    /// Why the figures may say little.
+    pub warnings: Vec<String>,
+    /// In the model: the 99th percentile of the latency of its lines, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line_p99_ns: Option<f64>,
+    /// In the model: who was waited for most, and for which share of the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blamed: Option<String>,
+}
+
+/// Conditions of one program: the first is what others are compared with.
+pub fn conditions(program: &str, named: Vec<(String, Vec<f64>)>, modelled: bool) -> Vec<Condition> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let alone = named.first().map_or(f64::NAN, |(_, seconds)| mean(seconds));
+    named
+        .into_iter()
+        .filter_map(|(name, seconds)| {
+            let summary = Summary::of(&seconds)?;
+            Some(Condition {
+                program: program.to_owned(),
+                name,
+                slowdown: summary.mean / alone,
+                // The model's runs differ by their seeds only.
+                warnings: if modelled {
+                    Vec::new()
+                } else {
+                    summary.warnings()
+                },
+                summary,
+                seconds,
+                line_p99_ns: None,
+                blamed: None,
+            })
+        })
+        .collect()
+}
+
+impl Args {
+    /// Is it played in the model, which is `soloist-lab`'s?
+    pub fn is_modelled(&self) -> bool {
+        self.model || self.recorded.is_some()
+    }
+
+    /// What comes first, measured or modelled: is the neighbour, which never
+    /// returns, or refuses what can't be done.
+    pub fn begin(&self) -> Result<()> {
+        if self.be_neighbour {
+            write_forever(NEIGHBOUR);
+        }
+        if self.command.is_empty() && self.recorded.is_none() {
+            return Err(Misuse("no command: soloist compare -- CMD".to_owned()).into());
+        }
+        check_outputs(self)
+    }
+}
+
+/// What can't be written is told before the minutes that the runs take.
+fn check_outputs(args: &Args) -> Result<()> {
+    let files = [
+        ("--html", &args.html),
+        ("--picture", &args.picture),
+        ("--csv", &args.csv),
+    ];
+    for (option, file) in files {
+        let Some(dir) = file.as_deref().and_then(Path::parent) else {
+            continue;
+        };
+        if !dir.as_os_str().is_empty() && !dir.is_dir() {
+            let why = format!("{option}: no directory {}", dir.display());
+            return Err(Misuse(why).into());
+        }
+    }
+    Ok(())
+}
+
+/// The words of the neighbour that this program is itself.
+pub fn own_neighbour() -> Result<Vec<OsString>> {
+    let own = std::env::current_exe().context("this program's own path")?;
+    Ok(vec![own.into(), "compare".into(), "--be-neighbour".into()])
+}
+
+/// Prints and writes what was found; `how` is `measured`, `emulated` or `modelled`.
+pub fn finish(
+    args: &Args,
+    ctx: &Ctx,
+    how: &str,
+    found: &[Condition],
+    notes: &[String],
+) -> Result<ExitCode> {
+    if let Some(file) = &args.csv {
+        let mut text = String::from("program,condition,run,seconds\n");
+        for c in found {
+            for (run, seconds) in c.seconds.iter().enumerate() {
+                text += &format!("\"{}\",\"{}\",{run},{seconds:.9}\n", c.program, c.name);
+            }
+        }
+        std::fs::write(file, text).with_context(|| file.display().to_string())?;
+    }
+    if ctx.json {
+        ctx.print_json(&serde_json::json!({ "how": how, "conditions": found, "notes": notes }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    outln!("{}: seconds of each run", ctx.paint(1, how))?;
+    let modelled = found.iter().any(|c| c.line_p99_ns.is_some());
+    let mut heads = vec![
+        "PROGRAM",
+        "CONDITION",
+        "MEAN ± σ",
+        "MIN",
+        "MAX",
+        "P50",
+        "P99",
+        "SLOWDOWN",
+    ];
+    if modelled {
+        heads.extend(["A LINE'S P99 ns", "WAITED FOR"]);
+    }
+    let mut table = table(heads);
+    for c in found {
+        let s = &c.summary;
+        let mut row = vec![
+            c.program.clone(),
+            c.name.clone(),
+            format!("{:.6} ± {:.6}", s.mean, s.stddev),
+            format!("{:.6}", s.min),
+            format!("{:.6}", s.max),
+            format!("{:.6}", s.p50),
+            format!("{:.6}", s.p99),
+            format!("{:.3}", c.slowdown),
+        ];
+        if modelled {
+            row.push(
+                c.line_p99_ns
+                    .map_or_else(String::new, |ns| format!("{ns:.0}")),
+            );
+            row.push(c.blamed.clone().unwrap_or_default());
+        }
+        table.add_row(row);
+    }
+    outln!("{}", table)?;
+    for c in found {
+        for warning in &c.warnings {
+            errln!("soloist: {}, {}: {warning}", c.program, c.name);
+        }
+    }
+    for note in notes {
+        outln!("{note}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,35 @@
+//! What the command lines `soloist` and `soloist-lab` share: how they parse,
+//! print, complete and end, and the commands that both have.
+//!
+//! Both call themselves `soloist`: people type `soloist lab run`, and
+//! `soloist` hands what it has not over to `soloist-lab` ([`lab`]).
+//!
+//! Exit status: 0 done, 1 failed, 2 misused. `run` passes on the status of
+//! the command that it ran.
+
+#![deny(missing_docs)]
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "outln! and errln! do not panic on a closed pipe"
+)]
+
+#[macro_use]
+pub mod out;
+pub mod compare;
+pub mod complete;
+pub mod completions;
+mod ctx;
+pub mod examples;
+pub mod lab;
+pub mod man;
+pub mod number;
+mod program;
+pub mod progress;
+pub mod rules;
+mod table;
+pub mod weigh;
+
+pub use ctx::{Ctx, Misuse};
+pub use program::{json_wanted, run, Cli};
+pub use table::table;

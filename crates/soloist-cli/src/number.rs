@@ -1,0 +1,63 @@
+//! Numbers as arguments: what is no number is told what is wanted.
+
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
+use std::str::FromStr;
+
+/// Takes the number of a process or thread; 0 is none.
+pub fn pid<T: FromStr + PartialOrd + Default>(text: &str) -> Result<T, String> {
+    match text.parse() {
+        Ok(pid) if pid > T::default() => Ok(pid),
+        _ => Err(
+            "not the number of a process or thread, as `pidof NAME` and `ps -L` print it"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Takes a whole number within `range`.
+pub fn whole<T>(
+    range: impl RangeBounds<T> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Largest + Clone + Send + Sync + 'static,
+{
+    move |text| match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        Err(_) if is_digits(text) => Err(format!("not a whole number{}", words(&range, true))),
+        _ => Err(format!("not a whole number{}", words(&range, false))),
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The range; of what was `too_large` always with its end.
+fn words<T: Display + Largest>(range: &impl RangeBounds<T>, too_large: bool) -> String {
+    let from = match range.start_bound() {
+        Bound::Included(from) => from.to_string(),
+        _ => "0".to_owned(),
+    };
+    match range.end_bound() {
+        Bound::Included(to) => format!(" from {from} to {to}"),
+        _ if too_large => format!(" from {from} to {}", T::LARGEST),
+        _ => format!(", {from} or more"),
+    }
+}
+
+/// A number without a sign.
+pub trait Largest {
+    /// The largest of its type.
+    const LARGEST: Self;
+}
+
+macro_rules! largest {
+    ($($number:ty)*) => {
+        $(impl Largest for $number {
+            const LARGEST: Self = Self::MAX;
+        })*
+    };
+}
+
+largest!(u8 u32 u64 usize);

@@ -1,0 +1,57 @@
+//! All that is printed goes through here. `println!` panics where a pipe was
+//! closed or a disk is full; here the first ends the run quietly and the
+//! second is an error like any other ([`crate::Ctx::fail`]).
+
+use std::fmt::Arguments;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Prints a line on standard output: `println!` that returns a `Result`.
+#[macro_export]
+macro_rules! outln {
+    () => { $crate::out::put("\n") };
+    ($($words:tt)+) => { $crate::out::line(format_args!($($words)+)) };
+}
+
+/// Says something on standard error, beside the result.
+#[macro_export]
+macro_rules! errln {
+    ($($words:tt)+) => { $crate::out::say(format_args!($($words)+)) };
+}
+
+/// `outln!`.
+pub fn line(text: Arguments) -> Result<()> {
+    put(&format!("{text}\n"))
+}
+
+/// Prints `text` as it is, in one call: a file of configfs takes its text
+/// whole.
+pub fn put(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    let done = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    done.context("standard output")
+}
+
+/// `errln!`.
+pub fn say(text: Arguments) {
+    // Where that fails there is nowhere left to say so.
+    let _ = io::stderr()
+        .lock()
+        .write_all(format!("{text}\n").as_bytes());
+}
+
+/// Writes a file whole: a reader, or a power cut, finds the old one or the new
+/// one. What is there and is no plain file, a device say, stays.
+pub fn replace(file: &Path, text: &str) -> io::Result<()> {
+    if fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::other("is there, and no plain file"));
+    }
+    let new = file.with_extension("new");
+    let mut out = fs::File::create(&new)?;
+    out.write_all(text.as_bytes())?;
+    out.sync_all()?;
+    fs::rename(&new, file)
+}

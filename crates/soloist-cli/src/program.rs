@@ -1,0 +1,76 @@
+//! A program from its first to its last line: arguments, a command, its status.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{FromArgMatches, Parser, Subcommand};
+
+use crate::{complete, Ctx, Misuse};
+
+/// Lets a task on a multicore machine run as though it ran alone.
+///
+/// Soloist colours memory: tasks of different colours share no DRAM bank, no
+/// memory controller and, where asked, no cache set. Every command's help ends
+/// with its exit status and examples. What it calls docs/ is the source tree's, or
+/// share/doc/soloist below where it was installed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "soloist",
+    bin_name = "soloist",
+    version,
+    propagate_version = true
+)]
+pub struct Cli<Command: Subcommand> {
+    /// Print JSON instead of text.
+    #[arg(long, global = true, display_order = 1000)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Parses this program's arguments by `commands`, runs the command that they name,
+/// and says why it failed; the status to end with.
+pub fn run<Command: Subcommand>(
+    commands: fn() -> clap::Command,
+    run: impl FnOnce(Command, &Ctx) -> Result<ExitCode>,
+) -> ExitCode {
+    // Answers a shell that completes a command line, and ends.
+    complete::answer(commands);
+    let parsed = commands().try_get_matches();
+    let cli = match parsed.and_then(|found| Cli::<Command>::from_arg_matches(&found)) {
+        Ok(cli) => cli,
+        Err(said) => return help(&said),
+    };
+    let ctx = Ctx::new(cli.json);
+    match run(cli.command, &ctx) {
+        Ok(code) => code,
+        Err(error) => ctx.fail(&error),
+    }
+}
+
+/// As said before what clap could not understand.
+pub fn json_wanted() -> bool {
+    let mut words = std::env::args_os().take_while(|word| word != "--");
+    words.any(|word| word == "--json")
+}
+
+/// Prints what was asked for instead of a command (`--help`, `--version`), or
+/// what is wrong with the arguments.
+fn help(said: &clap::Error) -> ExitCode {
+    if said.use_stderr() && json_wanted() {
+        let words = said.render().to_string();
+        let words = words
+            .split("\n\n")
+            .filter(|part| !part.starts_with("For more"));
+        let words = words.map(|part| part.trim().replace("error: ", ""));
+        return Ctx::new(true).fail(&Misuse(words.collect::<Vec<_>>().join("\n")).into());
+    }
+    let printed = said.print().and_then(|()| std::io::stdout().flush());
+    match printed.context("standard output") {
+        // Where standard error can't be written there is nobody to tell.
+        Err(error) if !said.use_stderr() => Ctx::new(false).fail(&error),
+        _ => ExitCode::from(said.exit_code() as u8),
+    }
+}

@@ -1,0 +1,107 @@
+//! What holds of every command line of ours; each program's tests ask [`broken`].
+
+use std::any::TypeId;
+
+use clap::{Arg, Command};
+
+use crate::lab;
+
+/// How `commands`, a whole command line, breaks the rules: a sentence each.
+///
+/// Every command says its exit status and has examples, also in its parent's help;
+/// every example is understood; a number that is none is refused in our words.
+pub fn broken(commands: &Command) -> Vec<String> {
+    let mut all = Vec::new();
+    says_status_and_examples(commands, "soloist", &mut all);
+    understands_examples(commands, commands, "soloist", &mut all);
+    for text in ["x", "-1", "99999999999999999999"] {
+        refuses_in_our_words(commands, commands, &["soloist"], text, &mut all);
+    }
+    all
+}
+
+/// Commands that are here in name only are `soloist-lab`'s.
+fn own(command: &Command) -> impl Iterator<Item = &Command> {
+    command
+        .get_subcommands()
+        .filter(|sub| !lab::is_name_only(sub))
+}
+
+fn last_of(command: &Command) -> String {
+    let last = command.get_after_help().map(ToString::to_string);
+    last.unwrap_or_default()
+}
+
+fn says_status_and_examples(command: &Command, path: &str, all: &mut Vec<String>) {
+    let last = last_of(command);
+    if !last.starts_with("Exit status: ") {
+        all.push(format!("`{path}` does not say its exit status"));
+    }
+    if !last.contains("\n\nExamples:\n") {
+        all.push(format!("`{path}` has no example"));
+    }
+    for sub in own(command) {
+        let path = format!("{path} {}", sub.get_name());
+        if path.matches(' ').count() > 1 && !last.contains(&path) {
+            all.push(format!("no example of `{path}` in its parent's help"));
+        }
+        if !last_of(sub).contains(&path) {
+            all.push(format!("no example of `{path}` in its own help"));
+        }
+        says_status_and_examples(sub, &path, all);
+    }
+}
+
+fn understands_examples(top: &Command, command: &Command, path: &str, all: &mut Vec<String>) {
+    let last = last_of(command);
+    let lines = last.split_once("\n\nExamples:\n").map_or("", |(_, l)| l);
+    for line in lines.lines() {
+        let words = line.split(" >").next().unwrap_or_default();
+        let words = words.trim().split(' ').map(|word| word.trim_matches('\''));
+        if let Err(refused) = top.clone().try_get_matches_from(words) {
+            all.push(format!("{path}: {line}: {refused}"));
+        }
+    }
+    for sub in own(command) {
+        understands_examples(top, sub, &format!("{path} {}", sub.get_name()), all);
+    }
+}
+
+fn is_number(arg: &Arg) -> bool {
+    let of = arg.get_value_parser().type_id();
+    let numbers = [
+        TypeId::of::<u8>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<i32>(),
+    ];
+    arg.get_action().takes_values() && numbers.iter().any(|number| of == *number)
+}
+
+/// Is `--option text` refused so by each command from `command` down?
+fn refuses_in_our_words(
+    top: &Command,
+    command: &Command,
+    path: &[&str],
+    text: &str,
+    all: &mut Vec<String>,
+) {
+    for sub in own(command) {
+        let path = [path, &[sub.get_name()]].concat();
+        refuses_in_our_words(top, sub, &path, text, all);
+    }
+    for arg in command.get_arguments().filter(|arg| is_number(arg)) {
+        let long = arg.get_long().map(|long| format!("--{long}={text}"));
+        let last = long.as_deref().map_or(vec!["--", text], |long| vec![long]);
+        let words = [path, &last].concat();
+        let said = match top.clone().try_get_matches_from(&words) {
+            Ok(_) => "is taken".to_owned(),
+            Err(refused) => refused.to_string(),
+        };
+        let others = ["digit found", "number too", "is not in"];
+        if !said.contains("invalid value") || others.iter().any(|words| said.contains(words)) {
+            all.push(format!("{}: {said}", words.join(" ")));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Whether a machine's map may be taken on this host.
+
+use anyhow::{bail, Result};
+use soloist_machine::{Machine, Trust};
+use soloist_map::host;
+use soloist_map::objections::Objections;
+
+/// Refuses a map that this host contradicts, and one that is incomplete; warns
+/// of what can't be known.
+pub fn weigh(machine: &Machine, force: bool) -> Result<()> {
+    let Objections { against, unknown } = objections(machine);
+    let name = &machine.about.name;
+    if !against.is_empty() && !force {
+        bail!(
+            "{name} is not this machine's map: {}; `soloist map list` shows which fit, \
+             `soloist map check` measures, --force takes it all the same",
+            against.join("; ")
+        );
+    }
+    for reason in against.iter().chain(&unknown) {
+        errln!("soloist: {name}: {reason}");
+    }
+    Ok(())
+}
+
+/// What speaks against the map here, an incomplete one's own word too.
+pub fn objections(machine: &Machine) -> Objections {
+    let mut objections = host::objections(machine, &host::Facts::here());
+    if machine.about.trust == Trust::Incomplete {
+        let why = "the map is incomplete: its file says what nothing has shown";
+        objections.against.push(why.into());
+    }
+    objections
+}

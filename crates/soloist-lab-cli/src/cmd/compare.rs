@@ -1,0 +1,260 @@
+//! The comparison in the timing model: recorded programs, alone and beside.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition};
+use soloist_cli::{progress, Ctx, Misuse};
+use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
+use soloist_memory::Platform;
+use soloist_play::replay::{Job, Outcome, Part, Placement, Stage, WORN};
+use soloist_record::{Lines, Meta};
+use soloist_vm::Scratch;
+
+use super::sim::recorded;
+use super::vm;
+
+/// Seeds of what placement leaves to chance; a run each.
+const SEEDS: u64 = 5;
+
+/// What is played, where.
+struct Asked {
+    placements: Vec<Placement>,
+    platform: Platform,
+}
+
+/// What was recorded; the last program is the neighbour.
+struct Recorded {
+    kernel: String,
+    programs: Vec<Part>,
+}
+
+/// Runs the comparison.
+pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+    args.begin()?;
+    let asked = asked(args)?;
+    let programs = match &args.recorded {
+        Some(dir) => read(dir, args.lines)?,
+        None => {
+            let scratch = Scratch::new("soloist-compare-")?;
+            let programs = vec![args.command.clone(), neighbour(args)?];
+            match vm::record_here(&args.machine, scratch.path(), programs, ctx)? {
+                0 => {}
+                // Ctrl-C.
+                130 => return Ok(ExitCode::from(130)),
+                status if args.any_status && !(125..=127).contains(&status) => {
+                    errln!("soloist: the command ended with status {status}");
+                }
+                status => anyhow::bail!("the command ended with status {status}"),
+            }
+            read(scratch.path(), args.lines)?
+        }
+    };
+    play(args, &asked, &programs, ctx)
+}
+
+/// What is wrong is told before minutes of recording.
+fn asked(args: &Args) -> Result<Asked> {
+    let mut placements: Vec<Placement> = vec!["buddy".parse()?];
+    for policy in &args.policies {
+        placements.push(
+            policy
+                .parse()
+                .map_err(|e| Misuse(format!("--policies: {e}")))?,
+        );
+    }
+    let platform = Platform::find(&args.machine)?;
+    if args.neighbours as usize >= platform.node_of_core.len() {
+        let (n, machine) = (args.neighbours, &args.machine);
+        let why = format!("--neighbours {n}: {machine} has no more cores");
+        return Err(Misuse(why).into());
+    }
+    neighbour(args)?;
+    Ok(Asked {
+        placements,
+        platform,
+    })
+}
+
+/// The words of the one that all neighbours are.
+fn neighbour(args: &Args) -> Result<Vec<OsString>> {
+    let words: Vec<OsString> = match args.corun.as_slice() {
+        [] => return own_neighbour(),
+        [words] => words.split_whitespace().map(Into::into).collect(),
+        _ => {
+            let why = "--corun: in the model all neighbours are one program";
+            return Err(Misuse(why.to_owned()).into());
+        }
+    };
+    match words.is_empty() {
+        true => Err(Misuse("--corun: no command".to_owned()).into()),
+        false => Ok(words),
+    }
+}
+
+fn read(dir: &Path, lines: usize) -> Result<Recorded> {
+    let meta = Meta::read(dir)?;
+    let n = meta.programs.len();
+    if n < 2 {
+        let dir = dir.display();
+        let why = format!("{dir}: one program only; the last is the neighbour");
+        return Err(Misuse(why).into());
+    }
+    let programs = (0..n).map(|program| recorded(dir, program, Lines::Middle(lines)));
+    Ok(Recorded {
+        kernel: meta.kernel,
+        programs: programs.collect::<Result<_, _>>()?,
+    })
+}
+
+fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
+    let placements = &asked.placements;
+    let company = args.neighbours as usize;
+    let seat = |part: Part, core: usize| Part {
+        cores: vec![core],
+        ..part
+    };
+    let Some((last, programs)) = recorded.programs.split_last() else {
+        return Ok(ExitCode::FAILURE);
+    };
+    let jobs_of_one = SEEDS as usize * (1 + placements.len());
+    let bar = progress::bar(ctx, jobs_of_one * programs.len(), "played");
+    let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
+    for program in programs {
+        let mut parts = vec![seat(program.clone(), 0)];
+        for core in 1..=company {
+            let mut neighbour = seat(last.clone(), core);
+            neighbour.name = format!("neighbour {core}");
+            parts.push(neighbour);
+        }
+        let stage = Stage {
+            platform: asked.platform.clone(),
+            parts,
+            sets: args.sets,
+            history: WORN,
+        };
+        let jobs: Vec<Job> = std::iter::once((placements[0], true))
+            .chain(placements.iter().map(|&p| (p, false)))
+            .flat_map(|(placement, alone)| {
+                (1..=SEEDS).map(move |seed| Job {
+                    placement,
+                    alone,
+                    seed,
+                    blame: seed == 1,
+                })
+            })
+            .collect();
+        let runs = stage.play(&jobs, &|| bar.inc(1))?;
+        let groups: Vec<&[Outcome]> = runs.chunks(SEEDS as usize).collect();
+        let conditions = of_program(&stage.parts[0].name, &groups, company);
+        blames.extend(
+            groups
+                .iter()
+                .skip(1)
+                .zip(&conditions[1..])
+                .map(|(runs, c)| {
+                    matrix(&stage.parts, &runs[0], format!("{}, {}", c.program, c.name))
+                }),
+        );
+        drawn.push(Comparison {
+            program: stage.parts[0].name.clone(),
+            conditions: conditions
+                .iter()
+                .map(|c| Drawn {
+                    name: c.name.clone(),
+                    seconds: c.seconds.clone(),
+                })
+                .collect(),
+        });
+        found.extend(conditions);
+    }
+    bar.finish_and_clear();
+    let title = format!("What isolation buys, modelled on {}", args.machine);
+    let notes = vec![format!(
+        "modelled: programs recorded on {} in a virtual machine, played on a model of {}; docs/how-to/record.md says what is real",
+        recorded.kernel, args.machine
+    )];
+    let write = |file: &Path, text: String| {
+        std::fs::write(file, text).with_context(|| file.display().to_string())
+    };
+    if let Some(file) = &args.picture {
+        write(file, svg(&title, &drawn)?)?;
+    }
+    if let Some(file) = &args.html {
+        write(file, html(&title, &drawn, &blames, &notes)?)?;
+    }
+    finish(args, ctx, "modelled", &found, &notes)
+}
+
+/// Alone, beside by Linux, beside by each policy.
+fn of_program(name: &str, groups: &[&[Outcome]], company: usize) -> Vec<Condition> {
+    let label = |runs: &[Outcome]| match runs[0].placement.as_str() {
+        _ if runs[0].programs == 1 => "alone".to_owned(),
+        "buddy" => format!("beside {company}, Linux"),
+        policy => format!("beside {company}, Soloist ({policy})"),
+    };
+    let seconds = |runs: &[Outcome]| runs.iter().map(|r| r.played[0].time_ns / 1e9).collect();
+    let named = groups
+        .iter()
+        .map(|runs| (label(runs), seconds(runs)))
+        .collect();
+    let mut list = conditions(name, named, true);
+    for (condition, runs) in list.iter_mut().zip(groups) {
+        let p99 = runs.iter().map(|r| r.played[0].latency_ns.p99).sum::<f64>();
+        condition.line_p99_ns = Some(p99 / runs.len() as f64);
+        condition.blamed = blamed(&runs[0]);
+    }
+    list
+}
+
+/// The share of the time that was spent waiting for others, and why mostly.
+fn blamed(run: &Outcome) -> Option<String> {
+    let of = &run.played[0];
+    let others = of
+        .blame
+        .iter()
+        .filter(|s| s.culprit.as_ref().is_some_and(|c| *c != of.name));
+    let total: f64 = others.clone().map(|s| s.ns).sum();
+    if total <= 0.0 {
+        return None;
+    }
+    let mut causes: Vec<(&str, f64)> = Vec::new();
+    for share in others {
+        match causes.iter_mut().find(|(cause, _)| *cause == share.cause) {
+            Some((_, ns)) => *ns += share.ns,
+            None => causes.push((share.cause, share.ns)),
+        }
+    }
+    causes.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let why = causes.first().map_or("", |(cause, _)| cause);
+    Some(format!(
+        "others {:.0} % of the time, mostly {why}",
+        100.0 * total / of.time_ns
+    ))
+}
+
+/// Who waited for whom, of one run.
+fn matrix(parts: &[Part], run: &Outcome, condition: String) -> Blame {
+    let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
+    let rows = run
+        .played
+        .iter()
+        .map(|played| {
+            let of = |name: &String| {
+                let shares = played
+                    .blame
+                    .iter()
+                    .filter(|s| s.culprit.as_ref() == Some(name));
+                shares.map(|s| s.ns / 1e9).sum()
+            };
+            names.iter().map(of).collect()
+        })
+        .collect();
+    Blame {
+        condition,
+        names,
+        rows,
+    }
+}

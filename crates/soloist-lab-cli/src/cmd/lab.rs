@@ -1,0 +1,356 @@
+//! `soloist lab`: experiments over the memory model.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use soloist_lab::jobs::{self, Options};
+use soloist_lab::judgement::compare::Comparison;
+use soloist_lab::judgement::{Judged, Outcome};
+use soloist_lab::known;
+use soloist_lab::report::{estimate, figure, html};
+use soloist_lab::spec::{Scenario, ScenarioError};
+use soloist_rt::mission;
+
+mod claims;
+mod realtime;
+mod run;
+mod sensitivity;
+mod work;
+
+use run::Run;
+use sensitivity::Sensitivity;
+use soloist_cli::number::whole;
+use soloist_cli::table;
+use soloist_cli::{Ctx, Misuse};
+
+/// Try tasks and policies on a modelled machine; repeat the papers' tables.
+#[derive(Debug, Subcommand)]
+pub enum Args {
+    /// Name the experiments that are built in.
+    List,
+    /// Check scenario files without running them.
+    Check(Check),
+    /// Run experiments or scenario files and judge their claims.
+    Run(Run),
+    /// Say which claims came out otherwise in another run.
+    Compare(Compare),
+    /// Show experiments at both ends of what no document says.
+    Sensitivity(Sensitivity),
+    /// Write one HTML page from what `run --out` left.
+    Report(Report),
+}
+
+/// Files to check.
+#[derive(Debug, clap::Args)]
+pub struct Check {
+    /// Scenario files, or experiments by name.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+}
+
+/// Two folders to compare.
+#[derive(Debug, clap::Args)]
+pub struct Compare {
+    /// Folder that `lab run --out` wrote.
+    before: PathBuf,
+
+    /// Another one.
+    after: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Report {
+    /// Folder that `lab run --out` wrote.
+    dir: PathBuf,
+
+    /// The page.
+    #[arg(long, default_value = "report.html", value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// How much is run.
+#[derive(Debug, clap::Args)]
+struct Repeats {
+    /// The small version: less work, fewer repeats.
+    #[arg(long)]
+    small: bool,
+
+    /// Seed of the first repeat; the same seed gives the same figures.
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
+    seed: u64,
+
+    /// So many seeds, whatever the file says; one gives no intervals.
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1000))]
+    seeds: Option<u32>,
+}
+
+impl Repeats {
+    fn options(&self, account: bool) -> Options {
+        Options {
+            seed: self.seed,
+            seeds: self.seeds,
+            small: self.small,
+            account,
+            needed: false,
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    match args {
+        Args::List => list(ctx),
+        Args::Run(run) => run.run(ctx),
+        Args::Check(check) => check.run(ctx),
+        Args::Compare(compare) => compare.run(ctx),
+        Args::Sensitivity(sensitivity) => sensitivity.run(ctx),
+        Args::Report(report) => report.run(ctx),
+    }
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    title: String,
+    source: String,
+    machine: String,
+}
+
+fn list(ctx: &Ctx) -> Result<ExitCode> {
+    let mut listed = Vec::new();
+    for (name, _) in known::EXPERIMENTS {
+        let about = known::find(name)?.experiment;
+        listed.push(Listed {
+            name: (*name).to_owned(),
+            title: about.title,
+            source: about.source,
+            machine: about.machine,
+        });
+    }
+    for (name, ..) in mission::EXPERIMENTS {
+        let (about, set) = mission::find(name)?;
+        listed.push(Listed {
+            name: (*name).to_owned(),
+            title: about.title,
+            source: about.source,
+            machine: set.machine.unwrap_or_default(),
+        });
+    }
+    if ctx.json {
+        ctx.print_json(&listed)?;
+    } else {
+        let mut table = table(["NAME", "SOURCE", "TITLE"]);
+        for l in &listed {
+            table.add_row([&l.name, &l.source, &l.title]);
+        }
+        outln!("{table}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A scenario that can't be: what the user wrote is wrong.
+fn misuse(e: ScenarioError) -> anyhow::Error {
+    Misuse(e.to_string()).into()
+}
+
+/// A bar over all runs of all scenarios.
+fn progress(ctx: &Ctx, jobs: &[(Scenario, Options)]) -> Result<ProgressBar> {
+    bar(ctx, jobs.iter().map(|(s, options)| options.runs(s)).sum())
+}
+
+/// A bar over so many runs.
+fn bar(ctx: &Ctx, runs: usize) -> Result<ProgressBar> {
+    if !ctx.progress {
+        return Ok(ProgressBar::hidden());
+    }
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}")?;
+    Ok(ProgressBar::new(runs as u64).with_style(style))
+}
+
+impl Report {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let Kept { scenarios, tasks } = read_outcomes(&self.dir)?;
+        let mut outcomes = judged_now(scenarios);
+        if outcomes.is_empty() && tasks.is_empty() {
+            let what = format!(
+                "{}: no outcomes; `soloist lab run --all --out {}` writes them",
+                self.dir.display(),
+                self.dir.display()
+            );
+            return Err(Misuse(what).into());
+        }
+        let rank = |o: &Outcome| {
+            let id = o.scenario.experiment.id.as_str();
+            known::EXPERIMENTS.iter().position(|(name, _)| *name == id)
+        };
+        outcomes.sort_by_key(|o| rank(o).unwrap_or(usize::MAX));
+        let tasks = tasks
+            .into_iter()
+            .map(|o| match mission::find(&o.mission.id) {
+                Ok((known, _)) => o.judged_by(known.claims),
+                Err(_) => o,
+            });
+        let tasks: Vec<mission::Outcome> = tasks.collect();
+        let sections: Vec<_> = tasks.iter().map(realtime::section).collect();
+        let page = html(&outcomes, &sections)?;
+        fs::write(&self.out, page).with_context(|| self.out.display().to_string())?;
+        if ctx.json {
+            ctx.print_json(&serde_json::json!({ "report": self.out }))?;
+        } else {
+            let all = outcomes.len() + tasks.len();
+            outln!("{}: {all} experiments", self.out.display())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What was measured, judged by what the built-in experiments claim now.
+fn judged_now(outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    let judge = |outcome: Outcome| {
+        let id = outcome.scenario.experiment.id.clone();
+        let known = known::EXPERIMENTS.iter().any(|(name, _)| *name == id);
+        match known.then(|| known::find(&id)) {
+            Some(Ok(known)) => outcome.judged_by(known.claims),
+            _ => outcome,
+        }
+    };
+    outcomes.into_iter().map(judge).collect()
+}
+
+/// What a folder has: outcomes of scenarios, and of task sets with deadlines.
+#[derive(Default)]
+struct Kept {
+    scenarios: Vec<Outcome>,
+    tasks: Vec<mission::Outcome>,
+}
+
+impl Kept {
+    fn judged(&self) -> Vec<Judged<'_>> {
+        let scenarios = self.scenarios.iter().map(Judged::from);
+        scenarios
+            .chain(self.tasks.iter().map(realtime::judged))
+            .collect()
+    }
+}
+
+/// All outcomes of a folder, in the order of their names.
+fn read_outcomes(folder: &Path) -> Result<Kept> {
+    #[derive(serde::Deserialize)]
+    struct Which {
+        mission: Option<serde::de::IgnoredAny>,
+    }
+    let dir = || folder.display().to_string();
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).with_context(dir)? {
+        let path = entry.with_context(dir)?.path();
+        if path.extension().is_some_and(|e| e == "json") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut kept = Kept::default();
+    for path in paths {
+        let which: Which = read_outcome(&path)?;
+        match which.mission {
+            Some(_) => kept.tasks.push(read_outcome(&path)?),
+            None => kept.scenarios.push(read_outcome(&path)?),
+        }
+    }
+    Ok(kept)
+}
+
+fn read_outcome<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{}: not an outcome of `lab run`", path.display()))
+}
+
+impl Check {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        #[derive(Serialize)]
+        struct Checked<'a> {
+            file: &'a str,
+            cases: usize,
+            claims: usize,
+        }
+        let mut all = Vec::new();
+        for file in &self.files {
+            if mission::is_one(file) {
+                let (about, _) = mission::find(file).map_err(|e| Misuse(e.to_string()))?;
+                all.push(Checked {
+                    file,
+                    cases: about.policies.len(),
+                    claims: about.claims.len(),
+                });
+                continue;
+            }
+            let scenario = known::find(file).map_err(misuse)?;
+            let cases = jobs::check(&scenario, Options::default())
+                .map_err(|e| misuse(known::locate(file, &scenario, &e)))?;
+            all.push(Checked {
+                file,
+                cases,
+                claims: scenario.claims.len(),
+            });
+        }
+        if ctx.json {
+            ctx.print_json(&all)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        for c in all {
+            outln!("{}: fine, {} cases, {} claims", c.file, c.cases, c.claims)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Compare {
+    /// Claims whose verdict or figure differs.
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let (before, after) = (read_outcomes(&self.before)?, read_outcomes(&self.after)?);
+        let compared = Comparison::of(&before.judged(), &after.judged());
+        if ctx.json {
+            ctx.print_json(&compared)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut table = table(["EXPERIMENT", "CLAIM", "THEIRS", "BEFORE", "AFTER", ""]);
+        for c in &compared.changes {
+            let verdict = match (c.held, c.holds) {
+                (a, b) if a == b => "",
+                (_, Some(true)) => "now holds",
+                (_, Some(false)) => "now misses",
+                (_, None) => "no longer judged",
+            };
+            table.add_row([
+                c.experiment.clone(),
+                c.what.clone(),
+                figure(c.theirs, &c.unit),
+                estimate(c.before, &c.unit),
+                estimate(c.after, &c.unit),
+                verdict.to_owned(),
+            ]);
+        }
+        outln!("{table}")?;
+        outln!(
+            "of {} claims that both have, {} came out otherwise",
+            compared.common,
+            compared.changes.len()
+        )?;
+        outln!("before: {}", compared.before.sentence())?;
+        outln!("after:  {}", compared.after.sentence())?;
+        for (which, only) in [
+            (&self.before, &compared.only_before),
+            (&self.after, &compared.only_after),
+        ] {
+            if !only.is_empty() {
+                outln!("only in {}: {}", which.display(), only.join("; "))?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

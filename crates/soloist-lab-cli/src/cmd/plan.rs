@@ -1,0 +1,370 @@
+//! `soloist plan`.
+
+mod config;
+mod event;
+mod host;
+mod say;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{bail, Context, Result};
+use serde::Serialize;
+use soloist_core::format_size;
+use soloist_host::config::Config;
+use soloist_host::control::check_event;
+use soloist_machine::{known, FileError, Machine};
+use soloist_memory::Platform;
+use soloist_rt::plan::evidence;
+use soloist_rt::plan::grounds::Grounds;
+use soloist_rt::plan::inputs::{self, Input};
+use soloist_rt::plan::refusal::PlanError;
+use soloist_rt::plan::{plan, simulate, Check, Plan};
+use soloist_rt::recorded;
+use soloist_rt::tasks::file;
+use soloist_trace::gantt;
+use soloist_trace::measured::Measured;
+
+use self::event::Event;
+use soloist_cli::number::whole;
+use soloist_cli::{out, Ctx, Misuse};
+
+/// Find cores, colours and bandwidth under which a task set meets its deadlines.
+///
+/// Reads tasks with their periods, deadlines and memory (docs/how-to/real-time.md),
+/// proves the plan by response-time analysis with bounds on memory interference,
+/// and checks it by playing it on the modelled machine. Where a deadline can't be
+/// proved it says how little would be enough.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("use").args(["apply", "check", "config"]).multiple(true))]
+pub struct Args {
+    /// The task file.
+    #[arg(value_name = "TASKS")]
+    file: PathBuf,
+
+    /// Machine, by name or by the path of its file; else the task file's.
+    #[arg(long)]
+    machine: Option<String>,
+
+    /// Take misses, writes and memory of tasks of kind `program` from their
+    /// recordings, DIR/NAME (`soloist vm record --out DIR/NAME -- CMD`).
+    #[arg(long, value_name = "DIR")]
+    profile: Option<PathBuf>,
+
+    /// Draw the schedule that was played as an extended Gantt chart, SVG.
+    #[arg(long, value_name = "FILE")]
+    gantt: Option<PathBuf>,
+
+    /// Write what `soloist apply` takes, if the plan holds; `-`: standard output, and
+    /// nothing else there.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Write one HTML document for a certification: channels of interference,
+    /// mitigation, analysis, check, and what is not covered.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// What was measured under the plan, for the report: what `soloist trace
+    /// --json --tasks TASKS` printed.
+    #[arg(long, value_name = "FILE", requires = "report")]
+    measured: Option<PathBuf>,
+
+    /// Make the plan's groups and limits on this host, if it holds.
+    #[arg(long)]
+    apply: bool,
+
+    /// Write it even if it does not hold; apply it even if the machine is not like
+    /// this host, or its map incomplete; take an event that may not hold limits, and
+    /// the host's own unless --event names one.
+    #[arg(long, requires = "use")]
+    force: bool,
+
+    /// What counts the lines that limits are made of, where the plan has some
+    /// (`soloist guard set --event`): one that counts all that a core moves.
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+
+    /// Compare this host's groups and limits with the plan.
+    #[arg(long, conflicts_with = "apply")]
+    check: bool,
+
+    /// Keep all else that runs here off the controllers of tasks with deadlines:
+    /// what is in /system.slice, /user.slice, /machine.slice and /init.scope gets
+    /// the other controllers' memory, with `--apply`, `--check` and `--config`.
+    #[arg(long)]
+    rest: bool,
+
+    /// Draws the programs that stand for tasks, and their pages.
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    plan: &'a Plan,
+    /// What of the machine it rests on.
+    grounds: &'a Grounds,
+    /// What counts the lines of its limits; none: it has none.
+    event: Option<&'a Event>,
+    simulation: &'a Check,
+    config: &'a Config,
+}
+
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    if args.rest && !(args.apply || args.check || args.config.is_some()) {
+        let what = "--rest changes what --apply, --check and --config make: add one of them";
+        return Err(Misuse(what.to_owned()).into());
+    }
+    if let Some(name) = &args.event {
+        check_event(name).map_err(|e| Misuse(format!("--event {e}")))?;
+    }
+    let mut set = match &args.profile {
+        Some(_) => file::read_to_fill(&args.file),
+        None => file::read(&args.file),
+    }
+    .map_err(misuse)?;
+    let machine = args.machine.as_ref().or(set.machine.as_ref());
+    let Some(machine) = machine else {
+        return Err(misuse(FileError {
+            file: set.file,
+            line: 1,
+            message:
+                "no machine is named: add `machine = \"NAME\"` here, or --machine NAME (soloist map list)"
+                    .to_owned(),
+        }));
+    };
+    let machine = known::find(machine).map_err(|error| match &args.machine {
+        None => misuse(FileError {
+            file: set.file.clone(),
+            line: set.machine_line,
+            message: error.to_string(),
+        }),
+        Some(_) => misuse(error),
+    })?;
+    let platform = Platform::of(&machine)?;
+    if let Some(dir) = &args.profile {
+        for seen in recorded::fill(&mut set, &platform, dir)? {
+            errln!(
+                "soloist: {}: {:.2} misses per thousand instructions, {:.0} % of their lines written, {} of memory: {}",
+                seen.task,
+                seen.mpki,
+                seen.writes * 100.0,
+                format_size(seen.bytes),
+                seen.from.display()
+            );
+        }
+    }
+    let made = plan(&platform, &set, args.seed).map_err(|error| match error {
+        PlanError::Place { .. } | PlanError::Task { .. } => misuse(error),
+        PlanError::Profile(_) | PlanError::Play(_) => error.into(),
+    })?;
+    let check = simulate(&platform, &made)?;
+    let machine_text = text_of(&machine)?;
+    let made = Made {
+        grounds: Grounds::of(&machine, &machine_text),
+        event: Event::of(args.event.as_deref(), &machine, &made),
+        plan: made,
+        check,
+    };
+    if let Some(path) = &args.gantt {
+        let title = format!("{} on {}", args.file.display(), made.plan.machine);
+        let svg = gantt::svg(&made.check.timeline, &title, 1);
+        fs::write(path, svg).with_context(|| path.display().to_string())?;
+    }
+    refuse_disproved(&made.plan, &made.check)?;
+    let mut config = config::config(&made.plan, &platform, &machine.file, made.event.as_ref());
+    if args.rest {
+        config::rest(&mut config, &made.plan, &platform)?;
+    }
+    let rests = say::grounds(&made.grounds, made.event.as_ref());
+    let head = say::head(&made.plan, &args.file.display().to_string(), &rests);
+    let text = config.text_under(&head)?;
+    if let Some(path) = &args.report {
+        let machine = Input::of("machine", &machine.file, machine_text.as_bytes());
+        let html = report(&args, &made, &text, machine)?;
+        fs::write(path, html).with_context(|| path.display().to_string())?;
+    }
+    let refused = args
+        .config
+        .as_ref()
+        .and_then(|path| made.unfit(path, args.force));
+    match (&args.config, &refused) {
+        (Some(path), None) if path.as_os_str() != "-" => {
+            fs::write(path, &text).with_context(|| path.display().to_string())?;
+        }
+        (Some(path), why) if path.as_os_str() == "-" => {
+            return match why {
+                Some(why) => Err(anyhow::anyhow!("{why}")),
+                None => out::put(&text).map(|()| status(&made.plan)),
+            };
+        }
+        _ => {}
+    }
+    if ctx.json {
+        ctx.print_json(&Report {
+            plan: &made.plan,
+            grounds: &made.grounds,
+            event: made.event.as_ref(),
+            simulation: &made.check,
+            config: &config,
+        })?;
+    } else {
+        say::say(&made.plan, &made.check, &rests, ctx)?;
+    }
+    if let Some(why) = refused {
+        bail!("{why}");
+    }
+    if args.apply && !made.plan.holds {
+        bail!("the plan does not hold: nothing was applied");
+    }
+    if !(args.apply || args.check) {
+        return Ok(status(&made.plan));
+    }
+    if args.apply {
+        host::weigh(&machine, args.force)?;
+    }
+    let timed = made.plan.analysis.iter().map(|answer| answer.core);
+    let ask = host::Ask {
+        apply: args.apply,
+        force: args.force,
+        timed: timed.collect(),
+    };
+    let done = host::host(config, &machine.addr_map(), &ask, made.event.as_ref(), ctx)?;
+    match made.plan.holds {
+        true => Ok(done),
+        false => bail!("the plan does not hold, whatever this host is like"),
+    }
+}
+
+/// A plan and what there is to say of it.
+struct Made {
+    plan: Plan,
+    check: Check,
+    grounds: Grounds,
+    event: Option<Event>,
+}
+
+impl Made {
+    /// Why it is not to be written.
+    fn unfit(&self, path: &Path, force: bool) -> Option<String> {
+        let objection = self
+            .event
+            .as_ref()
+            .and_then(|event| event.objection.as_ref());
+        let why = match (self.plan.holds, objection) {
+            _ if force => return None,
+            (true, None) => return None,
+            (true, Some(why)) => format!("the plan's limits may not hold: {why}"),
+            (false, _) => {
+                let misses = say::misses(&self.plan);
+                format!("the plan does not hold: {}", misses.join("; "))
+            }
+        };
+        let file = match path.as_os_str() == "-" {
+            true => String::new(),
+            false => format!(" to {}", path.display()),
+        };
+        Some(format!("{why}\nsoloist: nothing was written{file}; --force writes it, and that it does not hold"))
+    }
+}
+
+/// The text of the machine's file.
+fn text_of(machine: &Machine) -> Result<String> {
+    let name = &machine.about.name;
+    match known::text(name).filter(|_| machine.file == format!("machines/{name}.toml")) {
+        Some(text) if !Path::new(&machine.file).exists() => Ok(text.to_owned()),
+        _ => fs::read_to_string(&machine.file).with_context(|| machine.file.clone()),
+    }
+}
+
+/// A file that can't be what is meant: what the user wrote is wrong.
+fn misuse(error: impl std::fmt::Display) -> anyhow::Error {
+    Misuse(error.to_string()).into()
+}
+
+/// The document for a certification; `config` is the plan's.
+fn report(args: &Args, made: &Made, config: &str, machine: Input) -> Result<String> {
+    let tasks = fs::read_to_string(&args.file)?;
+    let mut inputs = inputs::recordings(&made.plan.set)?;
+    inputs.insert(0, machine);
+    let mut measured = None;
+    if let Some(path) = &args.measured {
+        let name = path.display().to_string();
+        let bytes = fs::read(path).with_context(|| name.clone())?;
+        let seen: Measured = serde_json::from_slice(&bytes).map_err(|e| {
+            Misuse(format!(
+                "--measured {name}: not what `soloist trace --json` prints: {e}"
+            ))
+        })?;
+        let analysed = &made.plan.analysis;
+        if !analysed.iter().any(|a| seen.task(&a.task).is_some()) {
+            let what = format!("--measured {name}: none of its tasks is one of the plan's");
+            return Err(Misuse(what).into());
+        }
+        inputs.push(Input::of("measured", &name, &bytes));
+        measured = Some(seen);
+    }
+    let objection = made.event.as_ref().and_then(|e| e.objection.as_deref());
+    Ok(evidence::html(
+        &made.plan,
+        &made.check,
+        &evidence::Source {
+            file: &args.file.display().to_string(),
+            tasks: &tasks,
+            config,
+            inputs: &inputs,
+            grounds: &made.grounds,
+            event: objection,
+            measured: measured.as_ref(),
+            command: &typed(args, &made.plan),
+            version: env!("CARGO_PKG_VERSION"),
+            seed: args.seed,
+        },
+    ))
+}
+
+/// The command that writes the report again.
+fn typed(args: &Args, made: &Plan) -> String {
+    let mut words = format!(
+        "soloist plan {} --machine {} --seed {}",
+        args.file.display(),
+        args.machine.as_ref().unwrap_or(&made.machine),
+        args.seed
+    );
+    for (option, path) in [
+        ("--profile", &args.profile),
+        ("--report", &args.report),
+        ("--measured", &args.measured),
+    ] {
+        if let Some(path) = path {
+            words += &format!(" {option} {}", path.display());
+        }
+    }
+    if let Some(event) = &args.event {
+        words += &format!(" --event {event}");
+    }
+    if args.rest {
+        words += " --rest --config -";
+    }
+    words
+}
+
+fn status(plan: &Plan) -> ExitCode {
+    ExitCode::from(u8::from(!plan.holds))
+}
+
+/// A play that an analysis calls impossible: nothing of it may be used.
+fn refuse_disproved(plan: &Plan, check: &Check) -> Result<()> {
+    let tasks = check.disproved(&plan.analysis);
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    anyhow::bail!(
+        "the play took longer than the analysis says is possible ({}): the analysis is wrong here, so rely on none of it; please report it with the task file",
+        tasks.join(", ")
+    )
+}

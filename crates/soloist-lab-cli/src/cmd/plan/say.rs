@@ -1,0 +1,229 @@
+//! What is said of a plan.
+
+use anyhow::Result;
+use soloist_core::format_size;
+use soloist_host::words::counted;
+use soloist_rt::analysis::linux::Server;
+use soloist_rt::plan::grounds::Grounds;
+use soloist_rt::plan::{Assignment, Check, Plan};
+use soloist_rt::tasks::{Order, Task};
+use soloist_rt::time::{Time, MS, US};
+
+use super::event::Event;
+use soloist_cli::table;
+use soloist_cli::Ctx;
+
+/// Where cpusets are.
+const CGROUPS: &str = "/sys/fs/cgroup";
+
+/// What the verdict rests on, a line each.
+pub fn grounds(grounds: &Grounds, event: Option<&Event>) -> Vec<String> {
+    let machine = format!("if {grounds}");
+    let tasks = "and between these tasks: all else that runs there is in no bound".to_owned();
+    let event = event.map(Event::says);
+    [machine, tasks].into_iter().chain(event).collect()
+}
+
+/// The head of a configuration: from what it was written, and what that is worth.
+pub fn head(plan: &Plan, file: &str, rests: &[String]) -> String {
+    let verdict = if plan.holds { "proved" } else { "NOT proved" };
+    let mut lines = vec![
+        format!("Written by soloist plan from {file}: {verdict}"),
+        format!("for {}, {}", plan.machine, rests.join("; ")),
+    ];
+    lines.extend(misses(plan));
+    if plan.holds {
+        lines.extend(starts(plan));
+    }
+    lines.push(
+        "`soloist apply` makes what follows true; config.md says what may stand here.".to_owned(),
+    );
+    let line = |text: &String| {
+        let plain: String = text
+            .chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect();
+        format!("# {plain}\n")
+    };
+    lines.iter().map(line).collect::<String>() + "\n"
+}
+
+/// Who misses, and what would be enough.
+pub fn misses(plan: &Plan) -> Vec<String> {
+    let misses = plan.relaxations.iter();
+    let line = |r: &soloist_rt::plan::Relaxation| {
+        format!("{} misses by {} or more: {}", r.task, r.misses_by, r.change)
+    };
+    misses.map(line).collect()
+}
+
+/// All of it, for people.
+pub fn say(plan: &Plan, check: &Check, rests: &[String], ctx: &Ctx) -> Result<()> {
+    let verdict = match plan.holds {
+        true => ctx.paint(32, "every deadline is proved"),
+        false => ctx.paint(31, "not every deadline can be proved"),
+    };
+    outln!(
+        "{}: {verdict} ({} tried)",
+        plan.machine,
+        counted(plan.candidates as u64, "way")
+    )?;
+    outln!("{}\n", rests.join("\n"))?;
+    let mut places = table([
+        "task",
+        "core",
+        "node",
+        "bank sets",
+        "cache colours",
+        "bandwidth",
+        match plan.set.order {
+            Order::Edf => "budget",
+            _ => "priority",
+        },
+    ]);
+    for a in &plan.assignments {
+        let limit = a
+            .limit
+            .map_or("-".to_owned(), |l| format!("{} MB/s", l / 1_000_000));
+        let class = match (a.priority, &a.server) {
+            (0, Some(server)) => server.budget.to_string(),
+            (0, None) => "-".to_owned(),
+            (priority, _) => priority.to_string(),
+        };
+        let llc = if a.llc.is_empty() { "any" } else { &a.llc };
+        places.add_row([
+            &a.task,
+            &a.core.to_string(),
+            &a.node.to_string(),
+            &a.bank_sets,
+            llc,
+            &limit,
+            &class,
+        ]);
+    }
+    outln!("{places}\n")?;
+    let mut proof = table([
+        "task",
+        "deadline",
+        "response at most",
+        "alone",
+        "its core's others",
+        "memory",
+        "played",
+        "",
+    ]);
+    for answer in &plan.analysis {
+        let played = check.tasks.iter().find(|(name, ..)| *name == answer.task);
+        let played = played.map_or("-".to_owned(), |(_, response, jobs, missed)| match missed {
+            0 => response.to_string(),
+            _ => format!("{missed} of {jobs} miss"),
+        });
+        let response = match (answer.response, answer.holds) {
+            (Some(response), _) => response.to_string(),
+            (None, true) => format!("{} left", Time(answer.slack_ps.unsigned_abs())),
+            (None, false) => format!("+{} at least", Time(answer.slack_ps.unsigned_abs())),
+        };
+        let word = if answer.holds { "holds" } else { "not proved" };
+        proof.add_row([
+            &answer.task,
+            &answer.deadline.to_string(),
+            &response,
+            &answer.alone.to_string(),
+            &answer.preempted.to_string(),
+            &answer.memory.to_string(),
+            &played,
+            word,
+        ]);
+    }
+    outln!("{proof}\n{}", plan.alone_is())?;
+    for line in misses(plan) {
+        outln!("\n{line}")?;
+    }
+    if plan.holds {
+        outln!("\nto run it: soloist plan ... --apply, then")?;
+        for line in starts(plan) {
+            outln!("{line}")?;
+        }
+    } else {
+        outln!(
+            "\n`played` is one play of {} on the model; the proof is for all.",
+            Time(check.timeline.end_ps)
+        )?;
+    }
+    Ok(())
+}
+
+/// How the tasks are started under their plan.
+fn starts(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut cores: Vec<u32> = Vec::new();
+    for a in plan.assignments.iter().filter(|a| a.server.is_some()) {
+        if !cores.contains(&a.core) {
+            cores.push(a.core);
+        }
+    }
+    for &core in &cores {
+        lines.extend(cpuset(core));
+    }
+    for (a, task) in plan.assignments.iter().zip(&plan.set.tasks) {
+        lines.push(format!("  {}", command(a, task, cores.contains(&a.core))));
+    }
+    lines
+}
+
+fn cpuset_of(core: u32) -> String {
+    format!("{CGROUPS}/soloist-core-{core}")
+}
+
+/// What SCHED_DEADLINE wants of a core before its tasks are started: a cpuset of
+/// its own; from Linux 6.12 on without the servers that take 5 % of it beside budgets.
+fn cpuset(core: u32) -> [String; 3] {
+    let dir = cpuset_of(core);
+    [
+        format!("  # core {core}, as root: a cpuset of its own, without the kernel's servers"),
+        format!("  echo +cpuset >{CGROUPS}/cgroup.subtree_control && mkdir -p {dir} && echo {core} >{dir}/cpuset.cpus && echo root >{dir}/cpuset.cpus.partition"),
+        format!("  for f in /sys/kernel/debug/sched/*_server/cpu{core}/runtime; do [ ! -e \"$f\" ] || echo 0 >\"$f\"; done"),
+    ]
+}
+
+/// How a task is started; `cpuset`: its core is one of its own.
+fn command(a: &Assignment, task: &Task, cpuset: bool) -> String {
+    let class = match (a.priority, &a.server) {
+        (0, Some(server)) => deadline(server),
+        (0, None) => String::new(),
+        (priority, _) => format!("--rt {priority} "),
+    };
+    let run = format!(
+        "soloist run --group {} --cpus {} {class}-- ./{}",
+        a.group, a.core, task.name
+    );
+    let run = match cpuset {
+        true => format!(
+            "sh -c 'echo 0 >{}/cgroup.procs && exec {run}'",
+            cpuset_of(a.core)
+        ),
+        false => run,
+    };
+    format!("{run}    # {}", format_size(task.bytes))
+}
+
+fn deadline(server: &Server) -> String {
+    let mut words = format!(
+        "--budget {} --period {} ",
+        exact(server.budget),
+        exact(server.period)
+    );
+    if server.deadline != server.period {
+        words += &format!("--deadline {} ", exact(server.deadline));
+    }
+    words
+}
+
+/// Whole nanoseconds, as `soloist run` takes them.
+fn exact(time: Time) -> String {
+    match time.0 {
+        ps if ps % MS == 0 => format!("{}ms", ps / MS),
+        ps if ps % US == 0 => format!("{}us", ps / US),
+        ps => format!("{}ns", ps / 1000),
+    }
+}

@@ -1,0 +1,262 @@
+//! `soloist sim`: traces and recorded programs on a modelled machine.
+
+mod replay;
+mod traces;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::{Subcommand, ValueEnum};
+use serde::Serialize;
+use soloist_memory::checker::Checker;
+use soloist_memory::controller::{Completion, RowOutcome};
+use soloist_memory::replay::{Figures, Replay, Report, Source};
+use soloist_memory::trace::{Format, Reader};
+use soloist_memory::Machine;
+use soloist_play::replay::import::unpacked;
+use soloist_play::replay::{load, Part};
+use soloist_record::Lines;
+
+use soloist_cli::number::whole;
+use soloist_cli::{Ctx, Misuse};
+
+/// Play memory traces and recorded programs on a modelled machine.
+#[derive(Debug, Subcommand)]
+pub enum Args {
+    /// Replay traces of memory requests against the controllers and DRAM.
+    ///
+    /// Several traces play together, each as a requester of its own.
+    Trace(Trace),
+    Replay(replay::Replay),
+    Profile(replay::ProfileArgs),
+    Export(traces::Export),
+    Import(traces::Import),
+}
+
+/// A program of a recording; what of it is damaged is told.
+pub fn recorded(dir: &Path, program: usize, lines: Lines) -> Result<Part> {
+    let part = load(dir, program, lines)?;
+    for damage in &part.program.damage {
+        errln!("soloist: {damage}");
+    }
+    Ok(part)
+}
+
+/// Layout of a trace's lines.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TraceFormat {
+    /// `0xADDR READ|WRITE CYCLE`
+    Dramsim3,
+    /// `0xADDR R|W` or `LD|ST ADDR`, as fast as the controller takes them
+    Ramulator,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Trace {
+    /// Traces, as they are or packed by gzip, xz or zstd; `-` is standard input.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+
+    /// Layout of their lines.
+    #[arg(long, value_enum, default_value = "dramsim3")]
+    format: TraceFormat,
+
+    /// Machine, by name or by the path of its file.
+    #[arg(long)]
+    machine: String,
+
+    /// Reads that each trace may have outstanding, one number for all or one
+    /// a trace; 0: as many as the queues hold.
+    #[arg(long, value_delimiter = ',', value_name = "N", value_parser = whole::<usize>(..))]
+    outstanding: Vec<usize>,
+
+    /// Write every request's latency to this file: source, R or W, arrival,
+    /// end, outcome.
+    #[arg(long, value_name = "FILE")]
+    latencies: Option<PathBuf>,
+
+    /// Judge every DRAM command by the data sheet's rules.
+    #[arg(long)]
+    check: bool,
+}
+
+/// What `soloist sim trace --json` prints.
+#[derive(Serialize)]
+struct Output<'a> {
+    machine: &'a str,
+    device: &'a str,
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands_checked: Option<u64>,
+    wall_seconds: f64,
+    requests_per_second: f64,
+}
+
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    match args {
+        Args::Trace(trace) => trace.run(ctx),
+        Args::Replay(replay) => replay.run(ctx),
+        Args::Profile(profile) => profile.run(ctx),
+        Args::Export(export) => export.run(),
+        Args::Import(import) => import.run(ctx),
+    }
+}
+
+impl Trace {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let machine = Machine::find(&self.machine)?;
+        let mut replay = Replay::new(&machine, self.sources()?);
+        let mut latencies = self.latency_file()?;
+        let mut failed = Ok(());
+        let mut checker = self.check.then(|| Checker::of(&machine));
+
+        let start = Instant::now();
+        let see = |source: usize, c: &Completion| {
+            if let (Some(file), Ok(())) = (&mut latencies, &failed) {
+                failed = write_latency(file, source, c);
+            }
+        };
+        let report = match &mut checker {
+            None => replay.run(see, None),
+            Some(checker) => replay.run(see, Some(&mut |channel, log| checker.see(channel, log))),
+        }?;
+        let wall = start.elapsed().as_secs_f64();
+        failed.context("writing the latencies")?;
+        if let Some(mut file) = latencies {
+            file.flush().context("writing the latencies")?;
+        }
+        let checked = checker.map(Checker::finish).transpose()?;
+        let output = Output {
+            machine: &machine.name,
+            device: &machine.device.name,
+            report: &report,
+            commands_checked: checked,
+            wall_seconds: wall,
+            requests_per_second: report.all.requests as f64 / wall,
+        };
+        if ctx.json {
+            ctx.print_json(&output)?;
+        } else {
+            output.print()?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn sources(&self) -> Result<Vec<Source<Box<dyn std::io::Read>>>> {
+        let limits = &self.outstanding;
+        if limits.len() > 1 && limits.len() != self.files.len() {
+            return Err(anyhow::Error::new(Misuse(format!(
+                "--outstanding has {} numbers for {} traces: give one, or one a trace",
+                limits.len(),
+                self.files.len()
+            ))));
+        }
+        let format = match self.format {
+            TraceFormat::Dramsim3 => Format::Dramsim3,
+            TraceFormat::Ramulator => Format::Ramulator,
+        };
+        let open = |(i, path): (usize, &PathBuf)| {
+            let name = path.display().to_string();
+            let file: Box<dyn std::io::Read> = if name == "-" {
+                Box::new(std::io::stdin().lock())
+            } else {
+                Box::new(File::open(path).with_context(|| name.clone())?)
+            };
+            let file = unpacked(file).with_context(|| name.clone())?;
+            let limit = limits.get(i).or(limits.first()).copied().unwrap_or(0);
+            Ok(Source {
+                reader: Reader::new(file, &name, format),
+                outstanding: (limit > 0).then_some(limit),
+            })
+        };
+        self.files.iter().enumerate().map(open).collect()
+    }
+
+    fn latency_file(&self) -> Result<Option<BufWriter<File>>> {
+        let open = |path: &PathBuf| {
+            File::create(path)
+                .map(BufWriter::new)
+                .with_context(|| path.display().to_string())
+        };
+        self.latencies.as_ref().map(open).transpose()
+    }
+}
+
+fn write_latency(file: &mut impl Write, source: usize, c: &Completion) -> std::io::Result<()> {
+    let kind = if c.write { 'W' } else { 'R' };
+    let outcome = match c.outcome {
+        RowOutcome::Hit => "hit",
+        RowOutcome::Closed => "miss",
+        RowOutcome::Conflict => "conflict",
+        RowOutcome::Buffered => "buffered",
+    };
+    writeln!(file, "{source} {kind} {} {} {outcome}", c.arrival, c.done)
+}
+
+impl Output<'_> {
+    fn print(&self) -> Result<()> {
+        outln!("{} ({})", self.machine, self.device)?;
+        print_figures(&self.report.all)?;
+        let c = &self.report.commands;
+        outln!(
+            "commands   {} activates, {} precharges, {} refreshes, {} write drains",
+            c.activates,
+            c.precharges,
+            c.refreshes,
+            c.drains
+        )?;
+        if self.report.wrapped > 0 {
+            outln!(
+                "warning    {} addresses lay beyond the machine's memory and were folded into it",
+                self.report.wrapped
+            )?;
+        }
+        if let Some(n) = self.commands_checked {
+            outln!("checked    {n} commands: all legal")?;
+        }
+        for (i, figures) in self.report.sources.iter().enumerate() {
+            outln!("\nsource {i}")?;
+            print_figures(figures)?;
+        }
+        outln!(
+            "wall time  {:.3} s, {:.2} million requests a second",
+            self.wall_seconds,
+            self.requests_per_second / 1e6
+        )?;
+        Ok(())
+    }
+}
+
+fn print_figures(f: &Figures) -> Result<()> {
+    outln!(
+        "requests   {} ({} reads, {} writes)",
+        f.requests,
+        f.reads,
+        f.writes
+    )?;
+    let (c, n) = (&f.latency_cycles, &f.latency_ns);
+    outln!(
+        "latency    average {:.2}, p50 {}, p95 {}, p99 {}, max {} cycles ({:.2}, {:.2}, {:.2}, {:.2}, {:.2} ns)",
+        c.average, c.p50, c.p95, c.p99, c.max, n.average, n.p50, n.p95, n.p99, n.max
+    )?;
+    outln!(
+        "rows       {} hits, {} misses, {} conflicts, {} served by the write buffer",
+        f.row_hits,
+        f.row_misses,
+        f.row_conflicts,
+        f.buffered
+    )?;
+    outln!(
+        "makespan   {} cycles ({:.0} ns), {:.3} GB/s",
+        f.makespan_cycles,
+        f.makespan_ns,
+        f.bandwidth_bytes_per_second / 1e9
+    )?;
+    Ok(())
+}

@@ -1,0 +1,532 @@
+//! `soloist sim replay`, `soloist sim profile`: recorded programs in the model.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde::Serialize;
+use soloist_core::cpu_list;
+use soloist_memory::Platform;
+use soloist_play::replay::profile::{profile, Profile};
+use soloist_play::replay::{History, Job, Outcome, Part, Placement, Stage, WORN};
+use soloist_record::{Lines, Meta};
+
+use super::recorded;
+use soloist_cli::number::whole;
+use soloist_cli::{progress, table};
+use soloist_cli::{Ctx, Misuse};
+
+/// Play recorded programs in the model: the foreground alone, and beside the others.
+///
+/// Of one recording all programs play, where they were recorded. Of several, which
+/// must be placed anew (--recolor), the first program of each plays, on cores of one
+/// node; the first is the foreground, and the same recording may be named more than
+/// once. All others go round and round while it runs.
+#[derive(Debug, clap::Args)]
+pub struct Replay {
+    /// Recordings that `soloist vm record` made.
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Machine to play them on [default: the one they were recorded on].
+    #[arg(long, short)]
+    machine: Option<String>,
+    /// Place the pages anew, in first-touch order, by each of these: buddy
+    /// (Linux), `same_bank`, `diff_bank`, `diff_controller`, camc, mem, llc ... or
+    /// `recorded`: as the module placed them.
+    #[arg(long, value_delimiter = ',', value_name = "POLICY")]
+    recolor: Vec<Placement>,
+    /// Bank sets that each program gets of policies that give private ones.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..))]
+    sets: u32,
+    /// Cores of the model, one for each recorded processor in order.
+    #[arg(long, value_name = "LIST")]
+    cores: Option<String>,
+    /// Play at most so many lines of each processor; 8 bytes of memory each.
+    #[arg(long, value_name = "N", default_value_t = 20_000_000, value_parser = whole::<usize>(1..))]
+    lines: usize,
+    /// Play the lines in the middle of what was recorded, not the first, which are
+    /// the programs' starts.
+    #[arg(long)]
+    middle: bool,
+    /// Play the foreground's lines from so far on, in per cent of what was recorded: 0 is
+    /// its start, 100 its end; the others' from their middle.
+    #[arg(long, value_name = "PERCENT", conflicts_with = "middle", value_parser = whole::<u32>(0..=100))]
+    at: Option<u32>,
+    /// Repeat with so many seeds of what placement leaves to chance.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=1000))]
+    seeds: u64,
+    /// Place the pages on a machine that has just booted, as the recorded guest was;
+    /// else on one that has been up for a while.
+    #[arg(long)]
+    fresh: bool,
+    /// Tell who the foreground waited for.
+    #[arg(long)]
+    blame: bool,
+}
+
+/// What a placement came to, means over the seeds.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    placement: String,
+    alone_ms: f64,
+    beside_ms: Option<f64>,
+    /// Beside the others over alone, pages lying alike.
+    slowdown: Option<f64>,
+    /// Beside the others over alone by the first placement of the list.
+    slowdown_to_first: Option<f64>,
+    /// Least and most slowdown of one seed; none of a single seed.
+    slowdown_range: Option<(f64, f64)>,
+    mpki: f64,
+    p99_alone_ns: f64,
+    p99_beside_ns: Option<f64>,
+    remote_percent: f64,
+    spilled: u64,
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    machine: &'a str,
+    /// The figures come from the timing model.
+    modelled: bool,
+    programs: Vec<&'a str>,
+    rows: &'a [Row],
+    runs: &'a [Outcome],
+}
+
+impl Replay {
+    /// Runs the command.
+    pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
+        let placements = self.placements()?;
+        let metas = self
+            .dirs
+            .iter()
+            .map(|dir| Meta::read(dir))
+            .collect::<Result<Vec<_>, _>>()?;
+        let machine = self
+            .machine
+            .clone()
+            .unwrap_or_else(|| metas[0].machine.clone());
+        let platform = Platform::find(&machine)?;
+        let mut stage = Stage {
+            parts: self.parts(&metas)?,
+            platform,
+            sets: self.sets,
+            history: if self.fresh { History::FRESH } else { WORN },
+        };
+        self.seat(&metas, &mut stage)?;
+        let company = stage.parts.len() > 1;
+        let jobs: Vec<Job> = placements
+            .iter()
+            .flat_map(|&placement| {
+                let alone = if company {
+                    vec![true, false]
+                } else {
+                    vec![true]
+                };
+                alone.into_iter().flat_map(move |alone| {
+                    (1..=self.seeds).map(move |seed| Job {
+                        placement,
+                        alone,
+                        seed,
+                        blame: self.blame && !alone && seed == 1,
+                    })
+                })
+            })
+            .collect();
+        let bar = progress::bar(ctx, jobs.len(), "played");
+        let runs = stage.play(&jobs, &|| bar.inc(1))?;
+        bar.finish_and_clear();
+        let rows = rows(&placements, &runs);
+        if ctx.json {
+            ctx.print_json(&Output {
+                machine: &machine,
+                modelled: true,
+                programs: stage.parts.iter().map(|p| p.name.as_str()).collect(),
+                rows: &rows,
+                runs: &runs,
+            })?;
+        } else {
+            self.print(&machine, &stage.parts, &rows)?;
+            print_idle(&runs)?;
+            print_blame(&runs)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Where pages lie. Of recordings made apart several have the same physical page, and
+    /// would find each other's lines in the cache.
+    fn placements(&self) -> Result<Vec<Placement>> {
+        let placements = match self.recolor.as_slice() {
+            [] => vec![Placement::Recorded],
+            chosen => chosen.to_vec(),
+        };
+        if self.dirs.len() > 1 && placements.contains(&Placement::Recorded) {
+            let why = "programs that were not recorded together must be placed anew, \
+                       such as --recolor buddy: they had the same pages";
+            return Err(Misuse(why.to_owned()).into());
+        }
+        Ok(placements)
+    }
+
+    fn parts(&self, metas: &[Meta]) -> Result<Vec<Part>> {
+        let others = match self.middle || self.at.is_some() {
+            true => Lines::Middle(self.lines),
+            false => Lines::First(self.lines),
+        };
+        let first = self.at.map_or(others, |at| Lines::At(at, self.lines));
+        if let [only] = self.dirs.as_slice() {
+            let all = 0..metas[0].programs.len();
+            return all
+                .map(|i| recorded(only, i, if i == 0 { first } else { others }))
+                .collect();
+        }
+        let mut parts: Vec<Part> = Vec::new();
+        for dir in &self.dirs {
+            let lines = if parts.is_empty() { first } else { others };
+            let mut known = parts.iter().skip(usize::from(first != others));
+            let known = known.find(|p| p.recording == *dir).cloned();
+            let mut part = known.map_or_else(|| recorded(dir, 0, lines), Ok)?;
+            if let Some(name) = dir.file_name() {
+                part.name = name.to_string_lossy().into_owned();
+            }
+            parts.push(part);
+        }
+        Ok(parts)
+    }
+
+    /// Gives every lane a core.
+    fn seat(&self, metas: &[Meta], stage: &mut Stage) -> Result<()> {
+        let lanes: Vec<usize> = stage
+            .parts
+            .iter()
+            .map(|p| p.program.lanes().len())
+            .collect();
+        if let Some(list) = &self.cores {
+            let list = cpu_list(list).map_err(|e| Misuse(format!("--cores: {e}")))?;
+            let cores: Vec<usize> = list.iter().map(|core| core as usize).collect();
+            let needed: usize = lanes.iter().sum();
+            if cores.len() != needed {
+                let why = format!("--cores names {} cores; {needed} are needed", cores.len());
+                return Err(Misuse(why).into());
+            }
+            let mut next = cores.into_iter();
+            for (part, lanes) in stage.parts.iter_mut().zip(lanes) {
+                part.cores = next.by_ref().take(lanes).collect();
+            }
+            return Ok(());
+        }
+        let node_of_core = &stage.platform.node_of_core;
+        let mut free: Vec<usize> = (0..node_of_core.len()).collect();
+        let mut take = |node: u32| {
+            let at = free
+                .iter()
+                .position(|&core| node_of_core[core] as u32 == node);
+            (!free.is_empty()).then(|| free.remove(at.unwrap_or(0)))
+        };
+        let together = self.dirs.len() == 1;
+        for (part, lanes) in stage.parts.iter_mut().zip(lanes) {
+            let recorded: Vec<u32> = part
+                .cores
+                .iter()
+                .map(|&cpu| metas[0].node_of_cpu.get(cpu).copied().unwrap_or(0))
+                .collect();
+            let nodes = (0..lanes).map(|i| if together { recorded[i] } else { 0 });
+            part.cores = nodes.map_while(&mut take).collect();
+        }
+        Ok(())
+    }
+
+    fn print(&self, machine: &str, parts: &[Part], rows: &[Row]) -> Result<()> {
+        let names: Vec<&str> = parts[1..].iter().map(|p| p.name.as_str()).collect();
+        match names.as_slice() {
+            [] => outln!("{} alone, modelled on {machine}", parts[0].name)?,
+            names => outln!(
+                "{} beside {}, modelled on {machine}",
+                parts[0].name,
+                names.join(", ")
+            )?,
+        }
+        let mut table = table([
+            "PLACEMENT",
+            "ALONE ms",
+            "BESIDE ms",
+            "SLOWDOWN",
+            "TO FIRST",
+            "MISSES/1000",
+            "P99 ns",
+            "BESIDE ns",
+            "REMOTE %",
+            "SPILLED",
+        ]);
+        let maybe = |value: Option<f64>, digits: usize| {
+            value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
+        };
+        for row in rows {
+            table.add_row([
+                row.placement.clone(),
+                format!("{:.3}", row.alone_ms),
+                maybe(row.beside_ms, 3),
+                match row.slowdown_range {
+                    Some((least, most)) => {
+                        format!("{} ({least:.3} to {most:.3})", maybe(row.slowdown, 3))
+                    }
+                    None => maybe(row.slowdown, 3),
+                },
+                maybe(row.slowdown_to_first, 3),
+                format!("{:.2}", row.mpki),
+                format!("{:.0}", row.p99_alone_ns),
+                maybe(row.p99_beside_ns, 0),
+                format!("{:.0}", row.remote_percent),
+                row.spilled.to_string(),
+            ]);
+        }
+        outln!("{}", table)
+    }
+}
+
+fn print_blame(runs: &[Outcome]) -> Result<()> {
+    for run in runs.iter().filter(|run| !run.played[0].blame.is_empty()) {
+        let of = &run.played[0];
+        outln!(
+            "\n{} waited {:.3} ms, {}:",
+            of.name,
+            of.stall_ns / 1e6,
+            run.placement
+        )?;
+        for share in of.blame.iter().take(8) {
+            let culprit = share.culprit.as_deref().unwrap_or("nobody");
+            outln!("  {:>9.3} ms  {culprit}, {}", share.ns / 1e6, share.cause)?;
+        }
+    }
+    Ok(())
+}
+
+fn rows(placements: &[Placement], runs: &[Outcome]) -> Vec<Row> {
+    let mean = |placement: &Placement, alone: bool, of: fn(&Outcome) -> f64| {
+        let name = placement.name();
+        let wanted = |run: &&Outcome| run.placement == name && (run.programs == 1) == alone;
+        let values: Vec<f64> = runs.iter().filter(wanted).map(of).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let ms: fn(&Outcome) -> f64 = |run| run.played[0].time_ns / 1e6;
+    let p99: fn(&Outcome) -> f64 = |run| run.played[0].latency_ns.p99;
+    let first = placements.first().and_then(|p| mean(p, true, ms));
+    placements
+        .iter()
+        .map(|p| {
+            let alone_ms = mean(p, true, ms).unwrap_or(f64::NAN);
+            let beside_ms = mean(p, false, ms);
+            let mpki: fn(&Outcome) -> f64 = |run| {
+                let of = &run.played[0];
+                1000.0 * of.llc_misses as f64 / of.instructions.max(1) as f64
+            };
+            Row {
+                placement: p.name(),
+                alone_ms,
+                beside_ms,
+                slowdown: beside_ms.map(|ms| ms / alone_ms),
+                slowdown_range: slowdown_range(&p.name(), runs),
+                slowdown_to_first: beside_ms.zip(first).map(|(ms, first)| ms / first),
+                mpki: mean(p, true, mpki).unwrap_or(f64::NAN),
+                p99_alone_ns: mean(p, true, p99).unwrap_or(f64::NAN),
+                p99_beside_ns: mean(p, false, p99),
+                remote_percent: mean(p, true, |run| run.played[0].remote).unwrap_or(f64::NAN),
+                spilled: mean(p, true, |run| run.played[0].spilled as f64).unwrap_or(0.0) as u64,
+            }
+        })
+        .collect()
+}
+
+/// How long each thread of a program of several waited for another of them.
+fn print_idle(runs: &[Outcome]) -> Result<()> {
+    for run in runs.iter().filter(|run| run.seed == 1) {
+        for played in run.played.iter().filter(|p| p.idle_ns.len() > 1) {
+            let when = match run.programs {
+                1 => "alone".to_owned(),
+                n => format!("beside {}", n - 1),
+            };
+            let idle: Vec<String> = played
+                .idle_ns
+                .iter()
+                .map(|ns| format!("{:.3}", ns / 1e6))
+                .collect();
+            outln!(
+                "{}, {}, {when}: threads waited for each other {} ms",
+                played.name,
+                run.placement,
+                idle.join(", ")
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// How far the seeds of a placement are apart: each one's time beside the others
+/// over its time alone.
+fn slowdown_range(placement: &str, runs: &[Outcome]) -> Option<(f64, f64)> {
+    let of = |seed: u64, alone: bool| {
+        let wanted = |run: &&Outcome| {
+            run.placement == placement && run.seed == seed && (run.programs == 1) == alone
+        };
+        runs.iter().find(wanted).map(|run| run.played[0].time_ns)
+    };
+    let slowdowns: Vec<f64> = runs
+        .iter()
+        .filter(|run| run.placement == placement && run.programs > 1)
+        .filter_map(|run| Some(of(run.seed, false)? / of(run.seed, true)?))
+        .collect();
+    let least = slowdowns.iter().copied().reduce(f64::min)?;
+    let most = slowdowns.iter().copied().reduce(f64::max)?;
+    (slowdowns.len() > 1).then_some((least, most))
+}
+
+/// Tell what recorded programs are like: misses, writes, footprint, rows, banks.
+#[derive(Debug, clap::Args)]
+pub struct ProfileArgs {
+    /// Recordings that `soloist vm record` made.
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Machine whose last-level cache and map are looked through [default: the one
+    /// of each recording].
+    #[arg(long, short)]
+    machine: Option<String>,
+    /// Print the pages of the first program instead: virtual and physical number,
+    /// by whom touched first.
+    #[arg(long)]
+    pages: bool,
+}
+
+#[derive(Serialize)]
+struct Page {
+    virt: u64,
+    phys: u64,
+    user: bool,
+    thread: u32,
+}
+
+impl ProfileArgs {
+    /// Runs the command.
+    pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
+        if self.pages {
+            return self.print_pages(ctx);
+        }
+        let mut profiles = Vec::new();
+        for dir in &self.dirs {
+            let meta = Meta::read(dir)?;
+            let platform = Platform::find(self.machine.as_deref().unwrap_or(&meta.machine))?;
+            for program in 0..meta.programs.len() {
+                let part = recorded(dir, program, Lines::ALL)?;
+                profiles.push(profile(&part, &platform));
+            }
+        }
+        if ctx.json {
+            ctx.print_json(&profiles)?;
+        } else {
+            print_profiles(&profiles)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn print_pages(&self, ctx: &Ctx) -> Result<ExitCode> {
+        for dir in &self.dirs {
+            let part = recorded(dir, 0, Lines::ALL)?;
+            let page = |p: &soloist_record::Page| Page {
+                virt: p.virt,
+                phys: p.phys,
+                user: p.user,
+                thread: p.thread,
+            };
+            let pages: Vec<Page> = part.program.pages.iter().map(page).collect();
+            if ctx.json {
+                ctx.print_json(&pages)?;
+                continue;
+            }
+            for page in pages {
+                outln!(
+                    "page {:#x} {:#x} {} {}",
+                    page.virt,
+                    page.phys,
+                    if page.user { "user" } else { "kernel" },
+                    page.thread
+                )?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn print_profiles(profiles: &[Profile]) -> Result<()> {
+    let mut table = table([
+        "PROGRAM",
+        "LANES",
+        "10^6 INSTR",
+        "L2 MISSES/1000",
+        "LLC MISSES/1000",
+        "WRITES %",
+        "FETCHES %",
+        "KERNEL %",
+        "DEPENDENT %",
+        "MiB",
+        "ROW HITS %",
+        "BANKS OF 8",
+    ]);
+    for p in profiles {
+        table.add_row([
+            p.name.clone(),
+            p.lanes.to_string(),
+            format!("{:.1}", p.minstructions),
+            format!("{:.2}", p.apki),
+            format!("{:.2}", p.mpki),
+            format!("{:.0}", p.writes),
+            format!("{:.0}", p.fetches),
+            format!("{:.0}", p.kernel),
+            format!("{:.0}", p.dependent),
+            format!("{:.1}", p.footprint_mib),
+            format!("{:.0}", p.row_hits),
+            format!("{:.1}", p.banks),
+        ]);
+    }
+    outln!("{}", table)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed expectation should fail the test
+mod tests {
+    use super::*;
+    use soloist_play::replay::Played;
+
+    fn outcome(seed: u64, programs: usize, ms: f64) -> Outcome {
+        let played = Played {
+            name: "walk".into(),
+            time_ns: ms * 1e6,
+            ..Played::default()
+        };
+        Outcome {
+            placement: "buddy".into(),
+            programs,
+            seed,
+            played: vec![played; programs],
+        }
+    }
+
+    #[test]
+    fn seeds_are_told_apart() {
+        // Slowdowns of 2, 1.5 and 3; the means make it 6.5 over 3.
+        let runs = [
+            (1, 1, 1.0),
+            (2, 1, 1.0),
+            (3, 1, 1.0),
+            (1, 4, 2.0),
+            (2, 4, 1.5),
+            (3, 4, 3.0),
+        ]
+        .map(|(seed, programs, ms)| outcome(seed, programs, ms));
+        let placement: Placement = "buddy".parse().unwrap();
+        let all = rows(&[placement], &runs);
+        assert_eq!(all[0].slowdown_range, Some((1.5, 3.0)));
+        assert!((all[0].slowdown.unwrap() - 6.5 / 3.0).abs() < 1e-9);
+        let one = rows(&[placement], &[runs[0].clone(), runs[3].clone()]);
+        assert_eq!(one[0].slowdown_range, None);
+        assert_eq!(rows(&[placement], &runs[..3])[0].slowdown_range, None);
+    }
+}

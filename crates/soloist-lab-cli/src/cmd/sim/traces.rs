@@ -1,0 +1,151 @@
+//! `soloist sim export`, `soloist sim import`: recordings as other tools' traces, and
+//! traces as recordings.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use soloist_machine::known;
+use soloist_play::replay::import::{self, import, Target};
+use soloist_record::export::{export, Format};
+use soloist_record::Lines;
+
+use super::recorded;
+use crate::cmd::vm;
+use soloist_cli::number::whole;
+use soloist_cli::{Ctx, Misuse};
+
+/// Layout of an exported trace.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ExportFormat {
+    /// `0xADDR READ|WRITE CYCLE`
+    Dramsim3,
+    /// `LD|ST ADDR`
+    Ramulator,
+    /// ChampSim's instructions, 64 bytes each; it wants them packed by xz
+    Champsim,
+    /// DynamoRIO's drmemtrace, 12 bytes an entry, as its simulators read it
+    Drmemtrace,
+}
+
+/// Write a recorded program as a trace for another simulator.
+///
+/// Says on standard error what is lost. `soloist sim trace` reads the first two formats.
+#[derive(Debug, clap::Args)]
+pub struct Export {
+    /// Recording that `soloist vm record` made.
+    dir: PathBuf,
+    /// Program of it, from 0.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>(..))]
+    program: usize,
+    /// Its lane, from 0: a thread, or a processor whose threads took turns.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>(..))]
+    lane: usize,
+    /// Layout of the lines.
+    #[arg(long, value_enum, default_value = "dramsim3")]
+    format: ExportFormat,
+    /// Write at most so many lines.
+    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true, value_parser = whole::<usize>(1..))]
+    lines: usize,
+}
+
+impl Export {
+    /// Runs the command.
+    pub fn run(self) -> Result<ExitCode> {
+        let part = recorded(&self.dir, self.program, Lines::First(self.lines))?;
+        let lanes = part.program.lanes();
+        let Some(lane) = lanes.get(self.lane) else {
+            let why = format!("--lane {}: there are {}, from 0", self.lane, lanes.len());
+            return Err(Misuse(why).into());
+        };
+        let format = match self.format {
+            ExportFormat::Dramsim3 => Format::Dramsim3,
+            ExportFormat::Ramulator => Format::Ramulator,
+            ExportFormat::Champsim => Format::Champsim,
+            ExportFormat::Drmemtrace => Format::Drmemtrace,
+        };
+        errln!("{}", format.lost());
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        export(&part.program, lane, format, &mut out)?;
+        std::io::Write::flush(&mut out)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Layout of a trace that is taken in.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ImportFormat {
+    /// DynamoRIO's drmemtrace, 12 bytes an entry
+    Drmemtrace,
+    /// ChampSim's instructions, 64 bytes each, a thread a file
+    Champsim,
+    /// `0xADDR READ|WRITE CYCLE`, a thread a file
+    Dramsim3,
+    /// `0xADDR R|W` or `LD|ST ADDR`, a thread a file
+    Ramulator,
+}
+
+/// Make a recording of one program from traces of other tools.
+///
+/// Says on standard error what is lost. A trace that went through no cache goes
+/// through the machine's private caches, as a recorded program does. Pages whose
+/// physical page no trace tells must be placed: `soloist sim replay --recolor`.
+#[derive(Debug, clap::Args)]
+pub struct Import {
+    /// Traces, a thread or several each, as they are or packed by gzip, xz or zstd.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Their layout.
+    #[arg(long, value_enum, default_value = "drmemtrace")]
+    format: ImportFormat,
+    /// Machine whose private caches they go through.
+    #[arg(long, short, default_value = "opteron-6128")]
+    machine: String,
+    /// Directory of the recording; must not hold one.
+    #[arg(long, short, value_name = "DIR", default_value = "recording")]
+    out: PathBuf,
+}
+
+impl Import {
+    /// Runs the command.
+    pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
+        if self.out.join(soloist_record::meta::FILE).exists() {
+            let out = self.out.display();
+            return Err(Misuse(format!("--out: {out} holds a recording already")).into());
+        }
+        let machine = known::find(&self.machine)?;
+        let name = self.files[0].file_stem();
+        let target = Target {
+            out: &self.out,
+            name: name.map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
+            machine: self.machine.clone(),
+            map: machine.map_text(),
+            caches: vm::private_caches(&machine)?,
+        };
+        let format = match self.format {
+            ImportFormat::Drmemtrace => import::Format::Drmemtrace,
+            ImportFormat::Champsim => import::Format::Champsim,
+            ImportFormat::Dramsim3 => import::Format::Dramsim3,
+            ImportFormat::Ramulator => import::Format::Ramulator,
+        };
+        errln!("{}", format.lost());
+        let imported = import(&self.files, format, &target)?;
+        if ctx.json {
+            ctx.print_json(&imported)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        for (what, count) in &imported.dropped {
+            errln!("lost: {count} {what}");
+        }
+        outln!(
+            "{} threads, {} instructions, {} lines; {} pages, of {} the physical one is known",
+            imported.threads,
+            imported.instructions,
+            imported.lines,
+            imported.pages,
+            imported.located
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,155 @@
+//! `soloist trace`.
+
+mod report;
+mod who;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::{Child, ExitCode};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use soloist_core::time::Time;
+use soloist_trace::observer::Record;
+use soloist_trace::recording::Recording;
+use soloist_trace::watch::exists;
+use soloist_trace::{gantt, perfetto, tracefs};
+
+use soloist_cli::number::pid;
+use soloist_cli::{Ctx, Misuse};
+
+/// Record when running tasks are released, run and are done, and what they miss.
+///
+/// Reads the kernel's scheduler events, and where the module stops a processor,
+/// through a trace of its own, which is removed at the end. A wake-up releases a
+/// job, which is done with the last sleep before the next; docs/how-to/real-time.md says
+/// what that can't tell. A task's first job is left out. Ends with 0 only if a job
+/// of everybody who was named was seen, and none missed its deadline. Needs root.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("whom").args(["pid", "group", "tasks", "command"]).required(true).multiple(true))]
+pub struct Args {
+    /// Threads by id; those under SCHED_DEADLINE bring their period.
+    #[arg(long, value_name = "P", value_parser = pid::<u32>, value_delimiter = ',', conflicts_with_all = ["group", "tasks", "command"])]
+    pid: Vec<u32>,
+
+    /// The threads that are now in this group.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "command"])]
+    group: Option<String>,
+
+    /// The tasks of a task file (docs/reference/task-files.md), with its periods and
+    /// deadlines: threads that have their names.
+    #[arg(long, value_name = "FILE", conflicts_with = "period")]
+    tasks: Option<PathBuf>,
+
+    /// From release to release, such as 10ms; left out: every wake-up is one, and
+    /// nothing is late.
+    #[arg(long, value_name = "TIME")]
+    period: Option<Time>,
+
+    /// From release to deadline; left out: the period.
+    #[arg(long, value_name = "TIME", requires = "period")]
+    deadline: Option<Time>,
+
+    /// So long, such as 10s; left out: until Ctrl-C, or until the command or the
+    /// threads named end.
+    #[arg(long = "for", value_name = "TIME")]
+    length: Option<Time>,
+
+    /// Count no jobs that were released earlier, such as those of a program's
+    /// beginning.
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    skip: Time,
+
+    /// Draw an extended Gantt chart, SVG: eight of the longest period, around the
+    /// first miss if there is one.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Write all of it for ui.perfetto.dev (Chrome's trace events, JSON).
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+
+    /// Run this, and watch it and all that it starts, but not soloist itself; with
+    /// --tasks, watch those. It ends with the trace.
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
+    command: Vec<std::ffi::OsString>,
+}
+
+/// Between two looks at a command that was asked to end, and for how long.
+const LOOK: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    let watch = who::watch(&args)?;
+    let threads: Vec<u32> = watch.threads.keys().copied().collect();
+    let expected = who::expected(&args, &watch);
+    let mut recording = Recording::begin(watch)?;
+    let mut command = who::start(&args.command, ctx)?;
+    if let (Some(child), None) = (&command, &args.tasks) {
+        recording.watch_thread(child.id(), who::timing(&args));
+    }
+    let length = args.length.map(|t| Duration::from_nanos(t.0 / 1000));
+    let read = recording.run(length, || match &mut command {
+        Some(child) => Ok(child.try_wait()?.is_some()),
+        None => Ok(!threads.is_empty() && !threads.iter().any(|&id| exists(id))),
+    });
+    recording.stop()?;
+    if let Some(child) = &mut command {
+        end(child)?;
+    }
+    read?;
+    let record = recording.finish()?;
+    write_files(&args, &record)?;
+    report::print(&record, args.skip.0, &expected, ctx)
+}
+
+/// Ends the command, if it has not; says how it ended, unless well or by us.
+fn end(child: &mut Child) -> Result<()> {
+    if let Some(status) = child.try_wait()? {
+        if !status.success() && !tracefs::ended() {
+            errln!("soloist: the command ended with {status}");
+        }
+        return Ok(());
+    }
+    // SAFETY: our own child, not yet waited for.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+    let until = Instant::now() + PATIENCE;
+    while child.try_wait()?.is_none() {
+        if Instant::now() >= until {
+            child.kill()?;
+        }
+        sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn write_files(args: &Args, record: &Record) -> Result<()> {
+    if let Some(path) = &args.perfetto {
+        let text = perfetto::json(&record.timeline).to_string();
+        fs::write(path, text).with_context(|| path.display().to_string())?;
+    }
+    if let Some(path) = &args.svg {
+        let (from, to) = record.excerpt(args.skip.0);
+        let drawn = record.timeline.part(from, to);
+        let title = format!(
+            "{} of a running system, {} after the begin of the record",
+            Time(to - from),
+            Time(from)
+        );
+        let svg = gantt::svg(&drawn, &title, 1);
+        fs::write(path, svg).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// A command that can't be run is a misuse like any other.
+fn not_run(program: &std::ffi::OsStr, error: &std::io::Error) -> Misuse {
+    let hint = match error.kind() {
+        ErrorKind::NotFound => " (is it in PATH?)",
+        _ => "",
+    };
+    Misuse(format!("{}: {error}{hint}", program.to_string_lossy()))
+}

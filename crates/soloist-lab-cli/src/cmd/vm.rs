@@ -1,0 +1,386 @@
+//! `soloist vm`: every subcommand is a call into `soloist-vm`.
+
+mod directory;
+mod record;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use soloist_core::format_size;
+use soloist_machine::known;
+use soloist_vm::{
+    kernel, parse_size, source_root, GuestNodes, Kernel, Outcome, Output, Spec, Verdict,
+};
+
+use soloist_cli::number::whole;
+use soloist_cli::table;
+use soloist_cli::{Ctx, Misuse};
+
+/// What the command inherits from here, beside everything named `SOLOIST_*`.
+const ENV: [&str; 8] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "TERM",
+    "SHELL",
+    "COLUMNS",
+    "NO_COLOR",
+    "RUST_BACKTRACE",
+];
+
+/// Boot a stock Debian kernel under QEMU with the module loaded.
+#[derive(Debug, clap::Subcommand)]
+pub enum Args {
+    /// List the kernels that are here.
+    List,
+    /// Boot, run a command from this machine's own files, and pass its status on.
+    Run(Box<Run>),
+    /// Boot, and work there: a shell, or another program, with this terminal.
+    Shell(Box<Shell>),
+    Record(Box<record::Args>),
+}
+
+/// The guest sees this machine's files read-only; what it writes is gone when
+/// it ends, except below the current directory and in --writable.
+#[derive(Debug, clap::Args)]
+pub struct Run {
+    #[command(flatten)]
+    guest: Guest,
+    /// Pass standard input on to the command; else it is empty.
+    #[arg(long)]
+    stdin: bool,
+    /// Give up after so many seconds; 0: never.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = whole::<u64>(..))]
+    timeout: u64,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    argv: Vec<OsString>,
+}
+
+/// Keys go to the program in the guest, Ctrl-C too. There is no time limit:
+/// the guest ends when the program does. Enter `~.` leaves a guest that
+/// answers no more. The guest sees this machine's files read-only; what it
+/// writes is gone when it ends, except below the current directory and in
+/// --writable.
+#[derive(Debug, clap::Args)]
+pub struct Shell {
+    #[command(flatten)]
+    guest: Guest,
+    /// The program and its arguments [default: $SHELL].
+    #[arg(last = true, value_name = "COMMAND")]
+    argv: Vec<OsString>,
+}
+
+/// The guest.
+#[derive(Debug, clap::Args)]
+struct Guest {
+    /// Kernel: 6.12, 6.12-rt, 6.12-cloud, 6.1, 6.1-rt, 6.1-cloud or a version
+    /// from `soloist vm list`.
+    #[arg(long, short, default_value = "6.12")]
+    kernel: String,
+    /// Machine: a name from `soloist map list` or the path of a machine file;
+    /// its [vm] table says how many cpus and how much memory.
+    #[arg(long, short, default_value = "qemu-2node")]
+    machine: String,
+    /// Memory of all nodes together, instead of the machine's; no map then.
+    #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
+    mem: Option<String>,
+    /// Nodes that share --mem evenly.
+    #[arg(long, requires = "mem", default_value_t = 1, value_parser = whole::<u32>(1..=32))]
+    nodes: u32,
+    /// Cpus, instead of the machine's.
+    #[arg(long, value_parser = whole::<u32>(1..=64))]
+    cpus: Option<u32>,
+    /// Load no module.
+    #[arg(long, conflicts_with_all = ["module", "params"])]
+    no_module: bool,
+    /// Load this module instead of the one that `make build` made.
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+    /// Parameters for the module, such as 'mmap_abi=1'.
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    params: String,
+    /// Load the module but write no map.
+    #[arg(long)]
+    no_map: bool,
+    /// Further words for the kernel's command line.
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_value = "",
+        allow_hyphen_values = true
+    )]
+    append: String,
+    /// A further argument for QEMU; may be given several times.
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    qemu: Vec<String>,
+    /// QEMU's model of the cpu [default: everything that can be had].
+    #[arg(long)]
+    cpu: Option<String>,
+    /// Count instructions: each takes 2^N ns of the guest's time.
+    #[arg(long, value_name = "N", value_parser = whole::<u8>(0..=10))]
+    icount: Option<u8>,
+    /// A directory that the guest may write to, beside the current one; may be
+    /// given several times.
+    #[arg(long, value_name = "DIR")]
+    writable: Vec<PathBuf>,
+    /// Keep the log of the kernel's console here.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    match args {
+        Args::List => list(ctx),
+        Args::Run(run) => boot(run.spec(ctx)?, ctx),
+        Args::Shell(shell) => {
+            if ctx.json {
+                return Err(Misuse(
+                    "--json: a shell has a terminal, `soloist vm run` has JSON".to_owned(),
+                )
+                .into());
+            }
+            let spec = shell.spec()?;
+            errln!(
+                "soloist: booting {}, {} cpus ...",
+                spec.kernel.version,
+                spec.nodes.cpus
+            );
+            boot(spec, ctx)
+        }
+        Args::Record(args) => record::run(*args, ctx),
+    }
+}
+
+/// A machine's private caches, as a recording goes through them.
+pub(super) fn private_caches(
+    machine: &soloist_machine::Machine,
+) -> Result<Vec<soloist_record::meta::Cache>> {
+    record::caches(machine, true)
+}
+
+/// Records programs on the newest 6.12 by Linux' own placement, for another command;
+/// the status of the first.
+pub(super) fn record_here(
+    machine: &str,
+    out: &Path,
+    programs: Vec<Vec<OsString>>,
+    ctx: &Ctx,
+) -> Result<u8> {
+    record::here(machine, out, programs, ctx)
+}
+
+fn list(ctx: &Ctx) -> Result<ExitCode> {
+    let kernels = kernel::list(source_root().as_deref());
+    if ctx.json {
+        let rows: Vec<_> = kernels
+            .iter()
+            .map(
+                |k| serde_json::json!({ "name": k.name(), "version": k.version, "image": k.image }),
+            )
+            .collect();
+        ctx.print_json(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = table(["kernel", "version"]);
+    for kernel in &kernels {
+        rows.add_row([&kernel.name(), &kernel.version]);
+    }
+    if !kernels.is_empty() {
+        outln!("{}", rows.trim_fmt())?;
+    }
+    let missing: Vec<&str> = kernel::NAMES
+        .into_iter()
+        .filter(|name| kernels.iter().all(|k| k.name() != *name))
+        .collect();
+    if !missing.is_empty() {
+        errln!(
+            "not here: {}; `scripts/kernels {}` unpacks them",
+            missing.join(", "),
+            missing.join(" ")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn boot(spec: Spec, ctx: &Ctx) -> Result<ExitCode> {
+    let outcome = soloist_vm::run(&spec)?;
+    if ctx.json {
+        ctx.print_json(&outcome)?;
+    } else {
+        report(&outcome, ctx);
+    }
+    Ok(ExitCode::from(outcome.status()))
+}
+
+impl Run {
+    fn spec(self, ctx: &Ctx) -> Result<Spec> {
+        Ok(Spec {
+            timeout: (self.timeout > 0).then(|| Duration::from_secs(self.timeout)),
+            output: if ctx.json { Output::Keep } else { Output::Pass },
+            stdin: self.stdin,
+            ..self.guest.spec(self.argv)?
+        })
+    }
+}
+
+impl Shell {
+    fn spec(self) -> Result<Spec> {
+        let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+        let command = match self.argv.is_empty() {
+            true => vec![shell()],
+            false => self.argv,
+        };
+        Ok(Spec {
+            output: Output::Terminal,
+            ..self.guest.spec(command)?
+        })
+    }
+}
+
+impl Guest {
+    fn spec(self, command: Vec<OsString>) -> Result<Spec> {
+        let root = source_root();
+        let kernel = kernel::find(&self.kernel, root.as_deref())?;
+        let module = module(&self, &kernel, root.as_deref())?;
+        let (mut nodes, mut map) = machine(&self)?;
+        nodes.cpus = self.cpus.unwrap_or(nodes.cpus);
+        map = map.filter(|_| module.is_some() && !self.no_map);
+        let cwd = std::env::current_dir().context("the current directory")?;
+        let mut writable = vec![];
+        if cwd != Path::new("/") {
+            writable.push(cwd.clone());
+        }
+        for dir in self.writable {
+            writable.push(
+                dir.canonicalize()
+                    .with_context(|| format!("--writable {}", dir.display()))?,
+            );
+        }
+        Ok(Spec {
+            kernel,
+            nodes,
+            cpu: self.cpu,
+            icount: self.icount,
+            append: self.append,
+            qemu_args: self.qemu,
+            module,
+            params: self.params,
+            map,
+            command,
+            env: environment(),
+            cwd,
+            writable,
+            timeout: None,
+            log: self.log,
+            output: Output::Pass,
+            stdin: false,
+            recorder: None,
+        })
+    }
+}
+
+fn module(run: &Guest, kernel: &Kernel, root: Option<&Path>) -> Result<Option<PathBuf>> {
+    if run.no_module {
+        return Ok(None);
+    }
+    if let Some(module) = &run.module {
+        return Ok(Some(module.clone()));
+    }
+    built_module(kernel, root).map(Some)
+}
+
+/// The module that `make build` made for a kernel.
+fn built_module(kernel: &Kernel, root: Option<&Path>) -> Result<PathBuf> {
+    let built = root
+        .unwrap_or(Path::new("."))
+        .join("build/kernel")
+        .join(&kernel.version)
+        .join("soloist.ko");
+    if !built.exists() {
+        let version = &kernel.version;
+        let advice =
+            "`make build` builds it, --module FILE names another, --no-module does without";
+        return Err(Misuse(format!("no soloist.ko for {version}: {advice}")).into());
+    }
+    Ok(built)
+}
+
+/// What a kernel needs to boot, and each of its nodes.
+const LEAST_MEMORY: u64 = 256 << 20;
+const LEAST_NODE: u64 = 64 << 20;
+
+/// The nodes and, for a machine, its map.
+fn machine(run: &Guest) -> Result<(GuestNodes, Option<String>)> {
+    if let Some(mem) = &run.mem {
+        let bytes = parse_size(mem).map_err(|e| Misuse(format!("--mem: {e}")))?;
+        let least = LEAST_MEMORY.max(u64::from(run.nodes) * LEAST_NODE);
+        if bytes < least {
+            let why = format!(
+                "--mem {mem}: {} nodes need {} at least",
+                run.nodes,
+                format_size(least)
+            );
+            return Err(Misuse(why).into());
+        }
+        return Ok((
+            GuestNodes::even(bytes, run.nodes, run.cpus.unwrap_or(run.nodes)),
+            None,
+        ));
+    }
+    let machine = known::find(&run.machine)?;
+    Ok((GuestNodes::of(&machine)?, Some(machine.map_text())))
+}
+
+/// What the command inherits; this very `soloist` is the first on its PATH.
+fn environment() -> Vec<OsString> {
+    let wanted = |name: &OsString| {
+        let name = name.to_string_lossy();
+        ENV.contains(&name.as_ref()) || name.starts_with("SOLOIST_")
+    };
+    let own = std::env::current_exe().ok();
+    let own = own
+        .as_deref()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("/usr/bin"));
+    let pair = |(name, value): (OsString, OsString)| {
+        let mut pair = name.clone();
+        pair.push("=");
+        if name == "PATH" {
+            pair.push(own);
+            pair.push(":");
+        }
+        pair.push(value);
+        pair
+    };
+    std::env::vars_os()
+        .filter(|(name, _)| wanted(name))
+        .map(pair)
+        .collect()
+}
+
+/// Says on standard error why a guest failed; silent when it did not.
+fn report(outcome: &Outcome, ctx: &Ctx) {
+    if outcome.healthy() || outcome.verdict == Verdict::Interrupted {
+        return;
+    }
+    if !outcome.excerpt.is_empty() {
+        errln!("{}", outcome.excerpt);
+    }
+    let why = match &outcome.verdict {
+        Verdict::Failed(why) | Verdict::Died(why) => why.clone(),
+        Verdict::Timeout => "the time limit passed (--timeout)".to_owned(),
+        _ => format!("the kernel complained {} time(s)", outcome.troubles.len()),
+    };
+    errln!(
+        "soloist: {}: {why}",
+        ctx.paint(31, &format!("guest {} failed", outcome.kernel))
+    );
+    if let Some(log) = &outcome.log {
+        errln!("soloist: the console's log is {}", log.display());
+    }
+}

@@ -1,0 +1,352 @@
+//! `soloist lab` as a user types it: what is refused and in which words, what a
+//! resumed run takes, what a comparison counts.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Two tasks of little work on a machine of its own.
+const SCENARIO: &str = r#"policies = ["buddy"]
+
+[experiment]
+id = "mine"
+title = "Mine"
+machine = "./machine.toml"
+
+[[task]]
+name = "reader"
+kind = "latency"
+cpus = "0"
+bytes = "4M"
+work = 2000
+
+[[claim]]
+what = "time of a line"
+ours = "buddy_reader_latency"
+theirs = 100.0
+unit = "ns"
+"#;
+
+fn lab(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+    command.current_dir(dir).arg("lab").args(args);
+    command.output().unwrap()
+}
+
+fn refused(dir: &Path, args: &[&str]) -> String {
+    let out = lab(dir, args);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+    said
+}
+
+fn json(dir: &Path, args: &[&str]) -> serde_json::Value {
+    let out = lab(dir, args);
+    assert!(out.status.success(), "{args:?}: {out:?}");
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// A folder with the scenario and its machine.
+fn folder() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let machines = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let machine = fs::read_to_string(format!("{machines}/raspberry-pi-4.toml")).unwrap();
+    fs::write(dir.path().join("machine.toml"), machine).unwrap();
+    fs::write(dir.path().join("mine.toml"), SCENARIO).unwrap();
+    dir
+}
+
+#[test]
+fn a_wrong_option_is_blamed_and_not_the_experiment() {
+    let dir = folder();
+    for (option, value, words) in [
+        ("--machine", "nosuch", "no such machine"),
+        ("--machine", "raspberry-pi-5", "no [memory] table"),
+        ("--set", "model.controller.foo=1", "unknown field `foo`"),
+        (
+            "--set",
+            "model.controller.order=fast",
+            "unknown variant `fast`",
+        ),
+        ("--set", "controller.order=1", "expected model.KEY=VALUE"),
+    ] {
+        let said = refused(
+            dir.path(),
+            &["run", "palloc-peak", "--small", option, value],
+        );
+        assert!(said.contains(words), "{said}");
+        assert!(said.contains(&format!("{option} {value}")), "{said}");
+        assert!(!said.contains("palloc-peak.toml"), "{said}");
+    }
+    // A word needs no quotes.
+    let words = ["run", "./mine.toml", "--seeds", "1", "--json", "--set"];
+    let with = |set| json(dir.path(), &[&words[..], &[set]].concat());
+    let model = with("model.controller.order=oldest")[0]["scenario"]["model"].clone();
+    assert_eq!(model["controller"]["order"], "oldest");
+    let said = refused(dir.path(), &["sensitivity", "palloc-peak", "--key", "foo"]);
+    assert!(
+        said.contains("--key foo") && said.contains("which have"),
+        "{said}"
+    );
+}
+
+#[test]
+fn check_refuses_what_run_would() {
+    let dir = folder();
+    assert!(lab(dir.path(), &["check", "./mine.toml"]).status.success());
+    for (from, to, at, words) in [
+        ("./machine.toml", "./gone.toml", ":6:", "gone.toml"),
+        ("[[task]]", "[model]\ncore.foo = 1\n\n[[task]]", "", "foo"),
+    ] {
+        let wrong = SCENARIO.replacen(from, to, 1);
+        fs::write(dir.path().join("wrong.toml"), wrong).unwrap();
+        let checked = refused(dir.path(), &["check", "./wrong.toml"]);
+        let run = refused(dir.path(), &["run", "./wrong.toml"]);
+        assert_eq!(checked, run);
+        assert!(checked.contains(words), "{checked}");
+        assert!(checked.contains(&format!("wrong.toml{at}")), "{checked}");
+    }
+}
+
+#[test]
+fn a_resumed_run_takes_what_is_of_the_same_machine_only() {
+    let dir = folder();
+    let words = [
+        "run",
+        "./mine.toml",
+        "--seeds",
+        "1",
+        "--out",
+        "out",
+        "--resume",
+        "--json",
+    ];
+    let run = || json(dir.path(), &words)[0]["cases"].clone();
+    let first = run();
+    // What is taken is told by a figure that no run would give.
+    let kept = dir.path().join("out/mine.json");
+    let marked = |from: &str, to: &str| {
+        let text = fs::read_to_string(&kept).unwrap();
+        assert!(text.contains(from));
+        fs::write(&kept, text.replace(from, to)).unwrap();
+    };
+    marked("\"case\": \"buddy\"", "\"case\": \"marked\"");
+    assert_eq!(run()[0]["case"], "marked");
+    let machine = dir.path().join("machine.toml");
+    let text = fs::read_to_string(&machine).unwrap();
+    fs::write(
+        &machine,
+        text.replace("request_ps = 37000", "request_ps = 90000"),
+    )
+    .unwrap();
+    let second = run();
+    assert_eq!(second[0]["case"], "buddy");
+    assert_ne!(second, first);
+}
+
+#[test]
+fn a_comparison_counts_what_both_have() {
+    let dir = folder();
+    let run = |file: &str, out: &str| {
+        json(
+            dir.path(),
+            &["run", file, "--seeds", "1", "--out", out, "--json"],
+        );
+    };
+    run("./mine.toml", "a");
+    run("./mine.toml", "b");
+    let other = SCENARIO.replace("\"mine\"", "\"other\"");
+    fs::write(dir.path().join("other.toml"), other).unwrap();
+    run("./other.toml", "a");
+    let more = "\n[[claim]]\nwhat = \"again\"\nours = \"buddy_reader_latency\"\ntheirs = 1.0\n";
+    fs::write(dir.path().join("mine.toml"), format!("{SCENARIO}{more}")).unwrap();
+    run("./mine.toml", "b");
+    let compared = json(dir.path(), &["compare", "a", "b", "--json"]);
+    assert_eq!(compared["common"], 1, "{compared}");
+    assert_eq!(compared["changes"], serde_json::json!([]));
+    assert_eq!(compared["only_before"], serde_json::json!(["other"]));
+    assert_eq!(compared["only_after"], serde_json::json!(["mine: again"]));
+    assert_eq!(compared["before"], compared["after"]);
+    let told = lab(dir.path(), &["compare", "a", "b"]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(
+        told.contains("of 1 claims that both have, 0 came out otherwise"),
+        "{told}"
+    );
+    assert!(told.contains("only in a: other") && told.contains("only in b: mine: again"));
+}
+
+#[test]
+fn experiments_on_task_sets_are_the_labs_too() {
+    let dir = folder();
+    let listed = json(dir.path(), &["list", "--json"]);
+    let names = listed.as_array().unwrap().iter();
+    let names: Vec<_> = names.filter_map(|l| l["name"].as_str()).collect();
+    assert!(names.contains(&"camc-tables-7-9") && names.contains(&"palloc-real-time"));
+    for option in [["--set", "model.core.window=1"], ["--csv", "all.csv"]] {
+        let words = [&["run", "palloc-real-time"][..], &option].concat();
+        let said = refused(dir.path(), &words);
+        assert!(
+            said.contains(option[0]) && said.contains("task sets"),
+            "{said}"
+        );
+    }
+    // A small one of one's own.
+    write_mission(dir.path(), MISSION);
+    assert!(lab(dir.path(), &["check", "./mine-rt.toml"])
+        .status
+        .success());
+    let words = [
+        "run",
+        "./mine-rt.toml",
+        "--out",
+        "out",
+        "--verdicts",
+        "v.csv",
+        "--strict",
+    ];
+    let out = lab(dir.path(), &words);
+    assert!(out.status.success(), "{out:?}");
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert!(
+        said.contains("nobody misses") && said.contains("holds"),
+        "{said}"
+    );
+    let verdicts = fs::read_to_string(dir.path().join("v.csv")).unwrap();
+    assert!(
+        verdicts.contains("mine,nobody misses,predicted,0.0,0.0,"),
+        "{verdicts}"
+    );
+    assert!(lab(dir.path(), &["report", "out"]).status.success());
+    let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+    for words in [
+        "A &lt; B",
+        "<td>quick</td>",
+        "Under single",
+        "nobody misses",
+        "<svg",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let same = json(dir.path(), &["compare", "out", "out", "--json"]);
+    assert_eq!(same["common"], 1);
+}
+
+const MISSION: &str = r#"id = "mine"
+title = "A < B"
+source = "nobody"
+tasks = "tasks.toml"
+policies = ["single"]
+scale = 1
+warm = 0
+hyperperiods = 1
+seeds = 2
+
+[[claim]]
+what = "nobody misses"
+policy = "single"
+task = "quick"
+figure = "misses"
+theirs = 0.0
+"#;
+
+/// `mine-rt.toml` with a task set that takes no time.
+fn write_mission(dir: &Path, mission: &str) {
+    let tasks = "machine = \"raspberry-pi-4\"\n[[task]]\nname = \"quick\"\ncore = 0\n\
+                 period = \"1 ms\"\nwcet = \"50 us\"\nmemory = \"32K\"\nkind = \"bandwidth-read\"\n";
+    fs::write(dir.join("mine-rt.toml"), mission).unwrap();
+    fs::write(dir.join("tasks.toml"), tasks).unwrap();
+}
+
+/// Each is found by `check`, before anything is played, and told with its line.
+#[test]
+fn an_experiment_on_tasks_that_can_not_be_played_is_refused() {
+    let dir = folder();
+    for (right, wrong, line, words) in [
+        ("scale", "scael", 6, "unknown field"),
+        ("scale = 1", "scale = 0", 6, "`scale` 0: expected 1 to 1000"),
+        (
+            "scale = 1",
+            "scale = 1000",
+            6,
+            "of task \"quick\" less than 1 us",
+        ),
+        (
+            "warm = 0",
+            "warm = 9999999999999999",
+            7,
+            "expected 0 to 1000",
+        ),
+        (
+            "hyperperiods = 1",
+            "hyperperiods = 0",
+            8,
+            "expected 1 to 1000",
+        ),
+        ("seeds = 2", "seeds = 0", 9, "expected 1 to 1000"),
+        ("[\"single\"]", "[]", 5, "no policies"),
+        ("id = \"mine\"", "id = \"../mine\"", 1, "a file's name"),
+        (
+            "task = \"quick\"",
+            "task = \"quack\"",
+            14,
+            "no task \"quack\"",
+        ),
+        (
+            "policy = \"single\"",
+            "policy = \"linux\"",
+            12,
+            "no \"linux\"",
+        ),
+    ] {
+        write_mission(dir.path(), &MISSION.replace(right, wrong));
+        let said = refused(dir.path(), &["check", "./mine-rt.toml"]);
+        let place = format!("mine-rt.toml:{line}: ");
+        assert!(
+            said.contains(&place) && said.contains(words),
+            "{wrong}: {said}"
+        );
+    }
+}
+
+/// `--resume` finds an outcome whole, or none, whenever the run before was ended.
+#[test]
+fn an_outcome_takes_the_place_of_another_at_once() {
+    let dir = folder();
+    write_mission(dir.path(), MISSION);
+    let run = |seed| {
+        let words = ["run", "./mine-rt.toml", "--out", "out", "--seed", seed];
+        let done = lab(dir.path(), &words);
+        assert!(done.status.success(), "{done:?}");
+        fs::read_to_string(dir.path().join("out/mine.json")).unwrap()
+    };
+    let first = run("1");
+    let other = dir.path().join("other.json");
+    fs::hard_link(dir.path().join("out/mine.json"), &other).unwrap();
+    // The largest seed has others after it, too.
+    assert_ne!(run("18446744073709551615"), first);
+    assert_eq!(fs::read_to_string(other).unwrap(), first);
+    let last = [
+        "run",
+        "./mine.toml",
+        "--seed",
+        "18446744073709551615",
+        "--seeds",
+        "2",
+    ];
+    assert!(lab(dir.path(), &last).status.success());
+    fs::write(
+        dir.path().join("up.toml"),
+        SCENARIO.replace("\"mine\"", "\"../up\""),
+    )
+    .unwrap();
+    let said = refused(dir.path(), &["check", "./up.toml"]);
+    assert!(said.contains("up.toml:4: `id`"), "{said}");
+    // Two of one name can't both be there.
+    let twice = ["run", "./mine-rt.toml", "./mine-rt.toml", "--out", "out"];
+    let said = refused(dir.path(), &twice);
+    assert!(said.contains("`id` \"mine\""), "{said}");
+}

@@ -1,0 +1,351 @@
+//! `soloist plan` as a user types it: what is refused and in which words, and
+//! what stands in its files.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// One task with a deadline, which leaves controllers for all else.
+const TASKS: &str = r#"machine = "opteron-6128"
+
+[[task]]
+name = "control"
+period = "5 ms"
+wcet = "200 us"
+memory = "1M"
+lines = 0
+"#;
+
+fn plan(dir: &Path, args: &[&str]) -> Output {
+    plan_of(dir, TASKS, args)
+}
+
+fn plan_of(dir: &Path, tasks: &str, args: &[&str]) -> Output {
+    fs::write(dir.join("tasks.toml"), tasks).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+    command.current_dir(dir).args(["plan", "tasks.toml"]);
+    command.args(args).output().unwrap()
+}
+
+fn text(of: &[u8]) -> String {
+    String::from_utf8(of.to_vec()).unwrap()
+}
+
+/// Tasks of docs/examples.
+fn example(name: &str) -> String {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples");
+    fs::read_to_string(docs.join(name)).unwrap()
+}
+
+fn refused(dir: &Path, args: &[&str]) -> String {
+    let out = plan(dir, args);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+    assert!(out.stdout.is_empty(), "{args:?}");
+    said
+}
+
+#[test]
+fn an_option_without_effect_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let said = refused(dir.path(), &["--rest"]);
+    assert!(
+        said.contains("--rest") && said.contains("--apply"),
+        "{said}"
+    );
+    let with = plan(dir.path(), &["--rest", "--config", "-"]);
+    let text = String::from_utf8(with.stdout).unwrap();
+    assert!(text.contains("rest-system"), "{text}");
+    let said = refused(dir.path(), &["--measured", "trace.json"]);
+    assert!(said.contains("--report"), "{said}");
+}
+
+#[test]
+fn the_report_says_what_was_measured_and_of_what_it_was_made() {
+    let dir = TempDir::new().unwrap();
+    let words = ["--report", "e.html", "--measured", "trace.json"];
+    fs::write(dir.path().join("trace.json"), "{}").unwrap();
+    let said = refused(dir.path(), &words);
+    assert!(said.contains("soloist trace --json"), "{said}");
+    let trace = |name: &str| {
+        let text = format!(
+            r#"{{"length_ns":1000000000,"lost_events":0,"unread_lines":0,"tasks":[
+            {{"task":"{name}","pid":7,"cores":[0],"period_ns":5000000,"deadline_ns":5000000,
+            "jobs":199,"missed":0,"miss_rate":0.0,"response_p50_ns":210000,
+            "response_p999_ns":300000,"response_worst_ns":345000,"worst_is_cut_off":false,
+            "execution_max_ns":1,"preempted":0,"yielded":0,"migrated":0,"throttled_ns":0,
+            "held_ns":0}}]}}"#
+        );
+        fs::write(dir.path().join("trace.json"), text).unwrap();
+    };
+    trace("somebody");
+    let said = refused(dir.path(), &words);
+    assert!(said.contains("none of its tasks"), "{said}");
+    trace("control");
+    let out = plan(dir.path(), &words);
+    assert!(out.status.success(), "{out:?}");
+    let page = fs::read_to_string(dir.path().join("e.html")).unwrap();
+    let sum = |file: &Path| {
+        let out = Command::new("sha256sum").arg(file).output().unwrap();
+        let text = String::from_utf8(out.stdout).unwrap();
+        text.split(' ').next().unwrap().to_owned()
+    };
+    let machine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/opteron-6128.toml");
+    for words in [
+        "345 us; 0 of 199 jobs missed",
+        "--measured trace.json",
+        &sum(&dir.path().join("trace.json")),
+        &sum(&dir.path().join("tasks.toml")),
+        &sum(&machine),
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+/// Refused with the line, by the status of what is written wrong.
+#[test]
+fn a_file_that_can_t_be_meant_is_a_misuse() {
+    let dir = TempDir::new().unwrap();
+    let refused = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+        let out = command
+            .current_dir(dir.path())
+            .args(words)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{words:?}: {said}");
+        assert!(out.stdout.is_empty(), "{words:?}");
+        said
+    };
+    for words in [
+        ["plan", "nosuch.toml"].as_slice(),
+        &["lab", "check", "nosuch.toml"],
+        &["trace", "--tasks", "nosuch.toml"],
+    ] {
+        let said = refused(words);
+        assert!(said.contains("nosuch.toml: No such file"), "{said}");
+    }
+    for (from, to, says) in [
+        ("5 ms", "0 ms", "5: period must be above 0"),
+        ("5 ms", "5 ms 3 us", "5: \"5 ms 3 us\" has two units"),
+        ("200 us", "6 ms", "6: wcet 6 ms is longer than the deadline"),
+        (
+            "\"1M\"\nlines = 0",
+            "\"900G\"\nkind = \"latency\"",
+            "3: task \"control\" needs 900 GiB",
+        ),
+        (
+            "\"1M\"",
+            "\"1M\"\ncore = 99",
+            "3: task \"control\" is bound to core 99",
+        ),
+        (
+            "opteron-6128",
+            "optron-6128",
+            "1: optron-6128: no such machine",
+        ),
+        (
+            "period = \"5 ms\"\nwcet = \"200 us\"\nmemory = \"1M\"\nlines = 0\n",
+            "",
+            "3: no task has a period",
+        ),
+    ] {
+        let text = TASKS.replacen(from, to, 1);
+        assert_ne!(text, TASKS);
+        fs::write(dir.path().join("bad.toml"), text).unwrap();
+        let said = refused(&["plan", "bad.toml"]);
+        assert!(said.contains(&format!("bad.toml:{says}")), "{said}");
+    }
+    let said = refused(&["plan", "bad.toml", "--machine", "nowhere"]);
+    assert!(said.contains("nowhere: no such machine"), "{said}");
+}
+
+/// What docs/how-to/real-time.md shows of a plan is printed, number by number.
+#[test]
+fn the_page_shows_what_is_printed() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(top.join("docs/how-to/real-time.md")).unwrap();
+    let blocks = page.split("```console\n").skip(1);
+    let mut compared = 0;
+    for block in blocks.map(|b| b.split("\n```").next().unwrap()) {
+        let Some((words, shown)) = block
+            .strip_prefix("$ soloist plan ")
+            .and_then(|b| b.split_once('\n'))
+        else {
+            continue;
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+        command.current_dir(&top).arg("plan").args(words.split(' '));
+        let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let mut printed = out.lines().map(str::trim_end);
+        for line in shown.lines().filter(|line| *line != "...") {
+            assert!(printed.any(|p| p == line), "{words}: {line:?} in\n{out}");
+        }
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
+}
+
+/// What is written says from what, and what it is worth; what is not proved is
+/// written only if that is asked for.
+#[test]
+fn a_plan_that_does_not_hold_is_not_written() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path();
+    let head = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    let good = text(&plan(dir, &["--config", "-"]).stdout);
+    assert_eq!(
+        head(&good),
+        "# Written by soloist plan from tasks.toml: proved"
+    );
+    assert!(good.contains("# for opteron-6128, "), "{good}");
+    assert!(good.contains("soloist run --group control"), "{good}");
+    let heavy = example("three-tasks.toml");
+    let pi = ["--machine", "raspberry-pi-4", "--config"];
+    let out = plan_of(dir, &heavy, &[pi.as_slice(), &["-"]].concat());
+    assert_eq!(
+        (out.status.code(), text(&out.stdout)),
+        (Some(1), String::new())
+    );
+    let said = text(&out.stderr);
+    assert!(
+        said.contains("control misses by") && said.contains("--force"),
+        "{said}"
+    );
+    fs::write(dir.join("c.toml"), "mine").unwrap();
+    let out = plan_of(dir, &heavy, &[pi.as_slice(), &["c.toml"]].concat());
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("c.toml"), "{out:?}");
+    assert_eq!(fs::read_to_string(dir.join("c.toml")).unwrap(), "mine");
+    let out = plan_of(
+        dir,
+        &heavy,
+        &[pi.as_slice(), &["c.toml", "--force"]].concat(),
+    );
+    assert_eq!(out.status.code(), Some(1));
+    let written = fs::read_to_string(dir.join("c.toml")).unwrap();
+    assert_eq!(
+        head(&written),
+        "# Written by soloist plan from tasks.toml: NOT proved"
+    );
+    assert!(written.contains("# control misses by"), "{written}");
+    let said = refused(dir, &["--force"]);
+    assert!(said.contains("--apply"), "{said}");
+}
+
+/// A limit holds by all settings of the guard together.
+#[test]
+fn limits_bring_all_that_they_rest_on() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path();
+    let pi = example("three-tasks-pi.toml");
+    let with = |more: &[&str]| {
+        let args = [&["--machine", "raspberry-pi-4", "--config", "-"], more].concat();
+        plan_of(dir, &pi, &args)
+    };
+    let written = text(&with(&[]).stdout);
+    for setting in [
+        "event = \"bus-accesses\"",
+        "line = \"64\"",
+        "write_event = \"none\"",
+        "write_r_min = \"0\"",
+        "period_us = \"1000\"",
+        "r_min = ",
+        "sharing = \"none\"",
+        "count_kernel = \"1\"",
+        "per_task = \"0\"",
+        "2 = \"32MB/s:reclaim=0\"",
+    ] {
+        assert!(written.contains(setting), "{setting} in\n{written}");
+    }
+    let out = with(&["--event", "page-faults"]);
+    let (status, written) = (out.status.code(), text(&out.stdout));
+    assert_eq!((status, written), (Some(1), String::new()));
+    let said = text(&out.stderr);
+    assert!(said.contains("page-faults counts no lines"), "{said}");
+    let forced = text(&with(&["--event", "LLC-misses", "--force"]).stdout);
+    assert!(
+        forced.contains("limits may not hold: LLC-misses does not count"),
+        "{forced}"
+    );
+    assert!(forced.contains("event = \"LLC-misses\""), "{forced}");
+    let raw = text(&with(&["--event", "r0123"]).stdout);
+    assert!(
+        raw.contains("for you to know") && raw.contains("event = \"r0123\""),
+        "{raw}"
+    );
+    let out = with(&["--event", "LLC-mises"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("did you mean"), "{out:?}");
+    // Without limits there is nothing to count.
+    let free = text(&plan(dir, &["--config", "-", "--event", "page-faults"]).stdout);
+    assert!(
+        !free.contains("[guard]") && !free.contains("page-faults"),
+        "{free}"
+    );
+}
+
+/// EDF is started as the budgets that were proved, not by priorities.
+#[test]
+fn edf_is_started_as_it_was_proved() {
+    let dir = TempDir::new().unwrap();
+    let task = |name: &str, period: &str, wcet: &str| {
+        format!("[[task]]\nname = {name:?}\ncore = 0\nperiod = {period:?}\nwcet = {wcet:?}\n")
+    };
+    let pair = task("a", "5 ms", "2 ms") + &task("b", "7 ms", "3600 us");
+    let set = format!("machine = \"opteron-6128\"\norder = \"edf\"\n{pair}");
+    let out = plan_of(dir.path(), &set, &[]);
+    assert!(out.status.success(), "{out:?}");
+    let said = text(&out.stdout);
+    for words in [
+        "--period 5ms -- ./a",
+        "--period 7ms -- ./b",
+        "--group core-0-node-0 --cpus 0 --budget ",
+        "/sys/fs/cgroup/soloist-core-0/cpuset.cpus.partition",
+        "_server/cpu0/runtime",
+        "echo 0 >/sys/fs/cgroup/soloist-core-0/cgroup.procs && exec soloist run",
+    ] {
+        assert!(said.contains(words), "{words} in\n{said}");
+    }
+    assert!(!said.contains("--rt"), "{said}");
+    let budgets = said.split("--budget ").skip(1);
+    let ns: Vec<f64> = budgets
+        .map(|rest| rest.split("ns").next().unwrap().parse().unwrap())
+        .collect();
+    assert!(ns[0] > 2e6 && ns[1] > 3.6e6, "{ns:?}");
+    assert!(ns[0] / 5e6 + ns[1] / 7e6 <= 0.95, "{ns:?}");
+    let full = set.replace("3600 us", "3900 us");
+    let out = plan_of(dir.path(), &full, &[]);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert!(
+        text(&out.stdout).contains("50 ms of each second"),
+        "{out:?}"
+    );
+}
+
+/// Beside a verdict stands what of the machine it rests on.
+#[test]
+fn a_verdict_names_what_is_guessed() {
+    let dir = TempDir::new().unwrap();
+    let said = text(&plan(dir.path(), &[]).stdout);
+    for words in [
+        "opteron-6128.toml says (trust: exact)",
+        "northbridge.victims 32",
+        "in no bound",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    let json = text(&plan(dir.path(), &["--json"]).stdout);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["grounds"]["trust"], "exact");
+    let guessed = json["grounds"]["guessed"].as_array().unwrap();
+    assert!(
+        guessed.iter().any(|g| g["key"] == "northbridge.victims"),
+        "{guessed:?}"
+    );
+    assert_eq!(json["event"], serde_json::Value::Null);
+}

@@ -1,0 +1,49 @@
+//! Recordings, made of a trace, that are not whole.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn soloist(dir: &Path, words: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+    let command = command.args(words.split(' ')).current_dir(dir);
+    command.output().unwrap()
+}
+
+/// Makes `rec` in `dir`, of two programs that do the same.
+fn make(dir: &Path) {
+    let line = |i: u64| format!("{:#x} READ {}\n", i * 448 % (1 << 22), i * 10);
+    let trace: String = (0..20_000).map(line).collect();
+    fs::write(dir.join("trace"), trace).unwrap();
+    let made = soloist(dir, "sim import --format dramsim3 -o rec trace");
+    assert!(made.status.success(), "{made:?}");
+    let about = dir.join("rec/recording.json");
+    let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&about).unwrap()).unwrap();
+    let program = json["programs"][0].clone();
+    json["programs"].as_array_mut().unwrap().push(program);
+    fs::write(&about, json.to_string()).unwrap();
+}
+
+#[test]
+fn a_cut_recording_is_told_by_all_that_read_it() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let stream = dir.path().join("rec/cpu-0.rec");
+    let whole = fs::read(&stream).unwrap();
+    fs::write(&stream, &whole[..whole.len() - 1]).unwrap();
+    for words in [
+        "sim replay rec",
+        "sim profile rec",
+        "sim profile --pages rec",
+        "sim export rec",
+        "compare --recorded rec --lines 1000",
+    ] {
+        let said = soloist(dir.path(), words).stderr;
+        let said = String::from_utf8(said).unwrap();
+        assert!(
+            said.contains("cpu-0.rec: damaged at byte"),
+            "{words}: {said}"
+        );
+    }
+}
