@@ -346,7 +346,7 @@ fn examples(command: &Command, path: &str) -> Vec<&'static str> {
     let below = command
         .get_subcommands()
         .filter(|_| is_whole || !path.is_empty())
-        .filter_map(|sub| of(&format!("{path} {}", sub.get_name())))
+        .filter_map(|sub| of(format!("{path} {}", sub.get_name()).trim_start()))
         .filter_map(|(_, lines)| lines.first());
     own.iter().chain(below).copied().collect()
 }
