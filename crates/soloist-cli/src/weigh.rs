@@ -1,9 +1,8 @@
 //! Whether a machine's map may be taken on this host.
 
 use anyhow::{bail, Result};
+use soloist_host::machine::{self, Facts, Host, Objections};
 use soloist_machine::{Machine, Trust};
-use soloist_map::host;
-use soloist_map::objections::Objections;
 
 /// Refuses a map that this host contradicts, and one that is incomplete; warns
 /// of what can't be known.
@@ -25,7 +24,7 @@ pub fn weigh(machine: &Machine, force: bool) -> Result<()> {
 
 /// What speaks against the map here, an incomplete one's own word too.
 pub fn objections(machine: &Machine) -> Objections {
-    let mut objections = host::objections(machine, &host::Facts::here());
+    let mut objections = machine::objections(machine, &Facts::of(&Host::live()));
     if machine.about.trust == Trust::Incomplete {
         let why = "the map is incomplete: its file says what nothing has shown";
         objections.against.push(why.into());

@@ -3,18 +3,31 @@
 
 mod build;
 pub(crate) mod cgroup;
+pub mod edac;
+mod fit;
+pub mod guest;
 mod host;
+mod memory;
 mod module;
 mod node;
+mod objections;
 mod pages;
+pub mod pci;
+mod smbios;
 mod task;
+mod topology;
 mod user;
 
 pub use cgroup::{find_existing, Cgroup};
+pub use fit::{fit, objections, Facts, Fit};
 pub use host::Host;
+pub use memory::{available_bytes, huge_bytes_at, memory_ranges};
 pub use node::{check_nodes, movable_bytes, nearest_memory, node_of_cpu, usable_cpus};
+pub use objections::Objections;
 pub use pages::{Page, PageReader};
+pub use smbios::Modules;
 pub use task::{named, pin, threads};
+pub use topology::{cpu_name, topology};
 pub use user::user_id;
 
 pub(crate) use build::Build;

@@ -8,12 +8,7 @@
 
 pub mod compare;
 pub mod detect;
-pub mod edac;
 pub mod formats;
-pub mod guest;
-pub mod host;
-pub mod objections;
-pub mod pci;
 pub mod ruler;
 pub mod silicon;
 pub mod solve;

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use soloist_core::AddrMap;
+use soloist_host::machine::pci::Registers;
 use soloist_machine::known;
 use soloist_map::compare;
-use soloist_map::pci::Registers;
 use soloist_map::solve::parse_rows;
 use soloist_map::sources::amd10h::{locate, map, AmdError};
 

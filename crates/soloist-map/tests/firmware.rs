@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use soloist_core::AddrMap;
+use soloist_host::machine::Host;
 use soloist_machine::ram::RamRange;
 use soloist_machine::{known, Machine};
 use soloist_map::compare;
 use soloist_map::sources::firmware::channel::Channel;
-use soloist_map::sources::firmware::zen::{channels_under, Locator, Place, Zen};
+use soloist_map::sources::firmware::zen::{channels, Locator, Place, Zen};
 use soloist_map::sources::firmware::{find, Decoder, FirmwareError, Values};
 
 /// Names as servers print them.
@@ -393,7 +394,7 @@ fn channels_to_ask_for_are_those_that_edac_lists() {
         }
     };
     cpus(|cpu| cpu / 8, |_| 0);
-    let error = channels_under(&root).unwrap_err();
+    let error = channels(&Host::at(&root)).unwrap_err();
     assert!(error.contains("modprobe amd64_edac"), "{error}");
     for controller in 0..2 {
         for rank in 0..4 {
@@ -406,16 +407,16 @@ fn channels_to_ask_for_are_those_that_edac_lists() {
             );
         }
     }
-    let found = channels_under(&root).unwrap();
+    let found = channels(&Host::at(&root)).unwrap();
     let told: Vec<_> = found.iter().map(|c| (c.node, c.number, c.cpu)).collect();
     assert_eq!(told, [(0, 0, 0), (0, 10, 0), (1, 0, 8), (1, 10, 8)]);
     assert!(found.iter().all(|channel| channel.bytes == 2 * GIB));
     // Dies of the first generation: a node each.
     cpus(|_| 0, |cpu| cpu / 8);
-    let found = channels_under(&root).unwrap();
+    let found = channels(&Host::at(&root)).unwrap();
     assert_eq!(found[2].cpu, 8);
     cpus(|_| 0, |_| 0);
-    let error = channels_under(&root).unwrap_err();
+    let error = channels(&Host::at(&root)).unwrap_err();
     assert!(error.contains("2 controllers"), "{error}");
     std::fs::remove_dir_all(root).unwrap();
 }

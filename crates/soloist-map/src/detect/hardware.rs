@@ -9,15 +9,15 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use super::cpu;
 use super::lifted::Lifted;
 use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
 use super::streams;
-use crate::host;
 use crate::sources::bridge;
+use soloist_host::machine::guest::is_bare_metal;
+use soloist_host::machine::{available_bytes, huge_bytes_at, memory_ranges, Host};
 use soloist_machine::RamRange;
 
 /// Page sizes that are tried, largest first (log2).
@@ -88,6 +88,11 @@ pub struct HardwareOptions {
     pub trust_guest: bool,
 }
 
+/// What is timed is the memory of the machine that runs, whatever root is set.
+fn running() -> Host {
+    Host::at("/")
+}
+
 struct Mapping {
     at: *mut libc::c_void,
     bytes: usize,
@@ -124,7 +129,8 @@ impl Hardware {
     }
 
     fn with_pages(options: &HardwareOptions, shift: u32) -> Result<Self, HardwareError> {
-        let physical = host::is_bare_metal() || options.trust_guest;
+        let host = running();
+        let physical = is_bare_metal(&host) || options.trust_guest;
         let pagemap = File::open("/proc/self/pagemap").ok();
         let mut mapper = Mapper {
             shift,
@@ -149,8 +155,8 @@ impl Hardware {
         }
         let keep = KEEP.min(options.memory.unwrap_or(KEEP)).max(1 << shift);
         let (addresses, ranges, most) = if known {
-            let most = host::available_bytes().map_or(KEEP, |bytes| bytes / 4 * 3);
-            let ranges = host::memory_ranges();
+            let most = available_bytes(&host).map_or(KEEP, |bytes| bytes / 4 * 3);
+            let ranges = memory_ranges(&host);
             (Addresses::Physical, ranges, options.memory.unwrap_or(most))
         } else {
             let inside = Addresses::InsidePages { page_shift: shift };
@@ -176,7 +182,7 @@ impl Hardware {
         let mut pages = mapper.keep(kept);
         pages.sort_by_key(|page| page.address);
         let told = match addresses {
-            Addresses::Physical => bridge::read_under(Path::new("/"), &ranges).ok(),
+            Addresses::Physical => bridge::read_with(&running(), &ranges).ok(),
             Addresses::InsidePages { .. } => None,
         };
         let told = told.and_then(|bridge| bridge.told());
@@ -457,5 +463,5 @@ fn is_huge(at: *mut u8, size: u64, pagemap: Option<&File>, frame: Option<u64>) -
         let last = frame_of(file, at as u64 + size - 4096);
         return first % (size >> 12) == 0 && last == Some(first + (size >> 12) - 1);
     }
-    host::huge_bytes_at(at as u64) >= size
+    huge_bytes_at(at as u64) >= size
 }

@@ -22,9 +22,9 @@
 //! holes, swapped regions, chip-select interleave. Node interleave is decoded by
 //! [`locate`]; a map can't express it, since nodes are ranges, and [`map`] says
 //! so. Later families (15h and on; Zen's data fabric) have other registers:
-//! they go beside this module, behind [`crate::pci::Registers`].
+//! they go beside this module, behind [`Registers`].
 
-use crate::pci::{PciError, Registers};
+use soloist_host::machine::pci::{PciError, Registers};
 use soloist_machine::function::Term;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::spec::{Layout, MapRange, MapSpec};

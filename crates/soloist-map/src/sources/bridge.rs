@@ -8,8 +8,7 @@
 //! bridges keep other things there, so that values must agree with each other and with
 //! the memory that the kernel has.
 
-use std::path::Path;
-
+use soloist_host::machine::Host;
 use soloist_machine::ram::parse_iomem;
 use soloist_machine::{MapRange, MapSpec, RamRange};
 
@@ -54,22 +53,22 @@ fn refused<T>(why: impl Into<String>) -> Result<T, BridgeError> {
     Err(BridgeError(why.into()))
 }
 
-/// Reads the host bridge of the machine whose files lie below `root`, and holds it
-/// against the memory that /proc/iomem has there.
+/// Reads the host bridge of `host`, and holds it against the memory that /proc/iomem has
+/// there.
 ///
 /// # Errors
 /// When there is none of an Intel client, it can't be read, or it says what can't be.
-pub fn read_at(root: &Path) -> Result<Bridge, BridgeError> {
-    let iomem = std::fs::read_to_string(root.join("proc/iomem")).unwrap_or_default();
-    read_under(root, &parse_iomem(&iomem))
+pub fn read(host: &Host) -> Result<Bridge, BridgeError> {
+    let iomem = host.read("/proc/iomem").unwrap_or_default();
+    read_with(host, &parse_iomem(&iomem))
 }
 
-/// As [`read_at`], with the memory `ram`.
+/// As [`read`], with the memory `ram`.
 ///
 /// # Errors
 /// The same.
-pub fn read_under(root: &Path, ram: &[RamRange]) -> Result<Bridge, BridgeError> {
-    let path = root.join("sys/bus/pci/devices/0000:00:00.0/config");
+pub fn read_with(host: &Host, ram: &[RamRange]) -> Result<Bridge, BridgeError> {
+    let path = host.path("/sys/bus/pci/devices/0000:00:00.0/config");
     let Ok(bytes) = std::fs::read(&path) else {
         return refused("no host bridge at 0000:00:00.0: no PCI, or a virtual machine");
     };
@@ -79,7 +78,7 @@ pub fn read_under(root: &Path, ram: &[RamRange]) -> Result<Bridge, BridgeError> 
 /// Understands the configuration space of device 0:0.0 of a machine with the memory `ram`.
 ///
 /// # Errors
-/// As [`read_under`].
+/// As [`read_with`].
 pub fn parse(config: &[u8], ram: &[RamRange]) -> Result<Bridge, BridgeError> {
     let word = |at: usize| {
         config
@@ -323,16 +322,17 @@ mod tests {
         let root = std::env::temp_dir().join(format!("soloist-bridge-{}", std::process::id()));
         let device = root.join("sys/bus/pci/devices/0000:00:00.0");
         std::fs::create_dir_all(&device).unwrap();
-        assert!(read_under(&root, &ram())
+        assert!(read_with(&Host::at(&root), &ram())
             .unwrap_err()
             .to_string()
             .contains("no host bridge"));
         std::fs::write(device.join("config"), config()).unwrap();
-        let read = read_at(&root);
+        let host = Host::at(&root);
+        let read = super::read(&host);
         std::fs::create_dir_all(root.join("proc")).unwrap();
         let more = "100000000-41e6fffff : System RAM\n";
         std::fs::write(root.join("proc/iomem"), more).unwrap();
-        let denied = read_at(&root);
+        let denied = super::read(&host);
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!(read, parse(&config(), &ram()));
         assert!(denied.is_err(), "{denied:?}");

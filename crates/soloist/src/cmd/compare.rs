@@ -8,9 +8,8 @@ use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition};
 use soloist_cli::{lab, Ctx, Misuse};
 use soloist_core::cpu_list;
 use soloist_host::control::Control;
-use soloist_host::machine::Host;
+use soloist_host::machine::{guest, Host};
 use soloist_host::run::{time, Neighbours};
-use soloist_map::guest;
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
@@ -38,7 +37,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 
 /// What is to be said of an emulated processor, where its times are wanted all the same.
 fn emulated(is_forced: bool) -> Result<Vec<String>> {
-    let Some(sign) = guest::emulator() else {
+    let Some(sign) = guest::emulator(&Host::live()) else {
         return Ok(Vec::new());
     };
     let why = format!(

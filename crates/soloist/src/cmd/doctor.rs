@@ -5,10 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use soloist_core::AddrMap;
 use soloist_host::control::Control;
-use soloist_host::machine::Host;
+use soloist_host::machine::{objections, Facts, Host};
 use soloist_host::observe::{examine, verdict, Check, Status};
 use soloist_machine::{known, Machine, Trust};
-use soloist_map::host::{objections, Facts};
 
 use soloist_cli::Ctx;
 
@@ -63,7 +62,7 @@ fn trust(host: &Host, offered: Option<&Machine>) -> Option<Check> {
     let loaded = Control::open(host).ok().and_then(|c| c.map().ok());
     match (loaded, offered) {
         (Some(map), _) => Some(of_loaded(&map)),
-        (None, Some(machine)) => Some(of_machine(machine, &Facts::here())),
+        (None, Some(machine)) => Some(of_machine(machine, &Facts::of(&Host::live()))),
         (None, None) => None,
     }
 }
@@ -82,7 +81,7 @@ fn of_loaded(map: &AddrMap) -> Check {
             format!("{name} is loaded, and is not what its machine file says now"),
             format!("`soloist down`, then `soloist up --machine {name}`, take the file's"),
         ),
-        Ok(machine) => of_machine(&machine, &Facts::here()),
+        Ok(machine) => of_machine(&machine, &Facts::of(&Host::live())),
     }
 }
 

@@ -12,10 +12,9 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, Dram};
 use soloist_host::control::Control;
-use soloist_host::machine::Host;
+use soloist_host::machine::{cpu_name, fit, Host};
 use soloist_host::words::counted;
 use soloist_machine::{known, Machine};
-use soloist_map::host;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
 use soloist_cli::number::whole;
@@ -314,7 +313,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
     for machine in known::all() {
         match machine {
             Ok(machine) => {
-                let fit = host::fit(&machine);
+                let fit = fit(&Host::live(), &machine);
                 listed.push(Listed {
                     name: machine.about.name.clone(),
                     trust: machine.about.trust.to_string(),
@@ -342,7 +341,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         table.add_row([&machine.name, &machine.trust, host, &machine.description]);
     }
     let table = table.trim_fmt();
-    let cpu = host::cpu_name().unwrap_or_else(|| "not known".into());
+    let cpu = cpu_name(&Host::live()).unwrap_or_else(|| "not known".into());
     let mut out = format!("{table}\n\nThis host: {cpu}\n");
     for machine in listed.iter().filter(|machine| machine.fits) {
         out.push_str(&format!(

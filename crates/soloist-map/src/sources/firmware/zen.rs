@@ -9,7 +9,6 @@
 //! memory controllers say the rest ([`super::umc`]).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use rand_chacha::ChaCha8Rng;
 use soloist_machine::ram::RamRange;
@@ -17,7 +16,7 @@ use soloist_machine::ram::RamRange;
 use super::channel::Channel;
 use super::umc::{Spot, Umc};
 use super::{line_of, node_of, Answers, Firmware};
-use crate::edac;
+use soloist_host::machine::{edac, Host};
 
 /// A place in a channel: a CPU of the channel's node, the channel's number, an
 /// address within it.
@@ -32,12 +31,12 @@ pub trait Locator {
     fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String>;
 }
 
-/// The channels that EDAC's driver lists below `root`, and CPUs of theirs.
+/// The channels that EDAC's driver lists on `host`, and CPUs of theirs.
 ///
 /// # Errors
 /// In words.
-pub fn channels_under(root: &Path) -> Result<Vec<Channel>, String> {
-    let listed = edac::channels_under(root);
+pub fn channels(host: &Host) -> Result<Vec<Channel>, String> {
+    let listed = edac::channels(host);
     if listed.is_empty() {
         return Err(
             "which channels have memory is not known: no EDAC driver lists them \
@@ -46,7 +45,7 @@ pub fn channels_under(root: &Path) -> Result<Vec<Channel>, String> {
         );
     }
     let nodes: BTreeSet<u32> = listed.keys().map(|&(node, _)| node).collect();
-    let cpus = cpus_of(root, nodes.len())?;
+    let cpus = cpus_of(host, nodes.len())?;
     let one = |(&(node, number), &bytes): (&(u32, u32), &u64)| {
         let cpu = *cpus
             .get(node as usize)
@@ -63,8 +62,8 @@ pub fn channels_under(root: &Path) -> Result<Vec<Channel>, String> {
 
 /// The first CPU of each of AMD's nodes: packages, or dies where there are as
 /// many of these as nodes.
-fn cpus_of(root: &Path, nodes: usize) -> Result<Vec<u32>, String> {
-    let folder = root.join("sys/devices/system/cpu");
+fn cpus_of(host: &Host, nodes: usize) -> Result<Vec<u32>, String> {
+    let folder = host.path("/sys/devices/system/cpu");
     let (mut packages, mut dies) = (BTreeMap::new(), BTreeMap::new());
     for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -6,6 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::parse_size;
+use soloist_host::machine::guest::is_bare_metal;
+use soloist_host::machine::{cpu_name, Host};
 use soloist_machine::known;
 use soloist_map::detect::cpu;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
@@ -13,7 +15,6 @@ use soloist_map::detect::meter::Meter;
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::TimingSource;
-use soloist_map::host::{cpu_name, is_bare_metal};
 use soloist_map::silicon::cores::{bind, RealCores};
 use soloist_map::silicon::sets::{self, Sets};
 use soloist_map::silicon::sim::{SimCores, Truth};
@@ -137,8 +138,8 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
 fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = compare::cpus(args.cpus.as_deref())?;
     let mut report = Report {
-        machine: cpu_name().unwrap_or_else(|| "a processor without a name".to_owned()),
-        virtual_machine: !is_bare_metal(),
+        machine: cpu_name(&Host::live()).unwrap_or_else(|| "a processor without a name".to_owned()),
+        virtual_machine: !is_bare_metal(&Host::live()),
         cpus: None,
         page_bytes: 0,
         unit: cpu::UNIT,

@@ -8,9 +8,12 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::{format_size, parse_size, Interleave};
+use soloist_host::machine::edac::{self, Counted};
+use soloist_host::machine::{guest, topology, Host};
 use soloist_machine::classmap::ClassMap;
 use soloist_machine::{known, write, Machine, Trust};
 use soloist_machine::{About, Topology};
+use soloist_map::compare;
 use soloist_map::detect::classes::Classes;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::noise::Noise;
@@ -18,8 +21,6 @@ use soloist_map::detect::pool::Limits;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
-use soloist_map::edac::{self, Counted};
-use soloist_map::{compare, guest, host};
 
 use super::sources::{self, Source, Tried, Wanted};
 use soloist_cli::number::whole;
@@ -300,17 +301,17 @@ fn measure(args: &Args, tried: Vec<Tried>, ctx: &Ctx) -> Result<ExitCode> {
     // What was seen is told even if there is nothing to save.
     let mut report = report(name, args.seed, cpu::UNIT, &found);
     report.tried = tried;
-    report.contradict(edac::read().as_ref(), &found);
+    report.contradict(edac::counted(&Host::live()).as_ref(), &found);
     report.contradict_channels(&found);
     if found.addresses != Addresses::Physical {
-        report.fleeting = guest::gives_free_pages_back().map(|how| {
+        report.fleeting = guest::gives_free_pages_back(&Host::live()).map(|how| {
             format!(
                 "This machine gives free pages back to the host ({how}), those that were measured \
                  too, now that they are free: within seconds their classes are worth nothing."
             )
         });
     }
-    let made = file(args, &found, &report, "detected", host::topology());
+    let made = file(args, &found, &report, "detected", topology(&Host::live()));
     if let Ok(Some((_, refused))) = &made {
         report.refused.clone_from(refused);
     }
@@ -428,7 +429,7 @@ fn with_file(status: ExitCode, refused: &[String]) -> ExitCode {
 
 /// Why conflict classes are all that could be found here, and where there is more.
 fn no_map() -> String {
-    let why = match guest::sign() {
+    let why = match guest::sign(&Host::live()) {
         Some(sign) => format!(
             "this is a virtual machine ({sign}), whose physical addresses are not the memory \
              controller's: detect the map on the host, or with --trust-guest where the host gives \

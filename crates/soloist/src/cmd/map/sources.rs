@@ -8,19 +8,20 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_host::control::Control;
-use soloist_host::machine::Host;
+use soloist_host::machine::edac::{self, Counted};
+use soloist_host::machine::guest::is_bare_metal;
+use soloist_host::machine::{cpu_name, fit, memory_ranges, pci, topology, Host};
 use soloist_machine::{known, write, About, Machine, MapSpec, Trust};
+use soloist_map::compare;
 use soloist_map::detect::check::{check as check_map, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::Options;
-use soloist_map::edac::{self, Counted};
 use soloist_map::sources::amd10h;
 use soloist_map::sources::bridge;
 use soloist_map::sources::firmware::channel::Channel;
 use soloist_map::sources::firmware::umc;
 use soloist_map::sources::firmware::zen::{self, Locator, Place, Zen};
 use soloist_map::sources::firmware::{self, Decoder, NodeProof, Values};
-use soloist_map::{compare, host, pci};
 
 use soloist_cli::weigh;
 use soloist_cli::Ctx;
@@ -170,8 +171,17 @@ fn choose(best: usize, tried: &[Tried], wanted: &Wanted, ctx: &Ctx) -> Result<Ex
         checks.push(by_timing(&chosen.map, wanted)?);
     }
     checks.extend(by_channels(tried, from, chosen)?);
-    checks.extend(by_count(edac::read().as_ref(), from, chosen)?);
-    let text = write::machine_file(&chosen.about, &host::topology(), &chosen.map, &chosen.notes);
+    checks.extend(by_count(
+        edac::counted(&Host::live()).as_ref(),
+        from,
+        chosen,
+    )?);
+    let text = write::machine_file(
+        &chosen.about,
+        &topology(&Host::live()),
+        &chosen.map,
+        &chosen.notes,
+    );
     let machine = Machine::parse(&text, "the map that was found")?;
     if let Some(path) = wanted.output {
         std::fs::write(path, &text).with_context(|| path.display().to_string())?;
@@ -249,7 +259,7 @@ fn by_count(counted: Option<&Counted>, from: Source, chosen: &Candidate) -> Resu
 
 /// What timing says of a map, where it can be measured at all.
 fn by_timing(map: &MapSpec, wanted: &Wanted) -> Result<String> {
-    if !host::is_bare_metal() {
+    if !is_bare_metal(&Host::live()) {
         return Ok("not checked by timing: a virtual machine has other addresses than DRAM".into());
     }
     let measured = Hardware::new(&HardwareOptions {
@@ -280,7 +290,7 @@ fn by_timing(map: &MapSpec, wanted: &Wanted) -> Result<String> {
 /// Known machines that fit, maps of virtual machines aside.
 fn from_known() -> Vec<Tried> {
     let mut found = Vec::new();
-    let bridge = bridge::read_at(&Host::live().path("/")).ok();
+    let bridge = bridge::read(&Host::live()).ok();
     for mut machine in known::all().into_iter().flatten() {
         // Functions were published over memory in one piece.
         let laid = bridge.and_then(|bridge| bridge.lay(&machine.map));
@@ -290,7 +300,7 @@ fn from_known() -> Vec<Tried> {
             notes.push(format!("By the host bridge, {}.", bridge.said()));
         }
         let made_up = matches!(machine.about.trust, Trust::Synthetic | Trust::Assumed);
-        let fit = host::fit(&machine);
+        let fit = fit(&Host::live(), &machine);
         if made_up || !fit.fits {
             continue;
         }
@@ -449,7 +459,7 @@ fn ask_firmware(seed: u64) -> Result<Asked, String> {
     let components = control
         .firmware_components()
         .map_err(|error| error.to_string())?;
-    let memory = host::memory_ranges();
+    let memory = memory_ranges(&Host::live());
     if !components.is_empty() {
         let mut loaded = Loaded {
             control,
@@ -461,7 +471,7 @@ fn ask_firmware(seed: u64) -> Result<Asked, String> {
     let none = |why: String| {
         format!("it translates no addresses (no ACPI ADXL here, or in this kernel); {why}")
     };
-    let channels = zen::channels_under(Path::new("/")).map_err(none)?;
+    let channels = zen::channels(&Host::live()).map_err(none)?;
     let banks = umc::of_channels(&channels, |channel, at| register(&control, channel, at));
     let mut zen = Zen::new(Library(control), channels);
     let why = match banks {
@@ -476,13 +486,13 @@ fn ask_firmware(seed: u64) -> Result<Asked, String> {
 }
 
 fn from_registers() -> Tried {
-    let read = pci::Registers::read()
+    let read = pci::Registers::read(&Host::live())
         .map_err(|error| error.to_string())
         .and_then(|registers| amd10h::map(&registers).map_err(|error| error.to_string()));
     match read {
         Err(why) => nothing(
             Source::Registers,
-            match bridge::read_at(&Host::live().path("/")) {
+            match bridge::read(&Host::live()) {
                 Ok(bridge) => format!(
                     "Intel's host bridge says where memory lies, and nothing of banks: {}",
                     bridge.said()
@@ -509,7 +519,7 @@ fn about(name: &str, trust: Trust, source: &str) -> About {
         name: name.into(),
         description: format!(
             "from the {name} of {}",
-            host::cpu_name().unwrap_or_else(|| "this machine".into())
+            cpu_name(&Host::live()).unwrap_or_else(|| "this machine".into())
         ),
         trust,
         source: vec![format!("soloist map detect --from {name}: {source}")],

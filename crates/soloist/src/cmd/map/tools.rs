@@ -8,6 +8,9 @@ use std::time::Duration;
 use anyhow::{anyhow, bail, Context, Result};
 use soloist_core::format_size;
 use soloist_core::parse_size;
+use soloist_host::machine::edac::{self, Counted};
+use soloist_host::machine::guest::is_bare_metal;
+use soloist_host::machine::pci::Registers;
 use soloist_host::machine::Host;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_machine::{About, Topology};
@@ -17,13 +20,10 @@ use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
-use soloist_map::edac::{self, Counted};
 use soloist_map::formats::found::{self, FillError, Found, Memory};
 use soloist_map::formats::functions::{self, Format};
 use soloist_map::formats::layouts::{self, Tool};
 use soloist_map::formats::order;
-use soloist_map::host;
-use soloist_map::pci::Registers;
 use soloist_map::ruler::show_list;
 use soloist_map::solve;
 use soloist_map::sources::amd10h;
@@ -386,7 +386,7 @@ fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
             let named = || path.display().to_string();
             Registers::parse(&read_input(path)?).with_context(named)?
         }
-        None => Registers::read().map_err(|error| match bridge() {
+        None => Registers::read(&Host::live()).map_err(|error| match bridge() {
             Ok(bridge) => anyhow!(
                 "{error}. Intel's host bridge says where memory lies: {}; it says nothing of banks: \
                  --functions takes a machine's",
@@ -399,7 +399,7 @@ fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
 }
 
 fn bridge() -> Result<Bridge> {
-    Ok(bridge::read_at(&Host::live().path("/"))?)
+    Ok(bridge::read(&Host::live())?)
 }
 
 /// A machine's functions over the memory that the host bridge shows.
@@ -429,7 +429,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     };
     let counted = match &args.simulate {
         Some(_) => Counts::default(),
-        None => Counts::of(edac::read().as_ref(), &machine),
+        None => Counts::of(edac::counted(&Host::live()).as_ref(), &machine),
     };
     if !ctx.json {
         counted.said.iter().for_each(|said| errln!("{said}"));
@@ -449,7 +449,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             check_map(&mut source, &machine.map, &options)?
         }
     };
-    let is_guest = args.simulate.is_none() && !host::is_bare_metal() && !args.trust_guest;
+    let is_guest = args.simulate.is_none() && !is_bare_metal(&Host::live()) && !args.trust_guest;
     let verdict = judged(measured, is_guest);
     let why = why_unknown(verdict, &checked, is_guest);
     if ctx.json {

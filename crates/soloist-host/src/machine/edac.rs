@@ -14,7 +14,8 @@ use std::path::Path;
 use soloist_core::format_size;
 use soloist_machine::{MapSpec, Trust};
 
-use crate::objections::Objections;
+use crate::machine::host::Host;
+use crate::machine::objections::Objections;
 
 /// What was counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -29,17 +30,11 @@ pub struct Counted {
     pub bytes: u64,
 }
 
-/// What this machine's kernel counts: EDAC, else the device tree.
+/// What the kernel of `host` counts: EDAC, else the device tree.
 #[must_use]
-pub fn read() -> Option<Counted> {
-    read_under(Path::new("/"))
-}
-
-/// As [`read`], for the files below `root`.
-#[must_use]
-pub fn read_under(root: &Path) -> Option<Counted> {
-    edac(&root.join("sys/devices/system/edac/mc"))
-        .or_else(|| device_tree(&root.join("proc/device-tree")))
+pub fn counted(host: &Host) -> Option<Counted> {
+    edac(&host.path("sys/devices/system/edac/mc"))
+        .or_else(|| device_tree(&host.path("proc/device-tree")))
 }
 
 fn text(path: &Path) -> Option<String> {
@@ -112,12 +107,12 @@ fn parts(folder: &Path) -> Vec<Part> {
     found
 }
 
-/// The channels with memory that EDAC lists below `root`: number of the
+/// The channels with memory that EDAC lists: number of the
 /// controller and of the channel there, and bytes.
 #[must_use]
-pub fn channels_under(root: &Path) -> BTreeMap<(u32, u32), u64> {
+pub fn channels(host: &Host) -> BTreeMap<(u32, u32), u64> {
     let mut channels = BTreeMap::new();
-    for part in parts(&root.join("sys/devices/system/edac/mc")) {
+    for part in parts(&host.path("sys/devices/system/edac/mc")) {
         *channels.entry((part.controller, part.channel)).or_default() += part.bytes;
     }
     channels
@@ -286,7 +281,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
-        let found = read_under(&root);
+        let found = super::counted(&Host::at(&root));
         let _ = fs::remove_dir_all(root);
         found
     }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+
+use crate::machine::host::Host;
 
 /// First device number of the nodes on bus 0.
 const FIRST_DEVICE: u8 = 0x18;
@@ -118,15 +119,12 @@ impl Registers {
         }
     }
 
-    /// Reads this machine's, through /sys/bus/pci.
+    /// Reads those of `host`, through /sys/bus/pci.
     ///
     /// # Errors
     /// When there is no such device, or not all of it can be read.
-    pub fn read() -> Result<Self, PciError> {
-        Self::read_from(Path::new("/sys/bus/pci/devices"))
-    }
-
-    fn read_from(devices: &Path) -> Result<Self, PciError> {
+    pub fn read(host: &Host) -> Result<Self, PciError> {
+        let devices = host.path("/sys/bus/pci/devices");
         let mut registers = Self::default();
         for node in 0..8 {
             for function in 0..5 {

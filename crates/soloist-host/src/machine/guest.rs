@@ -7,7 +7,8 @@
 //! ACPI's FADT; and hypervisors put their names into DMI.
 
 use std::fs;
-use std::path::Path;
+
+use crate::machine::host::Host;
 
 /// Flags of the FADT: at byte 129, bit 1: PSCI by `hvc` (ACPI 6.5, 5.2.9.4).
 const FADT_ARM_FLAGS: usize = 129;
@@ -28,18 +29,12 @@ const NAMES: [&str; 10] = [
 
 /// What shows that this is a virtual machine, in words; `None`: nothing does.
 #[must_use]
-pub fn sign() -> Option<String> {
-    sign_under(Path::new("/"))
-}
-
-/// As [`sign`], for the files below `root`.
-fn sign_under(root: &Path) -> Option<String> {
+pub fn sign(host: &Host) -> Option<String> {
     let text = |path: &str| {
-        let bytes = fs::read(root.join(path)).ok()?;
+        let bytes = fs::read(host.path(path)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         Some(text.trim_end_matches(['\0', '\n']).to_owned())
     };
-    let exists = |path: &str| root.join(path).exists();
     let flagged = text("proc/cpuinfo").is_some_and(|info| {
         info.lines().any(|line| {
             line.starts_with("flags") && line.split_whitespace().any(|f| f == "hypervisor")
@@ -51,7 +46,7 @@ fn sign_under(root: &Path) -> Option<String> {
     if let Some(kind) = text("sys/hypervisor/type") {
         return Some(format!("/sys/hypervisor says {kind}"));
     }
-    if exists("proc/device-tree/hypervisor") {
+    if host.has("proc/device-tree/hypervisor") {
         return Some("the device tree has a hypervisor node".into());
     }
     if text("proc/device-tree/compatible").is_some_and(|all| all.contains("dummy-virt")) {
@@ -60,7 +55,7 @@ fn sign_under(root: &Path) -> Option<String> {
     if text("proc/device-tree/psci/method").as_deref() == Some("hvc") {
         return Some("the device tree calls PSCI through a hypervisor (hvc)".into());
     }
-    let fadt = fs::read(root.join("sys/firmware/acpi/tables/FACP")).ok();
+    let fadt = fs::read(host.path("sys/firmware/acpi/tables/FACP")).ok();
     let flags = fadt
         .as_deref()
         .and_then(|table| table.get(FADT_ARM_FLAGS..FADT_ARM_FLAGS + 2))
@@ -75,28 +70,30 @@ fn sign_under(root: &Path) -> Option<String> {
         .map(|name| format!("DMI says {name}"))
 }
 
+/// Whether no hypervisor announces itself.
+#[must_use]
+pub fn is_bare_metal(host: &Host) -> bool {
+    sign(host).is_none()
+}
+
 /// What shows that a program plays this processor, in words; `None`: nothing does. How
 /// long anything takes there says nothing of memory. QEMU's processor of x86 says it
 /// itself, whatever model it plays; of arm64 only the model that is QEMU's own (`max`).
 #[must_use]
-pub fn emulator() -> Option<String> {
-    tcg().or_else(|| emulator_under(Path::new("/")))
-}
-
-/// By what this machine gives pages that are free back to its host, in words; `None`:
-/// nothing is seen that would. What such a page is made of changes with its next use.
-#[must_use]
-pub fn gives_free_pages_back() -> Option<String> {
-    gives_back_under(Path::new("/"))
+pub fn emulator(host: &Host) -> Option<String> {
+    let cpuid = host.is_live().then(tcg).flatten();
+    cpuid.or_else(|| emulator_by_name(host))
 }
 
 /// virtio's number of a balloon, and of its feature to report free pages.
 const BALLOON: &str = "0x0005";
 const REPORTING: usize = 5;
 
-/// As [`gives_free_pages_back`], for the files below `root`.
-fn gives_back_under(root: &Path) -> Option<String> {
-    let devices = fs::read_dir(root.join("sys/bus/virtio/devices"));
+/// By what this machine gives pages that are free back to its host, in words; `None`:
+/// nothing is seen that would. What such a page is made of changes with its next use.
+#[must_use]
+pub fn gives_free_pages_back(host: &Host) -> Option<String> {
+    let devices = fs::read_dir(host.path("sys/bus/virtio/devices"));
     let reports = devices.into_iter().flatten().flatten().any(|device| {
         let text = |file: &str| fs::read_to_string(device.path().join(file)).unwrap_or_default();
         text("device").trim() == BALLOON
@@ -105,9 +102,7 @@ fn gives_back_under(root: &Path) -> Option<String> {
     if reports {
         return Some("free page reporting of virtio-balloon".into());
     }
-    let hyper_v = root.join("sys/bus/vmbus/drivers/hv_balloon");
-    hyper_v
-        .exists()
+    host.has("sys/bus/vmbus/drivers/hv_balloon")
         .then(|| "Hyper-V's balloon, hv_balloon".into())
 }
 
@@ -128,9 +123,9 @@ fn tcg() -> Option<String> {
     None
 }
 
-/// As [`emulator`], for the files below `root`.
-fn emulator_under(root: &Path) -> Option<String> {
-    let info = fs::read_to_string(root.join("proc/cpuinfo")).ok()?;
+/// An emulated processor by the name that it goes by.
+fn emulator_by_name(host: &Host) -> Option<String> {
+    let info = host.read("proc/cpuinfo").ok()?;
     let value = |line: &str, key: &str| {
         let (name, value) = line.split_once(':')?;
         (name.trim() == key).then(|| value.trim().to_owned())
@@ -165,7 +160,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
-        let sign = sign_under(&root);
+        let sign = sign(&Host::at(&root));
         let _ = fs::remove_dir_all(root);
         sign
     }
@@ -190,7 +185,7 @@ mod tests {
             ("", false),
         ] {
             fs::write(root.join("proc/cpuinfo"), info).unwrap();
-            assert_eq!(emulator_under(&root).is_some(), is, "{info}");
+            assert_eq!(emulator_by_name(&Host::at(&root)).is_some(), is, "{info}");
         }
         let _ = fs::remove_dir_all(root);
     }
@@ -203,7 +198,7 @@ mod tests {
         let gives = |id: &str, features: &str| {
             fs::write(device.join("device"), format!("{id}\n")).unwrap();
             fs::write(device.join("features"), format!("{features}\n")).unwrap();
-            gives_back_under(&root).is_some()
+            gives_free_pages_back(&Host::at(&root)).is_some()
         };
         assert!(gives("0x0005", "0010010000000000"));
         assert!(!gives("0x0005", "0010000000000000"));

@@ -1,0 +1,148 @@
+//! Memory by address: where it lies, how much is free, and which of it is in huge pages.
+
+use std::fs;
+
+use soloist_machine::ram::{join, parse_iomem, RamRange};
+
+use crate::machine::host::Host;
+
+/// Memory on both sides of less than this has one place.
+const HOLE: u64 = 64 << 20;
+/// Below it x86 hides memory behind devices.
+const FOUR_GIB: u64 = 4 << 30;
+
+/// Ranges of memory by node, from the kernel's memory blocks; neighbours of one node are
+/// one. A block may be memory in part only: /proc/iomem tells root where it begins and
+/// ends. Without nodes in sysfs all is from there, or empty.
+#[must_use]
+pub fn memory_ranges(host: &Host) -> Vec<RamRange> {
+    let blocks = block_ranges(host).unwrap_or_default();
+    let iomem = host.read("/proc/iomem").unwrap_or_default();
+    let ram = parse_iomem(&iomem);
+    match (blocks.as_slice(), ram.as_slice()) {
+        ([], _) => ram,
+        (_, []) => blocks,
+        _ => blocks
+            .iter()
+            .flat_map(|block| trimmed(block, &ram))
+            .collect(),
+    }
+}
+
+/// What of a run of blocks is memory. What firmware keeps here and there is left in, but
+/// not a hole, nor what lies on both sides of 4 GiB.
+fn trimmed(block: &RamRange, ram: &[RamRange]) -> Vec<RamRange> {
+    let mut kept: Vec<RamRange> = Vec::new();
+    for range in ram {
+        let (start, end) = (range.start.max(block.start), range.end.min(block.end));
+        if start >= end {
+            continue;
+        }
+        match kept.last_mut() {
+            Some(last) if start - last.end < HOLE && (last.end > FOUR_GIB || start < FOUR_GIB) => {
+                last.end = end;
+            }
+            _ => kept.push(RamRange {
+                start,
+                end,
+                ..*block
+            }),
+        }
+    }
+    kept
+}
+
+fn block_ranges(host: &Host) -> Option<Vec<RamRange>> {
+    let size = host.text("/sys/devices/system/memory/block_size_bytes")?;
+    let size = u64::from_str_radix(&size, 16).ok()?;
+    let mut blocks = Vec::new();
+    for entry in fs::read_dir(host.path("/sys/devices/system/node"))
+        .ok()?
+        .flatten()
+    {
+        let name = entry.file_name();
+        let Some(node) = name.to_str().and_then(|n| n.strip_prefix("node")) else {
+            continue;
+        };
+        let Ok(node) = node.parse::<u8>() else {
+            continue;
+        };
+        for link in fs::read_dir(entry.path()).ok()?.flatten() {
+            let name = link.file_name();
+            let number = name.to_str().and_then(|n| n.strip_prefix("memory"));
+            if let Some(Ok(number)) = number.map(str::parse::<u64>) {
+                blocks.push((number * size, node));
+            }
+        }
+    }
+    blocks.sort_unstable();
+    Some(join(blocks.into_iter().map(|(start, node)| RamRange {
+        start,
+        end: start + size,
+        node,
+    })))
+}
+
+/// Memory that can be had without swapping (`MemAvailable`).
+#[must_use]
+pub fn available_bytes(host: &Host) -> Option<u64> {
+    let text = host.text("/proc/meminfo")?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib << 10)
+}
+
+/// Bytes of transparent or reserved huge pages in the mapping of this process that holds
+/// `at`.
+#[must_use]
+pub fn huge_bytes_at(at: u64) -> u64 {
+    let Ok(smaps) = fs::read_to_string("/proc/self/smaps") else {
+        return 0;
+    };
+    let mut inside = false;
+    let mut bytes = 0;
+    for line in smaps.lines() {
+        let head = line.split_whitespace().next().unwrap_or_default();
+        if let Some((start, end)) = head.split_once('-') {
+            let hex = |text| u64::from_str_radix(text, 16).ok();
+            if let (Some(start), Some(end)) = (hex(start), hex(end)) {
+                inside = (start..end).contains(&at);
+            }
+        }
+        let huge = ["AnonHugePages:", "Private_Hugetlb:", "Shared_Hugetlb:"].contains(&head);
+        if inside && huge {
+            let kib = line
+                .split_whitespace()
+                .nth(1)
+                .and_then(|n| n.parse::<u64>().ok());
+            bytes += kib.unwrap_or(0) << 10;
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks of 2 GiB cover the hole, and more than there is at the end.
+    #[test]
+    fn blocks_are_cut_to_the_memory_in_them() {
+        let range = |start, end| RamRange {
+            start,
+            end,
+            node: 1,
+        };
+        let ram = parse_iomem(
+            "00001000-0009ffff : System RAM\n00100000-9b8aefff : System RAM\n\
+             9b8b0000-d9ffefff : System RAM\n100000000-41e5fffff : System RAM\n\
+             480000000-4bfffffff : System RAM\n",
+        );
+        let kept = trimmed(&range(0, 0x4_8000_0000), &ram);
+        let low = range(0x1000, 0xd9ff_f000);
+        assert_eq!(kept, [low, range(0x1_0000_0000, 0x4_1e60_0000)]);
+        assert_eq!(trimmed(&range(0x4_4000_0000, 0x4_8000_0000), &ram), []);
+    }
+}

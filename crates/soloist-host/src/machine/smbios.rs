@@ -1,0 +1,126 @@
+//! Memory modules, as the firmware lists them in its SMBIOS table.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::machine::host::Host;
+
+/// Memory modules as the firmware lists them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Modules {
+    /// Populated sockets.
+    pub dimms: u32,
+    /// Different channels that the locators name, when they do.
+    pub channels: Option<u32>,
+    /// Bytes in all.
+    pub bytes: u64,
+}
+
+/// Modules from the SMBIOS table (root); `None` when it can't be read.
+#[must_use]
+pub fn modules(host: &Host) -> Option<Modules> {
+    fs::read(host.path("/sys/firmware/dmi/tables/DMI"))
+        .ok()
+        .map(|table| parse_smbios(&table))
+}
+
+/// Reads the memory devices (type 17) of an SMBIOS structure table.
+#[must_use]
+fn parse_smbios(table: &[u8]) -> Modules {
+    let mut modules = Modules::default();
+    let mut channels = BTreeSet::new();
+    let mut at = 0;
+    while let Some(&[kind, length, ..]) = table.get(at..at + 4) {
+        let length = usize::from(length);
+        let Some(body) = table.get(at..at + length).filter(|_| length >= 4) else {
+            break;
+        };
+        let strings = &table[at + length..];
+        let end = strings.windows(2).position(|pair| pair == [0, 0]);
+        if kind == 17 {
+            if let Some(bytes) = module_bytes(body) {
+                modules.dimms += 1;
+                modules.bytes += bytes;
+                let locators = [body.get(0x10), body.get(0x11)];
+                let channel = locators
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|&index| string_at(strings, index))
+                    .find_map(|name| channel_of(&name));
+                channels.extend(channel);
+            }
+        }
+        let Some(end) = end.filter(|_| kind != 127) else {
+            break;
+        };
+        at += length + end + 2;
+    }
+    modules.channels = (!channels.is_empty()).then_some(channels.len() as u32);
+    modules
+}
+
+fn module_bytes(body: &[u8]) -> Option<u64> {
+    let size = u16::from_le_bytes(body.get(0x0c..0x0e)?.try_into().ok()?);
+    match size {
+        0 | 0xffff => None,
+        0x7fff => {
+            let extended = u32::from_le_bytes(body.get(0x1c..0x20)?.try_into().ok()?);
+            Some(u64::from(extended & 0x7fff_ffff) << 20)
+        }
+        kib if kib & 0x8000 != 0 => Some(u64::from(kib & 0x7fff) << 10),
+        mib => Some(u64::from(mib) << 20),
+    }
+}
+
+fn string_at(strings: &[u8], index: u8) -> Option<String> {
+    let text = strings
+        .split(|&byte| byte == 0)
+        .nth(usize::from(index.checked_sub(1)?))?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+/// `Channel A`, `ChannelB-DIMM0`, `P0 CHANNEL C`: node and letter or number.
+fn channel_of(locator: &str) -> Option<String> {
+    let upper = locator.to_ascii_uppercase();
+    let at = upper.find("CHANNEL")?;
+    let name: String = upper[at + 7..]
+        .trim_start_matches([' ', '_', '-'])
+        .chars()
+        .take_while(char::is_ascii_alphanumeric)
+        .collect();
+    (!name.is_empty()).then(|| format!("{}{name}", &upper[..at]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_modules_from_smbios() {
+        let mut table = vec![17u8, 0x22, 1, 0];
+        table.resize(0x22, 0);
+        table[0x0c..0x0e].copy_from_slice(&8192u16.to_le_bytes());
+        table[0x10] = 1;
+        table.extend(b"ChannelA-DIMM0\0\0");
+        let second = table.clone();
+        table.extend(second);
+        table.extend([127, 4, 0, 0, 0, 0]);
+        let modules = parse_smbios(&table);
+        assert_eq!(
+            modules,
+            Modules {
+                dimms: 2,
+                channels: Some(1),
+                bytes: 16 << 30
+            }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn smbios_never_panics(table in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse_smbios(&table);
+        }
+    }
+}
