@@ -7,3 +7,15 @@ mod edf;
 pub mod interference;
 pub mod linux;
 pub mod response;
+
+use crate::profile::Profile;
+use crate::tasks::TaskSet;
+
+/// Tasks, and what a job of each asks of memory.
+#[derive(Debug, Clone, Copy)]
+pub struct ProfiledSet<'a> {
+    /// The tasks.
+    pub set: &'a TaskSet,
+    /// By number of the task.
+    pub profiles: &'a [Profile],
+}

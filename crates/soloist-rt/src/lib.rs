@@ -22,10 +22,8 @@ pub mod plan;
 pub mod policy;
 pub mod profile;
 pub mod program;
-pub mod random;
 pub mod recorded;
 pub mod schedule;
-pub mod share;
 pub mod tasks;
 
 pub use soloist_core::time;

@@ -1,18 +1,23 @@
 //! The analysis of processor time against thousands of played schedules.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../examples/share/random.rs"]
+mod random;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_memory::Platform;
 use soloist_rt::analysis::interference::{Costs, Surroundings};
 use soloist_rt::analysis::response::analyse;
+use soloist_rt::analysis::ProfiledSet;
 use soloist_rt::profile::Profile;
-use soloist_rt::random::{period, utilisations};
 use soloist_rt::schedule::times::play;
 use soloist_rt::tasks::file::parse;
 use soloist_rt::tasks::TaskSet;
 use soloist_rt::time::{MS, US};
 use soloist_trace::timeline::End;
+
+use self::random::{period, utilisations};
 
 fn set(rng: &mut ChaCha8Rng, order: &str) -> TaskSet {
     let n = rng.gen_range(1..6);
@@ -36,6 +41,10 @@ fn set(rng: &mut ChaCha8Rng, order: &str) -> TaskSet {
     set
 }
 
+fn tasks<'a>(set: &'a TaskSet, profiles: &'a [Profile]) -> ProfiledSet<'a> {
+    ProfiledSet { set, profiles }
+}
+
 #[test]
 fn what_is_proved_is_never_missed_and_never_later() {
     let costs = Costs::of(&Platform::find("opteron-6128").unwrap());
@@ -46,7 +55,7 @@ fn what_is_proved_is_never_missed_and_never_later() {
         let order = ["rm", "dm", "edf"][seed as usize % 3];
         let set = set(&mut rng, order);
         let profiles = vec![Profile::default(); set.tasks.len()];
-        let answers = analyse((&set, &profiles), 0, &around);
+        let answers = analyse(tasks(&set, &profiles), 0, &around);
         let wcet: Vec<u64> = set.tasks.iter().map(|t| t.wcet.0).collect();
         let played = play(&set, 400 * MS, seed, &mut |task, _| wcet[task]);
         for (task, answer) in answers.iter().enumerate() {
@@ -86,7 +95,7 @@ fn camc_s_set_holds_with_times_alone_and_not_with_those_of_same_bank() {
             }
         };
         let profiles = [Profile::default(); 2];
-        let answers = analyse((&set, &profiles), 0, &Surroundings::alone(costs));
+        let answers = analyse(tasks(&set, &profiles), 0, &Surroundings::alone(costs));
         assert_eq!(answers.iter().all(|a| a.holds), holds, "{answers:?}");
     }
 }

@@ -16,11 +16,12 @@ use soloist_host::config::Config;
 use soloist_host::control::check_event;
 use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
+use soloist_rt::plan::check::{simulate, Check};
 use soloist_rt::plan::evidence;
 use soloist_rt::plan::grounds::Grounds;
 use soloist_rt::plan::inputs::{self, Input};
 use soloist_rt::plan::refusal::PlanError;
-use soloist_rt::plan::{plan, simulate, Check, Plan};
+use soloist_rt::plan::{plan, Plan};
 use soloist_rt::recorded;
 use soloist_rt::tasks::file;
 use soloist_trace::gantt;
@@ -159,7 +160,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         }
     }
     let made = plan(&platform, &set, args.seed).map_err(|error| match error {
-        PlanError::Place { .. } | PlanError::Task { .. } => misuse(error),
+        PlanError::Place(_) | PlanError::Task(_) => misuse(error),
         PlanError::Profile(_) | PlanError::Play(_) => error.into(),
     })?;
     let check = simulate(&platform, &made)?;

@@ -5,8 +5,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_core::ColorSet;
 use soloist_memory::Platform;
-use soloist_rt::analysis::interference::{surroundings, Costs, Sharing};
+use soloist_rt::analysis::interference::{surroundings, Conditions, Costs, Shared, Sharing};
 use soloist_rt::analysis::response::analyse;
+use soloist_rt::analysis::ProfiledSet;
 use soloist_rt::cores::{play, seed_of, Place, Setup};
 use soloist_rt::profile::{in_colors, profiles, Jobs};
 use soloist_rt::tasks::file::parse;
@@ -177,13 +178,16 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
         set.tasks[i].wcet = alone.longest.max(set.tasks[i].wcet);
         profiles[i] = alone.profile;
     }
-    let sharing = |a: u32, b: u32| {
+    let shared = |a: u32, b: u32| {
         let memory = match at {
             0 => Sharing::Banks,
             _ if home(a) == home(b) => Sharing::Controller,
             _ => Sharing::Nothing,
         };
-        (memory, node(a) == node(b) && draw != Draw::Colors)
+        Shared {
+            memory,
+            llc: node(a) == node(b) && draw != Draw::Colors,
+        }
     };
     let accesses: Vec<u64> = profiles.iter().map(|p| p.accesses).collect();
     let played = play(&Setup {
@@ -211,8 +215,21 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
     // Those whose memory is on their own node: what the analysis is for.
     cores.retain(|&core| home(core) == node(core));
     for core in cores {
-        let around = surroundings(&platform, (&set, &profiles), core, &limits, &sharing);
-        for answer in analyse((&patient, &profiles), core, &around) {
+        let tasks = ProfiledSet {
+            set: &set,
+            profiles: &profiles,
+        };
+        let conditions = Conditions {
+            platform: &platform,
+            limits: &limits,
+            shared: &shared,
+        };
+        let around = surroundings(tasks, core, conditions);
+        let patient = ProfiledSet {
+            set: &patient,
+            ..tasks
+        };
+        for answer in analyse(patient, core, &around) {
             let task = set
                 .tasks
                 .iter()

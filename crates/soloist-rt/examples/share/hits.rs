@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
+use crate::isolation::{Draw, Isolation};
 use soloist_memory::Platform;
 use soloist_rt::analysis::interference::Costs;
-use soloist_rt::share::{Draw, Isolation};
 
 use crate::{push_shares, shares};
 

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
+use crate::isolation::{part, Draw, Isolation};
 use soloist_memory::Platform;
-use soloist_rt::share::{part, Draw, Isolation};
 
 use crate::{push_shares, shares};
 

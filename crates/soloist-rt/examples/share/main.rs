@@ -9,16 +9,19 @@
 )]
 
 mod hits;
+mod isolation;
 mod limits;
 mod picture;
+mod random;
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use crate::isolation::{draw, proved_under, Draw, Isolation};
 use rayon::prelude::*;
 use soloist_memory::Platform;
-use soloist_rt::share::{draw, proved_under, Draw, Isolation};
+use soloist_rt::analysis::ProfiledSet;
 
 const MACHINES: [&str; 2] = ["opteron-6128", "raspberry-pi-4"];
 /// Of utilisation; the last has half of all cores busy.
@@ -85,7 +88,11 @@ fn shares(
         .into_par_iter()
         .map(|n| {
             let (set, profiles) = draw(machine, how, seed | n);
-            proved_under(platform, (&set, &profiles), isolations)
+            let tasks = ProfiledSet {
+                set: &set,
+                profiles: &profiles,
+            };
+            proved_under(platform, tasks, isolations)
         })
         .collect();
     let share = |i: usize| held.iter().filter(|h| h[i]).count() as f64 / sets.max(1) as f64;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use soloist_rt::share::Isolation;
+use crate::isolation::Isolation;
 
 use super::Point;
 

@@ -44,9 +44,9 @@ use serde::Serialize;
 use soloist_memory::dram::Timing;
 use soloist_memory::Platform;
 
+use super::ProfiledSet;
 use crate::profile::Profile;
 use crate::schedule::scheduler::NEVER;
-use crate::tasks::TaskSet;
 
 const PAGE: u64 = 4096;
 
@@ -60,6 +60,27 @@ pub enum Sharing {
     Controller,
     /// Neither.
     Nothing,
+}
+
+/// What two cores share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shared {
+    /// Of memory.
+    pub memory: Sharing,
+    /// Each can push the other's lines out of the last level.
+    pub llc: bool,
+}
+
+/// Under what tasks run.
+#[derive(Clone, Copy)]
+pub struct Conditions<'a> {
+    /// The machine.
+    pub platform: &'a Platform,
+    /// Bytes a second that each core may read, and write, by number; `None`: no
+    /// limit.
+    pub limits: &'a [Option<u64>],
+    /// What two cores share.
+    pub shared: &'a dyn Fn(u32, u32) -> Shared,
 }
 
 /// What one line of another core costs, and how many it can have in flight.
@@ -186,11 +207,23 @@ pub struct Neighbour {
     pub llc: usize,
     /// Lines a second that it may read, and write; `None`: no limit.
     pub limit: Option<u64>,
-    /// Each of its tasks with deadlines: period, deadline and jitter (ps),
-    /// lines that a job moves, both ways.
-    pub jobs: Vec<(u64, u64, u64, u64)>,
+    /// Its tasks with deadlines.
+    pub tasks: Vec<NeighbourTask>,
     /// Best-effort tasks run on it.
     pub best_effort: bool,
+}
+
+/// A task with deadlines as other cores see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct NeighbourTask {
+    /// From release to release.
+    pub period_ps: u64,
+    /// From release to deadline.
+    pub deadline_ps: u64,
+    /// By how much a release may be late.
+    pub jitter_ps: u64,
+    /// Lines that a job moves, both ways.
+    pub lines: u64,
 }
 
 /// Period of the regulator, ps.
@@ -206,14 +239,11 @@ impl Neighbour {
             (2 * budget as u64).saturating_mul(periods) + costs.in_flight
         });
         let demanded = (!self.best_effort).then(|| {
-            let of = |&(period, deadline, jitter, lines): &(u64, u64, u64, u64)| {
-                let reach = window_ps.saturating_add(deadline + jitter);
-                reach.div_ceil(period).saturating_mul(lines)
-            };
-            self.jobs
-                .iter()
-                .map(of)
-                .fold(costs.in_flight, u64::saturating_add)
+            let lines = self.tasks.iter().map(|task| {
+                let reach = window_ps.saturating_add(task.deadline_ps + task.jitter_ps);
+                reach.div_ceil(task.period_ps).saturating_mul(task.lines)
+            });
+            lines.fold(costs.in_flight, u64::saturating_add)
         });
         match (limited, demanded) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -340,67 +370,74 @@ impl Surroundings {
     }
 }
 
-/// Cores that do something, as `core` sees them; `sharing(a, b)` says what two
-/// cores share, and whether they share the last level; `limits` are bytes a
-/// second by core.
-pub fn surroundings(
-    platform: &Platform,
-    (set, profiles): (&TaskSet, &[Profile]),
-    core: u32,
-    limits: &[Option<u64>],
-    sharing: &dyn Fn(u32, u32) -> (Sharing, bool),
-) -> Surroundings {
-    let line = u64::from(platform.memory.map.line_size());
-    let mut cores: Vec<u32> = set.tasks.iter().filter_map(|t| t.core).collect();
+/// Cores that do something, as `core` sees them.
+#[must_use]
+pub fn surroundings(tasks: ProfiledSet, core: u32, conditions: Conditions) -> Surroundings {
+    let mut cores: Vec<u32> = tasks.set.tasks.iter().filter_map(|t| t.core).collect();
     cores.sort_unstable();
     cores.dedup();
-    let costs = Costs::of(platform);
-    let neighbour = |&other: &u32| {
-        let mine = set.tasks.iter().zip(profiles);
-        let mine: Vec<_> = mine.filter(|(t, _)| t.core == Some(other)).collect();
-        // Who has a last level of its own writes back its own lines only, and
+    let costs = Costs::of(conditions.platform);
+    let others = cores.iter().filter(|&&other| other != core);
+    let neighbours = others.map(|&other| {
+        // A core that has a last level of its own writes back its own lines only, and
         // they were counted; else each fill may push out one of anybody's.
-        let invaded = cores.iter().any(|&c| c != other && sharing(other, c).1);
-        let kept = |bytes: u64| 2 * (bytes / line).min(costs.cached);
-        let again = match mine.len() {
-            1 => 0,
-            _ => mine.iter().map(|(t, _)| kept(t.bytes)).max().unwrap_or(0),
-        };
-        let jobs = mine.iter().filter_map(|(t, p)| {
-            let r = t.release?;
-            let stale = match mine.len() {
-                1 => 0,
-                _ => p.requests.min(costs.cached),
-            };
-            let lines = if invaded {
-                2 * p.lines.max(p.requests)
-            } else {
-                p.lines
-            };
-            Some((r.period.0, r.deadline.0, r.jitter.0, lines + again + stale))
-        });
-        let (sharing, shares_llc) = sharing(core, other);
-        Neighbour {
-            core: other,
-            sharing,
-            shares_llc,
-            llc: platform.llc_of_core[other as usize],
-            limit: limits
-                .get(other as usize)
-                .copied()
-                .flatten()
-                .map(|b| b / line),
-            jobs: jobs.collect(),
-            best_effort: mine.iter().any(|(t, _)| t.release.is_none()),
-        }
-    };
+        let mut mates = cores.iter().filter(|&&c| c != other);
+        let invaded = mates.any(|&c| (conditions.shared)(other, c).llc);
+        let shared = (conditions.shared)(core, other);
+        neighbour(tasks, other, shared, invaded, &costs, conditions)
+    });
     Surroundings {
         costs,
-        neighbours: cores
-            .iter()
-            .filter(|&&c| c != core)
-            .map(neighbour)
-            .collect(),
+        neighbours: neighbours.collect(),
         kernel: false,
+    }
+}
+
+/// Core `other` as a core sees it with which it shares `shared`; `invaded`: others
+/// fill its last level.
+fn neighbour(
+    tasks: ProfiledSet,
+    other: u32,
+    shared: Shared,
+    invaded: bool,
+    costs: &Costs,
+    conditions: Conditions,
+) -> Neighbour {
+    let line = u64::from(conditions.platform.memory.map.line_size());
+    let mine = tasks.set.tasks.iter().zip(tasks.profiles);
+    let mine: Vec<_> = mine.filter(|(t, _)| t.core == Some(other)).collect();
+    let alone = mine.len() == 1;
+    let kept = mine
+        .iter()
+        .map(|(t, _)| 2 * (t.bytes / line).min(costs.cached));
+    let again = if alone { 0 } else { kept.max().unwrap_or(0) };
+    let timed = mine.iter().filter_map(|(task, profile)| {
+        let release = task.release?;
+        let stale = if alone {
+            0
+        } else {
+            profile.requests.min(costs.cached)
+        };
+        let lines = if invaded {
+            2 * profile.lines.max(profile.requests)
+        } else {
+            profile.lines
+        };
+        Some(NeighbourTask {
+            period_ps: release.period.0,
+            deadline_ps: release.deadline.0,
+            jitter_ps: release.jitter.0,
+            lines: lines + again + stale,
+        })
+    });
+    let limit = conditions.limits.get(other as usize).copied().flatten();
+    Neighbour {
+        core: other,
+        sharing: shared.memory,
+        shares_llc: shared.llc,
+        llc: conditions.platform.llc_of_core[other as usize],
+        limit: limit.map(|bytes| bytes / line),
+        tasks: timed.collect(),
+        best_effort: mine.iter().any(|(t, _)| t.release.is_none()),
     }
 }

@@ -14,7 +14,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::edf::{slack, Sporadic};
+use super::edf::{slack, Sporadic};
 use crate::time::{Time, MS, US};
 
 /// The kernel's second, ps.
@@ -79,8 +79,8 @@ impl Server {
 
 /// Shares of a core in 2^20ths, rounded up.
 fn share(servers: &[Server]) -> u64 {
-    let of = |s: &Server| (u128::from(s.budget.0) << 20).div_ceil(s.period.0.max(1).into());
-    let all: u128 = servers.iter().map(of).sum();
+    let one = |s: &Server| (u128::from(s.budget.0) << 20).div_ceil(s.period.0.max(1).into());
+    let all: u128 = servers.iter().map(one).sum();
     u64::try_from(all).unwrap_or(u64::MAX)
 }
 
@@ -97,13 +97,23 @@ pub(crate) fn beyond_ps(servers: &[Server]) -> u64 {
     (u128::from(more) * u128::from(longest)).div_ceil(u128::from(ONE)) as u64
 }
 
-/// Longest that a task runs in any stretch of `window`: its jobs take `job` and end
-/// `response` after their release at most.
-pub(crate) fn workload(window: u64, (job, response, period): (u64, u64, u64)) -> u64 {
-    let reach = window.saturating_add(response.saturating_sub(job));
-    let whole = reach / period.max(1);
-    let rest = reach - whole * period;
-    let all = whole.saturating_mul(job).saturating_add(job.min(rest));
+/// Jobs of a task, ps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Jobs {
+    /// What each takes.
+    pub time: u64,
+    /// They end so long after their release at most.
+    pub response: u64,
+    /// From release to release.
+    pub period: u64,
+}
+
+/// Longest that a task runs in any stretch of `window`.
+pub(crate) fn workload(window: u64, jobs: Jobs) -> u64 {
+    let reach = window.saturating_add(jobs.response.saturating_sub(jobs.time));
+    let whole = reach / jobs.period.max(1);
+    let rest = reach - whole * jobs.period;
+    let all = (whole.saturating_mul(jobs.time)).saturating_add(jobs.time.min(rest));
     all.min(window)
 }
 
@@ -162,11 +172,16 @@ mod tests {
     /// Jobs one right after the other: the end of one, whole ones, the begin of one.
     #[test]
     fn a_second_holds_the_ends_of_jobs_too() {
-        assert_eq!(workload(1000, (100, 100, 200)), 500);
-        assert_eq!(workload(1000, (100, 200, 200)), 600);
-        assert_eq!(workload(100, (300, 900, 900)), 100);
+        let jobs = |time, response, period| Jobs {
+            time,
+            response,
+            period,
+        };
+        assert_eq!(workload(1000, jobs(100, 100, 200)), 500);
+        assert_eq!(workload(1000, jobs(100, 200, 200)), 600);
+        assert_eq!(workload(100, jobs(300, 900, 900)), 100);
         // It may run at the end of one period and at the begin of the next.
-        let second = |ms: u64, response| workload(SECOND_PS, (ms * MS, response, SECOND_PS));
+        let second = |ms: u64, response| workload(SECOND_PS, jobs(ms * MS, response, SECOND_PS));
         assert_eq!(second(950, 950 * MS), BUSIEST_PS);
         assert_eq!(second(900, SECOND_PS), SECOND_PS);
     }

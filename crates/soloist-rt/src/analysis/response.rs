@@ -5,11 +5,11 @@
 
 use serde::Serialize;
 
-use crate::analysis::edf::{self, Sporadic};
-use crate::analysis::interference::Surroundings;
-use crate::analysis::linux::{self, turns_of_others, Server, BUSIEST_PS, SECOND_PS};
-use crate::profile::Profile;
-use crate::tasks::{Order, TaskSet};
+use super::edf::{self, Sporadic};
+use super::interference::Surroundings;
+use super::linux::{self, turns_of_others, Server, BUSIEST_PS, SECOND_PS};
+use super::ProfiledSet;
+use crate::tasks::{Order, Task, TaskSet};
 use crate::time::Time;
 
 /// What the analysis says of a task.
@@ -63,24 +63,27 @@ struct Demand {
 
 /// Answers for the tasks of `core`, by their order in the set.
 #[must_use]
-pub fn analyse(
-    (set, profiles): (&TaskSet, &[Profile]),
-    core: u32,
-    around: &Surroundings,
-) -> Vec<Answer> {
-    let mut demands = demands(set, profiles, core, around);
+pub fn analyse(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Answer> {
+    let mut demands = demands(tasks, core, around);
+    let set = tasks.set;
     match set.order {
         Order::Edf => by_edf(set, core, &demands, around),
         _ => {
             demands.sort_by_key(|d| d.rank);
-            let all = |others: bool| -> Vec<Answer> {
-                let one = |at| fixed((set, core, others), &demands, at, around);
-                (0..demands.len()).map(one).collect()
+            let by_priority = |others: bool| -> Vec<Answer> {
+                let core = CoreDemands {
+                    set,
+                    core,
+                    demands: &demands,
+                    others,
+                };
+                let answer = |at| fixed_priority(core, at, around);
+                (0..demands.len()).map(answer).collect()
             };
-            let mut answers = all(false);
+            let mut answers = by_priority(false);
             let proved = answers.iter().all(|a| a.holds);
             if around.kernel && proved && !leave_time(&demands, &answers, around) {
-                answers = all(true);
+                answers = by_priority(true);
             }
             let mut answers: Vec<_> = demands.iter().map(|d| d.index).zip(answers).collect();
             answers.sort_by_key(|(index, _)| *index);
@@ -96,17 +99,25 @@ fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> 
     for (d, answer) in demands.iter().zip(answers) {
         let response = answer.response.map_or(d.deadline, |r| r.0);
         let job = d.time.saturating_add(resume).min(response);
-        busy = busy.saturating_add(linux::workload(SECOND_PS, (job, response, d.period)));
+        busy = busy.saturating_add(linux::workload(
+            SECOND_PS,
+            linux::Jobs {
+                time: job,
+                response,
+                period: d.period,
+            },
+        ));
         let jobs = SECOND_PS.saturating_add(response).div_ceil(d.period);
         lines = lines.saturating_add(jobs.saturating_mul(d.lines + 2 * again));
     }
     busy.saturating_add(around.delay(lines, SECOND_PS)) <= BUSIEST_PS
 }
 
-fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings) -> Vec<Demand> {
+fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> {
+    let ProfiledSet { set, profiles } = tasks;
     let ranks = set.ranks();
     let line = 64;
-    let of = |(i, task): (usize, &crate::tasks::Task)| {
+    let demand = |(i, task): (usize, &Task)| {
         let release = task.release.filter(|_| task.core == Some(core))?;
         let evicted = around.evicted_ps(&profiles[i]);
         // A recorded program touches more than leaves its private caches.
@@ -137,7 +148,7 @@ fn demands(set: &TaskSet, profiles: &[Profile], core: u32, around: &Surroundings
             walks,
         })
     };
-    set.tasks.iter().enumerate().filter_map(of).collect()
+    set.tasks.iter().enumerate().filter_map(demand).collect()
 }
 
 /// Lines of other tasks of its core that task `i` may find dirty in the caches:
@@ -168,13 +179,24 @@ fn resume_ps(victims: &[Demand], around: &Surroundings) -> u64 {
     (2 * reload(victims) * around.costs.miss_ps).saturating_add(walks)
 }
 
-/// `others`: the kernel's part for what is not real time goes before all of them.
-fn fixed(
-    (set, core, others): (&TaskSet, u32, bool),
-    demands: &[Demand],
-    at: usize,
-    around: &Surroundings,
-) -> Answer {
+/// Tasks of a core under fixed priorities, the highest first.
+#[derive(Clone, Copy)]
+struct CoreDemands<'a> {
+    set: &'a TaskSet,
+    core: u32,
+    demands: &'a [Demand],
+    /// The kernel's part for what is not real time goes before all of them.
+    others: bool,
+}
+
+/// The response time of one task under fixed priorities, by iteration.
+fn fixed_priority(tasks: CoreDemands, at: usize, around: &Surroundings) -> Answer {
+    let CoreDemands {
+        set,
+        core,
+        demands,
+        others,
+    } = tasks;
     let me = &demands[at];
     let limit = me.deadline.saturating_sub(me.jitter);
     let victims = &demands[1..=at.max(1).min(demands.len() - 1)];
@@ -255,12 +277,8 @@ fn job(demands: &[Demand], at: usize, around: &Surroundings) -> Job {
 
 /// What each task of `core` needs under `SCHED_DEADLINE`, by number in the set.
 #[must_use]
-pub fn servers(
-    (set, profiles): (&TaskSet, &[Profile]),
-    core: u32,
-    around: &Surroundings,
-) -> Vec<(usize, Server)> {
-    let demands = demands(set, profiles, core, around);
+pub fn servers(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<(usize, Server)> {
+    let demands = demands(tasks, core, around);
     let found = servers_of(&demands, around);
     demands.iter().map(|d| d.index).zip(found).collect()
 }

@@ -35,10 +35,11 @@ pub(crate) fn jobs_of(platform: &Platform, set: &TaskSet, task: usize, seed: u64
 pub(crate) fn undivided(
     platform: &Platform,
     set: &TaskSet,
-    (makers, alone): (&[Maker], &[Profile]),
+    makers: &[Maker],
+    alone: &[Profile],
     seed: u64,
 ) -> Result<Vec<Time>, PlayError> {
-    let of = |(i, task): (usize, &Task)| {
+    let longest = |(i, task): (usize, &Task)| {
         if task.release.is_none() {
             return Ok(Time(0));
         }
@@ -47,7 +48,7 @@ pub(crate) fn undivided(
         let given = (&alone[i], &anywhere);
         in_colors(platform, &on_first, &makers[i], given, jobs).map(|a| a.longest)
     };
-    set.tasks.iter().enumerate().map(of).collect()
+    set.tasks.iter().enumerate().map(longest).collect()
 }
 
 pub(crate) fn with_core(task: &Task, core: u32) -> Task {

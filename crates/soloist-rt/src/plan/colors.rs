@@ -11,6 +11,7 @@ use soloist_core::{AddrMap, ColorSet};
 use soloist_memory::Platform;
 
 use crate::policy::{sets_for, NoPlace};
+use crate::tasks::TaskSet;
 
 /// Bank sets that a group gets for the sake of parallel accesses.
 pub const PARALLEL: u32 = 2;
@@ -30,11 +31,49 @@ pub struct Group {
     pub timed: bool,
 }
 
-/// Colours of each group, and whether its part of the last level is its own.
+/// Groups of a candidate, and the group of each task.
+#[must_use]
+pub fn groups(set: &TaskSet, nodes: &[u32]) -> (Vec<Group>, Vec<usize>) {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut group_of = Vec::new();
+    for (task, &node) in set.tasks.iter().zip(nodes) {
+        let core = task.core.unwrap_or(0);
+        let known = groups.iter().position(|g| g.core == core && g.node == node);
+        let at = known.unwrap_or_else(|| {
+            groups.push(Group {
+                name: task.name.clone(),
+                core,
+                node,
+                bytes: 0,
+                timed: false,
+            });
+            groups.len() - 1
+        });
+        let group = &mut groups[at];
+        if group.bytes > 0 {
+            group.name = format!("core-{core}-node-{node}");
+        }
+        group.bytes += task.bytes;
+        group.timed |= task.release.is_some();
+        group_of.push(at);
+    }
+    (groups, group_of)
+}
+
+/// What a group was dealt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dealt {
+    /// Its colours.
+    pub colors: ColorSet,
+    /// No other core fills its part of the last level.
+    pub own_llc: bool,
+}
+
+/// Deals colours to each group.
 ///
 /// # Errors
 /// When a node has not enough banks.
-pub fn deal(platform: &Platform, groups: &[Group]) -> Result<Vec<(ColorSet, bool)>, NoPlace> {
+pub fn deal(platform: &Platform, groups: &[Group]) -> Result<Vec<Dealt>, NoPlace> {
     let map = &platform.memory.map;
     let mut sets: Vec<Vec<u32>> = vec![Vec::new(); groups.len()];
     for node in 0..map.n_nodes() {
@@ -45,8 +84,8 @@ pub fn deal(platform: &Platform, groups: &[Group]) -> Result<Vec<(ColorSet, bool
     }
     let mut llc: Vec<Option<Vec<u32>>> = vec![None; groups.len()];
     for cache in 0..platform.llcs() {
-        let of = |g: &usize| platform.llc_of_core[groups[*g].core as usize] == cache;
-        let here: Vec<usize> = (0..groups.len()).filter(of).collect();
+        let uses = |g: &usize| platform.llc_of_core[groups[*g].core as usize] == cache;
+        let here: Vec<usize> = (0..groups.len()).filter(uses).collect();
         if platform.llc.shape.hashed || map.n_llc() < 2 {
             continue;
         }
@@ -70,7 +109,10 @@ pub fn deal(platform: &Platform, groups: &[Group]) -> Result<Vec<(ColorSet, bool
         llc[g].is_some() || mates == 1
     };
     Ok((0..groups.len())
-        .map(|g| (colors(map, &sets[g], llc[g].as_deref()), own(g)))
+        .map(|g| Dealt {
+            colors: colors(map, &sets[g], llc[g].as_deref()),
+            own_llc: own(g),
+        })
         .collect())
 }
 
@@ -163,7 +205,7 @@ mod tests {
                 .collect();
             let dealt = deal(&platform, &groups).unwrap();
             let mut seen = std::collections::HashSet::new();
-            for ((colors, _), group) in dealt.iter().zip(&groups) {
+            for (Dealt { colors, .. }, group) in dealt.iter().zip(&groups) {
                 let cells = colors.cells(map);
                 assert!(colors.bytes(map) >= group.bytes, "{machine}: {group:?}");
                 assert!(cells.iter().all(|&c| seen.insert(c)), "{machine}");

@@ -4,9 +4,10 @@
 
 use std::fmt::Write;
 
-use crate::plan::grounds::Grounds;
-use crate::plan::inputs::Input;
-use crate::plan::{Check, Plan};
+use super::check::Check;
+use super::grounds::Grounds;
+use super::inputs::Input;
+use super::Plan;
 use crate::time::Time;
 use soloist_trace::gantt;
 use soloist_trace::measured::Measured;
@@ -157,9 +158,9 @@ fn analysis(out: &mut String, plan: &Plan, check: &Check, measured: Option<&Meas
         let Some(a) = plan.assignments.iter().find(|a| a.task == answer.task) else {
             continue;
         };
-        let played = check.tasks.iter().find(|(name, ..)| *name == answer.task);
-        let played = played.map_or_else(String::new, |(_, r, jobs, missed)| {
-            format!("{r}; {missed} of {jobs} jobs missed")
+        let played = check.task(&answer.task);
+        let played = played.map_or_else(String::new, |p| {
+            format!("{}; {} of {} jobs missed", p.response, p.missed, p.jobs)
         });
         let response = match (answer.response, answer.holds) {
             (Some(r), _) => r.to_string(),

@@ -2,13 +2,15 @@
 
 use soloist_core::format_size;
 use soloist_lab::jobs::RunError;
+use soloist_machine::FileError;
 use soloist_memory::Platform;
 
+use super::alone::with_core;
 use crate::analysis::interference::{Costs, Surroundings};
 use crate::analysis::linux::PERIODS;
 use crate::analysis::response::analyse;
+use crate::analysis::ProfiledSet;
 use crate::cores::PlayError;
-use crate::plan::alone::with_core;
 use crate::policy::NoPlace;
 use crate::profile::{Profile, ProfileError};
 use crate::tasks::{Order, Task, TaskSet, HIGHEST};
@@ -18,25 +20,11 @@ use crate::time::Time;
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// Memory does not fit.
-    #[error("{file}:{line}: {source}")]
-    Place {
-        /// The task file.
-        file: String,
-        /// Line of the task.
-        line: usize,
-        /// What does not fit.
-        source: NoPlace,
-    },
+    #[error(transparent)]
+    Place(FileError),
     /// A core that is not there, or too little processor time.
-    #[error("{file}:{line}: {what}")]
-    Task {
-        /// The task file.
-        file: String,
-        /// Line of the task.
-        line: usize,
-        /// What is wrong and what to do.
-        what: String,
-    },
+    #[error(transparent)]
+    Task(FileError),
     /// A task can't be played alone.
     #[error(transparent)]
     Profile(#[from] ProfileError),
@@ -45,16 +33,24 @@ pub enum PlanError {
     Play(#[from] PlayError),
 }
 
-pub(crate) fn at(set: &TaskSet, task: usize, what: String) -> PlanError {
-    PlanError::Task {
-        file: set.file.clone(),
-        line: set.tasks[task].line,
-        what,
+impl PlanError {
+    /// That the memory of `task`, by its number, does not fit.
+    pub(crate) fn no_place(set: &TaskSet, task: Option<usize>, why: &NoPlace) -> Self {
+        Self::Place(of_task(set, task.unwrap_or(0), why.to_string()))
     }
 }
 
+fn of_task(set: &TaskSet, task: usize, what: String) -> FileError {
+    FileError::in_line(set.file.clone(), set.tasks[task].line, what)
+}
+
+/// What is wrong with a task, by its number.
+pub(crate) fn in_task(set: &TaskSet, task: usize, what: String) -> PlanError {
+    PlanError::Task(of_task(set, task, what))
+}
+
 /// A task that can't be played, with its line.
-pub(crate) fn told(set: &TaskSet, error: ProfileError) -> PlanError {
+pub(crate) fn with_line(set: &TaskSet, error: ProfileError) -> PlanError {
     let name = match &error {
         ProfileError::Pace(name, _) => name,
         ProfileError::Lines { task, .. } => task,
@@ -68,11 +64,11 @@ pub(crate) fn told(set: &TaskSet, error: ProfileError) -> PlanError {
         }
         other => other.to_string(),
     };
-    task.map_or(error.into(), |i| at(set, i, what))
+    task.map_or(error.into(), |i| in_task(set, i, what))
 }
 
 /// That it can't be by its numbers alone.
-pub(crate) fn check(platform: &Platform, set: &TaskSet) -> Result<(), PlanError> {
+pub(crate) fn refuse(platform: &Platform, set: &TaskSet) -> Result<(), PlanError> {
     let cores = platform.node_of_core.len();
     let machine = &platform.memory.name;
     for (i, task) in set.tasks.iter().enumerate() {
@@ -82,7 +78,7 @@ pub(crate) fn check(platform: &Platform, set: &TaskSet) -> Result<(), PlanError>
                 "task {:?} is bound to core {core}: {machine} has 0 to {last}",
                 task.name
             );
-            return Err(at(set, i, what));
+            return Err(in_task(set, i, what));
         }
     }
     // Before it is played, which would take as much of this host's.
@@ -94,19 +90,19 @@ pub(crate) fn check(platform: &Platform, set: &TaskSet) -> Result<(), PlanError>
             format_size(set.tasks[i].bytes),
             format_size(memory)
         );
-        return Err(at(set, i, what));
+        return Err(in_task(set, i, what));
     }
     for i in 0..set.tasks.len() {
-        linux_takes(set, i).map_err(|what| at(set, i, what))?;
+        linux_takes(set, i).map_err(|what| in_task(set, i, what))?;
     }
     if let (Some(i), true) = (
         set.tasks.iter().position(|t| t.release.is_some()),
         set.tasks.iter().map(|t| t.utilisation()).sum::<f64>() > cores as f64,
     ) {
-        return Err(at(set, i, overfull_words(platform, set)));
+        return Err(in_task(set, i, overfull_words(platform, set)));
     }
     if set.tasks.iter().all(|t| t.release.is_none()) {
-        return Err(at(
+        return Err(in_task(
             set,
             0,
             "no task has a period: there is nothing to plan for".to_owned(),
@@ -153,7 +149,7 @@ pub(crate) fn no_core_left(platform: &Platform, set: &TaskSet) -> PlanError {
         platform.node_of_core.len(),
         platform.memory.name
     );
-    at(set, first.unwrap_or(0), what)
+    in_task(set, first.unwrap_or(0), what)
 }
 
 fn overfull_words(platform: &Platform, set: &TaskSet) -> String {
@@ -171,11 +167,11 @@ pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
     let short = |i: &usize| {
         let mut only = set.clone();
         only.tasks = vec![with_core(&set.tasks[*i], 0)];
-        let answers = analyse(
-            (&only, &[Profile::default()]),
-            only.tasks[0].core.unwrap_or(0),
-            &around,
-        );
+        let tasks = ProfiledSet {
+            set: &only,
+            profiles: &[Profile::default()],
+        };
+        let answers = analyse(tasks, only.tasks[0].core.unwrap_or(0), &around);
         answers.iter().any(|a| !a.holds)
     };
     if let Some(i) = (0..set.tasks.len()).find(short) {
@@ -184,7 +180,7 @@ pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
             set.tasks[i].name,
             Time(around.costs.refresh_ps.1)
         );
-        return at(set, i, what);
+        return in_task(set, i, what);
     }
     let all: f64 = set.tasks.iter().map(Task::utilisation).sum();
     let first = set.tasks.iter().position(|t| t.release.is_some());
@@ -193,5 +189,5 @@ pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
         platform.node_of_core.len(),
         platform.memory.name
     );
-    at(set, first.unwrap_or(0), what)
+    in_task(set, first.unwrap_or(0), what)
 }

@@ -1,8 +1,14 @@
 //! How little would be enough for a task that is not proved, all else as it is:
 //! tried, by the analysis that does not prove it.
 
-use crate::profile::Profile;
-use crate::tasks::{Task, TaskSet};
+use soloist_memory::Platform;
+
+use super::{Plan, Relaxation};
+use crate::analysis::interference::Costs;
+use crate::analysis::linux::OTHERS_PS;
+use crate::analysis::response::Answer;
+use crate::analysis::ProfiledSet;
+use crate::tasks::{Release, Task, TaskSet};
 use crate::time::{Time, MS};
 
 /// What helps a task; `None`: nothing of the kind.
@@ -20,16 +26,12 @@ const LONGEST: u64 = 64;
 const STEP: u64 = MS / 10;
 
 /// Tries deadlines and wcets of task `i`; `proves` says whether it holds in a set.
-pub(crate) fn enough(
-    (set, profiles): (&TaskSet, &[Profile]),
-    i: usize,
-    proves: &dyn Fn(&TaskSet, &[Profile]) -> bool,
-) -> Enough {
-    let Some(release) = set.tasks[i].release else {
+pub(crate) fn enough(tasks: ProfiledSet, i: usize, proves: &dyn Fn(ProfiledSet) -> bool) -> Enough {
+    let Some(release) = tasks.set.tasks[i].release else {
         return Enough::default();
     };
     let with = |change: &dyn Fn(&mut Task)| {
-        let mut set = set.clone();
+        let mut set = tasks.set.clone();
         change(&mut set.tasks[i]);
         set
     };
@@ -40,21 +42,119 @@ pub(crate) fn enough(
                 r.period = r.period.max(r.deadline);
             }
         });
-        proves(&patient, profiles)
+        proves(ProfiledSet {
+            set: &patient,
+            ..tasks
+        })
     };
     let part = |thousandths: u64| {
-        let of = |n: u64| (u128::from(n) * u128::from(thousandths) / 1000) as u64;
-        let quick = with(&|task| task.wcet = Time(of(task.wcet.0)));
-        let mut profiles = profiles.to_vec();
+        let part_of = |n: u64| (u128::from(n) * u128::from(thousandths) / 1000) as u64;
+        let quick = with(&|task| task.wcet = Time(part_of(task.wcet.0)));
+        let mut profiles = tasks.profiles.to_vec();
         let p = &mut profiles[i];
-        (p.accesses, p.lines, p.requests) = (of(p.accesses), of(p.lines), of(p.requests));
-        proves(&quick, &profiles)
+        p.accesses = part_of(p.accesses);
+        p.lines = part_of(p.lines);
+        p.requests = part_of(p.requests);
+        proves(ProfiledSet {
+            set: &quick,
+            profiles: &profiles,
+        })
     };
     let now = release.deadline.0 / STEP;
     Enough {
         deadline: first(now, (now + 1) * LONGEST, &deadline).map(|n| Time(n * STEP)),
         wcet: first(0, 999, &|n| part(1000 - n)).map(|n| (1000 - n) as f64 / 1000.0),
     }
+}
+
+/// Says how little would be enough, task by task, all others being as they are.
+/// Times are of the file, not of the task in its colours.
+pub(crate) fn relaxed(platform: &Platform, asked: &TaskSet, mut plan: Plan) -> Plan {
+    let costs = Costs::of(platform);
+    let missing = plan.analysis.iter().filter(|a| !a.holds);
+    let relaxations = missing.filter_map(|answer| {
+        let i = asked.tasks.iter().position(|t| t.name == answer.task)?;
+        let ways = ways(&plan, answer, &asked.tasks[i], &plan.enough[i], &costs)?;
+        Some(Relaxation {
+            change: ways.join(", or "),
+            task: answer.task.clone(),
+            misses_by: Time(short(answer)),
+        })
+    });
+    plan.relaxations = relaxations.collect();
+    plan
+}
+
+fn short(answer: &Answer) -> u64 {
+    (-answer.slack_ps).max(0) as u64
+}
+
+/// What would make a task hold, in words; `None`: it has no deadline.
+fn ways(
+    plan: &Plan,
+    answer: &Answer,
+    task: &Task,
+    enough: &Enough,
+    costs: &Costs,
+) -> Option<Vec<String>> {
+    let times = other_times(task, enough, task.release?);
+    let mut ways = Vec::new();
+    if !times.is_empty() {
+        ways.push(format!("give it {}", times.join(", or ")));
+    }
+    if answer.others.0 > 0 {
+        ways.push(format!(
+            "leave more of core {} free: Linux keeps {} of each second for what is not real time (kernel.sched_rt_runtime_us; from 6.12 on the fair server), and lets it wait no longer",
+            answer.core, answer.others.min(Time(OTHERS_PS))
+        ));
+    }
+    // No patience helps against what preempts it ever again.
+    let mates = plan.set.tasks.iter().filter(|t| t.release.is_some());
+    let mates = mates.filter(|t| t.core == Some(answer.core)).count();
+    if enough.deadline.is_none() && mates > 1 {
+        ways.push("bind it to another core than what preempts it (`core`)".to_owned());
+    }
+    ways.extend(less_memory(plan, answer, costs));
+    if ways.is_empty() {
+        ways.push("no deadline and no wcet is enough here: take something else from its core or its controller".to_owned());
+    }
+    Some(ways)
+}
+
+/// A deadline and a wcet that would be enough.
+fn other_times(task: &Task, enough: &Enough, release: Release) -> Vec<String> {
+    let longer = enough.deadline.map(|longer| {
+        let what = match longer > release.period {
+            true => "a period and deadline",
+            false => "a deadline",
+        };
+        format!("{what} of at least {longer}")
+    });
+    let quicker = enough.wcet.map(|part| {
+        let wcet = Time((task.wcet.0 as f64 * part) as u64);
+        format!("a wcet of at most {wcet}")
+    });
+    longer.into_iter().chain(quicker).collect()
+}
+
+/// Where waiting for memory is more than what is missing: less of it.
+fn less_memory(plan: &Plan, answer: &Answer, costs: &Costs) -> Option<String> {
+    if answer.memory.0 <= short(answer) {
+        return None;
+    }
+    let limited = plan.assignments.iter().filter(|a| a.limit.is_some());
+    let others: Vec<&str> = limited.map(|a| a.task.as_str()).collect();
+    Some(match others.is_empty() {
+        false => format!(
+            "keep {} from running beside it",
+            others.join(" and ")
+        ),
+        true => format!(
+            "give it a controller of its own: waiting for others is {} of its response (a line of theirs costs it up to {})",
+            answer.memory,
+            Time(costs.other_bank_ps)
+        ),
+    })
 }
 
 /// The least number above `from` that will do, if `to` does.

@@ -4,8 +4,9 @@ use anyhow::Result;
 use soloist_core::format_size;
 use soloist_host::words::counted;
 use soloist_rt::analysis::linux::Server;
+use soloist_rt::plan::check::Check;
 use soloist_rt::plan::grounds::Grounds;
-use soloist_rt::plan::{Assignment, Check, Plan};
+use soloist_rt::plan::{Assignment, Plan};
 use soloist_rt::tasks::{Order, Task};
 use soloist_rt::time::{Time, MS, US};
 
@@ -113,10 +114,10 @@ pub fn say(plan: &Plan, check: &Check, rests: &[String], ctx: &Ctx) -> Result<()
         "",
     ]);
     for answer in &plan.analysis {
-        let played = check.tasks.iter().find(|(name, ..)| *name == answer.task);
-        let played = played.map_or("-".to_owned(), |(_, response, jobs, missed)| match missed {
-            0 => response.to_string(),
-            _ => format!("{missed} of {jobs} miss"),
+        let played = check.task(&answer.task);
+        let played = played.map_or("-".to_owned(), |played| match played.missed {
+            0 => played.response.to_string(),
+            missed => format!("{missed} of {} miss", played.jobs),
         });
         let response = match (answer.response, answer.holds) {
             (Some(response), _) => response.to_string(),

@@ -1,7 +1,7 @@
 //! What share of random task sets can be proved under which isolation.
 //!
-//! All have the same analysis ([`crate::analysis::response`]), the same candidates for cores
-//! ([`crate::plan`]), rate-monotonic priorities and the same sets; what differs is
+//! All have the same analysis ([`soloist_rt::analysis::response`]), the same candidates
+//! for cores ([`soloist_rt::plan::candidates`]), rate-monotonic priorities and the same sets; what differs is
 //! what cores share and who has a limit. Nothing is played: `wcet` and lines are
 //! taken for those of a job under each isolation, though fewer banks and less
 //! cache cost time too, and a core with deadlines is never held back by a limit of
@@ -12,13 +12,17 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_memory::Platform;
 
-use crate::analysis::interference::{Costs, Sharing};
-use crate::plan::colors::deal;
-use crate::plan::{all_hold, candidates, groups, Candidate, LIMITS};
-use crate::profile::Profile;
+use soloist_rt::analysis::interference::{Conditions, Costs, Shared, Sharing};
+use soloist_rt::analysis::ProfiledSet;
+use soloist_rt::plan::candidates::{candidates, Candidate};
+use soloist_rt::plan::colors::{deal, groups, Dealt, Group};
+use soloist_rt::plan::proof::all_hold;
+use soloist_rt::plan::LIMITS;
+use soloist_rt::profile::Profile;
+use soloist_rt::tasks::{Behaviour, Order, Release, Task, TaskSet};
+use soloist_rt::time::{Time, MS};
+
 use crate::random::{period, utilisations};
-use crate::tasks::{Behaviour, Order, Release, Task, TaskSet};
-use crate::time::{Time, MS};
 
 /// What keeps tasks apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +57,6 @@ impl Isolation {
     ];
 
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "no isolation",
@@ -89,7 +92,6 @@ const SIZES: [u64; 4] = [256, 1024, 2048, 4096];
 const REQUESTS: u64 = 2;
 
 /// A random set, and what its jobs ask of memory.
-#[must_use]
 pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let costs = Costs::of(platform);
@@ -160,41 +162,28 @@ fn shares(rng: &mut ChaCha8Rng, how: Draw) -> Vec<f64> {
     }
 }
 
-/// Is there a way to put the tasks on cores with which all deadlines are proved?
-#[must_use]
-pub fn schedulable(
-    platform: &Platform,
-    (set, profiles): (&TaskSet, &[Profile]),
-    isolation: Isolation,
-) -> bool {
-    proved_under(platform, (set, profiles), &[isolation])[0]
-}
-
-/// The same for several isolations at once.
-#[must_use]
+/// Under which isolations is there a way to put the tasks on cores with which all
+/// deadlines are proved?
 pub fn proved_under(
     platform: &Platform,
-    (set, profiles): (&TaskSet, &[Profile]),
+    tasks: ProfiledSet,
     isolations: &[Isolation],
 ) -> Vec<bool> {
-    let all = candidates(platform, set);
-    let under = |&isolation: &Isolation| {
+    let all = candidates(platform, tasks.set);
+    let proved = |&isolation: &Isolation| {
         all.iter()
-            .any(|c| holds(platform, (set, profiles), c, isolation))
+            .any(|candidate| holds(platform, tasks, candidate, isolation))
     };
-    isolations.iter().map(under).collect()
+    isolations.iter().map(proved).collect()
 }
 
 fn holds(
     platform: &Platform,
-    (set, profiles): (&TaskSet, &[Profile]),
+    tasks: ProfiledSet,
     candidate: &Candidate,
     isolation: Isolation,
 ) -> bool {
-    let mut set = set.clone();
-    for (task, &core) in set.tasks.iter_mut().zip(&candidate.cores) {
-        task.core = Some(core);
-    }
+    let set = candidate.bind(tasks.set);
     let near = |core: &u32| platform.node_of_core[*core as usize] as u32;
     // Where nobody chooses controllers, memory is the core's node's.
     let nodes: Vec<u32> = match isolation {
@@ -202,30 +191,25 @@ fn holds(
         _ => candidate.cores.iter().map(near).collect(),
     };
     let (groups, _) = groups(&set, &nodes);
-    let groups = &groups;
-    let Ok(dealt) = deal(platform, groups) else {
+    let Ok(dealt) = deal(platform, &groups) else {
         return false;
-    };
-    let shares = |a: u32, b: u32| {
-        let of = |core: u32| (0..groups.len()).filter(move |&g| core == groups[g].core);
-        let common = of(a).any(|g| of(b).any(|h| groups[g].node == groups[h].node));
-        let memory = match (common, isolation) {
-            (false, _) => Sharing::Nothing,
-            (true, Isolation::None | Isolation::MemGuard | Isolation::Limited(_)) => Sharing::Banks,
-            (true, _) => Sharing::Controller,
-        };
-        let cache = platform.llc_of_core[a as usize] == platform.llc_of_core[b as usize];
-        let colored = matches!(isolation, Isolation::CamcCache | Isolation::Plan);
-        let own = colored && of(a).chain(of(b)).all(|g| dealt[g].1);
-        (memory, cache && !own)
     };
     let cores = platform.node_of_core.len();
     // Asked for once for each pair: the analysis comes back to all of them.
-    let table: Vec<(Sharing, bool)> = (0..cores * cores)
-        .map(|at| shares((at / cores) as u32, (at % cores) as u32))
+    let table: Vec<Shared> = (0..cores * cores)
+        .map(|at| {
+            let pair = ((at / cores) as u32, (at % cores) as u32);
+            shared(platform, &groups, &dealt, isolation, pair)
+        })
         .collect();
-    let shares = |a: u32, b: u32| table[a as usize * cores + b as usize];
-    let proved = |limits: &[Option<u64>]| all_hold(platform, (&set, profiles), limits, &shares);
+    let proved = |limits: &[Option<u64>]| {
+        let conditions = Conditions {
+            platform,
+            limits,
+            shared: &|a, b| table[a as usize * cores + b as usize],
+        };
+        all_hold(ProfiledSet { set: &set, ..tasks }, conditions)
+    };
     let loud = loud(&set);
     let limited = |limit: &dyn Fn(u32) -> u64| {
         let mut limits = vec![None; cores];
@@ -245,9 +229,32 @@ fn holds(
     }
 }
 
+/// What a pair of cores shares under an isolation.
+fn shared(
+    platform: &Platform,
+    groups: &[Group],
+    dealt: &[Dealt],
+    isolation: Isolation,
+    (a, b): (u32, u32),
+) -> Shared {
+    let groups_of = |core: u32| (0..groups.len()).filter(move |&g| core == groups[g].core);
+    let common = groups_of(a).any(|g| groups_of(b).any(|h| groups[g].node == groups[h].node));
+    let memory = match (common, isolation) {
+        (false, _) => Sharing::Nothing,
+        (true, Isolation::None | Isolation::MemGuard | Isolation::Limited(_)) => Sharing::Banks,
+        (true, _) => Sharing::Controller,
+    };
+    let same_llc = platform.llc_of_core[a as usize] == platform.llc_of_core[b as usize];
+    let colored = matches!(isolation, Isolation::CamcCache | Isolation::Plan);
+    let own = colored && groups_of(a).chain(groups_of(b)).all(|g| dealt[g].own_llc);
+    Shared {
+        memory,
+        llc: same_llc && !own,
+    }
+}
+
 /// MemGuard's equal part of a node, bytes a second: what its controller can do at
 /// least (one bank, `r_min`), divided by its cores.
-#[must_use]
 pub fn part(platform: &Platform, node: usize) -> u64 {
     let mates = platform.node_of_core.iter().filter(|&&n| n == node);
     platform.memory.device.one_bank_bandwidth() as u64 / mates.count().max(1) as u64
@@ -267,7 +274,7 @@ fn loud(set: &TaskSet) -> Vec<u32> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use crate::analysis::interference::Neighbour;
+    use soloist_rt::analysis::interference::Neighbour;
 
     #[test]
     fn shares_have_their_sum_and_none_is_above_a_core() {
@@ -300,7 +307,7 @@ mod tests {
                     shares_llc: true,
                     llc: 0,
                     limit: Some(bytes / line),
-                    jobs: Vec::new(),
+                    tasks: Vec::new(),
                     best_effort: true,
                 };
                 let lines = neighbour.lines(&costs, WINDOW).unwrap();
@@ -328,7 +335,14 @@ mod tests {
                     others: 2,
                 };
                 let (set, profiles) = draw(&platform, how, seed);
-                let held = proved_under(&platform, (&set, &profiles), &Isolation::ALL);
+                let held = proved_under(
+                    &platform,
+                    ProfiledSet {
+                        set: &set,
+                        profiles: &profiles,
+                    },
+                    &Isolation::ALL,
+                );
                 let [none, memguard, palloc, camc, cache, plan] = held[..] else {
                     panic!("{held:?}");
                 };
