@@ -152,9 +152,9 @@ fn watch(child: &mut Child, host: &Host, map: &AddrMap, started: Instant) -> Res
         let now = Size::of_process_group(child.id());
         if now.outgrew(&size) {
             size = now;
-            signal_group(child.id(), Signal::Stop);
+            signal_group(child.id(), Signal::STOP);
             let seen = Placement::of_process_group(host, map, child.id());
-            signal_group(child.id(), Signal::Cont);
+            signal_group(child.id(), Signal::CONT);
             if seen.pages > most.pages {
                 most = seen;
             }

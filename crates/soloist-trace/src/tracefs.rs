@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::event::{poll, PollFd, PollFlags};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::watch::exists;
@@ -175,8 +175,9 @@ impl Instance {
     pub fn wait(&self, time: Duration) -> Result<()> {
         let pipe = self.pipe.iter();
         let mut pipes: Vec<PollFd> = pipe.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
-        let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
-        match poll(&mut pipes, ms) {
+        // Longer than the kernel can count is for ever.
+        let time = Timespec::try_from(time).ok();
+        match poll(&mut pipes, time.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(e) => Err(failed(Path::new("trace_pipe"), e.into())),
         }

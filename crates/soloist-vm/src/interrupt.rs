@@ -159,7 +159,7 @@ mod tests {
     fn the_first_ctrl_c_ends_a_process_whose_guests_have_ended() {
         let (mut child, mut next) = start("waits_without_a_directory");
         next("waits");
-        kill_process(Pid::from_child(&child), Signal::Int).unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(STATUS));
     }
 
@@ -168,10 +168,10 @@ mod tests {
         let (mut child, mut next) = start("waits_with_a_directory");
         let dir = next("dir=")["dir=".len()..].to_owned();
         let pid = Pid::from_child(&child);
-        kill_process(pid, Signal::Int).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
         next("raised");
         assert!(Path::new(&dir).exists());
-        kill_process(pid, Signal::Int).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(STATUS));
         assert!(!Path::new(&dir).exists());
     }

@@ -270,7 +270,7 @@ fn mount_configfs(host: &Host) -> Result<(), HostError> {
     if mounted {
         return Ok(());
     }
-    mount("configfs", &dir, "configfs", MountFlags::empty(), "").map_err(|e| {
+    mount("configfs", &dir, "configfs", MountFlags::empty(), None).map_err(|e| {
         HostError::Other(format!(
             "mounting configfs on {CONFIGFS}: {}",
             io::Error::from(e)

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 use rustix::io::Errno;
-use rustix::process::{sched_getaffinity, sched_setaffinity, CpuSet};
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use soloist_core::{NumList, MAX_CPUS};
 
 use crate::machine::host::Host;

@@ -6,7 +6,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{sched_setaffinity, CpuSet, Pid};
+use rustix::process::Pid;
+use rustix::thread::{sched_setaffinity, CpuSet};
 
 use crate::HostError;
 

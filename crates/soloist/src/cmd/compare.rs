@@ -60,7 +60,7 @@ pub(super) fn cpus(list: Option<&str>) -> Result<Vec<u32>> {
             .iter()
             .collect()),
         None => {
-            let set = rustix::process::sched_getaffinity(None)?;
+            let set = rustix::thread::sched_getaffinity(None)?;
             Ok((0..1024).filter(|&cpu| set.is_set(cpu as usize)).collect())
         }
     }
