@@ -4,11 +4,11 @@
 //! Names of measured values are `CASE_TASK_METRIC`, so a case's name is an
 //! identifier.
 
-use soloist_play::placement::policy::Policy;
+use soloist_play::policy::{linux, Policy, UnknownPolicy};
 use soloist_play::programs::counters::Counters;
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::table_1::Benchmark;
-use soloist_play::programs::ProgramKind;
+use soloist_play::programs::{ProgramKind, ProgramSpec};
 
 use crate::spec::number::{as_u32, parse_cpus};
 use crate::spec::{Mode, Number, Point, Reserve, Scenario, TaskSpec};
@@ -19,7 +19,7 @@ pub struct Case {
     /// `policy`, `policy_mode`, and with `_value` behind it for each sweep.
     pub name: String,
     /// The policy.
-    pub policy: Policy,
+    pub policy: &'static dyn Policy,
     /// How bandwidth is regulated; `None`: the scenario has no regulator.
     pub mode: Option<Mode>,
     /// Where in the sweeps it is.
@@ -33,36 +33,27 @@ pub struct Case {
 pub struct CaseTask {
     /// Name of its `[[task]]`.
     pub name: String,
-    /// What it does.
-    pub kind: ProgramKind,
+    /// What it does; endless if it is not waited for. Threads of a recorded program
+    /// follow each other.
+    pub program: ProgramSpec,
     /// Where it is pinned.
     pub cpu: u32,
-    /// Bytes of memory.
-    pub bytes: u64,
-    /// Steps of work.
-    pub work: u64,
-    /// Bytes from one access to the next; 0: a line.
-    pub stride: u64,
-    /// Not waited for.
-    pub background: bool,
     /// Pages of this node only.
     pub node: Option<u32>,
     /// Bank sets of a private assignment.
     pub sets: Option<u32>,
-    /// Rounds with a barrier.
-    pub rounds: u32,
     /// Cpu of the first touch.
     pub first_touch: u32,
     /// Bandwidth that its cpu reserves.
     pub reserve: Option<Reserve>,
-    /// What its counters say, of kinds that are made from them.
-    pub counters: Option<Counters>,
-    /// So many times as many instructions between accesses.
-    pub instructions: f64,
-    /// What it plays, of kind `recorded`.
-    pub recorded: Option<Recorded>,
-    /// Which of the program's threads it is; they follow each other.
-    pub thread: u32,
+}
+
+impl CaseTask {
+    /// It runs for as long as the others do, and is not waited for.
+    #[must_use]
+    pub fn is_background(&self) -> bool {
+        self.program.endless
+    }
 }
 
 impl Scenario {
@@ -89,9 +80,9 @@ impl Scenario {
             model.map_err(|message| ("[model".to_owned(), message))?;
         }
         for name in &self.policies {
-            let policy: Policy = name
+            let policy: &'static dyn Policy = name
                 .parse()
-                .map_err(|e| (format!("\"{name}\""), format!("{e}")))?;
+                .map_err(|e: UnknownPolicy| (format!("\"{name}\""), e.to_string()))?;
             for mode in &modes {
                 for point in &points {
                     cases.push(self.case(policy, mode.as_ref(), point, divide)?);
@@ -103,7 +94,7 @@ impl Scenario {
 
     fn case(
         &self,
-        policy: Policy,
+        policy: &'static dyn Policy,
         mode: Option<&Mode>,
         point: &Point,
         divide: u64,
@@ -157,25 +148,27 @@ impl Scenario {
                 let recorded = spec.recorded.as_ref();
                 tasks.push(CaseTask {
                     name: spec.name.clone(),
-                    kind: spec.kind,
+                    program: ProgramSpec {
+                        kind: spec.kind,
+                        bytes: recorded.map_or(bytes, |r| r.bytes_of(thread)),
+                        work: benchmark.map_or(work, |b| b.misses(work)),
+                        endless: spec.background && only.is_none(),
+                        stride: spec.stride.as_ref().map_or(Ok(0), get)?,
+                        rounds: spec.rounds,
+                        instructions: instructions(spec).map_err(wrong)?,
+                        counters,
+                        recorded: spec.recorded.clone(),
+                        thread: thread as u32,
+                    },
                     cpu,
-                    bytes: recorded.map_or(bytes, |r| r.bytes_of(thread)),
-                    work: benchmark.map_or(work, |b| b.misses(work)),
-                    stride: spec.stride.as_ref().map_or(Ok(0), get)?,
-                    background: spec.background && only.is_none(),
                     node: spec.node.as_ref().map(small).transpose()?,
                     sets: spec.sets.as_ref().map(small).transpose()?,
-                    rounds: spec.rounds,
                     first_touch: spec.first_touch.unwrap_or(cpu),
                     reserve: reserve.clone(),
-                    counters,
-                    instructions: instructions(spec).map_err(wrong)?,
-                    recorded: spec.recorded.clone(),
-                    thread: thread as u32,
                 });
             }
         }
-        if tasks.iter().all(|t| t.background) {
+        if tasks.iter().all(CaseTask::is_background) {
             return Err((
                 "task".into(),
                 "every task is `background`: none to wait for".into(),
@@ -207,15 +200,15 @@ pub fn alone(cases: &[Case]) -> Vec<Case> {
     let mut all: Vec<Case> = Vec::new();
     for case in cases {
         for (i, task) in case.tasks.iter().enumerate() {
-            if task.background || task.thread > 0 {
+            if task.is_background() || task.program.thread > 0 {
                 continue;
             }
-            let threads = task.recorded.as_ref().map_or(1, Recorded::threads);
+            let threads = task.program.recorded.as_ref().map_or(1, Recorded::threads);
             let name = alone_name(&task.name, &case.point);
             if !all.iter().any(|known| known.name == name) {
                 all.push(Case {
                     name,
-                    policy: Policy::Buddy,
+                    policy: &linux::BUDDY,
                     mode: None,
                     point: case.point.clone(),
                     tasks: case.tasks[i..i + threads].to_vec(),

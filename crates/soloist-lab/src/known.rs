@@ -211,7 +211,7 @@ theirs = 2.0
         );
         assert_eq!(cases[0].tasks.len(), 2);
         assert_eq!(cases[1].tasks.len(), 4);
-        assert_eq!(cases[1].tasks[0].work, 100);
+        assert_eq!(cases[1].tasks[0].program.work, 100);
         assert_eq!(cases[1].tasks[3].cpu, 3);
     }
 

@@ -33,8 +33,8 @@ work = 30000
 fn alone(machine: &str, task: &CaseTask, lines: u64) -> Regulated {
     let scenario = known::parse(&ALONE.replace("MACHINE", machine), "alone").unwrap();
     let mut cases = scenario.cases(1).unwrap();
-    cases[0].tasks[0].counters = task.counters;
-    cases[0].tasks[0].work = lines;
+    cases[0].tasks[0].program.counters = task.program.counters;
+    cases[0].tasks[0].program.work = lines;
     let options = Options {
         seed: 5,
         seeds: None,
@@ -54,8 +54,10 @@ fn shipped() -> Vec<(String, CaseTask)> {
         let scenario = known::find(name).unwrap();
         let machine = scenario.experiment.machine.clone();
         for task in scenario.cases(1).unwrap().into_iter().flat_map(|c| c.tasks) {
-            let same = |(m, t): &(String, CaseTask)| *m == machine && t.counters == task.counters;
-            if task.counters.is_some() && !all.iter().any(same) {
+            let same = |(m, t): &(String, CaseTask)| {
+                *m == machine && t.program.counters == task.program.counters
+            };
+            if task.program.counters.is_some() && !all.iter().any(same) {
                 all.push((machine.clone(), task));
             }
         }
@@ -68,7 +70,7 @@ fn programs_made_from_counters_keep_them() {
     let wrong: Vec<String> = shipped()
         .par_iter()
         .flat_map(|(machine, task)| {
-            let counters = task.counters.unwrap();
+            let counters = task.program.counters.unwrap();
             let lines = (counters.spell as u64 * 20).max(80_000);
             let got = alone(machine, task, lines);
             let platform = Platform::find(machine).unwrap();

@@ -7,10 +7,12 @@ use soloist_lab::jobs::{run, Options};
 use soloist_lab::known::parse;
 use soloist_lab::measurements::CaseResult;
 use soloist_memory::Platform;
-use soloist_play::programs::recorded::{Playback, Recorded};
+use soloist_play::placement::buddy::History;
+use soloist_play::programs::order::Wakes;
+use soloist_play::programs::recorded::{Playback, Recorded, Span};
 use soloist_play::programs::step::Step;
 use soloist_play::programs::Program as _;
-use soloist_play::replay::{load, History, Job, Outcome, Stage, WORN};
+use soloist_play::replay::{load, Job, Replay, Replayed, WORN};
 use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Lines, Meta, Recording, Writer};
 
@@ -165,13 +167,13 @@ fn it_plays_its_lines_in_its_pages_and_colors() {
     record(&made, &WALK);
     let scenario = parse(SCENARIO, dir.path().join("f").to_str().unwrap()).unwrap();
     let recorded = scenario.tasks[0].recorded.as_ref().unwrap();
-    let playback = Playback::new(recorded, 1, false);
+    let playback = Playback::new(recorded, 0, Span::Middle(1), &Wakes::default());
     let plain = (0..PAGES).filter(|&page| !playback.colored(page)).count() as u64;
     assert_eq!((plain, playback.bytes()), (KERNELS, PAGES * 4096));
 
     // Few lines are those of the middle: as much is left out before as behind.
-    let begins = |recorded: &Recorded, lines: u64, endless: bool| {
-        let mut playback = Playback::new(recorded, lines, endless);
+    let begins = |recorded: &Recorded, span: Span| {
+        let mut playback = Playback::new(recorded, 0, span, &Wakes::default());
         loop {
             match playback.step() {
                 Step::Access(access) => return access.at / 4096,
@@ -180,12 +182,15 @@ fn it_plays_its_lines_in_its_pages_and_colors() {
             }
         }
     };
-    assert_eq!(begins(recorded, 8 * PAGES, false), 0);
-    assert_eq!(begins(recorded, 7 * PAGES, false), PAGES / 2);
-    assert_eq!(begins(recorded, 8 * PAGES - 64, false), 32);
+    assert_eq!(begins(recorded, Span::Middle(8 * PAGES)), 0);
+    assert_eq!(begins(recorded, Span::Middle(7 * PAGES)), PAGES / 2);
+    assert_eq!(begins(recorded, Span::Middle(8 * PAGES - 64)), 32);
     let once = dir.path().join("once.rec");
     record(&once, &Walk { rounds: 1, ..WALK });
-    assert_eq!(begins(&Recorded::load(&once).unwrap(), 1, true), PAGES / 2);
+    assert_eq!(
+        begins(&Recorded::load(&once).unwrap(), Span::EndlessFromMiddle),
+        PAGES / 2
+    );
 
     let cases = results(dir.path(), SCENARIO);
     for case in &cases {
@@ -255,7 +260,7 @@ fn replay_knows_what_linux_has_instead_of_colors() {
         other.cores = vec![core];
         parts.push(other);
     }
-    let stage = Stage {
+    let replay = Replay {
         platform: Platform::find("opteron-6128").unwrap(),
         parts,
         sets: 1,
@@ -275,29 +280,29 @@ fn replay_knows_what_linux_has_instead_of_colors() {
         "throttle",
         "memguard",
     ];
-    let played = stage.play(&names.map(job), &|| {}).unwrap();
+    let played = replay.play(&names.map(job), &|| {}).unwrap();
     let [buddy, membind, interleave, cat, throttle, memguard] = played.as_slice() else {
         unreachable!("one a job");
     };
     // Pages of the first task and of the second that lie on other nodes.
-    let remote = |outcome: &Outcome| (outcome.played[0].remote, outcome.played[1].remote);
+    let remote = |outcome: &Replayed| (outcome.played[0].remote, outcome.played[1].remote);
     assert_eq!(remote(buddy), (0.0, 0.0));
     assert_eq!(remote(membind), (0.0, 100.0));
     assert!(remote(interleave).0 > 60.0 && remote(interleave).1 > 60.0);
-    let misses = |outcome: &Outcome| outcome.played[0].llc_misses as f64;
+    let misses = |outcome: &Replayed| outcome.played[0].llc_misses as f64;
     assert!(
         misses(cat) < 0.5 * misses(buddy),
         "{} {}",
         misses(cat),
         misses(buddy)
     );
-    let rate = |outcome: &Outcome| outcome.played[1].llc_misses as f64 / outcome.played[0].time_ns;
+    let rate = |outcome: &Replayed| outcome.played[1].llc_misses as f64 / outcome.played[0].time_ns;
     // A twentieth of 14.4 GB/s is 0.01125 lines a nanosecond.
     assert!(rate(buddy) > 0.015, "{}", rate(buddy));
     assert!(rate(throttle) < 0.0114, "{}", rate(throttle));
     // Of what is guaranteed they have a sixth together, and of the rest in proportion.
     assert!(rate(memguard) < 0.5 * rate(buddy), "{}", rate(memguard));
-    let time = |outcome: &Outcome| outcome.played[0].time_ns;
+    let time = |outcome: &Replayed| outcome.played[0].time_ns;
     assert!(time(memguard) < 0.9 * time(buddy), "{}", time(memguard));
 }
 
@@ -324,13 +329,13 @@ fn pages_out_of_a_recorded_placements_colors_are_counted() {
         let mut meta = Meta::read(&made).unwrap();
         meta.programs[0].colors = settings.to_vec();
         meta.write(&made).unwrap();
-        let stage = Stage {
+        let replay = Replay {
             platform: platform.clone(),
             parts: vec![load(&made, 0, Lines::First(100)).unwrap()],
             sets: 1,
             history: WORN,
         };
-        let played = stage.play(&[job(placement, true)], &|| {});
+        let played = replay.play(&[job(placement, true)], &|| {});
         played.map(|runs| runs[0].played[0].spilled)
     };
     let out = |inside: &dyn Fn(u64) -> bool| (KERNELS..PAGES).filter(|&p| !inside(p)).count();
@@ -364,13 +369,13 @@ fn pages_placed_anew_are_not_the_kernels() {
             ..WALK
         };
         record(&made, &walk);
-        let stage = Stage {
+        let replay = Replay {
             platform: Platform::find("opteron-6128").unwrap(),
             parts: vec![load(&made, 0, Lines::ALL).unwrap()],
             sets: 1,
             history: History::FRESH,
         };
-        let runs = stage.play(&[job("controller", true)], &|| {}).unwrap();
+        let runs = replay.play(&[job("controller", true)], &|| {}).unwrap();
         runs[0].played[0].llc_hits
     };
     // Where the module, and the lab, begin to take frames of node 0.
@@ -387,13 +392,13 @@ fn pages_lie_near_the_thread_that_touched_them() {
     record(&made, &Walk { threads: 2, ..WALK });
     let mut part = load(&made, 0, Lines::ALL).unwrap();
     part.cores = vec![0, 4];
-    let stage = Stage {
+    let replay = Replay {
         platform: Platform::find("opteron-6128").unwrap(),
         parts: vec![part],
         sets: 1,
         history: WORN,
     };
-    let runs = stage.play(&[job("buddy", true)], &|| {}).unwrap();
+    let runs = replay.play(&[job("buddy", true)], &|| {}).unwrap();
     let remote = runs[0].played[0].remote;
     assert!((45.0..=50.0).contains(&remote), "{remote} %");
 }
@@ -534,13 +539,13 @@ fn a_thread_waits_for_the_one_that_wakes_it() {
         let mut threads = load(&even, 0, Lines::ALL).unwrap();
         threads.cores = vec![4, 5];
         parts.push(threads);
-        let stage = Stage {
+        let replay = Replay {
             platform: Platform::find("opteron-6128").unwrap(),
             parts,
             sets: 1,
             history: WORN,
         };
-        stage.play(jobs, &|| {}).unwrap()
+        replay.play(jobs, &|| {}).unwrap()
     };
     let jobs = [job("buddy", true), job("buddy", false)];
     let (even, slow) = (play(&even, &jobs), play(&slow, &jobs));

@@ -22,10 +22,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use soloist_core::{
-    Answer, Order, Refusal, Regulation, Regulator, Reservation, Sharing, NO_LIMIT, TRAFFICS,
+    Answer, Order, Refusal, Regulation, Regulator, Reservation, NO_LIMIT, TRAFFICS,
 };
 use soloist_memory::system::Governor;
-use soloist_memory::Platform;
 
 /// MemGuard's period, microseconds.
 pub const PERIOD_US: u32 = 1000;
@@ -33,10 +32,6 @@ pub const PERIOD_US: u32 = 1000;
 /// Weight of the newest period in the prediction, in 1/256: the paper's example
 /// needs more than two thirds.
 pub const EWMA: u16 = 180;
-
-/// Under the policy `memguard`: of so many parts of what is guaranteed the tasks in
-/// the background get one together (the paper's 7.1: 0.2 of 1.2 GB/s).
-const PARTS: u64 = 6;
 
 /// What was counted of one core since all tasks had begun.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -205,43 +200,6 @@ impl Guard {
             one_domain: pools.is_none(),
             ..Self::counting(set.period_us, tasks)
         })
-    }
-
-    /// The policy `memguard`: reserves for the cores `own` and `others`, all of one
-    /// group alike; what is left goes in proportion (BR+PS), and only misses count.
-    /// Guaranteed is a line in each row cycle of one bank (the paper's 4.1).
-    pub fn by_policy(
-        platform: &Platform,
-        own: &[usize],
-        others: &[usize],
-    ) -> Result<Self, Refusal> {
-        let line = platform.memory.map.line_size();
-        let device = &platform.memory.device;
-        let row_cycle_ps = u64::from(device.trc) * u64::from(device.tck_ps);
-        let r_min = u64::from(line) * 1_000_000_000_000 / row_cycle_ps.max(1);
-        let set = Regulation {
-            period_us: PERIOD_US,
-            line,
-            r_min: [r_min, 0],
-            peak: platform.northbridge.bytes_per_us * 1_000_000,
-            q_min: 0,
-            ewma: EWMA,
-            sharing: Sharing::Proportional,
-        };
-        let back = r_min / PARTS;
-        let groups = [(own, r_min - back), (others, back)];
-        let mut reservations = vec![None; platform.node_of_core.len()];
-        for (cores, rate) in groups {
-            for &core in cores {
-                reservations[core] = Some(Reservation {
-                    rate: [rate / cores.len() as u64, 0],
-                    weight: 0,
-                    reclaim: true,
-                });
-            }
-        }
-        let tasks = vec![None; reservations.len()];
-        Self::regulating(&set, &reservations, None, tasks)
     }
 
     /// What was counted of each core up to the last whole period, or to the

@@ -1,9 +1,26 @@
-//! Programs played on the memory model: pages are placed by a policy
-//! ([`placement`]), programs ([`programs`]) and recordings ([`replay`]) are stepped
-//! on cores, and what they take of memory is regulated ([`governor`], [`linux`]).
+//! Programs placed by a policy, seated on the cores of a machine and played on the
+//! memory model.
+//!
+//! A [`Stage`](stage::Stage) has seats: on each a program ([`programs`]: generators, and
+//! recordings of real ones) and where its pages come from. One placer ([`place`]) gives
+//! them frames of Linux' allocator or of core's lists ([`placement`]) as the stage's
+//! policy says ([`policy`]: a policy is a file); one player ([`thread`]) steps them; a
+//! regulator ([`governor`]) holds them back. Only the stage calls the memory system.
+//!
+//! Upon it stand [`pace`], which finds how a program comes to its counted speed, and
+//! [`replay`], which plays recordings alone and beside each other. [`import`] makes
+//! recordings of other tools' traces.
 
 pub mod governor;
-pub mod linux;
+pub mod import;
+pub mod pace;
+pub mod place;
 pub mod placement;
+pub mod policy;
+pub mod profile;
 pub mod programs;
+mod regulation;
 pub mod replay;
+pub mod stage;
+pub mod thread;
+pub mod warm;

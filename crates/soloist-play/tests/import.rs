@@ -6,8 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use soloist_memory::Platform;
-use soloist_play::replay::import::{import, Format, ImportError, Imported, Target};
-use soloist_play::replay::{load, Job, Part, Stage, WORN};
+use soloist_play::import::{import, Format, ImportError, Imported, Target};
+use soloist_play::policy;
+use soloist_play::replay::{load, Job, Part, Replay, WORN};
 use soloist_record::export::{self, export};
 use soloist_record::meta::Cache;
 use soloist_record::{Kind, Lines, Step};
@@ -77,7 +78,7 @@ fn lines(part: &Part, lane: usize) -> Vec<(Kind, u64, u64, u32)> {
 }
 
 fn play(part: &Part, placement: &str) -> Result<f64, String> {
-    let stage = Stage {
+    let replay = Replay {
         platform: Platform::find("opteron-6128").unwrap(),
         parts: vec![part.clone()],
         sets: 1,
@@ -89,7 +90,7 @@ fn play(part: &Part, placement: &str) -> Result<f64, String> {
         seed: 1,
         blame: false,
     };
-    let runs = stage.play(&[job], &|| {}).map_err(|e| e.to_string())?;
+    let runs = replay.play(&[job], &|| {}).map_err(|e| e.to_string())?;
     Ok(runs[0].played[0].time_ns)
 }
 
@@ -497,20 +498,20 @@ fn cores_without_memory_have_the_nearest_ones_colours() {
             part.cores = vec![core];
             part
         });
-        let stage = Stage {
+        let replay = Replay {
             platform: platform.clone(),
             parts: parts.to_vec(),
             sets: 1,
             history: WORN,
         };
-        for policy in soloist_play::placement::policy::Policy::ALL {
+        for policy in policy::ALL {
             let job = Job {
                 placement: policy.name().parse().unwrap(),
                 alone: false,
                 seed: 1,
                 blame: false,
             };
-            let runs = stage.play(&[job], &|| {});
+            let runs = replay.play(&[job], &|| {});
             let runs = runs.unwrap_or_else(|why| panic!("{policy} on {cores:?}: {why}"));
             assert!(runs[0].played.iter().all(|p| p.spilled == 0), "{policy}");
         }

@@ -11,20 +11,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use soloist_core::{ColorSet, Refusal, Regulation, Reservation, Sharing};
 use soloist_memory::core::{self as cpu, CoreStats, Stream};
-use soloist_memory::system::Governor;
-use soloist_memory::{Platform, System};
-use soloist_play::governor::{Counts, Guard};
-use soloist_play::placement::buddy::{Buddy, History, NumaLayout};
-use soloist_play::placement::memory::{Allocation, Exhaust, Exhausted, Memory};
-use soloist_play::programs::{Program, Step};
+use soloist_memory::Platform;
+use soloist_play::governor::Counts;
+use soloist_play::place::Touches;
+use soloist_play::placement::memory::{Exhaust, Exhausted};
+use soloist_play::placement::FreeMemory;
+use soloist_play::policy::Given;
+use soloist_play::programs::{Access, Program, Step};
+use soloist_play::stage::{Cast, Regulator, Seat, Stage, StageError};
+use soloist_play::thread::Pages;
 
 use crate::program::{Maker, CHUNK};
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::times::rows;
 use crate::tasks::TaskSet;
 use soloist_trace::timeline::{common, Job, Timeline};
-
-const PAGE_SHIFT: u32 = 12;
 
 /// Where a task's pages come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,22 +105,22 @@ pub enum PlayError {
     },
     /// The regulator refuses.
     #[error("bandwidth limits: {0}")]
-    Limits(#[from] Refusal),
+    Limits(Refusal),
     /// The model refuses.
     #[error(transparent)]
-    Model(#[from] soloist_memory::system::RunError),
+    Model(soloist_memory::system::RunError),
 }
 
 /// A task on its core.
 struct Member {
     task: usize,
     program: Box<dyn Program>,
-    pages: Vec<u32>,
+    pages: Pages,
     per_job: u64,
     job: Option<u64>,
     left: u64,
     /// Read but not yet handed on, because of the work before it.
-    next: Option<soloist_play::programs::Access>,
+    next: Option<Access>,
     /// Where it was last; of a recorded program always its first line, since its
     /// own accesses go past the private caches, and computing does not.
     last: u64,
@@ -128,11 +129,6 @@ struct Member {
 }
 
 impl Member {
-    fn physical(&self, at: u64) -> u64 {
-        let offset = at & ((1 << PAGE_SHIFT) - 1);
-        u64::from(self.pages[(at >> PAGE_SHIFT) as usize]) << PAGE_SHIFT | offset
-    }
-
     /// What it does next, or the beginning of the work before that.
     fn step(&mut self) -> cpu::Step {
         let behind = self.program.behind_caches();
@@ -141,7 +137,7 @@ impl Member {
             None => loop {
                 match self.program.step() {
                     Step::Access(access) => break access,
-                    Step::WriteBack(at) => return cpu::Step::WriteBack(self.physical(at)),
+                    Step::WriteBack(at) => return cpu::Step::WriteBack(self.pages.physical(at)),
                     _ => {}
                 }
             },
@@ -151,7 +147,7 @@ impl Member {
             self.next = Some(access);
             return cpu::Step::Access(cpu::Access {
                 work: CHUNK - 1,
-                addr: self.physical(self.last),
+                addr: self.pages.physical(self.last),
                 write: false,
                 dependent: false,
             });
@@ -167,7 +163,7 @@ impl Member {
         };
         step(cpu::Access {
             work: access.work,
-            addr: self.physical(access.at),
+            addr: self.pages.physical(access.at),
             write: access.write,
             dependent: access.dependent,
         })
@@ -187,10 +183,9 @@ impl Member {
 }
 
 /// Lines that cores moved, as jobs see it.
-#[derive(Default)]
 struct Moved {
     /// By core.
-    lines: Vec<AtomicU64>,
+    lines: Arc<Vec<AtomicU64>>,
     /// By task: what its core had moved when its last job ended, and the most
     /// between two ends.
     jobs: Vec<(AtomicU64, AtomicU64)>,
@@ -199,7 +194,7 @@ struct Moved {
 impl Moved {
     fn new(cores: usize, tasks: usize) -> Self {
         Self {
-            lines: (0..cores).map(|_| AtomicU64::new(0)).collect(),
+            lines: Arc::new((0..cores).map(|_| AtomicU64::new(0)).collect()),
             jobs: (0..tasks).map(|_| Default::default()).collect(),
         }
     }
@@ -270,38 +265,48 @@ impl Stream for Core {
 pub fn play(setup: &Setup) -> Result<Played, PlayError> {
     check(setup)?;
     let set = setup.set;
-    let mut members = place(setup)?;
-    let mut cores: Vec<u32> = set.tasks.iter().filter_map(|t| t.core).collect();
-    cores.sort_unstable();
-    cores.dedup();
+    // What has no core does not play.
+    let seated: Vec<usize> = (0..set.tasks.len())
+        .filter(|&task| set.tasks[task].core.is_some())
+        .collect();
     let counts: Arc<Vec<AtomicU64>> =
         Arc::new(set.tasks.iter().map(|_| AtomicU64::new(0)).collect());
     let jobs = Arc::new(Mutex::new(Vec::new()));
-    let cores_in_all = setup.platform.node_of_core.len();
-    let mut guards = vec![None; cores_in_all];
-    let moved = Arc::new(Moved::new(cores_in_all, set.tasks.len()));
-    let mut system = System::new(setup.platform);
-    for core in cores {
-        let mine = |m: &Member| set.tasks[m.task].core == Some(core);
-        let (here, rest) = members.into_iter().partition(mine);
-        members = rest;
-        let guard = Arc::new(Counts::default());
-        guards[core as usize] = Some(Arc::clone(&guard));
-        let stream = Core {
-            core: core as usize,
+    let cores = setup.platform.node_of_core.len();
+    let moved = Arc::new(Moved::new(cores, set.tasks.len()));
+    let share = |cast: Cast| -> Box<dyn Stream + Send> {
+        let member = |(seat, program, pages)| member(setup, seated[seat], program, pages);
+        Box::new(Core {
+            core: cast.core,
             moved: Arc::clone(&moved),
-            scheduler: Some(Scheduler::new(set, core, setup.scale, setup.seed)),
-            members: here,
+            scheduler: Some(Scheduler::new(
+                set,
+                cast.core as u32,
+                setup.scale,
+                setup.seed,
+            )),
+            members: cast.programs.into_iter().map(member).collect(),
             length_ps: setup.length_ps,
             counts: Arc::clone(&counts),
             jobs: Arc::clone(&jobs),
-            guard,
-        };
-        system.put(core as usize, Box::new(stream), 0, false);
-    }
-    let mut watch = Watch::new(regulation(setup, guards)?, Arc::clone(&moved));
-    let stats = system.run(&mut watch)?;
-    let stopped = watch.stopped;
+            guard: cast.counts,
+        })
+    };
+    let colors = seated.iter().map(|&task| setup.places[task].colors.clone());
+    let policy = Given(colors.collect());
+    let seats = (seated.iter().enumerate()).map(|(seat, &task)| of_task(setup, seat, task));
+    let stage = Stage {
+        regulator: regulator(setup),
+        memory: FreeMemory {
+            exhaust: Exhaust::Fail,
+            ..FreeMemory::FRESH
+        },
+        touches: Touches::InTurn,
+        ..Stage::new(setup.platform, &policy, seats.collect(), setup.seed)
+    };
+    let (stats, stopped) = stage
+        .play_shared(&moved.lines, share)
+        .map_err(|e| refused(setup, &seated, e))?;
     let mut jobs = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
     jobs.sort_by_key(|j| (j.release_ps, j.task));
     let mut rows = rows(set);
@@ -339,84 +344,60 @@ fn check(setup: &Setup) -> Result<(), PlayError> {
     Ok(())
 }
 
-/// Gives every task its pages: a page at a time to each in turn, as first
-/// touches come.
-fn place(setup: &Setup) -> Result<Vec<Member>, PlayError> {
-    let map = &setup.platform.memory.map;
-    let platform = setup.platform;
-    let layout = NumaLayout {
-        node_of_cpu: platform.node_of_core.iter().map(|&n| n as u32).collect(),
-        distance: platform
-            .hops
-            .iter()
-            .map(|row| row.iter().map(|&h| h as u32).collect())
-            .collect(),
-    };
-    let mut memory = Memory::new(map, Buddy::new(map, layout, History::FRESH, setup.seed));
-    let mut members = Vec::new();
-    let mut wanted = Vec::new();
-    for (i, task) in setup.set.tasks.iter().enumerate() {
-        let Some(core) = task.core else { continue };
-        let (maker, seed) = (&setup.makers[i], seed_of(setup.seed, i));
-        let program = maker.make(seed);
-        let per_job = match task.release {
-            Some(_) => setup.accesses[i].max(1),
-            None => u64::MAX,
-        };
-        let pages = program.bytes().div_ceil(1 << PAGE_SHIFT);
-        let place = &setup.places[i];
-        let colors = place.colors.as_ref();
-        wanted.push((
-            pages,
-            Allocation::new(map, i as u32, core, colors, Exhaust::Fail).bound_to(place.node),
-        ));
-        members.push(Member {
-            task: i,
-            program,
-            pages: Vec::with_capacity(pages as usize),
-            per_job,
-            job: None,
-            left: 0,
-            next: None,
-            last: 0,
-            again: (maker.cycle(per_job)).map(|cycle| (cycle, maker.clone(), seed)),
-        });
+/// The seat of a task, which has colours of its own.
+fn of_task(setup: &Setup, seat: usize, task: usize) -> Seat {
+    let core = setup.set.tasks[task].core.unwrap_or(0) as usize;
+    let program = setup.makers[task].make(seed_of(setup.seed, task));
+    Seat {
+        owner: seat,
+        node: setup.places[task].node,
+        ..Seat::new(program, core)
     }
-    let most = wanted.iter().map(|(pages, _)| *pages).max().unwrap_or(0);
-    for turn in 0..most {
-        for (member, (pages, allocation)) in members.iter_mut().zip(&mut wanted) {
-            if turn >= *pages {
-                continue;
-            }
-            let page = memory
-                .page(allocation)
-                .map_err(|source| PlayError::Memory {
-                    task: setup.set.tasks[member.task].name.clone(),
-                    bytes: *pages << PAGE_SHIFT,
-                    source,
-                })?;
-            member.pages.push(page);
-        }
-    }
-    Ok(members)
 }
 
-/// The regulator, where a core has a limit.
-fn regulation(setup: &Setup, guards: Vec<Option<Arc<Counts>>>) -> Result<Option<Guard>, PlayError> {
+fn member(setup: &Setup, task: usize, program: Box<dyn Program>, pages: Pages) -> Member {
+    let maker = &setup.makers[task];
+    let per_job = match setup.set.tasks[task].release {
+        Some(_) => setup.accesses[task].max(1),
+        None => u64::MAX,
+    };
+    let again = maker.cycle(per_job);
+    Member {
+        task,
+        program,
+        pages,
+        per_job,
+        job: None,
+        left: 0,
+        next: None,
+        last: 0,
+        again: again.map(|cycle| (cycle, maker.clone(), seed_of(setup.seed, task))),
+    }
+}
+
+fn refused(setup: &Setup, seated: &[usize], error: StageError) -> PlayError {
+    match error {
+        StageError::Memory {
+            seat,
+            bytes,
+            source,
+        } => PlayError::Memory {
+            task: setup.set.tasks[seated[seat]].name.clone(),
+            bytes: bytes.next_multiple_of(4096),
+            source,
+        },
+        StageError::Colors(refusal) | StageError::Regulator(refusal) => PlayError::Limits(refusal),
+        StageError::Model(source) => PlayError::Model(source),
+    }
+}
+
+/// MemGuard, where a core has a limit.
+fn regulator(setup: &Setup) -> Regulator {
     let all: u64 = setup.limits.iter().flatten().sum();
     if all == 0 {
-        return Ok(None);
+        return Regulator::ByPolicy;
     }
     let period = 1000 / setup.scale.clamp(1, 100);
-    let set = Regulation {
-        period_us: period as u32,
-        line: setup.platform.memory.map.line_size(),
-        r_min: [all, all],
-        peak: all,
-        q_min: 0,
-        ewma: 128,
-        sharing: Sharing::None,
-    };
     let want = |limit: &Option<u64>| {
         limit.map(|rate| Reservation {
             rate: [rate, rate],
@@ -424,61 +405,20 @@ fn regulation(setup: &Setup, guards: Vec<Option<Arc<Counts>>>) -> Result<Option<
             reclaim: false,
         })
     };
-    let mut wanted: Vec<Option<Reservation>> = setup.limits.iter().map(want).collect();
-    wanted.resize(guards.len(), None);
-    Ok(Some(Guard::regulating(&set, &wanted, None, guards)?))
-}
-
-/// The regulator, if there is one, when it held whom, and what went by.
-struct Watch {
-    guard: Option<Guard>,
-    moved: Arc<Moved>,
-    since: Vec<Option<u64>>,
-    stopped: Vec<Vec<(u64, u64)>>,
-    now_ps: u64,
-}
-
-impl Watch {
-    fn new(guard: Option<Guard>, moved: Arc<Moved>) -> Self {
-        let cores = moved.lines.len();
-        Self {
-            guard,
-            moved,
-            since: vec![None; cores],
-            stopped: vec![Vec::new(); cores],
-            now_ps: 0,
-        }
-    }
-}
-
-impl Governor for Watch {
-    fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
-        self.now_ps = now_ps;
-        self.moved.lines[core].fetch_add(1, Ordering::Relaxed);
-        let goes = (self.guard.as_mut()).is_none_or(|g| g.miss(core, now_ps, write));
-        if !goes {
-            self.since[core].get_or_insert(now_ps);
-        }
-        goes
-    }
-
-    fn alarm_ps(&self) -> u64 {
-        self.guard.as_ref().map_or(u64::MAX, Guard::alarm_ps)
-    }
-
-    fn alarm(&mut self, now_ps: u64) {
-        self.now_ps = now_ps;
-        if let Some(guard) = &mut self.guard {
-            guard.alarm(now_ps);
-        }
-    }
-
-    fn released(&mut self) -> Option<usize> {
-        let core = self.guard.as_mut()?.released()?;
-        if let Some(since) = self.since[core].take() {
-            self.stopped[core].push((since, self.now_ps));
-        }
-        Some(core)
+    let mut reservations: Vec<Option<Reservation>> = setup.limits.iter().map(want).collect();
+    reservations.resize(setup.platform.node_of_core.len(), None);
+    Regulator::Reserving {
+        settings: Regulation {
+            period_us: period as u32,
+            line: setup.platform.memory.map.line_size(),
+            r_min: [all, all],
+            peak: all,
+            q_min: 0,
+            ewma: 128,
+            sharing: Sharing::None,
+        },
+        reservations,
+        per_bank: false,
     }
 }
 

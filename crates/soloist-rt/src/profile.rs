@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 use soloist_memory::Platform;
+use soloist_play::pace::PaceError;
 
 use crate::cores::{play, Place, PlayError, Setup};
 use crate::program::Maker;
@@ -37,7 +38,7 @@ pub enum ProfileError {
     Play(#[from] PlayError),
     /// Its counters can't be.
     #[error("task {0:?}: {1}")]
-    Pace(String, soloist_lab::jobs::RunError),
+    Pace(String, PaceError),
     /// More lines than its wcet has time for.
     #[error("task {task:?}: {lines} lines one after the other take {least} on this machine, more than its wcet: lengthen `wcet` or name fewer `lines`")]
     Lines {

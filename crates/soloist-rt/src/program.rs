@@ -3,15 +3,13 @@
 //! A task is a program without end, and a job so many accesses of it: the next
 //! job goes on where the last one stopped, as a filter goes on in its frames.
 
-use soloist_lab::cases::CaseTask;
-use soloist_lab::jobs::generate::generator;
-use soloist_lab::jobs::{pace_of, RunError};
 use soloist_memory::Platform;
+use soloist_play::pace::{self, PaceError};
+use soloist_play::placement::FreeMemory;
 use soloist_play::programs::counters::{Counters, Pace};
 use soloist_play::programs::order::Wakes;
 use soloist_play::programs::recorded::Recorded;
-use soloist_play::programs::ProgramKind;
-use soloist_play::programs::{Access, Program, Step};
+use soloist_play::programs::{Access, Program, ProgramKind, ProgramSpec, Step};
 
 use crate::tasks::{Behaviour, Task};
 
@@ -22,7 +20,7 @@ pub const CHUNK: u32 = 400;
 /// What a task does, ready to be played as often as one likes.
 #[derive(Debug, Clone)]
 pub struct Maker {
-    task: CaseTask,
+    spec: ProgramSpec,
     pace: Pace,
     line: u64,
     behaviour: Behaviour,
@@ -36,7 +34,7 @@ impl Maker {
     ///
     /// # Errors
     /// When the machine can't be as fast as the counters say.
-    pub fn new(platform: &Platform, task: &Task) -> Result<Self, RunError> {
+    pub fn new(platform: &Platform, task: &Task) -> Result<Self, PaceError> {
         let (kind, counters) = match task.behaviour {
             Behaviour::Compute | Behaviour::Lines(_) => (ProgramKind::Stream, None),
             Behaviour::Program {
@@ -57,27 +55,15 @@ impl Maker {
             }
             Behaviour::Program { kind, .. } => (kind, None),
         };
-        let pace = counters.map_or(Ok(Pace::SERIAL), |c| pace_of(platform, c))?;
+        let find = |counters| pace::find(platform, FreeMemory::FRESH, 0, counters)?.exact(counters);
         Ok(Self {
-            task: CaseTask {
-                name: task.name.clone(),
-                kind,
-                cpu: 0,
+            pace: counters.map_or(Ok(Pace::SERIAL), find)?,
+            spec: ProgramSpec {
                 bytes: task.bytes,
-                work: 0,
-                stride: 0,
-                background: true,
-                node: None,
-                sets: None,
-                rounds: 0,
-                first_touch: 0,
-                reserve: None,
                 counters,
-                instructions: 1.0,
                 recorded: task.recorded.clone(),
-                thread: 0,
+                ..ProgramSpec::endless(kind)
             },
-            pace,
             line: u64::from(platform.memory.map.line_size()),
             behaviour: task.behaviour,
             work: 0,
@@ -87,7 +73,7 @@ impl Maker {
     /// The recording that it plays, if any.
     #[must_use]
     pub fn recorded(&self) -> Option<&Recorded> {
-        self.task.recorded.as_ref()
+        self.spec.recorded.as_ref()
     }
 
     /// After so many jobs of `accesses` each it begins again; `None`: never.
@@ -102,9 +88,10 @@ impl Maker {
     pub fn make(&self, seed: u64) -> Box<dyn Program> {
         match self.behaviour {
             Behaviour::Compute => Box::new(Even::new(self.line, self.line, CHUNK)),
-            Behaviour::Lines(_) => Box::new(Even::new(self.task.bytes, self.line, self.work)),
+            Behaviour::Lines(_) => Box::new(Even::new(self.spec.bytes, self.line, self.work)),
             Behaviour::Program { .. } => {
-                generator(&self.task, self.pace, self.line, seed, &Wakes::default())
+                let wakes = Wakes::default();
+                self.spec.generator(self.pace, self.line, seed, &wakes)
             }
         }
     }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use soloist_machine::FileError;
 use soloist_memory::Platform;
+use soloist_play::profile::{profile, Profile};
 use soloist_play::programs::ProgramKind;
 use soloist_play::replay::load;
-use soloist_play::replay::profile::{profile, Profile};
 use soloist_record::Lines;
 
 use crate::tasks::{Behaviour, TaskSet};

@@ -9,7 +9,7 @@ use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition};
 use soloist_cli::{progress, Ctx, Misuse};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
 use soloist_memory::Platform;
-use soloist_play::replay::{Job, Outcome, Part, Placement, Stage, WORN};
+use soloist_play::replay::{Job, Part, Placement, Replay, Replayed, WORN};
 use soloist_record::{Lines, Meta};
 use soloist_vm::Scratch;
 
@@ -129,7 +129,7 @@ fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<Ex
             neighbour.name = format!("neighbour {core}");
             parts.push(neighbour);
         }
-        let stage = Stage {
+        let replay = Replay {
             platform: asked.platform.clone(),
             parts,
             sets: args.sets,
@@ -146,20 +146,24 @@ fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<Ex
                 })
             })
             .collect();
-        let runs = stage.play(&jobs, &|| bar.inc(1))?;
-        let groups: Vec<&[Outcome]> = runs.chunks(SEEDS as usize).collect();
-        let conditions = of_program(&stage.parts[0].name, &groups, company);
+        let runs = replay.play(&jobs, &|| bar.inc(1))?;
+        let groups: Vec<&[Replayed]> = runs.chunks(SEEDS as usize).collect();
+        let conditions = of_program(&replay.parts[0].name, &groups, company);
         blames.extend(
             groups
                 .iter()
                 .skip(1)
                 .zip(&conditions[1..])
                 .map(|(runs, c)| {
-                    matrix(&stage.parts, &runs[0], format!("{}, {}", c.program, c.name))
+                    matrix(
+                        &replay.parts,
+                        &runs[0],
+                        format!("{}, {}", c.program, c.name),
+                    )
                 }),
         );
         drawn.push(Comparison {
-            program: stage.parts[0].name.clone(),
+            program: replay.parts[0].name.clone(),
             conditions: conditions
                 .iter()
                 .map(|c| Drawn {
@@ -189,13 +193,13 @@ fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<Ex
 }
 
 /// Alone, beside by Linux, beside by each policy.
-fn of_program(name: &str, groups: &[&[Outcome]], company: usize) -> Vec<Condition> {
-    let label = |runs: &[Outcome]| match runs[0].placement.as_str() {
+fn of_program(name: &str, groups: &[&[Replayed]], company: usize) -> Vec<Condition> {
+    let label = |runs: &[Replayed]| match runs[0].placement.as_str() {
         _ if runs[0].programs == 1 => "alone".to_owned(),
         "buddy" => format!("beside {company}, Linux"),
         policy => format!("beside {company}, Soloist ({policy})"),
     };
-    let seconds = |runs: &[Outcome]| runs.iter().map(|r| r.played[0].time_ns / 1e9).collect();
+    let seconds = |runs: &[Replayed]| runs.iter().map(|r| r.played[0].time_ns / 1e9).collect();
     let named = groups
         .iter()
         .map(|runs| (label(runs), seconds(runs)))
@@ -210,7 +214,7 @@ fn of_program(name: &str, groups: &[&[Outcome]], company: usize) -> Vec<Conditio
 }
 
 /// The share of the time that was spent waiting for others, and why mostly.
-fn blamed(run: &Outcome) -> Option<String> {
+fn blamed(run: &Replayed) -> Option<String> {
     let of = &run.played[0];
     let others = of
         .blame
@@ -236,7 +240,7 @@ fn blamed(run: &Outcome) -> Option<String> {
 }
 
 /// Who waited for whom, of one run.
-fn matrix(parts: &[Part], run: &Outcome, condition: String) -> Blame {
+fn matrix(parts: &[Part], run: &Replayed, condition: String) -> Blame {
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     let rows = run
         .played

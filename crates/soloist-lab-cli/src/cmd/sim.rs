@@ -17,7 +17,7 @@ use soloist_memory::controller::{Completion, RowOutcome};
 use soloist_memory::replay::{Figures, Replay, Report, Source};
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::Machine;
-use soloist_play::replay::import::unpacked;
+use soloist_play::import::unpacked;
 use soloist_play::replay::{load, Part};
 use soloist_record::Lines;
 

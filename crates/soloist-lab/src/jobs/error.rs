@@ -3,6 +3,7 @@
 use soloist_core::Refusal;
 use soloist_memory::system;
 use soloist_play::placement::memory::Exhausted;
+use soloist_play::stage::StageError;
 
 use crate::spec::Scenario;
 
@@ -64,6 +65,24 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Of a case that can't be played; `task` names that of a seat.
+    pub(super) fn of_stage(
+        case: String,
+        task: impl Fn(usize) -> String,
+        error: StageError,
+    ) -> Self {
+        match error {
+            StageError::Colors(source) => Self::Colors { case, source },
+            StageError::Memory { seat, source, .. } => Self::Memory {
+                case,
+                task: task(seat),
+                source,
+            },
+            StageError::Regulator(source) => Self::Regulator { case, source },
+            StageError::Model(source) => Self::Model { case, source },
+        }
+    }
+
     /// The word of the scenario's file that it is about.
     pub fn word(&self, scenario: &Scenario) -> String {
         match self {

@@ -1,6 +1,6 @@
 //! Runs a scenario: places pages, plays all tasks together, gathers results.
 //!
-//! A run is one case with one seed. Its pages come from [`soloist_play::placement::memory::Memory`] in the order
+//! A run is one case with one seed. Its pages come in the order
 //! in which concurrent tasks would touch them first: one page at a time, whose
 //! turn it is drawn from the seed. Initialisation itself is not timed, but the
 //! tail of its memory is played before the measurement, so that caches begin
@@ -9,14 +9,9 @@
 
 pub mod all;
 pub mod error;
-pub mod generate;
-mod pace;
 pub mod parts;
-mod place;
 mod prepared;
 mod testbed;
-mod thread;
-mod warm;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -29,11 +24,10 @@ pub use parts::{do_all, Parts};
 pub use prepared::Prepared;
 use soloist_play::placement::buddy::History;
 use soloist_play::placement::memory::Exhaust;
-use soloist_play::programs::counters::{Counters, Pace};
-use soloist_play::programs::ProgramKind;
+use soloist_play::placement::FreeMemory;
 use testbed::Testbed;
 
-use crate::cases::{alone, Case, CaseTask};
+use crate::cases::{alone, Case};
 use crate::judgement::check::needs;
 use crate::measurements::{CaseResult, Run};
 use crate::spec::{Exhausted, Point, Scenario};
@@ -158,41 +152,6 @@ pub fn run_cases(
     Ok(prepared.whole(done?))
 }
 
-/// The pace at which a program with these counters has them on this machine
-/// when it runs alone.
-///
-/// # Errors
-/// When the machine can't be so fast, or no memory is left.
-pub fn pace_of(platform: &Platform, counters: Counters) -> Result<Pace, RunError> {
-    let bench = Testbed {
-        platform: platform.clone(),
-        history: History::FRESH,
-        exhausted: Exhaust::Spill,
-        regulator: None,
-        account: false,
-        paces: Vec::new(),
-    };
-    let task = CaseTask {
-        name: "program".to_owned(),
-        kind: ProgramKind::Program,
-        cpu: 0,
-        bytes: 0,
-        work: 0,
-        stride: 0,
-        background: false,
-        node: None,
-        sets: None,
-        rounds: 0,
-        first_touch: 0,
-        reserve: None,
-        counters: Some(counters),
-        instructions: 1.0,
-        recorded: None,
-        thread: 0,
-    };
-    bench.pace_alone(&task, counters)
-}
-
 /// By which of its machine's models a case runs: one for all, unless the
 /// scenario changes the model.
 fn bench_key(scenario: &Scenario, case: &Case) -> Point {
@@ -218,13 +177,16 @@ fn benches(
         let platform = platform(scenario, &key)?;
         let mut bench = Testbed {
             platform,
-            history: History {
-                used: about.used,
-                scatter: about.scatter,
-            },
-            exhausted: match about.exhausted {
-                Exhausted::Fail => Exhaust::Fail,
-                Exhausted::Spill => Exhaust::Spill,
+            memory: FreeMemory {
+                history: History {
+                    used: about.used,
+                    scatter: about.scatter,
+                },
+                exhaust: match about.exhausted {
+                    Exhausted::Fail => Exhaust::Fail,
+                    Exhausted::Spill => Exhaust::Spill,
+                },
+                as_the_module: false,
             },
             regulator: scenario.regulator.clone(),
             account: options.account,

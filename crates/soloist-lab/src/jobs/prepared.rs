@@ -55,8 +55,8 @@ impl Parts for Prepared<'_> {
     /// All tasks run for as long as the longest that is waited for.
     fn costs(&self) -> Vec<u64> {
         let cost = |case: &Case| {
-            let waited = case.tasks.iter().filter(|t| !t.background);
-            let most = waited.map(|t| t.work).max().unwrap_or(0);
+            let waited = case.tasks.iter().filter(|t| !t.is_background());
+            let most = waited.map(|t| t.program.work).max().unwrap_or(0);
             most.saturating_add(BEFORE)
                 .saturating_mul(case.tasks.len() as u64)
         };

@@ -2,7 +2,7 @@
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use soloist_play::placement::policy::Policy;
+use soloist_play::policy::Policy;
 
 use crate::judgement::Outcome;
 use crate::measurements::{CaseResult, Spread};
@@ -33,8 +33,8 @@ fn color(i: usize) -> RGBColor {
 
 /// A policy's name for people; as it is where there is none.
 fn plain(name: &str) -> String {
-    let policy: Result<Policy, _> = name.parse();
-    policy.map_or_else(|_| name.to_owned(), |p| p.plain().to_owned())
+    let policy: Result<&'static dyn Policy, _> = name.parse();
+    policy.map_or_else(|_| name.to_owned(), |p| p.title().to_owned())
 }
 
 /// A plot could not be drawn.

@@ -217,7 +217,7 @@ impl Memory {
 mod tests {
     use super::*;
     use crate::placement::buddy::{History, NumaLayout};
-    use crate::placement::policy::{assign, Policy, Seat};
+    use crate::policy::{self, camc, Policy as _, Tenant};
 
     const MAP: &str = "soloist-map 1\nname small\nline 64\nllc 12 13 14 15 16\nlayout\n\
         channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
@@ -242,9 +242,9 @@ mod tests {
     #[test]
     fn every_policy_places_pages_where_it_says() {
         let map = AddrMap::parse(MAP).unwrap();
-        let seats = [0, 0, 1, 1].map(|node| Seat { node, sets: 1 });
-        for policy in Policy::ALL {
-            let given = assign(policy, &map, &seats).unwrap();
+        let tenants = [0, 0, 1, 1].map(|node| Tenant { node, sets: 1 });
+        for policy in policy::ALL {
+            let given = policy.colors(&map, &tenants).unwrap();
             let mut memory = memory(&map);
             for (i, colors) in given.iter().enumerate() {
                 let cpu = i as u32;
@@ -255,7 +255,7 @@ mod tests {
                     if let Some(colors) = colors {
                         assert!(colors.holds(frame.bank_set, frame.llc), "{policy}");
                     } else {
-                        assert_eq!(frame.node, seats[i].node, "{policy}");
+                        assert_eq!(frame.node, tenants[i].node, "{policy}");
                     }
                 }
             }
@@ -265,8 +265,8 @@ mod tests {
     #[test]
     fn a_private_bank_runs_out_or_spills() {
         let map = AddrMap::parse(MAP).unwrap();
-        let seat = [Seat { node: 0, sets: 1 }];
-        let colors = assign(Policy::Auto, &map, &seat).unwrap();
+        let tenant = [Tenant { node: 0, sets: 1 }];
+        let colors = camc::AUTO.colors(&map, &tenant).unwrap();
         let frames = map.set_frames(colors[0].as_ref().unwrap().sets().unwrap().first().unwrap());
         for exhaust in [Exhaust::Fail, Exhaust::Spill] {
             let mut memory = memory(&map);

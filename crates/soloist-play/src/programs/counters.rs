@@ -25,7 +25,7 @@ impl Counters {
 }
 
 /// How a program comes to its instructions per cycle on one machine; found by
-/// the lab. One of the two is always 1.
+/// [`crate::pace`]. One of the two is always 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
     /// Misses in a group; between whole numbers, groups of both sizes.

@@ -1,15 +1,15 @@
 //! A recorded program among generators: what left a real program's private
 //! caches, step by step (`soloist vm record`; docs/how-to/record.md).
 //!
-//! As in [`crate::replay`], instructions between two lines take the model's time,
-//! and what follows a fetch of instructions waits for it. Here each of the program's
-//! threads is a task ([`Lane`]); they share their pages, which are placed as a
-//! generator's are, but for those that the kernel alone used: they are never coloured.
+//! Instructions between two lines take the model's time, and what follows a fetch of
+//! instructions waits for it. That the private caches were hit meanwhile is not
+//! charged. Each of the program's threads ([`Lane`]) is played on a core; they share
+//! their pages. What the kernel alone used is never coloured.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use soloist_record::{Cursor, Kind, Lane, Lines, Program as Recording, Step as Event};
 
@@ -19,50 +19,62 @@ use super::step::{Access, Program, Step};
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// A recorded program in memory, which any number of tasks may play.
+/// A recorded program in memory, which any number of seats may play.
 #[derive(Clone)]
 pub struct Recorded {
     program: Arc<Recording>,
-    threads: Arc<[Thread]>,
+    /// What each thread did, or each processor.
+    lanes: Arc<[Lane]>,
     /// The thread that touches each page first.
-    first: Arc<[u8]>,
+    first: Arc<[u16]>,
+    /// Of each thread; counted when first asked for.
+    counts: Arc<OnceLock<Vec<Counts>>>,
 }
 
-/// One of its threads, or what one processor did.
-struct Thread {
-    lane: Lane,
-    /// Lines that it asked for, and of those to write.
+/// What a thread asks for.
+#[derive(Default)]
+struct Counts {
+    /// Lines, and of those to write.
     asked: u64,
     written: u64,
     /// Wakes, and how many lines it had asked for before each.
     wakes: Vec<(u32, u64)>,
 }
 
-impl Thread {
-    fn new(program: &Recording, lane: Lane) -> Self {
-        let mut thread = Self {
-            asked: 0,
-            written: 0,
-            wakes: Vec::new(),
-            lane,
-        };
-        for step in program.steps(&thread.lane) {
+impl Counts {
+    fn new(program: &Recording, lane: &Lane) -> Self {
+        let mut counts = Self::default();
+        for step in program.steps(lane) {
             match step {
                 Event::Access(a) => {
-                    thread.asked += u64::from(a.kind != Kind::WriteBack);
-                    thread.written += u64::from(a.kind == Kind::Write);
+                    counts.asked += u64::from(a.kind != Kind::WriteBack);
+                    counts.written += u64::from(a.kind == Kind::Write);
                 }
-                Event::Wake(id) => thread.wakes.push((id, thread.asked)),
+                Event::Wake(id) => counts.wakes.push((id, counts.asked)),
                 Event::Mark(_) | Event::Wait(_) => {}
             }
         }
-        thread
+        counts
     }
 
     /// Lines before the `lines` in the middle of those that it asked for.
     fn before(&self, lines: u64) -> u64 {
         self.asked.saturating_sub(lines) / 2
     }
+}
+
+/// How much of a recording is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// All of it.
+    Whole,
+    /// So many of the lines that it asks for, those in the middle: the first are the
+    /// program's start.
+    Middle(u64),
+    /// Over and over, from its start.
+    Endless,
+    /// Over and over, at first from its middle.
+    EndlessFromMiddle,
 }
 
 impl Recorded {
@@ -76,31 +88,41 @@ impl Recorded {
         if let Some(damage) = program.damage.pop() {
             return Err(damage.to_string());
         }
-        let lanes = program.lanes();
-        if lanes.is_empty() || lanes.len() > 255 {
-            return Err(format!(
-                "{}: its first program has {} threads: 1 to 255 can be played",
-                dir.display(),
-                lanes.len()
-            ));
+        let recorded = Self::new(Arc::new(program));
+        match recorded.threads() {
+            1..=255 => Ok(recorded),
+            threads => Err(format!(
+                "{}: its first program has {threads} threads: 1 to 255 can be played",
+                dir.display()
+            )),
         }
+    }
+
+    /// A program whose recording has been read.
+    #[must_use]
+    pub fn new(program: Arc<Recording>) -> Self {
+        let lanes: Arc<[Lane]> = program.lanes().into();
         let first = program.pages.iter().map(|page| {
-            let of = |lane: &Lane| program.is_of(lane, page.thread);
-            lanes.iter().position(of).unwrap_or(0) as u8
+            let has_it = |lane: &Lane| program.is_of(lane, page.thread);
+            lanes.iter().position(has_it).unwrap_or(0) as u16
         });
-        Ok(Self {
+        Self {
             first: first.collect(),
-            threads: lanes
-                .into_iter()
-                .map(|l| Thread::new(&program, l))
-                .collect(),
-            program: Arc::new(program),
-        })
+            counts: Arc::default(),
+            lanes,
+            program,
+        }
+    }
+
+    fn counts(&self) -> &[Counts] {
+        let count = |lane| Counts::new(&self.program, lane);
+        self.counts
+            .get_or_init(|| self.lanes.iter().map(count).collect())
     }
 
     /// Its threads: so many tasks it is.
     pub fn threads(&self) -> usize {
-        self.threads.len()
+        self.lanes.len()
     }
 
     /// Bytes of its pages.
@@ -110,25 +132,26 @@ impl Recorded {
 
     /// Bytes of the pages that thread number `thread` touches first.
     pub fn bytes_of(&self, thread: usize) -> u64 {
-        let its = |&&first: &&u8| usize::from(first) == thread;
+        let its = |&&first: &&u16| usize::from(first) == thread;
         self.first.iter().filter(its).count() as u64 * PAGE
     }
 
     /// Share of the lines that it asks for that it writes to.
     pub fn writes(&self) -> f64 {
-        let sum = |of: fn(&Thread) -> u64| self.threads.iter().map(of).sum::<u64>();
-        sum(|t| t.written) as f64 / sum(|t| t.asked).max(1) as f64
+        let written: u64 = self.counts().iter().map(|c| c.written).sum();
+        let asked: u64 = self.counts().iter().map(|c| c.asked).sum();
+        written as f64 / asked.max(1) as f64
     }
 
     /// Lines that it asks for: its thread that has most of them.
     pub fn lines(&self) -> u64 {
-        self.threads.iter().map(|t| t.asked).max().unwrap_or(0)
+        self.counts().iter().map(|c| c.asked).max().unwrap_or(0)
     }
 
     /// Played from its middle in jobs of `lines` lines each: dirty lines that leave
     /// the private caches in the job that has most of them.
     pub fn write_backs(&self, lines: u64) -> u64 {
-        let mut all = Playback::new(self, u64::MAX, true);
+        let mut all = Playback::new(self, 0, Span::EndlessFromMiddle, &Wakes::default());
         let (mut most, mut mine, mut asked) = (0, 0, 0);
         while asked < self.lines() {
             match all.step() {
@@ -178,24 +201,12 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// A program of one thread: so many of the lines that it asks for, those in the
-    /// middle, for the first are its start; or from its middle on, over and over.
-    pub fn new(recorded: &Recorded, lines: u64, endless: bool) -> Self {
-        Self::of_thread(recorded, 0, (lines, endless), &Wakes::default())
-    }
-
-    /// The same of one thread of several, each of which has `wakes`: the middle of what
-    /// each did, or over and over from the beginning, so that all begin together.
-    pub fn of_thread(
-        recorded: &Recorded,
-        thread: usize,
-        (lines, endless): (u64, bool),
-        wakes: &Wakes,
-    ) -> Self {
-        let threads = &recorded.threads;
+    /// Thread number `thread` of a program; all its threads have `wakes`.
+    #[must_use]
+    pub fn new(recorded: &Recorded, thread: usize, span: Span, wakes: &Wakes) -> Self {
         let mut left_out = HashSet::new();
-        if !endless {
-            for other in threads.iter() {
+        if let Span::Middle(lines) = span {
+            for other in recorded.counts() {
                 let before = other.before(lines);
                 let played = before..=before.saturating_add(lines);
                 let out = other.wakes.iter().filter(|(_, at)| !played.contains(at));
@@ -206,32 +217,38 @@ impl Playback {
             recorded: recorded.clone(),
             thread,
             cursor: Cursor::default(),
-            left: lines,
-            endless,
+            left: match span {
+                Span::Middle(lines) => lines,
+                _ => u64::MAX,
+            },
+            endless: matches!(span, Span::Endless | Span::EndlessFromMiddle),
             fetched: false,
             turn: Turn::new(wakes),
             left_out,
         };
-        let mut before = match (endless, threads.len()) {
-            (false, _) => threads[thread].before(lines),
-            (true, 1) => threads[thread].before(0),
-            (true, _) => 0,
+        let before = match span {
+            Span::Whole | Span::Endless => 0,
+            Span::Middle(lines) => recorded.counts()[thread].before(lines),
+            Span::EndlessFromMiddle => recorded.counts()[thread].before(0),
         };
-        while before > 0 {
-            match all.next() {
-                Some(Event::Access(line)) => before -= u64::from(line.kind != Kind::WriteBack),
+        all.skip(before);
+        all
+    }
+
+    /// Leaves out so many of the lines that it asks for.
+    fn skip(&mut self, mut lines: u64) {
+        while lines > 0 {
+            match self.next() {
+                Some(Event::Access(line)) => lines -= u64::from(line.kind != Kind::WriteBack),
                 Some(_) => {}
                 None => break,
             }
         }
-        all
     }
 
     fn next(&mut self) -> Option<Event> {
-        let Recorded {
-            program, threads, ..
-        } = &self.recorded;
-        let lane = &threads[self.thread].lane;
+        let Recorded { program, lanes, .. } = &self.recorded;
+        let lane = &lanes[self.thread];
         let event = program.next(lane, &mut self.cursor);
         if event.is_none() && self.endless {
             self.cursor = Cursor::default();

@@ -1,9 +1,9 @@
 //! Why there is no plan at all, with the line of the task file and what to change.
 
 use soloist_core::format_size;
-use soloist_lab::jobs::RunError;
 use soloist_machine::FileError;
 use soloist_memory::Platform;
+use soloist_play::pace::PaceError;
 
 use super::alone::with_core;
 use crate::analysis::interference::{Costs, Surroundings};
@@ -59,8 +59,8 @@ pub(crate) fn with_line(set: &TaskSet, error: ProfileError) -> PlanError {
     };
     let task = set.tasks.iter().position(|t| t.name == *name);
     let what = match &error {
-        ProfileError::Pace(name, RunError::Task { what, .. }) => {
-            format!("task {name:?}: {what}: lower `ipc` or `mpki`")
+        ProfileError::Pace(name, too_fast @ PaceError::TooFast { .. }) => {
+            format!("task {name:?}: {too_fast}: lower `ipc` or `mpki`")
         }
         other => other.to_string(),
     };

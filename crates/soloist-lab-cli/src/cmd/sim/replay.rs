@@ -7,8 +7,9 @@ use anyhow::Result;
 use serde::Serialize;
 use soloist_core::cpu_list;
 use soloist_memory::Platform;
-use soloist_play::replay::profile::{profile, Profile};
-use soloist_play::replay::{History, Job, Outcome, Part, Placement, Stage, WORN};
+use soloist_play::placement::buddy::History;
+use soloist_play::profile::{profile, Profile};
+use soloist_play::replay::{self, Job, Part, Placement, Replayed, WORN};
 use soloist_record::{Lines, Meta};
 
 use super::recorded;
@@ -90,7 +91,7 @@ struct Output<'a> {
     modelled: bool,
     programs: Vec<&'a str>,
     rows: &'a [Row],
-    runs: &'a [Outcome],
+    runs: &'a [Replayed],
 }
 
 impl Replay {
@@ -107,7 +108,7 @@ impl Replay {
             .clone()
             .unwrap_or_else(|| metas[0].machine.clone());
         let platform = Platform::find(&machine)?;
-        let mut stage = Stage {
+        let mut stage = replay::Replay {
             parts: self.parts(&metas)?,
             platform,
             sets: self.sets,
@@ -195,7 +196,7 @@ impl Replay {
     }
 
     /// Gives every lane a core.
-    fn seat(&self, metas: &[Meta], stage: &mut Stage) -> Result<()> {
+    fn seat(&self, metas: &[Meta], stage: &mut replay::Replay) -> Result<()> {
         let lanes: Vec<usize> = stage
             .parts
             .iter()
@@ -284,7 +285,7 @@ impl Replay {
     }
 }
 
-fn print_blame(runs: &[Outcome]) -> Result<()> {
+fn print_blame(runs: &[Replayed]) -> Result<()> {
     for run in runs.iter().filter(|run| !run.played[0].blame.is_empty()) {
         let of = &run.played[0];
         outln!(
@@ -301,22 +302,22 @@ fn print_blame(runs: &[Outcome]) -> Result<()> {
     Ok(())
 }
 
-fn rows(placements: &[Placement], runs: &[Outcome]) -> Vec<Row> {
-    let mean = |placement: &Placement, alone: bool, of: fn(&Outcome) -> f64| {
+fn rows(placements: &[Placement], runs: &[Replayed]) -> Vec<Row> {
+    let mean = |placement: &Placement, alone: bool, of: fn(&Replayed) -> f64| {
         let name = placement.name();
-        let wanted = |run: &&Outcome| run.placement == name && (run.programs == 1) == alone;
+        let wanted = |run: &&Replayed| run.placement == name && (run.programs == 1) == alone;
         let values: Vec<f64> = runs.iter().filter(wanted).map(of).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
-    let ms: fn(&Outcome) -> f64 = |run| run.played[0].time_ns / 1e6;
-    let p99: fn(&Outcome) -> f64 = |run| run.played[0].latency_ns.p99;
+    let ms: fn(&Replayed) -> f64 = |run| run.played[0].time_ns / 1e6;
+    let p99: fn(&Replayed) -> f64 = |run| run.played[0].latency_ns.p99;
     let first = placements.first().and_then(|p| mean(p, true, ms));
     placements
         .iter()
         .map(|p| {
             let alone_ms = mean(p, true, ms).unwrap_or(f64::NAN);
             let beside_ms = mean(p, false, ms);
-            let mpki: fn(&Outcome) -> f64 = |run| {
+            let mpki: fn(&Replayed) -> f64 = |run| {
                 let of = &run.played[0];
                 1000.0 * of.llc_misses as f64 / of.instructions.max(1) as f64
             };
@@ -338,7 +339,7 @@ fn rows(placements: &[Placement], runs: &[Outcome]) -> Vec<Row> {
 }
 
 /// How long each thread of a program of several waited for another of them.
-fn print_idle(runs: &[Outcome]) -> Result<()> {
+fn print_idle(runs: &[Replayed]) -> Result<()> {
     for run in runs.iter().filter(|run| run.seed == 1) {
         for played in run.played.iter().filter(|p| p.idle_ns.len() > 1) {
             let when = match run.programs {
@@ -363,9 +364,9 @@ fn print_idle(runs: &[Outcome]) -> Result<()> {
 
 /// How far the seeds of a placement are apart: each one's time beside the others
 /// over its time alone.
-fn slowdown_range(placement: &str, runs: &[Outcome]) -> Option<(f64, f64)> {
+fn slowdown_range(placement: &str, runs: &[Replayed]) -> Option<(f64, f64)> {
     let of = |seed: u64, alone: bool| {
-        let wanted = |run: &&Outcome| {
+        let wanted = |run: &&Replayed| {
             run.placement == placement && run.seed == seed && (run.programs == 1) == alone
         };
         runs.iter().find(wanted).map(|run| run.played[0].time_ns)
@@ -493,15 +494,15 @@ fn print_profiles(profiles: &[Profile]) -> Result<()> {
 #[allow(clippy::unwrap_used)] // a failed expectation should fail the test
 mod tests {
     use super::*;
-    use soloist_play::replay::Played;
+    use soloist_play::replay::PartResult;
 
-    fn outcome(seed: u64, programs: usize, ms: f64) -> Outcome {
-        let played = Played {
+    fn outcome(seed: u64, programs: usize, ms: f64) -> Replayed {
+        let played = PartResult {
             name: "walk".into(),
             time_ns: ms * 1e6,
-            ..Played::default()
+            ..PartResult::default()
         };
-        Outcome {
+        Replayed {
             placement: "buddy".into(),
             programs,
             seed,

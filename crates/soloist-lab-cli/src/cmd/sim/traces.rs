@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 use soloist_machine::known;
-use soloist_play::replay::import::{self, import, Target};
+use soloist_play::import::{self, import, Target};
 use soloist_record::export::{export, Format};
 use soloist_record::Lines;
 

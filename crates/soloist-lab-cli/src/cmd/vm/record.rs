@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use soloist_core::{AddrMap, ColorSet};
 use soloist_machine::{known, Machine};
 use soloist_map::ruler::show_list;
-use soloist_play::placement::policy::{assign, Policy, Seat};
+use soloist_play::policy::{linux, Policy, Tenant};
 use soloist_record::meta::{Cache, Program};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Order};
@@ -36,7 +36,7 @@ pub struct Args {
     /// Who gets which pages: buddy (Linux), membind, interleave; by colours `same_bank`,
     /// `diff_bank`, `diff_controller`, camc, mem, llc, mem+llc ...
     #[arg(long, default_value = "buddy")]
-    policy: Policy,
+    policy: &'static dyn Policy,
     /// Bank sets for each program.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(..))]
     sets: u32,
@@ -71,7 +71,7 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
     let args = Args {
         machine: machine.to_owned(),
         kernel: "6.12".to_owned(),
-        policy: Policy::Buddy,
+        policy: &linux::BUDDY,
         sets: 1,
         out: out.to_path_buf(),
         limit: "2G".to_owned(),
@@ -221,14 +221,14 @@ fn order(
             (next - n..next).collect()
         })
         .collect();
-    let seats: Vec<Seat> = cpus
+    let tenants: Vec<Tenant> = cpus
         .iter()
-        .map(|cpus| Seat {
+        .map(|cpus| Tenant {
             node: guest.home(cpus[0]),
             sets: args.sets,
         })
         .collect();
-    let settings = settings(args.policy, &map, &seats)?;
+    let settings = settings(args.policy, &map, &tenants)?;
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let programs = words
         .iter()
@@ -258,31 +258,29 @@ fn order(
 
 /// What places the pages of each program: settings of the module's group, or words
 /// of Linux' own for `guest/record.c`.
-fn settings(policy: Policy, map: &AddrMap, seats: &[Seat]) -> Result<Vec<Vec<String>>> {
-    let nodes = map.memory_nodes();
-    let words = |word: &dyn Fn(u32) -> Vec<String>| (0..seats.len() as u32).map(word).collect();
-    Ok(match policy {
-        // In turn from the first one's, as the lab's own.
-        Policy::Membind => words(&|i| {
-            vec![format!(
-                "membind={}",
-                map.node_in_turn(seats[0].node, i as usize)
-            )]
-        }),
-        Policy::Interleave => words(&|_| vec![format!("interleave={}", show_list(&nodes))]),
-        Policy::Cat | Policy::Throttle | Policy::MemGuard => {
-            return Err(Misuse(format!(
-                "--policy {policy}: pages lie as with buddy; record with that one, and \
-                 `sim replay --recolor {policy}` plays it"
-            ))
-            .into())
-        }
-        _ => assign(policy, map, seats)
-            .map_err(|e| Misuse(e.to_string()))?
-            .iter()
-            .map(|colors| colors.as_ref().map_or_else(Vec::new, of_group))
-            .collect(),
-    })
+fn settings(policy: &dyn Policy, map: &AddrMap, tenants: &[Tenant]) -> Result<Vec<Vec<String>>> {
+    if policy.is_colored() {
+        let colors = policy.colors(map, tenants);
+        let colors = colors.map_err(|e| Misuse(e.to_string()))?;
+        return Ok(colors.iter().flatten().map(of_group).collect());
+    }
+    if policy.interleaves() {
+        let word = format!("interleave={}", show_list(&map.memory_nodes()));
+        return Ok(vec![vec![word]; tenants.len()]);
+    }
+    let home = tenants.first().map_or(0, |tenant| tenant.node);
+    if policy.node(map, home, 0).is_none() && policy.name() != linux::BUDDY.name() {
+        return Err(Misuse(format!(
+            "--policy {policy}: pages lie as with buddy; record with that one, and \
+             `sim replay --recolor {policy}` plays it"
+        ))
+        .into());
+    }
+    let word = |node: u32| format!("membind={node}");
+    let words = |program| policy.node(map, home, program).map(word);
+    Ok((0..tenants.len())
+        .map(|program| words(program).into_iter().collect())
+        .collect())
 }
 
 /// What the module's group is told.
@@ -332,7 +330,7 @@ fn spec(args: &Args, machine: &Machine, nodes: GuestNodes, ctx: &Ctx) -> Result<
     let root = source_root();
     let kernel = kernel::find(&args.kernel, root.as_deref())?;
     let module = match args.no_module {
-        true if !args.policy.uncolored() => {
+        true if args.policy.is_colored() => {
             return Err(Misuse(
                 "--no-module: only Linux' own placement, --policy buddy, membind or interleave"
                     .into(),

@@ -1,36 +1,52 @@
-//! A task as a core runs it: its program's steps at physical addresses, counted
-//! from the first mark on.
+//! A program as a core runs it: its steps at physical addresses, counted from its first
+//! mark on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use soloist_memory::core::{self as cpu, Stream};
-use soloist_play::governor::Counts;
-use soloist_play::programs::{Program, Step};
 
-use super::place::{Placed, PAGE_SHIFT};
+use crate::governor::Counts;
+use crate::programs::{Program, Step};
 
-/// A program in its pages.
-pub(super) struct Thread {
+/// log2 of the bytes of a page.
+pub const PAGE_SHIFT: u32 = 12;
+
+/// The frames of a program's pages.
+#[derive(Debug, Clone, Default)]
+pub struct Pages(Vec<u32>);
+
+impl Pages {
+    /// Page by page.
+    #[must_use]
+    pub fn new(frames: Vec<u32>) -> Self {
+        Self(frames)
+    }
+
+    /// The physical address of a byte of the program's memory.
+    #[must_use]
+    pub fn physical(&self, at: u64) -> u64 {
+        let offset = at & ((1 << PAGE_SHIFT) - 1);
+        u64::from(self.0[(at >> PAGE_SHIFT) as usize]) << PAGE_SHIFT | offset
+    }
+}
+
+/// A program in its pages, alone on a core.
+pub(crate) struct Thread {
     program: Box<dyn Program>,
-    pages: Vec<u32>,
+    pages: Pages,
     begun: bool,
     counts: Arc<Counts>,
 }
 
 impl Thread {
-    pub(super) fn new(placed: Placed, counts: Arc<Counts>) -> Self {
+    pub(crate) fn new(program: Box<dyn Program>, pages: Pages, counts: Arc<Counts>) -> Self {
         Self {
-            program: placed.program,
-            pages: placed.pages,
+            program,
+            pages,
             begun: false,
             counts,
         }
-    }
-
-    fn physical(&self, at: u64) -> u64 {
-        let offset = at & ((1 << PAGE_SHIFT) - 1);
-        u64::from(self.pages[(at >> PAGE_SHIFT) as usize]) << PAGE_SHIFT | offset
     }
 
     fn count(&self, work: u32) {
@@ -66,12 +82,12 @@ impl Stream for Thread {
                 }
                 cpu::Step::Access(cpu::Access {
                     work: a.work,
-                    addr: self.physical(a.at),
+                    addr: self.pages.physical(a.at),
                     write: a.write,
                     dependent: a.dependent,
                 })
             }
-            Step::WriteBack(at) => cpu::Step::WriteBack(self.physical(at)),
+            Step::WriteBack(at) => cpu::Step::WriteBack(self.pages.physical(at)),
             Step::Until(at) => cpu::Step::Until(at),
             Step::Barrier => cpu::Step::Barrier,
             Step::Mark => {

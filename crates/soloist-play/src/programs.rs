@@ -7,6 +7,7 @@ pub mod chase;
 pub mod cluster;
 pub mod counted;
 pub mod counters;
+pub mod generate;
 pub mod images;
 pub mod kind;
 pub mod matrix;
@@ -24,5 +25,6 @@ mod tests;
 pub mod triad;
 pub mod video;
 
+pub use generate::ProgramSpec;
 pub use kind::ProgramKind;
 pub use step::{Access, Program, Step};

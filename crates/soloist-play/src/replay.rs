@@ -4,18 +4,11 @@
 //! lines go on through what programs share: last-level cache, links, queues,
 //! controllers, banks. Its pages lie where the module put them
 //! ([`Placement::Recorded`]), or are placed anew in the order of their first
-//! touch: coloured ones by core's palette and lists, others by the model of Linux'
-//! allocator ([`place`]). What the kernel alone touches is never coloured, and stays
-//! where it was if the machine is the recording's.
-//!
-//! Instructions between two lines take the model's time for them; that the private
-//! caches were hit meanwhile is not charged. A fetch of instructions holds up
-//! what comes after it.
+//! touch: coloured ones as the module hands them out, others by the model of Linux'
+//! allocator. What the kernel alone touches is never coloured, and stays where it was if
+//! the machine is the recording's.
 
-pub mod import;
-mod lane;
-pub mod place;
-pub mod profile;
+mod pages;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,21 +16,21 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use soloist_core::Refusal;
+use soloist_core::{ColorSet, Refusal};
 use soloist_memory::core::CoreStats;
 use soloist_memory::latency::{Latencies, Summary};
-use soloist_memory::system::{self, Free};
-use soloist_memory::{Platform, System};
+use soloist_memory::system;
+use soloist_memory::Platform;
 use soloist_record::{Lines, Program, Recording};
 
-use crate::governor::Guard;
-use crate::linux::{even_ways, Throttle};
-pub use crate::placement::buddy::History;
-use crate::placement::memory::Exhausted;
-use crate::placement::policy::Policy;
+use crate::placement::buddy::History;
+use crate::placement::memory::{Exhaust, Exhausted};
+use crate::placement::FreeMemory;
+use crate::policy::{linux, Policy, Tenant};
 use crate::programs::order::Wakes;
-use lane::Player;
-pub use place::Placement;
+use crate::programs::recorded::{Playback, Recorded, Span};
+use crate::stage::{Played, Seat, Stage, StageError};
+pub use pages::Placement;
 
 /// Why a recording can't be played.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +89,7 @@ pub struct Part {
 
 /// Programs and the machine that they are played on; the first is the
 /// foreground, the others go round and round for as long as it runs.
-pub struct Stage {
+pub struct Replay {
     /// The machine.
     pub platform: Platform,
     /// Who plays.
@@ -115,7 +108,7 @@ pub const WORN: History = History {
 
 /// What came of one program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Played {
+pub struct PartResult {
     /// Its name.
     pub name: String,
     /// From its start to its end (of the foreground: its last lane's), ns.
@@ -156,7 +149,7 @@ pub struct Share {
 
 /// One run: who played, where pages lay, what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct Replayed {
     /// Name of the placement.
     pub placement: String,
     /// How many programs played; 1: the foreground alone.
@@ -164,7 +157,7 @@ pub struct Outcome {
     /// Seed of the placement.
     pub seed: u64,
     /// Foreground first.
-    pub played: Vec<Played>,
+    pub played: Vec<PartResult>,
 }
 
 /// One run that is asked for.
@@ -196,19 +189,21 @@ pub fn load(dir: &std::path::Path, program: usize, lines: Lines) -> Result<Part,
     })
 }
 
-impl Stage {
+impl Replay {
     /// Plays all jobs, in parallel; `progress` is told each time one is done.
     pub fn play(
         &self,
         jobs: &[Job],
         progress: &(dyn Fn() + Sync),
-    ) -> Result<Vec<Outcome>, ReplayError> {
+    ) -> Result<Vec<Replayed>, ReplayError> {
         self.check()?;
+        let recorded = |part: &Part| Recorded::new(Arc::clone(&part.program));
+        let recorded: Vec<Recorded> = self.parts.iter().map(recorded).collect();
         jobs.par_iter()
             .map(|job| {
-                let outcome = self.play_one(*job);
+                let replayed = self.play_one(&recorded, *job);
                 progress();
-                outcome
+                replayed
             })
             .collect()
     }
@@ -248,99 +243,134 @@ impl Stage {
         Ok(())
     }
 
-    fn play_one(&self, job: Job) -> Result<Outcome, ReplayError> {
-        let parts = if job.alone {
-            &self.parts[..1]
-        } else {
-            &self.parts[..]
+    fn play_one(&self, recorded: &[Recorded], job: Job) -> Result<Replayed, ReplayError> {
+        let asked_for = match job.placement {
+            Placement::Recorded => Some(pages::asked_for(self)?),
+            Placement::Policy(_) => None,
         };
-        // Pages lie as they would beside the others: only company is what differs.
-        let placed = place::place(self, job.placement, job.seed)?;
-        let mut system = System::new(&self.platform);
-        if job.blame {
-            system.account();
-        }
-        for (i, (part, placed)) in parts.iter().zip(&placed).enumerate() {
-            let lanes = part.program.lanes();
-            let wakes = Wakes::default();
-            for (lane, &core) in lanes.into_iter().zip(&part.cores) {
-                let player = Player::new(&part.program, lane, &placed.frames, i > 0, &wakes);
-                system.put(core, Box::new(player), core, i > 0);
-            }
-        }
-        let policy = match job.placement {
-            Placement::Policy(policy) => Some(policy),
-            Placement::Recorded => None,
+        let (seats, first) = self.seats(recorded, job)?;
+        let (policy, colors): (&dyn Policy, _) = match (job.placement, asked_for) {
+            (Placement::Policy(policy), _) => (policy, self.colors(policy)?),
+            (Placement::Recorded, colors) => (&linux::BUDDY, colors.unwrap_or_default()),
         };
-        let cores = |parts: &[Part]| -> Vec<usize> {
-            let of = |part: &Part| part.cores.clone();
-            parts.iter().flat_map(of).collect()
+        let stage = Stage {
+            memory: FreeMemory {
+                history: self.history,
+                exhaust: Exhaust::Spill,
+                as_the_module: true,
+            },
+            touches: pages::touches(self, &first),
+            account: job.blame,
+            ..Stage::new(&self.platform, policy, seats, job.seed)
         };
-        if policy == Some(Policy::Cat) {
-            system.partition(&even_ways(&self.platform, &cores(&self.parts)));
-        }
-        let stats = match policy {
-            Some(Policy::Throttle) => {
-                let held = cores(&parts[1..]).into_iter();
-                system.run(&mut Throttle::new(&self.platform, held))
+        let played = stage.play().map_err(|e| self.refused(job, &first, e))?;
+        let parts = if job.alone { 1 } else { self.parts.len() };
+        let result = |part: usize| {
+            let mut result = self.result(part, first[part], &played);
+            if let Some(colors) = &colors[part] {
+                let frames = &played.seats[first[part]].frames;
+                let map = &self.platform.memory.map;
+                result.spilled = pages::out_of(colors, map, &self.parts[part], frames);
             }
-            Some(Policy::MemGuard) if !job.alone => {
-                let (own, others) = (cores(&parts[..1]), cores(&parts[1..]));
-                let guard = Guard::by_policy(&self.platform, &own, &others);
-                let mut guard = guard.map_err(|e| ReplayError::Misfit(e.to_string()))?;
-                system.run(&mut guard)
+            if !job.blame {
+                result.blame.clear();
             }
-            _ => system.run(&mut Free),
-        }
-        .map_err(|source| ReplayError::Model {
-            policy: job.placement.name(),
-            source,
-        })?;
-        let played = parts
-            .iter()
-            .zip(&placed)
-            .map(|(part, placed)| {
-                let mut played = self.played(part, placed, &stats);
-                if !job.blame {
-                    played.blame.clear();
-                }
-                played
-            })
-            .collect();
-        Ok(Outcome {
+            result
+        };
+        Ok(Replayed {
             placement: job.placement.name(),
-            programs: parts.len(),
+            programs: parts,
             seed: job.seed,
-            played,
+            played: (0..parts).map(result).collect(),
         })
     }
 
-    fn played(&self, part: &Part, placed: &place::Placed, stats: &[CoreStats]) -> Played {
+    /// A seat for each lane of each part, and the first seat of each part. Pages lie as
+    /// they would beside the others: only company is what differs for one that is alone.
+    fn seats(
+        &self,
+        recorded: &[Recorded],
+        job: Job,
+    ) -> Result<(Vec<Seat>, Vec<usize>), ReplayError> {
+        let (mut seats, mut first) = (Vec::new(), Vec::new());
+        let stay = pages::stay(self, job.placement)?;
+        for (i, ((part, recorded), stay)) in self.parts.iter().zip(recorded).zip(stay).enumerate() {
+            first.push(seats.len());
+            let span = if i > 0 { Span::Endless } else { Span::Whole };
+            let wakes = Wakes::default();
+            let mut stay = Some(stay);
+            for (thread, &core) in (0..recorded.threads()).zip(&part.cores) {
+                let playback = Playback::new(recorded, thread, span, &wakes);
+                seats.push(Seat {
+                    thread,
+                    owner: i,
+                    background: i > 0,
+                    plays: i == 0 || !job.alone,
+                    sets: self.sets,
+                    stay: stay.take().unwrap_or_default(),
+                    ..Seat::new(Box::new(playback), core)
+                });
+            }
+        }
+        Ok((seats, first))
+    }
+
+    /// The colours of each part by a policy; `None`: uncoloured.
+    fn colors(&self, policy: &dyn Policy) -> Result<Vec<Option<ColorSet>>, ReplayError> {
+        let tenant = |part: &Part| Tenant {
+            node: self.platform.home(part.cores[0]),
+            sets: self.sets,
+        };
+        let tenants: Vec<Tenant> = self.parts.iter().map(tenant).collect();
+        let colors = policy.colors(&self.platform.memory.map, &tenants);
+        colors.map_err(|source| ReplayError::Colors {
+            policy: policy.name().to_owned(),
+            source,
+        })
+    }
+
+    fn refused(&self, job: Job, first: &[usize], error: StageError) -> ReplayError {
+        let policy = job.placement.name();
+        match error {
+            StageError::Colors(source) => ReplayError::Colors { policy, source },
+            StageError::Memory { seat, source, .. } => {
+                let part = first.partition_point(|&first| first <= seat) - 1;
+                ReplayError::Memory {
+                    policy,
+                    program: self.parts[part].name.clone(),
+                    source,
+                }
+            }
+            StageError::Regulator(refusal) => ReplayError::Misfit(refusal.to_string()),
+            StageError::Model(source) => ReplayError::Model { policy, source },
+        }
+    }
+
+    fn result(&self, part: usize, seat: usize, played: &Played) -> PartResult {
+        let part = &self.parts[part];
         let lanes = part.program.lanes().len();
-        let of: Vec<&CoreStats> = part.cores[..lanes].iter().map(|&c| &stats[c]).collect();
-        let sum = |field: fn(&CoreStats) -> u64| of.iter().map(|s| field(s)).sum::<u64>();
+        let cores: Vec<&CoreStats> = (part.cores[..lanes].iter())
+            .map(|&core| &played.cores[core])
+            .collect();
+        let sum = |field: fn(&CoreStats) -> u64| cores.iter().map(|s| field(s)).sum::<u64>();
         let mut latencies = Latencies::default();
-        for stats in &of {
+        for stats in &cores {
             latencies.merge(&stats.account.latencies);
         }
-        let home = self.platform.node_of_core[part.cores[0]] as u32;
-        let away = placed.nodes.iter().filter(|&&node| node != home).count();
-        Played {
+        let ns = |ps: u64| ps as f64 / 1000.0;
+        PartResult {
             name: part.name.clone(),
-            time_ns: of.iter().map(|s| s.finished_ps).max().unwrap_or(0) as f64 / 1000.0,
+            time_ns: ns(cores.iter().map(|s| s.finished_ps).max().unwrap_or(0)),
             instructions: sum(|s| s.instructions),
             llc_hits: sum(|s| s.llc_hits),
             llc_misses: sum(|s| s.llc_misses),
             write_backs: sum(|s| s.write_backs),
             latency_ns: latencies.summary(0.001),
-            stall_ns: sum(|s| s.account.stall_ps) as f64 / 1000.0,
-            idle_ns: of
-                .iter()
-                .map(|s| s.account.slept_ps as f64 / 1000.0)
-                .collect(),
-            blame: self.blame(&of),
-            remote: 100.0 * away as f64 / placed.nodes.len().max(1) as f64,
-            spilled: placed.spilled,
+            stall_ns: ns(sum(|s| s.account.stall_ps)),
+            idle_ns: cores.iter().map(|s| ns(s.account.slept_ps)).collect(),
+            blame: self.blame(&cores),
+            remote: played.seats[seat].remote,
+            spilled: 0,
         }
     }
 

@@ -1,14 +1,17 @@
 //! A program behind its initialisation: caches begin full, as full and as dirty
 //! as the program leaves them.
 
-use soloist_play::programs::{Access, Program, Step};
+use soloist_memory::platform::CacheLevel;
+use soloist_memory::Platform;
+
+use crate::programs::{Access, Program, Step};
 
 /// Writes and reads the tail of its memory, makes a mark, then does what the
 /// program does; a second mark comes when half of its accesses are done.
 ///
 /// A program that moves on ([`Program::moves_on`]) finds memory in the caches
 /// that it will not touch again; all others the tail of their own.
-pub(super) struct Warmed {
+pub struct Warmed {
     program: Box<dyn Program>,
     at: u64,
     end: u64,
@@ -23,14 +26,19 @@ pub(super) struct Warmed {
 }
 
 impl Warmed {
-    /// `warm` bytes in lines of `line` bytes come first; `half`: accesses from
+    /// `program` on `core` of a machine whose `busy` cores run something. So many of the
+    /// lines that come first are written as `dirty`, a share, says. `half`: accesses from
     /// the first mark to the second, 0 for none.
-    pub(super) fn new(
+    #[must_use]
+    pub fn new(
         program: Box<dyn Program>,
-        (warm, line): (u64, u64),
+        (platform, core): (&Platform, usize),
+        busy: &[usize],
         dirty: f64,
         half: u64,
     ) -> Self {
+        let line = u64::from(platform.memory.map.line_size());
+        let warm = warm_bytes(platform, core, busy) / line * line;
         let own = program.bytes() / line * line;
         let (at, end) = if program.moves_on() {
             (own, own + warm)
@@ -117,4 +125,16 @@ impl Program for Warmed {
     fn idle_work(&self) -> u32 {
         self.program.idle_work()
     }
+}
+
+/// What the caches that a core uses can hold of its program's initialisation.
+fn warm_bytes(platform: &Platform, core: usize, busy: &[usize]) -> u64 {
+    let line = u64::from(platform.memory.map.line_size());
+    let size = |level: &CacheLevel| level.shape.sets * level.shape.ways as u64 * line;
+    let die = |core: usize| platform.llc_of_core[core];
+    let mates = busy.iter().filter(|&&other| die(other) == die(core));
+    let private: u64 = platform.private.iter().map(size).sum();
+    let share = size(&platform.llc) / mates.count().max(1) as u64 + private;
+    // Pages fall into the sets by chance: half as much again fills nearly all.
+    share + share / 2
 }

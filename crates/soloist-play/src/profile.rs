@@ -7,7 +7,7 @@ use soloist_memory::cache::Cache;
 use soloist_memory::{Decoder, Platform};
 use soloist_record::{Kind, Step};
 
-use super::Part;
+use crate::replay::Part;
 
 /// Lines over which bank parallelism is counted.
 const TOGETHER: usize = 8;

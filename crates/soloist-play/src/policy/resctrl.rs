@@ -1,37 +1,70 @@
-//! What stock Linux has in the place of colours: a node each
-//! (`numactl --membind`), ways of the last-level cache (CAT) and a static throttle
-//! (MBA), the latter two through resctrl.
+//! What Linux gives out through resctrl in the place of colours: ways of the
+//! last-level cache (Intel CAT, AMD L3 QoS) and a static throttle (Intel MBA).
 
 use std::collections::VecDeque;
 
+use soloist_core::Refusal;
 use soloist_memory::system::Governor;
 use soloist_memory::Platform;
+
+use super::Policy;
 
 /// Under `throttle` a core gets one of so many parts of what a node's memory path
 /// carries: about the least that MBA allows.
 const THROTTLED: u64 = 20;
 
-/// Under `membind`: the node of task number `index`; the first's is the one of
-/// core `first`, the others follow it.
-pub fn own_node(platform: &Platform, first: usize, index: usize) -> u32 {
-    let map = &platform.memory.map;
-    map.node_in_turn(platform.home(first), index)
+/// Linux, an even share of the last-level cache's ways each.
+pub static CAT: Cat = Cat;
+
+/// Linux, programs in the background held to a fixed rate of lines.
+pub static THROTTLE: Mba = Mba;
+
+/// See [`CAT`].
+pub struct Cat;
+
+impl Policy for Cat {
+    fn name(&self) -> &'static str {
+        "cat"
+    }
+
+    fn title(&self) -> &'static str {
+        "Linux, cache ways each"
+    }
+
+    /// Even shares for the busy cores of each last level.
+    fn ways(&self, platform: &Platform, busy: &[usize]) -> Option<Vec<usize>> {
+        let llc = |core: usize| platform.llc_of_core[core];
+        let mates = |core: usize| busy.iter().filter(|&&b| llc(b) == llc(core)).count();
+        let share = |core| (platform.llc.shape.ways / mates(core).max(1)).max(1);
+        Some((0..platform.llc_of_core.len()).map(share).collect())
+    }
 }
 
-/// Under `cat`: the ways that each core may fill, even shares for the `busy` ones
-/// of each last level.
-pub fn even_ways(platform: &Platform, busy: &[usize]) -> Vec<usize> {
-    let llc = |core: usize| platform.llc_of_core[core];
-    let mates = |core: usize| busy.iter().filter(|&&b| llc(b) == llc(core)).count();
-    let cores = 0..platform.llc_of_core.len();
-    cores
-        .map(|core| (platform.llc.shape.ways / mates(core).max(1)).max(1))
-        .collect()
+/// See [`THROTTLE`].
+pub struct Mba;
+
+impl Policy for Mba {
+    fn name(&self) -> &'static str {
+        "throttle"
+    }
+
+    fn title(&self) -> &'static str {
+        "Linux, others throttled"
+    }
+
+    fn governor(
+        &self,
+        platform: &Platform,
+        _front: &[usize],
+        back: &[usize],
+    ) -> Result<Option<Box<dyn Governor>>, Refusal> {
+        Ok(Some(Box::new(Throttle::new(platform, back))))
+    }
 }
 
 /// Fills of some cores go out no closer to each other than a fixed rate allows,
 /// whatever else runs.
-pub struct Throttle {
+struct Throttle {
     /// Between two fills of a core, ps; 0: no limit.
     gap_ps: Vec<u64>,
     /// When its next fill may go.
@@ -43,11 +76,11 @@ pub struct Throttle {
 
 impl Throttle {
     /// Holds these cores, one of [`THROTTLED`] parts each.
-    pub fn new(platform: &Platform, cores: impl Iterator<Item = usize>) -> Self {
+    fn new(platform: &Platform, cores: &[usize]) -> Self {
         let rate = platform.northbridge.bytes_per_us / THROTTLED;
         let line = u64::from(platform.memory.map.line_size());
         let mut gap_ps = vec![0; platform.llc_of_core.len()];
-        for core in cores {
+        for &core in cores {
             gap_ps[core] = line * 1_000_000 / rate.max(1);
         }
         Self {

@@ -1,0 +1,332 @@
+//! Policies: where the pages of each program of a set come from, which ways of the
+//! last-level cache it may fill, and what bandwidth it gets.
+//!
+//! A policy is a value that implements [`Policy`], in a file of this folder, and
+//! stands in [`ALL`]. Most only choose colours ([`Coloring`]): core's palette checks
+//! them, and core's frame lists hand out the pages ([`crate::placement`]).
+
+pub mod camc;
+pub mod linux;
+pub mod memguard;
+pub mod palloc;
+pub mod resctrl;
+pub mod tintmalloc;
+
+use std::fmt;
+use std::str::FromStr;
+
+use soloist_core::{AddrMap, ColorSet, Palette, Refusal, Want};
+use soloist_memory::system::Governor;
+use soloist_memory::Platform;
+
+/// All that files and commands can name, in the order of the papers.
+pub static ALL: [&dyn Policy; 18] = [
+    &linux::BUDDY,
+    &linux::MEMBIND,
+    &linux::INTERLEAVE,
+    &resctrl::CAT,
+    &resctrl::THROTTLE,
+    &memguard::MEMGUARD,
+    &camc::SAME_BANK,
+    &camc::DIFF_BANK,
+    &camc::DIFF_CONTROLLER,
+    &camc::AUTO,
+    &camc::CONTROLLER,
+    &palloc::PALLOC,
+    &palloc::BPM,
+    &tintmalloc::MEM,
+    &tintmalloc::LLC,
+    &tintmalloc::MEM_LLC,
+    &tintmalloc::MEM_LLC_PART,
+    &tintmalloc::LLC_MEM_PART,
+];
+
+/// What each program of a set gets. What a policy does not say, Linux decides: any
+/// page of the nearest node, all ways, all bandwidth.
+pub trait Policy: Sync {
+    /// The name that files and reports use.
+    fn name(&self) -> &'static str;
+
+    /// What it is, for people.
+    fn title(&self) -> &'static str;
+
+    /// Whether it gives colours. If not, all pages come from Linux.
+    fn is_colored(&self) -> bool {
+        false
+    }
+
+    /// The colours of each tenant; `None`: uncoloured.
+    ///
+    /// # Errors
+    /// When the machine has not enough of them.
+    fn colors(&self, map: &AddrMap, tenants: &[Tenant]) -> Result<Vec<Option<ColorSet>>, Refusal> {
+        let _ = map;
+        Ok(vec![None; tenants.len()])
+    }
+
+    /// Whether coloured pages come from all nodes in turn, not the local one's first.
+    fn ignores_nodes(&self) -> bool {
+        false
+    }
+
+    /// Whether uncoloured pages come from all nodes in turn.
+    fn interleaves(&self) -> bool {
+        false
+    }
+
+    /// The node that the uncoloured pages of program number `program` are bound to;
+    /// `home` is the node of the first one.
+    fn node(&self, map: &AddrMap, home: u32, program: usize) -> Option<u32> {
+        let _ = (map, home, program);
+        None
+    }
+
+    /// The ways of the last-level cache that each core may fill; `busy` are those that
+    /// run a program.
+    fn ways(&self, platform: &Platform, busy: &[usize]) -> Option<Vec<usize>> {
+        let _ = (platform, busy);
+        None
+    }
+
+    /// What holds back the fills of cores: `front` run what is waited for, `back` what
+    /// runs beside it.
+    ///
+    /// # Errors
+    /// When the regulator refuses.
+    fn governor(
+        &self,
+        platform: &Platform,
+        front: &[usize],
+        back: &[usize],
+    ) -> Result<Option<Box<dyn Governor>>, Refusal> {
+        let _ = (platform, front, back);
+        Ok(None)
+    }
+}
+
+impl PartialEq for dyn Policy + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for dyn Policy + '_ {}
+
+impl fmt::Debug for dyn Policy + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for dyn Policy + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Colours that somebody else has chosen.
+pub struct Given(
+    /// Of each tenant.
+    pub Vec<Option<ColorSet>>,
+);
+
+impl Policy for Given {
+    fn name(&self) -> &'static str {
+        "given"
+    }
+
+    fn title(&self) -> &'static str {
+        "given colours"
+    }
+
+    fn is_colored(&self) -> bool {
+        self.0.iter().any(Option::is_some)
+    }
+
+    fn colors(&self, _map: &AddrMap, _: &[Tenant]) -> Result<Vec<Option<ColorSet>>, Refusal> {
+        Ok(self.0.clone())
+    }
+}
+
+/// There is no policy of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no policy `{0}`; there are: {names}", names = ALL.map(|policy| policy.name()).join(", "))]
+pub struct UnknownPolicy(pub String);
+
+impl FromStr for &'static dyn Policy {
+    type Err = UnknownPolicy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+        ALL.into_iter()
+            .find(|policy| policy.name() == name)
+            .ok_or_else(|| UnknownPolicy(name.to_owned()))
+    }
+}
+
+/// A program, or a thread of one, that wants colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tenant {
+    /// Node of the core that it is pinned to; it has memory.
+    pub node: u32,
+    /// Bank sets that it needs.
+    pub sets: u32,
+}
+
+/// A policy that only chooses colours, tenant by tenant.
+pub struct Coloring {
+    /// See [`Policy::name`].
+    pub name: &'static str,
+    /// See [`Policy::title`].
+    pub title: &'static str,
+    /// See [`Policy::ignores_nodes`].
+    pub ignores_nodes: bool,
+    /// The colours of the tenant whose turn it is.
+    pub choose: fn(&Turn) -> Result<ColorSet, Refusal>,
+}
+
+/// The tenant whose turn it is to get colours.
+pub struct Turn<'a> {
+    map: &'a AddrMap,
+    /// What those before it got.
+    palette: &'a Palette,
+    tenants: &'a [Tenant],
+    /// Its number.
+    index: usize,
+}
+
+impl Turn<'_> {
+    fn tenant(&self) -> Tenant {
+        self.tenants[self.index]
+    }
+
+    /// How many tenants there are.
+    fn count(&self) -> usize {
+        self.tenants.len()
+    }
+
+    /// The node of the first tenant.
+    fn home(&self) -> u32 {
+        self.tenants[0].node
+    }
+
+    /// A node of its own, if there are as many.
+    fn own_node(&self) -> u32 {
+        self.map.node_in_turn(self.home(), self.index)
+    }
+
+    fn any(&self) -> ColorSet {
+        ColorSet::any(self.map)
+    }
+
+    /// As many bank sets of `node` as it needs, which nobody else has.
+    fn private(&self, node: u32) -> Result<ColorSet, Refusal> {
+        self.palette.assign(&Want {
+            sets: self.tenant().sets,
+            near: 1 << node,
+            strict: true,
+            ..Want::default()
+        })
+    }
+}
+
+impl Policy for Coloring {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn is_colored(&self) -> bool {
+        true
+    }
+
+    fn ignores_nodes(&self) -> bool {
+        self.ignores_nodes
+    }
+
+    fn colors(&self, map: &AddrMap, tenants: &[Tenant]) -> Result<Vec<Option<ColorSet>>, Refusal> {
+        let mut palette = Palette::new(map);
+        let mut given = Vec::with_capacity(tenants.len());
+        for index in 0..tenants.len() {
+            let colors = (self.choose)(&Turn {
+                map,
+                palette: &palette,
+                tenants,
+                index,
+            })?;
+            palette.change(index as u32, Some(colors.clone()))?;
+            given.push(Some(colors));
+        }
+        Ok(given)
+    }
+}
+
+/// The `index`th of `n` even shares of 0..`total`.
+fn share(total: u32, n: usize, index: usize) -> impl Iterator<Item = u32> {
+    let n = n as u32;
+    let index = index as u32;
+    (total * index / n)..(total * (index + 1) / n)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    const MAP: &str = "soloist-map 1\nname small\nline 64\nllc 12 13 14 15 16\nlayout\n\
+        channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
+        row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
+        range 0x0 0x8000000 node 0\nrange 0x8000000 0x10000000 node 1\n";
+
+    /// A map as detection writes it: channel functions that have a name, above a
+    /// page. The same functions without it are banks, and nobody can know.
+    #[test]
+    fn an_own_controller_is_the_channel_that_has_a_name() {
+        let named = "soloist-map 1\nlayout\nchannel 13^17 14^18\nbank 12 15^19\n\
+            row 17 18 19 20 21 22\ncol 6 7 8 9 10 11 16\nrange 0 0x800000\n";
+        let plain = named.replace("channel 13^17 14^18\nbank", "bank 13^17 14^18");
+        let channels = |text: &str, policy: &dyn Policy| -> Vec<Vec<u32>> {
+            let map = AddrMap::parse(text).unwrap();
+            let given = policy
+                .colors(&map, &[Tenant { node: 0, sets: 2 }; 4])
+                .unwrap();
+            let sets = |c: &Option<ColorSet>| -> Vec<u32> {
+                let c = c.as_ref().unwrap();
+                (0..map.n_bank_sets())
+                    .filter(|&set| c.holds(set, 0))
+                    .collect()
+            };
+            given.iter().map(sets).collect()
+        };
+        let own = channels(named, &camc::DIFF_CONTROLLER);
+        assert_eq!(own, [[0, 1], [4, 5], [8, 9], [12, 13]]);
+        let whole = channels(named, &camc::CONTROLLER);
+        assert!((0..4).all(|i| whole[i] == (4 * i as u32..4 * i as u32 + 4).collect::<Vec<_>>()));
+        let banks = channels(&plain, &camc::DIFF_CONTROLLER);
+        assert_eq!(banks, [[0, 1], [2, 3], [4, 5], [6, 7]]);
+    }
+
+    #[test]
+    fn what_a_tenant_gets_does_not_hang_on_the_order_of_cpus() {
+        let map = AddrMap::parse(MAP).unwrap();
+        let cells = |nodes: [u32; 4], policy: &dyn Policy| {
+            let tenants = nodes.map(|node| Tenant { node, sets: 1 });
+            let given = policy.colors(&map, &tenants).unwrap();
+            let mut sizes: Vec<usize> = given
+                .iter()
+                .map(|c| c.as_ref().unwrap().cells(&map).len())
+                .collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        for policy in ALL.into_iter().filter(|p| p.is_colored()) {
+            assert_eq!(
+                cells([0, 0, 1, 1], policy),
+                cells([0, 1, 0, 1], policy),
+                "{policy}"
+            );
+        }
+    }
+}

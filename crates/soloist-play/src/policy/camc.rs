@@ -1,0 +1,87 @@
+//! CAMC's policies, and those that it compares with (sections 4.2 and 4.4.1).
+
+use soloist_core::{AddrMap, ColorSet, Refusal, Want};
+
+use super::{Coloring, Turn};
+
+/// All programs on one bank set of the first one's node.
+pub static SAME_BANK: Coloring = Coloring {
+    name: "same_bank",
+    title: "all in one bank",
+    ignores_nodes: false,
+    choose: same_bank,
+};
+
+/// Private bank sets, all on the first program's node.
+pub static DIFF_BANK: Coloring = Coloring {
+    name: "diff_bank",
+    title: "own banks, one node",
+    ignores_nodes: false,
+    choose: |turn| turn.private(turn.home()),
+};
+
+/// Private bank sets, on a controller of its own: a node, or on a machine of one node a
+/// channel, where pages lie in one.
+pub static DIFF_CONTROLLER: Coloring = Coloring {
+    name: "diff_controller",
+    title: "own banks, own node",
+    ignores_nodes: false,
+    choose: diff_controller,
+};
+
+/// The automatic assignment: private, on the node of the program's core.
+pub static AUTO: Coloring = Coloring {
+    name: "camc",
+    title: "CAMC's assignment",
+    ignores_nodes: false,
+    choose: |turn| turn.private(turn.tenant().node),
+};
+
+/// All banks of a controller of its own (the report).
+pub static CONTROLLER: Coloring = Coloring {
+    name: "controller",
+    title: "own node, all banks",
+    ignores_nodes: false,
+    choose: controller,
+};
+
+fn same_bank(turn: &Turn) -> Result<ColorSet, Refusal> {
+    let sets = turn.map.sets_of_node(turn.home());
+    let first = turn.tenants[0].sets as usize;
+    Ok(turn.any().with_sets(sets.take(first)))
+}
+
+fn diff_controller(turn: &Turn) -> Result<ColorSet, Refusal> {
+    if !has_one_node(turn.map) {
+        return turn.private(turn.own_node());
+    }
+    let own = own_channel(turn.map, turn.index);
+    let want = Want {
+        sets: turn.tenant().sets,
+        ..Want::default()
+    };
+    let elsewhere = |set| u64::from(!own.contains(&set));
+    turn.palette.assign_with(&want, &elsewhere)
+}
+
+fn controller(turn: &Turn) -> Result<ColorSet, Refusal> {
+    let map = turn.map;
+    Ok(match has_one_node(map) {
+        true => turn.any().with_sets(own_channel(map, turn.index)),
+        false => turn.any().with_sets(map.sets_of_node(turn.own_node())),
+    })
+}
+
+fn has_one_node(map: &AddrMap) -> bool {
+    map.memory_nodes().len() == 1
+}
+
+/// Bank sets of the tenant's own channel, on a machine of one node.
+fn own_channel(map: &AddrMap, index: usize) -> Vec<u32> {
+    let mut controllers = map.controllers();
+    let at = index % controllers.len().max(1);
+    match controllers.is_empty() {
+        true => Vec::new(),
+        false => controllers.swap_remove(at),
+    }
+}

@@ -1,0 +1,57 @@
+//! Linux' own placement: the nearest node, a node each (`numactl --membind`), or all
+//! nodes in turn (`numactl --interleave`).
+
+use soloist_core::AddrMap;
+
+use super::Policy;
+
+/// Any page, the local node first.
+pub static BUDDY: Linux = Linux {
+    name: "buddy",
+    title: "Linux",
+    binds: false,
+    interleaves: false,
+};
+
+/// Each program is bound to a node of its own (`numactl --membind`).
+pub static MEMBIND: Linux = Linux {
+    name: "membind",
+    title: "Linux, a node each",
+    binds: true,
+    interleaves: false,
+};
+
+/// Pages come from all nodes in turn (`numactl --interleave`).
+pub static INTERLEAVE: Linux = Linux {
+    name: "interleave",
+    title: "Linux, nodes in turn",
+    binds: false,
+    interleaves: true,
+};
+
+/// Linux' allocator, by one of its memory policies.
+pub struct Linux {
+    name: &'static str,
+    title: &'static str,
+    binds: bool,
+    interleaves: bool,
+}
+
+impl Policy for Linux {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn interleaves(&self) -> bool {
+        self.interleaves
+    }
+
+    /// The first program's is its home; the others follow it.
+    fn node(&self, map: &AddrMap, home: u32, program: usize) -> Option<u32> {
+        self.binds.then(|| map.node_in_turn(home, program))
+    }
+}

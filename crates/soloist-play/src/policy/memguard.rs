@@ -1,0 +1,71 @@
+//! Linux with MemGuard: bandwidth is reserved for the cores in front and for those in
+//! the background.
+
+use soloist_core::{Refusal, Regulation, Reservation, Sharing};
+use soloist_memory::system::Governor;
+use soloist_memory::Platform;
+
+use super::Policy;
+use crate::governor::{Guard, EWMA, PERIOD_US};
+
+/// The programs in the background get one of so many parts of what is guaranteed
+/// together (the paper's 7.1: 0.2 of 1.2 GB/s).
+const PARTS: u64 = 6;
+
+/// Linux, bandwidth reserved: five sixths of what is guaranteed to the programs in
+/// front, the rest to those in the background, more in proportion.
+pub static MEMGUARD: MemGuard = MemGuard;
+
+/// See [`MEMGUARD`].
+pub struct MemGuard;
+
+impl Policy for MemGuard {
+    fn name(&self) -> &'static str {
+        "memguard"
+    }
+
+    fn title(&self) -> &'static str {
+        "Linux, MemGuard"
+    }
+
+    /// Reserves for both groups, all of one group alike; what is left goes in
+    /// proportion (BR+PS), and only misses count. Guaranteed is a line in each row
+    /// cycle of one bank (the paper's 4.1).
+    fn governor(
+        &self,
+        platform: &Platform,
+        front: &[usize],
+        back: &[usize],
+    ) -> Result<Option<Box<dyn Governor>>, Refusal> {
+        if back.is_empty() {
+            return Ok(None);
+        }
+        let line = platform.memory.map.line_size();
+        let device = &platform.memory.device;
+        let row_cycle_ps = u64::from(device.trc) * u64::from(device.tck_ps);
+        let r_min = u64::from(line) * 1_000_000_000_000 / row_cycle_ps.max(1);
+        let settings = Regulation {
+            period_us: PERIOD_US,
+            line,
+            r_min: [r_min, 0],
+            peak: platform.northbridge.bytes_per_us * 1_000_000,
+            q_min: 0,
+            ewma: EWMA,
+            sharing: Sharing::Proportional,
+        };
+        let of_back = r_min / PARTS;
+        let mut reservations = vec![None; platform.node_of_core.len()];
+        for (cores, rate) in [(front, r_min - of_back), (back, of_back)] {
+            for &core in cores {
+                reservations[core] = Some(Reservation {
+                    rate: [rate / cores.len() as u64, 0],
+                    weight: 0,
+                    reclaim: true,
+                });
+            }
+        }
+        let tasks = vec![None; reservations.len()];
+        let guard = Guard::regulating(&settings, &reservations, None, tasks)?;
+        Ok(Some(Box::new(guard)))
+    }
+}

@@ -1,0 +1,96 @@
+//! TintMalloc's policies: private bank sets of the local node, private LLC colours, or
+//! both, one of them shared by a node's threads.
+
+use soloist_core::{ColorSet, Refusal};
+
+use super::{share, Coloring, Turn};
+
+/// Private banks of the local node.
+pub static MEM: Coloring = Coloring {
+    name: "mem",
+    title: "own banks",
+    ignores_nodes: false,
+    choose: |turn| turn.private(turn.tenant().node),
+};
+
+/// Private LLC colours, any bank.
+pub static LLC: Coloring = Coloring {
+    name: "llc",
+    title: "own cache colours",
+    ignores_nodes: false,
+    choose: llc,
+};
+
+/// Both private.
+pub static MEM_LLC: Coloring = Coloring {
+    name: "mem+llc",
+    title: "own banks and cache",
+    ignores_nodes: false,
+    choose: |turn| Ok(own_pairs(turn, Part::Own, Part::Own)),
+};
+
+/// Private banks, LLC colours shared by the threads of a node.
+pub static MEM_LLC_PART: Coloring = Coloring {
+    name: "mem+llc(part)",
+    title: "own banks, cache by node",
+    ignores_nodes: false,
+    choose: |turn| Ok(own_pairs(turn, Part::Own, Part::Group)),
+};
+
+/// Private LLC colours, banks shared by the threads of a node.
+pub static LLC_MEM_PART: Coloring = Coloring {
+    name: "llc+mem(part)",
+    title: "own cache, banks by node",
+    ignores_nodes: false,
+    choose: |turn| Ok(own_pairs(turn, Part::Group, Part::Own)),
+};
+
+fn llc(turn: &Turn) -> Result<ColorSet, Refusal> {
+    let own = share(turn.map.n_llc(), turn.count(), turn.index);
+    Ok(turn.any().with_llc(own))
+}
+
+/// Private to the tenant, or shared by the tenants of its node.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Own,
+    Group,
+}
+
+/// Shares of the node's bank sets and of the LLC's colours such that every
+/// tenant has pairs that can hold a page (LLC bits may be bank bits too).
+fn own_pairs(turn: &Turn, bank: Part, llc: Part) -> ColorSet {
+    let (map, tenants, index) = (turn.map, turn.tenants, turn.index);
+    let node = tenants[index].node;
+    let mates = tenants.iter().filter(|s| s.node == node).count();
+    let rank = tenants[..index].iter().filter(|s| s.node == node).count();
+    let sets: Vec<u32> = map.sets_of_node(node).collect();
+    let sets = match bank {
+        Part::Group => sets,
+        Part::Own => share(sets.len() as u32, mates, rank)
+            .map(|i| sets[i as usize])
+            .collect(),
+    };
+    // Bank sets are shared out in contiguous runs: their low bits, which are
+    // LLC bits too on some maps, take every value in each share.
+    let groups: Vec<u32> = {
+        let mut nodes: Vec<u32> = tenants.iter().map(|s| s.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    };
+    let llc: Vec<u32> = match llc {
+        Part::Group => {
+            let at = groups.iter().position(|&n| n == node).unwrap_or(0);
+            interleaved(map.n_llc(), groups.len(), at)
+        }
+        Part::Own => interleaved(map.n_llc(), tenants.len(), index),
+    };
+    ColorSet::any(map).with_sets(sets).with_llc(llc)
+}
+
+/// Every `n`th LLC colour, beginning with `index`: such a share meets every
+/// value of the high bits, where LLC and bank bits coincide.
+fn interleaved(total: u32, n: usize, index: usize) -> Vec<u32> {
+    (index as u32..total).step_by(n).collect()
+}

@@ -1,0 +1,119 @@
+//! What holds a stage's cores back, and who looks on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use soloist_memory::system::Governor;
+
+use crate::governor::{Guard, Regulated};
+
+/// What holds cores back.
+pub(crate) enum Governing {
+    /// Nothing.
+    Free,
+    /// The regulator, whose counts are wanted.
+    Regulator(Guard),
+    /// What the policy has of its own.
+    Policy(Box<dyn Governor>),
+}
+
+impl Governing {
+    /// What the regulator counted of each core, up to its end.
+    pub(crate) fn counts(&self, ends_ps: &[u64]) -> Option<Vec<Regulated>> {
+        match self {
+            Self::Regulator(guard) => Some(guard.counts(ends_ps)),
+            Self::Free | Self::Policy(_) => None,
+        }
+    }
+}
+
+impl Governor for Governing {
+    fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
+        match self {
+            Self::Free => true,
+            Self::Regulator(guard) => guard.miss(core, now_ps, write),
+            Self::Policy(governor) => governor.miss(core, now_ps, write),
+        }
+    }
+
+    fn alarm_ps(&self) -> u64 {
+        match self {
+            Self::Free => u64::MAX,
+            Self::Regulator(guard) => guard.alarm_ps(),
+            Self::Policy(governor) => governor.alarm_ps(),
+        }
+    }
+
+    fn alarm(&mut self, now_ps: u64) {
+        match self {
+            Self::Free => {}
+            Self::Regulator(guard) => guard.alarm(now_ps),
+            Self::Policy(governor) => governor.alarm(now_ps),
+        }
+    }
+
+    fn released(&mut self) -> Option<usize> {
+        match self {
+            Self::Free => None,
+            Self::Regulator(guard) => guard.released(),
+            Self::Policy(governor) => governor.released(),
+        }
+    }
+}
+
+/// Looks on while cores are held back, and counts the lines that they move.
+pub(crate) struct Watch {
+    governing: Governing,
+    /// By core.
+    moved: Arc<Vec<AtomicU64>>,
+    since: Vec<Option<u64>>,
+    stopped: Vec<Vec<(u64, u64)>>,
+    now_ps: u64,
+}
+
+impl Watch {
+    pub(crate) fn new(governing: Governing, moved: Arc<Vec<AtomicU64>>) -> Self {
+        let cores = moved.len();
+        Self {
+            governing,
+            moved,
+            since: vec![None; cores],
+            stopped: vec![Vec::new(); cores],
+            now_ps: 0,
+        }
+    }
+
+    /// When each core was held back.
+    pub(crate) fn stops(self) -> Vec<Vec<(u64, u64)>> {
+        self.stopped
+    }
+}
+
+impl Governor for Watch {
+    fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
+        self.now_ps = now_ps;
+        self.moved[core].fetch_add(1, Ordering::Relaxed);
+        let goes = self.governing.miss(core, now_ps, write);
+        if !goes {
+            self.since[core].get_or_insert(now_ps);
+        }
+        goes
+    }
+
+    fn alarm_ps(&self) -> u64 {
+        self.governing.alarm_ps()
+    }
+
+    fn alarm(&mut self, now_ps: u64) {
+        self.now_ps = now_ps;
+        self.governing.alarm(now_ps);
+    }
+
+    fn released(&mut self) -> Option<usize> {
+        let core = self.governing.released()?;
+        if let Some(since) = self.since[core].take() {
+            self.stopped[core].push((since, self.now_ps));
+        }
+        Some(core)
+    }
+}
