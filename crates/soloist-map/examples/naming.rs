@@ -5,12 +5,12 @@
 //! noise and processors of its own.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::iter::{ParallelBridge, ParallelIterator};
 use soloist_machine::dram::Device;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::{Layout, Machine};
@@ -31,29 +31,17 @@ fn main() -> Result<(), Failure> {
             None => return Err(format!("`{arg}`: expected FIRST..END or show=wrong").into()),
         }
     }
-    let next = AtomicU64::new(seeds.start);
     let table: Mutex<BTreeMap<(usize, String), Row>> = Mutex::default();
-    let one = || -> Result<(), Failure> {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                return Ok(());
-            }
-            let (rows, story) = run(seed)?;
-            if show && rows.iter().any(|row| row.2 == Told::Wrong) {
-                println!("{story}");
-            }
-            let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
-            for (order, name, told) in rows {
-                table.entry((order, name)).or_default().add(told);
-            }
+    seeds.par_bridge().try_for_each(|seed| {
+        let (rows, story) = run(seed)?;
+        if show && rows.iter().any(|row| row.2 == Told::Wrong) {
+            println!("{story}");
         }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        let all: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
-        all.into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| "a run panicked")?)
+        let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
+        for (order, name, told) in rows {
+            table.entry((order, name)).or_default().add(told);
+        }
+        Ok::<(), Failure>(())
     })?;
     println!("| | maps with it | said | right | wrong | said of maps without it |");
     println!("|---|---|---|---|---|---|");

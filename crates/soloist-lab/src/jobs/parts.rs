@@ -4,7 +4,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{mpsc, Mutex, PoisonError};
-use std::thread;
 
 /// Work in parts.
 pub trait Parts: Sync {
@@ -75,6 +74,21 @@ fn order<W: Parts>(works: &[W]) -> Vec<(usize, usize)> {
     works.into_iter().flat_map(of).collect()
 }
 
+/// The next message; `None` after the last. A caller that is one of the pool's own
+/// threads does parts itself until there is one.
+fn next<T>(receiver: &mpsc::Receiver<T>) -> Option<T> {
+    loop {
+        match receiver.try_recv() {
+            Ok(message) => return Some(message),
+            Err(mpsc::TryRecvError::Disconnected) => return None,
+            Err(mpsc::TryRecvError::Empty) => {}
+        }
+        if rayon::yield_now() != Some(rayon::Yield::Executed) {
+            return receiver.recv().ok();
+        }
+    }
+}
+
 /// Does all parts of all `works`. `done` gets each work with its index as it ends,
 /// in whatever order, on the caller's thread; false: the rest is given up.
 /// `progress` is told each time a part is done.
@@ -84,37 +98,34 @@ pub fn do_all<W: Parts>(
     mut done: impl FnMut(usize, Result<W::Whole, W::Error>) -> bool,
 ) {
     let order = order(works);
-    let next = AtomicUsize::new(0);
     let given_up = AtomicBool::new(false);
     let open: Vec<Open<W::Part>> = works.iter().map(|w| Open::new(w.costs().len())).collect();
     let (sender, receiver) = mpsc::channel();
     for (work, _) in open.iter().enumerate().filter(|(_, of)| of.is_empty()) {
         let _ = sender.send((work, Ok(Vec::new())));
     }
-    let worker = |sender: mpsc::Sender<(usize, Ended<W>)>| {
-        while let Some(&(work, part)) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let of = &open[work];
-            if given_up.load(Ordering::Relaxed) || of.failed.load(Ordering::Relaxed) {
-                continue;
-            }
-            let kept = match works[work].part(part) {
-                Ok(done) => of.keep(part, done).map(Ok),
-                Err(error) => (!of.failed.swap(true, Ordering::Relaxed)).then_some(Err(error)),
-            };
-            progress();
-            if let Some(kept) = kept {
-                // Nobody listens any more where it was given up.
-                let _ = sender.send((work, kept));
-            }
+    let do_one = |(work, part): (usize, usize), sender: &mpsc::Sender<(usize, Ended<W>)>| {
+        let state = &open[work];
+        if given_up.load(Ordering::Relaxed) || state.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        let kept = match works[work].part(part) {
+            Ok(done) => state.keep(part, done).map(Ok),
+            Err(error) => (!state.failed.swap(true, Ordering::Relaxed)).then_some(Err(error)),
+        };
+        progress();
+        if let Some(kept) = kept {
+            // Nobody listens any more where it was given up.
+            let _ = sender.send((work, kept));
         }
     };
-    thread::scope(|scope| {
-        for _ in 0..rayon::current_num_threads().min(order.len()) {
-            let sender = sender.clone();
-            scope.spawn(|| worker(sender));
+    rayon::in_place_scope_fifo(|scope| {
+        for at in order {
+            let (sender, do_one) = (sender.clone(), &do_one);
+            scope.spawn_fifo(move |_| do_one(at, &sender));
         }
         drop(sender);
-        for (work, parts) in receiver {
+        while let Some((work, parts)) = next(&receiver) {
             let whole = parts.map(|parts| works[work].whole(parts));
             if !given_up.load(Ordering::Relaxed) && !done(work, whole) {
                 given_up.store(true, Ordering::Relaxed);

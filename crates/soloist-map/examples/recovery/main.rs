@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rayon::iter::{ParallelBridge, ParallelIterator};
 use record::{Record, Table};
 use run::Run;
 
@@ -56,35 +56,22 @@ fn main() -> Result<(), Failure> {
     let open = |path: &String| OpenOptions::new().create(true).append(true).open(path);
     let out = save.as_ref().map(open).transpose()?;
     let kept = Mutex::new((table, out));
-    let next = AtomicU64::new(seeds.start);
     let until = Instant::now() + Duration::from_secs(minutes.min(1 << 30) * 60);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let one = || -> Result<(), Failure> {
-        while Instant::now() < until {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                break;
-            }
-            if done.contains(&seed) {
-                continue;
-            }
-            let run = Run::new(seed, &fixed)?;
-            let (record, story) = run.go();
-            if show == "all" || (show == "wrong" && record.is_wrong()) {
-                println!("seed {seed}: {run:?}\n{story}");
-            }
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.0.add(&record);
-            if let Some(out) = &mut kept.1 {
-                writeln!(out, "{}", serde_json::to_string(&record)?)?;
-            }
+    let seeds = seeds
+        .take_while(|_| Instant::now() < until)
+        .filter(|seed| !done.contains(seed));
+    seeds.par_bridge().try_for_each(|seed| {
+        let run = Run::new(seed, &fixed)?;
+        let (record, story) = run.go();
+        if show == "all" || (show == "wrong" && record.is_wrong()) {
+            println!("seed {seed}: {run:?}\n{story}");
         }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let all: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
-        all.into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| "a run panicked")?)
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.0.add(&record);
+        if let Some(out) = &mut kept.1 {
+            writeln!(out, "{}", serde_json::to_string(&record)?)?;
+        }
+        Ok::<(), Failure>(())
     })?;
     let table = kept.into_inner().unwrap_or_else(PoisonError::into_inner).0;
     print!("{table}");

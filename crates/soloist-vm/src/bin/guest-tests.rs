@@ -12,12 +12,10 @@ use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 
 use clap::Parser;
+use rayon::iter::{ParallelBridge, ParallelIterator};
 use serde::Serialize;
 use soloist_vm::{
     kernel, source_root, GuestNodes, Kernel, Outcome, Output, Plan, Row, Spec, Verdict,
@@ -123,10 +121,7 @@ fn run(args: &Args) -> Result<bool, Failure> {
         tests.retain(|(test, _)| every || plan.runs(name, test));
         specs.push(spec(args, &root, kernel, &tests)?);
     }
-    let jobs = args
-        .jobs
-        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
-    let kernels = boot_all(&specs, jobs.max(1), args)?;
+    let kernels = boot_all(&specs, args)?;
     let sum = |count: fn(&Test) -> usize| -> usize {
         kernels.iter().flat_map(|k| &k.tests).map(count).sum()
     };
@@ -284,34 +279,27 @@ fn tables(root: &Path) -> Vec<String> {
     }
 }
 
-/// All guests, `jobs` at a time; results in the order of `specs`.
-fn boot_all(specs: &[Spec], jobs: usize, args: &Args) -> Result<Vec<KernelResult>, Failure> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<(usize, Result<KernelResult, Failure>)>> = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..jobs.min(specs.len()) {
-            scope.spawn(|| loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(spec) = specs.get(at) else { return };
-                if !args.json && std::io::stderr().is_terminal() {
-                    eprintln!("{} ...", spec.kernel.name());
-                }
-                let result = soloist_vm::run(spec)
-                    .map(|outcome| judge(spec, outcome))
-                    .map_err(Failure::from);
-                if let (Ok(result), false) = (&result, args.json) {
-                    print!("{}", show(result, args.verbose));
-                }
-                match results.lock() {
-                    Ok(mut results) => results.push((at, result)),
-                    Err(poisoned) => poisoned.into_inner().push((at, result)),
-                }
-            });
+/// All guests, `args.jobs` at a time; results in the order of `specs`.
+fn boot_all(specs: &[Spec], args: &Args) -> Result<Vec<KernelResult>, Failure> {
+    let boot = |spec: &Spec| {
+        if !args.json && std::io::stderr().is_terminal() {
+            eprintln!("{} ...", spec.kernel.name());
         }
+        let result = soloist_vm::run(spec)
+            .map(|outcome| judge(spec, outcome))
+            .map_err(Failure::from);
+        if let (Ok(result), false) = (&result, args.json) {
+            print!("{}", show(result, args.verbose));
+        }
+        result
+    };
+    // 0: one for each CPU.
+    let jobs = args.jobs.map_or(0, |jobs| jobs.max(1));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
+    let mut results: Vec<_> = pool.install(|| {
+        let specs = specs.iter().enumerate().par_bridge();
+        specs.map(|(at, spec)| (at, boot(spec))).collect()
     });
-    let mut results = results
-        .into_inner()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
     results.sort_by_key(|(at, _)| *at);
     results.into_iter().map(|(_, result)| result).collect()
 }
