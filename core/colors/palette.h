@@ -94,11 +94,11 @@ u32 sol_colors_cells(const struct sol_map *map, const struct sol_colors *colors,
  */
 u32 sol_cells_per_set(const struct sol_map *map, const u32 *cell, u32 n);
 
-/* The cell @turns turns after the @i-th of @n, @per_set as above. */
-static inline u32 sol_cells_turn(u32 i, u32 n, u32 per_set, u32 turns)
+/* The cell @steps steps after the @i-th of @n, @per_set as above. */
+static inline u32 sol_cells_advance(u32 i, u32 n, u32 per_set, u32 steps)
 {
 	u32 sets = n / per_set;
-	u32 turn = ((u64)(i % per_set) * sets + i / per_set + turns) % n;
+	u32 turn = ((u64)(i % per_set) * sets + i / per_set + steps) % n;
 
 	return turn % sets * per_set + turn / sets;
 }

@@ -22,7 +22,7 @@ void sol_frames_init(struct sol_frames *fs, const struct sol_map *map,
 	fs->frame = frame;
 	fs->owned = owned;
 	fs->n_frames = n_frames;
-	fs->far = 0;
+	fs->swap_bit = 0;
 	fs->cell = cell;
 	for (i = 0; i < map->n_cells; i++)
 		cell[i] = (struct sol_cell) {
@@ -34,21 +34,21 @@ void sol_frames_init(struct sol_frames *fs, const struct sol_map *map,
 /* ---- Slots ---- */
 
 /* Are all eight that differ from @pfn in these bits of one cell? */
-static bool one_cell(const struct sol_map *map, u64 pfn, u32 far)
+static bool one_cell(const struct sol_map *map, u64 pfn, u32 swap_bit)
 {
 	u32 cell = sol_map_cell(map, pfn), i;
 
 	for (i = 1; i < 8; i++)
-		if (sol_map_cell(map, pfn ^ i << far) != cell)
+		if (sol_map_cell(map, pfn ^ i << swap_bit) != cell)
 			return false;
 	return true;
 }
 
 /* The range's blocks whose eights are all in it, [*first, *end) in frames. */
-static void whole_blocks(const struct sol_range *r, u32 far, u64 *first,
+static void whole_blocks(const struct sol_range *r, u32 swap_bit, u64 *first,
 			 u64 *end)
 {
-	u64 mask = (8ull << far) - 1;
+	u64 mask = (8ull << swap_bit) - 1;
 
 	*first = ((r->start >> SOL_FRAME_SHIFT) + mask) & ~mask;
 	*end = (r->end >> SOL_FRAME_SHIFT) & ~mask;
@@ -56,18 +56,18 @@ static void whole_blocks(const struct sol_range *r, u32 far, u64 *first,
 
 /* Of one frame in each of 64 blocks all over the range. */
 static bool nothing_within(const struct sol_map *map, const struct sol_range *r,
-			   u32 far)
+			   u32 swap_bit)
 {
-	u64 block = 8ull << far, first, end, blocks, pfn, k;
+	u64 block = 8ull << swap_bit, first, end, blocks, pfn, k;
 
-	whole_blocks(r, far, &first, &end);
+	whole_blocks(r, swap_bit, &first, &end);
 	if (first >= end)
 		return true;
-	blocks = (end - first) >> (far + 3);
+	blocks = (end - first) >> (swap_bit + 3);
 	for (k = 0; k < 64; k++) {
 		pfn = first + ((k * blocks) >> 6) * block;
 		pfn += (k * 0x9e3779b1u >> 8) & (block - 1);
-		if (!one_cell(map, pfn, far))
+		if (!one_cell(map, pfn, swap_bit))
 			return false;
 	}
 	return true;
@@ -80,19 +80,19 @@ static bool nothing_within(const struct sol_map *map, const struct sol_range *r,
  * tell of all.
  */
 static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
-			   u32 far, u32 bit)
+			   u32 swap_bit, u32 bit)
 {
 	u64 base = r->base >> SOL_FRAME_SHIFT, at = (base >> bit | 1) << bit;
 	u64 first, end, pfn;
 	u32 tries;
 
-	whole_blocks(r, far, &first, &end);
+	whole_blocks(r, swap_bit, &first, &end);
 	for (tries = 0; tries < 3; tries++, at += 2ull << bit) {
 		pfn = (r->start >> SOL_FRAME_SHIFT) + at - base;
 		/* The first may be below the base, and in no block. */
 		if (at <= base || pfn <= first || pfn >= end)
 			continue;
-		if (!one_cell(map, pfn, far) || !one_cell(map, pfn - 1, far))
+		if (!one_cell(map, pfn, swap_bit) || !one_cell(map, pfn - 1, swap_bit))
 			return false;
 	}
 	return true;
@@ -102,7 +102,7 @@ static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
  * Asked of frames rather than read off the map: for the ranges' bases and ways
  * that take turns decide, too.
  */
-static bool decides_nothing(const struct sol_map *map, u32 far)
+static bool decides_nothing(const struct sol_map *map, u32 swap_bit)
 {
 	u32 i, bit;
 
@@ -110,22 +110,22 @@ static bool decides_nothing(const struct sol_map *map, u32 far)
 		const struct sol_range *r = &map->range[i];
 		u64 offsets = r->base + (r->end - r->start);
 
-		if (!nothing_within(map, r, far))
+		if (!nothing_within(map, r, swap_bit))
 			return false;
-		for (bit = far + 3; offsets >> SOL_FRAME_SHIFT >> bit; bit++)
-			if (!nothing_across(map, r, far, bit))
+		for (bit = swap_bit + 3; offsets >> SOL_FRAME_SHIFT >> bit; bit++)
+			if (!nothing_across(map, r, swap_bit, bit))
 				return false;
 	}
 	return true;
 }
 
-u32 sol_frames_far(const struct sol_map *map)
+u32 sol_frames_swap_bit(const struct sol_map *map)
 {
-	u32 far;
+	u32 swap_bit;
 
-	for (far = 3; far + 3 <= SOL_FAR_BITS; far++)
-		if (decides_nothing(map, far))
-			return far;
+	for (swap_bit = 3; swap_bit + 3 <= SOL_SLOT_BITS; swap_bit++)
+		if (decides_nothing(map, swap_bit))
+			return swap_bit;
 	return 0;
 }
 

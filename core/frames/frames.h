@@ -12,7 +12,7 @@
  * Neighbours in memory are of different colours, and eight frames share a cache
  * line of the array: CPUs that work for different groups would write the same
  * lines. So a frame's slot is its number with the lowest three bits changed for
- * three on which no colour depends (@far), where the map has such bits. What is
+ * three on which no colour depends (@swap_bit), where the map has such bits. What is
  * asked of every freed page, colour or not, is a byte of its own that changes
  * only when a frame comes or goes (@owned).
  *
@@ -51,16 +51,16 @@ struct sol_frames {
 	u8 *owned;			/* n_frames, by pfn: 1, unless foreign */
 	struct sol_cell *cell;		/* map->n_cells */
 	u32 n_frames;
-	u32 far;	/* lowest of the three bits; 0: a slot is a frame number */
+	u32 swap_bit;	/* lowest of the three bits; 0: a slot is a frame number */
 };
 
 /* Slots are numbered within blocks of so many bits. */
-#define SOL_FAR_BITS	15u
+#define SOL_SLOT_BITS	15u
 
 /* Length of the frame array. */
 static inline u64 sol_frames_slots(u32 n_frames)
 {
-	u64 mask = (1u << SOL_FAR_BITS) - 1;
+	u64 mask = (1u << SOL_SLOT_BITS) - 1;
 
 	return (n_frames + mask) & ~mask;
 }
@@ -72,16 +72,16 @@ void sol_frames_init(struct sol_frames *fs, const struct sol_map *map,
 
 /*
  * The lowest of three neighbouring bits of a frame's number on which no colour
- * of @map depends, for ->far; 0: there are none below SOL_FAR_BITS.
+ * of @map depends, for ->swap_bit; 0: there are none below SOL_SLOT_BITS.
  */
-u32 sol_frames_far(const struct sol_map *map);
+u32 sol_frames_swap_bit(const struct sol_map *map);
 
 /* Its own inverse. */
 static inline u32 sol_frames_slot(const struct sol_frames *fs, u32 pfn)
 {
-	u32 changed = (pfn >> fs->far ^ pfn) & 7;
+	u32 changed = (pfn >> fs->swap_bit ^ pfn) & 7;
 
-	return pfn ^ changed ^ changed << fs->far;
+	return pfn ^ changed ^ changed << fs->swap_bit;
 }
 
 static inline struct sol_frame *sol_frames_at(const struct sol_frames *fs,

@@ -119,7 +119,7 @@ static u64 frames_to_way(const struct sol_map *map,
 			 const struct sol_range *range, u64 frame, u32 want)
 {
 	const struct sol_layout *l = &map->layout[range->layout];
-	u32 shift = sol_way_shift(l), way, turns;
+	u32 shift = sol_way_shift(l), way, steps;
 
 	if (!map->way_bits || map->ways_joined)
 		return 0;
@@ -130,8 +130,8 @@ static u64 frames_to_way(const struct sol_map *map,
 	if (way == want)
 		return 0;
 	/* To the start of the granule that comes so many later. */
-	turns = l->turn_of[want] + l->ways - l->turn_of[way];
-	return (((frame >> shift) + turns % l->ways) << shift) - frame;
+	steps = l->turn_of[want] + l->ways - l->turn_of[way];
+	return (((frame >> shift) + steps % l->ways) << shift) - frame;
 }
 
 u64 sol_map_next(const struct sol_map *map, u32 cell, u64 pfn, u64 end)

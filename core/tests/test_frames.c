@@ -34,9 +34,9 @@ static void set_up_frames(u32 n)
 	model = calloc(n, sizeof(*model));
 	sol_frames_init(&fs, &map, fs.frame, fs.owned, n, fs.cell);
 	if (once_in(2))
-		fs.far = sol_frames_far(&map);
+		fs.swap_bit = sol_frames_swap_bit(&map);
 	else if (once_in(2))
-		fs.far = 3 + below(SOL_FAR_BITS - 5);
+		fs.swap_bit = 3 + below(SOL_SLOT_BITS - 5);
 }
 
 static void set_up(void)
@@ -210,10 +210,10 @@ TEST(every_frame_has_a_slot_of_its_own)
 	u8 *taken;
 
 	for (n = 0; n < 200; n++) {
-		fs.far = once_in(8) ? 0 : 3 + below(SOL_FAR_BITS - 5);
+		fs.swap_bit = once_in(8) ? 0 : 3 + below(SOL_SLOT_BITS - 5);
 		i = 1 + below(100000);
 		slots = sol_frames_slots(i);
-		CHECK(slots >= i && slots < i + (1u << SOL_FAR_BITS));
+		CHECK(slots >= i && slots < i + (1u << SOL_SLOT_BITS));
 		taken = calloc(slots, 1);
 		for (k = 0; k < i; k++) {
 			slot = sol_frames_slot(&fs, k);
@@ -232,7 +232,7 @@ TEST(every_frame_has_a_slot_of_its_own)
  */
 static u32 strangers(const struct sol_range *r, u32 *of)
 {
-	u32 block = fs.far ? 8u << fs.far : 8, others = 0, pfn, i;
+	u32 block = fs.swap_bit ? 8u << fs.swap_bit : 8, others = 0, pfn, i;
 	u32 end = r->end >> 12;
 
 	*of = 0;
@@ -259,17 +259,17 @@ TEST(a_line_of_slots_has_one_color)
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		load_map(&map, names[i]);
-		fs.far = 0;
+		fs.swap_bit = 0;
 		CHECK(strangers(&map.range[0], &of) > of / 2);
-		fs.far = sol_frames_far(&map);
-		CHECK(fs.far);
+		fs.swap_bit = sol_frames_swap_bit(&map);
+		CHECK(fs.swap_bit);
 		for (n = 0; n < map.n_ranges; n++)
 			CHECK_EQ(strangers(&map.range[n], &of), 0);
 	}
 	for (i = 0; i < 40; i++) {
 		random_map(&map);
-		fs.far = sol_frames_far(&map);
-		for (n = 0; fs.far && n < map.n_ranges; n++) {
+		fs.swap_bit = sol_frames_swap_bit(&map);
+		for (n = 0; fs.swap_bit && n < map.n_ranges; n++) {
 			CHECK_EQ(strangers(&map.range[n], &of), 0);
 			found += of != 0;
 		}
@@ -296,16 +296,16 @@ TEST(a_rare_carry_is_found)
 	u32 n, of;
 
 	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
-	fs.far = sol_frames_far(&map);
-	for (n = 0; fs.far && n < map.n_ranges; n++)
+	fs.swap_bit = sol_frames_swap_bit(&map);
+	for (n = 0; fs.swap_bit && n < map.n_ranges; n++)
 		CHECK_EQ(strangers(&map.range[n], &of), 0);
 }
 
-/* Ways that take turns leave no bit alone. */
+/* Ways that take steps leave no bit alone. */
 TEST(no_bits_are_found_where_there_are_none)
 {
 	load_map(&map, "three-channels");
-	CHECK_EQ(sol_frames_far(&map), 0);
+	CHECK_EQ(sol_frames_swap_bit(&map), 0);
 }
 
 /* ---- Evicting ---- */

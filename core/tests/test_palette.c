@@ -166,11 +166,11 @@ TEST(turns_visit_all_cells_bank_set_by_bank_set)
 	CHECK_EQ(n, 4 * 8);
 	per_set = sol_cells_per_set(&map, cell, n);
 	CHECK_EQ(per_set, 8);
-	for (i = 0; i < n; i++, at = sol_cells_turn(at, n, per_set, 1)) {
+	for (i = 0; i < n; i++, at = sol_cells_advance(at, n, per_set, 1)) {
 		CHECK_EQ(cell[at] / 32, 16 + i % 4);
 		CHECK_EQ(sol_cells_next(at, n, per_set),
-			 sol_cells_turn(at, n, per_set, 1));
-		CHECK_EQ(at, sol_cells_turn(0, n, per_set, i));
+			 sol_cells_advance(at, n, per_set, 1));
+		CHECK_EQ(at, sol_cells_advance(0, n, per_set, i));
 		seen[at]++;
 	}
 	CHECK_EQ(at, 0);
@@ -182,13 +182,13 @@ TEST(turns_visit_all_cells_bank_set_by_bank_set)
 	CHECK_EQ(sol_cells_per_set(&map, cell, n), 1);
 	give(&a, "3", "");
 	n = sol_colors_cells(&map, &a.colors, cell, 512);
-	CHECK_EQ(sol_cells_turn(6, n, sol_cells_per_set(&map, cell, n), 1), 7);
-	CHECK_EQ(sol_cells_turn(7, n, sol_cells_per_set(&map, cell, n), 1), 0);
+	CHECK_EQ(sol_cells_advance(6, n, sol_cells_per_set(&map, cell, n), 1), 7);
+	CHECK_EQ(sol_cells_advance(7, n, sol_cells_per_set(&map, cell, n), 1), 0);
 	give(&a, "0,1", "0-1,8");
 	n = sol_colors_cells(&map, &a.colors, cell, 512);
 	CHECK_EQ(n, 3);
 	CHECK_EQ(sol_cells_per_set(&map, cell, n), 1);
-	CHECK_EQ(sol_cells_turn(2, n, 1, 2), 1);
+	CHECK_EQ(sol_cells_advance(2, n, 1, 2), 1);
 }
 
 TEST(next_cell_is_one_turn)
@@ -200,8 +200,8 @@ TEST(next_cell_is_one_turn)
 			for (i = 0; i < sets * per_set; i++)
 				CHECK_EQ(sol_cells_next(i, sets * per_set,
 							per_set),
-					 sol_cells_turn(i, sets * per_set,
-							per_set, 1));
+					 sol_cells_advance(i, sets * per_set,
+							   per_set, 1));
 }
 
 /* ---- Assignment ---- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* MemGuard's figures event by event, and what must hold whatever happens. */
 #include "check.h"
-#include "lab/throttle.h"
+#include "lab/rate.h"
 
 #define CORES	8
 #define PERIOD	10	/* us */

@@ -9,6 +9,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include "../command/status.h"
 #include "../group/member.h"

@@ -7,6 +7,7 @@
  */
 #include <linux/ctype.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include "../command/status.h"
 #include "../guard/guard.h"

@@ -9,6 +9,7 @@
 #include <linux/pid.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include "../command/status.h"
 #include "../frames/prefill.h"

@@ -20,7 +20,7 @@
 #include "rungs.h"
 
 #define BATCH		32
-#define FULLS		5	/* a group is full so long, doubled 5 times */
+#define FULL_SHIFTS		5	/* a group is full so long, doubled 5 times */
 #define EVACUATION_BUDGET	(16 * SOL_WALK_BUDGET)	/* frames of a try */
 #define CELL_BUDGET_MIN	64u
 
@@ -32,8 +32,8 @@ static u32 next_to_evacuate(u16 id, int nid, u32 *n)
 
 	*n = 0;
 	with_node_cells(&c, id, nid) {
-		at = READ_ONCE(c.turn->at) % c.n;
-		WRITE_ONCE(c.turn->at, at + 1);
+		at = READ_ONCE(c.node->evacuate_cursor) % c.n;
+		WRITE_ONCE(c.node->evacuate_cursor, at + 1);
 		cell = c.cell[at];
 		*n = c.n;
 	}
@@ -46,14 +46,14 @@ static u32 look_harder(const struct sol_request *rq, u32 cell, bool move,
 {
 	if (move)
 		return sol_evacuate(cell, rq->gfp, budget);
-	sol_refill_wake(cell);
+	sol_refill_retry(cell);
 	return sol_refill(cell, BATCH, budget);
 }
 
 /* Every cell of the group in turn, each with its part of the budget. */
 static struct page *over_cells(const struct sol_request *rq, int nid, bool move)
 {
-	u32 left = EVACUATION_BUDGET, turns = 0, n, part, budget, cell;
+	u32 left = EVACUATION_BUDGET, steps = 0, n, part, budget, cell;
 	struct page *page = NULL;
 
 	do {
@@ -66,7 +66,7 @@ static struct page *over_cells(const struct sol_request *rq, int nid, bool move)
 			page = sol_from_lists(rq, nid);
 		left -= part - budget;
 		cond_resched();
-	} while (!page && left && ++turns < n);
+	} while (!page && left && ++steps < n);
 	sol_group_add_to(rq->id, looked, EVACUATION_BUDGET - left);
 	return page;
 }
@@ -81,7 +81,7 @@ static struct page *evacuate(const struct sol_request *rq, int nid, bool before)
 	struct page *page = NULL;
 
 	if (!rq->tries) {
-		sol_magazines_flush();
+		sol_cpu_lists_flush();
 		if (!before)
 			sol_evacuate_drain(nid);
 		page = sol_from_lists(rq, nid);
@@ -102,12 +102,12 @@ static bool begin_evacuation(struct sol_request *rq, int nid, bool *before)
 	bool mine = false;
 
 	with_node_cells(&c, rq->id, nid) {
-		if (time_before(now, READ_ONCE(c.turn->full)))
+		if (time_before(now, READ_ONCE(c.node->full_until)))
 			continue;
-		*before = READ_ONCE(c.turn->fulls);
-		until = READ_ONCE(c.turn->evacuate);
+		*before = READ_ONCE(c.node->full_times);
+		until = READ_ONCE(c.node->evacuate_after);
 		mine = !time_before(now, until) &&
-		       cmpxchg(&c.turn->evacuate, until,
+		       cmpxchg(&c.node->evacuate_after, until,
 			       now + SOL_EVACUATION_WAIT) == until;
 		rq->again |= !mine;
 	}
@@ -124,12 +124,12 @@ static void end_evacuation(u16 id, int nid, bool found)
 	u8 n;
 
 	with_node_cells(&c, id, nid) {
-		n = found ? 0 : READ_ONCE(c.turn->fulls);
-		WRITE_ONCE(c.turn->evacuate, jiffies);
+		n = found ? 0 : READ_ONCE(c.node->full_times);
+		WRITE_ONCE(c.node->evacuate_after, jiffies);
 		if (!found)
-			WRITE_ONCE(c.turn->full,
+			WRITE_ONCE(c.node->full_until,
 				   jiffies + (SOL_EVACUATION_WAIT << n));
-		WRITE_ONCE(c.turn->fulls, found ? 0 : min(n + 1, FULLS));
+		WRITE_ONCE(c.node->full_times, found ? 0 : min(n + 1, FULL_SHIFTS));
 	}
 }
 

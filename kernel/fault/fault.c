@@ -325,7 +325,7 @@ notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
 		return folio_asked(id, gfp, order, vma);
 	gfp = zeroing(gfp, vma);
 	if (likely(local_will_do(vma))) {
-		page = sol_magazine_get(id, NUMA_NO_NODE, gfp, false, true);
+		page = sol_cpu_list_get(id, NUMA_NO_NODE, gfp, false, true);
 		if (likely(page)) {
 			trace_soloist_fault(id, page_to_pfn(page), SOL_AT_HAND);
 			return (unsigned long)page;
@@ -368,7 +368,7 @@ unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
 unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
 			      int type, unsigned int order)
 {
-	if (order || !sol_magazine_put(page))
+	if (order || !sol_cpu_list_put(page))
 		return SOL_PASS;
 	return true;	/* since 7.0 it says that the list's lock is still held */
 }
@@ -388,7 +388,7 @@ unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 		sol_store_forget(page);
 		return SOL_PASS;
 	}
-	return sol_magazine_put(page) ? 0 : SOL_PASS;
+	return sol_cpu_list_put(page) ? 0 : SOL_PASS;
 }
 
 /* ---- Hooks ---- */

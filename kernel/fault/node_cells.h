@@ -12,7 +12,7 @@
  * @cell: those of the node, ascending
  * @n: how many, at least 1
  * @per_set: sol_cells_per_set() of them
- * @turn: where the group stands on the node
+ * @node: where the group stands on the node
  *
  * Valid while preemption is off or RCU's read lock is held.
  */
@@ -22,7 +22,7 @@ struct node_cells {
 	const u32 *cell;
 	u32 n;
 	u32 per_set;
-	struct sol_turn *turn;
+	struct sol_node_state *node;
 };
 
 /* Fill @c; false: group @id has no cell on @nid. */
@@ -39,7 +39,7 @@ static inline bool node_cells_find(struct node_cells *c, u16 id, int nid)
 	if (!c->n)
 		return false;
 	c->per_set = c->cells->per_set[nid];
-	c->turn = &c->group->turn[nid];
+	c->node = &c->group->node[nid];
 	return true;
 }
 
@@ -66,11 +66,11 @@ static inline bool node_cells_leave(void)
 	for (bool entered_ = node_cells_enter(c, id, nid); entered_;	\
 	     entered_ = node_cells_leave())
 
-/* Index of the cell @turns after the group's cursor. */
-static inline u32 node_cells_index(const struct node_cells *c, u32 turns)
+/* Index of the cell @steps after the group's cursor. */
+static inline u32 node_cells_index(const struct node_cells *c, u32 steps)
 {
-	return sol_cells_turn(READ_ONCE(c->turn->cursor) % c->n, c->n,
-			      c->per_set, turns);
+	return sol_cells_advance(READ_ONCE(c->node->cursor) % c->n, c->n,
+				 c->per_set, steps);
 }
 
 #endif /* SOLOIST_NODE_CELLS_H */

@@ -2,7 +2,7 @@
 /*
  * The ladder: where a page in colour comes from.
  *
- *   at hand    this CPU's magazine (inline, in request.h); where the group rests
+ *   at hand    this CPU's magazine (inline, in request.h); where the group backs_off
  *              on the node, that of the next one
  *   listed     the group's lists on the node; those of the cells whose turn it
  *              is are refilled first, so that all cells give alike
@@ -71,23 +71,23 @@ static int next_node_near(const struct sol_request *rq, unsigned long *done)
 }
 
 /*
- * From magazines of nodes beyond those where the group rests; the nearest one's
+ * From magazines of nodes beyond those where the group backs_off; the nearest one's
  * was asked before. @anywhere: the next faults on this CPU may begin there.
  */
-static struct page *at_hand_beyond(const struct sol_request *rq, bool anywhere)
+static struct page *from_cpu_list_beyond(const struct sol_request *rq, bool anywhere)
 {
 	struct page *page = NULL;
 	unsigned long done = 0;
 	int nid = next_node_near(rq, &done);
 
-	while (!page && nid != NUMA_NO_NODE && sol_request_rests(rq->id, nid)) {
+	while (!page && nid != NUMA_NO_NODE && sol_request_backs_off(rq->id, nid)) {
 		nid = next_node_near(rq, &done);
 		if (nid != NUMA_NO_NODE)
-			page = sol_magazine_get(rq->id, nid, rq->gfp,
+			page = sol_cpu_list_get(rq->id, nid, rq->gfp,
 						rq->table, true);
 	}
 	if (page && anywhere)
-		sol_magazine_away(rq->id, nid);
+		sol_cpu_lists_go_remote(rq->id, nid);
 	return page;
 }
 
@@ -243,7 +243,7 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 		mems = stable_cpuset();
 		rq->cpuset = &mems;
 	}
-	page = at_hand_beyond(rq, anywhere);
+	page = from_cpu_list_beyond(rq, anywhere);
 	if (page) {
 		rq->rung = SOL_AT_HAND;
 		rq->cpuset = NULL;

@@ -12,7 +12,7 @@
 #include <linux/gfp_types.h>
 #include <linux/nodemask.h>
 
-#include "../frames/magazine.h"
+#include "../frames/cpu_list.h"
 #include "../trace/rung.h"
 
 /**
@@ -68,7 +68,7 @@ static __always_inline struct page *sol_request_page(struct sol_request *rq)
 
 	if (rq->nid != NUMA_NO_NODE && !sol_request_allows(rq, rq->nid))
 		return sol_request_slow(rq);
-	page = sol_magazine_get(rq->id, rq->nid, rq->gfp, rq->table, true);
+	page = sol_cpu_list_get(rq->id, rq->nid, rq->gfp, rq->table, true);
 	rq->rung = SOL_AT_HAND;
 	return likely(page) ? page : sol_request_slow(rq);
 }

@@ -18,51 +18,51 @@
 #include "node_cells.h"
 #include "rungs.h"
 
-#define SEARCH_REST	max(HZ / 100, 1)	/* doubled each time, ... */
-#define SEARCH_RESTS	5
-#define LOOKS		32	/* lists looked at with preemption off */
+#define SEARCH_BACKOFF	max(HZ / 100, 1)	/* doubled each time, ... */
+#define SEARCH_BACKOFF_SHIFTS	5
+#define SCAN_LISTS		32	/* lists looked at with preemption off */
 #define BATCH		32
 
-/* A page of the cell that is @turns on; NULL: none listed, or no such cell. */
-static struct page *take(const struct sol_request *rq, int nid, u32 turns)
+/* A page of the cell that is @steps on; NULL: none listed, or no such cell. */
+static struct page *take(const struct sol_request *rq, int nid, u32 steps)
 {
 	struct page *page = NULL;
 	struct node_cells c;
 	u32 i;
 
 	with_node_cells(&c, rq->id, nid) {
-		if (turns >= c.n)
+		if (steps >= c.n)
 			continue;
-		i = node_cells_index(&c, turns);
+		i = node_cells_index(&c, steps);
 		page = sol_store_take(c.cell[i], rq->id, rq->gfp, rq->table);
 		if (page)
-			WRITE_ONCE(c.turn->cursor,
+			WRITE_ONCE(c.node->cursor,
 				   sol_cells_next(i, c.n, c.per_set));
 	}
 	return page;
 }
 
-static u32 cell_at(u16 id, int nid, u32 turns)
+static u32 cell_at(u16 id, int nid, u32 steps)
 {
 	u32 cell = SOL_NO_CELL;
 	struct node_cells c;
 
 	with_node_cells(&c, id, nid)
-		if (turns < c.n)
-			cell = c.cell[node_cells_index(&c, turns)];
+		if (steps < c.n)
+			cell = c.cell[node_cells_index(&c, steps)];
 	return cell;
 }
 
 /* ---- Backing off ---- */
 
-bool sol_request_rests(u16 id, int nid)
+bool sol_request_backs_off(u16 id, int nid)
 {
 	struct node_cells c;
-	bool rests = true;
+	bool backs_off = true;
 
 	with_node_cells(&c, id, nid)
-		rests = sol_turn_rests(c.turn);
-	return rests;
+		backs_off = sol_node_backs_off(c.node);
+	return backs_off;
 }
 
 /* Nothing found: not again for a while. Or something: at any time. */
@@ -72,12 +72,12 @@ static void note_search(u16 id, int nid, bool found)
 	u8 n;
 
 	with_node_cells(&c, id, nid) {
-		n = READ_ONCE(c.turn->rests);
+		n = READ_ONCE(c.node->search_failures);
 		if (!found) {
-			WRITE_ONCE(c.turn->rest, jiffies + (SEARCH_REST << n));
-			WRITE_ONCE(c.turn->rests, min(n + 1, SEARCH_RESTS));
+			WRITE_ONCE(c.node->search_after, jiffies + (SEARCH_BACKOFF << n));
+			WRITE_ONCE(c.node->search_failures, min(n + 1, SEARCH_BACKOFF_SHIFTS));
 		} else if (n) {
-			WRITE_ONCE(c.turn->rests, 0);
+			WRITE_ONCE(c.node->search_failures, 0);
 		}
 	}
 }
@@ -88,17 +88,17 @@ static void note_search(u16 id, int nid, bool found)
 static struct page *look(const struct sol_request *rq, int nid, u32 *at)
 {
 	struct page *page = NULL;
-	u32 i, turns = *at, end = turns + LOOKS;
+	u32 i, steps = *at, end = steps + SCAN_LISTS;
 	struct node_cells c;
 
 	*at = 0;
 	with_node_cells(&c, rq->id, nid) {
-		if (turns >= c.n)
+		if (steps >= c.n)
 			continue;
-		i = node_cells_index(&c, turns);
-		for (; turns < c.n && !page; turns++) {
-			if (turns == end) {
-				*at = turns;
+		i = node_cells_index(&c, steps);
+		for (; steps < c.n && !page; steps++) {
+			if (steps == end) {
+				*at = steps;
 				break;
 			}
 			if (sol_cell_listed(c.cell[i]))
@@ -107,7 +107,7 @@ static struct page *look(const struct sol_request *rq, int nid, u32 *at)
 			i = sol_cells_next(i, c.n, c.per_set);
 		}
 		if (page)
-			WRITE_ONCE(c.turn->cursor, i);
+			WRITE_ONCE(c.node->cursor, i);
 	}
 	return page;
 }
@@ -118,7 +118,7 @@ struct page *sol_from_lists(const struct sol_request *rq, int nid)
 	struct page *page;
 	u32 at = 0;
 
-	page = sol_magazine_get(rq->id, nid, rq->gfp, rq->table, false);
+	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->table, false);
 	while (!page) {
 		page = look(rq, nid, &at);
 		if (!at || at >= SOL_WALK_BUDGET)
@@ -150,18 +150,18 @@ static u32 refill(u16 id, u32 cell, u32 *budget)
  */
 static void refill_turn(const struct sol_request *rq, int nid)
 {
-	u32 left = SOL_WALK_BUDGET, turns, cell, budget, listed = 0;
+	u32 left = SOL_WALK_BUDGET, steps, cell, budget, listed = 0;
 
-	if (sol_request_rests(rq->id, nid))
+	if (sol_request_backs_off(rq->id, nid))
 		return;
-	for (turns = 0; turns < SOL_LOOKS && listed < SOL_CLIPS; turns++) {
-		cell = cell_at(rq->id, nid, turns);
+	for (steps = 0; steps < SOL_SCAN_CELLS && listed < SOL_BATCHES; steps++) {
+		cell = cell_at(rq->id, nid, steps);
 		if (cell == SOL_NO_CELL)
 			break;
-		budget = min(left, SOL_WALK_BUDGET / SOL_CLIPS);
+		budget = min(left, SOL_WALK_BUDGET / SOL_BATCHES);
 		left -= budget;
 		if (sol_cell_listed(cell) ||
-		    (!sol_cell_rests(cell) && refill(rq->id, cell, &budget)))
+		    (!sol_cell_backs_off(cell) && refill(rq->id, cell, &budget)))
 			listed++;
 		left += budget;
 	}
@@ -176,19 +176,19 @@ struct page *sol_from_turn(struct sol_request *rq, int nid)
 
 struct page *sol_from_refill(struct sol_request *rq, int nid)
 {
-	u32 budget = SOL_WALK_BUDGET, turns, cell;
+	u32 budget = SOL_WALK_BUDGET, steps, cell;
 	struct page *page = NULL;
 
-	if (sol_request_rests(rq->id, nid))
+	if (sol_request_backs_off(rq->id, nid))
 		return NULL;
-	for (turns = 0; budget && !page; turns++) {
-		cell = cell_at(rq->id, nid, turns);
+	for (steps = 0; budget && !page; steps++) {
+		cell = cell_at(rq->id, nid, steps);
 		if (cell == SOL_NO_CELL)
 			break;
 		if (!refill(rq->id, cell, &budget))
 			continue;
 		/* Or another task was quicker, or it is no good for a table. */
-		page = take(rq, nid, turns);
+		page = take(rq, nid, steps);
 	}
 	return page;
 }
@@ -199,7 +199,7 @@ struct page *sol_from_search(struct sol_request *rq, int nid)
 	struct node_cells c;
 	u32 got = 0;
 
-	if (sol_request_rests(rq->id, nid))
+	if (sol_request_backs_off(rq->id, nid))
 		return NULL;
 	rcu_read_lock();
 	if (node_cells_find(&c, rq->id, nid))

@@ -6,7 +6,7 @@
 #include "request.h"
 
 /* Does group @id back off on @nid, or has no cell there? */
-bool sol_request_rests(u16 id, int nid);
+bool sol_request_backs_off(u16 id, int nid);
 
 /* Any list of the group's: a per-CPU list of them, or else one by one. */
 struct page *sol_from_lists(const struct sol_request *rq, int nid);

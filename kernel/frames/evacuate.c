@@ -101,8 +101,8 @@ u32 sol_evacuate(u32 cell, gfp_t gfp, u32 *budget)
 	};
 	u32 i;
 
-	WRITE_ONCE(sol_sites[cell].move.left, 0);	/* once round */
-	sol_refill_walk(&f, &sol_sites[cell].move);
+	WRITE_ONCE(sol_cell_states[cell].move.left, 0);	/* once round */
+	sol_refill_walk(&f, &sol_cell_states[cell].move);
 	if (e.n) {
 		static_call(sol_migrate)(&e.pages, sol_evacuate_target, NULL,
 					 (__force unsigned long)gfp,

@@ -2,7 +2,7 @@
 /*
  * Giving back: what is listed, and how the buddy allocator gets it.
  *
- * Each cell keeps what groups reserved in it (sol_site.keep) from the shrinker;
+ * Each cell keeps what groups reserved in it (sol_cell_state.reserve) from the shrinker;
  * only what would otherwise kill something, and whoever takes a map or the
  * module away, gets that too.
  *
@@ -14,7 +14,7 @@
 
 #include "../hook/hook.h"
 #include "giveback.h"
-#include "magazine.h"
+#include "cpu_list.h"
 #include "refill.h"
 #include "store.h"
 
@@ -52,11 +52,11 @@ void sol_store_stats(struct sol_store_stats *stats)
 		stats->listed += READ_ONCE(c->listed[1]);
 		stats->zero += READ_ONCE(c->listed[1]);
 		stats->used += READ_ONCE(c->used);
-		stats->kept += min(READ_ONCE(sol_sites[i].keep),
+		stats->kept += min(READ_ONCE(sol_cell_states[i].reserve),
 				   sol_cell_listed(i));
 	}
 	sol_lists_end(users);
-	at_hand = min(sol_magazines_count(), stats->used);
+	at_hand = min(sol_cpu_lists_count(), stats->used);
 	stats->used -= at_hand;
 	stats->listed += at_hand;
 	stats->taken = atomic64_read(&sol_taken);
@@ -90,7 +90,7 @@ static u32 beyond_reserve(u32 cell)
 {
 	u32 listed = sol_cell_listed(cell);
 
-	return listed - min(listed, READ_ONCE(sol_sites[cell].keep));
+	return listed - min(listed, READ_ONCE(sol_cell_states[cell].reserve));
 }
 
 unsigned long sol_store_count(int nid)
@@ -149,11 +149,11 @@ u64 sol_store_drain_all(void)
 	int users;
 	u32 n = cells_begin(&users), i, pfn;
 
-	sol_magazines_flush();
+	sol_cpu_lists_flush();
 	for (i = 0; i < n; i++) {
 		/* What comes free now was not when its frames were looked at. */
 		if (sol_cell_listed(i))
-			sol_refill_wake(i);
+			sol_refill_retry(i);
 		while (sol_cell_listed(i)) {
 			pfn = drain_one(i);
 			if (pfn == SOL_NO_FRAME)
@@ -200,7 +200,7 @@ void sol_store_evict(u64 start, u64 end)
 	int users;
 	u32 n = cells_begin(&users), i, left;
 
-	sol_magazines_flush();
+	sol_cpu_lists_flush();
 	end = min_t(u64, end, sol_store.n_frames);
 	for (i = 0; i < n; i++) {
 		do {

@@ -134,7 +134,7 @@ u64 sol_store_reserve(struct sol_group *group, u64 frames)
 	u32 i;
 
 	for (i = 0; i < n; i++)
-		sol_refill_wake(cell[i]);
+		sol_refill_retry(cell[i]);
 	for (;;) {
 		have = count_reserve(cell, n);
 		if (have >= frames || fatal_signal_pending(current))
@@ -168,7 +168,7 @@ u64 sol_store_fill_all(void)
 	u64 got = 0;
 
 	for (i = 0; i < n_cells; i++)
-		sol_refill_wake(i);
+		sol_refill_retry(i);
 	do {
 		for (i = 0, n = 0; i < n_cells; i++) {
 			n += refill(i, 32);

@@ -14,7 +14,7 @@
  * the node downwards. Each cell keeps a cursor; all walk the same way, so they
  * share the regions that are already broken up. A walk that has been round has
  * looked at every frame once; what came free behind it is worth no second
- * round at once, and the cell rests. (The free lists have that sooner:
+ * round at once, and the cell backs_off. (The free lists have that sooner:
  * search.c.) Each request has a budget of frames to look at, whoever asks.
  *
  * Never into the last reserves: a zone below its low watermark (min, in the
@@ -32,8 +32,8 @@
 #include "refill.h"
 #include "solver.h"
 
-#define REST_MIN	HZ
-#define REST_SHIFTS	5	/* so 32 s at most */
+#define BACKOFF_MIN	HZ
+#define BACKOFF_SHIFTS	5	/* so 32 s at most */
 
 DEFINE_STATIC_CALL_NULL(sol_take, sol_take_fn);
 DEFINE_STATIC_CALL_NULL(sol_block_flags, sol_block_flags_fn);
@@ -79,7 +79,7 @@ static bool block_ok(struct sol_refill *f, struct page *page)
 
 /*
  * Nobody uses the frame, and no list of ours has it: a guess that it is free.
- * Whether it is turns out under the zone's lock, which is seldom had in vain.
+ * Whether it is steps out under the zone's lock, which is seldom had in vain.
  */
 static __always_inline bool take(struct sol_refill *f, u64 pfn)
 {
@@ -235,25 +235,25 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 
 /* ---- Refilling a cell ---- */
 
-void sol_refill_wake(u32 cell)
+void sol_refill_retry(u32 cell)
 {
-	WRITE_ONCE(sol_sites[cell].rest, jiffies);
-	WRITE_ONCE(sol_sites[cell].rests, 0);
-	WRITE_ONCE(sol_sites[cell].take.left, 0);
+	WRITE_ONCE(sol_cell_states[cell].refill_after, jiffies);
+	WRITE_ONCE(sol_cell_states[cell].failures, 0);
+	WRITE_ONCE(sol_cell_states[cell].take.left, 0);
 }
 
 /* A round is over: the next one is after a rest. */
-static void rest(struct sol_site *site)
+static void back_off(struct sol_cell_state *site)
 {
-	u8 rests = READ_ONCE(site->take.found) ? 0 : READ_ONCE(site->rests);
+	u8 failures = READ_ONCE(site->take.found) ? 0 : READ_ONCE(site->failures);
 
-	WRITE_ONCE(site->rest, jiffies + (REST_MIN << rests));
-	WRITE_ONCE(site->rests, min(rests + 1, REST_SHIFTS));
+	WRITE_ONCE(site->refill_after, jiffies + (BACKOFF_MIN << failures));
+	WRITE_ONCE(site->failures, min(failures + 1, BACKOFF_SHIFTS));
 }
 
 u32 sol_refill(u32 cell, u32 want, u32 *budget)
 {
-	struct sol_site *site = &sol_sites[cell];
+	struct sol_cell_state *site = &sol_cell_states[cell];
 	struct sol_refill f = {
 		.cell = cell,
 		.node = sol_map_set_node(sol_store.map,
@@ -262,30 +262,30 @@ u32 sol_refill(u32 cell, u32 want, u32 *budget)
 		.budget = *budget,
 	};
 
-	if (sol_cell_rests(cell)) {
+	if (sol_cell_backs_off(cell)) {
 		*budget -= min(*budget, 1u);
 		return 0;
 	}
 	if (sol_refill_walk(&f, &site->take))
-		rest(site);
+		back_off(site);
 	*budget = f.budget;
 	return f.got;
 }
 
 u32 sol_refill_batch(u32 cell)
 {
-	u8 batch = READ_ONCE(sol_sites[cell].batch);
+	u8 batch = READ_ONCE(sol_cell_states[cell].batch);
 
-	WRITE_ONCE(sol_sites[cell].batch, clamp(batch * 2, 1, SOL_REFILL_MAX));
+	WRITE_ONCE(sol_cell_states[cell].batch, clamp(batch * 2, 1, SOL_REFILL_MAX));
 	return max_t(u8, batch, 1);
 }
 
-struct page *sol_refill_twin(struct page *page, gfp_t gfp)
+struct page *sol_refill_same_color(struct page *page, gfp_t gfp)
 {
 	const struct sol_frame *frame = sol_frames_at(&sol_store,
 						      page_to_pfn(page));
 	u32 tag, cell, budget = SOL_WALK_BUDGET;
-	struct page *twin;
+	struct page *same;
 	int users;
 	u16 id;
 
@@ -296,17 +296,17 @@ struct page *sol_refill_twin(struct page *page, gfp_t gfp)
 	/* The page is in use, so its group is there. */
 	id = READ_ONCE(frame->link);
 	preempt_disable();
-	twin = sol_store_take(cell, id, gfp, false);
+	same = sol_store_take(cell, id, gfp, false);
 	preempt_enable();
-	if (!twin && gfpflags_allow_blocking(gfp)) {
+	if (!same && gfpflags_allow_blocking(gfp)) {
 		users = sol_lists_begin();
 		sol_refill(cell, sol_refill_batch(cell), &budget);
 		sol_lists_end(users);
 		preempt_disable();
-		twin = sol_store_take(cell, id, gfp, false);
+		same = sol_store_take(cell, id, gfp, false);
 		preempt_enable();
 	}
-	return twin;
+	return same;
 }
 
 static int bind_take(void)

@@ -48,25 +48,25 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone);
 
 /*
  * Put up to @want frames on @cell's list. Looks at no more than *@budget
- * frames, and counts them off. A cell whose frames were all looked at rests: a
+ * frames, and counts them off. A cell whose frames were all looked at backs_off: a
  * second, and longer each time that none was free. How many were listed.
  */
 u32 sol_refill(u32 cell, u32 want, u32 *budget);
 
 /* Look again at once: there is reason to think that some are free. */
-void sol_refill_wake(u32 cell);
+void sol_refill_retry(u32 cell);
 
 /* Frames that one refill of @cell should bring: few at first, then more. */
 u32 sol_refill_batch(u32 cell);
 
 /**
- * sol_refill_twin() - a page of the same colour and owner, to migrate to
+ * sol_refill_same_color() - a page of the same colour and owner, to migrate to
  * @page: a page that we own
  * @gfp: whether it may sleep, and whether it must be zero
  *
  * Return: a page with one reference, or NULL: there is none now.
  */
-struct page *sol_refill_twin(struct page *page, gfp_t gfp);
+struct page *sol_refill_same_color(struct page *page, gfp_t gfp);
 
 /* Not isolated (being unplugged), not CMA, not kept for atomic requests. */
 bool sol_block_usable(struct page *page);

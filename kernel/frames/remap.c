@@ -54,15 +54,15 @@ static void forget_all(void)
 	}
 }
 
-static struct sol_site *sites_new(const struct sol_map *map)
+static struct sol_cell_state *sites_new(const struct sol_map *map)
 {
-	struct sol_site *sites;
+	struct sol_cell_state *sites;
 	u32 i;
 
 	sites = kvcalloc(map->n_cells, sizeof(*sites), GFP_KERNEL);
 	for (i = 0; sites && i < map->n_cells; i++) {
 		raw_spin_lock_init(&sites[i].lock);
-		sites[i].rest = jiffies;
+		sites[i].refill_after = jiffies;
 	}
 	return sites;
 }
@@ -87,7 +87,7 @@ static void empty(void)
 /* What a map needs; all or nothing. */
 struct room {
 	struct sol_cell *cell;
-	struct sol_site *sites;
+	struct sol_cell_state *sites;
 	struct sol_solver *solvers;
 };
 
@@ -130,14 +130,14 @@ int sol_remap(const struct sol_map *map, struct sol_err *err)
 	WRITE_ONCE(sol_store.map, NULL);
 	synchronize_srcu(&sol_lists_users);
 	swap(room.cell, sol_store.cell);
-	swap(room.sites, sol_sites);
+	swap(room.sites, sol_cell_states);
 	sol_solvers_install(room.solvers, map ? map->n_ranges : 0);
 	room.solvers = NULL;
 	if (map) {
 		sol_frames_init(&sol_store, map, sol_store.frame,
 				sol_store.owned, sol_store.n_frames,
 				sol_store.cell);
-		sol_store.far = sol_frames_far(map);
+		sol_store.swap_bit = sol_frames_swap_bit(map);
 	}
 	room_free(&room);
 	return 0;

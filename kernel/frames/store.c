@@ -33,7 +33,7 @@
 #include "store.h"
 
 struct sol_frames sol_store;
-struct sol_site *sol_sites;
+struct sol_cell_state *sol_cell_states;
 atomic64_t sol_taken, sol_given, sol_lost;
 
 DEFINE_STATIC_CALL_NULL(sol_post_alloc, sol_post_alloc_fn);
@@ -221,7 +221,7 @@ int sol_store_init(void)
 void sol_store_exit(void)
 {
 	kvfree(sol_store.cell);
-	kvfree(sol_sites);
+	kvfree(sol_cell_states);
 	vfree(sol_store.frame);
 	vfree(sol_store.owned);
 	sol_solvers_install(NULL, 0);

@@ -34,26 +34,34 @@ struct sol_walk {
 	bool found;	/* anything, this time round */
 };
 
-/*
- * What the kernel knows of a cell, beside its lists: on lines of its own, so
- * that groups, whose cells differ, do not disturb each other.
+/**
+ * struct sol_cell_state - what the kernel knows of a cell, beside its lists
+ * @lock: of the cell's lists
+ * @reserve: listed frames that the shrinker leaves
+ * @take: walk for free frames; racy on purpose, as all below
+ * @move: walk for frames that can be made free
+ * @batch: frames that the next refill brings
+ * @failures: walks in a row, all the way round, that found nothing
+ * @refill_after: jiffies: no walk before that
+ *
+ * On cache lines of its own, so that groups, whose cells differ, do not disturb
+ * each other.
  */
-struct sol_site {
+struct sol_cell_state {
 	raw_spinlock_t lock;
-	u32 keep;		/* listed frames that the shrinker leaves */
-	/* refill.c; racy on purpose: */
-	struct sol_walk take;	/* for free frames */
-	struct sol_walk move;	/* for frames that can be made free */
-	u8 batch;		/* frames that the next refill brings */
-	u8 rests;		/* times in a row that a walk round had nothing */
-	unsigned long rest;	/* jiffies: until then, no walk */
+	u32 reserve;
+	struct sol_walk take;
+	struct sol_walk move;
+	u8 batch;
+	u8 failures;
+	unsigned long refill_after;
 } ____cacheline_aligned_in_smp;
 
-extern struct sol_site *sol_sites;	/* by cell */
+extern struct sol_cell_state *sol_cell_states;	/* by cell */
 
 static inline raw_spinlock_t *sol_cell_lock(u32 cell)
 {
-	return &sol_sites[cell].lock;
+	return &sol_cell_states[cell].lock;
 }
 
 static inline u32 sol_cell_listed(u32 cell)
@@ -64,9 +72,9 @@ static inline u32 sol_cell_listed(u32 cell)
 }
 
 /* @cell's frames were all looked at lately. */
-static inline bool sol_cell_rests(u32 cell)
+static inline bool sol_cell_backs_off(u32 cell)
 {
-	return time_before(jiffies, READ_ONCE(sol_sites[cell].rest));
+	return time_before(jiffies, READ_ONCE(sol_cell_states[cell].refill_after));
 }
 
 /* ---- Handing out ---- */

@@ -81,7 +81,7 @@ u64 sol_group_used(const struct sol_group *group)
 void sol_group_free(struct sol_group *group)
 {
 	free_percpu(group->stats);
-	kvfree(group->turn);
+	kvfree(group->node);
 	kvfree(group);
 }
 

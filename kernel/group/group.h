@@ -7,7 +7,7 @@
  *
  * A task's group is 16 bits of task->atomic_flags (with 8 bits of the load
  * generation, so that flags left by an earlier load mean nothing): atomic
- * from any CPU, copied to children, kept over exec. The fault path turns the
+ * from any CPU, copied to children, kept over exec. The fault path steps the
  * id into a group with group_get_fast() under preempt_disable() and touches
  * nothing else of the task.
  *
@@ -45,8 +45,8 @@ struct sol_cells {
 	u32 n;
 	u32 first[SOL_MAX_NODES + 1];	/* cells of node i: first[i]..first[i+1] */
 	u32 per_set[SOL_MAX_NODES];	/* of these: sol_cells_per_set() */
-	u8 home[SOL_MAX_NODES];	/* the nearest node with cells */
-	u32 keep;		/* frames that each cell keeps for ->reserve */
+	u8 nearest[SOL_MAX_NODES];	/* the nearest node with cells */
+	u32 reserve;		/* frames that each cell keeps for the group */
 	u32 cell[];			/* ascending, all can hold pages */
 };
 
@@ -76,30 +76,32 @@ struct sol_group_stats {
 };
 
 /**
- * struct sol_turn - where a group stands on a node, on lines of its own
- * @cursor: racy on purpose: the cell where the next search begins
- * @rest: jiffies: until then, no search. A group that found nothing backs off,
- *	longer each time
- * @rests: times in a row
- * @evacuate: jiffies: until then, nobody evacuates for it
- * @full: jiffies: until then, evacuating is known to be in vain
- * @fulls: times in a row that it was
- * @at: racy on purpose: the cell where the next evacuation begins
+ * struct sol_node_state - where a group's allocations on a node stand
+ * @cursor: cell where the next scan begins; racy on purpose
+ * @search_failures: searches in a row that found nothing
+ * @full_times: times in a row that evacuating was in vain
+ * @evacuate_cursor: cell where the next evacuation begins; racy on purpose
+ * @search_after: jiffies: no search before that. A group that found nothing backs
+ *	off, longer each time
+ * @evacuate_after: jiffies: no evacuation for it before that
+ * @full_until: jiffies: evacuating is known to be in vain until then
+ *
+ * On cache lines of its own.
  */
-struct sol_turn {
+struct sol_node_state {
 	u32 cursor;
-	u8 rests;
-	u8 fulls;
-	u32 at;
-	unsigned long rest;
-	unsigned long evacuate;
-	unsigned long full;
+	u8 search_failures;
+	u8 full_times;
+	u32 evacuate_cursor;
+	unsigned long search_after;
+	unsigned long evacuate_after;
+	unsigned long full_until;
 } ____cacheline_aligned_in_smp;
 
 /* Nothing was found for the group lately, so nothing will be refilled now. */
-static inline bool sol_turn_rests(const struct sol_turn *turn)
+static inline bool sol_node_backs_off(const struct sol_node_state *node)
 {
-	return time_before(jiffies, READ_ONCE(turn->rest));
+	return time_before(jiffies, READ_ONCE(node->search_after));
 }
 
 /* What a group does when its colours have no page left. */
@@ -126,14 +128,14 @@ enum sol_copies {
  * @implicit: made by a rule or by the mmap() ABI, not by mkdir
  * @dead: removed; waits for its last reference and its last frame
  * @ephemeral: to be removed when its last task goes
- * @peopled: a task was in it
+ * @had_tasks: a task was in it
  * @cells: NULL: does not colour (yet, or any more)
  * @stats: per CPU
- * @turn: per node
+ * @node: by node
  * @refs: tasks in the group, and one for its directory or its maker. Never
  *	rises from zero
  * @reserve: 4 KiB frames to keep in the lists
- * @grow_rest: jiffies: until then there is no free colour; sol_group_mutex
+ * @grow_after: jiffies: until then there is no free colour; sol_group_mutex
  * @colors: sol_group_mutex
  * @maker, @maker_start: mmap() ABI: the thread that it was made for; both, since
  *	thread ids come again
@@ -153,14 +155,14 @@ struct sol_group {
 	bool implicit;
 	bool dead;
 	bool ephemeral;
-	bool peopled;
+	bool had_tasks;
 	struct sol_cells __rcu *cells;
 	struct sol_group_stats __percpu *stats;
-	struct sol_turn *turn;
+	struct sol_node_state *node;
 	/* Not for the fault path: */
 	atomic_t refs ____cacheline_aligned_in_smp;
 	u64 reserve;
-	unsigned long grow_rest;
+	unsigned long grow_after;
 	struct sol_colors colors;
 	pid_t maker;
 	kuid_t maker_uid;

@@ -37,7 +37,7 @@ static int move(struct task_struct *task, struct sol_group *group)
 {
 	if (group) {
 		sol_group_get(group);
-		WRITE_ONCE(group->peopled, true);
+		WRITE_ONCE(group->had_tasks, true);
 	}
 	sol_member_put_id(sol_member_swap(task, group ? group->id : 0));
 	if (!group || !(READ_ONCE(task->flags) & PF_EXITING))
@@ -73,7 +73,7 @@ bool sol_member_assign(struct task_struct *task, u16 id)
 		   !atomic_inc_not_zero(&group->refs)))
 		return false;
 	if (id)
-		WRITE_ONCE(group->peopled, true);
+		WRITE_ONCE(group->had_tasks, true);
 	sol_member_put_id(sol_member_swap(task, id));
 	if (READ_ONCE(task->flags) & PF_EXITING)
 		sol_member_put_id(sol_member_swap(task, 0));

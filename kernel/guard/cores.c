@@ -10,7 +10,7 @@
  * call that is still under way does for two.
  *
  * Standing still: a thread that outranks all but the stop class (see
- * compat/throttle.h) halts the CPU until the period ends. A FIFO thread, as in
+ * compat/stop.h) halts the CPU until the period ends. A FIFO thread, as in
  * the paper, would not do: deadline tasks outrank it, real-time throttling ends
  * it after 95 % of a second and the fair server (6.12 on) runs others for 5 %.
  * Interrupts are served: what they move is counted, and not stopped. So is what
@@ -33,7 +33,7 @@
 #include <linux/ktime.h>
 #include <linux/sched/prio.h>
 
-#include "../compat/throttle.h"
+#include "../compat/stop.h"
 #include "../compat/timer.h"
 #include "../trace/trace.h"
 #include "cores.h"
@@ -78,7 +78,7 @@ static void stand_still(struct sol_guard_core *core)
 	}
 }
 
-static int halter_fn(void *data)
+static int stand_still_fn(void *data)
 {
 	struct sol_guard_core *core = data;
 
@@ -102,25 +102,25 @@ static int halter_fn(void *data)
 	return 0;
 }
 
-static int halter_new(struct sol_guard_core *core)
+static int stop_thread_new(struct sol_guard_core *core)
 {
-	struct task_struct *halter;
+	struct task_struct *stop_thread;
 	int err;
 
-	halter = kthread_create_on_node(sol_guard.set.hold ?
-					sol_guard_release_fn : halter_fn,
-					core, cpu_to_node(core->cpu),
-					"soloist/%d", core->cpu);
-	if (IS_ERR(halter))
-		return PTR_ERR(halter);
-	kthread_bind(halter, core->cpu);
-	err = sol_outrank(halter);
+	stop_thread = kthread_create_on_node(sol_guard.set.hold ?
+					     sol_guard_release_fn : stand_still_fn,
+					     core, cpu_to_node(core->cpu),
+					     "soloist/%d", core->cpu);
+	if (IS_ERR(stop_thread))
+		return PTR_ERR(stop_thread);
+	kthread_bind(stop_thread, core->cpu);
+	err = sol_outrank(stop_thread);
 	if (err) {
-		kthread_stop(halter);
+		kthread_stop(stop_thread);
 		return err;
 	}
-	wake_up_process(halter);
-	core->halter = halter;
+	wake_up_process(stop_thread);
+	core->stop_thread = stop_thread;
 	return 0;
 }
 
@@ -135,7 +135,7 @@ static u32 weight_of(const struct task_struct *task)
 /* What runs, unless that is only what a stopped CPU does. */
 static void look_around(struct sol_guard_core *core)
 {
-	if (current == core->halter || (sol_guard.set.hold && core->stop))
+	if (current == core->stop_thread || (sol_guard.set.hold && core->stop))
 		return;
 	core->busy = !is_idle_task(current);
 	if (core->busy)
@@ -163,7 +163,7 @@ static void set_stop(struct sol_guard_core *core, bool stop)
 		sol_guard_hold_current();
 	WRITE_ONCE(core->release, !stop);
 	if (stop != sol_guard.set.hold)
-		wake_up_process(core->halter);
+		wake_up_process(core->stop_thread);
 }
 
 /* ---- Counters ---- */
@@ -426,9 +426,9 @@ static void parts_free(struct sol_guard_core *core)
 		core->counter[i] = NULL;
 	}
 	irq_work_sync(&core->overflowed);
-	if (core->halter)
-		kthread_stop(core->halter);
-	core->halter = NULL;
+	if (core->stop_thread)
+		kthread_stop(core->stop_thread);
+	core->stop_thread = NULL;
 }
 
 /*
@@ -495,7 +495,7 @@ int sol_guard_core_up(struct sol_guard_core *core)
 	int err;
 
 	core->stale = false;
-	err = counters_new(core) ?: halter_new(core);
+	err = counters_new(core) ?: stop_thread_new(core);
 	if (!err)
 		err = smp_call_function_single(core->cpu, core_enter, core,
 					       true);

@@ -35,10 +35,10 @@ static void core_reconcile(struct sol_guard_core *core)
 {
 	bool want = sol_guard_regulated(core->cpu) && !READ_ONCE(core->gone);
 
-	if (core->halter && (READ_ONCE(core->stale) || !want))
+	if (core->stop_thread && (READ_ONCE(core->stale) || !want))
 		sol_guard_core_down(core);
 	core->trouble = 0;
-	if (want && !core->halter)
+	if (want && !core->stop_thread)
 		core->trouble = sol_guard_core_up(core);
 }
 
@@ -56,7 +56,7 @@ void sol_guard_all_down(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		if (sol_guard.core[cpu].halter)
+		if (sol_guard.core[cpu].stop_thread)
 			sol_guard_core_down(&sol_guard.core[cpu]);
 	sol_guard_period_move();
 }

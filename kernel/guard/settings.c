@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 
 #include "../command/status.h"
-#include "../compat/throttle.h"
+#include "../compat/stop.h"
 #include "guard.h"
 #include "hold.h"
 #include "plans.h"

@@ -60,10 +60,10 @@ struct sol_guard_set {
  * @owner: group whose reservation it is, NULL: its own. sol_guard_mutex
  * @counter: by kind, NULL: not counted
  * @base: where they stood when the period began
- * @halter: thread that stands still in everybody's place; or lets @held go
+ * @stop_thread: thread that stands still in everybody's place; or lets @held go
  * @stop: it shall. Written under the lock, on the CPU itself
  * @held: tasks that wait until the CPU goes on, with @hold
- * @release: @halter shall wake them
+ * @release: @stop_thread shall wake them
  * @fair: the CPU's fair server
  * @overflowed: a counter came to its limit
  * @call: begin a period or look at @stop again
@@ -85,7 +85,7 @@ struct sol_guard_core {
 	struct sol_group *owner;
 	struct perf_event *counter[SOL_TRAFFICS];
 	u64 base[SOL_TRAFFICS];
-	struct task_struct *halter;
+	struct task_struct *stop_thread;
 	bool stop;
 	wait_queue_head_t held;
 	bool release;

@@ -16,7 +16,7 @@
  * The OOM killer is near: let coloured pages be swapped for a while, if any
  * were kept from it since the last time. True if that may help.
  */
-bool sol_move_relent(void);
+bool sol_move_allow_swap(void);
 
 /* Events of the whole system since load, for `stats`. */
 struct sol_move_stats {

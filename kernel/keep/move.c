@@ -45,7 +45,7 @@
 #include "../fault/request.h"
 
 /* How long coloured pages may be swapped once there was nothing else. */
-#define RELENT_JIFFIES	(5 * HZ)
+#define SWAP_JIFFIES	(5 * HZ)
 
 /*
  * Reclaim begins at priority 12, looking at 1/4096 of a list at a time, and
@@ -60,8 +60,8 @@
 #define LIMIT_MARGIN	(2 * MEMCG_CHARGE_BATCH)
 
 static DEFINE_PER_CPU(struct sol_move_stats, move_stats);
-static unsigned long relent_until;
-static bool relent_useful;	/* a page was kept from swap since the last time */
+static unsigned long swap_until;
+static bool swap_would_help;	/* a page was kept from swap since the last time */
 static struct task_struct *kept_from;	/* who wanted it; only to compare */
 
 #define move_count(what, n) raw_cpu_add(move_stats.what, n)
@@ -197,7 +197,7 @@ static unsigned long target_in_color(struct folio *src, struct sol_request *rq)
 	int users = sol_lists_begin();
 
 	if (rq->nid == folio_nid(src) && !rq->table)
-		page = sol_refill_twin(&src->page, rq->gfp);
+		page = sol_refill_same_color(&src->page, rq->gfp);
 	if (!page) {
 		rq->id = owner_of(src);
 		rq->modest = true;
@@ -300,23 +300,23 @@ unsigned long sol_on_alloc_swap(struct folio *folio)
 {
 	if (!in_color(folio))
 		return SOL_PASS;
-	if (time_before(jiffies, READ_ONCE(relent_until)) ||
+	if (time_before(jiffies, READ_ONCE(swap_until)) ||
 	    at_own_limit(folio)) {
 		move_count(swapped, 1);
 		return SOL_PASS;
 	}
 	move_count(unswapped, 1);
 	WRITE_ONCE(kept_from, current);
-	WRITE_ONCE(relent_useful, true);
+	WRITE_ONCE(swap_would_help, true);
 	return SOL_NO_SWAP;
 }
 
-bool sol_move_relent(void)
+bool sol_move_allow_swap(void)
 {
-	if (!READ_ONCE(relent_useful) || get_nr_swap_pages() <= 0)
+	if (!READ_ONCE(swap_would_help) || get_nr_swap_pages() <= 0)
 		return false;
-	WRITE_ONCE(relent_useful, false);
-	WRITE_ONCE(relent_until, jiffies + RELENT_JIFFIES);
+	WRITE_ONCE(swap_would_help, false);
+	WRITE_ONCE(swap_until, jiffies + SWAP_JIFFIES);
 	return true;
 }
 
@@ -331,7 +331,7 @@ static void probe_reclaim(void *data, int nid, unsigned long scanned,
 {
 	if (priority <= LAST_PRIORITY && !reclaimed &&
 	    READ_ONCE(kept_from) == current)
-		sol_move_relent();
+		sol_move_allow_swap();
 }
 
 /* ---- KSM ---- */

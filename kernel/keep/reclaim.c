@@ -61,7 +61,7 @@ static int reclaim_oom(struct notifier_block *nb, unsigned long unused,
 {
 	u64 given = sol_store_drain_oom();
 
-	if (!given && sol_move_relent())
+	if (!given && sol_move_allow_swap())
 		given = 1;
 	*(unsigned long *)freed += given;
 	return NOTIFY_OK;

@@ -15,7 +15,7 @@
 #include "map.h"
 
 /* The node with cells nearest to @node. */
-static u8 home_of(const struct sol_cells *cells, u32 node)
+static u8 nearest_node(const struct sol_cells *cells, u32 node)
 {
 	u32 best = node, i;
 
@@ -61,26 +61,26 @@ struct sol_cells *sol_cells_new(const struct sol_colors *colors)
 						  first[1] - first[0]);
 	}
 	for (node = 0; node < SOL_MAX_NODES; node++)
-		cells->home[node] = home_of(cells, node);
+		cells->nearest[node] = nearest_node(cells, node);
 	return cells;
 }
 
 /* Each of @cells keeps @frames for the group from the shrinker from now on. */
-static void cells_keep(struct sol_cells *cells, u32 frames)
+static void cells_reserve(struct sol_cells *cells, u32 frames)
 {
 	u32 i;
 
 	for (i = 0; cells && i < cells->n; i++) {
-		u32 *keep = &sol_sites[cells->cell[i]].keep;
+		u32 *reserve = &sol_cell_states[cells->cell[i]].reserve;
 
-		WRITE_ONCE(*keep, *keep + frames - cells->keep);
+		WRITE_ONCE(*reserve, *reserve + frames - cells->reserve);
 	}
 	if (cells)
-		cells->keep = frames;
+		cells->reserve = frames;
 }
 
-static u32 keep_of_each(const struct sol_group *group,
-			const struct sol_cells *cells)
+static u32 reserve_of_each(const struct sol_group *group,
+			   const struct sol_cells *cells)
 {
 	return cells && cells->n ? DIV_ROUND_UP(group->reserve, cells->n) : 0;
 }
@@ -97,24 +97,24 @@ void sol_cells_publish(struct sol_group *group, struct sol_cells *cells)
 
 	old = rcu_replace_pointer(group->cells, cells,
 				  lockdep_is_held(&sol_group_mutex));
-	cells_keep(old, 0);
-	cells_keep(cells, keep_of_each(group, cells));
+	cells_reserve(old, 0);
+	cells_reserve(cells, reserve_of_each(group, cells));
 	for (i = 0; i < map->n_nodes; i++) {
-		WRITE_ONCE(group->turn[i].rest, jiffies);
-		WRITE_ONCE(group->turn[i].evacuate, jiffies);
-		WRITE_ONCE(group->turn[i].full, jiffies);
-		WRITE_ONCE(group->turn[i].rests, 0);
-		WRITE_ONCE(group->turn[i].fulls, 0);
+		WRITE_ONCE(group->node[i].search_after, jiffies);
+		WRITE_ONCE(group->node[i].evacuate_after, jiffies);
+		WRITE_ONCE(group->node[i].full_until, jiffies);
+		WRITE_ONCE(group->node[i].search_failures, 0);
+		WRITE_ONCE(group->node[i].full_times, 0);
 	}
 	if (old)
 		kvfree_rcu(old, rcu);
 }
 
-void sol_cells_keep(struct sol_group *group)
+void sol_cells_reserve(struct sol_group *group)
 {
 	struct sol_cells *cells;
 
 	cells = rcu_dereference_protected(group->cells,
 					  lockdep_is_held(&sol_group_mutex));
-	cells_keep(cells, keep_of_each(group, cells));
+	cells_reserve(cells, reserve_of_each(group, cells));
 }

@@ -24,6 +24,6 @@ struct sol_cells *sol_cells_new(const struct sol_colors *colors);
 void sol_cells_publish(struct sol_group *group, struct sol_cells *cells);
 
 /* The shrinker leaves @group's cells their parts of ->reserve, as it is now. */
-void sol_cells_keep(struct sol_group *group);
+void sol_cells_reserve(struct sol_group *group);
 
 #endif /* SOLOIST_CELLS_H */

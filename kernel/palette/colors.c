@@ -14,7 +14,7 @@
 
 #include "../command/status.h"
 #include "../frames/giveback.h"
-#include "../frames/magazine.h"
+#include "../frames/cpu_list.h"
 #include "../frames/prefill.h"
 #include "../group/member.h"
 #include "cells.h"
@@ -49,7 +49,7 @@ u64 sol_group_reserve(struct sol_group *group, u64 frames)
 	mutex_lock(&sol_group_mutex);
 	if (!group->dead) {
 		WRITE_ONCE(group->reserve, frames);
-		sol_cells_keep(group);
+		sol_cells_reserve(group);
 	}
 	mutex_unlock(&sol_group_mutex);
 	return have;
@@ -150,7 +150,7 @@ static int palette_assign(const struct sol_want *want, struct sol_colors *out,
 
 	for (set = 0; set < map->n_bank_sets; set++)
 		if (!sol_palette.set[set].owners && sol_store_used_in(NULL, set)) {
-			sol_magazines_flush();
+			sol_cpu_lists_flush();
 			break;
 		}
 	return sol_palette_assign(&sol_palette, want, out, err);
@@ -283,14 +283,14 @@ static int grow(struct sol_group *group)
 }
 
 /* A group that found no free colour does not look for one again at once. */
-static int grow_or_rest(struct sol_group *group)
+static int grow_or_back_off(struct sol_group *group)
 {
 	int err;
 
-	if (time_before(jiffies, group->grow_rest))
+	if (time_before(jiffies, group->grow_after))
 		return -ENOSPC;
 	err = grow(group);
-	group->grow_rest = err ? jiffies + HZ / 10 : jiffies;
+	group->grow_after = err ? jiffies + HZ / 10 : jiffies;
 	return err;
 }
 
@@ -316,7 +316,7 @@ int sol_group_grow(struct sol_group *group, u32 seen)
 		goto out;
 	err = 0;
 	if (cells->n <= seen)
-		err = grow_or_rest(group);
+		err = grow_or_back_off(group);
 	cells = rcu_dereference_protected(group->cells,
 					  lockdep_is_held(&sol_group_mutex));
 	if (!err && cells->n <= seen)

@@ -35,16 +35,16 @@ static struct sol_group *group_alloc(const char *name)
 	group = kvzalloc(head + bits, GFP_KERNEL);
 	if (!group)
 		return NULL;
-	group->turn = kvcalloc(map->n_nodes, sizeof(*group->turn), GFP_KERNEL);
+	group->node = kvcalloc(map->n_nodes, sizeof(*group->node), GFP_KERNEL);
 	group->stats = alloc_percpu(struct sol_group_stats);
-	if (!group->turn || !group->stats) {
+	if (!group->node || !group->stats) {
 		sol_group_free(group);
 		return NULL;
 	}
 	for (i = 0; i < map->n_nodes; i++)
-		group->turn[i].rest = group->turn[i].evacuate =
-			group->turn[i].full = jiffies;
-	group->grow_rest = jiffies;
+		group->node[i].search_after = group->node[i].evacuate_after =
+			group->node[i].full_until = jiffies;
+	group->grow_after = jiffies;
 	sol_colors_attach(&group->colors, (void *)group + head);
 	strscpy(group->name, name, sizeof(group->name));
 	atomic_set(&group->refs, 1);
@@ -145,7 +145,7 @@ static struct sol_group *retire_emptied(void)
 	for (id = 1; id <= SOL_MAX_GROUPS && !found; id++) {
 		group = rcu_dereference_protected(sol_groups[id],
 				lockdep_is_held(&sol_group_mutex));
-		if (!group || !group->ephemeral || !group->peopled ||
+		if (!group || !group->ephemeral || !group->had_tasks ||
 		    atomic_read(&group->refs) != 1)
 			continue;
 		sol_group_retire(group);

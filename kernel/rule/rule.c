@@ -274,7 +274,7 @@ static struct sol_rule *rule_match(const char *given, const struct path *path,
 }
 
 /* What a rule gives to a process; the rule itself may go meanwhile. */
-struct rule_gift {
+struct rule_grant {
 	u64 serial;		/* of the rule; 0: none matched */
 	u32 colors;
 	u8 exhaust;
@@ -283,23 +283,23 @@ struct rule_gift {
 	char name[SOL_GROUP_NAME];
 };
 
-static struct rule_gift rules_gift(const char *given, const struct path *path,
-				   char *buf)
+static struct rule_grant rules_grant(const char *given, const struct path *path,
+				     char *buf)
 {
-	struct rule_gift gift = { 0 };
+	struct rule_grant grant = { 0 };
 	struct sol_rule *rule;
 
 	mutex_lock(&rule_mutex);
-	rule = rule_match(given, path, buf, &gift.colors);
+	rule = rule_match(given, path, buf, &grant.colors);
 	if (rule) {
-		gift.serial = rule->serial;
-		gift.exhaust = rule->exhaust;
-		gift.realtime = rule->realtime;
-		gift.quota = sol_quota_get(rule->quota);
-		strscpy(gift.name, rule->name, sizeof(gift.name));
+		grant.serial = rule->serial;
+		grant.exhaust = rule->exhaust;
+		grant.realtime = rule->realtime;
+		grant.quota = sol_quota_get(rule->quota);
+		strscpy(grant.name, rule->name, sizeof(grant.name));
 	}
 	mutex_unlock(&rule_mutex);
-	return gift;
+	return grant;
 }
 
 static void rule_count(u64 serial, bool refused)
@@ -314,26 +314,26 @@ static void rule_count(u64 serial, bool refused)
 }
 
 /* A group with free colours, one reference; or an ERR_PTR, words. */
-static struct sol_group *group_new(const struct rule_gift *gift)
+static struct sol_group *group_new(const struct rule_grant *grant)
 {
 	const struct sol_want want = {
-		.n_sets = gift->colors,
+		.n_sets = grant->colors,
 		.near = sol_member_near(current),
 		.allowed = sol_member_nodes(current),
-		.realtime = gift->realtime,
+		.realtime = grant->realtime,
 	};
-	struct sol_group *group = sol_group_new(gift->name, true);
+	struct sol_group *group = sol_group_new(grant->name, true);
 	int err;
 
 	if (IS_ERR(group))
 		return group;
-	group->exhaust = gift->exhaust;
-	sol_quota_begin(group, gift->quota, current_uid());
+	group->exhaust = grant->exhaust;
+	sol_quota_begin(group, grant->quota, current_uid());
 	err = sol_group_auto(group, &want);
 	if (!err)
 		return group;
 	if (err == -EDQUOT)
-		atomic64_inc(&gift->quota->limited);
+		atomic64_inc(&grant->quota->limited);
 	sol_group_put(group);
 	return ERR_PTR(err);
 }
@@ -342,11 +342,11 @@ static struct sol_group *group_new(const struct rule_gift *gift)
  * As above, and counted. Colours are sought without the mutex, which every exec
  * takes: that may last.
  */
-static struct sol_group *gift_group(const struct rule_gift *gift)
+static struct sol_group *grant_group(const struct rule_grant *grant)
 {
-	struct sol_group *group = group_new(gift);
+	struct sol_group *group = group_new(grant);
 
-	rule_count(gift->serial, IS_ERR(group));
+	rule_count(grant->serial, IS_ERR(group));
 	return group;
 }
 
@@ -396,18 +396,18 @@ static struct exec_try *try_new(u64 serial, struct sol_group *before)
 }
 
 /*
- * Join a group of the gift until the exec turns out to fail. If it got no
+ * Join a group of the grant until the exec steps out to fail. If it got no
  * colours, the try says to exec_opened() that it was asked for some.
  */
-static void exec_join(const struct rule_gift *gift, struct sol_group *before)
+static void exec_join(const struct rule_grant *grant, struct sol_group *before)
 {
-	struct exec_try *try = try_new(gift->serial, before);
+	struct exec_try *try = try_new(grant->serial, before);
 	struct sol_group *group;
 	int err = 0;
 
 	if (!try)
 		return;
-	group = gift_group(gift);
+	group = grant_group(grant);
 	if (!IS_ERR(group)) {
 		err = sol_member_join_exec(group);
 		sol_group_put(group);
@@ -417,31 +417,31 @@ static void exec_join(const struct rule_gift *gift, struct sol_group *before)
 }
 
 /* What the rules give to the exec of @path. */
-static struct rule_gift exec_gift(const struct linux_binprm *bprm,
-				  const struct path *path)
+static struct rule_grant exec_grant(const struct linux_binprm *bprm,
+				    const struct path *path)
 {
 	/* A name relative to a file descriptor is the kernel's own making. */
 	const char *given = bprm->fdpath ? "" : bprm->filename;
 	char *buf = kmalloc(PATH_MAX, GFP_KERNEL);
-	struct rule_gift gift = { 0 };
+	struct rule_grant grant = { 0 };
 
 	if (buf)
-		gift = rules_gift(given, path, buf);
+		grant = rules_grant(given, path, buf);
 	kfree(buf);
-	return gift;
+	return grant;
 }
 
 /* A task in a group that someone made by hand stays there. */
 static void exec_path(const struct linux_binprm *bprm, const struct path *path)
 {
 	struct sol_group *before = sol_member_group(current);
-	struct rule_gift gift = { 0 };
+	struct rule_grant grant = { 0 };
 
 	if (!before || before->implicit)
-		gift = exec_gift(bprm, path);
-	if (gift.serial)
-		exec_join(&gift, before);
-	sol_quota_put(gift.quota);
+		grant = exec_grant(bprm, path);
+	if (grant.serial)
+		exec_join(&grant, before);
+	sol_quota_put(grant.quota);
 	if (before)
 		sol_group_put(before);
 }
@@ -476,24 +476,24 @@ static struct exec_try *try_of_current(void)
 static void exec_opened(const struct linux_binprm *bprm)
 {
 	struct exec_try *try = try_of_current();
-	struct rule_gift gift;
+	struct rule_grant grant;
 	struct sol_group *group;
 
 	if (!try) {
 		exec_path(bprm, &bprm->file->f_path);
 		return;
 	}
-	gift = exec_gift(bprm, &bprm->file->f_path);
-	if (gift.serial != try->serial) {
+	grant = exec_grant(bprm, &bprm->file->f_path);
+	if (grant.serial != try->serial) {
 		sol_member_undo_exec(try->before);
-		try->serial = gift.serial;
-		group = gift.serial ? gift_group(&gift) : NULL;
+		try->serial = grant.serial;
+		group = grant.serial ? grant_group(&grant) : NULL;
 		if (!IS_ERR_OR_NULL(group)) {
 			sol_member_join_exec(group);
 			sol_group_put(group);
 		}
 	}
-	sol_quota_put(gift.quota);
+	sol_quota_put(grant.quota);
 }
 
 /* Before security_bprm_creds_for_exec(), which always goes on. */

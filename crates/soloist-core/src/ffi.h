@@ -14,9 +14,9 @@
 /* sol_map_set_node() */
 u32 sol_rust_set_node(const struct sol_map *map, u32 bank_set);
 
-/* sol_cells_turn() over @cell[@n] of @map */
-u32 sol_rust_cells_turn(const struct sol_map *map, const u32 *cell, u32 n,
-			u32 i, u32 turns);
+/* sol_cells_advance() over @cell[@n] of @map */
+u32 sol_rust_cells_advance(const struct sol_map *map, const u32 *cell, u32 n,
+			u32 i, u32 steps);
 
 /* sol_regulator_stopped() */
 bool sol_rust_stopped(const struct sol_regulator *reg, u32 core);

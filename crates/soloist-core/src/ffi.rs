@@ -26,7 +26,7 @@ pub const TAG_LISTED: u32 = 1048576;
 pub const TAG_USED: u32 = 2097152;
 pub const TAG_HELD: u32 = 8388608;
 pub const TAG_ZERO: u32 = 4194304;
-pub const FAR_BITS: u32 = 15;
+pub const SLOT_BITS: u32 = 15;
 pub const POOLS: u32 = 64;
 pub const NO_LIMIT: u32 = 4294967295;
 pub const MAX_WEIGHT: u32 = 1000000;
@@ -475,7 +475,7 @@ pub struct Frames {
     pub owned: *mut u8,
     pub cell: *mut Cell,
     pub n_frames: u32,
-    pub far: u32,
+    pub swap_bit: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -488,7 +488,7 @@ const _: () = {
     [
         "Offset of field: Frames::n_frames",
     ][::std::mem::offset_of!(Frames, n_frames) - 32usize];
-    ["Offset of field: Frames::far"][::std::mem::offset_of!(Frames, far) - 36usize];
+    ["Offset of field: Frames::swap_bit"][::std::mem::offset_of!(Frames, swap_bit) - 36usize];
 };
 impl Default for Frames {
     fn default() -> Self {
@@ -944,7 +944,7 @@ unsafe extern "C" {
         n_frames: u32,
         cell: *mut Cell,
     );
-    pub fn sol_frames_far(map: *const Map) -> u32;
+    pub fn sol_frames_swap_bit(map: *const Map) -> u32;
     pub fn sol_frames_add(fs: *mut Frames, cell: u32, pfn: u32, zero: bool);
     pub fn sol_frames_get(
         fs: *mut Frames,
@@ -1033,12 +1033,12 @@ unsafe extern "C" {
         used: *const u32,
     ) -> Answer;
     pub fn sol_rust_set_node(map: *const Map, bank_set: u32) -> u32;
-    pub fn sol_rust_cells_turn(
+    pub fn sol_rust_cells_advance(
         map: *const Map,
         cell: *const u32,
         n: u32,
         i: u32,
-        turns: u32,
+        steps: u32,
     ) -> u32;
     pub fn sol_rust_stopped(reg: *const Regulator, core: u32) -> bool;
 }

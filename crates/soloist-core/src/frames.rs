@@ -114,7 +114,7 @@ const _: () = assert!(
 /// The frames of a machine and their lists.
 pub struct FrameLists {
     map: AddrMap,
-    /// By frame number, `far` being 0 here: an [`ffi::Frame`] each, tag and link. Plain
+    /// By frame number, `swap_bit` being 0 here: an [`ffi::Frame`] each, tag and link. Plain
     /// zeros, which take no memory before a frame near them has been listed.
     frames: Box<[[u32; 2]]>,
     owned: Box<[u8]>,
@@ -287,7 +287,7 @@ impl FrameLists {
             owned: self.owned.as_mut_ptr(),
             cell: self.cells.as_mut_ptr(),
             n_frames: u32::try_from(self.frames.len()).unwrap_or(u32::MAX),
-            far: 0,
+            swap_bit: 0,
         }
     }
 }

@@ -318,7 +318,7 @@ impl AddrMap {
         assert!(n > 0, "no cells to go round over");
         let (at, turns) = (at as u32 % n, turns as u32 % n);
         // SAFETY: a parsed map, `n` cells.
-        unsafe { ffi::sol_rust_cells_turn(self.as_ptr(), cells.as_ptr(), n, at, turns) as usize }
+        unsafe { ffi::sol_rust_cells_advance(self.as_ptr(), cells.as_ptr(), n, at, turns) as usize }
     }
 
     /// Colours of the frame `pfn` (address / 4096); `None` in a hole.

@@ -3,14 +3,14 @@
 //! The papers split whole blocks and list every frame of them
 //! ([`super::memory`]). The module takes single frames of a cell instead, region by
 //! region from the top of the node (kernel/frames/refill.c), for each of the next
-//! cells that has none listed (`refill_turn` of kernel/fault/ladder.c), and
+//! cells that has none listed (`refill_turn` of kernel/fault/rungs.c), and
 //! hands them out in turn, through a magazine of clips that a CPU keeps
-//! (kernel/frames/magazine.c).
+//! (kernel/frames/cpu_list.c).
 //! Which frames of a bank follow each other decides how often its row stays open,
 //! so what is recorded under the module can only be placed alike in the same order.
 //!
 //! Left out: watermarks, ZONE_DMA, what is freed and handed out again, budgets, the
-//! rungs below refilling (kernel/fault/ladder.c).
+//! rungs below refilling (kernel/fault/request.c).
 
 use soloist_core::{AddrMap, FrameLists};
 
@@ -320,16 +320,16 @@ mod tests {
             let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/frames/");
             std::fs::read_to_string(format!("{dir}{name}")).unwrap()
         };
-        let header = ["magazine.h", "solver.h", "refill.h"].map(file).concat();
+        let header = ["cpu_list.h", "solver.h", "refill.h"].map(file).concat();
         let define = |name: &str| {
             let mut lines = header.lines().filter_map(|l| l.strip_prefix("#define "));
             let value = lines.find_map(|l| l.strip_prefix(name)).unwrap();
             let value = value.split_whitespace().next().unwrap();
             value.trim_end_matches('u').parse::<u32>().unwrap()
         };
-        assert_eq!(define("SOL_CLIPS"), CLIPS as u32);
-        assert_eq!(define("SOL_ROUNDS"), ROUNDS as u32);
-        assert_eq!(define("SOL_LOOKS"), LOOKS as u32);
+        assert_eq!(define("SOL_BATCHES"), CLIPS as u32);
+        assert_eq!(define("SOL_BATCH_FRAMES"), ROUNDS as u32);
+        assert_eq!(define("SOL_SCAN_CELLS"), LOOKS as u32);
         assert_eq!(define("SOL_REGION_ORDER"), REGION);
         assert_eq!(define("SOL_REFILL_MAX"), BATCH_MAX);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* An actuator that sets a rate in place of stopping a core. */
-#include "throttle.h"
+#include "rate.h"
 
 u32 sol_regulator_percent(const struct sol_regulator *reg, u32 core, u32 min,
 			  u32 step)

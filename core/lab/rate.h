@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-#ifndef SOLOIST_THROTTLE_H
-#define SOLOIST_THROTTLE_H
+#ifndef SOLOIST_RATE_H
+#define SOLOIST_RATE_H
 
 #include "../regulator/regulator.h"
 
@@ -16,4 +16,4 @@
 u32 sol_regulator_percent(const struct sol_regulator *reg, u32 core, u32 min,
 			  u32 step);
 
-#endif /* SOLOIST_THROTTLE_H */
+#endif /* SOLOIST_RATE_H */

@@ -12,8 +12,8 @@
  * makes an ordinary deadline task of it, one with a runtime of 1 ns: that would
  * stop nobody.
  */
-#ifndef SOLOIST_COMPAT_THROTTLE_H
-#define SOLOIST_COMPAT_THROTTLE_H
+#ifndef SOLOIST_COMPAT_STOP_H
+#define SOLOIST_COMPAT_STOP_H
 
 #include <linux/irqflags.h>
 #include <linux/sched.h>
@@ -60,4 +60,4 @@ static inline void sol_wait_for_interrupt(void)
 #endif
 }
 
-#endif /* SOLOIST_COMPAT_THROTTLE_H */
+#endif /* SOLOIST_COMPAT_STOP_H */
