@@ -142,7 +142,7 @@ TEST(wide_functions_of_ddr5)
 	CHECK_EQ(map.n_bank_sets, 8);
 	CHECK_EQ(sol_map_decode(&map, 0x40, &a), 0);
 	CHECK_EQ(a.channel, 1);
-	/* Row bit 18 alone steps the sub-channel; with bit 6 it does not. */
+	/* Row bit 18 alone turns the sub-channel; with bit 6 it does not. */
 	CHECK_EQ(sol_map_decode(&map, 1 << 18, &a), 0);
 	CHECK_EQ(sol_map_decode(&map, 1 << 18 | 0x40, &b), 0);
 	CHECK_EQ(a.channel, 1);

@@ -301,7 +301,7 @@ TEST(a_rare_carry_is_found)
 		CHECK_EQ(strangers(&map.range[n], &of), 0);
 }
 
-/* Ways that take steps leave no bit alone. */
+/* Ways that take turns leave no bit alone. */
 TEST(no_bits_are_found_where_there_are_none)
 {
 	load_map(&map, "three-channels");

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The last rung of the ladder: frames of the group's colours that hold page cache
- * or uncoloured memory become free; see request.c.
+ * Evacuation, the last source of a request: frames of the group's colours that hold
+ * page cache or memory of uncoloured tasks are made free; see request.c.
  *
- * One task of a group evacuates at a time, a few times with pauses, for what is in
- * use now may move later. Where all of it was in vain the group is full: its faults
- * fail at once for some time, longer each time, and one look follows. So a task
- * that goes on asking gets little of a CPU for it.
+ * One task of a group evacuates at a time. It tries several times with pauses, since
+ * a page that is in use now may move later. If all tries fail the group is full on
+ * that node: its faults fail at once for some time, longer each time, before one
+ * evacuates again. So a task that keeps asking uses little CPU time.
  *
- * Locking: none of its own; see rungs.c. Frames move in the caller's context.
+ * Locking: none of its own; see rungs.c. Pages move in the caller's context.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -24,7 +24,7 @@
 #define EVACUATION_BUDGET	(16 * SOL_WALK_BUDGET)	/* frames of a try */
 #define CELL_BUDGET_MIN	64u
 
-/* The cell that the next step of an evacuation is about, and how many there are. */
+/* The next cell to evacuate, and how many cells there are; SOL_NO_CELL: none. */
 static u32 next_to_evacuate(u16 id, int nid, u32 *n)
 {
 	u32 cell = SOL_NO_CELL, at;
@@ -40,8 +40,8 @@ static u32 next_to_evacuate(u16 id, int nid, u32 *n)
 	return cell;
 }
 
-/* Look for frames of @cell: free ones, or if @move those that move. */
-static u32 look_harder(const struct sol_request *rq, u32 cell, bool move,
+/* List frames of @cell: free ones, or if @move those whose pages can move. */
+static u32 list_frames(const struct sol_request *rq, u32 cell, bool move,
 		       u32 *budget)
 {
 	if (move)
@@ -50,7 +50,7 @@ static u32 look_harder(const struct sol_request *rq, u32 cell, bool move,
 	return sol_refill(cell, BATCH, budget);
 }
 
-/* Every cell of the group in turn, each with its part of the budget. */
+/* Go over all cells of the group; each has its part of the budget. */
 static struct page *over_cells(const struct sol_request *rq, int nid, bool move)
 {
 	u32 left = EVACUATION_BUDGET, steps = 0, n, part, budget, cell;
@@ -62,7 +62,7 @@ static struct page *over_cells(const struct sol_request *rq, int nid, bool move)
 			break;
 		part = max(EVACUATION_BUDGET / n, CELL_BUDGET_MIN);
 		part = budget = min(part, left);
-		if (look_harder(rq, cell, move, &budget))
+		if (list_frames(rq, cell, move, &budget))
 			page = sol_from_lists(rq, nid);
 		left -= part - budget;
 		cond_resched();
@@ -72,9 +72,9 @@ static struct page *over_cells(const struct sol_request *rq, int nid, bool move)
 }
 
 /*
- * At first frames that are free: those that CPUs keep to themselves, ours and
- * theirs, and those that no walk came by; then what moves. Of a group that was
- * full a moment ago all is looked at in one go.
+ * First take frames that are free: those in per-CPU lists, ours and the kernel's, and
+ * those that no walk has come by. Then move pages. For a group that was full a
+ * moment ago (@before) there is one such try.
  */
 static struct page *evacuate(const struct sol_request *rq, int nid, bool before)
 {
@@ -92,8 +92,9 @@ static struct page *evacuate(const struct sol_request *rq, int nid, bool before)
 }
 
 /*
- * May the caller evacuate? One of the group does at a time; @rq->again: not now.
- * @before: it was full before. Where it is known to be, nobody may.
+ * May the caller evacuate? Not while the group is known to be full, nor while another
+ * task of the group does; then @rq->again is set. *@before: the group was full
+ * the last time.
  */
 static bool begin_evacuation(struct sol_request *rq, int nid, bool *before)
 {
@@ -115,8 +116,8 @@ static bool begin_evacuation(struct sol_request *rq, int nid, bool *before)
 }
 
 /*
- * Something moved, so more may: the next one of the group need not wait. Or
- * nothing did, for the last time: the group is full.
+ * If pages moved, more may: the next task of the group need not wait. If nothing
+ * moved in the last try, the group is full for a while.
  */
 static void end_evacuation(u16 id, int nid, bool found)
 {
@@ -129,7 +130,8 @@ static void end_evacuation(u16 id, int nid, bool found)
 		if (!found)
 			WRITE_ONCE(c.node->full_until,
 				   jiffies + (SOL_EVACUATION_WAIT << n));
-		WRITE_ONCE(c.node->full_times, found ? 0 : min(n + 1, FULL_SHIFTS));
+		WRITE_ONCE(c.node->full_times,
+			   found ? 0 : min(n + 1, FULL_SHIFTS));
 	}
 }
 

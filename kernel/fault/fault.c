@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fault path: the six hooks that put a task's memory in colour.
+ * The fault path: six hooks that put a task's memory in colour.
  *
  *   handle_mm_fault         a read fault on a private mapping becomes a write
- *                           fault, so that file text and data are copied into
- *                           private, coloured pages, and no anonymous read
- *                           gets the shared zero page
- *   vma_alloc_folio         the page for a mapping: one of ours
- *   get_page_from_freelist  page tables: one of ours
- *   free_unref_page_commit  a page of ours was freed, all checks behind it
- *   free_one_page           the same, where the CPU's own list was in use
- *   pagefault_out_of_memory a fault failed for want of a page in colour: a signal
+ *                           fault, so that text and data of files are copied to
+ *                           private, coloured pages, and no anonymous read gets
+ *                           the shared zero page
+ *   vma_alloc_folio         the page for a mapping is one of ours
+ *   get_page_from_freelist  the page for a page table is one of ours
+ *   free_unref_page_commit  a page of ours was freed and has passed all checks
+ *   free_one_page           the same, when the CPU's own list was in use
+ *   pagefault_out_of_memory a fault failed because there is no page in colour: the
+ *                           task gets a signal
  *
- * The papers patch __alloc_pages and free_pages. From outside that would
- * colour page cache and zram in the task's context too (fatal in reclaim, for
- * which all colours are alike), and it would have to redo the kernel's checks
- * at free.
+ * Differs from the papers, which patch __alloc_pages and free_pages. From a module
+ * that would also colour page cache and zram in the task's context, which is fatal
+ * in reclaim, and it would have to repeat the kernel's checks at free.
  *
- * Who decides, when a task faults on another's memory (ptrace, /proc/PID/mem,
- * and exec, which builds the new address space before it is current)? The
- * group of the address space. mempolicies and cpusets stay in force: colours
- * choose among the nodes that these allow.
+ * A task may fault on memory of another one: ptrace, /proc/PID/mem, and exec, which
+ * builds the new address space before that is current. Then the group of the
+ * address space decides. Memory policies and cpusets stay in force: colours choose
+ * among the nodes that these allow.
  *
- * Locking: none here. C sides run in the caller's context: faults may sleep,
- * frees may not, and may be in any context.
+ * Locking: none of its own. C sides run in the caller's context: faults may sleep;
+ * frees may not, and come from any context.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -40,11 +40,11 @@
 
 #include "../compat/alloc.h"
 #include "../compat/trampoline.h"
-#include "fault.h"
+#include "../frames/refill.h"
 #include "../group/group.h"
 #include "../hook/hook.h"
-#include "../frames/refill.h"
 #include "../trace/trace.h"
+#include "fault.h"
 #include "request.h"
 #include "text.h"
 
@@ -61,8 +61,8 @@ static noinline u16 remote_group(const struct mm_struct *mm)
 }
 
 /*
- * Whose colours a page of @mm takes. A thread has its own policy, which may be
- * none; a kernel thread that borrows an address space takes what that has.
+ * The group whose colours a page of @mm gets; 0: none. A thread has its own group or
+ * none. A kernel thread that borrows an address space takes that one's group.
  */
 static __always_inline u16 faulting_group(const struct mm_struct *mm)
 {
@@ -80,7 +80,7 @@ static __always_inline u16 faulting_group(const struct mm_struct *mm)
 			 VM_MIXEDMAP | VM_HUGETLB | __VM_UFFD_FLAGS |	\
 			 ARCH_VM_PKEY_FLAGS)
 
-/* handle_mm_fault, for reads: returns the fault flags to go on with. */
+/* handle_mm_fault, for reads. Return: the fault flags to go on with. */
 unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 			      unsigned long flags)
 {
@@ -95,7 +95,7 @@ unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 
 /* ---- Where a page may be ---- */
 
-/* Interleaving: the nodes of @nodes in the task's own turn, as Linux has it. */
+/* The next one of @nodes for a task whose policy is to interleave. */
 static int next_interleaved(const nodemask_t *nodes)
 {
 #ifdef CONFIG_NUMA
@@ -130,8 +130,8 @@ static void place_by_policy(struct sol_request *rq, struct mempolicy *pol)
 }
 
 /*
- * A policy shared through a file (private mappings of shmem) is not asked;
- * the task's is.
+ * A policy that is shared through a file (private mappings of shmem) is not looked
+ * up; the task's is used.
  */
 static void place_for_vma(struct sol_request *rq,
 			  const struct vm_area_struct *vma)
@@ -146,7 +146,7 @@ static void place_for_vma(struct sol_request *rq,
 
 /* ---- Pages for mappings ---- */
 
-/* Whose program ends of a signal should find the reason in the log. */
+/* A user whose program ends by a signal finds the reason in the kernel log. */
 static void say_exhausted(u16 id, int nid, u8 exhaust)
 {
 	char name[SOL_GROUP_NAME] = "";
@@ -159,9 +159,10 @@ static void say_exhausted(u16 id, int nid, u8 exhaust)
 }
 
 /*
- * No page in colour, and the group says so. The fault ends as VM_FAULT_OOM; a
- * fault within a system call makes that fail. For one from user mode the
- * kernel would warn and retry it, for ever: sol_fault_oom() sends the signal.
+ * There is no page in colour, and the group's policy is to fail. The fault ends as
+ * VM_FAULT_OOM. If it came from a system call, that fails. If it came from user
+ * mode, the kernel would warn and retry it for ever: sol_fault_oom() sends a
+ * signal.
  */
 static unsigned long folio_fail(const struct sol_request *rq)
 {
@@ -175,7 +176,7 @@ static unsigned long folio_fail(const struct sol_request *rq)
 	return 0;
 }
 
-/* pagefault_out_of_memory: 0 if it was us, or go on with the original. */
+/* pagefault_out_of_memory. Return: 0: it was us; or go on with the original. */
 unsigned long sol_fault_oom(void)
 {
 	int waiting;
@@ -205,7 +206,7 @@ static bool nodes_of_group(struct sol_group *g, const struct sol_request *rq,
 	return !nodes_empty(*nodes);
 }
 
-/* Is a block of the kernel's own choice in colour? Its first frame tells. */
+/* Is a block that the kernel chose in the group's colours? Its first frame tells. */
 static bool block_in_color(u16 id, struct folio *folio)
 {
 	u32 cell = sol_map_cell(sol_store.map, folio_pfn(folio)), i, end;
@@ -225,10 +226,10 @@ static bool block_in_color(u16 id, struct folio *folio)
 }
 
 /*
- * A huge page, or a part of one: only if all colours of such a block belong
- * to the group (it colours by controller, or by bits above a block); then the
- * kernel's own allocator finds one on the group's nodes, which may be in
- * other colours of the node. Otherwise none: the fault takes small ones.
+ * A huge page, or a part of one. The group gets one only if all colours of such a
+ * block belong to it: it colours by controller, or by bits above a block. Then the
+ * kernel's own allocator finds a block on the group's nodes, which is checked, for
+ * it may be in other colours of the node. Otherwise the fault takes small pages.
  */
 static noinline unsigned long folio_large(struct sol_request *rq, int order)
 {
@@ -261,7 +262,7 @@ static noinline unsigned long folio_large(struct sol_request *rq, int order)
 	return (unsigned long)folio;
 }
 
-/* Nobody says otherwise than: near the CPU. */
+/* No memory policy and no cpuset asks for another node than the near one. */
 static __always_inline bool local_will_do(const struct vm_area_struct *vma)
 {
 	return !vma->vm_policy && !current->mempolicy &&
@@ -269,10 +270,10 @@ static __always_inline bool local_will_do(const struct vm_area_struct *vma)
 }
 
 /*
- * Must the page be zero? That of an anonymous mapping as the kernel says. A
- * private mapping of a file asks for zero where it wants that; any other page of
- * it is written whole (a copy of the file's or of another process's page, a read
- * from swap) before anybody sees it, and init_on_alloc would clear it for nothing.
+ * Must the page be zero? For an anonymous mapping the kernel says so. For a private
+ * mapping of a file it asks for zero where it needs that. Any other page of such a
+ * mapping is written as a whole before it is visible (a copy of a page, a read from
+ * swap), so that clearing it for init_on_alloc would be wasted.
  */
 static __always_inline gfp_t zeroing(gfp_t gfp, struct vm_area_struct *vma)
 {
@@ -283,7 +284,7 @@ static __always_inline gfp_t zeroing(gfp_t gfp, struct vm_area_struct *vma)
 	return gfp | __GFP_ZERO;
 }
 
-/* A folio that is not at hand, or not near the CPU, or large. */
+/* A folio that the per-CPU list does not have, or not near the CPU, or large. */
 static noinline unsigned long folio_asked(u16 id, gfp_t gfp, int order,
 					  struct vm_area_struct *vma)
 {
@@ -306,8 +307,8 @@ static noinline unsigned long folio_asked(u16 id, gfp_t gfp, int order,
 }
 
 /*
- * vma_alloc_folio: a folio, none, or go on with the original. Most are at hand:
- * no request is written down for these.
+ * vma_alloc_folio. Return: a folio, NULL, or go on with the original. Most pages come
+ * from the per-CPU list, without a struct sol_request.
  */
 notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
 				      struct vm_area_struct *vma,
@@ -337,10 +338,10 @@ notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
 /* ---- Page tables ---- */
 
 /*
- * get_page_from_freelist: our page, or go on with the original. Page tables
- * are known by their gfp mask alone. The caller charges them to the memcg.
- * One that is not to be had in colour is an ordinary one, whatever the group
- * says of exhaustion: a kernel allocation does not fail for us.
+ * get_page_from_freelist. Return: our page, or go on with the original. Page tables
+ * are recognised by their gfp mask alone. The caller charges them to the memory
+ * cgroup. If there is none in colour the table gets an ordinary page, whatever the
+ * group's policy is: a kernel allocation does not fail because of us.
  */
 unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
 			      const struct alloc_context *ac)
@@ -364,20 +365,20 @@ unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
 
 /* ---- Frees ---- */
 
-/* free_unref_page_commit: ours again, or go on with the original. */
+/* free_unref_page_commit. Return: true: it is ours again; or go on. */
 unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
 			      int type, unsigned int order)
 {
 	if (order || !sol_cpu_list_put(page))
 		return SOL_PASS;
-	return true;	/* since 7.0 it says that the list's lock is still held */
+	return true;	/* since 7.0: the list's lock is still held */
 }
 
 /*
- * free_one_page: the kernel comes here when it can't have the per-CPU list at
- * once, and for memory that is being unplugged, which we let go. Compilers make
- * a copy of it that drops arguments: where what we are given does not belong
- * together, it was others.
+ * free_one_page. The kernel comes here when it can't have its per-CPU list at once,
+ * and for memory that is being unplugged, which we let go. Compilers make a copy of
+ * the function that drops arguments: if zone, page and frame number do not belong
+ * together, we were given other arguments.
  */
 unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 				   unsigned long pfn, unsigned int order)
@@ -393,7 +394,7 @@ unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 
 /* ---- Hooks ---- */
 
-/* Where the trampolines read which frames are ours. */
+/* For the trampolines: the array that says which frames are ours. */
 u8 *sol_fault_owned;
 u64 sol_fault_n_frames;
 

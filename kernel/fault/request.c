@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ladder: where a page in colour comes from.
+ * Requests: where a page in colour comes from.
  *
- *   at hand    this CPU's magazine (inline, in request.h); where the group backs_off
- *              on the node, that of the next one
- *   listed     the group's lists on the node; those of the cells whose turn it
- *              is are refilled first, so that all cells give alike
- *   refilled   the frames of its cells, one by one; a budget of them
+ * A request tries one source after the other until one has a page. The trace calls
+ * the sources rungs (trace/rung.h):
+ *
+ *   at hand    the per-CPU list (inline, in request.h); if the group backs off on
+ *              the node, that of the next node
+ *   listed     the lists of the group's cells on the node. The next cells in order
+ *              are refilled first, so that all cells give the same share
+ *   refilled   the frames of the group's cells, looked at one by one
  *   searched   the first blocks of the zones' free lists
- *   evacuated  frames of its colours that hold page cache or uncoloured memory
- *   exhausted  what the group says: grow (and begin again), fail or spill
+ *   evacuated  frames of the group's colours that hold page cache or memory of
+ *              uncoloured tasks (evacuation.c)
+ *   exhausted  the group's policy: grow and begin again, fail, or spill
  *
- * All allowed nodes, the nearest first, are asked for a page down to the
- * search; evacuating is for whom nothing else is left but a signal. CAMC's
- * algorithm 2 has the lists, one refill and an error.
+ * All allowed nodes are tried down to the search, the nearest node first. Only a
+ * task that would get a signal otherwise evacuates. CAMC's algorithm 2 has the
+ * lists, one refill and an error.
  *
- * Bounded: a rung looks at a limited number of frames, and where it found
- * nothing the group does not come back for a while, longer each time (struct
- * sol_turn); meanwhile its faults look at the lists alone. No other CPU is
- * interrupted. Evacuating is done by one task of a group at a time, a few times
- * with pauses, for what is in use now may move later. Where all that was in vain
- * the group is full: its faults fail at once for some time, longer each time, and
- * one look follows. So a task that goes on asking gets little of a CPU for it.
+ * The work of a request is bounded. A source looks at a limited number of frames. If
+ * it finds nothing the group backs off on that node, longer each time (struct
+ * sol_node_state), and its faults look at the lists alone meanwhile. No other CPU
+ * is interrupted.
  *
- * Locking: a group is looked up, and its lists are, with preemption off. The
- * whole of it is a section of sol_waiting, so that unloading waits; what uses
- * lists and may sleep is one of the lists', but not growing, which takes
+ * Locking: groups and their lists are looked up with preemption off. A request is a
+ * section of sol_waiting, so that unloading waits for it. What uses lists and may
+ * sleep is a section of the lists too, except growing, which takes
  * sol_group_mutex.
  */
 #include <linux/mm.h>
@@ -46,13 +47,16 @@
 typedef struct page *rung_fn(struct sol_request *rq, int nid);
 
 static rung_fn *const rungs[] = {
-	[SOL_LISTED] = sol_from_turn,
+	[SOL_LISTED] = sol_from_listed,
 	[SOL_REFILLED] = sol_from_refill,
 	[SOL_SEARCHED] = sol_from_search,
 	[SOL_EVACUATED] = sol_from_evacuation,
 };
 
-/* The nearest node behind @done that @rq allows, done now, or NUMA_NO_NODE. */
+/*
+ * The nearest node that @rq allows and that is not in the bitmap @done; it is added
+ * there. NUMA_NO_NODE: there is none.
+ */
 static int next_node_near(const struct sol_request *rq, unsigned long *done)
 {
 	int nid, best = NUMA_NO_NODE;
@@ -71,10 +75,12 @@ static int next_node_near(const struct sol_request *rq, unsigned long *done)
 }
 
 /*
- * From magazines of nodes beyond those where the group backs_off; the nearest one's
- * was asked before. @anywhere: the next faults on this CPU may begin there.
+ * Take a page from the per-CPU list of a node farther away than those where the group
+ * backs off. The list of the nearest node was asked before. @anywhere: the next
+ * faults on this CPU may begin with that node.
  */
-static struct page *from_cpu_list_beyond(const struct sol_request *rq, bool anywhere)
+static struct page *from_remote_cpu_list(const struct sol_request *rq,
+					 bool anywhere)
 {
 	struct page *page = NULL;
 	unsigned long done = 0;
@@ -91,7 +97,7 @@ static struct page *from_cpu_list_beyond(const struct sol_request *rq, bool anyw
 	return page;
 }
 
-/* Rungs @first to @last, on all nodes. */
+/* Try rungs @first to @last on each allowed node. */
 static struct page *climb(struct sol_request *rq, enum sol_rung first,
 			  enum sol_rung last)
 {
@@ -152,7 +158,7 @@ static bool grow(u16 id, u32 seen)
 	return grown;
 }
 
-/* What was locked, or on its way to the LRU, may move later. */
+/* A page that was locked, or on its way to an LRU list, may move later. */
 static struct page *climb_patiently(struct sol_request *rq)
 {
 	struct page *page;
@@ -243,7 +249,7 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 		mems = stable_cpuset();
 		rq->cpuset = &mems;
 	}
-	page = from_cpu_list_beyond(rq, anywhere);
+	page = from_remote_cpu_list(rq, anywhere);
 	if (page) {
 		rq->rung = SOL_AT_HAND;
 		rq->cpuset = NULL;
@@ -260,8 +266,8 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 	none_allowed = !page && contradicted(rq);
 	rq->cpuset = NULL;
 	/*
-	 * A group that lost its colours on the way, as one that is removed does,
-	 * is not exhausted: any page will do now.
+	 * A group that was removed meanwhile has no colours any more. It is not
+	 * exhausted: any page will do now.
 	 */
 	if (!page && ask_group(rq, &cells) && !rq->target)
 		note_exhausted(rq, none_allowed);

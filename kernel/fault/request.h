@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ladder: a request for a page in colour, and what becomes of it.
- *
- * One function answers all of them: faults, page tables, targets of migrations.
- * The rungs stand one under the other; a request goes down until one has a page.
- * Every rung does a bounded amount of work, so a request does.
+ * Requests for a page in colour: one function answers faults, page tables and
+ * migrations. request.c says where pages come from.
  */
 #ifndef SOLOIST_REQUEST_H
 #define SOLOIST_REQUEST_H
@@ -17,17 +14,18 @@
 
 /**
  * struct sol_request - a request for one page
- * @id: of the group whose colours it shall have
- * @gfp: may it sleep, reclaim; must it be zero
- * @table: a page table: nothing that must be movable
- * @modest: a page out of colour will do: no effort beyond a search
- * @target: of a migration: counted there if there is none
- * @nid: first choice; NUMA_NO_NODE: near the CPU
- * @allowed: the memory policy's nodes; NULL: anywhere
- * @cpuset: the cpuset's; NULL: anywhere
- * @tries: evacuations so far; @again: another one may find something
- * @rung: answer: which rung had the page
- * @exhaust: answer, if exhausted: what the group does then, enum sol_exhaust
+ * @id: the group whose colours the page shall have
+ * @gfp: whether the request may sleep and reclaim, and whether the page is zero
+ * @table: the page is for a page table, so not in memory that must be movable
+ * @modest: a page out of colour will do; nothing beyond the search is tried
+ * @target: the page is the target of a migration, which counts a failure itself
+ * @nid: the preferred node; NUMA_NO_NODE: the one near the CPU
+ * @allowed: nodes that the memory policy allows; NULL: all
+ * @cpuset: nodes that the cpuset allows; NULL: all
+ * @tries: evacuations so far
+ * @again: another evacuation may find something
+ * @rung: answer: the rung that had the page
+ * @exhaust: answer, if there is none: what the group does then, enum sol_exhaust
  */
 struct sol_request {
 	u16 id;
@@ -47,21 +45,30 @@ struct sol_request {
 #define SOL_EVACUATIONS		8	/* tries before the task is killed ... */
 #define SOL_EVACUATION_WAIT	(HZ / 10)	/* ... with pauses between them */
 
+/* Do memory policy and cpuset of @rq allow node @nid? */
 static inline bool sol_request_allows(const struct sol_request *rq, int nid)
 {
 	return (!rq->allowed || node_isset(nid, *rq->allowed)) &&
 	       (!rq->cpuset || node_isset(nid, *rq->cpuset));
 }
 
-/*
- * The rungs below the first. @rq->nid is a node. NULL: exhausted, counted, and
- * the group did what it does then (growing is tried first); or it does not
- * colour, then ->exhaust is SOL_SPILL and nothing is counted. May sleep if
- * ->gfp does.
+/**
+ * sol_request_slow() - a page from all sources but the per-CPU list of the node
+ * @rq: the request; ->nid is a node, or NUMA_NO_NODE
+ *
+ * Sleeps if ->gfp allows it. Return: a page with one reference, or NULL. Then the
+ * group is exhausted: that is counted, and ->exhaust is the group's policy after
+ * growing failed; or the group does not colour: ->exhaust is SOL_SPILL, and nothing
+ * is counted.
  */
 struct page *sol_request_slow(struct sol_request *rq);
 
-/* A page for @rq: all rungs. Interrupts are on. */
+/**
+ * sol_request_page() - a page from any source
+ * @rq: the request
+ *
+ * Interrupts are on. Return: as sol_request_slow().
+ */
 static __always_inline struct page *sol_request_page(struct sol_request *rq)
 {
 	struct page *page;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rungs of the ladder that look at lists and at free frames; see request.c.
+ * The sources of a request that look at lists and at free frames; request.c says
+ * in which order they are tried.
  *
- * A rung looks at a limited number of cells or frames. Where it found nothing the
- * group does not come back for a while, longer each time (struct sol_turn);
- * meanwhile its faults look at the lists alone.
+ * Each looks at a limited number of cells or frames. If a search finds nothing, the
+ * group backs off on the node, longer each time (struct sol_node_state), and its
+ * faults look at the lists alone meanwhile.
  *
- * Locking: a group is looked up, and its lists are, with preemption off.
+ * Locking: groups and their lists are looked up with preemption off.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -23,7 +24,7 @@
 #define SCAN_LISTS		32	/* lists looked at with preemption off */
 #define BATCH		32
 
-/* A page of the cell that is @steps on; NULL: none listed, or no such cell. */
+/* A page of the cell @steps after the cursor; NULL: none listed, or no such cell. */
 static struct page *take(const struct sol_request *rq, int nid, u32 steps)
 {
 	struct page *page = NULL;
@@ -42,6 +43,7 @@ static struct page *take(const struct sol_request *rq, int nid, u32 steps)
 	return page;
 }
 
+/* The cell @steps after the cursor; SOL_NO_CELL: there is none. */
 static u32 cell_at(u16 id, int nid, u32 steps)
 {
 	u32 cell = SOL_NO_CELL;
@@ -58,14 +60,14 @@ static u32 cell_at(u16 id, int nid, u32 steps)
 bool sol_request_backs_off(u16 id, int nid)
 {
 	struct node_cells c;
-	bool backs_off = true;
+	bool waits = true;
 
 	with_node_cells(&c, id, nid)
-		backs_off = sol_node_backs_off(c.node);
-	return backs_off;
+		waits = sol_node_backs_off(c.node);
+	return waits;
 }
 
-/* Nothing found: not again for a while. Or something: at any time. */
+/* After a search: if it found nothing, the next one has to wait for a while. */
 static void note_search(u16 id, int nid, bool found)
 {
 	struct node_cells c;
@@ -74,8 +76,10 @@ static void note_search(u16 id, int nid, bool found)
 	with_node_cells(&c, id, nid) {
 		n = READ_ONCE(c.node->search_failures);
 		if (!found) {
-			WRITE_ONCE(c.node->search_after, jiffies + (SEARCH_BACKOFF << n));
-			WRITE_ONCE(c.node->search_failures, min(n + 1, SEARCH_BACKOFF_SHIFTS));
+			WRITE_ONCE(c.node->search_after,
+				   jiffies + (SEARCH_BACKOFF << n));
+			WRITE_ONCE(c.node->search_failures,
+				   min(n + 1, SEARCH_BACKOFF_SHIFTS));
 		} else if (n) {
 			WRITE_ONCE(c.node->search_failures, 0);
 		}
@@ -84,8 +88,12 @@ static void note_search(u16 id, int nid, bool found)
 
 /* ---- The rungs ---- */
 
-/* Some lists of a group from the cursor on; *@at is where it goes on, 0: done. */
-static struct page *look(const struct sol_request *rq, int nid, u32 *at)
+/*
+ * A page from some lists of a group, beginning *@at cells after the cursor. *@at
+ * becomes where to go on; 0: all lists were looked at.
+ */
+static struct page *scan_lists(const struct sol_request *rq, int nid,
+			       u32 *at)
 {
 	struct page *page = NULL;
 	u32 i, steps = *at, end = steps + SCAN_LISTS;
@@ -112,7 +120,6 @@ static struct page *look(const struct sol_request *rq, int nid, u32 *at)
 	return page;
 }
 
-/* Any list: a magazine of them, or else one by one. */
 struct page *sol_from_lists(const struct sol_request *rq, int nid)
 {
 	struct page *page;
@@ -120,14 +127,14 @@ struct page *sol_from_lists(const struct sol_request *rq, int nid)
 
 	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->table, false);
 	while (!page) {
-		page = look(rq, nid, &at);
+		page = scan_lists(rq, nid, &at);
 		if (!at || at >= SOL_WALK_BUDGET)
 			break;
 	}
 	return page;
 }
 
-/* Frames for @cell of group @id. How many were listed. */
+/* List frames of @cell for group @id. Return: how many. */
 static u32 refill(u16 id, u32 cell, u32 *budget)
 {
 	u64 begin = local_clock(), ns;
@@ -145,10 +152,10 @@ static u32 refill(u16 id, u32 cell, u32 *budget)
 }
 
 /*
- * Frames for the cells whose turn it is and that have none listed. One that is
- * hard to find spends only its part of the budget, not what others need.
+ * List frames of the next cells after the cursor that have none. A cell whose frames
+ * are hard to find spends only its own part of the budget.
  */
-static void refill_turn(const struct sol_request *rq, int nid)
+static void refill_next(const struct sol_request *rq, int nid)
 {
 	u32 left = SOL_WALK_BUDGET, steps, cell, budget, listed = 0;
 
@@ -167,10 +174,10 @@ static void refill_turn(const struct sol_request *rq, int nid)
 	}
 }
 
-struct page *sol_from_turn(struct sol_request *rq, int nid)
+struct page *sol_from_listed(struct sol_request *rq, int nid)
 {
 	if (gfpflags_allow_blocking(rq->gfp))
-		refill_turn(rq, nid);
+		refill_next(rq, nid);
 	return sol_from_lists(rq, nid);
 }
 
@@ -187,7 +194,7 @@ struct page *sol_from_refill(struct sol_request *rq, int nid)
 			break;
 		if (!refill(rq->id, cell, &budget))
 			continue;
-		/* Or another task was quicker, or it is no good for a table. */
+		/* NULL: another task took it, or it does not fit a table. */
 		page = take(rq, nid, steps);
 	}
 	return page;

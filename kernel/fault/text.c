@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pages of files: which of them a coloured task has copies of, in its colours.
+ * Pages of files: which of them a coloured task copies to its colours.
  *
- * CAMC colours text and data of a program, and a page of the page cache can have
- * no task's colour, so what a task reads of a private mapping is copied. But a
- * task that only reads must see what others write to the file later, and a copy
- * doesn't show that. So a group copies what belongs to programs and libraries,
- * which nobody writes to in place, and what nobody can write to. All else stays
- * in the page cache until the task itself writes to the page, as on Linux. A
- * group may choose otherwise (enum sol_copies).
+ * CAMC colours text and data of a program. A page of the page cache can't be in the
+ * colours of every task that maps it, so a page of a private mapping is copied when
+ * the task reads it. But a task that only reads must see later what others write
+ * to the file, and a copy does not show that. So a group copies pages of programs
+ * and libraries, which nobody writes in place, and pages that nobody can write.
+ * Other pages stay in the page cache until the task itself writes to them, as on
+ * Linux. A group may choose otherwise (enum sol_copies).
  *
- * What is executed belongs to a program, and what begins as ELF files do. The
- * mappings beside it don't tell: memory that is locked is read in as it is mapped,
- * before they are there.
+ * A mapping belongs to a program or library if it is executable, or if its file
+ * begins as ELF files do. Other mappings of the same file don't tell: locked memory
+ * is read in as it is mapped, before the others exist.
  *
- * Locking: none here. The caller is in a fault, which may sleep; this does not.
+ * Locking: none. The caller is in a fault, which may sleep; this does not.
  */
 #include <linux/elf.h>
 #include <linux/err.h>
@@ -36,13 +36,13 @@ static u8 text_of(u16 id)
 	return text;
 }
 
-/* Can nobody write to it? */
+/* Can nobody write to @inode? */
 static bool is_constant(const struct inode *inode)
 {
 	return IS_IMMUTABLE(inode) || sb_rdonly(inode->i_sb);
 }
 
-/* Is it a program or a library? Who maps one has read its head before. */
+/* Is @file a program or a library? The loader has read its head already. */
 static bool is_program(struct address_space *file)
 {
 	struct folio *folio = filemap_get_folio(file, 0);

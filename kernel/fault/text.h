@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Pages of files: which of them a coloured task has copies of. */
+/* Pages of files: which of them a coloured task copies to its colours. */
 #ifndef SOLOIST_TEXT_H
 #define SOLOIST_TEXT_H
 
 #include <linux/mm_types.h>
 
-/*
- * A page of @vma, a private mapping, is read: does it stay in the page cache?
- * @id: of the group. In a fault: the mapping stays.
+/**
+ * sol_text_stays() - does a page that is read stay in the page cache?
+ * @id: of the task's group
+ * @vma: a private mapping; the caller is in a fault, so that it stays
+ *
+ * Return: true: the page stays; false: the task gets a copy in colour.
  */
 bool sol_text_stays(u16 id, struct vm_area_struct *vma);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arrays by frame number: 9 bytes for each frame of the machine are 2.25 GiB for
- * each TiB. vmalloc() would put all of it on the node where the module happens
- * to be loaded, and every free on the others would reach there. A fault takes a
- * frame near its CPU, mostly; what the array says of that frame is near then, too.
+ * Arrays by frame number. 9 bytes for each frame are 2.25 GiB for each TiB of memory.
+ * vmalloc() would put all of it on the node where the module happens to be loaded,
+ * and every free on other nodes would access that node. Here each part of the array
+ * is on the node of the frames that it describes, since a fault mostly takes a
+ * frame near its CPU.
  *
- * Locking: none; before anything is handed out.
+ * Locking: none; arrays are made before anything is handed out.
  */
 #include <linux/gfp.h>
 #include <linux/memory_hotplug.h>
@@ -16,7 +17,7 @@
 
 #include "array.h"
 
-/* A hole's part goes with what is before it. */
+/* A part that describes a hole goes to the node of the part before it. */
 static int node_of(u64 pfn, int before)
 {
 	struct page *page = pfn_to_online_page(pfn);

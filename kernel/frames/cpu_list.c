@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Magazines: filling one from the lists, gathering what is freed, emptying all.
- * See cpu_list.h.
+ * Per-CPU lists: filling one from the cells' lists, gathering freed frames, emptying
+ * all. How they work and their locking are in cpu_list.h.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/jiffies.h>
@@ -15,7 +15,7 @@ DEFINE_PER_CPU(struct sol_cpu_lists, sol_cpu_lists);
 
 /* ---- Emptying ---- */
 
-/* All but @keep of its frames go back on their list. */
+/* All but @keep frames of @batch return to their cell's list. */
 static void batch_trim(struct sol_batch *batch, u32 keep)
 {
 	raw_spinlock_t *lock;
@@ -29,15 +29,15 @@ static void batch_trim(struct sol_batch *batch, u32 keep)
 	raw_spin_unlock(lock);
 }
 
-static void list_flush(struct sol_cpu_list *m)
+static void list_flush(struct sol_cpu_list *list)
 {
 	u32 i;
 
 	for (i = 0; i < SOL_BATCHES; i++)
-		batch_trim(&m->batch[i], 0);
+		batch_trim(&list->batch[i], 0);
 }
 
-/* The cell of the @i-th frame that was gathered; SOL_NO_CELL behind the last. */
+/* The cell of the @i-th freed frame; SOL_NO_CELL behind the last one. */
 static u32 cell_of_freed(const struct sol_cpu_lists *lists, u32 i)
 {
 	if (i == lists->n_freed)
@@ -46,8 +46,8 @@ static u32 cell_of_freed(const struct sol_cpu_lists *lists, u32 i)
 }
 
 /*
- * Neighbours of one cell under one lock. Sorting them by cell would cost more
- * than the locks, for which nobody contends.
+ * Successive frames of one cell return under one lock. Sorting all frames by cell
+ * would cost more than the locks, which are not contended.
  */
 static void freed_flush(struct sol_cpu_lists *lists)
 {
@@ -81,7 +81,7 @@ static void lists_flush(struct sol_cpu_lists *lists)
 	local_irq_restore(flags);
 }
 
-/* CPUs that are gone left theirs behind. */
+/* CPUs that went offline have left frames behind. */
 void sol_cpu_lists_flush(void)
 {
 	int cpu;
@@ -96,8 +96,9 @@ u64 sol_cpu_lists_count(void)
 	int cpu, i, k;
 
 	for_each_possible_cpu(cpu) {
-		const struct sol_cpu_lists *lists = per_cpu_ptr(&sol_cpu_lists, cpu);
+		const struct sol_cpu_lists *lists;
 
+		lists = per_cpu_ptr(&sol_cpu_lists, cpu);
 		sum += READ_ONCE(lists->n_freed);
 		for (i = 0; i < SOL_CPU_LISTS; i++)
 			for (k = 0; k < SOL_BATCHES; k++)
@@ -117,77 +118,78 @@ static bool batch_fill(struct sol_batch *batch, u32 cell, u32 index, bool zero)
 	batch->cell = cell;
 	batch->index = index;
 	raw_spin_lock(lock);
-	batch->n = sol_frames_hold(&sol_store, cell, zero, batch->pfn, SOL_BATCH_FRAMES,
-				   &batch->zero);
+	batch->n = sol_frames_hold(&sol_store, cell, zero, batch->pfn,
+				   SOL_BATCH_FRAMES, &batch->zero);
 	raw_spin_unlock(lock);
 	return batch->n;
 }
 
-/* The cells of a group on a node, from its cursor on. */
+/* A scan over the cells of a group on a node, from the group's cursor on. */
 struct scan {
 	struct sol_node_state *node;
 	const u32 *cell;
 	u32 first;	/* index of the node's first cell among the group's */
 	u32 n;
 	u32 per_set;
-	u32 left;	/* few cells may fill several batches each */
+	u32 left;	/* cells to look at; few cells fill several batches each */
 };
 
-static bool scan_begin(struct scan *r, struct sol_group *g,
+static bool scan_begin(struct scan *scan, struct sol_group *g,
 		       const struct sol_cells *cells, int nid)
 {
-	r->node = &g->node[nid];
-	r->first = cells->first[nid];
-	r->cell = cells->cell + r->first;
-	r->n = cells->first[nid + 1] - r->first;
-	r->per_set = cells->per_set[nid];
-	r->left = clamp(r->n, SOL_BATCHES, SOL_SCAN_CELLS);
-	return r->n;
+	scan->node = &g->node[nid];
+	scan->first = cells->first[nid];
+	scan->cell = cells->cell + scan->first;
+	scan->n = cells->first[nid + 1] - scan->first;
+	scan->per_set = cells->per_set[nid];
+	scan->left = clamp(scan->n, SOL_BATCHES, SOL_SCAN_CELLS);
+	return scan->n;
 }
 
-/* Would a filling pass over a cell that a refill may find frames of? */
-static bool wants_refill(const struct scan *r)
+/* Would fill() pass over a cell for which the slow path may find frames? */
+static bool wants_refill(const struct scan *scan)
 {
-	u32 i = READ_ONCE(r->node->cursor) % r->n, left, listed = 0;
+	u32 i = READ_ONCE(scan->node->cursor) % scan->n, left, listed = 0;
 
-	for (left = r->left; left && listed < SOL_BATCHES; left--) {
-		if (sol_cell_listed(r->cell[i]))
+	for (left = scan->left; left && listed < SOL_BATCHES; left--) {
+		if (sol_cell_listed(scan->cell[i]))
 			listed++;
-		else if (!sol_cell_backs_off(r->cell[i]))
+		else if (!sol_cell_backs_off(scan->cell[i]))
 			return true;
-		i = sol_cells_next(i, r->n, r->per_set);
+		i = sol_cells_next(i, scan->n, scan->per_set);
 	}
 	return false;
 }
 
-/* As many frames of each cell, so that all batches end together. */
-static void fill(struct sol_cpu_list *m, const struct scan *r, bool zero)
+/* Take as many frames of each cell, so that all batches run out together. */
+static void fill(struct sol_cpu_list *list, const struct scan *scan, bool zero)
 {
-	u32 i = READ_ONCE(r->node->cursor) % r->n, left, k, least = SOL_BATCH_FRAMES;
-	struct sol_batch *batch = m->batch;
+	u32 i = READ_ONCE(scan->node->cursor) % scan->n;
+	u32 left, k, least = SOL_BATCH_FRAMES;
+	struct sol_batch *batch = list->batch;
 
-	for (left = r->left; left && batch < m->batch + SOL_BATCHES; left--) {
-		if (batch_fill(batch, r->cell[i], r->first + i, zero)) {
+	for (left = scan->left; left && batch < list->batch + SOL_BATCHES; left--) {
+		if (batch_fill(batch, scan->cell[i], scan->first + i, zero)) {
 			least = min(least, batch->n);
 			batch++;
 		}
-		i = sol_cells_next(i, r->n, r->per_set);
+		i = sol_cells_next(i, scan->n, scan->per_set);
 	}
-	WRITE_ONCE(r->node->cursor, i);
-	m->next = 0;
-	m->n_batches = batch - m->batch;
-	for (k = 0; k < m->n_batches; k++)
-		batch_trim(&m->batch[k], least);
+	WRITE_ONCE(scan->node->cursor, i);
+	list->next = 0;
+	list->n_batches = batch - list->batch;
+	for (k = 0; k < list->n_batches; k++)
+		batch_trim(&list->batch[k], least);
 }
 
-static struct sol_batch *find(struct sol_cpu_list *m,
+static struct sol_batch *find(struct sol_cpu_list *list,
 			      const struct sol_cells *cells, int nid)
 {
 	struct sol_batch *batch;
 	u32 i;
 
 	for (i = 0; i < SOL_BATCHES; i++) {
-		batch = sol_cpu_list_next(m);
+		batch = sol_cpu_list_next(list);
 		if (sol_batch_fits(batch, cells, nid))
 			return batch;
 	}
@@ -207,8 +209,8 @@ void sol_cpu_lists_go_remote(u16 id, int nid)
 	local_irq_restore(flags);
 }
 
-int sol_cpu_lists_node(const struct sol_cpu_lists *lists, const struct sol_group *g,
-		       int local)
+int sol_cpu_lists_node(const struct sol_cpu_lists *lists,
+		       const struct sol_group *g, int local)
 {
 	if (time_before(jiffies, lists->remote_until) &&
 	    sol_node_backs_off(&g->node[local]))
@@ -216,20 +218,21 @@ int sol_cpu_lists_node(const struct sol_cpu_lists *lists, const struct sol_group
 	return local;
 }
 
-struct sol_batch *sol_cpu_list_refill(struct sol_cpu_list *m, struct sol_group *g,
+struct sol_batch *sol_cpu_list_refill(struct sol_cpu_list *list,
+				      struct sol_group *g,
 				      const struct sol_cells *cells, int nid,
 				      bool zero, bool even)
 {
-	struct sol_batch *batch = find(m, cells, nid);
-	struct scan r;
+	struct sol_batch *batch = find(list, cells, nid);
+	struct scan scan;
 
-	if (batch || !scan_begin(&r, g, cells, nid))
+	if (batch || !scan_begin(&scan, g, cells, nid))
 		return batch;
-	if (even && !sol_node_backs_off(r.node) && wants_refill(&r))
+	if (even && !sol_node_backs_off(scan.node) && wants_refill(&scan))
 		return NULL;
-	list_flush(m);
-	fill(m, &r, zero);
-	return find(m, cells, nid);
+	list_flush(list);
+	fill(list, &scan, zero);
+	return find(list, cells, nid);
 }
 
 void sol_batch_drop_unfit(struct sol_batch *batch)
@@ -256,7 +259,7 @@ bool sol_cpu_list_put(struct page *page)
 	}
 	local_irq_save(flags);
 	if (unlikely(sol_store_hold(pfn) == SOL_NO_CELL)) {
-		local_irq_restore(flags);	/* a new map has forgotten it */
+		local_irq_restore(flags);	/* a new map forgot it */
 		return false;
 	}
 	lists = this_cpu_ptr(&sol_cpu_lists);

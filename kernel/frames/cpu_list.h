@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Magazines: a few frames at lists on each CPU, for the faults of the tasks that
- * run there, so that most faults and frees take no lock that others take and
- * write no line that others write.
+ * Per-CPU lists: each CPU keeps a few free frames for the faults of the tasks that
+ * run there. Most faults and frees then take no lock that other CPUs take, and
+ * write no cache line that other CPUs write.
  *
- * A CPU has some magazines, and a group on a node always uses the same one, so
- * that groups that take steps on a CPU seldom empty each other's. A list has
- * some n_batches, each with frames of one cell; a filling takes cells of the group
- * in turn, on one node, as many frames of each, and pages are handed out from
- * the n_batches in turn, so that neighbours lie in different banks and all cells
- * give alike. A cell without a frame in its list is no reason to take from the
- * others: the ladder gets it some first, unless all of the cell was looked
- * through in vain lately. Where all is taken on the near node and the group backs_off
- * there, the next node's is asked first, for a tick.
+ * A CPU has four lists. A group on a node always uses the same one of them, so that
+ * groups that share a CPU seldom empty each other's list. A list consists of
+ * batches, each with frames of one cell. A refill takes as many frames from each of
+ * the group's cells on one node, beginning at the group's cursor, and pages are
+ * handed out from one batch after the other. So neighbouring pages lie in different
+ * banks, and all cells give the same share. If a cell has no listed frame, a refill
+ * does not simply take more from the others: the slow path first looks for frames of
+ * that cell, unless it has looked through the whole cell lately and found nothing.
+ * If the near node has no frame and the group backs off there, the CPU asks the
+ * next node first until the next tick.
  *
- * A frame in a list has left its list and belongs to nobody yet. Before one
- * is handed out, its cell is looked up where the group had it when the list
- * was filled: the cell of another group, or one that a new colour set dropped,
- * is not there.
+ * A frame in a per-CPU list is on no cell's list and belongs to no group yet. Before
+ * it is handed out, its cell is looked up where the group had it when the list was
+ * filled. A cell of another group, or one that a new colour set dropped, is not
+ * found there, and its frames are not used.
  *
- * Freed frames are gathered and go to their lists together, cell by cell.
+ * Freed frames are gathered and return to their cells' lists together.
  *
- * Locking: a CPU's magazines have a lock, interrupts off, that nobody contends
- * for: others take it only to empty them (pressure, hotplug, a new map), which
- * needs no interrupt to that CPU. So it is a bit, taken in line: calls to
- * raw_spin_lock() would be 47 instructions of each fault and each free. The
- * cells' locks nest inside.
+ * Locking: the lists of a CPU have one lock, taken with interrupts off. Other CPUs
+ * take it only to empty the lists (memory pressure, hotplug, a new map), so it is
+ * hardly ever contended and needs no interrupt to that CPU. The lock is one bit and
+ * is taken inline: raw_spin_lock() would cost 47 instructions for each fault and
+ * each free. The locks of cells nest inside.
  */
-#ifndef SOLOIST_MAGAZINE_H
-#define SOLOIST_MAGAZINE_H
+#ifndef SOLOIST_CPU_LIST_H
+#define SOLOIST_CPU_LIST_H
 
 #include <linux/bit_spinlock.h>
 #include <linux/percpu.h>
@@ -37,40 +38,63 @@
 #include "../group/group.h"
 #include "store.h"
 
-#define SOL_BATCHES	16u
+#define SOL_BATCHES		16u
 #define SOL_BATCH_FRAMES	4u
-#define SOL_CPU_LISTS	4	/* of each CPU */
-#define SOL_FREED_MAX	32
-#define SOL_SCAN_CELLS	32u	/* cells that a filling left at */
+#define SOL_CPU_LISTS		4	/* of each CPU */
+#define SOL_FREED_MAX		32
+#define SOL_SCAN_CELLS		32u	/* cells that one refill looks at */
 
+/**
+ * struct sol_batch - frames of one cell
+ * @n: how many are left
+ * @cell: their cell
+ * @index: of the cell among the cells that the group had
+ * @zero: they are known to be all zero
+ * @pfn: their numbers; the last one is handed out first
+ */
 struct sol_batch {
 	u32 n;
 	u32 cell;
-	u32 index;	/* of the cell among the group's cells */
-	bool zero;	/* known to be */
+	u32 index;
+	bool zero;
 	u32 pfn[SOL_BATCH_FRAMES];
 };
 
+/**
+ * struct sol_cpu_list - frames for the groups that use this list
+ * @next: the batch that gives the next page
+ * @n_batches: batches that the last refill filled; 0 counts as 1
+ * @batch: the batches
+ */
 struct sol_cpu_list {
-	u32 next;	/* batch whose turn it is, ... */
-	u32 n_batches;	/* ... of so many that were filled; 0: one */
+	u32 next;
+	u32 n_batches;
 	struct sol_batch batch[SOL_BATCHES];
 };
 
-/* What a CPU has at lists; bit 0 of @lock is the lock. */
+/**
+ * struct sol_cpu_lists - all lists of one CPU
+ * @lock: bit 0 is the lock
+ * @remote_group: a group that found no frame on the near node
+ * @remote_nid: the node where it did
+ * @remote_until: jiffies: after that the near node is asked first again
+ * @n_freed: frames in @freed
+ * @freed: frames that were freed and are not back on their cells' lists yet
+ * @list: the lists
+ */
 struct sol_cpu_lists {
 	unsigned long lock;
-	u16 remote_group;	/* group for which the near node had none, ... */
-	u16 remote_nid;	/* ... but this one, ... */
+	u16 remote_group;
+	u16 remote_nid;
 	u32 n_freed;
-	unsigned long remote_until;	/* ... before these jiffies */
+	unsigned long remote_until;
 	u32 freed[SOL_FREED_MAX];
 	struct sol_cpu_list list[SOL_CPU_LISTS];
 } ____cacheline_aligned_in_smp;
 
 DECLARE_PER_CPU(struct sol_cpu_lists, sol_cpu_lists);
 
-/* Interrupts are off. */
+/* For both, interrupts are off. */
 static __always_inline void sol_cpu_lists_lock(struct sol_cpu_lists *lists)
 	__acquires(bitlock)
 {
@@ -83,53 +107,77 @@ static __always_inline void sol_cpu_lists_unlock(struct sol_cpu_lists *lists)
 	__bit_spin_unlock(0, &lists->lock);
 }
 
-/*
- * A batch with a frame of @cells on @nid, when the next one has none: another
- * one, or after filling from the lists; if @even, not while a cell whose turn it
- * is wants a refill. The lock is held. NULL: none.
+/**
+ * sol_cpu_list_refill() - find a batch when the next one does not fit
+ * @list: of this CPU; its lock is held, interrupts are off
+ * @g: the group; preemption is off
+ * @cells: of the group
+ * @nid: node to take frames of, below SOL_MAX_NODES
+ * @zero: prefer frames that are known to be zero
+ * @even: do not refill while one of the next cells has no frame listed and is
+ *	worth a search
+ *
+ * Return: a batch of @list with a frame of @cells on @nid; NULL: there is none.
  */
-struct sol_batch *sol_cpu_list_refill(struct sol_cpu_list *m, struct sol_group *g,
+struct sol_batch *sol_cpu_list_refill(struct sol_cpu_list *list,
+				      struct sol_group *g,
 				      const struct sol_cells *cells, int nid,
 				      bool zero, bool even);
 
-/*
- * Group @id, which backs_off on the nodes before, has frames on @nid: until the next
- * tick this CPU asks there first. Any context.
+/**
+ * sol_cpu_lists_go_remote() - ask another node first, until the next tick
+ * @id: group that backs off on all nearer nodes
+ * @nid: node where it has frames
+ *
+ * Of this CPU. Any context.
  */
 void sol_cpu_lists_go_remote(u16 id, int nid);
 
-/* The node to ask first for @g, to which @lists's ->remote_group is; @local is near. */
-int sol_cpu_lists_node(const struct sol_cpu_lists *lists, const struct sol_group *g,
-		       int local);
+/**
+ * sol_cpu_lists_node() - the node to ask first for the remote group
+ * @lists: of this CPU; @g is their ->remote_group
+ * @g: the group
+ * @local: the nearest node where it has cells
+ *
+ * Return: @local, or ->remote_nid while that holds.
+ */
+int sol_cpu_lists_node(const struct sol_cpu_lists *lists,
+		       const struct sol_group *g, int local);
 
-/* All magazines are empty for a moment, their frames in the lists. Any context. */
+/* Return all frames of all CPUs to their cells' lists. Any context. */
 void sol_cpu_lists_flush(void);
 
-/*
- * The frame on top of @batch is not fit for a request: if it failed, it leaves,
- * so that it does not hide those under it. The lock is held.
+/**
+ * sol_batch_drop_unfit() - the next frame of a batch can't be handed out
+ * @batch: the lock of its list is held
+ *
+ * A frame that failed leaves the batch, so that it does not hide those below it.
  */
 void sol_batch_drop_unfit(struct sol_batch *batch);
 
-/* Frames in all magazines, about. */
+/* Frames in the lists of all CPUs, about. */
 u64 sol_cpu_lists_count(void);
 
-/*
- * A page that we own was freed, after the kernel's checks; it is ours again.
- * False: it is not fit for that (forgotten), the buddy allocator shall have it.
+/**
+ * sol_cpu_list_put() - take back a page that was freed
+ * @page: one that we own, after the kernel's checks
+ *
+ * Any context. Return: true: the page is ours again; false: it is not fit for
+ * that, and the buddy allocator shall have it.
  */
 bool sol_cpu_list_put(struct page *page);
 
-/* The batch whose turn it is. */
-static __always_inline struct sol_batch *sol_cpu_list_next(struct sol_cpu_list *m)
+/* The batch that gives the next page. */
+static __always_inline struct sol_batch *
+sol_cpu_list_next(struct sol_cpu_list *list)
 {
-	u32 i = m->next;
+	u32 i = list->next;
 
-	m->next = i + 1 < m->n_batches ? i + 1 : 0;
-	return &m->batch[i];
+	list->next = i + 1 < list->n_batches ? i + 1 : 0;
+	return &list->batch[i];
 }
 
-/* Does it hold frames of a cell that @cells has on @nid? */
+/* Does @batch hold frames of a cell that @cells has on @nid? */
 static __always_inline bool sol_batch_fits(const struct sol_batch *batch,
 					   const struct sol_cells *cells,
 					   int nid)
@@ -148,19 +196,21 @@ static inline int sol_cells_local_node(const struct sol_cells *cells)
 }
 
 /**
- * sol_cpu_list_get() - a page for group @id from this CPU's magazines
- * @nid: on which node; NUMA_NO_NODE: the nearest that has the group's colours
- * @table: for a page table
- * @even: not while a cell whose turn it is wants a refill
+ * sol_cpu_list_get() - a page from this CPU's lists
+ * @id: the group
+ * @nid: node; NUMA_NO_NODE: the nearest one where the group has cells
+ * @gfp: of the request; __GFP_ZERO: the page must be zero
+ * @table: the page is for a page table
+ * @even: as for sol_cpu_list_refill()
  *
- * Interrupts are on. Return: a page, or NULL: none at lists nor in the first of
- * the group's lists.
+ * Interrupts are on. Return: a page with one reference; NULL: neither this CPU's
+ * lists nor the first lists of the group's cells have one.
  */
 static __always_inline struct page *sol_cpu_list_get(u16 id, int nid, gfp_t gfp,
 						     bool table, bool even)
 {
 	const struct sol_cells *cells;
-	struct sol_cpu_list *m;
+	struct sol_cpu_list *list;
 	struct sol_batch *batch;
 	struct sol_cpu_lists *lists;
 	struct sol_group *g;
@@ -183,11 +233,11 @@ static __always_inline struct page *sol_cpu_list_get(u16 id, int nid, gfp_t gfp,
 	} else if (unlikely(nid >= SOL_MAX_NODES)) {
 		goto none;	/* no map has it */
 	}
-	m = &lists->list[(u32)(id + nid) % SOL_CPU_LISTS];
-	batch = sol_cpu_list_next(m);
+	list = &lists->list[(u32)(id + nid) % SOL_CPU_LISTS];
+	batch = sol_cpu_list_next(list);
 	if (unlikely(!sol_batch_fits(batch, cells, nid))) {
-		batch = sol_cpu_list_refill(m, g, cells, nid, gfp & __GFP_ZERO,
-					    even);
+		batch = sol_cpu_list_refill(list, g, cells, nid,
+					    gfp & __GFP_ZERO, even);
 		if (!batch)
 			goto none;
 	}
@@ -210,4 +260,4 @@ none:
 	return NULL;
 }
 
-#endif /* SOLOIST_MAGAZINE_H */
+#endif /* SOLOIST_CPU_LIST_H */

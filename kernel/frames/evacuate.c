@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evacuate: before a colour counts as exhausted, what lies in its frames and
- * could lie elsewhere moves out: page cache, and memory of uncoloured tasks.
- * The papers have no such step: their lists hold all memory from boot on.
- * Nothing is waited for that others hold locked: a page of a file whose server
- * never answers would keep the fault, and unloading, for ever.
+ * Evacuation: page cache and memory of uncoloured tasks move out of frames of a
+ * colour, before that counts as exhausted. The papers have no such step: their lists
+ * hold all memory from boot on.
  *
- * It is compaction (mm/compaction.c), but for frames that we choose: pages are
- * isolated from the LRU lists and migrated, asynchronously, to wherever the kernel
- * finds room, reclaiming for it if the request may. Pages in colour are left
- * alone, and so are huge, unevictable and pinned ones.
+ * It is compaction (mm/compaction.c), but for frames that we choose. Pages are
+ * isolated from the LRU lists and migrated asynchronously to wherever the kernel
+ * finds room; the kernel reclaims for that if the request may. Pages in colour are
+ * left alone, and so are huge, unevictable and pinned ones. We never wait for a lock
+ * that others hold: a page of a file whose server never answers would stop the
+ * fault, and unloading, for ever.
  *
- * Locking: what migration takes; the caller is a fault that may reclaim, and
- * holds no more than direct compaction finds held.
+ * Locking: what migration takes. The caller is a fault that may reclaim, and holds no
+ * more than direct compaction finds held.
  */
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -25,7 +25,7 @@
 #include "refill.h"
 
 #define BATCH	32
-#define IN_VAIN	64u	/* looks that a page costs that did not move */
+#define IN_VAIN	64u	/* frames of budget that a page costs if it stays */
 
 DEFINE_STATIC_CALL_NULL(sol_isolate, sol_isolate_fn);
 DEFINE_STATIC_CALL_NULL(sol_migrate, sol_migrate_fn);
@@ -73,7 +73,7 @@ static void isolate(struct sol_refill *f, u64 pfn)
 	f->want--;	/* no more than fit */
 }
 
-/* What was freed a moment ago, very probably on this CPU. */
+/* Frames that migration has just freed, very probably on this CPU. */
 static void drain_here(void)
 {
 	migrate_disable();

@@ -6,17 +6,20 @@
 #include <linux/gfp_types.h>
 #include <linux/types.h>
 
-/*
- * Move pages that are not ours, of the page cache and of uncoloured tasks, out
- * of frames of @cell, and list these. Looks at no more than *@budget frames.
- * May sleep, and reclaim as @gfp says. How many were listed.
+/**
+ * sol_evacuate() - move pages out of frames of a cell, and list these frames
+ * @cell: whose frames; page cache and memory of uncoloured tasks moves
+ * @gfp: whether finding room may reclaim
+ * @budget: frames that may be looked at; becomes what is left
+ *
+ * May sleep. Return: how many frames were listed.
  */
 u32 sol_evacuate(u32 cell, gfp_t gfp, u32 *budget);
 
-/* Free frames that the CPUs keep at hand go where a refill finds them. */
+/* Free frames in the kernel's per-CPU lists go where a refill finds them. */
 void sol_evacuate_drain(u32 node);
 
-/* Pages that were moved so, since load. */
+/* Pages that evacuations moved since load. */
 u64 sol_evacuated(void);
 
 int sol_evacuate_init(void);	/* 0 or -ENOENT */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Giving back: what is listed, and how the buddy allocator gets it.
+ * Giving back: counting listed frames, and returning them to the buddy allocator.
  *
- * Each cell keeps what groups reserved in it (sol_cell_state.reserve) from the shrinker;
- * only what would otherwise kill something, and whoever takes a map or the
- * module away, gets that too.
+ * The shrinker leaves each cell the frames that groups reserved in it
+ * (sol_cell_state.reserve). These are given back only when the kernel would kill
+ * something otherwise, or when the map or the module goes.
  *
- * Locking: the cells', for one frame at a time. The cells stay while a section
- * of the lists lasts.
+ * Locking: a cell's lock, for one frame at a time. The cells exist until the caller's
+ * section of the lists ends.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -26,8 +26,8 @@ static atomic64_t unkept;
 /* ---- Counting ---- */
 
 /*
- * The number of cells, 0 without a map. The cells stay until sol_lists_end();
- * a new map waits for that.
+ * Return: the number of cells, 0 without a map. The cells exist until
+ * sol_lists_end(): a new map waits for that.
  */
 static u32 cells_begin(int *users) __acquires(&sol_lists_users)
 {
@@ -40,7 +40,7 @@ static u32 cells_begin(int *users) __acquires(&sol_lists_users)
 
 void sol_store_stats(struct sol_store_stats *stats)
 {
-	u64 at_hand;
+	u64 in_cpu_lists;
 	int users;
 	u32 n = cells_begin(&users), i;
 
@@ -56,16 +56,16 @@ void sol_store_stats(struct sol_store_stats *stats)
 				   sol_cell_listed(i));
 	}
 	sol_lists_end(users);
-	at_hand = min(sol_cpu_lists_count(), stats->used);
-	stats->used -= at_hand;
-	stats->listed += at_hand;
+	in_cpu_lists = min(sol_cpu_lists_count(), stats->used);
+	stats->used -= in_cpu_lists;
+	stats->listed += in_cpu_lists;
 	stats->taken = atomic64_read(&sol_taken);
 	stats->given = atomic64_read(&sol_given);
 	stats->unkept = atomic64_read(&unkept);
 	stats->lost = atomic64_read(&sol_lost);
 }
 
-/* With what CPUs keep at hand, unless that was flushed. */
+/* Frames in per-CPU lists count as used, unless these were flushed. */
 u64 sol_store_used_in(const void *unused, u32 bank_set)
 {
 	u32 n_llc = sol_store.map->n_llc;
@@ -85,7 +85,7 @@ static bool cell_on_node(u32 cell, int nid)
 	       sol_map_set_node(map, cell / map->n_llc) == nid;
 }
 
-/* What the shrinker may take of @cell. */
+/* Frames that the shrinker may take from @cell. */
 static u32 beyond_reserve(u32 cell)
 {
 	u32 listed = sol_cell_listed(cell);
@@ -151,7 +151,7 @@ u64 sol_store_drain_all(void)
 
 	sol_cpu_lists_flush();
 	for (i = 0; i < n; i++) {
-		/* What comes free now was not when its frames were looked at. */
+		/* Its frames come free now: the next walk looks at them again. */
 		if (sol_cell_listed(i))
 			sol_refill_retry(i);
 		while (sol_cell_listed(i)) {
@@ -165,7 +165,7 @@ u64 sol_store_drain_all(void)
 		cond_resched();
 	}
 	sol_lists_end(users);
-	/* Not into the CPUs' lists of free pages, but where all can have them. */
+	/* From the kernel's per-CPU lists to where every CPU can have them. */
 	if (given)
 		static_call(sol_drain_zones)(NULL);
 	return given;
@@ -180,7 +180,7 @@ u64 sol_store_drain_oom(void)
 	return sol_store_drain_all();
 }
 
-/* Frames of one step of an eviction; freed outside the lock. */
+/* Frames of one step of an eviction; they are freed outside the lock. */
 struct sol_evicted {
 	u32 n;
 	u32 pfn[64];
@@ -223,7 +223,7 @@ int sol_giveback_init(void)
 	return sol_bind(sol_drain_zones, "drain_all_pages");
 }
 
-/* The hooks are off: nobody takes, nobody puts. */
+/* The hooks are off, so that nobody takes or returns a frame. */
 void sol_giveback_exit(void)
 {
 	sol_store_drain_all();

@@ -7,8 +7,8 @@
 
 /**
  * struct sol_store_stats - counts of 4 KiB frames
- * @listed: in lists or at hand now
- * @zero: of those in lists, known to be zero
+ * @listed: in lists now, those of CPUs too
+ * @zero: of those in the cells' lists, known to be all zero
  * @kept: of these, reserved: the shrinker leaves them
  * @used: handed out and not yet freed
  * @taken: ever taken from the buddy allocator
@@ -28,27 +28,31 @@ struct sol_store_stats {
 	u64 lost;
 };
 
+/* Fill @stats. Any context. */
 void sol_store_stats(struct sol_store_stats *stats);
 
-/* Frames in use in @bank_set: the palette's `in_use`. */
+/* Frames in use in @bank_set, for the palette's ->in_use. */
 u64 sol_store_used_in(const void *unused, u32 bank_set);
 
-/* Frames on node @nid (NUMA_NO_NODE: everywhere) that the shrinker may have. */
+/* Frames on node @nid (NUMA_NO_NODE: on all) that the shrinker may take. */
 unsigned long sol_store_count(int nid);
 
-/*
- * Give back up to @n listed frames of @nid, but for reserved ones; unknown
- * content first. Any context that may free pages. Frames given.
+/**
+ * sol_store_shrink() - give back listed frames that no group reserved
+ * @nid: of this node; NUMA_NO_NODE: of all
+ * @n: at most so many; frames with unknown content go first
+ *
+ * Any context that may free pages. Return: frames given back.
  */
 unsigned long sol_store_shrink(int nid, unsigned long n);
 
-/* All listed frames back to the buddy allocator, reserved ones too. Frames given. */
+/* Give back all listed frames, reserved ones too. Sleeps. Return: how many. */
 u64 sol_store_drain_all(void);
 
-/* The same, because the kernel is about to kill something. */
+/* The same, because the kernel is about to kill something; counted apart. */
 u64 sol_store_drain_oom(void);
 
-/* No frame in [start, end) stays in a list. May sleep. */
+/* Give back all listed frames in [start, end). May sleep. */
 void sol_store_evict(u64 start, u64 end);
 
 int sol_giveback_init(void);	/* 0 or -ENOENT */

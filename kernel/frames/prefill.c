@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reserve: lists filled beforehand, with frames known to be zero.
+ * Prefill: lists are filled ahead of need, with frames that are known to be zero.
  *
- * CAMC (4.2.3) fills its lists before the tasks run, so that a fault never
- * waits for a refill; its reversed design keeps all free memory in lists. The
- * reserve here is zeroed too, so that a fault need not clear the page. What a
- * task takes from its reserve is not put back while it runs: a freed frame
- * comes back with content unknown, and sol_store_reserve() makes it good.
+ * CAMC (4.2.3) fills its lists before the tasks run, so that a fault never waits for
+ * a refill; its reversed design keeps all free memory in lists. A reserve here is
+ * zeroed too, so that a fault need not clear the page. Frames that a task took from
+ * its reserve come back with unknown content when they are freed:
+ * sol_store_reserve() clears them and fills up.
  *
- * Locking: the cells'. May sleep, and yields between frames.
+ * Locking: a cell's lock, for one frame. May sleep, and yields between frames.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -21,9 +21,7 @@
 #include "refill.h"
 #include "store.h"
 
-/*
- * Zero a listed frame of @cell that is not known to be. False: there is none.
- */
+/* Zero a listed frame of @cell with unknown content. Return: was there one? */
 static bool zero_one(u32 cell)
 {
 	unsigned long flags;
@@ -45,8 +43,8 @@ static bool zero_one(u32 cell)
 }
 
 /*
- * A frame that the kernel poisons or unmaps while it is free is not ours to
- * zero; the hand-out does, and any listed frame is as good as another.
+ * Do we zero frames ahead? Not if the kernel poisons or unmaps free ones: these are
+ * zeroed when they are handed out, and any listed frame counts as reserved.
  */
 static bool zeroing(void)
 {
@@ -59,7 +57,7 @@ static u32 in_reserve(u32 cell)
 			   sol_cell_listed(cell);
 }
 
-/* List some more of @cell, wherever in its node they are. */
+/* List more frames of @cell, wherever in its node they are. */
 static u32 refill(u32 cell, u32 want)
 {
 	u32 budget = U32_MAX;
@@ -67,7 +65,7 @@ static u32 refill(u32 cell, u32 want)
 	return sol_refill(cell, want, &budget);
 }
 
-/* How many frames more are in @cell's reserve now. */
+/* Add a frame to @cell's reserve. Return: how many came. */
 static u32 reserve_more(u32 cell)
 {
 	if (!zeroing())
@@ -77,7 +75,7 @@ static u32 reserve_more(u32 cell)
 	return zero_one(cell);
 }
 
-/* A copy of the group's cells, to walk without preemption off. */
+/* A copy of the group's cells, to go over with preemption on. */
 static u32 *copy_cells(struct sol_group *group, u32 *n)
 {
 	const struct sol_cells *cells;
@@ -103,7 +101,7 @@ static u32 *copy_cells(struct sol_group *group, u32 *n)
 	return copy;
 }
 
-/* One frame for each cell in turn, so that all get alike; at most @max. */
+/* One frame for each cell, so that all get the same share; at most @max. */
 static u64 reserve_round(const u32 *cell, u32 n, u64 max)
 {
 	u64 got = 0;
@@ -159,7 +157,7 @@ u64 sol_store_listed(struct sol_group *group)
 	return sum;
 }
 
-/* A batch for each cell in turn, until none gets any more. */
+/* A batch for each cell, again and again until no cell gets any more. */
 u64 sol_store_fill_all(void)
 {
 	int users = sol_lists_begin();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Filling lists beforehand; all may sleep, and last. */
+/* Prefill: lists are filled ahead of need. All may sleep, and take long. */
 #ifndef SOLOIST_PREFILL_H
 #define SOLOIST_PREFILL_H
 
@@ -12,14 +12,14 @@ struct sol_group;
  * @group: referenced by the caller
  * @frames: how many shall be there, 4 KiB each
  *
- * Return: how many are there now; fewer when there is no more memory.
+ * Return: how many are there now; fewer than @frames if memory ran out.
  */
 u64 sol_store_reserve(struct sol_group *group, u64 frames);
 
 /* Frames listed in the cells of @group. */
 u64 sol_store_listed(struct sol_group *group);
 
-/* All free memory into the lists, but for the watermarks. Frames listed. */
+/* List all free memory above the watermarks. Return: frames listed. */
 u64 sol_store_fill_all(void);
 
 #endif /* SOLOIST_PREFILL_H */

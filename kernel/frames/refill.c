@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Refill: frames of the right colour out of the buddy allocator.
+ * Refill: frames of the right colour come out of the buddy allocator.
  *
- * The papers split whole blocks and list every frame of them, whatever its
- * colour (CAMC Algorithms 2 and 3). From a module that would mean allocating
- * blocks, which a kernel with init_on_alloc zeroes in full, n pages for each
- * page used. Instead single frames are taken out of the free blocks in which
- * they lie, by the function with which the kernel isolates broken frames
- * (take_page_off_buddy): nothing is zeroed, and no memory of other colours is
- * held back.
+ * The papers split whole blocks and list every frame of them, whatever its colour
+ * (CAMC Algorithms 2 and 3). From a module that would mean to allocate blocks, which
+ * a kernel with init_on_alloc zeroes as a whole, n pages for each page used. Here
+ * single frames are taken out of the free blocks in which they lie, by the function
+ * with which the kernel isolates broken frames (take_page_off_buddy). Nothing is
+ * zeroed, and no memory of other colours is held back.
  *
- * Which frames? Those that solver.h names, region by region, from the top of
- * the node downwards. Each cell keeps a cursor; all walk the same way, so they
- * share the regions that are already broken up. A walk that has been round has
- * looked at every frame once; what came free behind it is worth no second
- * round at once, and the cell backs_off. (The free lists have that sooner:
- * search.c.) Each request has a budget of frames to look at, whoever asks.
+ * solver.h tells which frames are of a cell, region by region, from the top of the
+ * node downwards. Each cell keeps a cursor. All walks go the same way, so that they
+ * share the regions that are broken up already. A walk that has been all the way
+ * round has looked at every frame once. Another round would find only frames that
+ * came free behind it, so the cell backs off. (search.c finds these sooner, in the
+ * free lists.) Each request has a budget of frames to look at.
  *
- * Never into the last reserves: a zone below its low watermark (min, in the
- * end) is left alone, and so are ZONE_DMA, CMA and isolated blocks.
+ * The last reserves are left alone: no frame comes from a zone below its low
+ * watermark (in the end, its min watermark), from ZONE_DMA, CMA or isolated blocks.
  *
- * Locking: the cursors are racy on purpose; the zone's lock is held to take
- * one frame, never together with a cell's. May sleep.
+ * Locking: cursors are racy on purpose. The zone's lock is held to take one frame,
+ * never together with a cell's. May sleep.
  */
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
@@ -48,9 +47,9 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone)
 		return f->zone_ok;
 	f->zone = zone;
 	/*
-	 * Fragmentation boosts the marks, so that kswapd reclaims ahead, and the
-	 * boost stays where it can't. As for the kernel's own last resort
-	 * (zone_watermark_fast()), that is no reason to kill.
+	 * Fragmentation boosts the marks, so that kswapd reclaims ahead; the
+	 * boost stays if it can't. That is no reason to kill a task: the
+	 * kernel's own last resort (zone_watermark_fast()) ignores it, too.
 	 */
 	mark = f->hard ? zone->_watermark[WMARK_MIN] : low_wmark_pages(zone);
 	mark += zone->lowmem_reserve[ZONE_NORMAL] + f->want;
@@ -64,7 +63,7 @@ bool sol_block_usable(struct page *page)
 	return sol_block_type(page) < MIGRATE_PCPTYPES;
 }
 
-/* A region has two pageblocks or more; their answers are remembered. */
+/* As sol_block_usable(). The answers for the last two pageblocks are kept. */
 static bool block_ok(struct sol_refill *f, struct page *page)
 {
 	u64 block = page_to_pfn(page) >> pageblock_order;
@@ -78,8 +77,8 @@ static bool block_ok(struct sol_refill *f, struct page *page)
 }
 
 /*
- * Nobody uses the frame, and no list of ours has it: a guess that it is free.
- * Whether it is steps out under the zone's lock, which is seldom had in vain.
+ * Take frame @pfn out of the buddy allocator if it is free. That nobody uses it and
+ * none of our lists has it is a good guess, made without the zone's lock.
  */
 static __always_inline bool take(struct sol_refill *f, u64 pfn)
 {
@@ -90,7 +89,7 @@ static __always_inline bool take(struct sol_refill *f, u64 pfn)
 	    !block_ok(f, page) || !static_call(sol_take)(page))
 		return false;
 	if (unlikely(tag))
-		sol_store_forget(page);	/* it was freed past us */
+		sol_store_forget(page);	/* its free did not come to us */
 	set_page_private(page, 0);
 	f->got++;
 	return true;
@@ -124,7 +123,7 @@ static __always_inline void visit(struct sol_refill *f, u64 pfn)
 	}
 }
 
-/* As below, looking for one frame after the other. */
+/* As visit_region(), looking for one frame after the other. */
 static u32 look_through_region(struct sol_refill *f, u64 base, u64 first,
 			       u64 end, u32 step)
 {
@@ -141,8 +140,8 @@ static u32 look_through_region(struct sol_refill *f, u64 base, u64 first,
 }
 
 /*
- * Frames of the cell in the region at @base, of which @s has some, from the
- * @step-th on. Returns the step to go on with, 0: the region is done.
+ * Visit frames of the cell in the region at @base, of which @s has some, from the
+ * @step-th on. Return: the step to go on with; 0: the region is done.
  */
 static u32 visit_region(struct sol_refill *f, const struct sol_solver *s,
 			u64 base, u32 step)
@@ -183,7 +182,7 @@ static bool region_usable(struct sol_refill *f, u64 pfn)
 	       sol_refill_zone_ok(f, page_zone(page));
 }
 
-/* Begin another round, unless @walk is on one. */
+/* Begin another round, unless @walk is in the middle of one. */
 static void round_begin(struct sol_walk *walk, u32 node)
 {
 	if (READ_ONCE(walk->left))
@@ -218,7 +217,7 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 		else
 			step = 0;
 		if (step)
-			pos++;	/* there may be more */
+			pos++;	/* the region may have more */
 		else
 			left--;
 		if (f->budget)
@@ -242,18 +241,18 @@ void sol_refill_retry(u32 cell)
 	WRITE_ONCE(sol_cell_states[cell].take.left, 0);
 }
 
-/* A round is over: the next one is after a rest. */
-static void back_off(struct sol_cell_state *site)
+/* A round is over: the next one has to wait, longer after each that found nothing. */
+static void back_off(struct sol_cell_state *state)
 {
-	u8 failures = READ_ONCE(site->take.found) ? 0 : READ_ONCE(site->failures);
+	u8 failures = READ_ONCE(state->take.found) ? 0 : READ_ONCE(state->failures);
 
-	WRITE_ONCE(site->refill_after, jiffies + (BACKOFF_MIN << failures));
-	WRITE_ONCE(site->failures, min(failures + 1, BACKOFF_SHIFTS));
+	WRITE_ONCE(state->refill_after, jiffies + (BACKOFF_MIN << failures));
+	WRITE_ONCE(state->failures, min(failures + 1, BACKOFF_SHIFTS));
 }
 
 u32 sol_refill(u32 cell, u32 want, u32 *budget)
 {
-	struct sol_cell_state *site = &sol_cell_states[cell];
+	struct sol_cell_state *state = &sol_cell_states[cell];
 	struct sol_refill f = {
 		.cell = cell,
 		.node = sol_map_set_node(sol_store.map,
@@ -266,8 +265,8 @@ u32 sol_refill(u32 cell, u32 want, u32 *budget)
 		*budget -= min(*budget, 1u);
 		return 0;
 	}
-	if (sol_refill_walk(&f, &site->take))
-		back_off(site);
+	if (sol_refill_walk(&f, &state->take))
+		back_off(state);
 	*budget = f.budget;
 	return f.got;
 }
@@ -285,7 +284,7 @@ struct page *sol_refill_same_color(struct page *page, gfp_t gfp)
 	const struct sol_frame *frame = sol_frames_at(&sol_store,
 						      page_to_pfn(page));
 	u32 tag, cell, budget = SOL_WALK_BUDGET;
-	struct page *same;
+	struct page *new;
 	int users;
 	u16 id;
 
@@ -293,20 +292,20 @@ struct page *sol_refill_same_color(struct page *page, gfp_t gfp)
 	if (!(tag & SOL_TAG_USED))
 		return NULL;
 	cell = tag & SOL_TAG_CELL;
-	/* The page is in use, so its group is there. */
+	/* The page is in use, so its group exists. */
 	id = READ_ONCE(frame->link);
 	preempt_disable();
-	same = sol_store_take(cell, id, gfp, false);
+	new = sol_store_take(cell, id, gfp, false);
 	preempt_enable();
-	if (!same && gfpflags_allow_blocking(gfp)) {
+	if (!new && gfpflags_allow_blocking(gfp)) {
 		users = sol_lists_begin();
 		sol_refill(cell, sol_refill_batch(cell), &budget);
 		sol_lists_end(users);
 		preempt_disable();
-		same = sol_store_take(cell, id, gfp, false);
+		new = sol_store_take(cell, id, gfp, false);
 		preempt_enable();
 	}
-	return same;
+	return new;
 }
 
 static int bind_take(void)

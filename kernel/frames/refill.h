@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Refill: frames of a cell out of the buddy allocator, one by one. */
+/* Refill: frames of a cell come out of the buddy allocator, one by one. */
 #ifndef SOLOIST_REFILL_H
 #define SOLOIST_REFILL_H
 
@@ -7,68 +7,94 @@
 
 #include "store.h"
 
-/* Frames that one request looks at, over all its cells: some 100 us. */
+/* Frames that one request looks at, of all its cells together: some 100 us. */
 #define SOL_WALK_BUDGET	4096u
 
 #define SOL_REFILL_MAX	32	/* frames that are listed together */
 
-/* ---- What a refill is asked for ---- */
-
+/**
+ * struct sol_refill - a walk over frames of a cell
+ * @cell: whose frames
+ * @node: the cell's node
+ * @want: frames that are wanted
+ * @got: frames taken so far
+ * @budget: frames that may still be looked at
+ * @hard: take frames down to the min watermark, not the low one
+ * @zone: the zone that was checked last
+ * @zone_ok: it has enough free memory
+ * @block: pageblocks that were checked last, plus 1
+ * @block_ok: they are usable
+ * @visit: what to do with each frame of the cell; NULL: list it if it is free
+ * @ctx: for @visit
+ * @n: frames in @taken
+ * @taken: frames that were taken and are not listed yet
+ */
 struct sol_refill {
 	u32 cell;
 	u32 node;
 	u32 want;
 	u32 got;
-	u32 budget;		/* frames that may be looked at still */
-	bool hard;		/* down to the min watermark */
-	struct zone *zone;	/* the last one that was asked, and ... */
-	bool zone_ok;		/* ... whether it has enough */
-	u64 block[2];		/* pageblocks that were asked, and ... */
-	bool block_ok[2];	/* ... whether they are usable */
-	/* What to do with each frame of the cell; NULL: list it, if it is free. */
+	u32 budget;
+	bool hard;
+	struct zone *zone;
+	bool zone_ok;
+	u64 block[2];
+	bool block_ok[2];
 	void (*visit)(struct sol_refill *f, u64 pfn);
 	void *ctx;
-	u32 n;			/* frames taken, which ... */
-	u32 taken[SOL_REFILL_MAX];	/* ... are not listed yet */
+	u32 n;
+	u32 taken[SOL_REFILL_MAX];
 };
 
-/*
- * Walk the frames of @f's cell downwards from where @walk was, until @f has what
- * it wants, or spent its budget, or the walk has been round: true then.
+/**
+ * sol_refill_walk() - walk over the frames of a cell, from the top downwards
+ * @f: what is wanted
+ * @walk: where the last walk stopped; becomes where this one does
+ *
+ * The walk stops when @f has what it wants or spent its budget. May sleep.
+ *
+ * Return: true: the walk has been all the way round.
  */
 bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk);
 
-/* List @pfn, if it is free, in @f's cell: a visitor, and for others. */
+/* List frame @pfn in @f's cell if it is free. */
 void sol_refill_take(struct sol_refill *f, u64 pfn);
 
-/* Does the zone stay above its watermark if @f takes what it wants? */
+/* Does @zone stay above its watermark if @f takes what it wants? */
 bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone);
 
 /* ---- Refilling a cell ---- */
 
-/*
- * Put up to @want frames on @cell's list. Looks at no more than *@budget
- * frames, and counts them off. A cell whose frames were all looked at backs_off: a
- * second, and longer each time that none was free. How many were listed.
+/**
+ * sol_refill() - list free frames of a cell
+ * @cell: the cell. After a whole round over its frames it backs off for a second,
+ *	longer after each round that found nothing
+ * @want: frames that are wanted
+ * @budget: frames that may be looked at; becomes what is left
+ *
+ * May sleep. Return: how many frames were listed.
  */
 u32 sol_refill(u32 cell, u32 want, u32 *budget);
 
-/* Look again at once: there is reason to think that some are free. */
+/* End @cell's backoff: some of its frames probably came free. */
 void sol_refill_retry(u32 cell);
 
-/* Frames that one refill of @cell should bring: few at first, then more. */
+/* Frames that the next refill of @cell should bring: few at first, then more. */
 u32 sol_refill_batch(u32 cell);
 
 /**
  * sol_refill_same_color() - a page of the same colour and owner, to migrate to
  * @page: a page that we own
- * @gfp: whether it may sleep, and whether it must be zero
+ * @gfp: whether it may sleep, and whether the page must be zero
  *
  * Return: a page with one reference, or NULL: there is none now.
  */
 struct page *sol_refill_same_color(struct page *page, gfp_t gfp);
 
-/* Not isolated (being unplugged), not CMA, not kept for atomic requests. */
+/*
+ * May @page's pageblock be used? Not one that is being unplugged, of CMA, or kept for
+ * atomic requests.
+ */
 bool sol_block_usable(struct page *page);
 
 int sol_refill_init(void);	/* 0 or -ENOENT */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Remap: taking an address map into use, and another in its place.
+ * Remap: frames are coloured by another address map.
  *
  * Locking: see store.h. sol_group_mutex is held, and no group is alive.
  */
@@ -14,7 +14,7 @@
 #include "solver.h"
 #include "store.h"
 
-/* Else local memory would be remote. */
+/* Is each frame on the node that the map says? Else local memory would be remote. */
 static int check_nodes(const struct sol_map *map, struct sol_err *err)
 {
 	u32 i;
@@ -41,7 +41,7 @@ static int check_nodes(const struct sol_map *map, struct sol_err *err)
 	return 0;
 }
 
-/* Frames in use become the system's own. */
+/* Frames in use become the system's. */
 static void forget_all(void)
 {
 	u32 pfn;
@@ -54,23 +54,23 @@ static void forget_all(void)
 	}
 }
 
-static struct sol_cell_state *sites_new(const struct sol_map *map)
+static struct sol_cell_state *states_new(const struct sol_map *map)
 {
-	struct sol_cell_state *sites;
+	struct sol_cell_state *states;
 	u32 i;
 
-	sites = kvcalloc(map->n_cells, sizeof(*sites), GFP_KERNEL);
-	for (i = 0; sites && i < map->n_cells; i++) {
-		raw_spin_lock_init(&sites[i].lock);
-		sites[i].refill_after = jiffies;
+	states = kvcalloc(map->n_cells, sizeof(*states), GFP_KERNEL);
+	for (i = 0; states && i < map->n_cells; i++) {
+		raw_spin_lock_init(&states[i].lock);
+		states[i].refill_after = jiffies;
 	}
-	return sites;
+	return states;
 }
 
 /*
- * Nothing is handed out without groups, but for pages that are migrated; and
- * once nothing is in use, nothing is freed to us. Whoever is at it still is in a
- * section of the lists or has preemption off: twice round, and none is left.
+ * Without groups nothing is handed out but to migrations, and once no frame is in
+ * use none is freed to us. Those who are still at it are in a section of the lists
+ * or have preemption off: after two rounds none is left.
  */
 static void empty(void)
 {
@@ -84,29 +84,29 @@ static void empty(void)
 	sol_store_drain_all();
 }
 
-/* What a map needs; all or nothing. */
-struct room {
+/* Memory that a map needs, all of it or none. */
+struct tables {
 	struct sol_cell *cell;
-	struct sol_cell_state *sites;
+	struct sol_cell_state *states;
 	struct sol_solver *solvers;
 };
 
-static void room_free(struct room *room)
+static void tables_free(struct tables *tables)
 {
-	kvfree(room->cell);
-	kvfree(room->sites);
-	kvfree(room->solvers);
+	kvfree(tables->cell);
+	kvfree(tables->states);
+	kvfree(tables->solvers);
 }
 
-static int room_for(const struct sol_map *map, struct room *room,
+static int tables_new(const struct sol_map *map, struct tables *tables,
 		    struct sol_err *err)
 {
-	room->cell = kvcalloc(map->n_cells, sizeof(*room->cell), GFP_KERNEL);
-	room->sites = sites_new(map);
-	room->solvers = sol_solvers_new(map);
-	if (room->cell && room->sites && room->solvers)
+	tables->cell = kvcalloc(map->n_cells, sizeof(*tables->cell), GFP_KERNEL);
+	tables->states = states_new(map);
+	tables->solvers = sol_solvers_new(map);
+	if (tables->cell && tables->states && tables->solvers)
 		return 0;
-	room_free(room);
+	tables_free(tables);
 	snprintf(err->text, sizeof(err->text),
 		 "no memory for the lists of %u cells", map->n_cells);
 	return -ENOMEM;
@@ -114,14 +114,14 @@ static int room_for(const struct sol_map *map, struct room *room,
 
 int sol_remap(const struct sol_map *map, struct sol_err *err)
 {
-	struct room room = { 0 };
+	struct tables tables = { 0 };
 	int ret = 0, users;
 
 	if (map) {
 		users = sol_lists_begin();	/* see keep/unplug.c */
 		ret = check_nodes(map, err);
 		sol_lists_end(users);
-		ret = ret ?: room_for(map, &room, err);
+		ret = ret ?: tables_new(map, &tables, err);
 	}
 	if (ret)
 		return ret;
@@ -129,16 +129,16 @@ int sol_remap(const struct sol_map *map, struct sol_err *err)
 		empty();
 	WRITE_ONCE(sol_store.map, NULL);
 	synchronize_srcu(&sol_lists_users);
-	swap(room.cell, sol_store.cell);
-	swap(room.sites, sol_cell_states);
-	sol_solvers_install(room.solvers, map ? map->n_ranges : 0);
-	room.solvers = NULL;
+	swap(tables.cell, sol_store.cell);
+	swap(tables.states, sol_cell_states);
+	sol_solvers_install(tables.solvers, map ? map->n_ranges : 0);
+	tables.solvers = NULL;
 	if (map) {
 		sol_frames_init(&sol_store, map, sol_store.frame,
 				sol_store.owned, sol_store.n_frames,
 				sol_store.cell);
 		sol_store.swap_bit = sol_frames_swap_bit(map);
 	}
-	room_free(&room);
+	tables_free(&tables);
 	return 0;
 }

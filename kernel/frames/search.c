@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Search: when a walk over a cell's frames (refill.c) spent its budget where
- * all was in use, the free blocks themselves may tell sooner. The largest
- * ones first: a block above the highest bit that colours depend on has frames of
- * every cell.
+ * Search: free frames are found in the zones' free lists. A walk over a cell's frames
+ * (refill.c) may spend its budget on frames in use; the free blocks themselves may
+ * tell sooner. The largest are looked at first: a block that is larger than the
+ * highest bit on which colours depend has frames of every cell.
  *
- * Locking: the zone's lock while a bounded number of blocks is noted down.
- * What cells they have is worked out afterwards; whoever takes a frame out
- * finds out whether it is still free.
+ * Locking: the zone's lock, while a limited number of blocks is noted down. Their
+ * cells are worked out afterwards; taking a frame shows whether it is still free.
  */
 #include <linux/bitops.h>
 #include <linux/mm.h>
@@ -21,7 +20,7 @@
 #define OF_A_LIST	8	/* ... and of one list */
 #define LOOK_MAX	64	/* frames of a block, where no solver helps */
 
-/* Ascending cells, all of one node. */
+/* The cells that are wanted: ascending, all of one node. */
 struct targets {
 	const u32 *cell;
 	u32 n;
@@ -44,7 +43,7 @@ static bool is_target(const struct targets *t, u32 cell)
 	return false;
 }
 
-/* As below, looking at some frames of the block; solving is for the others. */
+/* As target_in_block(), for a range without a solver: look at some frames. */
 static u32 look_through_block(const struct targets *t, u64 head, u32 order)
 {
 	u64 end = head + min(1u << order, LOOK_MAX), pfn;
@@ -57,7 +56,7 @@ static u32 look_through_block(const struct targets *t, u64 head, u32 order)
 
 /*
  * A frame of a target in the free block of 2^@order at @head, or SOL_NO_FRAME.
- * What cells a block has: that of its head, changed by any sum of the pivots.
+ * The cells of a block are that of its head, changed by any sum of the pivots.
  */
 static u32 target_in_block(const struct targets *t, u64 head, u32 order)
 {
@@ -80,7 +79,7 @@ static u32 target_in_block(const struct targets *t, u64 head, u32 order)
 	}
 }
 
-/* Free blocks, as they were a moment ago. */
+/* Free blocks, as they were under the zone's lock. */
 struct noted {
 	u32 n;
 	u32 pfn[BLOCKS];

@@ -2,22 +2,28 @@
 /*
  * Frame store: TintMalloc's matrix of colour lists, in the kernel.
  *
- * core/frames keeps the lists; this gives them memory (8 bytes and one more for
- * each frame of the machine, a struct for each cell) and locks, and takes frames
- * in and out. Above it: magazine.c, frames at hand on each CPU; refill.c and
- * search.c, where more come from; evacuate.c, how room is made; prefill.c,
- * filling beforehand; giveback.c, how Linux gets them; remap.c, another map.
+ * core/frames keeps the lists. This gives them memory (9 bytes for each frame of the
+ * machine, a struct for each cell) and locks, and takes frames in and out. The other
+ * files of the room stand above it:
  *
- * The papers patch the buddy allocator and fill its colour lists from inside.
- * Here the buddy allocator does not know: a listed frame has left it, with
- * reference count 0, and comes back when it is freed, through a hook behind
- * the kernel's own checks.
+ *   cpu_list.c            lists of each CPU
+ *   refill.c, search.c    frames come out of the buddy allocator
+ *   solver.c              which frames are of a cell
+ *   evacuate.c            frames that others use are made free
+ *   prefill.c             lists are filled ahead of need
+ *   giveback.c            frames go back to the buddy allocator
+ *   remap.c               another address map is taken into use
  *
- * Content is known to be zero only if this module zeroed it.
+ * Differs from the papers, which patch the buddy allocator and fill its colour lists
+ * from inside. Here the buddy allocator does not know of colours: a listed frame has
+ * left it, with reference count 0, and comes back when it is freed, through a hook
+ * behind the kernel's own checks.
  *
- * Locking: see store.h; a free may come from any context. Nothing is called
- * while a lock is held. A group is looked up, charged and left within one
- * section with preemption off.
+ * A frame counts as zero only if this module zeroed it.
+ *
+ * Locking: see store.h. A free may come from any context. Nothing is called while a
+ * lock is held. A group is looked up, charged and left within one section with
+ * preemption off.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -78,7 +84,7 @@ u32 sol_store_hold(u64 pfn)
 	    tag)
 		return SOL_NO_CELL;
 	WRITE_ONCE(frame->link, 0);
-	/* Not ours to look at afterwards: with its last frame the group may go. */
+	/* The last access: with its last frame the group may go. */
 	g = group_get_fast(owner);
 	if (g)
 		sol_group_add(g, freed, 1);
@@ -148,8 +154,8 @@ void sol_store_give(u64 pfn)
 /* ---- Coming up, going down ---- */
 
 /*
- * Frame numbers end above the last node. Memory plugged in above that later
- * is not coloured: room for all that could be would be too much.
+ * Frame numbers end above the last node. Memory that is plugged in above that later
+ * is not coloured: an array for all that could come would be too large.
  */
 static u64 frames_of_machine(void)
 {
@@ -183,7 +189,7 @@ static bool pages_are_debugged(void)
 	       IS_ENABLED(CONFIG_PAGE_TABLE_CHECK);
 }
 
-/* Are freed pages poisoned, unmapped or traced? Then the kernel dresses them. */
+/* If freed pages are poisoned, unmapped or traced, the kernel prepares ours too. */
 static int find_debug_pages(void)
 {
 	if (!pages_are_debugged())
@@ -217,7 +223,7 @@ int sol_store_init(void)
 	return 0;
 }
 
-/* The hooks are off and the lists empty: nobody takes, nobody puts. */
+/* The hooks are off and the lists empty, so that nobody takes or returns a frame. */
 void sol_store_exit(void)
 {
 	kvfree(sol_store.cell);

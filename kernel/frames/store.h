@@ -2,14 +2,14 @@
 /*
  * Frame store: the machine's free frames by cell.
  *
- * core/frames keeps the lists; here are their locks, the array of all frames'
- * tags, and the way in and out of the buddy allocator. A listed frame has
- * reference count 0, like a free page, and no struct page field means anything.
+ * core/frames keeps the lists. Here are their locks, the array of all frames' tags,
+ * and the way in and out of the buddy allocator. A listed frame has reference count
+ * 0, like a free page, and its struct page means nothing else.
  *
- * Locking: a raw spinlock for each cell, interrupts off. The tag of a frame in
- * use is changed by cmpxchg, so that of those who would take it back, forget or
- * free it, one does; a frame held is whoever's holds it. sol_remap() is
- * under sol_group_mutex, with no group alive.
+ * Locking: each cell has a raw spinlock, taken with interrupts off. The tag of a frame
+ * in use changes by cmpxchg: of those who would take the frame back, forget it or
+ * free it, one does. A held frame belongs to its holder. sol_remap() is called under
+ * sol_group_mutex, when no group exists.
  */
 #ifndef SOLOIST_STORE_H
 #define SOLOIST_STORE_H
@@ -26,12 +26,12 @@
 
 extern struct sol_frames sol_store;	/* ->map is NULL until one is set */
 
-/* Where a walk over the frames of a cell has got to, from the top downwards. */
+/* Where a walk over the frames of a cell stands; it goes from the top downwards. */
 struct sol_walk {
 	u32 region;	/* just above the region; 0: not begun */
-	u32 left;	/* regions until it has been round; 0: at a beginning */
+	u32 left;	/* regions until the round is over; 0: it is */
 	u16 step;	/* solutions of that region already looked at */
-	bool found;	/* anything, this time round */
+	bool found;	/* a frame, in this round */
 };
 
 /**
@@ -71,7 +71,7 @@ static inline u32 sol_cell_listed(u32 cell)
 	return READ_ONCE(c->listed[0]) + READ_ONCE(c->listed[1]);
 }
 
-/* @cell's frames were all looked at lately. */
+/* All of @cell's frames were looked at lately: no walk for now. */
 static inline bool sol_cell_backs_off(u32 cell)
 {
 	return time_before(jiffies, READ_ONCE(sol_cell_states[cell].refill_after));
@@ -82,10 +82,10 @@ static inline bool sol_cell_backs_off(u32 cell)
 DECLARE_STATIC_KEY_FALSE(sol_debug_pages);
 
 /*
- * Make a frame that just left the lists a page with one reference, and zero if
- * @gfp says so: init_on_alloc is the caller's, who knows whether the page will
- * be written whole. Its ->private is 0: the kernel's free sees to that, and so
- * does a refill.
+ * Make a frame that has just left the lists a page with one reference, zeroed if @gfp
+ * says so. Whether init_on_alloc requires that is the caller's decision, who knows
+ * whether the page will be written as a whole. ->private is 0 already: the kernel's
+ * free and a refill set it.
  */
 static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
 						 bool is_zero)
@@ -102,9 +102,9 @@ static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
 }
 
 /*
- * May this frame, held by the caller, be handed out? A page table does not
- * move, so it keeps out of memory that must; a frame that failed while it was
- * free is nobody's (keep/reclaim.c takes it away).
+ * May this frame, held by the caller, be handed out? A page table does not move, so
+ * it is not put into memory that must be movable. A frame that failed while it was
+ * free is not used again (keep/reclaim.c takes it away).
  */
 static inline bool sol_frame_fit(u64 pfn, bool table)
 {
@@ -114,16 +114,21 @@ static inline bool sol_frame_fit(u64 pfn, bool table)
 	       !(table && page_zonenum(page) == ZONE_MOVABLE);
 }
 
-/*
- * A frame of @cell for group @id, counted there, for a request of @gfp, as a page;
- * NULL: none listed. Within the preempt-off section in which the group's cells
- * were read.
+/**
+ * sol_store_take() - a page from the list of a cell
+ * @cell: one of the group's
+ * @id: of the group, where the page is counted
+ * @gfp: of the request; __GFP_ZERO: the page must be zero
+ * @table: the page is for a page table
+ *
+ * Call it in the preempt-off section in which the group's cells were read. Return: a
+ * page with one reference; NULL: no frame is listed, or it does not fit.
  */
 struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table);
 
 /* ---- Taking back ---- */
 
-/* @page was handed out by us and is in use (or was, and went past us). */
+/* Is @page ours and in use? Also if it was freed without coming to us. */
 static inline bool sol_store_owns(const struct page *page)
 {
 	u64 pfn = page_to_pfn(page);
@@ -132,25 +137,28 @@ static inline bool sol_store_owns(const struct page *page)
 	       READ_ONCE(sol_frames_at(&sol_store, pfn)->tag) & SOL_TAG_USED;
 }
 
-/*
- * A frame in use was freed: the caller holds it now, and must list it or have
- * it forgotten. SOL_NO_CELL: it is not in use. Preemption is off.
+/**
+ * sol_store_hold() - hold a frame in use that was freed
+ * @pfn: its number; preemption is off
+ *
+ * Return: its cell: the caller holds the frame, and must list or drop it;
+ * SOL_NO_CELL: it was not in use.
  */
 u32 sol_store_hold(u64 pfn);
 
-/* @page leaves its colour (migrated, broken): no longer ours, nor its group's. */
+/* @page leaves its colour (it migrated or failed): it is not ours any more. */
 void sol_store_forget(struct page *page);
 
-/* A held frame goes back on its list, or to nobody. */
+/* A held frame returns to its list, or becomes the system's. */
 void sol_store_list(u32 pfn, bool zero);
 void sol_store_drop(u32 pfn);
 
 /* ---- To and from the buddy allocator ---- */
 
-/* List @n frames of @cell, nobody's, just taken out of the buddy allocator. */
+/* List @n frames of @cell that were just taken out of the buddy allocator. */
 void sol_store_add(u32 cell, const u32 *pfn, u32 n);
 
-/* A frame that left its list goes back. */
+/* Give a frame that left its list back to the buddy allocator. */
 void sol_store_give(u64 pfn);
 
 extern atomic64_t sol_taken, sol_given, sol_lost;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Owners: groups by number, their references and counts.
+ * Groups by number, their references and statistics.
  *
  * Locking: see group.h.
  */
@@ -26,7 +26,7 @@ void sol_group_get(struct sol_group *group)
 
 void sol_group_put(struct sol_group *group)
 {
-	/* Before: another may let go of the group as soon as we have. */
+	/* Read it now: the group may be freed once our reference is gone. */
 	bool ephemeral = READ_ONCE(group->ephemeral);
 	int left = atomic_dec_return(&group->refs);
 

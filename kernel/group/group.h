@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Owners of colours: what the fault path knows of a group.
+ * Groups: struct sol_group, and what the fault path knows of it.
  *
- * A group is a colour set, its policy, and the tasks that allocate by it. How
- * it is made, changed and removed is palette/life.h.
+ * A group is a colour set, its policy, and the tasks that allocate by it. Members are
+ * in member.h; how groups get colours, are made and removed is in palette/.
  *
- * A task's group is 16 bits of task->atomic_flags (with 8 bits of the load
- * generation, so that flags left by an earlier load mean nothing): atomic
- * from any CPU, copied to children, kept over exec. The fault path steps the
- * id into a group with group_get_fast() under preempt_disable() and touches
- * nothing else of the task.
+ * A task's group is 16 bits of task->atomic_flags (bits.h). The fault path looks the
+ * group up by that number, with preemption off, and uses nothing else of the task.
  *
- * Frames in use are what was handed out less what came back, each counted on the
- * CPU where it happened: a fault writes no line that another CPU writes.
+ * Frames in use are those that were handed out less those that came back. Each event
+ * is counted on the CPU where it happens, so that a fault writes no cache line that
+ * another CPU writes.
  *
- * Locking: sol_group_mutex (control path: joining, colours, palette). The
- * fault path reads ->cells and the policy under RCU. It may take a frame for
- * a group, and count it in ->stats, only in the preempt-off section in which it
- * read ->cells: a group goes away one grace period after its last reference,
- * when no frame is in use. A frame in use keeps its group's number and memory.
+ * Locking: sol_group_mutex for joining, colours and the palette. The fault path
+ * reads ->cells and the policy under RCU. It takes a frame for a group and counts it
+ * in ->stats only in the preempt-off section in which it read ->cells. A group is
+ * freed a grace period after its last reference went and its last frame came back: a
+ * frame in use keeps the number and memory of its group.
  */
 #ifndef SOLOIST_GROUP_H
 #define SOLOIST_GROUP_H
@@ -39,39 +37,45 @@
 #define SOL_MAX_GROUPS		65535
 #define SOL_GROUP_NAME		64	/* longer names are cut in messages */
 
-/* What the fault path needs of the colour set, replaced whole. */
+/**
+ * struct sol_cells - the cells of a group's colours; replaced as a whole
+ * @rcu: delays the freeing
+ * @n: cells
+ * @first: cells of node i: first[i] to first[i + 1], exclusive
+ * @per_set: by node: sol_cells_per_set() of its cells
+ * @nearest: by node: the nearest node with cells
+ * @reserve: frames that each cell keeps from the shrinker for the group
+ * @cell: the cells that can hold pages, ascending
+ */
 struct sol_cells {
 	struct rcu_head rcu;
 	u32 n;
-	u32 first[SOL_MAX_NODES + 1];	/* cells of node i: first[i]..first[i+1] */
-	u32 per_set[SOL_MAX_NODES];	/* of these: sol_cells_per_set() */
-	u8 nearest[SOL_MAX_NODES];	/* the nearest node with cells */
-	u32 reserve;		/* frames that each cell keeps for the group */
-	u32 cell[];			/* ascending, all can hold pages */
+	u32 first[SOL_MAX_NODES + 1];
+	u32 per_set[SOL_MAX_NODES];
+	u8 nearest[SOL_MAX_NODES];
+	u32 reserve;
+	u32 cell[];
 };
 
-/*
- * Times by their order: [i] below 2^(SOL_TIME_MIN + i) ns, the last what is
- * longer.
- */
+/* Histograms of times: [i] below 2^(SOL_TIME_MIN + i) ns, the last one longer. */
 #define SOL_TIMES	16
 #define SOL_TIME_MIN	10
 
-/* Per CPU; summed when read. Counts of 4 KiB pages or of events. */
+/* Statistics: per CPU, summed when read. Counts of 4 KiB pages or of events. */
 struct sol_group_stats {
 	u64 hits;		/* pages handed out */
 	u64 zeroed;		/* of these, known zero: nothing was cleared */
 	u64 page_tables;	/* of these, page tables */
 	u64 refills;		/* times the lists were filled */
-	u64 spilled;		/* pages out of colour: exhausted, policy spill */
+	u64 spilled;		/* pages out of colour, by policy spill */
 	u64 exhausted;		/* requests with no page in colour */
-	u64 contradicted;	/* of these, allowed on no node of the colours */
+	u64 contradicted;	/* of these, allowed on none of the nodes */
 	u64 grown;		/* colours added by policy grow */
 	u64 freed;		/* pages that came back, or left their colour */
 	u64 moved;		/* pages that the kernel moved out of colour */
 	u64 large;		/* huge pages refused (or, if whole in colour, passed) */
 	u64 looked;		/* frames that evacuations looked at */
-	u32 fault[SOL_TIMES];	/* requests for which nothing was at hand */
+	u32 fault[SOL_TIMES];	/* requests beyond the per-CPU list */
 	u32 refill[SOL_TIMES];	/* refills, as counted above */
 };
 
@@ -112,7 +116,7 @@ enum sol_exhaust {
 	SOL_N_EXHAUST
 };
 
-/* Which pages of files a task has copies of, in colour, though it only reads them. */
+/* Pages of files that a task copies to its colours though it only reads them. */
 enum sol_copies {
 	SOL_COPIES_PROGRAMS,	/* of programs and libraries */
 	SOL_COPIES_NONE,	/* none */
@@ -121,18 +125,18 @@ enum sol_copies {
 
 /**
  * struct sol_group - a colour set and who allocates by it
- * @id: 1..SOL_MAX_GROUPS; not given to another group before this one is freed
+ * @id: 1 to SOL_MAX_GROUPS; no other group gets it before this one is freed
  * @exhaust: enum sol_exhaust
- * @huge_ok: every 2 MiB block that touches the colours lies in them whole
+ * @huge_ok: each 2 MiB block that touches the colours lies in them as a whole
  * @text: enum sol_copies
  * @implicit: made by a rule or by the mmap() ABI, not by mkdir
- * @dead: removed; waits for its last reference and its last frame
+ * @dead: removed; its last reference or its last frame may still be there
  * @ephemeral: to be removed when its last task goes
- * @had_tasks: a task was in it
- * @cells: NULL: does not colour (yet, or any more)
+ * @had_tasks: a task has been in it
+ * @cells: NULL: it does not colour (yet, or any more)
  * @stats: per CPU
  * @node: by node
- * @refs: tasks in the group, and one for its directory or its maker. Never
+ * @refs: tasks in the group, and one for its directory or its maker. It never
  *	rises from zero
  * @reserve: 4 KiB frames to keep in the lists
  * @grow_after: jiffies: until then there is no free colour; sol_group_mutex
@@ -206,7 +210,7 @@ do {									\
 		sol_group_add(group_, stat, n);				\
 } while (0)
 
-/* A page for @group, which stays: preemption is off. */
+/* Count a page that @group gets; preemption is off. */
 static __always_inline void sol_group_charge(struct sol_group *group,
 					     bool zeroed, bool table)
 {
@@ -217,12 +221,13 @@ static __always_inline void sol_group_charge(struct sol_group *group,
 		sol_group_add(group, page_tables, 1);
 }
 
+/* Index of @ns in a histogram of times. */
 static inline unsigned int sol_time_order(u64 ns)
 {
 	return min(fls64(ns >> SOL_TIME_MIN), SOL_TIMES - 1);
 }
 
-/* Caller: preemption off or rcu_read_lock(). */
+/* The group of @id, or NULL. Preemption is off, or RCU's read lock held. */
 static inline struct sol_group *group_get_fast(u16 id)
 {
 	return id ? rcu_dereference_check(sol_groups[id],
@@ -255,10 +260,10 @@ static inline struct sol_group *sol_group_leave(void)
 	return NULL;
 }
 
-/* A reference more: the caller has one, or the mutex and a living group. */
+/* Take a reference. The caller has one, or sol_group_mutex and a living group. */
 void sol_group_get(struct sol_group *group);
 
-/* One less. Any context. */
+/* Give back a reference. Any context. */
 void sol_group_put(struct sol_group *group);
 
 /* Free @group, to which nothing refers any more. */
@@ -271,12 +276,15 @@ extern struct work_struct sol_emptied_work;
 extern struct llist_head sol_reap_list;
 extern struct work_struct sol_reap_work;
 
-/* Sum of the statistics. Any context. */
+/* The sum of @group's statistics over all CPUs, into @sum. Any context. */
 void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum);
 
-/*
- * Frames in use. Exact if none can be handed out any more and it says 0: what
- * came back is counted first, and only ever rises.
+/**
+ * sol_group_used() - frames in use
+ * @group: the group
+ *
+ * Return: how many frames. If none can be handed out any more, 0 is exact: frames
+ * that came back are counted first, and their number only rises.
  */
 u64 sol_group_used(const struct sol_group *group);
 

@@ -2,12 +2,12 @@
 /*
  * Joining and leaving: tasks change their group.
  *
- * A task that exits sets PF_EXITING, then gives its number back; one that joins it
- * writes the number, then looks at PF_EXITING. One of the two sees the other, so
- * that no reference is left behind.
+ * A task that exits sets PF_EXITING, then gives its number back. The one who puts a
+ * task into a group writes the number, then looks at PF_EXITING. One of the two sees
+ * what the other did, so that no reference is left behind.
  *
- * Locking: sol_group_mutex around checking and joining, so that a group's colours
- * don't change in between.
+ * Locking: sol_group_mutex around checking and joining, so that the group's colours
+ * do not change in between.
  */
 #include <linux/delay.h>
 #include <linux/sched/signal.h>
@@ -32,7 +32,7 @@ static int check(struct sol_group *group, struct task_struct *task)
 	return sol_member_check_nodes(group, task);
 }
 
-/* @group NULL: out of its group. -ESRCH: it exits. Not for a new task. */
+/* Move @task to @group, NULL: to none. -ESRCH: it exits. Not for a new task. */
 static int move(struct task_struct *task, struct sol_group *group)
 {
 	if (group) {
@@ -46,7 +46,7 @@ static int move(struct task_struct *task, struct sol_group *group)
 	return -ESRCH;
 }
 
-/* After a move: the address space, too. May sleep. */
+/* After a move: bring @task's address space in line. May sleep. */
 static void moved(struct task_struct *task, struct sol_group *group)
 {
 	sol_member_mark_mm(task, group ? group->id : 0);
@@ -55,8 +55,8 @@ static void moved(struct task_struct *task, struct sol_group *group)
 
 /**
  * sol_member_assign() - put a thread into a group, or out of any, in any context
- * @task: its number is its own: see sol_member_is_new()
- * @id: of the group, 0: none. RCU keeps it
+ * @task: not a new one: see sol_member_is_new()
+ * @id: of the group, 0: none; the caller holds RCU's read lock
  *
  * sol_member_settle() must follow, where it may sleep.
  *
@@ -80,7 +80,6 @@ bool sol_member_assign(struct task_struct *task, u16 id)
 	return true;
 }
 
-/* A child, by a probe of task_newtask that comes after ours; its memory, too. */
 bool sol_member_assign_child(struct task_struct *child, u16 id,
 			     unsigned long clone_flags)
 {
@@ -148,7 +147,7 @@ static struct task_struct *outsider(struct sol_group *group,
 	return found;
 }
 
-/* As sol_member_join(), all threads of @process; those to come inherit. */
+/* As sol_member_join(), for all threads of @process; new ones inherit. */
 int sol_member_join_process(struct sol_group *group,
 			    struct task_struct *process)
 {
@@ -187,7 +186,6 @@ int sol_member_join_exec(struct sol_group *group)
 	return err;
 }
 
-/* execve() failed: back to @before (referenced, or NULL). */
 void sol_member_undo_exec(struct sol_group *before)
 {
 	mutex_lock(&sol_group_mutex);
@@ -196,8 +194,8 @@ void sol_member_undo_exec(struct sol_group *before)
 }
 
 /*
- * Move all tasks out of @group, which is dead. A fork that outlasts our
- * patience leaves its child in: uncoloured, and it keeps nothing but memory.
+ * A fork that lasts longer than we wait leaves its child in the group. The child is
+ * not coloured, and keeps nothing but the group's memory.
  */
 void sol_member_evict(struct sol_group *group)
 {

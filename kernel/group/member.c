@@ -2,19 +2,19 @@
 /*
  * Members: which task is in which group.
  *
- * The group's number stands in task->atomic_flags, so Linux itself copies it
- * to children and keeps it over exec, and whoever has to know all members of a
- * group looks at all tasks. Every task in a group holds a reference of it:
- * taken when it joins or is forked, given back when it leaves or exits, by
- * whoever takes the number out of the flags.
+ * The number of a task's group stands in task->atomic_flags. Linux copies these flags
+ * to children and keeps them over exec. All members of a group are found by a look at
+ * all tasks. Every task in a group holds a reference of it, taken when the task
+ * joins or is forked. The one who takes the number out of the flags gives the
+ * reference back.
  *
- * A task that is being forked has its parent's flags of a moment ago, but no
- * reference: the parent may have moved since. Until it first runs it is in
- * TASK_NEW and nobody here touches it, except the probe of task_newtask, which
- * gives it the parent's group of *now*, with a reference. So a child never
- * runs with a number that was given to another group meanwhile.
+ * A task that is being forked has the flags that its parent had a moment ago, but no
+ * reference, and the parent may have moved since. Until it first runs it is in
+ * TASK_NEW, and only the probe of task_newtask touches it: it gives the child the
+ * parent's present group, with a reference. So a child never runs with a number that
+ * another group got meanwhile.
  *
- * Locking: flags by cmpxchg. Tasks by RCU.
+ * Locking: flags change by cmpxchg. Tasks are found under RCU.
  */
 #include <linux/delay.h>
 #include <linux/pid_namespace.h>
@@ -56,7 +56,6 @@ u16 sol_member_swap(struct task_struct *task, u16 id)
 	return old >> SOL_FLAG_ID_SHIFT;
 }
 
-/* Give back the reference that came with an id out of a task's flags. */
 void sol_member_put_id(u16 id)
 {
 	struct sol_group *group = rcu_dereference_raw(sol_groups[id]);
@@ -73,7 +72,7 @@ bool sol_member_is_new(struct task_struct *task)
 	return state & TASK_NEW;
 }
 
-/* Faults by others in @task's memory go by the thread group leader's group. */
+/* Faults of other tasks in this memory use the thread group leader's group. */
 void sol_member_mark_mm(struct task_struct *task, u16 id)
 {
 	BUILD_BUG_ON(SOL_FLAG_ID_SHIFT != SOL_MM_ID_SHIFT);
@@ -90,8 +89,8 @@ void sol_member_mark_mm(struct task_struct *task, u16 id)
 /* ---- Following tasks: probes, preemption off ---- */
 
 /*
- * A fault of the kernel's own, writing a signal's frame after an interrupt, looks
- * like one of user mode to the fault path, and nobody comes for its bit.
+ * When the kernel writes a signal's frame after an interrupt, its fault looks like one
+ * of user mode to the fault path, and nobody clears its bit.
  */
 static void clear_failed(struct task_struct *task)
 {
@@ -114,13 +113,13 @@ static void probe_newtask(void *data, struct task_struct *child,
 	do {
 		id = group_id_of(current);
 		group = group_get_fast(id);
-		/* Removed: no more come, so that its members come to an end. */
+		/* A removed group gets no more members. */
 		if (group && READ_ONCE(group->dead))
 			group = NULL;
 	} while (group && !atomic_inc_not_zero(&group->refs));
 	if (!group)
 		id = 0;
-	/* Not sol_member_swap(): nobody has counted what the child inherited. */
+	/* Not sol_member_swap(): the child holds no reference yet. */
 	sol_bits_swap(&child->atomic_flags, id);
 	if (id && child->mm && !(clone_flags & CLONE_VM))
 		sol_bits_swap(sol_mm_flags(child->mm), id);
@@ -184,7 +183,6 @@ struct task_struct **sol_member_gather(bool (*pick)(struct task_struct *task,
 	return tasks;
 }
 
-/* A member of @group, with a reference; *@fresh: some are being forked. */
 struct task_struct *sol_member_any(const struct sol_group *group, bool *fresh)
 {
 	struct task_struct *process, *task, *found = NULL;
@@ -252,7 +250,7 @@ size_t sol_member_list(const struct sol_group *group, char *buf, size_t size)
 
 /* ---- Address spaces ---- */
 
-/* Does the address space of a process say other than its threads? */
+/* Do the flags of a process' address space differ from its threads'? */
 static bool unsettled(struct task_struct *task, void *arg)
 {
 	bool is = false;
@@ -269,7 +267,6 @@ static bool unsettled(struct task_struct *task, void *arg)
 	return is;
 }
 
-/* After sol_member_assign(): the address spaces too. May sleep. */
 void sol_member_settle(void)
 {
 	struct task_struct **tasks;
@@ -284,7 +281,7 @@ void sol_member_settle(void)
 	kvfree(tasks);
 }
 
-/* All members of @group at this moment, referenced, into @tasks[n]. */
+/* At most @n members of @group into @tasks, each with a reference. Return: how many. */
 static int members(const struct sol_group *group, struct task_struct **tasks,
 		   int n)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nodes: on which ones a task may allocate, and whether its group's colours are on
+ * Nodes: on which nodes a task may allocate, and whether its group's colours are on
  * one of them. cpuset.mems and memory policies stay in force for coloured tasks.
  *
- * Locking: task_lock() for a task's policy; tasks by RCU.
+ * Locking: task_lock() for a task's policy. Tasks are found under RCU.
  */
 #include <linux/cpumask.h>
 #include <linux/cpuset.h>
@@ -76,7 +76,6 @@ static int refuse_nodes(const struct sol_group *group, pid_t tid, u64 allowed,
 		group->name, tid, a, c);
 }
 
-/* Refuse, with words, if @task may use no node of @group's colours. */
 int sol_member_check_nodes(struct sol_group *group, struct task_struct *task)
 {
 	struct sol_cells *cells;
@@ -117,7 +116,6 @@ out:
 	return tid ? refuse_nodes(group, tid, allowed, colored) : 0;
 }
 
-/* A look without locks: tracepoints can take none. */
 bool sol_member_may_allocate(const struct sol_group *group,
 			 struct task_struct *task)
 {

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stay: flags of an address space that keep Linux' hands off its pages.
+ * Address spaces: flags that keep Linux from moving, merging or replacing pages in
+ * colour.
  *
- * Huge pages: SOL_MMF_NO_THP, unless the colours hold whole 2 MiB blocks.
- * Linux copies it on fork and exec. NUMA balancing: the next scan is put half
- * of eternity ahead; Linux resets that on fork and exec, so two tracepoints
- * put it back. KSM: areas already marked for merging are unmarked; ksmd then
- * drops the address space by itself. (New requests: keep/move.c.)
+ *   Huge pages      SOL_MMF_NO_THP, unless the colours consist of whole 2 MiB
+ *                   blocks. Linux copies the flag on fork and exec.
+ *   NUMA balancing  the next scan is put off by half of all time. Linux resets that
+ *                   on fork and exec; two tracepoints put it off again.
+ *   KSM             areas that are marked for merging are unmarked, and ksmd drops
+ *                   the address space. New requests are in keep/move.c.
  *
- * An address space belongs to all its threads, which may be in different
- * groups: it stays if one of them is coloured, and may have huge pages if all
- * coloured ones may.
+ * An address space belongs to all its threads, which may be in different groups. Its
+ * pages stay if one thread is coloured; it may have huge pages if all coloured
+ * threads may.
  *
- * Whoever had switched huge pages off before (PR_SET_THP_DISABLE) shall find
- * it so afterwards: SOL_MM_NO_THP in mm->flags says that it was us. Neither fork
- * nor exec copies that bit, so a bit of task->atomic_flags, which both keep,
- * carries it over.
+ * A task that had switched huge pages off itself (PR_SET_THP_DISABLE) finds them off
+ * afterwards: SOL_MM_NO_THP in mm->flags says that it was us. Neither fork nor exec
+ * copies that bit, so SOL_TASK_NO_THP in task->atomic_flags, which both keep, carries
+ * it over.
  *
- * Locking: all flags are atomic bits. mmap_lock for the areas of KSM. Probes
- * run with preemption off and touch nothing but flags.
+ * Locking: flags are atomic bits. mmap_lock for areas of KSM. Probes run with
+ * preemption off and touch nothing but flags.
  */
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
@@ -32,7 +34,7 @@
 #include "../hook/probe.h"
 #include "space.h"
 
-/* What the threads of an address space want. */
+/* What the groups of an address space's threads require. */
 struct stay_want {
 	bool stay;
 	bool huge_ok;
@@ -93,7 +95,7 @@ static void stay_end(struct mm_struct *mm, struct task_struct *task)
 		sol_mm_numa_scan_at(mm, jiffies);
 }
 
-/* Merged pages stay merged until written; no further ones are. */
+/* Merged pages stay merged until they are written; no more are merged. */
 static void stay_unmerge(struct mm_struct *mm)
 {
 	struct vm_area_struct *vma;
@@ -135,7 +137,7 @@ static void stay_new_mm(struct task_struct *task)
 		stay_begin(task->mm, task, want.huge_ok);
 }
 
-/* An uncoloured thread's child has its own memory, and nobody coloured in it. */
+/* A child of an uncoloured thread, with memory of its own: nobody is coloured in it. */
 static void plain_child(struct task_struct *parent, struct task_struct *child)
 {
 	if (parent->mm && child->mm && parent->mm != child->mm &&
@@ -172,7 +174,7 @@ static struct sol_probe stay_probes[] = {
 	{ "sched_process_exec", probe_exec },
 };
 
-/* Undo what address spaces and tasks still carry. */
+/* Clear what address spaces and tasks still have of us. */
 static void stay_forget_all(void)
 {
 	struct task_struct *process, *task;

@@ -4,11 +4,11 @@
 #define SOLOIST_RUNG_H
 
 enum sol_rung {
-	SOL_AT_HAND,	/* this CPU's magazine */
-	SOL_LISTED,	/* the group's lists, those whose turn it is refilled */
-	SOL_REFILLED,	/* the frames of its cells, one by one */
-	SOL_SEARCHED,	/* the free lists */
-	SOL_EVACUATED,	/* what others had in its frames */
+	SOL_AT_HAND,	/* this CPU's list */
+	SOL_LISTED,	/* the lists of the group's cells, the next ones refilled */
+	SOL_REFILLED,	/* the frames of its cells, looked at one by one */
+	SOL_SEARCHED,	/* the zones' free lists */
+	SOL_EVACUATED,	/* its frames that others used */
 	SOL_EXHAUSTED,
 };
 
