@@ -9,33 +9,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::built_in;
 use crate::file::{read_text, FileError, FileText};
-
-macro_rules! built_in {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../machines/dram/", $name, ".toml")))),*]
-    };
-}
-
-/// Devices of the source tree.
-const BUILT_IN: &[(&str, &str)] = built_in![
-    "ddr2-800",
-    "ddr3-1066f",
-    "ddr3-1333h",
-    "ddr3-1600k",
-    "ddr4-2400r",
-    "ddr4-3200aa",
-    "ddr5-4800b",
-    "lpddr4-3200",
-    "lpddr4-3200-x32",
-    "lpddr5-6400",
-];
 
 /// The devices that are built in, for a sentence.
 #[must_use]
 pub fn names() -> String {
-    let names: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-    names.join(", ")
+    built_in::MACHINES
+        .get_dir("dram")
+        .map(|folder| built_in::stems(folder).join(", "))
+        .unwrap_or_default()
 }
 
 /// No figure of a device is greater, so that sums of a few never overflow.
@@ -203,8 +186,9 @@ impl Device {
         if beside.is_file() {
             return Self::load(&beside);
         }
-        match BUILT_IN.iter().find(|(known, _)| *known == name) {
-            Some((_, text)) => Self::parse(text, &format!("machines/dram/{name}.toml")),
+        let built_in = built_in::MACHINES.get_file(format!("dram/{name}.toml"));
+        match built_in.and_then(|file| file.contents_utf8()) {
+            Some(text) => Self::parse(text, &format!("machines/dram/{name}.toml")),
             None => Err(FileError::whole(
                 machine_file,
                 format!(

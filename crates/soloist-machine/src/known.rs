@@ -2,60 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::built_in::{self, MACHINES};
 use crate::classmap::ClassMap;
 use crate::file::FileError;
 use crate::machine::Machine;
 use crate::similar::did_you_mean;
-
-macro_rules! built_in {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../machines/", $name, ".toml")))),*]
-    };
-}
-
-/// Name and text of every machine file of the source tree.
-const BUILT_IN: &[(&str, &str)] = built_in![
-    "core-12th-ddr4",
-    "core2quad-q8400",
-    "ddr3-1600k",
-    "e3-1230",
-    "haswell",
-    "i7-6700k",
-    "ivy-bridge",
-    "jetson-agx-orin",
-    "jetson-orin-nano",
-    "opteron-6128",
-    "opteron-6128-noninterleaved",
-    "p4080",
-    "qemu-2node",
-    "qemu-4node",
-    "raspberry-pi-4",
-    "raspberry-pi-5",
-    "ryzen-7700x",
-    "ryzen-9900x",
-    "sapphire-rapids",
-    "server-12-channels",
-    "server-3-channels",
-    "server-6-channels",
-    "server-uneven-channels",
-    "skylake",
-    "xeon-w3530",
-    "zen2",
-];
 
 /// Where the administrator's machine files lie, `soloist map detect`'s too.
 pub const MACHINE_DIR: &str = "/etc/soloist/machines";
 
 /// Names of the machines that are built in, ascending.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name)
+    built_in::stems(&MACHINES).into_iter()
 }
 
 /// The text of a machine that is built in.
 #[must_use]
 pub fn text(name: &str) -> Option<&'static str> {
-    let machine = BUILT_IN.iter().find(|(known, _)| *known == name);
-    machine.map(|(_, text)| *text)
+    MACHINES.get_file(format!("{name}.toml"))?.contents_utf8()
 }
 
 /// Conflict classes, if `name` is a file of them (see [`find`] for how names

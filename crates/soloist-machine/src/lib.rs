@@ -9,6 +9,7 @@
 //! ([`function`], [`gf2`]) and ranges ([`ram`]).
 
 pub mod about;
+mod built_in;
 pub mod cache;
 pub mod classmap;
 pub mod dram;
