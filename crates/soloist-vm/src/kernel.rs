@@ -8,21 +8,16 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 
 /// The kernels that the module supports, by series and flavour: those of
-/// Debian 12, 6.12 of Debian 13 and what its backports have.
-pub const NAMES: [&str; 12] = [
-    "6.12",
-    "6.12-rt",
-    "6.12-cloud",
-    "6.1",
-    "6.1-rt",
-    "6.1-cloud",
-    "6.12-deb13",
-    "6.12-deb13-rt",
-    "6.12-deb13-cloud",
-    "7.3",
-    "7.3-rt",
-    "7.3-cloud",
-];
+/// Debian 12, 6.12 of Debian 13 and what its backports have. They stand in
+/// `tests/kernels`, in this order.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    include_str!("../../../tests/kernels")
+        .lines()
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect()
+}
 
 /// A stock kernel's image and modules on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +79,7 @@ pub fn list(root: Option<&Path>) -> Vec<Kernel> {
     found
 }
 
-/// The kernel called `name`: a series and flavour as in [`NAMES`] (the newest
+/// The kernel called `name`: a series and flavour as in [`names`] (the newest
 /// such), or a whole version.
 pub fn find(name: &str, root: Option<&Path>) -> Result<Kernel, Error> {
     let kernels = list(root);

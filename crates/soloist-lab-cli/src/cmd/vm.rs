@@ -193,7 +193,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
     if !kernels.is_empty() {
         outln!("{}", rows.trim_fmt())?;
     }
-    let missing: Vec<&str> = kernel::NAMES
+    let missing: Vec<&str> = kernel::names()
         .into_iter()
         .filter(|name| kernels.iter().all(|k| k.name() != *name))
         .collect();
