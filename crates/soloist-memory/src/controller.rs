@@ -33,6 +33,7 @@ mod queue;
 mod refresh;
 mod request;
 mod row_policy;
+mod scan;
 mod scheduler;
 mod waits;
 

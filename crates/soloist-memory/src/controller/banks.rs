@@ -1,15 +1,13 @@
-//! The banks' queues, what each bank offers, and which offer is first.
+//! The banks' queues and what each bank offers.
 //!
 //! What a bank offers is worked out anew only when the bank itself changes.
-//! What other banks do only puts a command off; so from when the bank itself
-//! allows one, or from what was found out later, follows which banks can still
-//! be first, and only those are asked.
 
 use crate::dram::{Channel, Cycle};
 
-use super::offer::{BankView, Key, Kind, Offer, Offers};
+use super::offer::{BankView, Key, Offers};
 use super::queue::{BankQueue, Entry, Pool};
 use super::request::RowOutcome;
+use super::scan::Scan;
 use super::scheduler::{AnyScheduler, Scheduler};
 
 /// Where the next row change of a bank comes from.
@@ -219,55 +217,36 @@ impl Banks {
 
     // ---- which command is first ----
 
+    fn scan<'a>(
+        &'a mut self,
+        channel: &'a Channel,
+        floor: Cycle,
+        seq: u64,
+    ) -> (&'a AnyScheduler, Scan<'a>) {
+        let scan = Scan {
+            offers: &self.offers,
+            not_before: &mut self.not_before,
+            active: &self.active,
+            channel,
+            floor,
+            seq,
+        };
+        (&self.scheduler, scan)
+    }
+
     /// The first command that `bank` could use, `floor` being the earliest
     /// cycle for any and `seq` the number of the last request.
     #[inline(always)]
-    pub fn best_of(&self, bank: u16, channel: &Channel, floor: Cycle, seq: u64) -> Key {
-        let offers = &self.offers[usize::from(bank)];
-        let oldest = Key::oldest(seq);
-        let turns = self.scheduler.turns(bank, offers);
-        let key = |offer: &Offer, turn: u64, from: Cycle| {
-            let wait = offer.at.max(from).max(floor) - floor;
-            Key::new(wait, turn, offer.seq.saturating_sub(oldest), offer.kind)
-        };
-        let groups = &channel.groups;
-        let column = |offer: &Offer| {
-            let direction = usize::from(offer.kind == Kind::Write);
-            let from = groups[usize::from(offer.group)].next_col[direction];
-            key(offer, turns.column, from)
-        };
-        let row = &offers.row;
-        let mut best = key(row, turns.row, groups[usize::from(row.group)].next_act);
-        best = best.min(column(&offers.column));
-        if offers.both {
-            best = best.min(column(&offers.write));
-        }
-        best
+    pub fn best_of(&mut self, bank: u16, channel: &Channel, floor: Cycle, seq: u64) -> Key {
+        let (scheduler, scan) = self.scan(channel, floor, seq);
+        scan.best_of(bank, scheduler)
     }
 
     /// The first command of all banks, and its bank; [`Key::NONE`] where none
     /// has work.
     #[inline]
     pub fn first(&mut self, channel: &Channel, floor: Cycle, seq: u64) -> (Key, u16) {
-        let earliest = |bank: &&u16| self.not_before[usize::from(**bank)];
-        let mut best = (Key::NONE, 0);
-        let first = self.active.iter().min_by_key(earliest).copied();
-        if let Some(bank) = first {
-            best = (self.best_of(bank, channel, floor, seq), bank);
-            self.not_before[usize::from(bank)] = floor + best.0.wait();
-        }
-        for i in 0..self.active.len() {
-            let bank = self.active[i];
-            let at = floor + best.0.wait();
-            if self.not_before[usize::from(bank)] > at || Some(bank) == first {
-                continue;
-            }
-            let key = self.best_of(bank, channel, floor, seq);
-            self.not_before[usize::from(bank)] = floor + key.wait();
-            if key < best.0 {
-                best = (key, bank);
-            }
-        }
-        best
+        let (scheduler, scan) = self.scan(channel, floor, seq);
+        scan.first(scheduler)
     }
 }

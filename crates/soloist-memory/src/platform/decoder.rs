@@ -108,6 +108,12 @@ impl Decoder {
         })
     }
 
+    /// First address of a line.
+    #[inline]
+    pub fn address(&self, line: u64) -> u64 {
+        line << self.line_shift
+    }
+
     /// Line number of an address.
     #[inline]
     pub fn line(&self, addr: u64) -> u64 {

@@ -8,32 +8,33 @@ use std::collections::VecDeque;
 
 use soloist_machine::memory::HopConfig;
 
+use super::flow::Route;
 use crate::blame::{Bill, Cause, Label};
 use crate::platform::Platform;
 
 /// Bytes of a message without data.
-pub(crate) const HEADER: u64 = 8;
+pub(super) const HEADER: u64 = 8;
 
 /// What carries messages between nodes.
-pub(crate) trait Interconnect: Send {
+pub(super) trait Interconnect: Send {
     /// Are the nodes apart?
-    fn apart(&self, from: usize, to: usize) -> bool;
+    fn apart(&self, route: Route) -> bool;
 
     /// Takes what request `id` needs to be under way from one node to another,
     /// or lets it wait until [`Interconnect::release`] names it.
-    fn admit(&mut self, from: usize, to: usize, id: u32) -> bool;
+    fn admit(&mut self, route: Route, id: u32) -> bool;
 
     /// Requests that wait to be admitted.
-    fn waiting(&self, from: usize, to: usize) -> &VecDeque<u32>;
+    fn waiting(&self, route: Route) -> &VecDeque<u32>;
 
     /// The answer to a request is back: the request that may set out instead.
-    fn release(&mut self, from: usize, to: usize) -> Option<u32>;
+    fn release(&mut self, route: Route) -> Option<u32>;
 
     /// Sends a message with `data` bytes at `now`; returns when its last byte
     /// arrives. What held it up goes on the bill.
     fn send(
         &mut self,
-        route: (usize, usize),
+        route: Route,
         now: u64,
         data: u64,
         sender: u16,
@@ -43,7 +44,7 @@ pub(crate) trait Interconnect: Send {
 
 /// A wire: one message after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Wire {
+pub(super) struct Wire {
     fs_per_byte: u64,
     free_ps: u64,
     /// End and sender of the messages that still are in the way; kept where
@@ -99,7 +100,7 @@ impl Path {
 }
 
 /// A path of its own for every pair of nodes, by their distance.
-pub(crate) struct Paths {
+pub(super) struct Paths {
     nodes: usize,
     paths: Vec<Option<Path>>,
 }
@@ -117,18 +118,23 @@ impl Paths {
         }
     }
 
-    fn path(&mut self, from: usize, to: usize) -> Option<&mut Path> {
-        self.paths[from * self.nodes + to].as_mut()
+    fn index(&self, route: Route) -> usize {
+        route.from * self.nodes + route.to
+    }
+
+    fn path(&mut self, route: Route) -> Option<&mut Path> {
+        let index = self.index(route);
+        self.paths[index].as_mut()
     }
 }
 
 impl Interconnect for Paths {
-    fn apart(&self, from: usize, to: usize) -> bool {
-        self.paths[from * self.nodes + to].is_some()
+    fn apart(&self, route: Route) -> bool {
+        self.paths[self.index(route)].is_some()
     }
 
-    fn admit(&mut self, from: usize, to: usize, id: u32) -> bool {
-        let Some(path) = self.path(from, to) else {
+    fn admit(&mut self, route: Route, id: u32) -> bool {
+        let Some(path) = self.path(route) else {
             return true;
         };
         if path.credits == 0 {
@@ -139,14 +145,14 @@ impl Interconnect for Paths {
         true
     }
 
-    fn waiting(&self, from: usize, to: usize) -> &VecDeque<u32> {
+    fn waiting(&self, route: Route) -> &VecDeque<u32> {
         static NONE: VecDeque<u32> = VecDeque::new();
-        let path = self.paths[from * self.nodes + to].as_ref();
+        let path = self.paths[self.index(route)].as_ref();
         path.map_or(&NONE, |p| &p.waiting)
     }
 
-    fn release(&mut self, from: usize, to: usize) -> Option<u32> {
-        let path = self.path(from, to)?;
+    fn release(&mut self, route: Route) -> Option<u32> {
+        let path = self.path(route)?;
         let next = path.waiting.pop_front();
         if next.is_none() {
             path.credits += 1;
@@ -156,13 +162,13 @@ impl Interconnect for Paths {
 
     fn send(
         &mut self,
-        (from, to): (usize, usize),
+        route: Route,
         now: u64,
         data: u64,
         sender: u16,
         bill: Option<&mut Bill>,
     ) -> u64 {
-        match self.path(from, to) {
+        match self.path(route) {
             None => now,
             Some(path) => path.wire.send(now, HEADER + data, sender, bill) + path.latency_ps,
         }

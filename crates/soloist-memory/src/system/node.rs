@@ -9,7 +9,7 @@ use super::link::Wire;
 
 /// A node's northbridge. The queue is shared by all banks and channels and
 /// served in order: a request whose controller is full holds up those behind.
-pub(crate) struct Node {
+pub(super) struct Node {
     pub queue: VecDeque<u32>,
     /// From memory; to memory as well, if they share it.
     from: Wire,
