@@ -2,9 +2,9 @@
 //! memory model.
 //!
 //! A [`Stage`](stage::Stage) has seats: on each a program ([`programs`]: generators, and
-//! recordings of real ones) and where its pages come from. One placer ([`place`]) gives
+//! recordings of real ones) and where its pages come from. One placer gives
 //! them frames of Linux' allocator or of core's lists ([`placement`]) as the stage's
-//! policy says ([`policy`]: a policy is a file); one player ([`thread`]) steps them; a
+//! policy says ([`policy`]: a policy is a file); one player ([`play`]) steps them; a
 //! regulator ([`governor`]) holds them back. Only the stage calls the memory system.
 //!
 //! Upon it stand [`pace`], which finds how a program comes to its counted speed, and
@@ -14,8 +14,9 @@
 pub mod governor;
 pub mod import;
 pub mod pace;
-pub mod place;
+mod place;
 pub mod placement;
+pub mod play;
 pub mod policy;
 pub mod profile;
 pub mod programs;

@@ -1,6 +1,6 @@
 //! Where the pages of a stage's programs lie: the one placer.
 //!
-//! Pages are handed out one by one, in the order of first touches ([`Touches`]): to a
+//! Pages are handed out one by one, in the order of first touches: to a
 //! seat in its colours, or without for what the kernel alone uses. The first thread of a
 //! program takes all pages that its threads share, each on the core of the thread that
 //! touches it first.
@@ -16,24 +16,13 @@ use crate::placement::buddy::{Buddy, NumaLayout};
 use crate::placement::memory::{Allocation, Exhausted, Memory};
 use crate::placement::FreeMemory;
 use crate::policy::Tenant;
-use crate::stage::{Seat, Stage, StageError};
+use crate::stage::{Seat, Stage, StageError, Touches};
 use crate::thread::PAGE_SHIFT;
 
 /// log2 of the frames of a block that Linux keeps for what does not move: 2 MiB.
 const BLOCK: u32 = 9;
 /// Frames of a block that stay, from which on all of it is taken.
 const FULL: u32 = 16;
-
-/// Who touches a new page when.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touches {
-    /// One page at a time, whose turn it is drawn from the seed.
-    Drawn,
-    /// A page of each program in turn.
-    InTurn,
-    /// Seat and page, each program's pages in their order.
-    Recorded(Vec<(usize, u64)>),
-}
 
 /// Where a seat's pages lie.
 #[derive(Debug, Clone, Default)]

@@ -1,22 +1,16 @@
-//! A stage: programs seated on the cores of a machine, their pages placed by a policy,
-//! their bandwidth regulated. Playing it runs the memory system, and nothing else does.
+//! A stage: programs seated on the cores of a machine, where their pages come from, and
+//! what holds them back. [`crate::play`] plays it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use soloist_core::{Refusal, Regulation, Reservation};
+use soloist_memory::core::CoreStats;
+use soloist_memory::system::RunError;
+use soloist_memory::Platform;
 
-use soloist_core::{ColorSet, Refusal, Regulation, Reservation};
-use soloist_memory::core::{CoreStats, Stream};
-use soloist_memory::system::{Governor, RunError};
-use soloist_memory::{Platform, System};
-
-use crate::governor::{Counts, Guard, Regulated};
-use crate::place::{colors, place, Placed, Touches};
+use crate::governor::Regulated;
 use crate::placement::memory::Exhausted;
 use crate::placement::FreeMemory;
 use crate::policy::Policy;
 use crate::programs::Program;
-use crate::regulation::{Governing, Watch};
-use crate::thread::{Pages, Thread, PAGE_SHIFT};
 
 /// A play: who does what where, by which rules.
 pub struct Stage<'a> {
@@ -86,6 +80,17 @@ pub enum Regulator {
     },
 }
 
+/// Who touches a new page when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Touches {
+    /// One page at a time, whose turn it is drawn from the seed.
+    Drawn,
+    /// A page of each program in turn.
+    InTurn,
+    /// Seat and page, each program's pages in their order.
+    Recorded(Vec<(usize, u64)>),
+}
+
 /// What came of it.
 pub struct Played {
     /// What each core did.
@@ -134,27 +139,6 @@ pub enum StageError {
     Model(#[from] RunError),
 }
 
-/// The programs that share a core.
-pub struct Cast {
-    /// The core.
-    pub core: usize,
-    /// Seat, program and pages of each.
-    pub programs: Vec<(usize, Box<dyn Program>, Pages)>,
-    /// What the regulator sees of the core.
-    pub counts: Arc<Counts>,
-}
-
-/// When each core was held back: since when and until when, picoseconds.
-pub type Stops = Vec<Vec<(u64, u64)>>;
-
-/// What is put on a core.
-struct OnCore {
-    core: usize,
-    stream: Box<dyn Stream + Send>,
-    group: usize,
-    background: bool,
-}
-
 impl Seat {
     /// A program that is waited for, on `core`, with pages of its own; the only one.
     #[must_use]
@@ -200,195 +184,4 @@ impl<'a> Stage<'a> {
             seed,
         }
     }
-
-    /// Plays it, each seat alone on its core.
-    ///
-    /// # Errors
-    /// As [`StageError`].
-    pub fn play(self) -> Result<Played, StageError> {
-        let ready = Ready::new(&self)?;
-        let (mut governor, partition) = (ready.governor(&self)?, ready.ways(&self));
-        let mut seats = Vec::new();
-        let mut streams = Vec::new();
-        for (seat, placed) in self.seats.into_iter().zip(ready.placed) {
-            let counts = ready.counts[seat.core].clone().unwrap_or_default();
-            seats.push((seat.core, Arc::clone(&counts), placed.clone()));
-            if seat.plays {
-                let pages = Pages::new(placed.frames);
-                streams.push(OnCore {
-                    core: seat.core,
-                    stream: Box::new(Thread::new(seat.program, pages, counts)),
-                    group: seat.group,
-                    background: seat.background,
-                });
-            }
-        }
-        let cores = run(
-            self.platform,
-            streams,
-            self.account,
-            partition,
-            &mut governor,
-        )?;
-        let ends: Vec<u64> = cores.iter().map(|s| s.finished_ps).collect();
-        Ok(Played {
-            seats: seats
-                .into_iter()
-                .map(|(core, counts, placed)| result(self.platform, core, &counts, placed))
-                .collect(),
-            regulated: governor.counts(&ends),
-            cores,
-        })
-    }
-
-    /// Plays it where several seats may share a core: `share` makes of the programs of a
-    /// core what it runs. `moved` is told of each line that a core moves.
-    ///
-    /// # Errors
-    /// As [`StageError`].
-    pub fn play_shared(
-        self,
-        moved: &Arc<Vec<AtomicU64>>,
-        mut share: impl FnMut(Cast) -> Box<dyn Stream + Send>,
-    ) -> Result<(Vec<CoreStats>, Stops), StageError> {
-        let ready = Ready::new(&self)?;
-        let (governor, partition) = (ready.governor(&self)?, ready.ways(&self));
-        let mut casts: Vec<Cast> = Vec::new();
-        let placed = self.seats.into_iter().zip(ready.placed).enumerate();
-        for (i, (seat, placed)) in placed {
-            let program = (i, seat.program, Pages::new(placed.frames));
-            match casts.iter_mut().find(|cast| cast.core == seat.core) {
-                Some(cast) => cast.programs.push(program),
-                None => casts.push(Cast {
-                    core: seat.core,
-                    programs: vec![program],
-                    counts: ready.counts[seat.core].clone().unwrap_or_default(),
-                }),
-            }
-        }
-        casts.sort_by_key(|cast| cast.core);
-        let stream = |cast: Cast| OnCore {
-            core: cast.core,
-            stream: share(cast),
-            group: 0,
-            background: false,
-        };
-        let streams = casts.into_iter().map(stream).collect();
-        let mut watch = Watch::new(governor, Arc::clone(moved));
-        let cores = run(self.platform, streams, self.account, partition, &mut watch)?;
-        Ok((cores, watch.stops()))
-    }
-}
-
-/// What is settled before the memory system begins.
-struct Ready {
-    /// By seat.
-    colors: Vec<Option<ColorSet>>,
-    placed: Vec<Placed>,
-    /// What the regulator sees of each core; `None`: nobody plays there.
-    counts: Vec<Option<Arc<Counts>>>,
-}
-
-impl Ready {
-    fn new(stage: &Stage) -> Result<Self, StageError> {
-        let colors = colors(stage)?;
-        let mut counts = vec![None; stage.platform.node_of_core.len()];
-        for seat in stage.seats.iter().filter(|seat| seat.plays) {
-            counts[seat.core] = Some(Arc::default());
-        }
-        Ok(Self {
-            placed: place(stage, &colors)?,
-            colors,
-            counts,
-        })
-    }
-
-    fn ways(&self, stage: &Stage) -> Option<Vec<usize>> {
-        let busy: Vec<usize> = stage.seats.iter().map(|seat| seat.core).collect();
-        stage.policy.ways(stage.platform, &busy)
-    }
-
-    fn governor(&self, stage: &Stage) -> Result<Governing, StageError> {
-        let governing = match &stage.regulator {
-            Regulator::ByPolicy => {
-                let cores = |background: bool| -> Vec<usize> {
-                    let plays = stage.seats.iter().filter(|seat| seat.plays);
-                    let some = plays.filter(|seat| seat.background == background);
-                    some.map(|seat| seat.core).collect()
-                };
-                let (front, back) = (cores(false), cores(true));
-                let governor = stage.policy.governor(stage.platform, &front, &back);
-                governor.map(|governor| governor.map_or(Governing::Free, Governing::Policy))
-            }
-            Regulator::Counting { period_us } => {
-                let guard = Guard::counting(*period_us, self.counts.clone());
-                Ok(Governing::Regulator(guard))
-            }
-            Regulator::Reserving {
-                settings,
-                reservations,
-                per_bank,
-            } => {
-                let pools = per_bank.then(|| self.pools(stage));
-                let counts = self.counts.clone();
-                let guard = Guard::regulating(settings, reservations, pools.as_deref(), counts);
-                guard.map(Governing::Regulator)
-            }
-        };
-        governing.map_err(StageError::Regulator)
-    }
-
-    /// Which cores share banks.
-    fn pools(&self, stage: &Stage) -> Vec<u64> {
-        let of_seat: Vec<_> = self.colors.iter().map(Option::as_ref).collect();
-        let of_seat = soloist_core::pools(&stage.platform.memory.map, &of_seat);
-        // A core without a program must be somewhere, and joins nobody.
-        let somewhere = of_seat.first().map_or(1, |p| p & p.wrapping_neg());
-        let mut pools = vec![somewhere; stage.platform.node_of_core.len()];
-        for (seat, of_seat) in stage.seats.iter().zip(of_seat) {
-            pools[seat.core] = of_seat;
-        }
-        pools
-    }
-}
-
-/// Runs the memory system; here alone.
-fn run<G: Governor>(
-    platform: &Platform,
-    streams: Vec<OnCore>,
-    account: bool,
-    partition: Option<Vec<usize>>,
-    governor: &mut G,
-) -> Result<Vec<CoreStats>, RunError> {
-    let mut system = System::new(platform);
-    for on in streams {
-        system.put(on.core, on.stream, on.group, on.background);
-    }
-    if account {
-        system.account();
-    }
-    if let Some(ways) = &partition {
-        system.partition(ways);
-    }
-    system.run(governor)
-}
-
-fn result(platform: &Platform, core: usize, counts: &Counts, placed: Placed) -> SeatResult {
-    let home = platform.node_of_core[core] as u32;
-    let away = placed.frames.iter();
-    let away = away.filter(|&&frame| node_of(platform, frame) != Some(home));
-    SeatResult {
-        accesses: counts.accesses.load(Ordering::Relaxed),
-        instructions: counts.instructions.load(Ordering::Relaxed),
-        spilled: placed.spilled,
-        remote: 100.0 * away.count() as f64 / placed.frames.len().max(1) as f64,
-        frames: placed.frames,
-    }
-}
-
-fn node_of(platform: &Platform, frame: u32) -> Option<u32> {
-    let at = u64::from(frame) << PAGE_SHIFT;
-    let mut ranges = platform.memory.map.ranges();
-    let range = ranges.find(|range| (range.start..range.end).contains(&at));
-    range.map(|range| range.node)
 }

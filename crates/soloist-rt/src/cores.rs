@@ -13,12 +13,12 @@ use soloist_core::{ColorSet, Refusal, Regulation, Reservation, Sharing};
 use soloist_memory::core::{self as cpu, CoreStats, Stream};
 use soloist_memory::Platform;
 use soloist_play::governor::Counts;
-use soloist_play::place::Touches;
 use soloist_play::placement::memory::{Exhaust, Exhausted};
 use soloist_play::placement::FreeMemory;
+use soloist_play::play::Cast;
 use soloist_play::policy::Given;
 use soloist_play::programs::{Access, Program, Step};
-use soloist_play::stage::{Cast, Regulator, Seat, Stage, StageError};
+use soloist_play::stage::{Regulator, Seat, Stage, StageError, Touches};
 use soloist_play::thread::Pages;
 
 use crate::program::{Maker, CHUNK};

@@ -7,8 +7,8 @@ use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_record::Page;
 
 use super::{Part, Replay, ReplayError};
-use crate::place::Touches;
 use crate::policy::{Policy, UnknownPolicy};
+use crate::stage::Touches;
 
 const PAGE_SHIFT: u32 = 12;
 
