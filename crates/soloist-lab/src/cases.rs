@@ -11,7 +11,7 @@ use soloist_play::programs::table_1::Benchmark;
 use soloist_play::programs::{ProgramKind, ProgramSpec};
 
 use crate::spec::number::{as_u32, parse_cpus};
-use crate::spec::{Mode, Number, Point, Reserve, Scenario, TaskSpec};
+use crate::spec::{Mode, Number, Point, Reserve, Scenario, TaskSpec, Wrong};
 
 /// One policy, mode and sweep value.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,19 +57,16 @@ impl CaseTask {
 }
 
 impl Scenario {
-    /// All cases, with every task's work divided by `divide`. An error names
-    /// the word of the file that is wrong.
-    pub fn cases(&self, divide: u64) -> Result<Vec<Case>, (String, String)> {
+    /// All cases, with every task's work divided by `divide`.
+    pub fn cases(&self, divide: u64) -> Result<Vec<Case>, Wrong> {
         let mut cases = Vec::new();
         let points = self.points();
         if points.is_empty() {
-            return Err(("values".into(), "[sweep] needs at least one value".into()));
+            return Err(self.no_values());
         }
         if self.policies.is_empty() {
-            return Err((
-                "policies".into(),
-                "`policies` needs at least one, such as [\"buddy\", \"camc\"]".into(),
-            ));
+            let what = "`policies` needs at least one, such as [\"buddy\", \"camc\"]";
+            return Err(Wrong::at(&["policies"], what));
         }
         let modes: Vec<Option<Mode>> = match &self.regulator {
             Some(regulator) => regulator.modes()?.into_iter().map(Some).collect(),
@@ -77,12 +74,12 @@ impl Scenario {
         };
         for point in &points {
             let model = self.model_of(point);
-            model.map_err(|message| ("[model".to_owned(), message))?;
+            model.map_err(|message| Wrong::at(&["model"], message))?;
         }
-        for name in &self.policies {
-            let policy: &'static dyn Policy = name
-                .parse()
-                .map_err(|e: UnknownPolicy| (format!("\"{name}\""), e.to_string()))?;
+        for (number, name) in self.policies.iter().enumerate() {
+            let policy: &'static dyn Policy = name.parse().map_err(|e: UnknownPolicy| {
+                Wrong::at(&["policies", &number.to_string()], e.to_string())
+            })?;
             for mode in &modes {
                 for point in &points {
                     cases.push(self.case(policy, mode.as_ref(), point, divide)?);
@@ -92,19 +89,30 @@ impl Scenario {
         Ok(cases)
     }
 
+    /// A sweep without values.
+    fn no_values(&self) -> Wrong {
+        let empty = self.sweep.0.iter().position(|s| s.values.is_empty());
+        let number = empty.unwrap_or(0).to_string();
+        let path: &[&str] = match self.sweep.0.len() {
+            1 => &["sweep", "values"],
+            _ => &["sweep", &number, "values"],
+        };
+        Wrong::at(path, "[sweep] needs at least one value")
+    }
+
     fn case(
         &self,
         policy: &'static dyn Policy,
         mode: Option<&Mode>,
         point: &Point,
         divide: u64,
-    ) -> Result<Case, (String, String)> {
+    ) -> Result<Case, Wrong> {
         let sweep = &self.named(point);
         let mut tasks = Vec::new();
         let only = mode.and_then(|m| m.only.as_deref());
-        let runs = |spec: &&TaskSpec| only.is_none_or(|name| spec.name == name);
-        for spec in self.tasks.iter().filter(runs) {
-            let wrong = |message| (spec.name_word(), message);
+        let runs = |spec: &TaskSpec| only.is_none_or(|name| spec.name == name);
+        for (number, spec) in self.tasks.iter().enumerate().filter(|(_, spec)| runs(spec)) {
+            let wrong = |message: String| Wrong::of_task(number, message);
             let get = |n: &Number| n.resolve(sweep).map_err(wrong);
             let small = |n: &Number| get(n).and_then(|n| as_u32(n).map_err(wrong));
             let mut cpus = parse_cpus(&spec.cpus).map_err(wrong)?;
@@ -169,10 +177,8 @@ impl Scenario {
             }
         }
         if tasks.iter().all(CaseTask::is_background) {
-            return Err((
-                "task".into(),
-                "every task is `background`: none to wait for".into(),
-            ));
+            let what = "every task is `background`: none to wait for";
+            return Err(Wrong::at(&["task"], what));
         }
         let identifier = match mode {
             Some(mode) => format!("{}_{mode}", policy.name()),

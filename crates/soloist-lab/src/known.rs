@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use soloist_machine::{FileError, FileText};
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
+use toml::de::{DeTable, Deserializer};
 
-use crate::jobs::RunError;
-use crate::judgement::check::check_claims;
-use crate::spec::error::line_of;
-use crate::spec::{Scenario, ScenarioError, TaskSpec};
+use crate::claims::check_claims;
+use crate::spec::{Scenario, TaskSpec, Wrong};
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
@@ -90,29 +90,37 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
     "ablation-parts-figure-11",
 ];
 
-/// An experiment by name, or a scenario by the path of its file.
-pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
+/// A scenario that is built in, by name, or by the path of its file.
+pub fn find(name: &str) -> Result<Scenario, FileError> {
     let (text, file) = text(name)?;
     parse(&text, &file)
 }
 
 /// A scenario whose cases and claims can be: errors name the line.
-pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-    let mut scenario = Scenario::parse(text, file)?;
-    let at = |(word, message): (String, String)| ScenarioError {
-        file: file.to_owned(),
-        line: line_of(text, &word),
-        message,
-    };
-    scenario.check().map_err(at)?;
-    let beside = Path::new(file).parent().unwrap_or(Path::new(""));
-    for task in &mut scenario.tasks {
-        task.recorded = recorded(task, beside).map_err(|what| at((task.name_word(), what)))?;
-    }
-    let cases = scenario.cases(1).map_err(at)?;
-    check_claims(&scenario, &cases).map_err(at)?;
-    scenario.check_ranges().map_err(at)?;
+pub fn parse(text: &str, file: &str) -> Result<Scenario, FileError> {
+    let place = FileText { file, text };
+    let table = DeTable::parse(text).map_err(|e| place.toml(&e))?;
+    read(table.into(), place)
+}
+
+/// The same of a file whose TOML has been parsed.
+pub(crate) fn read(table: Deserializer<'_>, place: FileText<'_>) -> Result<Scenario, FileError> {
+    let mut scenario = Scenario::read(table, place)?;
+    complete(&mut scenario, place.file).map_err(|wrong| scenario.source.error(wrong))?;
     Ok(scenario)
+}
+
+/// Reads what the file names, and checks that all of it can be.
+fn complete(scenario: &mut Scenario, file: &str) -> Result<(), Wrong> {
+    scenario.check()?;
+    let beside = Path::new(file).parent().unwrap_or(Path::new(""));
+    for (number, task) in scenario.tasks.iter_mut().enumerate() {
+        let recorded = recorded(task, beside);
+        task.recorded = recorded.map_err(|what| Wrong::of_task(number, what))?;
+    }
+    let cases = scenario.cases(1)?;
+    check_claims(scenario, &cases)?;
+    scenario.check_ranges()
 }
 
 /// The recording of a task of that kind.
@@ -128,26 +136,9 @@ fn recorded(task: &TaskSpec, beside: &Path) -> Result<Option<Recorded>, String> 
     }
 }
 
-/// Where in the file of `name` the reason of a failed run stands.
-pub fn locate(name: &str, scenario: &Scenario, error: &RunError) -> ScenarioError {
-    let (text, file) = match text(name) {
-        Ok(found) => found,
-        Err(gone) => return gone,
-    };
-    ScenarioError {
-        file,
-        line: line_of(&text, &error.word(scenario)),
-        message: error.to_string(),
-    }
-}
-
 /// Text and name of the file.
-fn text(name: &str) -> Result<(String, String), ScenarioError> {
-    let wrong = |message| ScenarioError {
-        file: name.to_owned(),
-        line: 0,
-        message,
-    };
+pub(crate) fn text(name: &str) -> Result<(String, String), FileError> {
+    let wrong = |message: String| FileError::whole(name, message);
     if name.contains('/') || name.ends_with(".toml") {
         let text = std::fs::read_to_string(name).map_err(|e| wrong(e.to_string()))?;
         return Ok((text, name.to_owned()));

@@ -61,8 +61,7 @@ fn another_constant_gives_other_verdicts() {
     assert_ne!(claims(&[outcome]), kept("palloc-peak"));
 }
 
-/// Also of those that are not run here. Experiments on task sets are soloist-rt's,
-/// whose test sees that every name is known.
+/// Also of those that are not run here. Another test sees that every name is known.
 #[test]
 fn what_is_kept_is_of_the_claims_as_they_stand() {
     let lines = read_claims(KEPT).unwrap();

@@ -13,11 +13,9 @@
 //!   through memory and what Linux keeps for itself.
 //! - [`plan`]: cores, colours and bandwidth under which every deadline is proved,
 //!   and the evidence of it.
-//! - [`mission`]: an experiment on a task set, with claims.
 
 pub mod analysis;
 pub mod cores;
-pub mod mission;
 pub mod plan;
 pub mod policy;
 pub mod profile;

@@ -8,19 +8,19 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_lab::jobs::{self, Options};
+use soloist_lab::experiment::{self, Experiment, ExperimentError, ExperimentOutcome};
+use soloist_lab::jobs::Options;
 use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{Judged, Outcome};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
-use soloist_lab::spec::{Scenario, ScenarioError};
-use soloist_rt::mission;
+use soloist_lab::spec::Scenario;
+use soloist_machine::FileError;
 
 mod claims;
 mod realtime;
 mod run;
 mod sensitivity;
-mod work;
 
 use run::Run;
 use sensitivity::Sensitivity;
@@ -123,22 +123,13 @@ struct Listed {
 
 fn list(ctx: &Ctx) -> Result<ExitCode> {
     let mut listed = Vec::new();
-    for (name, _) in known::EXPERIMENTS {
-        let about = known::find(name)?.experiment;
+    for name in experiment::names() {
+        let found = Experiment::find(name)?;
         listed.push(Listed {
-            name: (*name).to_owned(),
-            title: about.title,
-            source: about.source,
-            machine: about.machine,
-        });
-    }
-    for (name, ..) in mission::EXPERIMENTS {
-        let (about, set) = mission::find(name)?;
-        listed.push(Listed {
-            name: (*name).to_owned(),
-            title: about.title,
-            source: about.source,
-            machine: set.machine.unwrap_or_default(),
+            name: name.to_owned(),
+            title: found.title().to_owned(),
+            source: found.source().to_owned(),
+            machine: found.machine().to_owned(),
         });
     }
     if ctx.json {
@@ -154,8 +145,16 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
 }
 
 /// A scenario that can't be: what the user wrote is wrong.
-fn misuse(e: ScenarioError) -> anyhow::Error {
+fn misuse(e: FileError) -> anyhow::Error {
     Misuse(e.to_string()).into()
+}
+
+/// An experiment that can't run.
+fn refused(e: ExperimentError) -> anyhow::Error {
+    match e {
+        ExperimentError::File(e) => misuse(e),
+        ExperimentError::TaskSet(e) => e.into(),
+    }
 }
 
 /// A bar over all runs of all scenarios.
@@ -174,9 +173,8 @@ fn bar(ctx: &Ctx, runs: usize) -> Result<ProgressBar> {
 
 impl Report {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let Kept { scenarios, tasks } = read_outcomes(&self.dir)?;
-        let mut outcomes = judged_now(scenarios);
-        if outcomes.is_empty() && tasks.is_empty() {
+        let outcomes = read_outcomes(&self.dir)?;
+        if outcomes.is_empty() {
             let what = format!(
                 "{}: no outcomes; `soloist lab run --all --out {}` writes them",
                 self.dir.display(),
@@ -184,66 +182,37 @@ impl Report {
             );
             return Err(Misuse(what).into());
         }
+        let all = outcomes.len();
+        let (mut scenarios, mut tasks) = (Vec::new(), Vec::new());
+        for outcome in outcomes {
+            match outcome.judged_now() {
+                ExperimentOutcome::Scenario(outcome) => scenarios.push(outcome),
+                ExperimentOutcome::TaskSet(outcome) => tasks.push(outcome),
+            }
+        }
         let rank = |o: &Outcome| {
             let id = o.scenario.experiment.id.as_str();
             known::EXPERIMENTS.iter().position(|(name, _)| *name == id)
         };
-        outcomes.sort_by_key(|o| rank(o).unwrap_or(usize::MAX));
-        let tasks = tasks
-            .into_iter()
-            .map(|o| match mission::find(&o.mission.id) {
-                Ok((known, _)) => o.judged_by(known.claims),
-                Err(_) => o,
-            });
-        let tasks: Vec<mission::Outcome> = tasks.collect();
+        scenarios.sort_by_key(|o| rank(o).unwrap_or(usize::MAX));
         let sections: Vec<_> = tasks.iter().map(realtime::section).collect();
-        let page = html(&outcomes, &sections)?;
+        let page = html(&scenarios, &sections)?;
         fs::write(&self.out, page).with_context(|| self.out.display().to_string())?;
         if ctx.json {
             ctx.print_json(&serde_json::json!({ "report": self.out }))?;
         } else {
-            let all = outcomes.len() + tasks.len();
             outln!("{}: {all} experiments", self.out.display())?;
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// What was measured, judged by what the built-in experiments claim now.
-fn judged_now(outcomes: Vec<Outcome>) -> Vec<Outcome> {
-    let judge = |outcome: Outcome| {
-        let id = outcome.scenario.experiment.id.clone();
-        let known = known::EXPERIMENTS.iter().any(|(name, _)| *name == id);
-        match known.then(|| known::find(&id)) {
-            Some(Ok(known)) => outcome.judged_by(known.claims),
-            _ => outcome,
-        }
-    };
-    outcomes.into_iter().map(judge).collect()
-}
-
-/// What a folder has: outcomes of scenarios, and of task sets with deadlines.
-#[derive(Default)]
-struct Kept {
-    scenarios: Vec<Outcome>,
-    tasks: Vec<mission::Outcome>,
-}
-
-impl Kept {
-    fn judged(&self) -> Vec<Judged<'_>> {
-        let scenarios = self.scenarios.iter().map(Judged::from);
-        scenarios
-            .chain(self.tasks.iter().map(realtime::judged))
-            .collect()
-    }
+fn judged(outcomes: &[ExperimentOutcome]) -> Vec<Judged<'_>> {
+    outcomes.iter().map(ExperimentOutcome::judged).collect()
 }
 
 /// All outcomes of a folder, in the order of their names.
-fn read_outcomes(folder: &Path) -> Result<Kept> {
-    #[derive(serde::Deserialize)]
-    struct Which {
-        mission: Option<serde::de::IgnoredAny>,
-    }
+fn read_outcomes(folder: &Path) -> Result<Vec<ExperimentOutcome>> {
     let dir = || folder.display().to_string();
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).with_context(dir)? {
@@ -253,20 +222,12 @@ fn read_outcomes(folder: &Path) -> Result<Kept> {
         }
     }
     paths.sort();
-    let mut kept = Kept::default();
-    for path in paths {
-        let which: Which = read_outcome(&path)?;
-        match which.mission {
-            Some(_) => kept.tasks.push(read_outcome(&path)?),
-            None => kept.scenarios.push(read_outcome(&path)?),
-        }
-    }
-    Ok(kept)
+    paths.iter().map(|path| read_outcome(path)).collect()
 }
 
-fn read_outcome<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+fn read_outcome(path: &Path) -> Result<ExperimentOutcome> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    serde_json::from_str(&text)
+    ExperimentOutcome::read(&text)
         .with_context(|| format!("{}: not an outcome of `lab run`", path.display()))
 }
 
@@ -280,22 +241,12 @@ impl Check {
         }
         let mut all = Vec::new();
         for file in &self.files {
-            if mission::is_one(file) {
-                let (about, _) = mission::find(file).map_err(|e| Misuse(e.to_string()))?;
-                all.push(Checked {
-                    file,
-                    cases: about.policies.len(),
-                    claims: about.claims.len(),
-                });
-                continue;
-            }
-            let scenario = known::find(file).map_err(misuse)?;
-            let cases = jobs::check(&scenario, Options::default())
-                .map_err(|e| misuse(known::locate(file, &scenario, &e)))?;
+            let wrong = |e: ExperimentError| Misuse(e.to_string());
+            let found = Experiment::find(file).map_err(wrong)?;
             all.push(Checked {
                 file,
-                cases,
-                claims: scenario.claims.len(),
+                cases: found.check(Options::default()).map_err(misuse)?,
+                claims: found.claims(),
             });
         }
         if ctx.json {
@@ -313,7 +264,7 @@ impl Compare {
     /// Claims whose verdict or figure differs.
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let (before, after) = (read_outcomes(&self.before)?, read_outcomes(&self.after)?);
-        let compared = Comparison::of(&before.judged(), &after.judged());
+        let compared = Comparison::of(&judged(&before), &judged(&after));
         if ctx.json {
             ctx.print_json(&compared)?;
             return Ok(ExitCode::SUCCESS);

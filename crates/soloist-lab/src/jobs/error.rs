@@ -1,11 +1,12 @@
 //! Why a scenario could not be run.
 
 use soloist_core::Refusal;
+use soloist_machine::FileError;
 use soloist_memory::system;
 use soloist_play::placement::memory::Exhausted;
 use soloist_play::stage::StageError;
 
-use crate::spec::Scenario;
+use crate::spec::{Scenario, Wrong};
 
 /// Why a scenario could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,14 @@ pub enum RunError {
         id: String,
         /// The reason.
         source: soloist_memory::Error,
+    },
+    /// What the scenario says can't be.
+    #[error("{case}: {}", wrong.message)]
+    Wrong {
+        /// Name of the scenario.
+        case: String,
+        /// What is wrong.
+        wrong: Wrong,
     },
     /// A task's place or size can't be.
     #[error("{case}: task `{task}`: {what}")]
@@ -83,18 +92,32 @@ impl RunError {
         }
     }
 
-    /// The word of the scenario's file that it is about.
-    pub fn word(&self, scenario: &Scenario) -> String {
-        match self {
+    /// The keys of the scenario's file that it is about.
+    fn path(&self, scenario: &Scenario) -> Vec<String> {
+        let path: &[&str] = match self {
             Self::Machine {
                 source: soloist_memory::Error::Model(_),
                 ..
-            } => "[model".to_owned(),
-            Self::Machine { .. } => format!("\"{}\"", scenario.experiment.machine),
-            Self::Task { task, .. } | Self::Memory { task, .. } => format!("\"{task}\""),
-            Self::Colors { .. } => "policies".to_owned(),
-            Self::Regulator { .. } => "[regulator]".to_owned(),
-            Self::Model { .. } => "[experiment]".to_owned(),
-        }
+            } => &["model"],
+            Self::Machine { .. } => &["experiment", "machine"],
+            Self::Task { task, .. } | Self::Memory { task, .. } => {
+                let number = scenario.tasks.iter().position(|t| t.name == *task);
+                return Wrong::of_task(number.unwrap_or(0), "").path;
+            }
+            Self::Wrong { wrong, .. } => return wrong.path.clone(),
+            Self::Colors { .. } => &["policies"],
+            Self::Regulator { .. } => &["regulator"],
+            Self::Model { .. } => &["experiment"],
+        };
+        path.iter().map(|&key| key.to_owned()).collect()
+    }
+
+    /// The same with its place in the file that the scenario was read from.
+    #[must_use]
+    pub fn in_file(&self, scenario: &Scenario) -> FileError {
+        scenario.source.error(Wrong {
+            path: self.path(scenario),
+            message: self.to_string(),
+        })
     }
 }

@@ -28,7 +28,7 @@ use soloist_play::placement::FreeMemory;
 use testbed::Testbed;
 
 use crate::cases::{alone, Case};
-use crate::judgement::check::needs;
+use crate::claims::needs;
 use crate::measurements::{CaseResult, Run};
 use crate::spec::{Exhausted, Point, Scenario};
 
@@ -111,13 +111,10 @@ fn cases(scenario: &Scenario, options: Options) -> Result<Vec<Case>, RunError> {
     } else {
         1
     };
-    let cases = scenario
-        .cases(divide)
-        .map_err(|(task, what)| RunError::Task {
-            case: about.id.clone(),
-            task,
-            what,
-        })?;
+    let cases = scenario.cases(divide).map_err(|wrong| RunError::Wrong {
+        case: about.id.clone(),
+        wrong,
+    })?;
     Ok(options.of(scenario, cases))
 }
 

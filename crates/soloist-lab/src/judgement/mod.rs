@@ -1,9 +1,7 @@
 //! What becomes of the claims.
 
 pub mod answer;
-pub mod check;
 pub mod compare;
-pub mod comparison;
 pub mod interval;
 pub mod table;
 pub mod totals;
@@ -84,6 +82,15 @@ impl Outcome {
             .seeds
             .map_or_else(String::new, |n| format!(" --seeds {n}"));
         format!("soloist lab run {id} --seed {}{seeds}{small}", self.seed)
+    }
+
+    /// Whether it is what these options give, by the same file and the same model.
+    #[must_use]
+    pub fn is_of(&self, scenario: &Scenario, options: Options) -> bool {
+        let file = |scenario: &Scenario| serde_json::to_value(scenario).ok();
+        (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
+            && self.machine == fingerprint(&scenario.experiment.machine)
+            && file(&self.scenario) == file(scenario)
     }
 
     /// Whether all figures had come to rest; `None`: none can say.

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Verdict};
 use crate::measurements::{metric, METRICS};
-use crate::report::{kind, verdict_word};
 
 /// A claim's line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,12 +34,12 @@ pub fn lines(experiment: &str, verdicts: &[Verdict]) -> Vec<ClaimLine> {
     let line = |v: &Verdict| ClaimLine {
         experiment: experiment.to_owned(),
         claim: v.what.clone(),
-        kind: kind(v).to_owned(),
+        kind: v.worth().to_owned(),
         theirs: v.theirs,
         ours: v.ours.map(|e| digits(e.value)),
         interval: v.ours.and_then(|e| e.half).map(digits),
         effect: v.effect.map(digits),
-        verdict: verdict_word(v).to_owned(),
+        verdict: v.word().to_owned(),
         converged: v.converged(),
     };
     verdicts.iter().map(line).collect()

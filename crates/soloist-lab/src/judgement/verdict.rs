@@ -3,8 +3,8 @@
 use evalexpr::{ContextWithMutableVariables, HashMapContext, Value};
 use serde::{Deserialize, Serialize};
 
-use super::comparison::{comparisons, Comparison};
 use super::interval::Estimate;
+use crate::claims::{comparisons, Comparison};
 use crate::measurements::{values, CaseResult};
 use crate::spec::{Claim, ClaimKind, Over, Point, Scenario};
 
@@ -44,6 +44,28 @@ impl Verdict {
     /// Does it count for or against the model?
     pub fn counts(&self) -> bool {
         self.contradicted.is_none() && matches!(self.kind, ClaimKind::Predicted | ClaimKind::Order)
+    }
+
+    /// What its figure is worth, in a word.
+    pub fn worth(&self) -> &'static str {
+        match (self.kind, &self.contradicted) {
+            (ClaimKind::Ablation, _) => "ablation",
+            (_, Some(_)) => "contradicted",
+            (ClaimKind::Fitted, _) => "fitted",
+            (ClaimKind::Predicted, _) => "predicted",
+            (ClaimKind::Order, _) => "order",
+        }
+    }
+
+    /// Whether it holds, in a word.
+    pub fn word(&self) -> &'static str {
+        match (self.holds, &self.error) {
+            (_, Some(_)) => "not judged",
+            (Some(true), _) => "holds",
+            (Some(false), _) => "misses",
+            (None, None) if self.theirs.is_none() && self.kind != ClaimKind::Order => "no figure",
+            (None, None) => "not judged: one seed",
+        }
     }
 
     /// Half of the work gave the same; `None`: it can't be said.

@@ -15,7 +15,6 @@ pub use plot::{svg, DrawError};
 
 use self::matrix::matrix;
 use crate::judgement::{answers, Answer, Estimate, Judged, Outcome, Totals, Verdict};
-use crate::spec::ClaimKind;
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:64em;margin:2em auto;padding:0 1em;\
 color:#222}table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;text-align:right;\
@@ -205,38 +204,16 @@ fn row(page: &mut String, v: &Verdict) {
         figure(v.theirs, &v.unit),
         estimate(v.ours, &v.unit),
         figure(v.effect, ""),
-        kind(v),
+        v.worth(),
         escape(&word(v)),
     );
-}
-
-/// What a verdict's figure is worth, in a word.
-pub fn kind(v: &Verdict) -> &'static str {
-    match (v.kind, &v.contradicted) {
-        (ClaimKind::Ablation, _) => "ablation",
-        (_, Some(_)) => "contradicted",
-        (ClaimKind::Fitted, _) => "fitted",
-        (ClaimKind::Predicted, _) => "predicted",
-        (ClaimKind::Order, _) => "order",
-    }
-}
-
-/// A verdict in a word.
-pub fn verdict_word(v: &Verdict) -> &'static str {
-    match (v.holds, &v.error) {
-        (_, Some(_)) => "not judged",
-        (Some(true), _) => "holds",
-        (Some(false), _) => "misses",
-        (None, None) if v.theirs.is_none() && v.kind != ClaimKind::Order => "no figure",
-        (None, None) => "not judged: one seed",
-    }
 }
 
 /// A verdict in words.
 pub fn word(v: &Verdict) -> String {
     let judged = match &v.error {
         Some(error) => format!("not judged: {error}"),
-        None => verdict_word(v).to_owned(),
+        None => v.word().to_owned(),
     };
     let moving = match (v.converged(), v.half) {
         (Some(false), Some(half)) => format!(

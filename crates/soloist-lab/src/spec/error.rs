@@ -1,40 +1,49 @@
-//! What is wrong with a scenario file, and where.
+//! What is wrong with a scenario, and where in its file.
 
-use std::fmt;
+use std::sync::Arc;
 
-/// What is wrong with a scenario file, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct ScenarioError {
-    /// The file as it was named.
-    pub file: String,
-    /// Line, from 1; 0: the whole file.
-    pub line: usize,
+use soloist_machine::{FileError, FileText};
+
+/// What is wrong with a scenario, and the keys of its file that lead there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// Keys of tables, and numbers, from 0, of elements of lists.
+    pub path: Vec<String>,
     /// What was wrong and what was expected.
     pub message: String,
 }
 
-impl fmt::Display for ScenarioError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.file, self.message),
-            line => write!(f, "{}:{line}: {}", self.file, self.message),
+impl Wrong {
+    /// What stands where `path` leads.
+    pub fn at(path: &[&str], message: impl Into<String>) -> Self {
+        Self {
+            path: path.iter().map(|&key| key.to_owned()).collect(),
+            message: message.into(),
         }
+    }
+
+    /// What a task says: at its name.
+    pub fn of_task(number: usize, message: impl Into<String>) -> Self {
+        Self::at(&["task", &number.to_string(), "name"], message)
     }
 }
 
-/// The line of `text`, from 1, that first begins with `word`, else has it; 0: none.
-/// Of a word of several lines, that of its last behind that of the line before.
-#[must_use]
-pub fn line_of(text: &str, word: &str) -> usize {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut last = 0;
-    for part in word.split('\n') {
-        let behind = lines[last..].iter();
-        let begun = behind
-            .clone()
-            .position(|line| line.trim_start().starts_with(part));
-        let at = begun.or_else(|| behind.clone().position(|line| line.contains(part)));
-        last = at.map_or(last, |at| last + at + 1);
+/// The file that a scenario was read from; empty where it was not.
+#[derive(Debug, Clone, Default)]
+pub struct Source(Arc<(String, String)>);
+
+impl Source {
+    /// The name of a file, and its text.
+    #[must_use]
+    pub fn new(file: &str, text: &str) -> Self {
+        Self(Arc::new((file.to_owned(), text.to_owned())))
     }
-    last
+
+    /// What is wrong, with its line.
+    #[must_use]
+    pub fn error(&self, wrong: Wrong) -> FileError {
+        let (file, text) = &*self.0;
+        let line = FileText { file, text }.line_of(&wrong.path);
+        FileError::in_line(file, line, wrong.message)
+    }
 }

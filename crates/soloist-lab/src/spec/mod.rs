@@ -17,11 +17,13 @@ pub mod task;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use soloist_machine::{FileError, FileText};
+use toml::de::{DeTable, Deserializer};
 
 use number::resolve_sweep;
 
 pub use claim::{Claim, ClaimKind, Over};
-pub use error::ScenarioError;
+pub use error::{Source, Wrong};
 pub use number::Number;
 pub use regulator::{Mode, RegulatorSpec, Reserve, ReserveSpec};
 pub use sweep::{Point, Sweep, Sweeps};
@@ -57,6 +59,9 @@ pub struct Scenario {
     pub claims: Vec<Claim>,
     /// How it is drawn.
     pub plot: Option<Plot>,
+    /// Where it was read from.
+    #[serde(skip)]
+    pub source: Source,
 }
 
 /// `[experiment]`.
@@ -159,33 +164,37 @@ pub struct Plot {
 impl Scenario {
     /// Parses a file's text; `file` is for messages. What follows from it is
     /// checked by [`crate::known::parse`].
-    pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        toml::from_str(text).map_err(|e| ScenarioError {
-            file: file.to_owned(),
-            line: e
-                .span()
-                .map_or(0, |span| text[..span.start].matches('\n').count() + 1),
-            message: e.message().to_owned(),
-        })
+    pub fn parse(text: &str, file: &str) -> Result<Self, FileError> {
+        let place = FileText { file, text };
+        let table = DeTable::parse(text).map_err(|e| place.toml(&e))?;
+        Self::read(table.into(), place)
     }
 
-    /// Numbers that can be; an error names the word of the file that is wrong.
-    pub fn check(&self) -> Result<(), (String, String)> {
+    /// The same of a file whose TOML has been parsed.
+    pub fn read(table: Deserializer<'_>, place: FileText<'_>) -> Result<Self, FileError> {
+        let mut scenario = Self::deserialize(table).map_err(|e| place.toml(&e))?;
+        scenario.source = Source::new(place.file, place.text);
+        Ok(scenario)
+    }
+
+    /// Numbers that can be.
+    pub fn check(&self) -> Result<(), Wrong> {
         let about = &self.experiment;
-        check_id(&about.id).map_err(|what| ("id =".to_owned(), what))?;
-        for (word, value, top) in [("used", about.used, 0.99), ("scatter", about.scatter, 1.0)] {
+        let wrong = |key: &str, what| Wrong::at(&["experiment", key], what);
+        check_id(&about.id).map_err(|what| wrong("id", what))?;
+        for (key, value, top) in [("used", about.used, 0.99), ("scatter", about.scatter, 1.0)] {
             if !(0.0..=top).contains(&value) {
-                let what = format!("`{word}` {value}: expected a share from 0 to {top}");
-                return Err((format!("{word} ="), what));
+                let what = format!("`{key}` {value}: expected a share from 0 to {top}");
+                return Err(wrong(key, what));
             }
         }
-        for (word, value) in [
+        for (key, value) in [
             ("repeats", about.repeats),
             ("small_repeats", about.small_repeats),
         ] {
             if !(1..=MAX_REPEATS).contains(&value) {
-                let what = format!("`{word}` {value}: expected 1 to {MAX_REPEATS}");
-                return Err((format!("{word} ="), what));
+                let what = format!("`{key}` {value}: expected 1 to {MAX_REPEATS}");
+                return Err(wrong(key, what));
             }
         }
         Ok(())

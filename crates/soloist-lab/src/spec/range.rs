@@ -1,7 +1,7 @@
 //! `[range]`: inputs of an experiment that its source does not print, each with the
 //! least and the greatest that it could be. [`crate::sensitivity`] runs both ends.
 
-use super::{Scenario, TaskSpec};
+use super::{Scenario, TaskSpec, Wrong};
 
 /// Fields of `[experiment]` that a range may name.
 const OF_ALL: [&str; 3] = ["machine", "used", "scatter"];
@@ -14,8 +14,8 @@ impl Scenario {
     /// `attacker.bytes`.
     ///
     /// # Errors
-    /// The word of the file that is wrong, and why.
-    pub fn ranges(&self) -> Result<Vec<Range>, (String, String)> {
+    /// What is wrong with one of them.
+    pub fn ranges(&self) -> Result<Vec<Range>, Wrong> {
         let mut ranges = Vec::new();
         for (key, value) in &self.range {
             match value {
@@ -70,31 +70,32 @@ impl Scenario {
     }
 
     /// Whether the scenario could run at both ends of each of its ranges.
-    pub(crate) fn check_ranges(&self) -> Result<(), (String, String)> {
+    pub(crate) fn check_ranges(&self) -> Result<(), Wrong> {
         for (key, ends) in self.ranges()? {
             for end in &ends {
-                let wrong = |what| (word(&key), format!("`{key}` {end}: {what}"));
+                let wrong = |what| at(&key, format!("`{key}` {end}: {what}"));
                 let changed = self.with_input(&key, end).map_err(wrong)?;
-                changed.check().map_err(|(_, what)| wrong(what))?;
-                changed.cases(1).map_err(|(_, what)| wrong(what))?;
+                changed.check().map_err(|e| wrong(e.message))?;
+                changed.cases(1).map_err(|e| wrong(e.message))?;
             }
         }
         Ok(())
     }
 }
 
-fn ends(key: &str, value: &toml::Value) -> Result<[toml::Value; 2], (String, String)> {
+fn ends(key: &str, value: &toml::Value) -> Result<[toml::Value; 2], Wrong> {
     let both = value
         .as_array()
         .and_then(|a| <[_; 2]>::try_from(a.clone()).ok());
     let what =
         format!("`{key}`: expected the least and the greatest that it could be, such as [1, 16]");
-    both.ok_or_else(|| (word(key), what))
+    both.ok_or_else(|| at(key, what))
 }
 
-/// How the line of a key is found: the first with it behind `[range]`.
-fn word(key: &str) -> String {
-    format!("[range]\n{key}")
+/// What is wrong with a key of `[range]`.
+fn at(key: &str, what: String) -> Wrong {
+    let path: Vec<&str> = std::iter::once("range").chain(key.split('.')).collect();
+    Wrong::at(&path, what)
 }
 
 /// What a table of the file says with one field otherwise.

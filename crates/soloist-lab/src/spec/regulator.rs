@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use soloist_core::{Regulation, Reservation, Sharing, TRAFFICS};
 use soloist_play::governor::{EWMA, PERIOD_US};
 
+use super::error::Wrong;
 use super::number::Number;
 
 /// Bytes per second of 1 MB/s.
@@ -158,17 +159,20 @@ impl RegulatorSpec {
         }
     }
 
-    /// The modes; an error names the word that is wrong.
-    pub fn modes(&self) -> Result<Vec<Mode>, (String, String)> {
+    /// The modes.
+    pub fn modes(&self) -> Result<Vec<Mode>, Wrong> {
+        const PATH: [&str; 2] = ["regulator", "modes"];
         if self.modes.is_empty() {
             let what = "`modes` needs at least one, such as [\"vanilla\", \"ro\"]";
-            return Err(("modes".into(), what.into()));
+            return Err(Wrong::at(&PATH, what));
         }
-        let parse = |name: &String| {
-            name.parse()
-                .map_err(|e: UnknownMode| (format!("\"{name}\""), e.to_string()))
+        let parse = |(number, name): (usize, &String)| {
+            name.parse().map_err(|e: UnknownMode| {
+                let [table, key] = PATH;
+                Wrong::at(&[table, key, &number.to_string()], e.to_string())
+            })
         };
-        self.modes.iter().map(parse).collect()
+        self.modes.iter().enumerate().map(parse).collect()
     }
 }
 

@@ -67,10 +67,3 @@ pub struct TaskSpec {
     #[serde(skip)]
     pub recorded: Option<Recorded>,
 }
-
-impl TaskSpec {
-    /// The word of the file that it is found by.
-    pub(crate) fn name_word(&self) -> String {
-        format!("\"{}\"", self.name)
-    }
-}

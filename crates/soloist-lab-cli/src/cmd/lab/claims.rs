@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use soloist_lab::judgement::Verdict;
-use soloist_lab::report::{estimate, figure, kind, word};
+use soloist_lab::report::{estimate, figure, word};
 
 use soloist_cli::table as columns;
 use soloist_cli::Ctx;
@@ -14,7 +14,7 @@ pub(super) fn print_claims(verdicts: &[Verdict], ctx: &Ctx) -> Result<()> {
         let color = if v.holds == Some(true) { 32 } else { 31 };
         table.add_row([
             v.what.clone(),
-            kind(v).to_owned(),
+            v.worth().to_owned(),
             figure(v.theirs, &v.unit),
             estimate(v.ours, &v.unit),
             figure(v.effect, ""),

@@ -1,9 +1,9 @@
 //! Experiments on task sets with deadlines in `soloist lab` (`experiments/rt`).
 
 use anyhow::Result;
-use soloist_lab::judgement::{Estimate, Judged};
+use soloist_lab::judgement::Estimate;
 use soloist_lab::report::{estimate, figure, Other};
-use soloist_rt::mission::{Figure, Outcome};
+use soloist_lab::taskset::{Figure, TaskSetOutcome};
 use soloist_trace::gantt;
 
 use super::claims::print_claims;
@@ -21,17 +21,9 @@ const HEAD: [&str; 7] = [
     "missed",
 ];
 
-/// Its name and claims.
-pub fn judged(outcome: &Outcome) -> Judged<'_> {
-    Judged {
-        id: &outcome.mission.id,
-        verdicts: &outcome.verdicts,
-    }
-}
-
 /// Prints it.
-pub fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
-    let about = &outcome.mission;
+pub fn print(outcome: &TaskSetOutcome, ctx: &Ctx) -> Result<()> {
+    let about = &outcome.spec;
     outln!("{}: {} ({})", about.id, about.title, about.source)?;
     outln!("{}: {}", outcome.machine, outcome.command())?;
     let mut shown = table(HEAD.map(str::to_uppercase).each_ref().map(String::as_str));
@@ -45,14 +37,14 @@ pub fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
 }
 
 /// Its part of the page: what the tasks are, what came out, and when they ran.
-pub fn section(outcome: &Outcome) -> Other<'_> {
-    let about = &outcome.mission;
+pub fn section(outcome: &TaskSetOutcome) -> Other<'_> {
+    let about = &outcome.spec;
     let charts = outcome.timelines.iter().map(|(policy, timeline)| {
         let title = format!("Under {}, one hyperperiod", policy.name());
         gantt::svg(timeline, &title, about.scale)
     });
     Other {
-        judged: judged(outcome),
+        judged: outcome.into(),
         title: &about.title,
         source: &about.source,
         machine: &outcome.machine,
@@ -63,7 +55,7 @@ pub fn section(outcome: &Outcome) -> Other<'_> {
 }
 
 /// The tasks with deadlines.
-fn tasks(outcome: &Outcome) -> Vec<Vec<String>> {
+fn tasks(outcome: &TaskSetOutcome) -> Vec<Vec<String>> {
     let head = ["task", "period", "alone", "utilisation"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (name, period, alone) in &outcome.tasks {
@@ -78,10 +70,10 @@ fn tasks(outcome: &Outcome) -> Vec<Vec<String>> {
 }
 
 /// What each policy did to each task.
-fn figures(outcome: &Outcome) -> Vec<Vec<String>> {
+fn figures(outcome: &TaskSetOutcome) -> Vec<Vec<String>> {
     let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
     for (task, ..) in &outcome.tasks {
-        for policy in &outcome.mission.policies {
+        for policy in &outcome.spec.policies {
             let figures = Figure::ALL.map(|f| {
                 let value: Option<Estimate> = outcome.figure(*policy, task, f);
                 estimate(value, f.unit())

@@ -7,21 +7,17 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use serde::de::DeserializeOwned;
-use soloist_lab::jobs::{self, do_all, prepare, Options, Parts};
-use soloist_lab::judgement::table::{self, claims_csv, values_csv};
-use soloist_lab::judgement::{answers, fingerprint, Judged, Outcome, Totals, Verdict};
-use soloist_lab::known;
-use soloist_lab::report::{estimate, figure, first_culprit};
-use soloist_lab::spec::Scenario;
-use soloist_rt::mission::{self, Mission, MissionError};
-use soloist_rt::tasks::TaskSet;
-
-use super::claims::print_claims;
-use super::work::{wrong, Done, Work};
-use super::{bar, misuse, read_outcome, realtime, Repeats};
 use soloist_cli::table as columns;
 use soloist_cli::{out, Ctx, Misuse};
+use soloist_lab::experiment::{self, prepare, Experiment, ExperimentError, ExperimentOutcome};
+use soloist_lab::jobs::{do_all, Options, Parts};
+use soloist_lab::judgement::table::{self, claims_csv, values_csv};
+use soloist_lab::judgement::{answers, Judged, Outcome, Totals, Verdict};
+use soloist_lab::report::{estimate, figure, first_culprit};
+use soloist_lab::spec::Scenario;
+
+use super::claims::print_claims;
+use super::{bar, read_outcome, realtime, refused, Repeats};
 
 #[derive(Debug, clap::Args)]
 pub struct Run {
@@ -68,32 +64,22 @@ pub struct Run {
 impl Run {
     pub(super) fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let names: Vec<&str> = if self.all {
-            let known = known::EXPERIMENTS.iter().map(|(name, _)| *name);
-            let tasks = mission::EXPERIMENTS.iter().map(|(name, ..)| *name);
-            known.chain(tasks).collect()
+            experiment::names().collect()
         } else {
             self.names.iter().map(String::as_str).collect()
         };
-        let (tasks, names): (Vec<&str>, Vec<&str>) =
-            names.into_iter().partition(|name| mission::is_one(name));
-        let scenarios = names
-            .iter()
-            .map(|name| self.change(known::find(name).map_err(misuse)?, ctx))
-            .collect::<Result<Vec<Scenario>>>()?;
-        let missions = self.missions(&tasks)?;
+        let experiments = self.experiments(&names, ctx)?;
         if let Some(dir) = &self.out {
-            let ids = scenarios.iter().map(|scenario| &scenario.experiment.id);
-            check_distinct(ids.chain(missions.iter().map(|(mission, _)| &mission.id)))?;
+            check_distinct(experiments.iter().map(Experiment::id))?;
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         }
         let began = Instant::now();
         give_memory_back();
-        let outcomes = self.all((&names, scenarios), missions, ctx)?;
+        let outcomes = self.all(&experiments, ctx)?;
         self.write_tables(&outcomes)?;
-        let judged: Vec<Judged> = outcomes.iter().map(Done::judged).collect();
+        let judged: Vec<Judged> = outcomes.iter().map(ExperimentOutcome::judged).collect();
         if ctx.json {
-            let all = outcomes.iter().map(Done::json);
-            ctx.print_json(&all.collect::<Result<Vec<_>, _>>()?)?;
+            ctx.print_json(&serde_json::to_value(&outcomes)?)?;
         } else {
             sum_up(&judged, began.elapsed())?;
         }
@@ -105,86 +91,67 @@ impl Run {
         })
     }
 
-    /// Experiments on task sets: their files say the machine, and nothing of its
-    /// model can be changed.
-    fn missions(&self, names: &[&str]) -> Result<Vec<(Mission, TaskSet)>> {
-        let Some(first) = names.first() else {
-            return Ok(Vec::new());
-        };
+    /// What was asked for, scenarios first.
+    fn experiments(&self, names: &[&str], ctx: &Ctx) -> Result<Vec<Experiment>> {
+        let (mut scenarios, mut tasks, mut first) = (Vec::new(), Vec::new(), None);
+        for name in names {
+            let found = Experiment::find(name).map_err(|e| Misuse(e.to_string()))?;
+            match found {
+                Experiment::Scenario(scenario) => {
+                    scenarios.push(self.change(scenario, ctx)?);
+                }
+                Experiment::TaskSet(..) => {
+                    first.get_or_insert(*name);
+                    tasks.push(found);
+                }
+            }
+        }
+        if let (Some(option), Some(first)) = (self.not_for_task_sets(), first) {
+            if !self.all {
+                let what = format!("{option} is not for experiments on task sets, such as {first}");
+                return Err(Misuse(what).into());
+            }
+            errln!("soloist: {option} is not for experiments on task sets: they are left out");
+            tasks.clear();
+        }
+        scenarios.extend(tasks);
+        Ok(scenarios)
+    }
+
+    /// Task sets' files say the machine, and nothing of its model can be changed.
+    fn not_for_task_sets(&self) -> Option<&'static str> {
         let given = [
             ("--machine", self.machine.is_some()),
             ("--set", !self.set.is_empty()),
             ("--csv", self.csv.is_some()),
         ];
         let given = given.into_iter().find(|(_, given)| *given);
-        match given {
-            Some((option, _)) if self.all => {
-                errln!("soloist: {option} is not for experiments on task sets: they are left out");
-                return Ok(Vec::new());
-            }
-            Some((option, _)) => {
-                let what = format!("{option} is not for experiments on task sets, such as {first}");
-                return Err(Misuse(what).into());
-            }
-            None => {}
-        }
-        let found = names.iter().map(|name| mission::find(name));
-        let found: Result<Vec<_>, MissionError> = found.collect();
-        found.map_err(|e| Misuse(e.to_string()).into())
+        given.map(|(option, _)| option)
     }
 
     /// Runs what is not there already; prints outcomes in their order, each as
     /// soon as those before it are there.
-    fn all(
-        &self,
-        (names, scenarios): (&[&str], Vec<Scenario>),
-        missions: Vec<(Mission, TaskSet)>,
-        ctx: &Ctx,
-    ) -> Result<Vec<Done>> {
-        let mut outcomes: Vec<Option<Done>> = Vec::new();
-        let mut places = Vec::new();
-        let mut jobs = Vec::new();
-        for scenario in scenarios {
-            let known = self.done_before(&scenario)?;
+    fn all(&self, experiments: &[Experiment], ctx: &Ctx) -> Result<Vec<ExperimentOutcome>> {
+        let mut outcomes: Vec<Option<ExperimentOutcome>> = Vec::new();
+        let (mut places, mut left) = (Vec::new(), Vec::new());
+        for experiment in experiments {
+            let known = self.done_before(experiment)?;
             if known.is_none() {
                 places.push(outcomes.len());
-                let options = self.options(&scenario, ctx);
-                jobs.push((scenario, options));
+                left.push((experiment, self.options(experiment, ctx)));
             }
-            outcomes.push(known.map(Done::Scenario));
+            outcomes.push(known);
         }
-        let mut works = Vec::new();
-        for ((job, prepared), &place) in jobs.iter().zip(prepare(&jobs)).zip(&places) {
-            let name = names[place];
-            let prepared = prepared.map_err(|e| wrong(name, job, &e))?;
-            works.push(Work::Scenario {
-                name,
-                job,
-                prepared,
-            });
-        }
-        let options = mission::Options {
-            seed: self.repeats.seed,
-            seeds: self.repeats.seeds,
-            small: self.repeats.small,
-        };
-        for (mission, set) in missions {
-            let known = self.played_before(&mission, &set, options)?;
-            if known.is_none() {
-                places.push(outcomes.len());
-                let prepared = mission::Prepared::new((mission, set), options)?;
-                works.push(Work::Tasks(Box::new(prepared)));
-            }
-            outcomes.push(known.map(Done::Tasks));
-        }
+        let works: Result<Vec<_>, ExperimentError> = prepare(&left).into_iter().collect();
+        let works = works.map_err(refused)?;
         let bar = bar(ctx, works.iter().map(|work| work.costs().len()).sum())?;
         let mut printed = 0;
-        let mut print_ready = |outcomes: &[Option<Done>]| -> Result<()> {
+        let mut print_ready = |outcomes: &[Option<ExperimentOutcome>]| -> Result<()> {
             while let Some(Some(outcome)) = outcomes.get(printed) {
                 if !ctx.json {
                     bar.suspend(|| match outcome {
-                        Done::Scenario(outcome) => print(outcome, ctx),
-                        Done::Tasks(outcome) => realtime::print(outcome, ctx),
+                        ExperimentOutcome::Scenario(outcome) => print(outcome, ctx),
+                        ExperimentOutcome::TaskSet(outcome) => realtime::print(outcome, ctx),
                     })?;
                 }
                 printed += 1;
@@ -194,7 +161,7 @@ impl Run {
         print_ready(&outcomes)?;
         let mut failed = None;
         do_all(&works, &|| bar.inc(1), |work, done| {
-            let kept = done.and_then(|outcome| {
+            let kept = done.map_err(refused).and_then(|outcome| {
                 if let Some(dir) = &self.out {
                     write_outcome(dir, &outcome)?;
                 }
@@ -213,9 +180,9 @@ impl Run {
 
     /// Where nothing but claims comes out, cases that no claim is about are left
     /// out.
-    fn options(&self, scenario: &Scenario, ctx: &Ctx) -> Options {
+    fn options(&self, experiment: &Experiment, ctx: &Ctx) -> Options {
         let kept = ctx.json || self.out.is_some() || self.csv.is_some();
-        let claims = !scenario.claims.is_empty();
+        let claims = experiment.claims() > 0;
         Options {
             needed: claims && !kept,
             ..self.repeats.options(!claims)
@@ -223,18 +190,18 @@ impl Run {
     }
 
     /// The tables that were asked for.
-    fn write_tables(&self, outcomes: &[Done]) -> Result<()> {
+    fn write_tables(&self, outcomes: &[ExperimentOutcome]) -> Result<()> {
         let write = |path: &Path, text: String| {
             fs::write(path, text).with_context(|| path.display().to_string())
         };
         if let Some(path) = &self.csv {
             write(
                 path,
-                values_csv(outcomes.iter().filter_map(Done::scenario))?,
+                values_csv(outcomes.iter().filter_map(ExperimentOutcome::scenario))?,
             )?;
         }
         if let Some(path) = &self.verdicts {
-            let judged = outcomes.iter().map(Done::judged);
+            let judged = outcomes.iter().map(ExperimentOutcome::judged);
             let lines = judged.flat_map(|j| table::lines(j.id, j.verdicts));
             write(path, claims_csv(&lines.collect::<Vec<_>>())?)?;
         }
@@ -242,7 +209,7 @@ impl Run {
     }
 
     /// The scenario with what the command line changes of it.
-    fn change(&self, mut scenario: Scenario, ctx: &Ctx) -> Result<Scenario> {
+    fn change(&self, mut scenario: Scenario, ctx: &Ctx) -> Result<Experiment> {
         if let Some(machine) = &self.machine {
             scenario.experiment.machine.clone_from(machine);
         }
@@ -257,10 +224,14 @@ impl Run {
                 .map_err(|_| wrong())?;
         }
         if self.machine.is_some() || !self.set.is_empty() {
-            jobs::check_machine(&scenario, self.options(&scenario, ctx))
+            let experiment = Experiment::Scenario(scenario);
+            let options = self.options(&experiment, ctx);
+            experiment
+                .check_machine(options)
                 .map_err(|e| Misuse(format!("{}: {e}", self.changes())))?;
+            return Ok(experiment);
         }
-        Ok(scenario)
+        Ok(Experiment::Scenario(scenario))
     }
 
     /// What the command line changes, as it was typed.
@@ -270,40 +241,18 @@ impl Run {
         machine.chain(set).collect::<Vec<_>>().join(" ")
     }
 
-    /// With --resume, what is there already of that name.
-    fn kept<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>> {
+    /// With --resume, what is there already of the same experiment.
+    fn done_before(&self, experiment: &Experiment) -> Result<Option<ExperimentOutcome>> {
         let Some(dir) = self.out.as_ref().filter(|_| self.resume) else {
             return Ok(None);
         };
-        let path = dir.join(format!("{id}.json"));
-        match path.exists() {
-            true => read_outcome(&path).map(Some),
-            false => Ok(None),
-        }
-    }
-
-    /// Of the same scenario.
-    fn done_before(&self, scenario: &Scenario) -> Result<Option<Outcome>> {
-        let Some(known) = self.kept::<Outcome>(&scenario.experiment.id)? else {
+        let path = dir.join(format!("{}.json", experiment.id()));
+        if !path.exists() {
             return Ok(None);
-        };
-        let same = known.seed == self.repeats.seed
-            && known.seeds == self.repeats.seeds
-            && known.small == self.repeats.small
-            && known.machine == fingerprint(&scenario.experiment.machine)
-            && serde_json::to_value(&known.scenario)? == serde_json::to_value(scenario)?;
+        }
+        let known = read_outcome(&path)?;
+        let same = known.is_of(experiment, self.repeats.options(false));
         Ok(same.then_some(known))
-    }
-
-    /// Of the same task set.
-    fn played_before(
-        &self,
-        mission: &Mission,
-        set: &TaskSet,
-        options: mission::Options,
-    ) -> Result<Option<mission::Outcome>> {
-        let known: Option<mission::Outcome> = self.kept(&mission.id)?;
-        Ok(known.filter(|known| known.is_of(mission, set, options)))
     }
 }
 
@@ -318,7 +267,7 @@ fn give_memory_back() {
 }
 
 /// Of two outcomes of one name the first would be lost.
-fn check_distinct<'a>(ids: impl Iterator<Item = &'a String>) -> Result<()> {
+fn check_distinct<'a>(ids: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut ids = ids.filter(|id| !seen.insert(*id));
     ids.next().map_or(Ok(()), |id| {
@@ -328,9 +277,9 @@ fn check_distinct<'a>(ids: impl Iterator<Item = &'a String>) -> Result<()> {
 }
 
 /// Whole or not at all, for --resume after Ctrl-C.
-fn write_outcome(dir: &Path, outcome: &Done) -> Result<()> {
+fn write_outcome(dir: &Path, outcome: &ExperimentOutcome) -> Result<()> {
     let path = dir.join(format!("{}.json", outcome.id()));
-    let text = outcome.text()? + "\n";
+    let text = serde_json::to_string_pretty(outcome)? + "\n";
     out::replace(&path, &text).with_context(|| path.display().to_string())
 }
 

@@ -10,22 +10,21 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use soloist_lab::jobs::Parts;
-use soloist_lab::judgement::verdict::TOLERANCE;
-use soloist_lab::judgement::{fingerprint, Estimate, Verdict};
-use soloist_lab::spec::ClaimKind;
-use soloist_machine::file::read_text;
 use soloist_machine::{FileError, FileText};
 use soloist_memory::Platform;
-
-use crate::cores::{play, PlayError, Setup};
-use crate::policy::{places, NoPlace, Policy};
-use crate::profile::{profiles, Profile, ProfileError};
-use crate::program::Maker;
-use crate::tasks::file;
-use crate::tasks::TaskSet;
-use crate::time::MS;
+use soloist_rt::cores::{play, PlayError, Setup};
+use soloist_rt::policy::{places, NoPlace, Policy};
+use soloist_rt::profile::{profiles, Profile, ProfileError};
+use soloist_rt::program::Maker;
+use soloist_rt::tasks::{file, TaskSet};
+use soloist_rt::time::MS;
 use soloist_trace::timeline::{Figures, Timeline};
+use toml::de::Deserializer;
+
+use crate::jobs::{Options, Parts};
+use crate::judgement::verdict::TOLERANCE;
+use crate::judgement::{fingerprint, Estimate, Judged, Verdict};
+use crate::spec::ClaimKind;
 
 /// Where tasks have no machine.
 const MACHINE: &str = "opteron-6128";
@@ -47,7 +46,7 @@ pub const EXPERIMENTS: &[(&str, &str, &str)] = &[
 /// An experiment's file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mission {
+pub struct TaskSetSpec {
     /// Name.
     pub id: String,
     /// One line for people.
@@ -72,10 +71,10 @@ pub struct Mission {
     pub bank_sets: Option<(u32, u32)>,
     /// What is said of the outcome.
     #[serde(rename = "claim")]
-    pub claims: Vec<Claim>,
+    pub claims: Vec<TaskClaim>,
 }
 
-impl Mission {
+impl TaskSetSpec {
     /// Plays by these options.
     #[must_use]
     pub fn plays(&self, options: Options) -> usize {
@@ -87,7 +86,7 @@ impl Mission {
 /// A printed figure, or an order of policies.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+pub struct TaskClaim {
     /// In words.
     pub what: String,
     /// Policy.
@@ -136,17 +135,6 @@ impl Figure {
     }
 }
 
-/// How an experiment is run.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// The first seed.
-    pub seed: u64,
-    /// So many seeds; `None`: as many as the file says.
-    pub seeds: Option<u32>,
-    /// One hyperperiod counts.
-    pub small: bool,
-}
-
 /// What one policy did to one task with one seed; times are scaled up again, ms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -174,9 +162,10 @@ pub struct Row {
 
 /// An experiment as it came out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct TaskSetOutcome {
     /// The file.
-    pub mission: Mission,
+    #[serde(rename = "mission")]
+    pub spec: TaskSetSpec,
     /// The machine.
     pub machine: String,
     /// Fingerprint of its model as it was then.
@@ -199,7 +188,16 @@ pub struct Outcome {
     pub timelines: Vec<(Policy, Timeline)>,
 }
 
-impl Outcome {
+impl<'a> From<&'a TaskSetOutcome> for Judged<'a> {
+    fn from(outcome: &'a TaskSetOutcome) -> Self {
+        Self {
+            id: &outcome.spec.id,
+            verdicts: &outcome.verdicts,
+        }
+    }
+}
+
+impl TaskSetOutcome {
     /// The command that repeats it.
     #[must_use]
     pub fn command(&self) -> String {
@@ -209,25 +207,25 @@ impl Outcome {
         let small = if self.small { " --small" } else { "" };
         format!(
             "soloist lab run {} --seed {}{seeds}{small}",
-            self.mission.id, self.seed
+            self.spec.id, self.seed
         )
     }
 
     /// Is it what these options give, by the same file and the same model?
     #[must_use]
-    pub fn is_of(&self, mission: &Mission, set: &TaskSet, options: Options) -> bool {
-        let file = |m: &Mission| serde_json::to_value(m).ok();
+    pub fn is_of(&self, spec: &TaskSetSpec, set: &TaskSet, options: Options) -> bool {
+        let file = |m: &TaskSetSpec| serde_json::to_value(m).ok();
         (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
             && self.set == serde_json::to_value(set).unwrap_or_default()
             && self.model == fingerprint(&self.machine)
-            && file(&self.mission) == file(mission)
+            && file(&self.spec) == file(spec)
     }
 
     /// Judged by what the file claims now.
     #[must_use]
-    pub fn judged_by(mut self, claims: Vec<Claim>) -> Self {
-        self.mission.claims = claims;
-        let claims = self.mission.claims.iter();
+    pub fn judged_by(mut self, claims: Vec<TaskClaim>) -> Self {
+        self.spec.claims = claims;
+        let claims = self.spec.claims.iter();
         self.verdicts = claims.map(|c| judge(c, &self.rows)).collect();
         self
     }
@@ -241,7 +239,7 @@ impl Outcome {
 
 /// Why it could not be run.
 #[derive(Debug, thiserror::Error)]
-pub enum MissionError {
+pub enum TaskSetError {
     /// No such experiment.
     #[error("no experiment {0:?}; there is: {names}", names = EXPERIMENTS.iter().map(|e| e.0).collect::<Vec<_>>().join(", "))]
     Unknown(String),
@@ -262,73 +260,57 @@ pub enum MissionError {
     Play(#[from] PlayError),
 }
 
-/// Does `name` mean one: by its name, or a file with `tasks`?
-#[must_use]
-pub fn is_one(name: &str) -> bool {
-    if EXPERIMENTS.iter().any(|(id, _, _)| *id == name) {
-        return true;
-    }
-    let text = is_path(name).then(|| std::fs::read_to_string(name).ok());
-    let file: Option<toml::Table> = text.flatten().and_then(|text| toml::from_str(&text).ok());
-    file.is_some_and(|file| file.get("tasks").is_some_and(toml::Value::is_str))
-}
-
-fn is_path(name: &str) -> bool {
-    name.contains('/') || name.ends_with(".toml")
-}
-
-/// An experiment by name or file, and its tasks.
+/// An experiment that is built in, and its tasks.
 ///
 /// # Errors
 /// When there is none of that name, or its files are wrong.
-pub fn find(name: &str) -> Result<(Mission, TaskSet), MissionError> {
-    if is_path(name) {
-        let path = Path::new(name);
-        let (text, file) = read_text(path)?;
-        let mission = parse(&text, &file)?;
-        let tasks = file::read(&path.with_file_name(&mission.tasks))?;
-        let place = FileText {
-            file: &file,
-            text: &text,
-        };
-        check::check(&mission, &tasks, place)?;
-        return Ok((mission, tasks));
-    }
+pub fn find(name: &str) -> Result<(TaskSetSpec, TaskSet), TaskSetError> {
     let known = EXPERIMENTS.iter().find(|(id, _, _)| *id == name);
-    let (id, text, tasks) = known.ok_or_else(|| MissionError::Unknown(name.to_owned()))?;
-    let mission = parse(text, &format!("experiments/rt/{id}.toml"))?;
-    let set = file::parse(tasks, &format!("experiments/rt/{}", mission.tasks))?;
-    Ok((mission, set))
+    let (id, text, tasks) = known.ok_or_else(|| TaskSetError::Unknown(name.to_owned()))?;
+    let (file, tasks_file) = (format!("experiments/rt/{id}.toml"), "experiments/rt/");
+    let place = FileText { file: &file, text };
+    let spec: TaskSetSpec = toml::from_str(text).map_err(|e| place.toml(&e))?;
+    let set = file::parse(tasks, &format!("{tasks_file}{}", spec.tasks))?;
+    Ok((spec, set))
 }
 
-fn parse(text: &str, file: &str) -> Result<Mission, FileError> {
-    let place = FileText { file, text };
-    toml::from_str(text).map_err(|e| place.toml(&e))
+/// An experiment's file that says so, and the tasks that stand in another one beside it.
+///
+/// # Errors
+/// When they can't be played or judged.
+pub fn read(
+    table: Deserializer<'_>,
+    place: FileText<'_>,
+) -> Result<(TaskSetSpec, TaskSet), FileError> {
+    let spec = TaskSetSpec::deserialize(table).map_err(|e| place.toml(&e))?;
+    let tasks = file::read(&Path::new(place.file).with_file_name(&spec.tasks))?;
+    check::check(&spec, &tasks, place)?;
+    Ok((spec, tasks))
 }
 
 /// Runs it; `progress` is told each time a play is done, with how many there are.
 ///
 /// # Errors
-/// As [`MissionError`].
+/// As [`TaskSetError`].
 pub fn run(
-    (mission, set): (Mission, TaskSet),
+    (spec, set): (TaskSetSpec, TaskSet),
     options: Options,
     progress: &(dyn Fn() + Sync),
-) -> Result<Outcome, MissionError> {
-    let prepared = Prepared::new((mission, set), options)?;
+) -> Result<TaskSetOutcome, TaskSetError> {
+    let prepared = PreparedTaskSet::new((spec, set), options)?;
     let play = |n| {
         let played = prepared.part(n);
         progress();
         played
     };
     let plays = 0..prepared.jobs().len();
-    let played: Result<Vec<Timeline>, MissionError> = plays.into_par_iter().map(play).collect();
+    let played: Result<Vec<Timeline>, TaskSetError> = plays.into_par_iter().map(play).collect();
     Ok(prepared.whole(played?))
 }
 
 /// An experiment that can run; a part is a play of a policy with a seed.
-pub struct Prepared {
-    mission: Mission,
+pub struct PreparedTaskSet {
+    spec: TaskSetSpec,
     set: TaskSet,
     options: Options,
     machine: String,
@@ -339,18 +321,21 @@ pub struct Prepared {
     hyper: u64,
 }
 
-impl Prepared {
+impl PreparedTaskSet {
     /// By these options.
     ///
     /// # Errors
-    /// As [`MissionError`].
-    pub fn new((mission, set): (Mission, TaskSet), options: Options) -> Result<Self, MissionError> {
+    /// As [`TaskSetError`].
+    pub fn new(
+        (spec, set): (TaskSetSpec, TaskSet),
+        options: Options,
+    ) -> Result<Self, TaskSetError> {
         let machine = set.machine.clone().unwrap_or_else(|| MACHINE.to_owned());
         let platform = Platform::find(&machine)?;
-        let (makers, profiles) = profiles(&platform, &set, mission.scale)?;
+        let (makers, profiles) = profiles(&platform, &set, spec.scale)?;
         Ok(Self {
-            hyper: set.hyperperiod().unwrap_or(1000 * MS) / mission.scale,
-            mission,
+            hyper: set.hyperperiod().unwrap_or(1000 * MS) / spec.scale,
+            spec,
             set,
             options,
             machine,
@@ -362,8 +347,8 @@ impl Prepared {
 
     /// Policies and seeds.
     fn jobs(&self) -> Vec<(Policy, u64)> {
-        let seeds = 0..self.options.seeds.map_or(self.mission.seeds, u64::from);
-        let policies = self.mission.policies.iter();
+        let seeds = 0..self.options.seeds.map_or(self.spec.seeds, u64::from);
+        let policies = self.spec.policies.iter();
         policies
             .flat_map(|&p| {
                 seeds
@@ -377,9 +362,9 @@ impl Prepared {
     fn counted(&self) -> (u64, u64) {
         let counted = match self.options.small {
             true => 1,
-            false => self.mission.hyperperiods.max(1),
+            false => self.spec.hyperperiods.max(1),
         };
-        let warm = self.mission.warm;
+        let warm = self.spec.warm;
         (warm * self.hyper, (warm + counted) * self.hyper)
     }
 }
@@ -387,10 +372,10 @@ impl Prepared {
 /// A line from memory takes some such time, ps.
 const LINE_PS: u64 = 20_000;
 
-impl Parts for Prepared {
+impl Parts for PreparedTaskSet {
     type Part = Timeline;
-    type Whole = Outcome;
-    type Error = MissionError;
+    type Whole = TaskSetOutcome;
+    type Error = TaskSetError;
 
     /// In lines, as the lab's.
     fn costs(&self) -> Vec<u64> {
@@ -399,7 +384,7 @@ impl Parts for Prepared {
         self.jobs().into_iter().map(cost).collect()
     }
 
-    fn part(&self, n: usize) -> Result<Timeline, MissionError> {
+    fn part(&self, n: usize) -> Result<Timeline, TaskSetError> {
         let (policy, seed) = self.jobs()[n];
         let tasks = policy.tasks(&self.set);
         let kept: Vec<usize> = (0..self.set.tasks.len())
@@ -412,18 +397,18 @@ impl Parts for Prepared {
             set: &tasks,
             makers: &makers,
             accesses: &accesses,
-            places: &places(policy, &self.platform, &tasks, self.mission.bank_sets)?,
+            places: &places(policy, &self.platform, &tasks, self.spec.bank_sets)?,
             limits: &[],
-            scale: self.mission.scale,
+            scale: self.spec.scale,
             length_ps: self.counted().1,
             seed,
         })?;
         Ok(played.timeline)
     }
 
-    fn whole(&self, timelines: Vec<Timeline>) -> Outcome {
+    fn whole(&self, timelines: Vec<Timeline>) -> TaskSetOutcome {
         let (from, hyper) = (self.counted().0, self.hyper);
-        let (mission, set, options) = (&self.mission, &self.set, self.options);
+        let (spec, set, options) = (&self.spec, &self.set, self.options);
         let mut rows = Vec::new();
         let mut charts = Vec::new();
         for ((policy, seed), timeline) in self.jobs().into_iter().zip(timelines) {
@@ -431,20 +416,20 @@ impl Parts for Prepared {
             for (i, task) in with_deadline.iter().enumerate() {
                 if task.release.is_some() {
                     let figures = timeline.figures(i, from);
-                    rows.push(row((policy, seed), &task.name, &figures, mission.scale));
+                    rows.push(row((policy, seed), &task.name, &figures, spec.scale));
                 }
             }
             if seed == options.seed {
                 charts.push((policy, timeline.part(from, from + hyper)));
             }
         }
-        let verdicts = mission.claims.iter().map(|c| judge(c, &rows)).collect();
+        let verdicts = spec.claims.iter().map(|c| judge(c, &rows)).collect();
         let ms = |ps: u64| ps as f64 / MS as f64;
         let tasks = set.tasks.iter().filter_map(|t| {
             let release = t.release?;
             Some((t.name.clone(), ms(release.period.0), ms(t.wcet.0)))
         });
-        Outcome {
+        TaskSetOutcome {
             set: serde_json::to_value(set).unwrap_or_default(),
             model: fingerprint(&self.machine),
             machine: self.machine.clone(),
@@ -452,7 +437,7 @@ impl Parts for Prepared {
             seeds: options.seeds,
             small: options.small,
             tasks: tasks.collect(),
-            mission: mission.clone(),
+            spec: spec.clone(),
             rows,
             verdicts,
             timelines: charts,
@@ -500,7 +485,7 @@ fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<
     Some(Estimate::jackknife(mean(usize::MAX), &without))
 }
 
-fn judge(claim: &Claim, rows: &[Row]) -> Verdict {
+fn judge(claim: &TaskClaim, rows: &[Row]) -> Verdict {
     let ours = estimate(rows, claim.policy, &claim.task, claim.figure);
     let mut verdict = Verdict {
         what: claim.what.clone(),
@@ -538,6 +523,7 @@ fn judge(claim: &Claim, rows: &[Row]) -> Verdict {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::experiment::Experiment;
 
     fn rows(policy: Policy, means: &[f64]) -> Vec<Row> {
         let row = |(seed, &mean): (usize, &f64)| Row {
@@ -555,7 +541,7 @@ mod tests {
         means.iter().enumerate().map(row).collect()
     }
 
-    fn claim(text: &str) -> Claim {
+    fn claim(text: &str) -> TaskClaim {
         let about = "what = \"w\"\npolicy = \"linux\"\ntask = \"t\"\nfigure = \"mean\"\n";
         toml::from_str(&format!("{about}{text}")).unwrap()
     }
@@ -597,21 +583,27 @@ mod tests {
     #[test]
     fn experiments_stand_as_their_files_say() {
         for (id, _, _) in EXPERIMENTS {
-            let (mission, set) = find(id).unwrap();
-            assert_eq!(mission.id, *id);
+            let (spec, set) = find(id).unwrap();
+            assert_eq!(spec.id, *id);
             let file = format!(
                 "{}/../../experiments/rt/{id}.toml",
                 env!("CARGO_MANIFEST_DIR")
             );
-            assert!(is_one(id) && is_one(&file));
-            assert_eq!(find(&file).unwrap().1.tasks.len(), set.tasks.len());
+            for name in [*id, &file] {
+                match Experiment::find(name).unwrap() {
+                    Experiment::TaskSet(_, found) => assert_eq!(found.tasks, set.tasks),
+                    Experiment::Scenario(_) => panic!("{name} is a task set"),
+                }
+            }
             // A claim on a task or a policy that is not there says nothing.
-            for claim in &mission.claims {
+            for claim in &spec.claims {
                 assert!(set.tasks.iter().any(|t| t.name == claim.task), "{claim:?}");
                 let named = std::iter::once(claim.policy).chain(claim.below);
-                assert!(named.into_iter().all(|p| mission.policies.contains(&p)));
+                assert!(named.into_iter().all(|p| spec.policies.contains(&p)));
             }
         }
-        assert!(!is_one("camc-table-2") && !is_one("./nowhere.toml"));
+        let found = Experiment::find("camc-table-2").unwrap();
+        assert!(matches!(found, Experiment::Scenario(_)));
+        assert!(Experiment::find("./nowhere.toml").is_err());
     }
 }

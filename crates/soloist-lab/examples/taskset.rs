@@ -1,17 +1,18 @@
 //! What stands beside `soloist lab run camc-tables-7-9 palloc-real-time`:
 //!
-//! `cargo run --release -p soloist-rt --example mission DIR`: CAMC's figures 15
+//! `cargo run --release -p soloist-lab --example taskset DIR`: CAMC's figures 15
 //! and 16 on the model, and figure 16 by the times that its text prints.
-//! `... --example mission variants [NAME]`: the experiments with one thing changed
+//! `... --example taskset variants [NAME]`: the experiments with one thing changed
 //! at a time, one seed; PALLOC's beside a recorded desktop where `DIR` has one
 //! (`... variants NAME DIR`, experiments/rt/desktop).
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::path::PathBuf;
 
+use soloist_lab::jobs::Options;
+use soloist_lab::taskset::{find, run, Figure, TaskSetSpec};
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
-use soloist_rt::mission::{find, run, Figure, Mission, Options};
 use soloist_rt::policy::Policy;
 use soloist_rt::tasks::{Behaviour, TaskSet};
 use soloist_rt::time::{Time, MS};
@@ -21,6 +22,8 @@ const ONE: Options = Options {
     seed: 1,
     seeds: Some(1),
     small: false,
+    account: false,
+    needed: false,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,21 +32,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return variants();
     }
     std::fs::write(format!("{dir}/camc-figure-16-printed.svg"), printed()?)?;
-    let (mut mission, set) = find("camc-tables-7-9")?;
-    mission.policies = vec![Policy::DiffController, Policy::SameBank];
-    let outcome = run((mission, set), ONE, &|| {})?;
+    let (mut spec, set) = find("camc-tables-7-9")?;
+    spec.policies = vec![Policy::DiffController, Policy::SameBank];
+    let outcome = run((spec, set), ONE, &|| {})?;
     for ((policy, timeline), figure) in outcome.timelines.iter().zip(["15", "16"]) {
         let title = format!(
             "Table 6's tasks under {} (CAMC, figure {figure})",
             policy.name()
         );
-        let svg = gantt::svg(timeline, &title, outcome.mission.scale);
+        let svg = gantt::svg(timeline, &title, outcome.spec.scale);
         std::fs::write(format!("{dir}/camc-figure-{figure}.svg"), svg)?;
     }
     Ok(())
 }
 
-type Change = fn(&mut Mission, &mut TaskSet);
+type Change = fn(&mut TaskSetSpec, &mut TaskSet);
 
 fn others(set: &mut TaskSet, behaviour: Behaviour) {
     let others = set.tasks.iter_mut().filter(|t| t.release.is_none());
@@ -159,9 +162,9 @@ fn variants() -> Result<(), Box<dyn std::error::Error>> {
         if lacks || !format!("{id}: {name}").contains(&only) {
             continue;
         }
-        let (mut mission, mut set) = find(id)?;
-        change(&mut mission, &mut set);
-        let outcome = match run((mission, set), ONE, &|| {}) {
+        let (mut spec, mut set) = find(id)?;
+        change(&mut spec, &mut set);
+        let outcome = match run((spec, set), ONE, &|| {}) {
             Ok(outcome) => outcome,
             Err(error) => {
                 println!("{id}: {name}: {error}");
@@ -170,7 +173,7 @@ fn variants() -> Result<(), Box<dyn std::error::Error>> {
         };
         for (task, ..) in &outcome.tasks {
             print!("{id}: {name:30} {task:10}");
-            for policy in &outcome.mission.policies {
+            for policy in &outcome.spec.policies {
                 let of = |figure| {
                     let value = outcome.figure(*policy, task, figure);
                     value.map_or("-".to_owned(), |e| format!("{:.1}", e.value))
@@ -185,9 +188,9 @@ fn variants() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// One hyperperiod as long as it is, without the others.
-fn undivided(mission: &mut Mission, _: &mut TaskSet) {
-    (mission.scale, mission.warm, mission.hyperperiods) = (1, 0, 1);
-    mission.policies = vec![Policy::Single];
+fn undivided(spec: &mut TaskSetSpec, _: &mut TaskSet) {
+    (spec.scale, spec.warm, spec.hyperperiods) = (1, 0, 1);
+    spec.policies = vec![Policy::Single];
 }
 
 /// Figure 16 by the execution times that the paper's text prints.

@@ -1,10 +1,11 @@
-//! What became of the claims on task sets is kept in `evidence/verdicts.csv`, as
-//! the lab's (evidence/lab.md has the command that writes it anew).
+//! What became of the claims on task sets is kept in `evidence/verdicts.csv` too
+//! (evidence/lab.md has the command that writes it anew).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use soloist_lab::jobs::Options;
 use soloist_lab::judgement::table::{lines, read_claims, ClaimLine};
 use soloist_lab::known;
-use soloist_rt::mission::{find, run, Options, EXPERIMENTS};
+use soloist_lab::taskset::{find, run, TaskSetOutcome, EXPERIMENTS};
 
 const KEPT: &str = include_str!("../../../evidence/verdicts.csv");
 
@@ -13,6 +14,8 @@ const OPTIONS: Options = Options {
     seed: 1,
     seeds: Some(3),
     small: true,
+    account: false,
+    needed: false,
 };
 
 fn kept(experiment: &str) -> Vec<ClaimLine> {
@@ -28,11 +31,11 @@ fn verdicts_are_what_they_were() {
     assert_eq!(lines(name, &outcome.verdicts), kept(name));
     // What was written is read again.
     let text = serde_json::to_string(&outcome).unwrap();
-    let again: soloist_rt::mission::Outcome = serde_json::from_str(&text).unwrap();
-    let (mission, set) = find(name).unwrap();
-    assert!(again.is_of(&mission, &set, OPTIONS));
-    assert!(!again.is_of(&mission, &set, Options { seed: 2, ..OPTIONS }));
-    let judged = again.judged_by(mission.claims);
+    let again: TaskSetOutcome = serde_json::from_str(&text).unwrap();
+    let (spec, set) = find(name).unwrap();
+    assert!(again.is_of(&spec, &set, OPTIONS));
+    assert!(!again.is_of(&spec, &set, Options { seed: 2, ..OPTIONS }));
+    let judged = again.judged_by(spec.claims);
     assert_eq!(judged.verdicts, outcome.verdicts);
 }
 

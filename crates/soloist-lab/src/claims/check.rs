@@ -2,39 +2,40 @@
 
 use crate::cases::{Case, CaseTask};
 use crate::measurements::{METRICS, SUFFIXES};
-use crate::spec::{Claim, Point, Scenario};
+use crate::spec::{Claim, Point, Scenario, Wrong};
 
 use super::comparison::comparisons;
 
 /// Claims that can be computed: from values that this scenario measures.
-pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), (String, String)> {
+pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
     let mut stems = Vec::new();
     for case in cases {
         let stem = |task: &CaseTask| format!("{}_{}_", case.name, task.name);
         stems.extend(case.tasks.iter().map(stem));
     }
-    for claim in &scenario.claims {
+    for (number, claim) in scenario.claims.iter().enumerate() {
+        let number = number.to_string();
+        let wrong = |key: &str, what: String| Wrong::at(&["claim", &number, key], what);
         if let Some(text) = &claim.holds {
-            comparisons(text).map_err(|what| (text.clone(), what))?;
+            comparisons(text).map_err(|what| wrong("holds", what))?;
         }
-        for text in [Some(&claim.ours), claim.holds.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        let ours = (Some(&claim.ours), "ours");
+        for (text, key) in [ours, (claim.holds.as_ref(), "holds")] {
+            let Some(text) = text else { continue };
             // A value of the sweep is a number in a name, or alone.
             let value = match scenario.points().first() {
                 Some(point) if point.first().is_some() => point.to_string(),
                 _ => "1".to_owned(),
             };
             let tree = evalexpr::build_operator_tree(&text.replace('$', &value))
-                .map_err(|e| (text.clone(), format!("`{text}`: {e}")))?;
+                .map_err(|e| wrong(key, format!("`{text}`: {e}")))?;
             let unknown = tree
                 .iter_variable_identifiers()
                 // What `holds` may use besides: the claim's own value.
-                .filter(|&word| word != "ours" || claim.holds.as_ref() != Some(text))
+                .filter(|&word| word != "ours" || key != "holds")
                 .find(|word| !stems.iter().any(|stem| measured(stem, word)));
             if let Some(word) = unknown {
-                return Err((word.to_owned(), not_measured(word, &stems)));
+                return Err(wrong(key, not_measured(word, &stems)));
             }
         }
     }

@@ -1,0 +1,8 @@
+//! What claims say, before anything runs: which measured values they name, and how they
+//! compare them.
+
+pub mod check;
+pub mod comparison;
+
+pub use check::{check_claims, needs};
+pub use comparison::{comparisons, Comparison};

@@ -1,0 +1,87 @@
+//! What TOML can't know of an experiment's file.
+
+use std::iter::once;
+
+use soloist_machine::{FileError, FileText};
+use soloist_rt::tasks::{Task, TaskSet};
+
+use super::TaskSetSpec;
+use crate::spec::{check_id, Wrong};
+
+/// Of hyperperiods and seeds; a hyperperiod has an hour at most.
+const MOST: u64 = 1000;
+
+/// Of a period or a wcet, scaled: some fifty lines of memory.
+const LEAST_PS: u64 = 1_000_000;
+
+/// Refuses what can't be played or judged, with its line.
+pub(super) fn check(
+    spec: &TaskSetSpec,
+    set: &TaskSet,
+    place: FileText<'_>,
+) -> Result<(), FileError> {
+    let id = check_id(&spec.id).map_err(|what| Wrong::at(&["id"], what));
+    let wrong = id.and_then(|()| numbers(spec));
+    let wrong = wrong.and_then(|()| scale(spec, set));
+    let wrong = wrong.and_then(|()| claims(spec, set));
+    wrong.map_err(|wrong| {
+        let line = place.line_of(&wrong.path);
+        FileError::in_line(place.file, line, wrong.message)
+    })
+}
+
+fn numbers(spec: &TaskSetSpec) -> Result<(), Wrong> {
+    for (key, value, least) in [
+        ("scale", spec.scale, 1),
+        ("warm", spec.warm, 0),
+        ("hyperperiods", spec.hyperperiods, 1),
+        ("seeds", spec.seeds, 1),
+    ] {
+        if !(least..=MOST).contains(&value) {
+            let what = format!("`{key}` {value}: expected {least} to {MOST}");
+            return Err(Wrong::at(&[key], what));
+        }
+    }
+    match spec.policies.is_empty() {
+        true => Err(Wrong::at(&["policies"], "no policies: nothing to play")),
+        false => Ok(()),
+    }
+}
+
+fn scale(spec: &TaskSetSpec, set: &TaskSet) -> Result<(), Wrong> {
+    for task in &set.tasks {
+        let Some(release) = &task.release else {
+            continue;
+        };
+        let least = release.period.0.min(task.wcet.0) / spec.scale;
+        if least < LEAST_PS {
+            let what = format!(
+                "`scale` {}: of task {:?} less than 1 us would be left",
+                spec.scale, task.name
+            );
+            return Err(Wrong::at(&["scale"], what));
+        }
+    }
+    Ok(())
+}
+
+fn claims(spec: &TaskSetSpec, set: &TaskSet) -> Result<(), Wrong> {
+    for (number, claim) in spec.claims.iter().enumerate() {
+        let wrong = |key, what| Wrong::at(&["claim", &number.to_string(), key], what);
+        let there = |task: &&Task| task.release.is_some() && task.name == claim.task;
+        if !set.tasks.iter().any(|task| there(&task)) {
+            let what = format!(
+                "claim {:?}: no task {:?} with a deadline",
+                claim.what, claim.task
+            );
+            return Err(wrong("task", what));
+        }
+        let mut named = once(claim.policy).chain(claim.below);
+        if let Some(policy) = named.find(|policy| !spec.policies.contains(policy)) {
+            let name = policy.name();
+            let what = format!("claim {:?}: `policies` has no {name:?}", claim.what);
+            return Err(wrong("what", what));
+        }
+    }
+    Ok(())
+}
