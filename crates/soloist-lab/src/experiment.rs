@@ -10,7 +10,7 @@ use soloist_trace::timeline::Timeline;
 use toml::de::{DeTable, DeValue};
 
 use crate::jobs::{Options, Parts, Prepared, RunError};
-use crate::judgement::{Judged, Outcome};
+use crate::judgement::{Judged, ScenarioOutcome};
 use crate::spec::Scenario;
 use crate::taskset::{self, PreparedTaskSet, TaskSetError, TaskSetOutcome, TaskSetSpec};
 use crate::{known, measurements};
@@ -229,7 +229,7 @@ impl Parts for PreparedExperiment<'_> {
                 prepared,
             } => {
                 let cases = prepared.whole(runs);
-                let outcome = Outcome::new((*scenario).clone(), *options, cases);
+                let outcome = ScenarioOutcome::new((*scenario).clone(), *options, cases);
                 ExperimentOutcome::Scenario(outcome)
             }
             Self::TaskSet(prepared) => ExperimentOutcome::TaskSet(prepared.whole(plays)),
@@ -243,7 +243,7 @@ impl Parts for PreparedExperiment<'_> {
 #[serde(untagged)]
 pub enum ExperimentOutcome {
     /// Of a scenario.
-    Scenario(Outcome),
+    Scenario(ScenarioOutcome),
     /// Of a task set.
     TaskSet(TaskSetOutcome),
 }
@@ -273,7 +273,7 @@ impl ExperimentOutcome {
 
     /// What came of a scenario.
     #[must_use]
-    pub fn scenario(&self) -> Option<&Outcome> {
+    pub fn scenario(&self) -> Option<&ScenarioOutcome> {
         match self {
             Self::Scenario(outcome) => Some(outcome),
             Self::TaskSet(_) => None,

@@ -462,7 +462,7 @@ fn row((policy, seed): (Policy, u64), task: &str, f: &Figures, scale: u64) -> Ro
 }
 
 fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<Estimate> {
-    let of = |row: &Row| match figure {
+    let value = |row: &Row| match figure {
         Figure::Mean => row.mean,
         Figure::Max => row.max,
         Figure::Min => row.min,
@@ -472,7 +472,7 @@ fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<
     // Of no job that was completed there is no time.
     let mine = |r: &&Row| r.policy == policy && r.task == task;
     let timed = |r: &&Row| figure == Figure::Misses || r.mean > 0.0;
-    let all: Vec<f64> = rows.iter().filter(mine).filter(timed).map(of).collect();
+    let all: Vec<f64> = rows.iter().filter(mine).filter(timed).map(value).collect();
     if all.is_empty() {
         return None;
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use soloist_lab::jobs::{run, run_all, Options, RunError};
 use soloist_lab::judgement::compare::Comparison;
-use soloist_lab::judgement::{answers, Outcome};
+use soloist_lab::judgement::{answers, ScenarioOutcome};
 use soloist_lab::known;
 use soloist_lab::report::html;
 use soloist_lab::sensitivity::{self, Of};
@@ -21,9 +21,9 @@ const SMALL: Options = Options {
     needed: false,
 };
 
-fn outcome(scenario: Scenario, options: Options) -> Outcome {
+fn outcome(scenario: Scenario, options: Options) -> ScenarioOutcome {
     let cases = run(&scenario, options, &|_| {}).unwrap();
-    Outcome::new(scenario, options, cases)
+    ScenarioOutcome::new(scenario, options, cases)
 }
 
 /// Tasks of a few thousand accesses under several policies.
@@ -261,7 +261,7 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
         .unwrap();
     assert!(other.change_model("northbridge.request_ps", "{").is_err());
     let (before, after) = (outcome(scenario, SMALL), outcome(other, SMALL));
-    let time = |o: &Outcome| o.cases[0].spread("victim", "time").unwrap().mean;
+    let time = |o: &ScenarioOutcome| o.cases[0].spread("victim", "time").unwrap().mean;
     assert!(time(&after) > 1.2 * time(&before));
     let changes = Comparison::of(&[(&before).into()], &[(&after).into()]).changes;
     assert!(
@@ -272,7 +272,7 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
 }
 
 /// Nothing changes between a run and itself.
-fn unchanged(o: &Outcome) -> bool {
+fn unchanged(o: &ScenarioOutcome) -> bool {
     let same = Comparison::of(&[o.into()], &[o.into()]);
     same.changes.is_empty() && same.before == same.after
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use soloist_lab::jobs::{run, run_all, Options};
 use soloist_lab::judgement::table::{claims, read_claims, ClaimLine};
-use soloist_lab::judgement::Outcome;
+use soloist_lab::judgement::ScenarioOutcome;
 use soloist_lab::known;
 
 const KEPT: &str = include_str!("../../../evidence/verdicts.csv");
@@ -45,7 +45,7 @@ fn kept(experiment: &str) -> Vec<ClaimLine> {
 fn verdicts_are_what_they_were() {
     let jobs = QUICK.map(|name| (known::find(name).unwrap(), OPTIONS));
     run_all(&jobs, &|| {}, |i, cases| {
-        let outcome = Outcome::new(jobs[i].0.clone(), OPTIONS, cases.unwrap());
+        let outcome = ScenarioOutcome::new(jobs[i].0.clone(), OPTIONS, cases.unwrap());
         assert_eq!(claims(&[outcome]), kept(QUICK[i]), "{}", QUICK[i]);
         true
     });
@@ -57,7 +57,7 @@ fn another_constant_gives_other_verdicts() {
     let mut scenario = known::find("palloc-peak").unwrap();
     scenario.change_model("controller.bank_queue", "1").unwrap();
     let cases = run(&scenario, OPTIONS, &|_| {}).unwrap();
-    let outcome = Outcome::new(scenario, OPTIONS, cases);
+    let outcome = ScenarioOutcome::new(scenario, OPTIONS, cases);
     assert_ne!(claims(&[outcome]), kept("palloc-peak"));
 }
 

@@ -205,7 +205,7 @@ impl Guard {
     /// What was counted of each core up to the last whole period, or to the
     /// end of its task, which may be earlier.
     pub fn counts(&self, ends_ps: &[u64]) -> Vec<Regulated> {
-        let of = |(i, (c, &end)): (usize, (&Core, &u64))| {
+        let counted = |(i, (c, &end)): (usize, (&Core, &u64))| {
             let (until, sum) = match self.whole_ps {
                 Some(whole) if whole < end => (whole, c.last),
                 _ => (end, c.sum(end)),
@@ -223,7 +223,12 @@ impl Guard {
                 unevenness: c.unevenness(),
             }
         };
-        self.cores.iter().zip(ends_ps).enumerate().map(of).collect()
+        self.cores
+            .iter()
+            .zip(ends_ps)
+            .enumerate()
+            .map(counted)
+            .collect()
     }
 
     /// A period has ended for all.

@@ -281,8 +281,8 @@ impl<'a> Taker<'a> {
 
     /// Instructions and lines so far.
     fn taken(&self) -> u64 {
-        let of = |thread: &Taken| thread.stream.instructions + thread.writer.accesses;
-        self.threads.iter().map(of).sum()
+        let steps = |thread: &Taken| thread.stream.instructions + thread.writer.accesses;
+        self.threads.iter().map(steps).sum()
     }
 
     fn dropped(&mut self, what: &'static str) {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use soloist_lab::experiment::{self, Experiment, ExperimentError, ExperimentOutcome};
 use soloist_lab::jobs::Options;
 use soloist_lab::judgement::compare::Comparison;
-use soloist_lab::judgement::{Judged, Outcome};
+use soloist_lab::judgement::{Judged, ScenarioOutcome};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
 use soloist_lab::spec::Scenario;
@@ -190,7 +190,7 @@ impl Report {
                 ExperimentOutcome::TaskSet(outcome) => tasks.push(outcome),
             }
         }
-        let rank = |o: &Outcome| {
+        let rank = |o: &ScenarioOutcome| {
             let id = o.scenario.experiment.id.as_str();
             known::EXPERIMENTS.iter().position(|(name, _)| *name == id)
         };

@@ -66,12 +66,12 @@ fn order<W: Parts>(works: &[W]) -> Vec<(usize, usize)> {
     let longest = |costs: &Vec<u64>| costs.iter().copied().max().unwrap_or(0);
     let mut works: Vec<(usize, Vec<u64>)> = works.iter().map(W::costs).enumerate().collect();
     works.sort_by_key(|(_, costs)| std::cmp::Reverse(longest(costs)));
-    let of = |(work, costs): (usize, Vec<u64>)| {
+    let longest_first = |(work, costs): (usize, Vec<u64>)| {
         let mut parts: Vec<usize> = (0..costs.len()).collect();
         parts.sort_by_key(|&part| std::cmp::Reverse(costs[part]));
         parts.into_iter().map(move |part| (work, part))
     };
-    works.into_iter().flat_map(of).collect()
+    works.into_iter().flat_map(longest_first).collect()
 }
 
 /// The next message; `None` after the last. A caller that is one of the pool's own
@@ -101,7 +101,11 @@ pub fn do_all<W: Parts>(
     let given_up = AtomicBool::new(false);
     let open: Vec<Open<W::Part>> = works.iter().map(|w| Open::new(w.costs().len())).collect();
     let (sender, receiver) = mpsc::channel();
-    for (work, _) in open.iter().enumerate().filter(|(_, of)| of.is_empty()) {
+    for (work, _) in open
+        .iter()
+        .enumerate()
+        .filter(|(_, parts)| parts.is_empty())
+    {
         let _ = sender.send((work, Ok(Vec::new())));
     }
     let do_one = |(work, part): (usize, usize), sender: &mpsc::Sender<(usize, Ended<W>)>| {

@@ -21,7 +21,7 @@ use crate::spec::{Claim, Scenario};
 
 /// An experiment as it came out: all that a report needs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ScenarioOutcome {
     /// The scenario.
     pub scenario: Scenario,
     /// Seed of the first repeat.
@@ -50,8 +50,8 @@ pub struct Judged<'a> {
     pub verdicts: &'a [Verdict],
 }
 
-impl<'a> From<&'a Outcome> for Judged<'a> {
-    fn from(outcome: &'a Outcome) -> Self {
+impl<'a> From<&'a ScenarioOutcome> for Judged<'a> {
+    fn from(outcome: &'a ScenarioOutcome) -> Self {
         Self {
             id: &outcome.scenario.experiment.id,
             verdicts: &outcome.verdicts,
@@ -59,7 +59,7 @@ impl<'a> From<&'a Outcome> for Judged<'a> {
     }
 }
 
-impl Outcome {
+impl ScenarioOutcome {
     /// Judges the scenario's claims by what was measured.
     pub fn new(scenario: Scenario, options: Options, cases: Vec<CaseResult>) -> Self {
         let verdicts = judge(&scenario, &cases);

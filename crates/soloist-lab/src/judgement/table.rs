@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Verdict};
+use super::{ScenarioOutcome, Verdict};
 use crate::measurements::{metric, METRICS};
 
 /// A claim's line.
@@ -46,9 +46,9 @@ pub fn lines(experiment: &str, verdicts: &[Verdict]) -> Vec<ClaimLine> {
 }
 
 /// A line for each claim of `outcomes`.
-pub fn claims(outcomes: &[Outcome]) -> Vec<ClaimLine> {
-    let of = |o: &Outcome| lines(&o.scenario.experiment.id, &o.verdicts);
-    outcomes.iter().flat_map(of).collect()
+pub fn claims(outcomes: &[ScenarioOutcome]) -> Vec<ClaimLine> {
+    let claims = |o: &ScenarioOutcome| lines(&o.scenario.experiment.id, &o.verdicts);
+    outcomes.iter().flat_map(claims).collect()
 }
 
 /// Four digits: more are noise, and make every change a change of the file.
@@ -77,7 +77,9 @@ pub fn read_claims(text: &str) -> Result<Vec<ClaimLine>, csv::Error> {
 }
 
 /// Everything measured as CSV; a metric that a task has not is empty.
-pub fn values_csv<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Result<String, csv::Error> {
+pub fn values_csv<'a>(
+    outcomes: impl Iterator<Item = &'a ScenarioOutcome>,
+) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let head = [
         "experiment",

@@ -114,10 +114,10 @@ struct Figures {
     sweep: Vec<Point>,
 }
 
-type Outcome = Result<Estimate, evalexpr::EvalexprError>;
+type Evaluated = Result<Estimate, evalexpr::EvalexprError>;
 
 impl Figures {
-    fn estimate(&self, text: &str, over: Option<Over>) -> Outcome {
+    fn estimate(&self, text: &str, over: Option<Over>) -> Evaluated {
         let value = evaluate(text, over, &self.sweep, &self.all)?;
         let without = self.without.iter();
         let without: Vec<f64> = without
@@ -284,16 +284,16 @@ mod tests {
     #[test]
     fn an_order_holds_only_if_intervals_are_apart() {
         let order = "ours = \"b_t_time / a_t_time\"\nholds = \"a_t_time < b_t_time\"";
-        let of = |a: &[f64], b: &[f64]| verdict(&[result("a", a), result("b", b)], order).holds;
+        let holds = |a: &[f64], b: &[f64]| verdict(&[result("a", a), result("b", b)], order).holds;
         assert_eq!(
-            of(&[99.0, 100.0, 101.0], &[119.0, 120.0, 121.0]),
+            holds(&[99.0, 100.0, 101.0], &[119.0, 120.0, 121.0]),
             Some(true)
         );
         assert_eq!(
-            of(&[90.0, 100.0, 110.0], &[110.0, 120.0, 130.0]),
+            holds(&[90.0, 100.0, 110.0], &[110.0, 120.0, 130.0]),
             Some(false)
         );
-        assert_eq!(of(&[100.0], &[120.0]), None, "one seed says nothing");
+        assert_eq!(holds(&[100.0], &[120.0]), None, "one seed says nothing");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 pub use plot::{svg, DrawError};
 
 use self::matrix::matrix;
-use crate::judgement::{answers, Answer, Estimate, Judged, Outcome, Totals, Verdict};
+use crate::judgement::{answers, Answer, Estimate, Judged, ScenarioOutcome, Totals, Verdict};
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:64em;margin:2em auto;padding:0 1em;\
 color:#222}table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;text-align:right;\
@@ -42,7 +42,7 @@ pub struct Other<'a> {
 }
 
 /// The page.
-pub fn html(outcomes: &[Outcome], others: &[Other]) -> Result<String, DrawError> {
+pub fn html(outcomes: &[ScenarioOutcome], others: &[Other]) -> Result<String, DrawError> {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <title>Soloist: experiments</title><style>{STYLE}</style></head><body>\n\
@@ -84,7 +84,7 @@ pub fn html(outcomes: &[Outcome], others: &[Other]) -> Result<String, DrawError>
     Ok(page)
 }
 
-fn section(page: &mut String, outcome: &Outcome) -> Result<(), DrawError> {
+fn section(page: &mut String, outcome: &ScenarioOutcome) -> Result<(), DrawError> {
     let about = &outcome.scenario.experiment;
     let runs = outcome.cases.first().map_or(0, |c| c.runs.len());
     let _ = writeln!(

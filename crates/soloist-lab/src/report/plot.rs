@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use soloist_play::policy::Policy;
 
-use crate::judgement::Outcome;
+use crate::judgement::ScenarioOutcome;
 use crate::measurements::{CaseResult, Spread};
 use crate::spec::Plot;
 
@@ -55,7 +55,7 @@ struct Series {
 }
 
 /// The plot as SVG.
-pub fn svg(outcome: &Outcome, plot: &Plot) -> Result<String, DrawError> {
+pub fn svg(outcome: &ScenarioOutcome, plot: &Plot) -> Result<String, DrawError> {
     let mut text = String::new();
     let fail = |what: String| DrawError {
         id: outcome.scenario.experiment.id.clone(),
@@ -80,7 +80,7 @@ pub fn svg(outcome: &Outcome, plot: &Plot) -> Result<String, DrawError> {
 
 /// Labels of the x axis, and a series for each policy; with a regulator, one for
 /// each mode over a sweep, and the modes on the axis without one.
-fn gather(outcome: &Outcome, plot: &Plot) -> (Vec<String>, Vec<Series>) {
+fn gather(outcome: &ScenarioOutcome, plot: &Plot) -> (Vec<String>, Vec<Series>) {
     let mut labels: Vec<String> = Vec::new();
     let mut series: Vec<Series> = Vec::new();
     for case in &outcome.cases {
@@ -118,7 +118,7 @@ fn position<T>(list: &mut Vec<T>, is_it: impl FnMut(&T) -> bool, new: impl FnOnc
 }
 
 /// Names of a case's series and of its place on the x axis.
-fn place(outcome: &Outcome, case: &CaseResult) -> (String, String) {
+fn place(outcome: &ScenarioOutcome, case: &CaseResult) -> (String, String) {
     let scenario = &outcome.scenario;
     let value = case.value.map_or(String::new(), short);
     // The first sweep is the x axis, the others make series of their own.
@@ -154,7 +154,7 @@ type Failure = Box<dyn std::error::Error>;
 
 fn draw(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
-    outcome: &Outcome,
+    outcome: &ScenarioOutcome,
     plot: &Plot,
     labels: &[String],
     series: &[Series],

@@ -43,7 +43,7 @@ fn of_machine(scenario: &Scenario) -> Ranges {
         return Vec::new();
     };
     let shipped = toml::Table::try_from(&memory).unwrap_or_default();
-    let of = |(key, ends): (&String, &[toml::Value; 2])| {
+    let other_ends = |(key, ends): (&String, &[toml::Value; 2])| {
         let own = at(&shipped, key);
         let other = |end: &&toml::Value| own != Some(*end);
         (key.clone(), ends.iter().filter(other).cloned().collect())
@@ -51,7 +51,7 @@ fn of_machine(scenario: &Scenario) -> Ranges {
     let ranges = memory.range.iter();
     ranges
         .filter(|(key, _)| at(&scenario.model, key).is_none())
-        .map(of)
+        .map(other_ends)
         .collect()
 }
 
@@ -76,12 +76,16 @@ fn at<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
 /// The names in `[memory.range]` of the scenarios' machines and in their own `[range]`.
 #[must_use]
 pub fn keys(scenarios: &[Scenario]) -> BTreeSet<String> {
-    let of = |scenario| {
+    let ranges = |scenario| {
         of_machine(scenario)
             .into_iter()
             .chain(of_experiment(scenario))
     };
-    scenarios.iter().flat_map(of).map(|(key, _)| key).collect()
+    scenarios
+        .iter()
+        .flat_map(ranges)
+        .map(|(key, _)| key)
+        .collect()
 }
 
 /// A value at an end of its range.
@@ -133,11 +137,11 @@ pub(super) fn all(scenario: &Scenario, keys: &[String], pairs: bool) -> Vec<(Cha
     if pairs {
         return of_pairs(scenario, &ends);
     }
-    let one = |end: End| {
+    let changed = |end: End| {
         let changed = end.of(scenario)?;
         Some((end.change, changed))
     };
-    ends.into_iter().filter_map(one).collect()
+    ends.into_iter().filter_map(changed).collect()
 }
 
 fn change(of: Of, key: &str, value: &toml::Value) -> Change {

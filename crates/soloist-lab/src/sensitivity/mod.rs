@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::jobs::{run_all, Options, RunError};
 use crate::judgement::table::{claims, ClaimLine};
-use crate::judgement::Outcome;
+use crate::judgement::ScenarioOutcome;
 use crate::spec::Scenario;
 
 pub use change::{keys, Change, Of};
@@ -63,7 +63,7 @@ pub fn table(
             Ok(cases) => (cases, None),
             Err(error) => (Vec::new(), Some(error)),
         };
-        judged[job] = claims(&[Outcome::new(scenario.clone(), *options, cases)]);
+        judged[job] = claims(&[ScenarioOutcome::new(scenario.clone(), *options, cases)]);
         failed = error.filter(|_| made[job].of == Of::Nothing);
         failed.is_none()
     });

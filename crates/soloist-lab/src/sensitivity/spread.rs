@@ -66,8 +66,8 @@ pub fn spreads(lines: &[Line]) -> Vec<Spread> {
         });
         all.push(line);
     }
-    let of = |name| spread(&by_claim[&name]);
-    order.into_iter().filter_map(of).collect()
+    let of_claim = |name| spread(&by_claim[&name]);
+    order.into_iter().filter_map(of_claim).collect()
 }
 
 /// One claim's; nothing where it is not known as shipped.
@@ -79,8 +79,8 @@ fn spread(lines: &[&Line]) -> Option<Spread> {
         at: named(&line.change),
     };
     let by = |a: &&&Line, b: &&&Line| {
-        let of = |line: &Line| line.claim.ours.unwrap_or_default();
-        of(a).total_cmp(&of(b))
+        let ours = |line: &Line| line.claim.ours.unwrap_or_default();
+        ours(a).total_cmp(&ours(b))
     };
     let known = || lines.iter().filter(|line| line.claim.ours.is_some());
     let flipped = lines.iter().filter(|l| l.claim.verdict != shipped.verdict);

@@ -26,7 +26,7 @@ pub static MEM_LLC: Coloring = Coloring {
     name: "mem+llc",
     title: "own banks and cache",
     ignores_nodes: false,
-    choose: |turn| Ok(own_pairs(turn, Part::Own, Part::Own)),
+    choose: |turn| Ok(own_pairs(turn, Sharing::Own, Sharing::Own)),
 };
 
 /// Private banks, LLC colours shared by the threads of a node.
@@ -34,7 +34,7 @@ pub static MEM_LLC_PART: Coloring = Coloring {
     name: "mem+llc(part)",
     title: "own banks, cache by node",
     ignores_nodes: false,
-    choose: |turn| Ok(own_pairs(turn, Part::Own, Part::Group)),
+    choose: |turn| Ok(own_pairs(turn, Sharing::Own, Sharing::Group)),
 };
 
 /// Private LLC colours, banks shared by the threads of a node.
@@ -42,7 +42,7 @@ pub static LLC_MEM_PART: Coloring = Coloring {
     name: "llc+mem(part)",
     title: "own cache, banks by node",
     ignores_nodes: false,
-    choose: |turn| Ok(own_pairs(turn, Part::Group, Part::Own)),
+    choose: |turn| Ok(own_pairs(turn, Sharing::Group, Sharing::Own)),
 };
 
 fn llc(turn: &Turn) -> Result<ColorSet, Refusal> {
@@ -52,22 +52,22 @@ fn llc(turn: &Turn) -> Result<ColorSet, Refusal> {
 
 /// Private to the tenant, or shared by the tenants of its node.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum Sharing {
     Own,
     Group,
 }
 
 /// Shares of the node's bank sets and of the LLC's colours such that every
 /// tenant has pairs that can hold a page (LLC bits may be bank bits too).
-fn own_pairs(turn: &Turn, bank: Part, llc: Part) -> ColorSet {
+fn own_pairs(turn: &Turn, bank: Sharing, llc: Sharing) -> ColorSet {
     let (map, tenants, index) = (turn.map, turn.tenants, turn.index);
     let node = tenants[index].node;
     let mates = tenants.iter().filter(|s| s.node == node).count();
     let rank = tenants[..index].iter().filter(|s| s.node == node).count();
     let sets: Vec<u32> = map.sets_of_node(node).collect();
     let sets = match bank {
-        Part::Group => sets,
-        Part::Own => share(sets.len() as u32, mates, rank)
+        Sharing::Group => sets,
+        Sharing::Own => share(sets.len() as u32, mates, rank)
             .map(|i| sets[i as usize])
             .collect(),
     };
@@ -80,11 +80,11 @@ fn own_pairs(turn: &Turn, bank: Part, llc: Part) -> ColorSet {
         nodes
     };
     let llc: Vec<u32> = match llc {
-        Part::Group => {
+        Sharing::Group => {
             let at = groups.iter().position(|&n| n == node).unwrap_or(0);
             interleaved(map.n_llc(), groups.len(), at)
         }
-        Part::Own => interleaved(map.n_llc(), tenants.len(), index),
+        Sharing::Own => interleaved(map.n_llc(), tenants.len(), index),
     };
     ColorSet::any(map).with_sets(sets).with_llc(llc)
 }

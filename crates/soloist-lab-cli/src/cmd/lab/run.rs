@@ -12,7 +12,7 @@ use soloist_cli::{out, Ctx, Misuse};
 use soloist_lab::experiment::{self, prepare, Experiment, ExperimentError, ExperimentOutcome};
 use soloist_lab::jobs::{do_all, Options, Parts};
 use soloist_lab::judgement::table::{self, claims_csv, values_csv};
-use soloist_lab::judgement::{answers, Judged, Outcome, Totals, Verdict};
+use soloist_lab::judgement::{answers, Judged, ScenarioOutcome, Totals, Verdict};
 use soloist_lab::report::{estimate, figure, first_culprit};
 use soloist_lab::spec::Scenario;
 
@@ -283,7 +283,7 @@ fn write_outcome(dir: &Path, outcome: &ExperimentOutcome) -> Result<()> {
     out::replace(&path, &text).with_context(|| path.display().to_string())
 }
 
-fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
+fn print(outcome: &ScenarioOutcome, ctx: &Ctx) -> Result<()> {
     let about = &outcome.scenario.experiment;
     let source = match about.source.as_str() {
         "" => String::new(),
@@ -304,7 +304,7 @@ fn print(outcome: &Outcome, ctx: &Ctx) -> Result<()> {
 }
 
 /// A scenario without claims: what each policy does to each task.
-fn print_answers(outcome: &Outcome) -> Result<()> {
+fn print_answers(outcome: &ScenarioOutcome) -> Result<()> {
     let mut table = columns([
         "TASK",
         "POLICY",
