@@ -27,13 +27,19 @@ impl Governing {
     }
 }
 
+impl Governing {
+    fn governor(&mut self) -> Option<&mut dyn Governor> {
+        match self {
+            Self::Free => None,
+            Self::Regulator(guard) => Some(guard),
+            Self::Policy(governor) => Some(governor.as_mut()),
+        }
+    }
+}
+
 impl Governor for Governing {
     fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
-        match self {
-            Self::Free => true,
-            Self::Regulator(guard) => guard.miss(core, now_ps, write),
-            Self::Policy(governor) => governor.miss(core, now_ps, write),
-        }
+        self.governor().is_none_or(|g| g.miss(core, now_ps, write))
     }
 
     fn alarm_ps(&self) -> u64 {
@@ -45,19 +51,13 @@ impl Governor for Governing {
     }
 
     fn alarm(&mut self, now_ps: u64) {
-        match self {
-            Self::Free => {}
-            Self::Regulator(guard) => guard.alarm(now_ps),
-            Self::Policy(governor) => governor.alarm(now_ps),
+        if let Some(governor) = self.governor() {
+            governor.alarm(now_ps);
         }
     }
 
     fn released(&mut self) -> Option<usize> {
-        match self {
-            Self::Free => None,
-            Self::Regulator(guard) => guard.released(),
-            Self::Policy(governor) => governor.released(),
-        }
+        self.governor()?.released()
     }
 }
 

@@ -263,19 +263,6 @@ impl Buddy {
         self.pcp[cpu][at].pop()
     }
 
-    /// Frees one page on `cpu`: its list takes it, hot.
-    pub fn free_page(&mut self, cpu: u32, pfn: u32) {
-        let node = self.node_of(pfn);
-        let list = &mut self.pcp[cpu as usize][node as usize];
-        list.push(pfn);
-        if list.len() > 4 * BATCH {
-            let back: Vec<u32> = list.drain(..BATCH).collect();
-            for pfn in back {
-                self.give(pfn, 0);
-            }
-        }
-    }
-
     /// Node that holds a frame.
     ///
     /// # Panics

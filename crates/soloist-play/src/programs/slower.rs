@@ -3,16 +3,16 @@
 use super::step::{Access, Program, Step};
 
 /// A program with so many times as many instructions between its accesses.
-pub struct Slower<P> {
-    program: P,
+pub struct Slower {
+    program: Box<dyn Program>,
     times: f64,
     /// What rounding owes.
     owed: f64,
 }
 
-impl<P: Program> Slower<P> {
+impl Slower {
     /// `program` with `times` as many.
-    pub fn new(program: P, times: f64) -> Self {
+    pub fn new(program: Box<dyn Program>, times: f64) -> Self {
         Self {
             program,
             times,
@@ -21,7 +21,7 @@ impl<P: Program> Slower<P> {
     }
 }
 
-impl<P: Program> Program for Slower<P> {
+impl Program for Slower {
     fn step(&mut self) -> Step {
         match self.program.step() {
             Step::Access(access) => {
@@ -64,8 +64,8 @@ mod tests {
             }
             sum
         };
-        let triad = || Triad::new(64 << 10, 64, 1000);
-        let usual = work(Box::new(triad()));
+        let triad = || Box::new(Triad::new(64 << 10, 64, 1000));
+        let usual = work(triad());
         assert_eq!(work(Box::new(Slower::new(triad(), 4.0))), 4 * usual);
         assert_eq!(work(Box::new(Slower::new(triad(), 0.25))), usual / 4);
     }

@@ -93,49 +93,6 @@ pub trait Program: Send {
     }
 }
 
-/// A boxed program is a program.
-impl<T: Program + ?Sized> Program for Box<T> {
-    fn step(&mut self) -> Step {
-        (**self).step()
-    }
-
-    fn step_at(&mut self, now_ps: u64) -> Step {
-        (**self).step_at(now_ps)
-    }
-
-    fn bytes(&self) -> u64 {
-        (**self).bytes()
-    }
-
-    fn shared_pages(&self) -> u64 {
-        (**self).shared_pages()
-    }
-
-    fn first_thread(&self, page: u64) -> usize {
-        (**self).first_thread(page)
-    }
-
-    fn moves_on(&self) -> bool {
-        (**self).moves_on()
-    }
-
-    fn defeats_prefetch(&self) -> bool {
-        (**self).defeats_prefetch()
-    }
-
-    fn behind_caches(&self) -> bool {
-        (**self).behind_caches()
-    }
-
-    fn colored(&self, page: u64) -> bool {
-        (**self).colored(page)
-    }
-
-    fn idle_work(&self) -> u32 {
-        (**self).idle_work()
-    }
-}
-
 /// A load of `at` after `work` instructions.
 pub(super) fn load(work: u32, at: u64) -> Step {
     Step::Access(Access {
