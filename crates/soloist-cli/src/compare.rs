@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use soloist_core::statistics::mean;
 use soloist_host::observe::Summary;
 use soloist_host::run::write_forever;
 
@@ -117,7 +118,6 @@ pub struct Condition {
 
 /// Conditions of one program: the first is what others are compared with.
 pub fn conditions(program: &str, named: Vec<(String, Vec<f64>)>, modelled: bool) -> Vec<Condition> {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let alone = named.first().map_or(f64::NAN, |(_, seconds)| mean(seconds));
     named
         .into_iter()

@@ -4,10 +4,10 @@
 //! definition (type 8 of Hyndman and Fan), and the figures of experiments are compared
 //! with those of earlier runs to their last digit.
 
-/// The arithmetic mean; NaN of nothing.
+/// The arithmetic mean; 0 of nothing.
 #[must_use]
 pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// The sum of the squared distances from the mean.
@@ -26,10 +26,10 @@ pub fn sample_deviation(values: &[f64]) -> f64 {
     }
 }
 
-/// The standard deviation of `values` themselves; NaN of nothing.
+/// The standard deviation of `values` themselves; 0 of nothing.
 #[must_use]
 pub fn deviation(values: &[f64]) -> f64 {
-    (sum_of_squares(values) / values.len() as f64).sqrt()
+    (sum_of_squares(values) / values.len().max(1) as f64).sqrt()
 }
 
 /// The median: of an even number of values, the mean of the middle two; NaN of
@@ -99,12 +99,8 @@ mod tests {
 
     #[test]
     fn nothing_and_one_are_no_accident() {
-        for nothing in [
-            mean(&[]),
-            median(&mut []),
-            high_median(&mut []),
-            quantile(&[], 0.5),
-        ] {
+        assert_eq!((mean(&[]), deviation(&[])), (0.0, 0.0));
+        for nothing in [median(&mut []), high_median(&mut []), quantile(&[], 0.5)] {
             assert!(nothing.is_nan());
         }
         assert_eq!(

@@ -22,9 +22,10 @@ use rand::seq::SliceRandom;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use soloist_core::statistics::median;
 
 use sets::{Bank, Sets};
-use statistics::{chance, median, Interval};
+use statistics::{chance, Interval};
 
 /// An effect is shown if luck gives one as large less often than this, over all
 /// attacks together.

@@ -2,6 +2,7 @@
 
 use soloist_machine::ram::RamRange;
 use soloist_machine::{Machine, Trust};
+use wildmatch::WildMatch;
 
 use crate::machine::edac::{counted, Counted};
 use crate::machine::host::Host;
@@ -51,7 +52,7 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
     match &host.cpu {
         _ if machine.about.trust == Trust::Synthetic => {}
         Some(_) if globs.is_empty() => found.unknown.push("the file names no CPU".into()),
-        Some(cpu) if globs.iter().any(|glob| glob_matches(glob, cpu)) => {}
+        Some(cpu) if globs.iter().any(|glob| WildMatch::new(glob).matches(cpu)) => {}
         Some(cpu) => found.against.push(format!(
             "the CPU is {cpu}, the file is for {}",
             globs.join(" or ")
@@ -167,7 +168,12 @@ fn fit_to(
     };
     let host = &machine.host;
     match cpu {
-        Some(cpu) if host.cpu.iter().any(|glob| glob_matches(glob, cpu)) => {
+        Some(cpu)
+            if host
+                .cpu
+                .iter()
+                .any(|glob| WildMatch::new(glob).matches(cpu)) =>
+        {
             fit.reasons.push(format!("the CPU is {cpu}"));
         }
         Some(cpu) => fit.miss(format!("the CPU is {cpu}")),
@@ -213,35 +219,6 @@ fn covers(machine: &Machine, range: &RamRange) -> bool {
         }
     }
     at >= range.end
-}
-
-/// Shell-like globs: `*` any characters, `?` one.
-#[must_use]
-fn glob_matches(glob: &str, text: &str) -> bool {
-    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
-    let (mut g, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match glob.get(g) {
-            Some('*') => {
-                star = Some((g, t));
-                g += 1;
-            }
-            Some(&c) if c == '?' || c == text[t] => {
-                g += 1;
-                t += 1;
-            }
-            _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    g = at + 1;
-                    t = from + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    glob[g..].iter().all(|&c| c == '*')
 }
 
 #[cfg(test)]
@@ -308,6 +285,7 @@ mod tests {
 
     #[test]
     fn globs() {
+        let glob_matches = |glob, text| WildMatch::new(glob).matches(text);
         assert!(glob_matches(
             "AMD Opteron(tm) Processor 6128*",
             "AMD Opteron(tm) Processor 6128 HE"

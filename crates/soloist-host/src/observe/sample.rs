@@ -1,6 +1,7 @@
 //! Repeated measurements: what they come to, and whether they can be trusted.
 
 use serde::Serialize;
+use soloist_core::statistics::{mean, quantile, sample_deviation};
 
 /// Runs below which a summary warns.
 const FEW: usize = 10;
@@ -32,20 +33,13 @@ impl Summary {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (&min, &max) = (sorted.first()?, sorted.last()?);
-        let n = sorted.len();
-        let mean = sorted.iter().sum::<f64>() / n as f64;
-        let squares: f64 = sorted.iter().map(|v| (v - mean).powi(2)).sum();
         Some(Self {
-            runs: n,
-            mean,
-            stddev: if n > 1 {
-                (squares / (n - 1) as f64).sqrt()
-            } else {
-                0.0
-            },
+            runs: sorted.len(),
+            mean: mean(&sorted),
+            stddev: sample_deviation(&sorted),
             min,
-            p50: percentile(&sorted, 0.50),
-            p99: percentile(&sorted, 0.99),
+            p50: quantile(&sorted, 0.50),
+            p99: quantile(&sorted, 0.99),
             max,
         })
     }
@@ -68,13 +62,6 @@ impl Summary {
         }
         said
     }
-}
-
-/// Between the two nearest of `sorted`, which has one at least.
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let at = share * (sorted.len() - 1) as f64;
-    let (low, high) = (at.floor() as usize, at.ceil() as usize);
-    sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! means, ratios of means and deviations alike.
 
 use serde::{Deserialize, Serialize};
+use soloist_core::statistics::{student_t, sum_of_squares};
 
 /// A figure and how far it may be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -13,18 +14,6 @@ pub struct Estimate {
     pub half: Option<f64>,
 }
 
-/// 97.5 per cent quantiles of Student's t for 1 to 10 degrees of freedom.
-const STUDENT: [f64; 10] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-];
-
-/// Beyond the table: the normal distribution's, and the first term of the
-/// difference.
-fn student(freedom: usize) -> f64 {
-    let normal = 1.96 + 2.372 / freedom as f64;
-    STUDENT.get(freedom - 1).copied().unwrap_or(normal)
-}
-
 impl Estimate {
     /// `value` over all seeds, `without` each of them.
     pub fn jackknife(value: f64, without: &[f64]) -> Self {
@@ -32,12 +21,10 @@ impl Estimate {
         if n < 2 {
             return Self { value, half: None };
         }
-        let mean = without.iter().sum::<f64>() / n as f64;
-        let square: f64 = without.iter().map(|v| (v - mean).powi(2)).sum();
-        let error = (square * (n - 1) as f64 / n as f64).sqrt();
+        let error = (sum_of_squares(without) * (n - 1) as f64 / n as f64).sqrt();
         Self {
             value,
-            half: Some(student(n - 1) * error),
+            half: Some(student_t(n - 1) * error),
         }
     }
 

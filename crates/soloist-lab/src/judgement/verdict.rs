@@ -2,6 +2,7 @@
 
 use evalexpr::{ContextWithMutableVariables, HashMapContext, Value};
 use serde::{Deserialize, Serialize};
+use soloist_core::statistics::mean;
 
 use super::interval::Estimate;
 use crate::claims::{comparisons, Comparison};
@@ -207,10 +208,9 @@ fn evaluate(
         .iter()
         .map(|v| evalexpr::eval_number_with_context(&text.replace('$', &v.to_string()), context))
         .collect::<Result<Vec<f64>, _>>()?;
-    let n = values.len().max(1) as f64;
     Ok(match over {
-        Over::Mean => values.iter().sum::<f64>() / n,
-        Over::Geomean => (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp(),
+        Over::Mean => mean(&values),
+        Over::Geomean => mean(&values.iter().map(|v| v.ln()).collect::<Vec<_>>()).exp(),
         Over::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
         Over::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
     })

@@ -1,6 +1,7 @@
 //! Mean, extremes and deviation.
 
 use serde::Serialize;
+use soloist_core::statistics::{mean, sample_deviation};
 
 /// Mean, least, greatest and standard deviation of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -18,18 +19,11 @@ pub struct Spread {
 impl Spread {
     /// Of at least one value.
     pub fn of(values: &[f64]) -> Self {
-        let n = values.len().max(1) as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
         Self {
-            mean,
+            mean: mean(values),
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            std: if values.len() > 1 {
-                (square / (n - 1.0)).sqrt()
-            } else {
-                0.0
-            },
+            std: sample_deviation(values),
         }
     }
 }

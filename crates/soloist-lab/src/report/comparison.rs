@@ -2,6 +2,7 @@
 
 use plotters::prelude::*;
 use serde::Serialize;
+use soloist_core::statistics::mean;
 
 use super::plot::DrawError;
 
@@ -34,7 +35,7 @@ pub struct Condition {
 
 impl Condition {
     fn mean(&self) -> f64 {
-        self.seconds.iter().sum::<f64>() / self.seconds.len().max(1) as f64
+        mean(&self.seconds)
     }
 }
 

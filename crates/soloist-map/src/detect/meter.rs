@@ -18,6 +18,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::source::TimingSource;
+use soloist_core::statistics::high_median;
 use soloist_machine::RamRange;
 
 /// Samples between looks at the clock.
@@ -233,7 +234,7 @@ impl<'a> Meter<'a> {
             let dither = self.step * (self.rng.gen::<f64>() - 0.5);
             self.scratch.push(time + dither);
         }
-        Ok(median(&mut self.scratch))
+        Ok(high_median(&mut self.scratch))
     }
 
     /// One sample of a pair, as the levels were told apart.
@@ -282,7 +283,7 @@ impl<'a> Meter<'a> {
             around.push(self.refer(repeats)?);
             here.push(self.sample(a, b, repeats)?);
         }
-        Ok(median(&mut here) - median(&mut around))
+        Ok(high_median(&mut here) - high_median(&mut around))
     }
 
     /// Takes note of a random pair's sample, to follow the fast level.
@@ -590,11 +591,6 @@ fn common(a: u32, b: u32) -> u32 {
     }
 }
 
-fn median(values: &mut [f64]) -> f64 {
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
-}
-
 /// Where pairs that were found for one level are of two: half way from the lower
 /// ones, which are most of them, to what lies too far above to be of theirs. Sorts
 /// them by their excess.
@@ -607,7 +603,7 @@ fn gap_above(found: &mut [(u64, u64, f64)], sigma: f64) -> Option<f64> {
 }
 
 fn median_of<T>(items: &[T], value: impl Fn(&T) -> f64) -> f64 {
-    median(&mut items.iter().map(value).collect::<Vec<_>>())
+    high_median(&mut items.iter().map(value).collect::<Vec<_>>())
 }
 
 /// The shortest interval that holds half the values: its middle, and the

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 use rand::Rng;
 use serde::Serialize;
+use soloist_core::statistics::mean;
 use soloist_machine::gf2::{self, Basis};
 
 use super::meter::{Meter, Stop};
@@ -445,7 +446,7 @@ fn middle(values: &[f64]) -> (f64, f64) {
     let n = sorted.len();
     let (low, high) = (n / 4, n - n / 4);
     let part = &sorted[low..high];
-    let mean = part.iter().sum::<f64>() / part.len() as f64;
+    let mean = mean(part);
     let spread = (sorted[n * 3 / 4] - sorted[n / 4]) / 1.35;
     (mean, 1.1 * spread / (n as f64).sqrt())
 }

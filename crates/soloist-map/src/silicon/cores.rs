@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::statistics::median;
 use super::{Attack, Cores, Neighbour, Round};
 use crate::detect::cpu;
 use crate::detect::hardware::Hardware;
+use soloist_core::statistics::median;
 
 /// Passes of the victim over its lines that make a round.
 const PASSES: usize = 100;

@@ -85,7 +85,7 @@ impl Cores for SimCores<'_> {
             })
             .collect();
         Some(Round {
-            ns: super::statistics::median(&mut times),
+            ns: soloist_core::statistics::median(&mut times),
             rate: f64::from(u8::from(neighbour.is_some())),
         })
     }

@@ -3,6 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use soloist_core::statistics::median;
 
 /// Draws of signs, and of samples.
 const DRAWS: usize = 20_000;
@@ -74,20 +75,6 @@ pub fn chance(values: &[f64], seed: u64) -> f64 {
         })
         .count();
     (as_far + 1) as f64 / (DRAWS + 1) as f64
-}
-
-/// The median; NaN of nothing.
-pub fn median(values: &mut [f64]) -> f64 {
-    if values.is_empty() {
-        return f64::NAN;
-    }
-    let middle = values.len() / 2;
-    let even = values.len() % 2 == 0;
-    let (below, &mut high, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    match even {
-        true => (below.iter().copied().fold(f64::NEG_INFINITY, f64::max) + high) / 2.0,
-        false => high,
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::cpu_list;
+use soloist_core::{cpu_list, statistics};
 use soloist_memory::Platform;
 use soloist_play::placement::buddy::History;
 use soloist_play::profile::{profile, Profile};
@@ -307,7 +307,7 @@ fn rows(placements: &[Placement], runs: &[Replayed]) -> Vec<Row> {
         let name = placement.name();
         let wanted = |run: &&Replayed| run.placement == name && (run.programs == 1) == alone;
         let values: Vec<f64> = runs.iter().filter(wanted).map(of).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        (!values.is_empty()).then(|| statistics::mean(&values))
     };
     let ms: fn(&Replayed) -> f64 = |run| run.played[0].time_ns / 1e6;
     let p99: fn(&Replayed) -> f64 = |run| run.played[0].latency_ns.p99;
