@@ -1,7 +1,5 @@
 //! `soloist plan`.
 
-mod config;
-mod event;
 mod host;
 mod say;
 
@@ -17,17 +15,18 @@ use soloist_host::control::check_event;
 use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
 use soloist_rt::plan::check::{simulate, Check};
+use soloist_rt::plan::config::{add_rest, config};
+use soloist_rt::plan::event::Event;
 use soloist_rt::plan::evidence;
-use soloist_rt::plan::grounds::Grounds;
+use soloist_rt::plan::grounds::{machine_text, Grounds};
 use soloist_rt::plan::inputs::{self, Input};
 use soloist_rt::plan::refusal::PlanError;
 use soloist_rt::plan::{plan, Plan};
 use soloist_rt::recorded;
-use soloist_rt::tasks::file;
+use soloist_rt::tasks::{file, TaskSet};
 use soloist_trace::gantt;
 use soloist_trace::measured::Measured;
 
-use self::event::Event;
 use soloist_cli::number::whole;
 use soloist_cli::{out, Ctx, Misuse};
 
@@ -116,87 +115,36 @@ struct Report<'a> {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    if args.rest && !(args.apply || args.check || args.config.is_some()) {
-        let what = "--rest changes what --apply, --check and --config make: add one of them";
-        return Err(Misuse(what.to_owned()).into());
-    }
-    if let Some(name) = &args.event {
-        check_event(name).map_err(|e| Misuse(format!("--event {e}")))?;
-    }
-    let mut set = match &args.profile {
-        Some(_) => file::read_to_fill(&args.file),
-        None => file::read(&args.file),
-    }
-    .map_err(misuse)?;
-    let machine = args.machine.as_ref().or(set.machine.as_ref());
-    let Some(machine) = machine else {
-        return Err(misuse(FileError {
-            file: set.file,
-            line: 1,
-            message:
-                "no machine is named: add `machine = \"NAME\"` here, or --machine NAME (soloist map list)"
-                    .to_owned(),
-        }));
-    };
-    let machine = known::find(machine).map_err(|error| match &args.machine {
-        None => misuse(FileError {
-            file: set.file.clone(),
-            line: set.machine_line,
-            message: error.to_string(),
-        }),
-        Some(_) => misuse(error),
-    })?;
+    check_options(&args)?;
+    let mut set = read(&args)?;
+    let machine = machine(&args, &set)?;
     let platform = Platform::of(&machine)?;
     if let Some(dir) = &args.profile {
-        for seen in recorded::fill(&mut set, &platform, dir)? {
-            errln!(
-                "soloist: {}: {:.2} misses per thousand instructions, {:.0} % of their lines written, {} of memory: {}",
-                seen.task,
-                seen.mpki,
-                seen.writes * 100.0,
-                format_size(seen.bytes),
-                seen.from.display()
-            );
-        }
+        fill(&mut set, &platform, dir)?;
     }
-    let made = plan(&platform, &set, args.seed).map_err(|error| match error {
-        PlanError::Place(_) | PlanError::Task(_) => misuse(error),
-        PlanError::Profile(_) | PlanError::Play(_) => error.into(),
-    })?;
-    let check = simulate(&platform, &made)?;
-    let machine_text = text_of(&machine)?;
-    let made = Made {
-        grounds: Grounds::of(&machine, &machine_text),
-        event: Event::of(args.event.as_deref(), &machine, &made),
-        plan: made,
-        check,
-    };
+    let made = make(&args, &machine, &platform, &set)?;
     if let Some(path) = &args.gantt {
         let title = format!("{} on {}", args.file.display(), made.plan.machine);
-        let svg = gantt::svg(&made.check.timeline, &title, 1);
-        fs::write(path, svg).with_context(|| path.display().to_string())?;
+        write(path, &gantt::svg(&made.check.timeline, &title, 1))?;
     }
     refuse_disproved(&made.plan, &made.check)?;
-    let mut config = config::config(&made.plan, &platform, &machine.file, made.event.as_ref());
+    let mut config = config(&made.plan, &platform, &machine.file, made.event.as_ref());
     if args.rest {
-        config::rest(&mut config, &made.plan, &platform)?;
+        add_rest(&mut config, &made.plan, &platform)
+            .map_err(|error| Misuse(format!("--rest: {error}")))?;
     }
     let rests = say::grounds(&made.grounds, made.event.as_ref());
     let head = say::head(&made.plan, &args.file.display().to_string(), &rests);
     let text = config.text_under(&head)?;
     if let Some(path) = &args.report {
-        let machine = Input::of("machine", &machine.file, machine_text.as_bytes());
-        let html = report(&args, &made, &text, machine)?;
-        fs::write(path, html).with_context(|| path.display().to_string())?;
+        write(path, &report(&args, &made, &text, &machine)?)?;
     }
     let refused = args
         .config
         .as_ref()
         .and_then(|path| made.unfit(path, args.force));
     match (&args.config, &refused) {
-        (Some(path), None) if path.as_os_str() != "-" => {
-            fs::write(path, &text).with_context(|| path.display().to_string())?;
-        }
+        (Some(path), None) if path.as_os_str() != "-" => write(path, &text)?,
         (Some(path), why) if path.as_os_str() == "-" => {
             return match why {
                 Some(why) => Err(anyhow::anyhow!("{why}")),
@@ -206,27 +154,97 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         _ => {}
     }
     if ctx.json {
-        ctx.print_json(&Report {
-            plan: &made.plan,
-            grounds: &made.grounds,
-            event: made.event.as_ref(),
-            simulation: &made.check,
-            config: &config,
-        })?;
+        ctx.print_json(&made.report(&config))?;
     } else {
         say::say(&made.plan, &made.check, &rests, ctx)?;
     }
     if let Some(why) = refused {
         bail!("{why}");
     }
-    if args.apply && !made.plan.holds {
-        bail!("the plan does not hold: nothing was applied");
-    }
     if !(args.apply || args.check) {
         return Ok(status(&made.plan));
     }
+    on_host(&args, &made, config, &machine, ctx)
+}
+
+fn check_options(args: &Args) -> Result<()> {
+    if args.rest && !(args.apply || args.check || args.config.is_some()) {
+        let what = "--rest changes what --apply, --check and --config make: add one of them";
+        return Err(Misuse(what.to_owned()).into());
+    }
+    if let Some(name) = &args.event {
+        check_event(name).map_err(|e| Misuse(format!("--event {e}")))?;
+    }
+    Ok(())
+}
+
+/// The task file.
+fn read(args: &Args) -> Result<TaskSet> {
+    match &args.profile {
+        Some(_) => file::read_to_fill(&args.file),
+        None => file::read(&args.file),
+    }
+    .map_err(misuse)
+}
+
+/// The machine that the command or the task file names.
+fn machine(args: &Args, set: &TaskSet) -> Result<Machine> {
+    if let Some(name) = &args.machine {
+        return known::find(name).map_err(misuse);
+    }
+    let Some(name) = &set.machine else {
+        let what = "no machine is named: add `machine = \"NAME\"` here, or --machine NAME (soloist map list)";
+        return Err(misuse(FileError::in_line(&set.file, 1, what)));
+    };
+    known::find(name).map_err(|error| {
+        misuse(FileError::in_line(
+            &set.file,
+            set.machine_line,
+            error.to_string(),
+        ))
+    })
+}
+
+/// Takes what recordings say of tasks, and says it.
+fn fill(set: &mut TaskSet, platform: &Platform, dir: &Path) -> Result<()> {
+    for seen in recorded::fill(set, platform, dir)? {
+        errln!(
+            "soloist: {}: {:.2} misses per thousand instructions, {:.0} % of their lines written, {} of memory: {}",
+            seen.task,
+            seen.mpki,
+            seen.writes * 100.0,
+            format_size(seen.bytes),
+            seen.from.display()
+        );
+    }
+    Ok(())
+}
+
+fn make(args: &Args, machine: &Machine, platform: &Platform, set: &TaskSet) -> Result<Made> {
+    let plan = plan(platform, set, args.seed).map_err(|error| match error {
+        PlanError::Place(_) | PlanError::Task(_) => misuse(error),
+        PlanError::Profile(_) | PlanError::Play(_) => error.into(),
+    })?;
+    Ok(Made {
+        check: simulate(platform, &plan)?,
+        grounds: Grounds::of(machine, &machine_text(machine)?),
+        event: Event::of(args.event.as_deref(), machine, &plan),
+        plan,
+    })
+}
+
+fn on_host(
+    args: &Args,
+    made: &Made,
+    config: Config,
+    machine: &Machine,
+    ctx: &Ctx,
+) -> Result<ExitCode> {
+    if args.apply && !made.plan.holds {
+        bail!("the plan does not hold: nothing was applied");
+    }
     if args.apply {
-        host::weigh(&machine, args.force)?;
+        host::weigh(machine, args.force)?;
     }
     let timed = made.plan.analysis.iter().map(|answer| answer.core);
     let ask = host::Ask {
@@ -241,6 +259,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
 }
 
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| path.display().to_string())
+}
+
 /// A plan and what there is to say of it.
 struct Made {
     plan: Plan,
@@ -250,6 +272,17 @@ struct Made {
 }
 
 impl Made {
+    /// As JSON has it.
+    fn report<'a>(&'a self, config: &'a Config) -> Report<'a> {
+        Report {
+            plan: &self.plan,
+            grounds: &self.grounds,
+            event: self.event.as_ref(),
+            simulation: &self.check,
+            config,
+        }
+    }
+
     /// Why it is not to be written.
     fn unfit(&self, path: &Path, force: bool) -> Option<String> {
         let objection = self
@@ -273,25 +306,17 @@ impl Made {
     }
 }
 
-/// The text of the machine's file.
-fn text_of(machine: &Machine) -> Result<String> {
-    let name = &machine.about.name;
-    match known::text(name).filter(|_| machine.file == format!("machines/{name}.toml")) {
-        Some(text) if !Path::new(&machine.file).exists() => Ok(text.to_owned()),
-        _ => fs::read_to_string(&machine.file).with_context(|| machine.file.clone()),
-    }
-}
-
 /// A file that can't be what is meant: what the user wrote is wrong.
 fn misuse(error: impl std::fmt::Display) -> anyhow::Error {
     Misuse(error.to_string()).into()
 }
 
 /// The document for a certification; `config` is the plan's.
-fn report(args: &Args, made: &Made, config: &str, machine: Input) -> Result<String> {
+fn report(args: &Args, made: &Made, config: &str, machine: &Machine) -> Result<String> {
     let tasks = fs::read_to_string(&args.file)?;
     let mut inputs = inputs::recordings(&made.plan.set)?;
-    inputs.insert(0, machine);
+    let text = machine_text(machine)?;
+    inputs.insert(0, Input::of("machine", &machine.file, text.as_bytes()));
     let mut measured = None;
     if let Some(path) = &args.measured {
         let name = path.display().to_string();

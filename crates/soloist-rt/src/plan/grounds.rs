@@ -1,11 +1,12 @@
 //! What a verdict rests on beside the analysis: the machine's file, how far that can
 //! be trusted, and which of its figures nobody vouches for.
 
-use std::fmt;
+use std::path::Path;
+use std::{fmt, fs, io};
 
 use serde::Serialize;
 use soloist_machine::about::Trust;
-use soloist_machine::Machine;
+use soloist_machine::{known, Machine};
 
 /// Figures of `[memory]` that bounds are made of; `core.prefetch_slots` where there
 /// is a prefetcher.
@@ -91,6 +92,19 @@ impl Grounds {
         let some = self.guessed.iter().filter(|guess| guess.why == why);
         let some: Vec<String> = some.map(|g| format!("{} {}", g.key, g.value)).collect();
         some.join(", ")
+    }
+}
+
+/// The text of a machine's file.
+///
+/// # Errors
+/// When the file can't be read.
+pub fn machine_text(machine: &Machine) -> io::Result<String> {
+    let name = &machine.about.name;
+    match known::text(name).filter(|_| machine.file == format!("machines/{name}.toml")) {
+        Some(text) if !Path::new(&machine.file).exists() => Ok(text.to_owned()),
+        _ => fs::read_to_string(&machine.file)
+            .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", machine.file))),
     }
 }
 

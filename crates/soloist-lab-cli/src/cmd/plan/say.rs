@@ -5,12 +5,12 @@ use soloist_core::format_size;
 use soloist_host::words::counted;
 use soloist_rt::analysis::linux::Server;
 use soloist_rt::plan::check::Check;
+use soloist_rt::plan::event::Event;
 use soloist_rt::plan::grounds::Grounds;
 use soloist_rt::plan::{Assignment, Plan};
 use soloist_rt::tasks::{Order, Task};
 use soloist_rt::time::{Time, MS, US};
 
-use super::event::Event;
 use soloist_cli::table;
 use soloist_cli::Ctx;
 

@@ -2,19 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
 use soloist_core::{AddrMap, NumList};
 use soloist_host::config::{Config, GroupConfig};
 use soloist_host::control::{Exhaust, Mode};
 use soloist_machine::known;
 use soloist_memory::Platform;
-use soloist_rt::analysis::interference::PERIOD_PS;
-use soloist_rt::plan::{Assignment, Plan};
 
 use super::event::Event;
-use soloist_cli::Misuse;
+use super::{Assignment, Plan};
+use crate::analysis::interference::PERIOD_PS;
 
-/// The whole of it.
+/// No memory is left for what the plan does not name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("tasks with deadlines are on every controller of {0}, so none is left for all else")]
+pub struct NoControllerLeft(String);
+
+/// The configuration of a plan: groups, their colours and reserves, limits of cores.
+/// `file` is the machine's.
+#[must_use]
 pub fn config(plan: &Plan, platform: &Platform, file: &str, event: Option<&Event>) -> Config {
     let name = &plan.machine;
     let built_in = known::find(name).is_ok_and(|known| known.file == file);
@@ -74,7 +79,14 @@ const REST: [(&str, &str); 4] = [
 
 /// CAMC's rule for what the plan doesn't name: it is on other controllers than
 /// tasks with deadlines, as long as their memory lasts.
-pub fn rest(config: &mut Config, plan: &Plan, platform: &Platform) -> Result<()> {
+///
+/// # Errors
+/// When tasks with deadlines are on all controllers.
+pub fn add_rest(
+    config: &mut Config,
+    plan: &Plan,
+    platform: &Platform,
+) -> Result<(), NoControllerLeft> {
     let map = &platform.memory.map;
     let tasks = plan.set.tasks.iter();
     let timed = plan.assignments.iter().zip(tasks);
@@ -91,11 +103,7 @@ pub fn rest(config: &mut Config, plan: &Plan, platform: &Platform) -> Result<()>
         });
     }
     if sets.is_empty() {
-        return Err(Misuse(format!(
-            "--rest: tasks with deadlines are on every controller of {}, so none is left for all else",
-            plan.machine
-        ))
-        .into());
+        return Err(NoControllerLeft(plan.machine.clone()));
     }
     for (name, cgroup) in REST {
         let group = GroupConfig {
@@ -144,8 +152,8 @@ fn guard(plan: &Plan, platform: &Platform, event: &Event) -> BTreeMap<String, St
     named.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Without the event and what comes with it: the host's own stays.
-pub fn keep_event(config: &mut Config) {
+/// Takes out the event and what comes with it, so that the host's own stays.
+pub(super) fn keep_event(config: &mut Config) {
     for key in ["event", "line", "write_event", "write_r_min"] {
         config.guard.remove(key);
     }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use soloist_host::control::{objection, proviso};
 use soloist_machine::Machine;
-use soloist_rt::plan::Plan;
+
+use super::Plan;
 
 /// The event of a plan that has limits.
 #[derive(Debug, Serialize)]
@@ -25,6 +26,7 @@ const ARM: [&str; 3] = ["Cortex-", "Raspberry Pi", "Orin"];
 impl Event {
     /// That which the user named, else one that counts every line of the machine's
     /// cores, if one is known; `None`: the plan has no limits.
+    #[must_use]
     pub fn of(named: Option<&str>, machine: &Machine, plan: &Plan) -> Option<Self> {
         if plan.assignments.iter().all(|a| a.limit.is_none()) {
             return None;
@@ -45,6 +47,7 @@ impl Event {
     }
 
     /// The same of the event that a host counts.
+    #[must_use]
     pub fn on_host(&self, name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -55,6 +58,7 @@ impl Event {
     }
 
     /// In words.
+    #[must_use]
     pub fn says(&self) -> String {
         let name = &self.name;
         match (&self.objection, proviso(name)) {
