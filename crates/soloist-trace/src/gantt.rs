@@ -6,10 +6,10 @@
 //! texture say everything, so that it can be read in grey and by the
 //! colour-blind; colours are those of Okabe and Ito (2008).
 
-use std::fmt::Write;
-
-use crate::timeline::{Job, Timeline};
+use maud::{html, Markup};
 use soloist_core::time::{Time, MS};
+
+use crate::timeline::{Job, Row, Timeline};
 
 /// Colours of executions, by task.
 const FILLS: [&str; 6] = [
@@ -31,7 +31,7 @@ pub fn svg(timeline: &Timeline, title: &str, scale: u64) -> String {
         scale: scale.max(1),
         width: WIDTH - LEFT - 36.0,
     };
-    chart.draw(title)
+    chart.draw(title).into_string() + "\n"
 }
 
 struct Chart<'a> {
@@ -41,26 +41,29 @@ struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    fn draw(&self, title: &str) -> String {
+    fn draw(&self, title: &str) -> Markup {
         let rows = self.timeline.rows.len() as f64;
         let height = TOP + rows * ROW + 76.0;
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <title>{0}</title>\n\
-             <defs>\n\
-             <pattern id=\"throttled\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"#fff\"/><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"5\" stroke=\"#000\" stroke-width=\"2.6\"/></pattern>\n\
-             </defs>\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-             <text x=\"{LEFT}\" y=\"20\" font-size=\"14\">{0}</text>\n",
-            escape(title)
-        );
-        self.axis(&mut out, rows);
-        for task in 0..self.timeline.rows.len() {
-            self.row(&mut out, task);
+        html! {
+            svg xmlns="http://www.w3.org/2000/svg" width=(WIDTH) height=(height)
+                viewBox=(format!("0 0 {WIDTH} {height}")) font-family="sans-serif" font-size="12" {
+                title { (title) }
+                defs {
+                    pattern id="throttled" width="5" height="5" patternUnits="userSpaceOnUse"
+                        patternTransform="rotate(45)" {
+                        rect width="5" height="5" fill="#fff" {}
+                        line x1="0" y1="0" x2="0" y2="5" stroke="#000" stroke-width="2.6" {}
+                    }
+                }
+                rect width="100%" height="100%" fill="#fff" {}
+                text x=(LEFT) y="20" font-size="14" { (title) }
+                (self.axis(rows))
+                @for (task, row) in self.timeline.rows.iter().enumerate() {
+                    (self.row(task, row))
+                }
+                (self.key(TOP + rows * ROW + 52.0))
+            }
         }
-        self.key(&mut out, TOP + rows * ROW + 52.0);
-        out.push_str("</svg>\n");
-        out
     }
 
     fn x(&self, at_ps: u64) -> f64 {
@@ -68,100 +71,172 @@ impl Chart<'_> {
         LEFT + self.width * (at_ps as f64 / end).min(1.0)
     }
 
-    fn axis(&self, out: &mut String, rows: f64) {
-        let (top, bottom) = (TOP, TOP + rows * ROW);
+    fn axis(&self, rows: f64) -> Markup {
+        let bottom = TOP + rows * ROW;
         let end = self.timeline.end_ps * self.scale;
         let step = tick(end);
-        for n in 0..=end / step {
-            let x = self.x(n * step / self.scale);
-            let label = Time(n * step);
-            let _ = writeln!(
-                out,
-                "<line x1=\"{x:.1}\" y1=\"{top}\" x2=\"{x:.1}\" y2=\"{bottom}\" stroke=\"#ddd\"/>\
-                <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#333\">{label}</text>",
-                bottom + 16.0
-            );
-        }
-    }
-
-    fn row(&self, out: &mut String, task: usize) {
-        let row = &self.timeline.rows[task];
-        let base = TOP + task as f64 * ROW + ROW - 8.0;
-        let _ = writeln!(out, "<line x1=\"{LEFT}\" y1=\"{base}\" x2=\"{:.1}\" y2=\"{base}\" stroke=\"#000\"/>\
-            <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-            <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"10\" fill=\"#555\">{}</text>",
-            LEFT + self.width, LEFT - 8.0, base - 12.0, escape(&row.name), LEFT - 8.0, base + 1.0, cores(&row.cores));
-        for job in self.timeline.jobs.iter().filter(|j| j.task == task) {
-            self.job(out, job, base, FILLS[task % FILLS.len()]);
-        }
-        for &(from, to) in &row.throttled {
-            let _ = writeln!(out, "<rect x=\"{:.2}\" y=\"{:.1}\" width=\"{:.2}\" height=\"{BOX}\" fill=\"url(#throttled)\"/>",
-                self.x(from), base - BOX, (self.x(to) - self.x(from)).max(0.4));
-        }
-    }
-
-    fn job(&self, out: &mut String, job: &Job, base: f64, fill: &str) {
-        let missed = job.missed();
-        for &(from, to) in &job.runs {
-            let (x, width) = (self.x(from), (self.x(to) - self.x(from)).max(0.3));
-            let top = base - BOX;
-            // An outline would hide what is thinner than itself.
-            let line = match (missed, width < 1.5) {
-                (true, _) => format!("stroke=\"{MISS}\" stroke-width=\"2\""),
-                (false, true) => "stroke=\"none\"".to_owned(),
-                (false, false) => "stroke=\"#000\" stroke-width=\"0.8\"".to_owned(),
-            };
-            let _ = writeln!(out, "<rect x=\"{x:.2}\" y=\"{top:.1}\" width=\"{width:.2}\" height=\"{BOX}\" fill=\"{fill}\" {line}/>");
-            if missed {
-                let _ = writeln!(out, "<path d=\"M{x:.2} {top:.1}L{:.2} {base:.1}M{x:.2} {base:.1}L{:.2} {top:.1}\" stroke=\"{MISS}\" stroke-width=\"1.2\"/>",
-                    x + width, x + width);
+        html! {
+            @for n in 0..=end / step {
+                @let x = tenth(self.x(n * step / self.scale));
+                line x1=(x) y1=(TOP) x2=(x) y2=(bottom) stroke="#ddd" {}
+                text x=(x) y=(tenth(bottom + 16.0)) text-anchor="middle" fill="#333" {
+                    (Time(n * step).to_string())
+                }
             }
         }
-        let Some(deadline) = job.deadline_ps else {
-            return;
-        };
-        let x = self.x(job.release_ps);
-        let tip = base - BOX - 18.0;
-        // A deadline that is the next release too stands a little before it.
-        let _ = writeln!(out, "<path d=\"M{x:.2} {base:.1}V{tip:.1}M{:.2} {:.1}L{x:.2} {tip:.1}L{:.2} {:.1}\" fill=\"none\" stroke=\"#000\" stroke-width=\"1.3\"/>",
-            x - 3.5, tip + 6.0, x + 3.5, tip + 6.0);
-        if deadline > self.timeline.end_ps {
-            return;
-        }
-        let x = self.x(deadline) - 2.0;
-        let tip_down = base - 1.0;
-        let _ = writeln!(out, "<path d=\"M{x:.2} {tip:.1}V{tip_down:.1}M{:.2} {:.1}L{x:.2} {tip_down:.1}L{:.2} {:.1}\" fill=\"none\" stroke=\"#555\" stroke-width=\"1.3\" stroke-dasharray=\"4 2\"/>",
-            x - 3.5, tip_down - 6.0, x + 3.5, tip_down - 6.0);
-        if missed {
-            let y = tip - 3.0;
-            let _ = writeln!(
-                out,
-                "<path d=\"M{:.2} {:.1}l9 9m0 -9l-9 9\" stroke=\"{MISS}\" stroke-width=\"2.6\"/>",
-                x - 4.5,
-                y - 4.5
-            );
+    }
+
+    fn row(&self, task: usize, row: &Row) -> Markup {
+        let base = TOP + task as f64 * ROW + ROW - 8.0;
+        let beside = tenth(LEFT - 8.0);
+        let jobs = self.timeline.jobs.iter().filter(|j| j.task == task);
+        html! {
+            line x1=(LEFT) y1=(base) x2=(tenth(LEFT + self.width)) y2=(base) stroke="#000" {}
+            text x=(beside) y=(tenth(base - 12.0)) text-anchor="end" { (row.name) }
+            text x=(beside) y=(tenth(base + 1.0)) text-anchor="end" font-size="10" fill="#555" {
+                (cores(&row.cores))
+            }
+            @for job in jobs {
+                (self.job(job, base, FILLS[task % FILLS.len()]))
+            }
+            @for &(from, to) in &row.throttled {
+                @let width = (self.x(to) - self.x(from)).max(0.4);
+                rect x=(hundredth(self.x(from))) y=(tenth(base - BOX)) width=(hundredth(width))
+                    height=(BOX) fill="url(#throttled)" {}
+            }
         }
     }
 
-    fn key(&self, out: &mut String, y: f64) {
-        let mut x = LEFT;
-        let mut say = |out: &mut String, mark: String, text: &str, width: f64| {
-            let _ = writeln!(out, "<g transform=\"translate({x:.0} {y:.0})\">{mark}<text x=\"18\" y=\"4\" fill=\"#333\">{text}</text></g>");
-            x += width;
-        };
-        say(out, "<path d=\"M6 9V-8M2.5 -2L6 -8L9.5 -2\" fill=\"none\" stroke=\"#000\" stroke-width=\"1.3\"/>".to_owned(), "release", 80.0);
-        say(out, "<path d=\"M6 -8V9M2.5 3L6 9L9.5 3\" fill=\"none\" stroke=\"#555\" stroke-width=\"1.3\" stroke-dasharray=\"4 2\"/>".to_owned(), "deadline", 84.0);
-        say(out, "<rect x=\"0\" y=\"-6\" width=\"13\" height=\"12\" fill=\"#56b4e9\" stroke=\"#000\" stroke-width=\"0.8\"/>".to_owned(), "executes", 88.0);
-        say(out, format!("<rect x=\"0\" y=\"-6\" width=\"13\" height=\"12\" fill=\"#fff\" stroke=\"{MISS}\" stroke-width=\"2\"/><path d=\"M0 -6l13 12m0 -12l-13 12\" stroke=\"{MISS}\" stroke-width=\"1.2\"/>"), "in vain: the job misses", 170.0);
-        say(
-            out,
-            format!("<path d=\"M2 -5l9 9m0 -9l-9 9\" stroke=\"{MISS}\" stroke-width=\"2.6\"/>"),
-            "missed deadline",
-            132.0,
-        );
-        if self.timeline.rows.iter().any(|r| !r.throttled.is_empty()) {
-            say(out, "<rect x=\"0\" y=\"-6\" width=\"13\" height=\"12\" fill=\"url(#throttled)\" stroke=\"#000\" stroke-width=\"0.5\"/>".to_owned(), "throttled", 90.0);
+    fn job(&self, job: &Job, base: f64, fill: &str) -> Markup {
+        html! {
+            @for &(from, to) in &job.runs {
+                (self.execution(job.missed(), from, to, base, fill))
+            }
+            @if let Some(deadline) = job.deadline_ps {
+                (release(self.x(job.release_ps), base))
+                @if deadline <= self.timeline.end_ps {
+                    // A deadline that is the next release too stands a little before it.
+                    (arrow_down(self.x(deadline) - 2.0, base))
+                    @if job.missed() {
+                        (cross(self.x(deadline) - 2.0, base))
+                    }
+                }
+            }
         }
+    }
+
+    /// A box, crossed if its job missed.
+    fn execution(&self, missed: bool, from_ps: u64, to_ps: u64, base: f64, fill: &str) -> Markup {
+        let x = self.x(from_ps);
+        let width = (self.x(to_ps) - x).max(0.3);
+        // An outline would hide what is thinner than itself.
+        let (stroke, line) = match (missed, width < 1.5) {
+            (true, _) => (MISS, Some("2")),
+            (false, true) => ("none", None),
+            (false, false) => ("#000", Some("0.8")),
+        };
+        let (left, right) = (hundredth(x), hundredth(x + width));
+        let (top, bottom) = (tenth(base - BOX), tenth(base));
+        html! {
+            rect x=(left) y=(top) width=(hundredth(width)) height=(BOX) fill=(fill)
+                stroke=(stroke) stroke-width=[line] {}
+            @if missed {
+                path d=(format!("M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}"))
+                    stroke=(MISS) stroke-width="1.2" {}
+            }
+        }
+    }
+
+    fn key(&self, y: f64) -> Markup {
+        let throttled = self.timeline.rows.iter().any(|r| !r.throttled.is_empty());
+        let arrow_up = html! {
+            path d="M6 9V-8M2.5 -2L6 -8L9.5 -2" fill="none" stroke="#000" stroke-width="1.3" {}
+        };
+        let arrow_down = html! {
+            path d="M6 -8V9M2.5 3L6 9L9.5 3" fill="none" stroke="#555" stroke-width="1.3"
+                stroke-dasharray="4 2" {}
+        };
+        let executes = html! {
+            rect x="0" y="-6" width="13" height="12" fill="#56b4e9" stroke="#000"
+                stroke-width="0.8" {}
+        };
+        let in_vain = html! {
+            rect x="0" y="-6" width="13" height="12" fill="#fff" stroke=(MISS) stroke-width="2" {}
+            path d="M0 -6l13 12m0 -12l-13 12" stroke=(MISS) stroke-width="1.2" {}
+        };
+        let missed = html! {
+            path d="M2 -5l9 9m0 -9l-9 9" stroke=(MISS) stroke-width="2.6" {}
+        };
+        let hatched = html! {
+            rect x="0" y="-6" width="13" height="12" fill="url(#throttled)" stroke="#000"
+                stroke-width="0.5" {}
+        };
+        let marks = [
+            (arrow_up, "release", 80.0),
+            (arrow_down, "deadline", 84.0),
+            (executes, "executes", 88.0),
+            (in_vain, "in vain: the job misses", 170.0),
+            (missed, "missed deadline", 132.0),
+            (hatched, "throttled", 90.0),
+        ];
+        let shown = if throttled { 6 } else { 5 };
+        let mut next = LEFT;
+        let marks = marks.into_iter().take(shown).map(|(mark, text, width)| {
+            let x = next;
+            next += width;
+            (x, mark, text)
+        });
+        html! {
+            @for (x, mark, text) in marks {
+                g transform=(format!("translate({x:.0} {y:.0})")) {
+                    (mark)
+                    text x="18" y="4" fill="#333" { (text) }
+                }
+            }
+        }
+    }
+}
+
+/// Coordinates to a tenth of a pixel.
+fn tenth(at: f64) -> String {
+    format!("{at:.1}")
+}
+
+/// Coordinates to a hundredth of a pixel.
+fn hundredth(at: f64) -> String {
+    format!("{at:.2}")
+}
+
+/// Where arrows of a row begin or end.
+fn tip(base: f64) -> f64 {
+    base - BOX - 18.0
+}
+
+/// The arrow of a release.
+fn release(x: f64, base: f64) -> Markup {
+    let (tip, barb) = (tip(base), tip(base) + 6.0);
+    let (left, right) = (x - 3.5, x + 3.5);
+    html! {
+        path d=(format!("M{x:.2} {base:.1}V{tip:.1}M{left:.2} {barb:.1}L{x:.2} {tip:.1}L{right:.2} {barb:.1}"))
+            fill="none" stroke="#000" stroke-width="1.3" {}
+    }
+}
+
+/// The arrow of a deadline.
+fn arrow_down(x: f64, base: f64) -> Markup {
+    let (from, tip) = (tip(base), base - 1.0);
+    let (left, right, barb) = (x - 3.5, x + 3.5, tip - 6.0);
+    html! {
+        path d=(format!("M{x:.2} {from:.1}V{tip:.1}M{left:.2} {barb:.1}L{x:.2} {tip:.1}L{right:.2} {barb:.1}"))
+            fill="none" stroke="#555" stroke-width="1.3" stroke-dasharray="4 2" {}
+    }
+}
+
+/// The cross of a missed deadline.
+fn cross(x: f64, base: f64) -> Markup {
+    let (left, top) = (x - 4.5, tip(base) - 7.5);
+    html! {
+        path d=(format!("M{left:.2} {top:.1}l9 9m0 -9l-9 9")) stroke=(MISS) stroke-width="2.6" {}
     }
 }
 
@@ -190,16 +265,10 @@ fn cores(cores: &[u32]) -> String {
     }
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::{End, Row};
+    use crate::timeline::End;
 
     #[test]
     fn a_late_job_is_crossed_out() {

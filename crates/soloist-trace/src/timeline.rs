@@ -3,6 +3,7 @@
 mod responses;
 
 use serde::{Deserialize, Serialize};
+use soloist_core::statistics::{deviation, mean};
 
 pub use self::responses::Responses;
 
@@ -132,17 +133,12 @@ impl Figures {
         if times.is_empty() {
             return all;
         }
-        let n = times.len() as f64;
-        let mean = times.iter().map(|&t| t as f64).sum::<f64>() / n;
-        let squares = times
-            .iter()
-            .map(|&t| (t as f64 - mean).powi(2))
-            .sum::<f64>();
+        let values: Vec<f64> = times.iter().map(|&t| t as f64).collect();
         Self {
-            mean_ps: mean,
+            mean_ps: mean(&values),
             max_ps: times.iter().copied().max().unwrap_or(0),
             min_ps: times.iter().copied().min().unwrap_or(0),
-            std_ps: (squares / n).sqrt(),
+            std_ps: deviation(&values),
             ..all
         }
     }
