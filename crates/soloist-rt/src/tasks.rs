@@ -4,7 +4,7 @@ pub mod file;
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
 
@@ -16,12 +16,15 @@ pub const HIGHEST: u32 = 90;
 
 /// How the tasks of a core are ordered. All are preemptive, and a task never
 /// leaves its core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// The shorter the period the higher (Liu and Layland, 1973).
+    #[default]
+    #[serde(alias = "rm")]
     RateMonotonic,
     /// The shorter the deadline the higher (Leung and Whitehead, 1982).
+    #[serde(alias = "dm")]
     DeadlineMonotonic,
     /// As the file says; 99 is the highest, as for SCHED_FIFO.
     Fixed,

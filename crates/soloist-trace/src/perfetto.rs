@@ -32,9 +32,9 @@ fn of_job(events: &mut Vec<Value>, job: &Job) {
         events.push(span(2 * job.task, "runs", run, about.clone()));
     }
     let mut instant = |name, at| {
-        let mut one = event(2 * job.task, "i", name, Some(at), about.clone());
-        one["s"] = json!("t");
-        events.push(one);
+        let mut made = event(2 * job.task, "i", name, Some(at), about.clone());
+        made["s"] = json!("t");
+        events.push(made);
     };
     instant("release", job.release_ps);
     if let (Some(deadline), true) = (job.deadline_ps, job.missed()) {
@@ -43,17 +43,17 @@ fn of_job(events: &mut Vec<Value>, job: &Job) {
 }
 
 fn span(track: usize, name: &str, (from, to): (u64, u64), about: Value) -> Value {
-    let mut one = event(track, "X", name, Some(from), about);
-    one["dur"] = json!(us(to - from));
-    one
+    let mut made = event(track, "X", name, Some(from), about);
+    made["dur"] = json!(us(to - from));
+    made
 }
 
 fn event(track: usize, phase: &str, name: &str, at: Option<u64>, about: Value) -> Value {
-    let mut one = json!({"ph": phase, "name": name, "pid": 1, "tid": track + 1, "args": about});
+    let mut made = json!({"ph": phase, "name": name, "pid": 1, "tid": track + 1, "args": about});
     if let Some(at) = at {
-        one["ts"] = json!(us(at));
+        made["ts"] = json!(us(at));
     }
-    one
+    made
 }
 
 /// The format's unit.

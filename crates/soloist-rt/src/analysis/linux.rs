@@ -79,8 +79,8 @@ impl Server {
 
 /// Shares of a core in 2^20ths, rounded up.
 fn share(servers: &[Server]) -> u64 {
-    let one = |s: &Server| (u128::from(s.budget.0) << 20).div_ceil(s.period.0.max(1).into());
-    let all: u128 = servers.iter().map(one).sum();
+    let share = |s: &Server| (u128::from(s.budget.0) << 20).div_ceil(s.period.0.max(1).into());
+    let all: u128 = servers.iter().map(share).sum();
     u64::try_from(all).unwrap_or(u64::MAX)
 }
 

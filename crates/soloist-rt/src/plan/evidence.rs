@@ -142,108 +142,58 @@ fn channels(plan: &Plan) -> Markup {
     let (interval, refresh) = plan.costs.refresh_ps;
     let (interval, refresh) = (time(Time(interval)), time(Time(refresh)));
     let not_covered = html! { strong { "not covered" } };
-    let rows = [
-        (
-            "DRAM banks",
-            "each core has banks of its own",
-            html! {
-                "none can arise between cores by this plan's tasks; what is in no group, and the kernel, may have pages in these banks ("
-                code { "soloist plan --rest" } " keeps most of it on other controllers)"
-            },
-        ),
-        (
-            "Memory controller",
-            "tasks with deadlines apart from others where there are controllers enough",
-            html! {
-                "a line of another core in another bank costs at most " (line) "; request-driven or job-driven, whichever is less"
-            },
-        ),
-        (
-            "Write draining",
-            "counted",
-            html! {
-                "each fill of another core may push out one line, and each may turn the bus round twice"
-            },
-        ),
-        (
-            "Refresh",
-            "cannot be mitigated",
-            html! {
-                (refresh) " every " (interval) ", one more for each interval of delay"
-            },
-        ),
-        (
-            "Last-level cache",
-            llc,
-            html! {
-                "a job is played alone in its colours, from cold caches; what is in no group, and the kernel, may fill sets of any colour"
-            },
-        ),
-        (
-            "Private caches",
-            "tasks of one core share them",
-            html! {
-                "after a preemption everything is fetched again"
-            },
-        ),
-        (
-            "Bandwidth",
-            bandwidth,
-            html! {
-                "read and write budgets of a period of 1 ms, one period more at the edges"
-            },
-        ),
-        (
-            "Interconnect",
-            "pages of a task with deadlines lie on its core's node",
-            html! {
-                "the path of a node's data is part of a line's cost"
-            },
-        ),
-        (
-            "TLB and page walks",
-            "page tables are in colour",
-            html! {
-                "walks are in the time alone; shared walkers are " (not_covered)
-            },
-        ),
-        ("Devices' DMA", "none", not_covered.clone()),
-        (
-            "System management interrupts, firmware",
-            "none",
-            not_covered.clone(),
-        ),
-        (
-            "Interrupts and kernel code that can't be preempted, on a task's own core",
-            "none",
-            html! {
-                (not_covered) "; what the kernel keeps of each second for ordinary tasks is counted where tasks with deadlines may be busy for longer"
-            },
-        ),
-        (
-            "Kernel data and locks that cores share",
-            "none",
-            html! {
-                (not_covered) "; see " code { "soloist verify" } " for what is not in colour"
-            },
-        ),
-        (
-            "Cache slots for misses (MSHR), coherence",
-            "none",
-            html! {
-                (not_covered) ": tasks are taken to share no data"
-            },
-        ),
-    ];
+    let apart = "tasks with deadlines apart from others where there are controllers enough";
     html! {
         h2 { "Channels of interference" }
         table {
             tr { th { "Channel" } th { "Mitigation" } th { "In the analysis" } }
-            @for (channel, mitigation, bound) in rows {
-                tr { td { (channel) } td { (mitigation) } td { (bound) } }
-            }
+            (channel("DRAM banks", "each core has banks of its own", html! {
+                "none can arise between cores by this plan's tasks; what is in no group, and the kernel, may have pages in these banks ("
+                code { "soloist plan --rest" } " keeps most of it on other controllers)"
+            }))
+            (channel("Memory controller", apart, html! {
+                "a line of another core in another bank costs at most " (line)
+                "; request-driven or job-driven, whichever is less"
+            }))
+            (channel("Write draining", "counted", html! {
+                "each fill of another core may push out one line, and each may turn the bus round twice"
+            }))
+            (channel("Refresh", "cannot be mitigated", html! {
+                (refresh) " every " (interval) ", one more for each interval of delay"
+            }))
+            (channel("Last-level cache", llc, html! {
+                "a job is played alone in its colours, from cold caches; what is in no group, and the kernel, may fill sets of any colour"
+            }))
+            (channel("Private caches", "tasks of one core share them", html! {
+                "after a preemption everything is fetched again"
+            }))
+            (channel("Bandwidth", bandwidth, html! {
+                "read and write budgets of a period of 1 ms, one period more at the edges"
+            }))
+            (channel("Interconnect", "pages of a task with deadlines lie on its core's node", html! {
+                "the path of a node's data is part of a line's cost"
+            }))
+            (channel("TLB and page walks", "page tables are in colour", html! {
+                "walks are in the time alone; shared walkers are " (not_covered)
+            }))
+            (channel("Devices' DMA", "none", html! { (not_covered) }))
+            (channel("System management interrupts, firmware", "none", html! { (not_covered) }))
+            (channel("Interrupts and kernel code that can't be preempted, on a task's own core", "none", html! {
+                (not_covered)
+                "; what the kernel keeps of each second for ordinary tasks is counted where tasks with deadlines may be busy for longer"
+            }))
+            (channel("Kernel data and locks that cores share", "none", html! {
+                (not_covered) "; see " code { "soloist verify" } " for what is not in colour"
+            }))
+            (channel("Cache slots for misses (MSHR), coherence", "none", html! {
+                (not_covered) ": tasks are taken to share no data"
+            }))
         }
     }
+}
+
+fn channel(name: &str, mitigation: &str, bound: Markup) -> Markup {
+    html! { tr { td { (name) } td { (mitigation) } td { (bound) } } }
 }
 
 const HEAD: [&str; 11] = [
@@ -261,9 +211,9 @@ const HEAD: [&str; 11] = [
 ];
 
 fn analysis(plan: &Plan, check: &Check, measured: Option<&Measured>) -> Markup {
-    let of = |answer: &Answer| plan.assignments.iter().find(|a| a.task == answer.task);
+    let assigned = |answer: &Answer| plan.assignments.iter().find(|a| a.task == answer.task);
     let answers = plan.analysis.iter();
-    let rows = answers.filter_map(|answer| Some((answer, of(answer)?)));
+    let rows = answers.filter_map(|answer| Some((answer, assigned(answer)?)));
     html! {
         h2 { "Analysis and play" }
         table {

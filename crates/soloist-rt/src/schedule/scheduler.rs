@@ -175,11 +175,11 @@ impl Scheduler {
     /// When [`Scheduler::advance`] must be called again at the latest.
     #[must_use]
     pub fn next_event(&self) -> u64 {
-        let of = |slot: &Slot| match &slot.job {
+        let next = |slot: &Slot| match &slot.job {
             Some(job) => job.deadline_ps.unwrap_or(NEVER),
             None => slot.due_ps,
         };
-        self.slots.iter().map(of).min().unwrap_or(NEVER)
+        self.slots.iter().map(next).min().unwrap_or(NEVER)
     }
 
     /// All jobs up to `now_ps`, those alive included.

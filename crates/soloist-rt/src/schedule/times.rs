@@ -1,6 +1,6 @@
 //! Plays a task set over given execution times: no machine underneath.
 
-use crate::schedule::scheduler::{Scheduler, NEVER};
+use super::scheduler::{Scheduler, NEVER};
 use crate::tasks::TaskSet;
 use soloist_trace::timeline::{Row, Timeline};
 
@@ -17,7 +17,7 @@ pub fn play(
     cores.dedup();
     let mut jobs = Vec::new();
     for core in cores {
-        jobs.extend(play_core(set, core, (length_ps, seed), time));
+        jobs.extend(play_core(set, core, length_ps, seed, time));
     }
     jobs.sort_by_key(|j| (j.release_ps, j.task));
     Timeline {
@@ -41,7 +41,8 @@ pub fn rows(set: &TaskSet) -> Vec<Row> {
 fn play_core(
     set: &TaskSet,
     core: u32,
-    (length_ps, seed): (u64, u64),
+    length_ps: u64,
+    seed: u64,
     time: &mut dyn FnMut(usize, u64) -> u64,
 ) -> Vec<soloist_trace::timeline::Job> {
     let mut scheduler = Scheduler::new(set, core, 1, seed);

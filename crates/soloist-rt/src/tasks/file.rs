@@ -40,7 +40,7 @@ use crate::time::Time;
 struct Raw {
     machine: Option<Spanned<String>>,
     #[serde(default)]
-    order: RawOrder,
+    order: Order,
     #[serde(default, deserialize_with = "tasks")]
     task: Vec<Spanned<RawTask>>,
 }
@@ -87,18 +87,6 @@ impl<'de> Deserialize<'de> for Whole {
         }
         from.deserialize_i64(Number)
     }
-}
-
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-enum RawOrder {
-    #[default]
-    #[serde(alias = "rm")]
-    RateMonotonic,
-    #[serde(alias = "dm")]
-    DeadlineMonotonic,
-    Fixed,
-    Edf,
 }
 
 #[derive(Deserialize)]
@@ -159,17 +147,16 @@ fn parse_any(text: &str, file: &str, to_fill: bool) -> Result<TaskSet, FileError
         let what = "no [[task]] up to here: a task set needs at least one, with `name`, `period` and `wcet`";
         return Err(place.error(last..last, what));
     }
-    let order = match raw.order {
-        RawOrder::RateMonotonic => Order::RateMonotonic,
-        RawOrder::DeadlineMonotonic => Order::DeadlineMonotonic,
-        RawOrder::Fixed => Order::Fixed,
-        RawOrder::Edf => Order::Edf,
+    let given = Given {
+        order: raw.order,
+        folder: Path::new(file).parent().unwrap_or(Path::new("")),
+        to_fill,
     };
     let mut tasks: Vec<Task> = Vec::new();
     for raw in raw.task {
         let line = place.line(raw.span().start);
         let span = raw.get_ref().name.span();
-        let task = task(raw.into_inner(), order, line, (file, to_fill))
+        let task = task(raw.into_inner(), line, given)
             .and_then(|task| fits(&tasks, task).map_err(|what| (span, what)))
             .map_err(|(span, message)| place.error(span, message))?;
         tasks.push(task);
@@ -177,7 +164,7 @@ fn parse_any(text: &str, file: &str, to_fill: bool) -> Result<TaskSet, FileError
     Ok(TaskSet {
         machine_line: (raw.machine.as_ref()).map_or(0, |m| place.line(m.span().start)),
         machine: raw.machine.map(Spanned::into_inner),
-        order,
+        order: raw.order,
         tasks,
         file: file.to_owned(),
     })
@@ -202,12 +189,17 @@ fn fits(before: &[Task], task: Task) -> Result<Task, String> {
     Ok(task)
 }
 
-fn task(
-    raw: RawTask,
+/// What all tasks of a file have in common.
+#[derive(Clone, Copy)]
+struct Given<'a> {
     order: Order,
-    line: usize,
-    (file, to_fill): (&str, bool),
-) -> Result<Task, Wrong> {
+    /// The file's folder, from which recordings are looked for.
+    folder: &'a Path,
+    /// Recordings will say what is missing.
+    to_fill: bool,
+}
+
+fn task(raw: RawTask, line: usize, given: Given) -> Result<Task, Wrong> {
     let name = raw.name.get_ref().clone();
     let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == '.';
     if name.is_empty() || name.len() > 40 || !name.chars().all(plain) {
@@ -216,8 +208,30 @@ fn task(
             format!("name {name:?}: expected 1 to 40 letters, digits, `-`, `_` or `.`"),
         ));
     }
-    let release = release(&raw, order)?;
-    let wcet = match (&raw.wcet, &release) {
+    let release = release(&raw, given.order)?;
+    let wcet = wcet(&raw, release)?;
+    let behaviour = behaviour(&raw, given.to_fill)?;
+    let recorded = recorded(&raw, given.folder)?;
+    both_or_neither(&raw, given.to_fill)?;
+    let own = recorded.as_ref().map_or(0, Recorded::bytes);
+    Ok(Task {
+        release,
+        wcet,
+        core: raw.core.as_ref().map(|c| c.get_ref().0),
+        bytes: bytes(raw.memory.as_ref())?.max(own),
+        behaviour,
+        recorded,
+        recording: raw.recording.map(|dir| given.folder.join(dir.into_inner())),
+        name,
+        line,
+    })
+}
+
+/// Longest execution alone; 0 of a best-effort task.
+fn wcet(raw: &RawTask, release: Option<Release>) -> Result<Time, Wrong> {
+    let name = raw.name.get_ref();
+    let (wcet, release) = match (&raw.wcet, release) {
+        (Some(wcet), Some(release)) => (wcet, release),
         (Some(wcet), None) => {
             return Err((
                 wcet.span(),
@@ -230,37 +244,20 @@ fn task(
                 format!("{name:?} needs `wcet`, its longest execution alone, such as \"3 ms\""),
             ))
         }
-        (Some(wcet), Some(release)) => {
-            let (span, wcet) = (wcet.span(), *wcet.get_ref());
-            if wcet.0 == 0 {
-                return Err((span, "wcet must be above 0".to_owned()));
-            }
-            if wcet > release.deadline {
-                return Err((span, format!(
-                    "wcet {wcet} is longer than the deadline, {}: {name:?} misses it even alone",
-                    release.deadline
-                )));
-            }
-            wcet
-        }
-        (None, None) => Time(0),
+        (None, None) => return Ok(Time(0)),
     };
-    let behaviour = behaviour(&raw, to_fill)?;
-    let beside = Path::new(file).parent().unwrap_or(Path::new(""));
-    let recorded = recorded(&raw, beside)?;
-    both_or_neither(&raw, to_fill)?;
-    let own = recorded.as_ref().map_or(0, Recorded::bytes);
-    Ok(Task {
-        release,
-        wcet,
-        core: raw.core.as_ref().map(|c| c.get_ref().0),
-        bytes: bytes(raw.memory.as_ref())?.max(own),
-        behaviour,
-        recorded,
-        recording: raw.recording.map(|dir| beside.join(dir.into_inner())),
-        name,
-        line,
-    })
+    let (span, wcet) = (wcet.span(), *wcet.get_ref());
+    if wcet.0 == 0 {
+        return Err((span, "wcet must be above 0".to_owned()));
+    }
+    if wcet > release.deadline {
+        let deadline = release.deadline;
+        let what = format!(
+            "wcet {wcet} is longer than the deadline, {deadline}: {name:?} misses it even alone"
+        );
+        return Err((span, what));
+    }
+    Ok(wcet)
 }
 
 fn release(raw: &RawTask, order: Order) -> Result<Option<Release>, Wrong> {
