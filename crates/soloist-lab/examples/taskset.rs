@@ -9,13 +9,13 @@
 
 use std::path::PathBuf;
 
+use soloist_core::time::{Time, MS};
 use soloist_lab::jobs::Options;
 use soloist_lab::taskset::{find, run, Figure, TaskSetSpec};
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
-use soloist_rt::policy::Policy;
+use soloist_rt::model::policy::Policy;
 use soloist_rt::tasks::{Behaviour, TaskSet};
-use soloist_rt::time::{Time, MS};
 use soloist_trace::gantt;
 
 const ONE: Options = Options {

@@ -10,14 +10,14 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use soloist_core::time::MS;
 use soloist_machine::{FileError, FileText};
 use soloist_memory::Platform;
-use soloist_rt::cores::{play, PlayError, Setup};
-use soloist_rt::policy::{places, NoPlace, Policy};
-use soloist_rt::profile::{profiles, Profile, ProfileError};
-use soloist_rt::program::Maker;
+use soloist_rt::model::cores::{play, PlayError, Setup};
+use soloist_rt::model::policy::{places, NoPlace, Policy};
+use soloist_rt::model::profile::{profiles, Profile, ProfileError};
+use soloist_rt::model::program::Maker;
 use soloist_rt::tasks::{file, TaskSet};
-use soloist_rt::time::MS;
 use soloist_trace::timeline::{Figures, Timeline};
 use toml::de::Deserializer;
 
@@ -254,7 +254,7 @@ pub enum TaskSetError {
     Profile(#[from] ProfileError),
     /// No place for a task.
     #[error(transparent)]
-    Place(#[from] NoPlace),
+    PageSource(#[from] NoPlace),
     /// A task can't be played.
     #[error(transparent)]
     Play(#[from] PlayError),

@@ -8,7 +8,7 @@ pub mod interference;
 pub mod linux;
 pub mod response;
 
-use crate::profile::Profile;
+use crate::model::profile::Profile;
 use crate::tasks::TaskSet;
 
 /// Tasks, and what a job of each asks of memory.

@@ -27,6 +27,7 @@ pub mod refusal;
 mod relax;
 
 use serde::Serialize;
+use soloist_core::time::Time;
 use soloist_memory::Platform;
 
 use self::alone::undivided;
@@ -37,11 +38,10 @@ use self::relax::Enough;
 use crate::analysis::interference::Costs;
 use crate::analysis::linux::Server;
 use crate::analysis::response::Answer;
-use crate::cores::Place;
-use crate::profile::profiles;
-use crate::program::Maker;
+use crate::model::cores::PageSource;
+use crate::model::profile::profiles;
+use crate::model::program::Maker;
 use crate::tasks::{Order, TaskSet};
-use crate::time::Time;
 
 /// Limits of bandwidth that are tried, MB/s.
 pub const LIMITS: [u64; 8] = [2000, 1000, 500, 250, 125, 64, 32, 16];
@@ -109,7 +109,7 @@ pub struct Plan {
     #[serde(skip)]
     pub set: TaskSet,
     #[serde(skip)]
-    places: Vec<Place>,
+    places: Vec<PageSource>,
     #[serde(skip)]
     makers: Vec<Maker>,
     #[serde(skip)]

@@ -5,10 +5,9 @@ pub mod file;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use soloist_core::time::Time;
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
-
-use crate::time::Time;
 
 /// The highest `SCHED_FIFO` priority that a plan gives: those above are for the
 /// kernel's threads.

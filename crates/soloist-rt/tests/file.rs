@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
+use soloist_core::time::MS;
 use soloist_rt::tasks::file::{parse, read};
 use soloist_rt::tasks::{Behaviour, Order};
-use soloist_rt::time::MS;
 
 const GOOD: &str = r#"machine = "opteron-6128"
 order = "dm"

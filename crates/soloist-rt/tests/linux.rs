@@ -2,12 +2,12 @@
 //! kernel keeps for others.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use soloist_core::time::{Time, MS, US};
 use soloist_memory::Platform;
 use soloist_rt::analysis::linux::{admitted, Server};
 use soloist_rt::plan::refusal::PlanError;
 use soloist_rt::plan::{plan, Plan};
 use soloist_rt::tasks::file::parse;
-use soloist_rt::time::{Time, MS, US};
 
 fn made(text: &str) -> Result<Plan, PlanError> {
     let small = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");

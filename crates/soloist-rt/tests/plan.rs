@@ -2,16 +2,16 @@
 //! told, and what can't be names its line.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use soloist_core::time::Time;
 use soloist_machine::Machine;
 use soloist_memory::Platform;
+use soloist_rt::model::policy::{places, Policy};
 use soloist_rt::plan::check::simulate;
 use soloist_rt::plan::evidence::{html, Source};
 use soloist_rt::plan::grounds::Grounds;
 use soloist_rt::plan::inputs::Input;
 use soloist_rt::plan::plan;
-use soloist_rt::policy::{places, Policy};
 use soloist_rt::tasks::file::parse;
-use soloist_rt::time::Time;
 use soloist_trace::gantt;
 use soloist_trace::measured::{Measured, Task};
 

@@ -3,19 +3,19 @@
 
 use std::path::Path;
 
+use soloist_core::time::MS;
 use soloist_memory::Platform;
 use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Meta, Writer};
-use soloist_rt::cores::{play, Place, Played, Setup};
+use soloist_rt::model::cores::{play, PageSource, Played, Setup};
+use soloist_rt::model::profile::profiles;
+use soloist_rt::model::program::Maker;
+use soloist_rt::model::recorded::fill;
 use soloist_rt::plan::check::simulate;
 use soloist_rt::plan::inputs::recordings;
 use soloist_rt::plan::{plan, Plan};
-use soloist_rt::profile::profiles;
-use soloist_rt::program::Maker;
-use soloist_rt::recorded::fill;
 use soloist_rt::tasks::file;
 use soloist_rt::tasks::{Behaviour, TaskSet};
-use soloist_rt::time::MS;
 use soloist_trace::timeline::End;
 
 /// More pages than the last level has room for, so that each line is missed.
@@ -223,7 +223,7 @@ fn played(platform: &Platform, set: &TaskSet) -> (Vec<u64>, Played) {
         set,
         makers: &makers,
         accesses: &accesses,
-        places: &vec![Place::default(); set.tasks.len()],
+        places: &vec![PageSource::default(); set.tasks.len()],
         limits: &[],
         scale: 1,
         length_ps: 10 * MS,

@@ -6,15 +6,15 @@ mod random;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use soloist_core::time::{MS, US};
 use soloist_memory::Platform;
 use soloist_rt::analysis::interference::{Costs, Surroundings};
 use soloist_rt::analysis::response::analyse;
 use soloist_rt::analysis::ProfiledSet;
-use soloist_rt::profile::Profile;
+use soloist_rt::model::profile::Profile;
 use soloist_rt::schedule::times::play;
 use soloist_rt::tasks::file::parse;
 use soloist_rt::tasks::TaskSet;
-use soloist_rt::time::{MS, US};
 use soloist_trace::timeline::End;
 
 use self::random::{period, utilisations};

@@ -9,11 +9,14 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
+use soloist_cli::number::whole;
+use soloist_cli::{out, Ctx, Misuse};
 use soloist_core::format_size;
 use soloist_host::config::Config;
 use soloist_host::control::check_event;
 use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
+use soloist_rt::model::recorded;
 use soloist_rt::plan::check::{simulate, Check};
 use soloist_rt::plan::config::{add_rest, config};
 use soloist_rt::plan::event::Event;
@@ -22,13 +25,9 @@ use soloist_rt::plan::grounds::{machine_text, Grounds};
 use soloist_rt::plan::inputs::{self, Input};
 use soloist_rt::plan::refusal::PlanError;
 use soloist_rt::plan::{plan, Plan};
-use soloist_rt::recorded;
 use soloist_rt::tasks::{file, TaskSet};
 use soloist_trace::gantt;
 use soloist_trace::measured::Measured;
-
-use soloist_cli::number::whole;
-use soloist_cli::{out, Ctx, Misuse};
 
 /// Find cores, colours and bandwidth under which a task set meets its deadlines.
 ///
@@ -222,7 +221,7 @@ fn fill(set: &mut TaskSet, platform: &Platform, dir: &Path) -> Result<()> {
 
 fn make(args: &Args, machine: &Machine, platform: &Platform, set: &TaskSet) -> Result<Made> {
     let plan = plan(platform, set, args.seed).map_err(|error| match error {
-        PlanError::Place(_) | PlanError::Task(_) => misuse(error),
+        PlanError::Memory(_) | PlanError::Task(_) => misuse(error),
         PlanError::Profile(_) | PlanError::Play(_) => error.into(),
     })?;
     Ok(Made {

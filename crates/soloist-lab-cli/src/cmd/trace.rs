@@ -11,14 +11,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use soloist_cli::number::pid;
+use soloist_cli::{Ctx, Misuse};
 use soloist_core::time::Time;
 use soloist_trace::observer::Record;
 use soloist_trace::recording::Recording;
 use soloist_trace::watch::exists;
 use soloist_trace::{gantt, perfetto, tracefs};
-
-use soloist_cli::number::pid;
-use soloist_cli::{Ctx, Misuse};
 
 /// Record when running tasks are released, run and are done, and what they miss.
 ///

@@ -3,16 +3,16 @@
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use soloist_core::time::{Time, US};
 use soloist_core::ColorSet;
 use soloist_memory::Platform;
 use soloist_rt::analysis::interference::{surroundings, Conditions, Costs, Shared, Sharing};
 use soloist_rt::analysis::response::analyse;
 use soloist_rt::analysis::ProfiledSet;
-use soloist_rt::cores::{play, seed_of, Place, Setup};
-use soloist_rt::profile::{in_colors, profiles, Jobs};
+use soloist_rt::model::cores::{play, seed_of, PageSource, Setup};
+use soloist_rt::model::profile::{in_colors, profiles, Jobs};
 use soloist_rt::tasks::file::parse;
 use soloist_rt::tasks::TaskSet;
-use soloist_rt::time::{Time, US};
 use soloist_trace::timeline::End;
 
 /// A task whose bound was compared.
@@ -144,7 +144,7 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
         // Two cores use a last level.
         let half = map.n_llc() / 2;
         let first = core % 2 * half;
-        Place {
+        PageSource {
             colors: Some(match draw {
                 Draw::Colors => banks.with_llc(first..first + half),
                 _ => banks,
@@ -152,7 +152,7 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
             node: None,
         }
     };
-    let places: Vec<Place> = set.tasks.iter().map(|t| place(t.core.unwrap())).collect();
+    let places: Vec<PageSource> = set.tasks.iter().map(|t| place(t.core.unwrap())).collect();
     let mut limits = vec![None; 4];
     if at == 3 {
         for limit in &mut limits[1..] {
@@ -173,8 +173,8 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
             seed: seed_of(seed, i),
             in_flight: Costs::of(&platform).in_flight,
         };
-        let given = (&profiles[i], place);
-        let alone = in_colors(&platform, &set.tasks[i], &makers[i], given, jobs).unwrap();
+        let (task, maker) = (&set.tasks[i], &makers[i]);
+        let alone = in_colors(&platform, task, maker, &profiles[i], place, jobs).unwrap();
         set.tasks[i].wcet = alone.longest.max(set.tasks[i].wcet);
         profiles[i] = alone.profile;
     }

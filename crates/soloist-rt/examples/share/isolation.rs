@@ -12,15 +12,15 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soloist_memory::Platform;
 
+use soloist_core::time::{Time, MS};
 use soloist_rt::analysis::interference::{Conditions, Costs, Shared, Sharing};
 use soloist_rt::analysis::ProfiledSet;
+use soloist_rt::model::profile::Profile;
 use soloist_rt::plan::candidates::{candidates, Candidate};
 use soloist_rt::plan::colors::{deal, groups, Dealt, Group};
 use soloist_rt::plan::proof::all_hold;
 use soloist_rt::plan::LIMITS;
-use soloist_rt::profile::Profile;
 use soloist_rt::tasks::{Behaviour, Order, Release, Task, TaskSet};
-use soloist_rt::time::{Time, MS};
 
 use crate::random::{period, utilisations};
 

@@ -45,7 +45,7 @@ use soloist_memory::dram::Timing;
 use soloist_memory::Platform;
 
 use super::ProfiledSet;
-use crate::profile::Profile;
+use crate::model::profile::Profile;
 use crate::schedule::scheduler::NEVER;
 
 const PAGE: u64 = 4096;

@@ -13,9 +13,9 @@
 //! before what is due later, and what budgets leave of the core is as much.
 
 use serde::Serialize;
+use soloist_core::time::{Time, MS, US};
 
 use super::edf::{slack, Sporadic};
-use crate::time::{Time, MS, US};
 
 /// The kernel's second, ps.
 pub const SECOND_PS: u64 = 1000 * MS;

@@ -4,13 +4,13 @@
 //! the kernel keeps for others ([`crate::analysis::linux`]).
 
 use serde::Serialize;
+use soloist_core::time::Time;
 
 use super::edf::{self, Sporadic};
 use super::interference::Surroundings;
 use super::linux::{self, turns_of_others, Server, BUSIEST_PS, SECOND_PS};
 use super::ProfiledSet;
 use crate::tasks::{Order, Task, TaskSet};
-use crate::time::Time;
 
 /// What the analysis says of a task.
 #[derive(Debug, Clone, PartialEq, Serialize)]

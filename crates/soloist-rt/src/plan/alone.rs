@@ -1,14 +1,14 @@
 //! How long tasks take when nobody is beside them: undivided, as a task file says
 //! it, and in colours of their own.
 
+use soloist_core::time::{Time, MS};
 use soloist_memory::Platform;
 
 use crate::analysis::interference::Costs;
-use crate::cores::{seed_of, Place, PlayError};
-use crate::profile::{in_colors, Alone, Jobs, Profile};
-use crate::program::Maker;
+use crate::model::cores::{seed_of, PageSource, PlayError};
+use crate::model::profile::{in_colors, Alone, Jobs, Profile};
+use crate::model::program::Maker;
 use crate::tasks::{Task, TaskSet};
-use crate::time::{Time, MS};
 
 /// Time that a check plays, ps; a whole period of every task at least.
 const CHECK_PS: u64 = 40 * MS;
@@ -43,10 +43,10 @@ pub(crate) fn undivided(
         if task.release.is_none() {
             return Ok(Time(0));
         }
-        let (anywhere, on_first) = (Place::default(), with_core(task, 0));
+        let (anywhere, on_first) = (PageSource::default(), with_core(task, 0));
         let jobs = jobs_of(platform, set, i, seed);
-        let given = (&alone[i], &anywhere);
-        in_colors(platform, &on_first, &makers[i], given, jobs).map(|a| a.longest)
+        let played = in_colors(platform, &on_first, &makers[i], &alone[i], &anywhere, jobs)?;
+        Ok(played.longest)
     };
     set.tasks.iter().enumerate().map(longest).collect()
 }

@@ -1,5 +1,6 @@
 //! One candidate as a plan: colours, times in them, limits, the analysis.
 
+use soloist_core::time::Time;
 use soloist_memory::Platform;
 
 use super::alone::{jobs_of, slowed};
@@ -13,12 +14,11 @@ use crate::analysis::interference::{Conditions, Costs, Shared, Sharing};
 use crate::analysis::linux::Server;
 use crate::analysis::response::Answer;
 use crate::analysis::ProfiledSet;
-use crate::cores::Place;
-use crate::policy::NoPlace;
-use crate::profile::{in_colors, Profile};
-use crate::program::Maker;
+use crate::model::cores::PageSource;
+use crate::model::policy::NoPlace;
+use crate::model::profile::{in_colors, Profile};
+use crate::model::program::Maker;
 use crate::tasks::{Order, TaskSet};
-use crate::time::Time;
 
 /// What all candidates have in common.
 pub(super) struct Search<'a> {
@@ -41,7 +41,7 @@ struct Colored {
     group_of: Vec<usize>,
     /// By group.
     dealt: Vec<Dealt>,
-    places: Vec<Place>,
+    places: Vec<PageSource>,
     profiles: Vec<Profile>,
     /// How many jobs of each task were played in its colours.
     played: Vec<u64>,
@@ -62,7 +62,7 @@ impl Search<'_> {
         let mut refused = None;
         for candidate in candidates {
             let mut plan = match self.build(candidate) {
-                Err(PlanError::Place(error)) => {
+                Err(PlanError::Memory(error)) => {
                     refused.get_or_insert(error);
                     continue;
                 }
@@ -79,7 +79,7 @@ impl Search<'_> {
         }
         match (best, refused) {
             (Some((_, plan)), _) => Ok(relaxed(self.platform, self.set, plan)),
-            (None, Some(error)) => Err(PlanError::Place(error)),
+            (None, Some(error)) => Err(PlanError::Memory(error)),
             (None, None) => Err(overfull(self.platform, self.set)),
         }
     }
@@ -118,18 +118,18 @@ impl Search<'_> {
             let first = (0..set.tasks.len()).find(in_group);
             PlanError::no_place(&set, first, &source)
         })?;
-        let place = |&group: &usize| Place {
+        let place = |&group: &usize| PageSource {
             colors: Some(dealt[group].colors.clone()),
             node: None,
         };
-        let places: Vec<Place> = group_of.iter().map(place).collect();
+        let places: Vec<PageSource> = group_of.iter().map(place).collect();
         let (mut profiles, mut played) = (self.alone.to_vec(), vec![0; set.tasks.len()]);
         for i in 0..set.tasks.len() {
             let task = &set.tasks[i];
             if task.release.is_some() {
-                let given = (&self.alone[i], &places[i]);
                 let jobs = jobs_of(self.platform, &set, i, self.seed);
-                let there = in_colors(self.platform, task, &self.makers[i], given, jobs)
+                let (maker, alone) = (&self.makers[i], &self.alone[i]);
+                let there = in_colors(self.platform, task, maker, alone, &places[i], jobs)
                     .map_err(|e| with_line(&set, e.into()))?;
                 set.tasks[i].wcet = slowed(task.wcet, self.undivided[i], &there);
                 (profiles[i], played[i]) = (there.profile, there.jobs);

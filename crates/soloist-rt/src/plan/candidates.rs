@@ -13,7 +13,7 @@ use soloist_memory::Platform;
 use crate::analysis::interference::{Costs, Surroundings};
 use crate::analysis::response::analyse;
 use crate::analysis::ProfiledSet;
-use crate::profile::Profile;
+use crate::model::profile::Profile;
 use crate::tasks::{Task, TaskSet, HIGHEST};
 
 /// A way to put the tasks on cores, and their memory on nodes.

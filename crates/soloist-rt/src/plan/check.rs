@@ -1,6 +1,7 @@
 //! A plan played on the model: is the analysis disproved?
 
 use serde::Serialize;
+use soloist_core::time::Time;
 use soloist_memory::Platform;
 use soloist_trace::timeline::Timeline;
 
@@ -8,9 +9,8 @@ use super::alone::check_ps;
 use super::refusal::PlanError;
 use super::Plan;
 use crate::analysis::response::Answer;
-use crate::cores::{play, Setup};
+use crate::model::cores::{play, Setup};
 use crate::tasks::Task;
-use crate::time::Time;
 
 /// What a check by simulation showed.
 #[derive(Debug, Serialize)]

@@ -10,7 +10,7 @@
 use soloist_core::{AddrMap, ColorSet};
 use soloist_memory::Platform;
 
-use crate::policy::{sets_for, NoPlace};
+use crate::model::policy::{sets_for, NoPlace};
 use crate::tasks::TaskSet;
 
 /// Bank sets that a group gets for the sake of parallel accesses.

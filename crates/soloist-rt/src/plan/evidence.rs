@@ -3,6 +3,7 @@
 //! analysis, the play, and what it takes to repeat them. It claims no compliance.
 
 use maud::{html, Markup, PreEscaped, DOCTYPE};
+use soloist_core::time::Time;
 use soloist_trace::gantt;
 use soloist_trace::measured::Measured;
 
@@ -11,7 +12,6 @@ use super::grounds::Grounds;
 use super::inputs::Input;
 use super::{Assignment, Plan};
 use crate::analysis::response::Answer;
-use crate::time::Time;
 
 /// What the plan was made from.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
 //! Why there is no plan at all, with the line of the task file and what to change.
 
 use soloist_core::format_size;
+use soloist_core::time::Time;
 use soloist_machine::FileError;
 use soloist_memory::Platform;
 use soloist_play::pace::PaceError;
@@ -10,18 +11,17 @@ use crate::analysis::interference::{Costs, Surroundings};
 use crate::analysis::linux::PERIODS;
 use crate::analysis::response::analyse;
 use crate::analysis::ProfiledSet;
-use crate::cores::PlayError;
-use crate::policy::NoPlace;
-use crate::profile::{Profile, ProfileError};
+use crate::model::cores::PlayError;
+use crate::model::policy::NoPlace;
+use crate::model::profile::{Profile, ProfileError};
 use crate::tasks::{Order, Task, TaskSet, HIGHEST};
-use crate::time::Time;
 
 /// Why there can't be a plan at all.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// Memory does not fit.
     #[error(transparent)]
-    Place(FileError),
+    Memory(FileError),
     /// A core that is not there, or too little processor time.
     #[error(transparent)]
     Task(FileError),
@@ -36,7 +36,7 @@ pub enum PlanError {
 impl PlanError {
     /// That the memory of `task`, by its number, does not fit.
     pub(crate) fn no_place(set: &TaskSet, task: Option<usize>, why: &NoPlace) -> Self {
-        Self::Place(of_task(set, task.unwrap_or(0), why.to_string()))
+        Self::Memory(of_task(set, task.unwrap_or(0), why.to_string()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! How little would be enough for a task that is not proved, all else as it is:
 //! tried, by the analysis that does not prove it.
 
+use soloist_core::time::{Time, MS};
 use soloist_memory::Platform;
 
 use super::{Plan, Relaxation};
@@ -9,7 +10,6 @@ use crate::analysis::linux::OTHERS_PS;
 use crate::analysis::response::Answer;
 use crate::analysis::ProfiledSet;
 use crate::tasks::{Release, Task, TaskSet};
-use crate::time::{Time, MS};
 
 /// What helps a task; `None`: nothing of the kind.
 #[derive(Debug, Clone, Default, PartialEq)]

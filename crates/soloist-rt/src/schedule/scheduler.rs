@@ -10,9 +10,9 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use soloist_trace::timeline::{End, Job};
 
 use crate::tasks::{Order, Release, TaskSet};
-use soloist_trace::timeline::{End, Job};
 
 /// A time that never comes.
 pub const NEVER: u64 = u64::MAX;
@@ -195,7 +195,7 @@ impl Scheduler {
 }
 
 fn scaled(release: Release, scale: u64) -> Release {
-    let by = |time: crate::time::Time| crate::time::Time(time.0 / scale);
+    let by = |time: soloist_core::time::Time| soloist_core::time::Time(time.0 / scale);
     Release {
         period: by(release.period),
         deadline: by(release.deadline),

@@ -1,8 +1,9 @@
 //! Plays a task set over given execution times: no machine underneath.
 
+use soloist_trace::timeline::{Row, Timeline};
+
 use super::scheduler::{Scheduler, NEVER};
 use crate::tasks::TaskSet;
-use soloist_trace::timeline::{Row, Timeline};
 
 /// Plays the set for `length_ps`; `time(task, job)` is how long a job executes
 /// in all, picoseconds. Tasks that are bound to no core don't run.
@@ -78,7 +79,7 @@ fn play_core(
 mod tests {
     use super::*;
     use crate::tasks::file::parse;
-    use crate::time::MS;
+    use soloist_core::time::MS;
     use soloist_trace::timeline::End;
 
     fn set(order: &str, tasks: &[(&str, u64, u64)]) -> TaskSet {

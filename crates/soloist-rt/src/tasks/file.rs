@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{self, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use soloist_core::parse_size;
+use soloist_core::time::Time;
 use soloist_machine::file::read_text;
 use soloist_machine::{FileError, FileText};
 use soloist_play::programs::recorded::Recorded;
@@ -33,7 +34,6 @@ use soloist_play::programs::ProgramKind;
 use toml::Spanned;
 
 use crate::tasks::{Behaviour, Order, Release, Task, TaskSet};
-use crate::time::Time;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -121,7 +121,7 @@ pub fn read(path: &Path) -> Result<TaskSet, FileError> {
 }
 
 /// As [`read`], but `mpki` may be missing where recordings say it
-/// ([`crate::recorded`]); it is 0 then.
+/// ([`crate::model::recorded`]); it is 0 then.
 ///
 /// # Errors
 /// As [`read`].

@@ -1,7 +1,10 @@
 //! What is said of a plan.
 
 use anyhow::Result;
+use soloist_cli::table;
+use soloist_cli::Ctx;
 use soloist_core::format_size;
+use soloist_core::time::{Time, MS, US};
 use soloist_host::words::counted;
 use soloist_rt::analysis::linux::Server;
 use soloist_rt::plan::check::Check;
@@ -9,10 +12,6 @@ use soloist_rt::plan::event::Event;
 use soloist_rt::plan::grounds::Grounds;
 use soloist_rt::plan::{Assignment, Plan};
 use soloist_rt::tasks::{Order, Task};
-use soloist_rt::time::{Time, MS, US};
-
-use soloist_cli::table;
-use soloist_cli::Ctx;
 
 /// Where cpusets are.
 const CGROUPS: &str = "/sys/fs/cgroup";

@@ -4,13 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
+use soloist_cli::table;
+use soloist_cli::Ctx;
 use soloist_core::time::Time;
 use soloist_trace::coverage::{Coverage, Expected};
 use soloist_trace::measured::{Measured, Task};
 use soloist_trace::observer::Record;
-
-use soloist_cli::table;
-use soloist_cli::Ctx;
 
 /// What is told with `--json`.
 #[derive(Serialize)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
+use soloist_cli::{Ctx, Misuse};
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
 use soloist_rt::tasks::file;
@@ -14,7 +15,6 @@ use soloist_trace::track::Timing;
 use soloist_trace::watch::{deadline_timing, exists, Watch, SHORTEST};
 
 use super::{not_run, Args};
-use soloist_cli::{Ctx, Misuse};
 
 /// Everybody who was named; a command is not there yet.
 pub fn watch(args: &Args) -> Result<Watch> {

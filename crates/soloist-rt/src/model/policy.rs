@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use soloist_core::{AddrMap, ColorSet};
 use soloist_memory::Platform;
 
-use crate::cores::Place;
+use crate::model::cores::PageSource;
 use crate::tasks::{Task, TaskSet};
 
 /// A way of giving memory.
@@ -98,7 +98,7 @@ pub fn places(
     platform: &Platform,
     set: &TaskSet,
     least: Option<(u32, u32)>,
-) -> Result<Vec<Place>, NoPlace> {
+) -> Result<Vec<PageSource>, NoPlace> {
     let map = &platform.memory.map;
     let node_of = |t: &Task| platform.node_of_core[t.core.unwrap_or(0) as usize] as u32;
     let home = set.tasks.iter().find(|t| t.release.is_some());
@@ -119,7 +119,7 @@ pub fn places(
     let mut others = 0;
     let mut place = |task: &Task| {
         if matches!(policy, Policy::Single | Policy::Linux) {
-            return Ok(Place::default());
+            return Ok(PageSource::default());
         }
         let at = match (policy, &task.release) {
             (Policy::DiffController, None) => {
@@ -152,7 +152,7 @@ pub fn places(
             used[at as usize] += need;
         }
         let mine = sets[from as usize..(from + need) as usize].iter().copied();
-        Ok(Place {
+        Ok(PageSource {
             colors: Some(ColorSet::any(map).with_sets(mine)),
             node: None,
         })

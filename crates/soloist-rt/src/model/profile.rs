@@ -8,13 +8,13 @@
 //! wcet; its lines are those of the half that has more of them.
 
 use serde::Serialize;
+use soloist_core::time::{Time, MS};
 use soloist_memory::Platform;
 use soloist_play::pace::PaceError;
 
-use crate::cores::{play, Place, PlayError, Setup};
-use crate::program::Maker;
+use crate::model::cores::{play, PageSource, PlayError, Setup};
+use crate::model::program::Maker;
 use crate::tasks::{Behaviour, Order, Task, TaskSet};
-use crate::time::{Time, MS};
 
 /// Longest stretch that is played.
 pub const LONGEST_PS: u64 = 2 * MS;
@@ -85,7 +85,7 @@ fn profile(
     let wcet = task.wcet.0 / scale;
     let length = wcet.min(LONGEST_PS);
     if let Behaviour::Lines(lines) = task.behaviour {
-        return even(platform, task, maker, (lines / scale, wcet));
+        return even(platform, task, maker, lines / scale, wcet);
     }
     let (cold_n, cold) = alone(platform, task, maker, length)?;
     let (both_n, both) = alone(platform, task, maker, 2 * length)?;
@@ -112,7 +112,8 @@ fn even(
     platform: &Platform,
     task: &Task,
     maker: &mut Maker,
-    (lines, wcet): (u64, u64),
+    lines: u64,
+    wcet: u64,
 ) -> Result<Profile, ProfileError> {
     let lines = lines.max(1);
     let sample = wcet.min(LONGEST_PS / 10);
@@ -159,7 +160,7 @@ fn alone(
         set: &set,
         makers: std::slice::from_ref(maker),
         accesses: &[0],
-        places: &[Place::default()],
+        places: &[PageSource::default()],
         limits: &[],
         scale: 1,
         length_ps,
@@ -211,7 +212,8 @@ pub fn in_colors(
     platform: &Platform,
     task: &Task,
     maker: &Maker,
-    (profile, place): (&Profile, &Place),
+    profile: &Profile,
+    pages: &PageSource,
     asked: Jobs,
 ) -> Result<Alone, PlayError> {
     let wcet = task.wcet.0;
@@ -253,7 +255,7 @@ pub fn in_colors(
             set: &set,
             makers: std::slice::from_ref(maker),
             accesses: &[accesses],
-            places: std::slice::from_ref(place),
+            places: std::slice::from_ref(pages),
             limits: &[],
             scale: 1,
             length_ps: begins + n * period,

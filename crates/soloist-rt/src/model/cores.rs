@@ -20,16 +20,16 @@ use soloist_play::policy::Given;
 use soloist_play::programs::{Access, Program, Step};
 use soloist_play::stage::{Regulator, Seat, Stage, StageError, Touches};
 use soloist_play::thread::Pages;
+use soloist_trace::timeline::{common, Job, Timeline};
 
-use crate::program::{Maker, CHUNK};
+use crate::model::program::{Maker, CHUNK};
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::times::rows;
 use crate::tasks::TaskSet;
-use soloist_trace::timeline::{common, Job, Timeline};
 
 /// Where a task's pages come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct PageSource {
     /// Its colours; `None`: Linux gives them.
     pub colors: Option<ColorSet>,
     /// Pages that Linux gives come from this node only.
@@ -47,7 +47,7 @@ pub struct Setup<'a> {
     /// Accesses of one job of each task.
     pub accesses: &'a [u64],
     /// Where each task's pages come from.
-    pub places: &'a [Place],
+    pub places: &'a [PageSource],
     /// Bytes a second that each core may read, and write, by number; `None`: no
     /// limit.
     pub limits: &'a [Option<u64>],
