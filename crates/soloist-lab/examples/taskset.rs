@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(format!("{dir}/camc-figure-16-printed.svg"), printed()?)?;
     let (mut spec, set) = find("camc-tables-7-9")?;
     spec.policies = vec![Policy::DiffController, Policy::SameBank];
-    let outcome = run((spec, set), ONE, &|| {})?;
+    let outcome = run(spec, set, ONE, &|| {})?;
     for ((policy, timeline), figure) in outcome.timelines.iter().zip(["15", "16"]) {
         let title = format!(
             "Table 6's tasks under {} (CAMC, figure {figure})",
@@ -164,7 +164,7 @@ fn variants() -> Result<(), Box<dyn std::error::Error>> {
         }
         let (mut spec, mut set) = find(id)?;
         change(&mut spec, &mut set);
-        let outcome = match run((spec, set), ONE, &|| {}) {
+        let outcome = match run(spec, set, ONE, &|| {}) {
             Ok(outcome) => outcome,
             Err(error) => {
                 println!("{id}: {name}: {error}");

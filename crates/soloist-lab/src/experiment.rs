@@ -150,7 +150,7 @@ impl Experiment {
                 options,
             },
             Self::TaskSet(spec, set) => {
-                let prepared = PreparedTaskSet::new((spec.clone(), set.clone()), options)?;
+                let prepared = PreparedTaskSet::new(spec.clone(), set.clone(), options)?;
                 PreparedExperiment::TaskSet(Box::new(prepared))
             }
         })

@@ -23,7 +23,7 @@ use toml::de::Deserializer;
 
 use crate::jobs::{Options, Parts};
 use crate::judgement::verdict::TOLERANCE;
-use crate::judgement::{fingerprint, Estimate, Judged, Verdict};
+use crate::judgement::{fingerprint, fingerprint_of, Estimate, Judged, Verdict};
 use crate::spec::ClaimKind;
 
 /// Where tasks have no machine.
@@ -217,7 +217,7 @@ impl TaskSetOutcome {
         let file = |m: &TaskSetSpec| serde_json::to_value(m).ok();
         (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
             && self.set == serde_json::to_value(set).unwrap_or_default()
-            && self.model == fingerprint(&self.machine)
+            && self.model == fingerprint_of(&self.machine)
             && file(&self.spec) == file(spec)
     }
 
@@ -293,11 +293,12 @@ pub fn read(
 /// # Errors
 /// As [`TaskSetError`].
 pub fn run(
-    (spec, set): (TaskSetSpec, TaskSet),
+    spec: TaskSetSpec,
+    set: TaskSet,
     options: Options,
     progress: &(dyn Fn() + Sync),
 ) -> Result<TaskSetOutcome, TaskSetError> {
-    let prepared = PreparedTaskSet::new((spec, set), options)?;
+    let prepared = PreparedTaskSet::new(spec, set, options)?;
     let play = |n| {
         let played = prepared.part(n);
         progress();
@@ -326,10 +327,7 @@ impl PreparedTaskSet {
     ///
     /// # Errors
     /// As [`TaskSetError`].
-    pub fn new(
-        (spec, set): (TaskSetSpec, TaskSet),
-        options: Options,
-    ) -> Result<Self, TaskSetError> {
+    pub fn new(spec: TaskSetSpec, set: TaskSet, options: Options) -> Result<Self, TaskSetError> {
         let machine = set.machine.clone().unwrap_or_else(|| MACHINE.to_owned());
         let platform = Platform::find(&machine)?;
         let (makers, profiles) = profiles(&platform, &set, spec.scale)?;
@@ -416,7 +414,7 @@ impl Parts for PreparedTaskSet {
             for (i, task) in with_deadline.iter().enumerate() {
                 if task.release.is_some() {
                     let figures = timeline.figures(i, from);
-                    rows.push(row((policy, seed), &task.name, &figures, spec.scale));
+                    rows.push(row(policy, seed, &task.name, &figures, spec.scale));
                 }
             }
             if seed == options.seed {
@@ -431,7 +429,7 @@ impl Parts for PreparedTaskSet {
         });
         TaskSetOutcome {
             set: serde_json::to_value(set).unwrap_or_default(),
-            model: fingerprint(&self.machine),
+            model: fingerprint(&self.platform),
             machine: self.machine.clone(),
             seed: options.seed,
             seeds: options.seeds,
@@ -445,7 +443,7 @@ impl Parts for PreparedTaskSet {
     }
 }
 
-fn row((policy, seed): (Policy, u64), task: &str, f: &Figures, scale: u64) -> Row {
+fn row(policy: Policy, seed: u64, task: &str, f: &Figures, scale: u64) -> Row {
     let ms = |ps: f64| ps * scale as f64 / MS as f64;
     Row {
         policy,

@@ -309,7 +309,7 @@ fn sensitivity_shows_both_ends_of_what_no_document_says() {
     scenario.claims[0].ours = "same_bank_0_victim_time".into();
     (scenario.claims[0].holds, scenario.claims[0].theirs) = (None, Some(1.0));
     let key = "controller.page".to_owned();
-    let lines = sensitivity::table(&[scenario], (&[key], false), SMALL, &|_| {}).unwrap();
+    let lines = sensitivity::table(&[scenario], &[key], false, SMALL, &|_| {}).unwrap();
     // As shipped, rows stay open: that end is no change.
     let [shipped, closed] = &lines[..] else {
         panic!("{lines:?}");
@@ -339,7 +339,7 @@ fn ranges_of_inputs_change_what_is_run() {
     scenario.claims.truncate(1);
     (scenario.claims[0].holds, scenario.claims[0].theirs) = (None, Some(1.3));
     let asked = ["used", "victim.bytes", "other.instructions"].map(str::to_owned);
-    let lines = sensitivity::table(&[scenario.clone()], (&asked, false), SMALL, &|_| {}).unwrap();
+    let lines = sensitivity::table(&[scenario.clone()], &asked, false, SMALL, &|_| {}).unwrap();
     let changes: Vec<_> = lines
         .iter()
         .map(|l| (l.change.of, &*l.change.key, &*l.change.value))
@@ -362,7 +362,7 @@ fn ranges_of_inputs_change_what_is_run() {
     let spread = &sensitivity::spreads(&lines)[0];
     assert_eq!(spread.bracketed(), "inputs (victim.bytes)", "{ours:?}");
 
-    let pairs = sensitivity::table(&[scenario], (&asked, true), SMALL, &|_| {}).unwrap();
+    let pairs = sensitivity::table(&[scenario], &asked, true, SMALL, &|_| {}).unwrap();
     let pair = |l: &sensitivity::Line| l.change.of == Of::Pair;
     assert_eq!(pairs.iter().filter(|l| pair(l)).count(), 3, "{pairs:?}");
 }

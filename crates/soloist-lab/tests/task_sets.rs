@@ -27,7 +27,8 @@ fn kept(experiment: &str) -> Vec<ClaimLine> {
 #[test]
 fn verdicts_are_what_they_were() {
     let name = "palloc-real-time";
-    let outcome = run(find(name).unwrap(), OPTIONS, &|| {}).unwrap();
+    let (spec, set) = find(name).unwrap();
+    let outcome = run(spec, set, OPTIONS, &|| {}).unwrap();
     assert_eq!(lines(name, &outcome.verdicts), kept(name));
     // What was written is read again.
     let text = serde_json::to_string(&outcome).unwrap();

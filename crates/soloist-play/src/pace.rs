@@ -13,7 +13,7 @@ use crate::programs::counted::Counted;
 use crate::programs::counters::{Counters, Pace};
 use crate::programs::{Program, Step};
 use crate::stage::{Seat, Stage, StageError};
-use crate::warm::Warmed;
+use crate::warm::{Caches, Warmed};
 
 /// Misses in a group that are tried.
 const GROUPS: [f64; 10] = [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];
@@ -35,7 +35,7 @@ impl Paces {
             uneven: 0.0,
             ..counters
         };
-        let program = Counted::new((even, pace(0)), (BYTES, line), MISSES, 1);
+        let program = Counted::new(even, pace(0), BYTES, line, MISSES, 1);
         Self { program, at: 0 }
     }
 }
@@ -126,7 +126,12 @@ pub fn find(
 ) -> Result<Found, StageError> {
     let line = u64::from(platform.memory.map.line_size());
     let paces = Box::new(Paces::new(counters, line));
-    let program = Warmed::new(paces, (platform, core), &[core], counters.writes, 0);
+    let caches = Caches {
+        platform,
+        core,
+        busy: &[core],
+    };
+    let program = Warmed::new(paces, caches, counters.writes, 0);
     let played = Stage {
         memory,
         ..Stage::new(

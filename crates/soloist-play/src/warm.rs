@@ -6,6 +6,17 @@ use soloist_memory::Platform;
 
 use crate::programs::{Access, Program, Step};
 
+/// The caches that a program runs behind.
+#[derive(Clone, Copy)]
+pub struct Caches<'a> {
+    /// The machine.
+    pub platform: &'a Platform,
+    /// The core that the program plays on.
+    pub core: usize,
+    /// All cores that run something, with which it shares a last level.
+    pub busy: &'a [usize],
+}
+
 /// Writes and reads the tail of its memory, makes a mark, then does what the
 /// program does; a second mark comes when half of its accesses are done.
 ///
@@ -26,19 +37,13 @@ pub struct Warmed {
 }
 
 impl Warmed {
-    /// `program` on `core` of a machine whose `busy` cores run something. So many of the
-    /// lines that come first are written as `dirty`, a share, says. `half`: accesses from
-    /// the first mark to the second, 0 for none.
+    /// `program` behind these caches. So many of the lines that come first are written
+    /// as `dirty`, a share, says. `half`: accesses from the first mark to the second, 0
+    /// for none.
     #[must_use]
-    pub fn new(
-        program: Box<dyn Program>,
-        (platform, core): (&Platform, usize),
-        busy: &[usize],
-        dirty: f64,
-        half: u64,
-    ) -> Self {
-        let line = u64::from(platform.memory.map.line_size());
-        let warm = warm_bytes(platform, core, busy) / line * line;
+    pub fn new(program: Box<dyn Program>, caches: Caches, dirty: f64, half: u64) -> Self {
+        let line = u64::from(caches.platform.memory.map.line_size());
+        let warm = caches.warm_bytes() / line * line;
         let own = program.bytes() / line * line;
         let (at, end) = if program.moves_on() {
             (own, own + warm)
@@ -127,14 +132,19 @@ impl Program for Warmed {
     }
 }
 
-/// What the caches that a core uses can hold of its program's initialisation.
-fn warm_bytes(platform: &Platform, core: usize, busy: &[usize]) -> u64 {
-    let line = u64::from(platform.memory.map.line_size());
-    let size = |level: &CacheLevel| level.shape.sets * level.shape.ways as u64 * line;
-    let die = |core: usize| platform.llc_of_core[core];
-    let mates = busy.iter().filter(|&&other| die(other) == die(core));
-    let private: u64 = platform.private.iter().map(size).sum();
-    let share = size(&platform.llc) / mates.count().max(1) as u64 + private;
-    // Pages fall into the sets by chance: half as much again fills nearly all.
-    share + share / 2
+impl Caches<'_> {
+    /// What they can hold of the program's initialisation.
+    fn warm_bytes(&self) -> u64 {
+        let line = u64::from(self.platform.memory.map.line_size());
+        let size = |level: &CacheLevel| level.shape.sets * level.shape.ways as u64 * line;
+        let die = |core: usize| self.platform.llc_of_core[core];
+        let mates = self
+            .busy
+            .iter()
+            .filter(|&&other| die(other) == die(self.core));
+        let private: u64 = self.platform.private.iter().map(size).sum();
+        let share = size(&self.platform.llc) / mates.count().max(1) as u64 + private;
+        // Pages fall into the sets by chance: half as much again fills nearly all.
+        share + share / 2
+    }
 }

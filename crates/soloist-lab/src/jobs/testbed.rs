@@ -10,7 +10,7 @@ use soloist_play::programs::order::Wakes;
 use soloist_play::programs::rounds::accesses;
 use soloist_play::programs::ProgramKind;
 use soloist_play::stage::{Played, Regulator, Seat, SeatResult, Stage, StageError};
-use soloist_play::warm::Warmed;
+use soloist_play::warm::{Caches, Warmed};
 
 use super::error::RunError;
 use crate::cases::{Case, CaseTask};
@@ -70,7 +70,12 @@ impl Testbed {
                 wakes = Wakes::default();
             }
             let core = task.cpu as usize;
-            let program = self.program(task, (&busy, seed ^ (i as u64) << 32), &wakes);
+            let caches = Caches {
+                platform: &self.platform,
+                core,
+                busy: &busy,
+            };
+            let program = self.program(task, caches, seed ^ (i as u64) << 32, &wakes);
             let named = |other: &CaseTask| other.name == task.name;
             seats.push(Seat {
                 thread: task.program.thread as usize,
@@ -86,8 +91,8 @@ impl Testbed {
         seats
     }
 
-    /// A task's program behind its initialisation; `busy` cores run a task.
-    fn program(&self, task: &CaseTask, (busy, seed): (&[usize], u64), wakes: &Wakes) -> Warmed {
+    /// A task's program behind its initialisation.
+    fn program(&self, task: &CaseTask, caches: Caches, seed: u64, wakes: &Wakes) -> Warmed {
         let line = u64::from(self.map().line_size());
         let make = || task.program.generator(self.pace(task), line, seed, wakes);
         // An account begins anew with each mark.
@@ -95,8 +100,7 @@ impl Testbed {
             true => 0,
             false => accesses(make().as_mut()) / 2 + 1,
         };
-        let core = (&self.platform, task.cpu as usize);
-        Warmed::new(make(), core, busy, task.program.dirty(), half)
+        Warmed::new(make(), caches, task.program.dirty(), half)
     }
 
     /// Bank sets that a private assignment gives a task.

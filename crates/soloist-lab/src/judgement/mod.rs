@@ -67,7 +67,7 @@ impl ScenarioOutcome {
             seed: options.seed,
             seeds: options.seeds,
             small: options.small,
-            machine: fingerprint(&scenario.experiment.machine),
+            machine: fingerprint_of(&scenario.experiment.machine),
             cases,
             verdicts,
             scenario,
@@ -89,7 +89,7 @@ impl ScenarioOutcome {
     pub fn is_of(&self, scenario: &Scenario, options: Options) -> bool {
         let file = |scenario: &Scenario| serde_json::to_value(scenario).ok();
         (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
-            && self.machine == fingerprint(&scenario.experiment.machine)
+            && self.machine == fingerprint_of(&scenario.experiment.machine)
             && file(&self.scenario) == file(scenario)
     }
 
@@ -108,14 +108,17 @@ impl ScenarioOutcome {
 }
 
 /// What tells one model of a machine from another: FNV-1a of all that its files
-/// say of it, hexadecimal; empty where there is no such machine.
+/// say of it, hexadecimal.
 #[must_use]
-pub fn fingerprint(machine: &str) -> String {
-    let Ok(platform) = Platform::find(machine) else {
-        return String::new();
-    };
+pub fn fingerprint(platform: &Platform) -> String {
     let map = platform.memory.map.to_string();
     let all = format!("{platform:?}{map}");
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", all.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+/// The same of the machine of this name; empty where there is none.
+#[must_use]
+pub fn fingerprint_of(machine: &str) -> String {
+    Platform::find(machine).map_or_else(|_| String::new(), |platform| fingerprint(&platform))
 }

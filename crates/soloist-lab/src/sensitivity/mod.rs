@@ -36,7 +36,8 @@ pub struct Line {
 /// The first experiment that does not run as shipped.
 pub fn table(
     scenarios: &[Scenario],
-    (keys, pairs): (&[String], bool),
+    keys: &[String],
+    pairs: bool,
     options: Options,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Line>, RunError> {

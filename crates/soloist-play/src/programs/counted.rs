@@ -53,8 +53,10 @@ pub struct Counted {
 impl Counted {
     /// `misses` misses over `bytes` of memory in lines of `line` bytes.
     pub fn new(
-        (counters, pace): (Counters, Pace),
-        (bytes, line): (u64, u64),
+        counters: Counters,
+        pace: Pace,
+        bytes: u64,
+        line: u64,
         misses: u64,
         seed: u64,
     ) -> Self {
@@ -230,7 +232,7 @@ mod tests {
             group: 1.5,
             slow: 1.2,
         };
-        let mut task = Counted::new((counters, pace), (1 << 22, 64), misses, 7);
+        let mut task = Counted::new(counters, pace, 1 << 22, 64, misses, 7);
         let hot = task.bytes() - 64;
         let (mut seen, mut instructions, mut writes) = (HashSet::new(), 0, 0);
         loop {

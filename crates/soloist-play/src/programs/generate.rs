@@ -128,12 +128,7 @@ impl ProgramSpec {
 
     fn shaped(&self, pace: Pace, line: u64, work: u64, seed: u64) -> Box<dyn Program> {
         if let Some(counters) = self.counters {
-            return Box::new(Counted::new(
-                (counters, pace),
-                (self.bytes, line),
-                work,
-                seed,
-            ));
+            return Box::new(Counted::new(counters, pace, self.bytes, line, work, seed));
         }
         if let Some(recorded) = &self.recorded {
             let span = match self.endless {

@@ -134,7 +134,7 @@ impl Sensitivity {
         }
         let options = self.repeats.options(false);
         let bar = progress(ctx, &[])?;
-        let lines = sensitivity::table(&scenarios, (&self.key, self.pairs), options, &|runs| {
+        let lines = sensitivity::table(&scenarios, &self.key, self.pairs, options, &|runs| {
             bar.set_length(runs as u64);
             bar.inc(1);
         });
