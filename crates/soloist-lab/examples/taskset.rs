@@ -174,11 +174,11 @@ fn variants() -> Result<(), Box<dyn std::error::Error>> {
         for (task, ..) in &outcome.tasks {
             print!("{id}: {name:30} {task:10}");
             for policy in &outcome.spec.policies {
-                let of = |figure| {
+                let shown = |figure| {
                     let value = outcome.figure(*policy, task, figure);
                     value.map_or("-".to_owned(), |e| format!("{:.1}", e.value))
                 };
-                let (mean, misses) = (of(Figure::Mean), of(Figure::Misses));
+                let (mean, misses) = (shown(Figure::Mean), shown(Figure::Misses));
                 print!("  {} {mean} ({misses} %)", policy.name());
             }
             println!();

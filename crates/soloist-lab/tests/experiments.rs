@@ -263,7 +263,7 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
     let (before, after) = (outcome(scenario, SMALL), outcome(other, SMALL));
     let time = |o: &ScenarioOutcome| o.cases[0].spread("victim", "time").unwrap().mean;
     assert!(time(&after) > 1.2 * time(&before));
-    let changes = Comparison::of(&[(&before).into()], &[(&after).into()]).changes;
+    let changes = Comparison::new(&[(&before).into()], &[(&after).into()]).changes;
     assert!(
         changes.iter().all(|c| c.experiment == "tiny"),
         "{changes:?}"
@@ -273,7 +273,7 @@ fn the_model_can_be_changed_and_what_changed_is_said() {
 
 /// Nothing changes between a run and itself.
 fn unchanged(o: &ScenarioOutcome) -> bool {
-    let same = Comparison::of(&[o.into()], &[o.into()]);
+    let same = Comparison::new(&[o.into()], &[o.into()]);
     same.changes.is_empty() && same.before == same.after
 }
 

@@ -139,9 +139,9 @@ fn streamcluster_streams_and_alternating_strides_defeat_prefetch() {
         let results = run(&scenario, options, &|_| {}).unwrap();
         results[0].spread("task", "bandwidth").unwrap().mean
     };
-    let of = |kind: &str| (rate(kind, "true"), rate(kind, "false"));
-    let (with, without) = of("streamcluster");
+    let rates = |kind: &str| (rate(kind, "true"), rate(kind, "false"));
+    let (with, without) = rates("streamcluster");
     assert!(with > 1.5 * without, "{with} and {without} MB/s");
-    let (with, without) = of("alternating-stride");
+    let (with, without) = rates("alternating-stride");
     assert!((with - without).abs() < 1e-9, "{with} and {without} MB/s");
 }

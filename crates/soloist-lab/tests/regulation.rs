@@ -58,7 +58,7 @@ fn pair(words: &[(&str, &str)]) -> Result<Vec<CaseResult>, RunError> {
     run(&known::parse(&text, "pair.toml").unwrap(), options, &|_| {})
 }
 
-fn of(case: &CaseResult, task: &str, name: &str) -> f64 {
+fn figure(case: &CaseResult, task: &str, name: &str) -> f64 {
     let tasks = &case.runs[0].tasks;
     let task = tasks.iter().find(|t| t.name == task).unwrap();
     metric(task, name).unwrap()
@@ -74,9 +74,9 @@ fn near(ours: f64, expected: f64, within: f64) {
 #[test]
 fn steady_traffic_gets_its_reservation_to_one_per_cent() {
     let cases = pair(&[]).unwrap();
-    near(of(&cases[0], "a", "reads"), 400.0, 0.01);
-    near(of(&cases[0], "b", "reads"), 200.0, 0.01);
-    assert!(of(&cases[0], "b", "stopped") > 50.0);
+    near(figure(&cases[0], "a", "reads"), 400.0, 0.01);
+    near(figure(&cases[0], "b", "reads"), 200.0, 0.01);
+    assert!(figure(&cases[0], "b", "stopped") > 50.0);
     assert_eq!(cases, pair(&[]).unwrap(), "runs repeat");
 }
 
@@ -91,13 +91,13 @@ fn proportional_sharing_keeps_the_ratio_and_spare_sharing_does_not() {
         ("RESERVE_B", "{ weight = 1 }"),
     ])
     .unwrap();
-    let ratio = |case| of(case, "a", "ipns") / of(case, "b", "ipns");
+    let ratio = |case| figure(case, "a", "ipns") / figure(case, "b", "ipns");
     near(ratio(&cases[0]), 1.0, 0.05);
     near(ratio(&cases[2]), 3.0, 0.02);
     let spare = ratio(&cases[1]);
     assert!(spare > 1.05 && spare < 2.5, "{spare}");
     for case in &cases[1..] {
-        assert!(of(case, "a", "reads") > 900.0, "best effort is on top");
+        assert!(figure(case, "a", "reads") > 900.0, "best effort is on top");
     }
 }
 
@@ -111,9 +111,9 @@ fn writes_have_budgets_of_their_own() {
         ("RESERVE_B", "{ reads = 300, writes = 300 }"),
     ];
     let cases = pair(&words).unwrap();
-    near(of(&cases[0], "a", "reads"), 600.0, 0.02);
-    near(of(&cases[1], "a", "writes"), 200.0, 0.02);
-    assert!(of(&cases[0], "a", "writes") > 500.0);
+    near(figure(&cases[0], "a", "reads"), 600.0, 0.02);
+    near(figure(&cases[1], "a", "writes"), 200.0, 0.02);
+    assert!(figure(&cases[0], "a", "writes") > 500.0);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn cores_in_banks_of_their_own_are_not_stopped_for_each_other() {
     let shared = case("[\"buddy\"]", "[\"br+ss+banks\"]");
     let apart = case("[\"palloc\"]", "[\"br+ss+banks\"]");
     // In banks of its own each is free as soon as it has used its budget.
-    assert!(of(&apart, "b", "stopped") < 1.0);
-    assert!(of(&shared, "b", "stopped") > 5.0);
+    assert!(figure(&apart, "b", "stopped") < 1.0);
+    assert!(figure(&shared, "b", "stopped") > 5.0);
 }
 
 #[test]

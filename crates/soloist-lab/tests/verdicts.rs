@@ -31,14 +31,14 @@ const OPTIONS: Options = Options {
     needed: false,
 };
 
-fn of(file: &str, experiment: &str) -> Vec<ClaimLine> {
+fn lines_of(file: &str, experiment: &str) -> Vec<ClaimLine> {
     let all = read_claims(file).unwrap();
-    let of = all.into_iter().filter(|line| line.experiment == experiment);
-    of.collect()
+    let lines = all.into_iter();
+    lines.filter(|line| line.experiment == experiment).collect()
 }
 
 fn kept(experiment: &str) -> Vec<ClaimLine> {
-    of(KEPT, experiment)
+    lines_of(KEPT, experiment)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_is_kept_is_of_the_claims_as_they_stand() {
         let claims = known::find(name).unwrap().claims;
         let stand: Vec<_> = claims.iter().map(|c| (c.what.clone(), c.theirs)).collect();
         for file in [KEPT, FULL] {
-            let kept = of(file, name).into_iter();
+            let kept = lines_of(file, name).into_iter();
             let kept: Vec<_> = kept.map(|line| (line.claim, line.theirs)).collect();
             assert_eq!(stand, kept, "{name}");
         }

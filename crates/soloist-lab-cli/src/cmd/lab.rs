@@ -264,7 +264,7 @@ impl Compare {
     /// Claims whose verdict or figure differs.
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let (before, after) = (read_outcomes(&self.before)?, read_outcomes(&self.after)?);
-        let compared = Comparison::of(&judged(&before), &judged(&after));
+        let compared = Comparison::new(&judged(&before), &judged(&after));
         if ctx.json {
             ctx.print_json(&compared)?;
             return Ok(ExitCode::SUCCESS);

@@ -13,10 +13,10 @@ pub struct Comparison {
 
 /// The comparisons of `text`; an error says what was expected.
 pub fn comparisons(text: &str) -> Result<Vec<Comparison>, String> {
-    text.split("&&").map(one).collect()
+    text.split("&&").map(comparison).collect()
 }
 
-fn one(text: &str) -> Result<Comparison, String> {
+fn comparison(text: &str) -> Result<Comparison, String> {
     let wrong = || format!("`{text}`: expected comparisons with <, <=, > or >= joined by &&");
     let at = text.find(['<', '>']).ok_or_else(wrong)?;
     let (left, rest) = text.split_at(at);

@@ -51,14 +51,14 @@ impl Options {
     /// Runs of `scenario` by these options.
     pub fn runs(&self, scenario: &Scenario) -> usize {
         let cases = scenario.cases(1).map_or(0, |cases| {
-            let cases = self.of(scenario, cases);
+            let cases = self.select(scenario, cases);
             cases.len()
         });
         cases * self.repeats(scenario) as usize
     }
 
     /// Of a scenario's cases those that are run, and what is run besides.
-    fn of(&self, scenario: &Scenario, mut cases: Vec<Case>) -> Vec<Case> {
+    fn select(&self, scenario: &Scenario, mut cases: Vec<Case>) -> Vec<Case> {
         if self.needed {
             cases.retain(|case| needs(scenario, case));
         }
@@ -115,7 +115,7 @@ fn cases(scenario: &Scenario, options: Options) -> Result<Vec<Case>, RunError> {
         case: about.id.clone(),
         wrong,
     })?;
-    Ok(options.of(scenario, cases))
+    Ok(options.select(scenario, cases))
 }
 
 /// The scenario's machine with what it changes of the model.
@@ -138,7 +138,7 @@ pub fn run_cases(
     options: Options,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<CaseResult>, RunError> {
-    let prepared = Prepared::of(scenario, cases.to_vec(), options)?;
+    let prepared = Prepared::with_cases(scenario, cases.to_vec(), options)?;
     let runs = prepared.costs().len();
     let run = |n| {
         let run = prepared.part(n);

@@ -29,10 +29,10 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// When a case can't be run.
     pub fn new(scenario: &'a Scenario, options: Options) -> Result<Self, RunError> {
-        Self::of(scenario, cases(scenario, options)?, options)
+        Self::with_cases(scenario, cases(scenario, options)?, options)
     }
 
-    pub(super) fn of(
+    pub(super) fn with_cases(
         scenario: &'a Scenario,
         cases: Vec<Case>,
         options: Options,

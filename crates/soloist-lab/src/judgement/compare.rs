@@ -46,7 +46,7 @@ impl Comparison {
     /// Compares: totals are of what both have, since what only one has would
     /// look like a change of the model.
     #[must_use]
-    pub fn of(before: &[Judged], after: &[Judged]) -> Self {
+    pub fn new(before: &[Judged], after: &[Judged]) -> Self {
         let pairs: Vec<(&Judged, &Verdict, &Verdict)> = after
             .iter()
             .flat_map(|now| now.verdicts.iter().map(move |new| (now, new)))

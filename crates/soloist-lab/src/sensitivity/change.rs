@@ -107,7 +107,7 @@ impl End {
     }
 
     /// `scenario` with it; nothing where that is no change.
-    fn of(&self, scenario: &Scenario) -> Option<Scenario> {
+    fn applied_to(&self, scenario: &Scenario) -> Option<Scenario> {
         let key = &self.change.key;
         if self.change.of == Of::Experiment {
             let changed = scenario.with_input(key, &self.value).ok();
@@ -138,7 +138,7 @@ pub(super) fn all(scenario: &Scenario, keys: &[String], pairs: bool) -> Vec<(Cha
         return of_pairs(scenario, &ends);
     }
     let changed = |end: End| {
-        let changed = end.of(scenario)?;
+        let changed = end.applied_to(scenario)?;
         Some((end.change, changed))
     };
     ends.into_iter().filter_map(changed).collect()
@@ -166,12 +166,12 @@ fn of_pairs(scenario: &Scenario, ends: &[End]) -> Vec<(Change, Scenario)> {
         if named && !constant(first) {
             break;
         }
-        let Some(changed) = first.of(scenario) else {
+        let Some(changed) = first.applied_to(scenario) else {
             continue;
         };
         let (one, others) = (&first.change, &ends[i + 1..]);
         for other in others.iter().filter(|other| other.change.key != one.key) {
-            if let Some(both) = other.of(&changed) {
+            if let Some(both) = other.applied_to(&changed) {
                 let made = Change {
                     of: Of::Pair,
                     key: format!("{} + {}", one.key, other.change.key),

@@ -60,7 +60,7 @@ pub fn profiles(
     set: &TaskSet,
     scale: u64,
 ) -> Result<(Vec<Maker>, Vec<Profile>), ProfileError> {
-    let one = |task: &Task| {
+    let profiled = |task: &Task| {
         let mut maker =
             Maker::new(platform, task).map_err(|e| ProfileError::Pace(task.name.clone(), e))?;
         let profile = profile(platform, task, &mut maker, scale.max(1))?;
@@ -68,7 +68,7 @@ pub fn profiles(
     };
     set.tasks
         .iter()
-        .map(one)
+        .map(profiled)
         .collect::<Result<Vec<_>, _>>()
         .map(|all| all.into_iter().unzip())
 }

@@ -287,14 +287,14 @@ impl Replay {
 
 fn print_blame(runs: &[Replayed]) -> Result<()> {
     for run in runs.iter().filter(|run| !run.played[0].blame.is_empty()) {
-        let of = &run.played[0];
+        let foreground = &run.played[0];
         outln!(
             "\n{} waited {:.3} ms, {}:",
-            of.name,
-            of.stall_ns / 1e6,
+            foreground.name,
+            foreground.stall_ns / 1e6,
             run.placement
         )?;
-        for share in of.blame.iter().take(8) {
+        for share in foreground.blame.iter().take(8) {
             let culprit = share.culprit.as_deref().unwrap_or("nobody");
             outln!("  {:>9.3} ms  {culprit}, {}", share.ns / 1e6, share.cause)?;
         }
@@ -318,8 +318,8 @@ fn rows(placements: &[Placement], runs: &[Replayed]) -> Vec<Row> {
             let alone_ms = mean(p, true, ms).unwrap_or(f64::NAN);
             let beside_ms = mean(p, false, ms);
             let mpki: fn(&Replayed) -> f64 = |run| {
-                let of = &run.played[0];
-                1000.0 * of.llc_misses as f64 / of.instructions.max(1) as f64
+                let foreground = &run.played[0];
+                1000.0 * foreground.llc_misses as f64 / foreground.instructions.max(1) as f64
             };
             Row {
                 placement: p.name(),
@@ -365,7 +365,7 @@ fn print_idle(runs: &[Replayed]) -> Result<()> {
 /// How far the seeds of a placement are apart: each one's time beside the others
 /// over its time alone.
 fn slowdown_range(placement: &str, runs: &[Replayed]) -> Option<(f64, f64)> {
-    let of = |seed: u64, alone: bool| {
+    let time = |seed: u64, alone: bool| {
         let wanted = |run: &&Replayed| {
             run.placement == placement && run.seed == seed && (run.programs == 1) == alone
         };
@@ -374,7 +374,7 @@ fn slowdown_range(placement: &str, runs: &[Replayed]) -> Option<(f64, f64)> {
     let slowdowns: Vec<f64> = runs
         .iter()
         .filter(|run| run.placement == placement && run.programs > 1)
-        .filter_map(|run| Some(of(run.seed, false)? / of(run.seed, true)?))
+        .filter_map(|run| Some(time(run.seed, false)? / time(run.seed, true)?))
         .collect();
     let least = slowdowns.iter().copied().reduce(f64::min)?;
     let most = slowdowns.iter().copied().reduce(f64::max)?;
