@@ -14,6 +14,12 @@ pub enum Error {
     /// No such kernel here.
     #[error("no kernel '{0}' here (have: {1}); `scripts/kernels {0}` unpacks one from Debian's packages")]
     NoKernel(String, String),
+    /// The module was not built for this version of the kernel.
+    #[error("no soloist.ko for {0}: `make build` builds it, --module FILE names another, --no-module does without")]
+    NoModule(String),
+    /// What was asked for cannot be had.
+    #[error("{0}")]
+    Refused(String),
     /// A machine file is wrong, or has no virtual form.
     #[error(transparent)]
     Machine(#[from] soloist_machine::FileError),

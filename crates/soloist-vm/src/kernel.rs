@@ -48,6 +48,23 @@ impl Kernel {
         }
     }
 
+    /// The module that `make build` made for it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn built_module(&self, root: Option<&Path>) -> Result<PathBuf, Error> {
+        let built = root
+            .unwrap_or(Path::new("."))
+            .join("build/kernel")
+            .join(&self.version)
+            .join("soloist.ko");
+        if built.exists() {
+            Ok(built)
+        } else {
+            Err(Error::NoModule(self.version.clone()))
+        }
+    }
+
     fn at(boot: &Path, modules: &Path, version: &str) -> Option<Self> {
         let kernel = Self {
             version: version.to_owned(),

@@ -6,6 +6,8 @@
 //! (soloist-record). In the guest, `guest/record.c` gives each program its
 //! processors and colours and tells the plugin when to begin.
 
+mod request;
+
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,6 +22,8 @@ use crate::interrupt::Scratch;
 use crate::outcome::Outcome;
 use crate::run::run;
 use crate::spec::{Recorder, Spec};
+
+pub use request::{private_caches, Request};
 
 const INSIDE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record"));
 /// Where QEMU's `pc` machine ends memory below 4 GiB when it is not told to, for
@@ -123,6 +127,21 @@ pub fn record(
     fs::remove_file(&left).map_err(io(format!("cannot remove {}", left.display())))?;
     meta.write(&out)?;
     Ok((outcome, meta))
+}
+
+/// Bytes that are free where the directory `out` is, or would be made.
+///
+/// # Errors
+/// When its file system cannot be asked.
+pub fn free_space(out: &Path) -> Result<u64, Error> {
+    let mut there = out.to_path_buf();
+    while !there.exists() && there.pop() {}
+    if there.as_os_str().is_empty() {
+        there.push(".");
+    }
+    let disk =
+        rustix::fs::statvfs(&there).map_err(|e| io(there.display().to_string())(e.into()))?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Whether the foreground ran, so that there is something to keep: 125 is

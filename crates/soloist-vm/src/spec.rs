@@ -1,9 +1,10 @@
 //! What to boot and what to run there.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::error::{io, Error};
 use crate::kernel::Kernel;
 use crate::nodes::GuestNodes;
 
@@ -48,6 +49,80 @@ pub struct Spec {
     pub stdin: bool,
     /// Record memory accesses, with QEMU 10 and the plugin.
     pub recorder: Option<Recorder>,
+}
+
+/// What a command inherits from this process, beside everything named `SOLOIST_*`.
+const INHERITED: [&str; 8] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "TERM",
+    "SHELL",
+    "COLUMNS",
+    "NO_COLOR",
+    "RUST_BACKTRACE",
+];
+
+impl Spec {
+    /// A guest without a module whose command is yet to be named. It runs in this process's
+    /// directory, which it may write to, with its environment, and prints to its output.
+    ///
+    /// # Errors
+    /// When the current directory cannot be had.
+    pub fn here(kernel: Kernel, nodes: GuestNodes) -> Result<Self, Error> {
+        let cwd = std::env::current_dir().map_err(io("the current directory"))?;
+        let mut writable = vec![];
+        if cwd != Path::new("/") {
+            writable.push(cwd.clone());
+        }
+        Ok(Self {
+            kernel,
+            nodes,
+            cpu: None,
+            icount: None,
+            append: String::new(),
+            qemu_args: Vec::new(),
+            module: None,
+            params: String::new(),
+            map: None,
+            command: Vec::new(),
+            env: environment(),
+            cwd,
+            writable,
+            timeout: None,
+            log: None,
+            output: Output::Pass,
+            stdin: false,
+            recorder: None,
+        })
+    }
+}
+
+/// What a command inherits; the directory of this very program is the first on its PATH.
+fn environment() -> Vec<OsString> {
+    let inherits = |name: &OsString| {
+        let name = name.to_string_lossy();
+        INHERITED.contains(&name.as_ref()) || name.starts_with("SOLOIST_")
+    };
+    let own = std::env::current_exe().ok();
+    let own = own
+        .as_deref()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("/usr/bin"));
+    let pair = |(name, value): (OsString, OsString)| {
+        let mut pair = name.clone();
+        pair.push("=");
+        if name == "PATH" {
+            pair.push(own);
+            pair.push(":");
+        }
+        pair.push(value);
+        pair
+    };
+    std::env::vars_os()
+        .filter(|(name, _)| inherits(name))
+        .map(pair)
+        .collect()
 }
 
 /// What records, and where it reads its orders.

@@ -19,18 +19,6 @@ use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// What the command inherits from here, beside everything named `SOLOIST_*`.
-const ENV: [&str; 8] = [
-    "PATH",
-    "HOME",
-    "LANG",
-    "TERM",
-    "SHELL",
-    "COLUMNS",
-    "NO_COLOR",
-    "RUST_BACKTRACE",
-];
-
 /// Boot a stock Debian kernel under QEMU with the module loaded.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
@@ -160,7 +148,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 pub(super) fn private_caches(
     machine: &soloist_machine::Machine,
 ) -> Result<Vec<soloist_record::meta::Cache>> {
-    record::caches(machine, true)
+    soloist_vm::record::private_caches(machine, true).map_err(misuse)
 }
 
 /// Records programs on the newest 6.12 by Linux' own placement, for another command;
@@ -250,20 +238,14 @@ impl Guest {
         let (mut nodes, mut map) = machine(&self)?;
         nodes.cpus = self.cpus.unwrap_or(nodes.cpus);
         map = map.filter(|_| module.is_some() && !self.no_map);
-        let cwd = std::env::current_dir().context("the current directory")?;
-        let mut writable = vec![];
-        if cwd != Path::new("/") {
-            writable.push(cwd.clone());
-        }
+        let mut spec = Spec::here(kernel, nodes)?;
         for dir in self.writable {
-            writable.push(
+            spec.writable.push(
                 dir.canonicalize()
                     .with_context(|| format!("--writable {}", dir.display()))?,
             );
         }
         Ok(Spec {
-            kernel,
-            nodes,
             cpu: self.cpu,
             icount: self.icount,
             append: self.append,
@@ -272,14 +254,8 @@ impl Guest {
             params: self.params,
             map,
             command,
-            env: environment(),
-            cwd,
-            writable,
-            timeout: None,
             log: self.log,
-            output: Output::Pass,
-            stdin: false,
-            recorder: None,
+            ..spec
         })
     }
 }
@@ -291,23 +267,17 @@ fn module(run: &Guest, kernel: &Kernel, root: Option<&Path>) -> Result<Option<Pa
     if let Some(module) = &run.module {
         return Ok(Some(module.clone()));
     }
-    built_module(kernel, root).map(Some)
+    kernel.built_module(root).map(Some).map_err(misuse)
 }
 
-/// The module that `make build` made for a kernel.
-fn built_module(kernel: &Kernel, root: Option<&Path>) -> Result<PathBuf> {
-    let built = root
-        .unwrap_or(Path::new("."))
-        .join("build/kernel")
-        .join(&kernel.version)
-        .join("soloist.ko");
-    if !built.exists() {
-        let version = &kernel.version;
-        let advice =
-            "`make build` builds it, --module FILE names another, --no-module does without";
-        return Err(Misuse(format!("no soloist.ko for {version}: {advice}")).into());
+/// What the user got wrong, apart from what went wrong.
+fn misuse(error: soloist_vm::Error) -> anyhow::Error {
+    match error {
+        soloist_vm::Error::NoModule(_) | soloist_vm::Error::Refused(_) => {
+            Misuse(error.to_string()).into()
+        }
+        other => other.into(),
     }
-    Ok(built)
 }
 
 /// What a kernel needs to boot, and each of its nodes.
@@ -334,33 +304,6 @@ fn machine(run: &Guest) -> Result<(GuestNodes, Option<String>)> {
     }
     let machine = known::find(&run.machine)?;
     Ok((GuestNodes::of(&machine)?, Some(machine.map_text())))
-}
-
-/// What the command inherits; this very `soloist` is the first on its PATH.
-fn environment() -> Vec<OsString> {
-    let wanted = |name: &OsString| {
-        let name = name.to_string_lossy();
-        ENV.contains(&name.as_ref()) || name.starts_with("SOLOIST_")
-    };
-    let own = std::env::current_exe().ok();
-    let own = own
-        .as_deref()
-        .and_then(Path::parent)
-        .unwrap_or(Path::new("/usr/bin"));
-    let pair = |(name, value): (OsString, OsString)| {
-        let mut pair = name.clone();
-        pair.push("=");
-        if name == "PATH" {
-            pair.push(own);
-            pair.push(":");
-        }
-        pair.push(value);
-        pair
-    };
-    std::env::vars_os()
-        .filter(|(name, _)| wanted(name))
-        .map(pair)
-        .collect()
 }
 
 /// Says on standard error why a guest failed; silent when it did not.

@@ -5,17 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use soloist_core::{AddrMap, ColorSet};
-use soloist_machine::{known, Machine};
-use soloist_map::ruler::show_list;
-use soloist_play::policy::{linux, Policy, Tenant};
-use soloist_record::meta::{Cache, Program};
+use anyhow::Result;
+use soloist_machine::known;
+use soloist_play::policy::{linux, Policy};
 use soloist_record::Meta;
-use soloist_vm::record::{self, Order};
-use soloist_vm::{kernel, parse_size, source_root, GuestNodes, Outcome, Output, Spec};
+use soloist_vm::record::{self, Request};
+use soloist_vm::{parse_size, source_root, Outcome, Output};
 
 use super::directory::Directory;
+use super::misuse;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
@@ -68,37 +66,54 @@ pub struct Args {
 
 /// Records for another command, with what nobody asked for left as it is by default.
 pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) -> Result<u8> {
-    let args = Args {
+    let request = Request {
         machine: machine.to_owned(),
         kernel: "6.12".to_owned(),
+        module: false,
         policy: &linux::BUDDY,
         sets: 1,
         out: out.to_path_buf(),
-        limit: "2G".to_owned(),
+        limit: 2 << 30,
         threads: 1,
         cpus: None,
-        no_fetch: false,
-        no_module: true,
-        timeout: 3600,
-        words: Vec::new(),
+        fetches: true,
+        timeout: Some(Duration::from_secs(3600)),
+        programs,
     };
-    let programs: Vec<&[OsString]> = programs.iter().map(Vec::as_slice).collect();
-    let recorded = record(&args, &programs, ctx)?;
-    Ok(recorded.tell(ctx))
+    Ok(record(&request, ctx)?.tell(ctx))
 }
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    let programs = programs(&args.words);
-    if programs.is_empty() {
-        return Err(Misuse("no program: soloist vm record -- PROGRAM".to_owned()).into());
-    }
-    let recorded = record(&args, &programs, ctx)?;
+    let recorded = record(&args.request()?, ctx)?;
     if ctx.json && record::ran(&recorded.outcome) {
         let (guest, recording) = (&recorded.outcome, &recorded.meta);
         ctx.print_json(&serde_json::json!({ "guest": guest, "recording": recording }))?;
     }
     Ok(ExitCode::from(recorded.tell(ctx)))
+}
+
+impl Args {
+    fn request(self) -> Result<Request> {
+        let programs = programs(&self.words);
+        if programs.is_empty() {
+            return Err(Misuse("no program: soloist vm record -- PROGRAM".to_owned()).into());
+        }
+        Ok(Request {
+            limit: parse_size(&self.limit).map_err(|e| Misuse(format!("--limit: {e}")))?,
+            machine: self.machine,
+            kernel: self.kernel,
+            module: !self.no_module,
+            policy: self.policy,
+            sets: self.sets,
+            out: self.out,
+            threads: self.threads,
+            cpus: self.cpus,
+            fetches: !self.no_fetch,
+            timeout: (self.timeout > 0).then(|| Duration::from_secs(self.timeout)),
+            programs,
+        })
+    }
 }
 
 /// How it went.
@@ -107,20 +122,18 @@ struct Recorded {
     meta: Meta,
 }
 
-fn record(args: &Args, programs: &[&[OsString]], ctx: &Ctx) -> Result<Recorded> {
-    if args.out.join(soloist_record::meta::FILE).exists() {
-        let out = args.out.display();
-        return Err(Misuse(format!("--out: {out} holds a recording already")).into());
-    }
-    let machine = known::find(&args.machine)?;
-    let nodes = nodes(args, programs.len(), &machine)?;
-    let order = order(args, programs, (&machine, &nodes))?;
-    let spec = spec(args, &machine, nodes, ctx)?;
-    tell_disk_use(&args.out, order.limit)?;
+fn record(request: &Request, ctx: &Ctx) -> Result<Recorded> {
+    let root = source_root();
+    let machine = known::find(&request.machine)?;
+    let output = if ctx.json { Output::Keep } else { Output::Pass };
+    let (spec, order) = request
+        .prepare(&machine, output, root.as_deref())
+        .map_err(misuse)?;
+    tell_disk_use(&request.out, request.limit)?;
     let watch = ctx
         .progress
-        .then(|| Directory::watch(&args.out, "recorded"));
-    let (outcome, meta) = record::record(spec, &order, source_root().as_deref())?;
+        .then(|| Directory::watch(&request.out, "recorded"));
+    let (outcome, meta) = record::record(spec, &order, root.as_deref())?;
     drop(watch);
     Ok(Recorded { outcome, meta })
 }
@@ -149,16 +162,7 @@ impl Recorded {
 
 /// Says how much may be written; refuses more than there is room for.
 fn tell_disk_use(out: &Path, limit: u64) -> Result<()> {
-    let mut there = out.to_path_buf();
-    while !there.exists() && there.pop() {}
-    if there.as_os_str().is_empty() {
-        there.push(".");
-    }
-    let disk = rustix::fs::statvfs(&there).with_context(|| there.display().to_string())?;
-    let (free, most) = (
-        disk.f_bavail.saturating_mul(disk.f_frsize) / 1_000_000,
-        limit / 1_000_000,
-    );
+    let (free, most) = (record::free_space(out)? / 1_000_000, limit / 1_000_000);
     let out = out.display();
     if most > free {
         let why = format!(
@@ -187,183 +191,11 @@ fn print(meta: &Meta, wall_s: f64) {
     }
 }
 
-fn nodes(args: &Args, programs: usize, machine: &Machine) -> Result<GuestNodes> {
-    let mut guest = GuestNodes::of(machine)?;
-    let needed = args.threads + programs as u32 - 1;
-    let nodes = guest.node_memory.len() as u32;
-    guest.cpus = args.cpus.unwrap_or(needed.max(nodes));
-    if needed > guest.cpus {
-        return Err(Misuse(format!("--cpus {}: the programs need {needed}", guest.cpus)).into());
-    }
-    Ok(guest)
-}
-
 /// The words of each program; each separates itself from the next by `--`.
-fn programs(words: &[OsString]) -> Vec<&[OsString]> {
+fn programs(words: &[OsString]) -> Vec<Vec<OsString>> {
     words
         .split(|word| word == "--")
         .filter(|w| !w.is_empty())
+        .map(<[OsString]>::to_vec)
         .collect()
-}
-
-fn order(
-    args: &Args,
-    words: &[&[OsString]],
-    (machine, guest): (&Machine, &GuestNodes),
-) -> Result<Order> {
-    let limit = parse_size(&args.limit).map_err(|e| Misuse(format!("--limit: {e}")))?;
-    let map = machine.addr_map();
-    let mut next = 0;
-    let cpus: Vec<Vec<u32>> = (0..words.len())
-        .map(|i| {
-            let n = if i == 0 { args.threads } else { 1 };
-            next += n;
-            (next - n..next).collect()
-        })
-        .collect();
-    let tenants: Vec<Tenant> = cpus
-        .iter()
-        .map(|cpus| Tenant {
-            node: guest.home(cpus[0]),
-            sets: args.sets,
-        })
-        .collect();
-    let settings = settings(args.policy, &map, &tenants)?;
-    let text = |word: &OsString| word.to_string_lossy().into_owned();
-    let programs = words
-        .iter()
-        .zip(cpus)
-        .zip(settings)
-        .map(|((words, cpus), colors)| Program {
-            name: Path::new(&words[0])
-                .file_name()
-                .map_or_else(|| text(&words[0]), |n| n.to_string_lossy().into_owned()),
-            argv: words.iter().map(text).collect(),
-            cpus,
-            colors,
-        })
-        .collect();
-    Ok(Order {
-        out: args.out.clone(),
-        machine: args.machine.clone(),
-        map: machine.map_text(),
-        node_of_cpu: (0..guest.cpus).map(|cpu| guest.node_of(cpu)).collect(),
-        policy: args.policy.name().to_owned(),
-        limit,
-        line: machine.cache.as_ref().map_or(64, |c| c.line),
-        caches: caches(machine, !args.no_fetch)?,
-        programs,
-    })
-}
-
-/// What places the pages of each program: settings of the module's group, or words
-/// of Linux' own for `guest/record.c`.
-fn settings(policy: &dyn Policy, map: &AddrMap, tenants: &[Tenant]) -> Result<Vec<Vec<String>>> {
-    if policy.is_colored() {
-        let colors = policy.colors(map, tenants);
-        let colors = colors.map_err(|e| Misuse(e.to_string()))?;
-        return Ok(colors.iter().flatten().map(of_group).collect());
-    }
-    if policy.interleaves() {
-        let word = format!("interleave={}", show_list(&map.memory_nodes()));
-        return Ok(vec![vec![word]; tenants.len()]);
-    }
-    let home = tenants.first().map_or(0, |tenant| tenant.node);
-    if policy.node(map, home, 0).is_none() && policy.name() != linux::BUDDY.name() {
-        return Err(Misuse(format!(
-            "--policy {policy}: pages lie as with buddy; record with that one, and \
-             `sim replay --recolor {policy}` plays it"
-        ))
-        .into());
-    }
-    let word = |node: u32| format!("membind={node}");
-    let words = |program| policy.node(map, home, program).map(word);
-    Ok((0..tenants.len())
-        .map(|program| words(program).into_iter().collect())
-        .collect())
-}
-
-/// What the module's group is told.
-fn of_group(colors: &ColorSet) -> Vec<String> {
-    let mut settings = vec!["exhaust=spill".to_owned()];
-    if let Some(sets) = colors.sets() {
-        settings.push(format!("bank_set={sets}"));
-    }
-    if let Some(llc) = colors.llc() {
-        settings.push(format!("llc_color={llc}"));
-    }
-    settings
-}
-
-/// The machine's private caches: all levels but the last; that of instructions if
-/// they are recorded.
-pub fn caches(machine: &Machine, fetches: bool) -> Result<Vec<Cache>> {
-    let no_caches = || {
-        Misuse(format!(
-            "{}: no [cache] l1d and level behind it",
-            machine.about.name
-        ))
-    };
-    let caches = machine.cache.as_ref().ok_or_else(no_caches)?;
-    let line = u64::from(caches.line);
-    let named = |name: &str, cache: &soloist_machine::Cache| Cache {
-        name: name.to_owned(),
-        sets: cache.size.0 / (line * u64::from(cache.ways)).max(1),
-        ways: cache.ways as usize,
-    };
-    let data: Vec<Cache> = [("l1d", &caches.l1d), ("l2", &caches.l2), ("l3", &caches.l3)]
-        .into_iter()
-        .filter_map(|(name, cache)| Some(named(name, cache.as_ref()?)))
-        .collect();
-    let [first, private @ .., _last] = data.as_slice() else {
-        return Err(no_caches().into());
-    };
-    let mut list = vec![first.clone()];
-    if let (Some(l1i), true) = (&caches.l1i, fetches) {
-        list.push(named("l1i", l1i));
-    }
-    list.extend(private.iter().cloned());
-    Ok(list)
-}
-
-fn spec(args: &Args, machine: &Machine, nodes: GuestNodes, ctx: &Ctx) -> Result<Spec> {
-    let root = source_root();
-    let kernel = kernel::find(&args.kernel, root.as_deref())?;
-    let module = match args.no_module {
-        true if args.policy.is_colored() => {
-            return Err(Misuse(
-                "--no-module: only Linux' own placement, --policy buddy, membind or interleave"
-                    .into(),
-            )
-            .into())
-        }
-        true => None,
-        false => Some(super::built_module(&kernel, root.as_deref())?),
-    };
-    let cwd = std::env::current_dir().context("the current directory")?;
-    let mut writable = vec![];
-    if cwd != Path::new("/") {
-        writable.push(cwd.clone());
-    }
-    Ok(Spec {
-        kernel,
-        nodes,
-        cpu: None,
-        // 1 ns an instruction: a slow emulator would give the kernel more timer ticks.
-        icount: Some(0),
-        append: String::new(),
-        qemu_args: Vec::new(),
-        map: module.is_some().then(|| machine.map_text()),
-        module,
-        params: String::new(),
-        command: Vec::new(),
-        env: super::environment(),
-        cwd,
-        writable,
-        timeout: (args.timeout > 0).then(|| Duration::from_secs(args.timeout)),
-        log: None,
-        output: if ctx.json { Output::Keep } else { Output::Pass },
-        stdin: false,
-        recorder: None,
-    })
 }
