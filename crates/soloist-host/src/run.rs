@@ -1,13 +1,16 @@
 //! Running commands: in a group, in real time, beside neighbours.
 
+mod explain;
 mod job;
 mod neighbours;
 mod own;
 mod realtime;
+mod seat;
 
+pub use explain::Explained;
 pub use job::{Job, Outcome};
 pub use neighbours::{output, time, write_forever, Neighbours};
-pub use own::Held;
 pub use realtime::{Class, Realtime};
+pub use seat::{Ran, Seat, SeatRequest};
 
 pub(crate) use own::is_of_one_run;

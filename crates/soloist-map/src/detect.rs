@@ -10,6 +10,7 @@
 
 pub mod check;
 pub mod classes;
+mod classify;
 pub mod cpu;
 pub mod division;
 pub mod frames;
@@ -216,7 +217,7 @@ pub fn detect(
             Some(known) => {
                 let limit = limit(CLASS_PAGES);
                 let model = &known.model;
-                let found = classes::classify(&mut meter, model, page_shift, limit, &mut tell);
+                let found = classify::classify(&mut meter, model, page_shift, limit, &mut tell);
                 Some(found)
             }
             None => {

@@ -12,7 +12,6 @@ use soloist_machine::{known, write, Machine, Trust};
 use soloist_machine::{About, Topology};
 use soloist_map::compare;
 use soloist_map::detect::check::{check, Verdict};
-use soloist_map::detect::lifted::Lifted;
 use soloist_map::detect::meter::Meter;
 use soloist_map::detect::model::{Model, Section};
 use soloist_map::detect::noise::{Noise, KINDS};
@@ -21,6 +20,7 @@ use soloist_map::detect::prove::{prove_banks, Proof};
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{detect, Detected, Options};
+use soloist_map::sources::bridge::Lifted;
 
 fn options(seed: u64) -> Options {
     Options {

@@ -11,11 +11,11 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::cpu;
-use super::lifted::Lifted;
 use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
 use super::streams;
 use crate::sources::bridge;
+use crate::sources::bridge::Lifted;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{available_bytes, huge_bytes_at, memory_ranges, Host};
 use soloist_machine::RamRange;

@@ -17,6 +17,7 @@ use super::meter::{Meter, Stop};
 use super::model::{Model, Place, Section};
 use super::place::HOLE_END;
 use super::sweep::{Anchors, STEP};
+use crate::sources::bridge::Lifted;
 
 /// Devices hide more than this.
 const LEAST_HIDDEN: u64 = 64 << 20;
@@ -41,15 +42,6 @@ pub struct Tail {
     pub range: RamRange,
     /// End of memory below 4 GiB.
     low: u64,
-}
-
-/// Where memory lies that `offset = address - shift` holds in, from `border` to the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lifted {
-    /// Its first byte.
-    pub border: u64,
-    /// Address less offset.
-    pub shift: u64,
 }
 
 /// What was found of a tail.

@@ -2,12 +2,13 @@
 
 use soloist_machine::ram::RamRange;
 
-use super::lifted::{self, Lifted, Tail};
+use super::lifted::{self, Tail};
 use super::meter::{Meter, Stop};
 use super::model::{Model, Section};
 use super::place::HOLE_END;
 use super::region::{finish, holds, join, solve, Around, Region};
 use super::source::Addresses;
+use crate::sources::bridge::Lifted;
 
 /// Smallest piece that a layout is looked for in.
 const SMALLEST: u64 = 32 << 20;

@@ -13,10 +13,10 @@ use soloist_machine::dram::Device;
 use soloist_machine::ram::{join, RamRange};
 use soloist_machine::{FileError, Machine};
 
-use super::lifted::Lifted;
 use super::noise::Noise;
 use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
+use crate::sources::bridge::Lifted;
 
 /// Pair in different banks, cycles.
 const FAST: f64 = 260.0;

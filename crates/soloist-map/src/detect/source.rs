@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 use soloist_machine::RamRange;
 
-use super::lifted::Lifted;
 use super::pool::Pool;
+use crate::sources::bridge::Lifted;
 
 /// What the addresses of a source mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,6 @@ use soloist_host::machine::Host;
 use soloist_machine::ram::parse_iomem;
 use soloist_machine::{MapRange, MapSpec, RamRange};
 
-use crate::detect::lifted::Lifted;
-
 /// Where they are in configuration space.
 const REMAP_BASE: usize = 0x90;
 const REMAP_LIMIT: usize = 0x98;
@@ -30,6 +28,15 @@ const STEP: u64 = 1 << 20;
 const FOUR_GIB: u64 = 1 << 32;
 /// Addresses have fewer bits.
 const ADDRESS_BITS: u32 = 42;
+
+/// Where memory lies that `offset = address - shift` holds in, from `border` to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifted {
+    /// Its first byte.
+    pub border: u64,
+    /// Address less offset.
+    pub shift: u64,
+}
 
 /// What a host bridge says of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{format_size, parse_size, Interleave};
-use soloist_host::machine::edac::{self, Counted};
-use soloist_host::machine::{guest, topology, Host};
-use soloist_machine::classmap::ClassMap;
-use soloist_machine::{known, write, Machine, Trust};
-use soloist_machine::{About, Topology};
+use soloist_host::machine::edac;
+use soloist_host::machine::{topology, Host};
+use soloist_machine::{known, Machine};
+use soloist_map::choice::measured::{self, file, no_map, report, Made, MadeOf, Report};
+use soloist_map::choice::Finding;
 use soloist_map::compare;
 use soloist_map::detect::classes::Classes;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
@@ -22,7 +22,7 @@ use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
 
-use super::sources::{self, Source, Tried, Wanted};
+use super::sources::{self, Place, Wanted};
 use soloist_cli::number::whole;
 use soloist_cli::weigh;
 use soloist_cli::Ctx;
@@ -33,7 +33,7 @@ pub struct Args {
     /// Take the map from here only [default: the first that has one: known,
     /// firmware, registers, timing; the others are held against it].
     #[arg(long, value_name = "WHERE", conflicts_with = "simulate")]
-    from: Option<Source>,
+    from: Option<Place>,
     /// Detect the map of this machine in simulated memory instead.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
@@ -87,65 +87,6 @@ fn parse_pages(text: &str) -> Result<u32, String> {
     }
 }
 
-#[derive(Serialize)]
-struct Report {
-    source: String,
-    seed: u64,
-    /// Physical addresses, or bits inside a page only.
-    physical: bool,
-    complete: bool,
-    regions: Vec<RegionReport>,
-    /// Probability that banks and rows are right, as far as they were measured.
-    confidence: f64,
-    /// What is open between layouts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    open: Vec<String>,
-    /// Memory without a layout: start, end, why.
-    unsolved: Vec<(String, String, String)>,
-    samples: u64,
-    seconds: f64,
-    unit: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    classes: Option<Classes>,
-    /// Simulated: whether the map came out exactly, else what differs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recovered: Option<bool>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    differences: Vec<String>,
-    /// What the kernel's drivers count, or its library for Zen says, otherwise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    contradicted: Vec<String>,
-    /// What had no map before timing was tried.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tried: Vec<Tried>,
-    /// Why `soloist up` does not take the file that is written.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    refused: Vec<String>,
-    /// Why classes hold for seconds only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fleeting: Option<String>,
-}
-
-impl Report {
-    /// Holds the map against what the kernel's drivers count: one that is
-    /// contradicted is not complete.
-    fn contradict(&mut self, counted: Option<&Counted>, found: &Detected) {
-        if let (Some(counted), Some(map)) = (counted, found.map()) {
-            self.contradicted = counted.against(&map, None, Trust::Detected).against;
-            self.complete &= self.contradicted.is_empty();
-        }
-    }
-
-    /// Holds the map against what knows of channels only.
-    fn contradict_channels(&mut self, found: &Detected) {
-        if let Some(map) = found.map() {
-            let wrong = self.tried.iter().filter_map(|one| one.against(&map));
-            self.contradicted.extend(wrong.flatten());
-            self.complete &= self.contradicted.is_empty();
-        }
-    }
-}
-
 /// Runs the command.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     match &args.simulate {
@@ -157,7 +98,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
 /// This machine's map: from what knows it, else by timing.
 fn here(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     let wanted = Wanted {
-        from: args.from,
+        from: args.from.map(Into::into),
         seed: args.seed,
         deadline: Duration::from_secs(args.deadline),
         output: args.output.as_deref(),
@@ -214,8 +155,9 @@ fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
         if seed == args.seed {
             let topology = machine.topology.clone();
             // Whether `up` takes it is a question of that machine, not of this one.
-            if let Some((text, _)) = file(args, &found, &report, &machine.about.name, topology)? {
-                save(args, &text, &[], ctx)?;
+            if let Some(path) = &args.output {
+                let made = file(path, &found, &report, &machine.about.name, topology)?;
+                save(path, &made.text, &[], ctx)?;
             }
         }
         if args.runs <= 1 {
@@ -286,7 +228,7 @@ fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCod
     })
 }
 
-fn measure(args: &Args, tried: Vec<Tried>, ctx: &Ctx) -> Result<ExitCode> {
+fn measure(args: &Args, tried: Vec<Finding>, ctx: &Ctx) -> Result<ExitCode> {
     let mut source = Hardware::new(&HardwareOptions {
         memory: args.memory,
         page_shift: args.pages,
@@ -301,122 +243,33 @@ fn measure(args: &Args, tried: Vec<Tried>, ctx: &Ctx) -> Result<ExitCode> {
     // What was seen is told even if there is nothing to save.
     let mut report = report(name, args.seed, cpu::UNIT, &found);
     report.tried = tried;
-    report.contradict(edac::counted(&Host::live()).as_ref(), &found);
+    let host = Host::live();
+    report.contradict(edac::counted(&host).as_ref(), &found);
     report.contradict_channels(&found);
     if found.addresses != Addresses::Physical {
-        report.fleeting = guest::gives_free_pages_back(&Host::live()).map(|how| {
-            format!(
-                "This machine gives free pages back to the host ({how}), those that were measured \
-                 too, now that they are free: within seconds their classes are worth nothing."
-            )
-        });
+        report.fleeting = measured::fleeting(&host);
     }
-    let made = file(args, &found, &report, "detected", topology(&Host::live()));
-    if let Ok(Some((_, refused))) = &made {
-        report.refused.clone_from(refused);
+    let made = args.output.as_ref().map(|path| {
+        let made = file(path, &found, &report, "detected", topology(&host));
+        made.map(|made| (path, made))
+    });
+    if let Some(Ok((_, made))) = &made {
+        report.refused = refused(made);
     }
     let status = print(&report, ctx)?;
-    let Some((text, refused)) = made? else {
+    let Some((path, made)) = made.transpose()? else {
         return Ok(status);
     };
-    save(args, &text, &refused, ctx)?;
-    Ok(with_file(status, &refused))
+    save(path, &made.text, &report.refused, ctx)?;
+    Ok(with_file(status, &report.refused))
 }
 
-fn report(source: String, seed: u64, unit: &'static str, found: &Detected) -> Report {
-    Report {
-        source,
-        seed,
-        physical: found.addresses == Addresses::Physical,
-        complete: found.is_complete(),
-        confidence: found.confidence(),
-        open: found.open(),
-        regions: found.regions.iter().map(RegionReport::from).collect(),
-        unsolved: found
-            .unsolved
-            .iter()
-            .map(|(range, stop)| {
-                let hex = |n: u64| format!("{n:#x}");
-                (hex(range.start), hex(range.end), stop.to_string())
-            })
-            .collect(),
-        samples: found.samples,
-        seconds: found.elapsed.as_secs_f64(),
-        unit,
-        classes: found.classes.clone(),
-        recovered: None,
-        differences: Vec::new(),
-        contradicted: Vec::new(),
-        tried: Vec::new(),
-        refused: Vec::new(),
-        fleeting: None,
+/// Why `soloist up` does not take the file that was made; nothing: it does.
+fn refused(made: &Made) -> Vec<String> {
+    match &made.of {
+        MadeOf::Map(machine) => weigh::objections(machine).against,
+        MadeOf::Classes => vec![no_map(&Host::live())],
     }
-}
-
-/// Whose file it is: named as the file where that makes a name.
-fn about(args: &Args, path: &Path, found: &Detected, name: &str) -> About {
-    let stem = path.file_stem().and_then(|stem| stem.to_str());
-    let fits = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-';
-    let lower = stem.unwrap_or(name).to_lowercase().replace(['_', '.'], "-");
-    let letters: String = lower.chars().filter(fits).take(31).collect();
-    About {
-        name: if letters.is_empty() {
-            name.into()
-        } else {
-            letters
-        },
-        description: format!("detected by timing on {name}"),
-        trust: match found.is_complete() {
-            true => Trust::Detected,
-            false => Trust::Incomplete,
-        },
-        source: vec![format!(
-            "soloist map detect --seed {}, {} samples, {:.1} s",
-            args.seed,
-            found.samples,
-            found.elapsed.as_secs_f64()
-        )],
-    }
-}
-
-/// The file of what was found for `--output`, and why `soloist up` does not take it
-/// here; nothing: it does.
-fn file(
-    args: &Args,
-    found: &Detected,
-    report: &Report,
-    name: &str,
-    topology: Topology,
-) -> Result<Option<(String, Vec<String>)>> {
-    let Some(path) = &args.output else {
-        return Ok(None);
-    };
-    Ok(Some(match (found.map(), &found.classes) {
-        (Some(map), _) => {
-            let mut about = about(args, path, found, name);
-            let mut notes = found.notes();
-            if !report.contradicted.is_empty() {
-                about.trust = Trust::Incomplete;
-                let told = report.contradicted.iter();
-                notes.extend(told.map(|why| format!("open: {why}")));
-            }
-            let text = write::machine_file(&about, &topology, &map, &notes);
-            let machine = Machine::parse(&text, &path.display().to_string())
-                .with_context(|| "the map that was found is not one that can be used")?;
-            (text, weigh::objections(&machine).against)
-        }
-        (None, Some(classes)) if classes.classes > 0 => {
-            let about = about(args, path, found, name);
-            let map = classes.to_file(about, 6);
-            let mut notes = map.sentences();
-            notes.extend(report.fleeting.clone());
-            let text = map.to_text(&notes);
-            ClassMap::parse(&text, &path.display().to_string())
-                .with_context(|| "the classes that were found are not ones that can be used")?;
-            (text, vec![no_map()])
-        }
-        (None, _) => bail!("nothing was found to write to {}", path.display()),
-    }))
 }
 
 /// The status where a file was written: 0 promises that `soloist up` takes it.
@@ -427,24 +280,8 @@ fn with_file(status: ExitCode, refused: &[String]) -> ExitCode {
     }
 }
 
-/// Why conflict classes are all that could be found here, and where there is more.
-fn no_map() -> String {
-    let why = match guest::sign(&Host::live()) {
-        Some(sign) => format!(
-            "this is a virtual machine ({sign}), whose physical addresses are not the memory \
-             controller's: detect the map on the host, or with --trust-guest where the host gives \
-             this machine its own addresses"
-        ),
-        None => "physical addresses were not told: detect the map as root".to_owned(),
-    };
-    format!("it holds conflict classes of the pages measured, no map; {why}")
-}
-
 /// Writes the file.
-fn save(args: &Args, text: &str, refused: &[String], ctx: &Ctx) -> Result<()> {
-    let Some(path) = &args.output else {
-        return Ok(());
-    };
+fn save(path: &Path, text: &str, refused: &[String], ctx: &Ctx) -> Result<()> {
     std::fs::write(path, text).with_context(|| path.display().to_string())?;
     if !ctx.json {
         super::wrote(path, refused);
@@ -625,8 +462,9 @@ mod tests {
         let found = detect(&mut source, &options(&args, 1), &mut |_, _| {});
         let mut report = report("here".into(), 1, "cycles", &found);
         report.fleeting = Some("Free pages go.".into());
-        let made = file(&args, &found, &report, "here", machine.topology.clone());
-        let (text, refused) = made.unwrap().unwrap();
+        let path = args.output.as_deref().unwrap();
+        let made = file(path, &found, &report, "here", machine.topology.clone()).unwrap();
+        let (text, refused) = (&made.text, refused(&made));
         assert!(
             text.contains("[classes]") && text.contains("# Free pages go."),
             "{text}"

@@ -8,12 +8,13 @@ use std::time::Duration;
 use anyhow::{anyhow, bail, Context, Result};
 use soloist_core::format_size;
 use soloist_core::parse_size;
-use soloist_host::machine::edac::{self, Counted};
+use soloist_host::machine::edac;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::pci::Registers;
 use soloist_host::machine::Host;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_machine::{About, Topology};
+use soloist_map::choice::Counts;
 use soloist_map::detect::check::{check as check_map, Checked, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
@@ -498,38 +499,6 @@ fn why_unknown(verdict: Verdict, checked: &[Checked], is_guest: bool) -> Option<
     }
 }
 
-/// What the kernel's drivers count of a machine's memory, in words.
-#[derive(Default)]
-struct Counts {
-    said: Vec<String>,
-    is_against: bool,
-}
-
-impl Counts {
-    fn of(counted: Option<&Counted>, machine: &Machine) -> Self {
-        let Some(counted) = counted else {
-            let none =
-                "not checked by count: no EDAC driver of this machine's controllers is loaded";
-            return Self {
-                said: vec![none.into()],
-                is_against: false,
-            };
-        };
-        let says = counted.against(&machine.map, machine.host.channels, machine.about.trust);
-        let is_against = !says.against.is_empty();
-        let against = says
-            .against
-            .iter()
-            .map(|why| format!("contradicted: {why}"));
-        let unknown = says.unknown.iter().map(|why| format!("not known: {why}"));
-        let mut said: Vec<String> = against.chain(unknown).collect();
-        if said.is_empty() {
-            said.push(format!("{} counts the same", counted.by));
-        }
-        Self { said, is_against }
-    }
-}
-
 fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
     let mut out = String::new();
     for one in checked {
@@ -632,24 +601,5 @@ mod tests {
         assert_eq!(judged(Verdict::Contradicted, true), Verdict::Unknown);
         assert_eq!(judged(Verdict::Contradicted, false), Verdict::Contradicted);
         assert_eq!(judged(Verdict::Fits, true), Verdict::Fits);
-    }
-
-    #[test]
-    fn a_check_says_what_edac_counts() {
-        let machine = known::find("opteron-6128").unwrap();
-        let mut counted = Counted {
-            by: "EDAC (F10h)".into(),
-            channels: 8,
-            ranks: Some(2),
-            bytes: 32 << 30,
-        };
-        let says = Counts::of(Some(&counted), &machine);
-        assert_eq!(says.said, ["EDAC (F10h) counts the same"]);
-        assert!(!says.is_against);
-        counted.channels = 4;
-        let says = Counts::of(Some(&counted), &machine);
-        assert!(says.is_against && says.said[0].contains("counts 4 channels"));
-        let says = Counts::of(None, &machine);
-        assert!(!says.is_against && says.said[0].contains("not checked by count"));
     }
 }

@@ -1,0 +1,155 @@
+//! The firmware's map, asked for through the module.
+
+use soloist_host::control::Control;
+use soloist_host::machine::{memory_ranges, Host};
+use soloist_machine::Trust;
+
+use crate::choice::finding::{about, Candidate, Finding, Source};
+use crate::sources::firmware::channel::Channel;
+use crate::sources::firmware::zen::{self, Locator, Place, Zen};
+use crate::sources::firmware::{self, umc, Decoder, Values};
+
+/// The firmware behind the module's control interface.
+struct Loaded {
+    control: Control,
+    components: Vec<String>,
+}
+
+impl Decoder for Loaded {
+    fn components(&self) -> &[String] {
+        &self.components
+    }
+
+    fn decode(&mut self, addresses: &[u64]) -> Result<Vec<Option<Values>>, String> {
+        self.control
+            .firmware_decode(addresses, self.components.len())
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// AMD's library behind the module's control interface.
+struct Library(Control);
+
+impl Locator for Library {
+    fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String> {
+        let told = self.0.firmware_locate(places);
+        told.map_err(|error| error.to_string())
+    }
+}
+
+/// What the firmware was asked for.
+enum Asked {
+    /// All that a map needs.
+    Whole(firmware::Found),
+    /// Channels, how many places were not translated, of how many, and why banks are
+    /// not known; else they are, by registers.
+    Channels(firmware::Found, (usize, usize), Option<String>),
+}
+
+pub(crate) fn from_firmware(host: &Host, seed: u64) -> Finding {
+    let (found, way, open) = match ask_firmware(host, seed) {
+        Err(why) => return Finding::nothing(Source::Firmware, why),
+        Ok(Asked::Whole(found)) => (found, "the firmware's translation (ADXL)", None),
+        Ok(Asked::Channels(found, lost, why)) => {
+            (found, "Linux' library for Zen (amd_atl)", Some((lost, why)))
+        }
+    };
+    let mut says = told(&found);
+    if let Some(((lost, all), why)) = &open {
+        let banks = match why {
+            Some(why) => format!("channels only ({why})"),
+            None => "channels, and banks by registers whose reading no such machine has proved \
+                     (soloist map check)"
+                .into(),
+        };
+        says = format!("{banks}, {says}; {lost} of {all} places are not translated");
+    }
+    let trust = match found.exact {
+        true => Trust::Exact,
+        false => Trust::Incomplete,
+    };
+    let mut notes = vec![format!("From {way}: {says}.")];
+    notes.extend(found.notes);
+    notes.push("Cache colours are not the firmware's to tell: soloist map llc.".into());
+    let candidate = Some(Candidate {
+        about: about(host, "firmware", trust, &says),
+        map: found.map,
+        notes,
+    });
+    let (map, channels) = match open {
+        None => (candidate, None),
+        Some(_) => (None, candidate),
+    };
+    Finding {
+        from: Source::Firmware,
+        found: format!("{trust}: {says}"),
+        nodes: found.nodes,
+        map,
+        channels,
+    }
+}
+
+/// How far a map from firmware is shown.
+fn told(found: &firmware::Found) -> String {
+    let held: usize = found.nodes.iter().map(|node| node.held.0).sum();
+    let all: usize = found.nodes.iter().map(|node| node.held.1).sum();
+    let mut says = format!(
+        "solved from {} translations; {held} of {all} fresh ones are as the map says",
+        found.asked
+    );
+    for node in &found.nodes {
+        if let Some(why) = &node.unsolved {
+            says.push_str(&format!("; node {} has no map: {why}", node.node));
+        } else if node.untranslated > 0 {
+            says.push_str(&format!(
+                "; node {}: {} addresses are not translated",
+                node.node, node.untranslated
+            ));
+        }
+    }
+    says
+}
+
+/// A register of a channel's memory controller.
+fn register(control: &Control, channel: &Channel, at: u32) -> Result<u32, String> {
+    let told = control
+        .firmware_umc(&[(channel.node, channel.number, at.into())])
+        .map_err(|error| error.to_string())?;
+    let value = told.first().copied().flatten();
+    value
+        .and_then(|value| u32::try_from(value).ok())
+        .ok_or_else(|| format!("the memory controller's register {at:#x} can't be read"))
+}
+
+fn ask_firmware(host: &Host, seed: u64) -> Result<Asked, String> {
+    let control = Control::open(host).map_err(|_| {
+        "only the kernel may ask it: load the module (soloist up) and try again".to_owned()
+    })?;
+    let components = control
+        .firmware_components()
+        .map_err(|error| error.to_string())?;
+    let memory = memory_ranges(host);
+    if !components.is_empty() {
+        let mut loaded = Loaded {
+            control,
+            components,
+        };
+        let found = firmware::find(&mut loaded, &memory, seed).map_err(|error| error.to_string());
+        return found.map(Asked::Whole);
+    }
+    let none = |why: String| {
+        format!("it translates no addresses (no ACPI ADXL here, or in this kernel); {why}")
+    };
+    let channels = zen::channels(host).map_err(none)?;
+    let banks = umc::of_channels(&channels, |channel, at| register(&control, channel, at));
+    let mut zen = Zen::new(Library(control), channels);
+    let why = match banks {
+        Ok(banks) => {
+            zen = zen.with_banks(banks);
+            None
+        }
+        Err(why) => Some(why),
+    };
+    let found = firmware::find(&mut zen, &memory, seed).map_err(|error| none(error.to_string()))?;
+    Ok(Asked::Channels(found, zen.untranslated, why))
+}
