@@ -7,8 +7,8 @@
 //! pages with the same constant are one class. A class is a colour that holds
 //! as long as the host does not move the page.
 //!
-//! Where functions hold inside a page, pages are sorted by [`super::classify`], else
-//! frames by [`super::frames`].
+//! Where functions hold inside a page, pages are sorted as a whole (`classify`), else
+//! frame by frame (`frames`).
 
 use serde::Serialize;
 use soloist_machine::classmap::{self, ClassMap, Proof};
