@@ -1,5 +1,6 @@
 //! Maps in other tools' files: lists of functions, whole layouts, mapping strings.
 
+pub mod any;
 pub mod found;
 pub mod functions;
 pub mod layouts;

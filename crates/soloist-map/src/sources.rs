@@ -3,3 +3,4 @@
 pub mod amd10h;
 pub mod bridge;
 pub mod firmware;
+pub mod registers;

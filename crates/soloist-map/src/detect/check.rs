@@ -220,3 +220,46 @@ fn check_part(
         denied,
     })
 }
+
+/// What a measurement proves. A guest's addresses are not those of DRAM, not even
+/// inside a page: that conflicts are not where a map has them is nothing against it.
+#[must_use]
+pub fn judged(measured: Verdict, is_guest: bool) -> Verdict {
+    match measured {
+        Verdict::Contradicted if is_guest => Verdict::Unknown,
+        verdict => verdict,
+    }
+}
+
+/// Why a measurement proves nothing, where it does not.
+#[must_use]
+pub fn why_unknown(verdict: Verdict, checked: &[Checked], is_guest: bool) -> Option<&'static str> {
+    match verdict {
+        Verdict::Fits | Verdict::Contradicted => None,
+        Verdict::Unknown if checked.is_empty() => Some("nothing could be measured"),
+        Verdict::Unknown if is_guest => Some(
+            "the measurement does not agree, but a virtual machine's memory may lie anywhere in its \
+             host's, so that nothing is proved; if the host backs it by one piece at the same \
+             offsets: --trust-guest",
+        ),
+        Verdict::Unknown => Some(
+            "the measurement does not agree, but it is not known of which part of memory a page is: \
+             run it as root, who is told",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_contradicts_no_map() {
+        let why = why_unknown(Verdict::Unknown, &[], true);
+        assert_eq!(why, Some("nothing could be measured"));
+        assert_eq!(why_unknown(Verdict::Fits, &[], true), None);
+        assert_eq!(judged(Verdict::Contradicted, true), Verdict::Unknown);
+        assert_eq!(judged(Verdict::Contradicted, false), Verdict::Contradicted);
+        assert_eq!(judged(Verdict::Fits, true), Verdict::Fits);
+    }
+}

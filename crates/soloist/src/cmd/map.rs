@@ -135,7 +135,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         },
         Args::Llc(args) => tools::llc(&args, ctx),
         Args::Solve(args) => tools::run_solve(&args, ctx),
-        Args::Registers(args) => tools::registers(&args, ctx),
+        Args::Registers(args) => tools::read_registers(&args, ctx),
         Args::Convert(args) => tools::convert(&args),
     }
 }

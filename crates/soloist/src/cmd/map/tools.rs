@@ -5,30 +5,28 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail, Context, Result};
+use anyhow::{bail, Context, Result};
 use soloist_core::format_size;
 use soloist_core::parse_size;
 use soloist_host::machine::edac;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::pci::Registers;
 use soloist_host::machine::Host;
+use soloist_machine::About;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
-use soloist_machine::{About, Topology};
 use soloist_map::choice::Counts;
-use soloist_map::detect::check::{check as check_map, Checked, Verdict};
+use soloist_map::detect::check::{check as check_map, judged, why_unknown, Checked, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
-use soloist_map::formats::found::{self, FillError, Found, Memory};
-use soloist_map::formats::functions::{self, Format};
-use soloist_map::formats::layouts::{self, Tool};
-use soloist_map::formats::order;
+use soloist_map::formats::any::{plain_topology, AnyFormat, ImportError, Imported};
+use soloist_map::formats::found::Memory;
 use soloist_map::ruler::show_list;
 use soloist_map::solve;
 use soloist_map::sources::amd10h;
-use soloist_map::sources::bridge::{self, Bridge};
+use soloist_map::sources::registers;
 
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
@@ -154,17 +152,6 @@ fn about(name: &str, trust: Trust, source: String) -> About {
     }
 }
 
-/// One node after the other, a CPU each: what the formats don't tell.
-fn plain_topology(map: &MapSpec) -> Topology {
-    let nodes = map.ranges.iter().map(|range| range.node).max().unwrap_or(0);
-    Topology {
-        sockets: 1,
-        cpus: (0..=nodes).map(|node| node.to_string()).collect(),
-        distances: Vec::new(),
-        clock_mhz: None,
-    }
-}
-
 /// Checks a machine file by reading it back, and prints or writes it.
 fn emit(text: &str, output: Option<&Path>) -> Result<Machine> {
     let machine = Machine::parse(text, "the map that was found")?;
@@ -175,37 +162,29 @@ fn emit(text: &str, output: Option<&Path>) -> Result<Machine> {
     Ok(machine)
 }
 
-/// A map and how far it goes.
-struct Imported {
-    name: String,
-    trust: Trust,
-    map: MapSpec,
-    topology: Topology,
-    notes: Vec<String>,
-}
-
 /// Runs `convert`.
 pub fn convert(args: &Convert) -> Result<ExitCode> {
     let misuse = |message: String| Misuse(message);
-    let Imported {
-        name,
-        trust,
-        map,
-        topology,
-        mut notes,
-    } = match args.from.as_str() {
+    let (name, topology, imported) = match args.from.as_str() {
         "machine" => {
             let machine = known::find(&args.input)?;
-            Imported {
-                name: machine.about.name,
+            let imported = Imported {
                 trust: machine.about.trust,
                 map: machine.map,
-                topology: machine.topology,
                 notes: Vec::new(),
-            }
+            };
+            (machine.about.name, machine.topology, imported)
         }
-        _ => import(args)?,
+        _ => {
+            let imported = import(args)?;
+            (args.name.clone(), plain_topology(&imported.map), imported)
+        }
     };
+    let Imported {
+        trust,
+        map,
+        mut notes,
+    } = imported;
     if map.layouts.iter().any(|l| l.interleave.is_some())
         && !["text", "machine"].contains(&&*args.to)
     {
@@ -235,14 +214,8 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
                 bail!("{name} has several layouts; {other} holds one");
             }
             let layout = &map.layouts[0];
-            let text = match (Tool::named(other), other) {
-                (Some(tool), _) => layouts::write(tool, &name, layout),
-                (None, "order") => order::write(layout).map(|order| order + "\n"),
-                (None, other) => {
-                    let format: Format = other.parse().map_err(misuse)?;
-                    functions::write(format, &layout.bank_functions())
-                }
-            };
+            let format: AnyFormat = other.parse().map_err(misuse)?;
+            let text = format.write(&name, layout);
             super::put(&text.map_err(anyhow::Error::msg)?)?;
         }
     }
@@ -251,49 +224,22 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
 
 /// The map that another tool's file makes of the memory.
 fn import(args: &Convert) -> Result<Imported> {
-    let misuse = |message: String| Misuse(message);
-    let text = || read_input(Path::new(&args.input));
-    let context = || args.input.clone();
+    let format: AnyFormat = args.from.parse().map_err(Misuse)?;
+    let text = match format {
+        AnyFormat::Order => args.input.clone(),
+        _ => read_input(Path::new(&args.input))?,
+    };
     let memory = Memory {
         bytes: args.memory,
         base: args.base,
         hole: args.hole,
     };
-    let (layout, doubts) = match (Tool::named(&args.from), &*args.from) {
-        (Some(tool), _) => layouts::read(tool, &text()?)
-            .and_then(Found::layout)
-            .with_context(context)?,
-        (None, "order") => {
-            let geometry = args.geometry.parse().map_err(misuse)?;
-            let bytes = args.memory.unwrap_or(found::USUAL_MEMORY);
-            let bits = bytes.next_power_of_two().trailing_zeros();
-            let layout = order::read(&args.input, geometry, bits).map_err(misuse)?;
-            (layout, Vec::new())
-        }
-        (None, from) => {
-            let format: Format = from.parse().map_err(misuse)?;
-            functions::read(format, &text()?)
-                .and_then(Found::layout)
-                .with_context(context)?
-        }
-    };
-    let filled = found::fill(layout, doubts, &memory);
-    let filled = filled.map_err(|error| match error {
-        FillError::Hole(_) => anyhow::Error::new(Misuse(error.to_string())),
-        error => anyhow::Error::new(error).context(context()),
-    })?;
-    let trust = match &*args.from {
-        // A simulator's: no machine is known to have it.
-        "order" => Trust::Assumed,
-        _ => filled.trust,
-    };
-    Ok(Imported {
-        name: args.name.clone(),
-        trust,
-        topology: plain_topology(&filled.map),
-        map: filled.map,
-        notes: filled.notes,
-    })
+    format
+        .import(&text, &args.geometry, &memory)
+        .map_err(|error| match error {
+            ImportError::Misuse(why) => Misuse(why).into(),
+            error => anyhow::Error::new(error).context(args.input.clone()),
+        })
 }
 
 /// Runs `solve`.
@@ -356,9 +302,12 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 /// Runs `registers`.
-pub fn registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
+pub fn read_registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
     let (map, trust, source) = match &args.functions {
-        Some(name) => laid(name)?,
+        Some(name) => {
+            let (map, source) = registers::over_bridge(&Host::live(), name)?;
+            (map, Trust::Incomplete, source)
+        }
         None => (
             decoded(args.dump.as_deref())?,
             Trust::Exact,
@@ -380,44 +329,14 @@ pub fn registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The map in the registers of an AMD Family 10h processor.
+/// The map in the registers of an AMD Family 10h processor, of this machine or a dump.
 fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
-    let registers = match dump {
-        Some(path) => {
-            let named = || path.display().to_string();
-            Registers::parse(&read_input(path)?).with_context(named)?
-        }
-        None => Registers::read(&Host::live()).map_err(|error| match bridge() {
-            Ok(bridge) => anyhow!(
-                "{error}. Intel's host bridge says where memory lies: {}; it says nothing of banks: \
-                 --functions takes a machine's",
-                bridge.said()
-            ),
-            Err(other) => anyhow!("{error}; {other}"),
-        })?,
+    let Some(path) = dump else {
+        return Ok(registers::decode(&Host::live())?);
     };
+    let named = || path.display().to_string();
+    let registers = Registers::parse(&read_input(path)?).with_context(named)?;
     Ok(amd10h::map(&registers)?)
-}
-
-fn bridge() -> Result<Bridge> {
-    Ok(bridge::read(&Host::live())?)
-}
-
-/// A machine's functions over the memory that the host bridge shows.
-fn laid(name: &str) -> Result<(MapSpec, Trust, String)> {
-    let (bridge, machine) = (bridge()?, known::find(name)?);
-    let map = bridge.lay(&machine.map).with_context(|| {
-        format!(
-            "{name} is for {} in one piece from address 0 on, and the host bridge says {}",
-            format_size(machine.map.bytes()),
-            format_size(bridge.bytes)
-        )
-    })?;
-    let source = format!(
-        "functions of {name}; where memory lies: the host bridge ({}); soloist map check measures",
-        bridge.said()
-    );
-    Ok((map, Trust::Incomplete, source))
 }
 
 /// Runs `check`.
@@ -471,32 +390,6 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         Verdict::Fits if !counted.is_against => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
-}
-
-/// What a measurement proves. A guest's addresses are not those of DRAM, not even
-/// inside a page: that conflicts are not where a map has them is nothing against it.
-fn judged(measured: Verdict, is_guest: bool) -> Verdict {
-    match measured {
-        Verdict::Contradicted if is_guest => Verdict::Unknown,
-        verdict => verdict,
-    }
-}
-
-/// Why a measurement proves nothing, where it does not.
-fn why_unknown(verdict: Verdict, checked: &[Checked], is_guest: bool) -> Option<&'static str> {
-    match verdict {
-        Verdict::Fits | Verdict::Contradicted => None,
-        Verdict::Unknown if checked.is_empty() => Some("nothing could be measured"),
-        Verdict::Unknown if is_guest => Some(
-            "the measurement does not agree, but a virtual machine's memory may lie anywhere in its \
-             host's, so that nothing is proved; if the host backs it by one piece at the same \
-             offsets: --trust-guest",
-        ),
-        Verdict::Unknown => Some(
-            "the measurement does not agree, but it is not known of which part of memory a page is: \
-             run it as root, who is told",
-        ),
-    }
 }
 
 fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
@@ -586,20 +479,4 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
         Some(_) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     })
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_guest_contradicts_no_map() {
-        let why = why_unknown(Verdict::Unknown, &[], true);
-        assert_eq!(why, Some("nothing could be measured"));
-        assert_eq!(why_unknown(Verdict::Fits, &[], true), None);
-        assert_eq!(judged(Verdict::Contradicted, true), Verdict::Unknown);
-        assert_eq!(judged(Verdict::Contradicted, false), Verdict::Contradicted);
-        assert_eq!(judged(Verdict::Fits, true), Verdict::Fits);
-    }
 }

@@ -1,0 +1,123 @@
+//! Every format of other tools by its name, and the map that a file of one makes.
+
+use std::str::FromStr;
+
+use soloist_machine::{Layout, MapSpec, Topology, Trust};
+
+use crate::formats::found::{self, FillError, Found, Memory};
+use crate::formats::functions::{self, Format};
+use crate::formats::layouts::{self, Tool};
+use crate::formats::order::{self, Geometry};
+use crate::formats::words::FormatError;
+
+/// A format of another tool.
+#[derive(Debug, Clone, Copy)]
+pub enum AnyFormat {
+    /// Whole layouts.
+    Layout(Tool),
+    /// A mapping string of a simulator.
+    Order,
+    /// A list of functions.
+    Functions(Format),
+}
+
+/// A map from another tool's file, and how far it goes.
+#[derive(Debug)]
+pub struct Imported {
+    /// The map.
+    pub map: MapSpec,
+    /// How far it is to be trusted.
+    pub trust: Trust,
+    /// What was filled in, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Why a file makes no map.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// What was asked for can't be, in words.
+    #[error("{0}")]
+    Misuse(String),
+    /// The file is wrong.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// What the file leaves open can't be filled in.
+    #[error(transparent)]
+    Fill(FillError),
+}
+
+impl FromStr for AnyFormat {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match (Tool::named(name), name) {
+            (Some(tool), _) => Ok(Self::Layout(tool)),
+            (None, "order") => Ok(Self::Order),
+            (None, name) => Ok(Self::Functions(name.parse()?)),
+        }
+    }
+}
+
+impl AnyFormat {
+    /// The map of `memory` that `text` makes; `geometry`: widths of an order's fields.
+    ///
+    /// # Errors
+    /// When the text is wrong, or memory and map do not go together.
+    pub fn import(
+        self,
+        text: &str,
+        geometry: &str,
+        memory: &Memory,
+    ) -> Result<Imported, ImportError> {
+        let (layout, doubts) = match self {
+            Self::Layout(tool) => layouts::read(tool, text).and_then(Found::layout)?,
+            Self::Functions(format) => functions::read(format, text).and_then(Found::layout)?,
+            Self::Order => (ordered(text, geometry, memory)?, Vec::new()),
+        };
+        let filled = found::fill(layout, doubts, memory).map_err(|error| match error {
+            FillError::Hole(_) => ImportError::Misuse(error.to_string()),
+            error => ImportError::Fill(error),
+        })?;
+        Ok(Imported {
+            map: filled.map,
+            trust: match self {
+                // A simulator's: no machine is known to have it.
+                Self::Order => Trust::Assumed,
+                _ => filled.trust,
+            },
+            notes: filled.notes,
+        })
+    }
+
+    /// `layout` of the machine `name` as a file of this format.
+    ///
+    /// # Errors
+    /// With what the format can't say.
+    pub fn write(self, name: &str, layout: &Layout) -> Result<String, String> {
+        match self {
+            Self::Layout(tool) => layouts::write(tool, name, layout),
+            Self::Order => order::write(layout).map(|order| order + "\n"),
+            Self::Functions(format) => functions::write(format, &layout.bank_functions()),
+        }
+    }
+}
+
+/// The layout of a mapping string over `memory`.
+fn ordered(text: &str, geometry: &str, memory: &Memory) -> Result<Layout, ImportError> {
+    let geometry: Geometry = geometry.parse().map_err(ImportError::Misuse)?;
+    let bytes = memory.bytes.unwrap_or(found::USUAL_MEMORY);
+    let bits = bytes.next_power_of_two().trailing_zeros();
+    order::read(text, geometry, bits).map_err(ImportError::Misuse)
+}
+
+/// One node after the other, a CPU each: what the formats don't tell.
+#[must_use]
+pub fn plain_topology(map: &MapSpec) -> Topology {
+    let nodes = map.ranges.iter().map(|range| range.node).max().unwrap_or(0);
+    Topology {
+        sockets: 1,
+        cpus: (0..=nodes).map(|node| node.to_string()).collect(),
+        distances: Vec::new(),
+        clock_mhz: None,
+    }
+}
