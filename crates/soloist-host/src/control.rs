@@ -15,12 +15,13 @@ mod traffic;
 
 pub use bandwidth::{format_rate, parse_rate, Bandwidth};
 pub use claim::{claim, nodes, Node};
+pub use firmware::{ChannelAddress, UmcRegister};
 pub use group::{limits, Exhaust, Group, GroupView, Mode, Text};
 pub use guard::{Guard, GuardCpu, GuardView};
 pub use implicit::ImplicitGroup;
 pub use interface::{Control, KeyValues};
 pub use load::{load, unload, wants_map, LoadReport, ModuleChoice};
-pub use request::{Choice, ColorRequest, Plan};
+pub use request::{Choice, ColorPlan, ColorRequest};
 pub use rule::{Rule, RuleChange, RuleView, LIMIT_DEFAULT};
 pub use tasks::{barred_words, contradiction, in_use, Barred};
 pub use traffic::{check_event, objection, proviso};

@@ -8,7 +8,7 @@ mod realtime;
 mod seat;
 
 pub use explain::Explained;
-pub use job::{Job, Outcome};
+pub use job::{Exit, Job};
 pub use neighbours::{output, time, write_forever, Neighbours};
 pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};

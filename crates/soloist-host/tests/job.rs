@@ -10,17 +10,17 @@ use soloist_core::cpu_list;
 use soloist_core::time::Time;
 use soloist_host::control::Control;
 use soloist_host::machine::pin;
-use soloist_host::run::{Class, Job, Outcome, Realtime};
+use soloist_host::run::{Class, Exit, Job, Realtime};
 use soloist_host::HostError;
 
-fn run(machine: &Machine, command: &[&str]) -> Result<Outcome, HostError> {
+fn run(machine: &Machine, command: &[&str]) -> Result<Exit, HostError> {
     let control = Control::open(&machine.host()).unwrap();
     let group = control.group("core0").unwrap();
     let command: Vec<OsString> = command.iter().map(OsString::from).collect();
     Job::start(&group, &command, None)?.wait()
 }
 
-fn shell(script: &str) -> Outcome {
+fn shell(script: &str) -> Exit {
     run(&Machine::loaded(), &["sh", "-c", script]).unwrap()
 }
 
@@ -38,21 +38,21 @@ fn processors_that_are_not_there_are_refused_with_those_that_are() {
 fn the_status_is_passed_on() {
     assert_eq!(
         shell("exit 3"),
-        Outcome {
+        Exit {
             code: 3,
             signal: None
         }
     );
     assert_eq!(
         shell("true"),
-        Outcome {
+        Exit {
             code: 0,
             signal: None
         }
     );
     assert_eq!(
         shell("kill -9 $$"),
-        Outcome {
+        Exit {
             code: 137,
             signal: Some(9)
         }

@@ -9,7 +9,7 @@ use soloist_map::detect::meter::Meter;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::silicon::sets;
 use soloist_map::silicon::sim::{SimCores, Truth};
-use soloist_map::silicon::{measure, Plan};
+use soloist_map::silicon::{measure, Design};
 
 const MACHINES: [&str; 6] = [
     "opteron-6128",
@@ -48,7 +48,7 @@ fn main() {
                 noise,
             };
             let mut cores = SimCores::new(&memory, truth, seed);
-            match measure(&mut cores, &found, Plan { blocks: 30, seed }, &mut |_| {}) {
+            match measure(&mut cores, &found, Design { blocks: 30, seed }, &mut |_| {}) {
                 Ok(measured) => {
                     shown += u32::from(measured.is_shown());
                     let added = measured.costs[0].added_ns;

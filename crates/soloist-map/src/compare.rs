@@ -226,8 +226,8 @@ impl<'a> Piece<'a> {
                 };
                 let same = |a: &Dram, b: &Dram| (a.color, a.row) == (b.color, b.row);
                 if !(same(&one_at.0, &two_at.0) && same(&one_at.1, &two_at.1)) {
-                    let told = ["share a row, and don't", "share no row, but do"][side];
-                    return Some(format!("{one:#x} and {two:#x} {told} by what was found"));
+                    let claim = ["share a row, and don't", "share no row, but do"][side];
+                    return Some(format!("{one:#x} and {two:#x} {claim} by what was found"));
                 }
             }
         }

@@ -183,7 +183,7 @@ pub fn detect(
 ) -> Detected {
     let addresses = source.addresses();
     let nodes = memory_of_nodes(source);
-    let told = source.told();
+    let lifted = source.told();
     let mut meter = Meter::new(source, options.deadline, options.seed);
     let mut found = Detected {
         classes: None,
@@ -198,7 +198,7 @@ pub fn detect(
         let mut tell = |share: f64| {
             progress("measuring", (i as f64 + share) / nodes.len() as f64);
         };
-        let node = solve_node(&mut meter, ranges, told, &mut tell);
+        let node = solve_node(&mut meter, ranges, lifted, &mut tell);
         found.regions.extend(node.regions);
         found.unsolved.extend(node.unsolved);
         found.assumed.extend(node.assumed);

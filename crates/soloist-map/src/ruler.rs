@@ -332,7 +332,7 @@ impl Dealt {
 
     fn sentence(&self) -> String {
         let Self { ways, granule, .. } = self;
-        let of = match self.layout.as_str() {
+        let layout = match self.layout.as_str() {
             "" => String::new(),
             name => format!(" of layout {name}"),
         };
@@ -346,7 +346,7 @@ impl Dealt {
         } else {
             ""
         };
-        format!("the channel{of} is (offset / {granule}) modulo {ways}{on}, beside the functions, which are over what is left of the offset{blurred}")
+        format!("the channel{layout} is (offset / {granule}) modulo {ways}{on}, beside the functions, which are over what is left of the offset{blurred}")
     }
 }
 
@@ -553,8 +553,11 @@ mod tests {
             );
             let machine = Machine::parse(&text, "flex").unwrap();
             let summary = Summary::new(&machine, &machine.addr_map());
-            let told = summary.sentences().join("\n");
-            assert_eq!(told.contains("one place in DRAM"), summary.twice.is_some());
+            let sentences = summary.sentences().join("\n");
+            assert_eq!(
+                sentences.contains("one place in DRAM"),
+                summary.twice.is_some()
+            );
             summary.twice
         };
         assert!(flex("\"17-33\"", 0x4_0000_0000).is_some());
@@ -568,9 +571,8 @@ mod tests {
         let summary = Summary::new(&machine, &machine.addr_map());
         let on: Vec<_> = summary.interleave.iter().map(|d| d.on.clone()).collect();
         assert_eq!(on, [vec![0, 1, 2], vec![1, 2]]);
-        let told = summary.sentences().join("\n");
-        assert!(
-            told.contains("the channel of layout two is (offset / 4096) modulo 2 of channels 1, 2")
-        );
+        let sentences = summary.sentences().join("\n");
+        assert!(sentences
+            .contains("the channel of layout two is (offset / 4096) modulo 2 of channels 1, 2"));
     }
 }

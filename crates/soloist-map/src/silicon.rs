@@ -67,7 +67,7 @@ pub trait Cores {
 
 /// How often.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct Design {
     /// Blocks: each has every condition once.
     pub blocks: usize,
     /// Seed of orders and of the bootstrap.
@@ -141,10 +141,10 @@ struct Condition {
 pub fn measure(
     cores: &mut dyn Cores,
     sets: &Sets,
-    plan: Plan,
+    design: Design,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Measured, NotBeside> {
-    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(design.seed);
     let conditions: Vec<Condition> = (0..2)
         .flat_map(|victim| {
             let beside = (0..ATTACKS.len()).flat_map(|attack| [(attack, 0), (attack, 1)]);
@@ -156,8 +156,8 @@ pub fn measure(
     // One entry a block in each.
     let mut blocks: Vec<Vec<Round>> = Vec::new();
     let mut dropped = 0;
-    while blocks.len() < plan.blocks {
-        if blocks.len() + dropped >= TRIES * plan.blocks {
+    while blocks.len() < design.blocks {
+        if blocks.len() + dropped >= TRIES * design.blocks {
             return Err(NotBeside {
                 dropped,
                 tried: blocks.len() + dropped,
@@ -167,9 +167,9 @@ pub fn measure(
             Some(rounds) => blocks.push(rounds),
             None => dropped += 1,
         }
-        progress(blocks.len() as f64 / plan.blocks as f64);
+        progress(blocks.len() as f64 / design.blocks as f64);
     }
-    let of = |wanted: &dyn Fn(&Condition) -> bool, value: &dyn Fn(&Round) -> f64| {
+    let median_of = |wanted: &dyn Fn(&Condition) -> bool, value: &dyn Fn(&Round) -> f64| {
         let all = blocks.iter().flat_map(|rounds| {
             let kept = rounds.iter().zip(&conditions);
             kept.filter(|(_, c)| wanted(c)).map(|(r, _)| value(r))
@@ -191,14 +191,14 @@ pub fn measure(
                 (sum(&same) - sum(&other)) / 2.0
             })
             .collect();
-        let added_ns = Interval::of_median(&added, plan.seed);
-        let chance = chance(&added, plan.seed);
+        let added_ns = Interval::of_median(&added, design.seed);
+        let chance = chance(&added, design.seed);
         Cost {
             attack: name,
-            same_ns: of(&same, &ns),
-            other_ns: of(&other, &ns),
-            same_rate: of(&same, &rate),
-            other_rate: of(&other, &rate),
+            same_ns: median_of(&same, &ns),
+            other_ns: median_of(&other, &ns),
+            same_rate: median_of(&same, &rate),
+            other_rate: median_of(&other, &rate),
             added_ns,
             chance,
             shown: chance < CHANCE / ATTACKS.len() as f64 && added_ns.low > 0.0,
@@ -206,7 +206,7 @@ pub fn measure(
     });
     let costs = costs.collect();
     Ok(Measured {
-        alone_ns: of(&|c: &Condition| c.neighbour.is_none(), &ns),
+        alone_ns: median_of(&|c: &Condition| c.neighbour.is_none(), &ns),
         costs,
         blocks: blocks.len(),
         dropped,

@@ -313,7 +313,7 @@ fn finish(
             free = open;
         }
     }
-    let told = equations::told(samples.iter().map(|&(offset, _)| offset & lines), lines);
+    let shown = equations::told(samples.iter().map(|&(offset, _)| offset & lines), lines);
     let mut notes = separate(&mut functions, &free);
     let mut complete = notes.is_empty();
     let banks = functions.iter().filter(|(u, _)| u.field < 3);
@@ -343,7 +343,7 @@ fn finish(
         map,
         rows: samples.len(),
         left_out: Vec::new(),
-        told,
+        told: shown,
         open: free.lightest(),
         complete,
         notes,

@@ -2,12 +2,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use soloist_core::AddrMap;
+use soloist_host::control::ChannelAddress;
 use soloist_host::machine::Host;
 use soloist_machine::ram::RamRange;
 use soloist_machine::{known, Machine};
 use soloist_map::compare;
 use soloist_map::sources::firmware::channel::Channel;
-use soloist_map::sources::firmware::zen::{channels, Locator, Place, Zen};
+use soloist_map::sources::firmware::zen::{channels, Locator, Zen};
 use soloist_map::sources::firmware::{find, Decoder, FirmwareError, Values};
 
 /// Names as servers print them.
@@ -234,7 +235,7 @@ fn decodes_agree_in_every_field() {
 /// channels by XOR, node 1's three by a division.
 struct Library {
     first_of_node_1: u32,
-    twist: fn(Place, u64) -> Option<u64>,
+    twist: fn(ChannelAddress, u64) -> Option<u64>,
 }
 
 const GIB: u64 = 1 << 30;
@@ -246,9 +247,13 @@ fn spread(n: u64, bit: u32) -> u64 {
 }
 
 impl Locator for Library {
-    fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String> {
-        let one = |&place: &Place| {
-            let (cpu, channel, at) = place;
+    fn locate(&mut self, places: &[ChannelAddress]) -> Result<Vec<Option<u64>>, String> {
+        let one = |&place: &ChannelAddress| {
+            let ChannelAddress {
+                cpu,
+                channel,
+                address: at,
+            } = place;
             let bit = |n: u64, bit: u32| n >> bit & 1;
             let address = match cpu {
                 0 => {
@@ -269,7 +274,7 @@ impl Locator for Library {
     }
 }
 
-fn library(twist: fn(Place, u64) -> Option<u64>) -> Zen<Library> {
+fn library(twist: fn(ChannelAddress, u64) -> Option<u64>) -> Zen<Library> {
     let channel = |node: u32, number: u32, bytes| Channel {
         node,
         number,
@@ -349,17 +354,18 @@ fn nodes_that_share_a_socket_have_channels_of_their_own() {
 #[test]
 fn what_the_library_does_not_know_or_tells_twice_is_told() {
     let (_, memory) = two_nodes();
-    let mut zen = library(|place, at| (place.2 >> 24 != 3).then_some(at));
+    let mut zen = library(|place, at| (place.address >> 24 != 3).then_some(at));
     find(&mut zen, &memory, 1).unwrap();
     assert!(zen.untranslated.0 > 0, "{:?}", zen.untranslated);
     let error = find(&mut library(|_, _| None), &memory, 1).unwrap_err();
     assert!(matches!(error, FirmwareError::Nothing(_)), "{error}");
-    let error = find(&mut library(|place, _| Some(place.2)), &memory, 1).unwrap_err();
+    let error = find(&mut library(|place, _| Some(place.address)), &memory, 1).unwrap_err();
     assert!(error.to_string().contains("two channels"), "{error}");
     // Three channels of node 1 by a hash of the address: named, and no map.
-    let hashed = |(cpu, channel, at): Place, told| match cpu {
+    let hashed = |place: ChannelAddress, told| match place.cpu {
         0 => Some(told),
         _ => {
+            let (channel, at) = (place.channel, place.address);
             let way = (u64::from(channel) + (at >> 20) * (at >> 13)) % 3;
             Some(GIB + (at >> 12) * (3 << 12) + (way << 12) + (at & 4095))
         }

@@ -14,7 +14,7 @@ use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::silicon::sets::{self, Sets, SetsError};
 use soloist_map::silicon::sim::{SimCores, Truth};
-use soloist_map::silicon::{measure, Measured, NotBeside, Plan};
+use soloist_map::silicon::{measure, Design, Measured, NotBeside};
 
 /// What the same bank adds where it does, ns.
 const EFFECT: f64 = 12.0;
@@ -49,9 +49,9 @@ fn measured(
     truth: Truth,
     seed: u64,
 ) -> Result<Measured, NotBeside> {
-    let plan = Plan { blocks: 30, seed };
+    let design = Design { blocks: 30, seed };
     let mut cores = SimCores::new(memory, truth, seed);
-    measure(&mut cores, sets, plan, &mut |_| {})
+    measure(&mut cores, sets, design, &mut |_| {})
 }
 
 /// The lines are of two banks, and what they cost is seen with and without an effect.

@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 
 use soloist_core::AddrMap;
+use soloist_host::control::ChannelAddress;
 use soloist_machine::ram::RamRange;
 use soloist_map::sources::firmware::channel::Channel;
 use soloist_map::sources::firmware::find;
 use soloist_map::sources::firmware::umc::{of_channels, Spot, Umc};
-use soloist_map::sources::firmware::zen::{Locator, Place, Zen};
+use soloist_map::sources::firmware::zen::{Locator, Zen};
 
 /// A channel whose chip selects are all alike, as the registers have it.
 struct Chips<'a> {
@@ -240,8 +241,9 @@ fn what_is_not_known_is_refused_in_words() {
 struct Two;
 
 impl Locator for Two {
-    fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String> {
-        let one = |&(_, channel, at): &Place| {
+    fn locate(&mut self, places: &[ChannelAddress]) -> Result<Vec<Option<u64>>, String> {
+        let one = |place: &ChannelAddress| {
+            let (channel, at) = (place.channel, place.address);
             let offset = (at >> 8) << 9 | at & 0xff;
             let bit = u64::from(channel) ^ offset >> 14 & 1 ^ offset >> 20 & 1;
             Some(offset | bit << 8)
@@ -284,7 +286,14 @@ fn with_channels_they_make_a_whole_map_that_is_not_called_exact() {
     for _ in 0..2000 {
         offset = offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset >> 29;
         let (number, at) = (offset as u32 & 1, offset >> 35 & !63);
-        let address = Two.locate(&[(0, number, at)]).unwrap()[0].unwrap();
+        let address = Two
+            .locate(&[ChannelAddress {
+                cpu: 0,
+                channel: number,
+                address: at,
+            }])
+            .unwrap()[0]
+            .unwrap();
         let (spot, says) = (banks.decode(at).unwrap(), map.decode(address).unwrap());
         let told = [says.channel, says.rank, says.bank, says.row];
         let bank = spot.bank << 2 | spot.group;

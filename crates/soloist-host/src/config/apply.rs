@@ -319,11 +319,11 @@ impl Steps {
     ) -> Result<(), HostError> {
         let none = GroupConfig::default();
         let stays = |name: &String| !prune && !wanted.groups.contains_key(name);
-        let of = |name: &String| wanted.groups.get(name).unwrap_or(&none);
+        let wanted_group = |name: &String| wanted.groups.get(name).unwrap_or(&none);
         let mut given_up = Vec::new();
         for (name, group) in now.groups.iter().filter(|(name, _)| !stays(name)) {
             let old = bandwidth(group)?;
-            if old != OFF && old != bandwidth(of(name))? {
+            if old != OFF && old != bandwidth(wanted_group(name))? {
                 given_up.push((name.clone(), old));
             }
         }
@@ -365,7 +365,7 @@ impl Steps {
             others.any(|(_, other)| other.cgroup.as_ref() == Some(path))
         };
         for (name, group) in &mut now.groups {
-            if stays(name) || group.cgroup == of(name).cgroup {
+            if stays(name) || group.cgroup == wanted_group(name).cgroup {
                 continue;
             }
             if let Some(path) = group.cgroup.take_if(|path| taken_over(name, path)) {
@@ -426,7 +426,7 @@ impl Steps {
         }
         let flag = |on: bool| u8::from(on).to_string();
         let limit = |limit: Option<u32>| limit.map_or(LIMIT_DEFAULT.to_owned(), |n| n.to_string());
-        let of = |rule: &RuleConfig| {
+        let attributes = |rule: &RuleConfig| {
             [
                 ("path", rule.path.clone()),
                 ("uid", rule.uid.clone()),
@@ -438,8 +438,8 @@ impl Steps {
                 ("enabled", flag(rule.enabled)),
             ]
         };
-        let olds = now.map(of);
-        for (at, (attribute, new)) in of(wanted).into_iter().enumerate() {
+        let olds = now.map(attributes);
+        for (at, (attribute, new)) in attributes(wanted).into_iter().enumerate() {
             let born = if new == LIMIT_DEFAULT {
                 LIMIT_DEFAULT
             } else {

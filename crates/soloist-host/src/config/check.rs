@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use soloist_core::{cpu_list, NumList};
-use soloist_machine::did_you_mean;
+use soloist_machine::{did_you_mean, FileText};
 
 use crate::config::file::{Config, GroupConfig};
 use crate::control::{check_event, Bandwidth, Mode};
@@ -31,19 +31,26 @@ const COLORS: u32 = 1 << 20;
 /// Finds where the file contradicts itself.
 pub(crate) fn check(config: &Config) -> Result<(), String> {
     settings(&config.guard)?;
-    let mut before: Vec<(&String, &GroupConfig)> = Vec::new();
-    for (name, group) in &config.groups {
-        lists(name, group)?;
+    let mut before: Vec<Named> = Vec::new();
+    for (name, config) in &config.groups {
+        let group = Named { name, config };
+        lists(name, config)?;
         for other in &before {
-            alone((name, group), *other)?;
-            one_cgroup((name, group), *other)?;
+            alone(&group, other)?;
+            own_cgroup(&group, other)?;
         }
-        before.push((name, group));
+        before.push(group);
     }
     reservations(config)
 }
 
 // ---- Groups ----
+
+/// A group and its name.
+struct Named<'a> {
+    name: &'a str,
+    config: &'a GroupConfig,
+}
 
 fn list(text: &str) -> Result<NumList, String> {
     NumList::parse(text, COLORS).map_err(|refusal| refusal.text)
@@ -57,51 +64,44 @@ fn lists(name: &str, group: &GroupConfig) -> Result<(), String> {
 }
 
 /// A group with mode exclusive shares no bank set and no cache colour.
-fn alone(
-    (name, group): (&String, &GroupConfig),
-    (other, theirs): (&String, &GroupConfig),
-) -> Result<(), String> {
-    let exclusive = [(name, group), (other, theirs)]
+fn alone(group: &Named, other: &Named) -> Result<(), String> {
+    let exclusive = [group, other]
         .into_iter()
-        .find(|(_, group)| group.mode == Mode::Exclusive);
-    let Some((alone, _)) = exclusive else {
+        .find(|group| group.config.mode == Mode::Exclusive);
+    let Some(alone) = exclusive else {
         return Ok(());
     };
-    for (key, what, own, other_list) in [
-        (
-            "bank_sets",
-            "bank sets",
-            &group.bank_sets,
-            &theirs.bank_sets,
-        ),
-        ("llc", "LLC colours", &group.llc, &theirs.llc),
+    let (own, theirs) = (group.config, other.config);
+    for (key, what, own, theirs) in [
+        ("bank_sets", "bank sets", &own.bank_sets, &theirs.bank_sets),
+        ("llc", "LLC colours", &own.llc, &theirs.llc),
     ] {
         let mut both = list(own)?;
-        let others = list(other_list)?;
+        let others = list(theirs)?;
         for number in list(own)?.iter().filter(|&n| !others.contains(n)) {
             both.remove(number);
         }
         if !both.is_empty() {
             return Err(format!(
-                "[groups.{name}] {key} {own}: {what} {both} are group {other}'s too, and {alone} is \
-                 exclusive: it shares none"
+                "[groups.{}] {key} {own}: {what} {both} are group {}'s too, and {} is \
+                 exclusive: it shares none",
+                group.name, other.name, alone.name
             ));
         }
     }
     Ok(())
 }
 
-fn one_cgroup(
-    (name, group): (&String, &GroupConfig),
-    (other, theirs): (&String, &GroupConfig),
-) -> Result<(), String> {
-    let path = |group: &GroupConfig| {
-        let path = group.cgroup.as_deref().unwrap_or("");
+/// A cgroup is in one group.
+fn own_cgroup(group: &Named, other: &Named) -> Result<(), String> {
+    let path = |group: &Named| {
+        let path = group.config.cgroup.as_deref().unwrap_or("");
         path.trim_end_matches('/').to_owned()
     };
     match path(group) {
-        own if !own.is_empty() && own == path(theirs) => Err(format!(
-            "[groups.{name}] cgroup: {own} is group {other}'s: a cgroup is in one group"
+        own if !own.is_empty() && own == path(other) => Err(format!(
+            "[groups.{}] cgroup: {own} is group {}'s: a cgroup is in one group",
+            group.name, other.name
         )),
         _ => Ok(()),
     }
@@ -221,28 +221,10 @@ fn reservations(config: &Config) -> Result<(), String> {
 pub(crate) fn line_of(text: &str, message: &str) -> Option<usize> {
     let (section, rest) = message.strip_prefix('[')?.split_once(']')?;
     let key = rest.split([' ', ':']).find(|word| !word.is_empty());
-    let mut wanted = path(section);
-    wanted.extend(key.map(ToOwned::to_owned));
-    let (mut head, mut best) = (Vec::new(), (0, None));
-    for (at, line) in text.lines().enumerate() {
-        let line = line.trim();
-        let here = match line.strip_prefix('[') {
-            Some(rest) => {
-                head = path(rest.trim_start_matches('[').split(']').next().unwrap_or(""));
-                head.clone()
-            }
-            None if line.starts_with('#') => continue,
-            None => match line.split_once('=') {
-                Some((key, _)) => [head.clone(), path(key)].concat(),
-                None => continue,
-            },
-        };
-        // Of what is no line of its own, the table that it stands in.
-        if wanted.starts_with(&here) && here.len() > best.0 {
-            best = (here.len(), Some(at + 1));
-        }
-    }
-    best.1
+    let mut keys = path(section);
+    keys.extend(key.map(ToOwned::to_owned));
+    let line = FileText { file: "", text }.line_of(&keys);
+    Some(line).filter(|&line| line > 0)
 }
 
 /// The names of a dotted key: `groups."a b"` has two.

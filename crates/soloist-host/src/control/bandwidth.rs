@@ -233,16 +233,16 @@ mod tests {
 
     #[test]
     fn a_rate_that_was_cut_into_equal_parts_is_told_as_it_was_asked_for() {
-        let told = |text: &str| Bandwidth::of_kernel(text).unwrap().0.for_people();
-        assert_eq!(told("99999999 reclaim=1 cpus=1-3"), "100MB/s");
+        let for_people = |text: &str| Bandwidth::of_kernel(text).unwrap().0.for_people();
+        assert_eq!(for_people("99999999 reclaim=1 cpus=1-3"), "100MB/s");
         assert_eq!(
-            told("1199999997 write=99999998 cpus=0-6"),
+            for_people("1199999997 write=99999998 cpus=0-6"),
             "1200MB/s:write=100MB/s"
         );
-        assert_eq!(told("100000000 reclaim=1 cpus=0-1"), "100MB/s");
+        assert_eq!(for_people("100000000 reclaim=1 cpus=0-1"), "100MB/s");
         // Odd ones stay what they are.
-        assert_eq!(told("99999998 cpus=0"), "99999998");
-        assert_eq!(told("weight=3 cpus=0-2"), "weight=3");
+        assert_eq!(for_people("99999998 cpus=0"), "99999998");
+        assert_eq!(for_people("weight=3 cpus=0-2"), "weight=3");
     }
 
     #[test]

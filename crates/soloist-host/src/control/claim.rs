@@ -11,7 +11,7 @@ use soloist_core::{AddrMap, NumList};
 
 use crate::control::group::Group;
 use crate::control::interface::Control;
-use crate::control::request::{ColorRequest, Plan};
+use crate::control::request::{ColorPlan, ColorRequest};
 use crate::machine::{allowed_cpus, cpus_of_node, may_allocate_on, Host};
 use crate::HostError;
 
@@ -77,7 +77,7 @@ pub fn claim(
     control: &Control,
     map: &AddrMap,
     group: &Group,
-) -> Result<Plan, HostError> {
+) -> Result<ColorPlan, HostError> {
     let anywhere = request.plan(map)?;
     let named = request.node.as_deref();
     let named = named.and_then(|list| NumList::parse(list, map.n_nodes()).ok());

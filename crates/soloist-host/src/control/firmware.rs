@@ -3,6 +3,28 @@
 use crate::control::interface::Control;
 use crate::HostError;
 
+/// An address within a memory channel, as a CPU of the channel's node numbers channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChannelAddress {
+    /// A CPU of the channel's node.
+    pub cpu: u32,
+    /// The channel's number.
+    pub channel: u32,
+    /// The address within it.
+    pub address: u64,
+}
+
+/// A register of a memory controller of AMD's Zen (UMC).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UmcRegister {
+    /// AMD's number of the node.
+    pub node: u32,
+    /// The channel's number.
+    pub channel: u32,
+    /// The register's address.
+    pub address: u32,
+}
+
 impl Control {
     /// Names of what the machine's firmware translates an address to; empty:
     /// it translates none.
@@ -33,49 +55,42 @@ impl Control {
         Ok(all)
     }
 
-    /// Where places of memory channels lie: of each, a CPU of the channel's
-    /// node, its number and an address within it; `None`: not translated.
+    /// Where addresses within memory channels lie; `None`: not translated.
     pub fn firmware_locate(
         &self,
-        places: &[(u32, u32, u64)],
+        places: &[ChannelAddress],
     ) -> Result<Vec<Option<u64>>, HostError> {
-        self.ask_places("firmware/locate", places)
+        let words = places
+            .iter()
+            .map(|at| format!("{}:{}:{:#x}", at.cpu, at.channel, at.address));
+        self.ask_each("firmware/locate", &words.collect::<Vec<_>>())
     }
 
-    /// Registers of memory controllers of AMD's Zen (UMC): of each, AMD's number
-    /// of the node, the channel's and the register; `None`: no answer.
-    pub fn firmware_umc(
-        &self,
-        registers: &[(u32, u32, u64)],
-    ) -> Result<Vec<Option<u64>>, HostError> {
-        self.ask_places("firmware/umc", registers)
+    /// What registers of memory controllers hold; `None`: no answer.
+    pub fn firmware_umc(&self, registers: &[UmcRegister]) -> Result<Vec<Option<u64>>, HostError> {
+        let words = registers
+            .iter()
+            .map(|at| format!("{}:{}:{:#x}", at.node, at.channel, at.address));
+        self.ask_each("firmware/umc", &words.collect::<Vec<_>>())
     }
 
-    fn ask_places(
-        &self,
-        name: &str,
-        places: &[(u32, u32, u64)],
-    ) -> Result<Vec<Option<u64>>, HostError> {
-        let mut all = Vec::with_capacity(places.len());
-        for some in places.chunks(16) {
-            let words: Vec<String> = some
-                .iter()
-                .map(|(of, channel, at)| format!("{of}:{channel}:{at:#x}"))
-                .collect();
+    fn ask_each(&self, name: &str, asked: &[String]) -> Result<Vec<Option<u64>>, HostError> {
+        let mut all = Vec::with_capacity(asked.len());
+        for words in asked.chunks(16) {
             self.write(name, &words.join(" "))?;
             let text = self.read(name)?;
-            let told = |(line, word): (&str, &String)| {
-                let (place, told) = line.split_once(' ')?;
-                let hex = |told: &str| u64::from_str_radix(told.strip_prefix("0x")?, 16).ok();
-                match told {
-                    _ if place != word => None,
+            let answer_to = |(line, word): (&str, &String)| {
+                let (asked, answer) = line.split_once(' ')?;
+                let hex = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+                match answer {
+                    _ if asked != word => None,
                     "error" => Some(None),
-                    told => hex(told).map(Some),
+                    answer => hex(answer).map(Some),
                 }
             };
-            let answers: Option<Vec<_>> = text.lines().zip(&words).map(told).collect();
+            let answers: Option<Vec<_>> = text.lines().zip(words).map(answer_to).collect();
             match answers {
-                Some(answers) if answers.len() == some.len() => all.extend(answers),
+                Some(answers) if answers.len() == words.len() => all.extend(answers),
                 _ => return Err(self.not_ours(name)),
             }
         }

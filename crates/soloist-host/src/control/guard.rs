@@ -140,7 +140,7 @@ impl Guard {
 
     /// Reads everything.
     pub fn view(&self) -> Result<GuardView, HostError> {
-        let one = |cpu| {
+        let view_cpu = |cpu| {
             let text = self.control.read(&format!("guard/cpu{cpu}/bandwidth"))?;
             Ok(GuardCpu {
                 cpu,
@@ -154,7 +154,7 @@ impl Guard {
             cpus: self
                 .cpus()?
                 .into_iter()
-                .map(one)
+                .map(view_cpu)
                 .collect::<Result<_, HostError>>()?,
         })
     }

@@ -79,7 +79,7 @@ enum Assign {
 
 /// A checked request.
 #[derive(Debug, Clone, Serialize)]
-pub struct Plan {
+pub struct ColorPlan {
     assign: Assign,
     exhaust: Exhaust,
     /// Bytes that the colours must hold.
@@ -106,7 +106,7 @@ impl ColorRequest {
     }
 
     /// Checks it against `map`.
-    pub fn plan(&self, map: &AddrMap) -> Result<Plan, HostError> {
+    pub fn plan(&self, map: &AddrMap) -> Result<ColorPlan, HostError> {
         let nodes = self.nodes(map)?;
         let plan = match (&self.colors, &self.bank_sets) {
             (Some(_), Some(_)) => Err(wrong(
@@ -133,7 +133,11 @@ impl ColorRequest {
     }
 
     /// No bank was named: whole nodes, LLC colours alone, or automatic.
-    fn without_banks(&self, map: &AddrMap, nodes: &Option<NumList>) -> Result<Plan, HostError> {
+    fn without_banks(
+        &self,
+        map: &AddrMap,
+        nodes: &Option<NumList>,
+    ) -> Result<ColorPlan, HostError> {
         let alone = self.mem.is_none() && !self.realtime;
         match (&self.llc, &self.node) {
             (Some(Choice::List(_)), None) if alone => self.by_list(map, nodes, std::iter::empty()),
@@ -155,7 +159,7 @@ impl ColorRequest {
         map: &AddrMap,
         nodes: &Option<NumList>,
         sets: impl Iterator<Item = u32>,
-    ) -> Result<Plan, HostError> {
+    ) -> Result<ColorPlan, HostError> {
         let mut chosen = NumList::new(map.n_bank_sets());
         sets.for_each(|set| {
             chosen.insert(set);
@@ -190,7 +194,12 @@ impl ColorRequest {
     }
 
     /// Checks what the named colours hold.
-    fn finish(&self, map: &AddrMap, assign: Assign, colors: &ColorSet) -> Result<Plan, HostError> {
+    fn finish(
+        &self,
+        map: &AddrMap,
+        assign: Assign,
+        colors: &ColorSet,
+    ) -> Result<ColorPlan, HostError> {
         let bytes = colors.bytes(map);
         if bytes == 0 {
             return Err(wrong(format!("no page of {} is in both {colors}: those LLC colours lie in other banks (`soloist map show` says which)", map.name())));
@@ -203,7 +212,7 @@ impl ColorRequest {
             )));
         }
         let sets = colors.sets().map_or(map.n_bank_sets(), NumList::len);
-        Ok(Plan {
+        Ok(ColorPlan {
             assign,
             exhaust: self.exhaust.unwrap_or(Exhaust::Fail),
             mem: self.mem,
@@ -219,7 +228,7 @@ impl ColorRequest {
         map: &AddrMap,
         nodes: &Option<NumList>,
         n: Option<u32>,
-    ) -> Result<Plan, HostError> {
+    ) -> Result<ColorPlan, HostError> {
         let llc = match &self.llc {
             None => None,
             Some(Choice::Count(m)) if *m <= map.n_llc() => Some(*m),
@@ -230,19 +239,19 @@ impl ColorRequest {
                 return Err(wrong(format!("--llc {list} names colours, the banks are left to Soloist: name the banks too (--bank-sets), or give a number with --llc")))
             }
         };
-        let one = capacity_of_one(map, nodes, llc);
+        let capacity = capacity_of_one(map, nodes, llc);
         let sets = match (n, self.mem) {
-            (Some(n), Some(mem)) if u64::from(n) * one < mem => {
-                let needed = mem.div_ceil(one.max(1));
+            (Some(n), Some(mem)) if u64::from(n) * capacity < mem => {
+                let needed = mem.div_ceil(capacity.max(1));
                 return Err(wrong(format!(
                     "--colors {n}: a colour holds {}, so {} need {needed} of them",
-                    format_size(one),
+                    format_size(capacity),
                     format_size(mem)
                 )));
             }
             (Some(n), _) => n,
             (None, Some(mem)) => {
-                let needed = with_margin(mem).div_ceil(one.max(1)).max(1);
+                let needed = with_margin(mem).div_ceil(capacity.max(1)).max(1);
                 u32::try_from(needed).unwrap_or(u32::MAX)
             }
             (None, None) => 1,
@@ -262,18 +271,18 @@ impl ColorRequest {
             return Err(wrong(format!(
                 "{}{sets} colours of {} each: {place} has {there}",
                 why.unwrap_or_default(),
-                format_size(one)
+                format_size(capacity)
             )));
         }
         // Said nothing at all: the command shall run, so let it grow.
         let silent = n.is_none() && self.mem.is_none();
-        Ok(Plan {
+        Ok(ColorPlan {
             assign: Assign::Auto(self.auto_words(sets, llc)),
             exhaust: self
                 .exhaust
                 .unwrap_or(if silent { Exhaust::Grow } else { Exhaust::Fail }),
             mem: self.mem,
-            capacity_of_one: one,
+            capacity_of_one: capacity,
             sets,
             open: n.is_none() && self.mem.is_some(),
         })
@@ -328,7 +337,7 @@ impl ColorRequest {
     }
 }
 
-impl Plan {
+impl ColorPlan {
     /// Soloist chooses the colours.
     pub fn is_automatic(&self) -> bool {
         matches!(self.assign, Assign::Auto(_))
@@ -400,11 +409,11 @@ fn with_margin(mem: u64) -> u64 {
 /// Bytes of the smallest bank set of `nodes`, with `llc` of its LLC colours.
 fn capacity_of_one(map: &AddrMap, nodes: &Option<NumList>, llc: Option<u32>) -> u64 {
     let of_set = |set: u32| {
-        let one = ColorSet::any(map).with_sets([set]);
-        let llcs = one.cells(map).len() as u64;
+        let set = ColorSet::any(map).with_sets([set]);
+        let llcs = set.cells(map).len() as u64;
         match llc {
-            Some(m) if llcs > 0 => one.bytes(map) / llcs * u64::from(m).min(llcs),
-            _ => one.bytes(map),
+            Some(m) if llcs > 0 => set.bytes(map) / llcs * u64::from(m).min(llcs),
+            _ => set.bytes(map),
         }
     };
     (0..map.n_bank_sets())

@@ -73,14 +73,14 @@ pub fn barred_words(group: &str, nodes: &str, barred: &[Barred]) -> Option<Strin
     if barred.is_empty() {
         return None;
     }
-    let one = |task: &Barred| {
+    let describe = |task: &Barred| {
         let fate = if task.member { ", gets no page" } else { "" };
         format!(
             "{} {} (node {}{fate})",
             task.tid, task.command, task.allowed
         )
     };
-    let mut words: Vec<String> = barred.iter().take(NAMED).map(one).collect();
+    let mut words: Vec<String> = barred.iter().take(NAMED).map(describe).collect();
     if barred.len() > NAMED {
         words.push(format!("{} more", barred.len() - NAMED));
     }
@@ -105,24 +105,24 @@ pub fn contradiction(
     pid: i32,
 ) -> Result<Option<String>, HostError> {
     let of_process = |tid: i32| tid == pid || process_of(host, tid) == pid;
-    let told = control.each_group(|group| {
+    let sentences = control.each_group(|group| {
         let mut barred = group.barred(host, map)?;
         barred.retain(|task| of_process(task.tid));
         let nodes = group.nodes(map)?.to_string();
         Ok(barred_words(group.name(), &nodes, &barred))
     })?;
-    Ok(told.into_iter().flatten().next())
+    Ok(sentences.into_iter().flatten().next())
 }
 
 impl Control {
     /// For each group with such tasks a sentence.
     pub fn contradictions(&self, host: &Host, map: &AddrMap) -> Result<Vec<String>, HostError> {
-        let told = self.each_group(|group| {
+        let sentences = self.each_group(|group| {
             let barred = group.barred(host, map)?;
             let nodes = group.nodes(map)?.to_string();
             Ok(barred_words(group.name(), &nodes, &barred))
         })?;
-        Ok(told.into_iter().flatten().collect())
+        Ok(sentences.into_iter().flatten().collect())
     }
 
     /// The cgroups that groups are bound to.

@@ -189,7 +189,7 @@ impl Mount {
 /// Where cgroup v2 is mounted.
 fn mounts(host: &Host) -> Vec<Mount> {
     let text = host.read("/proc/self/mountinfo").unwrap_or_default();
-    let of = |line: &str| {
+    let cgroup_mount = |line: &str| {
         let (front, back) = line.split_once(" - ")?;
         let mut words = front.split(' ').skip(3);
         let (root, point) = (words.next()?, words.next()?);
@@ -199,7 +199,7 @@ fn mounts(host: &Host) -> Vec<Mount> {
             point: path(point),
         })
     };
-    let mut mounts: Vec<Mount> = text.lines().filter_map(of).collect();
+    let mut mounts: Vec<Mount> = text.lines().filter_map(cgroup_mount).collect();
     if mounts.is_empty() {
         mounts.push(Mount {
             root: "/".into(),

@@ -42,11 +42,11 @@ pub fn named(host: &Host, tids: &[i32]) -> String {
     let mut pids: Vec<i32> = tids.iter().map(|&tid| process_of(host, tid)).collect();
     pids.sort_unstable();
     pids.dedup();
-    let one = |&pid: &i32| match host.text(&format!("/proc/{pid}/comm")) {
+    let name_of = |&pid: &i32| match host.text(&format!("/proc/{pid}/comm")) {
         Some(comm) => format!("{pid} {comm}"),
         None => pid.to_string(),
     };
-    let words: Vec<String> = pids.iter().take(NAMED).map(one).collect();
+    let words: Vec<String> = pids.iter().take(NAMED).map(name_of).collect();
     match pids.len().saturating_sub(NAMED) {
         0 => words.join(", "),
         more => format!("{} and {more} more", words.join(", ")),

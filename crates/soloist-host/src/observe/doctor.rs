@@ -94,11 +94,11 @@ pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
 /// Tasks that run uncoloured since their cpuset contradicts their group.
 fn barred(host: &Host) -> Option<Check> {
     let control = Control::open(host).ok()?;
-    let told = control.contradictions(host, &control.map().ok()?).ok()?;
-    (!told.is_empty()).then(|| {
+    let contradictions = control.contradictions(host, &control.map().ok()?).ok()?;
+    (!contradictions.is_empty()).then(|| {
         Check::warn(
             "tasks and cpusets",
-            told.join("; "),
+            contradictions.join("; "),
             "give the group colours on the node that cpuset.mems allows, or allow its node",
         )
     })

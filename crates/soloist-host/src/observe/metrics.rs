@@ -60,8 +60,9 @@ fn rows(snapshot: &Snapshot) -> Vec<Row> {
     };
     let groups = || snapshot.groups.iter();
     add("group", GROUP, &|key| {
-        let one = |g: &GroupSample| Some((vec![("group", g.name.clone())], *g.figures.get(key)?));
-        groups().filter_map(one).collect()
+        let figure =
+            |g: &GroupSample| Some((vec![("group", g.name.clone())], *g.figures.get(key)?));
+        groups().filter_map(figure).collect()
     });
     add("group", &[OUT_OF_COLOR], &|_| {
         let each = |g: &GroupSample| -> Vec<(Labels, u64)> {
@@ -74,12 +75,14 @@ fn rows(snapshot: &Snapshot) -> Vec<Row> {
         };
         groups().flat_map(each).collect()
     });
-    let of = |label, samples: &[Sample], key: &str| -> Vec<(Labels, u64)> {
-        let one = |s: &Sample| Some((vec![(label, s.name.clone())], *s.figures.get(key)?));
-        samples.iter().filter_map(one).collect()
+    let samples_of = |label, samples: &[Sample], key: &str| -> Vec<(Labels, u64)> {
+        let figure = |s: &Sample| Some((vec![(label, s.name.clone())], *s.figures.get(key)?));
+        samples.iter().filter_map(figure).collect()
     };
-    add("guard", CPU, &|key| of("cpu", &snapshot.cpus, key));
-    add("rule", RULE, &|key| of("rule", &snapshot.rules, key));
+    add("guard", CPU, &|key| samples_of("cpu", &snapshot.cpus, key));
+    add("rule", RULE, &|key| {
+        samples_of("rule", &snapshot.rules, key)
+    });
     add("", SYSTEM, &|key| {
         let value = snapshot.system.get(key);
         value.map(|&v| (Vec::new(), v)).into_iter().collect()

@@ -199,9 +199,9 @@ impl Snapshot {
 
     /// Of processors `cpus` the sum of figure `key`.
     pub fn sum_of_cpus(&self, cpus: &[u32], key: &str) -> u64 {
-        let of = |cpu: &u32| self.cpus.iter().find(|s| s.name == cpu.to_string());
-        let one = |sample: &Sample| sample.figures.get(key).copied().unwrap_or(0);
-        cpus.iter().filter_map(of).map(one).sum()
+        let sample_of = |cpu: &u32| self.cpus.iter().find(|s| s.name == cpu.to_string());
+        let figure = |sample: &Sample| sample.figures.get(key).copied().unwrap_or(0);
+        cpus.iter().filter_map(sample_of).map(figure).sum()
     }
 }
 

@@ -3,7 +3,7 @@
 use soloist_core::{format_size, NumList};
 
 use crate::control::{Exhaust, KeyValues};
-use crate::run::job::Outcome;
+use crate::run::job::Exit;
 
 /// What is known of the colours of a command that ended.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Explained<'_> {
     /// Why it died whose colours were exhausted, and what it has out of colour, in
     /// sentences.
     #[must_use]
-    pub fn sentences(&self, outcome: &Outcome, stats: &KeyValues) -> Vec<String> {
+    pub fn sentences(&self, outcome: &Exit, stats: &KeyValues) -> Vec<String> {
         let mut said = Vec::new();
         let count = |key: &str| stats.get(key).and_then(|v| v.parse::<u64>().ok());
         let count = |key: &str| count(key).unwrap_or(0);

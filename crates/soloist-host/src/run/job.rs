@@ -30,7 +30,7 @@ const FORWARDED: [libc::c_int; 6] = [
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Exit {
     /// Exit status, or 128 + signal.
     pub code: u8,
     /// The signal that killed it.
@@ -96,12 +96,12 @@ impl Job {
     }
 
     /// Waits until it ends, passing signals on.
-    pub fn wait(self) -> Result<Outcome, HostError> {
+    pub fn wait(self) -> Result<Exit, HostError> {
         self.wait_looking(&mut || ())
     }
 
     /// The same; `look` is called now and then while it runs.
-    pub fn wait_looking(mut self, look: &mut dyn FnMut()) -> Result<Outcome, HostError> {
+    pub fn wait_looking(mut self, look: &mut dyn FnMut()) -> Result<Exit, HostError> {
         let pid = self.pid() as libc::pid_t;
         loop {
             look();
@@ -193,10 +193,10 @@ fn start_error(group: &Group, program: &OsString, joined: OwnedFd, error: io::Er
     }
 }
 
-fn outcome(status: ExitStatus) -> Outcome {
+fn outcome(status: ExitStatus) -> Exit {
     let signal = status.signal();
     let code = signal.map_or_else(|| status.code().unwrap_or(1), |s| 128 + s);
-    Outcome {
+    Exit {
         code: u8::try_from(code).unwrap_or(u8::MAX),
         signal,
     }

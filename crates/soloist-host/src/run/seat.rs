@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use soloist_core::{AddrMap, ColorSet, NumList};
 
 use crate::control::{
-    claim, Bandwidth, ColorRequest, Control, Exhaust, Group, Guard, KeyValues, Plan,
+    claim, Bandwidth, ColorPlan, ColorRequest, Control, Exhaust, Group, Guard, KeyValues,
 };
 use crate::machine::{check_nodes, named, node_of_cpu, pin, usable_cpus, Host};
-use crate::run::job::{Job, Outcome};
+use crate::run::job::{Exit, Job};
 use crate::run::own::Held;
 use crate::run::realtime::Realtime;
 use crate::HostError;
@@ -20,7 +20,7 @@ pub struct Seat {
     /// The group.
     pub group: Group,
     /// How its colours were chosen; `None`: it was there before us.
-    pub plan: Option<Plan>,
+    pub plan: Option<ColorPlan>,
     /// Says that we live, to who removes groups of those that don't.
     held: Option<Held>,
     /// Nodes that its colours are on.
@@ -48,7 +48,7 @@ pub struct Ran {
     /// Its process id.
     pub pid: u32,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: Exit,
     /// What becomes of requests where its colours have no page left.
     pub exhaust: Exhaust,
     /// The colours that it had last: it may have taken more.
@@ -222,7 +222,7 @@ impl SeatRequest<'_> {
         control: &Control,
         map: &AddrMap,
         group: &Group,
-    ) -> Result<Plan, HostError> {
+    ) -> Result<ColorPlan, HostError> {
         let plan = claim(self.colors, host, control, map, group)?;
         if let Some(bytes) = self.reserve {
             group.set_reserve(bytes)?;

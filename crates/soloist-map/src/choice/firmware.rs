@@ -1,12 +1,12 @@
 //! The firmware's map, asked for through the module.
 
-use soloist_host::control::Control;
+use soloist_host::control::{ChannelAddress, Control, UmcRegister};
 use soloist_host::machine::{memory_ranges, Host};
 use soloist_machine::Trust;
 
 use crate::choice::finding::{about, Candidate, Finding, Source};
 use crate::sources::firmware::channel::Channel;
-use crate::sources::firmware::zen::{self, Locator, Place, Zen};
+use crate::sources::firmware::zen::{self, Locator, Zen};
 use crate::sources::firmware::{self, umc, Decoder, Values};
 
 /// The firmware behind the module's control interface.
@@ -31,9 +31,9 @@ impl Decoder for Loaded {
 struct Library(Control);
 
 impl Locator for Library {
-    fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String> {
-        let told = self.0.firmware_locate(places);
-        told.map_err(|error| error.to_string())
+    fn locate(&mut self, places: &[ChannelAddress]) -> Result<Vec<Option<u64>>, String> {
+        let addresses = self.0.firmware_locate(places);
+        addresses.map_err(|error| error.to_string())
     }
 }
 
@@ -112,10 +112,14 @@ fn told(found: &firmware::Found) -> String {
 
 /// A register of a channel's memory controller.
 fn register(control: &Control, channel: &Channel, at: u32) -> Result<u32, String> {
-    let told = control
-        .firmware_umc(&[(channel.node, channel.number, at.into())])
+    let values = control
+        .firmware_umc(&[UmcRegister {
+            node: channel.node,
+            channel: channel.number,
+            address: at,
+        }])
         .map_err(|error| error.to_string())?;
-    let value = told.first().copied().flatten();
+    let value = values.first().copied().flatten();
     value
         .and_then(|value| u32::try_from(value).ok())
         .ok_or_else(|| format!("the memory controller's register {at:#x} can't be read"))

@@ -166,8 +166,8 @@ pub fn file(
             let mut notes = found.notes();
             if !report.contradicted.is_empty() {
                 about.trust = Trust::Incomplete;
-                let told = report.contradicted.iter();
-                notes.extend(told.map(|why| format!("open: {why}")));
+                let contradicted = report.contradicted.iter();
+                notes.extend(contradicted.map(|why| format!("open: {why}")));
             }
             let text = write::machine_file(&about, &topology, &map, &notes);
             let machine = Machine::parse(&text, &named).map_err(|source| MakeError::Unusable {

@@ -181,11 +181,11 @@ impl Hardware {
         let shift = mapper.shift;
         let mut pages = mapper.keep(kept);
         pages.sort_by_key(|page| page.address);
-        let told = match addresses {
+        let lifted = match addresses {
             Addresses::Physical => bridge::read_with(&running(), &ranges).ok(),
             Addresses::InsidePages { .. } => None,
         };
-        let told = told.and_then(|bridge| bridge.told());
+        let lifted = lifted.and_then(|bridge| bridge.told());
         let ranges = match addresses {
             Addresses::Physical => ranges,
             Addresses::InsidePages { .. } => pages
@@ -204,7 +204,7 @@ impl Hardware {
             ranges,
             mapper,
             most,
-            told,
+            told: lifted,
         }
     }
 
@@ -399,9 +399,8 @@ impl Supply for Mapper {
             left = left.saturating_sub((pages.len() as u64) << self.shift);
             given.extend(pages.iter().map(|page| page.address));
             // A page whose address is not told like the others' is no use.
-            let told = |page: &Page| !self.known || page.guest.is_some();
-            let told: Vec<Page> = pages.into_iter().filter(told).collect();
-            self.pages.extend(told);
+            let is_located = |page: &Page| !self.known || page.guest.is_some();
+            self.pages.extend(pages.into_iter().filter(is_located));
         }
         given
     }

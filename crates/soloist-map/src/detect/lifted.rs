@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use soloist_machine::RamRange;
 
 use super::meter::{Meter, Stop};
-use super::model::{Model, Place, Section};
+use super::model::{InWay, Model, Section};
 use super::place::HOLE_END;
 use super::sweep::{Anchors, STEP};
 use crate::sources::bridge::Lifted;
@@ -124,7 +124,7 @@ impl Tail {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     line: u64,
-    bank: Option<Place>,
+    bank: Option<InWay>,
 }
 
 /// A shift that nothing measured contradicts, and the MiB that the border is in: not
@@ -229,7 +229,7 @@ impl Search<'_> {
 
     /// The bank of a line: the one it would be in were nothing lifted, those of likely
     /// shifts, then all that differ in functions that a shift can change.
-    fn bank(&self, meter: &mut Meter<'_>, line: u64) -> Result<Option<Place>, Stop> {
+    fn bank(&self, meter: &mut Meter<'_>, line: u64) -> Result<Option<InWay>, Stop> {
         let straight = self.at(line, self.shift);
         let likely = self
             .told
@@ -261,7 +261,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    fn at(&self, line: u64, shift: u64) -> Place {
+    fn at(&self, line: u64, shift: u64) -> InWay {
         self.model.bank_at(line.wrapping_sub(shift))
     }
 

@@ -65,7 +65,7 @@ impl Section {
 }
 
 /// Way of a line, and its offset (normalised where there is a division) or its bank.
-pub type Place = (u32, u64);
+pub type InWay = (u32, u64);
 
 /// Functions, and where they hold.
 #[derive(Debug, Clone, Default)]
@@ -173,11 +173,11 @@ impl Model {
         Some(section.offset(address))
     }
 
-    fn split(&self, base: u64) -> Place {
+    fn split(&self, base: u64) -> InWay {
         self.division.map_or((0, base), |by| by.split(base))
     }
 
-    fn join(&self, (way, offset): Place) -> u64 {
+    fn join(&self, (way, offset): InWay) -> u64 {
         self.division.map_or(offset, |by| by.join(way, offset))
     }
 
@@ -189,20 +189,20 @@ impl Model {
 
     /// Way and offset of an address of one of the sections.
     #[must_use]
-    pub fn place(&self, address: u64) -> Option<Place> {
+    pub fn place(&self, address: u64) -> Option<InWay> {
         Some(self.split(self.base(address)?))
     }
 
     /// The way of an address of one of the sections and its bank there, a bit a
     /// function.
     #[must_use]
-    pub fn bank(&self, address: u64) -> Option<Place> {
+    pub fn bank(&self, address: u64) -> Option<InWay> {
         Some(self.bank_at(self.base(address)?))
     }
 
     /// As [`Model::bank`], by the offset before any division.
     #[must_use]
-    pub fn bank_at(&self, base: u64) -> Place {
+    pub fn bank_at(&self, base: u64) -> InWay {
         let (way, offset) = self.split(base);
         let bits = self.functions.iter().enumerate();
         (
@@ -218,7 +218,7 @@ impl Model {
         (a.0 == b.0).then_some((a.1 ^ b.1) & self.visible)
     }
 
-    fn address(&self, place: Place) -> Option<u64> {
+    fn address(&self, place: InWay) -> Option<u64> {
         let base = self.join(place);
         self.sections.iter().find_map(|s| s.address(base))
     }

@@ -493,7 +493,7 @@ mod tests {
     #[test]
     fn only_spaces_are_names() {
         let whole = Basis::of([1, 2, 4, 8]);
-        let told = |level: &dyn Fn(u64) -> f64| {
+        let spaces_of = |level: &dyn Fn(u64) -> f64| {
             let estimates = (1..16).map(|d| (level(d), d)).collect();
             spaces(estimates, 1.0, &whole)
         };
@@ -503,15 +503,15 @@ mod tests {
             (_, 0) => 40.0,
             _ => 0.0,
         };
-        let (rank, group, _) = told(&three).expect("three levels");
+        let (rank, group, _) = spaces_of(&three).expect("three levels");
         assert_eq!(rank, Basis::of([1, 2, 4]));
         assert_eq!(group, Some(Basis::of([1, 2])));
         let ranks = |d: u64| if d >> 3 == 1 { 20.0 } else { 0.0 };
-        let (rank, group, _) = told(&ranks).expect("two levels");
+        let (rank, group, _) = spaces_of(&ranks).expect("two levels");
         assert_eq!((rank, group), (Basis::of([1, 2, 4]), None));
         // A group without a rank might be either; and one difference is off.
-        assert_eq!(told(&|d| if d < 4 { 20.0 } else { 0.0 }), None);
-        assert_eq!(told(&|d| if d > 8 { 20.0 } else { 0.0 }), None);
-        assert_eq!(told(&|_| 0.0), None);
+        assert_eq!(spaces_of(&|d| if d < 4 { 20.0 } else { 0.0 }), None);
+        assert_eq!(spaces_of(&|d| if d > 8 { 20.0 } else { 0.0 }), None);
+        assert_eq!(spaces_of(&|_| 0.0), None);
     }
 }

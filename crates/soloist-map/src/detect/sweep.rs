@@ -11,7 +11,7 @@ use serde::Serialize;
 use soloist_machine::RamRange;
 
 use super::meter::{Meter, Stop};
-use super::model::{Model, Place, Section};
+use super::model::{InWay, Model, Section};
 use super::pool;
 
 /// Borders of memory and shifts are multiples of this.
@@ -30,7 +30,7 @@ const MOST_VOTES: usize = 8;
 const LINES: u32 = 3;
 
 /// Lines whose banks are known.
-pub struct Anchors(HashMap<Place, Vec<u64>>);
+pub struct Anchors(HashMap<InWay, Vec<u64>>);
 
 impl Anchors {
     /// Lines of the pool in `sections`, by their banks.
@@ -41,7 +41,7 @@ impl Anchors {
             ..model.clone()
         };
         let banks = (model.ways() as usize) << model.functions.len().min(20);
-        let mut lines: HashMap<Place, Vec<u64>> = HashMap::new();
+        let mut lines: HashMap<InWay, Vec<u64>> = HashMap::new();
         for _ in 0..(3 * ANCHORS * banks).min(MOST_DRAWN) {
             let Some(line) = trusted.line(meter) else {
                 break;
@@ -57,7 +57,7 @@ impl Anchors {
     }
 
     /// An anchor of a bank that may be measured with `line`.
-    fn pick(&self, meter: &mut Meter<'_>, line: u64, bank: Place) -> Option<u64> {
+    fn pick(&self, meter: &mut Meter<'_>, line: u64, bank: InWay) -> Option<u64> {
         let own = self.0.get(&bank)?;
         (0..ANCHORS).find_map(|_| {
             let anchor = own[meter.rng.gen_range(0..own.len())];
@@ -73,7 +73,7 @@ impl Anchors {
         &self,
         meter: &mut Meter<'_>,
         line: u64,
-        bank: Place,
+        bank: InWay,
     ) -> Result<Option<bool>, Stop> {
         let mut votes: i32 = 0;
         for _ in 0..MOST_VOTES {

@@ -304,8 +304,11 @@ fn append(field: &mut Vec<Term>, bits: &[u32], first: u32) {
 #[must_use]
 pub fn likely_first_row(functions: &[u64]) -> u32 {
     let lowest = |several: bool| {
-        let of = move |f: &&u64| (f.count_ones() > 1) == several;
-        functions.iter().filter(of).map(|f| f.trailing_zeros())
+        let is_wanted = move |f: &&u64| (f.count_ones() > 1) == several;
+        functions
+            .iter()
+            .filter(is_wanted)
+            .map(|f| f.trailing_zeros())
     };
     let single: Vec<u32> = lowest(false).collect();
     let side_by_side = single.iter().min().map(|&first| {
@@ -323,19 +326,19 @@ mod tests {
 
     #[test]
     fn where_rows_begin() {
-        let of = |lists: &[&[u32]]| {
+        let first_row = |lists: &[&[u32]]| {
             let mask = |bits: &&[u32]| bits.iter().fold(0, |all, bit| all | 1 << bit);
             likely_first_row(&lists.iter().map(mask).collect::<Vec<u64>>())
         };
         assert_eq!(
-            of(&[&[7, 14], &[15, 19], &[18, 22], &[8, 9, 12, 13, 18, 19]]),
+            first_row(&[&[7, 14], &[15, 19], &[18, 22], &[8, 9, 12, 13, 18, 19]]),
             19
         );
-        assert_eq!(of(&[&[12], &[13], &[14]]), 15);
-        assert_eq!(of(&[&[12], &[30], &[31], &[32]]), 13);
-        assert_eq!(of(&[&[13], &[14], &[16], &[20], &[21]]), 15);
-        assert_eq!(of(&[&[6], &[13, 17], &[14, 18]]), 15);
-        assert_eq!(of(&[]), 12);
+        assert_eq!(first_row(&[&[12], &[13], &[14]]), 15);
+        assert_eq!(first_row(&[&[12], &[30], &[31], &[32]]), 13);
+        assert_eq!(first_row(&[&[13], &[14], &[16], &[20], &[21]]), 15);
+        assert_eq!(first_row(&[&[6], &[13, 17], &[14, 18]]), 15);
+        assert_eq!(first_row(&[]), 12);
     }
 
     #[test]

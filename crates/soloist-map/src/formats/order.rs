@@ -223,14 +223,14 @@ pub fn write(layout: &Layout) -> Result<String, String> {
         .enumerate()
         .partition(|(i, _)| in_group(*i));
     let plain = |list: Vec<(usize, &u64)>| list.into_iter().map(|(_, &mask)| mask).collect();
-    let of = |terms: &[Term]| -> Vec<u64> { terms.iter().map(|term| term.mask).collect() };
+    let masks_of = |terms: &[Term]| -> Vec<u64> { terms.iter().map(|term| term.mask).collect() };
     let masks: [Vec<u64>; 6] = [
         layout.channel.clone(),
         layout.rank.clone(),
         plain(group),
         plain(bank),
-        of(&layout.row),
-        of(&layout.column)
+        masks_of(&layout.row),
+        masks_of(&layout.column)
             .into_iter()
             .filter(|mask| mask >> 6 != 0)
             .collect(),

@@ -69,7 +69,7 @@ pub enum AmdError {
 
 /// Where an address lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Place {
+pub struct Location {
     /// Node.
     pub node: u8,
     /// DRAM controller of the node.
@@ -129,7 +129,7 @@ fn hole(registers: &Registers, node: u8) -> Option<(u64, u64)> {
 ///
 /// # Errors
 /// When a register is missing or a mode unknown.
-pub fn locate(registers: &Registers, address: u64) -> Result<Option<Place>, AmdError> {
+pub fn locate(registers: &Registers, address: u64) -> Result<Option<Location>, AmdError> {
     let ranges = dram_ranges(registers)?;
     locate_in(registers, &ranges, address)
 }
@@ -138,7 +138,7 @@ fn locate_in(
     registers: &Registers,
     ranges: &[DramRange],
     address: u64,
-) -> Result<Option<Place>, AmdError> {
+) -> Result<Option<Location>, AmdError> {
     let selected = |range: &&DramRange| {
         (range.base..=range.limit).contains(&address)
             && (address >> 12) & range.interleave == range.select & range.interleave
@@ -231,7 +231,7 @@ fn on_chip(
     channel: u8,
     ganged: bool,
     offset: u64,
-) -> Result<Option<Place>, AmdError> {
+) -> Result<Option<Location>, AmdError> {
     let dct = u16::from(channel) * 0x100;
     for select in 0..8u16 {
         let base = registers.get(node, 2, dct + 0x40 + 4 * select)?;
@@ -253,7 +253,7 @@ fn on_chip(
         let inside = if ganged { inside >> 1 } else { inside };
         return bank_row_column(mode, swizzle, inside)
             .map(|(bank, row, column)| {
-                Some(Place {
+                Some(Location {
                     node,
                     channel,
                     chip_select: select as u8,
@@ -491,7 +491,7 @@ fn samples(
     registers: &Registers,
     ranges: &[DramRange],
     Piece { start, end, base }: Piece,
-) -> Result<Vec<(u64, Place)>, AmdError> {
+) -> Result<Vec<(u64, Location)>, AmdError> {
     let mut samples = Vec::with_capacity(600);
     for i in 0..600u64 {
         let random = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -506,7 +506,7 @@ fn samples(
 }
 
 /// Whether a layout that is known puts all samples where they lie.
-fn explains(layout: &Layout, samples: &[(u64, Place)]) -> bool {
+fn explains(layout: &Layout, samples: &[(u64, Location)]) -> bool {
     let number = |masks: &[u64], offset| {
         let bits = masks.iter().enumerate();
         bits.fold(0, |n, (i, &mask)| n | gf2::parity(mask, offset) << i)
@@ -527,11 +527,11 @@ fn explains(layout: &Layout, samples: &[(u64, Place)]) -> bool {
 }
 
 /// A field of a place.
-type Value = fn(&Place) -> u32;
+type Value = fn(&Location) -> u32;
 
 /// The functions of a piece, when it is linear: 600 equations for some thirty
 /// unknowns, so that chance plays no part.
-fn linear(samples: &[(u64, Place)], piece: Piece, first: u8) -> Option<Layout> {
+fn linear(samples: &[(u64, Location)], piece: Piece, first: u8) -> Option<Layout> {
     if samples.is_empty() {
         return None;
     }

@@ -361,8 +361,10 @@ fn part(all: Vec<Solved>, unsolved: BTreeMap<u8, String>, memory: &[RamRange]) -
         whole.notes.push(solved.shown());
         whole.channels.push(solved.channels);
         // Where memory ends is known here.
-        let told = |note: &String| !note.starts_with("the end of memory");
-        whole.notes.extend(solved.notes.into_iter().filter(told));
+        let is_worth_telling = |note: &String| !note.starts_with("the end of memory");
+        whole
+            .notes
+            .extend(solved.notes.into_iter().filter(is_worth_telling));
         whole.map.layouts.extend(solved.map.layouts);
         whole
             .map

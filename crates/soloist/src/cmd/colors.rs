@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use soloist_core::{cpu_list, AddrMap};
-use soloist_host::control::{Choice, ColorRequest, Exhaust, Mode, Plan, Text};
+use soloist_host::control::{Choice, ColorPlan, ColorRequest, Exhaust, Mode, Text};
 use soloist_host::machine::{nearest_memory, node_of_cpu, Host};
 
 /// Which colours, and how many.
@@ -45,7 +45,7 @@ pub struct ColorArgs {
 
 impl ColorArgs {
     /// Checked against `map`.
-    pub fn plan(&self, map: &AddrMap) -> Result<Plan> {
+    pub fn plan(&self, map: &AddrMap) -> Result<ColorPlan> {
         Ok(self.as_request().plan(map)?)
     }
 

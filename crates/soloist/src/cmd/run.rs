@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use soloist_core::{cpu_list, format_size, parse_size, AddrMap, ColorSet, NumList};
-use soloist_host::control::{Control, KeyValues, Plan};
+use soloist_host::control::{ColorPlan, Control, KeyValues};
 use soloist_host::machine::{movable_bytes, pin, Host};
-use soloist_host::run::{Explained, Outcome, Seat, SeatRequest};
+use soloist_host::run::{Exit, Explained, Seat, SeatRequest};
 use soloist_host::HostError;
 
 use super::colors::ColorArgs;
@@ -66,7 +66,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Report<'a> {
     group: &'a str,
-    plan: Option<&'a Plan>,
+    plan: Option<&'a ColorPlan>,
     colors: &'a str,
     /// Nodes that the colours are on.
     nodes: &'a str,
@@ -134,7 +134,7 @@ fn seat(args: &Args, host: &Host, control: &Control, map: &AddrMap) -> Result<Se
 }
 
 /// Runs the command, and says what came of it.
-fn run_in(seat: &Seat, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Outcome, HostError> {
+fn run_in(seat: &Seat, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Exit, HostError> {
     let asked = seat.plan.as_ref().is_some_and(|plan| plan.mem.is_some());
     if ctx.progress || (asked && !ctx.json) {
         say(seat, &seat.group.colors(map)?, map);

@@ -145,8 +145,8 @@ impl Reader {
 }
 
 fn number(values: &Values, parts: &[usize]) -> u64 {
-    let one = |&part: &usize| values.get(part).copied().flatten().unwrap_or(0);
-    parts.iter().map(one).sum()
+    let value_of = |&part: &usize| values.get(part).copied().flatten().unwrap_or(0);
+    parts.iter().map(value_of).sum()
 }
 
 fn bit_of(values: &Values, part: usize, bit: u32) -> u64 {

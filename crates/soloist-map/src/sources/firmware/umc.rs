@@ -123,8 +123,8 @@ fn address(register: u32) -> u64 {
 }
 
 fn gather(from: u64, bits: &[u32]) -> u64 {
-    let one = |(at, &bit): (usize, &u32)| (from >> bit & 1) << at;
-    bits.iter().enumerate().map(one).sum()
+    let gathered_bit = |(at, &bit): (usize, &u32)| (from >> bit & 1) << at;
+    bits.iter().enumerate().map(gathered_bit).sum()
 }
 
 fn parity(bits: u64) -> u64 {
@@ -147,8 +147,8 @@ impl Umc {
             Ok((register & 1 == 1).then_some(register))
         };
         let mut rows_and_columns = |at: u32| -> Result<[u64; 2], String> {
-            let told = hash(at)?.map(|r| [field(r, 31, 14).into(), field(r, 13, 1).into()]);
-            Ok(told.unwrap_or_default())
+            let masks = hash(at)?.map(|r| [field(r, 31, 14).into(), field(r, 13, 1).into()]);
+            Ok(masks.unwrap_or_default())
         };
         let banks = (0..5)
             .map(|i| rows_and_columns(places.bank_hash + 4 * i))
@@ -297,11 +297,11 @@ pub fn of_channels(
     channels: &[Channel],
     mut read: impl FnMut(&Channel, u32) -> Result<u32, String>,
 ) -> Result<BTreeMap<(u32, u32), Umc>, String> {
-    let one = |channel: &Channel| {
+    let read_channel = |channel: &Channel| {
         let (node, number) = (channel.node, channel.number);
         let umc = Umc::read(|offset| read(channel, offset));
         let named = |why| format!("node {node} channel {number}: {why}");
         Ok(((node, number), umc.map_err(named)?))
     };
-    channels.iter().map(one).collect()
+    channels.iter().map(read_channel).collect()
 }

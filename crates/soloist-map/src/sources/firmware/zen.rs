@@ -16,19 +16,16 @@ use soloist_machine::ram::RamRange;
 use super::channel::Channel;
 use super::umc::{Spot, Umc};
 use super::{line_of, node_of, Answers, Firmware};
+use soloist_host::control::ChannelAddress;
 use soloist_host::machine::{edac, Host};
 
-/// A place in a channel: a CPU of the channel's node, the channel's number, an
-/// address within it.
-pub type Place = (u32, u32, u64);
-
-/// What translates places to addresses of the system.
+/// What translates addresses within channels to addresses of the system.
 pub trait Locator {
     /// Where each place lies; `None`: not translated.
     ///
     /// # Errors
     /// In words.
-    fn locate(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, String>;
+    fn locate(&mut self, places: &[ChannelAddress]) -> Result<Vec<Option<u64>>, String>;
 }
 
 /// The channels that EDAC's driver lists on `host`, and CPUs of theirs.
@@ -46,7 +43,7 @@ pub fn channels(host: &Host) -> Result<Vec<Channel>, String> {
     }
     let nodes: BTreeSet<u32> = listed.keys().map(|&(node, _)| node).collect();
     let cpus = cpus_of(host, nodes.len())?;
-    let one = |(&(node, number), &bytes): (&(u32, u32), &u64)| {
+    let channel_of = |(&(node, number), &bytes): (&(u32, u32), &u64)| {
         let cpu = *cpus
             .get(node as usize)
             .ok_or_else(|| format!("EDAC lists controller {node} of {} nodes", cpus.len()))?;
@@ -57,7 +54,7 @@ pub fn channels(host: &Host) -> Result<Vec<Channel>, String> {
             bytes,
         })
     };
-    listed.iter().map(one).collect()
+    listed.iter().map(channel_of).collect()
 }
 
 /// The first CPU of each of AMD's nodes: packages, or dies where there are as
@@ -193,18 +190,22 @@ impl<L: Locator> Firmware for Zen<L> {
                 .collect();
             places.extend(lines.into_iter().map(|line| (index, line)));
         }
-        let asked: Vec<Place> = places
+        let asked: Vec<ChannelAddress> = places
             .iter()
             .map(|&(index, line)| {
                 let channel = self.channels[index];
-                (channel.cpu, channel.number, line)
+                ChannelAddress {
+                    cpu: channel.cpu,
+                    channel: channel.number,
+                    address: line,
+                }
             })
             .collect();
-        let told = self.locator.locate(&asked)?;
-        self.untranslated.0 += told.iter().filter(|at| at.is_none()).count();
-        self.untranslated.1 += told.len();
+        let located = self.locator.locate(&asked)?;
+        self.untranslated.0 += located.iter().filter(|at| at.is_none()).count();
+        self.untranslated.1 += located.len();
         let mut answers = Answers::new();
-        for (&(index, line), at) in places.iter().zip(told) {
+        for (&(index, line), at) in places.iter().zip(located) {
             let channel = self.channels[index];
             // Firmware keeps memory to itself, in no range.
             let Some(at) = at.filter(|&at| node_of(memory, at).is_some()) else {

@@ -18,7 +18,7 @@ use soloist_map::detect::source::TimingSource;
 use soloist_map::silicon::cores::{bind, RealCores};
 use soloist_map::silicon::sets::{self, Sets};
 use soloist_map::silicon::sim::{SimCores, Truth};
-use soloist_map::silicon::{measure, Attack, Cores, Cost, Measured, Plan};
+use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 
 use crate::cmd::compare;
 use soloist_cli::number::whole;
@@ -190,11 +190,11 @@ impl Report {
     /// Measures what `sets` are good for.
     fn take(&mut self, sets: Sets, cores: &mut dyn Cores, args: &Args, ctx: &Ctx) {
         let bar = progress::bar(ctx, args.blocks as usize, "blocks");
-        let plan = Plan {
+        let design = Design {
             blocks: args.blocks as usize,
             seed: args.seed,
         };
-        let measured = measure(cores, &sets, plan, &mut |share| {
+        let measured = measure(cores, &sets, design, &mut |share| {
             bar.set_position((share * f64::from(args.blocks)) as u64);
         });
         bar.finish_and_clear();
