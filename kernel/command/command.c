@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands: what is checked of every write, and the numbers and names in them.
+ * Commands: checks that every write has in common.
  *
  * Locking: none.
  */

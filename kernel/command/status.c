@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Refusals in words. last_cmd_status: one sentence about the last command, as
+ * Refusals in words. last_cmd_status has one sentence about the last command, as
  * resctrl has it.
  *
- * Who was refused reads why, though others gave commands meanwhile: the last few
- * sentences are kept with the threads that they were for, until these have read
- * them. Who was not, such as a shell's cat, reads the last one of all, but a user
- * none about another's: they name colours and tasks. A mutex keeps sentences whole.
+ * The last few sentences are kept with the threads that they were for. A thread that
+ * was refused reads its own sentence, even if others gave commands meanwhile. Another
+ * thread, such as a shell's cat, reads the last sentence of all, but a user without
+ * CAP_SYS_ADMIN none of other users: sentences name colours and tasks.
+ *
+ * Locking: a mutex keeps sentences whole.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -21,7 +23,10 @@
 
 #define KEPT	32	/* sentences */
 
-/* @pid, @born: the thread that it was for; ids are used again. @uid: its user. */
+/*
+ * @pid, @born: the thread that it was for; ids are used again, so its start too
+ * @uid: the thread's user
+ */
 struct sentence {
 	pid_t pid;
 	u64 born;
@@ -49,7 +54,7 @@ static struct sentence *own(void)
 	return NULL;
 }
 
-/* Where the current thread's sentence goes: its own place, or the oldest one's. */
+/* The place for the current thread's sentence: its own, or the oldest. */
 static struct sentence *begin(void)
 {
 	static int next;

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* last_cmd_status: why the last command was refused, in words. */
 #ifndef SOLOIST_STATUS_H
 #define SOLOIST_STATUS_H
 
 #include <linux/types.h>
 
-/*
- * Leave a sentence in last_cmd_status and return @err, so that a refusal is
- * one statement: return sol_deny(-EBUSY, "map: %u groups exist", n);
- * May sleep.
+/**
+ * sol_deny() - refuse a command
+ * @err: negative errno
+ * @fmt: the reason, for last_cmd_status
+ *
+ * A refusal is one statement: return sol_deny(-EBUSY, "map: %u groups exist", n);
+ *
+ * May sleep. Return: @err.
  */
 __printf(2, 3) int sol_deny(int err, const char *fmt, ...);
 
-/* A command was done: "ok". */
+/* The current thread's command succeeded: "ok". May sleep. */
 void sol_status_ok(void);
 
-/* "ok" and @count if @err is 0, or @err, whose words are there already. */
+/* The result of a file's store(): @count, and "ok", if @err is 0; or @err. */
 ssize_t sol_status_done(int err, size_t count);
 
+/* Write the sentence for the current thread to @page. Return: bytes written. */
 ssize_t sol_status_show(char *page);
 
 #endif /* SOLOIST_STATUS_H */

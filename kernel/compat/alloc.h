@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the page allocator keeps to itself (mm/internal.h), 6.1 to 6.12. */
+/* Parts of the page allocator that are private to it (mm/internal.h). */
 #ifndef SOLOIST_COMPAT_ALLOC_H
 #define SOLOIST_COMPAT_ALLOC_H
 
@@ -10,7 +10,7 @@
 #include <linux/nodemask.h>
 #include <linux/version.h>
 
-/* The beginning of it; hook/table.c holds it against the type information. */
+/* Its beginning; hook/table.c compares it with the type information. */
 struct alloc_context {
 	struct zonelist *zonelist;
 	nodemask_t *nodemask;
@@ -43,7 +43,7 @@ struct alloc_context {
 #define SOL_ZERO_IS_ASKED_FOR	false
 #endif
 
-/* What the kernel does to a page that it hands out; alloc_flags came in 7.3. */
+/* Prepare a page as the kernel does at hand-out; alloc_flags came in 7.3. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 typedef void sol_post_alloc_fn(struct page *page, unsigned int order,
 			       gfp_t gfp, unsigned int alloc_flags);
@@ -65,8 +65,8 @@ static inline void sol_page_prepare(struct page *page, gfp_t gfp)
 #endif
 
 /*
- * Pages leave get_page_from_freelist() with one reference, and since 6.14
- * without: whoever called it takes it.
+ * Pages leave get_page_from_freelist() with one reference. Since 6.14 they have none,
+ * and the caller takes it.
  */
 static inline struct page *sol_freelist_page(struct page *page)
 {

@@ -16,7 +16,7 @@
 
 typedef bool sol_take_fn(struct page *page);
 
-/* What a pageblock is for: a function of its own since 6.17. */
+/* The type of a pageblock: a function of its own since 6.17. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 typedef enum migratetype sol_block_flags_fn(const struct page *page,
 					    unsigned long pfn);
@@ -83,7 +83,7 @@ static inline void sol_buddy_break(struct zone *zone, struct page *head,
 	__mod_zone_page_state(zone, NR_FREE_PAGES, -1);
 }
 
-/* What take_page_off_buddy() of 6.1 does. */
+/* As take_page_off_buddy() of 6.1. */
 static bool sol_take_off_buddy(struct page *page)
 {
 	struct zone *zone = page_zone(page);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fair server: since 6.12 each CPU has a deadline entity that runs its fair
- * tasks when these have waited for too long, and so before real-time ones. It
- * replaces real-time throttling. struct sched_dl_entity is in a header for
- * modules; who holds one may change it under its run queue's lock, as the
- * kernel's debugfs files for it do. Included by guard/fair.c only.
+ * The fair server: since 6.12 each CPU has a deadline entity that runs its fair tasks
+ * before real-time ones when they have waited too long. It replaces real-time
+ * throttling. struct sched_dl_entity is in a header for modules and may be changed
+ * under its run queue's lock, as the kernel's debugfs files do. Included by
+ * guard/fair.c only.
  */
 #ifndef SOLOIST_COMPAT_FAIR_SERVER_H
 #define SOLOIST_COMPAT_FAIR_SERVER_H
@@ -45,7 +45,7 @@ static void sol_rq_unlock_here(struct rq *rq)
 }
 #endif
 
-/* The server that @task runs by the grace of, NULL: it runs by itself. */
+/* The server that lets @task run; NULL: it runs by itself. */
 static inline struct sched_dl_entity *
 sol_server_of(const struct task_struct *task)
 {

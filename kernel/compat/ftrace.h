@@ -18,8 +18,8 @@ static inline int sol_direct_attach(struct ftrace_ops *ops, unsigned long addr)
 
 /*
  * Unregistering waits for two grace periods of RCU-tasks for each ops that may
- * be freed afterwards. Ours stay until the module is gone: whoever detaches
- * many waits once, by sol_direct_wait(). (Ops of direct calls have no
+ * be freed afterwards. Ours stay until the module is gone: to detach many, wait
+ * once, by sol_direct_wait(). (Ops of direct calls have no
  * trampoline of ftrace's own that would be freed then.)
  */
 static inline void sol_direct_detach(struct ftrace_ops *ops, unsigned long addr)

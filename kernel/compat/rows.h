@@ -5,7 +5,7 @@
 
 #include <linux/version.h>
 
-/* What a pageblock is for: a function of its own since 6.17. */
+/* The type of a pageblock: a function of its own since 6.17. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define SOL_BLOCK_SYMBOL	"get_pfnblock_migratetype"
 #else

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stopping a CPU: a thread that nothing but the stop class outranks, and how it
- * waits.
+ * Stopping a CPU: a thread that only the stop class preempts, and how it waits.
  *
  * A "special" deadline task, as schedutil's own threads are: no admission, no
  * runtime that ends, and it preempts every other deadline task when it wakes.

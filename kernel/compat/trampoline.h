@@ -33,7 +33,7 @@
 #define CALL_DEPTH_ACCOUNT ""
 #endif
 
-/* What a C side returns to let the original run. No pointer, no errno. */
+/* A C side returns this to let the original run. No pointer, no errno. */
 #define SOL_PASS	0x534f4c31ul
 
 /* Absolute symbols of the assembler, resolved in this file. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The files of groups/NAME/: groups.c has the directory and the list of files,
- * group_colors.c, group_policy.c and group_tasks.c what is read and written.
+ * The files of groups/NAME/. groups.c has the directory and the list of files;
+ * group_colors.c, group_policy.c and group_tasks.c read and write them.
  */
 #ifndef SOLOIST_CONTROL_GROUP_H
 #define SOLOIST_CONTROL_GROUP_H
@@ -19,7 +19,7 @@ static inline struct sol_group *sol_to_group(struct config_item *item)
 	return container_of(item, struct group_dir, item)->group;
 }
 
-/* As configfs calls them. */
+/* Reading and writing each file, as configfs calls it. */
 ssize_t sol_group_dram_bank_show(struct config_item *item, char *page);
 ssize_t sol_group_bank_set_show(struct config_item *item, char *page);
 ssize_t sol_group_llc_color_show(struct config_item *item, char *page);

@@ -4,8 +4,8 @@
  * auto. They share one way: copy the group's colours, change the copy by what was
  * written, hand it to sol_group_edit(), which takes it whole or not at all.
  *
- * Locking: sol_group_mutex while bitmaps are read. What a file shows is a moment's
- * state.
+ * Locking: sol_group_mutex while bitmaps are read. A file shows the state of a
+ * moment.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -107,7 +107,7 @@ ssize_t sol_group_node_show(struct config_item *item, char *page)
 
 /* ---- Lists of colours: writing ---- */
 
-/* A list written to one of the files, and what its numbers stand for. */
+/* A list that was written to one of the files, and the meaning of its numbers. */
 struct list_write {
 	const char *file;
 	const char *of;		/* what a number is */

@@ -3,7 +3,7 @@
  * The files of a group's policy: mode, exhaust, text, ephemeral, reserve and
  * bandwidth.
  *
- * Locking: none of its own; what a file shows is a moment's state.
+ * Locking: none of its own. A file shows the state of a moment.
  */
 #include <linux/ctype.h>
 #include <linux/slab.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files of a group's tasks: tasks, procs, members, cgroup, id, and what its
- * pages came to: stats, times.
+ * The files of a group's tasks (tasks, procs, members, cgroup, id) and of their pages
+ * (stats, times).
  *
- * Locking: none of its own; what a file shows is a moment's state.
+ * Locking: none of its own. A file shows the state of a moment.
  */
 #include <linux/ctype.h>
 #include <linux/pid.h>
@@ -59,9 +59,9 @@ ssize_t sol_group_tasks_show(struct config_item *item, char *page)
 }
 
 /*
- * configfs asks twice: with no buffer for the length, then to fill it; and it
- * shows all of that length. What joined in between may be missing, as in any
- * list of living tasks; where some left, empty lines stand at the end.
+ * configfs asks twice: without a buffer for the length, then to fill one, of which it
+ * shows all. Tasks that joined in between may be missing, as in any list of living
+ * tasks. If some left, there are empty lines at the end.
  */
 ssize_t sol_group_members_read(struct config_item *item, void *buf, size_t size)
 {

@@ -109,7 +109,7 @@ static struct config_item *groups_make_item(struct config_group *parent,
 	return &dir->item;
 }
 
-/* What others know of a group that goes. */
+/* Other rooms forget a group that goes. */
 static void forget(struct sol_group *group)
 {
 	sol_guard_disown(group);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * guard/: bandwidth reservation, and the `bandwidth` file of groups.
+ * guard/: bandwidth regulation, and the `bandwidth` file of groups.
  *
  * guard/settings takes any number of `KEY VALUE` lines in one write, which are
  * applied together or not at all. Every possible CPU has a directory, cpuN/: it
  * shows what the CPU has used, and takes a reservation of the CPU's own. A
  * group's reservation is of CPUs too, see docs/reference/guard.md.
  *
- * Locking: see control.c. What a file shows is a moment's state.
+ * Locking: configfs', see root.c. A file shows the state of a moment.
  */
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
@@ -77,7 +77,7 @@ static int set_sharing(struct sol_guard_set *set, const char *value)
 	{ key, offsetof(struct sol_guard_set, member),		\
 	  sizeof_field(struct sol_guard_set, member), max }
 
-/* Settings that are numbers: where they are, and no more than what. */
+/* Settings that are numbers: their places and largest values. */
 static const struct {
 	const char *key;
 	size_t at;
@@ -286,7 +286,7 @@ static int word_parse(const char *word, bool first, struct request *r)
 			word);
 }
 
-/* Writes must be said if they are counted, and only then. */
+/* A rate of writes must be given if writes are counted, and only then. */
 static int check_kinds(const struct request *r)
 {
 	struct sol_guard_set set;
@@ -329,7 +329,7 @@ static int request_parse(const char *page, struct request *r)
 	return err ?: check_kinds(r);
 }
 
-/* A group's rate is that of all its CPUs together. */
+/* A group's rate is divided among its CPUs. */
 static int request_apply(struct sol_group *group, struct request *r)
 {
 	u32 n = cpumask_weight(&r->cpus);
@@ -343,7 +343,7 @@ static int request_apply(struct sol_group *group, struct request *r)
 	return sol_guard_reserve(group, &r->cpus, &r->want);
 }
 
-/* @cpu: of a CPU's own file, -1: of a group's. */
+/* @cpu: the CPU whose file it is; -1: a group's. */
 static int bandwidth_store(struct sol_group *group, int cpu, const char *page,
 			   size_t count)
 {

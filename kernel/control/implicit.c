@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * implicit: the groups that have no directory, made by rules and by the
- * papers' mmap() calls, and who is in them.
+ * implicit: groups that have no directory, made by rules and by the papers' mmap()
+ * calls, and their tasks.
  *
- * A binary attribute, since the list may be long. It is made twice, once for
- * its length and once to be shown: what comes in between may be missing, and
- * what goes leaves empty lines at the end.
+ * A binary attribute, since the list may be long. It is made twice, once for its length
+ * and once to be shown. Groups and tasks that come in between may be missing; if some
+ * go, there are empty lines at the end.
  *
- * Locking: sol_group_mutex, so that a group's colours don't change while they
- * are printed; tasks under RCU.
+ * Locking: sol_group_mutex, so that a group's colours don't change while they are
+ * printed. Tasks are found under RCU.
  */
 #include <linux/mm.h>
 #include <linux/rcupdate.h>

@@ -3,7 +3,7 @@
  * The papers' mmap() calls, as they print them: bit 30 of the third argument
  * says that the first one is a command. TintMalloc's have length 0 and concern
  * the calling thread's colours; CAMC's have another length and register the
- * calling user (rule.c then colours the programs that a rule names).
+ * calling user (rule/ then colours the programs that a rule names).
  *
  * Stock kernels ignore bit 30 and refuse a length of 0. A direct hook on
  * ksys_mmap_pgoff, which both 64-bit and 32-bit calls reach, answers in the
@@ -14,8 +14,8 @@
  * until it sets one itself; then it has only what it set, where TintMalloc's
  * copy of the parent's task_struct would have added to them.
  *
- * Unloading waits by an SRCU of this file's own, since sol_lists_users may be waited
- * for under sol_group_mutex, which is taken here.
+ * Unloading waits by an SRCU of this file, since sol_lists_users may be waited for
+ * under sol_group_mutex, which is taken here.
  *
  * Locking: a thread's group is changed only by the thread itself while it is
  * the only one in it; otherwise it gets a copy. All else is in palette/.
@@ -37,7 +37,7 @@
 #include "../command/status.h"
 #include "../uapi/soloist.h"
 
-/* Of all 65,535, for one user without CAP_SYS_ADMIN. */
+/* Groups of one user without CAP_SYS_ADMIN; there are 65,535 in all. */
 #define USER_GROUPS	64
 
 DEFINE_STATIC_SRCU(calls);
@@ -211,7 +211,7 @@ static int command(unsigned long addr, unsigned long len)
 	}
 }
 
-/* In place of ksys_mmap_pgoff(): what mmap() returns. */
+/* In place of ksys_mmap_pgoff(). Return: the result of mmap(). */
 unsigned long sol_mmap_command(unsigned long addr, unsigned long len);
 unsigned long sol_mmap_command(unsigned long addr, unsigned long len)
 {
@@ -238,7 +238,7 @@ int sol_mmap_abi_init(void)
 	}
 	if (mmap_abi == 2)
 		pr_warn("mmap_abi=2: any user may have memory in one DRAM bank, the first step of a Rowhammer attack, and use up others' banks; docs/reference/security.md\n");
-	/* Where the kernel lacks it, the table has said so. */
+	/* If the kernel lacks it, the table has told so. */
 	if (!mmap_abi || !sol_symbol(mmap_hook[0].symbol))
 		return 0;
 	return sol_hooks_attach(mmap_hook, ARRAY_SIZE(mmap_hook));

@@ -2,14 +2,14 @@
 /*
  * The control interface: configfs, as docs/reference/interface.md has it.
  *
- * Here are the root's files; groups and rules have files of their own. Every
- * write is one command: it checks, does all of it or nothing, and leaves "ok"
- * or a sentence in last_cmd_status. configfs pins the module for every
- * directory that was made, so the module goes only after the last rmdir.
+ * This file has the root's files; the other directories have files of their own. Each
+ * write is one command: it is checked, done as a whole or not at all, and leaves "ok" or
+ * a sentence in last_cmd_status. configfs pins the module for every directory that was
+ * made, so that the module can be unloaded only after the last rmdir.
  *
- * Locking: configfs calls a directory's files under its fragment's semaphore,
- * so a file is never called after its directory was removed. All else is in
- * group/. Its locks nest inside.
+ * Locking: configfs calls a directory's files under its fragment's semaphore, so that a
+ * file is never called after its directory was removed. All other locks nest inside;
+ * they are in the rooms below.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -31,12 +31,12 @@
 #include "../uapi/soloist.h"
 
 /*
- * Outside of sol_group_mutex: filling and draining the lists takes long, and
- * the map must stay, but faults that grow a group need not wait for it.
+ * Outside of sol_group_mutex: filling and draining lists takes long, and the map must
+ * stay meanwhile. Faults that grow a group need not wait for it.
  */
 static DEFINE_MUTEX(lists_mutex);
 
-/* A filling may take minutes: who waits for it can be interrupted. */
+/* Filling may take minutes: a task that waits for it can be interrupted. */
 static int lists_lock(const char *what)
 {
 	if (!mutex_lock_interruptible(&lists_mutex))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rules/NAME/: the files of a rule. What they mean is in rule.c.
+ * rules/NAME/: the files of a rule. rule/rule.c says what they mean.
  *
  * Locking: sol_rule_lock() around every read and write of a rule.
  */

@@ -93,7 +93,7 @@ unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 	return flags | FAULT_FLAG_WRITE;
 }
 
-/* ---- Where a page may be ---- */
+/* ---- Nodes ---- */
 
 /* The next one of @nodes for a task whose policy is to interleave. */
 static int next_interleaved(const nodemask_t *nodes)

@@ -25,8 +25,8 @@
  * is interrupted.
  *
  * Locking: groups and their lists are looked up with preemption off. A request is a
- * section of sol_waiting, so that unloading waits for it. What uses lists and may
- * sleep is a section of the lists too, except growing, which takes
+ * section of sol_waiting, so that unloading waits for it. Code that uses lists
+ * and may sleep is a section of the lists, too; growing is not, since it takes
  * sol_group_mutex.
  */
 #include <linux/mm.h>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ADXL: what the machine's firmware says of physical addresses.
+ * ADXL: address translation by the firmware of Intel's servers.
  *
- * Intel's servers have an ACPI method that translates an address to socket,
- * controller, channel, rank, bank, row and column (ADXL; drivers/acpi/
- * acpi_adxl.c). The kernel exports it to other modules only; here it is handed
- * on to root, who solves the address map from it (`soloist map detect --from
- * firmware`). A kernel without it is none the worse: its functions are looked
- * up when they are asked for, so the module does not depend on them.
+ * They have an ACPI method that translates a physical address to socket, controller,
+ * channel, rank, bank, row and column (ADXL; drivers/acpi/acpi_adxl.c). The kernel
+ * exports it to modules only. Here root can use it, to solve the address map from it
+ * (`soloist map detect --from firmware`). Its functions are looked up when they are
+ * used, so that the module loads on kernels without it.
  *
- * Locking: decode_mutex holds the answers, and one caller at a time in the
- * firmware, whose method is interpreted and sleeps. Nothing else is taken.
+ * Locking: decode_mutex guards the answers, and lets one caller at a time into the
+ * firmware, whose method is interpreted and sleeps. Nothing nests inside.
  */
 #include <linux/types.h>
 #include <linux/adxl.h>
@@ -139,7 +138,7 @@ static unsigned int most_addresses(unsigned int components)
 		     PAGE_SIZE / (20 + 19 * components));
 }
 
-/* Addresses apart by white space, into answers[]. */
+/* Parse addresses with white space between, into answers[]. */
 static int parse_addresses(char *text)
 {
 	unsigned int most = most_addresses(n_components);

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * firmware/locate and firmware/umc: what the channels of AMD's Zen say.
+ * Zen: answers of the channels of AMD's processors about addresses.
  *
- * locate: where an address of a channel lies in the system's. Linux' library
- * (drivers/ras/amd/atl) knows from the data fabric's registers how addresses
- * are dealt out over channels. It goes from an error's place, a channel and an
- * address within it, to the address of the system; what `soloist map detect`
- * wants is the way back, which it solves from many of these. The kernel has it
- * where CONFIG_AMD_ATL is set.
+ * locate: where an address of a channel lies in the system. Linux' library
+ * (drivers/ras/amd/atl) knows from registers of the data fabric how addresses are dealt
+ * out over channels. It converts the place of an error, a channel and an address in it,
+ * to an address of the system. `soloist map detect` needs the reverse, which it solves
+ * from many of these. The kernel has the library if CONFIG_AMD_ATL is set.
  *
- * umc: a register of a channel's memory controller, which says what of that
- * address is rank, bank and row. They lie on the system management network, of
- * which nothing but these is read: some other registers act when they are.
+ * umc: a register of a channel's memory controller, which says which bits of that
+ * address are rank, bank and row. They are on the system management network. Nothing
+ * else of that network is read: reading some of its registers has effects.
  *
- * The kernel exports both to modules only; they are looked up when they are
- * asked, as ADXL is. What is not known, or nobody there to ask, is an `error`.
+ * The kernel exports both to modules only; they are looked up when they are used, as
+ * ADXL is. An answer that is not known is an `error`.
  *
- * Locking: each question's mutex holds its answers, and one caller at a time in
- * the library and on the network, which sleep. Nothing else is taken.
+ * Locking: each question has a mutex for its answers, which also lets one caller at a
+ * time into the library and to the network; both sleep. Nothing nests inside.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -47,7 +46,7 @@
 #define UMC_FIRST	0x50000u
 #define UMC_CHANNEL	20
 #define UMC_REGISTERS	0x1000u
-/* What a bus answers where nothing is. */
+/* A bus answers so if there is no register. */
 #define NOTHING		(~0u)
 
 struct place {
@@ -61,8 +60,8 @@ struct place {
 struct sol_question {
 	const char *name, *form;
 	int (*check)(const struct place *place);
-	void (*ask)(struct sol_question *question);	/* or NULL: ... */
-	const char *lacks;				/* ... without this */
+	void (*ask)(struct sol_question *question);	/* NULL: the kernel ... */
+	const char *lacks;				/* ... lacks this */
 	struct mutex mutex;
 	struct place places[MAX_PLACES];
 	unsigned int n;
@@ -195,7 +194,7 @@ static int parse_place(const struct sol_question *question, char *word,
 	return question->check(place);
 }
 
-/* Places apart by white space. */
+/* Parse places with white space between. */
 static int parse_places(struct sol_question *question, char *text)
 {
 	char *word;

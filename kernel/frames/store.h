@@ -26,7 +26,7 @@
 
 extern struct sol_frames sol_store;	/* ->map is NULL until one is set */
 
-/* Where a walk over the frames of a cell stands; it goes from the top downwards. */
+/* Position of a walk over the frames of a cell, from the top downwards. */
 struct sol_walk {
 	u32 region;	/* just above the region; 0: not begun */
 	u32 left;	/* regions until the round is over; 0: it is */

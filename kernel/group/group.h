@@ -108,7 +108,7 @@ static inline bool sol_node_backs_off(const struct sol_node_state *node)
 	return time_before(jiffies, READ_ONCE(node->search_after));
 }
 
-/* What a group does when its colours have no page left. */
+/* Policies for a group whose colours have no page left. */
 enum sol_exhaust {
 	SOL_FAIL,	/* CAMC: no page; the task gets a signal */
 	SOL_GROW,	/* CAMC: take another free colour */
@@ -269,10 +269,10 @@ void sol_group_put(struct sol_group *group);
 /* Free @group, to which nothing refers any more. */
 void sol_group_free(struct sol_group *group);
 
-/* What palette/life.c does with ephemeral groups whose last task went. */
+/* Work of palette/life.c: remove ephemeral groups whose last task went. */
 extern struct work_struct sol_emptied_work;
 
-/* What palette/reap.c does with groups that nobody refers to any more. */
+/* Groups without a reference, and the work of palette/reap.c that frees them. */
 extern struct llist_head sol_reap_list;
 extern struct work_struct sol_reap_work;
 

@@ -34,7 +34,7 @@
 #include "../hook/probe.h"
 #include "space.h"
 
-/* What the groups of an address space's threads require. */
+/* Requirements of the groups of an address space's threads. */
 struct stay_want {
 	bool stay;
 	bool huge_ok;

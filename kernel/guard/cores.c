@@ -2,28 +2,25 @@
 /*
  * One CPU under regulation.
  *
- * Three things reach it, all with interrupts off: a period begins (the timer's
- * CPU calls), a counter overflowed (in an NMI perhaps, so an irq_work carries it
- * on), another CPU's overflow lets this one go (the same call). Each tells the
- * regulator, arms the counters anew and stops or releases the CPU. A call
- * carries no message: the CPU asks the regulator what holds now, so that a
- * call that is still under way does for two.
+ * Three events concern it, all with interrupts off. A period begins: the timer's CPU
+ * calls. A counter overflows, perhaps in an NMI, so that an irq_work carries it on.
+ * An overflow on another CPU lets this one go: a call again. Each event informs the
+ * regulator, arms the counters anew, and stops the CPU or lets it go. A call has no
+ * message: the CPU asks the regulator for the present state, so that one call that is
+ * under way is enough for two events.
  *
- * Standing still: a thread that outranks all but the stop class (see
- * compat/stop.h) halts the CPU until the period ends. A FIFO thread, as in
- * the paper, would not do: deadline tasks outrank it, real-time throttling ends
- * it after 95 % of a second and the fair server (6.12 on) runs others for 5 %.
- * Interrupts are served: what they move is counted, and not stopped. So is what
- * the stop class does. Threads of the kernel that belong to the CPU wait. So does
- * whoever needs a lock of a task that was stopped: until that task has had the
- * periods that it needs to let go of it, which is one more than it fills by what
- * it moves meanwhile, and any number if others of its CPU use up the budgets. A
- * spinlock holder is never stopped, except on PREEMPT_RT.
+ * Standing still: a thread that preempts all but the stop class (compat/stop.h) halts
+ * the CPU until the period ends. A FIFO thread, as in the paper, would not be enough:
+ * deadline tasks preempt it, real-time throttling ends it after 95 % of a second, and
+ * the fair server (6.12 on) runs others for 5 %. Interrupts are served; their traffic
+ * is counted and not stopped, and so is that of the stop class. Kernel threads of the
+ * CPU wait. So do tasks that need a lock of a stopped task, until that task has had
+ * the periods that it needs to release it: one more than it fills by its own traffic,
+ * or any number if others of its CPU use up the budgets. A task that holds a spinlock
+ * is never stopped, except on PREEMPT_RT. A task in the kernel stops where it can be
+ * preempted: with voluntary preemption, it finishes a stretch of its system call.
  *
- * With `stop user` the CPU does not stand still: hold.c.
- *
- * A stopped task in the kernel is stopped where it can be preempted: kernels
- * with voluntary preemption finish a system call's stretch first.
+ * With `stop user` the CPU does not stand still; see hold.c.
  *
  * Locking: state.h.
  */
@@ -40,7 +37,7 @@
 #include "hold.h"
 #include "state.h"
 
-/* How many periods in a row proportional sharing may begin, see below. */
+/* Periods in a row that proportional sharing may begin; see postpone(). */
 #define MAX_POSTPONED	16
 
 static struct sol_core *rules_of(const struct sol_guard_core *core)
@@ -51,9 +48,9 @@ static struct sol_core *rules_of(const struct sol_guard_core *core)
 /* ---- Standing still ---- */
 
 /*
- * A thread that is merely bound to its CPU is moved as soon as that is about to
- * go offline, which may be called off; a true per-cpu thread must not wake while
- * its CPU goes, and we can't tell.
+ * Does the thread run on another CPU? A thread that is merely bound is moved as soon
+ * as its CPU is about to go offline, which may be called off. A true per-CPU thread
+ * must not wake while its CPU goes, which we can't know.
  */
 static bool astray(const struct sol_guard_core *core)
 {
@@ -124,7 +121,7 @@ static int stop_thread_new(struct sol_guard_core *core)
 	return 0;
 }
 
-/* In per-task mode: as the scheduler weighs fair tasks; real-time above all. */
+/* Weight in per-task mode: the scheduler's; real-time tasks have more than all others. */
 static u32 weight_of(const struct task_struct *task)
 {
 	if (task->prio < MAX_RT_PRIO)
@@ -132,7 +129,7 @@ static u32 weight_of(const struct task_struct *task)
 	return max_t(u32, task->se.load.weight >> SCHED_FIXEDPOINT_SHIFT, 1);
 }
 
-/* What runs, unless that is only what a stopped CPU does. */
+/* Note what runs, unless the CPU is stopped. */
 static void look_around(struct sol_guard_core *core)
 {
 	if (current == core->stop_thread || (sol_guard.set.hold && core->stop))
@@ -142,7 +139,7 @@ static void look_around(struct sol_guard_core *core)
 		core->weight = weight_of(current);
 }
 
-/* On the CPU. */
+/* Stop the CPU that runs this, or let it go. */
 static void set_stop(struct sol_guard_core *core, bool stop)
 {
 	u64 now;
@@ -168,7 +165,7 @@ static void set_stop(struct sol_guard_core *core, bool stop)
 
 /* ---- Counters ---- */
 
-/* Returns false if one does not count: then nobody may depend on it. */
+/* Counts of this period so far. Return: false: a counter does not count. */
 static bool read_used(struct sol_guard_core *core, u32 *used)
 {
 	bool works = true;
@@ -214,7 +211,7 @@ static void disarm(struct sol_guard_core *core)
 
 /* ---- Under the lock: what the regulator answered ---- */
 
-/* All CPUs of a domain but @self look again. */
+/* Call all CPUs of a domain but @self. */
 static void call_domain(const struct sol_guard_core *self, u32 domain,
 			bool only_stopped)
 {
@@ -232,8 +229,8 @@ static void call_domain(const struct sol_guard_core *self, u32 domain,
 }
 
 /*
- * Begin a period for a domain at once. Not again within 1/64 of a period: that
- * would be more interrupts than work, and nobody's memory is so fast.
+ * Begin a period for a domain at once, but not again within 1/64 of a period: that
+ * would be more interrupts than work, and no memory is so fast.
  */
 static bool restart(const struct sol_guard_core *self, u32 domain)
 {
@@ -263,8 +260,8 @@ static void obey(struct sol_guard_core *core, const struct sol_answer *answer)
 }
 
 /*
- * A period has begun. It may end at once, when this CPU was the last with a
- * budget; the one after that doesn't, for all others have yet to begin it.
+ * A period has begun. It may end at once if this CPU was the last one with a budget.
+ * The next one does not, for all other CPUs have yet to begin it.
  */
 static void begin(struct sol_guard_core *core)
 {
@@ -301,10 +298,10 @@ void sol_guard_core_sync(struct sol_guard_core *core)
 }
 
 /*
- * Proportional sharing began a period at once: the next one is due one period
- * from now, as in the paper. Now and then the timer must expire nevertheless,
- * since reservations change only when a period begins for all. In timer_fn()
- * itself nothing is due, for it counts from now anyway.
+ * When proportional sharing began a period at once, the next one is due one period
+ * from now, as in the paper. Now and then the timer must expire nevertheless, since
+ * reservations change only when a period begins for all. timer_fn() need not call
+ * this: it counts from now anyway.
  */
 static void postpone(void)
 {
@@ -369,8 +366,8 @@ void sol_guard_core_call(struct sol_guard_core *core)
 }
 
 /*
- * The CPU sees to it itself, on a timer of its own: it does not depend on the
- * CPU that begins the periods, nor on threads, which are stopped.
+ * The watchdog lets a CPU go if no period begins. It is a timer of the CPU's own, so
+ * that it depends neither on the CPU that begins periods nor on threads.
  */
 static enum hrtimer_restart watchdog_fn(struct hrtimer *timer)
 {
@@ -419,7 +416,7 @@ static void parts_free(struct sol_guard_core *core)
 {
 	int i;
 
-	/* It runs if the CPU took part, even if it has left again since. */
+	/* It runs if the CPU has taken part, even if it left again. */
 	hrtimer_cancel(&core->watchdog);
 	for (i = 0; i < SOL_TRAFFICS; i++) {
 		sol_counter_free(core->counter[i]);
@@ -432,8 +429,8 @@ static void parts_free(struct sol_guard_core *core)
 }
 
 /*
- * On the CPU: it takes part from the next period on. Not if it is about to go
- * offline, and its callback was called already.
+ * On the CPU: it takes part from the next period on. Not if it is about to go offline
+ * and its callback was called already.
  */
 static void core_enter(void *info)
 {
@@ -460,7 +457,7 @@ static void core_enter(void *info)
 		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
-/* From now on no interrupt does anything for this CPU. Under the lock. */
+/* No interrupt does anything for this CPU any more. Under the lock. */
 static void leave(struct sol_guard_core *core)
 {
 	struct sol_answer answer;

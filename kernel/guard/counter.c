@@ -2,22 +2,20 @@
 /*
  * Counters: perf events of the kernel, one for each CPU and kind of traffic.
  *
- * A counter is pinned and never sampled into a buffer; all that is wanted of it
- * is its count, and a call when it comes to a limit. The limit changes with every
- * period and every overflow, in interrupts. perf_event_period() sleeps, so what
- * it would do is done here: stop the event, set what is left, start it again.
- * Three kinds of events want that in three ways:
- *   - of a PMU: period_left is what is left, read by start;
- *   - clocks: the same, but for an hrtimer that starts;
- *   - other software events: period_left is minus what is left, and every event
- *     looks at it, so that there is nothing to stop.
+ * A counter is pinned and never sampled into a buffer. We use its count, and a call
+ * when it comes to a limit. The limit changes with every period and every overflow,
+ * in interrupts. perf_event_period() sleeps, so its work is done here: stop the event,
+ * set what is left, start it again. Three kinds of events need that in three ways:
+ *   - of a PMU: period_left is what is left; start reads it;
+ *   - clocks: the same, but start sets up an hrtimer;
+ *   - other software events: period_left is minus what is left. Every event looks at
+ *     it, so that there is nothing to stop.
  *
- * perf slows down events that interrupt too often. These here may: they are
- * rearmed by what was decided, not by time, so that their count of interrupts is
- * set back.
+ * perf slows down events that interrupt too often. Ours may interrupt often: they are
+ * armed again by a decision, not by time. So their count of interrupts is reset.
  *
- * Locking: none. Reading and arming happen on the counter's CPU with interrupts
- * off, as perf's own do; perf's locks serialise making and freeing.
+ * Locking: none. Reading and arming happen on the counter's CPU with interrupts off,
+ * as perf's own do. perf's locks serialise making and freeing.
  */
 #include <linux/err.h>
 #include <linux/kernel.h>

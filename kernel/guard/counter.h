@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters: what counts as memory traffic of a CPU, chosen by name, and an
- * interrupt when so much of it has happened.
+ * Counters: events that stand for a CPU's memory traffic, chosen by name, and a call
+ * when a number of them has happened.
  */
 #ifndef SOLOIST_GUARD_COUNTER_H
 #define SOLOIST_GUARD_COUNTER_H
@@ -14,7 +14,7 @@
 /**
  * struct sol_event - an event that can be counted
  * @type, @config: as in struct perf_event_attr
- * @line: bytes that one of it moves, as a rule
+ * @line: bytes that one event usually moves
  */
 struct sol_event {
 	u32 type;
@@ -22,7 +22,7 @@ struct sol_event {
 	u32 line;
 };
 
-/* Nanoseconds, that is, and no traffic. */
+/* Does @event count nanoseconds, and no traffic? */
 static inline bool sol_event_is_clock(const struct sol_event *event)
 {
 	return event->type == PERF_TYPE_SOFTWARE &&
@@ -30,18 +30,28 @@ static inline bool sol_event_is_clock(const struct sol_event *event)
 		event->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/*
- * Find an event by its name, or `rHEX` for a raw one as perf has it. 0, or an
- * errno and words: unknown, or not on this CPU. May sleep.
+/**
+ * sol_event_find() - find an event
+ * @name: its name, or `rHEX` for a raw event as perf has it
+ * @event: becomes the event
+ *
+ * May sleep. Return: 0; -EINVAL: unknown; another errno: this CPU can't count it.
+ * last_cmd_status says why.
  */
 int sol_event_find(const char *name, struct sol_event *event);
 
-/* Why perf refused a counter, for a sentence. */
+/* Why perf refused a counter with @err: part of a sentence. */
 const char *sol_counter_why(long err);
 
-/*
- * Count @event on @cpu, with the kernel's own or without; @overflow may be
- * called in an NMI. The counter is counting, or an ERR_PTR.
+/**
+ * sol_counter_new() - begin to count
+ * @event: what to count
+ * @cpu: where
+ * @kernel: events of the kernel count too
+ * @overflow: called at the limit, perhaps in an NMI
+ * @context: for @overflow
+ *
+ * May sleep. Return: the counter, or an ERR_PTR.
  */
 struct perf_event *sol_counter_new(const struct sol_event *event, int cpu,
 				   bool kernel,
@@ -49,11 +59,11 @@ struct perf_event *sol_counter_new(const struct sol_event *event, int cpu,
 				   void *context);
 void sol_counter_free(struct perf_event *counter);
 
-/* On the counter's CPU, interrupts off: does it count, and how far is it? */
+/* Does it count, and its count. On the counter's CPU, interrupts off. */
 bool sol_counter_works(const struct perf_event *counter);
 u64 sol_counter_read(struct perf_event *counter);
 
-/* The same: call back when it comes to @count, or at the next event if later. */
+/* Call at @count, or at the next event if that is past. As above. */
 void sol_counter_arm(struct perf_event *counter, u64 count);
 
 #endif /* SOLOIST_GUARD_COUNTER_H */

@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time that a CPU stood still is nobody's: the fair server must not count it.
+ * The fair server and CPUs that stand still: the time of a stop must not count.
  *
- * The server (6.12 on) lets fair tasks go before real-time ones if they have not
- * run for 50 ms within a second, until they have. On a CPU that stands still for
- * most of the time they never can. Then they go first at the beginning of each
- * period and use its budget, the CPU stands still again, and real-time tasks, on
- * PREEMPT_RT those of RCU and of timers too, never run.
+ * The scheduler's fair server (6.12 on) lets fair tasks run before real-time ones if
+ * they have not run for 50 ms within a second, until they have. On a CPU that stands
+ * still most of the time they never can. Then they would run first in each period and
+ * use up its budget, the CPU would stand still again, and real-time tasks, on
+ * PREEMPT_RT those of RCU and of timers too, would never run.
  *
- * So at the end of a stop, if the server has fair tasks go first, it is sent
- * back to wait anew, unless they waited while the CPU did run: for 900 ms of that
- * time without running for 50 ms of it. (Without stops it is 950 ms; a CPU that
- * stands still for less than 5 % of the time is left as it is.) Then it is their
- * turn, as on any CPU, but for a second of the clock at most, or a CPU that
- * seldom runs would have no real-time tasks for minutes.
+ * So at the end of a stop, a server that lets fair tasks go first is sent back to wait
+ * anew, unless they have starved while the CPU did run: for 900 ms of that time they
+ * did not run for 50 ms. (Without stops the limit is 950 ms; a CPU that stands still
+ * for less than 5 % of the time is left alone.) Then they may go first, as on any CPU,
+ * but for one second at most: a CPU that seldom runs would have no real-time tasks for
+ * minutes otherwise.
  *
- * How long they ran is told by the server: it goes off the later the more they
- * have, and has a runtime that they use up. Which server is the CPU's is learned
- * when a task that it let go first uses up a budget; until then fair tasks may
- * go first in one period.
+ * The server tells how long fair tasks ran: it goes off later the more they have, and
+ * they use up its runtime. We learn which server is the CPU's when a task that it let
+ * go first uses up a budget; until then fair tasks may go first in one period.
  *
- * Before 6.12 real-time throttling does for fair tasks what the server does. It
- * counts how long real-time tasks run in a second of the clock: on a CPU that
- * stands still for more than 50 ms of it they are never throttled, and fair tasks
- * may starve. Nothing of ours changes that; docs/reference/guard.md says what to set.
+ * Before 6.12 real-time throttling did this for fair tasks. It counts how long
+ * real-time tasks run in a second of the clock. On a CPU that stands still for more
+ * than 50 ms of that they are never throttled, and fair tasks may starve. We don't
+ * change that; docs/reference/guard.md says what to set.
  *
- * Locking: on the CPU, which owns struct sol_guard_fair; the server is its run
- * queue's, whose lock is taken with interrupts off and nothing of ours held.
+ * Locking: struct sol_guard_fair is used on its CPU only. The server belongs to the run
+ * queue, whose lock is taken with interrupts off and none of our locks held.
  */
 #include <linux/irqflags.h>
 #include <linux/ktime.h>
@@ -79,13 +78,13 @@ void sol_guard_fair_stops(struct sol_guard_fair *fair)
 		fair->server = server;
 }
 
-/* When it had fair tasks go first, by the run queue's clock. */
+/* When @server let fair tasks go first, by the run queue's clock. */
 static u64 went_off(const struct sched_dl_entity *server)
 {
 	return server->deadline - server->dl_deadline;
 }
 
-/* When it will, if they don't run until then. */
+/* When @server will, if they don't run until then. */
 static u64 goes_off(const struct sched_dl_entity *server)
 {
 	return server->deadline - server->runtime;
@@ -101,9 +100,9 @@ static s64 have_run(const struct sol_guard_fair *fair)
 }
 
 /*
- * @open: ns that the CPU has run for, @ran and @stood: that it has, and has not,
- * since this was last asked. What fair tasks wait for begins before it is seen:
- * the server had waited for a second but for its runtime, less what it stood.
+ * Have fair tasks starved? @open: ns that the CPU has run in all. @ran, @stood: ns that
+ * it ran and stood still since the last call. Their wait began before it was seen: the
+ * server had waited for a second less its runtime, less the time of stops.
  */
 static bool waited(struct sol_guard_fair *fair, u64 open, s64 ran, s64 stood)
 {
@@ -118,7 +117,7 @@ static bool waited(struct sol_guard_fair *fair, u64 open, s64 ran, s64 stood)
 	return (s64)(open - fair->waits_since) >= wait - server->dl_runtime;
 }
 
-static bool has_turn(struct sol_guard_fair *fair, u64 now, u64 stopped_ns)
+static bool may_go_first(struct sol_guard_fair *fair, u64 now, u64 stopped_ns)
 {
 	const struct sched_dl_entity *server = fair->server;
 	u64 open = now - stopped_ns;
@@ -155,7 +154,7 @@ void sol_guard_fair_goes_on(struct sol_guard_fair *fair, u64 stopped_ns)
 	local_irq_save(flags);
 	sol_server_lock(server);
 	if (sol_server_queued(server) &&
-	    !has_turn(fair, ktime_get_ns(), stopped_ns))
+	    !may_go_first(fair, ktime_get_ns(), stopped_ns))
 		send_back(fair);
 	sol_server_unlock(server);
 	local_irq_restore(flags);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Guard: which CPUs are under regulation, and what they have counted.
+ * The guard: which CPUs are regulated, and what they have counted.
  *
- * Nothing is counted and nothing interrupted until a CPU has a reservation; then
- * that CPU gets its counters, a thread to stand still in, and calls at the
- * beginning of periods. The first makes the timer run, the last stops it.
+ * As long as no CPU has a reservation, nothing is counted and nobody interrupted. A
+ * CPU with a reservation has counters, a thread that stands still, and calls at the
+ * beginning of each period. The first such CPU starts the timer, the last stops it.
  *
- * CPU hotplug: a CPU that goes keeps its reservation and leaves at once, in the
- * callback. Freeing what it had, and making it ready when it comes back, is done
- * by a work item: making a perf event takes the lock that callbacks run under.
+ * CPU hotplug: a CPU that goes offline keeps its reservation and leaves at once, in
+ * the callback. A work item frees what it had, and makes the CPU ready when it comes
+ * back, since making a perf event takes the lock that callbacks run under.
  *
  * Locking: state.h.
  */
@@ -149,13 +149,13 @@ int sol_guard_init(void)
 
 void sol_guard_exit(void)
 {
-	/* First, for a CPU that goes offline leaves only as long as it is told. */
+	/* First: a CPU that goes offline leaves only while callbacks are there. */
 	mutex_lock(&sol_guard_mutex);
 	sol_guard_swap(NULL, &sol_guard.set);
 	sol_guard_hold_end();
 	mutex_unlock(&sol_guard_mutex);
 	cpuhp_remove_state_nocalls(hotplug_state);
-	/* Its threads are gone; what they had queued finds nobody regulated. */
+	/* The threads are gone; a queued work finds no CPU regulated. */
 	cancel_work_sync(&sol_guard.reconcile);
 	kvfree(sol_guard.core);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Guard: bandwidth reservation. core/regulator/ has the rules; this drives them
- * from counters and a timer, and stops CPUs. docs/reference/guard.md says how it behaves.
+ * The guard: bandwidth regulation of CPUs. core/regulator/ is the algorithm; this
+ * drives it from counters and a timer, and stops CPUs. docs/reference/guard.md says
+ * how it behaves.
  *
- *   state.h         what these share, and the locks
- *   guard.c         which CPUs are regulated, what they counted
- *   settings.c      settings, and the regulator that goes by them
- *   reserve.c       reservations of groups and CPUs
+ *   state.h         what the files of the room share, and the locks
+ *   guard.c         which CPUs are regulated, and what they counted
+ *   settings.c      settings, and the regulator that follows them
+ *   reserve.c       reservations of groups and of CPUs
  *   plans.c         what all CPUs have reserved, to be changed or put back
  *   cores.c         one CPU: its counters, its overflows, standing still
  *   hold.c          holding tasks instead, where they leave the kernel
- *   fair.c          what standing still must not do to the scheduler
+ *   fair.c          keeping the scheduler's fair server out of stops
  *   period.c        the timer that begins periods, on one CPU for all
  *   counter.c       events
  */
@@ -19,7 +20,7 @@
 
 #include "state.h"
 
-/* What a CPU's `stats` shows; see docs/reference/interface.md. */
+/* Statistics of a CPU, as its file `stats` shows them; docs/reference/interface.md. */
 struct sol_guard_core_stats {
 	bool regulated;
 	bool ready;
@@ -35,47 +36,59 @@ struct sol_guard_core_stats {
 
 /* All may sleep. */
 
-/* Change settings: @edit gets a copy, which is taken whole or not at all. */
+/**
+ * sol_guard_edit() - change settings
+ * @edit: changes a copy of them; 0, or an errno with words
+ * @arg: for @edit
+ *
+ * Return: 0; what @edit says; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENXIO, -ENOMEM. If it is
+ * not 0, nothing has changed and last_cmd_status says why.
+ */
 int sol_guard_edit(int (*edit)(struct sol_guard_set *set, const void *arg),
 		   const void *arg);
+
+/* The settings, into @set. */
 void sol_guard_settings(struct sol_guard_set *set);
 
 /**
- * sol_guard_reserve() - reserve on CPUs; what @owner had elsewhere goes
- * @owner: a group, or NULL: the CPU's own, then @cpus is one CPU
- * @cpus: each gets @want; ignored if @want is NULL
+ * sol_guard_reserve() - reserve bandwidth on CPUs
+ * @owner: a group, whose reservations on other CPUs go; NULL: a CPU itself
+ * @cpus: each of them gets @want; one CPU if @owner is NULL
  * @want: NULL: take the reservation away
+ *
+ * Return: 0, or an errno and words: nothing has changed.
  */
 int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 		      const struct sol_reservation *want);
 
-/* @owner is about to go: its reservations go too, whatever happens. */
+/* @owner is about to go: take its reservations away. This does not fail. */
 void sol_guard_disown(struct sol_group *owner);
 
-/* A group's CPUs and what each has; false: nothing. */
+/* The CPUs of group @owner, and what each has reserved. Return: is there any? */
 bool sol_guard_reserved(const struct sol_group *owner, struct cpumask *cpus,
 			struct sol_reservation *want);
-/* The same of one CPU, whoever owns it. */
+/* What @cpu has reserved, and for whom. Return: has it any? */
 bool sol_guard_reserved_on(int cpu, struct sol_group **owner,
 			   struct sol_reservation *want);
-/* Returns whether it is regulated; @stats is filled in any case. */
+/* Fill @stats. Return: is @cpu regulated? */
 bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats);
-/* Does regulation by bank depend on @group's colours? Then words and -EBUSY. */
+/* Refuse (-EBUSY and words) if regulation by bank depends on @group's colours. */
 int sol_guard_may_recolor(const struct sol_group *group);
 
-/* ---- For the guard itself; sol_guard_mutex ---- */
+/* ---- Between the files of the room; sol_guard_mutex ---- */
 
-/* CPUs with a reservation have what they need, and no others. */
+/* Give counters and a thread to CPUs with a reservation, and to no others. */
 void sol_guard_reconcile(void);
+/* Take them from all CPUs. */
 void sol_guard_all_down(void);
 
-/* Go by regulator @reg (NULL: nothing is reserved) and by @set from now on. */
+/* Use regulator @reg (NULL: nothing is reserved) and settings @set from now on. */
 void sol_guard_swap(struct sol_regulator *reg, const struct sol_guard_set *set);
 
 /* Can this kernel stop a CPU as @set says? 0, or -EOPNOTSUPP and words. */
 int sol_guard_check_stop(const struct sol_guard_set *set);
 
-/* Add what was counted in lines of @line bytes to @sum, which has bytes. */
+/* Add counts of lines, @line bytes each, to @sum, which counts bytes. */
 void sol_guard_stats_add(struct sol_core_stats *sum,
 			 const struct sol_core_stats *lines, u32 line);
 

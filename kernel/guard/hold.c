@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Holding tasks of a stopped CPU where they go back to user space (`stop user`).
+ * Holding the tasks of a stopped CPU where they return to user space (`stop user`).
  *
- * A CPU that stands still (cores.c) keeps waiting whoever needs a lock that the
- * stopped task holds in the kernel. Here the CPU goes on, and each of its tasks
- * is held once it leaves the kernel, where it holds no lock of the kernel's. What
- * it moves until then, and what threads of the kernel move, is beyond the budget:
- * it is counted, and not stopped.
+ * If a CPU stands still (cores.c), tasks that need a lock which the stopped task holds
+ * in the kernel wait. Here the CPU goes on, and each of its tasks is held when it
+ * leaves the kernel, where it holds none of the kernel's locks. Traffic until then, and
+ * traffic of kernel threads, is beyond the budget: it is counted and not stopped.
  *
  * A task does work on its way to user space if it is told that there is some
- * (TIF_NOTIFY_RESUME). The one that runs when the CPU is stopped is told, and
- * each that the CPU switches to until it goes on. Among that work is a call of
- * blkcg_maybe_throttle_current(), which may sleep and holds nothing; a hook there
- * has the task sleep until its CPU goes on. A task that is told and never comes
- * there, for it sleeps in the kernel, holds up nobody, unloading neither.
+ * (TIF_NOTIFY_RESUME). We tell the task that runs when the CPU is stopped, and each
+ * task that the CPU switches to until it goes on. Part of that work is a call of
+ * blkcg_maybe_throttle_current(), which may sleep and holds no lock; a hook there
+ * makes the task sleep until its CPU goes on. A task that is told and never comes
+ * there, since it sleeps in the kernel, delays nobody, nor unloading.
  *
  * Differs from the paper, whose throttling thread stops a task wherever it is.
  *
- * Locking: beginning and ending under sol_guard_mutex. Held tasks sleep in a section
- * of sol_waiting, for as long as a CPU may be stopped. Interrupts can't wake a
- * list of tasks on PREEMPT_RT: a thread of the CPU does.
+ * Locking: begins and ends under sol_guard_mutex. Held tasks sleep in a section of
+ * sol_waiting, for as long as a CPU may be stopped. On PREEMPT_RT interrupts can't
+ * wake a list of tasks, so that a thread of the CPU does.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -35,11 +34,11 @@
 #include "hold.h"
 #include "state.h"
 
-#define SLEEP	(TASK_KILLABLE | TASK_NOLOAD)	/* no load: it may not run */
+#define SLEEP	(TASK_KILLABLE | TASK_NOLOAD)	/* no load: it must not run */
 
 static bool holding;	/* sol_guard_mutex */
 
-/* The CPU that we are on, if it is stopped. */
+/* The CPU that this runs on, if it is stopped; or NULL. */
 static struct sol_guard_core *stopped_here(void)
 {
 	struct sol_guard_core *core = &sol_guard.core[raw_smp_processor_id()];
@@ -47,7 +46,7 @@ static struct sol_guard_core *stopped_here(void)
 	return READ_ONCE(core->stop) ? core : NULL;
 }
 
-/* blkcg_maybe_throttle_current(): a task goes back to user space. */
+/* blkcg_maybe_throttle_current(): a task returns to user space. */
 unsigned long sol_guard_going_out(void)
 {
 	struct sol_guard_core *core;

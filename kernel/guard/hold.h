@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Holding tasks of a stopped CPU where they go back to user space. */
+/* Holding tasks of a stopped CPU where they return to user space; hold.c. */
 #ifndef SOLOIST_GUARD_HOLD_H
 #define SOLOIST_GUARD_HOLD_H
 
@@ -7,14 +7,14 @@
 
 struct sol_guard_core;
 
-/* sol_guard_mutex: hold tasks from now on, or no more. An errno, and words. */
+/* Hold tasks from now on, or no more. sol_guard_mutex. 0, or an errno and words. */
 int sol_guard_hold_begin(void);
 void sol_guard_hold_end(void);
 
-/* On the CPU, interrupts off, its ->stop was just set: whoever runs is held. */
+/* Hold the task that runs. On the CPU, interrupts off, ->stop was just set. */
 void sol_guard_hold_current(void);
 
-/* What the hook's trampoline calls. */
+/* The C side of the hook. */
 unsigned long sol_guard_going_out(void);
 
 /* The thread that lets the tasks of a CPU go; @data: struct sol_guard_core. */

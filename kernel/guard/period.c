@@ -2,16 +2,15 @@
 /*
  * Periods: one timer, on one CPU, begins them for all (figure 4, lines 1-5).
  *
- * The timer's CPU is the first one that has a reservation, and it interrupts
- * those that have one and no others: CPUs that were isolated, or that simply have
- * no limit, get no interrupt from us. It expires in hard interrupt context on
- * PREEMPT_RT too. The loop over CPUs in it is the regulator's and the calls.
+ * It is the first CPU with a reservation, and it interrupts only CPUs that have one.
+ * CPUs that were isolated, or that have no limit, get no interrupt from us. The timer
+ * expires in hard interrupt context, on PREEMPT_RT too. Its loop over CPUs consists of
+ * the regulator's work and the calls.
  *
- * Where this differs from the paper: Core0 is the master there, always.
+ * Differs from the paper, where Core0 is always the master.
  *
- * Locking: state.h. The timer moves when its CPU goes offline, which is in a
- * hotplug callback, hence a mutex that nothing sleeps under that waits for
- * hotplug.
+ * Locking: state.h. The timer moves when its CPU goes offline, in a hotplug callback;
+ * hence a mutex under which nothing waits for hotplug.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The timer that begins periods. */
+/* The timer that begins periods; period.c. */
 #ifndef SOLOIST_GUARD_PERIOD_H
 #define SOLOIST_GUARD_PERIOD_H
 

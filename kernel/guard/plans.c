@@ -2,7 +2,7 @@
 /*
  * Plans: owners and reservations of all CPUs, to be changed, kept or put back.
  *
- * Locking: sol_guard_mutex; sol_group_mutex nests inside.
+ * Locking: sol_guard_mutex. sol_group_mutex nests inside.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -16,7 +16,7 @@
 
 static const struct sol_colors *colors_of(const struct sol_group *owner)
 {
-	/* One that grows may come to share any. */
+	/* A group that grows may come to share any bank set. */
 	return owner && owner->exhaust != SOL_GROW ? &owner->colors : NULL;
 }
 
@@ -91,7 +91,7 @@ int sol_plans_apply(const struct sol_plans *p, struct sol_regulator *reg,
 {
 	int cpu, err;
 
-	/* First less, so that what changes fits at every step. */
+	/* First take away, so that the sum fits at every step. */
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		if (!p->core[cpu].regulated ||
 		    !same(&p->core[cpu].want, &reg->core[cpu].want))

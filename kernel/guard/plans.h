@@ -5,7 +5,7 @@
 
 #include "state.h"
 
-/* What one CPU has reserved. */
+/* The reservation of one CPU. */
 struct sol_plan {
 	struct sol_reservation want;
 	bool regulated;
@@ -25,7 +25,7 @@ struct sol_plans {
 
 /* All of it is under sol_guard_mutex. */
 
-/* What holds now, but for @pools, into @p. 0 or -ENOMEM. */
+/* Copy the present state into @p, except the pools. 0 or -ENOMEM. */
 int sol_plans_take(struct sol_plans *p);
 void sol_plans_free(struct sol_plans *p);
 
@@ -36,9 +36,13 @@ void sol_plans_free(struct sol_plans *p);
 int sol_plans_apply(const struct sol_plans *p, struct sol_regulator *reg,
 		    struct sol_err *why);
 
-/*
- * Who shares bank sets with whom by @set, if each CPU is of group @owner (or
- * NULL), into @pools. 0, or an errno and words.
+/**
+ * sol_guard_pools() - find CPUs that share bank sets
+ * @set: settings; without ->by_bank all CPUs share one pool
+ * @owner: the group of each CPU, or NULL
+ * @pools: becomes a bitmap of pools for each CPU
+ *
+ * Return: 0, or an errno and words.
  */
 int sol_guard_pools(const struct sol_guard_set *set,
 		    struct sol_group *const *owner, u64 *pools);

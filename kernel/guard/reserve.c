@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reservations: of groups and of CPUs.
+ * Reservations of groups and of CPUs.
  *
- * A change is planned for all CPUs at once, is made if it fits, and what was before
- * is put back if it does not.
+ * A change is planned for all CPUs at once. If it does not fit, the reservations
+ * before it are put back.
  *
  * Locking: state.h.
  */
@@ -15,7 +15,7 @@
 #include "guard.h"
 #include "plans.h"
 
-/* Of a CPU's clock in a period: some interrupts' worth. */
+/* Least budget of a clock event in a period: it pays for some interrupts. */
 #define CLOCK_MIN_NS	20000
 
 /* ---- Making them ---- */
@@ -41,7 +41,7 @@ static int check_owners(const struct sol_group *owner,
 	return 0;
 }
 
-/* Make the reservations @p; words and nothing changed if they don't fit. */
+/* Make the reservations @p. An errno and words if they don't fit. */
 static int plans_commit(const struct sol_plans *p)
 {
 	struct sol_err why;
@@ -65,7 +65,7 @@ static int plans_commit(const struct sol_plans *p)
 	return 0;
 }
 
-/* It went before, so it goes. */
+/* Put @p back, which fitted before. */
 static void plans_restore(const struct sol_plans *p)
 {
 	struct sol_err why;
@@ -119,8 +119,8 @@ out_old:
 }
 
 /*
- * A clock stands in for traffic where there is no PMU, and what regulates counts
- * too: with a budget that its interrupts use up, nothing else would ever run.
+ * Without a PMU a clock event stands for traffic. It counts the time of regulation,
+ * too: if its interrupts used up the budget, nothing else would ever run.
  */
 static int check_clock(const struct sol_reservation *want)
 {
@@ -162,8 +162,8 @@ int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 }
 
 /*
- * Who shares bank sets with whom is left as it was, which needs no memory: the
- * CPUs have no reservation now, and the next one asks anew.
+ * The pools are not computed anew, so that no memory is needed: these CPUs have no
+ * reservation now, and the next reservation computes them.
  */
 void sol_guard_disown(struct sol_group *owner)
 {

@@ -2,10 +2,10 @@
 /*
  * Settings of the guard.
  *
- * A change makes a new regulator with the reservations of the old, so that all of
- * them are checked against the new settings before anything changes; then all
- * CPUs are let go, the regulators change places, and the CPUs come back.
- * Statistics go on; predictions begin anew.
+ * A change makes a new regulator with the reservations of the old one, so that all
+ * reservations are checked against the new settings before anything changes. Then all
+ * CPUs are let go, the regulators are exchanged, and the CPUs come back. Statistics
+ * go on; predictions begin anew.
  *
  * Locking: state.h.
  */
@@ -35,7 +35,7 @@ static struct sol_regulator *regulator_alloc(const struct sol_guard_set *set)
 	struct sol_err why;
 	int err = -ENOMEM;
 
-	if (!rules.peak)	/* not known: then Q_min is small */
+	if (!rules.peak)	/* unknown: Q_min is small then */
 		rules.peak = max(rules.r_min[SOL_READS],
 				 rules.r_min[SOL_WRITES]);
 	if (reg && core) {
@@ -49,7 +49,7 @@ static struct sol_regulator *regulator_alloc(const struct sol_guard_set *set)
 	return ERR_PTR(err);
 }
 
-/* A regulator for @set with today's reservations, or words. */
+/* A regulator for @set with the present reservations; an ERR_PTR, and words. */
 static struct sol_regulator *regulator_new(const struct sol_guard_set *set)
 {
 	struct sol_regulator *reg;
@@ -80,7 +80,7 @@ out:
 
 /* ---- Checks ---- */
 
-/* Would @set's events be counted where they are needed? Tried beforehand. */
+/* Can all regulated CPUs count @set's events? Tried before anything changes. */
 static int try_counters(const struct sol_guard_set *set)
 {
 	int cpu, i;
@@ -113,7 +113,7 @@ static int check_kinds(const struct sol_guard_set *set)
 	return 0;
 }
 
-/* Can this kernel stop a CPU as @set says? Tasks can be held on any. */
+/* Any kernel can hold tasks; stopping a CPU needs more. */
 int sol_guard_check_stop(const struct sol_guard_set *set)
 {
 	if (set->hold)
@@ -139,7 +139,6 @@ static bool any_regulated(void)
 
 /* ---- Taking settings ---- */
 
-/* Add what was counted in lines of @line bytes to @sum, which has bytes. */
 void sol_guard_stats_add(struct sol_core_stats *sum,
 		      const struct sol_core_stats *lines, u32 line)
 {
@@ -157,8 +156,8 @@ void sol_guard_stats_add(struct sol_core_stats *sum,
 }
 
 /*
- * All CPUs are let go meanwhile; what was counted stays, by the line that it was
- * counted with.
+ * All CPUs are let go meanwhile. Their counts are kept, converted with the length of
+ * line that they were counted with.
  */
 void sol_guard_swap(struct sol_regulator *reg,
 			   const struct sol_guard_set *set)

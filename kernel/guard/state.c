@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The guard as it is at load: nothing reserved, so nothing counted. */
+/* The guard after loading: nothing is reserved, so nothing is counted. */
 #include "state.h"
 
 struct sol_guard sol_guard = {

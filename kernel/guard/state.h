@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of the guard share: settings, CPUs, and the lock.
+ * State of the guard: settings, CPUs, and the lock.
  *
- * Locking, outer to inner:
+ * Locking, from outer to inner:
  *   sol_guard_mutex       settings, reservations, who owns a CPU, readiness;
  *                         never held by a hotplug callback, since making a perf
  *                         event takes the hotplug lock
@@ -32,13 +32,13 @@ struct sol_group;
 
 /**
  * struct sol_guard_set - settings
- * @rules: of the regulator; r_min of 0: nothing can be reserved yet
- * @name: events by kind of traffic; "" for SOL_WRITES: not counted
- * @event: what these names stand for
- * @kernel: what the kernel itself does counts too
+ * @rules: the regulator's; r_min is 0 until it is set, and nothing can be reserved
+ * @name: names of the events by kind of traffic; "" for SOL_WRITES: not counted
+ * @event: the events themselves
+ * @kernel: events of the kernel count too
  * @per_task: a CPU's weight is the priority of the task that runs on it
- * @by_bank: CPUs of groups that share no bank set are apart
- * @hold: a stopped CPU holds its tasks on their way to user space, and goes on
+ * @by_bank: CPUs of groups that share no bank set are regulated apart
+ * @hold: a stopped CPU goes on, and holds its tasks on their way to user space
  */
 struct sol_guard_set {
 	struct sol_regulation rules;
@@ -60,10 +60,10 @@ struct sol_guard_set {
  * @owner: group whose reservation it is, NULL: its own. sol_guard_mutex
  * @counter: by kind, NULL: not counted
  * @base: where they stood when the period began
- * @stop_thread: thread that stands still in everybody's place; or lets @held go
- * @stop: it shall. Written under the lock, on the CPU itself
+ * @stop_thread: thread that stands still, or wakes @held
+ * @stop: the CPU is stopped. Written under the lock, on the CPU itself
  * @held: tasks that wait until the CPU goes on, with @hold
- * @release: @stop_thread shall wake them
+ * @release: @stop_thread shall wake @held
  * @fair: the CPU's fair server
  * @overflowed: a counter came to its limit
  * @call: begin a period or look at @stop again
@@ -161,7 +161,7 @@ static inline u64 sol_guard_period_ns(void)
 	return (u64)sol_guard.set.rules.period * NSEC_PER_USEC;
 }
 
-/* How long without a period until CPUs are let go. */
+/* How long no period may begin until CPUs are let go, in ns. */
 static inline u64 sol_guard_patience_ns(void)
 {
 	return 4 * sol_guard_period_ns() + 10 * NSEC_PER_MSEC;

@@ -2,14 +2,14 @@
 /*
  * Hooks: ftrace direct calls, and leaving them safely.
  *
- * What a kernel must have is in table.c. Whatever is held by someone else (BPF
- * fentry, livepatch: one direct user per function) is said in words and the
- * module refuses to load, rather than to work by halves.
+ * table.c lists what a kernel must have. A function has one direct user. If somebody
+ * else is that (BPF fentry, livepatch), the kernel log says so and the module refuses
+ * to load rather than to work by halves.
  *
- * Leaving: hooks are unregistered together, then all tasks that were *running*
- * in a trampoline are waited for. A task that sleeps in a C side is inside an
- * SRCU section of sol_lists_users or sol_waiting; after these have ended, one more grace
- * period of RCU-tasks sees the last of them out of the trampoline.
+ * Leaving: hooks are unregistered together, then we wait for all tasks that *run* in a
+ * trampoline. A task that sleeps in a C side is inside a section of sol_lists_users or
+ * sol_waiting. When these have ended, one more grace period of RCU-tasks sees the last
+ * task out of the trampoline.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 

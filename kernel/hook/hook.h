@@ -44,22 +44,28 @@ struct sol_hook {
 #define SOL_HOOK(sym, tramp) \
 	{ .symbol = (sym), .trampoline = (tramp) }
 
-/* All of @hooks, or none: an errno, and the reason in the kernel log. */
+/**
+ * sol_hooks_attach() - attach hooks, all or none
+ * @hooks: the hooks
+ * @n: how many
+ *
+ * May sleep. Return: 0, or an errno; the kernel log tells the reason.
+ */
 int sol_hooks_attach(struct sol_hook *hooks, unsigned int n);
 
 /*
- * Detach those that are attached and wait until no task is in a trampoline,
- * nor asleep in a C side. May take a second.
+ * Detach those of @hooks that are attached. Wait until no task is in a trampoline or
+ * sleeps in a C side, which may take a second.
  */
 void sol_hooks_detach(struct sol_hook *hooks, unsigned int n);
 
 extern struct srcu_struct sol_lists_users, sol_waiting;
 
 /*
- * Around whatever may sleep in a C side, or uses the lists; pass the value on to
- * _end(). Not around what takes sol_group_mutex: who holds that, to set a map,
- * waits for these sections. Such a C side is between srcu_read_lock() and
- * _unlock() of sol_waiting instead.
+ * A section of the lists: code of a C side that may sleep or uses the lists. Pass the
+ * result of _begin() to _end(). No section takes sol_group_mutex: setting a map holds
+ * that and waits for these sections. A C side that takes it is a section of sol_waiting
+ * instead, by srcu_read_lock() and _unlock().
  */
 static inline int sol_lists_begin(void)
 {

@@ -14,10 +14,10 @@ struct sol_probe {
 	struct tracepoint *tp;	/* private */
 };
 
-/* All of @probes, or none: an errno, and the reason in the kernel log. */
+/* Register all of @probes, or none. 0, or an errno; the kernel log says why. */
 int sol_probes_add(struct sol_probe *probes, unsigned int n);
 
-/* Waits until none runs any more. */
+/* Unregister @probes, and wait until none runs any more. */
 void sol_probes_remove(struct sol_probe *probes, unsigned int n);
 
 #endif /* SOLOIST_PROBE_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table: what the module uses of a kernel that promises none of it.
+ * The table: functions, symbols and structs of the kernel that the module uses and
+ * that the kernel may change.
  *
  * A row is needed, or names what is lost without it. A hook's row says which of
  * its arguments the C side takes for a pointer to which struct: another version
@@ -253,7 +254,7 @@ static bool event_in_kernel(const char *name)
 	return sought.found;
 }
 
-/* Where type information says nothing, the name is believed. */
+/* Without type information the name alone counts. */
 static bool takes_as_said(const struct row *row)
 {
 	return !row->takes ||
@@ -275,7 +276,7 @@ static bool traceable(const struct row *row)
 	return !err;
 }
 
-/* Where there is no type information, our copy is believed. */
+/* Without type information our copy counts. */
 static const char *fault_of_layout(const struct row *row)
 {
 	int at = member_at(row);
@@ -287,7 +288,7 @@ static const char *fault_of_layout(const struct row *row)
 	return at == row->at ? NULL : "is in another place";
 }
 
-/* What is wrong with @row, NULL: nothing. */
+/* What this kernel lacks of @row, in words; NULL: nothing. */
 static const char *fault_of(const struct row *row)
 {
 	bool there;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The table of what a kernel must have: each function that is hooked, each
- * symbol that is looked up, each tracepoint and each member of a private struct
- * is one row of table.c. What has no row is not found.
+ * The table of functions that are hooked, symbols that are looked up, tracepoints and
+ * members of private structs: each is one row of table.c. Nothing else is found.
  */
 #ifndef SOLOIST_TABLE_H
 #define SOLOIST_TABLE_H
@@ -11,22 +10,25 @@
 #include <linux/static_call.h>
 #include <linux/types.h>
 
-/*
- * Hold this kernel against all rows. What it lacks is in the kernel log, with
- * what is lost. 0, or -ENOENT: a row is needed that it lacks.
+/**
+ * sol_table_check() - compare this kernel with all rows
+ *
+ * The kernel log tells what it lacks and what is lost by that.
+ *
+ * Return: 0; -ENOENT: it lacks a row that is needed.
  */
 int sol_table_check(void);
 
-/* Names of the rows that it lacks, with commas, "-" for none. The length. */
+/* The names of rows that it lacks, with commas, or "-", into @buf. Return: length. */
 size_t sol_table_lacks(char *buf, size_t size);
 
-/* Of the row @name, by either name; NULL: lacking. May sleep. */
+/* The address of row @name, by either of its names; NULL: lacking. May sleep. */
 void *sol_symbol(const char *name);
 
-/* The tracepoint of that name is to be used. */
+/* Is tracepoint @name there? */
 bool sol_event_there(const char *name);
 
-/* Offset of "struct.member", in bytes; -ENOENT: lacking. May sleep. */
+/* The offset of "struct.member" in bytes; -ENOENT: lacking. May sleep. */
 int sol_member_at(const char *name);
 
 /*

@@ -12,9 +12,11 @@
 
 #include <linux/types.h>
 
-/*
- * The OOM killer is near: let coloured pages be swapped for a while, if any
- * were kept from it since the last time. True if that may help.
+/**
+ * sol_move_allow_swap() - let coloured pages be swapped for a while
+ *
+ * Called when the OOM killer is near. Return: true: pages were kept from swap since the
+ * last call, so that this may help.
  */
 bool sol_move_allow_swap(void);
 
@@ -29,6 +31,7 @@ struct sol_move_stats {
 	u64 uncollapsed; /* huge pages that were not made of small ones */
 };
 
+/* The sum over all CPUs, into @sum. */
 void sol_move_sum(struct sol_move_stats *sum);
 
 int sol_move_init(void);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Move: hooks on what moves, swaps or merges pages.
+ * Move: hooks on functions that move, swap or merge pages.
  *
- * One door each. migrate_pages() knows why: what the kernel does for its own
- * good (compaction, NUMA balancing, demotion) is refused by taking the coloured
- * folios off the list before anything is unmapped. What the user or the
- * hardware asks for goes on, and alloc_migration_target() answers with a frame
- * of the owner's colours; if it has none, the stock one is taken and counted.
+ * Each has one entry. migrate_pages() knows the reason. If the kernel migrates for its
+ * own good (compaction, NUMA balancing, demotion), coloured folios are taken off the
+ * list before anything is unmapped. Migrations that the user or the hardware asks for
+ * go on, and alloc_migration_target() answers with a frame of the owner's colours; if
+ * there is none, the page leaves its colour and is counted.
  *
- * folio_alloc_swap() finds no swap entry for a coloured page, unless the
- * page's own memory cgroup is at its limit, or reclaim finds nothing else: the
- * OOM killer is near, and isolation shall not kill. ksm_madvise() and
- * ksm_enable_merge_any() succeed without effect.
+ * folio_alloc_swap() finds no swap entry for a coloured page, unless the page's own
+ * memory cgroup is at its limit, or reclaim finds nothing else: then the OOM killer is
+ * near, and isolation shall not kill. ksm_madvise() and ksm_enable_merge_any() succeed
+ * without effect.
  *
- * Collapsing small pages to a huge one of the kernel's choice (khugepaged,
- * MADV_COLLAPSE) finds none. That matters where huge pages are allowed
- * (huge_ok); elsewhere the flag of group/space.c keeps khugepaged out before.
+ * Small pages of a coloured address space are not collapsed to a huge one (khugepaged,
+ * MADV_COLLAPSE). That matters where huge pages are allowed (huge_ok); elsewhere the
+ * flag of group/space.c keeps khugepaged away.
  *
  * None of these is on a hot path. docs/design/moves.md lists every mechanism.
  *
- * Locking: none of its own. Frames are looked up without a lock: the caller
- * holds a reference on the page, so that its owner can't change.
+ * Locking: none of its own. Frames are looked up without a lock: the caller holds a
+ * reference of the page, so that its owner can't change.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -44,7 +44,7 @@
 #include "keep.h"
 #include "../fault/request.h"
 
-/* How long coloured pages may be swapped once there was nothing else. */
+/* How long coloured pages may be swapped when reclaim found nothing else. */
 #define SWAP_JIFFIES	(5 * HZ)
 
 /*
@@ -54,15 +54,15 @@
 #define LAST_PRIORITY	2
 
 /*
- * A memory cgroup this close to its limit (pages) is reclaiming for its own
- * sake: charges are made ahead in batches, on two CPUs at least.
+ * Pages. A memory cgroup that is so close to its limit reclaims for its own sake:
+ * charges are made ahead in batches, on two CPUs at least.
  */
 #define LIMIT_MARGIN	(2 * MEMCG_CHARGE_BATCH)
 
 static DEFINE_PER_CPU(struct sol_move_stats, move_stats);
 static unsigned long swap_until;
 static bool swap_would_help;	/* a page was kept from swap since the last time */
-static struct task_struct *kept_from;	/* who wanted it; only to compare */
+static struct task_struct *kept_from;	/* the task; only to compare */
 
 #define move_count(what, n) raw_cpu_add(move_stats.what, n)
 
@@ -118,8 +118,8 @@ static void count_moved(u16 owner)
 }
 
 /*
- * Back to where it was isolated from. Who demotes accounts for all that it
- * isolated; all others account for what they find on their list.
+ * Put @folio back to its LRU list. Demotion accounts for all folios that it isolated;
+ * other callers account for those that they find on their list.
  */
 static void put_back(struct folio *folio, int reason)
 {
@@ -131,7 +131,7 @@ static void put_back(struct folio *folio, int reason)
 	folio_put(folio);
 }
 
-/* How many were refused; these are no longer on the list. */
+/* Take coloured folios off the list. Return: how many. */
 static unsigned int refuse(struct list_head *from, int reason)
 {
 	struct folio *folio, *next;
@@ -147,7 +147,7 @@ static unsigned int refuse(struct list_head *from, int reason)
 	return n;
 }
 
-/* Frames that are about to fail: they shall not come back to a list. */
+/* Frames that are about to fail shall not come back to a list. */
 static void forget(struct list_head *from)
 {
 	struct folio *folio;
@@ -187,9 +187,9 @@ unsigned long sol_on_migrate_pages(struct list_head *from, void *get_new,
 }
 
 /*
- * A page in the owner's colours where @rq says, or NULL. The same colour
- * first: that holds even when its group is gone. But not if the page must
- * become unmovable (long-term pins): its own list may hold movable memory.
+ * A page in the owner's colours where @rq says, or SOL_PASS. A page of the same colour
+ * is tried first, which works even if its group is gone, but not if the page must
+ * become unmovable (long-term pins): the list of its cell may hold movable memory.
  */
 static unsigned long target_in_color(struct folio *src, struct sol_request *rq)
 {
@@ -235,10 +235,10 @@ unsigned long sol_on_migration_target(struct folio *src,
 }
 
 /*
- * mbind(): the new policy's nodes; interleaved by the offset in the mapping.
- * Without colours there the page goes by the policy alone. Not by way of the
- * original: before 6.7 that asks vma_alloc_folio(), where a group that says
- * `fail` gets nothing.
+ * mbind(): a page on the new policy's nodes, interleaved by the offset in the mapping.
+ * Without colours there the page follows the policy alone. The original is not called
+ * for that: before 6.7 it asks vma_alloc_folio(), where a group with policy `fail`
+ * gets nothing.
  */
 static unsigned long mpol_target(struct folio *src, unsigned long private)
 {
@@ -267,7 +267,7 @@ static unsigned long mpol_target(struct folio *src, unsigned long private)
 					    (nodemask_t *)&pol->nodes);
 }
 
-/* Both may sleep: one section over the two, see hook.h. */
+/* Both parts may sleep: one section over both, see hook.h. */
 unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
 {
 	int users = sol_lists_begin();
@@ -279,7 +279,7 @@ unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
 
 /* ---- Swap ---- */
 
-/* The page's own memory cgroup, or one above it, is at its limit. */
+/* Is the page's own memory cgroup, or one above it, at its limit? */
 static bool at_own_limit(struct folio *folio)
 {
 	struct page_counter *counter;
@@ -321,9 +321,9 @@ bool sol_move_allow_swap(void)
 }
 
 /*
- * mm_vmscan_lru_shrink_inactive: a batch was tried. If it brought nothing, late,
- * and held coloured pages, don't wait for the OOM killer: the many rounds
- * before it cost seconds.
+ * mm_vmscan_lru_shrink_inactive: reclaim tried a batch. If it got nothing at a late
+ * priority, and coloured pages were kept from swap, let them be swapped now: the many
+ * rounds until the OOM killer cost seconds.
  */
 static void probe_reclaim(void *data, int nid, unsigned long scanned,
 			  unsigned long reclaimed, struct reclaim_stat *stat,
@@ -357,9 +357,9 @@ unsigned long sol_on_ksm_merge_any(struct mm_struct *mm)
 /* ---- Collapse ---- */
 
 /*
- * alloc_charge_folio(): @huge is where the new page would be told. The answer
- * is a scan_result; 0 is SCAN_FAIL, after which khugepaged goes on with the
- * next block, where it would rest for want of memory otherwise.
+ * alloc_charge_folio(): the new page would be stored to *@huge. The answer is a
+ * scan_result: 0 is SCAN_FAIL, after which khugepaged goes on with the next block
+ * instead of waiting for memory.
  */
 unsigned long sol_on_collapse(void **huge, struct mm_struct *mm)
 {
@@ -404,7 +404,7 @@ static struct sol_probe move_probe = {
 	"mm_vmscan_lru_shrink_inactive", probe_reclaim
 };
 
-/* What the table says is there must be hooked; the rest it has told. */
+/* Hook what this kernel has; the table has told of the rest. */
 int sol_move_init(void)
 {
 	int err = sol_probes_add(&move_probe, 1);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reclaim: listed frames are free memory, and Linux gets them when it asks.
+ * Reclaim: listed frames are free memory, and Linux gets them when it needs memory.
  *
- * Under pressure a shrinker gives back what is above the groups' reserves,
- * node by node; seeks is 0, since a frame costs nothing to take again. Before
- * the OOM killer everything goes back, and if there was nothing, coloured pages
- * may be swapped for a while (move.c). A frame that failed is forgotten. What of
- * a memory block that goes offline is listed: unplug.c.
+ * Under pressure a shrinker gives back, node by node, frames that no group reserved;
+ * seeks is 0, since a frame costs nothing to take again. Before the OOM killer all
+ * frames go back, and if there were none, coloured pages may be swapped for a while
+ * (move.c). A frame that failed is forgotten. unplug.c handles memory blocks that go
+ * offline.
  *
- * MemAvailable counts listed frames through NR_KERNEL_MISC_RECLAIMABLE. It is
- * brought up to date by a work, once a second, so that the fault path does not
- * pay for it. The work is not deferrable: an idle CPU would defer it for as long
- * as it sleeps, while others fill the lists, and who watches MemAvailable
- * (systemd-oomd, earlyoom) would kill for memory that is there.
+ * MemAvailable counts listed frames through NR_KERNEL_MISC_RECLAIMABLE. A work item
+ * updates that once a second, so that the fault path does not pay for it. The work is
+ * not deferrable: an idle CPU would defer it as long as it sleeps, while others fill
+ * the lists, and a daemon that watches MemAvailable (systemd-oomd, earlyoom) would kill
+ * although there is memory.
  *
- * Locking: none of its own; each callback is called by one thread at a time,
- * or touches only atomic state of the store. The accounting is one work.
+ * Locking: none of its own. Each callback is called by one thread at a time, or touches
+ * only atomic state of the store. One work does the accounting.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -72,9 +72,9 @@ static struct notifier_block reclaim_oom_nb = { .notifier_call = reclaim_oom };
 /* ---- Failing memory ---- */
 
 /*
- * A frame that failed in use is never freed (the kernel keeps it), so its group
- * would wait for it for ever; one that failed in a list must leave it. Told by
- * a tracepoint, which may not sleep: a work does it.
+ * The kernel never frees a frame that failed in use, so that its group would wait for it
+ * for ever. A frame that failed in a list must leave the list. The tracepoint may not
+ * sleep, so that a work item does both.
  */
 struct failed {
 	struct llist_node node;
@@ -92,7 +92,7 @@ static void failed_forget(struct work_struct *work)
 	llist_for_each_entry_safe(f, next, all, node) {
 		struct page *page = pfn_to_online_page(f->pfn);
 
-		/* One that waits in a magazine counts as ours, too. */
+		/* A frame in a per-CPU list counts as ours, too. */
 		if (page && page_count(page) && sol_store_owns(page))
 			sol_store_forget(page);
 		else

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory going offline: a block loses its listed frames first, and again while
- * it goes, for a page freed at the wrong moment may still come to a list.
+ * Memory that goes offline: a block's listed frames are given back first, and again
+ * while it goes, since a page that is freed at the wrong moment may still come to a
+ * list.
  *
- * Linux tries for as long as a frame of the block is neither free nor movable,
- * without sleeping, so that unloading, which waits for RCU-tasks as the hooks
- * go, would wait for it, and it for the frames. Hence this goes down after the
- * hooks, and the lists give everything back right behind it.
+ * Linux tries to offline a block as long as one of its frames is neither free nor
+ * movable, without sleeping. Unloading waits for RCU-tasks as the hooks go, so it would
+ * wait for that, and that for our frames. Hence this goes down after the hooks, and the
+ * lists give everything back right after it.
  *
- * Walks over frames (refill.c) ask whether a region is online, and look at its
- * pages afterwards, without a lock. They are sections of sol_lists_users: once
- * those that may have asked before have ended, the pages may go.
+ * Walks over frames (refill.c) ask whether a region is online and look at its pages
+ * afterwards, without a lock. They are sections of sol_lists_users: when those that may
+ * have asked before have ended, the pages may go.
  *
  * Locking: Linux takes one block offline at a time (mem_hotplug_lock).
  */

@@ -2,8 +2,8 @@
 /*
  * Cells: what the fault path needs of a group's colours, replaced as a whole.
  *
- * Locking: sol_group_mutex. Faults read a group's cells under RCU; the old ones
- * are freed a grace period after new ones took their place.
+ * Locking: sol_group_mutex. Faults read a group's cells under RCU. The old cells are
+ * freed a grace period after new ones took their place.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -14,7 +14,7 @@
 #include "cells.h"
 #include "map.h"
 
-/* The node with cells nearest to @node. */
+/* The node nearest to @node that has cells. */
 static u8 nearest_node(const struct sol_cells *cells, u32 node)
 {
 	u32 best = node, i;
@@ -32,7 +32,6 @@ static u8 nearest_node(const struct sol_cells *cells, u32 node)
 	return best;
 }
 
-/* The cells of @colors; NULL: it does not colour; or an ERR_PTR. */
 struct sol_cells *sol_cells_new(const struct sol_colors *colors)
 {
 	const struct sol_map *map = sol_map_in_use();
@@ -65,7 +64,7 @@ struct sol_cells *sol_cells_new(const struct sol_colors *colors)
 	return cells;
 }
 
-/* Each of @cells keeps @frames for the group from the shrinker from now on. */
+/* The shrinker leaves each of @cells @frames for the group from now on. */
 static void cells_reserve(struct sol_cells *cells, u32 frames)
 {
 	u32 i;
@@ -85,10 +84,7 @@ static u32 reserve_of_each(const struct sol_group *group,
 	return cells && cells->n ? DIV_ROUND_UP(group->reserve, cells->n) : 0;
 }
 
-/*
- * Publish @cells (NULL: colours no more); the old ones go after a grace period.
- * What was not to be found in the old ones may be in these.
- */
+/* The group's backoff ends: the new cells may have what the old ones had not. */
 void sol_cells_publish(struct sol_group *group, struct sol_cells *cells)
 {
 	const struct sol_map *map = sol_map_in_use();

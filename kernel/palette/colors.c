@@ -23,7 +23,7 @@
 #include "quota.h"
 #include "reap.h"
 
-/* What the palette knows of @colors: a group that does not colour owns none. */
+/* The colours that the palette knows of: a group that does not colour owns none. */
 static const struct sol_colors *owned(const struct sol_colors *colors)
 {
 	return sol_colors_restrict(colors) ? colors : NULL;
@@ -36,9 +36,10 @@ static const struct sol_colors *owned(const struct sol_colors *colors)
  * @group: referenced by the caller
  * @frames: 4 KiB each; 0: none
  *
- * They are zeroed; the shrinker leaves so many alone from then on.
+ * The frames are zeroed, and the shrinker leaves so many alone from then on.
  *
- * Return: how many there are now. Fewer than @frames: nothing has changed.
+ * Return: how many frames are listed now. If fewer than @frames, the reserve is as
+ * it was.
  */
 u64 sol_group_reserve(struct sol_group *group, u64 frames)
 {
@@ -57,7 +58,7 @@ u64 sol_group_reserve(struct sol_group *group, u64 frames)
 
 /* ---- Setting ---- */
 
-/* After a change, without the mutex: this takes mmap_lock, and may last. */
+/* After a change, without sol_group_mutex: this takes mmap_lock, and may take long. */
 static void recolored(struct sol_group *group, bool huge_ok_before)
 {
 	if (READ_ONCE(group->huge_ok) != huge_ok_before)
@@ -139,8 +140,8 @@ int sol_group_edit(struct sol_group *group,
 /* ---- Assigning ---- */
 
 /*
- * Free colours for @want. A set that nobody owns may have pages in use, or only
- * at hand in some CPU's list: the lists are flushed once, and only then.
+ * Find free colours for @want. A bank set that nobody owns may have pages in use, or
+ * only in per-CPU lists: then these are flushed once.
  */
 static int palette_assign(const struct sol_want *want, struct sol_colors *out,
 			  struct sol_err *err)
@@ -169,7 +170,7 @@ static int assign(struct sol_group *group, const struct sol_want *want,
 	if (own)
 		sol_palette_change(&sol_palette, own, NULL, &ignored);
 	ret = palette_assign(want, out, &err);
-	/* Nobody else could take them meanwhile: this does not fail. */
+	/* This does not fail: nobody else could take them meanwhile. */
 	if (own)
 		WARN_ON(sol_palette_change(&sol_palette, NULL, own, &ignored));
 	if (ret)
@@ -212,7 +213,7 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 	bool huge_ok = group->huge_ok;
 	int err = auto_once(group, want);
 
-	/* Pages of ended tasks may wait in some idle CPU's batch. */
+	/* Pages of ended tasks may wait in an idle CPU's batch. */
 	if (err == -ENOSPC || err == -EDQUOT) {
 		sol_reap_drain();
 		err = auto_once(group, want);
@@ -282,7 +283,7 @@ static int grow(struct sol_group *group)
 	return err;
 }
 
-/* A group that found no free colour does not look for one again at once. */
+/* A group that found no free colour has to wait before it looks again. */
 static int grow_or_back_off(struct sol_group *group)
 {
 	int err;
@@ -328,7 +329,12 @@ out:
 
 /* ---- Reading ---- */
 
-/* Bytes of the machine's memory in the group's colours; 0: does not colour. */
+/**
+ * sol_group_capacity() - memory in a group's colours
+ * @group: the group
+ *
+ * Return: bytes of the machine's memory; 0: the group does not colour.
+ */
 u64 sol_group_capacity(const struct sol_group *group)
 {
 	const struct sol_map *map = sol_map_in_use();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Life of a group: made, removed, and removed by itself when its last task goes.
+ * Life of a group: making it, removing it, and removing it by itself when its last
+ * task goes.
  *
- * A group is found by its number in sol_groups[]. It is born with one reference
- * (of its directory, or of whoever makes it for a task), and every task in it
- * holds another. How it ends is in reap.c.
+ * A group is found by its number in sol_groups[]. It begins with one reference, of its
+ * directory or of the one who makes it for a task, and each task in it holds another.
+ * reap.c says how it ends.
  *
- * Locking: sol_group_mutex guards sol_groups[] and the fate of each group.
+ * Locking: sol_group_mutex guards sol_groups[] and the state of each group.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -105,7 +106,7 @@ struct sol_group *sol_group_new(const char *name, bool implicit)
 	if (group != ERR_PTR(-ENOSPC))
 		return group;
 
-	sol_reap_now();		/* removed ones may have numbers */
+	sol_reap_now();		/* removed groups may have numbers */
 	mutex_lock(&sol_group_mutex);
 	group = group_make(name, implicit);
 	mutex_unlock(&sol_group_mutex);
@@ -135,7 +136,7 @@ void sol_group_when_emptied(void (*forget)(struct sol_group *group))
 	forget_emptied = forget;
 }
 
-/* Retire one whose last task is gone; it comes with a reference. NULL: none. */
+/* Retire a group whose last task is gone. Return: it, with a reference; or NULL. */
 static struct sol_group *retire_emptied(void)
 {
 	struct sol_group *group, *found = NULL;
@@ -156,7 +157,7 @@ static struct sol_group *retire_emptied(void)
 	return found;
 }
 
-/* The directory stays, until somebody removes it: it is a user's. */
+/* The directory stays until its user removes it. */
 static void emptied_fn(struct work_struct *work)
 {
 	struct sol_group *group;
@@ -171,7 +172,7 @@ static void emptied_fn(struct work_struct *work)
 /**
  * sol_group_set_ephemeral() - remove a group when its last task goes, or not
  * @group: of a directory, which stays and says that the group is gone
- * @yes: one that no task was in yet waits for the first
+ * @yes: remove it; if no task was in it yet, only after the first one came
  *
  * Return: 0; -ENOENT and words if it was removed.
  */

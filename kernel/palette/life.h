@@ -9,7 +9,7 @@ struct sol_group *sol_group_new(const char *name, bool implicit);
 void sol_group_remove(struct sol_group *group);
 int sol_group_set_ephemeral(struct sol_group *group, bool yes);
 
-/* An ephemeral group goes by itself: who else must @forget it before? */
+/* Call @forget before an ephemeral group goes by itself. */
 void sol_group_when_emptied(void (*forget)(struct sol_group *group));
 
 int sol_group_init(void);

@@ -36,7 +36,7 @@ size_t sol_colors_bits_size(const struct sol_map *m)
 	       sizeof(unsigned long);
 }
 
-/* An empty colour set (any colour) for @m; NULL: no memory. */
+/* An empty colour set, which restricts nothing. Return: the set; NULL: no memory. */
 struct sol_colors *sol_colors_new(const struct sol_map *m)
 {
 	struct sol_colors *colors;
@@ -89,7 +89,7 @@ static int map_install(struct sol_map *new, void **mem)
 }
 
 /**
- * sol_map_use() - take another address map
+ * sol_map_use() - use another address map
  * @text: of docs/reference/map-format.md
  * @len: its bytes
  *

@@ -13,6 +13,7 @@
  * Return: the map; NULL: none was set yet.
  */
 const struct sol_map *sol_map_in_use(void);
+
 int sol_map_use(const char *text, size_t len);
 void sol_map_exit(void);
 
@@ -26,8 +27,10 @@ void sol_colors_copy(const struct sol_map *map, struct sol_colors *to,
 		     const struct sol_colors *from);
 void sol_colors_free(struct sol_colors *colors);
 
-/* Bytes of both bitmaps, and: @colors has its bitmaps at @bits. */
+/* Bytes of both bitmaps of a colour set of @map. */
 size_t sol_colors_bits_size(const struct sol_map *map);
+
+/* Let @colors have its bitmaps at @bits, for the map in use. */
 void sol_colors_attach(struct sol_colors *colors, unsigned long *bits);
 
 /* Does @colors restrict anything? A group that does not owns no colour. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Quota: what rules give away has an end. A program that a rule names may be
- * executed by anybody as often as they like, and with `grow` each takes more and
- * more; so a rule's groups together, and all groups that rules made for one
- * user, have a limit, and others find free colours still.
+ * Quota: limits on what rules give away. Anybody may execute a program that a rule
+ * names as often as they like, and with `grow` each process takes more and more. So
+ * all groups of a rule together have a limit, and so have all groups that rules made
+ * for one user, and others still find free colours.
  *
- * A removed group counts for as long as it holds pages: its bank sets are not
- * free for automatic assignment either.
+ * A removed group counts as long as it holds pages: its bank sets are not free for
+ * automatic assignment either.
  *
  * Locking: sol_group_mutex guards the list.
  */

@@ -11,8 +11,8 @@
 struct sol_group;
 
 /**
- * struct sol_quota - a rule's; its groups, which may outlive it, refer to it too
- * @ref: of these
+ * struct sol_quota - limits of a rule; its groups refer to it and may outlive it
+ * @ref: the rule and these groups
  * @limit: bank sets of all its groups together; 0: half of the machine's
  * @user_limit: of all groups that any rule made for one user; 0: a quarter of
  *	the machine's. Root has none
@@ -29,20 +29,23 @@ struct sol_quota *sol_quota_new(void);
 struct sol_quota *sol_quota_get(struct sol_quota *quota);
 void sol_quota_put(struct sol_quota *quota);	/* NULL: nothing */
 
-/* As set, or what holds where nothing is; at least @colors then. */
+/* The limits as they are set, or their defaults, which are @colors at least. */
 u32 sol_quota_limit(const struct sol_quota *quota, u32 colors);
 u32 sol_quota_user_limit(const struct sol_quota *quota, u32 colors);
 
-/* @group, new, was made by the rule of @quota for @uid. */
+/* @group, which is new, was made by the rule of @quota for user @uid. */
 void sol_quota_begin(struct sol_group *group, struct sol_quota *quota,
 		     kuid_t uid);
 
-/* It goes. sol_group_mutex is held, or nobody is left. */
+/* @group goes. sol_group_mutex is held, or no other task uses it. */
 void sol_quota_end(struct sol_group *group);
 
-/*
- * May @group have @n bank sets in all? sol_group_mutex is held. 0, or -EDQUOT
- * and words.
+/**
+ * sol_quota_check() - may a group have so many bank sets?
+ * @group: sol_group_mutex is held
+ * @n: bank sets in all
+ *
+ * Return: 0, or -EDQUOT and words.
  */
 int sol_quota_check(const struct sol_group *group, u32 n);
 

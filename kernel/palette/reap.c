@@ -47,7 +47,7 @@ static DECLARE_DELAYED_WORK(linger_work, reap_fn);
 
 /* ---- Retiring ---- */
 
-/* Its last figures, for those who look at its files now and then. */
+/* Tell its last figures: those who look at its files now and then missed these. */
 static void tell_removed(const struct sol_group *group)
 {
 	struct sol_group_stats sum;
@@ -79,13 +79,12 @@ void sol_group_retire(struct sol_group *group)
 	sol_group_counts.dead++;
 }
 
-/* ---- What CPUs hold in batches ---- */
+/* ---- Pages in batches of CPUs ---- */
 
 /*
- * Pages of ended tasks may wait for the LRU lists in an idle CPU's batch, for
- * minutes. All CPUs are asked for them, by a work of its own: a CPU that a
- * real-time task has for itself never answers, so nobody waits for the work but
- * for a moment, and without a lock.
+ * Pages of ended tasks may wait for the LRU lists in an idle CPU's batch, for minutes.
+ * A work item asks all CPUs for them. A CPU that a real-time task has for itself never
+ * answers, so we wait for the work for a moment only, and without a lock.
  */
 static void drain_fn(struct work_struct *work)
 {
@@ -102,7 +101,7 @@ static void drain_begin(void)
 	queue_work(sol_unbound_wq(), &drain_work);
 }
 
-/* What asks here may be any exec. */
+/* The caller may be any exec. */
 void sol_reap_drain(void)
 {
 	drain_begin();
@@ -126,7 +125,7 @@ static bool reap_new(void)
 	return first;
 }
 
-/* Frames of removed groups are in use: look again, and ask for what is in batches. */
+/* Frames of removed groups are in use: look again later, and drain batches. */
 static void linger(void)
 {
 	queue_delayed_work(sol_unbound_wq(), &linger_work, HZ);
@@ -138,9 +137,9 @@ static void linger(void)
 }
 
 /*
- * Free the dead. A fault that saw the group's cells may still count a frame,
- * hence the first grace period: after it their number can only fall. Whoever counted
- * the last one down may still look at the group: hence the second.
+ * Free removed groups. A fault that read a group's cells may still count a frame: after
+ * the first grace period the number of frames in use only falls. The one who counted
+ * the last frame may still use the group: hence the second grace period.
  */
 static void reap_fn(struct work_struct *work)
 {

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cgroups: a group may be bound to a cgroup (v2) by its path. What runs in that
- * or below it joins the group when it is bound, and what comes later joins as it
- * comes: by being moved (tracepoint cgroup_attach_task), or by being forked right
- * into it (task_newtask). The nearest bound cgroup decides. So
- * services, slices and containers are coloured without knowing of it.
+ * Cgroups: a group may be bound to a cgroup (v2) by its path. Tasks in that cgroup or
+ * below it join the group when it is bound. Later tasks join when they are moved there
+ * (tracepoint cgroup_attach_task) or forked right into it (task_newtask). The nearest
+ * bound cgroup decides. So services, slices and containers are coloured without
+ * knowing of it.
  *
- * A task that is moved out of all bound cgroups leaves, if its group is bound to
- * one; a group that it was put into by hand and that is not bound it keeps.
+ * A task that is moved out of all bound cgroups leaves its group if that is bound to
+ * one. It stays in a group that is not bound, in which somebody put it by hand.
  *
- * A path and not a cgroup is what is bound: a service's cgroup goes when it
- * stops, and another comes at the same place. So the path need not exist yet.
+ * A path is bound and not a cgroup: the cgroup of a service goes when the service
+ * stops, and another one comes at the same path. So the path need not exist yet.
  *
- * Tracepoints can't sleep: there a task only changes its group's number. What
- * its address space must know follows in a work item, a moment later.
+ * Tracepoints can't sleep: they only change the number of a task's group. A work item
+ * brings the address space in line a moment later.
  *
- * Locking: bindings_mutex around binding and unbinding; binding_lock, raw,
- * for which cgroup a binding stands for at present, since the tracepoints change
- * that. Readers go by RCU.
+ * Locking: bindings_mutex for binding and unbinding. binding_lock, raw, for the cgroup
+ * that a binding stands for at present, which tracepoints change. Readers use RCU.
  */
 #include <linux/cgroup.h>
 #include <linux/mm.h>
@@ -34,7 +33,7 @@
 #include "../group/group.h"
 #include "../group/member.h"
 
-/* @cgrp: at that path now, with a reference; NULL: none is there. */
+/* @cgrp: the cgroup at the path now, with a reference; NULL: there is none. */
 struct binding {
 	struct list_head link;
 	struct rcu_head rcu;
@@ -56,9 +55,9 @@ static void settle_fn(struct work_struct *work)
 
 static DECLARE_WORK(settle_work, settle_fn);
 
-/* ---- Who belongs where ---- */
+/* ---- The group of a task's cgroup ---- */
 
-/* The binding of the nearest cgroup, or NULL. RCU. */
+/* The binding of the nearest bound cgroup of @task, or NULL. RCU. */
 static struct binding *binding_of(struct task_struct *task)
 {
 	struct cgroup *in = task_dfl_cgroup(task), *at;
@@ -86,13 +85,13 @@ static struct binding *binding_for(u16 id)
 	return NULL;
 }
 
-/* After a move to another cgroup. RCU. */
+/* @task moved to another cgroup. RCU. */
 static void follow(struct task_struct *task)
 {
 	struct binding *b = binding_of(task);
 	u16 id = group_id_of(task);
 
-	/* One that is being forked: probe_newtask() is yet to come. */
+	/* A task that is being forked: probe_newtask() comes later. */
 	if (sol_member_is_new(task) ||
 	    (b ? b->group->id == id : !binding_for(id)))
 		return;
@@ -141,7 +140,7 @@ static void probe_attach(void *data, struct cgroup *to, const char *path,
 	schedule_work(&settle_work);
 }
 
-/* @cgrp (NULL: none) is what @b stands for from now on. */
+/* @b stands for @cgrp (NULL: for none) from now on. */
 static void binding_set(struct binding *b, struct cgroup *cgrp)
 {
 	struct cgroup *before;
@@ -193,7 +192,7 @@ static struct sol_probe probes[] = {
 
 #define MOUNT	"/sys/fs/cgroup"	/* where nearly everybody has it */
 
-/* Paths of files, as people see cgroups: nothing would ever run "there". */
+/* Refuse paths of files, as people see cgroups: no task would ever run there. */
 static int check_no_file(const char *path)
 {
 	const char *last = strrchr(path, '/');
@@ -246,7 +245,7 @@ static void unbind(struct sol_group *group)
 	kfree(b);
 }
 
-/* The cgroup may be made, or go, while we look: probes see the list already. */
+/* If the cgroup is made, or goes, meanwhile: probes see the list already. */
 static void find_now(struct binding *b)
 {
 	struct cgroup *cgrp = cgroup_get_from_path(b->path);
@@ -265,7 +264,7 @@ static bool should_join(struct task_struct *task, void *arg)
 	return binding_of(task) == b && group_id_of(task) != b->group->id;
 }
 
-/* All that is in there; who can't is counted. */
+/* All tasks in @b's cgroup join; those that can't are counted. */
 static void take_in(struct binding *b)
 {
 	struct task_struct **tasks;
@@ -363,7 +362,7 @@ int sol_cgroup_init(void)
 	return sol_probes_add(probes, ARRAY_SIZE(probes));
 }
 
-/* No group has a directory any more, so that none is bound. */
+/* No group has a directory any more, so that no group is bound. */
 void sol_cgroup_exit(void)
 {
 	sol_probes_remove(probes, ARRAY_SIZE(probes));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Groups bound to a cgroup (v2): what is in it, or comes into it, is theirs. */
+/* Groups that are bound to a cgroup (v2): tasks in it, and later ones, join. */
 #ifndef SOLOIST_CGROUP_H
 #define SOLOIST_CGROUP_H
 
@@ -8,22 +8,26 @@
 struct sol_group;
 struct task_struct;
 
-#define SOL_CGROUP_PATH	1024	/* as long as the kernel's tracepoints tell */
+#define SOL_CGROUP_PATH	1024	/* bytes that the kernel's tracepoints tell */
 
-/*
- * Bind @group to the cgroup at @path, from the root of the hierarchy on; it need
- * not exist yet. "": to none; members stay. 0, -EINVAL, -EBUSY, -ENOMEM; words.
+/**
+ * sol_cgroup_bind() - bind a group to a cgroup
+ * @group: the group
+ * @path: of the cgroup, from the root of the hierarchy; it need not exist yet. "":
+ *	unbind; members stay
+ *
+ * May sleep. Return: 0, -EINVAL, -EBUSY or -ENOMEM, and words.
  */
 int sol_cgroup_bind(struct sol_group *group, const char *path);
 void sol_cgroup_unbind(struct sol_group *group);
 
-/* The path into @page and a newline, or nothing; its length. */
+/* Write the path and a newline to @page, or nothing. Return: bytes written. */
 ssize_t sol_cgroup_show(const struct sol_group *group, char *page);
 
-/* Is there a cgroup at the path now? */
+/* Is there a cgroup at @group's path now? */
 bool sol_cgroup_present(const struct sol_group *group);
 
-/* Tasks that came in but may use no node of the group's colours. */
+/* Tasks that came to the cgroup but may use no node of @group's colours. */
 u64 sol_cgroup_refused(const struct sol_group *group);
 
 int sol_cgroup_init(void);

@@ -2,31 +2,30 @@
 /*
  * Rules: colours by user and path, at exec (CAMC 3.4).
  *
- * A direct hook on copy_string_kernel sees every execve() before anything lies
- * in its new address space, so that even the pages of its arguments are in
- * colour. If a rule matches, the process gets an implicit group of its own with
- * free colours on the nodes of the CPUs it may use, and the old program's pages
- * stay where they are. Whether the exec went well is known when the task returns
- * to user space: task work then compares self_exec_id, which only a success has
- * changed, and if it has not, puts the task back where it was.
+ * A direct hook on copy_string_kernel sees every execve() before anything lies in its
+ * new address space, so that even the pages of its arguments are in colour. If a rule
+ * matches, the process gets an implicit group of its own, with free colours on the
+ * nodes of the CPUs that it may use. The old program's pages stay where they are.
+ * Whether the exec succeeded is known when the task returns to user space: a task work
+ * compares self_exec_id, which only a success changes, and puts the task back if it
+ * is the same.
  *
- * What is matched is the file that the kernel opened, so of a script the script
- * and not its interpreter: once the name as given, if absolute, and once the
- * file's path; both as who made the rule sees them, so that nobody who mounts or
- * changes roots can pretend to be another's program. No path is walked here,
- * which may wait for a file server for ever. Kernels that copy the arguments
- * before they open the file (SOL_EXEC_OPENS_LATE) are asked what their cache
- * knows of the path, and a second hook makes good what that did not tell.
+ * The file that the kernel opened is matched, so of a script the script and not its
+ * interpreter: by the name as given, if it is absolute, and by the file's path. Both
+ * are as the maker of the rule sees them, so that nobody who mounts or changes roots can
+ * pass for another's program. No path is walked here, which might wait for a file
+ * server for ever. Some kernels copy the arguments before they open the file
+ * (SOL_EXEC_OPENS_LATE): there we ask the cache for the path, and a second hook
+ * corrects what the cache did not know.
  *
- * Differs from the paper: the path pattern is a glob in a rule, the user need
- * not register if the rule names it, and children that execute something that
- * no rule matches stay in their parent's group. A task in a group that someone
- * made by hand stays there.
+ * Differs from the paper: the path is a glob in a rule; the user need not register if
+ * the rule names it; children that execute a program which no rule matches stay in
+ * their parent's group. A task in a group that was made by hand stays there.
  *
- * Locking: rule_mutex guards the rules and registered users; sol_group_mutex
- * nests inside. Nothing that waits for other CPUs is done under either. tries_lock guards the list of execs under way. Unloading waits
- * by an SRCU of this file's own, since sol_lists_users may be waited for under
- * sol_group_mutex.
+ * Locking: rule_mutex guards the rules and registered users; sol_group_mutex nests
+ * inside. Nothing under either waits for other CPUs. tries_lock guards the list of
+ * execs under way. Unloading waits by an SRCU of this file, since sol_lists_users may
+ * be waited for under sol_group_mutex.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -62,7 +61,7 @@ struct coloring_user {
 	u32 colors;
 };
 
-/* An exec of which we don't know yet whether it succeeds. */
+/* An exec under way; whether it succeeds is not known yet. */
 struct exec_try {
 	struct callback_head work;
 	struct list_head link;
@@ -225,9 +224,9 @@ static u32 rule_colors(const struct sol_rule *rule)
 }
 
 /*
- * The name as given counts too, so that a rule may name a symbolic link: if it
- * means to the caller what it meant to the rule's maker, and goes nowhere else
- * on its way (a glob's * takes slashes and dots).
+ * Does the name as given match? So a rule may name a symbolic link. The name must mean
+ * to the caller what it meant to the rule's maker, and must not lead elsewhere (a
+ * glob's * takes slashes and dots).
  */
 static bool given_matches(const struct sol_rule *rule, const char *given)
 {
@@ -244,8 +243,8 @@ static bool given_matches(const struct sol_rule *rule, const char *given)
 }
 
 /*
- * The path as the rule's maker sees it. What can't be reached from the maker's
- * root, such as the files of a container, has none.
+ * Does the file's path match, as the rule's maker sees it? A file that can't be reached
+ * from the maker's root, such as one of a container, has no such path.
  */
 static bool path_matches(const struct sol_rule *rule, const struct path *path,
 			 char *buf)
@@ -273,7 +272,7 @@ static struct sol_rule *rule_match(const char *given, const struct path *path,
 	return NULL;
 }
 
-/* What a rule gives to a process; the rule itself may go meanwhile. */
+/* A grant of a rule to a process. The rule itself may be removed meanwhile. */
 struct rule_grant {
 	u64 serial;		/* of the rule; 0: none matched */
 	u32 colors;
@@ -396,8 +395,8 @@ static struct exec_try *try_new(u64 serial, struct sol_group *before)
 }
 
 /*
- * Join a group of the grant until the exec steps out to fail. If it got no
- * colours, the try says to exec_opened() that it was asked for some.
+ * Join a group of the grant, unless the exec fails. If the group got no colours, the
+ * try tells exec_opened() that a rule matched.
  */
 static void exec_join(const struct rule_grant *grant, struct sol_group *before)
 {
@@ -416,11 +415,11 @@ static void exec_join(const struct rule_grant *grant, struct sol_group *before)
 		exec_done(&try->work);
 }
 
-/* What the rules give to the exec of @path. */
+/* The grant of the rules to the exec of @path; ->serial is 0 if none matches. */
 static struct rule_grant exec_grant(const struct linux_binprm *bprm,
 				    const struct path *path)
 {
-	/* A name relative to a file descriptor is the kernel's own making. */
+	/* The kernel makes up a name relative to a file descriptor. */
 	const char *given = bprm->fdpath ? "" : bprm->filename;
 	char *buf = kmalloc(PATH_MAX, GFP_KERNEL);
 	struct rule_grant grant = { 0 };
@@ -447,7 +446,7 @@ static void exec_path(const struct linux_binprm *bprm, const struct path *path)
 }
 
 #ifdef SOL_EXEC_OPENS_LATE
-/* What the cache has of the path: a file server is not asked. */
+/* Look the path up in the cache only: a file server is not asked. */
 static void exec_named(const struct linux_binprm *bprm)
 {
 	struct path path;
@@ -472,7 +471,7 @@ static struct exec_try *try_of_current(void)
 	return found;
 }
 
-/* The file may be of another rule than the path was a moment ago, or of none. */
+/* Another rule may match the file than matched the path before, or none. */
 static void exec_opened(const struct linux_binprm *bprm)
 {
 	struct exec_try *try = try_of_current();
@@ -581,8 +580,8 @@ static struct task_struct *try_task(void)
 }
 
 /*
- * Take back the work of execs under way: a debugger may hold a task in the
- * middle of one for ever. What can't be taken back is running just now.
+ * Cancel the work of execs under way: a debugger may hold a task in the middle of one
+ * for ever. A work that can't be cancelled runs just now.
  */
 static void tries_cancel(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Rules: who gets colours automatically when it executes what (CAMC 3.4). */
+/* Rules: programs and users that get colours automatically at exec (CAMC 3.4). */
 #ifndef SOLOIST_RULE_H
 #define SOLOIST_RULE_H
 
@@ -15,12 +15,12 @@ enum sol_rule_who {
 };
 
 /**
- * struct sol_rule - one rule; sol_rule_lock()
+ * struct sol_rule - one rule; guarded by sol_rule_lock()
  * @link: list of all
  * @serial: of no other rule since load
- * @root: of who made it: paths are below that
- * @who: whom it is for
- * @uid: if @who is SOL_RULE_UID
+ * @root: its maker's root directory; paths are below that
+ * @who: users that it is for
+ * @uid: the user, if @who is SOL_RULE_UID
  * @path: glob; NULL: not said yet
  * @colors: bank sets for each process
  * @exhaust: enum sol_exhaust of its groups
@@ -48,7 +48,7 @@ struct sol_rule {
 	const char *name;
 };
 
-/* Around reading and writing a rule. */
+/* Lock all rules, to read or write one. May sleep. */
 void sol_rule_lock(void);
 void sol_rule_unlock(void);
 

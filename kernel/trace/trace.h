@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints, under events/soloist in tracefs: what happens too seldom for a
- * count and too fast for a file. docs/reference/interface.md has them.
+ * Tracepoints, under events/soloist in tracefs: events that are too rare for a count
+ * and too fast for a file. docs/reference/interface.md has them.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM soloist
@@ -75,7 +75,7 @@ TRACE_EVENT(soloist_search,
 		  __entry->got)
 );
 
-/* No page in colour, down to the last rung; @exhaust: enum sol_exhaust. */
+/* No rung had a page in colour; @exhaust: enum sol_exhaust. */
 TRACE_EVENT(soloist_exhausted,
 	TP_PROTO(unsigned int group, int node, int exhaust),
 	TP_ARGS(group, node, exhaust),
@@ -119,7 +119,7 @@ TRACE_EVENT(soloist_page_moved,
 				   { SOL_MOVED_BROKEN, "broken" }))
 );
 
-/* Group @group is removed: who looks at its files now and then missed this. */
+/* Group @group is removed; these are its last figures. */
 TRACE_EVENT(soloist_group_removed,
 	TP_PROTO(const struct sol_group *group,
 		 const struct sol_group_stats *sum),
