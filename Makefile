@@ -23,9 +23,9 @@ help:
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
 	@echo "make bench        what colouring and reservations cost, in instructions"
 	@echo "make fuzz         the parsers, SECONDS=$(SECONDS) each"
-	@echo "make install      soloist and its module (DKMS) under PREFIX=$(PREFIX)"
+	@echo "make install      soloist, soloist-lab and the module (DKMS) under PREFIX=$(PREFIX)"
 	@echo "make uninstall    take that away again"
-	@echo "make deb          Debian packages in build/deb; make dist: a static binary"
+	@echo "make deb          Debian packages in build/deb; make dist: static binaries"
 	@echo "make clean        remove build/ (kernels too) and target/"
 	@echo
 	@echo "While you work: cargo test -p soloist-map; make -C core check;"

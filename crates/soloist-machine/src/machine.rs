@@ -11,6 +11,7 @@ use toml::Spanned;
 use crate::about::{check_name, About, HostFit};
 use crate::cache::Caches;
 use crate::classmap::ClassMap;
+use crate::dram::{self, Device};
 use crate::file::{read_text, FileError, FileText, Wrong};
 use crate::map::RawMap;
 use crate::memory::Memory;
@@ -40,6 +41,28 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The `[memory]` table.
+    ///
+    /// # Errors
+    /// When the file has none.
+    pub fn memory_table(&self) -> Result<&Memory, FileError> {
+        self.memory.as_ref().ok_or_else(|| {
+            let message = format!(
+                "no [memory] table; add one with `device = \"NAME\"`, NAME one of {}",
+                dram::names()
+            );
+            FileError::whole(&self.file, message)
+        })
+    }
+
+    /// The DRAM on every channel.
+    ///
+    /// # Errors
+    /// When no `[memory]` table names it, or it is not known.
+    pub fn device(&self) -> Result<Device, FileError> {
+        Device::find(&self.memory_table()?.device, &self.file)
+    }
+
     /// Reads a machine from the text of a file; `file` is its name in messages.
     ///
     /// # Errors

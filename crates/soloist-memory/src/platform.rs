@@ -13,7 +13,6 @@ use crate::cache::Shape;
 use crate::error::{Error, Result};
 
 pub use decoder::{Decoder, Place};
-use machine::section;
 pub use machine::Machine;
 
 /// A private cache or the last level.
@@ -68,7 +67,10 @@ impl Platform {
         if changes.is_empty() {
             return Ok(unchanged);
         }
-        let changed = section(&machine)?.changed(changes).map_err(Error::Model)?;
+        let changed = machine
+            .memory_table()?
+            .changed(changes)
+            .map_err(Error::Model)?;
         Self::with(&machine, &changed).map_err(|e| match e {
             // The file itself is right.
             Error::File(wrong) => Error::Model(wrong.message),
@@ -91,7 +93,7 @@ impl Platform {
 
     /// The platform of a machine whose file has been read.
     pub fn of(machine: &soloist_machine::Machine) -> Result<Self> {
-        Self::with(machine, section(machine)?)
+        Self::with(machine, machine.memory_table()?)
     }
 
     fn with(machine: &soloist_machine::Machine, section: &Memory) -> Result<Self> {

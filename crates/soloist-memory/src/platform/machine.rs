@@ -12,26 +12,12 @@
 //! ```
 
 use soloist_core::AddrMap;
-use soloist_machine::dram::{self, Device};
+use soloist_machine::dram::Device;
 use soloist_machine::memory::{Memory, Policy};
 use soloist_machine::{known, FileError};
 
 use crate::dram::Geometry;
 use crate::error::{Error, Result};
-
-/// The `[memory]` table of a machine.
-///
-/// # Errors
-/// When its file has none.
-pub(crate) fn section(machine: &soloist_machine::Machine) -> Result<&Memory> {
-    machine.memory.as_ref().ok_or_else(|| {
-        let message = format!(
-            "no [memory] table; add one with `device = \"NAME\"`, NAME one of {}",
-            dram::names()
-        );
-        Error::File(FileError::whole(&machine.file, message))
-    })
-}
 
 /// A machine with its memory.
 #[derive(Clone, Debug)]
@@ -56,7 +42,7 @@ impl Machine {
 
     /// The memory of a machine whose file has been read.
     pub fn of(machine: &soloist_machine::Machine) -> Result<Self> {
-        Self::with(machine, section(machine)?)
+        Self::with(machine, machine.memory_table()?)
     }
 
     /// The same, `section` being what its file says of memory.

@@ -14,9 +14,9 @@ use soloist_host::control::{
     format_rate, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView,
 };
 use soloist_host::machine::Host;
+use soloist_machine::known;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
-use soloist_memory::Machine;
 
 use soloist_cli::number::whole;
 use soloist_cli::table;
@@ -365,12 +365,12 @@ impl Rmin {
             Some(name) => name.clone(),
             None => Control::open(&Host::live())?.map()?.name().to_owned(),
         };
-        let machine = Machine::find(&name).with_context(|| {
-            format!("the machine file of {name} is needed for its DRAM timing (--machine FILE)")
-        })?;
-        let device = &machine.device;
+        let needed =
+            || format!("the machine file of {name} is needed for its DRAM timing (--machine FILE)");
+        let machine = known::find(&name).with_context(needed)?;
+        let device = machine.device().with_context(needed)?;
         let told = Guaranteed {
-            machine: machine.name.clone(),
+            machine: machine.about.name.clone(),
             device: device.name.clone(),
             trc_ns: f64::from(device.trc) * f64::from(device.tck_ps) / 1000.0,
             r_min: device.one_bank_bandwidth() as u64,
