@@ -11,7 +11,7 @@ use soloist_host::observe::Summary;
 use soloist_host::run::write_forever;
 
 use crate::number::whole;
-use crate::{table, Ctx, Misuse};
+use crate::{complete, table, Ctx, Misuse};
 
 /// Memory that the neighbour of this program's own writes to, bytes.
 const NEIGHBOUR: usize = 64 << 20;
@@ -23,6 +23,11 @@ const NEIGHBOUR: usize = 64 << 20;
 /// records it in a virtual machine and plays it in the timing model.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "one a switch")]
+#[command(after_help = examples![
+    "soloist compare -- zstd -9 -k big.txt",
+    "soloist compare --model --html sort.html -- sort big.txt",
+    "soloist compare --recorded sort.rec --picture sort.svg",
+])]
 pub struct Args {
     /// Runs under each condition.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
@@ -59,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub recorded: Option<PathBuf>,
     /// In the model: machine.
-    #[arg(long, short, default_value = "opteron-6128")]
+    #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
     pub machine: String,
     /// In the model: placements to compare with Linux' own.
     #[arg(
@@ -88,7 +93,7 @@ pub struct Args {
     #[arg(long, hide = true)]
     pub be_neighbour: bool,
     /// The command and its arguments.
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", add = complete::command_line())]
     pub command: Vec<OsString>,
 }
 

@@ -1,6 +1,6 @@
-//! What a shell may complete: beside options, the names of machines, kernels,
-//! groups, rules and experiments that there are now, files that may stand for
-//! them, and the commands that are run.
+//! What a shell may complete: beside options, the names of machines, groups and
+//! rules that there are now, files that may stand for them, and the commands that
+//! are run. Each argument says beside itself what it takes (`add = ...`).
 
 use std::collections::BTreeSet;
 use std::env;
@@ -12,12 +12,12 @@ use std::sync::OnceLock;
 
 use clap::{Arg, Command};
 use clap_complete::engine::{
-    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
 use clap_complete::env::CompleteEnv;
 use soloist_host::control::{Control, ImplicitGroup};
 use soloist_host::machine::Host;
-use soloist_machine::known as machines;
+use soloist_machine::known;
 
 /// All commands of this program.
 static COMMANDS: OnceLock<fn() -> Command> = OnceLock::new();
@@ -33,68 +33,89 @@ pub fn answer(commands: fn() -> Command) {
     CompleteEnv::with_factory(commands).complete();
 }
 
-/// What names the argument of the command at a path takes, if any.
-pub type NamesOf = fn(&str, &Arg) -> Option<Names>;
+/// Gives the names that there are now.
+pub type Names = fn() -> Vec<String>;
 
-/// Lets the arguments of `command`, and of all below it, complete names.
-pub fn add(command: Command, names: NamesOf) -> Command {
-    below(command, "", names)
+/// Completes names.
+pub fn names(names: Names) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| candidates(names(), current))
 }
 
-fn below(command: Command, path: &str, names: NamesOf) -> Command {
-    command
-        .mut_subcommands(|sub| {
-            let path = format!("{path} {}", sub.get_name());
-            below(sub, path.trim_start(), names)
-        })
-        .mut_args(|arg| match (names(path, &arg), arg.get_id().as_str()) {
-            (Some(names), _) if takes_file(&arg) => {
-                arg.add(ArgValueCompleter::new(NameOrFile(names)))
-            }
-            (Some(names), _) => arg.add(ArgValueCandidates::new(move || candidates(names()))),
-            (None, id) if COMMAND_LINES.contains(&id) => {
-                arg.add(ArgValueCompleter::new(CommandLine))
-            }
-            (None, _) => arg,
-        })
-}
-
-/// May a TOML file stand for a name?
-fn takes_file(arg: &Arg) -> bool {
-    let id = arg.get_id().as_str();
-    let says = arg.get_value_names().unwrap_or_default();
-    id == "machine" || says.iter().any(|name| name.ends_with("FILE"))
-}
-
-/// A name, or the path of a TOML file.
-struct NameOrFile(Names);
-
-impl ValueCompleter for NameOrFile {
-    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
-        let typed = current.to_string_lossy();
-        let mut all = (self.0)();
-        all.retain(|name| name.starts_with(&*typed));
-        let mut all = candidates(all);
+/// Completes names, and the paths of TOML files that may stand for them.
+pub fn names_or_files(names: Names) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let mut all = candidates(names(), current);
         // Before anything is typed names are enough.
-        if !typed.is_empty() {
+        if !current.is_empty() {
             let wanted = |path: &Path| path.extension().is_some_and(|end| end == "toml");
             all.extend(PathCompleter::any().filter(wanted).complete(current));
         }
         all
-    }
+    })
 }
 
-/// The words of a command that is run: a program, then most likely files.
-struct CommandLine;
+/// Completes known machines, and machine files.
+pub fn machines() -> ArgValueCompleter {
+    names_or_files(|| {
+        let known = known::all().into_iter().filter_map(Result::ok);
+        known.map(|machine| machine.about.name).collect()
+    })
+}
 
-impl ValueCompleter for CommandLine {
-    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
+/// Completes groups that were made by name.
+pub fn groups() -> ArgValueCompleter {
+    names(group_names)
+}
+
+/// Completes groups, those that rules made too.
+pub fn shown_groups() -> ArgValueCompleter {
+    names(|| {
+        let implicit = Control::open(&Host::live())
+            .and_then(|control| control.implicit_groups(&control.map()?))
+            .unwrap_or_default();
+        let labels = implicit.iter().map(ImplicitGroup::label);
+        group_names().into_iter().chain(labels).collect()
+    })
+}
+
+/// Completes rules.
+pub fn rules() -> ArgValueCompleter {
+    names(|| {
+        let rules = Control::open(&Host::live()).and_then(|control| control.rules());
+        let rules = rules.unwrap_or_default();
+        rules.iter().map(|rule| rule.name().to_owned()).collect()
+    })
+}
+
+/// Completes the words of a command that is run: a program, then most likely files.
+pub fn command_line() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
         let typed = current.to_string_lossy();
         if typed.contains('/') || has_program(words_before()) {
             return PathCompleter::any().complete(current);
         }
-        candidates(programs(&typed).into_iter().collect())
-    }
+        let programs = programs(&typed);
+        programs.into_iter().map(CompletionCandidate::new).collect()
+    })
+}
+
+/// Names of commands.
+pub(crate) fn command_names() -> Vec<String> {
+    let all = commands();
+    let shown = all.get_subcommands().filter(|sub| !sub.is_hide_set());
+    shown.map(|sub| sub.get_name().to_owned()).collect()
+}
+
+fn candidates(mut names: Vec<String>, current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy();
+    names.retain(|name| name.starts_with(&*typed));
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+fn group_names() -> Vec<String> {
+    let groups = Control::open(&Host::live()).and_then(|control| control.groups());
+    let groups = groups.unwrap_or_default();
+    groups.iter().map(|group| group.name().to_owned()).collect()
 }
 
 /// What was typed, as the shells' scripts hand it over.
@@ -117,19 +138,18 @@ fn has_program(words: Vec<OsString>) -> bool {
     if words.last().is_some_and(|word| word == "--") {
         return false;
     }
-    let Ok(mut found) = commands().try_get_matches_from(words) else {
+    let mut command = commands();
+    let Ok(mut found) = command.try_get_matches_from_mut(words) else {
         return false;
     };
-    while let Some((_, below)) = found.remove_subcommand() {
+    while let Some((name, below)) = found.remove_subcommand() {
         found = below;
+        command = command.find_subcommand(name).cloned().unwrap_or_default();
     }
-    COMMAND_LINES
-        .iter()
-        .any(|id| matches!(found.try_contains_id(id), Ok(true)))
+    let is_line = |arg: &&Arg| arg.is_last_set() || arg.is_trailing_var_arg_set();
+    let mut lines = command.get_arguments().filter(is_line);
+    lines.any(|arg| matches!(found.try_contains_id(arg.get_id().as_str()), Ok(true)))
 }
-
-/// What arguments are called that are a command and its own arguments.
-const COMMAND_LINES: [&str; 3] = ["command", "argv", "words"];
 
 /// Programs of PATH whose names begin so.
 fn programs(begin: &str) -> BTreeSet<String> {
@@ -146,47 +166,4 @@ fn programs(begin: &str) -> BTreeSet<String> {
         .filter(|(name, entry)| name.starts_with(begin) && runs(entry))
         .map(|(name, _)| name)
         .collect()
-}
-
-/// Gives the names that there are now.
-pub type Names = fn() -> Vec<String>;
-
-fn candidates(names: Vec<String>) -> Vec<CompletionCandidate> {
-    names.into_iter().map(CompletionCandidate::new).collect()
-}
-
-/// Of known machines.
-pub fn machine_names() -> Vec<String> {
-    let known = machines::all().into_iter().filter_map(Result::ok);
-    known.map(|machine| machine.about.name).collect()
-}
-
-/// Of commands.
-pub fn command_names() -> Vec<String> {
-    let all = commands();
-    let shown = all.get_subcommands().filter(|sub| !sub.is_hide_set());
-    shown.map(|sub| sub.get_name().to_owned()).collect()
-}
-
-/// Of groups that were made by name.
-pub fn group_names() -> Vec<String> {
-    let groups = Control::open(&Host::live()).and_then(|control| control.groups());
-    let names = groups.unwrap_or_default();
-    names.iter().map(|group| group.name().to_owned()).collect()
-}
-
-/// Those that rules made, too.
-pub fn shown_group_names() -> Vec<String> {
-    let implicit = Control::open(&Host::live())
-        .and_then(|control| control.implicit_groups(&control.map()?))
-        .unwrap_or_default();
-    let labels = implicit.iter().map(ImplicitGroup::label);
-    group_names().into_iter().chain(labels).collect()
-}
-
-/// Of rules.
-pub fn rule_names() -> Vec<String> {
-    let rules = Control::open(&Host::live()).and_then(|control| control.rules());
-    let names = rules.unwrap_or_default();
-    names.iter().map(|rule| rule.name().to_owned()).collect()
 }

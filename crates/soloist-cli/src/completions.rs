@@ -12,6 +12,9 @@ use crate::{out, Ctx, Misuse};
 ///
 /// It completes names too: of machines, kernels, groups, rules, experiments.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    "soloist completions bash >/usr/share/bash-completion/completions/soloist",
+])]
 pub struct Args {
     /// The shell.
     #[arg(value_parser = PossibleValuesParser::new(Shells::builtins().names()))]

@@ -15,12 +15,13 @@
 )]
 
 #[macro_use]
+pub mod examples;
+#[macro_use]
 pub mod out;
 pub mod compare;
 pub mod complete;
 pub mod completions;
 mod ctx;
-pub mod examples;
 pub mod lab;
 pub mod man;
 pub mod number;

@@ -9,15 +9,20 @@ use clap::Command;
 use clap_mangen::{roff::Roff, Man};
 use soloist_machine::did_you_mean;
 
-use crate::complete::commands;
+use crate::complete::{self, commands};
 use crate::{examples, lab, out, Ctx, Misuse};
 
 /// Print the manual page, or that of a command, or write one for each into a directory.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    "soloist man",
+    "soloist man map show",
+    "soloist man /usr/local/share/man/man1",
+])]
 pub struct Args {
     /// A command, such as `map show`; or where to write soloist.1, soloist-run.1,
     /// soloist-map-show.1 and so on.
-    #[arg(value_name = "COMMAND|DIR")]
+    #[arg(value_name = "COMMAND|DIR", add = complete::names(complete::command_names))]
     pub words: Vec<String>,
 }
 
@@ -94,9 +99,9 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         page.render_subcommands_section(&mut text)?;
     }
-    if let Some(last) = command.get_after_help() {
+    if command.get_after_help().is_some() {
         let mut roff = Roff::new();
-        examples::sections(&last.to_string(), &mut roff);
+        examples::sections(command, &mut roff);
         text.extend(roff.to_roff().into_bytes());
     }
     Ok(text)

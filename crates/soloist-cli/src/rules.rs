@@ -4,7 +4,7 @@ use std::any::TypeId;
 
 use clap::{Arg, Command};
 
-use crate::lab;
+use crate::{examples, lab};
 
 /// How `commands`, a whole command line, breaks the rules: a sentence each.
 ///
@@ -27,35 +27,32 @@ fn own(command: &Command) -> impl Iterator<Item = &Command> {
         .filter(|sub| !lab::is_name_only(sub))
 }
 
-fn last_of(command: &Command) -> String {
-    let last = command.get_after_help().map(ToString::to_string);
-    last.unwrap_or_default()
-}
-
 fn says_status_and_examples(command: &Command, path: &str, all: &mut Vec<String>) {
-    let last = last_of(command);
-    if !last.starts_with("Exit status: ") {
+    let (status, lines) = examples::parts(command);
+    if status.is_empty() {
         all.push(format!("`{path}` does not say its exit status"));
     }
-    if !last.contains("\n\nExamples:\n") {
+    if lines.is_empty() {
         all.push(format!("`{path}` has no example"));
     }
     for sub in own(command) {
         let path = format!("{path} {}", sub.get_name());
-        if path.matches(' ').count() > 1 && !last.contains(&path) {
+        if path.matches(' ').count() > 1 && !names(&lines, &path) {
             all.push(format!("no example of `{path}` in its parent's help"));
         }
-        if !last_of(sub).contains(&path) {
+        if !names(&examples::parts(sub).1, &path) {
             all.push(format!("no example of `{path}` in its own help"));
         }
         says_status_and_examples(sub, &path, all);
     }
 }
 
+fn names(lines: &[String], path: &str) -> bool {
+    lines.iter().any(|line| line.contains(path))
+}
+
 fn understands_examples(top: &Command, command: &Command, path: &str, all: &mut Vec<String>) {
-    let last = last_of(command);
-    let lines = last.split_once("\n\nExamples:\n").map_or("", |(_, l)| l);
-    for line in lines.lines() {
+    for line in examples::parts(command).1 {
         let words = line.split(" >").next().unwrap_or_default();
         let words = words.trim().split(' ').map(|word| word.trim_matches('\''));
         if let Err(refused) = top.clone().try_get_matches_from(words) {

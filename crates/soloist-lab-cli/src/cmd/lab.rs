@@ -24,6 +24,7 @@ mod sensitivity;
 
 use run::Run;
 use sensitivity::Sensitivity;
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
@@ -32,24 +33,41 @@ use soloist_cli::{Ctx, Misuse};
 #[derive(Debug, Subcommand)]
 pub enum Args {
     /// Name the experiments that are built in.
+    #[command(after_help = examples!["soloist lab list"])]
     List,
     /// Check scenario files without running them.
+    #[command(after_help = examples!["soloist lab check my-scenario.toml"])]
     Check(Check),
     /// Run experiments or scenario files and judge their claims.
+    #[command(after_help = examples![
+        status "0 done, 1 failed, or with --strict a prediction or an order misses; 2 misused";
+        "soloist lab run --all --small --out results",
+    ])]
     Run(Run),
     /// Say which claims came out otherwise in another run.
+    #[command(after_help = examples!["soloist lab compare results-before results-after"])]
     Compare(Compare),
     /// Show experiments at both ends of what no document says.
+    #[command(after_help = examples![
+        "soloist lab sensitivity camc-table-4 --small --key core.prefetch",
+    ])]
     Sensitivity(Sensitivity),
     /// Write one HTML page from what `run --out` left.
+    #[command(after_help = examples!["soloist lab report results --out report.html"])]
     Report(Report),
+}
+
+/// Of experiments that are built in.
+fn experiment_names() -> Vec<String> {
+    let known = known::EXPERIMENTS.iter();
+    known.map(|(name, _)| (*name).to_owned()).collect()
 }
 
 /// Files to check.
 #[derive(Debug, clap::Args)]
 pub struct Check {
     /// Scenario files, or experiments by name.
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required = true, value_name = "FILE", add = complete::names_or_files(experiment_names))]
     files: Vec<String>,
 }
 

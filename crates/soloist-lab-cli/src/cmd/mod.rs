@@ -10,12 +10,10 @@ mod vm;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Arg, CommandFactory, Subcommand};
-use soloist_cli::complete::{self, Names};
+use clap::{CommandFactory, Subcommand};
 use soloist_cli::{examples, man, Cli, Ctx};
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
-use soloist_lab::known;
 
 /// A command and its arguments.
 #[derive(Debug, Subcommand)]
@@ -34,33 +32,9 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// All commands with what is not written beside their arguments: examples, and
-/// the names that a shell may complete.
+/// All commands, the help of each ending with exit status and examples.
 pub fn commands() -> clap::Command {
-    complete::add(examples::add(Cli::<Command>::command()), names)
-}
-
-/// What the argument of the command at `path` names, if anything.
-fn names(path: &str, arg: &Arg) -> Option<Names> {
-    let (top, _) = path.split_once(' ').unwrap_or((path, ""));
-    match (top, arg.get_id().as_str()) {
-        (_, "machine") => Some(complete::machine_names),
-        ("vm", "kernel") => Some(kernel_names),
-        ("trace", "group") => Some(complete::group_names),
-        ("man", "words") => Some(complete::command_names),
-        ("lab", "names" | "files") => Some(experiment_names),
-        _ => None,
-    }
-}
-
-fn kernel_names() -> Vec<String> {
-    let kernels = soloist_vm::kernel::list(soloist_vm::source_root().as_deref());
-    kernels.iter().map(|kernel| kernel.name()).collect()
-}
-
-fn experiment_names() -> Vec<String> {
-    let known = known::EXPERIMENTS.iter();
-    known.map(|(name, _)| (*name).to_owned()).collect()
+    examples::gather(Cli::<Command>::command())
 }
 
 impl Command {

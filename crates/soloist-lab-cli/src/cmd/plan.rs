@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{out, Ctx, Misuse};
 use soloist_core::format_size;
@@ -37,13 +38,20 @@ use soloist_trace::measured::Measured;
 /// proved it says how little would be enough.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("use").args(["apply", "check", "config"]).multiple(true))]
+#[command(after_help = examples![
+    status "0 proved, or this host is as planned; 1 not, or failed; 2 misused";
+    "soloist plan docs/examples/three-tasks.toml --machine raspberry-pi-4",
+    "soloist plan tasks.toml --gantt schedule.svg --report evidence.html",
+    "soloist plan tasks.toml --profile rec",
+    "soloist plan tasks.toml --apply",
+])]
 pub struct Args {
     /// The task file.
     #[arg(value_name = "TASKS")]
     file: PathBuf,
 
     /// Machine, by name or by the path of its file; else the task file's.
-    #[arg(long)]
+    #[arg(long, add = complete::machines())]
     machine: Option<String>,
 
     /// Take misses, writes and memory of tasks of kind `program` from their

@@ -21,6 +21,7 @@ use soloist_play::import::unpacked;
 use soloist_play::replay::{load, Part};
 use soloist_record::Lines;
 
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
@@ -30,6 +31,7 @@ pub enum Args {
     /// Replay traces of memory requests against the controllers and DRAM.
     ///
     /// Several traces play together, each as a requester of its own.
+    #[command(after_help = examples!["soloist sim trace --machine ddr3-1600k requests.txt"])]
     Trace(Trace),
     Replay(replay::Replay),
     Profile(replay::ProfileArgs),
@@ -66,7 +68,7 @@ pub struct Trace {
     format: TraceFormat,
 
     /// Machine, by name or by the path of its file.
-    #[arg(long)]
+    #[arg(long, add = complete::machines())]
     machine: String,
 
     /// Reads that each trace may have outstanding, one number for all or one

@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use soloist_cli::complete;
 use soloist_cli::number::pid;
 use soloist_cli::{Ctx, Misuse};
 use soloist_core::time::Time;
@@ -28,13 +29,19 @@ use soloist_trace::{gantt, perfetto, tracefs};
 /// of everybody who was named was seen, and none missed its deadline. Needs root.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("whom").args(["pid", "group", "tasks", "command"]).required(true).multiple(true))]
+#[command(after_help = examples![
+    status "0 no deadline was missed, 1 one was, events were lost, or failed; 2 misused";
+    "soloist trace --tasks docs/examples/three-tasks.toml --for 10s --svg schedule.svg",
+    "soloist trace --pid 1234 --period 10ms --deadline 8ms --perfetto control.json",
+    "soloist trace --period 10ms -- soloist run --rt 80 -- ./control-loop",
+])]
 pub struct Args {
     /// Threads by id; those under SCHED_DEADLINE bring their period.
     #[arg(long, value_name = "P", value_parser = pid::<u32>, value_delimiter = ',', conflicts_with_all = ["group", "tasks", "command"])]
     pid: Vec<u32>,
 
     /// The threads that are now in this group.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "command"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "command"], add = complete::groups())]
     group: Option<String>,
 
     /// The tasks of a task file (docs/reference/task-files.md), with its periods and
@@ -72,7 +79,7 @@ pub struct Args {
 
     /// Run this, and watch it and all that it starts, but not soloist itself; with
     /// --tasks, watch those. It ends with the trace.
-    #[arg(trailing_var_arg = true, value_name = "CMD")]
+    #[arg(trailing_var_arg = true, value_name = "CMD", add = complete::command_line())]
     command: Vec<std::ffi::OsString>,
 }
 

@@ -15,6 +15,7 @@ use soloist_vm::{
     kernel, parse_size, source_root, GuestNodes, Kernel, Outcome, Output, Spec, Verdict,
 };
 
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
@@ -23,10 +24,22 @@ use soloist_cli::{Ctx, Misuse};
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
     /// List the kernels that are here.
+    #[command(after_help = examples!["soloist vm list"])]
     List,
     /// Boot, run a command from this machine's own files, and pass its status on.
+    #[command(after_help = examples![
+        status "the command's own, as of `soloist run`; 1 the kernel complained or died, 124 the\n\
+         time limit, 130 Ctrl-C, 2 misused";
+        "soloist vm run -- uname -r",
+        "soloist vm run --kernel 6.1-rt --machine opteron-6128 -- numactl -H",
+    ])]
     Run(Box<Run>),
     /// Boot, and work there: a shell, or another program, with this terminal.
+    #[command(after_help = examples![
+        status "the shell's own; 1 the kernel complained or died, 2 misused";
+        "soloist vm shell",
+        "soloist vm shell -k 6.1 -- htop",
+    ])]
     Shell(Box<Shell>),
     Record(Box<record::Args>),
 }
@@ -44,7 +57,7 @@ pub struct Run {
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = whole::<u64>(..))]
     timeout: u64,
     /// The command and its arguments.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required = true, value_name = "COMMAND", add = complete::command_line())]
     argv: Vec<OsString>,
 }
 
@@ -58,7 +71,7 @@ pub struct Shell {
     #[command(flatten)]
     guest: Guest,
     /// The program and its arguments [default: $SHELL].
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", add = complete::command_line())]
     argv: Vec<OsString>,
 }
 
@@ -67,11 +80,11 @@ pub struct Shell {
 struct Guest {
     /// Kernel: 6.12, 6.12-rt, 6.12-cloud, 6.1, 6.1-rt, 6.1-cloud or a version
     /// from `soloist vm list`.
-    #[arg(long, short, default_value = "6.12")]
+    #[arg(long, short, default_value = "6.12", add = complete::names(kernel_names))]
     kernel: String,
     /// Machine: a name from `soloist map list` or the path of a machine file;
     /// its [vm] table says how many cpus and how much memory.
-    #[arg(long, short, default_value = "qemu-2node")]
+    #[arg(long, short, default_value = "qemu-2node", add = complete::machines())]
     machine: String,
     /// Memory of all nodes together, instead of the machine's; no map then.
     #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
@@ -304,6 +317,12 @@ fn machine(run: &Guest) -> Result<(GuestNodes, Option<String>)> {
     }
     let machine = known::find(&run.machine)?;
     Ok((GuestNodes::of(&machine)?, Some(machine.map_text())))
+}
+
+/// Of kernels that are here.
+fn kernel_names() -> Vec<String> {
+    let kernels = kernel::list(source_root().as_deref());
+    kernels.iter().map(|kernel| kernel.name()).collect()
 }
 
 /// Says on standard error why a guest failed; silent when it did not.

@@ -13,6 +13,7 @@ use soloist_host::run::{output, Neighbours};
 use soloist_machine::did_you_mean;
 
 use super::compare;
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
@@ -39,13 +40,18 @@ const PROGRAMS: [(&str, &str); 6] = [
 /// listed. `make bench-load` builds them.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(after_help = examples![
+    "soloist bench latency",
+    "soloist bench latency --corun bandwidth --cpus 2-3 -- --size 32M",
+])]
 pub struct Args {
     #[command(subcommand)]
     other: Option<Other>,
     /// The program.
+    #[arg(add = complete::names(load_names))]
     name: Option<String>,
     /// A program to run beside it, on the next processor; may be given several times.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::names(load_names))]
     corun: Vec<String>,
     /// Processors: the first is the program's [default: all that this process may
     /// use].
@@ -55,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     runs: u32,
     /// Words for the program; `-- --help` says which.
-    #[arg(last = true, value_name = "WORDS")]
+    #[arg(last = true, value_name = "WORDS", add = complete::command_line())]
     words: Vec<OsString>,
 }
 
@@ -147,8 +153,12 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
 }
 
 /// The programs' names.
-pub fn names() -> impl Iterator<Item = &'static str> {
+fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.iter().map(|(name, _)| *name)
+}
+
+fn load_names() -> Vec<String> {
+    names().map(str::to_owned).collect()
 }
 
 /// Where the program is: in the source tree, or beside this one.

@@ -9,14 +9,20 @@ use soloist_host::machine::{objections, Facts, Host};
 use soloist_host::observe::{examine, verdict, Check, Status};
 use soloist_machine::{known, Machine, Trust};
 
+use soloist_cli::complete;
 use soloist_cli::Ctx;
 
 /// Say what this machine offers, and what to do about what it lacks.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    status "0 it can work here, 1 something keeps it from working, 2 misused";
+    "soloist doctor",
+    "soloist doctor --machine zen2 --json",
+])]
 pub struct Args {
     /// Hold this machine's memory against the map of NAME (see `soloist map
     /// list`) where none is loaded.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::machines())]
     machine: Option<String>,
 }
 

@@ -20,6 +20,7 @@ use soloist_cli::Ctx;
 /// removed in between, one of a short `soloist run` say, the module tells through
 /// a trace of our own, which is removed at the end.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples!["soloist events", "soloist events --json"])]
 pub struct Args {
     /// Seconds between two looks.
     #[arg(long, short, value_name = "SECONDS", default_value_t = 1, value_parser = whole::<u64>(1..=3600))]

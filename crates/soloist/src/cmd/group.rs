@@ -16,6 +16,7 @@ use soloist_host::observe::{verify, GroupColors};
 use soloist_host::HostError;
 
 use super::colors::{mode, text, ColorArgs};
+use soloist_cli::complete;
 use soloist_cli::number::pid;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
@@ -24,22 +25,46 @@ use soloist_cli::{Ctx, Misuse};
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
     /// List the groups, and those that rules made, as RULE#NUMBER.
+    #[command(after_help = examples!["soloist group list", "soloist group list --json"])]
     List,
     /// Show all of one group.
+    #[command(after_help = examples!["soloist group show video", "soloist group show x264#3"])]
     Show {
         /// The group; RULE#NUMBER, as `group list` says it, for one that a rule made.
+        #[arg(add = complete::shown_groups())]
         name: String,
     },
     /// Make a group and give it colours.
-    Create(Settings),
+    #[command(after_help = examples![
+        "soloist group create video --colors 4 --llc 8 --reserve 64M",
+        "soloist group create batch --node 1 --mode shareable --exhaust spill",
+    ])]
+    Create {
+        /// The group.
+        name: String,
+        #[command(flatten)]
+        settings: Box<Settings>,
+    },
     /// Change a group's colours or policy, or move processes in.
-    Set(Settings),
+    #[command(after_help = examples![
+        "soloist group set video --exhaust grow",
+        "soloist group set video --bandwidth 500MB/s --cpus 2-3",
+        "soloist group set video --pid 1234",
+    ])]
+    Set {
+        /// The group.
+        #[arg(add = complete::groups())]
+        name: String,
+        #[command(flatten)]
+        settings: Box<Settings>,
+    },
     /// Remove groups.
     ///
     /// Refused while tasks are in them, which are named.
+    #[command(after_help = examples!["soloist group rm video batch"])]
     Rm {
         /// The groups.
-        #[arg(required = true)]
+        #[arg(required = true, add = complete::groups())]
         names: Vec<String>,
 
         /// Take tasks out of them; they go on uncoloured.
@@ -50,9 +75,6 @@ pub enum Args {
 
 #[derive(Debug, clap::Args)]
 pub struct Settings {
-    /// The group.
-    name: String,
-
     /// Share its colours with other shareable groups, or with nobody.
     #[arg(long, value_parser = mode())]
     mode: Option<Mode>,
@@ -131,9 +153,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     match args {
         Args::List => list(&control, ctx)?,
         Args::Show { name } => show(&Shown::look(&name, &host, &control)?, ctx)?,
-        Args::Create(settings) => {
+        Args::Create { name, settings } => {
             settings.check_tasks(&host)?;
-            let group = control.create_group(&settings.name)?;
+            let group = control.create_group(&name)?;
             if let Err(error) = settings.apply(&host, &control, &group) {
                 // What it lacked is in the error; do not leave half a group.
                 let _ = group.remove();
@@ -141,8 +163,8 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             }
             done(&settings, &host, &control, &group, ctx)?;
         }
-        Args::Set(settings) => {
-            let group = control.group(&settings.name)?;
+        Args::Set { name, settings } => {
+            let group = control.group(&name)?;
             if settings.is_empty() {
                 return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
             }

@@ -18,6 +18,7 @@ use soloist_machine::known;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{out, Ctx, Misuse};
@@ -30,12 +31,23 @@ use soloist_cli::{out, Ctx, Misuse};
 #[derive(Debug, Subcommand)]
 pub enum Args {
     /// Show reservations and what was used.
+    #[command(after_help = examples!["soloist guard status", "soloist guard status --watch 2"])]
     Status(Status),
     /// Change settings, then reservations.
+    #[command(after_help = examples![
+        "soloist guard set --r-min 1.2GB/s --peak 6.4GB/s 0:1GB/s 2:200MB/s",
+        "soloist guard set 2:off",
+    ])]
     Set(Set),
     /// Tell the bandwidth that this machine guarantees: one bank, all row misses.
+    #[command(after_help = examples![
+        status "0 done, 1 failed, or what was measured can't be one bank's; 2 misused";
+        "soloist guard rmin --machine opteron-6128",
+        "soloist guard rmin --measure",
+    ])]
     Rmin(Rmin),
     /// Take all reservations away, those of groups too; LLC-misses count again.
+    #[command(after_help = examples!["soloist guard off"])]
     Off,
 }
 
@@ -126,7 +138,7 @@ pub struct Set {
 pub struct Rmin {
     /// Machine, by name or by the path of its file [default: that of the
     /// loaded map].
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", add = complete::machines())]
     machine: Option<String>,
 
     /// Measure it on this machine, by the map, instead of computing it from the

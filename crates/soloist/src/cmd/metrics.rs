@@ -20,6 +20,10 @@ use soloist_cli::{out, Ctx};
 /// Prometheus: soloist-metrics.socket serves them, or a timer writes them for
 /// node_exporter (packaging/systemd).
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    "soloist metrics",
+    "soloist metrics --textfile /var/lib/prometheus/node-exporter/soloist.prom",
+])]
 pub struct MetricsArgs {
     /// Write them to this file, whole at any moment, for node_exporter's
     /// textfile collector; without the module that there are none: soloist_up 0.

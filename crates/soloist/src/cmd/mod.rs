@@ -20,8 +20,7 @@ mod verify;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Arg, CommandFactory, Subcommand};
-use soloist_cli::complete::{self, Names};
+use clap::{CommandFactory, Subcommand};
 use soloist_cli::{completions, examples, lab, man, Cli, Ctx};
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
@@ -63,31 +62,16 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// All commands with what is not written beside their arguments: examples, and
-/// the names that a shell may complete.
+/// All commands, the help of each ending with exit status and examples.
 pub fn commands() -> clap::Command {
-    complete::add(examples::add(Cli::<Command>::command()), names)
-}
-
-/// What the argument of the command at `path` names, if anything.
-fn names(path: &str, arg: &Arg) -> Option<Names> {
-    let (top, sub) = path.split_once(' ').unwrap_or((path, ""));
-    match (top, sub, arg.get_id().as_str()) {
-        (_, _, "machine") => Some(complete::machine_names),
-        ("run", _, "group") => Some(complete::group_names),
-        ("bench", "", "name" | "corun") => Some(load_names),
-        ("group", "show", "name") => Some(complete::shown_group_names),
-        ("group", "set" | "rm", "name" | "names") => Some(complete::group_names),
-        ("man", "", "words") => Some(complete::command_names),
-        ("rule", "set" | "rm" | "enable" | "disable", "name" | "names") => {
-            Some(complete::rule_names)
-        }
-        _ => None,
-    }
-}
-
-fn load_names() -> Vec<String> {
-    bench::names().map(str::to_owned).collect()
+    let all = Cli::<Command>::command();
+    all.mut_subcommands(examples::gather).after_help(examples![
+        "soloist doctor",
+        "soloist up --machine opteron-6128",
+        "soloist run --mem 512M -- ./my-task",
+        "soloist verify 1234",
+        "soloist down",
+    ])
 }
 
 impl Command {

@@ -9,6 +9,7 @@ use soloist_host::control::{Control, Exhaust, Rule, RuleChange, RuleView, LIMIT_
 use soloist_host::machine::{user_id, Host};
 
 use super::colors::exhaust;
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
@@ -21,23 +22,32 @@ use soloist_cli::{Ctx, Misuse};
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
     /// List the rules.
+    #[command(after_help = examples!["soloist rule list"])]
     List,
     /// Make a rule and enable it.
+    #[command(after_help = examples![
+        "soloist rule add x264 --path /usr/bin/x264 --colors 2",
+        "soloist rule add control --path '/opt/control/*' --realtime",
+    ])]
     Add(New),
     /// Change a rule; processes that it matched keep their colours.
+    #[command(after_help = examples!["soloist rule set x264 --colors 4 --exhaust grow"])]
     Set(Change),
     /// Remove rules; processes that they matched keep their colours.
+    #[command(after_help = examples!["soloist rule rm x264"])]
     Rm(Names),
     /// Let rules match.
+    #[command(after_help = examples!["soloist rule enable x264"])]
     Enable(Names),
     /// Let rules match no more.
+    #[command(after_help = examples!["soloist rule disable x264"])]
     Disable(Names),
 }
 
 #[derive(Debug, clap::Args)]
 pub struct Names {
     /// The rules.
-    #[arg(required = true)]
+    #[arg(required = true, add = complete::rules())]
     names: Vec<String>,
 }
 
@@ -66,6 +76,7 @@ pub struct New {
 #[derive(Debug, clap::Args)]
 pub struct Change {
     /// The rule.
+    #[arg(add = complete::rules())]
     name: String,
 
     /// Programs: a glob over the absolute path.

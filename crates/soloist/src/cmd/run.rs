@@ -14,6 +14,7 @@ use soloist_host::HostError;
 
 use super::colors::ColorArgs;
 use super::realtime::RealtimeArgs;
+use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
 /// Run a command with memory of its own colours.
@@ -24,6 +25,15 @@ use soloist_cli::{Ctx, Misuse};
 /// it is kept on the processors of the node that its colours are on. Its exit
 /// status is passed on.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    status "the command's own; 128 + the signal that killed it, 127 not found, 126 not\n\
+     executable; before it ran 1 failed, 2 misused";
+    "soloist run -- make -j4",
+    "soloist run --colors 4 --cpus 2-3 -- ./control-loop",
+    "soloist run --mem 512M --realtime --bandwidth 500MB/s --cpus 2 -- ./video",
+    "soloist run --group video -- x264 --version",
+    "soloist run --mem 64M --rt 80 --cpus 2 -- ./control-loop",
+])]
 pub struct Args {
     /// Processors to run on; colours come from their node unless `--node`.
     #[arg(long, value_name = "LIST")]
@@ -43,7 +53,7 @@ pub struct Args {
     bandwidth: Option<String>,
 
     /// Run in this group.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::groups())]
     group: Option<String>,
 
     /// Make the group if there is none, and remove it afterwards.
@@ -51,7 +61,7 @@ pub struct Args {
     create: bool,
 
     /// The command and its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD", add = complete::command_line())]
     command: Vec<OsString>,
 
     #[command(flatten)]

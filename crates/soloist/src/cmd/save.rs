@@ -26,6 +26,7 @@ const FILE: &str = "/etc/soloist/soloist.toml";
 /// `soloist apply` makes them so again; the unit soloist.service does it early
 /// in boot. Groups that `soloist run` made for one command are left out.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples!["soloist save", "soloist save -"])]
 pub struct SaveArgs {
     /// The file; `-`: standard output.
     #[arg(value_name = "FILE", default_value = FILE)]
@@ -37,6 +38,10 @@ pub struct SaveArgs {
 /// Loads the module and the map where they are not yet. Does all of it or
 /// nothing; what is so already stays as it is.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    "soloist apply --dry-run",
+    "soloist apply /etc/soloist/soloist.toml",
+])]
 pub struct ApplyArgs {
     /// The file (docs/reference/config.md).
     #[arg(value_name = "FILE", default_value = FILE)]

@@ -24,6 +24,7 @@ use soloist_cli::Ctx;
 /// live view, whose keys its last line names; elsewhere one table is printed. What is
 /// per second takes two looks: the first table has none of it, `-n 2` has.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples!["soloist top", "soloist top -n 1 --json"])]
 pub struct Args {
     /// Seconds between two looks.
     #[arg(long, short, value_name = "SECONDS", default_value_t = 2, value_parser = whole::<u64>(1..=3600))]

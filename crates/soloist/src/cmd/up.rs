@@ -9,6 +9,7 @@ use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::Host;
 use soloist_machine::{known, Machine};
 
+use soloist_cli::complete;
 use soloist_cli::weigh::weigh;
 use soloist_cli::{errln, outln, Ctx};
 
@@ -20,10 +21,14 @@ pub(crate) const DEFAULT_MACHINE: &str = "/etc/soloist/machine.toml";
 /// Takes an installed module or one built before; otherwise builds it from the
 /// source tree that this program lies in.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    "soloist up --machine opteron-6128",
+    "soloist up --param mmap_abi=1",
+])]
 pub struct Args {
     /// The machine: a name from `soloist map list` or a machine file. Default:
     /// /etc/soloist/machine.toml where there is one.
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
     /// Load this module file.
@@ -82,6 +87,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 ///
 /// Refused while tasks are in groups, which are named.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples!["soloist down", "soloist down --force"])]
 pub struct DownArgs {
     /// Take tasks out of their groups; they go on uncoloured.
     #[arg(long)]

@@ -15,6 +15,7 @@ use soloist_host::words::counted;
 use soloist_host::HostError;
 use soloist_machine::known;
 
+use soloist_cli::complete;
 use soloist_cli::number::pid;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
@@ -26,6 +27,12 @@ use soloist_cli::{Ctx, Misuse};
 /// those of private mappings: heap, stack, data and private copies of text. A
 /// thread (its id for PID) is judged by its own group's colours.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    status "0 done, 1 failed, or with --strict a page of its own is out of colour; 2 misused";
+    "soloist verify 1234 --summary",
+    "soloist run -- soloist verify --self --strict --by node",
+    "soloist verify 1234 --svg pages.svg",
+])]
 pub struct Args {
     /// The process.
     #[arg(required_unless_present = "this", value_parser = pid::<i32>)]
@@ -44,7 +51,7 @@ pub struct Args {
     llc: Option<String>,
 
     /// Decode by this machine's map, not by the one that is loaded.
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
     /// Totals only, no line per mapping.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use soloist_cli::complete;
 use soloist_cli::table as columns;
 use soloist_cli::{out, Ctx, Misuse};
 use soloist_lab::experiment::{self, prepare, Experiment, ExperimentError, ExperimentOutcome};
@@ -17,12 +18,12 @@ use soloist_lab::report::{estimate, figure, first_culprit};
 use soloist_lab::spec::Scenario;
 
 use super::claims::print_claims;
-use super::{bar, read_outcome, realtime, refused, Repeats};
+use super::{bar, experiment_names, read_outcome, realtime, refused, Repeats};
 
 #[derive(Debug, clap::Args)]
 pub struct Run {
     /// Experiments by name, or paths of scenario files (docs/reference/lab.md).
-    #[arg(required_unless_present = "all", value_name = "NAME|FILE")]
+    #[arg(required_unless_present = "all", value_name = "NAME|FILE", add = complete::names_or_files(experiment_names))]
     names: Vec<String>,
 
     /// All experiments that are built in.
@@ -33,7 +34,7 @@ pub struct Run {
     repeats: Repeats,
 
     /// Another machine than the file names; it needs [memory] and [cache].
-    #[arg(long, value_name = "MACHINE")]
+    #[arg(long, value_name = "MACHINE", add = complete::machines())]
     machine: Option<String>,
 
     /// Change the model of the machine: `model.controller.bank_queue=16`.

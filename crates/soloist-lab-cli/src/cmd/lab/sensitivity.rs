@@ -11,14 +11,15 @@ use soloist_lab::sensitivity::spread::tsv;
 use soloist_lab::sensitivity::{self, csv, keys, settings, spreads, Line, Of, Spread};
 use soloist_lab::spec::{ClaimKind, Scenario};
 
-use super::{misuse, progress, Repeats};
+use super::{experiment_names, misuse, progress, Repeats};
+use soloist_cli::complete;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
 #[derive(Debug, clap::Args)]
 pub struct Sensitivity {
     /// Experiments by name, or paths of scenario files.
-    #[arg(required_unless_present_any = ["all", "from"], value_name = "NAME|FILE")]
+    #[arg(required_unless_present_any = ["all", "from"], value_name = "NAME|FILE", add = complete::names_or_files(experiment_names))]
     names: Vec<String>,
 
     /// All experiments that are built in.

@@ -13,6 +13,7 @@ use soloist_play::replay::{self, Job, Part, Placement, Replayed, WORN};
 use soloist_record::{Lines, Meta};
 
 use super::recorded;
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{progress, table};
 use soloist_cli::{Ctx, Misuse};
@@ -24,12 +25,13 @@ use soloist_cli::{Ctx, Misuse};
 /// node; the first is the foreground, and the same recording may be named more than
 /// once. All others go round and round while it runs.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples!["soloist sim replay sort.rec"])]
 pub struct Replay {
     /// Recordings that `soloist vm record` made.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
     /// Machine to play them on [default: the one they were recorded on].
-    #[arg(long, short)]
+    #[arg(long, short, add = complete::machines())]
     machine: Option<String>,
     /// Place the pages anew, in first-touch order, by each of these: buddy
     /// (Linux), `same_bank`, `diff_bank`, `diff_controller`, camc, mem, llc ... or
@@ -383,13 +385,14 @@ fn slowdown_range(placement: &str, runs: &[Replayed]) -> Option<(f64, f64)> {
 
 /// Tell what recorded programs are like: misses, writes, footprint, rows, banks.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples!["soloist sim profile sort.rec"])]
 pub struct ProfileArgs {
     /// Recordings that `soloist vm record` made.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
     /// Machine whose last-level cache and map are looked through [default: the one
     /// of each recording].
-    #[arg(long, short)]
+    #[arg(long, short, add = complete::machines())]
     machine: Option<String>,
     /// Print the pages of the first program instead: virtual and physical number,
     /// by whom touched first.

@@ -13,6 +13,7 @@ use soloist_record::Lines;
 
 use super::recorded;
 use crate::cmd::vm;
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
@@ -33,6 +34,7 @@ enum ExportFormat {
 ///
 /// Says on standard error what is lost. `soloist sim trace` reads the first two formats.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples!["soloist sim export sort.rec --format ramulator >sort.trace"])]
 pub struct Export {
     /// Recording that `soloist vm record` made.
     dir: PathBuf,
@@ -92,6 +94,7 @@ enum ImportFormat {
 /// through the machine's private caches, as a recorded program does. Pages whose
 /// physical page no trace tells must be placed: `soloist sim replay --recolor`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples!["soloist sim import -o traced.rec drmemtrace.app.7.trace"])]
 pub struct Import {
     /// Traces, a thread or several each, as they are or packed by gzip, xz or zstd.
     #[arg(required = true, value_name = "FILE")]
@@ -100,7 +103,7 @@ pub struct Import {
     #[arg(long, value_enum, default_value = "drmemtrace")]
     format: ImportFormat,
     /// Machine whose private caches they go through.
-    #[arg(long, short, default_value = "opteron-6128")]
+    #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
     machine: String,
     /// Directory of the recording; must not hold one.
     #[arg(long, short, value_name = "DIR", default_value = "recording")]

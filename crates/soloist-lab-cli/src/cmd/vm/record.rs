@@ -13,7 +13,8 @@ use soloist_vm::record::{self, Request};
 use soloist_vm::{parse_size, source_root, Outcome, Output};
 
 use super::directory::Directory;
-use super::misuse;
+use super::{kernel_names, misuse};
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
@@ -24,12 +25,17 @@ use soloist_cli::{Ctx, Misuse};
 /// physical addresses. The first program is the foreground: recording ends with
 /// it. Others follow behind further `--`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    status "the first program's own, as of `soloist run`; 1 the kernel complained or died, 124\n\
+     the time limit, 130 Ctrl-C, 2 misused";
+    "soloist vm record -o sort.rec -- sort big.txt",
+])]
 pub struct Args {
     /// Machine whose nodes, map and private caches the guest has.
-    #[arg(long, short, default_value = "opteron-6128")]
+    #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
     machine: String,
     /// Kernel, as for `soloist vm run`.
-    #[arg(long, short, default_value = "6.12")]
+    #[arg(long, short, default_value = "6.12", add = complete::names(kernel_names))]
     kernel: String,
     /// Who gets which pages: buddy (Linux), membind, interleave; by colours `same_bank`,
     /// `diff_bank`, `diff_controller`, camc, mem, llc, mem+llc ...
@@ -60,7 +66,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = whole::<u64>(..))]
     timeout: u64,
     /// FOREGROUND [ARG...] [-- BACKGROUND [ARG...]]...
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required = true, value_name = "PROGRAM", add = complete::command_line())]
     words: Vec<OsString>,
 }
 

@@ -35,6 +35,11 @@ const SIM_PAGES: u64 = 64;
 /// in random order, many times over. Says so where nothing can be seen. The host's
 /// addresses are not needed, so a virtual machine will do.
 #[derive(Debug, clap::Args)]
+#[command(after_help = examples![
+    status "0 measured, whatever it showed; 1 nothing could be measured; 2 misused";
+    "soloist bench silicon",
+    "soloist bench silicon --cpus 2,3 --blocks 200 --json",
+])]
 pub struct Args {
     /// Processors: the victim's and the neighbour's [default: the first two that
     /// this process may use].

@@ -28,6 +28,7 @@ use soloist_map::solve;
 use soloist_map::sources::amd10h;
 use soloist_map::sources::registers;
 
+use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
@@ -103,7 +104,7 @@ pub struct ReadRegisters {
 #[derive(Debug, clap::Args)]
 pub struct Check {
     /// Machine: a name from `soloist map list` or the path of a machine file.
-    #[arg(long, short)]
+    #[arg(long, short, add = complete::machines())]
     pub machine: String,
     /// Check against the simulated memory of this machine instead of the host.
     #[arg(long, value_name = "MACHINE")]
