@@ -39,6 +39,7 @@ pub fn gather(command: Command) -> Command {
     let (status, mut lines) = parts(&command);
     let below = command
         .get_subcommands()
+        .filter(|sub| !sub.is_hide_set())
         .filter_map(|sub| parts(sub).1.into_iter().next());
     lines.extend(below);
     let status = match status.as_str() {

@@ -20,11 +20,11 @@ pub fn broken(commands: &Command) -> Vec<String> {
     all
 }
 
-/// Commands that are here in name only are `soloist-lab`'s.
+/// Those that are shown; those that are here in name only are `soloist-lab`'s.
 fn own(command: &Command) -> impl Iterator<Item = &Command> {
     command
         .get_subcommands()
-        .filter(|sub| !lab::is_name_only(sub))
+        .filter(|sub| !lab::is_name_only(sub) && !sub.is_hide_set())
 }
 
 fn says_status_and_examples(command: &Command, path: &str, all: &mut Vec<String>) {

@@ -37,6 +37,7 @@ pub enum Args {
     #[command(after_help = examples![
         "soloist guard set --r-min 1.2GB/s --peak 6.4GB/s 0:1GB/s 2:200MB/s",
         "soloist guard set 2:off",
+        "soloist guard set --off",
     ])]
     Set(Set),
     /// Tell the bandwidth that this machine guarantees: one bank, all row misses.
@@ -46,8 +47,8 @@ pub enum Args {
         "soloist guard rmin --measure",
     ])]
     Rmin(Rmin),
-    /// Take all reservations away, those of groups too; LLC-misses count again.
-    #[command(after_help = examples!["soloist guard off"])]
+    /// Remove all reservations, those of groups too.
+    #[command(hide = true)]
     Off,
 }
 
@@ -71,6 +72,10 @@ pub struct Status {
 
 #[derive(Debug, clap::Args)]
 pub struct Set {
+    /// Remove all reservations, those of groups too, and count LLC-misses again.
+    #[arg(long, exclusive = true)]
+    off: bool,
+
     /// What counts as traffic: LLC-misses, page-faults, cpu-clock, rHEX ...
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
@@ -161,11 +166,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::Status(status) => status.run(ctx),
         Args::Set(set) => set.run(),
         Args::Rmin(rmin) => rmin.run(ctx),
-        Args::Off => {
-            open()?.off()?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Args::Off => off(),
     }
+}
+
+fn off() -> Result<ExitCode> {
+    open()?.off()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn open() -> Result<Guard> {
@@ -258,6 +265,9 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
 
 impl Set {
     fn run(&self) -> Result<ExitCode> {
+        if self.off {
+            return off();
+        }
         let pairs = self.pairs()?;
         let limits = self.limits.iter().map(|text| limit(text));
         let limits = limits.collect::<Result<Vec<_>>>()?;

@@ -49,6 +49,7 @@ pub enum Args {
         status "0 a whole map, 1 part of one, none, or two that contradict each other; 2 misused";
         "soloist map detect -o /etc/soloist/machines/mine.toml",
         "soloist map detect --from firmware",
+        "soloist map detect --from registers --dump registers.txt",
     ])]
     Detect(detect::Args),
     /// Test a map by timing: does it say which addresses conflict?
@@ -68,7 +69,7 @@ pub enum Args {
     Solve(tools::Solve),
     /// Read the map from the registers of an AMD Family 10h processor, or where memory
     /// lies from those of an Intel client's host bridge.
-    #[command(after_help = examples!["soloist map registers"])]
+    #[command(hide = true)]
     Registers(tools::ReadRegisters),
     /// Turn functions of other tools into a map and back.
     #[command(after_help = examples!["soloist map convert zen2 --from machine --to hex"])]
@@ -161,7 +162,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         },
         Args::Llc(args) => tools::llc(&args, ctx),
         Args::Solve(args) => tools::run_solve(&args, ctx),
-        Args::Registers(args) => tools::read_registers(&args, ctx),
+        Args::Registers(args) => tools::read_registers(&args.how, args.output.as_deref(), ctx),
         Args::Convert(args) => tools::convert(&args),
     }
 }

@@ -58,7 +58,9 @@ pub enum Command {
     Trace,
     #[command(subcommand)]
     Guard(guard::Args),
+    #[command(hide = true)]
     Completions(completions::Args),
+    #[command(hide = true)]
     Man(man::Args),
 }
 

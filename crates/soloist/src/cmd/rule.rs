@@ -30,17 +30,22 @@ pub enum Args {
         "soloist rule add control --path '/opt/control/*' --realtime",
     ])]
     Add(New),
-    /// Change a rule; processes that it matched keep their colours.
-    #[command(after_help = examples!["soloist rule set x264 --colors 4 --exhaust grow"])]
+    /// Change, enable or disable rules.
+    ///
+    /// Processes that they matched keep their colours.
+    #[command(after_help = examples![
+        "soloist rule set x264 --colors 4 --exhaust grow",
+        "soloist rule set x264 control --enabled false",
+    ])]
     Set(Change),
     /// Remove rules; processes that they matched keep their colours.
     #[command(after_help = examples!["soloist rule rm x264"])]
     Rm(Names),
-    /// Let rules match.
-    #[command(after_help = examples!["soloist rule enable x264"])]
+    /// Enable rules.
+    #[command(hide = true)]
     Enable(Names),
-    /// Let rules match no more.
-    #[command(after_help = examples!["soloist rule disable x264"])]
+    /// Disable rules.
+    #[command(hide = true)]
     Disable(Names),
 }
 
@@ -75,9 +80,8 @@ pub struct New {
 
 #[derive(Debug, clap::Args)]
 pub struct Change {
-    /// The rule.
-    #[arg(add = complete::rules())]
-    name: String,
+    #[command(flatten)]
+    names: Names,
 
     /// Programs: a glob over the absolute path.
     #[arg(long, value_name = "GLOB")]
@@ -89,6 +93,10 @@ pub struct Change {
     /// Keep its processes apart from others by memory controller, or not.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     realtime: Option<bool>,
+
+    /// Enable or disable it.
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
+    enabled: Option<bool>,
 }
 
 /// What both take.
@@ -132,8 +140,8 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let control = Control::open(&Host::live())?;
     match args {
         Args::List => list(&control, ctx)?,
-        Args::Add(new) => new.make(&control)?.say(ctx)?,
-        Args::Set(change) => change.make(&control)?.say(ctx)?,
+        Args::Add(new) => new.run(&control, ctx)?,
+        Args::Set(change) => change.run(&control, ctx)?,
         Args::Rm(names) => each(&control, &names, ctx, "removed", Rule::remove)?,
         Args::Enable(names) => each(&control, &names, ctx, "enabled", |r| r.set_enabled(true))?,
         Args::Disable(names) => {
@@ -144,7 +152,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 impl New {
-    fn make(self, control: &Control) -> Result<Told> {
+    fn run(self, control: &Control, ctx: &Ctx) -> Result<()> {
         let rule = control.create_rule(&self.name)?;
         let change = RuleChange {
             path: Some(self.path),
@@ -161,23 +169,34 @@ impl New {
             let _ = rule.remove();
             return Err(error.into());
         }
-        Ok(Told(rule))
+        tell(&[rule], ctx)
     }
 }
 
 impl Change {
-    fn make(self, control: &Control) -> Result<Told> {
-        let rule = control.rule(&self.name)?;
+    fn run(self, control: &Control, ctx: &Ctx) -> Result<()> {
+        let rules = self.names.find(control)?;
         let change = RuleChange {
             path: self.path,
             realtime: self.realtime,
+            enabled: self.enabled,
             ..self.settings.change()
         };
         if change == RuleChange::default() {
             return Err(Misuse("nothing to set: `soloist rule set --help`".to_owned()).into());
         }
-        rule.change(&change)?;
-        Ok(Told(rule))
+        for rule in &rules {
+            rule.change(&change)?;
+        }
+        tell(&rules, ctx)
+    }
+}
+
+impl Names {
+    /// All of them, before the first is changed.
+    fn find(&self, control: &Control) -> Result<Vec<Rule>> {
+        let rules = self.names.iter().map(|name| control.rule(name));
+        Ok(rules.collect::<Result<_, _>>()?)
     }
 }
 
@@ -194,15 +213,15 @@ impl Settings {
     }
 }
 
-/// A rule that was made or changed.
-struct Told(Rule);
-
-impl Told {
-    fn say(self, ctx: &Ctx) -> Result<()> {
-        match ctx.json {
-            true => ctx.print_json(&self.0.view()?),
-            false => Ok(()),
-        }
+/// With `--json`, what was made or changed: one rule, or a list.
+fn tell(rules: &[Rule], ctx: &Ctx) -> Result<()> {
+    if !ctx.json {
+        return Ok(());
+    }
+    let views: Vec<RuleView> = rules.iter().map(Rule::view).collect::<Result<_, _>>()?;
+    match views.as_slice() {
+        [view] => ctx.print_json(view),
+        views => ctx.print_json(views),
     }
 }
 
@@ -213,9 +232,7 @@ fn each(
     what: &str,
     act: impl Fn(&Rule) -> Result<(), soloist_host::HostError>,
 ) -> Result<()> {
-    // All are looked up before the first is changed.
-    let rules = names.names.iter().map(|name| control.rule(name));
-    for rule in rules.collect::<Result<Vec<_>, _>>()? {
+    for rule in names.find(control)? {
         act(&rule)?;
     }
     if ctx.json {

@@ -23,9 +23,10 @@ use soloist_map::detect::source::{Addresses, TimingSource};
 use soloist_map::detect::{cpu, detect, Detected, Options, RegionReport};
 
 use super::sources::{self, Place, Wanted};
+use super::tools;
 use soloist_cli::number::whole;
 use soloist_cli::weigh;
-use soloist_cli::Ctx;
+use soloist_cli::{Ctx, Misuse};
 
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
@@ -76,6 +77,8 @@ pub struct Args {
     /// physical, a file of conflict classes. Status 1: `up` would not take it.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    registers: tools::Registers,
 }
 
 fn parse_pages(text: &str) -> Result<u32, String> {
@@ -89,6 +92,13 @@ fn parse_pages(text: &str) -> Result<u32, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+    if args.registers.is_asked() {
+        if args.from != Some(Place::Registers) {
+            let why = "--dump, --functions and --name are for --from registers";
+            return Err(Misuse(why.to_owned()).into());
+        }
+        return tools::read_registers(&args.registers, args.output.as_deref(), ctx);
+    }
     match &args.simulate {
         Some(name) => simulate(args, &known::find(name)?, ctx),
         None => here(args, ctx),

@@ -10,7 +10,7 @@ use soloist_core::format_size;
 use soloist_core::parse_size;
 use soloist_host::machine::edac;
 use soloist_host::machine::guest::is_bare_metal;
-use soloist_host::machine::pci::Registers;
+use soloist_host::machine::pci;
 use soloist_host::machine::Host;
 use soloist_machine::About;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
@@ -84,20 +84,35 @@ pub struct Solve {
 /// What `soloist map registers` takes.
 #[derive(Debug, clap::Args)]
 pub struct ReadRegisters {
-    /// A dump (`lspci -xxxx`, or lines `18.1 0x40 0x3`) instead of this
+    #[command(flatten)]
+    pub how: Registers,
+    /// Write the machine file here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// How registers are read.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "With --from registers")]
+pub struct Registers {
+    /// Read a dump (`lspci -xxxx`, or lines `18.1 0x40 0x3`), not this
     /// machine's /sys/bus/pci.
     #[arg(long, value_name = "FILE")]
     dump: Option<PathBuf>,
     /// On an Intel client, whose host bridge says where memory lies and nothing of banks:
     /// the functions of this machine (a name or a file) over it.
-    #[arg(long, value_name = "MACHINE", conflicts_with = "dump")]
+    #[arg(long, value_name = "MACHINE", conflicts_with = "dump", add = complete::machines())]
     functions: Option<String>,
-    /// Write the machine file here instead of to standard output.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Name of the machine.
-    #[arg(long, default_value = "decoded")]
-    name: String,
+    /// Name of the machine [default: decoded].
+    #[arg(long)]
+    name: Option<String>,
+}
+
+impl Registers {
+    /// Is anything said of them?
+    pub fn is_asked(&self) -> bool {
+        self.dump.is_some() || self.functions.is_some() || self.name.is_some()
+    }
 }
 
 /// What `soloist map check` takes.
@@ -303,7 +318,7 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 /// Runs `registers`.
-pub fn read_registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
+pub fn read_registers(args: &Registers, output: Option<&Path>, ctx: &Ctx) -> Result<ExitCode> {
     let (map, trust, source) = match &args.functions {
         Some(name) => {
             let (map, source) = registers::over_bridge(&Host::live(), name)?;
@@ -315,7 +330,8 @@ pub fn read_registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
             "decoded from AMD Family 10h registers".into(),
         ),
     };
-    let about = about(&args.name, trust, source);
+    let name = args.name.as_deref().unwrap_or("decoded");
+    let about = about(name, trust, source);
     let text = write::machine_file(&about, &plain_topology(&map), &map, &[]);
     if ctx.json {
         let machine = Machine::parse(&text, "the map that was found")?;
@@ -325,7 +341,7 @@ pub fn read_registers(args: &ReadRegisters, ctx: &Ctx) -> Result<ExitCode> {
             "machine": text,
         }))?;
     } else {
-        emit(&text, args.output.as_deref())?;
+        emit(&text, output)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -336,7 +352,7 @@ fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
         return Ok(registers::decode(&Host::live())?);
     };
     let named = || path.display().to_string();
-    let registers = Registers::parse(&read_input(path)?).with_context(named)?;
+    let registers = pci::Registers::parse(&read_input(path)?).with_context(named)?;
     Ok(amd10h::map(&registers)?)
 }
 
