@@ -16,11 +16,11 @@ use crate::{complete, table, Ctx, Misuse};
 /// Memory that the neighbour of this program's own writes to, bytes.
 const NEIGHBOUR: usize = 64 << 20;
 
-/// Compare a command alone, beside neighbours, and beside them in colours of its own.
+/// Measure what isolation buys a command: alone, beside neighbours, and in colours.
 ///
-/// Where the module is loaded, the command is run and timed for real, on a
-/// processor of its own, with neighbours on others. Without the module, --model
-/// records it in a virtual machine and plays it in the timing model.
+/// With the module loaded, runs and times the command on a processor of its own,
+/// with neighbours on others. Without the module, --model records it in a virtual
+/// machine and simulates it.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "one a switch")]
 #[command(after_help = examples![
@@ -32,41 +32,40 @@ pub struct Args {
     /// Runs under each condition.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     pub runs: u32,
-    /// Runs beforehand that are not counted.
+    /// Warm-up runs that are not counted.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(0..=100_000))]
     pub warmup: u32,
-    /// A neighbour, as words of a command; may be given several times [default: a
-    /// program that writes to 64 MiB again and again].
+    /// Command of a neighbour; may be given several times [default: a program that
+    /// writes to 64 MiB again and again].
     #[arg(long, value_name = "PROGRAM")]
     pub corun: Vec<String>,
-    /// How many neighbours; given ones take turns.
+    /// Number of neighbours; several `--corun` take turns.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>(0..=63))]
     pub neighbours: u32,
     /// Processors: the first is the command's, the others the neighbours'
     /// [default: all that this process may use].
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// Words for `soloist run`, with which the command runs in colour.
+    /// Arguments of `soloist run` for the run in colour.
     #[arg(long, value_name = "WORDS", default_value = "--colors 1")]
     pub run: String,
-    /// Run it on an emulated processor too, whose times say nothing of memory.
+    /// Measure even on an emulated processor, whose times say nothing about memory.
     #[arg(long)]
     pub force: bool,
-    /// Let the command end with any status.
+    /// Accept any exit status of the command.
     #[arg(long)]
     pub any_status: bool,
-    /// Do not run it here: record it in a virtual machine and play it in the
-    /// timing model.
+    /// Record it in a virtual machine and simulate it, instead of running it here.
     #[arg(long)]
     pub model: bool,
-    /// Play this recording instead of a new one: each of its programs beside
-    /// neighbours that do what its last program did.
+    /// Simulate this recording: each of its programs beside neighbours that do what
+    /// its last program did.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub recorded: Option<PathBuf>,
-    /// In the model: machine.
+    /// In the model: the machine.
     #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
     pub machine: String,
-    /// In the model: placements to compare with Linux' own.
+    /// In the model: placements to compare with that of Linux.
     #[arg(
         long,
         value_delimiter = ',',
@@ -77,16 +76,16 @@ pub struct Args {
     /// In the model: bank sets of each program.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..))]
     pub sets: u32,
-    /// In the model: lines that are played, from the middle of each program.
+    /// In the model: lines to play, from the middle of each program.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = whole::<usize>(1..))]
     pub lines: usize,
-    /// Write a page with histograms and who waited for whom.
+    /// In the model: write a page with histograms and who waited for whom.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write one picture.
+    /// In the model: write one picture.
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
-    /// Write every run as a line.
+    /// Write each run as a line of CSV.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Be the neighbour.

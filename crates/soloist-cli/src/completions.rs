@@ -10,7 +10,7 @@ use crate::{out, Ctx, Misuse};
 
 /// Print a completion script for a shell.
 ///
-/// It completes names too: of machines, kernels, groups, rules, experiments.
+/// It also completes names of machines, kernels, groups, rules and experiments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist completions bash >/usr/share/bash-completion/completions/soloist",

@@ -12,7 +12,7 @@ use soloist_machine::did_you_mean;
 use crate::complete::{self, commands};
 use crate::{examples, lab, out, Ctx, Misuse};
 
-/// Print the manual page, or that of a command, or write one for each into a directory.
+/// Print a manual page, or write all of them into a directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist man",
@@ -20,8 +20,8 @@ use crate::{examples, lab, out, Ctx, Misuse};
     "soloist man /usr/local/share/man/man1",
 ])]
 pub struct Args {
-    /// A command, such as `map show`; or where to write soloist.1, soloist-run.1,
-    /// soloist-map-show.1 and so on.
+    /// A command, such as `map show`; or a directory for soloist.1, soloist-run.1
+    /// and so on.
     #[arg(value_name = "COMMAND|DIR", add = complete::names(complete::command_names))]
     pub words: Vec<String>,
 }

@@ -29,30 +29,30 @@ use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// Try tasks and policies on a modelled machine; repeat the papers' tables.
+/// Run experiments on a modelled machine, such as the papers' tables.
 #[derive(Debug, Subcommand)]
 pub enum Args {
-    /// Name the experiments that are built in.
+    /// List the built-in experiments.
     #[command(after_help = examples!["soloist lab list"])]
     List,
     /// Check scenario files without running them.
     #[command(after_help = examples!["soloist lab check my-scenario.toml"])]
     Check(Check),
-    /// Run experiments or scenario files and judge their claims.
+    /// Run experiments or scenario files, and judge their claims.
     #[command(after_help = examples![
         status "0 done, 1 failed, or with --strict a prediction or an order misses; 2 misused";
         "soloist lab run --all --small --out results",
     ])]
     Run(Run),
-    /// Say which claims came out otherwise in another run.
+    /// Compare two runs: which claims changed.
     #[command(after_help = examples!["soloist lab compare results-before results-after"])]
     Compare(Compare),
-    /// Show experiments at both ends of what no document says.
+    /// Vary what no document says from one end to the other.
     #[command(after_help = examples![
         "soloist lab sensitivity camc-table-4 --small --key core.prefetch",
     ])]
     Sensitivity(Sensitivity),
-    /// Write one HTML page from what `run --out` left.
+    /// Write an HTML page of the results of `lab run --out`.
     #[command(after_help = examples!["soloist lab report results --out report.html"])]
     Report(Report),
 }
@@ -74,19 +74,19 @@ pub struct Check {
 /// Two folders to compare.
 #[derive(Debug, clap::Args)]
 pub struct Compare {
-    /// Folder that `lab run --out` wrote.
+    /// Directory that `lab run --out` wrote.
     before: PathBuf,
 
-    /// Another one.
+    /// Another such directory.
     after: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct Report {
-    /// Folder that `lab run --out` wrote.
+    /// Directory that `lab run --out` wrote.
     dir: PathBuf,
 
-    /// The page.
+    /// The page to write.
     #[arg(long, default_value = "report.html", value_name = "FILE")]
     out: PathBuf,
 }
@@ -94,7 +94,7 @@ pub struct Report {
 /// How much is run.
 #[derive(Debug, clap::Args)]
 struct Repeats {
-    /// The small version: less work, fewer repeats.
+    /// Run the small version: less work, fewer repeats.
     #[arg(long)]
     small: bool,
 
@@ -102,7 +102,7 @@ struct Repeats {
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
 
-    /// So many seeds, whatever the file says; one gives no intervals.
+    /// Number of seeds [default: the file's]; one gives no intervals.
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1000))]
     seeds: Option<u32>,
 }

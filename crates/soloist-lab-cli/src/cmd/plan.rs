@@ -30,12 +30,12 @@ use soloist_rt::tasks::{file, TaskSet};
 use soloist_trace::gantt;
 use soloist_trace::measured::Measured;
 
-/// Find cores, colours and bandwidth under which a task set meets its deadlines.
+/// Plan cores, colours and bandwidth so that tasks meet their deadlines.
 ///
-/// Reads tasks with their periods, deadlines and memory (docs/how-to/real-time.md),
-/// proves the plan by response-time analysis with bounds on memory interference,
-/// and checks it by playing it on the modelled machine. Where a deadline can't be
-/// proved it says how little would be enough.
+/// Reads tasks with periods, deadlines and memory (docs/how-to/real-time.md).
+/// Proves the plan by response-time analysis with bounds on memory interference,
+/// and checks it by simulation. If a deadline cannot be proved, it says which
+/// change would be enough.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("use").args(["apply", "check", "config"]).multiple(true))]
 #[command(after_help = examples![
@@ -50,7 +50,8 @@ pub struct Args {
     #[arg(value_name = "TASKS")]
     file: PathBuf,
 
-    /// Machine, by name or by the path of its file; else the task file's.
+    /// Machine: a name from `soloist map list` or a machine file [default: the task
+    /// file's].
     #[arg(long, add = complete::machines())]
     machine: Option<String>,
 
@@ -59,37 +60,37 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     profile: Option<PathBuf>,
 
-    /// Draw the schedule that was played as an extended Gantt chart, SVG.
+    /// Draw the simulated schedule as a Gantt chart, SVG.
     #[arg(long, value_name = "FILE")]
     gantt: Option<PathBuf>,
 
-    /// Write what `soloist apply` takes, if the plan holds; `-`: standard output, and
-    /// nothing else there.
+    /// Write a configuration file for `soloist apply`, if the plan holds; `-`
+    /// prints it and nothing else.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Write one HTML document for a certification: channels of interference,
-    /// mitigation, analysis, check, and what is not covered.
+    /// Write an HTML report for certification: interference channels, mitigation,
+    /// analysis, check, and what is not covered.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// What was measured under the plan, for the report: what `soloist trace
-    /// --json --tasks TASKS` printed.
+    /// Add a measurement to the report: the output of `soloist trace --json --tasks
+    /// TASKS`.
     #[arg(long, value_name = "FILE", requires = "report")]
     measured: Option<PathBuf>,
 
-    /// Make the plan's groups and limits on this host, if it holds.
+    /// Apply the plan's groups and limits to this host, if it holds.
     #[arg(long)]
     apply: bool,
 
-    /// Write it even if it does not hold; apply it even if the machine is not like
-    /// this host, or its map incomplete; take an event that may not hold limits, and
-    /// the host's own unless --event names one.
+    /// Write the plan even if it does not hold; apply it even if the machine is
+    /// unlike this host or its map incomplete; accept an event that may not hold
+    /// limits (the host's own unless --event names one).
     #[arg(long, requires = "use")]
     force: bool,
 
-    /// What counts the lines that limits are made of, where the plan has some
-    /// (`soloist guard set --event`): one that counts all that a core moves.
+    /// Event for the plan's limits (`soloist guard set --event`): one that counts
+    /// every line that a core moves.
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
 
@@ -97,13 +98,13 @@ pub struct Args {
     #[arg(long, conflicts_with = "apply")]
     check: bool,
 
-    /// Keep all else that runs here off the controllers of tasks with deadlines:
-    /// what is in /system.slice, /user.slice, /machine.slice and /init.scope gets
-    /// the other controllers' memory, with `--apply`, `--check` and `--config`.
+    /// With `--apply`, `--check` and `--config`: give everything else on this host
+    /// (/system.slice, /user.slice, /machine.slice, /init.scope) memory of other
+    /// controllers than those of tasks with deadlines.
     #[arg(long)]
     rest: bool,
 
-    /// Draws the programs that stand for tasks, and their pages.
+    /// Seed of the simulated programs and their pages.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
 }

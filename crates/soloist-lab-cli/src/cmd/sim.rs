@@ -25,12 +25,12 @@ use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
-/// Play memory traces and recorded programs on a modelled machine.
+/// Simulate memory traces and recorded programs on a modelled machine.
 #[derive(Debug, Subcommand)]
 pub enum Args {
-    /// Replay traces of memory requests against the controllers and DRAM.
+    /// Simulate traces of memory requests.
     ///
-    /// Several traces play together, each as a requester of its own.
+    /// Several traces run together, each as a requester of its own.
     #[command(after_help = examples!["soloist sim trace --machine ddr3-1600k requests.txt"])]
     Trace(Trace),
     Replay(replay::Replay),
@@ -59,29 +59,29 @@ enum TraceFormat {
 
 #[derive(Debug, clap::Args)]
 pub struct Trace {
-    /// Traces, as they are or packed by gzip, xz or zstd; `-` is standard input.
+    /// Traces, plain or compressed by gzip, xz or zstd; `-` is standard input.
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// Layout of their lines.
+    /// Format of the traces.
     #[arg(long, value_enum, default_value = "dramsim3")]
     format: TraceFormat,
 
-    /// Machine, by name or by the path of its file.
+    /// Machine: a name from `soloist map list` or a machine file.
     #[arg(long, add = complete::machines())]
     machine: String,
 
-    /// Reads that each trace may have outstanding, one number for all or one
-    /// a trace; 0: as many as the queues hold.
+    /// Outstanding reads per trace: one number for all, or one for each; 0: as many
+    /// as the queues hold.
     #[arg(long, value_delimiter = ',', value_name = "N", value_parser = whole::<usize>(..))]
     outstanding: Vec<usize>,
 
-    /// Write every request's latency to this file: source, R or W, arrival,
+    /// Write the latency of each request to this file: source, R or W, arrival,
     /// end, outcome.
     #[arg(long, value_name = "FILE")]
     latencies: Option<PathBuf>,
 
-    /// Judge every DRAM command by the data sheet's rules.
+    /// Check each DRAM command against the rules of the data sheet.
     #[arg(long)]
     check: bool,
 }

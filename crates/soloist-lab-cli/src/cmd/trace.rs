@@ -20,13 +20,13 @@ use soloist_trace::recording::Recording;
 use soloist_trace::watch::exists;
 use soloist_trace::{gantt, perfetto, tracefs};
 
-/// Record when running tasks are released, run and are done, and what they miss.
+/// Trace when tasks run, and which deadlines they miss.
 ///
-/// Reads the kernel's scheduler events, and where the module stops a processor,
-/// through a trace of its own, which is removed at the end. A wake-up releases a
-/// job, which is done with the last sleep before the next; docs/how-to/real-time.md says
-/// what that can't tell. A task's first job is left out. Ends with 0 only if a job
-/// of everybody who was named was seen, and none missed its deadline. Needs root.
+/// Reads the kernel's scheduler events and the module's stops of processors through
+/// a trace of its own, which it removes at the end. A wake-up releases a job; the
+/// last sleep before the next release completes it (docs/how-to/real-time.md has
+/// the limits of this). A task's first job is left out. Exits with 0 only if it saw
+/// a job of every named task, and none missed its deadline. Needs root.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("whom").args(["pid", "group", "tasks", "command"]).required(true).multiple(true))]
 #[command(after_help = examples![
@@ -36,49 +36,48 @@ use soloist_trace::{gantt, perfetto, tracefs};
     "soloist trace --period 10ms -- soloist run --rt 80 -- ./control-loop",
 ])]
 pub struct Args {
-    /// Threads by id; those under SCHED_DEADLINE bring their period.
+    /// Threads by id; those under SCHED_DEADLINE have their period already.
     #[arg(long, value_name = "P", value_parser = pid::<u32>, value_delimiter = ',', conflicts_with_all = ["group", "tasks", "command"])]
     pid: Vec<u32>,
 
-    /// The threads that are now in this group.
+    /// The threads in this group now.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "command"], add = complete::groups())]
     group: Option<String>,
 
-    /// The tasks of a task file (docs/reference/task-files.md), with its periods and
-    /// deadlines: threads that have their names.
+    /// Threads named as the tasks of a task file (docs/reference/task-files.md),
+    /// with its periods and deadlines.
     #[arg(long, value_name = "FILE", conflicts_with = "period")]
     tasks: Option<PathBuf>,
 
-    /// From release to release, such as 10ms; left out: every wake-up is one, and
-    /// nothing is late.
+    /// Time between releases, such as 10ms [default: every wake-up is a release,
+    /// and nothing is late].
     #[arg(long, value_name = "TIME")]
     period: Option<Time>,
 
-    /// From release to deadline; left out: the period.
+    /// Time from release to deadline [default: the period].
     #[arg(long, value_name = "TIME", requires = "period")]
     deadline: Option<Time>,
 
-    /// So long, such as 10s; left out: until Ctrl-C, or until the command or the
-    /// threads named end.
+    /// Stop after TIME, such as 10s [default: until Ctrl-C, or until the command or
+    /// the threads end].
     #[arg(long = "for", value_name = "TIME")]
     length: Option<Time>,
 
-    /// Count no jobs that were released earlier, such as those of a program's
-    /// beginning.
+    /// Ignore jobs released before TIME, such as those of a program's start.
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     skip: Time,
 
-    /// Draw an extended Gantt chart, SVG: eight of the longest period, around the
-    /// first miss if there is one.
+    /// Draw a Gantt chart as SVG: eight of the longest period, around the first
+    /// miss if there is one.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Write all of it for ui.perfetto.dev (Chrome's trace events, JSON).
+    /// Write the trace for ui.perfetto.dev (Chrome's trace events, JSON).
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
 
-    /// Run this, and watch it and all that it starts, but not soloist itself; with
-    /// --tasks, watch those. It ends with the trace.
+    /// Run this command, and trace it and all that it starts (with --tasks, only
+    /// those). It ends with the trace.
     #[arg(trailing_var_arg = true, value_name = "CMD", add = complete::command_line())]
     command: Vec<std::ffi::OsString>,
 }

@@ -20,13 +20,13 @@ use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// Boot a stock Debian kernel under QEMU with the module loaded.
+/// Boot a stock Debian kernel in QEMU with the module loaded.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
-    /// List the kernels that are here.
+    /// List the kernels that are installed.
     #[command(after_help = examples!["soloist vm list"])]
     List,
-    /// Boot, run a command from this machine's own files, and pass its status on.
+    /// Run a command in a virtual machine, and pass on its exit status.
     #[command(after_help = examples![
         status "the command's own, as of `soloist run`; 1 the kernel complained or died, 124 the\n\
          time limit, 130 Ctrl-C, 2 misused";
@@ -34,7 +34,7 @@ pub enum Args {
         "soloist vm run --kernel 6.1-rt --machine opteron-6128 -- numactl -H",
     ])]
     Run(Box<Run>),
-    /// Boot, and work there: a shell, or another program, with this terminal.
+    /// Open a shell, or run a program with this terminal, in a virtual machine.
     #[command(after_help = examples![
         status "the shell's own; 1 the kernel complained or died, 2 misused";
         "soloist vm shell",
@@ -44,16 +44,16 @@ pub enum Args {
     Record(Box<record::Args>),
 }
 
-/// The guest sees this machine's files read-only; what it writes is gone when
-/// it ends, except below the current directory and in --writable.
+/// The guest sees this machine's files. What it writes is lost when it ends, except
+/// below the current directory and in --writable.
 #[derive(Debug, clap::Args)]
 pub struct Run {
     #[command(flatten)]
     guest: Guest,
-    /// Pass standard input on to the command; else it is empty.
+    /// Pass standard input to the command [default: it is empty].
     #[arg(long)]
     stdin: bool,
-    /// Give up after so many seconds; 0: never.
+    /// Stop after SECONDS; 0: never.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = whole::<u64>(..))]
     timeout: u64,
     /// The command and its arguments.
@@ -61,11 +61,10 @@ pub struct Run {
     argv: Vec<OsString>,
 }
 
-/// Keys go to the program in the guest, Ctrl-C too. There is no time limit:
-/// the guest ends when the program does. Enter `~.` leaves a guest that
-/// answers no more. The guest sees this machine's files read-only; what it
-/// writes is gone when it ends, except below the current directory and in
-/// --writable.
+/// All keys go to the program in the guest, even Ctrl-C; Enter `~.` leaves a guest
+/// that hangs. There is no time limit: the guest ends with the program. The guest
+/// sees this machine's files. What it writes is lost when it ends, except below the
+/// current directory and in --writable.
 #[derive(Debug, clap::Args)]
 pub struct Shell {
     #[command(flatten)]
@@ -82,32 +81,32 @@ struct Guest {
     /// from `soloist vm list`.
     #[arg(long, short, default_value = "6.12", add = complete::names(kernel_names))]
     kernel: String,
-    /// Machine: a name from `soloist map list` or the path of a machine file;
-    /// its [vm] table says how many cpus and how much memory.
+    /// Machine: a name from `soloist map list` or a machine file, whose [vm] table
+    /// gives cpus and memory.
     #[arg(long, short, default_value = "qemu-2node", add = complete::machines())]
     machine: String,
-    /// Memory of all nodes together, instead of the machine's; no map then.
+    /// Memory of all nodes together [default: the machine's]; without a map then.
     #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
     mem: Option<String>,
     /// Nodes that share --mem evenly.
     #[arg(long, requires = "mem", default_value_t = 1, value_parser = whole::<u32>(1..=32))]
     nodes: u32,
-    /// Cpus, instead of the machine's.
+    /// Cpus [default: the machine's].
     #[arg(long, value_parser = whole::<u32>(1..=64))]
     cpus: Option<u32>,
-    /// Load no module.
+    /// Do not load the module.
     #[arg(long, conflicts_with_all = ["module", "params"])]
     no_module: bool,
-    /// Load this module instead of the one that `make build` made.
+    /// Load this module [default: that of `make build`].
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
     /// Parameters for the module, such as 'mmap_abi=1'.
     #[arg(long, value_name = "WORDS", default_value = "")]
     params: String,
-    /// Load the module but write no map.
+    /// Load the module without a map.
     #[arg(long)]
     no_map: bool,
-    /// Further words for the kernel's command line.
+    /// More words for the kernel's command line.
     #[arg(
         long,
         value_name = "WORDS",
@@ -115,20 +114,19 @@ struct Guest {
         allow_hyphen_values = true
     )]
     append: String,
-    /// A further argument for QEMU; may be given several times.
+    /// One more argument for QEMU; may be given several times.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     qemu: Vec<String>,
-    /// QEMU's model of the cpu [default: everything that can be had].
+    /// QEMU's model of the cpu [default: max].
     #[arg(long)]
     cpu: Option<String>,
-    /// Count instructions: each takes 2^N ns of the guest's time.
+    /// Let each instruction take 2^N ns of the guest's time.
     #[arg(long, value_name = "N", value_parser = whole::<u8>(0..=10))]
     icount: Option<u8>,
-    /// A directory that the guest may write to, beside the current one; may be
-    /// given several times.
+    /// One more directory that the guest may write to; may be given several times.
     #[arg(long, value_name = "DIR")]
     writable: Vec<PathBuf>,
-    /// Keep the log of the kernel's console here.
+    /// Write the kernel's console to this file.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

@@ -34,10 +34,10 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("barrier", "OpenMP threads that meet at a barrier"),
 ];
 
-/// Measure memory with a program that loads it, alone and beside others.
+/// Run a memory benchmark alone and beside others.
 ///
-/// Programs: bandwidth, latency, fps, matmult, is, barrier. Without a name they are
-/// listed. `make bench-load` builds them.
+/// Programs: bandwidth, latency, fps, matmult, is, barrier. Without a name, lists
+/// them. `make bench-load` builds them.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 #[command(after_help = examples![
@@ -60,7 +60,7 @@ pub struct Args {
     /// Runs.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     runs: u32,
-    /// Words for the program; `-- --help` says which.
+    /// Arguments of the program; `-- --help` lists them.
     #[arg(last = true, value_name = "WORDS", add = complete::command_line())]
     words: Vec<OsString>,
 }

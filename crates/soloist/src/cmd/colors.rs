@@ -10,12 +10,12 @@ use soloist_host::machine::{nearest_memory, node_of_cpu, Host};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Colours")]
 pub struct ColorArgs {
-    /// Bank colours: a number (4: any four free ones, chosen automatically) or
-    /// a list with `,` or `-` (`4-7`; `4,` is the one colour 4).
+    /// Bank colours: a number (`4`: any four free ones) or a list (`4-7`; `4,` is
+    /// colour 4 only).
     #[arg(long, value_name = "N|LIST")]
     pub colors: Option<Choice>,
 
-    /// The same by bank set, the banks that a page touches: a list.
+    /// Bank colours by bank set, the banks that one page touches: a list.
     #[arg(long, value_name = "LIST", conflicts_with = "colors")]
     pub bank_sets: Option<String>,
 
@@ -27,18 +27,18 @@ pub struct ColorArgs {
     #[arg(long, value_name = "LIST")]
     pub node: Option<String>,
 
-    /// Memory that the program needs, such as 512M: as many colours as have that
-    /// and a sixteenth free.
+    /// Memory that the program needs, such as 512M: take as many colours as hold
+    /// that and a sixteenth more.
     #[arg(long, value_name = "SIZE", value_parser = soloist_core::parse_size)]
     pub mem: Option<u64>,
 
-    /// When the colours have no page left: `fail` (a signal), `grow` (take
-    /// another free colour) or `spill` (any page of the node, counted).
-    /// Without any colour flag `grow`, otherwise `fail`.
+    /// When the colours have no page left: `fail` (a signal), `grow` (take another
+    /// free colour) or `spill` (take any page of the node, and count it). Default:
+    /// `grow` without any colour flag, else `fail`.
     #[arg(long, value_name = "HOW", value_parser = exhaust())]
     pub exhaust: Option<Exhaust>,
 
-    /// Keep it apart from others by memory controller where there are enough.
+    /// Give it a memory controller of its own where there are enough.
     #[arg(long)]
     pub realtime: bool,
 }

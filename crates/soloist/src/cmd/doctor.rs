@@ -12,7 +12,7 @@ use soloist_machine::{known, Machine, Trust};
 use soloist_cli::complete;
 use soloist_cli::Ctx;
 
-/// Say what this machine offers, and what to do about what it lacks.
+/// Check what this machine supports, and say what to do about what is missing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 it can work here, 1 something keeps it from working, 2 misused";
@@ -20,8 +20,8 @@ use soloist_cli::Ctx;
     "soloist doctor --machine zen2 --json",
 ])]
 pub struct Args {
-    /// Hold this machine's memory against the map of NAME (see `soloist map
-    /// list`) where none is loaded.
+    /// Check this machine against the map of NAME (see `soloist map list`) if none
+    /// is loaded.
     #[arg(long, value_name = "NAME", add = complete::machines())]
     machine: Option<String>,
 }

@@ -14,19 +14,20 @@ use soloist_trace::tracefs::{self, Instance};
 use soloist_cli::number::whole;
 use soloist_cli::Ctx;
 
-/// Follow what happens: colours exhausted or left, groups made, CPUs stopped.
+/// Follow events: colours exhausted, pages out of colour, groups made, CPUs
+/// stopped.
 ///
-/// Counters are compared between two looks. What a group had counted that was
-/// removed in between, one of a short `soloist run` say, the module tells through
-/// a trace of our own, which is removed at the end.
+/// Compares counters at an interval. For groups that are removed in between, such
+/// as those of a short `soloist run`, it reads a trace of its own, which it removes
+/// at the end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist events", "soloist events --json"])]
 pub struct Args {
-    /// Seconds between two looks.
+    /// Seconds between updates.
     #[arg(long, short, value_name = "SECONDS", default_value_t = 1, value_parser = whole::<u64>(1..=3600))]
     interval: u64,
 
-    /// Look so many times, then stop; 0: until interrupted.
+    /// Stop after N updates; 0: never.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 0, value_parser = whole::<u64>(..))]
     count: u64,
 }

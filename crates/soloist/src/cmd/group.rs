@@ -21,20 +21,20 @@ use soloist_cli::number::pid;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// Groups: colours and the tasks that allocate by them.
+/// Manage groups: colours, and the tasks whose memory has them.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
-    /// List the groups, and those that rules made, as RULE#NUMBER.
+    /// List groups; those that rules made are called RULE#NUMBER.
     #[command(after_help = examples!["soloist group list", "soloist group list --json"])]
     List,
-    /// Show all of one group.
+    /// Show one group in full.
     #[command(after_help = examples!["soloist group show video", "soloist group show x264#3"])]
     Show {
-        /// The group; RULE#NUMBER, as `group list` says it, for one that a rule made.
+        /// The group, or RULE#NUMBER for one that a rule made.
         #[arg(add = complete::shown_groups())]
         name: String,
     },
-    /// Make a group and give it colours.
+    /// Create a group with colours.
     #[command(after_help = examples![
         "soloist group create video --colors 4 --llc 8 --reserve 64M",
         "soloist group create batch --node 1 --mode shareable --exhaust spill",
@@ -45,7 +45,7 @@ pub enum Args {
         #[command(flatten)]
         settings: Box<Settings>,
     },
-    /// Change a group's colours or policy, or move processes in.
+    /// Change a group's colours or settings, or move processes into it.
     #[command(after_help = examples![
         "soloist group set video --exhaust grow",
         "soloist group set video --bandwidth 500MB/s --cpus 2-3",
@@ -60,14 +60,14 @@ pub enum Args {
     },
     /// Remove groups.
     ///
-    /// Refused while tasks are in them, which are named.
+    /// Fails while tasks are in them, and names the tasks.
     #[command(after_help = examples!["soloist group rm video batch"])]
     Rm {
         /// The groups.
         #[arg(required = true, add = complete::groups())]
         names: Vec<String>,
 
-        /// Take tasks out of them; they go on uncoloured.
+        /// Move tasks out of them first; their new pages have no colour.
         #[arg(long)]
         force: bool,
     },
@@ -75,46 +75,46 @@ pub enum Args {
 
 #[derive(Debug, clap::Args)]
 pub struct Settings {
-    /// Share its colours with other shareable groups, or with nobody.
+    /// Whether other shareable groups may have the same colours.
     #[arg(long, value_parser = mode())]
     mode: Option<Mode>,
 
-    /// File pages that it only reads: copies in its colours of programs and
-    /// libraries (private) or of any file (all), or the page cache's (shared).
+    /// File pages that it only reads: private (copy programs and libraries into its
+    /// colours), all (copy any file) or shared (use the page cache).
     #[arg(long, value_parser = text())]
     text: Option<Text>,
 
-    /// Memory kept in its lists beforehand, known to be zero.
+    /// Memory to set aside for it beforehand, zeroed.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     reserve: Option<u64>,
 
-    /// Bandwidth reserved for it on `--cpus`, for all of them together:
-    /// RATE[:write=RATE] such as 500MB/s, weight=N, or off; docs/reference/guard.md.
+    /// Bandwidth to reserve for it on `--cpus` together: RATE[:write=RATE] such as
+    /// 500MB/s, weight=N, or off; docs/reference/guard.md.
     #[arg(long, value_name = "RATE")]
     bandwidth: Option<Reservation>,
 
-    /// Processors that the bandwidth is reserved on; its tasks are not moved
-    /// there. Default: those that it has reserved already.
+    /// Processors for `--bandwidth`; its tasks are not moved to them. Default: as
+    /// before.
     #[arg(long, value_name = "LIST", value_parser = processors)]
     cpus: Option<String>,
 
-    /// Move these processes, all their threads, in. Pages that they have
-    /// already stay where they are.
+    /// Move these processes in, with all their threads. Their present pages stay
+    /// where they are.
     #[arg(long = "pid", value_name = "PID", value_parser = pid::<i32>)]
     pids: Vec<i32>,
 
-    /// Bind it to a cgroup (v2): what runs there or joins it later is in the group.
-    /// Its path as in /proc/PID/cgroup (/video.slice), or its directory below
-    /// /sys/fs/cgroup. `none`: to none.
+    /// Bind it to a cgroup (v2): all tasks in the cgroup, now and later, are in the
+    /// group. PATH is as in /proc/PID/cgroup (/video.slice), or a directory below
+    /// /sys/fs/cgroup; `none` unbinds.
     #[arg(long, value_name = "PATH")]
     cgroup: Option<String>,
 
-    /// Bind it although there is no such cgroup yet. What systemd makes
-    /// (.slice, .service, .scope) needs no such word.
+    /// Bind it before the cgroup exists. Cgroups of systemd (.slice, .service,
+    /// .scope) do not need this.
     #[arg(long, requires = "cgroup")]
     later: bool,
 
-    /// Move these single threads in.
+    /// Move only these threads in.
     #[arg(long = "tid", value_name = "TID", value_parser = pid::<i32>)]
     tids: Vec<i32>,
 

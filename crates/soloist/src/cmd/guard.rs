@@ -23,24 +23,24 @@ use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{out, Ctx, Misuse};
 
-/// Reserve memory bandwidth on processors (MemGuard).
+/// Limit memory bandwidth per processor (MemGuard).
 ///
-/// A processor with a reservation is stopped when it has used it, until the
-/// next period. Nothing is counted or stopped before the first reservation.
-/// docs/reference/guard.md says how it works and what it costs.
+/// A processor that has used up its reservation is stopped until the next period.
+/// Nothing is counted or stopped before the first reservation. See
+/// docs/reference/guard.md.
 #[derive(Debug, Subcommand)]
 pub enum Args {
-    /// Show reservations and what was used.
+    /// Show reservations and usage.
     #[command(after_help = examples!["soloist guard status", "soloist guard status --watch 2"])]
     Status(Status),
-    /// Change settings, then reservations.
+    /// Change settings and reservations.
     #[command(after_help = examples![
         "soloist guard set --r-min 1.2GB/s --peak 6.4GB/s 0:1GB/s 2:200MB/s",
         "soloist guard set 2:off",
         "soloist guard set --off",
     ])]
     Set(Set),
-    /// Tell the bandwidth that this machine guarantees: one bank, all row misses.
+    /// Compute or measure the guaranteed bandwidth: one bank, only row misses.
     #[command(after_help = examples![
         status "0 done, 1 failed, or what was measured can't be one bank's; 2 misused";
         "soloist guard rmin --machine opteron-6128",
@@ -54,11 +54,11 @@ pub enum Args {
 
 #[derive(Debug, clap::Args)]
 pub struct Status {
-    /// Look again every so many seconds, with rates.
+    /// Repeat every SECONDS, with rates.
     #[arg(long, short, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = whole::<u64>(1..=3600))]
     watch: Option<u64>,
 
-    /// Look so many times, then stop; 0: until interrupted.
+    /// Stop after N updates; 0: never.
     #[arg(
         long,
         short = 'n',
@@ -76,27 +76,28 @@ pub struct Set {
     #[arg(long, exclusive = true)]
     off: bool,
 
-    /// What counts as traffic: LLC-misses, page-faults, cpu-clock, rHEX ...
+    /// Event that counts traffic: LLC-misses, page-faults, cpu-clock, rHEX ...
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
 
-    /// What counts as writes, or none.
+    /// Event that counts writes, or none.
     #[arg(long, value_name = "NAME")]
     write_event: Option<String>,
 
-    /// Bytes that one event moves.
+    /// Bytes moved per event.
     #[arg(long, value_name = "BYTES", value_parser = whole::<u32>(..))]
     line: Option<u32>,
 
-    /// Length of a period, microseconds.
+    /// Length of a period, in microseconds.
     #[arg(long, value_name = "US", value_parser = whole::<u32>(10..=1_000_000))]
     period: Option<u32>,
 
-    /// Guaranteed bandwidth: the sum of reservations; see `soloist guard rmin`.
+    /// Guaranteed bandwidth, which limits the sum of reservations; see `soloist
+    /// guard rmin`.
     #[arg(long, value_name = "RATE")]
     r_min: Option<String>,
 
-    /// The same for writes.
+    /// Guaranteed bandwidth of writes.
     #[arg(long, value_name = "RATE")]
     write_r_min: Option<String>,
 
@@ -112,28 +113,28 @@ pub struct Set {
     #[arg(long, value_name = "N", value_parser = whole::<u32>(..))]
     ewma: Option<u32>,
 
-    /// When all have used their budgets: none, spare or proportional.
+    /// What to share when all budgets are used: none, spare or proportional.
     #[arg(long, value_name = "HOW")]
     sharing: Option<String>,
 
-    /// Count what the kernel does too: 0 or 1.
+    /// Count the kernel's accesses too: 0 or 1.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     count_kernel: Option<bool>,
 
-    /// The weight is the running task's priority: 0 or 1.
+    /// Weigh processors by the running task's priority: 0 or 1.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     per_task: Option<bool>,
 
-    /// Keep processors apart whose groups share no banks: 0 or 1.
+    /// Regulate processors apart if their groups share no banks: 0 or 1.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     by_bank: Option<bool>,
 
-    /// Where a task is stopped: anywhere, or on its way back to user space,
-    /// where it holds no lock of the kernel's (user).
+    /// Where to stop a task: anywhere, or on return to user space, where it holds
+    /// no kernel lock (user).
     #[arg(long, value_name = "WHERE", value_parser = PossibleValuesParser::new(["anywhere", "user"]))]
     stop: Option<String>,
 
-    /// CPUS:RATE, for each of the CPUs: `0-1:500MB/s`, `2:weight=3`,
+    /// Reservations, for each of CPUS: `0-1:500MB/s`, `2:weight=3`,
     /// `3:200MB/s:write=100MB/s:reclaim=0`, `2:off`.
     #[arg(value_name = "CPUS:RATE")]
     limits: Vec<String>,
@@ -141,13 +142,12 @@ pub struct Set {
 
 #[derive(Debug, clap::Args)]
 pub struct Rmin {
-    /// Machine, by name or by the path of its file [default: that of the
-    /// loaded map].
+    /// Machine: a name from `soloist map list` or a machine file [default: that of
+    /// the loaded map].
     #[arg(long, short, value_name = "NAME", add = complete::machines())]
     machine: Option<String>,
 
-    /// Measure it on this machine, by the map, instead of computing it from the
-    /// DRAM's data sheet.
+    /// Measure it on this machine instead of computing it from the data sheet.
     #[arg(long)]
     measure: bool,
 
@@ -155,7 +155,7 @@ pub struct Rmin {
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, requires = "measure")]
     memory: u64,
 
-    /// In a virtual machine: take the guest's physical addresses for real.
+    /// In a virtual machine: trust the guest's physical addresses.
     #[arg(long, requires = "measure")]
     trust_guest: bool,
 }

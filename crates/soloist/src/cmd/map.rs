@@ -23,11 +23,11 @@ use soloist_cli::out::put;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// Address maps: which bits of an address choose node, channel, rank, bank,
+/// Find and show address maps: which address bits select node, channel, rank, bank,
 /// row and cache set.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
-    /// List the machines that are known and say which fit this host.
+    /// List known machines, and which of them fit this host.
     #[command(after_help = examples!["soloist map list"])]
     List,
     /// Draw a machine's map: bits, colours, capacities, impossible pairs.
@@ -36,15 +36,15 @@ pub enum Args {
         "soloist map show -m zen2 --svg zen2.svg",
     ])]
     Show(Show),
-    /// Where in DRAM physical addresses lie.
+    /// Say where in DRAM physical addresses lie.
     #[command(after_help = examples!["soloist map decode -m opteron-6128 0x10005d010"])]
     Decode(Decode),
-    /// The physical address of a place in DRAM.
+    /// Say the physical address of a place in DRAM.
     #[command(after_help = examples![
         "soloist map encode -m opteron-6128 --node 1 --bank 3 --row 7",
     ])]
     Encode(Encode),
-    /// Find this machine's map: a known one, the firmware's, registers, timing.
+    /// Find this machine's map: known, from firmware, from registers or by timing.
     #[command(after_help = examples![
         status "0 a whole map, 1 part of one, none, or two that contradict each other; 2 misused";
         "soloist map detect -o /etc/soloist/machines/mine.toml",
@@ -52,34 +52,34 @@ pub enum Args {
         "soloist map detect --from registers --dump registers.txt",
     ])]
     Detect(detect::Args),
-    /// Test a map by timing: does it say which addresses conflict?
+    /// Check a map by timing.
     #[command(after_help = examples![
         status "0 the map fits, 1 it is contradicted or nothing is proved, 2 misused";
         "soloist map check -m skylake",
     ])]
     Check(tools::Check),
-    /// Look at the last-level cache: set bits, and whether it is hashed.
+    /// Examine the last-level cache: set bits, and whether they are hashed.
     #[command(after_help = examples![
         status "0 done, 1 failed, or whether sets are hashed can't be told; 2 misused";
         "soloist map llc",
     ])]
     Llc(tools::LlcArgs),
-    /// Find the map from a table of known decodes.
+    /// Compute a map from a table of decoded addresses.
     #[command(after_help = examples!["soloist map solve decodes.txt -o machine.toml"])]
     Solve(tools::Solve),
     /// Read the map from the registers of an AMD Family 10h processor, or where memory
     /// lies from those of an Intel client's host bridge.
     #[command(hide = true)]
     Registers(tools::ReadRegisters),
-    /// Turn functions of other tools into a map and back.
+    /// Convert maps of other tools to machine files and back.
     #[command(after_help = examples!["soloist map convert zen2 --from machine --to hex"])]
     Convert(tools::Convert),
 }
 
 #[derive(Debug, clap::Args)]
 struct Pick {
-    /// Machine: a name from `soloist map list` or the path of a machine file
-    /// [default: that of the loaded map].
+    /// Machine: a name from `soloist map list` or a machine file [default: that of
+    /// the loaded map].
     #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 }

@@ -13,25 +13,25 @@ use soloist_host::HostError;
 
 use soloist_cli::{out, Ctx};
 
-/// Print all figures in the text format of OpenMetrics, or as JSON.
+/// Print metrics in the OpenMetrics text format, or as JSON.
 ///
-/// Groups, processors under a reservation, rules, the whole system. Shares in
-/// colour need the kernel's pagemap, which the socket's process may not read. For
-/// Prometheus: soloist-metrics.socket serves them, or a timer writes them for
-/// node_exporter (packaging/systemd).
+/// Covers groups, regulated processors, rules and the whole system. The share of
+/// pages in colour needs the kernel's pagemap, which the socket's process may not
+/// read. For Prometheus, soloist-metrics.socket serves them, or a timer writes them
+/// for node_exporter (packaging/systemd).
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist metrics",
     "soloist metrics --textfile /var/lib/prometheus/node-exporter/soloist.prom",
 ])]
 pub struct MetricsArgs {
-    /// Write them to this file, whole at any moment, for node_exporter's
-    /// textfile collector; without the module that there are none: soloist_up 0.
+    /// Replace this file, for node_exporter's textfile collector; without the
+    /// module it says soloist_up 0.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "json"])]
     textfile: Option<PathBuf>,
 
-    /// Answer one HTTP request that comes on standard input, as a socket unit of
-    /// systemd hands it over.
+    /// Answer one HTTP request on standard input, as a socket unit of systemd
+    /// passes it.
     #[arg(long, conflicts_with = "json")]
     http: bool,
 }

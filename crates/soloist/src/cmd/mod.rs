@@ -46,15 +46,15 @@ pub enum Command {
     Events(events::Args),
     #[command(subcommand)]
     Map(map::Args),
-    /// Boot a stock Debian kernel under QEMU with the module loaded.
+    /// Boot a stock Debian kernel in QEMU with the module loaded.
     Vm,
-    /// Play memory traces and recorded programs on a modelled machine.
+    /// Simulate memory traces and recorded programs on a modelled machine.
     Sim,
-    /// Try tasks and policies on a modelled machine; repeat the papers' tables.
+    /// Run experiments on a modelled machine, such as the papers' tables.
     Lab,
-    /// Find cores, colours and bandwidth under which a task set meets its deadlines.
+    /// Plan cores, colours and bandwidth so that tasks meet their deadlines.
     Plan,
-    /// Record when running tasks are released, run and are done, and what they miss.
+    /// Trace when tasks run, and which deadlines they miss.
     Trace,
     #[command(subcommand)]
     Guard(guard::Args),

@@ -11,25 +11,25 @@ use soloist_cli::Misuse;
 #[group(skip)]
 #[command(next_help_heading = "Real time", group = clap::ArgGroup::new("real_time").args(["rt", "budget"]))]
 pub struct RealtimeArgs {
-    /// Run under SCHED_FIFO with this priority, 1 to 99, its memory locked and
-    /// faulted in, in its colours, before its first instruction.
+    /// Run under SCHED_FIFO with this priority, 1 to 99. Its memory is locked and
+    /// faulted in before its first instruction.
     #[arg(long, value_name = "PRIO", value_parser = whole::<u32>(1..=99))]
     rt: Option<u32>,
 
-    /// Or under SCHED_DEADLINE: processor time of a period, such as 2ms.
+    /// Run under SCHED_DEADLINE with this processor time per period, such as 2ms.
     #[arg(long, value_name = "TIME", requires = "period", conflicts_with = "rt")]
     budget: Option<Time>,
 
-    /// Its period.
+    /// Period of `--budget`.
     #[arg(long, value_name = "TIME")]
     period: Option<Time>,
 
-    /// Its deadline in a period; left out: the period.
+    /// Deadline of `--budget` [default: the period].
     #[arg(long, value_name = "TIME")]
     deadline: Option<Time>,
 
-    /// Leave its memory as it comes: a thread's whole stack is faulted in too
-    /// otherwise (8 MiB, if the program doesn't say).
+    /// Do not lock and fault in its memory. Otherwise each thread's whole stack is
+    /// faulted in too (8 MiB, unless the program says otherwise).
     #[arg(long, requires = "real_time")]
     no_lock: bool,
 }

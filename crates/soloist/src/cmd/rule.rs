@@ -14,17 +14,16 @@ use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// Rules: programs that are coloured automatically when they are executed.
+/// Manage rules: programs that get colours automatically when they are executed.
 ///
-/// A process that a rule matches gets free colours of its own, disjoint from
-/// everybody else's, on the node of its processors; they come back when its
-/// last page is gone.
+/// A process that a rule matches gets free colours of its own on the node of its
+/// processors. The colours are free again when its last page is gone.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
     /// List the rules.
     #[command(after_help = examples!["soloist rule list"])]
     List,
-    /// Make a rule and enable it.
+    /// Add a rule and enable it.
     #[command(after_help = examples![
         "soloist rule add x264 --path /usr/bin/x264 --colors 2",
         "soloist rule add control --path '/opt/control/*' --realtime",
@@ -32,13 +31,13 @@ pub enum Args {
     Add(New),
     /// Change, enable or disable rules.
     ///
-    /// Processes that they matched keep their colours.
+    /// Processes that they coloured keep their colours.
     #[command(after_help = examples![
         "soloist rule set x264 --colors 4 --exhaust grow",
         "soloist rule set x264 control --enabled false",
     ])]
     Set(Change),
-    /// Remove rules; processes that they matched keep their colours.
+    /// Remove rules; processes that they coloured keep their colours.
     #[command(after_help = examples!["soloist rule rm x264"])]
     Rm(Names),
     /// Enable rules.
@@ -69,11 +68,11 @@ pub struct New {
     #[command(flatten)]
     settings: Settings,
 
-    /// Keep its processes apart from others by memory controller.
+    /// Give its processes a memory controller of their own.
     #[arg(long)]
     realtime: bool,
 
-    /// Do not enable it yet.
+    /// Add it disabled.
     #[arg(long)]
     disabled: bool,
 }
@@ -90,7 +89,7 @@ pub struct Change {
     #[command(flatten)]
     settings: Settings,
 
-    /// Keep its processes apart from others by memory controller, or not.
+    /// Give its processes a memory controller of their own, or not.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     realtime: Option<bool>,
 
@@ -102,21 +101,21 @@ pub struct Change {
 /// What both take.
 #[derive(Debug, clap::Args)]
 struct Settings {
-    /// Whose: a user's name or number, `any` (which a new rule has), or
-    /// `registered` (by CAMC's mmap() call).
+    /// Whose processes: a user's name or number, `any`, or `registered` (by CAMC's
+    /// mmap() call) [new rules: any].
     #[arg(long, value_name = "USER", value_parser = user_id)]
     uid: Option<String>,
 
-    /// Bank sets for each process; a new rule has 1.
+    /// Bank sets for each process [new rules: 1].
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     colors: Option<u32>,
 
-    /// Bank sets of all its processes together, or `default`: half of the
+    /// Limit of bank sets for all its processes together, or `default`: half of the
     /// machine's.
     #[arg(long, value_name = "N", value_parser = limit)]
     limit: Option<String>,
 
-    /// Bank sets of all processes of one user that any rule matched, or
+    /// Limit of bank sets for all processes of one user that rules coloured, or
     /// `default`: a quarter of the machine's. Root has no such limit.
     #[arg(long, value_name = "N", value_parser = limit)]
     user_limit: Option<String>,

@@ -17,13 +17,12 @@ use super::realtime::RealtimeArgs;
 use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
-/// Run a command with memory of its own colours.
+/// Run a command whose memory has colours of its own.
 ///
-/// Every page that the command owns, from its first, comes from the colours
-/// given, and so do those of its threads and children. Without colour flags
-/// it gets one free colour and takes more as it needs them. Without `--cpus`
-/// it is kept on the processors of the node that its colours are on. Its exit
-/// status is passed on.
+/// Every page that the command, its threads and its children own comes from the
+/// given colours, from the first page on. Without colour flags it gets one free
+/// colour, and takes more as it needs them. Without `--cpus` it runs on the
+/// processors of the node that its colours are on. Its exit status is passed on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "the command's own; 128 + the signal that killed it, 127 not found, 126 not\n\
@@ -35,28 +34,28 @@ use soloist_cli::{Ctx, Misuse};
     "soloist run --mem 64M --rt 80 --cpus 2 -- ./control-loop",
 ])]
 pub struct Args {
-    /// Processors to run on; colours come from their node unless `--node`.
+    /// Processors to run on; colours come from their node unless `--node` is given.
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
 
-    /// Let it run on any node, though its colours are on one.
+    /// Let it run on any node, even if its colours are on one.
     #[arg(long, conflicts_with = "cpus")]
     no_pin: bool,
 
-    /// Memory set aside for it beforehand, known to be zero.
+    /// Memory to set aside for it beforehand, zeroed.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     reserve: Option<u64>,
 
-    /// Bandwidth reserved for it on its processors: RATE[:write=RATE], such as
+    /// Bandwidth to reserve for it on its processors: RATE[:write=RATE], such as
     /// 500MB/s; docs/reference/guard.md. Needs `--cpus`.
     #[arg(long, value_name = "RATE", requires = "cpus")]
     bandwidth: Option<String>,
 
-    /// Run in this group.
+    /// Run it in this group.
     #[arg(long, value_name = "NAME", add = complete::groups())]
     group: Option<String>,
 
-    /// Make the group if there is none, and remove it afterwards.
+    /// Create the group if it does not exist, and remove it afterwards.
     #[arg(long, requires = "group")]
     create: bool,
 

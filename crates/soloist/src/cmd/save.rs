@@ -21,10 +21,10 @@ use soloist_cli::{out, Ctx, Misuse};
 /// Where what shall survive a reboot is kept.
 const FILE: &str = "/etc/soloist/soloist.toml";
 
-/// Write down machine, groups, rules and reservations as they are now.
+/// Save machine, groups, rules and reservations to a configuration file.
 ///
-/// `soloist apply` makes them so again; the unit soloist.service does it early
-/// in boot. Groups that `soloist run` made for one command are left out.
+/// `soloist apply` restores them; soloist.service does so early in boot. Groups
+/// that `soloist run` made for one command are not saved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist save", "soloist save -"])]
 pub struct SaveArgs {
@@ -33,10 +33,10 @@ pub struct SaveArgs {
     file: PathBuf,
 }
 
-/// Make machine, groups, rules and reservations what a file says.
+/// Apply a configuration file: machine, groups, rules and reservations.
 ///
-/// Loads the module and the map where they are not yet. Does all of it or
-/// nothing; what is so already stays as it is.
+/// Loads the module and the map if needed. Applies all of it or nothing, and leaves
+/// alone what is so already.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist apply --dry-run",
@@ -47,18 +47,18 @@ pub struct ApplyArgs {
     #[arg(value_name = "FILE", default_value = FILE)]
     file: PathBuf,
 
-    /// Print what would be changed, and change nothing.
+    /// Print the changes without making them.
     #[arg(long)]
     dry_run: bool,
 
-    /// Remove groups, rules and processors' reservations that the file does not
-    /// name. Refused where such a group has tasks, which are named.
+    /// Remove groups, rules and reservations of processors that the file does not
+    /// name. Fails if such a group has tasks, and names them.
     #[arg(long)]
     prune: bool,
 
-    /// Take the machine's map although this host contradicts it, or although
-    /// it is incomplete, as `force = true` in the file does; and let --prune take
-    /// groups away from their tasks, which go on uncoloured.
+    /// Use the machine's map even if it is incomplete or this host contradicts it,
+    /// as `force = true` in the file does; and let --prune remove groups that have
+    /// tasks, whose new pages then have no colour.
     #[arg(long)]
     force: bool,
 }

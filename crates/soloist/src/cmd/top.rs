@@ -17,21 +17,19 @@ use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::Ctx;
 
-/// Watch the groups: pages in colour, bandwidth, and what is handed out per
-/// second.
+/// Watch groups: pages in colour, bandwidth, and pages allocated per second.
 ///
-/// Groups that rules made are among them, as RULE#NUMBER. On a terminal it is a
-/// live view, whose keys its last line names; elsewhere one table is printed. What is
-/// per second takes two looks: the first table has none of it, `-n 2` has.
+/// Groups that rules made are called RULE#NUMBER. On a terminal this is a live
+/// view, and its last line names the keys; elsewhere it prints one table. Rates
+/// need two updates: `-n 2` prints a second table, which has them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist top", "soloist top -n 1 --json"])]
 pub struct Args {
-    /// Seconds between two looks.
+    /// Seconds between updates.
     #[arg(long, short, value_name = "SECONDS", default_value_t = 2, value_parser = whole::<u64>(1..=3600))]
     interval: u64,
 
-    /// Print so many tables, one after the other, instead of the live view; 0:
-    /// until interrupted.
+    /// Print N tables one after the other, not the live view; 0: until interrupted.
     #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(..))]
     count: Option<u64>,
 }

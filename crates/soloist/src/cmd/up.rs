@@ -18,16 +18,16 @@ pub(crate) const DEFAULT_MACHINE: &str = "/etc/soloist/machine.toml";
 
 /// Load the module for the running kernel, and the machine's address map.
 ///
-/// Takes an installed module or one built before; otherwise builds it from the
-/// source tree that this program lies in.
+/// Uses an installed module, or one built before, or builds it from the source tree
+/// that this program is in.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist up --machine opteron-6128",
     "soloist up --param mmap_abi=1",
 ])]
 pub struct Args {
-    /// The machine: a name from `soloist map list` or a machine file. Default:
-    /// /etc/soloist/machine.toml where there is one.
+    /// Machine: a name from `soloist map list` or a machine file [default:
+    /// /etc/soloist/machine.toml, if it exists].
     #[arg(long, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
@@ -35,13 +35,12 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
 
-    /// A parameter of the module, such as mmap_abi=1; may be given several
-    /// times.
+    /// Parameter of the module, such as mmap_abi=1; may be given several times.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
 
-    /// Take the machine's map although this host contradicts it, or although
-    /// it is incomplete: tasks may share what their colours keep apart.
+    /// Use the machine's map even if it is incomplete or this host contradicts it.
+    /// Then tasks with different colours may share banks.
     #[arg(long)]
     force: bool,
 }
@@ -83,13 +82,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Unload the module: groups and rules go, every page goes back.
+/// Unload the module: remove groups and rules, give every page back.
 ///
-/// Refused while tasks are in groups, which are named.
+/// Fails while tasks are in groups, and names them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist down", "soloist down --force"])]
 pub struct DownArgs {
-    /// Take tasks out of their groups; they go on uncoloured.
+    /// Move tasks out of their groups first; their new pages have no colour.
     #[arg(long)]
     force: bool,
 }

@@ -20,12 +20,12 @@ use soloist_cli::number::pid;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// Say which pages of a process are in colour, which are not, and why not.
+/// Show which pages of a process are in its colours, which are not, and why.
 ///
-/// Counts 4 KiB pages that are in memory now, by mapping; frame numbers come
-/// from the kernel's pagemap, which shows them to root only. "Own" pages are
-/// those of private mappings: heap, stack, data and private copies of text. A
-/// thread (its id for PID) is judged by its own group's colours.
+/// Counts the 4 KiB pages that are in memory now, by mapping. Frame numbers come
+/// from the kernel's pagemap, which only root may read. "Own" pages are those of
+/// private mappings: heap, stack, data and private copies of text. PID may be a
+/// thread, which is judged by its own group's colours.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 done, 1 failed, or with --strict a page of its own is out of colour; 2 misused";
@@ -38,23 +38,23 @@ pub struct Args {
     #[arg(required_unless_present = "this", value_parser = pid::<i32>)]
     pid: Option<i32>,
 
-    /// This very process (`soloist run -- soloist verify --self`).
+    /// Verify this process itself (`soloist run -- soloist verify --self`).
     #[arg(long = "self", id = "this", conflicts_with = "pid")]
     this: bool,
 
-    /// Judge by these bank sets, not by the process' groups.
+    /// Judge by these bank sets, not by those of the process's group.
     #[arg(long, value_name = "LIST")]
     bank_sets: Option<String>,
 
-    /// Judge by these LLC colours, not by the process' groups.
+    /// Judge by these LLC colours, not by those of the process's group.
     #[arg(long, value_name = "LIST")]
     llc: Option<String>,
 
-    /// Decode by this machine's map, not by the one that is loaded.
+    /// Decode by this machine's map, not by the loaded one.
     #[arg(long, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
-    /// Totals only, no line per mapping.
+    /// Print totals only, no line per mapping.
     #[arg(long)]
     summary: bool,
 
@@ -62,12 +62,11 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Vec<By>,
 
-    /// Draw where its pages are: a column for each bank set, a row for each LLC
-    /// colour.
+    /// Draw its pages: a column for each bank set, a row for each LLC colour.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Exit with 1 unless all of its own pages are in colour.
+    /// Exit with 1 unless all its own pages are in colour.
     #[arg(long)]
     strict: bool,
 }

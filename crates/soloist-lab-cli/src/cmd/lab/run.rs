@@ -26,14 +26,14 @@ pub struct Run {
     #[arg(required_unless_present = "all", value_name = "NAME|FILE", add = complete::names_or_files(experiment_names))]
     names: Vec<String>,
 
-    /// All experiments that are built in.
+    /// All built-in experiments.
     #[arg(long, conflicts_with = "names")]
     all: bool,
 
     #[command(flatten)]
     repeats: Repeats,
 
-    /// Another machine than the file names; it needs [memory] and [cache].
+    /// Machine [default: the file's]; it needs [memory] and [cache].
     #[arg(long, value_name = "MACHINE", add = complete::machines())]
     machine: Option<String>,
 
@@ -41,11 +41,11 @@ pub struct Run {
     #[arg(long, value_name = "model.KEY=VALUE")]
     set: Vec<String>,
 
-    /// Also write each outcome to DIR/NAME.json, for `lab report`.
+    /// Also write each result to DIR/NAME.json, for `lab report`.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Take outcomes of the same scenario, machine and seed that are in DIR as they are.
+    /// Reuse results in DIR of the same scenario, machine and seed.
     #[arg(long, requires = "out")]
     resume: bool,
 
@@ -53,11 +53,11 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write the claims and what became of them to FILE, as CSV.
+    /// Also write the claims and their verdicts to FILE, as CSV.
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
 
-    /// Exit with 1 if a prediction or an order misses.
+    /// Exit with 1 if a claim of kind `predicted` or `order` fails.
     #[arg(long)]
     strict: bool,
 }

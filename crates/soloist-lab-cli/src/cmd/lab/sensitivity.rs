@@ -22,11 +22,12 @@ pub struct Sensitivity {
     #[arg(required_unless_present_any = ["all", "from"], value_name = "NAME|FILE", add = complete::names_or_files(experiment_names))]
     names: Vec<String>,
 
-    /// All experiments that are built in.
+    /// All built-in experiments.
     #[arg(long, conflicts_with = "names")]
     all: bool,
 
-    /// Only these of the machine's [memory.range] and the experiment's [range]; all without.
+    /// Vary only these of the machine's [memory.range] and the experiment's [range]
+    /// [default: all].
     #[arg(long, value_name = "KEY")]
     key: Vec<String>,
 
@@ -39,7 +40,7 @@ pub struct Sensitivity {
     #[arg(long)]
     pairs: bool,
 
-    /// Run nothing: sum up what --csv wrote. Several files are taken together.
+    /// Run nothing; summarise files that --csv wrote.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "all", "key", "pairs"])]
     from: Vec<PathBuf>,
 

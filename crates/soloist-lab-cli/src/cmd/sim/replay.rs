@@ -18,12 +18,12 @@ use soloist_cli::number::whole;
 use soloist_cli::{progress, table};
 use soloist_cli::{Ctx, Misuse};
 
-/// Play recorded programs in the model: the foreground alone, and beside the others.
+/// Simulate recorded programs: the foreground alone, and beside the others.
 ///
-/// Of one recording all programs play, where they were recorded. Of several, which
-/// must be placed anew (--recolor), the first program of each plays, on cores of one
-/// node; the first is the foreground, and the same recording may be named more than
-/// once. All others go round and round while it runs.
+/// With one recording, all its programs run where they were recorded. With several,
+/// which must be placed anew (--recolor), the first program of each runs, on cores
+/// of one node; the first recording is the foreground. The same recording may be
+/// named more than once. The others repeat until the foreground is done.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist sim replay sort.rec"])]
 pub struct Replay {
@@ -44,25 +44,25 @@ pub struct Replay {
     /// Cores of the model, one for each recorded processor in order.
     #[arg(long, value_name = "LIST")]
     cores: Option<String>,
-    /// Play at most so many lines of each processor; 8 bytes of memory each.
+    /// Play at most N lines of each processor; each takes 8 bytes of memory.
     #[arg(long, value_name = "N", default_value_t = 20_000_000, value_parser = whole::<usize>(1..))]
     lines: usize,
-    /// Play the lines in the middle of what was recorded, not the first, which are
-    /// the programs' starts.
+    /// Play the lines in the middle of the recording, not those of the programs'
+    /// starts.
     #[arg(long)]
     middle: bool,
     /// Play the foreground's lines from so far on, in per cent of what was recorded: 0 is
     /// its start, 100 its end; the others' from their middle.
     #[arg(long, value_name = "PERCENT", conflicts_with = "middle", value_parser = whole::<u32>(0..=100))]
     at: Option<u32>,
-    /// Repeat with so many seeds of what placement leaves to chance.
+    /// Repeat with N seeds of what placement leaves to chance.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=1000))]
     seeds: u64,
     /// Place the pages on a machine that has just booted, as the recorded guest was;
     /// else on one that has been up for a while.
     #[arg(long)]
     fresh: bool,
-    /// Tell who the foreground waited for.
+    /// Show whom the foreground waited for.
     #[arg(long)]
     blame: bool,
 }
@@ -383,7 +383,7 @@ fn slowdown_range(placement: &str, runs: &[Replayed]) -> Option<(f64, f64)> {
     (slowdowns.len() > 1).then_some((least, most))
 }
 
-/// Tell what recorded programs are like: misses, writes, footprint, rows, banks.
+/// Show statistics of recorded programs: misses, writes, footprint, rows, banks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist sim profile sort.rec"])]
 pub struct ProfileArgs {
@@ -395,7 +395,7 @@ pub struct ProfileArgs {
     #[arg(long, short, add = complete::machines())]
     machine: Option<String>,
     /// Print the pages of the first program instead: virtual and physical number,
-    /// by whom touched first.
+    /// and who touched them first.
     #[arg(long)]
     pages: bool,
 }

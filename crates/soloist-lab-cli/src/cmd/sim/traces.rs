@@ -30,24 +30,26 @@ enum ExportFormat {
     Drmemtrace,
 }
 
-/// Write a recorded program as a trace for another simulator.
+/// Export a recorded program as a trace for another simulator.
 ///
-/// Says on standard error what is lost. `soloist sim trace` reads the first two formats.
+/// Says on standard error what gets lost. `soloist sim trace` reads the first two
+/// formats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist sim export sort.rec --format ramulator >sort.trace"])]
 pub struct Export {
     /// Recording that `soloist vm record` made.
     dir: PathBuf,
-    /// Program of it, from 0.
+    /// Program of the recording, from 0.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>(..))]
     program: usize,
-    /// Its lane, from 0: a thread, or a processor whose threads took turns.
+    /// Lane of the program, from 0: a thread, or a processor whose threads took
+    /// turns.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>(..))]
     lane: usize,
-    /// Layout of the lines.
+    /// Format to write.
     #[arg(long, value_enum, default_value = "dramsim3")]
     format: ExportFormat,
-    /// Write at most so many lines.
+    /// Write at most N lines.
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true, value_parser = whole::<usize>(1..))]
     lines: usize,
 }
@@ -88,24 +90,24 @@ enum ImportFormat {
     Ramulator,
 }
 
-/// Make a recording of one program from traces of other tools.
+/// Import traces of other tools as a recording.
 ///
-/// Says on standard error what is lost. A trace that went through no cache goes
-/// through the machine's private caches, as a recorded program does. Pages whose
-/// physical page no trace tells must be placed: `soloist sim replay --recolor`.
+/// Says on standard error what gets lost. A trace of all accesses goes through the
+/// machine's private caches, as a recorded program does. Pages without a physical
+/// address in the trace must be placed: `soloist sim replay --recolor`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist sim import -o traced.rec drmemtrace.app.7.trace"])]
 pub struct Import {
-    /// Traces, a thread or several each, as they are or packed by gzip, xz or zstd.
+    /// Traces of one or more threads each, plain or compressed by gzip, xz or zstd.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Their layout.
+    /// Format of the traces.
     #[arg(long, value_enum, default_value = "drmemtrace")]
     format: ImportFormat,
-    /// Machine whose private caches they go through.
+    /// Machine whose private caches the accesses go through.
     #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
     machine: String,
-    /// Directory of the recording; must not hold one.
+    /// Directory to write the recording to; must not hold one.
     #[arg(long, short, value_name = "DIR", default_value = "recording")]
     out: PathBuf,
 }

@@ -18,12 +18,12 @@ use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
-/// Record what real programs do to memory, for `soloist sim replay`.
+/// Record the memory accesses of programs, for `soloist sim replay`.
 ///
-/// Boots a stock kernel under QEMU 10, lets the module place the programs' pages,
-/// and keeps what leaves the private caches of their processors, with guest
-/// physical addresses. The first program is the foreground: recording ends with
-/// it. Others follow behind further `--`.
+/// Boots a stock kernel in QEMU 10, where the module places the programs' pages.
+/// Records what leaves the private caches of their processors, with guest physical
+/// addresses. The first program is the foreground: recording ends with it. Others
+/// follow after further `--`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "the first program's own, as of `soloist run`; 1 the kernel complained or died, 124\n\
@@ -34,20 +34,21 @@ pub struct Args {
     /// Machine whose nodes, map and private caches the guest has.
     #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
     machine: String,
-    /// Kernel, as for `soloist vm run`.
+    /// Kernel, as in `soloist vm run`.
     #[arg(long, short, default_value = "6.12", add = complete::names(kernel_names))]
     kernel: String,
-    /// Who gets which pages: buddy (Linux), membind, interleave; by colours `same_bank`,
-    /// `diff_bank`, `diff_controller`, camc, mem, llc, mem+llc ...
+    /// How to place pages: buddy (Linux), membind, interleave; by colour
+    /// `same_bank`, `diff_bank`, `diff_controller`, camc, mem, llc, mem+llc ...
     #[arg(long, default_value = "buddy")]
     policy: &'static dyn Policy,
     /// Bank sets for each program.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(..))]
     sets: u32,
-    /// Directory of the recording; must not hold one.
+    /// Directory to write the recording to; must not hold one.
     #[arg(long, short, default_value = "recording")]
     out: PathBuf,
-    /// Stop recording at so many bytes, a MiB more for each processor; the programs run on.
+    /// Stop recording after SIZE, and a MiB more for each processor; the programs
+    /// run on.
     #[arg(long, value_name = "SIZE", default_value = "2G")]
     limit: String,
     /// Processors of the foreground program.
@@ -56,13 +57,13 @@ pub struct Args {
     /// Processors of the guest [default: as many as are recorded, or nodes].
     #[arg(long, value_parser = whole::<u32>(1..=64))]
     cpus: Option<u32>,
-    /// Leave instruction fetches out.
+    /// Do not record instruction fetches.
     #[arg(long)]
     no_fetch: bool,
-    /// Load no module; for the placement of Linux alone.
+    /// Do not load the module: Linux places the pages.
     #[arg(long)]
     no_module: bool,
-    /// Give up after so many seconds; 0: never.
+    /// Stop after SECONDS; 0: never.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = whole::<u64>(..))]
     timeout: u64,
     /// FOREGROUND [ARG...] [-- BACKGROUND [ARG...]]...

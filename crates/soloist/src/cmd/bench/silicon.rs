@@ -28,12 +28,12 @@ use soloist_cli::{Ctx, Misuse};
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;
 
-/// Does a neighbour in the same bank cost more than one in another bank?
+/// Measure whether a neighbour costs more in the same bank than in another.
 ///
-/// Needs no module. Finds lines of two banks by timing, then times a victim on one
+/// Needs no module. Finds lines of two banks by timing. Then times a victim on one
 /// processor beside a neighbour on another, in the same bank and in the other one,
-/// in random order, many times over. Says so where nothing can be seen. The host's
-/// addresses are not needed, so a virtual machine will do.
+/// many times in random order. Needs no physical addresses, so it also works in a
+/// virtual machine. Says so if it sees no effect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 measured, whatever it showed; 1 nothing could be measured; 2 misused";

@@ -31,8 +31,8 @@ use soloist_cli::{Ctx, Misuse};
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Take the map from here only [default: the first that has one: known,
-    /// firmware, registers, timing; the others are held against it].
+    /// Use this source only [default: the first that has a map of known, firmware,
+    /// registers, timing; the others check it].
     #[arg(long, value_name = "WHERE", conflicts_with = "simulate")]
     from: Option<Place>,
     /// Detect the map of this machine in simulated memory instead.
@@ -49,32 +49,31 @@ pub struct Args {
     /// Simulated runs with successive seeds.
     #[arg(long, default_value_t = 1, requires = "simulate", value_parser = whole::<u64>(1..))]
     runs: u64,
-    /// Physical addresses are not known, as without root or in a guest.
+    /// Simulate unknown physical addresses, as without root or in a guest.
     #[arg(long, requires = "simulate")]
     unprivileged: bool,
-    /// The simulated kernel gives memory in one piece, not from all over.
+    /// Simulate a kernel that allocates memory in one piece.
     #[arg(long, requires = "simulate", conflicts_with = "unprivileged")]
     one_piece: bool,
-    /// Page size: 1G, 2M or 4K; the largest to be had if not given (simulated:
-    /// 2M).
+    /// Page size: 1G, 2M or 4K [default: the largest available; simulated: 2M].
     #[arg(long, value_parser = parse_pages)]
     pages: Option<u32>,
-    /// Memory to choose pages from; three quarters of what is available if not
-    /// given, and 512M where physical addresses are not known.
+    /// Memory to choose pages from [default: three quarters of what is available,
+    /// or 512M if physical addresses are unknown].
     #[arg(long, value_parser = parse_size)]
     memory: Option<u64>,
-    /// Stop after this many seconds; what was found until then is printed.
+    /// Stop after SECONDS, and print what was found so far.
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = whole::<u64>(1..))]
     deadline: u64,
-    /// Pages to sort into conflict classes where addresses are not physical:
-    /// 64 huge ones with functions inside, else 256 of 4 KiB, if not given.
+    /// Pages to sort into conflict classes if physical addresses are unknown
+    /// [default: 64 huge pages, or 256 of 4 KiB].
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
     class_pages: Option<usize>,
-    /// In a virtual machine: take the guest's physical addresses for real.
+    /// In a virtual machine: trust the guest's physical addresses.
     #[arg(long)]
     trust_guest: bool,
-    /// Write a machine file for `soloist up`, or, where addresses are not
-    /// physical, a file of conflict classes. Status 1: `up` would not take it.
+    /// Write a machine file for `soloist up`, or a file of conflict classes if
+    /// physical addresses are unknown. Exits with 1 if `up` would refuse it.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

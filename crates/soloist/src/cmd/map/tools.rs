@@ -118,7 +118,7 @@ impl Registers {
 /// What `soloist map check` takes.
 #[derive(Debug, clap::Args)]
 pub struct Check {
-    /// Machine: a name from `soloist map list` or the path of a machine file.
+    /// Machine: a name from `soloist map list` or a machine file.
     #[arg(long, short, add = complete::machines())]
     pub machine: String,
     /// Check against the simulated memory of this machine instead of the host.
@@ -130,14 +130,14 @@ pub struct Check {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     pub seed: u64,
-    /// Memory to choose pages from; three quarters of what is available if not given, and
-    /// 512M where physical addresses are not known.
+    /// Memory to choose pages from [default: three quarters of what is available,
+    /// or 512M if physical addresses are unknown].
     #[arg(long, value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Stop after this many seconds.
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = whole::<u64>(1..))]
     deadline: u64,
-    /// In a virtual machine: take the guest's physical addresses for real.
+    /// In a virtual machine: trust the guest's physical addresses.
     #[arg(long)]
     trust_guest: bool,
 }
