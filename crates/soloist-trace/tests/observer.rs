@@ -1,4 +1,4 @@
-//! A record of a guest (6.12): periodic.pl with 50 ms and 5 ms of work under
+//! A record of a guest (6.12): a periodic program with 50 ms and 5 ms of work under
 //! SCHED_FIFO, a loop beside it on processor 1; from 9.43 s on that processor has
 //! 10 of each 20 ms.
 

@@ -45,11 +45,11 @@ echo "$out" | sed -n '/^to run it/,$p' | sed 1d | sed '/^$/,$d' >printed
 sed -n '/^  sh -c/!p' printed >prepare
 expect prepare 0 sh -eu ./prepare
 same cpuset "$(cat /sys/fs/cgroup/soloist-core-1/cpuset.cpus.partition)" root
-cp "$(command -v perl)" quick
+cp "$here/../../../build/tests/guest/lib/periodic" quick
 cp quick slow
 # start NAME PERIOD_US WORK_US
 start() {
-	sed -n "s|^  \\(sh -c .*\\)\\./$1'.*|exec \\1./$1 $here/periodic.pl $2 $3 1000'|p" printed >"run-$1"
+	sed -n "s|^  \\(sh -c .*\\)\\./$1'.*|exec \\1./$1 $2 $3 1000'|p" printed >"run-$1"
 	sh "./run-$1" >"$1.out" &
 	running="$running $!"
 	until_ "[ -s $1.out ]" || fail "start-$1" "$(cat "run-$1")"

@@ -22,7 +22,7 @@ cat >tasks.toml <<-'END'
 	deadline = "400 ms"
 END
 # By these names the trace knows them.
-cp "$(command -v perl)" control
+cp "$here/../../../build/tests/guest/lib/periodic" control
 cp control camera
 
 # start FLAGS-OF-CONTROL FLAGS-OF-CAMERA: both, and when they are past their own
@@ -30,10 +30,10 @@ cp control camera
 start() {
 	rm -f control.out camera.out
 	# shellcheck disable=SC2086
-	soloist run --group tasks $1 --cpus $CPU -- ./control "$here/periodic.pl" 200000 20000 1000 >control.out &
+	soloist run --group tasks $1 --cpus $CPU -- ./control 200000 20000 1000 >control.out &
 	running=$!
 	# shellcheck disable=SC2086
-	soloist run --group tasks $2 --cpus $CPU -- ./camera "$here/periodic.pl" 500000 60000 1000 >camera.out &
+	soloist run --group tasks $2 --cpus $CPU -- ./camera 500000 60000 1000 >camera.out &
 	running="$running $!"
 	for i in $(seq 200); do
 		if [ -s control.out ] && [ -s camera.out ]; then break; fi

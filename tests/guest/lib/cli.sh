@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # To be sourced by tests of the command line.
 
-# Our own copy: the host may build a new one while the guest runs.
-cp "$(command -v soloist)" soloist
+# Our own copies: the host may build new ones while the guest runs.
+cp "$(command -v soloist)" "$(command -v soloist-lab)" .
 PATH=$PWD:$PATH
 root=/sys/kernel/config/soloist
 
