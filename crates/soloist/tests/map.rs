@@ -297,7 +297,7 @@ fn one_source_is_asked_alone_and_refuses_in_its_words() {
             &["--from", "known", "--simulate", "zen2"],
             "cannot be used with",
         ),
-        (&["--from", "registers", "--dump", "regs.txt"], "'--dump'"),
+        (&["--from", "firmware", "--dump", "regs.txt"], "--dump, "),
         (&["--from"], "--from <WHERE>"),
     ] {
         let (code, _, said) = refused("/nonexistent", args);
@@ -314,6 +314,16 @@ fn registers_are_read_from_a_dump() {
         "/../soloist-map/tests/data/opteron-6128.pci"
     );
     let read = output(&["map", "registers", "--dump", opteron, "--json"]);
+    let same = [
+        "map",
+        "detect",
+        "--from",
+        "registers",
+        "--dump",
+        opteron,
+        "--json",
+    ];
+    assert_eq!(read.stdout, output(&same).stdout);
     assert!(read.status.success(), "{read:?}");
     let read: serde_json::Value = serde_json::from_slice(&read.stdout).unwrap();
     let machine = read["machine"].as_str().unwrap();
