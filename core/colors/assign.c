@@ -315,7 +315,7 @@ static u32 class_llc(const struct choice *c, u32 seed, u32 most,
 	return fresh || n > most ? n : 0;
 }
 
-/* What the search found; @seed is SOL_NO_CELL while nothing did. */
+/* The best find of the search; @seed is SOL_NO_CELL as long as there is none. */
 struct found {
 	u32 seed;
 	u32 from;		/* nodes of the list */

@@ -19,14 +19,22 @@
 #include "../map/addrmap.h"
 #include "../text/numlist.h"
 
-/* Colours of one owner. An empty bitmap with its `by_` flag off: any. */
+/**
+ * struct sol_colors - colours of one owner
+ * @sets: bitmap of bank sets, SOL_LONGS(map->n_bank_sets)
+ * @llc: bitmap of LLC colours, SOL_LONGS(map->n_llc)
+ * @by_bank: @sets restricts (TintMalloc: using_bank); else any bank set will do
+ * @by_llc: @llc restricts (TintMalloc: using_llc); else any LLC colour will do
+ * @exclusive: no other owner has a colour of those that restrict
+ * @realtime: keep the owner apart from others by controller
+ */
 struct sol_colors {
-	unsigned long *sets;	/* SOL_LONGS(map->n_bank_sets) */
-	unsigned long *llc;	/* SOL_LONGS(map->n_llc) */
-	bool by_bank;		/* sets restricts (TintMalloc: using_bank) */
-	bool by_llc;		/* llc restricts (TintMalloc: using_llc) */
-	bool exclusive;		/* shares no bank set (if by_bank), no LLC colour (if by_llc) */
-	bool realtime;		/* keep apart from others by controller */
+	unsigned long *sets;
+	unsigned long *llc;
+	bool by_bank;
+	bool by_llc;
+	bool exclusive;
+	bool realtime;
 };
 
 /* Per bank set or LLC colour. */
@@ -53,57 +61,87 @@ size_t sol_palette_bytes(const struct sol_map *map);
 void sol_palette_init(struct sol_palette *p, const struct sol_map *map,
 		      void *mem);
 
-/*
- * Replace @old (NULL: none yet) of one owner by @new (NULL: gives all back).
- * Either all of it happens or nothing: -EBUSY when an exclusive owner stands
- * in the way, -EINVAL when no cell of @new can hold a page; words in @err.
+/**
+ * sol_palette_change() - an owner gets other colours
+ * @p: the palette
+ * @old: the owner's colours; NULL: none yet
+ * @new: its new ones; NULL: none any more
+ * @err: the reason of a refusal
+ *
+ * Return: 0; -EBUSY: an exclusive owner has one of them, or another owner has one if
+ * this one is exclusive; -EINVAL: no cell of @new can hold a page. Refused, nothing
+ * has changed.
  */
 int sol_palette_change(struct sol_palette *p, const struct sol_colors *old,
 		       const struct sol_colors *new, struct sol_err *err);
 
-/* What automatic assignment is asked for. */
+/**
+ * struct sol_want - a request for automatic assignment
+ * @n_sets: bank sets, at least 1
+ * @n_llc: LLC colours; 0: do not colour the LLC
+ * @near: bitmap of the nodes that the task's cores are on; 0: any
+ * @allowed: bitmap of the nodes that are allowed at all (cpuset, mbind)
+ * @strict: only nodes of @near will do
+ * @realtime: the owner is a real-time one
+ */
 struct sol_want {
-	u32 n_sets;		/* bank sets, at least 1 */
-	u32 n_llc;		/* LLC colours; 0: do not colour the LLC */
-	u64 near;		/* bitmap of nodes the task's cores are on; 0: any */
-	u64 allowed;		/* bitmap of nodes allowed at all (cpuset, mbind) */
-	bool strict;		/* only `near` nodes will do */
+	u32 n_sets;
+	u32 n_llc;
+	u64 near;
+	u64 allowed;
+	bool strict;
 	bool realtime;
 };
 
-/*
- * Choose free colours (no owner, no frame in use) into @out, whose bitmaps (both) the
- * caller zeroed; sets by_bank, by_llc and realtime too, but leaves exclusive
- * to the caller and does not change the palette. Never a pair that can't hold
- * a page. -ENOSPC with words in @err: how many were free, where.
+/**
+ * sol_palette_assign() - choose free colours: no owner has them, no frame is in use
+ * @p: the palette; it does not change
+ * @want: the request
+ * @out: becomes the colours, but for ->exclusive; both bitmaps must be zeroed
+ * @err: how many were free, and where, if there are not enough
+ *
+ * A pair of bank set and LLC colour that can't hold a page is never chosen.
+ *
+ * Return: 0 or -ENOSPC.
  */
 int sol_palette_assign(const struct sol_palette *p, const struct sol_want *want,
 		       struct sol_colors *out, struct sol_err *err);
 
-/*
- * Cells of @colors that can hold pages, ascending (so: node by node), into
- * @cell[max]; returns how many there are, also beyond @max.
+/**
+ * sol_colors_cells() - cells that can hold pages
+ * @map: the address map
+ * @colors: of these colours
+ * @cell: becomes the cells, ascending, and so node by node
+ * @max: elements of @cell
+ *
+ * Return: how many there are, also beyond @max.
  */
 u32 sol_colors_cells(const struct sol_map *map, const struct sol_colors *colors,
 		     u32 *cell, u32 max);
 
-/*
- * Pages go round over the @n ascending cells of one node, @n > 0, bank set by
- * bank set and not LLC colour by LLC colour, so that neighbours never meet in a
- * bank. This tells how many cells each set has; 1 if that is not even.
+/**
+ * sol_cells_per_set() - how many cells each bank set has
+ * @map: the address map
+ * @cell: cells of one node, ascending
+ * @n: how many, at least 1
+ *
+ * Pages are handed out bank set by bank set and not LLC colour by LLC colour, so that
+ * neighbouring pages never lie in one bank.
+ *
+ * Return: how many; 1 if the sets do not have the same number.
  */
 u32 sol_cells_per_set(const struct sol_map *map, const u32 *cell, u32 n);
 
-/* The cell @steps steps after the @i-th of @n, @per_set as above. */
+/* Index of the cell @steps steps after the @i-th of @n; @per_set as above. */
 static inline u32 sol_cells_advance(u32 i, u32 n, u32 per_set, u32 steps)
 {
 	u32 sets = n / per_set;
-	u32 turn = ((u64)(i % per_set) * sets + i / per_set + steps) % n;
+	u32 at = ((u64)(i % per_set) * sets + i / per_set + steps) % n;
 
-	return turn % sets * per_set + turn / sets;
+	return at % sets * per_set + at / sets;
 }
 
-/* One turn from the @i-th, without a division: it is on the way of each page. */
+/* One step from the @i-th, without a division: the fast path does this. */
 static inline u32 sol_cells_next(u32 i, u32 n, u32 per_set)
 {
 	i += per_set;

@@ -6,9 +6,8 @@
  * Differences from the papers: a list is per cell that can exist, not per
  * printed colour, and frames known to be zero have a stack of their own.
  *
- * Locking: a cell's lock for its stacks and for the frames that are listed in
- * it; a used frame belongs to whoever has it. The tag is read without a lock
- * by sol_frames_owned(), hence whole writes.
+ * Locking: a cell's lock for its stacks and for frames listed there. A used frame
+ * belongs to its owner. Tags are read without a lock, hence whole writes.
  */
 #include "frames.h"
 
@@ -33,7 +32,7 @@ void sol_frames_init(struct sol_frames *fs, const struct sol_map *map,
 
 /* ---- Slots ---- */
 
-/* Are all eight that differ from @pfn in these bits of one cell? */
+/* Are all eight frames that differ from @pfn in these bits of one cell? */
 static bool one_cell(const struct sol_map *map, u64 pfn, u32 swap_bit)
 {
 	u32 cell = sol_map_cell(map, pfn), i;
@@ -54,7 +53,7 @@ static void whole_blocks(const struct sol_range *r, u32 swap_bit, u64 *first,
 	*end = (r->end >> SOL_FRAME_SHIFT) & ~mask;
 }
 
-/* Of one frame in each of 64 blocks all over the range. */
+/* No bit of the three decides, by one frame in each of 64 blocks over the range. */
 static bool nothing_within(const struct sol_map *map, const struct sol_range *r,
 			   u32 swap_bit)
 {
@@ -99,8 +98,8 @@ static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
 }
 
 /*
- * Asked of frames rather than read off the map: for the ranges' bases and ways
- * that take turns decide, too.
+ * Frames are asked, and not the map's functions: bases of ranges and ways that are
+ * interleaved decide on colours, too.
  */
 static bool decides_nothing(const struct sol_map *map, u32 swap_bit)
 {
@@ -158,7 +157,7 @@ static u32 pop(struct sol_frames *fs, struct sol_cell *cell, bool zero)
 	return pfn;
 }
 
-/* The system's again. */
+/* Frame @pfn becomes foreign. */
 static void disown(struct sol_frames *fs, u32 pfn)
 {
 	struct sol_frame *frame = sol_frames_at(fs, pfn);
@@ -287,10 +286,10 @@ static u32 evict_stack(const struct evict *e, bool zero, u32 before, u32 budget)
 }
 
 /*
- * The mark holds good although the lock was released: frames leave a stack
- * only at its head. If the marked frame is still listed, all that lies behind
- * it was behind it then, too; if it was had meanwhile, so were all before it,
- * and the head is further on.
+ * The mark is valid although the lock was released: frames leave a stack only at its
+ * head. If the marked frame is still listed, the frames behind it are those that were
+ * behind it before. If it was handed out meanwhile, so were all frames before it, and
+ * the walk begins at the head.
  */
 u32 sol_frames_evict(struct sol_frames *fs, u32 cell, u32 start, u32 end,
 		     u32 budget, void (*gone)(void *ctx, u32 pfn), void *ctx)

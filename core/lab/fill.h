@@ -9,8 +9,8 @@
 #include "../frames/frames.h"
 
 /*
- * Where frames come from. The kernel: its buddy allocator. The simulator: a
- * model of one. Blocks are naturally aligned, 2^order frames.
+ * A source of frames: the kernel's buddy allocator, or the simulator's model of one.
+ * Blocks are naturally aligned, of 2^order frames.
  */
 struct sol_source {
 	/* A free block on @node of order at most @max; -1: none within limits. */
@@ -28,11 +28,18 @@ struct sol_source {
 	void (*back)(void *ctx, u32 pfn);
 };
 
-/*
- * Fill the lists from @src until a cell in @cells[n] has a listed frame, or
- * the source has nothing more, or max_frames were taken. The paper splits one
- * block per order and gives up; this goes on. Returns frames added; 0 and
- * none of @cells filled means exhausted. *@hit: the index in @cells, or n.
+/**
+ * sol_frames_fill() - fill lists from a source
+ * @fs: the frames
+ * @src: the source
+ * @cells: stop when one of these cells has a listed frame
+ * @n: how many
+ * @hit: becomes its index in @cells, or @n
+ *
+ * It stops, too, when the source has nothing more or ->max_frames were taken. The paper
+ * splits one block per order and gives up; this goes on.
+ *
+ * Return: frames added. 0 with *@hit == @n: exhausted.
  */
 u32 sol_frames_fill(struct sol_frames *fs, const struct sol_source *src,
 		    const u32 *cells, u32 n, u32 *hit);

@@ -49,7 +49,7 @@ static u32 field_color(const struct sol_field *field, u64 offset)
 	return value;
 }
 
-/* What the offset bits within a page add to the bank colour. */
+/* The part of the bank colour that offset bits within a page contribute. */
 static u32 color_within(const struct sol_map *map, u32 layout, u64 offset)
 {
 	const struct sol_layout *l = &map->layout[layout];

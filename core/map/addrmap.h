@@ -229,8 +229,8 @@ bool sol_map_set_exists(const struct sol_map *map, u32 bank_set);
 /*
  * Largest order (0..9) such that every aligned block of 2^order frames that
  * touches a set in @sets, a bitmap of n_bank_sets bits, lies wholly in @sets.
- * 9: the colours allow huge pages. Where two ranges meet within a block, the
- * answer is the smaller, safe one.
+ * 9: the colours allow huge pages. If two ranges meet within a block, the answer is the
+ * smaller, safe one.
  */
 u32 sol_map_block_order(const struct sol_map *map, const unsigned long *sets);
 

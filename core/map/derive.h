@@ -39,7 +39,7 @@ static inline u32 sol_top_bit(u64 x)
 	return 63 - __builtin_clzll(x);
 }
 
-/* What address bit @bit contributes to functions mask[n]. */
+/* The contribution of address bit @bit to the functions mask[n]. */
 static inline u32 sol_contribution(const u64 *mask, u32 n, u32 bit)
 {
 	u32 value = 0, i;

@@ -569,7 +569,7 @@ static int get_text(struct parser *p, const char *text, size_t len)
 	return 0;
 }
 
-/* ---- What the statements must be together ---- */
+/* ---- Checks of all statements together ---- */
 
 /* A line lies in one place: only columns may tell its bytes apart. */
 static int check_within_line(struct parser *p, u32 layout)

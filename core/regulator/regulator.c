@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Regulator: what happens in a period. Rules, differences from the paper and
- * units stand in regulator.h; who may reserve what in admission.c.
+ * units are in regulator.h; admission.c says who may reserve how much.
  *
- * What always holds, in every pool and kind of traffic, for the cores that have
- * begun: the sum of their budgets and G is the sum of their reservations.
+ * Invariant, in every pool and kind of traffic, for the cores that have begun: the sum
+ * of their budgets and G is the sum of their reservations.
  *
  * Locking: the caller's.
  */
@@ -27,7 +27,7 @@ static bool counts(const struct sol_regulator *reg, u32 kind)
 
 /* ---- The global budget ---- */
 
-/* What all pools of the core have. */
+/* Lines that all pools of the core have. */
 static u32 global_left(const struct sol_regulator *reg,
 		       const struct sol_core *c, u32 kind)
 {
@@ -92,7 +92,7 @@ static void await_core(struct sol_regulator *reg, struct sol_core *c,
 		d->weights += c->now.weight;
 }
 
-/* What weights don't share: the sum in each domain's fullest pool. */
+/* Lines that weights do not share: the sum in each domain's fullest pool. */
 static void sum_fixed(struct sol_regulator *reg, u32 kind)
 {
 	u32 sum[SOL_POOLS], i;
@@ -206,7 +206,7 @@ void sol_regulator_restart(struct sol_regulator *reg, u32 domain)
 	}
 }
 
-/* What a core with a weight has of r_min. */
+/* The share of r_min of a core with a weight. */
 static u32 weighted_share(const struct sol_regulator *reg,
 			  const struct sol_core *c, u32 kind)
 {
@@ -353,8 +353,8 @@ struct sol_answer sol_regulator_core(struct sol_regulator *reg, u32 core,
 /* ---- A core has used its budget ---- */
 
 /*
- * Lines 21-30 for one kind. False: the core must stop. What was used above the
- * budget is paid first; a debt that G can't pay means that G is empty.
+ * Lines 21-30 for one kind. False: the core must stop. Usage above the budget is paid
+ * first; a debt that G can't pay means that G is empty.
  */
 static bool reclaim(struct sol_regulator *reg, struct sol_core *c, u32 kind)
 {

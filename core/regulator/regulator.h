@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Regulator: MemGuard's bandwidth reservation as a state machine.
+ * Regulator: MemGuard's bandwidth regulation as a state machine.
  *
- * It has no clock and no counter. Whoever drives it (the kernel: overflowing
- * perf events and a timer; the simulator: modelled misses; an external
- * regulator: samples) tells it that a period begins and how much a core has
- * used, and does what it answers: let the core run up to a limit, stop it, let
- * a whole domain go, begin a new period at once.
+ * It has no clock and no counter. Its driver tells it that a period begins, and how
+ * much a core has used, and does what it answers: let the core run up to a limit, stop
+ * it, let a whole domain go, begin a new period at once. The driver of the kernel has
+ * overflowing perf events and a timer, that of the simulator modelled misses.
  *
  *   period:  sol_regulator_begin(), then sol_regulator_core() for each core
  *   usage:   sol_regulator_used(), on overflow or as often as one likes
@@ -23,7 +22,7 @@
  *   - Best effort: when all have used their budgets, spare sharing lets all run
  *     until the period ends, proportional sharing begins a new one at once.
  *
- * Which "all have used their budgets": the paper's text says all cores, its
+ * When have "all used their budgets"? The paper's text says all cores, its
  * figure 4 says sum u_i = r_min. These are the same only if reservations fill
  * r_min, and with a core that is idle neither ever comes true. Here: every
  * core of the domain is stopped, or has nothing left because it gave its whole
@@ -31,7 +30,7 @@
  * reservation holds the phase back, as does one that does not take part in
  * reclaiming and has budget left.
  *
- * Where this differs from the paper otherwise:
+ * Other differences from the paper:
  *   - Running on (lines 29-30) ends at Q_i; there, the counter was not
  *     programmed again and the core ran unlimited.
  *   - Usage beyond the budget when it is told (a late sample, a skid) is paid
@@ -63,7 +62,7 @@
 #define SOL_MAX_RATE		10000000000000ull	/* 10 TB/s: products fit 64 bits */
 #define SOL_EWMA_ONE		256	/* the newest period alone counts */
 
-/* What is counted. One counter that sees both kinds is `SOL_READS` alone. */
+/* Kinds of traffic. A counter that counts both is `SOL_READS` alone. */
 enum sol_traffic { SOL_READS, SOL_WRITES, SOL_TRAFFICS };
 
 enum sol_sharing {
@@ -179,7 +178,7 @@ struct sol_regulator {
 	bool pools_changed;
 };
 
-/* What the driver must do now. */
+/* Orders to the driver. */
 enum sol_order {
 	SOL_RUN,	/* let the core run; tell when usage comes to a limit */
 	SOL_STOP,	/* stop the core until it begins another period */
@@ -301,7 +300,7 @@ struct sol_answer sol_regulator_core(struct sol_regulator *reg, u32 core,
 struct sol_answer sol_regulator_used(struct sol_regulator *reg, u32 core,
 				     const u32 *used);
 
-/* Is @core to stand still? What a driver that lost an answer asks. */
+/* Must @core stand still? For a driver that lost an answer. */
 static inline bool sol_regulator_stopped(const struct sol_regulator *reg,
 					 u32 core)
 {

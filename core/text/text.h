@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Text out of freestanding code: a bounded buffer and a tiny format, since
- * core/ has no libc. What does not fit is counted, as snprintf does.
+ * core/ has no libc. Text that does not fit is counted, as snprintf does.
  */
 #ifndef SOLOIST_TEXT_H
 #define SOLOIST_TEXT_H
