@@ -1,15 +1,18 @@
 //! From tasks and a machine to cores, colours and bandwidth under which every
 //! deadline holds.
 //!
-//! CAMC's rule first: tasks with deadlines on controllers of their own, all else
-//! on the others. Candidates are tried from the fewest cores up, a controller
-//! each before several cores to a controller; on each, tasks that are not bound go to the first core that still holds,
-//! the heaviest first, or to the emptiest one. Each task is played alone in its colours, since fewer
-//! banks and less cache cost time too, and the candidate is analysed with that
-//! ([`crate::analysis::response`]). Where others on its controller are too loud, they get
-//! the highest limit of bandwidth under which all holds. The first candidate
-//! that holds is the plan; if none does, the one that misses least is shown, with
+//! The search tries [`candidates`] in order: a core for each task, a node for its
+//! memory. It gives each candidate [`colors`], plays each task alone in its colours
+//! (fewer banks and less cache cost time too), and analyses all tasks with the times
+//! that it measured ([`proof`]). Where cores without deadlines are too loud, it gives
+//! them the highest limit of bandwidth under which all tasks hold. The first candidate
+//! that holds is the plan. If none does, the plan is the one that misses least, with
 //! the smallest change that would make it hold.
+//!
+//! [`check`] plays the plan on the model. [`config`] writes it for `soloist apply`,
+//! with the [`event`] that counts its limits' lines, and [`host`] compares it with a
+//! host. [`evidence`] is a document of it, with its [`inputs`] and its [`grounds`].
+//! [`refusal`] says why there can be no plan at all.
 
 mod alone;
 mod build;

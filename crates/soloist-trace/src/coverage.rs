@@ -1,9 +1,9 @@
-//! Was everybody seen who was asked for?
+//! Does a record have every task that was asked for?
 
 use crate::measured::{Measured, Task};
 use crate::watch::kept_name;
 
-/// Who must be seen before anything can be said of deadlines.
+/// The tasks that a record must have before it says anything of deadlines.
 #[derive(Debug, Clone)]
 pub enum Expected {
     /// Each of these.
@@ -33,7 +33,8 @@ pub enum Identity {
 /// What a record says of those who were asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coverage {
-    /// Who was asked for and is not known to have kept a deadline: no job was seen.
+    /// Tasks that were asked for and of which no job was seen: whether they kept a
+    /// deadline is not known.
     pub unseen: Vec<String>,
     /// What was seen is enough to speak of deadlines. A task that has none can't
     /// miss one.
@@ -60,7 +61,7 @@ impl Identity {
 }
 
 impl Measured {
-    /// Who of those expected was not seen.
+    /// Which of the expected tasks the record lacks.
     #[must_use]
     pub fn coverage(&self, expected: &Expected) -> Coverage {
         let shown = |task: &Task, timed: bool| task.jobs > 0 || !timed;
@@ -159,7 +160,7 @@ mod tests {
         assert!(!seen(vec![], &Expected::Anybody(false)).1);
         assert!(!seen(vec![task("sh", 1, 0)], &Expected::Anybody(true)).1);
         assert!(seen(vec![task("sh", 1, 0)], &Expected::Anybody(false)).1);
-        // Who has no deadline is enough where nobody has.
+        // A task without a deadline is enough where no task has one.
         let free = Expected::Each(vec![name("a", false), name("b", false)]);
         assert!(seen(vec![task("a", 1, 0)], &free).1);
         assert!(!seen(vec![], &free).1);

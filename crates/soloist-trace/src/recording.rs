@@ -1,5 +1,5 @@
-//! A recording of the running system: a trace of our own with the events of those
-//! who are watched, read until it is over.
+//! A recording of the running system: a trace of our own with the events of the
+//! watched tasks, read until it is over.
 
 use std::io;
 use std::thread::sleep;
@@ -28,7 +28,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Begins to record those who are watched.
+    /// Begins to record the watched tasks.
     ///
     /// # Errors
     /// When there is no tracefs, it wants root, or the kernel lacks an event.
@@ -48,8 +48,8 @@ impl Recording {
         self.observer.watch_thread(id, timing);
     }
 
-    /// Reads until `length` is over, a signal asks us to end, or those who are
-    /// watched are `gone`.
+    /// Reads until `length` is over, a signal asks us to end, or the watched tasks
+    /// are `gone`.
     ///
     /// # Errors
     /// When the trace can't be read, or as `gone`.
@@ -96,13 +96,13 @@ impl Recording {
     }
 }
 
-/// Has the kernel record what is told of those who are watched.
+/// Has the kernel record the events of the watched tasks.
 fn enable(instance: &Instance, watch: &Watch) -> Result<(), TraceError> {
     instance.enable("sched/sched_switch", filter(watch, &["prev", "next"]))?;
     instance.enable("sched/sched_wakeup", filter(watch, &[""]))?;
     instance.enable("sched/sched_wakeup_new", filter(watch, &[""]))?;
     instance.enable("sched/sched_process_exit", filter(watch, &[""]))?;
-    // Who begins is told from who was there.
+    // A fork tells a task that begins from one that was there before.
     instance.enable("sched/sched_process_fork", None)?;
     for event in STOPS {
         // Without the module nobody stops a processor.

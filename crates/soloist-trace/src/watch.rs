@@ -1,4 +1,4 @@
-//! Whom a trace watches.
+//! The tasks that a trace watches, by thread id or by name.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -8,13 +8,14 @@ use soloist_core::time::{Time, US};
 
 use crate::track::Timing;
 
-/// Shorter ones are no period of a task that sleeps in between.
+/// The shortest period that can be traced: a task with a shorter one does not sleep in
+/// between.
 pub const SHORTEST: Time = Time(10 * US);
 
 /// Bytes that the kernel keeps of a thread's name.
 const KEPT_BYTES: usize = 15;
 
-/// Whom to watch.
+/// The tasks to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Watch {
     /// Threads by id.
@@ -23,7 +24,7 @@ pub struct Watch {
     pub names: BTreeMap<String, Option<Timing>>,
     /// Threads and processes that a watched one makes, with its timing.
     pub children: bool,
-    /// Nobody as long as he has this name.
+    /// No task as long as it has this name.
     pub except: Option<String>,
 }
 

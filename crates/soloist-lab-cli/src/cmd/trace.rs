@@ -1,7 +1,7 @@
 //! `soloist trace`.
 
 mod report;
-mod who;
+mod watched;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -88,13 +88,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    let watch = who::watch(&args)?;
+    let watch = watched::watch(&args)?;
     let threads: Vec<u32> = watch.threads.keys().copied().collect();
-    let expected = who::expected(&args, &watch);
+    let expected = watched::expected(&args, &watch);
     let mut recording = Recording::begin(watch)?;
-    let mut command = who::start(&args.command, ctx)?;
+    let mut command = watched::start(&args.command, ctx)?;
     if let (Some(child), None) = (&command, &args.tasks) {
-        recording.watch_thread(child.id(), who::timing(&args));
+        recording.watch_thread(child.id(), watched::timing(&args));
     }
     let length = args.length.map(|t| Duration::from_nanos(t.0 / 1000));
     let read = recording.run(length, || match &mut command {

@@ -1,11 +1,10 @@
 //! What share of random task sets can be proved under which isolation.
 //!
 //! All have the same analysis ([`soloist_rt::analysis::response`]), the same candidates
-//! for cores ([`soloist_rt::plan::candidates`]), rate-monotonic priorities and the same sets; what differs is
-//! what cores share and who has a limit. Nothing is played: `wcet` and lines are
-//! taken for those of a job under each isolation, though fewer banks and less
-//! cache cost time too, and a core with deadlines is never held back by a limit of
-//! its own.
+//! for cores ([`soloist_rt::plan::candidates`]), rate-monotonic priorities and the same
+//! sets. They differ in what cores share and which cores have a limit. Nothing is
+//! played: `wcet` and lines are taken for those of a job under each isolation, though
+//! fewer banks and less cache cost time too. A core with deadlines never has a limit.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

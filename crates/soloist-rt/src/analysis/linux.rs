@@ -2,8 +2,9 @@
 //! what the kernel keeps of a core for others.
 //!
 //! Fixed priorities are `SCHED_FIFO`'s, one for each task of a core, from
-//! [`HIGHEST`](crate::tasks::HIGHEST) down. EDF is `SCHED_DEADLINE`, which gives each task a budget of
-//! each period ([`Server`]) and takes no more of a core than [`admitted`] says.
+//! [`HIGHEST`](crate::tasks::HIGHEST) down. EDF is `SCHED_DEADLINE`, which gives each
+//! task a budget of each period ([`Server`]) and takes no more of a core than
+//! [`admitted`] says.
 //!
 //! Of each second 50 ms are for what is not real time. Before 6.12 the kernel
 //! stops `SCHED_FIFO` where it ran longer (`kernel.sched_rt_runtime_us`); from 6.12

@@ -1,7 +1,9 @@
-//! Does every job end in time? Response times under fixed priorities (Joseph and
-//! Pandya, 1986; jitter: Audsley et al., 1993), the processor demand under EDF
-//! ([`crate::analysis::edf`]), each with what memory adds ([`crate::analysis::interference`]) and what
-//! the kernel keeps for others ([`crate::analysis::linux`]).
+//! Does every job end in time?
+//!
+//! Under fixed priorities the analysis iterates response times (Joseph and Pandya,
+//! 1986; jitter: Audsley et al., 1993). Under EDF it compares the processor demand with
+//! the time there is (`edf.rs`). Both count what memory adds ([`super::interference`])
+//! and what the kernel keeps for others ([`super::linux`]).
 
 use serde::Serialize;
 use soloist_core::time::Time;

@@ -3,9 +3,9 @@
 //! A group is what runs on one core with memory of one node: its tasks never run
 //! at once, so they share its colours. It gets as few bank sets as its memory
 //! needs, but [`PARALLEL`] where there are so many (CAMC 4.6: three banks nearly
-//! suffice for three streams of accesses). Last-level colours are dealt out to the groups of a last level, each only to
-//! groups that have banks which can be combined with it; where that leaves a
-//! group without room, nobody of that last level has any.
+//! suffice for three streams of accesses). Each last-level colour goes to a group of
+//! that last level whose banks can be combined with it. Where that leaves a group
+//! without room, no group of that last level has colours of it.
 
 use soloist_core::{AddrMap, ColorSet};
 use soloist_memory::Platform;

@@ -1,4 +1,4 @@
-//! Whom a trace watches.
+//! The tasks that the flags of a trace name.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,7 +16,7 @@ use soloist_trace::watch::{deadline_timing, exists, Watch, SHORTEST};
 
 use super::{not_run, Args};
 
-/// Everybody who was named; a command is not there yet.
+/// The tasks that were named; a command has not started yet.
 pub fn watch(args: &Args) -> Result<Watch> {
     if let Some(period) = args.period {
         let deadline = args.deadline.unwrap_or(period);
@@ -52,7 +52,8 @@ pub fn watch(args: &Args) -> Result<Watch> {
     Ok(watch)
 }
 
-/// Those named; of a group's and a command's threads any.
+/// The tasks that the record must have: those that were named, or any of a group or a
+/// command.
 pub fn expected(args: &Args, watch: &Watch) -> Expected {
     if args.tasks.is_none() && args.pid.is_empty() {
         return Expected::Anybody(args.period.is_some());
