@@ -19,3 +19,11 @@ pub struct ProfiledSet<'a> {
     /// By number of the task.
     pub profiles: &'a [Profile],
 }
+
+impl<'a> ProfiledSet<'a> {
+    /// Of tasks, and a profile of each.
+    #[must_use]
+    pub fn new(set: &'a TaskSet, profiles: &'a [Profile]) -> Self {
+        Self { set, profiles }
+    }
+}

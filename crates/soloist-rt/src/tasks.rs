@@ -122,6 +122,18 @@ pub struct TaskSet {
 }
 
 impl TaskSet {
+    /// A set that no file describes.
+    #[must_use]
+    pub fn of(order: Order, tasks: Vec<Task>) -> Self {
+        Self {
+            machine: None,
+            machine_line: 0,
+            order,
+            tasks,
+            file: String::new(),
+        }
+    }
+
     /// Rank of each task among those with deadlines, 0 the first; ties by the
     /// order of the file. Best-effort tasks come last.
     #[must_use]

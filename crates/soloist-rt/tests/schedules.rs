@@ -41,10 +41,6 @@ fn set(rng: &mut ChaCha8Rng, order: &str) -> TaskSet {
     set
 }
 
-fn tasks<'a>(set: &'a TaskSet, profiles: &'a [Profile]) -> ProfiledSet<'a> {
-    ProfiledSet { set, profiles }
-}
-
 #[test]
 fn what_is_proved_is_never_missed_and_never_later() {
     let costs = Costs::of(&Platform::find("opteron-6128").unwrap());
@@ -55,7 +51,7 @@ fn what_is_proved_is_never_missed_and_never_later() {
         let order = ["rm", "dm", "edf"][seed as usize % 3];
         let set = set(&mut rng, order);
         let profiles = vec![Profile::default(); set.tasks.len()];
-        let answers = analyse(tasks(&set, &profiles), 0, &around);
+        let answers = analyse(ProfiledSet::new(&set, &profiles), 0, &around);
         let wcet: Vec<u64> = set.tasks.iter().map(|t| t.wcet.0).collect();
         let played = play(&set, 400 * MS, seed, &mut |task, _| wcet[task]);
         for (task, answer) in answers.iter().enumerate() {
@@ -95,7 +91,11 @@ fn camc_s_set_holds_with_times_alone_and_not_with_those_of_same_bank() {
             }
         };
         let profiles = [Profile::default(); 2];
-        let answers = analyse(tasks(&set, &profiles), 0, &Surroundings::alone(costs));
+        let answers = analyse(
+            ProfiledSet::new(&set, &profiles),
+            0,
+            &Surroundings::alone(costs),
+        );
         assert_eq!(answers.iter().all(|a| a.holds), holds, "{answers:?}");
     }
 }

@@ -215,20 +215,14 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
     // Those whose memory is on their own node: what the analysis is for.
     cores.retain(|&core| home(core) == node(core));
     for core in cores {
-        let tasks = ProfiledSet {
-            set: &set,
-            profiles: &profiles,
-        };
+        let tasks = ProfiledSet::new(&set, &profiles);
         let conditions = Conditions {
             platform: &platform,
             limits: &limits,
             shared: &shared,
         };
         let around = surroundings(tasks, core, conditions);
-        let patient = ProfiledSet {
-            set: &patient,
-            ..tasks
-        };
+        let patient = ProfiledSet::new(&patient, tasks.profiles);
         for answer in analyse(patient, core, &around) {
             let task = set
                 .tasks

@@ -134,13 +134,7 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
         tasks.push(task);
         profiles.push(profile);
     }
-    let set = TaskSet {
-        machine: None,
-        machine_line: 0,
-        order: Order::RateMonotonic,
-        tasks,
-        file: String::new(),
-    };
+    let set = TaskSet::of(Order::RateMonotonic, tasks);
     (set, profiles)
 }
 
@@ -207,7 +201,7 @@ fn holds(
             limits,
             shared: &|a, b| table[a as usize * cores + b as usize],
         };
-        all_hold(ProfiledSet { set: &set, ..tasks }, conditions)
+        all_hold(ProfiledSet::new(&set, tasks.profiles), conditions)
     };
     let loud = loud(&set);
     let limited = |limit: &dyn Fn(u32) -> u64| {
@@ -336,10 +330,7 @@ mod tests {
                 let (set, profiles) = draw(&platform, how, seed);
                 let held = proved_under(
                     &platform,
-                    ProfiledSet {
-                        set: &set,
-                        profiles: &profiles,
-                    },
+                    ProfiledSet::new(&set, &profiles),
                     &Isolation::ALL,
                 );
                 let [none, memguard, palloc, camc, cache, plan] = held[..] else {

@@ -88,10 +88,7 @@ fn shares(
         .into_par_iter()
         .map(|n| {
             let (set, profiles) = draw(machine, how, seed | n);
-            let tasks = ProfiledSet {
-                set: &set,
-                profiles: &profiles,
-            };
+            let tasks = ProfiledSet::new(&set, &profiles);
             proved_under(platform, tasks, isolations)
         })
         .collect();

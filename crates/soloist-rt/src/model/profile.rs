@@ -144,17 +144,14 @@ fn alone(
     length_ps: u64,
 ) -> Result<(u64, [u64; 2]), PlayError> {
     let core = task.core.unwrap_or(0);
-    let set = TaskSet {
-        machine: None,
-        machine_line: 0,
-        order: Order::Fixed,
-        tasks: vec![Task {
+    let set = TaskSet::of(
+        Order::Fixed,
+        vec![Task {
             release: None,
             core: Some(core),
             ..task.clone()
         }],
-        file: String::new(),
-    };
+    );
     let played = play(&Setup {
         platform,
         set: &set,
@@ -235,16 +232,13 @@ pub fn in_colors(
         ..r
     });
     let begins = own.map_or(0, |r| r.phase.0);
-    let set = TaskSet {
-        machine: None,
-        machine_line: 0,
-        order: Order::RateMonotonic,
-        tasks: vec![Task {
+    let set = TaskSet::of(
+        Order::RateMonotonic,
+        vec![Task {
             release,
             ..task.clone()
         }],
-        file: String::new(),
-    };
+    );
     let core = task.core.unwrap_or(0) as usize;
     let at_least = (asked.least.saturating_mul(share))
         .min(2 * JOBS * LONGEST_PS / part.max(1))

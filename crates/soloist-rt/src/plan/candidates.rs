@@ -117,10 +117,7 @@ fn place_timed(
         }
         let core = order.into_iter().find(|&core| {
             placed.tasks[i].core = Some(core);
-            let tasks = ProfiledSet {
-                set: placed,
-                profiles: &profiles,
-            };
+            let tasks = ProfiledSet::new(placed, &profiles);
             let answers = analyse(tasks, core, &alone);
             answers.len() <= HIGHEST as usize && answers.iter().all(|a| a.holds)
         });

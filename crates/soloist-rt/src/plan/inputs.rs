@@ -2,7 +2,7 @@
 //! it.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -28,38 +28,21 @@ impl Input {
         Self {
             what: what.to_owned(),
             file: file.to_owned(),
-            sha256: hex(&Sha256::digest(bytes)),
+            sha256: format!("{:x}", Sha256::digest(bytes)),
         }
     }
 
     fn read(what: &str, path: &Path) -> io::Result<Self> {
-        let mut hash = Hash(Sha256::new());
+        let mut hash = Sha256::new();
         File::open(path)
             .and_then(|mut file| io::copy(&mut file, &mut hash))
             .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
         Ok(Self {
             what: what.to_owned(),
             file: path.display().to_string(),
-            sha256: hex(&hash.0.finalize()),
+            sha256: format!("{:x}", hash.finalize()),
         })
     }
-}
-
-struct Hash(Sha256);
-
-impl Write for Hash {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// All files of the recordings that tasks of the set play, or have their counters

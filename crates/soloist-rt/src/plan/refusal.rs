@@ -167,10 +167,8 @@ pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
     let short = |i: &usize| {
         let mut only = set.clone();
         only.tasks = vec![with_core(&set.tasks[*i], 0)];
-        let tasks = ProfiledSet {
-            set: &only,
-            profiles: &[Profile::default()],
-        };
+        let profiles = [Profile::default()];
+        let tasks = ProfiledSet::new(&only, &profiles);
         let answers = analyse(tasks, only.tasks[0].core.unwrap_or(0), &around);
         answers.iter().any(|a| !a.holds)
     };

@@ -42,10 +42,7 @@ pub(crate) fn enough(tasks: ProfiledSet, i: usize, proves: &dyn Fn(ProfiledSet) 
                 r.period = r.period.max(r.deadline);
             }
         });
-        proves(ProfiledSet {
-            set: &patient,
-            ..tasks
-        })
+        proves(ProfiledSet::new(&patient, tasks.profiles))
     };
     let part = |thousandths: u64| {
         let part_of = |n: u64| (u128::from(n) * u128::from(thousandths) / 1000) as u64;
@@ -55,10 +52,7 @@ pub(crate) fn enough(tasks: ProfiledSet, i: usize, proves: &dyn Fn(ProfiledSet) 
         p.accesses = part_of(p.accesses);
         p.lines = part_of(p.lines);
         p.requests = part_of(p.requests);
-        proves(ProfiledSet {
-            set: &quick,
-            profiles: &profiles,
-        })
+        proves(ProfiledSet::new(&quick, &profiles))
     };
     let now = release.deadline.0 / STEP;
     Enough {
