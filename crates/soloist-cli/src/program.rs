@@ -10,10 +10,10 @@ use crate::{complete, Ctx, Misuse};
 
 /// Lets a task on a multicore machine run as though it ran alone.
 ///
-/// Soloist colours memory: tasks of different colours share no DRAM bank, no
-/// memory controller and, where asked, no cache set. Every command's help ends
-/// with its exit status and examples. What it calls docs/ is the source tree's, or
-/// share/doc/soloist below where it was installed.
+/// Soloist colours memory: tasks of different colours share no DRAM bank, no memory
+/// controller and, on request, no cache set. The help of every command ends with
+/// its exit status and examples. docs/ means that of the source tree, or
+/// share/doc/soloist of the installation.
 #[derive(Debug, Parser)]
 #[command(
     name = "soloist",

@@ -133,3 +133,17 @@ fn no_place_for_errors_is_no_panic() {
         assert!(matches!(status.code(), Some(0..=2)), "{status:?}");
     }
 }
+
+/// `soloist --help` names its commands though it has none of them.
+#[test]
+fn soloist_says_the_same_of_them() {
+    let names = include_str!("../../soloist/src/cmd/mod.rs");
+    let help = soloist(&["--help"]).output().unwrap().stdout;
+    let help = String::from_utf8(help).unwrap();
+    for command in soloist_cli::lab::COMMANDS {
+        let lines = help.lines().map(str::trim_start);
+        let about = lines.filter_map(|line| line.strip_prefix(command));
+        let about = about.map(str::trim).next().unwrap();
+        assert!(names.contains(&format!("/// {about}.\n")), "{about}");
+    }
+}

@@ -17,6 +17,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if args.is_modelled() {
         return lab::hand_over("compare --model");
     }
+    if args.html.is_some() || args.picture.is_some() {
+        let why = "--html and --picture show what the model says: add --model";
+        return Err(Misuse(why.to_owned()).into());
+    }
     let Ok(control) = Control::open(&Host::live()) else {
         return Err(Misuse(
             "the module is not loaded: `soloist up` loads it; --model records the command in a \

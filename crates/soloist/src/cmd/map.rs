@@ -23,8 +23,7 @@ use soloist_cli::out::put;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// Find and show address maps: which address bits select node, channel, rank, bank,
-/// row and cache set.
+/// Find and show address maps: how addresses select banks and cache sets.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
     /// List known machines, and which of them fit this host.
