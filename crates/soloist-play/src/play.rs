@@ -71,7 +71,15 @@ impl Stage<'_> {
         Ok(Played {
             seats: seats
                 .into_iter()
-                .map(|(core, counts, placed)| result(self.platform, core, &counts, placed))
+                .zip(ready.colors)
+                .map(|((core, counts, placed), colors)| SeatResult {
+                    accesses: counts.accesses.load(Ordering::Relaxed),
+                    instructions: counts.instructions.load(Ordering::Relaxed),
+                    spilled: placed.spilled,
+                    remote: remote(self.platform, core, &placed.frames),
+                    frames: placed.frames,
+                    colors,
+                })
                 .collect(),
             regulated: governor.counts(&ends),
             cores,
@@ -210,17 +218,12 @@ fn run<G: Governor>(
     system.run(governor)
 }
 
-fn result(platform: &Platform, core: usize, counts: &Counts, placed: Placed) -> SeatResult {
+/// Share of pages that lie on another node than the core, per cent.
+fn remote(platform: &Platform, core: usize, frames: &[u32]) -> f64 {
     let home = platform.node_of_core[core] as u32;
-    let away = placed.frames.iter();
+    let away = frames.iter();
     let away = away.filter(|&&frame| node_of(platform, frame) != Some(home));
-    SeatResult {
-        accesses: counts.accesses.load(Ordering::Relaxed),
-        instructions: counts.instructions.load(Ordering::Relaxed),
-        spilled: placed.spilled,
-        remote: 100.0 * away.count() as f64 / placed.frames.len().max(1) as f64,
-        frames: placed.frames,
-    }
+    100.0 * away.count() as f64 / frames.len().max(1) as f64
 }
 
 fn node_of(platform: &Platform, frame: u32) -> Option<u32> {

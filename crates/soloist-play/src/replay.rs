@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use soloist_core::{ColorSet, Refusal};
+use soloist_core::Refusal;
 use soloist_memory::core::CoreStats;
 use soloist_memory::latency::{Latencies, Summary};
 use soloist_memory::system;
@@ -26,7 +26,7 @@ use soloist_record::{Lines, Program, Recording};
 use crate::placement::buddy::History;
 use crate::placement::memory::{Exhaust, Exhausted};
 use crate::placement::FreeMemory;
-use crate::policy::{linux, Policy, Tenant};
+use crate::policy::{Given, Policy};
 use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded, Span};
 use crate::stage::{Played, Seat, Stage, StageError};
@@ -244,15 +244,15 @@ impl Replay {
     }
 
     fn play_one(&self, recorded: &[Recorded], job: Job) -> Result<Replayed, ReplayError> {
-        let asked_for = match job.placement {
-            Placement::Recorded => Some(pages::asked_for(self)?),
-            Placement::Policy(_) => None,
+        let asked_for;
+        let policy: &dyn Policy = match job.placement {
+            Placement::Policy(policy) => policy,
+            Placement::Recorded => {
+                asked_for = Given(pages::asked_for(self)?);
+                &asked_for
+            }
         };
         let (seats, first) = self.seats(recorded, job)?;
-        let (policy, colors): (&dyn Policy, _) = match (job.placement, asked_for) {
-            (Placement::Policy(policy), _) => (policy, self.colors(policy)?),
-            (Placement::Recorded, colors) => (&linux::BUDDY, colors.unwrap_or_default()),
-        };
         let stage = Stage {
             memory: FreeMemory {
                 history: self.history,
@@ -267,11 +267,6 @@ impl Replay {
         let parts = if job.alone { 1 } else { self.parts.len() };
         let result = |part: usize| {
             let mut result = self.result(part, first[part], &played);
-            if let Some(colors) = &colors[part] {
-                let frames = &played.seats[first[part]].frames;
-                let map = &self.platform.memory.map;
-                result.spilled = pages::out_of(colors, map, &self.parts[part], frames);
-            }
             if !job.blame {
                 result.blame.clear();
             }
@@ -315,20 +310,6 @@ impl Replay {
         Ok((seats, first))
     }
 
-    /// The colours of each part by a policy; `None`: uncoloured.
-    fn colors(&self, policy: &dyn Policy) -> Result<Vec<Option<ColorSet>>, ReplayError> {
-        let tenant = |part: &Part| Tenant {
-            node: self.platform.home(part.cores[0]),
-            sets: self.sets,
-        };
-        let tenants: Vec<Tenant> = self.parts.iter().map(tenant).collect();
-        let colors = policy.colors(&self.platform.memory.map, &tenants);
-        colors.map_err(|source| ReplayError::Colors {
-            policy: policy.name().to_owned(),
-            source,
-        })
-    }
-
     fn refused(&self, job: Job, first: &[usize], error: StageError) -> ReplayError {
         let policy = job.placement.name();
         match error {
@@ -358,6 +339,7 @@ impl Replay {
             latencies.merge(&stats.account.latencies);
         }
         let ns = |ps: u64| ps as f64 / 1000.0;
+        let (seat, map) = (&played.seats[seat], &self.platform.memory.map);
         PartResult {
             name: part.name.clone(),
             time_ns: ns(cores.iter().map(|s| s.finished_ps).max().unwrap_or(0)),
@@ -369,8 +351,11 @@ impl Replay {
             stall_ns: ns(sum(|s| s.account.stall_ps)),
             idle_ns: cores.iter().map(|s| ns(s.account.slept_ps)).collect(),
             blame: self.blame(&cores),
-            remote: played.seats[seat].remote,
-            spilled: 0,
+            remote: seat.remote,
+            spilled: match &seat.colors {
+                Some(colors) => pages::out_of(colors, map, part, &seat.frames),
+                None => 0,
+            },
         }
     }
 

@@ -1,7 +1,7 @@
 //! A stage: programs seated on the cores of a machine, where their pages come from, and
 //! what holds them back. [`crate::play`] plays it.
 
-use soloist_core::{Refusal, Regulation, Reservation};
+use soloist_core::{ColorSet, Refusal, Regulation, Reservation};
 use soloist_memory::core::CoreStats;
 use soloist_memory::system::RunError;
 use soloist_memory::Platform;
@@ -113,6 +113,8 @@ pub struct SeatResult {
     pub remote: f64,
     /// The frame of each of its pages.
     pub frames: Vec<u32>,
+    /// Its colours; `None`: it had none.
+    pub colors: Option<ColorSet>,
 }
 
 /// Why a stage can't be played.

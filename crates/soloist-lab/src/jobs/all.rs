@@ -11,14 +11,6 @@ use crate::spec::Scenario;
 /// What became of one scenario.
 pub type Done = Result<Vec<CaseResult>, RunError>;
 
-/// Makes all of `scenarios` ready to run.
-pub fn prepare(scenarios: &[(Scenario, Options)]) -> Vec<Result<Prepared<'_>, RunError>> {
-    scenarios
-        .par_iter()
-        .map(|(scenario, options)| Prepared::new(scenario, *options))
-        .collect()
-}
-
 /// Runs all of `scenarios`. `done` gets each with its index as it ends, in
 /// whatever order, on the caller's thread; false: the rest is given up.
 /// `progress` is told each time one of a scenario's runs is done.
@@ -27,7 +19,10 @@ pub fn run_all(
     progress: &(dyn Fn() + Sync),
     mut done: impl FnMut(usize, Done) -> bool,
 ) {
-    let prepared = prepare(scenarios);
+    let prepared: Vec<_> = scenarios
+        .par_iter()
+        .map(|(scenario, options)| Prepared::new(scenario, *options))
+        .collect();
     let mut works = Vec::new();
     let mut places = Vec::new();
     for (i, prepared) in prepared.into_iter().enumerate() {

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 use rayon::prelude::*;
 use soloist_memory::Platform;
 
-pub use all::{prepare, run_all};
+pub use all::run_all;
 pub use error::RunError;
 pub use parts::{do_all, Parts};
 pub use prepared::Prepared;
