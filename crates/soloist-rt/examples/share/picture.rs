@@ -1,6 +1,6 @@
 //! Lines over utilisation, told apart by colour, dash and mark.
 
-use std::fmt::Write;
+use maud::{html, Markup};
 
 use crate::isolation::Isolation;
 
@@ -22,58 +22,81 @@ const HEIGHT: f64 = 240.0;
 
 /// The picture.
 pub fn svg(points: &[Point], title: &str) -> String {
-    let last = points.last().map_or(1.0, |p| p.utilisation);
-    let x = |u: f64| LEFT + WIDTH * u / last;
-    let y = |share: f64| TOP + HEIGHT * (1.0 - share);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 780 340\" width=\"780\" height=\"340\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"20\" font-size=\"14\">{title}</text>\n\
-         <text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">processor time of tasks with deadlines, cores</text>\n",
-        LEFT + WIDTH / 2.0,
-        TOP + HEIGHT + 40.0
-    );
-    for n in 0..=4 {
-        let (share, at) = (f64::from(n) / 4.0, last * f64::from(n) / 4.0);
-        let _ = writeln!(
-            out,
-            "<path d=\"M{LEFT} {0:.1}h{WIDTH}\" stroke=\"#ddd\"/><text x=\"{1:.0}\" y=\"{2:.1}\" text-anchor=\"end\">{3:.0} %</text>\
-             <text x=\"{4:.1}\" y=\"{5:.0}\" text-anchor=\"middle\">{at}</text>",
-            y(share),
-            LEFT - 6.0,
-            y(share) + 4.0,
-            share * 100.0,
-            x(at),
-            TOP + HEIGHT + 18.0
-        );
+    let picture = Picture {
+        points,
+        last: points.last().map_or(1.0, |p| p.utilisation),
+    };
+    let below = format!("{:.0}", TOP + HEIGHT + 40.0);
+    let made = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 340" width="780" height="340"
+            font-family="sans-serif" font-size="12" {
+            title { (title) }
+            rect width="100%" height="100%" fill="#fff" {}
+            text x=(LEFT) y="20" font-size="14" { (title) }
+            text x=(format!("{:.0}", LEFT + WIDTH / 2.0)) y=(below) text-anchor="middle" {
+                "processor time of tasks with deadlines, cores"
+            }
+            @for quarter in 0..=4 {
+                (picture.grid(f64::from(quarter) / 4.0))
+            }
+            @for (i, isolation) in Isolation::ALL.into_iter().enumerate() {
+                (picture.line(i, isolation.name()))
+            }
+        }
+    };
+    made.into_string() + "\n"
+}
+
+struct Picture<'a> {
+    points: &'a [Point],
+    /// The highest utilisation.
+    last: f64,
+}
+
+impl Picture<'_> {
+    fn x(&self, utilisation: f64) -> f64 {
+        LEFT + WIDTH * utilisation / self.last
     }
-    for (i, isolation) in Isolation::ALL.into_iter().enumerate() {
+
+    fn y(share: f64) -> f64 {
+        TOP + HEIGHT * (1.0 - share)
+    }
+
+    /// A line of the grid, and labels of both axes.
+    fn grid(&self, share: f64) -> Markup {
+        let (y, at) = (Self::y(share), self.last * share);
+        html! {
+            path d=(format!("M{LEFT} {y:.1}h{WIDTH}")) stroke="#ddd" {}
+            text x=(format!("{:.0}", LEFT - 6.0)) y=(format!("{:.1}", y + 4.0)) text-anchor="end" {
+                (format!("{:.0} %", share * 100.0))
+            }
+            text x=(format!("{:.1}", self.x(at))) y=(format!("{:.0}", TOP + HEIGHT + 18.0))
+                text-anchor="middle" { (at) }
+        }
+    }
+
+    /// What an isolation proves, and its key.
+    fn line(&self, i: usize, name: &str) -> Markup {
         let (color, dash, mark) = STYLES[i];
-        let path: Vec<String> = points
-            .iter()
-            .map(|p| format!("{:.1} {:.1}", x(p.utilisation), y(p.proved[i])))
-            .collect();
-        let _ = writeln!(
-            out,
-            "<path d=\"M{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"/>",
-            path.join("L")
-        );
+        let at = |p: &Point| (self.x(p.utilisation), Self::y(p.proved[i]));
+        let places = self.points.iter().map(at);
+        let path: Vec<String> = places.map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
         let key = TOP + 20.0 + 22.0 * i as f64;
         // Where lines lie on each other, each has its marks at other places.
-        let marks = points.iter().skip(i).step_by(6);
-        let marks = marks.map(|p| (x(p.utilisation), y(p.proved[i])));
-        for (x, y) in marks.chain([(LEFT + WIDTH + 30.0, key)]) {
-            let _ = writeln!(out, "<path d=\"{mark}\" transform=\"translate({x:.1} {y:.1})\" fill=\"#fff\" stroke=\"{color}\" stroke-width=\"2\"/>");
+        let marks = self.points.iter().skip(i).step_by(6).map(at);
+        let marks = marks.chain([(LEFT + WIDTH + 30.0, key)]);
+        html! {
+            path d=(format!("M{}", path.join("L"))) fill="none" stroke=(color) stroke-width="2"
+                stroke-dasharray=(dash) {}
+            @for (x, y) in marks {
+                path d=(mark) transform=(format!("translate({x:.1} {y:.1})")) fill="#fff"
+                    stroke=(color) stroke-width="2" {}
+            }
+            path d=(format!("M{:.0} {key}h36", LEFT + WIDTH + 12.0)) stroke=(color)
+                stroke-width="2" stroke-dasharray=(dash) {}
+            text x=(format!("{:.0}", LEFT + WIDTH + 54.0)) y=(format!("{:.0}", key + 4.0)) {
+                (name)
+            }
         }
-        let _ = writeln!(
-            out,
-            "<path d=\"M{:.0} {key}h36\" stroke=\"{color}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"/><text x=\"{:.0}\" y=\"{:.0}\">{}</text>",
-            LEFT + WIDTH + 12.0,
-            LEFT + WIDTH + 54.0,
-            key + 4.0,
-            isolation.name()
-        );
     }
-    out.push_str("</svg>\n");
-    out
 }
