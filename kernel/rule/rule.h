@@ -7,6 +7,8 @@
 #include <linux/path.h>
 #include <linux/uidgid.h>
 
+#include "../group/group.h"
+
 enum sol_rule_who {
 	SOL_RULE_NOBODY,	/* not said yet */
 	SOL_RULE_UID,
@@ -59,6 +61,50 @@ u32 sol_rule_count(void);
 /* CAMC: @n colours per process for user @uid, 0: no more. 0 or -ENOSPC. */
 int sol_rule_register(kuid_t uid, u32 n);
 u32 sol_rule_registered(void);
+
+/* ---- Between rule.c and exec.c ---- */
+
+/**
+ * struct sol_rule_grant - what a rule grants to a process
+ * @serial: of the rule, which may be removed meanwhile; 0: no rule matched
+ * @colors: bank sets
+ * @exhaust: enum sol_exhaust
+ * @realtime: kept apart by controller
+ * @quota: the rule's, referenced; NULL: no rule matched
+ * @name: of the rule
+ */
+struct sol_rule_grant {
+	u64 serial;
+	u32 colors;
+	u8 exhaust;
+	bool realtime;
+	struct sol_quota *quota;
+	char name[SOL_GROUP_NAME];
+};
+
+/**
+ * sol_rule_find() - the grant of the first rule that matches an exec
+ * @given: the program's name as given
+ * @path: of the file
+ * @buf: of PATH_MAX bytes
+ *
+ * For the current user. May sleep. Return: the grant; put ->quota afterwards.
+ */
+struct sol_rule_grant sol_rule_find(const char *given, const struct path *path,
+				    char *buf);
+
+/**
+ * sol_rule_group() - make a group with the colours of a grant
+ * @grant: of a rule that matched, which counts the success or refusal
+ *
+ * May sleep. Return: the group with one reference; or an ERR_PTR, and words.
+ */
+struct sol_group *sol_rule_group(const struct sol_rule_grant *grant);
+
+int sol_rules_init(void);	/* 0 or -ENOENT */
+void sol_rules_exit(void);
+
+/* ---- Load and unload ---- */
 
 int sol_rule_init(void);
 void sol_rule_exit(void);
