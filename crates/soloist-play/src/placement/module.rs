@@ -3,8 +3,8 @@
 //! The papers split whole blocks and list every frame of them
 //! ([`super::memory`]). The module takes single frames of a cell instead, region by
 //! region from the top of the node (kernel/frames/refill.c), for each of the next
-//! cells that has none listed (`refill_turn` of kernel/fault/rungs.c), and
-//! hands them out in turn, through a magazine of clips that a CPU keeps
+//! cells that has none listed (`refill_next` of kernel/fault/rungs.c), and
+//! hands them out in turn, through the batches of a per-CPU list
 //! (kernel/frames/cpu_list.c).
 //! Which frames of a bank follow each other decides how often its row stays open,
 //! so what is recorded under the module can only be placed alike in the same order.
@@ -18,10 +18,10 @@ use super::buddy::Buddy;
 
 /// log2 of a region's frames: `SOL_REGION_ORDER`.
 const REGION: u32 = 10;
-/// `SOL_CLIPS`, `SOL_ROUNDS`: clips of a magazine, frames of a clip.
+/// `SOL_BATCHES`, `SOL_BATCH_FRAMES`: batches of a per-CPU list, frames of a batch.
 const CLIPS: usize = 16;
 const ROUNDS: usize = 4;
-/// `SOL_LOOKS`: cells that a filling looks at.
+/// `SOL_SCAN_CELLS`: cells that a refill looks at.
 const LOOKS: usize = 32;
 /// `SOL_REFILL_MAX`: frames that a refill takes.
 const BATCH_MAX: u32 = 32;
