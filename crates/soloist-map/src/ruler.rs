@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use maud::{html, Markup};
 use soloist_core::{format_size, AddrMap, Interleave};
 
 use soloist_machine::gf2::{self, bits};
@@ -160,57 +161,46 @@ impl Ruler {
     /// The ruler as an SVG picture titled `title`; `notes` stand below.
     #[must_use]
     pub fn svg(&self, title: &str, notes: &[String]) -> String {
-        const CELL: u32 = 24;
-        const LEFT: u32 = 92;
-        const TOP: u32 = 66;
         let columns = self.top + 1;
         let width = LEFT + columns * CELL + 16;
-        let rows = self.lines.len() as u32;
-        let height = TOP + rows * CELL + 28 + notes.len() as u32 * 18;
-        let x = |bit: u32| LEFT + (self.top - bit) * CELL;
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
-             <text x=\"12\" y=\"24\" font-size=\"15\" font-weight=\"bold\" fill=\"#1b1f24\">{}</text>\n",
-            escape(title)
-        );
-        for bit in 0..=self.top {
-            let _ = writeln!(
-                svg,
-                "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"11\" fill=\"#57606a\">{bit}</text>",
-                x(bit) + CELL / 2,
-                TOP - 8
-            );
-        }
-        for (i, line) in self.lines.iter().enumerate() {
-            self.svg_line(&mut svg, line, TOP + i as u32 * CELL, CELL, x);
-        }
-        for (at, label) in [(12, "page"), (self.line_shift, "line")] {
-            let edge = x(at) + CELL;
-            let _ = writeln!(
-                svg,
-                "<line x1=\"{edge}\" y1=\"{}\" x2=\"{edge}\" y2=\"{}\" stroke=\"#1b1f24\" stroke-dasharray=\"4 3\"/>\n\
-                 <text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#1b1f24\">{label} offset</text>",
-                TOP - 34,
-                TOP + rows * CELL,
-                edge + 4,
-                TOP - 24
-            );
-        }
-        for (i, note) in notes.iter().enumerate() {
-            let _ = writeln!(
-                svg,
-                "<text x=\"12\" y=\"{}\" fill=\"#1b1f24\">{}</text>",
-                TOP + rows * CELL + 26 + i as u32 * 18,
-                escape(note)
-            );
-        }
-        svg.push_str("</svg>\n");
-        svg
+        let bottom = TOP + self.lines.len() as u32 * CELL;
+        let height = bottom + 28 + notes.len() as u32 * 18;
+        let picture = html! {
+            svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height)
+                viewBox={"0 0 " (width) " " (height)} font-family="sans-serif" font-size="12" {
+                "\n" rect width=(width) height=(height) fill="#ffffff" {}
+                "\n" text x="12" y="24" font-size="15" font-weight="bold" fill=(INK) { (title) }
+                @for bit in 0..=self.top {
+                    "\n" text x=(self.x(bit) + CELL / 2) y=(TOP - 8) text-anchor="middle"
+                        font-size="11" fill="#57606a" { (bit) }
+                }
+                @for (y, line) in (TOP..).step_by(CELL as usize).zip(&self.lines) {
+                    (self.svg_line(line, y))
+                }
+                @for (at, label) in [(12, "page"), (self.line_shift, "line")] {
+                    @let edge = self.x(at) + CELL;
+                    "\n" line x1=(edge) y1=(TOP - 34) x2=(edge) y2=(bottom) stroke=(INK)
+                        stroke-dasharray="4 3" {}
+                    "\n" text x=(edge + 4) y=(TOP - 24) font-size="11" fill=(INK) {
+                        (label) " offset"
+                    }
+                }
+                @for (y, note) in (bottom + 26..).step_by(18).zip(notes) {
+                    "\n" text x="12" y=(y) fill=(INK) { (note) }
+                }
+                "\n"
+            }
+            "\n"
+        };
+        picture.into_string()
     }
 
-    fn svg_line(&self, svg: &mut String, line: &Line, y: u32, cell: u32, x: impl Fn(u32) -> u32) {
+    /// Left edge of a bit's column.
+    fn x(&self, bit: u32) -> u32 {
+        LEFT + (self.top - bit) * CELL
+    }
+
+    fn svg_line(&self, line: &Line, y: u32) -> Markup {
         let fill = match line.kind {
             Kind::Offset => "#d0d7de",
             Kind::Channel => "#bf3989",
@@ -220,32 +210,22 @@ impl Ruler {
             Kind::Column => "#1a7f37",
             Kind::Llc => "#cf222e",
         };
-        let _ = writeln!(
-            svg,
-            "<text x=\"12\" y=\"{}\" fill=\"#1b1f24\">{}</text>",
-            y + cell - 8,
-            escape(&line.label)
-        );
-        for bit in 0..=self.top {
-            let on = line.mask >> bit & 1 == 1;
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill=\"{}\"/>",
-                x(bit) + 1,
-                y + 1,
-                cell - 2,
-                cell - 2,
-                if on { fill } else { "#f6f8fa" }
-            );
+        html! {
+            "\n" text x="12" y=(y + CELL - 8) fill=(INK) { (line.label) }
+            @for bit in 0..=self.top {
+                @let on = line.mask >> bit & 1 == 1;
+                "\n" rect x=(self.x(bit) + 1) y=(y + 1) width=(CELL - 2) height=(CELL - 2) rx="3"
+                    fill=(if on { fill } else { "#f6f8fa" }) {}
+            }
         }
     }
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
+/// Of the picture, in pixels: a bit's cell, and what lies left of the bits and above.
+const CELL: u32 = 24;
+const LEFT: u32 = 92;
+const TOP: u32 = 66;
+const INK: &str = "#1b1f24";
 
 /// How many colours, what each holds, which pairs cannot exist.
 #[derive(Debug, Clone, serde::Serialize)]

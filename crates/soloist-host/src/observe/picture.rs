@@ -3,11 +3,10 @@
 //! found there. What a group may use is pale where it is empty, so one sees at
 //! once what was kept to itself, and what lies elsewhere.
 
-use std::fmt::Write as _;
-
+use maud::{html, Markup};
 use soloist_core::{AddrMap, ColorSet};
 
-use crate::observe::verify::Report;
+use crate::observe::verify::{Cell, Report};
 use crate::words::counted;
 
 /// In colour, and elsewhere: told apart by the colour-blind, and in print.
@@ -34,13 +33,6 @@ const GAP: f64 = 10.0;
 pub fn svg(report: &Report, map: &AddrMap) -> String {
     let grid = Grid::new(map);
     let (width, height) = (LEFT + grid.width() + 16.0, TOP + grid.height() + 44.0);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         font-family=\"sans-serif\" font-size=\"12\" fill=\"#1b1f24\">\n\
-         <rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"{NONE}\"/>\n"
-    );
-    text(&mut svg, 12.0, 24.0, "start", &title(report));
-    grid.axes(&mut svg, map);
     let sets: Vec<&ColorSet> = report
         .groups
         .iter()
@@ -51,34 +43,25 @@ pub fn svg(report: &Report, map: &AddrMap) -> String {
         _ if sets.iter().any(|colors| colors.holds(set, llc)) => OPEN,
         _ => CLOSED,
     };
-    for llc in 0..map.n_llc() {
-        grid.row(&mut svg, map, llc, |set| background(set, llc));
-    }
     let most = report.by_cell.values().map(|c| c.pages).max().unwrap_or(1);
-    for cell in report.by_cell.values() {
-        let (fill, what) = match (sets.is_empty(), cell.in_color) {
-            (true, _) => (UNJUDGED, ""),
-            (_, true) => (HELD, ", in colour"),
-            (_, false) => (ELSEWHERE, ", not in colour"),
-        };
-        // A page alone is seen, too.
-        let shade = 0.35 + 0.65 * (1.0 + cell.pages as f64).ln() / (1.0 + most as f64).ln();
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\" fill-opacity=\"{shade:.2}\">\
-             <title>bank set {}, LLC colour {}: {}{what}</title></rect>",
-            grid.x(map, cell.bank_set),
-            grid.y(cell.llc),
-            grid.column,
-            grid.row,
-            cell.bank_set,
-            cell.llc,
-            counted(cell.pages, "page")
-        );
-    }
-    legend(&mut svg, height - 16.0, !sets.is_empty());
-    svg.push_str("</svg>\n");
-    svg
+    let picture = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width:.0} {height:.0}"))
+            font-family="sans-serif" font-size="12" fill="#1b1f24" {
+            "\n" rect width=(whole(width)) height=(whole(height)) fill=(NONE) {}
+            (text(12.0, 24.0, "start", &title(report)))
+            (grid.axes(map))
+            @for llc in 0..map.n_llc() {
+                (grid.row(map, llc, |set| background(set, llc)))
+            }
+            @for cell in report.by_cell.values() {
+                (grid.cell(map, cell, most, !sets.is_empty()))
+            }
+            (legend(height - 16.0, !sets.is_empty()))
+            "\n"
+        }
+        "\n"
+    };
+    picture.into_string()
 }
 
 /// What was looked at, and how much of it is in colour.
@@ -138,59 +121,73 @@ impl Grid {
     }
 
     /// A row of empty cells; neighbours of one colour are one rectangle.
-    fn row(&self, svg: &mut String, map: &AddrMap, llc: u32, fill: impl Fn(u32) -> &'static str) {
-        let mut first = 0;
-        for set in 1..=self.sets {
-            let same = set < self.sets
-                && fill(set) == fill(first)
-                && map.node_of_set(set) == map.node_of_set(first);
-            if same {
-                continue;
+    fn row(&self, map: &AddrMap, llc: u32, fill: impl Fn(u32) -> &'static str) -> Markup {
+        let alike =
+            |a: &u32, b: &u32| fill(*a) == fill(*b) && map.node_of_set(*a) == map.node_of_set(*b);
+        let sets: Vec<u32> = (0..self.sets).collect();
+        html! {
+            @for run in sets.chunk_by(alike).filter(|run| fill(run[0]) != NONE) {
+                "\n" rect x=(tenths(self.x(map, run[0]))) y=(tenths(self.y(llc)))
+                    width=(tenths(run.len() as f64 * self.column)) height=(tenths(self.row))
+                    fill=(fill(run[0])) {}
             }
-            if fill(first) != NONE {
-                let _ = writeln!(
-                    svg,
-                    "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\"/>",
-                    self.x(map, first),
-                    self.y(llc),
-                    f64::from(set - first) * self.column,
-                    self.row,
-                    fill(first)
-                );
+        }
+    }
+
+    /// The pages of a cell, the darker the more of `most` they are.
+    fn cell(&self, map: &AddrMap, cell: &Cell, most: u64, judged: bool) -> Markup {
+        let (fill, what) = match (judged, cell.in_color) {
+            (false, _) => (UNJUDGED, ""),
+            (true, true) => (HELD, ", in colour"),
+            (true, false) => (ELSEWHERE, ", not in colour"),
+        };
+        // A page alone is seen, too.
+        let shade = 0.35 + 0.65 * (1.0 + cell.pages as f64).ln() / (1.0 + most as f64).ln();
+        html! {
+            "\n" rect x=(tenths(self.x(map, cell.bank_set))) y=(tenths(self.y(cell.llc)))
+                width=(tenths(self.column)) height=(tenths(self.row)) fill=(fill)
+                fill-opacity=(format!("{shade:.2}")) {
+                title {
+                    "bank set " (cell.bank_set) ", LLC colour " (cell.llc) ": "
+                    (counted(cell.pages, "page")) (what)
+                }
             }
-            first = set;
         }
     }
 
     /// Nodes with their bank sets above, LLC colours on the left.
-    fn axes(&self, svg: &mut String, map: &AddrMap) {
-        for node in 0..self.nodes {
-            let mut of = map.sets_of_node(node);
-            let Some(first) = of.next() else { continue };
-            let last = of.last().unwrap_or(first);
-            let (left, right) = (self.x(map, first), self.x(map, last) + self.column);
-            text(svg, left, TOP - 24.0, "start", &format!("node {node}"));
-            text(svg, left, TOP - 8.0, "start", &first.to_string());
-            if last > first {
-                text(svg, right, TOP - 8.0, "end", &last.to_string());
+    fn axes(&self, map: &AddrMap) -> Markup {
+        html! {
+            @for node in 0..self.nodes {
+                (self.node_axis(map, node))
+            }
+            (text(LEFT - 8.0, TOP - 8.0, "end", "bank set"))
+            @if self.llc > 1 {
+                @let top = self.llc - 1;
+                (text(LEFT - 8.0, self.y(top) + 11.0, "end", &format!("LLC {top}")))
+                (text(LEFT - 8.0, self.y(0) + self.row, "end", "0"))
             }
         }
-        text(svg, LEFT - 8.0, TOP - 8.0, "end", "bank set");
-        if self.llc > 1 {
-            let top = self.llc - 1;
-            text(
-                svg,
-                LEFT - 8.0,
-                self.y(top) + 11.0,
-                "end",
-                &format!("LLC {top}"),
-            );
-            text(svg, LEFT - 8.0, self.y(0) + self.row, "end", "0");
+    }
+
+    fn node_axis(&self, map: &AddrMap, node: u32) -> Markup {
+        let mut sets = map.sets_of_node(node);
+        let Some(first) = sets.next() else {
+            return html! {};
+        };
+        let last = sets.last().unwrap_or(first);
+        let (left, right) = (self.x(map, first), self.x(map, last) + self.column);
+        html! {
+            (text(left, TOP - 24.0, "start", &format!("node {node}")))
+            (text(left, TOP - 8.0, "start", &first.to_string()))
+            @if last > first {
+                (text(right, TOP - 8.0, "end", &last.to_string()))
+            }
         }
     }
 }
 
-fn legend(svg: &mut String, y: f64, judged: bool) {
+fn legend(y: f64, judged: bool) -> Markup {
     let keys: &[(&str, &str)] = if judged {
         &[
             (HELD, "pages in colour (darker: more)"),
@@ -202,25 +199,29 @@ fn legend(svg: &mut String, y: f64, judged: bool) {
     } else {
         &[(UNJUDGED, "pages (darker: more)"), (CLOSED, "no page")]
     };
-    let mut x = LEFT;
-    for (fill, words) in keys {
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{x:.0}\" y=\"{:.0}\" width=\"12\" height=\"12\" fill=\"{fill}\"/>",
-            y - 10.0
-        );
-        text(svg, x + 18.0, y, "start", words);
-        x += 40.0 + words.len() as f64 * 6.6;
+    let places = keys.iter().scan(LEFT, |next, (_, words)| {
+        let x = *next;
+        *next += 40.0 + words.len() as f64 * 6.6;
+        Some(x)
+    });
+    html! {
+        @for (x, (fill, words)) in places.zip(keys) {
+            "\n" rect x=(whole(x)) y=(whole(y - 10.0)) width="12" height="12" fill=(fill) {}
+            (text(x + 18.0, y, "start", words))
+        }
     }
 }
 
-fn text(svg: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
-    let words = words
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    let _ = writeln!(
-        svg,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>"
-    );
+fn text(x: f64, y: f64, anchor: &str, words: &str) -> Markup {
+    html! { "\n" text x=(tenths(x)) y=(tenths(y)) text-anchor=(anchor) { (words) } }
+}
+
+/// Pixels, to a tenth.
+fn tenths(pixels: f64) -> String {
+    format!("{pixels:.1}")
+}
+
+/// Pixels, whole ones.
+fn whole(pixels: f64) -> String {
+    format!("{pixels:.0}")
 }
