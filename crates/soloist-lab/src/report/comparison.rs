@@ -1,5 +1,6 @@
 //! What isolation buys a program, as a picture and a page.
 
+use maud::{html, Markup, PreEscaped, DOCTYPE};
 use plotters::prelude::*;
 use serde::Serialize;
 use soloist_core::statistics::mean;
@@ -129,60 +130,77 @@ pub fn html(
     blames: &[Blame],
     notes: &[String],
 ) -> Result<String, DrawError> {
-    use std::fmt::Write;
-    let mut page = format!(
-        "<!doctype html><meta charset=\"utf-8\"><title>{0}</title>\n<style>body{{font-family:\
-         sans-serif;max-width:60rem;margin:2rem auto}}td,th{{padding:.2rem .8rem;text-align:\
-         right}}td:first-child,th:first-child{{text-align:left}}</style>\n<h1>{0}</h1>\n",
-        escape(title)
-    );
-    page += &svg(title, comparisons)?;
-    // Writing to a String cannot fail.
-    for comparison in comparisons {
-        let _ = writeln!(page, "<h2>{}</h2>\n<table>", escape(&comparison.program));
-        page += "<tr><th>condition<th>runs<th>mean s<th>min<th>max<th>slowdown<th>runs by time\n";
-        let all = comparison.conditions.iter().flat_map(|c| &c.seconds);
-        let (low, high) = all.fold((f64::MAX, 0f64), |(l, h), &v| (l.min(v), h.max(v)));
-        for c in &comparison.conditions {
-            let min = c.seconds.iter().copied().fold(f64::MAX, f64::min);
-            let max = c.seconds.iter().copied().fold(0.0, f64::max);
-            let _ = writeln!(
-                page,
-                "<tr><td>{}<td>{}<td>{:.6}<td>{min:.6}<td>{max:.6}<td>{:.3}<td>{}",
-                escape(&c.name),
-                c.seconds.len(),
-                c.mean(),
-                comparison.slowdown(c),
-                histogram(&c.seconds, low, high)
-            );
-        }
-        page += "</table>\n";
-    }
-    for blame in blames {
-        let _ = writeln!(
-            page,
-            "<h2>Who waited for whom, {} (ms)</h2>\n<table><tr><th>",
-            escape(&blame.condition)
-        );
-        for name in &blame.names {
-            let _ = write!(page, "<th>{}", escape(name));
-        }
-        for (name, row) in blame.names.iter().zip(&blame.rows) {
-            let _ = write!(page, "\n<tr><td>{}", escape(name));
-            for seconds in row {
-                let _ = write!(page, "<td>{:.3}", 1e3 * seconds);
+    let page = html! {
+        (DOCTYPE)
+        meta charset="utf-8";
+        title { (title) }
+        "\n" style { (PreEscaped(STYLE)) }
+        "\n" h1 { (title) }
+        "\n" (PreEscaped(svg(title, comparisons)?))
+        @for comparison in comparisons { (table(comparison)) }
+        @for blame in blames { (blame_table(blame)) }
+        @for note in notes { "\n" p { (note) } }
+        "\n"
+    };
+    Ok(page.into_string())
+}
+
+const STYLE: &str = "body{font-family:sans-serif;max-width:60rem;margin:2rem auto}\
+    td,th{padding:.2rem .8rem;text-align:right}td:first-child,th:first-child{text-align:left}";
+
+fn table(comparison: &Comparison) -> Markup {
+    let least = |seconds: &[f64]| seconds.iter().copied().fold(f64::MAX, f64::min);
+    let most = |seconds: &[f64]| seconds.iter().copied().fold(0.0, f64::max);
+    let all: Vec<f64> = comparison
+        .conditions
+        .iter()
+        .flat_map(|c| c.seconds.iter().copied())
+        .collect();
+    let heads = [
+        "condition",
+        "runs",
+        "mean s",
+        "min",
+        "max",
+        "slowdown",
+        "runs by time",
+    ];
+    html! {
+        "\n" h2 { (comparison.program) }
+        "\n" table {
+            "\n" tr { @for head in heads { th { (head) } } }
+            @for c in &comparison.conditions {
+                "\n" tr {
+                    td { (c.name) }
+                    td { (c.seconds.len()) }
+                    td { (format!("{:.6}", c.mean())) }
+                    td { (format!("{:.6}", least(&c.seconds))) }
+                    td { (format!("{:.6}", most(&c.seconds))) }
+                    td { (format!("{:.3}", comparison.slowdown(c))) }
+                    td { (histogram(&c.seconds, least(&all), most(&all))) }
+                }
             }
         }
-        page += "</table>\n";
     }
-    for note in notes {
-        let _ = writeln!(page, "<p>{}</p>", escape(note));
+}
+
+fn blame_table(blame: &Blame) -> Markup {
+    html! {
+        "\n" h2 { "Who waited for whom, " (blame.condition) " (ms)" }
+        "\n" table {
+            "\n" tr { th {} @for name in &blame.names { th { (name) } } }
+            @for (name, row) in blame.names.iter().zip(&blame.rows) {
+                "\n" tr {
+                    td { (name) }
+                    @for seconds in row { td { (format!("{:.3}", 1e3 * seconds)) } }
+                }
+            }
+        }
     }
-    Ok(page)
 }
 
 /// A histogram of 30 bins as a small picture.
-fn histogram(values: &[f64], low: f64, high: f64) -> String {
+fn histogram(values: &[f64], low: f64, high: f64) -> Markup {
     const BINS: usize = 30;
     let mut bins = [0u32; BINS];
     for value in values {
@@ -190,23 +208,14 @@ fn histogram(values: &[f64], low: f64, high: f64) -> String {
         bins[((share * BINS as f64) as usize).min(BINS - 1)] += 1;
     }
     let most = bins.iter().copied().max().unwrap_or(0).max(1);
-    let bars: String = bins
-        .iter()
-        .enumerate()
-        .filter(|(_, &n)| n > 0)
-        .map(|(i, &n)| {
-            let h = 24 * n / most;
-            let (x, y) = (8 * i, 24 - h);
-            format!("<rect x=\"{x}\" y=\"{y}\" width=\"7\" height=\"{h}\"/>")
-        })
-        .collect();
-    format!("<svg width=\"240\" height=\"24\" fill=\"#346\">{bars}</svg>")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    html! {
+        svg width="240" height="24" fill="#346" {
+            @for (i, &n) in bins.iter().enumerate().filter(|(_, &n)| n > 0) {
+                @let height = 24 * n / most;
+                rect x=(8 * i) y=(24 - height) width="7" height=(height) {}
+            }
+        }
+    }
 }
 
 #[cfg(test)]

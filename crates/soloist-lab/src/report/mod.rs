@@ -9,7 +9,7 @@ pub mod matrix;
 pub mod plot;
 pub mod summary;
 
-use std::fmt::Write as _;
+use maud::{html, Markup, PreEscaped, DOCTYPE};
 
 pub use plot::{svg, DrawError};
 
@@ -43,145 +43,129 @@ pub struct Other<'a> {
 
 /// The page.
 pub fn html(outcomes: &[ScenarioOutcome], others: &[Other]) -> Result<String, DrawError> {
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <title>Soloist: experiments</title><style>{STYLE}</style></head><body>\n\
-         <h1>Experiments over the memory model</h1>\n\
-         <p>Version {}. <em>Theirs</em> is what the paper prints in text or tables, and nothing \
-         else; <em>ours</em> is computed by the model. A prediction holds within 15&nbsp;% of \
-         the effect; ± is a 95&nbsp;% interval over seeds.</p>\n",
-        env!("CARGO_PKG_VERSION")
-    );
     let all = outcomes.iter().map(Judged::from);
     let all: Vec<Judged> = all.chain(others.iter().map(|o| o.judged)).collect();
     let totals = Totals::of(all.iter().flat_map(|j| j.verdicts));
-    let _ = writeln!(
-        page,
-        "<p>{} experiments: {}.</p>",
-        all.len(),
-        totals.sentence()
-    );
-    page.push_str(&figure_of(&summary::summary(&all)));
-    page.push_str("<h2>Contents</h2>\n<ul>\n");
     let about = outcomes.iter().map(|o| &o.scenario.experiment);
     let named = about.map(|about| (about.id.as_str(), about.title.as_str()));
-    for (id, title) in named.chain(others.iter().map(|o| (o.judged.id, o.title))) {
-        let _ = writeln!(
-            page,
-            "<li><a href=\"#{0}\">{0}</a>: {1}</li>",
-            escape(id),
-            escape(title)
-        );
-    }
-    page.push_str("</ul>\n");
-    for outcome in outcomes {
-        section(&mut page, outcome)?;
-    }
-    for other in others {
-        other_section(&mut page, other);
-    }
-    page.push_str("</body></html>\n");
-    Ok(page)
+    let contents = named.chain(others.iter().map(|o| (o.judged.id, o.title)));
+    let sections = outcomes.iter().map(section);
+    let sections = sections.collect::<Result<Vec<Markup>, DrawError>>()?;
+    let page = html! {
+        (DOCTYPE) "\n"
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { "Soloist: experiments" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                "\n" h1 { "Experiments over the memory model" }
+                "\n" p {
+                    "Version " (env!("CARGO_PKG_VERSION")) ". " em { "Theirs" }
+                    " is what the paper prints in text or tables, and nothing else; "
+                    em { "ours" } " is computed by the model. A prediction holds within 15\u{a0}% of "
+                    "the effect; ± is a 95\u{a0}% interval over seeds."
+                }
+                "\n" p { (all.len()) " experiments: " (totals.sentence()) "." }
+                "\n" figure { (summary::summary(&all)) }
+                "\n" h2 { "Contents" }
+                "\n" ul {
+                    @for (id, title) in contents {
+                        "\n" li { a href={"#" (id)} { (id) } ": " (title) }
+                    }
+                    "\n"
+                }
+                @for section in &sections { (section) }
+                @for other in others { (other_section(other)) }
+                "\n"
+            }
+        }
+        "\n"
+    };
+    Ok(page.into_string())
 }
 
-fn section(page: &mut String, outcome: &ScenarioOutcome) -> Result<(), DrawError> {
+fn section(outcome: &ScenarioOutcome) -> Result<Markup, DrawError> {
     let about = &outcome.scenario.experiment;
     let runs = outcome.cases.first().map_or(0, |c| c.runs.len());
-    let _ = writeln!(
-        page,
-        "<h2 id=\"{}\">{}</h2>\n<p>{} Machine <code>{}</code>, {} run{} a case, seed {}. \
-         <code>{}</code></p>",
-        escape(&about.id),
-        escape(&about.title),
-        if about.source.is_empty() {
-            String::new()
-        } else {
-            format!("{}.", escape(&about.source))
-        },
-        escape(&about.machine),
-        runs,
-        if runs == 1 { "" } else { "s" },
-        outcome.seed,
-        escape(&outcome.command()),
-    );
-    if let Some(plot) = &outcome.scenario.plot {
-        page.push_str(&figure_of(&svg(outcome, plot)?));
-    }
+    let plot = outcome.scenario.plot.as_ref();
+    let plot = plot.map(|plot| svg(outcome, plot)).transpose()?;
     let answers = answers(&outcome.cases);
-    if !answers.is_empty() {
-        answer_table(page, &answers);
-        let picture = matrix(&answers, |a| format!("{}, {}", a.task, a.case));
-        page.push_str(&figure_of(&picture));
-    }
-    claims(page, &outcome.verdicts);
-    if !about.note.is_empty() {
-        let _ = writeln!(page, "<p class=\"note\">{}</p>", escape(&about.note));
-    }
-    Ok(())
-}
-
-fn other_section(page: &mut String, other: &Other) {
-    let _ = writeln!(
-        page,
-        "<h2 id=\"{}\">{}</h2>\n<p>{}. Machine <code>{}</code>. <code>{}</code></p>",
-        escape(other.judged.id),
-        escape(other.title),
-        escape(other.source),
-        escape(other.machine),
-        escape(&other.command),
-    );
-    for table in &other.tables {
-        page.push_str("<table>");
-        for (n, row) in table.iter().enumerate() {
-            let cell = if n == 0 { "th" } else { "td" };
-            page.push_str("<tr>");
-            for text in row {
-                let _ = write!(page, "<{cell}>{}</{cell}>", escape(text));
-            }
-            page.push_str("</tr>\n");
+    Ok(html! {
+        "\n" h2 id=(about.id) { (about.title) }
+        "\n" p {
+            @if !about.source.is_empty() { (about.source) "." }
+            " Machine " code { (about.machine) } ", " (runs) " run" @if runs != 1 { "s" }
+            " a case, seed " (outcome.seed) ". " code { (outcome.command()) }
         }
-        page.push_str("</table>\n");
-    }
-    for picture in &other.pictures {
-        page.push_str(&figure_of(picture));
-    }
-    claims(page, other.judged.verdicts);
+        @if let Some(plot) = plot { "\n" figure { (PreEscaped(plot)) } }
+        @if !answers.is_empty() {
+            (answer_table(&answers))
+            "\n" figure { (matrix(&answers, |a| format!("{}, {}", a.task, a.case))) }
+        }
+        (claims(&outcome.verdicts))
+        @if !about.note.is_empty() { "\n" p class="note" { (about.note) } }
+    })
 }
 
-fn claims(page: &mut String, verdicts: &[Verdict]) {
-    if verdicts.is_empty() {
-        return;
+fn other_section(other: &Other) -> Markup {
+    html! {
+        "\n" h2 id=(other.judged.id) { (other.title) }
+        "\n" p {
+            (other.source) ". Machine " code { (other.machine) } ". " code { (other.command) }
+        }
+        @for table in &other.tables {
+            "\n" table {
+                @for (n, row) in table.iter().enumerate() {
+                    "\n" tr {
+                        @for text in row {
+                            @if n == 0 { th { (text) } } @else { td { (text) } }
+                        }
+                    }
+                }
+            }
+        }
+        @for picture in &other.pictures { "\n" figure { (PreEscaped(picture)) } }
+        (claims(other.judged.verdicts))
     }
-    page.push_str(
-        "<table><tr><th>Claim</th><th>Theirs</th><th>Ours</th><th>Effect, ours / theirs</th><th>Kind</th><th></th></tr>\n",
-    );
-    for verdict in verdicts {
-        row(page, verdict);
-    }
-    page.push_str("</table>\n");
 }
 
-fn figure_of(svg: &str) -> String {
-    format!("<figure>{svg}</figure>\n")
+fn claims(verdicts: &[Verdict]) -> Markup {
+    let heads = [
+        "Claim",
+        "Theirs",
+        "Ours",
+        "Effect, ours / theirs",
+        "Kind",
+        "",
+    ];
+    html! {
+        @if !verdicts.is_empty() {
+            "\n" table {
+                tr { @for head in heads { th { (head) } } }
+                @for verdict in verdicts { "\n" (row(verdict)) }
+            }
+        }
+    }
 }
 
-fn answer_table(page: &mut String, answers: &[Answer]) {
-    page.push_str(
-        "<table><tr><th>Task</th><th>Policy</th><th>Slowdown</th><th>p99</th>\
-         <th>Waits most for</th></tr>\n",
-    );
-    for a in answers {
-        let _ = writeln!(
-            page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            escape(&a.task),
-            escape(&a.case),
-            estimate(Some(a.slowdown), ""),
-            figure(Some(a.p99_ns), "ns"),
-            escape(&first_culprit(a)),
-        );
+fn answer_table(answers: &[Answer]) -> Markup {
+    let heads = ["Task", "Policy", "Slowdown", "p99", "Waits most for"];
+    html! {
+        "\n" table {
+            tr { @for head in heads { th { (head) } } }
+            @for a in answers {
+                "\n" tr {
+                    td { (a.task) }
+                    td { (a.case) }
+                    td { (estimate(Some(a.slowdown), "")) }
+                    td { (figure(Some(a.p99_ns), "ns")) }
+                    td { (first_culprit(a)) }
+                }
+            }
+        }
     }
-    page.push_str("</table>\n");
 }
 
 /// Whom a task waited for most, and why.
@@ -192,21 +176,21 @@ pub fn first_culprit(a: &Answer) -> String {
     )
 }
 
-fn row(page: &mut String, v: &Verdict) {
+fn row(v: &Verdict) -> Markup {
     let class = match v.holds {
         Some(true) => "holds",
         _ => "misses",
     };
-    let _ = writeln!(
-        page,
-        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{}</td></tr>",
-        escape(&v.what),
-        figure(v.theirs, &v.unit),
-        estimate(v.ours, &v.unit),
-        figure(v.effect, ""),
-        v.worth(),
-        escape(&word(v)),
-    );
+    html! {
+        tr {
+            td { (v.what) }
+            td { (figure(v.theirs, &v.unit)) }
+            td { (estimate(v.ours, &v.unit)) }
+            td { (figure(v.effect, "")) }
+            td { (v.worth()) }
+            td class=(class) { (word(v)) }
+        }
+    }
 }
 
 /// A verdict in words.
@@ -252,10 +236,4 @@ pub fn figure(value: Option<f64>, unit: &str) -> String {
     };
     let gap = if unit.is_empty() { "" } else { " " };
     format!("{value:.digits$}{gap}{unit}")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

@@ -1,7 +1,7 @@
 //! All predictions in one picture: our effect over the printed one, a line for
 //! each, best first.
 
-use std::fmt::Write as _;
+use maud::{html, Markup};
 
 use crate::judgement::verdict::TOLERANCE;
 use crate::judgement::Judged;
@@ -35,7 +35,7 @@ fn mark(effect: f64, (x, y): (f64, f64)) -> String {
 }
 
 /// The picture as SVG; nothing where nothing is predicted.
-pub fn summary(experiments: &[Judged]) -> String {
+pub fn summary(experiments: &[Judged]) -> Markup {
     let mut all: Vec<(f64, String)> = Vec::new();
     for Judged { id, verdicts } in experiments {
         for v in *verdicts {
@@ -45,7 +45,7 @@ pub fn summary(experiments: &[Judged]) -> String {
         }
     }
     if all.is_empty() {
-        return String::new();
+        return html! {};
     }
     all.sort_by(|a, b| (a.0 - 1.0).abs().total_cmp(&(b.0 - 1.0).abs()));
     let height = TOP + ROW * all.len() as f64 + 12.0;
@@ -54,44 +54,33 @@ pub fn summary(experiments: &[Judged]) -> String {
         let share = (effect.clamp(AXIS.0, AXIS.1) - AXIS.0) / (AXIS.1 - AXIS.0);
         LEFT + WIDTH * share
     };
-    let mut svg = format!(
-        "<svg width=\"{full}\" height=\"{height}\" viewBox=\"0 0 {full} {height}\" \
-         xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"{full}\" height=\"{height}\" fill=\"white\"/>\n\
-         <rect x=\"{}\" y=\"{TOP}\" width=\"{}\" height=\"{}\" fill=\"#cde5f5\"/>\n\
-         <text x=\"{}\" y=\"16\" text-anchor=\"end\" font-size=\"13\">effect, ours over the printed one \
-         (shaded: within 15 %; 0: no effect; arrows: beyond)</text>\n",
-        x(1.0 - TOLERANCE),
-        x(1.0 + TOLERANCE) - x(1.0 - TOLERANCE),
-        ROW * all.len() as f64,
-        full - 10.0,
-    );
-    for tick in [0.0, 0.5, 1.0, 1.5, 2.0, 2.5] {
-        let _ = writeln!(
-            svg,
-            "<line x1=\"{0}\" x2=\"{0}\" y1=\"{TOP}\" y2=\"{1}\" stroke=\"#bbb\"/>\
-             <text x=\"{0}\" y=\"38\" text-anchor=\"middle\">{tick}</text>",
-            x(tick),
-            height - 12.0
-        );
+    let within = (x(1.0 - TOLERANCE), x(1.0 + TOLERANCE));
+    html! {
+        svg width=(full) height=(height) viewBox={"0 0 " (full) " " (height)}
+            xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" {
+            "\n" rect width=(full) height=(height) fill="white" {}
+            "\n" rect x=(within.0) y=(TOP) width=(within.1 - within.0)
+                height=(ROW * all.len() as f64) fill="#cde5f5" {}
+            "\n" text x=(full - 10.0) y="16" text-anchor="end" font-size="13" {
+                "effect, ours over the printed one (shaded: within 15 %; 0: no effect; arrows: beyond)"
+            }
+            @for tick in [0.0, 0.5, 1.0, 1.5, 2.0, 2.5] {
+                "\n" line x1=(x(tick)) x2=(x(tick)) y1=(TOP) y2=(height - 12.0) stroke="#bbb" {}
+                text x=(x(tick)) y="38" text-anchor="middle" { (tick) }
+            }
+            @for (i, (effect, name)) in all.iter().enumerate() {
+                @let y = TOP + ROW * (i as f64 + 0.5);
+                @let inside = (effect - 1.0).abs() <= TOLERANCE;
+                "\n" text x=(LEFT - 10.0) y=(y + 4.0) text-anchor="end" font-size="11" {
+                    (shortened(name))
+                }
+                path d=(mark(*effect, (x(*effect), y)))
+                    fill=(if inside { "#0072b2" } else { "#d55e00" }) {}
+            }
+            "\n"
+        }
+        "\n"
     }
-    for (i, (effect, name)) in all.iter().enumerate() {
-        let y = TOP + ROW * (i as f64 + 0.5);
-        let inside = (effect - 1.0).abs() <= TOLERANCE;
-        let color = if inside { "#0072b2" } else { "#d55e00" };
-        let short = shortened(name);
-        let _ = writeln!(
-            svg,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-size=\"11\">{}</text>\
-             <path d=\"{}\" fill=\"{color}\"/>",
-            LEFT - 10.0,
-            y + 4.0,
-            super::escape(&short),
-            mark(*effect, (x(*effect), y)),
-        );
-    }
-    svg.push_str("</svg>\n");
-    svg
 }
 
 #[cfg(test)]
