@@ -488,7 +488,9 @@ const _: () = {
     [
         "Offset of field: Frames::n_frames",
     ][::std::mem::offset_of!(Frames, n_frames) - 32usize];
-    ["Offset of field: Frames::swap_bit"][::std::mem::offset_of!(Frames, swap_bit) - 36usize];
+    [
+        "Offset of field: Frames::swap_bit",
+    ][::std::mem::offset_of!(Frames, swap_bit) - 36usize];
 };
 impl Default for Frames {
     fn default() -> Self {
