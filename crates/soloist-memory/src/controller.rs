@@ -66,7 +66,7 @@ enum Action {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
+struct Upcoming {
     at: Cycle,
     action: Action,
 }
@@ -90,7 +90,7 @@ pub struct Controller {
     now: Cycle,
     /// Number of the last request.
     seq: u64,
-    plan: Option<Plan>,
+    upcoming: Option<Upcoming>,
     /// When the read and the write queue last stopped being full.
     room_since: [Cycle; 2],
     counts: CommandCounts,
@@ -121,7 +121,7 @@ impl Controller {
             reads_inside: 0,
             now: 0,
             seq: 0,
-            plan: None,
+            upcoming: None,
             room_since: [0; 2],
             counts: CommandCounts::default(),
             log: None,
@@ -199,7 +199,7 @@ impl Controller {
     /// A request that the write buffer serves is complete at once.
     #[inline]
     pub fn push(&mut self, at: Cycle, r: Request) -> Option<Completion> {
-        debug_assert!(at + 1 >= self.now && self.plan.is_none_or(|p| p.at >= at));
+        debug_assert!(at + 1 >= self.now && self.upcoming.is_none_or(|p| p.at >= at));
         if self.buffered.may_have(r.line) && self.pool.pending_write(r.line) {
             if let Some(waits) = &mut self.waits {
                 waits.buffered(r.owner, at, at + 1);
@@ -249,13 +249,13 @@ impl Controller {
     /// refresh. Never earlier than a cycle that has been stepped.
     #[inline]
     pub fn next(&self) -> Option<Cycle> {
-        match self.plan {
+        match self.upcoming {
             Some(p) if self.banks.are_idle() && self.refresh_only(p) => None,
             plan => plan.map(|p| p.at),
         }
     }
 
-    fn refresh_only(&self, plan: Plan) -> bool {
+    fn refresh_only(&self, plan: Upcoming) -> bool {
         !matches!(plan.action, Action::Command(..))
             && self.reads.len() == 0
             && self.writes.len() == 0
@@ -269,7 +269,7 @@ impl Controller {
     /// and not run: the cost does not grow with the time slept through.
     #[inline]
     pub fn idle_until(&mut self, until: Cycle) {
-        if self.plan.is_none() {
+        if self.upcoming.is_none() {
             self.replan();
         }
         if until.saturating_sub(self.refresh.due()) > 3 * self.refresh.round() {
@@ -279,7 +279,7 @@ impl Controller {
     }
 
     fn refresh_until(&mut self, until: Cycle) {
-        while let Some(p) = self.plan {
+        while let Some(p) = self.upcoming {
             if p.at > until || !self.refresh_only(p) || !self.banks.are_idle() {
                 break;
             }
@@ -304,7 +304,7 @@ impl Controller {
     /// Issues the next command. Returns the request that it completes, if any.
     #[inline]
     pub fn step(&mut self) -> Option<Completion> {
-        let Plan { at, action } = self.plan?;
+        let Upcoming { at, action } = self.upcoming?;
         let mut completion = None;
         self.now = at + 1;
         match action {
@@ -329,7 +329,7 @@ impl Controller {
     /// A request has entered `bank`'s queue and changed what it could do next.
     #[inline]
     fn reconsider(&mut self, bank: u16) {
-        let Some(plan) = self.plan else {
+        let Some(plan) = self.upcoming else {
             return self.replan();
         };
         let floor = self.floor();
@@ -346,7 +346,7 @@ impl Controller {
     fn replan(&mut self) {
         let floor = self.floor();
         let (key, bank) = self.banks.first(&self.channel, floor, self.seq);
-        let mut plan = Plan {
+        let mut plan = Upcoming {
             at: floor + key.wait(),
             action: Action::Command(bank, key.kind()),
         };
@@ -357,15 +357,15 @@ impl Controller {
             } else {
                 Action::Refresh(unit)
             };
-            plan = Plan { at, action };
+            plan = Upcoming { at, action };
         }
         // Also where nothing can be done: `Key::NONE` is beyond any refresh.
         if plan.at >= self.refresh.due() {
-            plan = Plan {
+            plan = Upcoming {
                 at: self.refresh.due(),
                 action: Action::RefreshDue,
             };
         }
-        self.plan = Some(plan);
+        self.upcoming = Some(plan);
     }
 }

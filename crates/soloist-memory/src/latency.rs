@@ -70,12 +70,12 @@ impl Latencies {
         if self.count() == 0 {
             return Summary::default();
         }
-        let at = |q: f64| self.histogram.value_at_quantile(q).min(self.max) as f64 * scale;
+        let quantile = |q: f64| self.histogram.value_at_quantile(q).min(self.max) as f64 * scale;
         Summary {
             average: self.sum as f64 / self.count() as f64 * scale,
-            p50: at(0.5),
-            p95: at(0.95),
-            p99: at(0.99),
+            p50: quantile(0.5),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
             max: self.max as f64 * scale,
         }
     }

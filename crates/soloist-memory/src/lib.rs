@@ -35,5 +35,5 @@ pub mod trace;
 pub use controller::{Completion, Controller, Request, RowOutcome};
 pub use dram::Geometry;
 pub use error::{Error, Result};
-pub use platform::{Decoder, Machine, Place, Platform};
+pub use platform::{Decoder, DramAddress, Machine, Platform};
 pub use system::System;

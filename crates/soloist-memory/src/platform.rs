@@ -12,7 +12,7 @@ use soloist_machine::{known, FileError};
 use crate::cache::Shape;
 use crate::error::{Error, Result};
 
-pub use decoder::{Decoder, Place};
+pub use decoder::{Decoder, DramAddress};
 pub use machine::Machine;
 
 /// A private cache or the last level.

@@ -16,7 +16,7 @@ use crate::controller::{CommandCounts, Completion, Controller, Request, RowOutco
 use crate::dram::{Cycle, Issued};
 use crate::error::Result;
 use crate::latency::{Latencies, Summary};
-use crate::platform::{Decoder, Machine, Place};
+use crate::platform::{Decoder, DramAddress, Machine};
 use crate::trace::{Access, Reader};
 use soloist_machine::dram::Device;
 
@@ -148,7 +148,7 @@ pub struct Replay<R> {
 
 struct Player<R> {
     source: Source<R>,
-    next: Option<(Access, Place)>,
+    next: Option<(Access, DramAddress)>,
     /// Earliest cycle for the next request.
     ready: Cycle,
     /// Ends of outstanding reads whose column command has been issued.

@@ -40,7 +40,7 @@ use flow::{Event, Flow, Route, Transfer, NEVER};
 pub use governor::{Free, Governor};
 use home::Home;
 use network::Network;
-use seat::{Barrier, Seats};
+use seat::Seats;
 
 /// How far a core may run ahead before the others get their turn, ps: less than
 /// it takes to have a line from memory.
@@ -230,27 +230,14 @@ impl System {
                 }
                 Wish::Wait => return Ok(()),
                 Wish::Barrier => {
-                    let barrier = self.seats.reach_barrier(core);
-                    self.go_on(barrier);
+                    self.seats.reach_barrier(core, &mut self.flow);
                     return Ok(());
                 }
                 Wish::Finished => {
-                    self.flow.now_ps = self.flow.now_ps.max(seat.core.now_ps());
-                    let barrier = self.seats.finish(core);
-                    self.go_on(barrier);
+                    self.seats.finish(core, &mut self.flow);
                     return Ok(());
                 }
             }
-        }
-    }
-
-    /// Cores go on behind their barrier.
-    fn go_on(&mut self, barrier: Option<Barrier>) {
-        let Some(Barrier { at_ps, cores }) = barrier else {
-            return;
-        };
-        for core in cores {
-            self.flow.events.push(at_ps, Event::Core(core));
         }
     }
 

@@ -59,8 +59,8 @@ fn foreign(line: &[u8]) -> Option<(Format, &'static str)> {
             "this is Ramulator's layout: --format ramulator",
         ),
     ];
-    let is = |(format, _): &(Format, _)| matches!(parse(line, *format), Line::Access(_));
-    all.into_iter().find(is)
+    let fits = |(format, _): &(Format, _)| matches!(parse(line, *format), Line::Access(_));
+    all.into_iter().find(fits)
 }
 
 /// Traces that are known and not read.

@@ -60,6 +60,14 @@ pub(super) struct Command {
     pub shared: Cycle,
 }
 
+/// A column command that was issued.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    at: Cycle,
+    owner: u16,
+    write: bool,
+}
+
 /// The bills of a controller's reads.
 #[derive(Clone, Debug)]
 pub(super) struct Waits {
@@ -67,8 +75,8 @@ pub(super) struct Waits {
     banks: Vec<BankWaits>,
     /// For each slot: whose fault its row change is.
     faults: Vec<Option<Label>>,
-    /// Cycle and owner of the last column commands.
-    columns: VecDeque<(Cycle, u16, bool)>,
+    /// The last ones.
+    columns: VecDeque<Column>,
     done: Bill,
 }
 
@@ -107,7 +115,7 @@ impl Waits {
 
     /// A request moves to its bank's queue, at `now`.
     pub fn moves_on(&mut self, slot: u16, e: &Entry, now: Cycle, draining: bool) {
-        let Some(&(_, owner, write)) = self.columns.back() else {
+        let Some(&Column { owner, write, .. }) = self.columns.back() else {
             return;
         };
         let label = if draining && write {
@@ -166,20 +174,22 @@ impl Waits {
         let from = bill.end();
         let end = c.shared.min(c.at);
         let before = |at: Cycle| at < end;
-        let since = self.columns.partition_point(|&(at, ..)| at <= from);
+        let since = self.columns.partition_point(|column| column.at <= from);
         for i in since.saturating_sub(1)..self.columns.len() {
-            let (at, by, write) = self.columns[i];
+            let Column { at, owner, write } = self.columns[i];
             if !before(at) {
                 break;
             }
-            let until = self.columns.get(i + 1).map_or(end, |next| next.0.min(end));
+            let until = self.columns.get(i + 1).map_or(end, |next| next.at.min(end));
             let cause = if write { Cause::WriteDrain } else { Cause::Bus };
-            bill.until(until, Label::new(cause, by));
+            bill.until(until, Label::new(cause, owner));
         }
         // Activates of others, the command bus, or the cycle that it takes
         // to see a request.
         let other = match self.columns.back() {
-            Some(&(at, by, _)) if c.at > from + 1 && at + 64 > c.at => Label::new(Cause::Bus, by),
+            Some(last) if c.at > from + 1 && last.at + 64 > c.at => {
+                Label::new(Cause::Bus, last.owner)
+            }
             _ => Label::new(Cause::Base, owner),
         };
         bill.until(c.at, other);
@@ -243,7 +253,11 @@ impl Waits {
         if self.columns.len() == COLUMNS {
             self.columns.pop_front();
         }
-        self.columns.push_back((at, e.owner, e.write));
+        self.columns.push_back(Column {
+            at,
+            owner: e.owner,
+            write: e.write,
+        });
         let rows = &mut self.banks[usize::from(e.bank)].rows;
         let owner = usize::from(e.owner);
         if rows.len() <= owner {

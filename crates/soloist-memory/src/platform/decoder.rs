@@ -12,7 +12,7 @@ const BYTES: usize = 6;
 
 /// Where a line lives, as controllers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DramAddress {
     /// Channel over the whole machine: `node * channels + channel`.
     pub channel: u16,
     /// Flat bank of the channel: `rank * banks + bank`.
@@ -85,7 +85,7 @@ impl Decoder {
 
     /// Decodes a physical address; `None` in a hole.
     #[inline]
-    pub fn decode(&self, addr: u64) -> Option<Place> {
+    pub fn decode(&self, addr: u64) -> Option<DramAddress> {
         let r = self
             .ranges
             .iter()
@@ -99,7 +99,7 @@ impl Decoder {
             .iter()
             .zip(offset.to_le_bytes())
             .fold(0, |sum, (table, byte)| sum ^ table[usize::from(byte)]);
-        Some(Place {
+        Some(DramAddress {
             row: packed as u32,
             bank: (packed >> 32) as u16,
             channel: (packed >> 48) as u16

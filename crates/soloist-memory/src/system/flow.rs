@@ -3,7 +3,7 @@
 
 use super::event::Events;
 use crate::blame::{Bill, Label};
-use crate::platform::Place;
+use crate::platform::DramAddress;
 
 /// A time that never comes.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -52,7 +52,7 @@ pub(super) enum Event {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub line: u64,
-    pub place: Place,
+    pub place: DramAddress,
     pub core: u32,
     /// The core's number for its fill.
     pub fill: u32,

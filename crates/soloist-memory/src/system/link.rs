@@ -42,14 +42,20 @@ pub(super) trait Interconnect: Send {
     ) -> u64;
 }
 
+/// A message on a wire.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    end_ps: u64,
+    sender: u16,
+}
+
 /// A wire: one message after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
     fs_per_byte: u64,
     free_ps: u64,
-    /// End and sender of the messages that still are in the way; kept where
-    /// bills are.
-    queued: VecDeque<(u64, u16)>,
+    /// Messages that still are in the way; kept where bills are.
+    queued: VecDeque<Message>,
 }
 
 impl Wire {
@@ -67,13 +73,16 @@ impl Wire {
         let begin = self.free_ps.max(now);
         self.free_ps = begin + bytes * self.fs_per_byte / 1000;
         if let Some(bill) = bill {
-            while self.queued.front().is_some_and(|m| m.0 <= now) {
+            while self.queued.front().is_some_and(|m| m.end_ps <= now) {
                 self.queued.pop_front();
             }
-            for &(end, before) in &self.queued {
-                bill.until(end, Label::new(Cause::Link, before));
+            for ahead in &self.queued {
+                bill.until(ahead.end_ps, Label::new(Cause::Link, ahead.sender));
             }
-            self.queued.push_back((self.free_ps, sender));
+            self.queued.push_back(Message {
+                end_ps: self.free_ps,
+                sender,
+            });
         }
         self.free_ps
     }

@@ -1,5 +1,6 @@
 //! Cores and what runs on them: who runs, and who waits at a barrier.
 
+use super::flow::{Event, Flow};
 use crate::core::{CoreModel, CoreStats, Stream, WindowCore};
 use crate::platform::Platform;
 
@@ -79,41 +80,40 @@ impl Seats {
         self.seats.iter()
     }
 
-    /// The core's stream has ended; may its group pass the barrier?
-    pub fn finish(&mut self, core: usize) -> Option<Barrier> {
+    /// The core's stream has ended.
+    pub fn finish(&mut self, core: usize, flow: &mut Flow) {
         let seat = &mut self.seats[core];
+        flow.now_ps = flow.now_ps.max(seat.core.now_ps());
         seat.state = State::Finished;
         self.running -= usize::from(!seat.background);
         let group = seat.group;
-        self.pass_barrier(group)
+        self.try_barrier(group, flow);
     }
 
-    /// The core has reached its barrier; may its group pass it?
-    pub fn reach_barrier(&mut self, core: usize) -> Option<Barrier> {
+    /// The core has reached its barrier.
+    pub fn reach_barrier(&mut self, core: usize, flow: &mut Flow) {
         let seat = &mut self.seats[core];
         seat.state = State::AtBarrier;
         let group = seat.group;
-        self.pass_barrier(group)
+        self.try_barrier(group, flow);
     }
 
     /// Lets a group pass its barrier once all that still run have reached it.
-    fn pass_barrier(&mut self, group: usize) -> Option<Barrier> {
+    fn try_barrier(&mut self, group: usize, flow: &mut Flow) {
         let members = |s: &&Seat| s.group == group && s.state != State::Finished;
         let mut waiting = self.seats.iter().filter(members);
         if waiting.any(|s| s.state == State::Running) {
-            return None;
+            return;
         }
         let times = self.seats.iter().filter(members).map(|s| s.core.now_ps());
-        let at_ps = times.max()?;
-        let mut cores = Vec::new();
+        let Some(at) = times.max() else { return };
         for (i, seat) in self.seats.iter_mut().enumerate() {
             if seat.group == group && seat.state == State::AtBarrier {
-                seat.core.pass_barrier(at_ps);
+                seat.core.pass_barrier(at);
                 seat.state = State::Running;
-                cores.push(i as u32);
+                flow.events.push(at, Event::Core(i as u32));
             }
         }
-        Some(Barrier { at_ps, cores })
     }
 
     /// What each core did; one that was cut off, up to `now_ps`.
@@ -127,10 +127,4 @@ impl Seats {
         };
         self.seats.iter_mut().map(stats).collect()
     }
-}
-
-/// Cores that go on behind a barrier, and when.
-pub(super) struct Barrier {
-    pub at_ps: u64,
-    pub cores: Vec<u32>,
 }
