@@ -2,7 +2,7 @@
 //!
 //! A guest sees the host's root file system, read-only with a tmpfs on top,
 //! and runs one command from it: [`Spec`] says what to boot, [`run()`] boots it
-//! and returns an [`Outcome`]. What the guest says of itself (`ready`, `exit 0`)
+//! and returns an [`GuestOutcome`]. What the guest says of itself (`ready`, `exit 0`)
 //! comes over a serial port of its own, never from the console; the console is
 //! only searched for what a healthy kernel does not print ([`console`]).
 //! [`record`] runs programs in a guest and keeps what they do to memory.
@@ -27,8 +27,8 @@ pub use error::Error;
 pub use interrupt::Scratch;
 pub use kernel::Kernel;
 pub use nodes::GuestNodes;
-pub use outcome::{Outcome, Verdict};
-pub use plan::{Plan, Row};
+pub use outcome::{GuestOutcome, Verdict};
+pub use plan::{Row, TestPlan};
 pub use run::run;
 pub use soloist_core::parse_size;
 pub use source::source_root;

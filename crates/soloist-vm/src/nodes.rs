@@ -140,8 +140,8 @@ impl GuestNodes {
 
     /// Sockets for QEMU: cpus of one share a last-level cache, so one spans no nodes.
     pub(crate) fn sockets(&self) -> u32 {
-        let of = |node| self.cpus_of(node);
-        let nodes: Vec<Vec<u32>> = (0..self.node_memory.len()).map(of).collect();
+        let cpus_of = |node| self.cpus_of(node);
+        let nodes: Vec<Vec<u32>> = (0..self.node_memory.len()).map(cpus_of).collect();
         let mut nodes = nodes.iter().filter(|cpus| !cpus.is_empty());
         let whole = |cpus: &Vec<u32>, each: usize| {
             let first = cpus[0];
@@ -214,8 +214,8 @@ mod tests {
         assert_eq!(dealt, [vec![0], vec![1, 2], vec![3], vec![4, 5]]);
         assert_eq!(guest.sockets(), 6);
         assert_eq!(GuestNodes::even(4 << 30, 4, 8).sockets(), 4);
-        let one = GuestNodes::even(2 << 30, 2, 1);
-        assert_eq!((one.cpus_of(0), one.cpus_of(1)), (vec![0], vec![]));
+        let uneven = GuestNodes::even(2 << 30, 2, 1);
+        assert_eq!((uneven.cpus_of(0), uneven.cpus_of(1)), (vec![0], vec![]));
     }
 
     /// A node without cpus, one without memory, cpus of two nodes by turns.
@@ -233,25 +233,25 @@ mod tests {
             machine.topology.distances = Vec::new();
             GuestNodes::of(&machine)
         };
-        let of = |guest: &GuestNodes| -> Vec<Vec<u32>> {
+        let cpus_of_nodes = |guest: &GuestNodes| -> Vec<Vec<u32>> {
             (0..guest.node_memory.len())
                 .map(|node| guest.cpus_of(node))
                 .collect()
         };
         let cpuless = guest(&[1, 1], &["0-1", ""], Some(2)).unwrap();
-        assert_eq!(of(&cpuless), [vec![0, 1], vec![]]);
+        assert_eq!(cpus_of_nodes(&cpuless), [vec![0, 1], vec![]]);
         assert_eq!((cpuless.node_of(1), cpuless.home(1)), (0, 0));
         let three = GuestNodes { cpus: 3, ..cpuless };
-        assert_eq!(of(&three), [vec![0, 1, 2], vec![]]);
+        assert_eq!(cpus_of_nodes(&three), [vec![0, 1, 2], vec![]]);
         let mut memoryless = guest(&[1, 0, 1], &["0", "1", ""], Some(2)).unwrap();
-        assert_eq!(of(&memoryless), [vec![0], vec![1], vec![]]);
+        assert_eq!(cpus_of_nodes(&memoryless), [vec![0], vec![1], vec![]]);
         memoryless.distances = vec![vec![10, 20, 30], vec![20, 10, 15], vec![30, 15, 10]];
         assert_eq!((memoryless.node_of(1), memoryless.home(1)), (1, 2));
         let turns = guest(&[1, 1], &["0,2", "1,3"], Some(4)).unwrap();
-        assert_eq!(of(&turns), [vec![0, 2], vec![1, 3]]);
+        assert_eq!(cpus_of_nodes(&turns), [vec![0, 2], vec![1, 3]]);
         assert_eq!(turns.sockets(), 4);
         let fewer = guest(&[1, 1], &["0-7", "8-15"], Some(4)).unwrap();
-        assert_eq!(of(&fewer), [vec![0, 1], vec![2, 3]]);
+        assert_eq!(cpus_of_nodes(&fewer), [vec![0, 1], vec![2, 3]]);
         let why = guest(&[1, 0], &["0-1", ""], Some(2))
             .unwrap_err()
             .to_string();

@@ -26,7 +26,7 @@ pub enum Verdict {
 
 /// What became of a guest.
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+pub struct GuestOutcome {
     /// The kernel's version.
     pub kernel: String,
     /// How it ended.
@@ -51,7 +51,7 @@ pub struct Outcome {
     pub stderr: Option<String>,
 }
 
-impl Outcome {
+impl GuestOutcome {
     /// Whether the kernel was well throughout; the command may have failed.
     pub fn healthy(&self) -> bool {
         self.troubles.is_empty() && matches!(self.verdict, Verdict::Exit(_) | Verdict::Signal(_))

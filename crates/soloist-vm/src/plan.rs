@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The table: kernels, and the core set of tests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
+pub struct TestPlan {
     /// Every kernel, in the order of the table.
     pub kernels: Vec<Row>,
     /// `AREA/NAME` of the tests of the core set.
@@ -35,7 +35,7 @@ impl Row {
     }
 }
 
-impl Plan {
+impl TestPlan {
     /// Reads `tests/kernels` below `root`.
     pub fn read(root: &Path) -> Result<Self, String> {
         let file = root.join("tests/kernels");
@@ -83,21 +83,21 @@ mod tests {
 
     #[test]
     fn the_table_says_what_runs_where() {
-        let plan = Plan::parse("# x\n6.12\tall\n6.1 core\n6.1-rt b c/x\n\n+ a/x\n").unwrap();
+        let plan = TestPlan::parse("# x\n6.12\tall\n6.1 core\n6.1-rt b c/x\n\n+ a/x\n").unwrap();
         assert!(plan.runs("6.12", "a/y"));
         assert!(plan.runs("6.1", "a/x"));
         assert!(!plan.runs("6.1", "a/y"));
         assert!(plan.runs("9.9", "a/y"));
         let ran = ["a/x", "a/y", "b/x", "c/x", "c/y"].map(|test| plan.runs("6.1-rt", test));
         assert_eq!(ran, [true, false, true, true, false]);
-        let error = Plan::parse("6.12 all\n6.1\n").unwrap_err();
+        let error = TestPlan::parse("6.12 all\n6.1\n").unwrap_err();
         assert!(error.starts_with("2: "), "{error}");
     }
 
     #[test]
     fn our_table_names_the_kernels_and_tests_that_there_are() {
         let root = crate::source_root().unwrap();
-        let plan = Plan::read(&root).unwrap();
+        let plan = TestPlan::read(&root).unwrap();
         let names: Vec<&str> = plan.kernels.iter().map(|row| row.kernel.as_str()).collect();
         assert_eq!(names, kernel::names());
         assert_eq!(plan.kernels.iter().filter(|row| row.all()).count(), 1);

@@ -340,24 +340,24 @@ mod tests {
     }
 
     /// Sizes of the nodes' memory as QEMU is told them.
-    fn told(guest: &GuestNodes) -> (usize, Vec<String>) {
+    fn memory_and_nodes(guest: &GuestNodes) -> (usize, Vec<String>) {
         let args = node_args(guest);
-        let is = |word: &str| {
+        let arguments = |word: &str| {
             args.iter()
                 .filter(|a| a.starts_with(word))
                 .cloned()
                 .collect()
         };
-        let pieces: Vec<String> = is("memory-backend");
-        (pieces.len(), is("node,"))
+        let pieces: Vec<String> = arguments("memory-backend");
+        (pieces.len(), arguments("node,"))
     }
 
     #[test]
     fn many_nodes_share_one_piece_of_memory() {
-        let (pieces, nodes) = told(&GuestNodes::even(4 << 30, 32, 32));
+        let (pieces, nodes) = memory_and_nodes(&GuestNodes::even(4 << 30, 32, 32));
         assert_eq!((pieces, nodes.len()), (1, 32));
         assert_eq!(nodes[31], "node,nodeid=31,mem=128M,cpus=31");
-        let (pieces, nodes) = told(&GuestNodes::even(1 << 30, 2, 3));
+        let (pieces, nodes) = memory_and_nodes(&GuestNodes::even(1 << 30, 2, 3));
         assert_eq!(pieces, 2);
         assert_eq!(
             nodes,
@@ -372,7 +372,7 @@ mod tests {
     fn a_node_may_have_cpus_alone() {
         let mut guest = GuestNodes::even(1 << 30, 2, 2);
         guest.node_memory[1] = 0;
-        let (pieces, nodes) = told(&guest);
+        let (pieces, nodes) = memory_and_nodes(&guest);
         assert_eq!((pieces, nodes[1].as_str()), (1, "node,nodeid=1,cpus=1"));
     }
 }

@@ -19,7 +19,7 @@ use soloist_record::{frame, Meta};
 
 use crate::error::{io, Error};
 use crate::interrupt::Scratch;
-use crate::outcome::Outcome;
+use crate::outcome::GuestOutcome;
 use crate::run::run;
 use crate::spec::{Recorder, Spec};
 
@@ -87,7 +87,7 @@ pub fn record(
     mut spec: Spec,
     order: &Order,
     root: Option<&Path>,
-) -> Result<(Outcome, Meta), Error> {
+) -> Result<(GuestOutcome, Meta), Error> {
     let (qemu, plugin) = recorder(root)?;
     let out = &order.out;
     fs::create_dir_all(out).map_err(io(format!("cannot make {}", out.display())))?;
@@ -146,7 +146,7 @@ pub fn free_space(out: &Path) -> Result<u64, Error> {
 
 /// Whether the foreground ran, so that there is something to keep: 125 is
 /// `guest/record.c`'s own failure, 126 and 127 are a program that can't be run.
-pub fn ran(outcome: &Outcome) -> bool {
+pub fn ran(outcome: &GuestOutcome) -> bool {
     outcome.healthy() && !(125..=127).contains(&outcome.status())
 }
 

@@ -18,7 +18,7 @@ use crate::console;
 use crate::error::{io, Error};
 use crate::initramfs::Archive;
 use crate::interrupt::{self, Scratch};
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{GuestOutcome, Verdict};
 use crate::qemu::{self, Files, Ports, Process};
 use crate::spec::{Output, Spec};
 use crate::terminal::Terminal;
@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Boots the guest, runs its command and waits for its end.
-pub fn run(spec: &Spec) -> Result<Outcome, Error> {
+pub fn run(spec: &Spec) -> Result<GuestOutcome, Error> {
     if !rustix::process::geteuid().is_root() {
         return Err(Error::NotRoot);
     }
@@ -67,7 +67,7 @@ pub fn run(spec: &Spec) -> Result<Outcome, Error> {
     let log = read_lossy(&paths.console);
     let verdict = verdict.unwrap_or_else(|| Verdict::Died(why_died(&log, &paths)));
     let troubles = console::troubles(&log);
-    let mut outcome = Outcome {
+    let mut outcome = GuestOutcome {
         kernel: spec.kernel.version.clone(),
         excerpt: String::new(),
         verdict,
@@ -324,7 +324,7 @@ fn read_lossy(path: &Path) -> String {
 
 /// Keeps the console's log where it was asked for, or where a failure needs it:
 /// then in a new file, whose name nobody can foresee and put a link in the way.
-fn keep_log(spec: &Spec, outcome: &Outcome, console: &Path) -> Result<Option<PathBuf>, Error> {
+fn keep_log(spec: &Spec, outcome: &GuestOutcome, console: &Path) -> Result<Option<PathBuf>, Error> {
     let failed = !outcome.healthy() && outcome.verdict != Verdict::Interrupted;
     let to = match &spec.log {
         Some(path) => path.clone(),

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use soloist_core::format_size;
 use soloist_machine::known;
 use soloist_vm::{
-    kernel, parse_size, source_root, GuestNodes, Kernel, Outcome, Output, Spec, Verdict,
+    kernel, parse_size, source_root, GuestNodes, GuestOutcome, Kernel, Output, Spec, Verdict,
 };
 
 use soloist_cli::complete;
@@ -324,7 +324,7 @@ fn kernel_names() -> Vec<String> {
 }
 
 /// Says on standard error why a guest failed; silent when it did not.
-fn report(outcome: &Outcome, ctx: &Ctx) {
+fn report(outcome: &GuestOutcome, ctx: &Ctx) {
     if outcome.healthy() || outcome.verdict == Verdict::Interrupted {
         return;
     }

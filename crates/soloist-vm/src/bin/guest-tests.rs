@@ -18,7 +18,7 @@ use clap::Parser;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use serde::Serialize;
 use soloist_vm::{
-    kernel, source_root, GuestNodes, Kernel, Outcome, Output, Plan, Row, Spec, Verdict,
+    kernel, source_root, GuestNodes, GuestOutcome, Kernel, Output, Row, Spec, TestPlan, Verdict,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -77,7 +77,7 @@ struct Test {
 struct KernelResult {
     name: String,
     #[serde(flatten)]
-    guest: Outcome,
+    guest: GuestOutcome,
     /// Why the guest was not well; a failure of its own.
     trouble: Option<String>,
     tests: Vec<Test>,
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<bool, Failure> {
     let root = source_root().ok_or("run it inside the source tree")?;
     let tests = find_tests(&root, &args.tests)?;
-    let plan = Plan::read(&root)?;
+    let plan = TestPlan::read(&root)?;
     let mut kernels = plan.kernels.clone();
     // The longest boots first: else one of them is alone at the end.
     kernels.sort_by_key(|row| std::cmp::Reverse(tests_of(&plan, row, &tests)));
@@ -144,7 +144,7 @@ fn run(args: &Args) -> Result<bool, Failure> {
 }
 
 /// How many of `tests` the kernel of a row runs.
-fn tests_of(plan: &Plan, row: &Row, tests: &[(String, PathBuf)]) -> usize {
+fn tests_of(plan: &TestPlan, row: &Row, tests: &[(String, PathBuf)]) -> usize {
     let runs = |(test, _): &&(String, PathBuf)| plan.runs(&row.kernel, test);
     tests.iter().filter(runs).count()
 }
@@ -304,7 +304,7 @@ fn boot_all(specs: &[Spec], args: &Args) -> Result<Vec<KernelResult>, Failure> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn judge(spec: &Spec, mut outcome: Outcome) -> KernelResult {
+fn judge(spec: &Spec, mut outcome: GuestOutcome) -> KernelResult {
     let output = outcome.stdout.take().unwrap_or_default();
     let errors = outcome.stderr.take().unwrap_or_default();
     let tests = read_tests(&output);

@@ -10,7 +10,7 @@ use soloist_machine::known;
 use soloist_play::policy::{linux, Policy};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Request};
-use soloist_vm::{parse_size, source_root, Outcome, Output};
+use soloist_vm::{parse_size, source_root, GuestOutcome, Output};
 
 use super::directory::Directory;
 use super::{kernel_names, misuse};
@@ -125,7 +125,7 @@ impl Args {
 
 /// How it went.
 struct Recorded {
-    outcome: Outcome,
+    outcome: GuestOutcome,
     meta: Meta,
 }
 
