@@ -93,12 +93,11 @@ pub(crate) fn by_timing(
     });
     match measured {
         Ok((Verdict::Fits, _)) => Ok("timing: row conflicts are where the map says".into()),
-        Ok((Verdict::Contradicted, _)) => {
-            return Err(Contradiction(format!(
-                "timing contradicts this map: row conflicts are not where it says; \
-             --from timing measures a map instead"
-            )))
-        }
+        Ok((Verdict::Contradicted, _)) => Err(Contradiction(
+            "timing contradicts this map: row conflicts are not where it says; \
+                 --from timing measures a map instead"
+                .to_owned(),
+        )),
         Ok((Verdict::Unknown, _)) => Ok("not checked by timing: nothing could be measured".into()),
         Err(why) => Ok(format!("not checked by timing: {why}")),
     }
