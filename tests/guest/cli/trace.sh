@@ -93,8 +93,8 @@ same plan-misses "$(of control missed) $(of camera missed)" "0 0"
 # A job executes as long as the program says, and a little more.
 long=$(of control execution_max_ns)
 [ "$long" -ge 20000000 ] && [ "$long" -lt 80000000 ] && ok plan-executes || fail plan-executes "$long ns"
-same cores "$(grep -c "core $CPU<" plan.svg)" 2
-crossed() { grep -c 'd="M[0-9.]* [0-9.]*l9 9m0' "$1"; }
+same cores "$(grep -o "core $CPU<" plan.svg | wc -l)" 2
+crossed() { grep -o 'd="M[0-9.]* [0-9.]*l9 9m0' "$1" | wc -l; }
 [ "$(crossed linux.svg)" -gt 1 ] && [ "$(crossed plan.svg)" = 0 ] && ok chart || fail chart "$(crossed linux.svg) and $(crossed plan.svg) crosses"
 [ "$(grep -o '"name":"release"' plan.json | wc -l)" -ge 14 ] && ok perfetto || fail perfetto "$(head -c 300 plan.json)"
 
