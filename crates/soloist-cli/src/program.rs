@@ -8,10 +8,11 @@ use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::{complete, Ctx, Misuse};
 
-/// Lets a task on a multicore machine run as though it ran alone.
+/// Page colouring and memory bandwidth regulation for unmodified programs.
 ///
-/// Soloist colours memory: tasks of different colours share no DRAM bank, no memory
-/// controller and, on request, no cache set. The help of every command ends with
+/// Soloist lets a task on a multicore machine run as though it ran alone: tasks of
+/// different colours share no DRAM bank, no memory controller and, on request, no cache
+/// set, and co-runners keep to their bandwidth. The help of every command ends with
 /// its exit status and examples. docs/ means that of the source tree, or
 /// share/doc/soloist of the installation.
 #[derive(Debug, Parser)]
