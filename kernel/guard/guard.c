@@ -25,41 +25,9 @@
 #include "hold.h"
 #include "period.h"
 
-DEFINE_MUTEX(sol_guard_mutex);
-int sol_guard_unable;
 static int hotplug_state;
 
-/* ---- CPUs come and go; sol_guard_mutex ---- */
-
-static void core_reconcile(struct sol_guard_core *core)
-{
-	bool want = sol_guard_regulated(core->cpu) && !READ_ONCE(core->gone);
-
-	if (core->stop_thread && (READ_ONCE(core->stale) || !want))
-		sol_guard_core_down(core);
-	core->trouble = 0;
-	if (want && !core->stop_thread)
-		core->trouble = sol_guard_core_up(core);
-}
-
-void sol_guard_reconcile(void)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		core_reconcile(&sol_guard.core[cpu]);
-	sol_guard_period_move();
-}
-
-void sol_guard_all_down(void)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		if (sol_guard.core[cpu].stop_thread)
-			sol_guard_core_down(&sol_guard.core[cpu]);
-	sol_guard_period_move();
-}
+/* ---- CPUs come and go ---- */
 
 static void hotplug_fn(struct work_struct *work)
 {

@@ -2,6 +2,9 @@
 /* The guard after loading: nothing is reserved, so nothing is counted. */
 #include "state.h"
 
+DEFINE_MUTEX(sol_guard_mutex);
+int sol_guard_unable;
+
 struct sol_guard sol_guard = {
 	.lock = __RAW_SPIN_LOCK_UNLOCKED(sol_guard.lock),
 	.master = -1,
