@@ -152,8 +152,8 @@ impl Args {
         self.model || self.recorded.is_some()
     }
 
-    /// What comes first, measured or modelled: is the neighbour, which never
-    /// returns, or refuses what can't be done.
+    /// Becomes the neighbour, and never returns, or refuses arguments that can't be
+    /// met. It comes before measuring and before modelling.
     pub fn begin(&self) -> Result<()> {
         if self.be_neighbour {
             write_forever(NEIGHBOUR);
@@ -165,7 +165,7 @@ impl Args {
     }
 }
 
-/// What can't be written is told before the minutes that the runs take.
+/// Refuses a file that can't be written, before the minutes that the runs take.
 fn check_outputs(args: &Args) -> Result<()> {
     let files = [
         ("--html", &args.html),

@@ -118,13 +118,13 @@ fn group_names() -> Vec<String> {
     groups.iter().map(|group| group.name().to_owned()).collect()
 }
 
-/// What was typed, as the shells' scripts hand it over.
+/// The words on the command line so far, as the shells' scripts hand them over.
 pub fn asked() -> Vec<OsString> {
     let words = env::args_os().skip_while(|word| word != "--").skip(1);
     words.collect()
 }
 
-/// What was typed before the word that is completed.
+/// The words before the one that is completed.
 fn words_before() -> Vec<OsString> {
     let mut words = asked();
     let at = env::var("_CLAP_COMPLETE_INDEX").ok();

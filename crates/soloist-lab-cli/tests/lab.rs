@@ -126,7 +126,7 @@ fn a_resumed_run_takes_what_is_of_the_same_machine_only() {
     ];
     let run = || json(dir.path(), &words)[0]["cases"].clone();
     let first = run();
-    // What is taken is told by a figure that no run would give.
+    // A figure that no run would give shows which outcomes were taken.
     let kept = dir.path().join("out/mine.json");
     let marked = |from: &str, to: &str| {
         let text = fs::read_to_string(&kept).unwrap();

@@ -190,7 +190,7 @@ fn the_page_shows_what_is_printed() {
     assert_eq!(compared, 3);
 }
 
-/// What is written says from what, and what it is worth; what is not proved is
+/// The written file names its sources and its worth; what is not proved is
 /// written only if that is asked for.
 #[test]
 fn a_plan_that_does_not_hold_is_not_written() {

@@ -505,7 +505,7 @@ fn judge(claim: &TaskClaim, rows: &[Row]) -> Verdict {
         }
     } else if let Some(theirs) = claim.theirs {
         let from = claim.from.unwrap_or(0.0);
-        // What does not end in time is not near what did.
+        // A run that does not end in time is far from one that did.
         verdict.holds =
             Some(ours.is_some_and(|ours| {
                 (ours.value - theirs).abs() <= TOLERANCE * (theirs - from).abs()

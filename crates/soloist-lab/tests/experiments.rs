@@ -344,7 +344,7 @@ fn ranges_of_inputs_change_what_is_run() {
         .iter()
         .map(|l| (l.change.of, &*l.change.key, &*l.change.value))
         .collect();
-    // What the file has is no change.
+    // A value that the file has already is no change.
     let inputs = [
         ("other.instructions", "50"),
         ("used", "0.4"),

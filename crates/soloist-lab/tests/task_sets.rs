@@ -1,4 +1,4 @@
-//! What became of the claims on task sets is kept in `evidence/verdicts.csv` too
+//! `evidence/verdicts.csv` keeps the verdicts on claims of task sets too
 //! (evidence/lab.md has the command that writes it anew).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -30,7 +30,7 @@ fn verdicts_are_what_they_were() {
     let (spec, set) = find(name).unwrap();
     let outcome = run(spec, set, OPTIONS, &|| {}).unwrap();
     assert_eq!(lines(name, &outcome.verdicts), kept(name));
-    // What was written is read again.
+    // It reads again what it wrote.
     let text = serde_json::to_string(&outcome).unwrap();
     let again: TaskSetOutcome = serde_json::from_str(&text).unwrap();
     let (spec, set) = find(name).unwrap();

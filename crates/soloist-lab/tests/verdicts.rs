@@ -1,4 +1,4 @@
-//! What became of claims is kept in `evidence/verdicts.csv`, so that a
+//! `evidence/verdicts.csv` keeps the verdicts on claims, so that a
 //! change of the model or of a machine file shows itself. evidence/lab.md has the
 //! command that writes the file anew; here the quickest are run.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

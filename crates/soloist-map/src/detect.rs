@@ -418,7 +418,7 @@ fn agrees(layout: &Layout, region: &Region) -> bool {
     same_banks && rows == found
 }
 
-/// What has no name that is sure is listed as bank.
+/// A function without a sure name is listed as bank.
 fn layout_of(region: &Region) -> Layout {
     let (functions, names) = (&region.model.functions, &region.names);
     let [channel, rank, group] = [&names.channel, &names.rank, &names.group].map(Names::sure);

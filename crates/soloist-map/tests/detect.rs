@@ -519,7 +519,7 @@ fn another_base_with_functions_of_its_own_keeps_a_map_open() {
     assert!(judged(&machine, &found, "everywhere"));
 }
 
-/// What can't be loaded is not known, however well its pairs stood up.
+/// A map that can't be loaded is not known, however well its pairs stood up.
 #[test]
 fn a_map_that_core_refuses_is_neither_complete_nor_sure() {
     let machine = known::find("haswell").unwrap();
@@ -716,7 +716,7 @@ fn memory_lifted_out_of_the_hole_is_found_to_the_mib() {
     }
 }
 
-/// What firmware keeps around the border is no memory whose bank would have to be told.
+/// Nobody has to tell the bank of memory that firmware keeps around the border.
 #[test]
 fn a_border_in_memory_that_firmware_keeps_is_none() {
     let mut machine = client("haswell", 0x1_ff00_0000, 0x2_1e60_0000, 8 * MIB);

@@ -323,7 +323,7 @@ fn channels_of_zen_come_back_as_the_library_has_them() {
             assert_eq!((a.node, a.channel), (b.node, b.channel), "{address:#x}");
         }
     }
-    // What is told of channels is what the whole map says, and no other.
+    // The channels are those of the whole map, and no others.
     assert_eq!(compare::channels(&found.map, &machine.map), [""; 0]);
     let other = known::find("qemu-2node").unwrap();
     assert!(!compare::channels(&found.map, &other.map).is_empty());

@@ -267,7 +267,7 @@ impl Cache {
             all.find(|&at| set.get(at).is_empty())
         };
         if let Some(at) = goes.filter(|_| set.find(line).is_none()) {
-            // What goes is the last one, then.
+            // Then the last one goes.
             set.lows[at..].rotate_left(1);
             set.rests[at..].rotate_left(1);
         }

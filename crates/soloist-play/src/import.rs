@@ -1,6 +1,6 @@
 //! Traces of other tools as recordings.
 //!
-//! What was traced has no kernel, and mostly no physical pages: a page without one
+//! A trace has no kernel, and mostly no physical pages: a page without one
 //! gets a place where no machine has memory, so that only a placement anew can be
 //! played. A trace that went through no cache goes through the private caches here,
 //! as a recorded program does.

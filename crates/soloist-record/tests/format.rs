@@ -1,4 +1,4 @@
-//! What is written is read back; what is damaged is told, with its place.
+//! The reader gets back what was written, and names the place of damage.
 #![allow(clippy::unwrap_used)] // a failed expectation should fail the test
 
 use std::fs;

@@ -57,7 +57,7 @@ pub struct Track {
     core: u32,
     job: Option<Job>,
     done: Vec<Job>,
-    /// What it does first is no job.
+    /// Its first run is no job.
     begins: bool,
     /// Number of the next job; `None`: the one that is left out is not over.
     next: Option<u64>,

@@ -114,7 +114,7 @@ fn classes_go_from_detection_to_check() {
     let other = check("i7-6700k");
     assert_eq!(other.status.code(), Some(1), "{other:?}");
 
-    // What needs a map says what the file is instead.
+    // A command that needs a map names what the file is instead.
     for args in [
         &["map", "encode", "-m", &file][..],
         &["map", "detect", "--simulate", &file],

@@ -375,7 +375,7 @@ impl ColorPlan {
             let short = match held.and_then(|()| group.try_reserve(with_margin(mem))) {
                 Ok(()) => return Ok(()),
                 Err(short) if self.exhaust == Exhaust::Fail => short,
-                // What is not there is had otherwise.
+                // Under another policy the group gets its memory later: more sets, or any page.
                 Err(_) => return Ok(()),
             };
             sets += 1;

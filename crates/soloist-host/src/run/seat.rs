@@ -87,7 +87,7 @@ impl Seat {
         control: &Control,
         map: &AddrMap,
     ) -> Result<Self, HostError> {
-        // What can't be is refused before a group is made.
+        // Refuses impossible requests before it makes a group.
         request.colors.plan(map)?;
         let (group, held) = match request.name {
             Some(name) => (control.create_group(name)?, None),

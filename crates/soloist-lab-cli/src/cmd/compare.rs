@@ -55,7 +55,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     play(args, &asked, &programs, ctx)
 }
 
-/// What is wrong is told before minutes of recording.
+/// Refuses what is wrong before minutes of recording.
 fn asked(args: &Args) -> Result<Asked> {
     let mut placements: Vec<Placement> = vec!["buddy".parse()?];
     for policy in &args.policies {

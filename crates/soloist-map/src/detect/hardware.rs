@@ -88,7 +88,7 @@ pub struct HardwareOptions {
     pub trust_guest: bool,
 }
 
-/// What is timed is the memory of the machine that runs, whatever root is set.
+/// It times the memory of the running machine, whatever root is set.
 fn running() -> Host {
     Host::at("/")
 }

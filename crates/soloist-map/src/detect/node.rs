@@ -81,7 +81,7 @@ pub fn solve_node(
         let denied = region.denied.iter().map(|range| (*range, Stop::Denied));
         node.unsolved.extend(denied);
     }
-    // What firmware keeps there is no memory to be told of.
+    // Memory that firmware keeps there is not reported.
     let open = node.left_out.iter().flat_map(|out| {
         ranges.iter().map(|range| RamRange {
             start: range.start.max(out.start),

@@ -65,7 +65,7 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// What needs no program of bench/load.
+/// Benchmarks that need no program of bench/load.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
     Silicon(silicon::Args),

@@ -223,7 +223,7 @@ impl Settings {
     }
 
     fn apply(&self, host: &Host, control: &Control, group: &Group) -> Result<()> {
-        // What can't be is refused before anything is changed.
+        // Refuses impossible requests before it changes anything.
         let cgroup = match self.cgroup.as_deref() {
             Some("none" | "") => Some(String::new()),
             Some(path) => Some(existing_cgroup(host, path, self.later)?),

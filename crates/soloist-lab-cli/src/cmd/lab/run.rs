@@ -218,7 +218,7 @@ impl Run {
             let wrong = || Misuse(format!("--set {change}: expected model.KEY=VALUE"));
             let (key, value) = change.split_once('=').ok_or_else(wrong)?;
             let key = key.strip_prefix("model.").ok_or_else(wrong)?;
-            // What is no TOML is a word: `order=oldest` needs no quotes.
+            // A value that is no TOML is a word: `order=oldest` needs no quotes.
             scenario
                 .change_model(key, value)
                 .or_else(|_| scenario.change_model(key, &format!("{value:?}")))
@@ -257,8 +257,8 @@ impl Run {
     }
 }
 
-/// What a run no longer needs goes back to the system at once: of its own accord
-/// glibc keeps more, the larger what was freed before.
+/// Has free() give memory back to the system at once. By default glibc keeps more of
+/// it, the larger the blocks that were freed before.
 fn give_memory_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: sets a number that malloc() reads.

@@ -249,7 +249,7 @@ fn measure(args: &Args, tried: Vec<Finding>, ctx: &Ctx) -> Result<ExitCode> {
         format_size(1 << source.page_shift())
     );
     let found = watched(&mut source, &options(args, args.seed), ctx);
-    // What was seen is told even if there is nothing to save.
+    // Prints what it saw even if there is nothing to save.
     let mut report = report(name, args.seed, cpu::UNIT, &found);
     report.tried = tried;
     let host = Host::live();
