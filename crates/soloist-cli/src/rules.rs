@@ -15,16 +15,26 @@ pub fn broken(commands: &Command) -> Vec<String> {
     says_status_and_examples(commands, "soloist", &mut all);
     understands_examples(commands, commands, "soloist", &mut all);
     for text in ["x", "-1", "99999999999999999999"] {
-        refuses_in_our_words(commands, commands, &["soloist"], text, &mut all);
+        let tried = refuses_in_our_words(commands, commands, &["soloist"], text, &mut all);
+        if tried < 10 {
+            all.push(format!(
+                "only {tried} options that take a number were found"
+            ));
+        }
     }
     all
 }
 
-/// Those that are shown; those that are here in name only are `soloist-lab`'s.
+/// This program's own commands; those that are here in name only are `soloist-lab`'s.
 fn own(command: &Command) -> impl Iterator<Item = &Command> {
     command
         .get_subcommands()
-        .filter(|sub| !lab::is_name_only(sub) && !sub.is_hide_set())
+        .filter(|sub| !lab::is_name_only(sub))
+}
+
+/// Old spellings, which go on to work without a help of their own.
+fn is_old_spelling(command: &Command) -> bool {
+    command.is_hide_set() && command.get_after_help().is_none()
 }
 
 fn says_status_and_examples(command: &Command, path: &str, all: &mut Vec<String>) {
@@ -35,9 +45,10 @@ fn says_status_and_examples(command: &Command, path: &str, all: &mut Vec<String>
     if lines.is_empty() {
         all.push(format!("`{path}` has no example"));
     }
-    for sub in own(command) {
+    for sub in own(command).filter(|sub| !is_old_spelling(sub)) {
         let path = format!("{path} {}", sub.get_name());
-        if path.matches(' ').count() > 1 && !names(&lines, &path) {
+        let is_told = path.matches(' ').count() > 1 && !sub.is_hide_set();
+        if is_told && !names(&lines, &path) {
             all.push(format!("no example of `{path}` in its parent's help"));
         }
         if !names(&examples::parts(sub).1, &path) {
@@ -76,17 +87,19 @@ fn is_number(arg: &Arg) -> bool {
     arg.get_action().takes_values() && numbers.iter().any(|number| of == *number)
 }
 
-/// Is `--option text` refused so by each command from `command` down?
+/// Is `--option text` refused so by each command from `command` down? Tells how many
+/// options it tried.
 fn refuses_in_our_words(
     top: &Command,
     command: &Command,
     path: &[&str],
     text: &str,
     all: &mut Vec<String>,
-) {
+) -> usize {
+    let mut tried = 0;
     for sub in own(command) {
         let path = [path, &[sub.get_name()]].concat();
-        refuses_in_our_words(top, sub, &path, text, all);
+        tried += refuses_in_our_words(top, sub, &path, text, all);
     }
     for arg in command.get_arguments().filter(|arg| is_number(arg)) {
         let long = arg.get_long().map(|long| format!("--{long}={text}"));
@@ -100,5 +113,7 @@ fn refuses_in_our_words(
         if !said.contains("invalid value") || others.iter().any(|words| said.contains(words)) {
             all.push(format!("{}: {said}", words.join(" ")));
         }
+        tried += 1;
     }
+    tried
 }

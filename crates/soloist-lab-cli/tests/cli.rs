@@ -70,6 +70,14 @@ fn manual_pages_are_made_of_its_own_commands() {
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let names: Vec<String> = names.collect();
     assert!(names.len() > 15, "{names:?}");
+    for name in &names {
+        let page = fs::read_to_string(dir.path().join(name)).unwrap();
+        let lines = page.lines().filter_map(|line| line.strip_suffix("(1)"));
+        for other in lines.filter(|line| line.starts_with("soloist\\-")) {
+            let other = other.replace('\\', "") + ".1";
+            assert!(names.contains(&other), "{name} refers to {other}");
+        }
+    }
     for page in ["soloist-lab.1", "soloist-plan.1", "soloist-vm-run.1"] {
         assert!(names.iter().any(|name| name == page), "{page}: {names:?}");
     }
