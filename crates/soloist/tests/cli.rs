@@ -487,6 +487,22 @@ fn colours_are_named_in_the_same_way_everywhere() {
 }
 
 #[test]
+fn all_reservations_go_by_a_flag_that_stands_alone() {
+    let machine = small();
+    let run = |args: &[&str]| output(machine.path(), args);
+    let old = run(&["guard", "off", "--json"]);
+    let new = run(&["guard", "set", "--off", "--json"]);
+    assert_eq!((new.status, new.stdout), (old.status, old.stdout));
+    assert_eq!(new.stderr, old.stderr);
+    for more in ["--event=page-faults", "0:1MB/s"] {
+        let both = run(&["guard", "set", "--off", more]);
+        assert_eq!(both.status.code(), Some(2), "{both:?}");
+        let said = String::from_utf8(both.stderr).unwrap();
+        assert!(said.contains("--off goes alone"), "{said}");
+    }
+}
+
+#[test]
 fn bandwidth_is_reserved_for_a_group_that_is_there() {
     let machine = small();
     let dir = machine.path().join("sys/kernel/config/soloist");
@@ -862,7 +878,7 @@ fn without_the_module_old_figures_go() {
     assert_eq!(output(none.path(), &["metrics"]).status.code(), Some(1));
 }
 
-/// What the program has not, `soloist-lab` beside it does: the words go as they are.
+/// `soloist-lab` beside the program runs the commands that it lacks, with the same words.
 #[test]
 fn commands_of_the_lab_are_handed_over() {
     let dir = TempDir::new().unwrap();

@@ -73,7 +73,7 @@ pub struct Status {
 #[derive(Debug, clap::Args)]
 pub struct Set {
     /// Remove all reservations, those of groups too, and count LLC-misses again.
-    #[arg(long, exclusive = true)]
+    #[arg(long)]
     off: bool,
 
     /// Event that counts traffic: LLC-misses, page-faults, cpu-clock, rHEX ...
@@ -265,13 +265,17 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
 
 impl Set {
     fn run(&self) -> Result<ExitCode> {
-        if self.off {
-            return off();
-        }
         let pairs = self.pairs()?;
         let limits = self.limits.iter().map(|text| limit(text));
         let limits = limits.collect::<Result<Vec<_>>>()?;
-        if pairs.is_empty() && limits.is_empty() {
+        let is_empty = pairs.is_empty() && limits.is_empty();
+        if self.off {
+            if !is_empty {
+                return Err(Misuse("--off goes alone: set the rest after it".to_owned()).into());
+            }
+            return off();
+        }
+        if is_empty {
             return Err(Misuse("nothing to set: `soloist guard set --help`".to_owned()).into());
         }
         open()?.change(&pairs, &limits.concat())?;
