@@ -1,6 +1,6 @@
 //! The choice among the sources of a map: a known machine that fits, the firmware,
-//! registers; in this order, and timing where none of them has one. What two of them say
-//! is held against each other.
+//! registers; in this order, and timing where none of them has one. It compares the
+//! maps of two sources with each other.
 
 mod finding;
 mod firmware;
@@ -15,7 +15,7 @@ pub use judge::{Contradiction, Counts};
 use std::time::Duration;
 
 use soloist_host::machine::{edac, topology, Host};
-use soloist_machine::{write, About, FileError, Machine, MapRange};
+use soloist_machine::{write, FileError, Machine};
 
 use crate::compare;
 
@@ -45,10 +45,6 @@ pub fn search(host: &Host, from: Option<Source>, seed: u64) -> Vec<Finding> {
 pub struct Chosen {
     /// Where it is from.
     pub from: Source,
-    /// Its name, and how far it is to be trusted.
-    pub about: About,
-    /// Its memory.
-    pub ranges: Vec<MapRange>,
     /// What else knows of the memory says of it, in sentences.
     pub checks: Vec<String>,
     /// As a machine file has it.
@@ -79,14 +75,11 @@ pub fn choose(
     seed: u64,
     deadline: Duration,
 ) -> Result<Option<Chosen>, ChoiceError> {
-    let Some(best) = findings.iter().position(|one| one.map.is_some()) else {
+    let mut others = findings.iter();
+    let Some((chosen, from)) = others.find_map(|one| Some((one.map.as_ref()?, one.from))) else {
         return Ok(None);
     };
-    let from = findings[best].from;
-    let Some(chosen) = &findings[best].map else {
-        return Ok(None);
-    };
-    let mut checks = agreeing(chosen, from, &findings[best + 1..])?;
+    let mut checks = agreeing(chosen, from, others.as_slice())?;
     if checks.is_empty() {
         checks.push(judge::by_timing(host, &chosen.map, seed, deadline)?);
     }
@@ -95,8 +88,6 @@ pub fn choose(
     let text = write::machine_file(&chosen.about, &topology(host), &chosen.map, &chosen.notes);
     Ok(Some(Chosen {
         from,
-        about: chosen.about.clone(),
-        ranges: chosen.map.ranges.clone(),
         checks,
         machine: Machine::parse(&text, "the map that was found")?,
         text,

@@ -330,6 +330,13 @@ fn registers_are_read_from_a_dump() {
     assert!(machine.contains("6^16^17^18^19^20"), "{machine}");
 
     let folder = TempDir::new().unwrap();
+    let file = folder.path().join("here.toml");
+    let kept = output(&[&same[..], &["-o", file.to_str().unwrap()]].concat());
+    assert!(kept.status.success(), "{kept:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), machine);
+    let named = output(&["map", "detect", "--from", "registers", "--name", "x"]);
+    assert_eq!(named.status.code(), Some(2), "{named:?}");
+
     let dump = folder.path().join("regs.txt").display().to_string();
     let registers = |said: &str| {
         std::fs::write(&dump, said).unwrap();

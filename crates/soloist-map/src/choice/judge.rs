@@ -5,7 +5,7 @@ use std::time::Duration;
 use soloist_host::machine::edac::Counted;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::Host;
-use soloist_machine::{Machine, MapSpec};
+use soloist_machine::{MapSpec, Trust};
 
 use crate::choice::finding::{Candidate, Finding, Source};
 use crate::detect::check::{check, Verdict};
@@ -17,7 +17,15 @@ use crate::detect::Options;
 #[error("{0}")]
 pub struct Contradiction(pub(crate) String);
 
-/// What those who know of channels only say of a map.
+/// The refusal of the map from `from`.
+fn contradicted(from: Source, why: &[String]) -> Contradiction {
+    Contradiction(format!(
+        "the map from {from} is contradicted: {}. It is not taken; --from asks another source",
+        why.join("; ")
+    ))
+}
+
+/// Compares a map with the sources that know of channels only.
 pub(crate) fn by_channels(
     tried: &[Finding],
     from: Source,
@@ -26,45 +34,24 @@ pub(crate) fn by_channels(
     let mut checks = Vec::new();
     for wrong in tried.iter().filter_map(|one| one.against(&chosen.map)) {
         if !wrong.is_empty() {
-            return Err(Contradiction(format!(
-                "the map from {} is contradicted: {}. It is not taken; --from asks another source",
-                from,
-                wrong.join("; ")
-            )));
+            return Err(contradicted(from, &wrong));
         }
         checks.push("amd_atl: banks lie in one channel each".into());
     }
     Ok(checks)
 }
 
-/// What the kernel's drivers count of a map's memory, where they do.
+/// Compares a map with the counts of the kernel's drivers, where they count.
 pub(crate) fn by_count(
     counted: Option<&Counted>,
     from: Source,
     chosen: &Candidate,
 ) -> Result<Vec<String>, Contradiction> {
-    let Some(counted) = counted else {
-        return Ok(vec![
-            "not checked by count: no EDAC driver of this machine's controllers is loaded".into(),
-        ]);
-    };
-    let says = counted.against(&chosen.map, None, chosen.about.trust);
-    if !says.against.is_empty() {
-        return Err(Contradiction(format!(
-            "the map from {} is contradicted: {}. It is not taken; --from asks another source",
-            from,
-            says.against.join("; ")
-        )));
+    let counts = Counts::of(counted, &chosen.map, None, chosen.about.trust);
+    if counts.is_against() {
+        return Err(contradicted(from, &counts.against));
     }
-    let mut checks = vec![format!("{} counts the same", counted.by)];
-    if !says.unknown.is_empty() {
-        checks = says
-            .unknown
-            .iter()
-            .map(|why| format!("not known: {why}"))
-            .collect();
-    }
-    Ok(checks)
+    Ok(counts.rest)
 }
 
 /// What timing says of a map, where it can be measured at all.
@@ -103,39 +90,58 @@ pub(crate) fn by_timing(
     }
 }
 
-/// What the kernel's drivers count of a machine's memory, in words.
+/// The counts of the kernel's drivers beside a map, in words.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// In sentences.
-    pub said: Vec<String>,
-    /// They contradict it.
-    pub is_against: bool,
+    /// What contradicts the map.
+    against: Vec<String>,
+    /// What agrees, or is not known.
+    rest: Vec<String>,
 }
 
 impl Counts {
-    /// What `counted` says of the map of `machine`.
+    /// Compares `counted` with the memory of a map, and with the `channels` of the
+    /// machine where they are known.
     #[must_use]
-    pub fn of(counted: Option<&Counted>, machine: &Machine) -> Self {
+    pub fn of(
+        counted: Option<&Counted>,
+        map: &MapSpec,
+        channels: Option<u32>,
+        trust: Trust,
+    ) -> Self {
         let Some(counted) = counted else {
             let none =
                 "not checked by count: no EDAC driver of this machine's controllers is loaded";
             return Self {
-                said: vec![none.into()],
-                is_against: false,
+                against: Vec::new(),
+                rest: vec![none.into()],
             };
         };
-        let says = counted.against(&machine.map, machine.host.channels, machine.about.trust);
-        let is_against = !says.against.is_empty();
-        let against = says
+        let says = counted.against(map, channels, trust);
+        let unknown = says.unknown.iter().map(|why| format!("not known: {why}"));
+        let mut rest: Vec<String> = unknown.collect();
+        if says.against.is_empty() && rest.is_empty() {
+            rest.push(format!("{} counts the same", counted.by));
+        }
+        Self {
+            against: says.against,
+            rest,
+        }
+    }
+
+    /// Does a count contradict the map?
+    #[must_use]
+    pub fn is_against(&self) -> bool {
+        !self.against.is_empty()
+    }
+
+    /// All of it, a sentence each.
+    pub fn said(&self) -> impl Iterator<Item = String> + '_ {
+        let against = self
             .against
             .iter()
             .map(|why| format!("contradicted: {why}"));
-        let unknown = says.unknown.iter().map(|why| format!("not known: {why}"));
-        let mut said: Vec<String> = against.chain(unknown).collect();
-        if said.is_empty() {
-            said.push(format!("{} counts the same", counted.by));
-        }
-        Self { said, is_against }
+        against.chain(self.rest.iter().cloned())
     }
 }
 
@@ -212,13 +218,17 @@ mod tests {
             ranks: Some(2),
             bytes: 32 << 30,
         };
-        let says = Counts::of(Some(&counted), &machine);
-        assert_eq!(says.said, ["EDAC (F10h) counts the same"]);
-        assert!(!says.is_against);
+        let told = |counted: Option<&Counted>| {
+            let about = (machine.host.channels, machine.about.trust);
+            let says = Counts::of(counted, &machine.map, about.0, about.1);
+            (says.is_against(), says.said().collect::<Vec<_>>())
+        };
+        let same = vec!["EDAC (F10h) counts the same".to_owned()];
+        assert_eq!(told(Some(&counted)), (false, same));
         counted.channels = 4;
-        let says = Counts::of(Some(&counted), &machine);
-        assert!(says.is_against && says.said[0].contains("counts 4 channels"));
-        let says = Counts::of(None, &machine);
-        assert!(!says.is_against && says.said[0].contains("not checked by count"));
+        let (is_against, said) = told(Some(&counted));
+        assert!(is_against && said[0].contains("counts 4 channels"));
+        let (is_against, said) = told(None);
+        assert!(!is_against && said[0].contains("not checked by count"));
     }
 }

@@ -91,6 +91,9 @@ fn parse_pages(text: &str) -> Result<u32, String> {
 
 /// Runs the command.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+    if args.registers.is_named() && !args.registers.is_asked() {
+        return Err(Misuse("--name names the map of --dump or --functions".to_owned()).into());
+    }
     if args.registers.is_asked() {
         if args.from != Some(Place::Registers) {
             let why = "--dump, --functions and --name are for --from registers";

@@ -88,15 +88,15 @@ pub fn run(wanted: &Wanted, ctx: &Ctx) -> Result<(Option<ExitCode>, Vec<Finding>
 fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Result<ExitCode> {
     let Chosen {
         from,
-        about,
         checks,
         text,
-        ..
+        machine,
     } = chosen;
+    let about = &machine.about;
     if let Some(path) = wanted.output {
         std::fs::write(path, text).with_context(|| path.display().to_string())?;
     }
-    let refused = weigh::objections(&chosen.machine).against;
+    let refused = weigh::objections(machine).against;
     let status = match wanted.output.is_some() && !refused.is_empty() {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
@@ -108,8 +108,8 @@ fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Res
             trust: about.trust,
             tried,
             checks,
-            ranges: &chosen.ranges,
-            text: chosen.machine.map_text(),
+            ranges: &machine.map.ranges,
+            text: machine.map_text(),
             refused,
         })?;
         return Ok(status);

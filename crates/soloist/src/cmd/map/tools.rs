@@ -109,9 +109,14 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Is anything said of them?
+    /// Are other registers than this machine's asked for, or functions over them?
     pub fn is_asked(&self) -> bool {
-        self.dump.is_some() || self.functions.is_some() || self.name.is_some()
+        self.dump.is_some() || self.functions.is_some()
+    }
+
+    /// Is the map named?
+    pub fn is_named(&self) -> bool {
+        self.name.is_some()
     }
 }
 
@@ -169,10 +174,11 @@ fn about(name: &str, trust: Trust, source: String) -> About {
 }
 
 /// Checks a machine file by reading it back, and prints or writes it.
-fn emit(text: &str, output: Option<&Path>) -> Result<Machine> {
+fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
     let machine = Machine::parse(text, "the map that was found")?;
     match output {
         Some(path) => std::fs::write(path, text).with_context(|| path.display().to_string())?,
+        None if ctx.json => {}
         None => super::put(text)?,
     }
     Ok(machine)
@@ -223,7 +229,9 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
                 notes.push(incomplete.into());
             }
             let about = about(&name, trust, format!("converted from {}", args.from));
-            emit(&write::machine_file(&about, &topology, &map, &notes), None)?;
+            let text = write::machine_file(&about, &topology, &map, &notes);
+            Machine::parse(&text, "the map that was found")?;
+            super::put(&text)?;
         }
         other => {
             if map.layouts.len() > 1 {
@@ -292,11 +300,8 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
         format!("solved from {} decodes", solved.rows),
     );
     let text = write::machine_file(&about, &plain_topology(&solved.map), &solved.map, &notes);
+    let machine = emit(&text, args.output.as_deref(), ctx)?;
     if ctx.json {
-        let machine = Machine::parse(&text, "the map that was found")?;
-        if let Some(path) = &args.output {
-            std::fs::write(path, &text).with_context(|| path.display().to_string())?;
-        }
         ctx.print_json(&serde_json::json!({
             "rows": solved.rows,
             "left_out": solved.left_out,
@@ -310,7 +315,6 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    emit(&text, args.output.as_deref())?;
     if let Some(path) = &args.output {
         errln!("wrote {}", path.display());
     }
@@ -333,15 +337,13 @@ pub fn read_registers(args: &Registers, output: Option<&Path>, ctx: &Ctx) -> Res
     let name = args.name.as_deref().unwrap_or("decoded");
     let about = about(name, trust, source);
     let text = write::machine_file(&about, &plain_topology(&map), &map, &[]);
+    let machine = emit(&text, output, ctx)?;
     if ctx.json {
-        let machine = Machine::parse(&text, "the map that was found")?;
         ctx.print_json(&serde_json::json!({
             "ranges": map.ranges,
             "text": machine.map_text(),
             "machine": text,
         }))?;
-    } else {
-        emit(&text, output)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -366,10 +368,14 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     };
     let counted = match &args.simulate {
         Some(_) => Counts::default(),
-        None => Counts::of(edac::counted(&Host::live()).as_ref(), &machine),
+        None => {
+            let counted = edac::counted(&Host::live());
+            let trust = machine.about.trust;
+            Counts::of(counted.as_ref(), &machine.map, machine.host.channels, trust)
+        }
     };
     if !ctx.json {
-        counted.said.iter().for_each(|said| errln!("{said}"));
+        counted.said().for_each(|said| errln!("{said}"));
     }
     let (measured, checked) = match &args.simulate {
         Some(name) => {
@@ -395,7 +401,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             "verdict": verdict,
             "why": why,
             "ranges": checked,
-            "counts": counted.said,
+            "counts": counted.said().collect::<Vec<_>>(),
         }))?;
     } else {
         super::put(&text_of(&machine, verdict, &checked))?;
@@ -404,7 +410,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         errln!("{why}");
     }
     Ok(match verdict {
-        Verdict::Fits if !counted.is_against => ExitCode::SUCCESS,
+        Verdict::Fits if !counted.is_against() => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
 }
