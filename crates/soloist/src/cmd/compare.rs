@@ -13,10 +13,10 @@ use soloist_host::run::{time, Neighbours};
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    args.begin()?;
     if args.is_modelled() {
         return lab::hand_over("compare --model");
     }
+    args.begin()?;
     if args.html.is_some() || args.picture.is_some() {
         let why = "--html and --picture show what the model says: add --model";
         return Err(Misuse(why.to_owned()).into());

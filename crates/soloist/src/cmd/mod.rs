@@ -79,20 +79,21 @@ pub fn commands() -> clap::Command {
 impl Command {
     /// Does it look at groups, or want colours? What killed runs left goes first.
     fn sweeps(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            // `soloist-lab`, to which it hands over what it models, sweeps.
+            Self::Compare(args) => !args.is_modelled(),
             Self::Doctor(_)
-                | Self::Up(_)
-                | Self::Down(_)
-                | Self::Run(_)
-                | Self::Compare(_)
-                | Self::Bench(_)
-                | Self::Group(_)
-                | Self::Verify(_)
-                | Self::Save(_)
-                | Self::Apply(_)
-                | Self::Top(_)
-        )
+            | Self::Up(_)
+            | Self::Down(_)
+            | Self::Run(_)
+            | Self::Bench(_)
+            | Self::Group(_)
+            | Self::Verify(_)
+            | Self::Save(_)
+            | Self::Apply(_)
+            | Self::Top(_) => true,
+            _ => false,
+        }
     }
 
     /// Runs it; the exit status to end with.
