@@ -233,9 +233,11 @@ fn make(args: &Args, machine: &Machine, platform: &Platform, set: &TaskSet) -> R
         PlanError::Memory(_) | PlanError::Task(_) => misuse(error),
         PlanError::Profile(_) | PlanError::Play(_) => error.into(),
     })?;
+    let machine_text = machine_text(machine)?;
     Ok(Made {
         check: simulate(platform, &plan)?,
-        grounds: Grounds::of(machine, &machine_text(machine)?),
+        grounds: Grounds::of(machine, &machine_text),
+        machine_text,
         event: Event::of(args.event.as_deref(), machine, &plan),
         plan,
     })
@@ -276,6 +278,8 @@ struct Made {
     plan: Plan,
     check: Check,
     grounds: Grounds,
+    /// The machine's file, of which `grounds` are.
+    machine_text: String,
     event: Option<Event>,
 }
 
@@ -323,8 +327,8 @@ fn misuse(error: impl std::fmt::Display) -> anyhow::Error {
 fn report(args: &Args, made: &Made, config: &str, machine: &Machine) -> Result<String> {
     let tasks = fs::read_to_string(&args.file)?;
     let mut inputs = inputs::recordings(&made.plan.set)?;
-    let text = machine_text(machine)?;
-    inputs.insert(0, Input::of("machine", &machine.file, text.as_bytes()));
+    let text = made.machine_text.as_bytes();
+    inputs.insert(0, Input::of("machine", &machine.file, text));
     let mut measured = None;
     if let Some(path) = &args.measured {
         let name = path.display().to_string();
