@@ -8,7 +8,6 @@ mod check;
 
 use std::path::Path;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use soloist_core::time::MS;
 use soloist_machine::{FileError, FileText};
@@ -21,7 +20,7 @@ use soloist_rt::tasks::{file, TaskSet};
 use soloist_trace::timeline::{Figures, Timeline};
 use toml::de::Deserializer;
 
-use crate::jobs::{Options, Parts};
+use crate::jobs::{do_one, Options, Parts};
 use crate::judgement::verdict::TOLERANCE;
 use crate::judgement::{fingerprint, fingerprint_of, Estimate, Judged, Verdict};
 use crate::spec::ClaimKind;
@@ -288,7 +287,7 @@ pub fn read(
     Ok((spec, tasks))
 }
 
-/// Runs it; `progress` is told each time a play is done, with how many there are.
+/// Runs it; `progress` is told each time a play is done.
 ///
 /// # Errors
 /// As [`TaskSetError`].
@@ -298,15 +297,7 @@ pub fn run(
     options: Options,
     progress: &(dyn Fn() + Sync),
 ) -> Result<TaskSetOutcome, TaskSetError> {
-    let prepared = PreparedTaskSet::new(spec, set, options)?;
-    let play = |n| {
-        let played = prepared.part(n);
-        progress();
-        played
-    };
-    let plays = 0..prepared.jobs().len();
-    let played: Result<Vec<Timeline>, TaskSetError> = plays.into_par_iter().map(play).collect();
-    Ok(prepared.whole(played?))
+    do_one(&PreparedTaskSet::new(spec, set, options)?, progress)
 }
 
 /// An experiment that can run; a part is a play of a policy with a seed.

@@ -14,7 +14,6 @@ use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{Judged, ScenarioOutcome};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
-use soloist_lab::spec::Scenario;
 use soloist_machine::FileError;
 
 mod claims;
@@ -173,11 +172,6 @@ fn refused(e: ExperimentError) -> anyhow::Error {
         ExperimentError::File(e) => misuse(e),
         ExperimentError::TaskSet(e) => e.into(),
     }
-}
-
-/// A bar over all runs of all scenarios.
-fn progress(ctx: &Ctx, jobs: &[(Scenario, Options)]) -> Result<ProgressBar> {
-    bar(ctx, jobs.iter().map(|(s, options)| options.runs(s)).sum())
 }
 
 /// A bar over so many runs.

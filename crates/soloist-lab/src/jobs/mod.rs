@@ -15,12 +15,11 @@ mod testbed;
 
 use std::collections::{BTreeSet, HashMap};
 
-use rayon::prelude::*;
 use soloist_memory::Platform;
 
 pub use all::run_all;
 pub use error::RunError;
-pub use parts::{do_all, Parts};
+pub use parts::{do_all, do_one, Parts};
 pub use prepared::Prepared;
 use soloist_play::placement::buddy::History;
 use soloist_play::placement::memory::Exhaust;
@@ -29,7 +28,7 @@ use testbed::Testbed;
 
 use crate::cases::{alone, Case};
 use crate::claims::needs;
-use crate::measurements::{CaseResult, Run};
+use crate::measurements::CaseResult;
 use crate::spec::{Exhausted, Point, Scenario};
 
 /// How a scenario is run.
@@ -140,13 +139,7 @@ pub fn run_cases(
 ) -> Result<Vec<CaseResult>, RunError> {
     let prepared = Prepared::with_cases(scenario, cases.to_vec(), options)?;
     let runs = prepared.costs().len();
-    let run = |n| {
-        let run = prepared.part(n);
-        progress(runs);
-        run
-    };
-    let done: Result<Vec<Run>, RunError> = (0..runs).into_par_iter().map(run).collect();
-    Ok(prepared.whole(done?))
+    do_one(&prepared, &|| progress(runs))
 }
 
 /// By which of its machine's models a case runs: one for all, unless the

@@ -5,6 +5,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{mpsc, Mutex, PoisonError};
 
+use rayon::prelude::*;
+
 /// Work in parts.
 pub trait Parts: Sync {
     /// What a part comes to.
@@ -89,6 +91,20 @@ fn next<T>(receiver: &mpsc::Receiver<T>) -> Option<T> {
     }
 }
 
+/// Does all parts of one work; `progress` is told each time a part is done.
+///
+/// # Errors
+/// That of a part.
+pub fn do_one<W: Parts>(work: &W, progress: &(dyn Fn() + Sync)) -> Result<W::Whole, W::Error> {
+    let part = |n| {
+        let done = work.part(n);
+        progress();
+        done
+    };
+    let parts = (0..work.costs().len()).into_par_iter().map(part);
+    Ok(work.whole(parts.collect::<Result<_, _>>()?))
+}
+
 /// Does all parts of all `works`. `done` gets each work with its index as it ends,
 /// in whatever order, on the caller's thread; false: the rest is given up.
 /// `progress` is told each time a part is done.
@@ -108,7 +124,7 @@ pub fn do_all<W: Parts>(
     {
         let _ = sender.send((work, Ok(Vec::new())));
     }
-    let do_one = |(work, part): (usize, usize), sender: &mpsc::Sender<(usize, Ended<W>)>| {
+    let do_part = |(work, part): (usize, usize), sender: &mpsc::Sender<(usize, Ended<W>)>| {
         let state = &open[work];
         if given_up.load(Ordering::Relaxed) || state.failed.load(Ordering::Relaxed) {
             return;
@@ -125,8 +141,8 @@ pub fn do_all<W: Parts>(
     };
     rayon::in_place_scope_fifo(|scope| {
         for at in order {
-            let (sender, do_one) = (sender.clone(), &do_one);
-            scope.spawn_fifo(move |_| do_one(at, &sender));
+            let (sender, do_part) = (sender.clone(), &do_part);
+            scope.spawn_fifo(move |_| do_part(at, &sender));
         }
         drop(sender);
         while let Some((work, parts)) = next(&receiver) {

@@ -11,7 +11,7 @@ use soloist_lab::sensitivity::spread::tsv;
 use soloist_lab::sensitivity::{self, csv, keys, settings, spreads, Line, Of, Spread};
 use soloist_lab::spec::{ClaimKind, Scenario};
 
-use super::{experiment_names, misuse, progress, Repeats};
+use super::{bar, experiment_names, misuse, Repeats};
 use soloist_cli::complete;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
@@ -135,7 +135,8 @@ impl Sensitivity {
             return Err(Misuse(what).into());
         }
         let options = self.repeats.options(false);
-        let bar = progress(ctx, &[])?;
+        // The library tells how many runs there are when they begin.
+        let bar = bar(ctx, 0)?;
         let lines = sensitivity::table(&scenarios, &self.key, self.pairs, options, &|runs| {
             bar.set_length(runs as u64);
             bar.inc(1);
