@@ -6,17 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::plan::TestPlan;
 
 /// The kernels that the module supports, by series and flavour: those of
 /// Debian 12, 6.12 of Debian 13 and what its backports have. They stand in
 /// `tests/kernels`, in this order.
 #[must_use]
-pub fn names() -> Vec<&'static str> {
-    include_str!("../../../tests/kernels")
-        .lines()
-        .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
-        .filter_map(|line| line.split_whitespace().next())
-        .collect()
+pub fn names() -> Vec<String> {
+    let plan = TestPlan::parse(include_str!("../../../tests/kernels")).unwrap_or_default();
+    plan.kernels.into_iter().map(|row| row.kernel).collect()
 }
 
 /// A stock kernel's image and modules on the host.

@@ -2,7 +2,7 @@
 //!
 //! A guest sees the host's root file system, read-only with a tmpfs on top,
 //! and runs one command from it: [`Spec`] says what to boot, [`run()`] boots it
-//! and returns an [`GuestOutcome`]. What the guest says of itself (`ready`, `exit 0`)
+//! and returns a [`GuestOutcome`]. What the guest says of itself (`ready`, `exit 0`)
 //! comes over a serial port of its own, never from the console; the console is
 //! only searched for what a healthy kernel does not print ([`console`]).
 //! [`record`] runs programs in a guest and keeps what they do to memory.

@@ -40,7 +40,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         None => {
             let scratch = Scratch::new("soloist-compare-")?;
             let programs = vec![args.command.clone(), neighbour(args)?];
-            match vm::record_here(&args.machine, scratch.path(), programs, ctx)? {
+            match vm::record::here(&args.machine, scratch.path(), programs, ctx)? {
                 0 => {}
                 // Ctrl-C.
                 130 => return Ok(ExitCode::from(130)),

@@ -1,7 +1,7 @@
 //! `soloist vm`: every subcommand is a call into `soloist-vm`.
 
 mod directory;
-mod record;
+pub(super) mod record;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -162,17 +162,6 @@ pub(super) fn private_caches(
     soloist_vm::record::private_caches(machine, true).map_err(misuse)
 }
 
-/// Records programs on the newest 6.12 by Linux' own placement, for another command;
-/// the status of the first.
-pub(super) fn record_here(
-    machine: &str,
-    out: &Path,
-    programs: Vec<Vec<OsString>>,
-    ctx: &Ctx,
-) -> Result<u8> {
-    record::here(machine, out, programs, ctx)
-}
-
 fn list(ctx: &Ctx) -> Result<ExitCode> {
     let kernels = kernel::list(source_root().as_deref());
     if ctx.json {
@@ -192,7 +181,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
     if !kernels.is_empty() {
         outln!("{}", rows.trim_fmt())?;
     }
-    let missing: Vec<&str> = kernel::names()
+    let missing: Vec<String> = kernel::names()
         .into_iter()
         .filter(|name| kernels.iter().all(|k| k.name() != *name))
         .collect();

@@ -210,13 +210,9 @@ fn spec(
 ) -> Result<Spec, Failure> {
     let file = root.join(&args.machine);
     let machine = soloist_machine::Machine::read(&file)?;
-    let module = root
-        .join("build/kernel")
-        .join(&kernel.version)
-        .join("soloist.ko");
-    if !module.exists() {
-        return Err(format!("no module for {}: make modules", kernel.version).into());
-    }
+    let module = kernel
+        .built_module(Some(root))
+        .map_err(|_| format!("no module for {}: make modules", kernel.version))?;
     let limit = args.limit * if args.long { 5 } else { 1 };
     let mut command: Vec<OsString> = vec![
         root.join("tests/guest/inside").into(),

@@ -177,7 +177,8 @@ fn settings(
         return Ok(vec![vec![format!("interleave={nodes}")]; tenants.len()]);
     }
     let home = tenants.first().map_or(0, |tenant| tenant.node);
-    if policy.node(map, home, 0).is_none() && policy.name() != linux::BUDDY.name() {
+    let buddy: &dyn Policy = &linux::BUDDY;
+    if policy.node(map, home, 0).is_none() && policy != buddy {
         return refused(format!(
             "--policy {policy}: pages lie as with buddy; record with that one, and \
              `sim replay --recolor {policy}` plays it"

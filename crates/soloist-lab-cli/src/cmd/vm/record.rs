@@ -71,7 +71,8 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// Records for another command, with what nobody asked for left as it is by default.
+/// Records programs on the newest 6.12 by Linux' own placement, for another command; the
+/// status of the first.
 pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) -> Result<u8> {
     let request = Request {
         machine: machine.to_owned(),
