@@ -16,13 +16,13 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use soloist_core::FRAME_SHIFT;
 use soloist_memory::cache::Filter;
 use soloist_memory::trace::{self, Reader};
 use soloist_record::meta::{Cache, Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Meta, Writer};
 
 /// Pages are this large.
-const PAGE_SHIFT: u32 = 12;
 /// log2 of a line.
 const LINE_SHIFT: u32 = 6;
 /// Pages without a physical one lie from here on: above any machine's memory.
@@ -193,7 +193,7 @@ fn text(
         };
         before = access.cycle;
         taker.instructions(work);
-        let page = access.addr >> PAGE_SHIFT;
+        let page = access.addr >> FRAME_SHIFT;
         taker.locate(0, page, page);
         let kind = match access.write {
             true => Kind::WriteBack,
@@ -343,8 +343,8 @@ impl<'a> Taker<'a> {
 
     /// An access, through the private caches if it was not yet; whether it left them.
     fn access(&mut self, kind: Kind, process: u64, addr: u64) -> Result<bool, ImportError> {
-        let virt = addr >> PAGE_SHIFT;
-        let in_page = PAGE_SHIFT - LINE_SHIFT;
+        let virt = addr >> FRAME_SHIFT;
+        let in_page = FRAME_SHIFT - LINE_SHIFT;
         let low = (addr >> LINE_SHIFT) & ((1 << in_page) - 1);
         let line = self.physical(process, virt) << in_page | low;
         let thread = &mut self.threads[self.now];
@@ -372,7 +372,7 @@ impl<'a> Taker<'a> {
 
     /// A line of the recording.
     fn line(&mut self, kind: Kind, process: u64, addr: u64) -> Result<(), ImportError> {
-        let virt = addr >> PAGE_SHIFT;
+        let virt = addr >> FRAME_SHIFT;
         let phys = self.physical(process, virt);
         let thread = &mut self.threads[self.now];
         let work = match kind {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_core::ColorSet;
+use soloist_core::{ColorSet, FRAME_SHIFT};
 use soloist_memory::Platform;
 
 use crate::placement::buddy::{Buddy, NumaLayout};
@@ -17,7 +17,6 @@ use crate::placement::memory::{Allocation, Exhausted, Memory};
 use crate::placement::FreeMemory;
 use crate::policy::Tenant;
 use crate::stage::{Seat, Stage, StageError, Touches};
-use crate::thread::PAGE_SHIFT;
 
 /// log2 of the frames of a block that Linux keeps for what does not move: 2 MiB.
 const BLOCK: u32 = 9;
@@ -100,7 +99,7 @@ fn touches(stage: &Stage) -> Vec<(usize, u64)> {
         0 => 0,
         _ => seat.program.shared_pages(),
     };
-    let pages = |seat: &Seat| first(seat)..seat.program.bytes().div_ceil(1 << PAGE_SHIFT);
+    let pages = |seat: &Seat| first(seat)..seat.program.bytes().div_ceil(1 << FRAME_SHIFT);
     let pages = stage.seats.iter().map(pages);
     match &stage.touches {
         Touches::Drawn => drawn(pages.enumerate().collect(), stage.seed),

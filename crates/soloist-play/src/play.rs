@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use soloist_core::ColorSet;
+use soloist_core::{ColorSet, FRAME_SHIFT};
 use soloist_memory::core::{CoreStats, Stream};
 use soloist_memory::system::{Governor, RunError};
 use soloist_memory::{Platform, System};
@@ -14,7 +14,7 @@ use crate::place::{colors, place, Placed};
 use crate::programs::Program;
 use crate::regulation::{Governing, Watch};
 use crate::stage::{Played, Regulator, SeatResult, Stage, StageError};
-use crate::thread::{Pages, Thread, PAGE_SHIFT};
+use crate::thread::{Pages, Thread};
 
 /// The programs that share a core.
 pub struct Cast {
@@ -227,7 +227,7 @@ fn remote(platform: &Platform, core: usize, frames: &[u32]) -> f64 {
 }
 
 fn node_of(platform: &Platform, frame: u32) -> Option<u32> {
-    let at = u64::from(frame) << PAGE_SHIFT;
+    let at = u64::from(frame) << FRAME_SHIFT;
     let mut ranges = platform.memory.map.ranges();
     let range = ranges.find(|range| (range.start..range.end).contains(&at));
     range.map(|range| range.node)

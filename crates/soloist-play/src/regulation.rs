@@ -25,9 +25,7 @@ impl Governing {
             Self::Free | Self::Policy(_) => None,
         }
     }
-}
 
-impl Governing {
     fn governor(&mut self) -> Option<&mut dyn Governor> {
         match self {
             Self::Free => None,

@@ -92,7 +92,7 @@ pub struct Part {
 pub struct Replay {
     /// The machine.
     pub platform: Platform,
-    /// Who plays.
+    /// The parts of the programs that play.
     pub parts: Vec<Part>,
     /// Bank sets that each gets of a policy that gives private ones.
     pub sets: u32,

@@ -16,7 +16,7 @@ use crate::programs::Program;
 pub struct Stage<'a> {
     /// The machine.
     pub platform: &'a Platform,
-    /// Who plays. Threads of a program follow each other.
+    /// The seats; those of one program's threads stand next to each other.
     pub seats: Vec<Seat>,
     /// Where pages come from, and what each core may have.
     pub policy: &'a dyn Policy,
@@ -24,7 +24,7 @@ pub struct Stage<'a> {
     pub regulator: Regulator,
     /// Free memory before it begins.
     pub memory: FreeMemory,
-    /// Who touches a new page when.
+    /// The order in which new pages are first touched.
     pub touches: Touches,
     /// Every wait gets a cause and a culprit; halves the speed.
     pub account: bool,
@@ -80,7 +80,7 @@ pub enum Regulator {
     },
 }
 
-/// Who touches a new page when.
+/// The order in which new pages are first touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Touches {
     /// One page at a time, whose turn it is drawn from the seed.

@@ -4,13 +4,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use soloist_core::FRAME_SHIFT;
 use soloist_memory::core::{self as cpu, Stream};
 
 use crate::governor::Counts;
 use crate::programs::{Program, Step};
-
-/// log2 of the bytes of a page.
-pub const PAGE_SHIFT: u32 = 12;
 
 /// The frames of a program's pages.
 #[derive(Debug, Clone, Default)]
@@ -26,8 +24,8 @@ impl Pages {
     /// The physical address of a byte of the program's memory.
     #[must_use]
     pub fn physical(&self, at: u64) -> u64 {
-        let offset = at & ((1 << PAGE_SHIFT) - 1);
-        u64::from(self.0[(at >> PAGE_SHIFT) as usize]) << PAGE_SHIFT | offset
+        let offset = at & ((1 << FRAME_SHIFT) - 1);
+        u64::from(self.0[(at >> FRAME_SHIFT) as usize]) << FRAME_SHIFT | offset
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whoever wants something played makes a stage of it.
+//! All other crates play through a stage.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;

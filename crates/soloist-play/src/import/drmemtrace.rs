@@ -5,9 +5,10 @@
 use std::io::Read;
 use std::path::Path;
 
+use soloist_core::FRAME_SHIFT;
 use soloist_record::drmemtrace::{entry, marker};
 
-use super::{ImportError, Taker, PAGE_SHIFT};
+use super::{ImportError, Taker};
 
 /// Bytes of an entry.
 const ENTRY: usize = 12;
@@ -159,13 +160,13 @@ impl Entries<'_> {
             marker::CACHE_LINE_SIZE if self.filtered && value != 64 => {
                 return Err(self.foreign(format!("filtered by lines of {value} bytes, not 64")));
             }
-            marker::PAGE_SIZE if value != 1 << PAGE_SHIFT => {
+            marker::PAGE_SIZE if value != 1 << FRAME_SHIFT => {
                 return Err(self.foreign(format!("pages of {value} bytes; only 4096 are known")));
             }
-            marker::PHYSICAL_ADDRESS => self.place = Some(value >> PAGE_SHIFT),
+            marker::PHYSICAL_ADDRESS => self.place = Some(value >> FRAME_SHIFT),
             marker::VIRTUAL_ADDRESS => {
                 if let Some(phys) = self.place.take() {
-                    taker.locate(self.process, value >> PAGE_SHIFT, phys);
+                    taker.locate(self.process, value >> FRAME_SHIFT, phys);
                 }
             }
             marker::CACHE_LINE_SIZE | marker::PAGE_SIZE | marker::VERSION => {}

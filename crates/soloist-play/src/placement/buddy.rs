@@ -15,7 +15,7 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_core::{AddrMap, Block, Source};
+use soloist_core::{AddrMap, Block, Source, FRAME_SHIFT};
 
 /// Highest order of a free block: 4 MiB.
 pub const MAX_ORDER: u32 = 10;
@@ -45,7 +45,7 @@ impl History {
     };
 }
 
-/// Who is near whom.
+/// Distances between nodes, and the nodes of cores.
 #[derive(Debug, Clone)]
 pub struct NumaLayout {
     /// Node of each CPU.
@@ -77,7 +77,13 @@ impl Buddy {
         let nodes = layout.distance.len().max(map.n_nodes() as usize);
         let ranges: Vec<_> = map
             .ranges()
-            .map(|r| ((r.start >> 12) as u32, (r.end >> 12) as u32, r.node))
+            .map(|r| {
+                (
+                    (r.start >> FRAME_SHIFT) as u32,
+                    (r.end >> FRAME_SHIFT) as u32,
+                    r.node,
+                )
+            })
             .collect();
         let fallback = (0..nodes)
             .map(|from| {

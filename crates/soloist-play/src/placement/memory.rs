@@ -4,7 +4,7 @@
 use soloist_core::{AddrMap, ColorSet, FillLimits, FrameLists};
 
 use super::buddy::Buddy;
-use super::module::{Hand, Sites};
+use super::module::{CpuLists, Sites};
 
 /// What a task gets when its colours have no page left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Allocation {
     /// Uncoloured pages come from all nodes in turn.
     interleaved: bool,
     /// Its CPU's, where pages come as the module hands them out.
-    hand: Option<Hand>,
+    cpu_lists: Option<CpuLists>,
     /// Pages handed out.
     pub pages: u64,
     /// Of these, out of colour.
@@ -65,7 +65,7 @@ impl Allocation {
             ignores_nodes: false,
             bound: None,
             interleaved: false,
-            hand: None,
+            cpu_lists: None,
             pages: 0,
             spilled: 0,
         }
@@ -159,10 +159,10 @@ impl Memory {
         if let Some(sites) = &mut self.sites {
             let (map, buddy) = (self.lists.map(), &self.buddy);
             let near = |node| buddy.distance(task.cpu, node);
-            let hand = task
-                .hand
-                .get_or_insert_with(|| Hand::new(map, &task.cells, near));
-            return hand.page(task.owner, &mut self.lists, &mut self.buddy, sites);
+            let cpu_lists = task
+                .cpu_lists
+                .get_or_insert_with(|| CpuLists::new(map, &task.cells, near));
+            return cpu_lists.page(task.owner, &mut self.lists, &mut self.buddy, sites);
         }
         let by_distance = match task.by_distance.take() {
             Some(known) => known,

@@ -12,19 +12,19 @@
 //! Left out: watermarks, ZONE_DMA, what is freed and handed out again, budgets, the
 //! rungs below refilling (kernel/fault/request.c).
 
-use soloist_core::{AddrMap, FrameLists};
+use soloist_core::{AddrMap, FrameLists, FRAME_SHIFT};
 
 use super::buddy::Buddy;
 
 /// log2 of a region's frames: `SOL_REGION_ORDER`.
 const REGION: u32 = 10;
 /// `SOL_BATCHES`, `SOL_BATCH_FRAMES`: batches of a per-CPU list, frames of a batch.
-const CLIPS: usize = 16;
-const ROUNDS: usize = 4;
+const BATCHES: usize = 16;
+const BATCH_FRAMES: usize = 4;
 /// `SOL_SCAN_CELLS`: cells that a refill looks at.
-const LOOKS: usize = 32;
+const SCAN_CELLS: usize = 32;
 /// `SOL_REFILL_MAX`: frames that a refill takes.
-const BATCH_MAX: u32 = 32;
+const REFILL_MAX: u32 = 32;
 
 /// How far the refills of each cell have come; of the whole machine.
 pub(super) struct Sites(Vec<Site>);
@@ -42,7 +42,7 @@ impl Site {
     /// `sol_refill_batch`: a frame the first two times, then twice as many each time.
     fn batch(&mut self) -> u32 {
         let batch = self.batch.max(1);
-        self.batch = (self.batch * 2).clamp(1, BATCH_MAX);
+        self.batch = (self.batch * 2).clamp(1, REFILL_MAX);
         batch
     }
 }
@@ -64,7 +64,7 @@ impl Sites {
         let ranges: Vec<(u64, u64)> = map
             .ranges()
             .filter(|r| r.node == node)
-            .map(|r| (r.start >> 12, r.end >> 12))
+            .map(|r| (r.start >> FRAME_SHIFT, r.end >> FRAME_SHIFT))
             .collect();
         let size = 1 << REGION;
         let regions: u64 = ranges
@@ -106,34 +106,34 @@ impl Sites {
     }
 }
 
-/// What a task's CPU has at hand, node by node.
+/// A task's per-CPU lists, node by node.
 #[derive(Default)]
-pub(super) struct Hand(Vec<Magazine>);
+pub(super) struct CpuLists(Vec<CpuList>);
 
-/// Frames at hand of a task's cells on one node.
+/// A per-CPU list: frames of a task's cells on one node, in batches.
 #[derive(Default)]
-struct Magazine {
+struct CpuList {
     cells: Vec<u32>,
     cursor: usize,
     next: usize,
-    /// Clips that the last filling found frames for.
+    /// Batches that the last filling found frames for.
     filled: usize,
-    clips: [Vec<u32>; CLIPS],
+    batches: [Vec<u32>; BATCHES],
 }
 
-impl Hand {
+impl CpuLists {
     /// For cells that are sorted by node; `near` tells how far away a node is.
     pub(super) fn new(map: &AddrMap, cells: &[u32], near: impl Fn(u32) -> u32) -> Self {
         let node = |cell: &u32| map.node_of_set(cell / map.n_llc());
-        let mut hand: Vec<Magazine> = cells
+        let mut cpu_lists: Vec<CpuList> = cells
             .chunk_by(|a, b| node(a) == node(b))
-            .map(|cells| Magazine {
+            .map(|cells| CpuList {
                 cells: cells.to_vec(),
-                ..Magazine::default()
+                ..CpuList::default()
             })
             .collect();
-        hand.sort_by_key(|m| near(node(&m.cells[0])));
-        Self(hand)
+        cpu_lists.sort_by_key(|m| near(node(&m.cells[0])));
+        Self(cpu_lists)
     }
 
     /// The next page, of the nearest node that has one.
@@ -146,11 +146,11 @@ impl Hand {
     ) -> Option<u32> {
         self.0
             .iter_mut()
-            .find_map(|magazine| magazine.page(owner, lists, buddy, sites))
+            .find_map(|list| list.page(owner, lists, buddy, sites))
     }
 }
 
-impl Magazine {
+impl CpuList {
     fn page(
         &mut self,
         owner: u32,
@@ -158,31 +158,31 @@ impl Magazine {
         buddy: &mut Buddy,
         sites: &mut Sites,
     ) -> Option<u32> {
-        if let Some(frame) = self.at_hand() {
+        if let Some(frame) = self.pop() {
             return Some(frame);
         }
         self.refill_turn(lists, buddy, sites);
         self.fill(owner, lists);
-        self.at_hand()
+        self.pop()
             .or_else(|| self.listed(owner, lists))
             .or_else(|| self.refilled(owner, lists, buddy, sites))
     }
 
-    /// A frame of the clip whose turn it is.
-    fn at_hand(&mut self) -> Option<u32> {
-        let clips = self.filled.max(1);
-        (0..clips).find_map(|_| {
-            let turn = self.next % clips;
+    /// The next frame: the batches take turns.
+    fn pop(&mut self) -> Option<u32> {
+        let batches = self.filled.max(1);
+        (0..batches).find_map(|_| {
+            let turn = self.next % batches;
             self.next += 1;
-            self.clips[turn].pop()
+            self.batches[turn].pop()
         })
     }
 
     /// Frames for the cells whose turn it is and that have none listed.
     fn refill_turn(&mut self, lists: &mut FrameLists, buddy: &mut Buddy, sites: &mut Sites) {
         let mut listed = 0;
-        for turns in 0..self.cells.len().min(LOOKS) {
-            if listed == CLIPS {
+        for turns in 0..self.cells.len().min(SCAN_CELLS) {
+            if listed == BATCHES {
                 return;
             }
             let at = lists.map().cells_turn(&self.cells, self.cursor, turns);
@@ -194,23 +194,28 @@ impl Magazine {
         }
     }
 
-    /// Fills the clips from the lists of the next cells: as many frames of each, so
+    /// Fills the batches from the lists of the next cells: as many frames of each, so
     /// that all end together.
     fn fill(&mut self, owner: u32, lists: &mut FrameLists) {
         (self.filled, self.next) = (0, 0);
-        for _ in 0..self.cells.len().clamp(CLIPS, LOOKS) {
-            if self.filled == CLIPS {
+        for _ in 0..self.cells.len().clamp(BATCHES, SCAN_CELLS) {
+            if self.filled == BATCHES {
                 break;
             }
             let cell = self.cells[self.cursor];
-            let clip = &mut self.clips[self.filled];
-            clip.extend((0..ROUNDS).map_while(|_| lists.get(cell, owner, false).map(|f| f.0)));
-            self.filled += usize::from(!clip.is_empty());
+            let batch = &mut self.batches[self.filled];
+            batch.extend(
+                (0..BATCH_FRAMES).map_while(|_| lists.get(cell, owner, false).map(|f| f.0)),
+            );
+            self.filled += usize::from(!batch.is_empty());
             self.cursor = lists.map().cells_turn(&self.cells, self.cursor, 1);
         }
-        let clips = &mut self.clips[..self.filled];
-        let least = clips.iter().map(Vec::len).min().unwrap_or(0);
-        for frame in clips.iter_mut().flat_map(|clip| clip.drain(least..).rev()) {
+        let batches = &mut self.batches[..self.filled];
+        let least = batches.iter().map(Vec::len).min().unwrap_or(0);
+        for frame in batches
+            .iter_mut()
+            .flat_map(|batch| batch.drain(least..).rev())
+        {
             let put = lists.put(frame, false);
             debug_assert!(put.is_ok(), "a frame that was just taken");
         }
@@ -262,7 +267,7 @@ mod tests {
         lists: FrameLists,
         buddy: Buddy,
         sites: Sites,
-        hand: Hand,
+        cpu_lists: CpuLists,
     }
 
     /// A task with bank set 0 of node 0, with all its cache colours.
@@ -276,7 +281,7 @@ mod tests {
             .filter(|&llc| map.cell_frames(0, llc) > 0)
             .collect();
         Machine {
-            hand: Hand::new(&map, &cells, |node| node),
+            cpu_lists: CpuLists::new(&map, &cells, |node| node),
             sites: Sites::new(&map),
             buddy: Buddy::new(&map, layout, History::FRESH, 0),
             lists: FrameLists::new(&map),
@@ -285,7 +290,7 @@ mod tests {
 
     impl Machine {
         fn page(&mut self) -> Option<u32> {
-            self.hand
+            self.cpu_lists
                 .page(7, &mut self.lists, &mut self.buddy, &mut self.sites)
         }
     }
@@ -327,11 +332,11 @@ mod tests {
             let value = value.split_whitespace().next().unwrap();
             value.trim_end_matches('u').parse::<u32>().unwrap()
         };
-        assert_eq!(define("SOL_BATCHES"), CLIPS as u32);
-        assert_eq!(define("SOL_BATCH_FRAMES"), ROUNDS as u32);
-        assert_eq!(define("SOL_SCAN_CELLS"), LOOKS as u32);
+        assert_eq!(define("SOL_BATCHES"), BATCHES as u32);
+        assert_eq!(define("SOL_BATCH_FRAMES"), BATCH_FRAMES as u32);
+        assert_eq!(define("SOL_SCAN_CELLS"), SCAN_CELLS as u32);
         assert_eq!(define("SOL_REGION_ORDER"), REGION);
-        assert_eq!(define("SOL_REFILL_MAX"), BATCH_MAX);
+        assert_eq!(define("SOL_REFILL_MAX"), REFILL_MAX);
     }
 
     #[test]

@@ -11,13 +11,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use soloist_core::FRAME_SIZE;
 use soloist_record::{Cursor, Kind, Lane, Lines, Program as Recording, Step as Event};
 
 use super::order::{Turn, Wakes};
 use super::step::{Access, Program, Step};
-
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 
 /// A recorded program in memory, which any number of seats may play.
 #[derive(Clone)]
@@ -127,13 +125,13 @@ impl Recorded {
 
     /// Bytes of its pages.
     pub fn bytes(&self) -> u64 {
-        self.program.pages.len() as u64 * PAGE
+        self.program.pages.len() as u64 * FRAME_SIZE
     }
 
     /// Bytes of the pages that thread number `thread` touches first.
     pub fn bytes_of(&self, thread: usize) -> u64 {
         let its = |&&first: &&u16| usize::from(first) == thread;
-        self.first.iter().filter(its).count() as u64 * PAGE
+        self.first.iter().filter(its).count() as u64 * FRAME_SIZE
     }
 
     /// Share of the lines that it asks for that it writes to.
@@ -277,7 +275,7 @@ impl Playback {
                 (Some(Event::Mark(_) | Event::Wake(_) | Event::Wait(_)), _) => continue,
                 _ => return Step::Done,
             };
-            let at = u64::from(line.page) * PAGE + (u64::from(line.line) << 6);
+            let at = u64::from(line.page) * FRAME_SIZE + (u64::from(line.line) << 6);
             if line.kind == Kind::WriteBack {
                 return Step::WriteBack(at);
             }

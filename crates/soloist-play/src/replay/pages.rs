@@ -3,16 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use soloist_core::{AddrMap, ColorSet, NumList};
+use soloist_core::{AddrMap, ColorSet, NumList, FRAME_SHIFT};
 use soloist_record::Page;
 
 use super::{Part, Replay, ReplayError};
 use crate::policy::{Policy, UnknownPolicy};
 use crate::stage::Touches;
 
-const PAGE_SHIFT: u32 = 12;
-
-/// Who decides where pages lie.
+/// The source of the places of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// Where they lay when the program was recorded.
@@ -67,7 +65,7 @@ pub(super) fn stay(
 ) -> Result<Vec<Vec<Option<u32>>>, ReplayError> {
     let memory = &replay.platform.memory;
     let is_there = |page: &Page| {
-        let at = page.phys << PAGE_SHIFT;
+        let at = page.phys << FRAME_SHIFT;
         let mut ranges = memory.map.ranges();
         ranges.any(|range| (range.start..range.end).contains(&at))
     };
