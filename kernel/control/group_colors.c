@@ -18,6 +18,31 @@
 #include "../palette/map.h"
 #include "group.h"
 
+/**
+ * struct list_file - a file with a list of colours, and the meaning of its numbers
+ * @name: of the file
+ * @of: what a number is, in words
+ * @n_at: where in struct sol_map it stands how many there are
+ * @llc: the list is of LLC colours, else it is of bank sets
+ * @owned: has @group number @i?
+ * @apply: put numbers into the bitmap of @colors, which is empty
+ */
+struct list_file {
+	const char *name;
+	const char *of;
+	size_t n_at;
+	bool llc;
+	bool (*owned)(const struct sol_group *group, u32 i);
+	void (*apply)(const struct sol_map *map, const unsigned long *bits,
+		      struct sol_colors *colors);
+};
+
+/* How many numbers a list of @file may have: those below this. */
+static u32 list_n(const struct list_file *file)
+{
+	return *(const u32 *)((const char *)sol_map_in_use() + file->n_at);
+}
+
 /* ---- Lists of colours: reading ---- */
 
 static ssize_t list_show(const unsigned long *bits, u32 n, char *page)
@@ -31,13 +56,11 @@ static ssize_t list_show(const unsigned long *bits, u32 n, char *page)
 	return len + 1;
 }
 
-/*
- * Bit i of a list is set if @owned says so; @n bits. Under sol_group_mutex,
- * so that the bitmaps don't change underway.
- */
-static ssize_t derived_show(const struct sol_group *group, u32 n, char *page,
-			    bool (*owned)(const struct sol_group *group, u32 i))
+/* The list of @file. Under sol_group_mutex, so that the bitmaps don't change underway. */
+static ssize_t derived_show(const struct list_file *file,
+			    const struct sol_group *group, char *page)
 {
+	u32 n = list_n(file);
 	unsigned long *bits = kvcalloc(SOL_LONGS(n), sizeof(long), GFP_KERNEL);
 	ssize_t ret;
 	u32 i;
@@ -46,7 +69,7 @@ static ssize_t derived_show(const struct sol_group *group, u32 n, char *page,
 		return -ENOMEM;
 	mutex_lock(&sol_group_mutex);
 	for (i = 0; i < n; i++)
-		if (owned(group, i))
+		if (file->owned(group, i))
 			sol_bit_set(bits, i);
 	mutex_unlock(&sol_group_mutex);
 	ret = list_show(bits, n, page);
@@ -81,42 +104,13 @@ static bool owns_node(const struct sol_group *group, u32 node)
 				  first) == first + per_node;
 }
 
-ssize_t sol_group_dram_bank_show(struct config_item *item, char *page)
-{
-	return derived_show(sol_to_group(item), sol_map_in_use()->n_colors, page,
-			    owns_bank);
-}
-
-ssize_t sol_group_bank_set_show(struct config_item *item, char *page)
-{
-	return derived_show(sol_to_group(item), sol_map_in_use()->n_bank_sets, page,
-			    owns_set);
-}
-
-ssize_t sol_group_llc_color_show(struct config_item *item, char *page)
-{
-	return derived_show(sol_to_group(item), sol_map_in_use()->n_llc, page,
-			    owns_llc);
-}
-
-ssize_t sol_group_node_show(struct config_item *item, char *page)
-{
-	return derived_show(sol_to_group(item), sol_map_in_use()->n_nodes, page,
-			    owns_node);
-}
-
 /* ---- Lists of colours: writing ---- */
 
-/* A list that was written to one of the files, and the meaning of its numbers. */
+/* A list that was written to one of the files. */
 struct list_write {
-	const char *file;
-	const char *of;		/* what a number is */
-	u32 n;
+	const struct list_file *file;
 	const char *page;
 	size_t count;
-	/* Into the bitmaps of @colors, which are empty. */
-	void (*apply)(const struct sol_map *map, const unsigned long *bits,
-		      struct sol_colors *colors);
 };
 
 static void apply_banks(const struct sol_map *map, const unsigned long *bits,
@@ -158,11 +152,11 @@ static int list_parse(const struct list_write *w, unsigned long *bits)
 
 	if (len && !*skip_spaces(w->page))
 		return sol_deny(-EINVAL, "%s: expected a list such as 0-3,8, or nothing",
-				w->file);
-	err = sol_list_parse(w->page, len, w->n, bits, &why);
+				w->file->name);
+	err = sol_list_parse(w->page, len, list_n(w->file), bits, &why);
 	if (err)
-		return sol_deny(err, "%s: %s (%s of %s)", w->file, why.text,
-				w->of, sol_map_in_use()->name);
+		return sol_deny(err, "%s: %s (%s of %s)", w->file->name,
+				why.text, w->file->of, sol_map_in_use()->name);
 	return 0;
 }
 
@@ -170,21 +164,21 @@ static int list_edit(struct sol_colors *colors, const void *arg)
 {
 	const struct list_write *w = arg;
 	const struct sol_map *map = sol_map_in_use();
-	unsigned long *bits = kvcalloc(SOL_LONGS(w->n), sizeof(long),
-				       GFP_KERNEL);
-	bool llc = w->apply == apply_llc;
+	u32 n = list_n(w->file);
+	unsigned long *bits = kvcalloc(SOL_LONGS(n), sizeof(long), GFP_KERNEL);
+	bool llc = w->file->llc;
 	int err = -ENOMEM;
 
 	if (bits)
 		err = list_parse(w, bits);
 	if (!err) {
 		if (llc)
-			colors->by_llc = !bitmap_empty(bits, w->n);
+			colors->by_llc = !bitmap_empty(bits, n);
 		else
-			colors->by_bank = !bitmap_empty(bits, w->n);
+			colors->by_bank = !bitmap_empty(bits, n);
 		bitmap_zero(llc ? colors->llc : colors->sets,
 			    llc ? map->n_llc : map->n_bank_sets);
-		w->apply(map, bits, colors);
+		w->file->apply(map, bits, colors);
 	}
 	kvfree(bits);
 	return err;
@@ -192,7 +186,7 @@ static int list_edit(struct sol_colors *colors, const void *arg)
 
 static ssize_t list_store(struct config_item *item, const struct list_write *w)
 {
-	int err = sol_command_may(w->file, w->count);
+	int err = sol_command_may(w->file->name, w->count);
 
 	if (!err)
 		err = sol_guard_may_recolor(sol_to_group(item));
@@ -201,49 +195,28 @@ static ssize_t list_store(struct config_item *item, const struct list_write *w)
 	return sol_status_done(err, w->count);
 }
 
-ssize_t sol_group_dram_bank_store(struct config_item *item, const char *page,
-				  size_t count)
-{
-	struct list_write w = {
-		"dram_bank", "bank colours", sol_map_in_use()->n_colors,
-		page, count, apply_banks
-	};
-
-	return list_store(item, &w);
+#define LIST_FILE(_name, _of, _n, _llc, _owned, _apply)			\
+static const struct list_file _name##_file = {				\
+	#_name, _of, offsetof(struct sol_map, _n), _llc, _owned, _apply	\
+};									\
+									\
+ssize_t sol_group_##_name##_show(struct config_item *item, char *page)	\
+{									\
+	return derived_show(&_name##_file, sol_to_group(item), page);	\
+}									\
+									\
+ssize_t sol_group_##_name##_store(struct config_item *item,		\
+				  const char *page, size_t count)	\
+{									\
+	struct list_write w = { &_name##_file, page, count };		\
+									\
+	return list_store(item, &w);					\
 }
 
-ssize_t sol_group_bank_set_store(struct config_item *item, const char *page,
-				 size_t count)
-{
-	struct list_write w = {
-		"bank_set", "bank sets", sol_map_in_use()->n_bank_sets,
-		page, count, apply_sets
-	};
-
-	return list_store(item, &w);
-}
-
-ssize_t sol_group_llc_color_store(struct config_item *item, const char *page,
-				  size_t count)
-{
-	struct list_write w = {
-		"llc_color", "LLC colours", sol_map_in_use()->n_llc,
-		page, count, apply_llc
-	};
-
-	return list_store(item, &w);
-}
-
-ssize_t sol_group_node_store(struct config_item *item, const char *page,
-			     size_t count)
-{
-	struct list_write w = {
-		"node", "nodes", sol_map_in_use()->n_nodes,
-		page, count, apply_nodes
-	};
-
-	return list_store(item, &w);
-}
+LIST_FILE(dram_bank, "bank colours", n_colors, false, owns_bank, apply_banks)
+LIST_FILE(bank_set, "bank sets", n_bank_sets, false, owns_set, apply_sets)
+LIST_FILE(llc_color, "LLC colours", n_llc, true, owns_llc, apply_llc)
+LIST_FILE(node, "nodes", n_nodes, false, owns_node, apply_nodes)
 
 /* ---- auto: N [node=LIST] [llc=M] [realtime] ---- */
 
