@@ -7,7 +7,6 @@
 
 /**
  * struct node_cells - the cells of a group on a node
- * @group: theirs
  * @cells: all of the group's
  * @cell: those of the node, ascending
  * @n: how many, at least 1
@@ -17,7 +16,6 @@
  * Valid while preemption is off or RCU's read lock is held.
  */
 struct node_cells {
-	struct sol_group *group;
 	const struct sol_cells *cells;
 	const u32 *cell;
 	u32 n;
@@ -28,10 +26,11 @@ struct node_cells {
 /* Fill @c; false: group @id has no cell on @nid. */
 static inline bool node_cells_find(struct node_cells *c, u16 id, int nid)
 {
-	c->group = group_get_fast(id);
-	c->cells = c->group ? rcu_dereference_check(c->group->cells,
-						    rcu_read_lock_sched_held()) :
-			      NULL;
+	struct sol_group *group = group_get_fast(id);
+
+	c->cells = group ? rcu_dereference_check(group->cells,
+						 rcu_read_lock_sched_held()) :
+			   NULL;
 	if (!c->cells || nid >= SOL_MAX_NODES)
 		return false;
 	c->cell = c->cells->cell + c->cells->first[nid];
@@ -39,7 +38,7 @@ static inline bool node_cells_find(struct node_cells *c, u16 id, int nid)
 	if (!c->n)
 		return false;
 	c->per_set = c->cells->per_set[nid];
-	c->node = &c->group->node[nid];
+	c->node = &group->node[nid];
 	return true;
 }
 
