@@ -17,7 +17,7 @@
 #define SET	2u
 #define CALLS	20
 #define TRIES	8	/* evacuations before a group counts as full, ... */
-#define TRY	65536	/* ... of so many looks at most, as rungs.c has it */
+#define TRY	65536	/* ... of so many looks at most, as evacuation.c has it */
 
 static long frames(void)
 {

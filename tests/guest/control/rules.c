@@ -203,6 +203,8 @@ static bool wait_for_nobody(void)
 	bool nobody = wait_for_implicit(0);
 	int i;
 
+	if (fd < 0)
+		guest_die("drop_caches: %s", strerror(errno));
 	for (i = 0; nobody && i < 100; i++) {
 		if (!guest_stat("rules/r/stats", "held"))
 			break;
