@@ -2,7 +2,7 @@
 //! print, complete and end, and the commands that both have.
 //!
 //! Both call themselves `soloist`: people type `soloist lab run`, and
-//! `soloist` hands what it has not over to `soloist-lab` ([`lab`]).
+//! `soloist` hands over to `soloist-lab` the commands that it lacks ([`lab`]).
 //!
 //! Exit status: 0 done, 1 failed, 2 misused. `run` passes on the status of
 //! the command that it ran.

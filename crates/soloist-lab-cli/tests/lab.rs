@@ -195,7 +195,7 @@ fn experiments_on_task_sets_are_the_labs_too() {
         );
     }
     // A small one of one's own.
-    write_mission(dir.path(), MISSION);
+    write_task_set(dir.path(), TASK_SET);
     assert!(lab(dir.path(), &["check", "./mine-rt.toml"])
         .status
         .success());
@@ -235,7 +235,7 @@ fn experiments_on_task_sets_are_the_labs_too() {
     assert_eq!(same["common"], 1);
 }
 
-const MISSION: &str = r#"id = "mine"
+const TASK_SET: &str = r#"id = "mine"
 title = "A < B"
 source = "nobody"
 tasks = "tasks.toml"
@@ -254,10 +254,10 @@ theirs = 0.0
 "#;
 
 /// `mine-rt.toml` with a task set that takes no time.
-fn write_mission(dir: &Path, mission: &str) {
+fn write_task_set(dir: &Path, task_set: &str) {
     let tasks = "machine = \"raspberry-pi-4\"\n[[task]]\nname = \"quick\"\ncore = 0\n\
                  period = \"1 ms\"\nwcet = \"50 us\"\nmemory = \"32K\"\nkind = \"bandwidth-read\"\n";
-    fs::write(dir.join("mine-rt.toml"), mission).unwrap();
+    fs::write(dir.join("mine-rt.toml"), task_set).unwrap();
     fs::write(dir.join("tasks.toml"), tasks).unwrap();
 }
 
@@ -302,7 +302,7 @@ fn an_experiment_on_tasks_that_can_not_be_played_is_refused() {
             "no \"linux\"",
         ),
     ] {
-        write_mission(dir.path(), &MISSION.replace(right, wrong));
+        write_task_set(dir.path(), &TASK_SET.replace(right, wrong));
         let said = refused(dir.path(), &["check", "./mine-rt.toml"]);
         let place = format!("mine-rt.toml:{line}: ");
         assert!(
@@ -316,7 +316,7 @@ fn an_experiment_on_tasks_that_can_not_be_played_is_refused() {
 #[test]
 fn an_outcome_takes_the_place_of_another_at_once() {
     let dir = folder();
-    write_mission(dir.path(), MISSION);
+    write_task_set(dir.path(), TASK_SET);
     let run = |seed| {
         let words = ["run", "./mine-rt.toml", "--out", "out", "--seed", seed];
         let done = lab(dir.path(), &words);

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         false => env::args_os().collect(),
     };
     if let Some(command) = lab::command(words.get(1..).unwrap_or_default()) {
-        // Without it a shell gets what there is to complete here.
+        // Without soloist-lab this program completes what it knows.
         if let (false, Err(error)) = (shell_asks, lab::hand_over(command)) {
             return Ctx::new(soloist_cli::json_wanted()).fail(&error);
         }

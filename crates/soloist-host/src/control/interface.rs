@@ -81,7 +81,7 @@ impl Control {
     pub(crate) fn read(&self, file: &str) -> Result<String, HostError> {
         let path = self.path(file);
         fs::read_to_string(&path).map_err(|error| match error.kind() {
-            // What tells where memory lies is root's (docs/reference/security.md).
+            // Only root may read where memory lies (docs/reference/security.md).
             io::ErrorKind::PermissionDenied => HostError::NeedsRoot(format!("reading {file}")),
             _ => HostError::io(path, error),
         })

@@ -19,8 +19,8 @@ pub struct Explained<'a> {
 }
 
 impl Explained<'_> {
-    /// Why it died whose colours were exhausted, and what it has out of colour, in
-    /// sentences.
+    /// Sentences that say why a command with exhausted colours died, and how much of
+    /// its memory is out of colour.
     #[must_use]
     pub fn sentences(&self, outcome: &Exit, stats: &KeyValues) -> Vec<String> {
         let mut said = Vec::new();
