@@ -16,7 +16,7 @@
 
 #include "../frames/evacuate.h"
 #include "../frames/refill.h"
-#include "node_cells.h"
+#include "../group/node_cells.h"
 #include "rungs.h"
 
 #define BATCH		32

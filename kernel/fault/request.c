@@ -40,7 +40,7 @@
 #include "../hook/hook.h"
 #include "../palette/colors.h"
 #include "../trace/trace.h"
-#include "node_cells.h"
+#include "../group/node_cells.h"
 #include "request.h"
 #include "rungs.h"
 

@@ -16,7 +16,7 @@
 #include "../frames/refill.h"
 #include "../frames/search.h"
 #include "../trace/trace.h"
-#include "node_cells.h"
+#include "../group/node_cells.h"
 #include "rungs.h"
 
 #define SEARCH_BACKOFF	max(HZ / 100, 1)	/* doubled each time, ... */

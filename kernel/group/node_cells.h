@@ -3,7 +3,7 @@
 #ifndef SOLOIST_NODE_CELLS_H
 #define SOLOIST_NODE_CELLS_H
 
-#include "../group/group.h"
+#include "group.h"
 
 /**
  * struct node_cells - the cells of a group on a node
