@@ -42,6 +42,14 @@ static struct configfs_attribute _pfx##attr_##_name = {		\
 	.store		= _pfx##_name##_store,			\
 }
 
+#define SOL_ATTR_SECRET_RO(_pfx, _name)				\
+static struct configfs_attribute _pfx##attr_##_name = {		\
+	.ca_name	= __stringify(_name),			\
+	.ca_mode	= 0400,					\
+	.ca_owner	= THIS_MODULE,				\
+	.show		= _pfx##_name##_show,			\
+}
+
 #define SOL_BIN_ATTR_SECRET(_pfx, _name)			\
 static struct configfs_bin_attribute _pfx##attr_##_name = {	\
 	.cb_attr = {						\

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The files of groups/NAME/. groups.c has the directory and the list of files;
- * group_colors.c, group_policy.c and group_tasks.c read and write them.
+ * group_colors.c, group_policy.c, group_tasks.c and group_memory.c read and write
+ * them.
  */
 #ifndef SOLOIST_CONTROL_GROUP_H
 #define SOLOIST_CONTROL_GROUP_H
@@ -64,5 +65,6 @@ ssize_t sol_group_procs_store(struct config_item *item, const char *page,
 			      size_t count);
 ssize_t sol_group_stats_show(struct config_item *item, char *page);
 ssize_t sol_group_times_show(struct config_item *item, char *page);
+ssize_t sol_group_occupancy_show(struct config_item *item, char *page);
 
 #endif /* SOLOIST_CONTROL_GROUP_H */

@@ -37,6 +37,7 @@ SOL_ATTR_SECRET(sol_group_, cgroup);
 SOL_ATTR_SECRET(sol_group_, tasks);
 CONFIGFS_ATTR_RO(sol_group_, stats);
 CONFIGFS_ATTR_RO(sol_group_, times);
+SOL_ATTR_SECRET_RO(sol_group_, occupancy);
 SOL_BIN_ATTR_SECRET(sol_group_, members);
 
 static struct configfs_attribute *group_attrs[] = {
@@ -57,6 +58,7 @@ static struct configfs_attribute *group_attrs[] = {
 	&sol_group_attr_procs,
 	&sol_group_attr_stats,
 	&sol_group_attr_times,
+	&sol_group_attr_occupancy,
 	NULL,
 };
 

@@ -52,6 +52,7 @@ static void test_secrets(void)
 	secret("groups/sec/dram_bank");
 	secret("groups/sec/llc_color");
 	secret("groups/sec/node");
+	secret("groups/sec/occupancy");
 	secret("groups/sec/tasks");
 	secret("groups/sec/cgroup");
 	guest_check(!strcmp(guest_read("last_cmd_status"), "-\n"),

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Occupancy: who holds the memory of a group's colours.
+ *
+ * `exclusive` keeps other groups out of a group's colours. It does not keep out the
+ * kernel, the page cache and tasks in no group, which were there before or came while
+ * no list held the frames. This file counts them: a sweep looks at each frame's tag,
+ * and at the struct page of a frame that is not ours. Nothing is counted as pages come
+ * and go, so that faults pay nothing.
+ *
+ * Locking: none. A page that somebody uses may be freed and used anew at any time. So a
+ * reference is taken before what it is used for is read, and the page is looked at
+ * once more after that.
+ */
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/page-flags.h>
+
+#include "../frames/store.h"
+#include "../group/group.h"
+#include "occupancy.h"
+#include "sweep.h"
+
+/* Regions of 1024 frames that one look visits at most: 16 GiB of memory. */
+#define REGIONS_MAX	4096u
+
+const char *const sol_holder_name[SOL_N_HELD] = {
+	[SOL_HELD_OWN] = "own",
+	[SOL_HELD_GROUPS] = "groups",
+	[SOL_HELD_ANON] = "anon",
+	[SOL_HELD_MAPPED] = "mapped",
+	[SOL_HELD_CACHE] = "cache",
+	[SOL_HELD_KERNEL] = "kernel",
+	[SOL_HELD_LISTED] = "listed",
+	[SOL_HELD_FREE] = "free",
+};
+
+/* Who holds the page in use @folio, which is referenced. */
+static enum sol_holder holder_of_folio(struct folio *folio, bool *pinned,
+				       bool *unevictable)
+{
+	bool anon = folio_test_anon(folio);
+
+	/* A new page may wait in a CPU's batch for its LRU list. */
+	if (!folio_test_lru(folio) && !(anon && folio_mapped(folio)))
+		return SOL_HELD_KERNEL;
+	*pinned = anon && folio_maybe_dma_pinned(folio);
+	*unevictable = folio_test_unevictable(folio) ||
+		       folio_test_mlocked(folio);
+	if (anon)
+		return SOL_HELD_ANON;
+	return folio_mapped(folio) ? SOL_HELD_MAPPED : SOL_HELD_CACHE;
+}
+
+/* Who holds a frame that is not ours. */
+static enum sol_holder holder_of_page(struct page *page, bool *pinned,
+				      bool *unevictable)
+{
+	enum sol_holder holder = SOL_HELD_FREE;
+	struct folio *folio;
+
+	if (PageReserved(page) || PageHWPoison(page) || PageSlab(page) ||
+	    PageTable(page))
+		return SOL_HELD_KERNEL;
+	folio = page_folio(page);
+	/* Without a reference: free, or frozen for the kernel's own use. */
+	if (!folio_try_get(folio))
+		return PageCompound(page) ? SOL_HELD_KERNEL : SOL_HELD_FREE;
+	if (page_folio(page) == folio)
+		holder = holder_of_folio(folio, pinned, unevictable);
+	folio_put(folio);
+	return holder;
+}
+
+enum sol_holder sol_holder_of(struct page *page, u16 id, bool *pinned,
+			      bool *unevictable)
+{
+	const struct sol_frame *frame = sol_frames_at(&sol_store,
+						      page_to_pfn(page));
+	u32 tag = READ_ONCE(frame->tag);
+
+	*pinned = false;
+	*unevictable = false;
+	if (tag & (SOL_TAG_LISTED | SOL_TAG_HELD))
+		return SOL_HELD_LISTED;
+	if (tag & SOL_TAG_USED)
+		return READ_ONCE(frame->link) == id ? SOL_HELD_OWN :
+						      SOL_HELD_GROUPS;
+	return holder_of_page(page, pinned, unevictable);
+}
+
+/* ---- A look at all of them ---- */
+
+struct look {
+	struct sol_occupancy *o;
+	u16 id;
+};
+
+static int count(void *ctx, u64 pfn)
+{
+	const struct look *look = ctx;
+	bool pinned, unevictable;
+
+	look->o->held[sol_holder_of(pfn_to_page(pfn), look->id, &pinned,
+				    &unevictable)]++;
+	look->o->pinned += pinned;
+	look->o->unevictable += unevictable;
+	return 0;
+}
+
+/* Counts of a sample become estimates of the whole. */
+static void scale(struct sol_occupancy *o)
+{
+	int i;
+
+	for (i = 0; i < SOL_N_HELD; i++)
+		o->held[i] *= o->one_of;
+	o->pinned *= o->one_of;
+	o->unevictable *= o->one_of;
+}
+
+int sol_occupancy_take(struct sol_group *group, struct sol_occupancy *o)
+{
+	struct look look = { .o = o, .id = group->id };
+	ktime_t start = ktime_get();
+	struct sol_sweep sweep;
+	int err;
+
+	memset(o, 0, sizeof(*o));
+	o->one_of = 1;
+	err = sol_sweep_begin(&sweep, group);
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	o->one_of = DIV_ROUND_UP_ULL(sol_sweep_regions(), REGIONS_MAX);
+	sweep.one_of = o->one_of;
+	sweep.visit = count;
+	sweep.ctx = &look;
+	err = sol_sweep_run(&sweep);
+	o->looked = sweep.seen;
+	sol_sweep_end(&sweep);
+	scale(o);
+	o->took_us = ktime_us_delta(ktime_get(), start);
+	return err;
+}

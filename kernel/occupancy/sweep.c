@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sweep: all frames of a group's colours, from the lowest address upwards.
+ *
+ * A refill walks over one cell at a time, because it stops as soon as it has a few
+ * frames. A sweep wants all frames of many cells. It goes over memory once, region by
+ * region, and asks for each frame whether its cell is one of the set. That is 10 ns or
+ * so for each frame of the machine, however many cells there are.
+ *
+ * A sweep may look at one region of so many. The region is another one of each stretch,
+ * so that a pattern in memory with the stretch's period does not deceive it.
+ *
+ * Locking: sol_group_mutex while the colours are noted. None while frames are visited:
+ * the processor may be given away after each region, and a signal ends the sweep.
+ */
+#include <linux/bitmap.h>
+#include <linux/hash.h>
+#include <linux/memory_hotplug.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../frames/store.h"
+#include "../group/group.h"
+#include "sweep.h"
+
+#define REGION_ORDER	10
+#define REGION		(1ul << REGION_ORDER)
+
+int sol_sweep_begin(struct sol_sweep *sweep, struct sol_group *group)
+{
+	const struct sol_cells *cells;
+	unsigned long *bits;
+	int err = -ENODATA;
+	u32 i;
+
+	*sweep = (struct sol_sweep){ .one_of = 1 };
+	if (!sol_store.map)
+		return err;
+	bits = kvcalloc(BITS_TO_LONGS(sol_store.map->n_cells), sizeof(long),
+			GFP_KERNEL);
+	if (!bits)
+		return -ENOMEM;
+	mutex_lock(&sol_group_mutex);
+	cells = rcu_dereference_protected(group->cells,
+					  lockdep_is_held(&sol_group_mutex));
+	for (i = 0; cells && i < cells->n; i++)
+		__set_bit(cells->cell[i], bits);
+	if (cells && cells->n)
+		err = 0;
+	mutex_unlock(&sol_group_mutex);
+	sweep->cells = bits;
+	if (err)
+		sol_sweep_end(sweep);
+	return err;
+}
+
+void sol_sweep_end(struct sol_sweep *sweep)
+{
+	kvfree(sweep->cells);
+	sweep->cells = NULL;
+}
+
+bool sol_sweep_has(const struct sol_sweep *sweep, u64 pfn)
+{
+	u32 cell = sol_map_cell(sol_store.map, pfn);
+
+	return cell != SOL_NO_CELL && test_bit(cell, sweep->cells);
+}
+
+u64 sol_sweep_regions(void)
+{
+	return DIV_ROUND_UP((u64)sol_store.n_frames, REGION);
+}
+
+/* The region of the stretch that begins at @from. */
+static u64 region_of(u64 from, u32 one_of)
+{
+	return one_of > 1 ? from + hash_64(from, 32) % one_of : from;
+}
+
+static int sweep_region(struct sol_sweep *sweep, u64 region)
+{
+	u64 pfn = region << REGION_ORDER;
+	u64 end = min(pfn + REGION, (u64)sol_store.n_frames);
+	int ret = 0;
+
+	if (pfn >= end || !pfn_to_online_page(pfn))
+		return 0;
+	for (; pfn < end && !ret; pfn++) {
+		if (!sol_sweep_has(sweep, pfn))
+			continue;
+		sweep->seen++;
+		ret = sweep->visit(sweep->ctx, pfn);
+	}
+	return ret;
+}
+
+int sol_sweep_run(struct sol_sweep *sweep)
+{
+	u64 n = sol_sweep_regions(), from;
+	u32 one_of = max(sweep->one_of, 1u);
+	int ret = 0;
+
+	for (from = 0; from < n && !ret; from += one_of) {
+		ret = sweep_region(sweep, region_of(from, one_of));
+		cond_resched();
+		if (!ret && signal_pending(current))
+			ret = -EINTR;
+	}
+	return ret;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Sweep: all frames of a set of cells, in the order of their addresses. */
+#ifndef SOLOIST_SWEEP_H
+#define SOLOIST_SWEEP_H
+
+#include <linux/types.h>
+
+struct sol_group;
+
+/**
+ * struct sol_sweep - a sweep over frames of a group's colours
+ * @cells: bitmap by cell of the colours; sol_sweep_begin() makes it
+ * @one_of: look at one region of so many; 0 or 1: at all
+ * @visit: called for each frame, preemption on; not 0 ends the sweep
+ * @ctx: for @visit
+ * @seen: frames visited so far
+ */
+struct sol_sweep {
+	unsigned long *cells;
+	u32 one_of;
+	int (*visit)(void *ctx, u64 pfn);
+	void *ctx;
+	u64 seen;
+};
+
+/**
+ * sol_sweep_begin() - note a group's colours as they are now
+ * @sweep: becomes a sweep over all regions
+ * @group: a group that exists, so that the address map stays
+ *
+ * Return: 0; -ENODATA: the group does not colour; -ENOMEM.
+ */
+int sol_sweep_begin(struct sol_sweep *sweep, struct sol_group *group);
+void sol_sweep_end(struct sol_sweep *sweep);
+
+/* Is @pfn a frame of the colours? */
+bool sol_sweep_has(const struct sol_sweep *sweep, u64 pfn);
+
+/**
+ * sol_sweep_run() - visit the frames, from the lowest address upwards
+ * @sweep: begun, with ->visit
+ *
+ * May sleep. Return: 0; what ->visit said; -EINTR: a signal came.
+ */
+int sol_sweep_run(struct sol_sweep *sweep);
+
+/* Regions of the machine's memory, those without memory included. */
+u64 sol_sweep_regions(void);
+
+#endif /* SOLOIST_SWEEP_H */
