@@ -497,10 +497,8 @@ fn judge(claim: &TaskClaim, rows: &[Row]) -> Verdict {
     } else if let Some(theirs) = claim.theirs {
         let from = claim.from.unwrap_or(0.0);
         // A run that does not end in time is far from one that did.
-        verdict.holds =
-            Some(ours.is_some_and(|ours| {
-                (ours.value - theirs).abs() <= TOLERANCE * (theirs - from).abs()
-            }));
+        let allowed = TOLERANCE * (theirs - from).abs();
+        verdict.holds = ours.map_or(Some(false), |ours| ours.within(theirs, allowed));
         verdict.effect = ours
             .filter(|_| theirs != from)
             .map(|ours| (ours.value - from) / (theirs - from));

@@ -33,6 +33,17 @@ impl Estimate {
         Some(self.value + self.half? < other.value - other.half?)
     }
 
+    /// Its whole interval is at most `allowed` from `value`; `None`: it has none, and
+    /// the figure itself is so near.
+    pub fn within(self, value: f64, allowed: f64) -> Option<bool> {
+        let off = (self.value - value).abs();
+        match self.half {
+            Some(half) => Some(off + half <= allowed),
+            None if off > allowed => Some(false),
+            None => None,
+        }
+    }
+
     /// It is not above `other`: below it, or both alike to the last digit.
     pub fn at_most(self, other: Self) -> Option<bool> {
         Some(self.value + self.half? <= other.value - other.half?)

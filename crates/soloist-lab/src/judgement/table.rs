@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::verdict::ONE_SEED;
 use super::{ScenarioOutcome, Verdict};
 use crate::measurements::{metric, METRICS};
 
@@ -27,6 +28,14 @@ pub struct ClaimLine {
     pub verdict: String,
     /// Half of the work gives the same; nothing: it can't be said.
     pub converged: Option<bool>,
+}
+
+impl ClaimLine {
+    /// It holds, or all that is missing is a second seed to give it an interval.
+    #[must_use]
+    pub fn near(&self) -> bool {
+        self.verdict == "holds" || (self.theirs.is_some() && self.verdict == ONE_SEED)
+    }
 }
 
 /// A line for each claim of an experiment.

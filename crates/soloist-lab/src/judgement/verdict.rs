@@ -7,11 +7,13 @@ use soloist_core::statistics::mean;
 use super::interval::Estimate;
 use crate::claims::{comparisons, Comparison};
 use crate::measurements::{values, CaseResult};
-use crate::spec::{Claim, ClaimKind, Over, Point, Scenario};
+use crate::spec::{Basis, Claim, ClaimKind, Over, Point, Scenario};
 
-/// A prediction holds when it is this near to the printed effect, as a share of
-/// the effect.
+/// A figure holds when its whole interval is this near to the printed effect, as a
+/// share of the effect.
 pub const TOLERANCE: f64 = 0.15;
+/// What becomes of a claim that needs an interval where one seed ran.
+pub const ONE_SEED: &str = "not judged: one seed";
 /// A figure has converged when half of the work gives the same to this share.
 pub const CONVERGED: f64 = 0.03;
 
@@ -44,13 +46,15 @@ pub struct Verdict {
 impl Verdict {
     /// Does it count for or against the model?
     pub fn counts(&self) -> bool {
-        self.contradicted.is_none() && matches!(self.kind, ClaimKind::Predicted | ClaimKind::Order)
+        self.contradicted.is_none() && self.kind.counts()
     }
 
     /// What its figure is worth, in a word.
     pub fn worth(&self) -> &'static str {
         match (self.kind, &self.contradicted) {
             (ClaimKind::Ablation, _) => "ablation",
+            (ClaimKind::Own, _) => "own",
+            (ClaimKind::Silicon, _) => "silicon",
             (_, Some(_)) => "contradicted",
             (ClaimKind::Fitted, _) => "fitted",
             (ClaimKind::Predicted, _) => "predicted",
@@ -64,8 +68,8 @@ impl Verdict {
             (_, Some(_)) => "not judged",
             (Some(true), _) => "holds",
             (Some(false), _) => "misses",
-            (None, None) if self.theirs.is_none() && self.kind != ClaimKind::Order => "no figure",
-            (None, None) => "not judged: one seed",
+            (None, None) if self.theirs.is_none() && !self.kind.orders() => "no figure",
+            (None, None) => ONE_SEED,
         }
     }
 
@@ -91,9 +95,9 @@ pub fn judge(scenario: &Scenario, results: &[CaseResult]) -> Vec<Verdict> {
         half: halves.as_deref().map(context),
         sweep: scenario.points(),
     };
-    let ablation = scenario.experiment.ablation;
+    let basis = scenario.experiment.basis;
     let claims = scenario.claims.iter();
-    claims.map(|c| figures.verdict(c, ablation)).collect()
+    claims.map(|c| figures.verdict(c, basis)).collect()
 }
 
 fn context(results: &[CaseResult]) -> HashMapContext {
@@ -154,7 +158,7 @@ impl Figures {
         Ok(all)
     }
 
-    fn verdict(&self, claim: &Claim, ablation: bool) -> Verdict {
+    fn verdict(&self, claim: &Claim, basis: Basis) -> Verdict {
         let ours = self.estimate(&claim.ours, claim.over);
         let mut error = ours.as_ref().err().map(ToString::to_string);
         let ours = ours.ok().filter(|e| e.value.is_finite());
@@ -169,9 +173,9 @@ impl Figures {
                 error = error.or(held.as_ref().err().cloned());
                 held.ok().flatten()
             }
-            None => ours.zip(claim.theirs).map(|(o, t)| {
+            None => ours.zip(claim.theirs).and_then(|(o, t)| {
                 let allowed = claim.margin.unwrap_or(TOLERANCE * (t - from).abs());
-                (o.value - t).abs() <= allowed
+                o.within(t, allowed)
             }),
         };
         let half = self.half.as_ref().zip(ours).and_then(|(context, ours)| {
@@ -181,7 +185,7 @@ impl Figures {
         });
         Verdict {
             what: claim.what.clone(),
-            kind: claim.kind(ablation),
+            kind: claim.kind(basis),
             theirs: claim.theirs,
             ours,
             effect: effect.filter(|e| e.is_finite()),
@@ -279,6 +283,19 @@ mod tests {
         assert_eq!(verdict(&results, gain).holds, Some(true));
         let v = verdict(&results, "ours = \"c_t_time\"\ntheirs = 2.0");
         assert!(v.error.is_some() && v.holds.is_none());
+    }
+
+    /// 1.2 on average for 1.2, but seeds from 1.1 to 1.3 show nothing; and one seed
+    /// shows only that a figure is far off.
+    #[test]
+    fn a_figure_holds_with_its_interval() {
+        let b = || result("b", &[100.0, 100.0, 100.0]);
+        let ratio = "ours = \"a_t_time / b_t_time\"\ntheirs = 1.2";
+        let holds = |a: &[f64], b| verdict(&[result("a", a), b], ratio).holds;
+        assert_eq!(holds(&[119.0, 120.0, 121.0], b()), Some(true));
+        assert_eq!(holds(&[110.0, 120.0, 130.0], b()), Some(false));
+        assert_eq!(holds(&[120.0], result("b", &[100.0])), None);
+        assert_eq!(holds(&[130.0], result("b", &[100.0])), Some(false));
     }
 
     #[test]

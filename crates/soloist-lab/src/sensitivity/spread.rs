@@ -110,9 +110,7 @@ fn brackets(shipped: &ClaimLine, lines: &[&Line]) -> BTreeMap<Of, Vec<String>> {
         let there = line.claim.ours;
         let between = |there: f64| ours.min(there) <= theirs && theirs <= ours.max(there);
         let keys = brackets.entry(line.change.of).or_default();
-        if (there.is_some_and(between) || line.claim.verdict == "holds")
-            && !keys.contains(&line.change.key)
-        {
+        if (there.is_some_and(between) || line.claim.near()) && !keys.contains(&line.change.key) {
             keys.push(line.change.key.clone());
         }
     }
@@ -169,7 +167,7 @@ pub struct Moved {
 /// experiment's own.
 #[must_use]
 pub fn settings(lines: &[Line], kind: &str) -> Vec<Moved> {
-    let holds = |line: &Line| line.claim.verdict == "holds";
+    let holds = |line: &Line| line.claim.near();
     let shipped: BTreeMap<(&str, &str), bool> = lines
         .iter()
         .filter(|line| line.change.of == Of::Nothing)

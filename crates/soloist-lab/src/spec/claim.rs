@@ -43,20 +43,55 @@ pub enum ClaimKind {
     Predicted,
     /// Which is larger; holds only where the intervals are apart.
     Order,
+    /// Measured on real DRAM, and predicted from documents: counted by itself.
+    Silicon,
+    /// In no paper and measured nowhere: counts for nothing.
+    Own,
     /// One thing of another experiment is changed: counts for nothing.
     Ablation,
 }
 
+impl ClaimKind {
+    /// It counts for or against the model.
+    #[must_use]
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Predicted | Self::Order | Self::Silicon)
+    }
+
+    /// A claim of this kind may be an order, which prints no figure.
+    #[must_use]
+    pub fn orders(self) -> bool {
+        matches!(self, Self::Order | Self::Silicon | Self::Own)
+    }
+}
+
+/// Where an experiment's claims are from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// A paper prints them.
+    #[default]
+    Paper,
+    /// They were measured on real DRAM.
+    Silicon,
+    /// Nobody published them: they say what one hopes for.
+    Own,
+    /// One thing of another experiment is changed.
+    Ablation,
+}
+
 impl Claim {
-    /// Its kind in an experiment that is an ablation or not.
-    pub fn kind(&self, ablation: bool) -> ClaimKind {
+    /// Its kind in an experiment whose claims are from `basis`.
+    pub fn kind(&self, basis: Basis) -> ClaimKind {
         let usual = match (&self.holds, self.margin) {
             (None, None) => ClaimKind::Predicted,
             _ => ClaimKind::Order,
         };
-        match ablation {
-            true => ClaimKind::Ablation,
-            false => self.kind.unwrap_or(usual),
+        match basis {
+            Basis::Paper => self.kind.unwrap_or(usual),
+            Basis::Silicon => ClaimKind::Silicon,
+            Basis::Own => ClaimKind::Own,
+            Basis::Ablation => ClaimKind::Ablation,
         }
     }
 

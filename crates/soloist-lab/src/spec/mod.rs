@@ -22,7 +22,7 @@ use toml::de::{DeTable, Deserializer};
 
 use number::resolve_sweep;
 
-pub use claim::{Claim, ClaimKind, Over};
+pub use claim::{Basis, Claim, ClaimKind, Over};
 pub use error::{Source, Wrong};
 pub use number::Number;
 pub use regulator::{Mode, RegulatorSpec, Reserve, ReserveSpec};
@@ -96,9 +96,9 @@ pub struct About {
     /// What a task gets when its colours have no page left.
     #[serde(default)]
     pub exhausted: Exhausted,
-    /// One thing of another experiment is changed: no claim counts.
+    /// Where its claims are from: only those of papers count as theirs.
     #[serde(default)]
-    pub ablation: bool,
+    pub basis: Basis,
     /// What to know when reading the figures.
     #[serde(default)]
     pub note: String,

@@ -157,9 +157,9 @@ impl Sensitivity {
             .map_err(misuse)?;
         if let Some(kind) = self.kind.map(ClaimKind::from) {
             for scenario in &mut scenarios {
-                let ablation = scenario.experiment.ablation;
+                let basis = scenario.experiment.basis;
                 let counts = |c: &soloist_lab::spec::Claim| {
-                    c.kind(ablation) == kind && c.contradicted.is_none()
+                    c.kind(basis) == kind && c.contradicted.is_none()
                 };
                 scenario.claims.retain(counts);
             }
