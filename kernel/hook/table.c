@@ -59,6 +59,7 @@ struct row {
 #define TABLES	"page tables in no colour"
 #define MOVED	"pages that the user moves lose their colour"
 #define BOUND	"pages that mbind() moves lose their colour"
+#define LAZY	"a removed group stays until the CPUs of its tasks run others"
 #define DEBUG	"pages are dressed for the kernel's debugging at each hand-out"
 
 static const struct row rows[] = {
@@ -115,6 +116,8 @@ static const struct row rows[] = {
 	{ EVENT, false, "cgroup_attach_task", NULL, "no groups by cgroup" },
 	{ EVENT, false, "cgroup_mkdir", NULL, "no groups by cgroup" },
 	{ EVENT, false, "cgroup_rmdir", NULL, "no groups by cgroup" },
+	{ SYMBOL, true, "idle_cpu", NULL, LAZY },
+	{ SYMBOL, true, "init_mm", NULL, LAZY },
 	{ HOOK, false, "copy_string_kernel", NULL, RULES, "linux_binprm", 1 },
 #ifdef SOL_EXEC_OPENS_LATE
 	{ HOOK, false, "security_bprm_creds_for_exec", NULL, RULES,

@@ -23,6 +23,7 @@
 #include "../hook/table.h"
 #include "../trace/trace.h"
 #include "cells.h"
+#include "lazy.h"
 #include "map.h"
 #include "quota.h"
 #include "reap.h"
@@ -79,16 +80,37 @@ void sol_group_retire(struct sol_group *group)
 	sol_group_counts.dead++;
 }
 
-/* ---- Pages in batches of CPUs ---- */
+/* ---- Pages that idle CPUs keep ---- */
+
+/* Does a group whose tasks are gone have frames in use? */
+static bool any_lingers(void)
+{
+	struct sol_group *group;
+	bool any = false;
+	u32 id;
+
+	mutex_lock(&sol_group_mutex);
+	for (id = 1; id <= SOL_MAX_GROUPS && !any; id++) {
+		group = rcu_dereference_protected(sol_groups[id],
+				lockdep_is_held(&sol_group_mutex));
+		any = group && !atomic_read(&group->refs) &&
+		      sol_group_used(group);
+	}
+	mutex_unlock(&sol_group_mutex);
+	return any;
+}
 
 /*
- * Pages of ended tasks may wait for the LRU lists in an idle CPU's batch, for minutes.
- * A work item asks all CPUs for them. A CPU that a real-time task has for itself never
- * answers, so we wait for the work for a moment only, and without a lock.
+ * Pages of ended tasks may wait for the LRU lists in an idle CPU's batch, for minutes,
+ * and the root of their page tables until the CPU runs another task. A work item asks
+ * all CPUs for them. A CPU that a real-time task has for itself never answers, so we
+ * wait for the work for a moment only, and without a lock.
  */
 static void drain_fn(struct work_struct *work)
 {
 	static_call(sol_lru_drain)();
+	if (any_lingers())
+		sol_lazy_let_go(DRAIN_JIFFIES);
 	complete_all(&drained);
 	if (READ_ONCE(sol_group_counts.dead) && !READ_ONCE(leaving))
 		mod_delayed_work(sol_unbound_wq(), &linger_work, 0);
@@ -183,6 +205,7 @@ void sol_reap_now(void)
 int sol_reap_init(void)
 {
 	INIT_WORK(&sol_reap_work, reap_fn);
+	sol_lazy_init();
 	return sol_bind(sol_lru_drain, "lru_add_drain_all");
 }
 
@@ -193,6 +216,7 @@ void sol_reap_exit(void)
 	cancel_work_sync(&sol_reap_work);
 	cancel_delayed_work_sync(&linger_work);
 	cancel_work_sync(&drain_work);
+	sol_lazy_exit();
 	/* ... but that one was, by a drain that had looked before. */
 	cancel_delayed_work_sync(&linger_work);
 	reap_fn(NULL);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,8 +155,36 @@ static void check_storm(void)
 		    guest_stat("stats", "removed"));
 }
 
+/* A CPU that idles keeps the memory of the last process. The group goes all the same. */
+static void check_idle_cpu(void)
+{
+	int i, status, last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	cpu_set_t cpus;
+	pid_t pid;
+
+	guest_group("idle", "0");
+	pid = fork();
+	if (!pid) {
+		CPU_ZERO(&cpus);
+		CPU_SET(last, &cpus);
+		_exit(sched_setaffinity(0, sizeof(cpus), &cpus) ||
+		      guest_join("idle") || fork() < 0);
+	}
+	guest_check(waitpid(pid, &status, 0) == pid && !status, "idle-cpu-ran",
+		    "%d", status);
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	guest_ungroup("idle");
+	for (i = 0; i < 100 && guest_stat("stats", "removed"); i++)
+		usleep(100000);
+	guest_check(!guest_stat("stats", "removed"), "idle-cpu-lets-go",
+		    "%lld left", guest_stat("stats", "removed"));
+}
+
 int main(void)
 {
+	check_idle_cpu();
 	check_long_list();
 	check_process();
 	check_storm();

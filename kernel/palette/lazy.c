@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address spaces that idle CPUs keep.
+ *
+ * A CPU keeps the address space of the task that it ran last until it runs another
+ * one (lazy TLB). The pages of a process that ended are free by then, but for the
+ * root of its page tables. Where that is a single page, a group has it in colour, so
+ * an idle CPU would keep a removed group, and its bank sets, for as long as it idles.
+ *
+ * A work item on each idle CPU enters the kernel's own address space for a moment,
+ * and the CPU lets go of the other one.
+ *
+ * Locking: none. A CPU may begin a real-time task before it has run its work item, and
+ * never run it: nobody waits for that without a limit.
+ */
+#include <linux/cpu.h>
+#include <linux/kthread.h>
+#include <linux/percpu.h>
+#include <linux/static_call.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "../compat/workqueue.h"
+#include "../hook/table.h"
+#include "lazy.h"
+
+typedef int idle_cpu_fn(int cpu);
+DEFINE_STATIC_CALL_NULL(sol_idle_cpu, idle_cpu_fn);
+
+static struct mm_struct *kernel_mm;	/* NULL: this kernel hides it */
+static DEFINE_PER_CPU(struct work_struct, let_go_work);
+static DECLARE_WAIT_QUEUE_HEAD(let_go_done);
+static atomic_t asked;
+
+static void let_go_fn(struct work_struct *work)
+{
+	kthread_use_mm(kernel_mm);
+	kthread_unuse_mm(kernel_mm);
+	if (atomic_dec_and_test(&asked))
+		wake_up(&let_go_done);
+}
+
+void sol_lazy_let_go(unsigned long timeout)
+{
+	int cpu;
+
+	if (!kernel_mm)
+		return;
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		if (!static_call(sol_idle_cpu)(cpu))
+			continue;
+		atomic_inc(&asked);
+		if (!queue_work_on(cpu, sol_bound_wq(), per_cpu_ptr(&let_go_work, cpu)))
+			atomic_dec(&asked);	/* it is still asked */
+	}
+	cpus_read_unlock();
+	wait_event_timeout(let_go_done, !atomic_read(&asked), timeout);
+}
+
+void sol_lazy_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		INIT_WORK(per_cpu_ptr(&let_go_work, cpu), let_go_fn);
+	if (!sol_bind(sol_idle_cpu, "idle_cpu"))
+		kernel_mm = sol_symbol("init_mm");
+}
+
+void sol_lazy_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		cancel_work_sync(per_cpu_ptr(&let_go_work, cpu));
+}
