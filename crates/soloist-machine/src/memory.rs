@@ -166,16 +166,6 @@ pub enum Page {
     Closed,
 }
 
-/// Which request of a bank goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
-    /// The oldest row hit; without one, the oldest (first ready, first come, first served).
-    FrFcfs,
-    /// The oldest.
-    Fcfs,
-}
-
 /// Which of several banks goes first when their commands are legal at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -196,8 +186,9 @@ pub struct Policy {
     pub write_queue: u32,
     /// Requests in each bank's queue, 1 to 16.
     pub bank_queue: u32,
-    /// Order within a bank.
-    pub scheduler: Scheduler,
+    /// Order within a bank: the name of a scheduler of the timing model, which says what
+    /// names there are.
+    pub scheduler: String,
     /// Order among banks.
     pub order: Order,
     /// Accesses to an open row from which on the oldest request of its bank
@@ -222,7 +213,7 @@ impl Default for Policy {
             read_queue: 32,
             write_queue: 32,
             bank_queue: 8,
-            scheduler: Scheduler::FrFcfs,
+            scheduler: "fr-fcfs".to_owned(),
             order: Order::RoundRobin,
             hit_limit: 4,
             hit_cap: 128,

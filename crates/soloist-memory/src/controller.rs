@@ -50,6 +50,7 @@ use queue::{Entry, LineFilter, Pool, SharedQueue};
 use refresh::{Refresh, RefreshStep};
 pub use request::{CommandCounts, Completion, Request, RowOutcome};
 use row_policy::RowPolicy;
+pub use scheduler::names as schedulers;
 use scheduler::AnyScheduler;
 use waits::Waits;
 
@@ -103,9 +104,13 @@ pub struct Controller {
 
 impl Controller {
     /// A controller with empty queues at cycle 0. `policy` must be valid.
+    ///
+    /// # Panics
+    /// When no scheduler has the policy's name; [`Platform`](crate::Platform) has seen to that.
     pub fn new(device: &Device, geometry: &Geometry, policy: &Policy) -> Self {
         let channel = Channel::new(device, geometry);
-        let banks = Banks::new(channel.banks.len(), AnyScheduler::new(policy));
+        let scheduler = AnyScheduler::new(policy).expect("the policy names a scheduler");
+        let banks = Banks::new(channel.banks.len(), scheduler);
         let capacity = (policy.read_queue + policy.write_queue + 2) as usize
             + banks.len() * policy.bank_queue as usize;
         Self {

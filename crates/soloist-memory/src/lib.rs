@@ -10,8 +10,8 @@
 //! | [`blame`] | who waited for whom, and why |
 //! | [`cache`] | set-associative caches: one, a core's private ones, a shared last level |
 //! | [`dram`] | a channel's banks: the standards' rules, and the state that they need |
-//! | [`platform`] | a machine file as the model needs it |
 //! | [`controller`] | a channel's memory controller: queues, scheduler, drain, refresh, row policy |
+//! | [`platform`] | a machine file as the model needs it |
 //! | [`core`] | a core: what runs on it, what it asks for; prefetchers |
 //! | [`system`] | a whole machine: events, nodes, links, and the order in which a line meets them |
 //! | [`trace`], [`replay`] | traces of requests, played against controllers alone |

@@ -134,6 +134,17 @@ fn wrong_lines_are_named() {
 }
 
 #[test]
+fn a_scheduler_that_is_no_file_is_refused() {
+    for (machine, name) in [("ddr3-1600k", "fastest"), ("opteron-6128", "fr_fcfs")] {
+        let changes = format!("controller.scheduler = \"{name}\"");
+        let error = Platform::find_changed(machine, &changes.parse().unwrap());
+        let said = error.err().map(|e| e.to_string()).unwrap_or_default();
+        let expected = format!("no scheduler `{name}`; there are: fcfs, fr-fcfs");
+        assert!(said.contains(&expected), "{said}");
+    }
+}
+
+#[test]
 fn idle_time_costs_nothing() {
     let text = "0x0 READ 100\n0x0 READ 900000000000000000\n";
     for machine in ["ddr3-1600k", "opteron-6128"] {

@@ -7,8 +7,9 @@ mod common;
 use common::{device, devices, play, Req};
 use proptest::prelude::*;
 use soloist_machine::dram::{Device, RefreshScheme};
-use soloist_machine::memory::{Order, Page, Policy, Scheduler};
+use soloist_machine::memory::{Order, Page, Policy};
 use soloist_memory::checker::ChannelChecker;
+use soloist_memory::controller::schedulers;
 use soloist_memory::dram::{Command, Issued};
 use soloist_memory::Geometry;
 
@@ -242,7 +243,7 @@ proptest! {
                 Req { at, bank: (u32::from(bank) % banks) as u16, row: row % rows, write }
             })
             .collect();
-        for scheduler in [Scheduler::FrFcfs, Scheduler::Fcfs] {
+        for scheduler in schedulers() {
             let policy = Policy { scheduler, ..policy.clone() };
             breaks_no_rule(d, ranks, &policy, &requests)?;
         }

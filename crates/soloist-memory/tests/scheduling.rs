@@ -4,7 +4,7 @@
 mod common;
 
 use common::{device, play, read, write, Played, Req};
-use soloist_machine::memory::{Order, Policy, Scheduler};
+use soloist_machine::memory::{Order, Policy};
 use soloist_memory::{Controller, Geometry, Request};
 
 fn ddr3(policy: &Policy, requests: &[Req]) -> Played {
@@ -23,7 +23,7 @@ fn a_row_hit_passes_an_older_conflict() {
 #[test]
 fn first_come_first_served_lets_no_hit_pass_in_its_bank() {
     let policy = Policy {
-        scheduler: Scheduler::Fcfs,
+        scheduler: "fcfs".to_owned(),
         ..Policy::default()
     };
     // Rows 0, 1, 0, 1 ... of bank 0: every one is a conflict; bank 1 goes on beside it.

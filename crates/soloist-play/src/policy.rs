@@ -1,16 +1,9 @@
 //! Policies: where the pages of each program of a set come from, which ways of the
 //! last-level cache it may fill, and what bandwidth it gets.
 //!
-//! A policy is a value that implements [`Policy`], in a file of this folder, and
-//! stands in [`ALL`]. Most only choose colours ([`Coloring`]): core's palette checks
+//! A policy is a value that implements [`Policy`], in a file of this folder, which lists
+//! it in its `POLICIES`. The build finds the files ([`all`]). Most only choose colours ([`Coloring`]): core's palette checks
 //! them, and core's frame lists hand out the pages ([`crate::placement`]).
-
-pub mod camc;
-pub mod linux;
-pub mod memguard;
-pub mod palloc;
-pub mod resctrl;
-pub mod tintmalloc;
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,27 +12,19 @@ use soloist_core::{AddrMap, ColorSet, Palette, Refusal, Want};
 use soloist_memory::system::Governor;
 use soloist_memory::Platform;
 
-/// All that files and commands can name, in the order of the papers.
-pub static ALL: [&dyn Policy; 18] = [
-    &linux::BUDDY,
-    &linux::MEMBIND,
-    &linux::INTERLEAVE,
-    &resctrl::CAT,
-    &resctrl::THROTTLE,
-    &memguard::MEMGUARD,
-    &camc::SAME_BANK,
-    &camc::DIFF_BANK,
-    &camc::DIFF_CONTROLLER,
-    &camc::AUTO,
-    &camc::CONTROLLER,
-    &palloc::PALLOC,
-    &palloc::BPM,
-    &tintmalloc::MEM,
-    &tintmalloc::LLC,
-    &tintmalloc::MEM_LLC,
-    &tintmalloc::MEM_LLC_PART,
-    &tintmalloc::LLC_MEM_PART,
-];
+/// Makes of the files of this folder the list of policies.
+macro_rules! each_file {
+    ($(($module:ident, $_:ident))*) => {
+        static FILES: &[&[&dyn Policy]] = &[$($module::POLICIES),*];
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/policy.rs"));
+
+/// All that files and commands can name: file by file, and as each file lists them.
+pub fn all() -> impl Iterator<Item = &'static dyn Policy> {
+    FILES.iter().copied().flatten().copied()
+}
 
 /// What each program of a set gets. What a policy does not say, Linux decides: any
 /// page of the nearest node, all ways, all bandwidth.
@@ -150,14 +135,18 @@ impl Policy for Given {
 
 /// There is no policy of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no policy `{0}`; there are: {names}", names = ALL.map(|policy| policy.name()).join(", "))]
+#[error("no policy `{0}`; there are: {names}", names = names().join(", "))]
 pub struct UnknownPolicy(pub String);
+
+fn names() -> Vec<&'static str> {
+    all().map(|policy| policy.name()).collect()
+}
 
 impl FromStr for &'static dyn Policy {
     type Err = UnknownPolicy;
 
     fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
-        ALL.into_iter()
+        all()
             .find(|policy| policy.name() == name)
             .ok_or_else(|| UnknownPolicy(name.to_owned()))
     }
@@ -321,7 +310,7 @@ mod tests {
             sizes.sort_unstable();
             sizes
         };
-        for policy in ALL.into_iter().filter(|p| p.is_colored()) {
+        for policy in all().filter(|p| p.is_colored()) {
             assert_eq!(
                 cells([0, 0, 1, 1], policy),
                 cells([0, 1, 0, 1], policy),

@@ -504,7 +504,7 @@ fn cores_without_memory_have_the_nearest_ones_colours() {
             sets: 1,
             history: WORN,
         };
-        for policy in policy::ALL {
+        for policy in policy::all() {
             let job = Job {
                 placement: policy.name().parse().unwrap(),
                 alone: false,

@@ -6,13 +6,10 @@
 //! in the same cycle ([`Scheduler::turns`]). When a command is legal, writes are
 //! drained and refreshes fall due is not its business.
 //!
-//! Another scheduler is a file here, its name in the list below, and its name
-//! in machine files ([`soloist_machine::memory::Scheduler`]).
+//! Another scheduler is a file here, and nothing else: the build makes each file a
+//! module. `fr_fcfs.rs` has the type `FrFcfs`, and machine files call it "fr-fcfs".
 
-mod fcfs;
-mod fr_fcfs;
-
-use soloist_machine::memory::{self, Order, Policy};
+use soloist_machine::memory::{Order, Policy};
 
 use super::offer::{BankView, Key, Offers, Turns};
 
@@ -34,20 +31,27 @@ pub(super) trait Scheduler {
     }
 }
 
-/// Makes of the list the type of a controller's scheduler: an enum, since calls
+/// Makes of the files the type of a controller's scheduler: an enum, since calls
 /// through it can be inlined.
-macro_rules! schedulers {
-    ($($module:ident::$name:ident),*) => {
+macro_rules! each_file {
+    ($(($module:ident, $name:ident))*) => {
+        /// Names of all schedulers, as machine files write them, ascending.
+        pub fn names() -> impl Iterator<Item = String> {
+            [$(stringify!($module)),*].into_iter().map(|module| module.replace('_', "-"))
+        }
+
         #[derive(Clone, Debug)]
         pub(super) enum AnyScheduler {
             $($name($module::$name)),*
         }
 
         impl AnyScheduler {
-            pub fn new(policy: &Policy) -> Self {
-                match policy.scheduler {
-                    $(memory::Scheduler::$name => Self::$name($module::$name::new(policy))),*
-                }
+            /// `None`: no file has that name.
+            pub fn new(policy: &Policy) -> Option<Self> {
+                $(if policy.scheduler == stringify!($module).replace('_', "-") {
+                    return Some(Self::$name($module::$name::new(policy)));
+                })*
+                None
             }
         }
 
@@ -75,7 +79,7 @@ macro_rules! schedulers {
     };
 }
 
-schedulers!(fr_fcfs::FrFcfs, fcfs::Fcfs);
+include!(concat!(env!("OUT_DIR"), "/scheduler.rs"));
 
 /// Turns by the policy's [`Order`] among banks.
 #[derive(Clone, Copy, Debug)]

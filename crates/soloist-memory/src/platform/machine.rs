@@ -16,6 +16,7 @@ use soloist_machine::dram::Device;
 use soloist_machine::memory::{Memory, Policy};
 use soloist_machine::{known, FileError};
 
+use crate::controller::schedulers;
 use crate::dram::Geometry;
 use crate::error::{Error, Result};
 
@@ -51,6 +52,7 @@ impl Machine {
         let device = Device::find(&section.device, &machine.file)?;
         let map = machine.addr_map();
         let geometry = geometry(&map, &device).map_err(invalid)?;
+        check_scheduler(&section.controller.scheduler).map_err(invalid)?;
         Ok(Self {
             name: machine.about.name.clone(),
             map,
@@ -59,6 +61,18 @@ impl Machine {
             policy: section.controller.clone(),
         })
     }
+}
+
+/// Whether the model has a scheduler of that name.
+fn check_scheduler(name: &str) -> std::result::Result<(), String> {
+    let known: Vec<String> = schedulers().collect();
+    if known.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(format!(
+        "[memory.controller]: no scheduler `{name}`; there are: {}",
+        known.join(", ")
+    ))
 }
 
 /// Shape of a channel, and whether map and device can belong together.

@@ -243,7 +243,7 @@ mod tests {
     fn every_policy_places_pages_where_it_says() {
         let map = AddrMap::parse(MAP).unwrap();
         let tenants = [0, 0, 1, 1].map(|node| Tenant { node, sets: 1 });
-        for policy in policy::ALL {
+        for policy in policy::all() {
             let given = policy.colors(&map, &tenants).unwrap();
             let mut memory = memory(&map);
             for (i, colors) in given.iter().enumerate() {

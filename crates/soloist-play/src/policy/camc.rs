@@ -2,7 +2,10 @@
 
 use soloist_core::{AddrMap, ColorSet, Refusal, Want};
 
-use super::{Coloring, Turn};
+use super::{Coloring, Policy, Turn};
+
+pub(super) static POLICIES: &[&dyn Policy] =
+    &[&SAME_BANK, &DIFF_BANK, &DIFF_CONTROLLER, &AUTO, &CONTROLLER];
 
 /// All programs on one bank set of the first one's node.
 pub static SAME_BANK: Coloring = Coloring {

@@ -5,6 +5,8 @@ use soloist_core::AddrMap;
 
 use super::Policy;
 
+pub(super) static POLICIES: &[&dyn Policy] = &[&BUDDY, &MEMBIND, &INTERLEAVE];
+
 /// Any page, the local node first.
 pub static BUDDY: Linux = Linux {
     name: "buddy",

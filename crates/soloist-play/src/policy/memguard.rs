@@ -8,6 +8,8 @@ use soloist_memory::Platform;
 use super::Policy;
 use crate::governor::{Guard, EWMA, PERIOD_US};
 
+pub(super) static POLICIES: &[&dyn Policy] = &[&MEMGUARD];
+
 /// The programs in the background get one of so many parts of what is guaranteed
 /// together (the paper's 7.1: 0.2 of 1.2 GB/s).
 const PARTS: u64 = 6;

@@ -2,7 +2,9 @@
 
 use soloist_core::{AddrMap, ColorSet, Refusal};
 
-use super::{share, Coloring, Turn};
+use super::{share, Coloring, Policy, Turn};
+
+pub(super) static POLICIES: &[&dyn Policy] = &[&PALLOC, &BPM];
 
 /// Banks of the same numbers on every node: PALLOC knows no nodes.
 pub static PALLOC: Coloring = Coloring {

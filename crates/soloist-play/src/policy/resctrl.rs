@@ -9,6 +9,8 @@ use soloist_memory::Platform;
 
 use super::Policy;
 
+pub(super) static POLICIES: &[&dyn Policy] = &[&CAT, &THROTTLE];
+
 /// Under `throttle` a core gets one of so many parts of what a node's memory path
 /// carries: about the least that MBA allows.
 const THROTTLED: u64 = 20;

@@ -3,7 +3,9 @@
 
 use soloist_core::{ColorSet, Refusal};
 
-use super::{share, Coloring, Turn};
+use super::{share, Coloring, Policy, Turn};
+
+pub(super) static POLICIES: &[&dyn Policy] = &[&MEM, &LLC, &MEM_LLC, &MEM_LLC_PART, &LLC_MEM_PART];
 
 /// Private banks of the local node.
 pub static MEM: Coloring = Coloring {

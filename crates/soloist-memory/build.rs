@@ -1,0 +1,7 @@
+//! A new scheduler is a file.
+
+mod modules;
+
+fn main() {
+    modules::of("src/controller/scheduler");
+}
