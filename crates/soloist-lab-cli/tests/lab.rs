@@ -180,6 +180,18 @@ fn a_comparison_counts_what_both_have() {
 }
 
 #[test]
+fn policies_are_listed_by_the_names_that_files_use() {
+    let dir = folder();
+    let listed = json(dir.path(), &["list", "--policies", "--json"]);
+    let names: Vec<_> = listed.as_array().unwrap().iter().collect();
+    for name in ["buddy", "palloc", "llc+mem(part)"] {
+        assert!(names.iter().any(|policy| policy["name"] == name), "{name}");
+    }
+    let text = String::from_utf8(lab(dir.path(), &["list", "--policies"]).stdout).unwrap();
+    assert!(text.contains("PALLOC: own banks"), "{text}");
+}
+
+#[test]
 fn experiments_on_task_sets_are_the_labs_too() {
     let dir = folder();
     let listed = json(dir.path(), &["list", "--json"]);

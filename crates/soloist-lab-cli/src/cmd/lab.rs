@@ -15,6 +15,7 @@ use soloist_lab::judgement::{Judged, ScenarioOutcome};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
 use soloist_machine::FileError;
+use soloist_play::policy;
 
 mod claims;
 mod realtime;
@@ -31,9 +32,9 @@ use soloist_cli::{Ctx, Misuse};
 /// Run experiments on a modelled machine, such as the papers' tables.
 #[derive(Debug, Subcommand)]
 pub enum Args {
-    /// List the built-in experiments.
-    #[command(after_help = examples!["soloist lab list"])]
-    List,
+    /// List the built-in experiments, or the policies.
+    #[command(after_help = examples!["soloist lab list", "soloist lab list --policies"])]
+    List(List),
     /// Check scenario files without running them.
     #[command(after_help = examples!["soloist lab check my-scenario.toml"])]
     Check(Check),
@@ -54,6 +55,23 @@ pub enum Args {
     /// Write an HTML page of the results of `lab run --out`.
     #[command(after_help = examples!["soloist lab report results --out report.html"])]
     Report(Report),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct List {
+    /// List the policies that scenarios, `sim replay` and `vm record` know, instead.
+    #[arg(long)]
+    policies: bool,
+}
+
+impl List {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        if self.policies {
+            list_policies(ctx)
+        } else {
+            list_experiments(ctx)
+        }
+    }
 }
 
 /// Of experiments that are built in.
@@ -121,7 +139,7 @@ impl Repeats {
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     match args {
-        Args::List => list(ctx),
+        Args::List(list) => list.run(ctx),
         Args::Run(run) => run.run(ctx),
         Args::Check(check) => check.run(ctx),
         Args::Compare(compare) => compare.run(ctx),
@@ -138,7 +156,7 @@ struct Listed {
     machine: String,
 }
 
-fn list(ctx: &Ctx) -> Result<ExitCode> {
+fn list_experiments(ctx: &Ctx) -> Result<ExitCode> {
     let mut listed = Vec::new();
     for name in experiment::names() {
         let found = Experiment::find(name)?;
@@ -155,6 +173,31 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         let mut table = table(["NAME", "SOURCE", "TITLE"]);
         for l in &listed {
             table.add_row([&l.name, &l.source, &l.title]);
+        }
+        outln!("{table}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct ListedPolicy {
+    name: &'static str,
+    title: &'static str,
+}
+
+fn list_policies(ctx: &Ctx) -> Result<ExitCode> {
+    let listed: Vec<ListedPolicy> = policy::all()
+        .map(|policy| ListedPolicy {
+            name: policy.name(),
+            title: policy.title(),
+        })
+        .collect();
+    if ctx.json {
+        ctx.print_json(&listed)?;
+    } else {
+        let mut table = table(["NAME", "POLICY"]);
+        for l in &listed {
+            table.add_row([l.name, l.title]);
         }
         outln!("{table}")?;
     }
