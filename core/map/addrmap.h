@@ -65,7 +65,11 @@
 #define SOL_MAX_BANK_BITS	16	/* channel + rank + bank + node bits */
 #define SOL_MAX_CELLS		(1u << 20)
 
-/* One field of a DRAM coordinate: bit i = parity(offset & mask[i]). */
+/**
+ * struct sol_field - one field of a DRAM coordinate
+ * @n: bits of the field, 0 to SOL_MAX_FIELD_BITS
+ * @mask: bit i of the field is parity(offset & mask[i])
+ */
 struct sol_field {
 	u8 n;
 	u64 mask[SOL_MAX_FIELD_BITS];
@@ -74,163 +78,337 @@ struct sol_field {
 #define SOL_MAX_WAYS	63
 #define SOL_NO_TURN	0xff	/* the layout lacks this way */
 
-/* XOR functions of one DIMM population, low bit of each field first. */
+/**
+ * struct sol_layout - XOR functions of one DIMM population
+ * @channel: channel within the node, without the ways
+ * @rank: rank within the channel
+ * @bank: bank within the rank
+ * @n_row: bits of a row, 0 to SOL_MAX_ROW_BITS; 0: not given, and no address
+ *	can be computed from a coordinate
+ * @n_col: bits of a column, 0 to SOL_MAX_COL_BITS; 0 as for @n_row
+ * @row: masks over the offset, low bit of the row first
+ * @col: masks over the offset, low bit of the column first
+ * @col_at: bit number of the printed column of each bit (10 may be skipped)
+ * @row_at: bit number of the printed row of each bit
+ * @chip_select: printed rank = rank + @chip_select
+ * @bg: bitmap: which bits of the bank field are the bank group
+ * @sub: bitmap: which bits of the channel field are the sub-channel
+ * @ways: the layout interleaves its offsets over so many ways, 1 to
+ *	SOL_MAX_WAYS; 0: it does not interleave
+ * @granule: log2 of the bytes of a granule
+ * @way_of: the way of each granule of a round, @ways of them
+ * @turn_of: the inverse of @way_of, or SOL_NO_TURN
+ *
+ * Each list of masks begins with the low bit of its field.
+ */
 struct sol_layout {
 	struct sol_field channel;
 	struct sol_field rank;
 	struct sol_field bank;
-	u8 n_row;		/* rows or columns not given: not invertible */
+	u8 n_row;
 	u8 n_col;
 	u64 row[SOL_MAX_ROW_BITS];
 	u64 col[SOL_MAX_COL_BITS];
-	u8 col_at[SOL_MAX_COL_BITS];	/* bit number of the printed column (10 may be skipped) */
-	u8 row_at[SOL_MAX_ROW_BITS];	/* bit number of the printed row */
-	u16 chip_select;		/* printed rank = rank + chip_select */
-	u16 bg;				/* which bits of bank are the bank group */
-	u16 sub;			/* which bits of channel are the sub-channel */
-	u8 ways;			/* interleaved over so many; 0: no */
-	u8 granule;			/* log2 of bytes in a row of one way */
-	u8 way_of[SOL_MAX_WAYS];	/* of the granules of a round, in turn */
-	u8 turn_of[SOL_MAX_WAYS + 1];	/* the inverse, or SOL_NO_TURN */
+	u8 col_at[SOL_MAX_COL_BITS];
+	u8 row_at[SOL_MAX_ROW_BITS];
+	u16 chip_select;
+	u16 bg;
+	u16 sub;
+	u8 ways;
+	u8 granule;
+	u8 way_of[SOL_MAX_WAYS];
+	u8 turn_of[SOL_MAX_WAYS + 1];
 };
 
+/**
+ * struct sol_range - physical addresses of one node and one layout
+ * @start: first byte, a multiple of 4096
+ * @end: first byte after the range, a multiple of 4096, above @start
+ * @base: offset of the first byte within its node, bytes
+ * @node: 0 to SOL_MAX_NODES - 1
+ * @layout: index into the map's layouts
+ */
 struct sol_range {
-	u64 start;		/* first byte, page aligned */
-	u64 end;		/* first byte after, page aligned */
-	u64 base;		/* offset of the first byte within its node */
+	u64 start;
+	u64 end;
+	u64 base;
 	u8 node;
 	u8 layout;
 };
 
-/*
- * A linear function of a frame number, tabulated four bits at a time: what
- * makes sol_map_cell() cheap. Only the nibbles that matter are kept.
- */
 #define SOL_TABLE_PARTS		10	/* 40 bits of frame number */
+
+/**
+ * struct sol_table - a linear function of a frame number, tabulated
+ * @shift: first bit of the frame number that matters
+ * @n: parts in use, 0 to SOL_TABLE_PARTS
+ * @part: part i has the function's value for each value of the four bits from
+ *	@shift + 4 * i on; the function is the XOR over all parts
+ *
+ * This makes sol_map_cell() cheap. Only the nibbles that matter are kept.
+ */
 struct sol_table {
-	u8 shift;		/* first bit of the frame number that matters */
-	u8 n;			/* parts in use */
+	u8 shift;
+	u8 n;
 	u16 part[SOL_TABLE_PARTS][16];
 };
 
-/*
- * Which cells of a layout exist: bits that make both bank set and LLC colour
- * tie them together. Cell (s, l) exists in memory that is large enough if and
- * only if, for every tie, parity(s & set) == parity(l & llc).
+/**
+ * struct sol_ties - which cells of a layout exist
+ * @n: ties, 0 to the length of @set
+ * @order: an aligned block of 2^@order frames has every cell that exists
+ * @set: by tie, a mask over the bank set
+ * @llc: by tie, a mask over the LLC colour
+ *
+ * Address bits that make both bank set and LLC colour tie them together. Cell
+ * (s, l) exists in memory that is large enough if and only if, for every tie i,
+ * parity(s & set[i]) == parity(l & llc[i]).
  */
 struct sol_ties {
 	u8 n;
-	u8 order;		/* enough: an aligned block of 2^order frames */
+	u8 order;
 	u16 set[SOL_MAX_BANK_BITS + SOL_MAX_LLC_BITS];
 	u16 llc[SOL_MAX_BANK_BITS + SOL_MAX_LLC_BITS];
 };
 
+/**
+ * struct sol_map - an address map
+ * @name: NUL terminated
+ * @line: bytes of a cache line
+ * @n_ranges: 1 to SOL_MAX_RANGES; 0: every address is a hole
+ * @n_layouts: 1 to SOL_MAX_LAYOUTS
+ * @n_nodes: highest node + 1
+ * @n_channels: NC, of a node, with the ways up to the next power of two
+ * @n_ranks: NR, of a channel
+ * @n_banks: NB, of a rank
+ * @n_colors: bank colours, n_nodes * NC * NR * NB
+ * @n_bank_sets: @n_nodes << @set_bits
+ * @n_llc: LLC colours, at least 1
+ * @n_cells: @n_bank_sets * @n_llc, at most SOL_MAX_CELLS
+ * @bank_bits: bits of channel, rank and bank together
+ * @set_bits: bits of a bank set within its node
+ * @n_llc_bits: bits of an LLC colour
+ * @way_bits: top bits of the channel, which hold the way
+ * @llc: masks over the physical address, low bit of the LLC colour first
+ * @range: ascending, disjoint
+ * @layout: functions; ranges refer to them by index
+ * @set_mask: derived; by layout, a mask over the offset for each bit of a set
+ * @span: derived; basis of V, reduced, ascending
+ * @n_span: derived; vectors of @span
+ * @set_of: derived; by layout, from offset to bank set
+ * @color_of: derived; by layout, from offset to bank colour
+ * @llc_of: derived; from address to LLC colour
+ * @ties: derived; by layout
+ * @large: derived; bit i: range i has an aligned block of the order of its
+ *	layout's ties
+ * @per_ways: derived; by layout, 2^64 / ways, rounded up
+ * @set_way_at: derived; first bit of the way in a bank set
+ * @set_channel_at: derived; first bit of the channels in a bank set
+ * @spread: derived; bits of a bank set in the order in which an owner's bank
+ *	sets are spread: channels, ranks, bank groups, banks
+ * @ways_joined: derived; some frame touches several ways: they are no colour
+ *
+ * Derived members are made by sol_map_parse().
+ */
 struct sol_map {
 	char name[SOL_MAP_NAME];
-	u32 line;		/* cache line, bytes */
+	u32 line;
 	u32 n_ranges;
 	u32 n_layouts;
-	u32 n_nodes;		/* highest node + 1 */
-	u32 n_channels;		/* NC, per node */
-	u32 n_ranks;		/* NR, per channel */
-	u32 n_banks;		/* NB, per rank */
-	u32 n_colors;		/* n_nodes*NC*NR*NB: bank colours */
-	u32 n_bank_sets;	/* n_nodes << set_bits */
-	u32 n_llc;		/* LLC colours, at least 1 */
-	u32 n_cells;		/* n_bank_sets * n_llc */
-	u8 bank_bits;		/* bits of (channel, rank, bank) together */
-	u8 set_bits;		/* bank-set bits within a node */
+	u32 n_nodes;
+	u32 n_channels;
+	u32 n_ranks;
+	u32 n_banks;
+	u32 n_colors;
+	u32 n_bank_sets;
+	u32 n_llc;
+	u32 n_cells;
+	u8 bank_bits;
+	u8 set_bits;
 	u8 n_llc_bits;
-	u8 way_bits;		/* top bits of the channel, where ways are */
-	u64 llc[SOL_MAX_LLC_BITS];	/* masks over the physical address */
-	struct sol_range range[SOL_MAX_RANGES];	/* ascending, disjoint */
+	u8 way_bits;
+	u64 llc[SOL_MAX_LLC_BITS];
+	struct sol_range range[SOL_MAX_RANGES];
 	struct sol_layout layout[SOL_MAX_LAYOUTS];
-	/* Derived by sol_map_parse(): */
-	u64 set_mask[SOL_MAX_LAYOUTS][SOL_MAX_BANK_BITS]; /* bank-set bits, over the offset */
-	u32 span[SOL_MAX_BANK_BITS];	/* basis of V, reduced, ascending */
+	/* Derived: */
+	u64 set_mask[SOL_MAX_LAYOUTS][SOL_MAX_BANK_BITS];
+	u32 span[SOL_MAX_BANK_BITS];
 	u32 n_span;
-	struct sol_table set_of[SOL_MAX_LAYOUTS];	/* offset -> bank set */
-	struct sol_table color_of[SOL_MAX_LAYOUTS];	/* offset -> bc */
-	struct sol_table llc_of;			/* address -> LLC */
+	struct sol_table set_of[SOL_MAX_LAYOUTS];
+	struct sol_table color_of[SOL_MAX_LAYOUTS];
+	struct sol_table llc_of;
 	struct sol_ties ties[SOL_MAX_LAYOUTS];
-	u64 large;		/* bit i: range i has such a block */
-	u64 per_ways[SOL_MAX_LAYOUTS];	/* 2^64 / ways, rounded up */
-	u8 set_way_at;		/* first bit of the way in a bank set */
-	u8 set_channel_at;	/* first bit of the channels of a bank set */
-	/* Bits of a bank set: channels, ranks, bank groups, banks. */
+	u64 large;
+	u64 per_ways[SOL_MAX_LAYOUTS];
+	u8 set_way_at;
+	u8 set_channel_at;
 	u8 spread[SOL_MAX_BANK_BITS];
-	bool ways_joined;	/* some frame touches several: they are no colour */
+	bool ways_joined;
 };
 
-/* Colours of one frame. */
+/**
+ * struct sol_frame_color - colours of one frame
+ * @node: 0 to n_nodes - 1
+ * @color: bank colour of the frame's first line, 0 to n_colors - 1
+ * @bank_set: 0 to n_bank_sets - 1
+ * @llc: LLC colour, 0 to n_llc - 1
+ * @cell: @bank_set * n_llc + @llc
+ */
 struct sol_frame_color {
 	u32 node;
-	u32 color;		/* bank colour bc of the frame's first line */
+	u32 color;
 	u32 bank_set;
 	u32 llc;
-	u32 cell;		/* bank_set * n_llc + llc */
+	u32 cell;
 };
 
-/*
- * Parse the map text (docs/reference/map-format.md). @len bytes, not NUL terminated.
- * Returns 0, or -EINVAL with @err filled and *@map all zero (every address is
- * then a hole): parse into a spare one, never into one in use. @map is large
- * (about 10 KiB): never on a kernel stack.
+/**
+ * sol_map_parse() - read the map text (docs/reference/map-format.md)
+ * @map: filled; about 10 KiB, so never on a kernel stack
+ * @text: need not end with a NUL
+ * @len: bytes of @text
+ * @err: the line and what is wrong with it, filled on failure
+ *
+ * Parse into a spare map, never into one in use: after a failure @map is all
+ * zero, and every address is a hole.
+ *
+ * Return: 0, or -EINVAL.
  */
 int sol_map_parse(struct sol_map *map, const char *text, size_t len,
 		  struct sol_err *err);
 
-/* Write @map as canonical text. Returns the length it needs, as snprintf. */
+/**
+ * sol_map_print() - write a map as canonical text
+ * @map: a map from sol_map_parse()
+ * @buf: gets as much of the text as it has room for, and a NUL; may be NULL if
+ *	@size is 0
+ * @size: bytes of @buf
+ * Return: bytes of the whole text without the NUL, as snprintf() has it.
+ */
 size_t sol_map_print(const struct sol_map *map, char *buf, size_t size);
 
-/* The range that holds address @addr, or NULL: a hole. */
+/**
+ * sol_map_range() - the range that holds an address
+ * @map: a map from sol_map_parse()
+ * @addr: physical address, bytes
+ * Return: a range of @map, or NULL for a hole.
+ */
 const struct sol_range *sol_map_range(const struct sol_map *map, u64 addr);
 
-/* Colours of the frame @pfn (address >> 12). -ERANGE: a hole. Fast path. */
+/**
+ * sol_map_color() - the colours of a frame
+ * @map: a map from sol_map_parse()
+ * @pfn: frame number, address >> 12
+ * @color: filled on success
+ * Return: 0, or -ERANGE for a hole.
+ */
 int sol_map_color(const struct sol_map *map, u64 pfn,
 		  struct sol_frame_color *color);
 
-/* Cell of frame @pfn, or SOL_NO_CELL. The fast path's fast path. */
 #define SOL_NO_CELL	(~(u32)0)
+
+/**
+ * sol_map_cell() - the cell of a frame, by tables alone
+ * @map: a map from sol_map_parse()
+ * @pfn: frame number, address >> 12
+ * Return: 0 to n_cells - 1, or SOL_NO_CELL for a hole.
+ */
 u32 sol_map_cell(const struct sol_map *map, u64 pfn);
 
-/*
- * The first frame from @pfn on and below @end that lies in @cell, or @end.
- * Skips the ways of others, and looks at every frame else.
+/**
+ * sol_map_next() - the next frame of a cell
+ * @map: a map from sol_map_parse()
+ * @cell: 0 to n_cells - 1
+ * @pfn: first frame that is looked at
+ * @end: first frame that is not
+ *
+ * Looks at every frame, except that it skips the ways of others. A hole ends
+ * the search, so call it within one range.
+ *
+ * Return: the first frame of @cell from @pfn on and below @end, or @end.
  */
 u64 sol_map_next(const struct sol_map *map, u32 cell, u64 pfn, u64 end);
 
-/* Node of bank set or bank colour. */
+/**
+ * sol_map_set_node() - the node of a bank set
+ * @map: a map from sol_map_parse()
+ * @bank_set: 0 to n_bank_sets - 1
+ * Return: 0 to n_nodes - 1.
+ */
 static inline u32 sol_map_set_node(const struct sol_map *map, u32 bank_set)
 {
 	return bank_set >> map->set_bits;
 }
 
-/* Bank set that bank colour @bc belongs to; bc < n_colors. */
+/**
+ * sol_map_color_set() - the bank set that a bank colour belongs to
+ * @map: a map from sol_map_parse()
+ * @bc: bank colour, 0 to n_colors - 1
+ * Return: 0 to n_bank_sets - 1.
+ */
 u32 sol_map_color_set(const struct sol_map *map, u32 bc);
 
-/* Bank colours of @bank_set, ascending, into @bc[max]; returns how many. */
+/**
+ * sol_map_set_colors() - the bank colours of a bank set
+ * @map: a map from sol_map_parse()
+ * @bank_set: 0 to n_bank_sets - 1
+ * @bc: filled, ascending
+ * @max: elements of @bc
+ * Return: how many there are; @bc has the first @max of them.
+ */
 u32 sol_map_set_colors(const struct sol_map *map, u32 bank_set, u32 *bc,
 		       u32 max);
 
-/*
- * Frames of the machine that lie in this cell: exact, by linear algebra over
- * aligned blocks. 0: this (bank, LLC) pair can never hold a page.
+/**
+ * sol_map_cell_frames() - how many frames of the machine lie in a cell
+ * @map: a map from sol_map_parse()
+ * @bank_set: 0 to n_bank_sets - 1
+ * @llc: LLC colour, 0 to n_llc - 1
+ *
+ * The count is exact, by linear algebra over aligned blocks.
+ *
+ * Return: frames of 4096 bytes. 0: this pair can never hold a page.
  */
 u64 sol_map_cell_frames(const struct sol_map *map, u32 bank_set, u32 llc);
 
-/* Is that more than 0? Much cheaper. */
+/**
+ * sol_map_cell_exists() - whether any frame lies in a cell
+ * @map: a map from sol_map_parse()
+ * @bank_set: 0 to n_bank_sets - 1
+ * @llc: LLC colour, 0 to n_llc - 1
+ *
+ * Much cheaper than sol_map_cell_frames().
+ *
+ * Return: whether that is more than 0.
+ */
 bool sol_map_cell_exists(const struct sol_map *map, u32 bank_set, u32 llc);
 
-/* The same over all LLC colours: the frames of @bank_set. */
+/**
+ * sol_map_set_frames() - how many frames of the machine lie in a bank set
+ * @map: a map from sol_map_parse()
+ * @bank_set: 0 to n_bank_sets - 1
+ * Return: frames of 4096 bytes, over all LLC colours.
+ */
 u64 sol_map_set_frames(const struct sol_map *map, u32 bank_set);
+
+/**
+ * sol_map_set_exists() - whether any frame lies in a bank set
+ * @map: a map from sol_map_parse()
+ * @bank_set: 0 to n_bank_sets - 1
+ * Return: whether sol_map_set_frames() is more than 0.
+ */
 bool sol_map_set_exists(const struct sol_map *map, u32 bank_set);
 
-/*
- * Largest order (0..9) such that every aligned block of 2^order frames that
- * touches a set in @sets, a bitmap of n_bank_sets bits, lies wholly in @sets.
- * 9: the colours allow huge pages. If two ranges meet within a block, the answer is the
- * smaller, safe one.
+/**
+ * sol_map_block_order() - the largest block that bank sets hold whole
+ * @map: a map from sol_map_parse()
+ * @sets: bitmap of n_bank_sets bits
+ *
+ * If two ranges meet within a block, the answer is the smaller, safe one.
+ *
+ * Return: the largest order, 0 to 9, such that every aligned block of 2^order
+ * frames that touches a bank set of @sets lies wholly in @sets. 9: huge pages
+ * are possible.
  */
 u32 sol_map_block_order(const struct sol_map *map, const unsigned long *sets);
 

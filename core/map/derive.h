@@ -5,41 +5,71 @@
 
 #include "addrmap.h"
 
-/*
- * Fill the derived members of @map from ranges, layouts and LLC functions.
- * -EINVAL with words if these contradict each other; @line_of[i] is the line
- * that layout i began on, for the message.
+/**
+ * sol_map_derive() - fill the derived members of a map
+ * @map: has ranges, layouts and LLC functions
+ * @line_of: by layout, the line of the text on which it began
+ * @err: the line and what is wrong, filled on failure
+ * Return: 0, or -EINVAL if ranges, layouts and functions contradict each other.
  */
 int sol_map_derive(struct sol_map *map, const u32 *line_of,
 		   struct sol_err *err);
 
-/* Bits that addresses within @layout can have set, over all its ranges. */
+/**
+ * sol_layout_reach() - bits that offsets within a layout can have set
+ * @map: has ranges and layouts
+ * @layout: 0 to n_layouts - 1
+ * Return: a mask over the normalised offset, over all ranges of the layout.
+ */
 u64 sol_layout_reach(const struct sol_map *map, u32 layout);
 
 #define SOL_ANY_ORDER	(SOL_MAX_ADDR_BITS - SOL_FRAME_SHIFT)
 
-/*
- * Order (in frames) up to which aligned blocks of the range have both bank
- * sets and LLC colours as linear functions of their low bits.
+/**
+ * sol_range_order() - the blocks in which bank set and LLC colour are linear
+ * @map: has its derived members
+ * @range: of @map
+ *
+ * Up to this order both bank set and LLC colour are linear functions of the low
+ * bits of an aligned block of frames.
+ *
+ * Return: 0 to SOL_ANY_ORDER, log2 of frames.
  */
 u32 sol_range_order(const struct sol_map *map, const struct sol_range *range);
 
-/* Fill @map's ties and `large`; the bank sets are there. */
+/**
+ * sol_derive_ties() - fill the ties of a map, and which ranges are large
+ * @map: has all other derived members
+ */
 void sol_derive_ties(struct sol_map *map);
 
-/* Zero bits below the lowest one; x is not 0. */
+/**
+ * sol_low_zeros() - number of the lowest bit set
+ * @x: not 0
+ * Return: 0 to 63.
+ */
 static inline u32 sol_low_zeros(u64 x)
 {
 	return __builtin_ctzll(x);
 }
 
-/* Number of the highest bit set; x is not 0. */
+/**
+ * sol_top_bit() - number of the highest bit set
+ * @x: not 0
+ * Return: 0 to 63.
+ */
 static inline u32 sol_top_bit(u64 x)
 {
 	return 63 - __builtin_clzll(x);
 }
 
-/* The contribution of address bit @bit to the functions mask[n]. */
+/**
+ * sol_contribution() - what one address bit adds to a field
+ * @mask: masks of the field's bits, the low one first
+ * @n: how many, at most 32
+ * @bit: number of the address bit, 0 to 63
+ * Return: the field's value for an address in which only @bit is set.
+ */
 static inline u32 sol_contribution(const u64 *mask, u32 n, u32 bit)
 {
 	u32 value = 0, i;

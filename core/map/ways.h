@@ -13,13 +13,24 @@
 
 #include "addrmap.h"
 
-/* Frames of a granule, log2; 0 where granules are smaller. */
+/**
+ * sol_way_shift() - the frames of a granule
+ * @l: layout
+ * Return: log2 of frames; 0 for a granule of at most one frame.
+ */
 static inline u32 sol_way_shift(const struct sol_layout *l)
 {
 	return l->granule > SOL_FRAME_SHIFT ? l->granule - SOL_FRAME_SHIFT : 0;
 }
 
-/* The normalised offset of @offset, and its way. */
+/**
+ * sol_normalise() - from an offset to its way and normalised offset
+ * @map: has its derived members
+ * @layout: 0 to n_layouts - 1
+ * @offset: within the node, bytes, below 2^52
+ * @way: the way, filled
+ * Return: the normalised offset, bytes.
+ */
 static inline u64 sol_normalise(const struct sol_map *map, u32 layout,
 				u64 offset, u32 *way)
 {
@@ -35,7 +46,13 @@ static inline u64 sol_normalise(const struct sol_map *map, u32 layout,
 	return of_way << l->granule | (offset & ((1ull << l->granule) - 1));
 }
 
-/* The inverse; @way is one of the layout's. */
+/**
+ * sol_denormalise() - the inverse of sol_normalise()
+ * @l: layout
+ * @normal: normalised offset, bytes
+ * @way: one of the layout's
+ * Return: the offset within the node, bytes.
+ */
 static inline u64 sol_denormalise(const struct sol_layout *l, u64 normal,
 				  u32 way)
 {
@@ -46,9 +63,13 @@ static inline u64 sol_denormalise(const struct sol_layout *l, u64 normal,
 	       (normal & ((1ull << l->granule) - 1));
 }
 
-/*
- * The same for frames: the normalised page that frame @frame of the node is
- * part of, and its way as bank sets count it.
+/**
+ * sol_normal_frame() - sol_normalise() for a frame
+ * @map: has its derived members
+ * @layout: 0 to n_layouts - 1
+ * @frame: of the node, offset >> 12
+ * @way: the way as bank sets count it, filled; 0 if frames touch several ways
+ * Return: the normalised page that @frame is part of.
  */
 static inline u64 sol_normal_frame(const struct sol_map *map, u32 layout,
 				   u64 frame, u32 *way)
@@ -67,7 +88,12 @@ static inline u64 sol_normal_frame(const struct sol_map *map, u32 layout,
 	return of_way << shift | (frame & ((1ull << shift) - 1));
 }
 
-/* Has the layout way @way, which is at most SOL_MAX_WAYS? */
+/**
+ * sol_has_way() - whether a layout has a way
+ * @l: layout
+ * @way: 0 to SOL_MAX_WAYS
+ * Return: whether memory of @l lies in @way.
+ */
 static inline bool sol_has_way(const struct sol_layout *l, u32 way)
 {
 	return l->ways ? l->turn_of[way] != SOL_NO_TURN : !way;

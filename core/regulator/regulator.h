@@ -62,13 +62,24 @@
 #define SOL_MAX_RATE		10000000000000ull	/* 10 TB/s: products fit 64 bits */
 #define SOL_EWMA_ONE		256	/* the newest period alone counts */
 
-/* Kinds of traffic. A counter that counts both is `SOL_READS` alone. */
+/**
+ * enum sol_traffic - kinds of traffic
+ * @SOL_READS: lines read, or all lines where the counter counts both
+ * @SOL_WRITES: lines written
+ * @SOL_TRAFFICS: how many kinds there are
+ */
 enum sol_traffic { SOL_READS, SOL_WRITES, SOL_TRAFFICS };
 
+/**
+ * enum sol_sharing - what happens when all cores have used their budgets
+ * @SOL_SHARE_NONE: they are stopped until the period ends
+ * @SOL_SHARE_SPARE: they run without limit until it ends (paper 5.2)
+ * @SOL_SHARE_PROPORTIONAL: a new period begins at once (paper 5.3)
+ */
 enum sol_sharing {
-	SOL_SHARE_NONE,		/* stopped until the period ends */
-	SOL_SHARE_SPARE,	/* paper 5.2 */
-	SOL_SHARE_PROPORTIONAL,	/* paper 5.3 */
+	SOL_SHARE_NONE,
+	SOL_SHARE_SPARE,
+	SOL_SHARE_PROPORTIONAL,
 };
 
 /**
@@ -112,78 +123,135 @@ struct sol_reservation {
 	bool reclaim;
 };
 
-/* Counts since the core was first regulated, lines unless said otherwise. */
+/**
+ * struct sol_core_stats - counts since the core was first regulated
+ * @used: lines by kind
+ * @donated: lines given to G, by kind
+ * @reclaimed: lines taken out of G, by kind
+ * @beyond: lines used above the budget, by kind: best effort, or run on
+ * @periods: periods begun
+ * @stops: times the core was stopped
+ * @underruns: periods with a reclaim under-run error
+ */
 struct sol_core_stats {
 	u64 used[SOL_TRAFFICS];
-	u64 donated[SOL_TRAFFICS];	/* given to G */
-	u64 reclaimed[SOL_TRAFFICS];	/* taken out of G */
-	u64 beyond[SOL_TRAFFICS];	/* used above budget: best effort, or run on */
-	u64 periods;			/* begun */
-	u64 stops;			/* times the core was stopped */
-	u64 underruns;			/* periods with a reclaim under-run error */
+	u64 donated[SOL_TRAFFICS];
+	u64 reclaimed[SOL_TRAFFICS];
+	u64 beyond[SOL_TRAFFICS];
+	u64 periods;
+	u64 stops;
+	u64 underruns;
 };
 
-/* One kind of traffic of one core, in the period that runs; lines. */
+/**
+ * struct sol_meter - one kind of traffic of one core, in the period that runs
+ * @reserved: Q_i, lines
+ * @budget: lines given at the start and reclaimed since
+ * @limit: lines used at which the driver must tell: the budget, or Q_i
+ * @used: u_i as last told, lines
+ * @predicted: usage predicted for the next period, in 1/256 line
+ */
 struct sol_meter {
-	u32 reserved;		/* Q_i */
-	u32 budget;		/* given at the start and reclaimed since */
-	u32 limit;		/* tell of usage when it comes to this: budget or Q_i */
-	u32 used;		/* u_i as last told */
-	u64 predicted;		/* in 1/256 line */
+	u32 reserved;
+	u32 budget;
+	u32 limit;
+	u32 used;
+	u64 predicted;
 };
 
-/* One core. All zero: not regulated, never stopped. */
+/**
+ * struct sol_core - one core; all zero: not regulated, never stopped
+ * @want: reservation from the next period on
+ * @now: reservation in this period
+ * @meter: by kind of traffic
+ * @stats: counts
+ * @pools: bitmap of its pools; none without a reservation
+ * @next_pools: bitmap from the next period on, never 0
+ * @domain: the lowest pool of its domain, 0 to SOL_POOLS - 1
+ * @regulated: has a reservation
+ * @active: has something to run; counts for weights
+ * @online: takes part in periods
+ * @taking_part: was regulated and online when the period began
+ * @begun: sol_regulator_core() was called for it in this period
+ * @finish: took part in the period before
+ * @known: the predictor has seen a period
+ * @stopped: must stand still
+ * @done: has no budget left
+ * @ran_on: by kind, ran on below Q_i with G empty
+ */
 struct sol_core {
-	struct sol_reservation want;	/* from the next period on */
-	struct sol_reservation now;	/* in this period */
+	struct sol_reservation want;
+	struct sol_reservation now;
 	struct sol_meter meter[SOL_TRAFFICS];
 	struct sol_core_stats stats;
-	u64 pools;		/* bitmap; none without a reservation */
-	u64 next_pools;		/* at least one */
-	u8 domain;		/* the lowest pool of the domain */
-	bool regulated;		/* has a reservation */
-	bool active;		/* has something to run; counts for weights */
+	u64 pools;
+	u64 next_pools;
+	u8 domain;
+	bool regulated;
+	bool active;
 	bool online;
-	bool taking_part;	/* regulated and online when the period began */
-	bool begun;		/* sol_regulator_core() was called for it */
-	bool finish;		/* took part in the period before */
-	bool known;		/* the predictor has seen a period */
+	bool taking_part;
+	bool begun;
+	bool finish;
+	bool known;
 	bool stopped;
-	bool done;		/* has no budget left */
-	bool ran_on[SOL_TRAFFICS];	/* below Q_i with G empty */
+	bool done;
+	bool ran_on[SOL_TRAFFICS];
 };
 
-/* Cores that depend on each other. */
+/**
+ * struct sol_domain - cores that depend on each other
+ * @not_done: cores that have budget left or have yet to begin
+ * @stopped: cores that are stopped
+ * @weights: sum over active cores with weights
+ * @fixed: lines that are not shared by weight, by kind: absolute reservations
+ *	and one line for each weighted core, in the pool that has most
+ * @best_effort: spare sharing has begun
+ */
 struct sol_domain {
-	u32 not_done;		/* cores that have budget left or have yet to begin */
-	u32 stopped;		/* cores stopped */
-	u64 weights;		/* sum over active cores with weights */
-	u32 fixed[SOL_TRAFFICS];	/* lines not shared by weight, see below */
-	bool best_effort;	/* spare sharing has begun */
+	u32 not_done;
+	u32 stopped;
+	u64 weights;
+	u32 fixed[SOL_TRAFFICS];
+	bool best_effort;
 };
 
-/*
- * domain.fixed: absolute reservations and one line for each weighted core, in
- * the pool of the domain that has most.
+/**
+ * struct sol_regulator - a regulator
+ * @set: settings
+ * @r_min: lines per period by kind; 0: the kind is not regulated
+ * @q_min: lines
+ * @n_cores: elements of @core, 1 to 4096
+ * @core: the caller's memory
+ * @domain: by the lowest pool of each domain
+ * @global: G of each pool by kind, lines
+ * @pools: bitmap: somebody is in the pool
+ * @pools_changed: the next period begins with other pools
  */
 struct sol_regulator {
 	struct sol_regulation set;
-	u32 r_min[SOL_TRAFFICS];	/* lines per period; 0: not regulated */
-	u32 q_min;			/* lines */
+	u32 r_min[SOL_TRAFFICS];
+	u32 q_min;
 	u32 n_cores;
 	struct sol_core *core;
 	struct sol_domain domain[SOL_POOLS];
-	u32 global[SOL_POOLS][SOL_TRAFFICS];	/* G, lines */
-	u64 pools;		/* bitmap: somebody is in it */
+	u32 global[SOL_POOLS][SOL_TRAFFICS];
+	u64 pools;
 	bool pools_changed;
 };
 
-/* Orders to the driver. */
+/**
+ * enum sol_order - what the driver is told to do
+ * @SOL_RUN: let the core run; tell when usage comes to a limit
+ * @SOL_STOP: stop the core until it begins another period
+ * @SOL_FREE: let all cores of the domain run, without limits
+ * @SOL_RESTART: call sol_regulator_restart(), then all its cores begin
+ */
 enum sol_order {
-	SOL_RUN,	/* let the core run; tell when usage comes to a limit */
-	SOL_STOP,	/* stop the core until it begins another period */
-	SOL_FREE,	/* let all cores of the domain run, without limits */
-	SOL_RESTART,	/* sol_regulator_restart(), then all its cores begin */
+	SOL_RUN,
+	SOL_STOP,
+	SOL_FREE,
+	SOL_RESTART,
 };
 
 /**
@@ -200,10 +268,21 @@ struct sol_answer {
 	u32 limit[SOL_TRAFFICS];
 };
 
-/* Lines per period of @rate bytes per second, rounded down; at most 2^31. */
+/**
+ * sol_regulation_lines() - a rate as lines per period
+ * @set: settings
+ * @rate: bytes per second
+ * Return: lines per period, rounded down, at most 2^31.
+ */
 u32 sol_regulation_lines(const struct sol_regulation *set, u64 rate);
 
-/* Lines of r_min that a core takes out of its pools, whatever others have. */
+/**
+ * sol_fixed_lines() - what a core takes of r_min, whatever others have
+ * @reg: regulator
+ * @want: the core's reservation
+ * @kind: enum sol_traffic
+ * Return: lines per period; 1 for a core with a weight.
+ */
 static inline u32 sol_fixed_lines(const struct sol_regulator *reg,
 				  const struct sol_reservation *want, u32 kind)
 {
@@ -215,8 +294,10 @@ static inline u32 sol_fixed_lines(const struct sol_regulator *reg,
  * sol_regulator_init() - a regulator without reservations
  * @reg: filled; nobody is regulated, all cores are online and in pool 0
  * @set: settings
- * @core: memory for @n_cores, 1 to 4096, all of it overwritten
- * Return: 0, or -EINVAL with words (then @reg is unchanged)
+ * @core: memory for @n_cores cores, all of it overwritten
+ * @n_cores: 1 to 4096
+ * @err: what is wrong, filled on failure
+ * Return: 0, or -EINVAL (then @reg is unchanged).
  */
 int sol_regulator_init(struct sol_regulator *reg,
 		       const struct sol_regulation *set, struct sol_core *core,
@@ -225,43 +306,73 @@ int sol_regulator_init(struct sol_regulator *reg,
 /* ---- Reservations; they take effect when the next period begins ---- */
 
 /**
- * sol_regulator_reserve() - set or (@want NULL) take away a reservation
+ * sol_regulator_reserve() - set or take away a reservation
+ * @reg: regulator
+ * @core: 0 to n_cores - 1
+ * @want: the reservation; NULL takes it away
+ * @err: what is wrong, with the sum of the reservations, filled on failure
+ *
+ * Takes effect when the next period begins; a core whose reservation is taken
+ * away is let go at once by sol_regulator_stopped().
+ *
  * Return: 0; -EINVAL for a wrong value or core; -ENOSPC if a pool's
- * reservations would exceed r_min, with the sum in words. Nothing has changed
- * then. Takes effect when the next period begins; a core whose reservation is
- * taken away is let go at once by sol_regulator_stopped().
+ * reservations would exceed r_min. Nothing has changed then.
  */
 int sol_regulator_reserve(struct sol_regulator *reg, u32 core,
 			  const struct sol_reservation *want,
 			  struct sol_err *err);
 
-/*
- * Weight of the task that runs on a core with a weight (per-task mode): from
- * the next period on, as in the paper. Ignored for other cores; 0 counts as 1.
+/**
+ * sol_regulator_weight() - the weight of the task that runs on a core
+ * @reg: regulator
+ * @core: 0 to n_cores - 1; ignored if its reservation has no weight
+ * @weight: up to SOL_MAX_WEIGHT; 0 counts as 1
+ *
+ * Per-task mode. Takes effect when the next period begins, as in the paper.
  */
 void sol_regulator_weight(struct sol_regulator *reg, u32 core, u32 weight);
 
-/* Has the core something to run? From the next period on; true at first. */
+/**
+ * sol_regulator_active() - whether a core has something to run
+ * @reg: regulator
+ * @core: 0 to n_cores - 1
+ * @active: true at first
+ *
+ * Takes effect when the next period begins.
+ */
 void sol_regulator_active(struct sol_regulator *reg, u32 core, bool active);
 
-/* An offline core takes no part from now on, but keeps its reservation. */
+/**
+ * sol_regulator_online() - a core comes or goes
+ * @reg: regulator
+ * @core: 0 to n_cores - 1
+ * @online: true at first; an offline core takes no part from now on, but keeps
+ *	its reservation
+ * Return: what the driver must do now.
+ */
 struct sol_answer sol_regulator_online(struct sol_regulator *reg, u32 core,
 				       bool online);
 
 /**
  * sol_regulator_pools() - which cores share which banks
+ * @reg: regulator
  * @pools: bitmap of pools for each core, see sol_pools(), each with one at
  *	least. All 1: all share pool 0, as at first
+ * @err: what is wrong, filled on failure
+ *
+ * Takes effect when the next period begins for all.
+ *
  * Return: 0; -EINVAL for a core without a pool; -ENOSPC if a pool's
- * reservations would exceed r_min. Nothing has changed then. Takes effect when
- * the next period begins for all.
+ * reservations would exceed r_min. Nothing has changed then.
  */
 int sol_regulator_pools(struct sol_regulator *reg, const u64 *pools,
 			struct sol_err *err);
 
 /**
  * sol_pools() - group bank sets by who has colours in them
+ * @n_bank_sets: of the map
  * @colors: of each core; NULL or without by_bank: any bank set
+ * @n_cores: elements of @colors and @pools
  * @pools: filled, one bitmap for each core
  *
  * Bank sets that the same cores use make one pool. Past 64 of them the rest
@@ -272,35 +383,55 @@ void sol_pools(u32 n_bank_sets, const struct sol_colors *const *colors,
 
 /* ---- Running ---- */
 
-/*
- * A period begins for all cores (figure 4, lines 1-5). Then it must begin for
- * each; until it has, a core runs without limit, or goes on standing still.
+/**
+ * sol_regulator_begin() - a period begins for all cores (figure 4, lines 1-5)
+ * @reg: regulator
+ *
+ * Call sol_regulator_core() for each core after this. Until then a core runs
+ * without limit, or goes on standing still.
  */
 void sol_regulator_begin(struct sol_regulator *reg);
 
-/*
- * It begins for one domain: the answer to SOL_RESTART. Reservations and weights
- * stay as they were; these change when a period begins for all.
+/**
+ * sol_regulator_restart() - a period begins for one domain
+ * @reg: regulator
+ * @domain: that of the answer that said SOL_RESTART
+ *
+ * Reservations and weights stay as they were; these change when a period begins
+ * for all.
  */
 void sol_regulator_restart(struct sol_regulator *reg, u32 domain);
 
 /**
- * sol_regulator_core() - the period begins for @core (lines 6-17)
+ * sol_regulator_core() - the period begins for a core (lines 6-17)
+ * @reg: regulator
+ * @core: 0 to n_cores - 1
  * @used: lines used in the one that ended, by kind
  * Return: SOL_RUN with the limits of the new period; SOL_FREE or SOL_RESTART
- * if all others are stopped already and this core has given all it had
+ * if all others are stopped already and this core has given all it had.
  */
 struct sol_answer sol_regulator_core(struct sol_regulator *reg, u32 core,
 				     const u32 *used);
 
 /**
- * sol_regulator_used() - @core has used so much (lines 18-34)
+ * sol_regulator_used() - how much a core has used (lines 18-34)
+ * @reg: regulator
+ * @core: 0 to n_cores - 1
  * @used: lines in this period by kind, at an overflow or at any other time
+ * Return: what the driver must do now.
  */
 struct sol_answer sol_regulator_used(struct sol_regulator *reg, u32 core,
 				     const u32 *used);
 
-/* Must @core stand still? For a driver that lost an answer. */
+/**
+ * sol_regulator_stopped() - whether a core must stand still
+ * @reg: regulator
+ * @core: 0 to n_cores - 1
+ *
+ * For a driver that lost an answer.
+ *
+ * Return: whether it must.
+ */
 static inline bool sol_regulator_stopped(const struct sol_regulator *reg,
 					 u32 core)
 {
