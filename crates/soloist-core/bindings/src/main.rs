@@ -2,8 +2,8 @@
 //!
 //! The file is checked in, so that building Soloist takes no libclang.
 //!
-//! `scripts/ffi` writes it. `scripts/ffi --check` compares it with what the headers give;
-//! without libclang it says so and passes.
+//! `scripts/ffi` writes it. `scripts/ffi --check` compares it with what the headers give.
+//! Both need libclang, which `scripts/packages tools` installs.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -72,9 +72,12 @@ fn generate(crate_dir: &Path) -> Result<String, bindgen::BindgenError> {
 
 fn main() -> ExitCode {
     let check = std::env::args().nth(1).as_deref() == Some("--check");
-    if let (true, Err(why)) = (check, clang_sys::load()) {
-        println!("src/ffi.rs is not compared with core/: no libclang ({why})");
-        return ExitCode::SUCCESS;
+    if let Err(why) = clang_sys::load() {
+        let what = if check { "compared" } else { "made" };
+        eprintln!(
+            "src/ffi.rs is not {what}: no libclang ({why}); `scripts/packages tools` installs it"
+        );
+        return ExitCode::FAILURE;
     }
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let file = crate_dir.join("src/ffi.rs");
