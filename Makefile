@@ -46,6 +46,7 @@ check-long: guest-build
 	@tests/stress/run $(MINUTES) $(KERNELS)
 	@tests/fuzz/run $(MINUTES) 6.12 6.1-rt debug
 	@NO_BUILD=1 tests/record/run
+	@tests/recipes/run
 	@for draw in beside alone; do \
 		cargo run -q --release -p soloist-rt --example bounds 500 $$draw $$(date +%s) || exit; \
 	done
@@ -86,8 +87,9 @@ cli:
 # SPARSE=2 has every source checked by sparse as well.
 modules:
 	@for name in $(KERNELS); do \
-		version=$$(readlink build/kernels/$$name) || { \
-			echo "no kernel $$name here: make kernels" >&2; exit 1; }; \
+		version=$$(basename "$$(readlink -e build/kernels/$$name)"); \
+		[ -n "$$version" ] || { \
+			echo "no kernel $$name here: scripts/kernels $$name" >&2; exit 1; }; \
 		$(MAKE) -s -j$$(nproc) -C kernel KVER=$$version W=1 C=$(or $(SPARSE),0) || exit 1; \
 	done
 
