@@ -71,7 +71,7 @@ impl ColorSet {
     /// Cells that can hold pages, ascending.
     ///
     /// # Panics
-    /// Where `map` is not of the shape that this set was made for.
+    /// If `map` is not of the shape that this set was made for.
     pub fn cells(&self, map: &AddrMap) -> Vec<u32> {
         let raw = self.raw(map);
         let call = |cells: &mut [u32]| {
@@ -87,7 +87,7 @@ impl ColorSet {
     /// Bytes of the machine's memory in these colours.
     ///
     /// # Panics
-    /// Where `map` is not of the shape that this set was made for.
+    /// If `map` is not of the shape that this set was made for.
     pub fn bytes(&self, map: &AddrMap) -> u64 {
         // SAFETY: bitmaps of the map's size (checked).
         unsafe { ffi::sol_colors_bytes(map.as_ptr(), &self.raw(map)) }

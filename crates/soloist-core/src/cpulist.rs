@@ -18,7 +18,7 @@ pub const MAX_CPUS: u32 = 1024;
 /// ```
 ///
 /// # Errors
-/// In words: which part is wrong.
+/// Names the part that is wrong.
 pub fn cpu_list(text: &str) -> Result<NumList, Refusal> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     NumList::parse(&parts.join(","), MAX_CPUS)

@@ -71,7 +71,7 @@ pub struct Block {
     pub zero: bool,
 }
 
-/// Where frames come from: a model of the buddy allocator.
+/// A source of frames: a model of the buddy allocator.
 pub trait Source {
     /// Gives a free block on `node` of order at most `max_order` away.
     fn block(&mut self, node: u32, max_order: u32) -> Option<Block>;
@@ -95,12 +95,12 @@ impl Default for FillLimits {
     }
 }
 
-/// What a fill did.
+/// The result of a fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
     /// Frames added to the lists, of any colour.
     pub added: u32,
-    /// Which of the cells asked for has a listed frame now, an index;
+    /// Index of a cell among those asked for that has a listed frame now;
     /// `None`: exhausted, or the limit was reached.
     pub hit: Option<usize>,
 }
@@ -125,7 +125,7 @@ impl FrameLists {
     /// All frames foreign, all lists empty.
     ///
     /// # Panics
-    /// Where the map's highest frame number does not fit 32 bits (16 TiB).
+    /// If the map's highest frame number does not fit 32 bits (16 TiB).
     pub fn new(map: &AddrMap) -> Self {
         let n = u32::try_from(map.end_pfn()).expect("memory ends below 16 TiB");
         let mut lists = Self {

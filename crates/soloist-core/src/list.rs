@@ -77,7 +77,7 @@ impl NumList {
             && self.words[number as usize / BITS] >> (number as usize % BITS) & 1 == 1
     }
 
-    /// How many numbers.
+    /// Returns the number of numbers in it.
     pub fn len(&self) -> u32 {
         self.words.iter().map(|w| w.count_ones()).sum()
     }

@@ -25,7 +25,7 @@ pub struct Hole(
     pub u64,
 );
 
-/// Why a DRAM coordinate has no physical address.
+/// The reason why a DRAM coordinate has no physical address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// Outside the machine.
@@ -36,7 +36,7 @@ pub enum EncodeError {
     NotInvertible,
 }
 
-/// Where in DRAM a physical address lies.
+/// The place in DRAM of a physical address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Dram {
     /// Memory node.
@@ -92,14 +92,14 @@ pub struct Range {
 pub struct MapBit {
     /// Parity of `offset & mask` is the bit.
     pub mask: u64,
-    /// Which bit of the printed number.
+    /// Number of the bit in the printed number.
     pub at: u32,
 }
 
 /// Offsets dealt out over a number of ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Interleave {
-    /// How many: 1 to 63; no power of two, unless they are named.
+    /// Number of ways, 1 to 63; no power of two, unless they are named.
     pub ways: u32,
     /// Bytes in a row of one way, a power of two.
     pub granule: u64,
@@ -145,11 +145,11 @@ pub struct Layout {
     pub col: Vec<MapBit>,
     /// Printed rank = rank + this.
     pub chip_select: u32,
-    /// Which bits of the bank are the bank group, a bit mask.
+    /// Bit mask of the bank bits that are the bank group.
     pub bank_group: u32,
-    /// Which bits of the channel are the sub-channel, a bit mask.
+    /// Bit mask of the channel bits that are the sub-channel.
     pub sub_channel: u32,
-    /// What the way, the high part of the channel, follows from.
+    /// The rule that gives the way, the high part of the channel.
     pub interleave: Option<Interleave>,
     /// Numbers of the ways, in turn; 0 alone where it is not interleaved.
     pub ways: Vec<u32>,
@@ -266,7 +266,7 @@ impl AddrMap {
             .unwrap_or(0)
     }
 
-    /// Where in DRAM the physical address `addr` lies.
+    /// Returns the place in DRAM of the physical address `addr`.
     pub fn decode(&self, addr: u64) -> Result<Dram, Hole> {
         let mut d = ffi::Dram::default();
         // SAFETY: a parsed map and a place for the answer.
@@ -312,7 +312,7 @@ impl AddrMap {
     /// set: the position `turns` turns after position `at` (below their number).
     ///
     /// # Panics
-    /// When there are none.
+    /// If there are none.
     pub fn cells_turn(&self, cells: &[u32], at: usize, turns: usize) -> usize {
         let n = cells.len() as u32;
         assert!(n > 0, "no cells to go round over");
@@ -428,7 +428,7 @@ impl AddrMap {
     /// touches a bank set in `sets` lies wholly in `sets`.
     ///
     /// # Panics
-    /// Where `sets` is not of this map's bank sets.
+    /// If `sets` is not of this map's bank sets.
     pub fn block_order(&self, sets: &NumList) -> u32 {
         assert_eq!(sets.limit(), self.n_bank_sets(), "bank sets of another map");
         // SAFETY: a parsed map, a bitmap of n_bank_sets bits.

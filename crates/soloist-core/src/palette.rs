@@ -14,7 +14,7 @@ use crate::text::Refusal;
 /// Names an owner of a [`Palette`].
 pub type OwnerId = u32;
 
-/// How many owners name a bank set or LLC colour.
+/// Counts of the owners that name a bank set or LLC colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// All of them.
@@ -25,7 +25,7 @@ pub struct Usage {
     pub realtime: u32,
 }
 
-/// What automatic assignment is asked for.
+/// A request for automatic assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Want {
     /// Bank sets, at least 1.
@@ -55,7 +55,7 @@ impl Default for Want {
     }
 }
 
-/// Who owns which colours. Changes happen whole or not at all.
+/// A table of colours and their owners. A change happens whole or not at all.
 pub struct Palette {
     map: AddrMap,
     /// Backing of `raw`'s arrays: C's, read here only through `raw`.
@@ -130,7 +130,7 @@ impl Palette {
         self.assign_raw(&self.raw, want)
     }
 
-    /// As [`Self::assign`], where `in_use` says how many frames of a bank set
+    /// Does what [`Self::assign`] does, where `in_use` says how many frames of a bank set
     /// are still in use, whoever had them.
     pub fn assign_with<F: Fn(u32) -> u64>(
         &self,

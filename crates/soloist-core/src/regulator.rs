@@ -19,7 +19,7 @@ pub const TRAFFICS: usize = ffi::TRAFFICS as usize;
 /// A limit that is never reached.
 pub const NO_LIMIT: u32 = ffi::NO_LIMIT;
 
-/// What becomes of a period once all have used their budgets.
+/// The rule for the rest of a period once all cores have used their budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
@@ -43,7 +43,7 @@ pub struct Regulation {
     pub r_min: [u64; TRAFFICS],
     /// Peak bandwidth.
     pub peak: u64,
-    /// What a core above its reservation reclaims at a time; 0: 1 % of peak.
+    /// Lines that a core above its reservation reclaims at a time; 0: 1 % of the peak.
     pub q_min: u32,
     /// Weight of the newest period in the prediction, 1 to 256, in 1/256.
     pub ewma: u16,
@@ -51,7 +51,7 @@ pub struct Regulation {
     pub sharing: Sharing,
 }
 
-/// What a core reserves.
+/// A reservation of one core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
     /// Bytes per second, reads and writes; used if `weight` is 0.
@@ -62,7 +62,7 @@ pub struct Reservation {
     pub reclaim: bool,
 }
 
-/// What a core has done since it was first regulated; lines, or times.
+/// Counts of a core since it was first regulated, in lines unless a field says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct CoreCounts {
     /// Used, in periods that have ended.
@@ -81,7 +81,7 @@ pub struct CoreCounts {
     pub underruns: u64,
 }
 
-/// What the driver must do.
+/// An order to the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Let the core run, and tell when its usage comes to a limit.
@@ -94,10 +94,10 @@ pub enum Order {
     Restart(u32),
 }
 
-/// What the driver must do, and how far the core may go.
+/// An order to the driver, and how far the core may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// What to do.
+    /// The order.
     pub order: Order,
     /// Lines used in this period at which to tell again, or [`NO_LIMIT`].
     pub limit: [u32; TRAFFICS],
@@ -162,7 +162,7 @@ impl Regulator {
         })
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     pub fn n_cores(&self) -> u32 {
         self.n_cores
     }
@@ -189,7 +189,7 @@ impl Regulator {
         unsafe { ffi::sol_regulator_weight(self.as_mut_ptr(), core, weight) }
     }
 
-    /// Whether a core has something to run, from the next period on.
+    /// Says whether a core has something to run, from the next period on.
     pub fn active(&mut self, core: u32, active: bool) {
         self.check(core);
         // SAFETY: initialised, a known core.
@@ -203,8 +203,8 @@ impl Regulator {
         unsafe { ffi::sol_regulator_online(self.as_mut_ptr(), core, online) }.into()
     }
 
-    /// Which pools of banks each core shares, see [`pools`]; from the next
-    /// period on. Refused: nothing changed.
+    /// Says which pools of banks each core shares ([`pools`]), from the next period on. A
+    /// refusal changes nothing.
     ///
     /// # Panics
     /// Unless there is one bitmap for each core.
@@ -226,7 +226,7 @@ impl Regulator {
     /// cores.
     ///
     /// # Panics
-    /// Where there is no such domain (there are 64).
+    /// If there is no such domain (there are 64).
     pub fn restart(&mut self, domain: u32) {
         assert!(domain < ffi::POOLS, "no domain {domain}");
         // SAFETY: initialised, domain below SOL_POOLS.
@@ -261,7 +261,7 @@ impl Regulator {
         unsafe { (*self.core_ptr(core)).domain.into() }
     }
 
-    /// What a core has done.
+    /// Returns a core's counts.
     pub fn counts(&self, core: u32) -> CoreCounts {
         self.check(core);
         // SAFETY: initialised, a known core; the struct is copied.
@@ -300,7 +300,7 @@ impl Regulator {
 /// pools for each core. `None`: any bank set.
 ///
 /// # Panics
-/// Where a colour set is of another map.
+/// If a colour set is of another map.
 pub fn pools(map: &AddrMap, colors: &[Option<&ColorSet>]) -> Vec<u64> {
     let raw: Vec<Option<ffi::Colors>> = colors.iter().map(|c| c.map(|c| c.raw(map))).collect();
     let pointers: Vec<*const ffi::Colors> = raw

@@ -29,7 +29,7 @@ const LONGEST_PS: u64 = 3_600 * 1_000_000_000_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub u64);
 
-/// What is no time.
+/// An error: the text is no time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadTime {
     /// Neither number nor unit as expected.
@@ -76,7 +76,7 @@ impl FromStr for Time {
     }
 }
 
-/// With four digits and the unit that suits: `62.5 ms`.
+/// Writes four digits and the unit that suits: `62.5 ms`.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, scale) = match self.0 {
@@ -133,7 +133,7 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// As nanoseconds, a number.
+/// Writes a number of nanoseconds.
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(self.0 as f64 / 1000.0)

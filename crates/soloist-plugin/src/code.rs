@@ -15,7 +15,7 @@ use crate::qemu::{self, Tb};
 
 /// Registers that are followed: 16 general ones, 16 vector ones; a bit each.
 pub type Registers = u32;
-/// How many there are.
+/// Number of registers that are followed.
 pub const REGISTERS: usize = 32;
 
 /// A register takes the youngest load of those that it is computed from.
@@ -23,7 +23,7 @@ pub const REGISTERS: usize = 32;
 pub struct Move {
     /// Number of the register.
     pub to: u8,
-    /// What it is computed from.
+    /// The registers that it is computed from.
     pub from: Registers,
 }
 
@@ -37,9 +37,9 @@ pub struct Access {
     pub pc: u64,
     /// Instructions of the block from this one on.
     pub left: u32,
-    /// In the kernel's half.
+    /// Whether it is in the kernel's half of the address space.
     pub kernel: bool,
-    /// What has moved since the access before, or the block's start.
+    /// Moves since the access before, or since the block's start.
     pub moves: Moves,
     /// Registers of the address.
     pub address: Registers,
@@ -52,7 +52,7 @@ pub struct Access {
 pub struct Block {
     /// Instructions.
     pub size: u32,
-    /// In the kernel's half.
+    /// Whether it is in the kernel's half of the address space.
     pub kernel: bool,
     /// Virtual page number of its first instruction.
     pub virt: u64,
@@ -62,12 +62,12 @@ pub struct Block {
     repeats: Option<u64>,
     /// Physical lines that it lies in; none where that is unknown.
     pub lines: Box<[u64]>,
-    /// What moves behind its last access.
+    /// Moves behind its last access.
     pub tail: Moves,
 }
 
 impl Block {
-    /// Whether it only goes on with the string instruction that `before` ended in.
+    /// Returns whether it only goes on with the string instruction that `before` ended in.
     /// Where instructions are counted, QEMU makes a block of each repetition.
     pub fn goes_on(&self, before: &Self) -> bool {
         self.size == 1 && self.repeats == Some(self.first) && self.repeats == before.repeats
@@ -82,7 +82,7 @@ pub struct Translated {
     pub accesses: Vec<(*mut qemu::Insn, Access)>,
 }
 
-/// Whether this address is the kernel's.
+/// Returns whether this address is the kernel's.
 pub fn is_kernel(addr: u64) -> bool {
     addr >> 63 == 1
 }

@@ -35,7 +35,7 @@ use soloist_record::Writer;
 use vcpu::{Order, Shared, Vcpu};
 use whose::Whose;
 
-/// Of QEMU's interface.
+/// The version of QEMU's interface that this plugin is built for.
 #[no_mangle]
 #[allow(non_upper_case_globals, reason = "QEMU wants this name")]
 pub static qemu_plugin_version: c_int = 4;

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// Of this plugin.
+/// The identity that QEMU gives this plugin.
 pub type Id = u64;
 /// A memory access, packed by QEMU.
 pub type MemInfo = u32;
@@ -21,13 +21,13 @@ pub struct Insn {
     _opaque: [u8; 0],
 }
 
-/// Where in the guest's physical address space an access went.
+/// The place of an access in the guest's physical address space.
 #[repr(C)]
 pub struct HwAddr {
     _opaque: [u8; 0],
 }
 
-/// What QEMU says of itself.
+/// QEMU and its guest, as QEMU describes them.
 #[repr(C)]
 pub struct Info {
     pub target_name: *const c_char,

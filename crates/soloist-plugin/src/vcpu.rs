@@ -14,7 +14,7 @@ const PAGE_SHIFT: u32 = 12;
 /// Pages of user space that are known to have been told of; a power of two.
 const KNOWN: usize = 1024;
 
-/// What all processors share.
+/// State that all processors share.
 #[derive(Default)]
 pub struct Shared {
     /// First touches and switches are numbered with these.
@@ -113,12 +113,12 @@ pub struct Vcpu {
     limited: bool,
 }
 
-/// What the processor wants of the others.
+/// A request of one processor to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// All that is known of the kernel is told: look at its code too.
+    /// Look at the kernel too: all that is known of it has been told.
     Look,
-    /// All processors of the program record from here on.
+    /// Record from here on, on all processors of the program.
     Start(u32),
     /// Nobody records any longer.
     Stop,
@@ -361,7 +361,7 @@ impl Vcpu {
         }
     }
 
-    /// Whether it must record no longer.
+    /// Returns whether it must record no longer.
     pub fn stopped(&self) -> bool {
         self.limited || self.failed.is_some()
     }
