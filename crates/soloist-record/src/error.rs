@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::Serialize;
 use soloist_machine::FileError;
 
-/// What can be wrong with a recording.
+/// An error of a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file can't be read or written, is no part of a recording, or lacks what was
@@ -20,7 +20,7 @@ pub enum Error {
         file: PathBuf,
         /// Where the damaged frame begins, bytes.
         offset: u64,
-        /// What is wrong with it.
+        /// A description, for people.
         why: String,
         /// Records in the frames before.
         records: u64,

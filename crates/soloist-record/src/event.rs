@@ -4,7 +4,7 @@
 //! small and usual is left out: a line in the same page as the last one, or
 //! right behind it. Numbers are LEB128; differences are zigzag.
 
-/// What left the private caches.
+/// A kind of line that left the private caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -33,7 +33,7 @@ impl Kind {
 /// A line that left the private caches, or was asked for behind them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Which way and why.
+    /// Its direction and its cause.
     pub kind: Kind,
     /// Page, by the number of its [`Event::Page`] in this stream, from 0.
     pub page: u32,

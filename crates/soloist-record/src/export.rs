@@ -23,7 +23,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What a trace of this format can't say, for people.
+    /// Returns what a trace of this format cannot say, for people.
     pub fn lost(self) -> &'static str {
         match self {
             Self::Dramsim3 => {

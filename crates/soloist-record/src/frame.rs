@@ -11,8 +11,8 @@
 
 use std::io::{self, Read, Write};
 
-/// Of the file: what is written here. All from 1 on can be read: 2 has waits and
-/// wakes besides.
+/// Version of the file that is written. All versions from 1 on can be read; 2 added
+/// waits and wakes.
 pub const VERSION: u32 = 2;
 const FILE: &[u8; 8] = b"SOLOREC\n";
 const FRAME: &[u8; 4] = b"SRFR";
@@ -81,7 +81,7 @@ pub fn write(to: &mut impl Write, raw: &[u8], records: u32) -> io::Result<u64> {
 pub struct Frame {
     /// The packed events.
     pub raw: Vec<u8>,
-    /// How many they are.
+    /// Number of its records.
     pub records: u32,
     /// Bytes that the frame takes in the file.
     pub bytes: u64,

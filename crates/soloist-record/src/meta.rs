@@ -8,7 +8,7 @@ use crate::error::{foreign, io, read_json, write_json, Result};
 
 /// The file's name.
 pub const FILE: &str = "recording.json";
-/// What the plugin writes at its end; becomes part of [`FILE`].
+/// The file that the plugin writes at its end; it becomes part of [`FILE`].
 pub const STREAMS: &str = "streams.json";
 
 /// A cache before the recorder.
@@ -31,7 +31,7 @@ pub struct Program {
     pub argv: Vec<String>,
     /// The processors that it had to itself.
     pub cpus: Vec<u32>,
-    /// What the module was asked for, as `name=value` of its group; none: as Linux does.
+    /// Settings of its group, as `name=value`; none: Linux placed the pages.
     #[serde(default)]
     pub colors: Vec<String>,
 }
@@ -39,13 +39,13 @@ pub struct Program {
 /// A thread that ran on a recorded processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
-    /// Of which program, from 0.
+    /// Number of its program, from 0.
     pub program: u32,
-    /// It ran in user mode; else it is the kernel's own.
+    /// Whether it ran in user mode; else it is the kernel's own.
     pub user: bool,
 }
 
-/// Where a processor's events are.
+/// The file of one processor's events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
     /// The processor.
@@ -62,12 +62,12 @@ pub struct Stream {
     pub instructions: u64,
 }
 
-/// What the plugin knows at its end.
+/// The state of the plugin at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Streams {
-    /// By number.
+    /// The threads, by number.
     pub threads: Vec<Thread>,
-    /// One a processor.
+    /// The streams, one for each processor.
     pub streams: Vec<Stream>,
     /// Recording stopped before the end, at its limit.
     pub limited: bool,
@@ -76,10 +76,10 @@ pub struct Streams {
     pub failed: Option<String>,
 }
 
-/// What a recording is of.
+/// A description of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
-    /// Of the format, [`crate::frame::VERSION`].
+    /// Version of the format, [`crate::frame::VERSION`].
     pub version: u32,
     /// Name of the machine file.
     pub machine: String,

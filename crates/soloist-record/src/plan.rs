@@ -10,7 +10,7 @@ use crate::meta::Cache;
 /// The recorder's orders, in a file of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where streams go.
+    /// The folder of the streams.
     pub out: PathBuf,
     /// Bytes after which recording stops.
     pub limit: u64,
@@ -23,7 +23,7 @@ pub struct Plan {
     pub programs: Vec<Vec<u32>>,
     /// Bytes of each memory backend of the guest, in its order.
     pub ram: Vec<u64>,
-    /// Where memory below 4 GiB ends; what is above continues at 4 GiB.
+    /// End of the memory below 4 GiB, bytes; the rest continues at 4 GiB.
     pub below_4g: u64,
 }
 
@@ -48,15 +48,15 @@ pub const MARKER: u64 = 0x736f_6c6f_6973 << 16;
 /// processor's variables; then where `__futex_queue`, `__futex_wake_mark` and
 /// `futex_wake_mark` begin and end, 0 where there is none.
 pub const SYMBOLS: u16 = 1;
-/// How many.
+/// Number of words that follow [`SYMBOLS`].
 pub const SYMBOL_WORDS: usize = 9;
 /// The program of this processor begins.
 pub const START: u16 = 2;
 /// Recording ends, of all programs.
 pub const STOP: u16 = 3;
-/// And the number of the processor that the store comes from.
+/// The code is this plus the number of the processor that the store comes from.
 pub const HERE: u16 = 0x80;
-/// The numbers there are.
+/// Processors that such a code can name.
 pub const MAX_CPUS: usize = 64;
 /// Codes from here on are the programs' own.
 pub const FIRST_OWN: u16 = 0x100;

@@ -22,15 +22,15 @@ const KERNEL_HALF: u64 = 1 << 51;
 
 /// A recording on disk.
 pub struct Recording {
-    /// What it is of.
+    /// The programs, the machine and the streams.
     pub meta: Meta,
     dir: PathBuf,
 }
 
-/// Which of the lines of each processor are loaded.
+/// The part of the lines of each processor that is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lines {
-    /// So many from the beginning, with the program's start.
+    /// The first ones, so many, with the program's start.
     First(usize),
     /// So many from the middle of what was recorded.
     Middle(usize),
@@ -77,17 +77,17 @@ pub struct Page {
     pub user: bool,
     /// The thread that touched it first.
     pub thread: u32,
-    /// When, among all first touches of the recording.
+    /// Its number among all first touches of the recording.
     pub order: u64,
 }
 
-/// What one core plays: runs of one thread, or all of one processor.
+/// The part that one core plays: runs of one thread, or all of one processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {
     pieces: Vec<usize>,
 }
 
-/// Where a lane has come to.
+/// A position in a lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cursor {
     piece: usize,
@@ -103,7 +103,7 @@ impl Program {
         threads
     }
 
-    /// All that a thread did.
+    /// Returns all that a thread did.
     pub fn thread(&self, thread: u32) -> Lane {
         self.lane(|piece| piece.thread == thread)
     }
@@ -123,7 +123,7 @@ impl Program {
         }
     }
 
-    /// Whether a lane has something of a thread.
+    /// Returns whether a lane has something of a thread.
     pub fn is_of(&self, lane: &Lane, thread: u32) -> bool {
         let mut pieces = lane.pieces.iter();
         pieces.any(|&at| self.pieces[at].thread == thread)

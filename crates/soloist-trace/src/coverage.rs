@@ -15,13 +15,13 @@ pub enum Expected {
 /// A task that was asked for.
 #[derive(Debug, Clone)]
 pub struct ExpectedTask {
-    /// What it is known by.
+    /// The property that it is known by.
     pub identity: Identity,
-    /// It has a period.
+    /// Whether it has a period.
     pub timed: bool,
 }
 
-/// What a task is known by.
+/// The property that a task is known by.
 #[derive(Debug, Clone)]
 pub enum Identity {
     /// Its name.
@@ -30,13 +30,13 @@ pub enum Identity {
     Id(u32),
 }
 
-/// What a record says of those who were asked for.
+/// The tasks that were asked for, and what a record has of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coverage {
     /// Tasks that were asked for and of which no job was seen: whether they kept a
     /// deadline is not known.
     pub unseen: Vec<String>,
-    /// What was seen is enough to speak of deadlines. A task that has none can't
+    /// Whether what was seen is enough to speak of deadlines. A task that has none can't
     /// miss one.
     pub enough: bool,
 }
@@ -61,7 +61,7 @@ impl Identity {
 }
 
 impl Measured {
-    /// Which of the expected tasks the record lacks.
+    /// Returns which of the expected tasks the record lacks.
     #[must_use]
     pub fn coverage(&self, expected: &Expected) -> Coverage {
         let shown = |task: &Task, timed: bool| task.jobs > 0 || !timed;

@@ -16,13 +16,13 @@ const NAME: usize = 16;
 pub struct Line<'a> {
     /// Processor that wrote it.
     pub cpu: u32,
-    /// By the trace's clock, picoseconds; lines have microseconds.
+    /// Time by the trace's clock, picoseconds; lines have microseconds.
     pub at_ps: u64,
-    /// What happened.
+    /// The event.
     pub event: Event<'a>,
 }
 
-/// Why a task is switched from.
+/// The reason why a task is switched from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It could go on, but what is as urgent or more runs.
@@ -42,7 +42,7 @@ pub enum State {
     Dead,
 }
 
-/// What happened.
+/// An event of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A processor goes from one task to another; 0 is idle.

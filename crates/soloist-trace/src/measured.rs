@@ -9,7 +9,7 @@ use crate::watch::kept_name;
 /// A trace, summed up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// How long it is.
+    /// Its length.
     pub length_ns: u64,
     /// Events that the kernel could not keep; what they would have changed is not
     /// known.
@@ -27,19 +27,19 @@ pub struct Task {
     pub task: String,
     /// Its id.
     pub pid: u32,
-    /// Where it ran.
+    /// Cores that it ran on.
     pub cores: Vec<u32>,
-    /// From release to release, if it is known.
+    /// Time from release to release, if it is known.
     pub period_ns: Option<u64>,
-    /// From release to deadline.
+    /// Time from release to deadline.
     pub deadline_ns: Option<u64>,
     /// Jobs that ended.
     pub jobs: u64,
-    /// Of these, after their deadline.
+    /// Those of them that ended after their deadline.
     pub missed: u64,
-    /// As a share.
+    /// The same as a share of `jobs`.
     pub miss_rate: f64,
-    /// From release to completion; none: no job was completed.
+    /// Median of the time from release to completion; none: no job was completed.
     pub response_p50_ns: Option<u64>,
     /// Its 99.9th percentile.
     pub response_p999_ns: Option<u64>,
@@ -49,20 +49,20 @@ pub struct Task {
     pub worst_is_cut_off: bool,
     /// Longest execution of a completed job.
     pub execution_max_ns: u64,
-    /// How often it was left ready for another as urgent.
+    /// Times that it was left ready for another as urgent.
     pub preempted: u64,
-    /// How often it gave way.
+    /// Times that it gave way.
     pub yielded: u64,
-    /// How often it changed its core.
+    /// Times that it changed its core.
     pub migrated: u64,
-    /// For how long it wanted to run and was kept from it.
+    /// Time in which it wanted to run and was kept from it.
     pub throttled_ns: u64,
-    /// Of that, by its scheduling class.
+    /// The part of that for which its scheduling class is the cause.
     pub held_ns: u64,
 }
 
 impl Measured {
-    /// Of a record; jobs that were released before `skip_ps` are not counted.
+    /// Returns the figures of a record; jobs that were released before `skip_ps` are not counted.
     #[must_use]
     pub fn of(record: &Record, skip_ps: u64) -> Self {
         let timeline = &record.timeline;

@@ -40,25 +40,25 @@ struct Observed {
 pub struct Seen {
     /// Thread id.
     pub pid: u32,
-    /// When its jobs come.
+    /// The timing of its jobs.
     pub timing: Option<Timing>,
-    /// How often it could have gone on, but what is as urgent or more ran.
+    /// Times that it could have gone on, but what is as urgent or more ran.
     pub preempted: u64,
-    /// How often it gave way to another of its real-time priority.
+    /// Times that it gave way to another of its real-time priority.
     pub yielded: u64,
-    /// How long its scheduling class held it back, picoseconds; in the row's
-    /// throttled time too.
+    /// Time that its scheduling class held it back, picoseconds; the row's throttled time
+    /// contains it.
     pub held_ps: u64,
-    /// How often it went on on another core.
+    /// Times that it continued on another core.
     pub migrated: u64,
 }
 
-/// What was seen.
+/// A record of what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Jobs; times from the origin on.
     pub timeline: Timeline,
-    /// What else there is to say, by row.
+    /// More of each task, by row.
     pub tasks: Vec<Seen>,
     /// Events that the trace says are lost; there may be more.
     pub lost: u64,

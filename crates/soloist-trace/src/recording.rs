@@ -31,7 +31,7 @@ impl Recording {
     /// Begins to record the watched tasks.
     ///
     /// # Errors
-    /// When there is no tracefs, it wants root, or the kernel lacks an event.
+    /// If there is no tracefs, it wants root, or the kernel lacks an event.
     pub fn begin(watch: Watch) -> Result<Self, TraceError> {
         let instance = Instance::new("trace", BUFFER_KIB)?;
         enable(&instance, &watch)?;
@@ -52,7 +52,7 @@ impl Recording {
     /// are `gone`.
     ///
     /// # Errors
-    /// When the trace can't be read, or as `gone`.
+    /// If the trace cannot be read, or as `gone`.
     pub fn run(
         &mut self,
         length: Option<Duration>,
@@ -74,7 +74,7 @@ impl Recording {
     /// Records no more.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// If the kernel refuses.
     pub fn stop(&mut self) -> Result<(), TraceError> {
         self.end_ps = now_ps();
         self.instance.stop()
@@ -83,7 +83,7 @@ impl Recording {
     /// Reads what is left of a recording that was stopped.
     ///
     /// # Errors
-    /// When the trace can't be read.
+    /// If the trace cannot be read.
     pub fn finish(mut self) -> Result<Record, TraceError> {
         self.read()?;
         let mut record = self.observer.finish(self.end_ps);

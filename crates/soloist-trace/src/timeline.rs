@@ -7,7 +7,7 @@ use soloist_core::statistics::{deviation, mean};
 
 pub use self::responses::Responses;
 
-/// How a job ended.
+/// The end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
@@ -31,20 +31,20 @@ pub struct Job {
     pub release_ps: u64,
     /// Deadline; `None`: best effort.
     pub deadline_ps: Option<u64>,
-    /// From when to when it ran.
+    /// Begins and ends of its runs.
     pub runs: Vec<(u64, u64)>,
-    /// How it ended.
+    /// Its end.
     pub end: End,
 }
 
 impl Job {
-    /// How long it ran.
+    /// Returns the time that it ran, picoseconds.
     #[must_use]
     pub fn executed_ps(&self) -> u64 {
         self.runs.iter().map(|(from, to)| to - from).sum()
     }
 
-    /// From release to completion.
+    /// Returns the time from release to completion, picoseconds.
     #[must_use]
     pub fn response_ps(&self) -> Option<u64> {
         match self.end {
@@ -72,7 +72,7 @@ pub struct Row {
     pub name: String,
     /// Cores that it ran on; more than one of a kernel's task only.
     pub cores: Vec<u32>,
-    /// From when to when it was throttled.
+    /// Begins and ends of the times in which it was throttled.
     pub throttled: Vec<(u64, u64)>,
 }
 
@@ -83,16 +83,16 @@ pub struct Timeline {
     pub rows: Vec<Row>,
     /// All jobs by release.
     pub jobs: Vec<Job>,
-    /// How long it is, picoseconds.
+    /// Its length, picoseconds.
     pub end_ps: u64,
 }
 
-/// What became of one task's jobs.
+/// Figures of one task's jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Figures {
     /// Jobs that ended.
     pub jobs: u64,
-    /// Of these, aborted at their deadline or completed after it.
+    /// Those of them that were aborted at their deadline or completed after it.
     pub missed: u64,
     /// Execution of those that were completed: mean, longest, shortest,
     /// standard deviation, picoseconds.
@@ -144,7 +144,7 @@ impl Figures {
     }
 }
 
-/// What two lists of times have in common, each sorted and without overlap.
+/// Returns what two lists of times have in common, each sorted and without overlap.
 #[must_use]
 pub fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut parts = Vec::new();
@@ -158,15 +158,15 @@ pub fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
 }
 
 impl Timeline {
-    /// What became of a task's jobs that were released at `from_ps` or later.
+    /// Returns the figures of a task's jobs that were released at `from_ps` or later.
     #[must_use]
     pub fn figures(&self, task: usize, from_ps: u64) -> Figures {
         let mine = |j: &&Job| j.task == task && j.release_ps >= from_ps;
         Figures::of(self.jobs.iter().filter(mine))
     }
 
-    /// What lies between two times, with jobs that reach beyond cut off; times
-    /// are from `from_ps` on.
+    /// Returns the part between two times, with jobs that reach beyond cut off; its times
+    /// count from `from_ps` on.
     #[must_use]
     pub fn part(&self, from_ps: u64, to_ps: u64) -> Self {
         let cut = |&(a, b): &(u64, u64)| {

@@ -16,12 +16,12 @@ use std::mem;
 use crate::event::State;
 use crate::timeline::{common, End, Job};
 
-/// When the jobs of a task come.
+/// The timing of the jobs of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// From release to release, picoseconds, not 0.
+    /// Time from release to release, picoseconds, not 0.
     pub period_ps: u64,
-    /// From release to deadline, at most the period.
+    /// Time from release to deadline, picoseconds, at most the period.
     pub deadline_ps: u64,
 }
 
@@ -41,15 +41,15 @@ enum Activity {
 /// A task as it is followed.
 #[derive(Debug, Default)]
 pub struct Track {
-    /// When its jobs come; `None`: whenever it is woken.
+    /// The timing of its jobs; `None`: they come whenever it is woken.
     pub timing: Option<Timing>,
-    /// How often it could have gone on, but another ran.
+    /// Times that it could have gone on, but another ran.
     pub preempted: u64,
-    /// How often it gave way to another of its priority.
+    /// Times that it gave way to another of its priority.
     pub yielded: u64,
-    /// From when to when its scheduling class held it back.
+    /// Begins and ends of the times in which its scheduling class held it back.
     pub held: Vec<(u64, u64)>,
-    /// How often it went on on another core.
+    /// Times that it continued on another core.
     pub migrated: u64,
     /// Cores that it ran on.
     pub cores: BTreeSet<u32>,
@@ -163,8 +163,8 @@ impl Track {
         mem::take(&mut self.done)
     }
 
-    /// When it was held back: by its class, and the parts of `stopped`, by core, in
-    /// which it wanted to run there.
+    /// Returns the times in which it was held back: by its class, and the parts of `stopped`,
+    /// by core, in which it wanted to run there.
     #[must_use]
     pub fn throttled(&self, stopped: &BTreeMap<u32, Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
         let here = |(core, awake): (&u32, &Vec<(u64, u64)>)| {

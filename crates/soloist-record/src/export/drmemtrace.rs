@@ -32,7 +32,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// What stands before the entries of the one thread.
+    /// Writes what stands before the entries of the one thread.
     pub fn begin(&self, to: &mut impl Write) -> io::Result<()> {
         put(to, entry::HEADER, 0, VERSION)?;
         put(to, entry::MARKER, marker::VERSION, VERSION)?;
@@ -75,7 +75,7 @@ impl Trace {
         put(to, data, OPERAND, virt)
     }
 
-    /// What stands behind them.
+    /// Writes what stands behind them.
     pub fn end(to: &mut impl Write) -> io::Result<()> {
         put(to, entry::THREAD_EXIT, OPERAND, THREAD)?;
         put(to, entry::FOOTER, 0, 0)

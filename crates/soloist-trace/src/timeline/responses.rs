@@ -4,10 +4,10 @@ use hdrhistogram::Histogram;
 
 use super::{End, Timeline};
 
-/// Of one task, nanoseconds; percentiles to 3 digits.
+/// Response times of one task, nanoseconds; percentiles have 3 digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Responses {
-    /// Half took no longer.
+    /// The median.
     pub p50_ns: u64,
     /// 999 of 1000 took no longer.
     pub p999_ns: u64,
