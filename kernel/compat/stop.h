@@ -6,7 +6,7 @@
  * runtime that ends, and it preempts every other deadline task when it wakes.
  * The scheduler then runs whoever has the earliest deadline, so the relative
  * deadline is one in the past: none is earlier but that of a task which is late
- * by more. The flag is in kernel/sched/sched.h, not in a header for modules; it
+ * by more. The flag is in linux/kernel/sched/sched.h, which no module sees; it
  * has the same value since 4.16. A kernel without schedutil takes the flag and
  * makes an ordinary deadline task of it, one with a runtime of 1 ns: that would
  * stop nobody.
