@@ -99,18 +99,18 @@ pub struct Args {
 /// A condition and what its runs came to.
 #[derive(Debug, Clone, Serialize)]
 pub struct Condition {
-    /// Of what.
+    /// Name of the program.
     pub program: String,
-    /// Such as `alone`.
+    /// Name of the condition, such as `alone`.
     pub name: String,
-    /// Of each run.
+    /// Seconds of each run.
     pub seconds: Vec<f64>,
-    /// Over all runs.
+    /// Summary of all runs.
     #[serde(flatten)]
     pub summary: Summary,
-    /// By means, against the first condition.
+    /// Mean time by the mean time of the first condition.
     pub slowdown: f64,
-    /// Why the figures may say little.
+    /// Reasons why the figures may say little.
     pub warnings: Vec<String>,
     /// In the model: the 99th percentile of the latency of its lines, ns.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde::Serialize;
 use soloist_host::HostError;
 
-/// How this run prints; given to every command.
+/// The way in which this run prints; every command gets it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ctx {
     /// Print JSON on standard output.

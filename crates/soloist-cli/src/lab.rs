@@ -37,7 +37,7 @@ pub fn is_name_only(command: &clap::Command) -> bool {
         && command.get_arguments().filter(own).count() == 0
 }
 
-/// Where the program is: beside this one, or in PATH.
+/// Finds the program beside this one, or in PATH.
 pub fn program() -> Option<PathBuf> {
     let own = env::current_exe().ok();
     let beside = own.and_then(|own| own.parent().map(PathBuf::from));

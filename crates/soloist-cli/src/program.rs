@@ -51,7 +51,7 @@ pub fn run<Command: Subcommand>(
     }
 }
 
-/// As said before what clap could not understand.
+/// Returns whether the words before `--` ask for JSON, for what clap could not understand.
 pub fn json_wanted() -> bool {
     let mut words = std::env::args_os().take_while(|word| word != "--");
     words.any(|word| word == "--json")

@@ -22,7 +22,7 @@ pub fn weigh(machine: &Machine, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// What speaks against the map here, an incomplete one's own word too.
+/// Returns what speaks against the map here, an incomplete one's own word too.
 pub fn objections(machine: &Machine) -> Objections {
     let mut objections = machine::objections(machine, &Facts::of(&Host::live()));
     if machine.about.trust == Trust::Incomplete {

@@ -16,12 +16,12 @@ use crate::tasks::TaskSet;
 pub struct ProfiledSet<'a> {
     /// The tasks.
     pub set: &'a TaskSet,
-    /// By number of the task.
+    /// Profiles, by number of the task.
     pub profiles: &'a [Profile],
 }
 
 impl<'a> ProfiledSet<'a> {
-    /// Of tasks, and a profile of each.
+    /// Returns tasks with a profile of each.
     #[must_use]
     pub fn new(set: &'a TaskSet, profiles: &'a [Profile]) -> Self {
         Self { set, profiles }

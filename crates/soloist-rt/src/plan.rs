@@ -49,7 +49,7 @@ use crate::tasks::{Order, TaskSet};
 /// Limits of bandwidth that are tried, MB/s.
 pub const LIMITS: [u64; 8] = [2000, 1000, 500, 250, 125, 64, 32, 16];
 
-/// Where one task goes.
+/// The place of one task.
 #[derive(Debug, Clone, Serialize)]
 pub struct Assignment {
     /// The task.
@@ -72,7 +72,7 @@ pub struct Assignment {
     pub server: Option<Server>,
     /// Longest execution alone in these colours.
     pub wcet: Time,
-    /// Of how many jobs that were played there.
+    /// Number of jobs that were played there.
     pub jobs_alone: u64,
     /// Lines a job in these colours.
     pub lines: u64,
@@ -83,9 +83,9 @@ pub struct Assignment {
 pub struct Relaxation {
     /// The task that misses.
     pub task: String,
-    /// By how much.
+    /// Time by which it misses.
     pub misses_by: Time,
-    /// In words: what to change.
+    /// The change that helps, in words.
     pub change: String,
 }
 
@@ -96,17 +96,17 @@ pub struct Plan {
     pub machine: String,
     /// All deadlines are proved.
     pub holds: bool,
-    /// By task, in the order of the file.
+    /// Assignments by task, in the order of the file.
     pub assignments: Vec<Assignment>,
-    /// What the analysis says of each task with deadlines.
+    /// The analysis of each task with deadlines.
     pub analysis: Vec<Answer>,
-    /// What would make it hold.
+    /// Changes that would make it hold.
     pub relaxations: Vec<Relaxation>,
-    /// What a line of a neighbour costs here.
+    /// Costs of a line of a neighbour here.
     pub costs: Costs,
-    /// What was tried.
+    /// Number of ways that were tried.
     pub candidates: usize,
-    /// What drew programs, pages and jitter, of the check too.
+    /// The seed that drew programs, pages and jitter, of the check too.
     pub seed: u64,
     /// The tasks, each on its core.
     #[serde(skip)]
@@ -154,7 +154,7 @@ pub fn plan(platform: &Platform, set: &TaskSet, seed: u64) -> Result<Plan, PlanE
 }
 
 impl Plan {
-    /// What `alone` is, in words: nobody looked at later jobs.
+    /// Returns what `alone` is, in words: nobody looked at later jobs.
     #[must_use]
     pub fn alone_is(&self) -> String {
         let timed = self.assignments.iter().filter(|a| a.jobs_alone > 0);

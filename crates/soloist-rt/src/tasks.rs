@@ -13,7 +13,7 @@ use soloist_play::programs::ProgramKind;
 /// kernel's threads.
 pub const HIGHEST: u32 = 90;
 
-/// How the tasks of a core are ordered. All are preemptive, and a task never
+/// The order of the tasks of a core. All are preemptive, and a task never
 /// leaves its core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -25,28 +25,28 @@ pub enum Order {
     /// The shorter the deadline the higher (Leung and Whitehead, 1982).
     #[serde(alias = "dm")]
     DeadlineMonotonic,
-    /// As the file says; 99 is the highest, as for SCHED_FIFO.
+    /// The priorities of the file; 99 is the highest, as for SCHED_FIFO.
     Fixed,
     /// The job whose deadline is next.
     Edf,
 }
 
-/// When a task's jobs come.
+/// The releases of a task's jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Release {
-    /// From release to release.
+    /// Time from release to release.
     pub period: Time,
-    /// From release to deadline, at most the period.
+    /// Time from release to deadline, at most the period.
     pub deadline: Time,
     /// Release of the first job.
     pub phase: Time,
-    /// By how much a release may be late.
+    /// Time by which a release may be late.
     pub jitter: Time,
     /// 1 to 99, 99 the highest; of [`Order::Fixed`] only.
     pub priority: u32,
 }
 
-/// What a task does to memory while it runs.
+/// The use that a task makes of memory while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Behaviour {
     /// Nothing behind its private caches.
@@ -73,7 +73,7 @@ pub enum Behaviour {
 pub struct Task {
     /// Its name.
     pub name: String,
-    /// When its jobs come; `None`: it runs whenever nobody else wants its core.
+    /// The releases of its jobs; `None`: it runs whenever nobody else wants its core.
     pub release: Option<Release>,
     /// Longest execution of a job when the machine is its own.
     pub wcet: Time,
@@ -81,7 +81,7 @@ pub struct Task {
     pub core: Option<u32>,
     /// Bytes of memory.
     pub bytes: u64,
-    /// What it does to memory.
+    /// Its use of memory.
     pub behaviour: Behaviour,
     /// The program that it plays, of kind `recorded`.
     #[serde(skip)]
@@ -112,7 +112,7 @@ pub struct TaskSet {
     /// Line of the file where that stands.
     #[serde(skip)]
     pub machine_line: usize,
-    /// How the tasks of a core are ordered.
+    /// The order of the tasks of a core.
     pub order: Order,
     /// The tasks.
     pub tasks: Vec<Task>,

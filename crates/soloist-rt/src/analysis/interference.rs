@@ -50,7 +50,7 @@ use crate::schedule::scheduler::NEVER;
 
 const PAGE: u64 = 4096;
 
-/// What a core shares with others, as far as memory goes.
+/// The memory that a core shares with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
@@ -62,10 +62,10 @@ pub enum Sharing {
     Nothing,
 }
 
-/// What two cores share.
+/// The hardware that two cores share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
-    /// Of memory.
+    /// The memory that they share.
     pub memory: Sharing,
     /// Each can push the other's lines out of the last level.
     pub llc: bool,
@@ -79,16 +79,16 @@ pub struct Conditions<'a> {
     /// Bytes a second that each core may read, and write, by number; `None`: no
     /// limit.
     pub limits: &'a [Option<u64>],
-    /// What two cores share.
+    /// The hardware that two cores share.
     pub shared: &'a dyn Fn(u32, u32) -> Shared,
 }
 
-/// What one line of another core costs, and how many it can have in flight.
+/// The cost of one line of another core, and the lines that it can have in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Costs {
-    /// In the same bank, ps.
+    /// Cost of a line in the same bank, ps.
     pub same_bank_ps: u64,
-    /// In another bank of the controller, ps.
+    /// Cost of a line in another bank of the controller, ps.
     pub other_bank_ps: u64,
     /// A line that is pushed out of a shared last level to another node, ps.
     pub pushed_ps: u64,
@@ -98,7 +98,7 @@ pub struct Costs {
     pub refresh_ps: (u64, u64),
     /// Lines that a core can have in flight, write-backs of its cache included.
     pub in_flight: u64,
-    /// Of these, lines that it waits for.
+    /// Those of them that it waits for.
     pub reads: u64,
     /// Lines on their way out that a last level has room for.
     pub victims: u64,
@@ -112,7 +112,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Of a machine.
+    /// Returns the costs on a machine.
     #[must_use]
     pub fn of(platform: &Platform) -> Self {
         let t = Timing::new(&platform.memory.device);
@@ -186,7 +186,7 @@ impl Costs {
         (bytes.div_ceil(PAGE) + 1).min(pages) * walk_ps
     }
 
-    /// What refreshes add to a job that is delayed by so much.
+    /// Returns what refreshes add to a job that is delayed by so much.
     #[must_use]
     pub fn refreshes(&self, delay_ps: u64) -> u64 {
         let (interval, time) = self.refresh_ps;
@@ -199,7 +199,7 @@ impl Costs {
 pub struct Neighbour {
     /// Its number.
     pub core: u32,
-    /// What it shares with the core that is looked at.
+    /// The memory that it shares with the core that is looked at.
     pub sharing: Sharing,
     /// It can push lines out of the same last-level sets.
     pub shares_llc: bool,
@@ -216,11 +216,11 @@ pub struct Neighbour {
 /// A task with deadlines as other cores see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NeighbourTask {
-    /// From release to release.
+    /// Time from release to release.
     pub period_ps: u64,
-    /// From release to deadline.
+    /// Time from release to deadline.
     pub deadline_ps: u64,
-    /// By how much a release may be late.
+    /// Time by which a release may be late.
     pub jitter_ps: u64,
     /// Lines that a job moves, both ways.
     pub lines: u64,
@@ -313,7 +313,7 @@ impl Surroundings {
         }
     }
 
-    /// As Linux runs tasks with deadlines ([`crate::analysis::linux`]).
+    /// Returns the same as Linux runs tasks with deadlines ([`crate::analysis::linux`]).
     #[must_use]
     pub fn on_linux(self) -> Self {
         Self {
@@ -333,7 +333,7 @@ impl Surroundings {
         }
     }
 
-    /// What a job takes longer because others fill the last level.
+    /// Returns the time that a job takes longer because others fill the last level.
     #[must_use]
     pub fn evicted_ps(&self, profile: &Profile) -> u64 {
         if !self.neighbours.iter().any(|n| n.shares_llc) {

@@ -20,9 +20,9 @@ use super::edf::{slack, Sporadic};
 
 /// The kernel's second, ps.
 pub const SECOND_PS: u64 = 1000 * MS;
-/// What is others' of it.
+/// The part of it that is for other tasks.
 pub const OTHERS_PS: u64 = 50 * MS;
-/// What is left of it.
+/// The rest of it.
 pub const BUSIEST_PS: u64 = SECOND_PS - OTHERS_PS;
 /// The server of ordinary tasks waits for so long before it runs.
 const PATIENCE_PS: u64 = BUSIEST_PS;
@@ -36,12 +36,12 @@ const LEAST_BUDGET_PS: u64 = 1_024_000;
 const ONE: u64 = 1 << 20;
 const ADMITTED: u64 = ONE * BUSIEST_PS / SECOND_PS;
 
-/// What a task has under `SCHED_DEADLINE`; whole nanoseconds.
+/// The parameters of a task under `SCHED_DEADLINE`; whole nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Server {
     /// Processor time of each period.
     pub budget: Time,
-    /// By when, from a wake-up on.
+    /// Deadline, from a wake-up on.
     pub deadline: Time,
     /// The period.
     pub period: Time,
@@ -101,11 +101,11 @@ pub(crate) fn beyond_ps(servers: &[Server]) -> u64 {
 /// Jobs of a task, ps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Jobs {
-    /// What each takes.
+    /// Time that each takes.
     pub time: u64,
-    /// They end so long after their release at most.
+    /// Longest time from release to end.
     pub response: u64,
-    /// From release to release.
+    /// Time from release to release.
     pub period: u64,
 }
 

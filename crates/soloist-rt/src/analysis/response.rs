@@ -14,7 +14,7 @@ use super::linux::{self, turns_of_others, Server, BUSIEST_PS, SECOND_PS};
 use super::ProfiledSet;
 use crate::tasks::{Order, Task, TaskSet};
 
-/// What the analysis says of a task.
+/// The analysis of a task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
     /// Name.
@@ -28,11 +28,11 @@ pub struct Answer {
     pub deadline: Time,
     /// It always ends in time.
     pub holds: bool,
-    /// What is missing where it does not hold, what is left where it does
-    /// (negative: missing), ps. Where nothing bounds the response, what was known
+    /// Time that is left where it holds, or is missing where it does not
+    /// (negative), ps. Where nothing bounds the response, what was known
     /// to be missing when the search stopped.
     pub slack_ps: i64,
-    /// Of the response: execution alone.
+    /// Part of the response: execution alone.
     pub alone: Time,
     /// Tasks of its core that go before it, with what their preemptions cost, and
     /// what all of them leave in its way: dirty lines, pages to walk to again.
@@ -277,7 +277,7 @@ fn job(demands: &[Demand], at: usize, around: &Surroundings) -> Job {
     }
 }
 
-/// What each task of `core` needs under `SCHED_DEADLINE`, by number in the set.
+/// Returns what each task of `core` needs under `SCHED_DEADLINE`, by number in the set.
 #[must_use]
 pub fn servers(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<(usize, Server)> {
     let demands = demands(tasks, core, around);

@@ -27,7 +27,7 @@ use crate::schedule::scheduler::Scheduler;
 use crate::schedule::times::rows;
 use crate::tasks::TaskSet;
 
-/// Where a task's pages come from.
+/// The source of a task's pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageSource {
     /// Its colours; `None`: Linux gives them.
@@ -42,43 +42,43 @@ pub struct Setup<'a> {
     pub platform: &'a Platform,
     /// The tasks, each on a core.
     pub set: &'a TaskSet,
-    /// What each task does.
+    /// The program of each task.
     pub makers: &'a [Maker],
     /// Accesses of one job of each task.
     pub accesses: &'a [u64],
-    /// Where each task's pages come from.
+    /// The source of each task's pages.
     pub places: &'a [PageSource],
     /// Bytes a second that each core may read, and write, by number; `None`: no
     /// limit.
     pub limits: &'a [Option<u64>],
     /// All times are divided by it.
     pub scale: u64,
-    /// How long, picoseconds, scaled.
+    /// Length of the play, picoseconds, scaled.
     pub length_ps: u64,
     /// Draws programs, page placement and jitter.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a play.
 pub struct Played {
     /// The schedule.
     pub timeline: Timeline,
     /// Accesses of each task in all.
     pub accesses: Vec<u64>,
-    /// Of each task the most lines, to and from memory, that its core moved from
-    /// the end of one job to that of the next; its first begins with the play.
+    /// By task, the most lines, to and from memory, that its core moved from the end of one
+    /// job to that of the next; its first begins with the play.
     pub lines: Vec<u64>,
-    /// What each core did.
+    /// Counts of each core.
     pub stats: Vec<CoreStats>,
 }
 
-/// What draws the program of a task, by its number in the set.
+/// Returns the seed that draws the program of a task, by its number in the set.
 #[must_use]
 pub fn seed_of(seed: u64, task: usize) -> u64 {
     seed ^ (task as u64) << 32
 }
 
-/// Why a play could not be.
+/// The reason why nothing was played.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
     /// No such core.

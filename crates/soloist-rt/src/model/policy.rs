@@ -37,7 +37,7 @@ impl Policy {
         Self::SameBank,
     ];
 
-    /// As files and commands name it.
+    /// Returns the name that files and commands use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -19,7 +19,7 @@ use crate::tasks::{Behaviour, Order, Task, TaskSet};
 /// Longest stretch that is played.
 pub const LONGEST_PS: u64 = 2 * MS;
 
-/// What a job of a task is.
+/// A job of a task, as far as the analysis needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Profile {
     /// Accesses.
@@ -30,7 +30,7 @@ pub struct Profile {
     pub requests: u64,
 }
 
-/// Why a task has no profile.
+/// The reason why a task has no profile.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// It can't be played.
@@ -46,7 +46,7 @@ pub enum ProfileError {
         task: String,
         /// Its lines.
         lines: u64,
-        /// What they take.
+        /// Bytes that they take.
         least: Time,
     },
 }
@@ -174,10 +174,10 @@ fn alone(
 /// Jobs, or parts of them, that are played to find the longest, at least.
 const JOBS: u64 = 10;
 
-/// Which of a task's jobs are played alone.
+/// The jobs of a task that are played alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jobs {
-    /// How many, at least.
+    /// Number of jobs, at least.
     pub least: u64,
     /// Draws the program and its pages: another seed's jobs may be longer.
     pub seed: u64,
@@ -190,9 +190,9 @@ pub struct Jobs {
 pub struct Alone {
     /// The longest.
     pub longest: Time,
-    /// What a job is there.
+    /// The profile of a job there.
     pub profile: Profile,
-    /// How many were played.
+    /// Jobs that were played.
     pub jobs: u64,
 }
 

@@ -17,7 +17,7 @@ use crate::tasks::{Behaviour, Task};
 /// preempt.
 pub const CHUNK: u32 = 400;
 
-/// What a task does, ready to be played as often as one likes.
+/// The program of a task, ready to be played as often as one likes.
 #[derive(Debug, Clone)]
 pub struct Maker {
     spec: ProgramSpec,

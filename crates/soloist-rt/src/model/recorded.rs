@@ -17,7 +17,7 @@ use soloist_record::Lines;
 
 use crate::tasks::{Behaviour, TaskSet};
 
-/// What a recording said of a task.
+/// A task, and what its recording said of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recorded {
     /// The task.

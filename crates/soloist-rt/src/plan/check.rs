@@ -12,7 +12,7 @@ use crate::analysis::response::Answer;
 use crate::model::cores::{play, Setup};
 use crate::tasks::Task;
 
-/// What a check by simulation showed.
+/// The result of a check by simulation.
 #[derive(Debug, Serialize)]
 pub struct Check {
     /// Tasks with deadlines.
@@ -22,7 +22,7 @@ pub struct Check {
     pub timeline: Timeline,
 }
 
-/// What became of a task with deadlines.
+/// The result for a task with deadlines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(into = "(String, Time, u64, u64)")]
 pub struct PlayedTask {
@@ -32,7 +32,7 @@ pub struct PlayedTask {
     pub response: Time,
     /// Jobs that ended.
     pub jobs: u64,
-    /// Of these, jobs that missed their deadline.
+    /// Those of them that missed their deadline.
     pub missed: u64,
 }
 

@@ -60,7 +60,7 @@ pub fn groups(set: &TaskSet, nodes: &[u32]) -> (Vec<Group>, Vec<usize>) {
     (groups, group_of)
 }
 
-/// What a group was dealt.
+/// The colours that a group was dealt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dealt {
     /// Its colours.

@@ -13,7 +13,7 @@ pub struct Event {
     pub name: String,
     /// The user named it.
     pub named: bool,
-    /// Why the limits may not hold.
+    /// The reason why the limits may not hold.
     pub objection: Option<String>,
     /// The machine has a prefetcher.
     #[serde(skip)]
@@ -24,8 +24,8 @@ pub struct Event {
 const ARM: [&str; 3] = ["Cortex-", "Raspberry Pi", "Orin"];
 
 impl Event {
-    /// That which the user named, else one that counts every line of the machine's
-    /// cores, if one is known; `None`: the plan has no limits.
+    /// Returns the event that the user named, else one that counts every line of the
+    /// machine's cores, if one is known; `None`: the plan has no limits.
     #[must_use]
     pub fn of(named: Option<&str>, machine: &Machine, plan: &Plan) -> Option<Self> {
         if plan.assignments.iter().all(|a| a.limit.is_none()) {
@@ -46,7 +46,7 @@ impl Event {
         })
     }
 
-    /// The same of the event that a host counts.
+    /// Returns the same of the event that a host counts.
     #[must_use]
     pub fn on_host(&self, name: &str) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Event {
         }
     }
 
-    /// In words.
+    /// Returns it in words.
     #[must_use]
     pub fn says(&self) -> String {
         let name = &self.name;

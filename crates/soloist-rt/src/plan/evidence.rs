@@ -13,7 +13,7 @@ use super::inputs::Input;
 use super::{Assignment, Plan};
 use crate::analysis::response::Answer;
 
-/// What the plan was made from.
+/// The inputs of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// Name of the task file.
@@ -24,11 +24,11 @@ pub struct Source<'a> {
     pub config: &'a str,
     /// Other files that it was made from.
     pub inputs: &'a [Input],
-    /// What of the machine the proof rests on.
+    /// The part of the machine that the proof rests on.
     pub grounds: &'a Grounds,
-    /// What speaks against the event that counts the limits' lines, if any.
+    /// An objection to the event that counts the limits' lines, if any.
     pub event: Option<&'a str>,
-    /// What was measured under the plan.
+    /// Figures that were measured under the plan.
     pub measured: Option<&'a Measured>,
     /// The command that writes the document.
     pub command: &'a str,

@@ -26,7 +26,7 @@ const FIGURES: [&str; 13] = [
     "controller.hit_cap",
 ];
 
-/// Why a figure is a guess.
+/// The reason why a figure is a guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
@@ -41,9 +41,9 @@ pub enum Why {
 pub struct Guess {
     /// Its key in `[memory]`.
     pub key: String,
-    /// What it was taken for.
+    /// The value that it was taken for.
     pub value: String,
-    /// Why it is a guess.
+    /// The reason why it is a guess.
     pub why: Why,
 }
 
@@ -52,14 +52,14 @@ pub struct Guess {
 pub struct Grounds {
     /// Its file.
     pub file: String,
-    /// How far its map can be trusted.
+    /// The trust that its map deserves.
     pub trust: Trust,
     /// Figures that are guesses.
     pub guessed: Vec<Guess>,
 }
 
 impl Grounds {
-    /// Of a machine; `text` is its file's.
+    /// Returns the grounds of a machine; `text` is its file's.
     #[must_use]
     pub fn of(machine: &Machine, text: &str) -> Self {
         let given: toml::Table = text.parse().unwrap_or_default();

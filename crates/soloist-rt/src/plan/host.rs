@@ -10,9 +10,9 @@ use soloist_host::HostError;
 use super::config::keep_event;
 use super::event::Event;
 
-/// How a host differs from a plan.
+/// The difference between a host and a plan.
 pub struct Difference {
-    /// What would make it as the plan says.
+    /// Steps that make it as the plan says.
     pub steps: Steps,
     /// Reservations that would stop tasks with deadlines, and what to do, in words.
     pub stopped: Vec<String>,

@@ -13,7 +13,7 @@ use crate::tasks::TaskSet;
 /// A file that something was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// What it is, in words.
+    /// A description, for people.
     pub what: String,
     /// Its name.
     pub file: String,
@@ -22,7 +22,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Of what was read already.
+    /// Returns the input for a file that was read already.
     #[must_use]
     pub fn of(what: &str, file: &str, bytes: &[u8]) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Input {
 /// from.
 ///
 /// # Errors
-/// That one can't be read.
+/// If one of them cannot be read.
 pub fn recordings(set: &TaskSet) -> io::Result<Vec<Input>> {
     let mut found = Vec::new();
     for task in &set.tasks {

@@ -16,7 +16,7 @@ use crate::model::policy::NoPlace;
 use crate::model::profile::{Profile, ProfileError};
 use crate::tasks::{Order, Task, TaskSet, HIGHEST};
 
-/// Why there can't be a plan at all.
+/// The reason why there is no plan at all.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// Memory does not fit.

@@ -172,7 +172,7 @@ impl Scheduler {
         }
     }
 
-    /// When [`Scheduler::advance`] must be called again at the latest.
+    /// Returns the time at which [`Scheduler::advance`] must be called again at the latest.
     #[must_use]
     pub fn next_event(&self) -> u64 {
         let next = |slot: &Slot| match &slot.job {

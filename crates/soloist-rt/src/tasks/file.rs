@@ -114,7 +114,7 @@ type Wrong = (Range<usize>, String);
 /// Reads a task file.
 ///
 /// # Errors
-/// That it can't be read, or as [`parse`].
+/// If it cannot be read, or as [`parse`].
 pub fn read(path: &Path) -> Result<TaskSet, FileError> {
     let (text, file) = read_text(path)?;
     parse_any(&text, &file, false)
