@@ -23,6 +23,7 @@
 #include "guard/guard.h"
 #include "hook/hook.h"
 #include "keep/keep.h"
+#include "migrate/migrate.h"
 #include "palette/life.h"
 #include "rule/cgroup.h"
 #include "rule/rule.h"
@@ -42,6 +43,7 @@ static const struct {
 	{ "fault",	sol_fault_init,		sol_fault_exit },
 	{ "stay",	sol_stay_init,		sol_stay_exit },
 	{ "move",	sol_move_init,		sol_move_exit },
+	{ "migrate",	sol_migrate_init },
 	{ "cgroup",	sol_cgroup_init,	sol_cgroup_exit },
 	{ "reclaim",	sol_reclaim_init,	sol_reclaim_exit },
 	{ "mmap_abi",	sol_mmap_abi_init,	sol_mmap_abi_exit },

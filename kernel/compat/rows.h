@@ -20,6 +20,15 @@
 #define SOL_MPOL_TARGET	"new_page"
 #endif
 
+/* Splitting a huge page. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define SOL_SPLIT_SYMBOL	"__split_huge_page_to_list_to_order"
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#define SOL_SPLIT_SYMBOL	"split_huge_page_to_list_to_order"
+#else
+#define SOL_SPLIT_SYMBOL	"split_huge_page_to_list"
+#endif
+
 /* Merging a whole address space (PR_SET_MEMORY_MERGE). */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 #define SOL_KSM_MERGE_ANY

@@ -66,5 +66,11 @@ ssize_t sol_group_procs_store(struct config_item *item, const char *page,
 ssize_t sol_group_stats_show(struct config_item *item, char *page);
 ssize_t sol_group_times_show(struct config_item *item, char *page);
 ssize_t sol_group_occupancy_show(struct config_item *item, char *page);
+ssize_t sol_group_evict_show(struct config_item *item, char *page);
+ssize_t sol_group_evict_store(struct config_item *item, const char *page,
+			      size_t count);
+ssize_t sol_group_recolor_show(struct config_item *item, char *page);
+ssize_t sol_group_recolor_store(struct config_item *item, const char *page,
+				size_t count);
 
 #endif /* SOLOIST_CONTROL_GROUP_H */

@@ -9,6 +9,8 @@
 
 #include "../command/status.h"
 #include "../guard/guard.h"
+#include "../migrate/evict.h"
+#include "../migrate/recolor.h"
 #include "../palette/life.h"
 #include "../rule/cgroup.h"
 #include "group.h"
@@ -38,6 +40,8 @@ SOL_ATTR_SECRET(sol_group_, tasks);
 CONFIGFS_ATTR_RO(sol_group_, stats);
 CONFIGFS_ATTR_RO(sol_group_, times);
 SOL_ATTR_SECRET_RO(sol_group_, occupancy);
+SOL_ATTR_SECRET(sol_group_, evict);
+SOL_ATTR_SECRET(sol_group_, recolor);
 SOL_BIN_ATTR_SECRET(sol_group_, members);
 
 static struct configfs_attribute *group_attrs[] = {
@@ -59,6 +63,8 @@ static struct configfs_attribute *group_attrs[] = {
 	&sol_group_attr_stats,
 	&sol_group_attr_times,
 	&sol_group_attr_occupancy,
+	&sol_group_attr_evict,
+	&sol_group_attr_recolor,
 	NULL,
 };
 
@@ -116,6 +122,8 @@ static void forget(struct sol_group *group)
 {
 	sol_guard_disown(group);
 	sol_cgroup_unbind(group);
+	sol_evict_forget(group);
+	sol_recolor_forget(group);
 }
 
 static void groups_drop_item(struct config_group *parent,

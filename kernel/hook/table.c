@@ -161,6 +161,19 @@ static const struct row rows[] = {
 	  "khugepaged replaces pages in colour", "mm_struct", 1 },
 #endif
 
+	/* migrate/ */
+	{ SYMBOL, true, "mapping_evict_folio", NULL,
+	  "eviction copies clean page cache" },
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	{ SYMBOL, true, SOL_SPLIT_SYMBOL, NULL,
+	  "huge pages are neither evicted nor recoloured" },
+#endif
+	{ SYMBOL, true, "walk_page_range", NULL, "no recolouring of tasks" },
+	{ SYMBOL, true, "try_to_unmap", NULL,
+	  "recolouring leaves program text where it is" },
+	{ SYMBOL, true, "sysctl_compact_unevictable_allowed", NULL,
+	  "locked pages are not evicted" },
+
 	/* guard/ */
 	{ HOOK, true, "blkcg_maybe_throttle_current", NULL, HOLD },
 	{ EVENT, true, "sched_switch", NULL, HOLD },

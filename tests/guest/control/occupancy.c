@@ -4,83 +4,14 @@
  * empty and on one that a stranger and page cache fill. What pagemap says of the
  * stranger is the measure.
  */
-#define _GNU_SOURCE
-#include "../lib/guest.h"
+#include "servant.h"
 
-#include <fcntl.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define SET	3
 #define FILE_OF	"groups/mine/occupancy"
 #define STRANGER	(300ul << 20)
 #define CACHE	(64ul << 20)
-#define NOBODY	65534
-
-/* A process that did what it was told, and waits for its end. */
-struct servant {
-	pid_t pid;
-	int ready[2];
-	int end[2];
-};
-
-static struct servant serve(const char *group, size_t bytes, bool lock)
-{
-	struct servant s;
-	char c = 1, *p;
-
-	if (pipe(s.ready) || pipe(s.end))
-		guest_die("pipe");
-	s.pid = fork();
-	if (s.pid)
-		goto parent;
-	if (group && guest_join(group))
-		_exit(1);
-	p = guest_map_anon(bytes);
-	if (!lock)
-		madvise(p, bytes, MADV_NOHUGEPAGE);
-	guest_touch(p, bytes);
-	if (lock && mlock(p, bytes))
-		_exit(1);
-	memset(p, 0, 1);
-	/* The parent looks at it through pagemap: it says where. */
-	if (write(s.ready[1], &p, sizeof(p)) != sizeof(p))
-		_exit(1);
-	close(s.end[1]);
-	if (read(s.end[0], &c, 1))
-		_exit(1);
-	_exit(0);
-parent:
-	close(s.ready[1]);
-	close(s.end[0]);
-	return s;
-}
-
-/* Its pages in the set that is looked at. */
-static long in_set(struct servant *s, size_t bytes)
-{
-	long n = 0;
-	char *p;
-	size_t i;
-
-	if (read(s->ready[0], &p, sizeof(p)) != sizeof(p))
-		guest_die("the servant failed: %s", guest_status());
-	for (i = 0; i < bytes; i += GUEST_PAGE)
-		n += guest_set_of(guest_pfn(s->pid, p + i)) == SET;
-	return n;
-}
-
-static void dismiss(struct servant *s)
-{
-	close(s->end[1]);
-	close(s->ready[0]);
-	waitpid(s->pid, NULL, 0);
-}
 
 static long long of(const char *text, const char *key)
 {
@@ -125,8 +56,8 @@ static void adds_up(void)
 static void stranger(void)
 {
 	long long before = held("anon"), after;
-	struct servant s = serve(NULL, STRANGER, false);
-	long there = in_set(&s, STRANGER);
+	struct servant s = serve(NULL, STRANGER, 0);
+	long there = servant_in(&s, SET);
 
 	after = held("anon");
 	guest_check(there > 100 && near(after - before, there),
@@ -139,8 +70,8 @@ static void stranger(void)
 static void locked(void)
 {
 	long long before = held("unevictable"), after;
-	struct servant s = serve(NULL, CACHE, true);
-	long there = in_set(&s, CACHE);
+	struct servant s = serve(NULL, CACHE, SERVE_LOCKED);
+	long there = servant_in(&s, SET);
 
 	after = held("unevictable");
 	guest_check(there > 100 && near(after - before, there),
@@ -151,8 +82,8 @@ static void locked(void)
 
 static void members(const char *group, const char *key)
 {
-	struct servant s = serve(group, 2048 * GUEST_PAGE, false);
-	long there = in_set(&s, 2048 * GUEST_PAGE);
+	struct servant s = serve(group, 2048 * GUEST_PAGE, 0);
+	long there = servant_in(&s, SET);
 	long long now = held(key);
 
 	guest_check(there == 2048 && now >= there && near(now, there),
@@ -204,17 +135,6 @@ static void no_colors(void)
 		    "occupancy-of-no-colours", "%s",
 		    guest_read("groups/none/occupancy"));
 	guest_ungroup("none");
-}
-
-/* On the set's node, so that memory comes from there. */
-static void be_near(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus))
-		guest_die("sched_setaffinity");
 }
 
 int main(void)

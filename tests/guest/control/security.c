@@ -53,6 +53,8 @@ static void test_secrets(void)
 	secret("groups/sec/llc_color");
 	secret("groups/sec/node");
 	secret("groups/sec/occupancy");
+	secret("groups/sec/evict");
+	secret("groups/sec/recolor");
 	secret("groups/sec/tasks");
 	secret("groups/sec/cgroup");
 	guest_check(!strcmp(guest_read("last_cmd_status"), "-\n"),

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Migrations that the user asks for: what differs between versions. */
+#ifndef SOLOIST_COMPAT_MOVES_H
+#define SOLOIST_COMPAT_MOVES_H
+
+#include <linux/mm.h>
+#include <linux/pagewalk.h>
+#include <linux/version.h>
+
+#include "evacuate.h"
+
+/* Who answers where a page goes: a page with one reference, or NULL. */
+struct sol_asked {
+	struct page *(*ask)(struct page *src, void *ctx);
+	void *ctx;
+};
+
+/* The callback of migrate_pages(); @private is a struct sol_asked. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+static inline struct folio *sol_ask_target(struct folio *src,
+					   unsigned long private)
+{
+	const struct sol_asked *asked = (struct sol_asked *)private;
+	struct page *page = asked->ask(&src->page, asked->ctx);
+
+	return page ? page_folio(page) : NULL;
+}
+#else
+static inline struct page *sol_ask_target(struct page *src,
+					  unsigned long private)
+{
+	const struct sol_asked *asked = (struct sol_asked *)private;
+
+	return asked->ask(src, asked->ctx);
+}
+#endif
+
+/* Splitting a huge page: up to 6.8 without the order, which it then ignores. */
+typedef int sol_split_fn(struct page *page, struct list_head *list,
+			 unsigned int order);
+
+/* Drop a clean page of the page cache, locked, that nobody else uses. */
+typedef long sol_drop_fn(struct address_space *mapping, struct folio *folio);
+
+typedef int sol_walk_fn(struct mm_struct *mm, unsigned long start,
+			unsigned long end, const struct mm_walk_ops *ops,
+			void *private);
+
+/* The walk expects mmap_lock to be held for reading; said so since 6.5. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define SOL_WALK_LOCKED	.walk_lock = PGWALK_RDLOCK,
+#else
+#define SOL_WALK_LOCKED
+#endif
+
+#endif /* SOLOIST_COMPAT_MOVES_H */

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Batches: pages are isolated from their LRU lists and migrated by the kernel's own
+ * migrate_pages(), to targets that the caller chooses.
+ *
+ * The mode is the asynchronous one. It gives up where it would wait for a page's lock or
+ * for a file's server, so that nobody can make a batch endless; the caller tries again.
+ *
+ * Locking: what migration takes; the caller holds nothing.
+ */
+#include <linux/ktime.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/pagemap.h>
+#include <linux/vmstat.h>
+
+#include "../compat/rows.h"
+#include "../hook/hook.h"
+#include "batch.h"
+
+DEFINE_STATIC_CALL_NULL(sol_batch_migrate, sol_migrate_fn);
+DEFINE_STATIC_CALL_NULL(sol_batch_putback, sol_putback_fn);
+DEFINE_STATIC_CALL_NULL(sol_batch_split, sol_split_fn);
+
+typedef void drain_fn(struct zone *zone);
+DEFINE_STATIC_CALL_NULL(sol_batch_drain_here, drain_fn);
+
+static bool can_split;
+
+bool sol_batch_add(struct sol_move_batch *batch, struct page *page)
+{
+	if (!PageLRU(page) || PageCompound(page) || PageHWPoison(page) ||
+	    !sol_isolate_page(page))
+		return false;
+	inc_node_page_state(page, NR_ISOLATED_ANON +
+				  folio_is_file_lru(page_folio(page)));
+	list_add_tail(&page->lru, &batch->pages);
+	batch->pfn[batch->n++] = page_to_pfn(page);
+	return true;
+}
+
+/* The reason is a user's: pages that another group had may move, too. */
+void sol_batch_move(struct sol_move_batch *batch)
+{
+	struct sol_move_report *r = batch->report;
+	u64 refused = r->stays[SOL_STAYS_NO_ROOM], left;
+	ktime_t start = ktime_get();
+	unsigned int moved = 0;
+	u64 took;
+
+	if (!batch->n)
+		return;
+	static_call(sol_batch_migrate)(&batch->pages, sol_ask_target, NULL,
+				       (unsigned long)&batch->asked,
+				       MIGRATE_ASYNC, MR_SYSCALL, &moved);
+	static_call(sol_batch_putback)(&batch->pages);
+	INIT_LIST_HEAD(&batch->pages);
+	moved = min(moved, batch->n);
+	left = batch->n - moved;
+	/* The first page without a target ends the batch: it speaks for the rest. */
+	if (r->stays[SOL_STAYS_NO_ROOM] > refused)
+		r->stays[SOL_STAYS_NO_ROOM] = refused + left;
+	else
+		r->stays[SOL_STAYS_BUSY] += left;
+	r->moved += moved;
+	batch->n = 0;
+	took = ktime_us_delta(ktime_get(), start);
+	r->longest_us = max(r->longest_us, took);
+}
+
+bool sol_page_split(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+	bool split = false;
+
+	if (!can_split || !folio_test_lru(folio) || !folio_trylock(folio))
+		return false;
+	if (page_folio(page) == folio && folio_test_large(folio))
+		split = !static_call(sol_batch_split)(page, NULL, 0);
+	else
+		split = page_folio(page) == folio;
+	/* Once split, the lock is that of the page that we hold. */
+	folio_unlock(page_folio(page));
+	return split;
+}
+
+void sol_batch_drain(void)
+{
+	migrate_disable();
+	static_call(sol_batch_drain_here)(NULL);
+	migrate_enable();
+}
+
+/* The first three are rows that evacuation needs, so they are there. */
+void sol_batch_init(void)
+{
+	sol_bind(sol_batch_migrate, "migrate_pages");
+	sol_bind(sol_batch_putback, "putback_movable_pages");
+	sol_bind(sol_batch_drain_here, "drain_local_pages");
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	can_split = !sol_bind(sol_batch_split, SOL_SPLIT_SYMBOL);
+#endif
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Evict: what others have in a group's colours goes elsewhere.
+ *
+ * A sweep visits all frames of the colours. Free ones are listed. Clean page cache that
+ * nobody maps is dropped, other page cache and memory of tasks in no group migrates.
+ * Targets lie outside of the group's colours and of every exclusive group's: a free
+ * page of the kernel's that does not is put aside until the pass is over. (If it went
+ * back at once, the kernel would offer it again.) A huge page is split first, for it
+ * lies in many colours.
+ *
+ * What is in use for a moment is tried again in two further passes, and so are frames
+ * that others got before they were listed. What can't move stays and is counted by
+ * cause.
+ *
+ * A group's own task has pages that no group handed out, if it joined with memory. They
+ * count as others': recolour the task first (recolor.c).
+ *
+ * Locking: none while pages move. sol_group_mutex while colours are noted. A reference
+ * on each page that is looked at.
+ */
+#include <linux/bitmap.h>
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+
+#include "../command/status.h"
+#include "../frames/refill.h"
+#include "../group/group.h"
+#include "../hook/hook.h"
+#include "../occupancy/occupancy.h"
+#include "../occupancy/sweep.h"
+#include "evict.h"
+#include "job.h"
+
+#define PASSES		3
+#define PASS_PAUSE	50	/* milliseconds */
+#define SPARES_MIN	4096	/* pages of unwanted colours that may be put aside */
+
+static SOL_JOB(job, "evict");
+
+DEFINE_STATIC_CALL_NULL(sol_evict_drop, sol_drop_fn);
+static bool can_drop;
+static const int *locked_may_move;	/* vm.compact_unevictable_allowed */
+
+/**
+ * struct eviction - an eviction that runs
+ * @sweep: over the group's colours
+ * @avoid: bitmap by cell: where no target may lie
+ * @batch: pages that will migrate
+ * @freed: frames of pages that were dropped; with @n_freed
+ * @spare: pages that were put aside; @n_spare, at most @spares_max
+ * @missed: frames of the pass that moved or were dropped, and that others have again
+ * @id: of the group
+ */
+struct eviction {
+	struct sol_sweep sweep;
+	unsigned long *avoid;
+	struct sol_move_batch batch;
+	u32 freed[SOL_BATCH_PAGES];
+	u32 n_freed;
+	struct list_head spare;
+	u64 n_spare;
+	u64 spares_max;
+	u64 missed;
+	u16 id;
+};
+
+/* ---- Targets ---- */
+
+/* Colours of the group and of exclusive groups, into @avoid. */
+static void note_avoided(unsigned long *avoid, const unsigned long *own)
+{
+	const struct sol_cells *cells;
+	const struct sol_group *g;
+	u32 id, i;
+
+	bitmap_copy(avoid, own, sol_store.map->n_cells);
+	mutex_lock(&sol_group_mutex);
+	for (id = 1; id <= SOL_MAX_GROUPS; id++) {
+		g = rcu_dereference_protected(sol_groups[id],
+					      lockdep_is_held(&sol_group_mutex));
+		if (!g || !g->colors.exclusive)
+			continue;
+		cells = rcu_dereference_protected(g->cells,
+						  lockdep_is_held(&sol_group_mutex));
+		for (i = 0; cells && i < cells->n; i++)
+			__set_bit(cells->cell[i], avoid);
+	}
+	mutex_unlock(&sol_group_mutex);
+}
+
+static bool avoided(const struct eviction *e, u64 pfn)
+{
+	u32 cell = sol_map_cell(sol_store.map, pfn);
+
+	return cell != SOL_NO_CELL && test_bit(cell, e->avoid);
+}
+
+/* As page cache is allocated: it may reclaim, but not kill. */
+static struct page *target(struct page *src, void *ctx)
+{
+	struct eviction *e = ctx;
+	struct page *page;
+
+	while (e->n_spare < e->spares_max) {
+		page = alloc_pages_node(page_to_nid(src),
+					GFP_HIGHUSER_MOVABLE | __GFP_NORETRY |
+					__GFP_NOWARN, 0);
+		if (!page)
+			break;
+		if (!avoided(e, page_to_pfn(page)))
+			return page;
+		list_add(&page->lru, &e->spare);
+		e->n_spare++;
+	}
+	e->batch.report->stays[SOL_STAYS_NO_ROOM]++;
+	return NULL;
+}
+
+static void free_spares(struct eviction *e)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, &e->spare, lru) {
+		list_del(&page->lru);
+		__free_page(page);
+	}
+	e->n_spare = 0;
+}
+
+/* ---- Frames that are free ---- */
+
+/* List frame @pfn if it is free and the zone has enough. Return: it may come later. */
+static bool list_frame(struct eviction *e, u64 pfn)
+{
+	struct sol_refill f = {
+		.cell = sol_map_cell(sol_store.map, pfn),
+		.node = page_to_nid(pfn_to_page(pfn)),
+		.want = 1,
+	};
+
+	if (!sol_refill_zone_ok(&f, page_zone(pfn_to_page(pfn))))
+		return false;
+	sol_refill_take(&f, pfn);
+	e->batch.report->listed += f.got;
+	return !f.got;
+}
+
+/* The batch moves, and frames that it and dropping freed are listed. */
+static void flush(struct eviction *e)
+{
+	u32 was[SOL_BATCH_PAGES], n = e->batch.n, i;
+
+	if (!n && !e->n_freed)
+		return;
+	memcpy(was, e->batch.pfn, n * sizeof(*was));
+	sol_batch_move(&e->batch);
+	sol_batch_drain();
+	for (i = 0; i < n; i++)
+		e->missed += list_frame(e, was[i]);
+	for (i = 0; i < e->n_freed; i++)
+		e->missed += list_frame(e, e->freed[i]);
+	e->n_freed = 0;
+	sol_job_pace(&job);
+}
+
+/* ---- One page ---- */
+
+/* Drop @folio, which is referenced, if it is clean page cache that nobody uses. */
+static bool drop(struct folio *folio)
+{
+	struct address_space *mapping;
+	bool dropped = false;
+
+	if (!can_drop || folio_test_large(folio) || folio_test_anon(folio) ||
+	    folio_test_swapbacked(folio) || folio_mapped(folio) ||
+	    folio_test_dirty(folio) || !folio_trylock(folio))
+		return false;
+	mapping = folio->mapping;
+	if (mapping && !folio_test_anon(folio) && !folio_mapped(folio))
+		dropped = static_call(sol_evict_drop)(mapping, folio) > 0;
+	folio_unlock(folio);
+	return dropped;
+}
+
+static bool leave_locked(void)
+{
+	return !locked_may_move || !READ_ONCE(*locked_may_move);
+}
+
+/* A page of a task or of the page cache, referenced. Return: the cause if it stays. */
+static enum sol_stay evict_page(struct eviction *e, struct page *page)
+{
+	struct sol_move_report *r = e->batch.report;
+
+	if (PageCompound(page) && !sol_page_split(page))
+		return SOL_STAYS_HUGE;
+	if (drop(page_folio(page))) {
+		e->freed[e->n_freed++] = page_to_pfn(page);
+		r->dropped++;
+		return SOL_N_STAYS;
+	}
+	return sol_batch_add(&e->batch, page) ? SOL_N_STAYS : SOL_STAYS_BUSY;
+}
+
+static enum sol_stay evict_frame(struct eviction *e, u64 pfn)
+{
+	struct page *page = pfn_to_page(pfn);
+	bool pinned, unevictable;
+	enum sol_stay stays;
+	struct folio *folio;
+
+	switch (sol_holder_of(page, e->id, &pinned, &unevictable)) {
+	case SOL_HELD_OWN:
+	case SOL_HELD_LISTED:
+		e->batch.report->in_place++;
+		return SOL_N_STAYS;
+	case SOL_HELD_FREE:
+		list_frame(e, pfn);
+		return SOL_N_STAYS;
+	case SOL_HELD_GROUPS:
+		return SOL_STAYS_GROUPS;
+	case SOL_HELD_KERNEL:
+		return SOL_STAYS_KERNEL;
+	default:
+		break;
+	}
+	if (pinned)
+		return SOL_STAYS_PINNED;
+	if (unevictable && leave_locked())
+		return SOL_STAYS_UNEVICTABLE;
+	folio = page_folio(page);
+	if (!folio_try_get(folio))
+		return SOL_STAYS_BUSY;
+	if (page_folio(page) != folio) {
+		folio_put(folio);
+		return SOL_STAYS_BUSY;
+	}
+	stays = evict_page(e, page);
+	put_page(page);	/* after a split the reference is on this page */
+	return stays;
+}
+
+static int visit(void *ctx, u64 pfn)
+{
+	struct eviction *e = ctx;
+	enum sol_stay stays = evict_frame(e, pfn);
+
+	e->batch.report->seen++;
+	if (stays < SOL_N_STAYS)
+		e->batch.report->stays[stays]++;
+	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES)
+		flush(e);
+	return 0;
+}
+
+/* ---- All of them ---- */
+
+static int one_pass(struct eviction *e)
+{
+	struct sol_move_report *r = e->batch.report;
+	int err;
+
+	memset(r->stays, 0, sizeof(r->stays));
+	r->seen = 0;
+	r->in_place = 0;
+	e->missed = 0;
+	/* A quarter of what is free: others need memory, too. */
+	e->spares_max = max_t(u64, SPARES_MIN, nr_free_pages() / 4);
+	err = sol_sweep_run(&e->sweep);
+	flush(e);
+	free_spares(e);
+	return err;
+}
+
+static int passes(struct eviction *e)
+{
+	int err = 0, pass;
+
+	for (pass = 0; pass < PASSES && !err; pass++) {
+		if (pass && msleep_interruptible(PASS_PAUSE))
+			return -EINTR;
+		err = one_pass(e);
+		if (!e->missed && !e->batch.report->stays[SOL_STAYS_BUSY] &&
+		    !e->batch.report->stays[SOL_STAYS_HUGE])
+			break;
+	}
+	return err;
+}
+
+static int run(struct sol_group *group, struct eviction *e)
+{
+	int err = sol_sweep_begin(&e->sweep, group);
+
+	if (err)
+		return err;
+	e->avoid = kvcalloc(BITS_TO_LONGS(sol_store.map->n_cells),
+			    sizeof(long), GFP_KERNEL);
+	if (e->avoid) {
+		note_avoided(e->avoid, e->sweep.cells);
+		e->sweep.visit = visit;
+		e->sweep.ctx = e;
+		err = passes(e);
+	} else {
+		err = -ENOMEM;
+	}
+	kvfree(e->avoid);
+	sol_sweep_end(&e->sweep);
+	return err;
+}
+
+int sol_evict(struct sol_group *group, u64 rate)
+{
+	struct eviction *e;
+	int err;
+
+	if (!rcu_access_pointer(group->cells))
+		return sol_deny(-ENODATA, "evict: %s has no colours yet",
+				group->name);
+	err = sol_job_begin(&job, group, rate);
+	if (err)
+		return err;
+	e = kzalloc(sizeof(*e), GFP_KERNEL);
+	err = -ENOMEM;
+	if (e) {
+		INIT_LIST_HEAD(&e->spare);
+		INIT_LIST_HEAD(&e->batch.pages);
+		e->batch.asked = (struct sol_asked){ target, e };
+		e->batch.report = &job.report;
+		e->id = group->id;
+		err = run(group, e);
+	}
+	kfree(e);
+	sol_job_end(&job, err);
+	if (err)
+		sol_deny(err, err == -EINTR ? "evict: interrupted" :
+					      "evict: no memory");
+	return err;
+}
+
+ssize_t sol_evict_show(const struct sol_group *group, char *page)
+{
+	return sol_job_show(&job, group, page);
+}
+
+void sol_evict_forget(const struct sol_group *group)
+{
+	sol_job_forget(&job, group);
+}
+
+void sol_evict_init(void)
+{
+	can_drop = !sol_bind(sol_evict_drop, "mapping_evict_folio");
+	locked_may_move = sol_symbol("sysctl_compact_unevictable_allowed");
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Evict: what others have in a group's colours goes elsewhere. */
+#ifndef SOLOIST_EVICT_H
+#define SOLOIST_EVICT_H
+
+#include <linux/types.h>
+
+struct sol_group;
+
+/**
+ * sol_evict() - move others' pages out of a group's colours
+ * @group: a group that exists
+ * @rate: bytes to move in a second; 0: no limit
+ *
+ * Sleeps, and lasts as long as that takes; a signal ends it. Frames that come free are
+ * in the group's lists then, as far as the kernel's watermarks allow.
+ *
+ * Return: 0: it went over all, and the report says what stayed; -EINTR; or, with words,
+ * -EBUSY, -ENODATA, -ENOMEM.
+ */
+int sol_evict(struct sol_group *group, u64 rate);
+
+/* Files: the report of the last eviction. */
+ssize_t sol_evict_show(const struct sol_group *group, char *page);
+void sol_evict_forget(const struct sol_group *group);
+
+void sol_evict_init(void);
+
+#endif /* SOLOIST_EVICT_H */

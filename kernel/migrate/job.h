@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Jobs: one migration that a user asked for at a time, and its report. */
+#ifndef SOLOIST_JOB_H
+#define SOLOIST_JOB_H
+
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+
+#include "batch.h"
+
+struct sol_group;
+
+enum sol_job_state { SOL_JOB_NONE, SOL_JOB_RUNS, SOL_JOB_DONE, SOL_JOB_ENDED };
+
+/**
+ * struct sol_job - a kind of job, and the last one of it
+ * @mutex: held while one runs
+ * @what: the kind, for refusals
+ * @group: whose it was; to compare only
+ * @state: enum sol_job_state; ENDED: before it was done
+ * @start: when it began
+ * @rate: bytes per second that it may move; 0: no limit
+ * @report: what became of the pages
+ */
+struct sol_job {
+	struct mutex mutex;
+	const char *what;
+	const struct sol_group *group;
+	int state;
+	ktime_t start;
+	u64 rate;
+	struct sol_move_report report;
+};
+
+#define SOL_JOB(name, what_)						\
+struct sol_job name = {							\
+	.mutex = __MUTEX_INITIALIZER((name).mutex), .what = (what_)	\
+}
+
+/* Begin a job of @group's. 0; -EBUSY and words: another one runs. */
+int sol_job_begin(struct sol_job *job, const struct sol_group *group, u64 rate);
+void sol_job_end(struct sol_job *job, int err);
+
+/* Sleep as long as the rate wants. A signal ends the sleep. */
+void sol_job_pace(struct sol_job *job);
+
+/* The report of @group's last job, as KEY VALUE lines. */
+ssize_t sol_job_show(struct sol_job *job, const struct sol_group *group,
+		     char *page);
+
+/* @group goes: its report, too. */
+void sol_job_forget(struct sol_job *job, const struct sol_group *group);
+
+#endif /* SOLOIST_JOB_H */

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Recolour: pages that running tasks have already move into their group's colours.
+ *
+ * The page tables of each address space are walked in slices, a few pages at a time,
+ * with mmap_lock held for reading. What a slice finds migrates without that lock, each
+ * page to a frame that the group's faults might have got. A page counts as in place if
+ * the group handed it out; one that lies in the colours by chance moves too, so that its
+ * frame comes back to the lists when it is freed.
+ *
+ * A page of a file in a private mapping (program text) is not moved: others may map it.
+ * All its mappings are undone instead, and the next access of a coloured task makes a
+ * copy in colour, as after exec. Text that is locked in memory stays, since its task
+ * counts on having no fault. Shared mappings are in no colour, as ever.
+ *
+ * What the task maps while the walk goes on is in colour anyway, and what it unmaps is
+ * gone. A page that is in use for a moment is tried again in further passes.
+ *
+ * Locking: mmap_lock for a slice, and the page table's lock inside. None while pages
+ * migrate. A reference on each page, and on the address space.
+ */
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/pagewalk.h>
+#include <linux/rmap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/delay.h>
+#include <linux/slab.h>
+
+#include "../command/status.h"
+#include "../fault/request.h"
+#include "../frames/store.h"
+#include "../group/group.h"
+#include "../group/member.h"
+#include "../hook/hook.h"
+#include "job.h"
+#include "recolor.h"
+
+#define PASSES		3
+#define PASS_PAUSE	50	/* milliseconds */
+
+static SOL_JOB(job, "recolor");
+
+DEFINE_STATIC_CALL_NULL(sol_recolor_walk, sol_walk_fn);
+typedef void unmap_fn(struct folio *folio, enum ttu_flags flags);
+DEFINE_STATIC_CALL_NULL(sol_recolor_unmap, unmap_fn);
+static bool can_walk, can_unmap;
+
+/* A page that a slice found, referenced. */
+struct found {
+	struct page *page;
+	bool locked;	/* its mapping is locked in memory */
+};
+
+/**
+ * struct recolor - pages of one address space
+ * @mm: the address space
+ * @id: of the group
+ * @text: pages of files are worth a copy
+ * @at: where the next slice begins
+ * @found: pages that the slice found; with @n
+ * @unsplit: a huge page that could not be split: not tried again for each part
+ * @batch: pages that will migrate
+ */
+struct recolor {
+	struct mm_struct *mm;
+	u16 id;
+	bool text;
+	unsigned long at;
+	struct found found[SOL_BATCH_PAGES];
+	u32 n;
+	struct folio *unsplit;
+	struct sol_move_batch batch;
+};
+
+/* ---- Targets ---- */
+
+static struct page *target(struct page *src, void *ctx)
+{
+	struct recolor *r = ctx;
+	struct sol_request rq = {
+		.id = r->id,
+		.gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN,
+		.modest = true,
+		.target = true,
+		.nid = NUMA_NO_NODE,
+	};
+	int users = sol_lists_begin();
+	struct page *page;
+
+	page = sol_request_page(&rq);
+	sol_lists_end(users);
+	if (!page)
+		r->batch.report->stays[SOL_STAYS_NO_ROOM]++;
+	return page;
+}
+
+/* ---- A slice ---- */
+
+/* Private mappings of plain memory. */
+static int test_walk(unsigned long start, unsigned long end,
+		     struct mm_walk *walk)
+{
+	return !!(walk->vma->vm_flags & (VM_SHARED | VM_PFNMAP | VM_IO |
+					 VM_MIXEDMAP | VM_HUGETLB));
+}
+
+static bool in_place(const struct recolor *r, u64 pfn)
+{
+	const struct sol_frame *frame = sol_frames_at(&sol_store, pfn);
+
+	return READ_ONCE(frame->tag) & SOL_TAG_USED &&
+	       READ_ONCE(frame->link) == r->id;
+}
+
+/*
+ * Note a page that shall move. The page table's lock is held, so it stays. Not 0: the
+ * slice is full, or the page is part of a huge one, which needs a slice of its own: of
+ * two parts each would keep the other from being split.
+ */
+static int visit_pte(pte_t *pte, unsigned long addr, unsigned long next,
+		     struct mm_walk *walk)
+{
+	struct recolor *r = walk->private;
+	pte_t entry = *pte;
+	struct page *page;
+
+	if (!pte_present(entry) || pte_special(entry) ||
+	    !pfn_valid(pte_pfn(entry)) || pte_pfn(entry) >= sol_store.n_frames)
+		goto next;
+	page = pte_page(entry);
+	if (is_zone_device_page(page))
+		goto next;
+	job.report.seen++;
+	if (in_place(r, pte_pfn(entry))) {
+		job.report.in_place++;
+		goto next;
+	}
+	if (!PageAnon(page) && !r->text)
+		goto next;
+	if (PageCompound(page) && r->n) {
+		r->at = addr;
+		job.report.seen--;
+		return 1;
+	}
+	get_page(page);
+	r->found[r->n++] = (struct found){
+		.page = page,
+		.locked = walk->vma->vm_flags & VM_LOCKED,
+	};
+	if (r->n == SOL_BATCH_PAGES || PageCompound(page)) {
+		r->at = next;
+		return 1;
+	}
+next:
+	return 0;
+}
+
+static const struct mm_walk_ops walk_ops = {
+	.pte_entry = visit_pte,
+	.test_walk = test_walk,
+	SOL_WALK_LOCKED
+};
+
+/* Find the next pages. Return: 1: there may be more; 0: that was all; -EINTR. */
+static int slice(struct recolor *r)
+{
+	int ret;
+
+	r->n = 0;
+	if (mmap_read_lock_killable(r->mm))
+		return -EINTR;
+	ret = static_call(sol_recolor_walk)(r->mm, r->at, r->mm->task_size,
+					    &walk_ops, r);
+	mmap_read_unlock(r->mm);
+	return ret > 0 && r->at < r->mm->task_size;
+}
+
+/* ---- One page ---- */
+
+/* The next access of a coloured task makes a copy. */
+static enum sol_stay unmap_file(struct folio *folio, bool locked)
+{
+	if (!can_unmap)
+		return SOL_STAYS_SHARED;
+	if (locked)
+		return SOL_STAYS_UNEVICTABLE;
+	if (!folio_trylock(folio))
+		return SOL_STAYS_BUSY;
+	if (folio->mapping && !folio_test_anon(folio))
+		static_call(sol_recolor_unmap)(folio, TTU_SPLIT_HUGE_PMD);
+	folio_unlock(folio);
+	if (folio_mapped(folio))
+		return SOL_STAYS_BUSY;
+	job.report.unmapped++;
+	return SOL_N_STAYS;
+}
+
+static bool split_once(struct recolor *r, struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (folio == r->unsplit)
+		return false;
+	if (sol_page_split(page))
+		return true;
+	r->unsplit = folio;
+	return false;
+}
+
+/* Is the small page @page mapped more than once? */
+static bool is_shared(struct page *page)
+{
+	return atomic_read(&page->_mapcount) > 0;
+}
+
+/* Return: why the page stays; SOL_N_STAYS: it moves. */
+static enum sol_stay recolor_page(struct recolor *r, struct found *found)
+{
+	struct page *page = found->page;
+	struct folio *folio = page_folio(page);
+
+	if (!folio_test_anon(folio))
+		return unmap_file(folio, found->locked);
+	if (folio_maybe_dma_pinned(folio))
+		return SOL_STAYS_PINNED;
+	if (PageCompound(page) && !split_once(r, page))
+		return SOL_STAYS_HUGE;
+	if (is_shared(page) || folio_test_ksm(page_folio(page)))
+		return SOL_STAYS_SHARED;
+	return sol_batch_add(&r->batch, page) ? SOL_N_STAYS : SOL_STAYS_BUSY;
+}
+
+static void move_found(struct recolor *r)
+{
+	enum sol_stay stays;
+	u32 i;
+
+	for (i = 0; i < r->n; i++) {
+		stays = recolor_page(r, &r->found[i]);
+		if (stays < SOL_N_STAYS)
+			job.report.stays[stays]++;
+		put_page(r->found[i].page);
+	}
+	sol_batch_move(&r->batch);
+}
+
+/* ---- All of them ---- */
+
+static int one_mm(struct recolor *r)
+{
+	int more;
+
+	r->at = 0;
+	do {
+		more = slice(r);
+		move_found(r);
+		cond_resched();
+		if (signal_pending(current))
+			more = -EINTR;
+	} while (more > 0);
+	return more;
+}
+
+/* A task's address space if it is the group's and not @last, referenced, or NULL. */
+static struct mm_struct *mm_of(struct task_struct *task,
+			       const struct sol_group *group,
+			       const struct mm_struct *last)
+{
+	struct mm_struct *mm = get_task_mm(task);
+
+	if (!mm || (group_id_of_mm(mm) == group->id && mm != last))
+		return mm;
+	mmput(mm);
+	return NULL;
+}
+
+static int recolor_tasks(struct recolor *r, const struct sol_group *group,
+			 struct task_struct **tasks, u32 n)
+{
+	struct mm_struct *last = NULL;
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < n && !err; i++) {
+		struct mm_struct *mm = mm_of(tasks[i], group, last);
+
+		if (!mm)
+			continue;
+		last = mm;	/* threads of a process stand side by side */
+		r->mm = mm;
+		err = one_mm(r);
+		mmput(mm);
+	}
+	return err;
+}
+
+static bool is_member(struct task_struct *task, void *group)
+{
+	return group_id_of(task) == ((struct sol_group *)group)->id;
+}
+
+static int one_pass(struct recolor *r, struct sol_group *group,
+		    struct task_struct *task)
+{
+	struct task_struct **tasks;
+	u32 n, i;
+	int err;
+
+	memset(job.report.stays, 0, sizeof(job.report.stays));
+	job.report.seen = 0;
+	job.report.in_place = 0;
+	r->unsplit = NULL;
+	if (task)
+		return recolor_tasks(r, group, &task, 1);
+	tasks = sol_member_gather(is_member, group, &n);
+	if (!tasks)
+		return -ENOMEM;
+	err = recolor_tasks(r, group, tasks, n);
+	for (i = 0; i < n; i++)
+		put_task_struct(tasks[i]);
+	kvfree(tasks);
+	return err;
+}
+
+static int passes(struct recolor *r, struct sol_group *group,
+		  struct task_struct *task)
+{
+	const u64 *stays = job.report.stays;
+	int err = 0, pass;
+
+	for (pass = 0; pass < PASSES && !err; pass++) {
+		if (pass && msleep_interruptible(PASS_PAUSE))
+			return -EINTR;
+		err = one_pass(r, group, task);
+		if (!stays[SOL_STAYS_BUSY] && !stays[SOL_STAYS_HUGE])
+			break;
+	}
+	return err;
+}
+
+static int may_recolor(struct sol_group *group, struct task_struct *task)
+{
+	struct mm_struct *mm;
+
+	if (!can_walk)
+		return sol_deny(-EOPNOTSUPP,
+				"recolor: this kernel has no walk_page_range()");
+	if (!rcu_access_pointer(group->cells))
+		return sol_deny(-ENODATA, "recolor: %s has no colours yet",
+				group->name);
+	if (!task)
+		return 0;
+	mm = mm_of(task, group, NULL);
+	if (!mm)
+		return sol_deny(-EINVAL,
+				"recolor: the memory of process %d is not of group %s; write it to procs first",
+				task_tgid_vnr(task), group->name);
+	mmput(mm);
+	return 0;
+}
+
+int sol_recolor(struct sol_group *group, struct task_struct *task)
+{
+	struct recolor *r;
+	int err = may_recolor(group, task) ?: sol_job_begin(&job, group, 0);
+
+	if (err)
+		return err;
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	err = -ENOMEM;
+	if (r) {
+		INIT_LIST_HEAD(&r->batch.pages);
+		r->batch.asked = (struct sol_asked){ target, r };
+		r->batch.report = &job.report;
+		r->id = group->id;
+		r->text = READ_ONCE(group->text) != SOL_COPIES_NONE;
+		err = passes(r, group, task);
+	}
+	kfree(r);
+	sol_job_end(&job, err);
+	if (err)
+		sol_deny(err, err == -EINTR ? "recolor: interrupted" :
+					      "recolor: no memory");
+	return err;
+}
+
+ssize_t sol_recolor_show(const struct sol_group *group, char *page)
+{
+	return sol_job_show(&job, group, page);
+}
+
+void sol_recolor_forget(const struct sol_group *group)
+{
+	sol_job_forget(&job, group);
+}
+
+void sol_recolor_init(void)
+{
+	can_walk = !sol_bind(sol_recolor_walk, "walk_page_range");
+	can_unmap = !sol_bind(sol_recolor_unmap, "try_to_unmap");
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Evict: what others have in a group's colours goes elsewhere, keeps its content, and
+ * lands in no exclusive group's colours. What can't go is counted by cause. A signal
+ * ends it.
+ */
+#include "servant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+
+#define SET	3
+#define OTHER	5
+#define EVICT	"groups/mine/evict"
+#define LOCKED	"/proc/sys/vm/compact_unevictable_allowed"
+#define STRANGER	(300ul << 20)
+
+/* Listed frames go back, so that the next stranger can get them. */
+static struct servant serve_anew(const char *group, size_t bytes, int how)
+{
+	guest_write("lists", "drain");
+	return serve(group, bytes, how);
+}
+
+/* Of those of @was that lay in SET, how many lie in OTHER now? */
+static long strayed(const struct servant *s, const u64 *was)
+{
+	size_t n = s->bytes / GUEST_PAGE, i;
+	long strays = 0;
+
+	for (i = 0; i < n; i++)
+		strays += guest_set_of(was[i]) == SET &&
+			  guest_set_of(guest_pfn(s->pid, s->at +
+						 i * GUEST_PAGE)) == OTHER;
+	return strays;
+}
+
+static u64 *frames(const struct servant *s)
+{
+	size_t n = s->bytes / GUEST_PAGE, i;
+	u64 *was = calloc(n, sizeof(*was));
+
+	for (i = 0; was && i < n; i++)
+		was[i] = guest_pfn(s->pid, s->at + i * GUEST_PAGE);
+	return was;
+}
+
+static long long report(const char *key)
+{
+	return guest_stat(EVICT, key);
+}
+
+/* Pages that compaction took away since boot. */
+static long long compacted(void)
+{
+	FILE *f = fopen("/proc/vmstat", "r");
+	long long n = 0;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "compact_isolated %lld", &n);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static long long by_others;	/* pages that compaction took meanwhile */
+
+static int evict(void)
+{
+	long long before = compacted();
+	int err = guest_write(EVICT, "1");
+	char text[1024], *at;
+
+	snprintf(text, sizeof(text), "%s", guest_read(EVICT));
+	while ((at = strchr(text, '\n')))
+		*at = ' ';
+	by_others = compacted() - before;
+	printf("# %s, compaction isolated %lld\n", text, by_others);
+	return err;
+}
+
+static long long held(void)
+{
+	const char *text = guest_read("groups/mine/occupancy");
+
+	return guest_stat_in(text, "anon") + guest_stat_in(text, "mapped") +
+	       guest_stat_in(text, "cache");
+}
+
+static void sysctl(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, value, 1) != 1)
+		guest_die("%s", path);
+	close(fd);
+}
+
+/* A stranger's memory, in small pages or huge ones. */
+static void stranger(const char *name, int how)
+{
+	char what[64];
+	struct servant s = serve_anew(NULL, STRANGER, how);
+	long before = servant_in(&s, SET), after;
+	u64 *was = frames(&s);
+	int err = evict();
+
+	after = servant_in(&s, SET);
+	snprintf(what, sizeof(what), "evict-%s", name);
+	guest_check(!err && before > 1000 && after <= before / 100, what,
+		    "%d %s: %ld of %ld pages stayed", err, guest_status(),
+		    after, before);
+	snprintf(what, sizeof(what), "evict-%s-not-into-exclusive", name);
+	/* Compaction moves pages to where it likes. */
+	if (by_others)
+		guest_skip(what, "the kernel compacted");
+	else
+		guest_check(!strayed(&s, was), what, "%ld pages",
+			    strayed(&s, was));
+	free(was);
+	snprintf(what, sizeof(what), "evict-%s-reported", name);
+	guest_check(report("moved") >= before - after && held() < before / 10,
+		    what, "moved %lld, %lld are still held", report("moved"),
+		    held());
+	snprintf(what, sizeof(what), "evict-%s-content", name);
+	guest_check(dismiss(&s), what, "it changed");
+}
+
+/*
+ * Frames that came free are the group's: others get a few, of ZONE_DMA, which no list
+ * takes, and of the kernel's per-CPU lists.
+ */
+static void kept_out(void)
+{
+	struct servant s = serve(NULL, 64ul << 20, 0);
+	long n = servant_in(&s, SET);
+
+	guest_check(n <= 200, "evict-keeps-out", "%ld pages", n);
+	dismiss(&s);
+}
+
+/* Somebody writes to the pages all the time. */
+static void busy(void)
+{
+	struct servant s = serve_anew(NULL, 64ul << 20, SERVE_BUSY);
+	long before = servant_in(&s, SET);
+	int err = evict();
+	long after = servant_in(&s, SET);
+
+	guest_check(!err && before > 100 && after <= before / 100, "evict-busy",
+		    "%d: %ld of %ld pages stayed", err, after, before);
+	guest_check(dismiss(&s), "evict-busy-content", "it changed");
+}
+
+static void locked(void)
+{
+	struct servant s = serve_anew(NULL, 64ul << 20, SERVE_LOCKED);
+	long before = servant_in(&s, SET), after;
+
+	sysctl(LOCKED, "0");
+	evict();
+	after = servant_in(&s, SET);
+	guest_check(before > 100 && after == before &&
+		    report("unevictable") >= before, "evict-locked-stays",
+		    "%ld of %ld pages, unevictable %lld", after, before,
+		    report("unevictable"));
+	sysctl(LOCKED, "1");
+	evict();
+	after = servant_in(&s, SET);
+	guest_check(after <= before / 100, "evict-locked-goes",
+		    "%ld of %ld pages stayed", after, before);
+	guest_check(dismiss(&s), "evict-locked-content", "it changed");
+}
+
+/* Pages of the group itself stay in their frames. */
+static void own(void)
+{
+	struct servant s = serve("mine", 8ul << 20, 0);
+	u64 first = guest_pfn(s.pid, s.at);
+	long before = servant_in(&s, SET);
+
+	evict();
+	guest_check(before == 2048 && servant_in(&s, SET) == before &&
+		    guest_pfn(s.pid, s.at) == first, "evict-own-stay",
+		    "%ld of %ld", servant_in(&s, SET), before);
+	guest_check(dismiss(&s), "evict-own-content", "it changed");
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void interrupted(void)
+{
+	struct servant s = serve_anew(NULL, 64ul << 20, 0);
+	double start = now(), took;
+	char text[32] = "";
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid)
+		_exit(guest_write(EVICT, "1 rate=100000") == -EINTR ? 3 : 1);
+	while (report("moved") <= 0 && now() - start < 20)
+		usleep(10000);
+	snprintf(text, sizeof(text), "%.10s", guest_read(EVICT));
+	guest_check(!strncmp(text, "state runs", 10), "evict-seen-at-work",
+		    "%s", text);
+	guest_check(guest_write(EVICT, "1") == -EBUSY, "evict-one-at-a-time",
+		    "%s", guest_status());
+	kill(pid, SIGINT);
+	kill(pid, SIGTERM);
+	start = now();
+	waitpid(pid, &status, 0);
+	took = now() - start;
+	guest_check(took < 2, "evict-interrupted", "after %.1f s", took);
+	snprintf(text, sizeof(text), "%.11s", guest_read(EVICT));
+	guest_check(!strncmp(text, "state ended", 11), "evict-ended", "%s",
+		    text);
+	guest_check(dismiss(&s), "evict-interrupted-content", "it changed");
+}
+
+static void refused(void)
+{
+	static const char *const wrong[] = {
+		"\n", "2", "1 rate=0", "1 rate=-1", "1 rate=x", "1 fast",
+		"11", "1 rate=99999999999999999999999",
+	};
+	unsigned int i, n = 0;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		n += guest_write(EVICT, wrong[i]) == -EINVAL;
+	guest_check(n == i, "evict-refuses", "%u of %u", n, i);
+	guest_group("none", NULL);
+	guest_check(guest_write("groups/none/evict", "1") == -ENODATA,
+		    "evict-no-colours", "%s", guest_status());
+	guest_check(!strncmp(guest_read("groups/none/evict"), "state none", 10),
+		    "evict-none-yet", "%s", guest_read("groups/none/evict"));
+	guest_ungroup("none");
+}
+
+int main(void)
+{
+	char set[16];
+
+	be_near();
+	snprintf(set, sizeof(set), "%d", OTHER);
+	guest_group("other", set);
+	if (guest_write("groups/other/mode", "exclusive"))
+		guest_die("mode: %s", guest_status());
+	snprintf(set, sizeof(set), "%d", SET);
+	guest_group("mine", set);
+	if (guest_write("groups/mine/mode", "exclusive"))
+		guest_die("mode: %s", guest_status());
+	sysctl(LOCKED, "1");
+	/* Else the kernel moves pages all the time, to where it likes. */
+	sysctl("/proc/sys/vm/compaction_proactiveness", "0");
+	refused();
+	stranger("small", 0);
+	kept_out();
+	stranger("huge", SERVE_HUGE);
+	busy();
+	locked();
+	own();
+	interrupted();
+	guest_ungroup("mine");
+	guest_ungroup("other");
+	guest_write("lists", "drain");
+	return guest_exit();
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Processes that fill memory, wait while they are looked at, and then check it. */
+#ifndef SERVANT_H
+#define SERVANT_H
+
+#define _GNU_SOURCE
+#include "../lib/guest.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A process that has filled its memory, and waits for its end. */
+struct servant {
+	pid_t pid;
+	int ready[2];
+	int end[2];
+	char *at;	/* its memory */
+	size_t bytes;
+};
+
+/* What it does with its memory. */
+enum {
+	SERVE_LOCKED = 1,	/* mlock() */
+	SERVE_HUGE = 2,		/* huge pages, if it gets some */
+	SERVE_BUSY = 4,		/* writes to it all the time, and checks it */
+};
+
+static volatile sig_atomic_t servant_told;
+
+static void servant_end(int sig)
+{
+	(void)sig;
+	servant_told = 1;
+}
+
+/* Each page knows its number. Return: all do. */
+static bool servant_check(const char *p, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i += GUEST_PAGE)
+		if (*(const volatile size_t *)(p + i) != i + 1)
+			return false;
+	return true;
+}
+
+static void servant_run(struct servant *s, int how)
+{
+	bool good = true;
+	size_t i;
+	char c;
+
+	s->at = guest_map_anon(s->bytes + (2ul << 20));
+	s->at = (char *)(((unsigned long)s->at + (2ul << 20) - 1) &
+			 -(2ul << 20));
+	madvise(s->at, s->bytes, how & SERVE_HUGE ? MADV_HUGEPAGE :
+						    MADV_NOHUGEPAGE);
+	for (i = 0; i < s->bytes; i += GUEST_PAGE)
+		*(volatile size_t *)(s->at + i) = i + 1;
+	if (how & SERVE_LOCKED && mlock(s->at, s->bytes))
+		_exit(1);
+	signal(SIGTERM, servant_end);
+	if (write(s->ready[1], &s->at, sizeof(s->at)) != sizeof(s->at))
+		_exit(1);
+	close(s->end[1]);
+	while (how & SERVE_BUSY && good && !servant_told) {
+		for (i = 0; i < s->bytes; i += GUEST_PAGE) {
+			size_t *word = (size_t *)(s->at + i);
+
+			good &= *(volatile size_t *)word == i + 1;
+			*(volatile size_t *)(word + 1) += 1;
+		}
+	}
+	if (!(how & SERVE_BUSY) && read(s->end[0], &c, 1))
+		_exit(1);
+	_exit(!good || !servant_check(s->at, s->bytes));
+}
+
+/* A servant of @group (NULL: of none) with @bytes of memory. */
+static inline struct servant serve(const char *group, size_t bytes, int how)
+{
+	struct servant s = { .bytes = bytes };
+
+	if (pipe(s.ready) || pipe(s.end))
+		guest_die("pipe");
+	s.pid = fork();
+	if (!s.pid) {
+		if (group && guest_join(group))
+			_exit(1);
+		servant_run(&s, how);
+	}
+	close(s.ready[1]);
+	close(s.end[0]);
+	if (read(s.ready[0], &s.at, sizeof(s.at)) != sizeof(s.at))
+		guest_die("the servant failed: %s", guest_status());
+	return s;
+}
+
+/* Its pages in bank set @set. */
+static inline long servant_in(const struct servant *s, int set)
+{
+	long n = 0;
+	size_t i;
+
+	for (i = 0; i < s->bytes; i += GUEST_PAGE)
+		n += guest_set_of(guest_pfn(s->pid, s->at + i)) == set;
+	return n;
+}
+
+/* Let it end. Return: its memory was as it had written it. */
+static inline bool dismiss(struct servant *s)
+{
+	int status;
+
+	close(s->end[1]);
+	close(s->ready[0]);
+	kill(s->pid, SIGTERM);
+	return waitpid(s->pid, &status, 0) == s->pid && !status;
+}
+
+/* On the CPUs of node 0, so that memory comes from there. */
+static inline void be_near(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		guest_die("sched_setaffinity");
+}
+
+#endif /* SERVANT_H */
