@@ -3,8 +3,6 @@
 //! everywhere; which pages are measured is chosen as on a real machine
 //! ([`super::pool`]).
 
-use std::collections::HashMap;
-
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -361,31 +359,33 @@ impl SimSource {
         let device = &streams.device;
         let burst = device.burst_length / device.transfers_per_cycle.max(1);
         let has_groups = self.group != 0;
-        let mut busy: HashMap<(u8, u32, u32, u32, u32), u64> = HashMap::new();
-        let mut rows: HashMap<u32, u32> = HashMap::new();
+        let (ranks, banks) = (self.map.n_ranks(), self.map.n_banks());
+        let size = (self.map.n_channels() * ranks * banks) as usize;
+        let mut busy = vec![0u32; 5 * size];
+        let mut rows = vec![None; self.map.n_colors() as usize];
         for &line in lines {
             let Ok(d) = self.map.decode(self.physical(line)) else {
                 continue;
             };
-            let mut add = |what: u8, rank: u32, group: u32, bank: u32, cycles: u32| {
-                let part = (what, d.channel, rank, group, bank);
-                *busy.entry(part).or_default() += u64::from(cycles);
+            let mut add = |what: usize, rank: u32, bank: u32, cycles: u32| {
+                let part = (d.channel * ranks + rank) * banks + bank;
+                busy[what * size + part as usize] += cycles;
             };
             let group = d.bank & self.group;
-            add(0, 0, 0, 0, burst.max(device.tccd_s));
+            add(0, 0, 0, burst.max(device.tccd_s));
             if has_groups {
-                add(1, d.rank, group, 0, device.tccd_l);
+                add(1, d.rank, group, device.tccd_l);
             }
-            if rows.insert(d.color, d.row) != Some(d.row) {
+            if rows[d.color as usize].replace(d.row) != Some(d.row) {
                 // Four activates a window.
-                add(2, d.rank, 0, 0, device.trrd_s.max(device.tfaw.div_ceil(4)));
-                add(3, d.rank, group, d.bank, device.trc);
+                add(2, d.rank, 0, device.trrd_s.max(device.tfaw.div_ceil(4)));
+                add(3, d.rank, d.bank, device.trc);
                 if has_groups {
-                    add(4, d.rank, group, 0, device.trrd_l);
+                    add(4, d.rank, group, device.trrd_l);
                 }
             }
         }
-        let most = busy.into_values().max().unwrap_or(0) as f64;
+        let most = f64::from(busy.into_iter().max().unwrap_or(0));
         most.max(streams.least * lines.len() as f64)
     }
 }
