@@ -6,9 +6,11 @@
 
 mod filter;
 mod last_level;
+mod levels;
 
 pub use filter::Filter;
 pub(crate) use last_level::LastLevel;
+pub(crate) use levels::Levels;
 
 /// Shape of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,36 +3,33 @@
 //! For what looks at a program before the model does: the recorder, and traces that
 //! are taken in. The caches are used as the model's cores use them.
 
-use super::{Cache, Shape};
+use super::{Cache, Levels, Shape, Victim};
 
 /// Private caches of one processor.
 pub struct Filter {
-    data: Cache,
+    /// The first is of data alone.
+    levels: Levels,
     code: Option<Cache>,
-    outer: Vec<Cache>,
     /// The line used last and whether it is dirty: `line << 1 | dirty`.
     last: u64,
     last_code: u64,
     /// Dirty lines that were pushed out.
-    victims: Vec<u64>,
+    victims: Vec<Victim>,
 }
 
 impl Filter {
     /// Empty caches by name, sets and ways; `None` without an `l1d`.
     pub fn new<'a>(caches: impl Iterator<Item = (&'a str, u64, usize)> + Clone) -> Option<Self> {
-        let cache = |(_, sets, ways): (&str, u64, usize)| {
-            Cache::new(Shape {
-                sets,
-                ways,
-                hashed: false,
-            })
+        let shape = |(_, sets, ways): (&str, u64, usize)| Shape {
+            sets,
+            ways,
+            hashed: false,
         };
-        let named = |name: &str| caches.clone().find(|c| c.0 == name);
-        let outer = caches.clone().filter(|c| !c.0.starts_with("l1"));
+        let named = |name: &str| caches.clone().find(|c| c.0 == name).map(shape);
+        let outer = caches.clone().filter(|c| !c.0.starts_with("l1")).map(shape);
         Some(Self {
-            data: cache(named("l1d")?),
-            code: named("l1i").map(cache),
-            outer: outer.map(cache).collect(),
+            levels: Levels::new(std::iter::once(named("l1d")?).chain(outer)),
+            code: named("l1i").map(Cache::new),
             last: u64::MAX,
             last_code: u64::MAX,
             victims: Vec::new(),
@@ -43,7 +40,7 @@ impl Filter {
     /// cache behind the first pushes some out, too.
     #[inline]
     pub fn pushed_out(&mut self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        self.victims.drain(..)
+        self.victims.drain(..).map(|victim| victim.line)
     }
 
     /// A load or store of `line`: does it leave the caches?
@@ -54,14 +51,7 @@ impl Filter {
             return false;
         }
         self.last = line << 1 | u64::from(write) | if same { self.last & 1 } else { 0 };
-        if self.data.touch(line, write) {
-            return false;
-        }
-        let missed = self.outer_misses(line);
-        if let Some(victim) = self.data.insert(line, write).filter(|v| v.dirty) {
-            self.push_out(0, victim.line);
-        }
-        missed
+        self.leaves(0, line, write)
     }
 
     /// Instructions are fetched from `line`: does that leave the caches?
@@ -78,29 +68,17 @@ impl Filter {
             return false;
         }
         code.insert(line, false);
-        self.outer_misses(line)
+        self.leaves(1, line, false)
     }
 
-    /// Looks into the caches behind the first, and fills those that lack it.
-    fn outer_misses(&mut self, line: u64) -> bool {
-        let hit = self.outer.iter_mut().position(|c| c.touch(line, false));
-        for i in (0..hit.unwrap_or(self.outer.len())).rev() {
-            if let Some(victim) = self.outer[i].insert(line, false).filter(|v| v.dirty) {
-                self.push_out(i + 1, victim.line);
-            }
+    /// Looks into the levels from `first` on, and fills those that lack the line.
+    #[inline]
+    fn leaves(&mut self, first: usize, line: u64, write: bool) -> bool {
+        let (levels, gone) = (&mut self.levels, &mut self.victims);
+        let misses = levels.look_up(first, line, write, gone).is_none();
+        if misses {
+            levels.fill(first..levels.len(), line, write, gone);
         }
-        hit.is_none()
-    }
-
-    /// A dirty line goes to cache `i` of those behind the first, or out.
-    fn push_out(&mut self, mut i: usize, mut line: u64) {
-        while i < self.outer.len() {
-            match self.outer[i].insert(line, true) {
-                Some(victim) if victim.dirty => line = victim.line,
-                _ => return,
-            }
-            i += 1;
-        }
-        self.victims.push(line);
+        misses
     }
 }

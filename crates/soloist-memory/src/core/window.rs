@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use super::prefetch::Prefetcher;
 use super::{Access, Account, CoreModel, CoreStats, Step, Stream, Wish};
 use crate::blame::{Bill, Blame, Cause, Label};
-use crate::cache::{Cache, Shape, Victim};
+use crate::cache::{Cache, Levels, Shape, Victim};
 use crate::platform::Platform;
 
 /// What a core waits for.
@@ -84,7 +84,7 @@ pub(crate) struct WindowCore {
     cores: usize,
     line_shift: u32,
     stats: CoreStats,
-    caches: Vec<Cache>,
+    caches: Levels,
     latencies_ps: Vec<u64>,
     instruction_fs: u64,
     rest_fs: u64,
@@ -108,7 +108,7 @@ pub(crate) struct WindowCore {
     /// Lines that the prefetcher wants.
     wanted: VecDeque<u64>,
     /// Dirty lines that left the private caches as others moved in between them.
-    gone: Vec<u64>,
+    gone: Vec<Victim>,
 }
 
 const PAGE_SHIFT: u32 = 12;
@@ -145,7 +145,7 @@ impl WindowCore {
                 },
                 ..CoreStats::default()
             },
-            caches: levels.iter().map(|l| Cache::new(l.shape)).collect(),
+            caches: Levels::new(levels.iter().map(|l| l.shape)),
             latencies_ps: levels.iter().map(|l| l.latency_ps).collect(),
             instruction_fs: platform.instruction_fs,
             rest_fs: 0,
@@ -249,7 +249,7 @@ impl WindowCore {
         }
         let here = match p.behind || p.missed {
             true => None,
-            false => self.look_up(line, a.write),
+            false => self.caches.look_up(0, line, a.write, &mut self.gone),
         };
         if let Some(level) = here {
             self.stats.private_hits[level] += 1;
@@ -383,7 +383,7 @@ impl WindowCore {
     fn prefetch(&mut self) -> Option<Wish> {
         let slots = self.prefetcher.as_ref()?.slots();
         while let Some(line) = self.wanted.pop_front() {
-            let here = self.caches.last_mut()?.holds(line);
+            let here = self.caches.last_holds(line)?;
             if here || self.misses.iter().any(|m| m.line == line) {
                 continue;
             }
@@ -411,30 +411,6 @@ impl WindowCore {
         None
     }
 
-    /// Level that holds `line`; the line moves into the levels before it.
-    fn look_up(&mut self, line: u64, write: bool) -> Option<usize> {
-        let level = self
-            .caches
-            .iter_mut()
-            .enumerate()
-            .find_map(|(i, c)| c.touch(line, write && i == 0).then_some(i))?;
-        for i in (0..level).rev() {
-            let victim = self.insert(i, line, write && i == 0);
-            self.gone.extend(victim.map(|v| v.line));
-        }
-        Some(level)
-    }
-
-    /// Puts a line into level `i`; a dirty victim goes one level out. Returns
-    /// the victim that leaves the last private level.
-    fn insert(&mut self, i: usize, line: u64, dirty: bool) -> Option<Victim> {
-        let victim = self.caches[i].insert(line, dirty).filter(|v| v.dirty)?;
-        if i + 1 == self.caches.len() {
-            return Some(victim);
-        }
-        self.insert(i + 1, victim.line, true)
-    }
-
     /// Ends a wait at `at_ps`. It was for a line that `bill` is of, or else
     /// because of `rest`.
     fn wake(&mut self, at_ps: u64, bill: Option<&Bill>, rest: Label) {
@@ -457,11 +433,12 @@ impl WindowCore {
         if miss.behind {
             return;
         }
-        let last = self.caches.len().saturating_sub(1);
-        let first = if miss.demanded { 0 } else { last };
-        for i in (first..self.caches.len()).rev() {
-            out.extend(self.insert(i, miss.line, miss.dirty && i == first));
-        }
+        let levels = self.caches.len();
+        let first = match miss.demanded {
+            true => 0,
+            false => levels.saturating_sub(1),
+        };
+        self.caches.fill(first..levels, miss.line, miss.dirty, out);
     }
 }
 
@@ -489,7 +466,7 @@ impl CoreModel for WindowCore {
             if self.wait != Wait::Nothing {
                 return Wish::Wait;
             }
-            if let Some(line) = self.gone.pop() {
+            if let Some(Victim { line, .. }) = self.gone.pop() {
                 let at_ps = self.now_ps;
                 return Wish::WriteBack { line, at_ps };
             }
