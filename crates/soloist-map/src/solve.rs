@@ -21,7 +21,7 @@ mod equations;
 mod group;
 mod rows;
 
-pub use rows::{parse_rows, Row, SolveError};
+pub use rows::{parse_rows, Row};
 
 use std::collections::BTreeMap;
 
@@ -34,6 +34,7 @@ use crate::compare;
 use soloist_machine::function::Term;
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::spec::{Layout, MapRange, MapSpec};
+use soloist_machine::FileError;
 
 /// Fields in the order of [`Row::values`].
 const FIELDS: [&str; 5] = ["channel", "rank", "bank", "row", "column"];
@@ -109,7 +110,7 @@ struct Unknown {
 ///
 /// # Errors
 /// When they contradict each other whatever the bases, or say nothing.
-pub fn solve(given: &[Row]) -> Result<Solved, SolveError> {
+pub fn solve(given: &[Row]) -> Result<Solved, FileError> {
     let divisions = Division::candidates(given, &group::groups(given));
     let solved = divisions.iter().map(|division| match division.out.len() {
         0 => solve_over(given, Some(division)),
@@ -131,11 +132,11 @@ pub fn solve(given: &[Row]) -> Result<Solved, SolveError> {
 
 /// Says of rows that can't be solved that no division was found either, where
 /// there should be one.
-fn undivided(rows: &[Row], error: SolveError) -> SolveError {
+fn undivided(rows: &[Row], error: FileError) -> FileError {
     let channels: std::collections::BTreeSet<u32> = rows.iter().map(|row| row.values[0]).collect();
     match channels.len().is_power_of_two() {
         true => error,
-        false => SolveError {
+        false => FileError {
             message: format!(
                 "{} channels, and no (offset / granule) mod n deals them out; else: {}",
                 channels.len(),
@@ -148,8 +149,8 @@ fn undivided(rows: &[Row], error: SolveError) -> SolveError {
 
 /// Solves the rows by XOR functions over the offset, or over what a division
 /// leaves of it.
-fn solve_over(given: &[Row], division: Option<&Division>) -> Result<Solved, SolveError> {
-    let whole = |message: String| SolveError { line: 0, message };
+fn solve_over(given: &[Row], division: Option<&Division>) -> Result<Solved, FileError> {
+    let whole = |message: String| FileError::whole("", message);
     let chip_select = given.iter().map(|row| row.values[1]).min().unwrap_or(0);
     let rows: Vec<Row> = given
         .iter()
@@ -214,7 +215,7 @@ fn pack_channel(value: u32, unknowns: &[Unknown]) -> u32 {
 
 /// Solves the rows but for `out`, by index. What contradicts nobody may stand
 /// on one confirmation, what was contradicted wants two.
-fn solve_without(rows: &[Row], out: &[usize]) -> Result<Solved, SolveError> {
+fn solve_without(rows: &[Row], out: &[usize]) -> Result<Solved, FileError> {
     let rest = |(i, row): (usize, &Row)| (!out.contains(&i)).then(|| row.clone());
     let rest: Vec<Row> = rows.iter().enumerate().filter_map(rest).collect();
     let mut solved = solve(&rest)?;
@@ -280,7 +281,7 @@ fn finish(
     groups: &[Group],
     unknowns: &[Unknown],
     chip_select: u16,
-) -> Result<Solved, SolveError> {
+) -> Result<Solved, FileError> {
     let rows = table.rows;
     let samples: Vec<(u64, &Row)> = groups
         .iter()
@@ -300,13 +301,13 @@ fn finish(
             .collect();
         let within = if u.field == 4 { bytes } else { lines };
         let Some((function, open)) = gf2::fit(&equations, within) else {
-            return Err(SolveError {
-                line: 0,
-                message: format!(
+            return Err(FileError::whole(
+                "",
+                format!(
                     "{} bit {} is no sum of address bits above a line of 64 bytes",
                     FIELDS[u.field], u.from
                 ),
-            });
+            ));
         };
         functions.push((*u, gf2::lightest_of_coset(function, &open)));
         if u.field < 4 {
@@ -592,22 +593,19 @@ fn check(
     rows: &[Row],
     unknowns: &[Unknown],
     groups: &[Group],
-) -> Result<(), SolveError> {
+) -> Result<(), FileError> {
     let map = &solved.map;
     let (has_row, has_column) = (
         !map.layouts[0].row.is_empty(),
         !map.layouts[0].column.is_empty(),
     );
-    let map = AddrMap::parse(&map.to_text("solved")).map_err(|refusal| SolveError {
-        line: 0,
-        message: format!("too few rows to make a map: {}", refusal.text),
+    let map = AddrMap::parse(&map.to_text("solved")).map_err(|refusal| {
+        FileError::whole("", format!("too few rows to make a map: {}", refusal.text))
     })?;
     let used = groups.iter().flat_map(|group| &group.rows);
     for (row, given) in used.map(|&row| (&rows[row], &given[row])) {
-        let wrong = |what: &str| SolveError {
-            line: row.line,
-            message: format!("{:#x} {what}", row.address),
-        };
+        let wrong =
+            |what: &str| FileError::in_line("", row.line, format!("{:#x} {what}", row.address));
         let Ok(d) = map.decode(row.address) else {
             return Err(wrong(
                 "lies in no range of what was solved: the nodes' addresses overlap",

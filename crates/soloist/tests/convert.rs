@@ -60,6 +60,37 @@ fn bits(list: &[u32]) -> u64 {
 
 const SKYLAKE: &str = "7 14\n15 19\n16 20\n17 21\n18 22\n8 9 12 13 18 19\n";
 
+/// As of every other file: its name and the line, in one place.
+#[test]
+fn a_file_of_another_tool_is_refused_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    for (command, from, name, content) in [
+        ("convert", "bits", "map.txt", "7 14\n15 x\n"),
+        ("solve", "", "rows.csv", "address,bank\n0x1000,x\n"),
+        (
+            "registers",
+            "",
+            "dump.txt",
+            "18.1 0x40 0x3\n18.1 0x41 0x3\n",
+        ),
+    ] {
+        let path = dir.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        let path = path.to_str().unwrap();
+        let args: &[&str] = match command {
+            "convert" => &["map", "convert", path, "--from", from, "--to", "machine"],
+            "solve" => &["map", "solve", path],
+            _ => &["map", "detect", "--from", "registers", "--dump", path],
+        };
+        let out = Command::new(env!("CARGO_BIN_EXE_soloist"))
+            .args(args)
+            .output()
+            .unwrap();
+        let said = text(&out.stderr);
+        assert!(said.contains(&format!("{path}:2: ")), "{command}: {said}");
+    }
+}
+
 #[test]
 fn what_is_filled_in_makes_a_map_incomplete() {
     for (from, text) in [

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use soloist_machine::FileError;
+
 use crate::machine::host::Host;
 
 /// First device number of the nodes on bus 0.
@@ -18,14 +20,6 @@ pub struct Registers {
 /// Why registers can't be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PciError {
-    /// A line of a dump.
-    #[error("line {line}: {message}")]
-    Dump {
-        /// From 1.
-        line: usize,
-        /// What was wrong and what was expected.
-        message: String,
-    },
     /// Nothing there.
     #[error("no northbridge at 00:18.0: not an AMD processor of this kind, or a virtual machine")]
     NoDevice,
@@ -50,13 +44,12 @@ impl Registers {
     ///
     /// # Errors
     /// With the line.
-    pub fn parse(text: &str) -> Result<Self, PciError> {
+    pub fn parse(text: &str) -> Result<Self, FileError> {
         let mut registers = Self::default();
         let mut place: Option<(u8, u8)> = None;
         for (i, line) in text.lines().enumerate() {
-            let wrong = |message: &str| PciError::Dump {
-                line: i + 1,
-                message: format!("`{}`: {message}", line.trim()),
+            let wrong = |message: &str| {
+                FileError::in_line("", i + 1, format!("`{}`: {message}", line.trim()))
             };
             let line = line.split('#').next().unwrap_or_default().trim();
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -91,10 +84,8 @@ impl Registers {
             }
         }
         if registers.words.is_empty() {
-            return Err(PciError::Dump {
-                line: 0,
-                message: "no registers of devices 00:18 to 00:1f in it".into(),
-            });
+            let message = "no registers of devices 00:18 to 00:1f in it";
+            return Err(FileError::whole("", message));
         }
         Ok(registers)
     }

@@ -2,13 +2,12 @@
 
 use std::str::FromStr;
 
-use soloist_machine::{Layout, MapSpec, Topology, Trust};
+use soloist_machine::{write, About, FileError, Layout, Machine, MapSpec, Topology, Trust};
 
 use crate::formats::found::{self, FillError, Found, Memory};
 use crate::formats::functions::{self, Format};
 use crate::formats::layouts::{self, Tool};
 use crate::formats::order::{self, Geometry};
-use crate::formats::words::FormatError;
 
 /// A format of another tool.
 #[derive(Debug, Clone, Copy)]
@@ -40,10 +39,59 @@ pub enum ImportError {
     Misuse(String),
     /// The file is wrong.
     #[error(transparent)]
-    Format(#[from] FormatError),
+    Format(#[from] FileError),
     /// What the file leaves open can't be filled in.
     #[error(transparent)]
     Fill(FillError),
+    /// What a format can't say of a map.
+    #[error("{0}")]
+    Unsaid(String),
+}
+
+impl Imported {
+    /// A map of which nothing was filled in.
+    #[must_use]
+    pub fn whole(map: MapSpec, trust: Trust) -> Self {
+        Self {
+            map,
+            trust,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The map as a file of the format `to`: `text` (the kernel's), `machine`, or another
+    /// tool's; `about` and `topology` are the machine's.
+    ///
+    /// # Errors
+    /// When there is no such format, or it can't say what the map is.
+    pub fn write(
+        &self,
+        to: &str,
+        about: &About,
+        topology: &Topology,
+    ) -> Result<String, ImportError> {
+        let (map, name) = (&self.map, &about.name);
+        match to {
+            "text" => return Ok(map.to_text(name)),
+            "machine" => {
+                let text = write::machine_file(about, topology, map, &self.notes);
+                Machine::parse(&text, "the map that was found")?;
+                return Ok(text);
+            }
+            _ => {}
+        }
+        if map.layouts.iter().any(|l| l.interleave.is_some()) {
+            return Err(ImportError::Unsaid(format!(
+                "{name}: its channels come from a division, which {to} can't say"
+            )));
+        }
+        let [layout] = map.layouts.as_slice() else {
+            let why = format!("{name} has several layouts; {to} holds one");
+            return Err(ImportError::Unsaid(why));
+        };
+        let format: AnyFormat = to.parse().map_err(ImportError::Misuse)?;
+        format.write(name, layout).map_err(ImportError::Unsaid)
+    }
 }
 
 impl FromStr for AnyFormat {

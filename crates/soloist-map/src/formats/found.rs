@@ -9,8 +9,8 @@ use soloist_machine::function::{terms_of, Term};
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::{Layout, MapRange, MapSpec, Trust};
 
-use crate::formats::words::FormatError;
 use crate::ruler::show_list;
+use soloist_machine::FileError;
 
 /// A cache line's bits, which choose nothing.
 pub(crate) const LINE_BITS: u32 = 6;
@@ -58,8 +58,8 @@ impl Found {
     ///
     /// # Errors
     /// When it names no function, or one that follows from those before it.
-    pub fn layout(mut self) -> Result<(Layout, Vec<String>), FormatError> {
-        let wrong = |message: String| FormatError { line: 0, message };
+    pub fn layout(mut self) -> Result<(Layout, Vec<String>), FileError> {
+        let wrong = |message: String| FileError::whole("", message);
         if self.banks.is_empty() {
             let doubts = self.doubts.join("; ");
             return Err(wrong(match doubts.is_empty() {
@@ -125,7 +125,7 @@ impl Runs {
     }
 
     /// What they found, where they agree.
-    pub(crate) fn finish(mut self) -> Result<Found, FormatError> {
+    pub(crate) fn finish(mut self) -> Result<Found, FileError> {
         self.next(0);
         let mut runs = self.before.into_iter();
         let Some((first_line, first)) = runs.next() else {
@@ -141,7 +141,7 @@ impl Runs {
                     "another run of the tool, which contradicts the one{from}; keep the run \
                      that is right, and `soloist map check` its map"
                 );
-                return Err(FormatError { line, message });
+                return Err(FileError::in_line("", line, message));
             }
         }
         Ok(first)

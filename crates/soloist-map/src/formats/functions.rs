@@ -9,11 +9,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use soloist_machine::function::parse_list;
-use soloist_machine::gf2;
+use soloist_machine::{gf2, FileError};
 
 use crate::formats::found::{Found, Runs};
 use crate::formats::palloc;
-use crate::formats::words::{hex, mask_of, numbers, words, FormatError};
+use crate::formats::words::{hex, mask_of, numbers, words};
 
 /// A format of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ const MARKS: [(&str, &str); 12] = [
 ///
 /// # Errors
 /// With the line that shows it.
-pub fn of_that_tool(from: &str, text: &str) -> Result<(), FormatError> {
+pub fn of_that_tool(from: &str, text: &str) -> Result<(), FileError> {
     for (i, line) in text.lines().enumerate() {
         let lower = line.to_ascii_lowercase();
         let mark = MARKS.iter().find(|(mark, _)| lower.contains(mark));
@@ -102,10 +102,11 @@ pub fn of_that_tool(from: &str, text: &str) -> Result<(), FormatError> {
             "text" => "the kernel's map text is written only; a machine file is read".to_owned(),
             is => format!("that is another tool's: --from {is}"),
         };
-        return Err(FormatError {
-            line: i + 1,
-            message: format!("`{}`: {advice}", line.trim()),
-        });
+        return Err(FileError::in_line(
+            "",
+            i + 1,
+            format!("`{}`: {advice}", line.trim()),
+        ));
     }
     Ok(())
 }
@@ -115,7 +116,7 @@ pub fn of_that_tool(from: &str, text: &str) -> Result<(), FormatError> {
 /// # Errors
 /// With the line: what can't be read, another tool's text, runs that contradict each
 /// other.
-pub fn read(format: Format, text: &str) -> Result<Found, FormatError> {
+pub fn read(format: Format, text: &str) -> Result<Found, FileError> {
     of_that_tool(&format.to_string(), text)?;
     let mut runs = Runs::default();
     let mut is_sum = false;
@@ -123,10 +124,7 @@ pub fn read(format: Format, text: &str) -> Result<Found, FormatError> {
         return palloc::read(text);
     }
     for (i, line) in text.lines().enumerate() {
-        let wrong = |message: String| FormatError {
-            line: i + 1,
-            message,
-        };
+        let wrong = |message: String| FileError::in_line("", i + 1, message);
         let line = line.split('#').next().unwrap_or_default().trim();
         let begins = match format {
             Format::Drama => begins_drama(line),
@@ -168,10 +166,10 @@ pub fn read(format: Format, text: &str) -> Result<Found, FormatError> {
             .extend(like_rows.map(doubt).collect::<Vec<_>>());
     }
     if found.banks.is_empty() && found.doubts.is_empty() {
-        return Err(FormatError {
-            line: 0,
-            message: format!("no functions in it; expected {}", example(format)),
-        });
+        return Err(FileError::whole(
+            "",
+            format!("no functions in it; expected {}", example(format)),
+        ));
     }
     Ok(found)
 }
@@ -389,7 +387,7 @@ mod tests {
     #[test]
     fn a_line_is_named_where_there_is_one() {
         let message = "no bank functions in it".to_owned();
-        let mut error = FormatError { line: 0, message };
+        let mut error = FileError::whole("", message);
         assert_eq!(error.to_string(), "no bank functions in it");
         error.line = 3;
         assert_eq!(error.to_string(), "line 3: no bank functions in it");

@@ -21,7 +21,7 @@ use soloist_machine::Layout;
 
 use crate::formats::found::{Found, Runs};
 use crate::formats::functions::{self, of_that_tool, Format};
-use crate::formats::words::FormatError;
+use soloist_machine::FileError;
 
 /// A tool's format with rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,11 +50,8 @@ impl Tool {
     }
 }
 
-fn wrong(line: usize, message: impl Into<String>) -> FormatError {
-    FormatError {
-        line,
-        message: message.into(),
-    }
+fn wrong(line: usize, message: impl Into<String>) -> FileError {
+    FileError::in_line("", line, message)
 }
 
 /// Reads bank functions, rows and, where given, columns.
@@ -62,7 +59,7 @@ fn wrong(line: usize, message: impl Into<String>) -> FormatError {
 /// # Errors
 /// With the line: what can't be read, another tool's text, runs that contradict each
 /// other.
-pub fn read(tool: Tool, text: &str) -> Result<Found, FormatError> {
+pub fn read(tool: Tool, text: &str) -> Result<Found, FileError> {
     let named = Tool::ALL.into_iter().find(|(_, known)| *known == tool);
     of_that_tool(named.map_or("", |(name, _)| name), text)?;
     match tool {
@@ -91,7 +88,7 @@ const MOST_BITS: u32 = 6;
 /// Where its search for rows ends, without having found any.
 const LAST_ROW_BIT: u32 = 39;
 
-fn trrespass_mask(line: usize, rest: &str) -> Result<u64, FormatError> {
+fn trrespass_mask(line: usize, rest: &str) -> Result<u64, FileError> {
     let word = rest.split_whitespace().next().unwrap_or_default();
     let mask = word
         .strip_prefix("0x")
@@ -112,7 +109,7 @@ fn trrespass_rows(mask: u64, found: &mut Found) {
 
 /// With `-v` functions and rows have names, and stand there without them once more,
 /// which is passed over.
-fn trrespass(text: &str) -> Result<Found, FormatError> {
+fn trrespass(text: &str) -> Result<Found, FileError> {
     let (mut named, mut alone) = (Runs::default(), Runs::default());
     for (i, line) in text.lines().enumerate() {
         let lower = line.to_ascii_lowercase();
@@ -140,7 +137,7 @@ fn trrespass(text: &str) -> Result<Found, FormatError> {
 }
 
 /// TRRespass' hammersuite: `DRAMLayout g_mem_layout = {{{0x4080,0x48000}, 2}, 0x3ffc0000, ROW_SIZE-1};`
-fn hammersuite(text: &str) -> Result<Found, FormatError> {
+fn hammersuite(text: &str) -> Result<Found, FileError> {
     let mut runs = Runs::default();
     for (i, line) in text.lines().enumerate() {
         let Some((_, body)) = line
@@ -225,7 +222,7 @@ fn dramdig_heading(line: &str) -> Option<(List, Option<u32>)> {
     Some((list, count))
 }
 
-fn dramdig(text: &str) -> Result<Found, FormatError> {
+fn dramdig(text: &str) -> Result<Found, FileError> {
     let mut runs = Runs::default();
     let mut now = None;
     for (i, line) in text.lines().enumerate() {
@@ -269,13 +266,13 @@ fn dramdig(text: &str) -> Result<Found, FormatError> {
     runs.finish()
 }
 
-fn blacksmith(text: &str) -> Result<Found, FormatError> {
+fn blacksmith(text: &str) -> Result<Found, FileError> {
     if text.trim_start().starts_with("banks(") {
         return functions::read(Format::Hex, text);
     }
     let json: serde_json::Value =
         serde_json::from_str(text).map_err(|error| wrong(error.line(), error.to_string()))?;
-    let list = |key: &str| -> Result<Vec<u64>, FormatError> {
+    let list = |key: &str| -> Result<Vec<u64>, FileError> {
         let Some(entries) = json.get(key).and_then(|value| value.as_array()) else {
             return Err(wrong(0, format!("`{key}`: expected a list of bits")));
         };

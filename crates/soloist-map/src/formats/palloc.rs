@@ -13,7 +13,8 @@ use soloist_machine::function::MAX_BIT;
 use soloist_machine::gf2;
 
 use crate::formats::found::Found;
-use crate::formats::words::{hex, mask_of, numbers, words, FormatError};
+use crate::formats::words::{hex, mask_of, numbers, words};
+use soloist_machine::FileError;
 
 const FOLDER: &str = "/sys/kernel/debug/palloc";
 
@@ -36,15 +37,12 @@ const IN_PAGE: u64 = 0xfff;
 ///
 /// # Errors
 /// With the line: what can't be read, a mask of cache sets.
-pub fn read(text: &str) -> Result<Found, FormatError> {
+pub fn read(text: &str) -> Result<Found, FileError> {
     let mut functions = Vec::new();
     let mut joins = Vec::new();
     let mut masked = 0;
     for (i, line) in text.lines().enumerate() {
-        let wrong = |message: String| FormatError {
-            line: i + 1,
-            message,
-        };
+        let wrong = |message: String| FileError::in_line("", i + 1, message);
         match said(line).map_err(wrong)? {
             Said::Nothing => {}
             Said::Mask(mask) => {
@@ -69,7 +67,7 @@ pub fn read(text: &str) -> Result<Found, FormatError> {
                     .iter()
                     .position(|f: &u64| f.trailing_zeros() == *bit)
             })
-            .ok_or(FormatError { line, message })?;
+            .ok_or(FileError::in_line("", line, message))?;
         functions[at] |= 1 << to | 1 << from;
     }
     let is_inside = |function: &&u64| **function & !IN_PAGE == 0 && masked & **function != 0;
@@ -90,7 +88,7 @@ pub fn read(text: &str) -> Result<Found, FormatError> {
         }
         return Ok(found);
     };
-    Err(FormatError { line: 0, message })
+    Err(FileError::whole("", message))
 }
 
 fn said(line: &str) -> Result<Said, String> {

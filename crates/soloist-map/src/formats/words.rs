@@ -1,26 +1,7 @@
-//! Words of which other tools' lists of functions are made, and what is wrong with
-//! such a list.
+//! Words of which other tools' lists of functions are made.
 
 use soloist_machine::function::MAX_BIT;
 use soloist_machine::gf2;
-
-/// What is wrong with a file, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", at(*.line))]
-pub struct FormatError {
-    /// From 1; 0: all of it.
-    pub line: usize,
-    /// What was wrong and what was expected.
-    pub message: String,
-}
-
-/// `line 3: `, or nothing for all of it.
-pub(crate) fn at(line: usize) -> String {
-    match line {
-        0 => String::new(),
-        line => format!("line {line}: "),
-    }
-}
 
 /// A function of these bits.
 pub(crate) fn mask_of(numbers: &[u32]) -> Result<u64, String> {

@@ -17,7 +17,8 @@ use rand_chacha::ChaCha8Rng;
 use super::division::Division;
 use super::equations::{Added, Equation, System};
 use super::group::{choices, Group, FOUR_GIB, MIB, STEP, SURE_BITS};
-use super::{Row, SolveError};
+use super::Row;
+use soloist_machine::FileError;
 
 /// Shifts that are tried for a group.
 const MOST_SHIFTS: u64 = 1 << 14;
@@ -73,7 +74,7 @@ impl Table<'_> {
 ///
 /// # Errors
 /// When the rows contradict each other, and no small set of them is to blame.
-pub(super) fn settle(table: &Table<'_>, groups: &mut Vec<Group>) -> Result<Vec<usize>, SolveError> {
+pub(super) fn settle(table: &Table<'_>, groups: &mut Vec<Group>) -> Result<Vec<usize>, FileError> {
     let mut out = strays(table, groups);
     groups.retain(|group| !group.rows.is_empty());
     let mut system = System::default();
@@ -288,7 +289,7 @@ fn settle_dirty(
     group: &mut Group,
     system: &System,
     shifts: &[u64],
-) -> Result<Vec<usize>, SolveError> {
+) -> Result<Vec<usize>, FileError> {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut order = group.rows.clone();
     let most = group.rows.len() / 8;
@@ -351,7 +352,7 @@ fn left_out(
 
 /// Names a smallest contradiction that is easily found, at the shift with most
 /// plain bits.
-fn contradiction(table: &Table<'_>, group: &Group, system: &System) -> SolveError {
+fn contradiction(table: &Table<'_>, group: &Group, system: &System) -> FileError {
     let shift = shifts(table, group)
         .into_iter()
         .max_by_key(|&shift| plain_bits(table, group, shift))
@@ -375,9 +376,10 @@ fn contradiction(table: &Table<'_>, group: &Group, system: &System) -> SolveErro
     }
     let lines = shortest.unwrap_or_default();
     let list: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    SolveError {
-        line: lines.first().copied().unwrap_or(0),
-        message: format!(
+    FileError::in_line(
+        "",
+        lines.first().copied().unwrap_or(0),
+        format!(
             "the decodes of node {} {} 4 GiB contradict each other, and no few rows are to blame: \
              not linear (a channel count that is no power of two?), or many wrong rows. The \
              offsets of lines {} cancel out, their fields don't",
@@ -385,5 +387,5 @@ fn contradiction(table: &Table<'_>, group: &Group, system: &System) -> SolveErro
             if group.low { "below" } else { "above" },
             list.join(", ")
         ),
-    }
+    )
 }

@@ -1,19 +1,11 @@
 //! Tables of known decodes, as CSV.
 
+use soloist_machine::FileError;
+
 /// Addresses that a file may hold: what core takes.
 const MAX_ADDRESS: u64 = 1 << 52;
 /// Bits that a field may have: channel, rank, bank, row, column.
 const MAX_BITS: [u32; 5] = [10, 10, 12, 32, 20];
-
-/// What is wrong with a file of decodes, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", crate::formats::words::at(*.line))]
-pub struct SolveError {
-    /// Line from 1; 0: all of it.
-    pub line: usize,
-    /// What was wrong and what was expected.
-    pub message: String,
-}
 
 /// A known decode.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +29,7 @@ pub struct Row {
 ///
 /// # Errors
 /// With the line.
-pub fn parse_rows(text: &str) -> Result<Vec<Row>, SolveError> {
+pub fn parse_rows(text: &str) -> Result<Vec<Row>, FileError> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -48,14 +40,14 @@ pub fn parse_rows(text: &str) -> Result<Vec<Row>, SolveError> {
     let mut header: Option<Vec<Option<usize>>> = None;
     let mut rows = Vec::new();
     for record in reader.records() {
-        let record = record.map_err(|error| SolveError {
-            line: error.position().map_or(0, |at| at.line() as usize),
-            message: error.to_string(),
+        let record = record.map_err(|error| {
+            let line = error.position().map_or(0, |at| at.line() as usize);
+            FileError::in_line("", line, error.to_string())
         })?;
         // A position is where the reader stood: before the empty lines.
         let at = record.position().map_or(0, |at| at.byte() as usize);
         let line = 1 + text[..skip_empty(text, at)].matches('\n').count();
-        let wrong = |message: String| SolveError { line, message };
+        let wrong = |message: String| FileError::in_line("", line, message);
         let cells: Vec<&str> = record.iter().collect();
         if cells.iter().all(|cell| cell.is_empty()) {
             continue;
@@ -74,10 +66,7 @@ pub fn parse_rows(text: &str) -> Result<Vec<Row>, SolveError> {
         rows.push(parse_row(line, &cells, columns).map_err(wrong)?);
     }
     if rows.is_empty() {
-        return Err(SolveError {
-            line: 0,
-            message: "no rows; expected a header such as `address,node,channel,rank,bank,row,column` and decodes".into(),
-        });
+        return Err(FileError::whole("", "no rows; expected a header such as `address,node,channel,rank,bank,row,column` and decodes"));
     }
     Ok(rows)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use soloist_core::format_size;
 use soloist_core::parse_size;
 use soloist_host::machine::edac;
@@ -186,64 +186,48 @@ fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
 
 /// Runs `convert`.
 pub fn convert(args: &Convert) -> Result<ExitCode> {
-    let misuse = |message: String| Misuse(message);
-    let (name, topology, imported) = match args.from.as_str() {
+    let (name, topology, mut imported) = match args.from.as_str() {
         "machine" => {
-            let machine = known::find(&args.input)?;
-            let imported = Imported {
-                trust: machine.about.trust,
-                map: machine.map,
-                notes: Vec::new(),
-            };
-            (machine.about.name, machine.topology, imported)
+            let Machine {
+                about,
+                topology,
+                map,
+                ..
+            } = known::find(&args.input)?;
+            (about.name, topology, Imported::whole(map, about.trust))
         }
         _ => {
             let imported = import(args)?;
             (args.name.clone(), plain_topology(&imported.map), imported)
         }
     };
-    let Imported {
-        trust,
-        map,
-        mut notes,
-    } = imported;
-    if map.layouts.iter().any(|l| l.interleave.is_some())
-        && !["text", "machine"].contains(&&*args.to)
-    {
-        bail!(
-            "{name}: its channels come from a division, which {} can't say",
-            args.to
-        );
-    }
-    for note in &notes {
+    for note in &imported.notes {
         errln!("{name}: {note}");
     }
-    match args.to.as_str() {
-        "text" => super::put(&map.to_text(&name))?,
-        "machine" => {
-            if !notes.is_empty() {
-                let incomplete =
-                    "Nothing has shown that, so the map is incomplete: `soloist up` takes it \
-                    with --force only; `soloist map check` measures it.";
-                errln!("{name}: {incomplete}");
-                notes.push(incomplete.into());
-            }
-            let about = about(&name, trust, format!("converted from {}", args.from));
-            let text = write::machine_file(&about, &topology, &map, &notes);
-            Machine::parse(&text, "the map that was found")?;
-            super::put(&text)?;
-        }
-        other => {
-            if map.layouts.len() > 1 {
-                bail!("{name} has several layouts; {other} holds one");
-            }
-            let layout = &map.layouts[0];
-            let format: AnyFormat = other.parse().map_err(misuse)?;
-            let text = format.write(&name, layout);
-            super::put(&text.map_err(anyhow::Error::msg)?)?;
-        }
+    if args.to == "machine" && !imported.notes.is_empty() {
+        let incomplete = "Nothing has shown that, so the map is incomplete: `soloist up` takes it \
+                          with --force only; `soloist map check` measures it.";
+        errln!("{name}: {incomplete}");
+        imported.notes.push(incomplete.into());
     }
+    let about = about(
+        &name,
+        imported.trust,
+        format!("converted from {}", args.from),
+    );
+    let text = imported.write(&args.to, &about, &topology);
+    super::put(&text.map_err(|error| said(error, &name))?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a format refuses, as the command ends: misused, or of that file.
+fn said(error: ImportError, file: &str) -> anyhow::Error {
+    match error {
+        ImportError::Misuse(why) => Misuse(why).into(),
+        ImportError::Format(wrong) => wrong.of_file(file).into(),
+        ImportError::Unsaid(_) => error.into(),
+        ImportError::Fill(_) => anyhow::Error::new(error).context(file.to_owned()),
+    }
 }
 
 /// The map that another tool's file makes of the memory.
@@ -260,17 +244,14 @@ fn import(args: &Convert) -> Result<Imported> {
     };
     format
         .import(&text, &args.geometry, &memory)
-        .map_err(|error| match error {
-            ImportError::Misuse(why) => Misuse(why).into(),
-            error => anyhow::Error::new(error).context(args.input.clone()),
-        })
+        .map_err(|error| said(error, &args.input))
 }
 
 /// Runs `solve`.
 pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
     let named = || args.file.display().to_string();
-    let rows = solve::parse_rows(&read_input(&args.file)?).with_context(named)?;
-    let solved = solve::solve(&rows).with_context(named)?;
+    let rows = solve::parse_rows(&read_input(&args.file)?).map_err(|e| e.of_file(named()))?;
+    let solved = solve::solve(&rows).map_err(|e| e.of_file(named()))?;
     let open: Vec<String> = solved.open.iter().map(|&f| gf2::show(f)).collect();
     let lines: Vec<String> = solved.left_out.iter().map(ToString::to_string).collect();
     let mut notes = vec![format!("Solved from {} decodes.", solved.rows)];
@@ -354,7 +335,7 @@ fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
         return Ok(registers::decode(&Host::live())?);
     };
     let named = || path.display().to_string();
-    let registers = pci::Registers::parse(&read_input(path)?).with_context(named)?;
+    let registers = pci::Registers::parse(&read_input(path)?).map_err(|e| e.of_file(named()))?;
     Ok(amd10h::map(&registers)?)
 }
 
