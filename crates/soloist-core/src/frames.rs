@@ -164,11 +164,6 @@ impl FrameLists {
             .map_or(0, |c| c.listed[0] + c.listed[1])
     }
 
-    /// Listed frames of `cell` that are known to be zero.
-    pub fn listed_zero(&self, cell: u32) -> u32 {
-        self.cells.get(cell as usize).map_or(0, |c| c.listed[1])
-    }
-
     /// Frames of `cell` handed out and not yet freed.
     pub fn used(&self, cell: u32) -> u32 {
         self.cells.get(cell as usize).map_or(0, |c| c.used)

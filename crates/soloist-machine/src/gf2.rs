@@ -81,16 +81,6 @@ impl Basis {
         &self.rows
     }
 
-    /// Removes the row with the highest leading bit and returns it; 0 when the
-    /// basis is empty.
-    pub fn take_highest(&mut self) -> u64 {
-        if self.rows.is_empty() {
-            0
-        } else {
-            self.rows.remove(0)
-        }
-    }
-
     /// All vectors inside `within` (a mask of positions) whose product with
     /// every row is 0: the functions that are constant over a set when the
     /// rows are the differences inside it.

@@ -284,11 +284,6 @@ impl Group {
         self.control.key_values(&self.file("stats"))
     }
 
-    /// Restricts it to bank colours, a list; empty: any.
-    pub fn set_dram_bank(&self, list: &str) -> Result<(), HostError> {
-        self.set("dram_bank", list)
-    }
-
     /// Restricts it to bank sets, a list; empty: any.
     pub fn set_bank_set(&self, list: &str) -> Result<(), HostError> {
         self.set("bank_set", list)

@@ -1,7 +1,6 @@
 //! What a task's time was spent on, and whose fault its waiting was.
 
 use serde::{Deserialize, Serialize};
-use soloist_memory::blame::Cause;
 use soloist_memory::core::Account;
 
 /// Time by what it was spent on, ns: the parts add up to the whole.
@@ -21,7 +20,7 @@ pub struct Waits {
 /// Waiting of one cause and culprit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// Why, see [`Cause::name`]; `base`: what it takes with nobody in the way.
+    /// Why, see [`soloist_memory::blame::Cause::name`]; `base`: what it takes with nobody in the way.
     pub cause: String,
     /// Task whose fault it is; `None`: nobody's.
     pub culprit: Option<String>,
@@ -127,9 +126,4 @@ impl Waits {
         let most = theirs.max_by(|a, b| a.ns.total_cmp(&b.ns));
         most.map(|s| s.cause.as_str())
     }
-}
-
-/// Names of all causes.
-pub fn causes() -> impl Iterator<Item = &'static str> {
-    Cause::ALL.into_iter().map(Cause::name)
 }
