@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use comfy_table::Table;
 use serde::Serialize;
 use soloist_core::statistics::mean;
 use soloist_host::observe::Summary;
@@ -120,29 +121,29 @@ pub struct Condition {
     pub blamed: Option<String>,
 }
 
-/// Conditions of one program: the first is what others are compared with.
-pub fn conditions(program: &str, named: Vec<(String, Vec<f64>)>, modelled: bool) -> Vec<Condition> {
-    let alone = named.first().map_or(f64::NAN, |(_, seconds)| mean(seconds));
-    named
-        .into_iter()
-        .filter_map(|(name, seconds)| {
-            let summary = Summary::of(&seconds)?;
-            Some(Condition {
-                program: program.to_owned(),
-                name,
-                slowdown: summary.mean / alone,
-                // The model's runs differ by their seeds only.
-                warnings: if modelled {
-                    Vec::new()
-                } else {
-                    summary.warnings()
-                },
-                summary,
-                seconds,
-                line_p99_ns: None,
-                blamed: None,
-            })
+impl Condition {
+    /// One that took `seconds`, beside what the first took; none of no runs.
+    fn of(program: &str, name: String, seconds: Vec<f64>, alone: f64) -> Option<Self> {
+        let summary = Summary::of(&seconds)?;
+        Some(Self {
+            program: program.to_owned(),
+            name,
+            slowdown: summary.mean / alone,
+            warnings: summary.warnings(),
+            summary,
+            seconds,
+            line_p99_ns: None,
+            blamed: None,
         })
+    }
+}
+
+/// Conditions of one program: the first is what others are compared with.
+pub fn conditions(program: &str, named: Vec<(String, Vec<f64>)>) -> Vec<Condition> {
+    let alone = named.first().map_or(f64::NAN, |(_, seconds)| mean(seconds));
+    let named = named.into_iter();
+    named
+        .filter_map(|(name, seconds)| Condition::of(program, name, seconds, alone))
         .collect()
 }
 
@@ -190,28 +191,19 @@ pub fn own_neighbour() -> Result<Vec<OsString>> {
     Ok(vec![own.into(), "compare".into(), "--be-neighbour".into()])
 }
 
-/// Prints and writes what was found; `how` is `measured`, `emulated` or `modelled`.
-pub fn finish(
-    args: &Args,
-    ctx: &Ctx,
-    how: &str,
-    found: &[Condition],
-    notes: &[String],
-) -> Result<ExitCode> {
-    if let Some(file) = &args.csv {
-        let mut text = String::from("program,condition,run,seconds\n");
-        for c in found {
-            for (run, seconds) in c.seconds.iter().enumerate() {
-                text += &format!("\"{}\",\"{}\",{run},{seconds:.9}\n", c.program, c.name);
-            }
+/// Each run as a line of CSV.
+fn csv(found: &[Condition]) -> String {
+    let mut text = String::from("program,condition,run,seconds\n");
+    for c in found {
+        for (run, seconds) in c.seconds.iter().enumerate() {
+            text += &format!("\"{}\",\"{}\",{run},{seconds:.9}\n", c.program, c.name);
         }
-        std::fs::write(file, text).with_context(|| file.display().to_string())?;
     }
-    if ctx.json {
-        ctx.print_json(&serde_json::json!({ "how": how, "conditions": found, "notes": notes }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    outln!("{}: seconds of each run", ctx.paint(1, how))?;
+    text
+}
+
+/// All conditions, a row each.
+fn text(found: &[Condition]) -> Table {
     let modelled = found.iter().any(|c| c.line_p99_ns.is_some());
     let mut heads = vec![
         "PROGRAM",
@@ -248,7 +240,26 @@ pub fn finish(
         }
         table.add_row(row);
     }
-    outln!("{}", table)?;
+    table
+}
+
+/// Prints and writes what was found; `how` is `measured`, `emulated` or `modelled`.
+pub fn finish(
+    args: &Args,
+    ctx: &Ctx,
+    how: &str,
+    found: &[Condition],
+    notes: &[String],
+) -> Result<ExitCode> {
+    if let Some(file) = &args.csv {
+        std::fs::write(file, csv(found)).with_context(|| file.display().to_string())?;
+    }
+    if ctx.json {
+        ctx.print_json(&serde_json::json!({ "how": how, "conditions": found, "notes": notes }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    outln!("{}: seconds of each run", ctx.paint(1, how))?;
+    outln!("{}", text(found))?;
     for c in found {
         for warning in &c.warnings {
             errln!("soloist: {}, {}: {warning}", c.program, c.name);

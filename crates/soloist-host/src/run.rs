@@ -9,7 +9,7 @@ mod seat;
 
 pub use explain::Explained;
 pub use job::{Exit, Job};
-pub use neighbours::{output, time, write_forever, Neighbours};
+pub use neighbours::{output, write_forever, Neighbours, Timing};
 pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
 

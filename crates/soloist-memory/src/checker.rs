@@ -7,9 +7,11 @@
 //! forbids this, and until when?". Slow and obvious on purpose. `soloist sim
 //! trace --check` runs it on every command.
 
+use crate::controller::Completion;
 use crate::dram::{Command, Geometry, Issued};
 use crate::error::{Error, Result};
 use crate::platform::Machine;
+use crate::replay::{Replay, Report};
 use soloist_machine::dram::{Device, RefreshScheme, Standard};
 
 /// A rule that a command broke.
@@ -451,6 +453,19 @@ impl Checker {
                 self.first = self.channels[channel].see(c).err().map(|v| (channel, v));
             }
         }
+    }
+
+    /// Plays everything, and checks each command: what came of it, and how many there were.
+    ///
+    /// # Errors
+    /// Those of the replay, and the first command that is not legal.
+    pub fn play<R: std::io::Read>(
+        mut self,
+        replay: &mut Replay<R>,
+        see: impl FnMut(usize, &Completion),
+    ) -> Result<(Report, u64)> {
+        let report = replay.run(see, Some(&mut |channel, log| self.see(channel, log)))?;
+        Ok((report, self.finish()?))
     }
 
     /// Commands seen, all legal; or the first that was not.

@@ -8,7 +8,10 @@
 //! allocator. What the kernel alone touches is never coloured, and stays where it was if
 //! the machine is the recording's.
 
+mod beside;
+mod means;
 mod pages;
+mod seats;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,6 +33,8 @@ use crate::policy::{Given, Policy};
 use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded, Span};
 use crate::stage::{Played, Seat, Stage, StageError};
+pub use beside::jobs_beside;
+pub use means::{means, Means};
 pub use pages::Placement;
 
 /// Why a recording can't be played.
@@ -171,6 +176,25 @@ pub struct Job {
     pub seed: u64,
     /// Find out who waited for whom; takes half as long again.
     pub blame: bool,
+}
+
+/// The runs of each condition, a placement and whether the foreground is alone, with seeds
+/// from 1 to `seeds`; `blame` says of which to find out who waited for whom.
+pub fn jobs(
+    conditions: impl IntoIterator<Item = (Placement, bool)>,
+    seeds: u64,
+    blame: impl Fn(bool, u64) -> bool,
+) -> Vec<Job> {
+    let of_condition = |(placement, alone)| {
+        let job = |seed| Job {
+            placement,
+            alone,
+            seed,
+            blame: blame(alone, seed),
+        };
+        (1..=seeds).map(job).collect::<Vec<_>>()
+    };
+    conditions.into_iter().flat_map(of_condition).collect()
 }
 
 /// Loads program number `program` of the recording in `dir`.

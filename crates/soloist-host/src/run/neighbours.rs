@@ -123,9 +123,41 @@ impl Drop for Neighbours {
     }
 }
 
+/// How often a command is timed.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// Runs before those that count.
+    pub warmup: u32,
+    /// Runs that count.
+    pub runs: u32,
+    /// A status other than 0 is no error.
+    pub any_status: bool,
+}
+
+impl Timing {
+    /// The seconds of each run of a command on a processor, beside neighbours on theirs.
+    pub fn measure(
+        &self,
+        words: &[OsString],
+        cpu: u32,
+        neighbours: &[(Vec<OsString>, u32)],
+    ) -> Result<Vec<f64>, HostError> {
+        let mut company = Neighbours::start(neighbours)?;
+        let mut seconds = Vec::new();
+        for run in 0..self.warmup + self.runs {
+            company.keep()?;
+            let took = time(words, cpu, self.any_status)?;
+            if run >= self.warmup {
+                seconds.push(took);
+            }
+        }
+        Ok(seconds)
+    }
+}
+
 /// Runs a command on a processor; the seconds that it took. Its output is thrown
 /// away. A status other than 0 is an error, unless `any_status`.
-pub fn time(words: &[OsString], cpu: u32, any_status: bool) -> Result<f64, HostError> {
+fn time(words: &[OsString], cpu: u32, any_status: bool) -> Result<f64, HostError> {
     let name = words
         .first()
         .map_or_else(String::new, |w| w.to_string_lossy().into_owned());

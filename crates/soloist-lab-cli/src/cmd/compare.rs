@@ -9,7 +9,7 @@ use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition};
 use soloist_cli::{progress, Ctx, Misuse};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
 use soloist_memory::Platform;
-use soloist_play::replay::{Job, Part, Placement, Replay, Replayed, WORN};
+use soloist_play::replay::{jobs_beside, Part, Placement, Replay, Replayed};
 use soloist_record::{Lines, Meta};
 use soloist_vm::Scratch;
 
@@ -110,86 +110,61 @@ fn read(dir: &Path, lines: usize) -> Result<Recorded> {
 }
 
 fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
-    let placements = &asked.placements;
-    let company = args.neighbours as usize;
-    let seat = |part: Part, core: usize| Part {
-        cores: vec![core],
-        ..part
-    };
-    let Some((last, programs)) = recorded.programs.split_last() else {
+    let Some((neighbour, programs)) = recorded.programs.split_last() else {
         return Ok(ExitCode::FAILURE);
     };
-    let jobs_of_one = SEEDS as usize * (1 + placements.len());
-    let bar = progress::bar(ctx, jobs_of_one * programs.len(), "played");
+    let company = args.neighbours as usize;
+    let jobs = jobs_beside(&asked.placements, SEEDS);
+    let bar = progress::bar(ctx, jobs.len() * programs.len(), "played");
     let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
     for program in programs {
-        let mut parts = vec![seat(program.clone(), 0)];
-        for core in 1..=company {
-            let mut neighbour = seat(last.clone(), core);
-            neighbour.name = format!("neighbour {core}");
-            parts.push(neighbour);
-        }
         let replay = Replay {
-            platform: asked.platform.clone(),
-            parts,
             sets: args.sets,
-            history: WORN,
+            ..Replay::beside(&asked.platform, program, (neighbour, company))
         };
-        let jobs: Vec<Job> = std::iter::once((placements[0], true))
-            .chain(placements.iter().map(|&p| (p, false)))
-            .flat_map(|(placement, alone)| {
-                (1..=SEEDS).map(move |seed| Job {
-                    placement,
-                    alone,
-                    seed,
-                    blame: seed == 1,
-                })
-            })
-            .collect();
         let runs = replay.play(&jobs, &|| bar.inc(1))?;
         let groups: Vec<&[Replayed]> = runs.chunks(SEEDS as usize).collect();
-        let conditions = of_program(&replay.parts[0].name, &groups, company);
-        blames.extend(
-            groups
-                .iter()
-                .skip(1)
-                .zip(&conditions[1..])
-                .map(|(runs, c)| {
-                    matrix(
-                        &replay.parts,
-                        &runs[0],
-                        format!("{}, {}", c.program, c.name),
-                    )
-                }),
-        );
-        drawn.push(Comparison {
-            program: replay.parts[0].name.clone(),
-            conditions: conditions
-                .iter()
-                .map(|c| Drawn {
-                    name: c.name.clone(),
-                    seconds: c.seconds.clone(),
-                })
-                .collect(),
-        });
+        let conditions = of_program(&program.name, &groups, company);
+        for (runs, c) in groups.iter().zip(&conditions).skip(1) {
+            blames.push(Blame::of(&runs[0], format!("{}, {}", c.program, c.name)));
+        }
+        drawn.push(drawing(&program.name, &conditions));
         found.extend(conditions);
     }
     bar.finish_and_clear();
-    let title = format!("What isolation buys, modelled on {}", args.machine);
     let notes = vec![format!(
         "modelled: programs recorded on {} in a virtual machine, played on a model of {}; docs/how-to/record.md says what is real",
         recorded.kernel, args.machine
     )];
+    draw(args, &drawn, &blames, &notes)?;
+    finish(args, ctx, "modelled", &found, &notes)
+}
+
+/// The files of `--picture` and `--html`.
+fn draw(args: &Args, drawn: &[Comparison], blames: &[Blame], notes: &[String]) -> Result<()> {
+    let title = format!("What isolation buys, modelled on {}", args.machine);
     let write = |file: &Path, text: String| {
         std::fs::write(file, text).with_context(|| file.display().to_string())
     };
     if let Some(file) = &args.picture {
-        write(file, svg(&title, &drawn)?)?;
+        write(file, svg(&title, drawn)?)?;
     }
     if let Some(file) = &args.html {
-        write(file, html(&title, &drawn, &blames, &notes)?)?;
+        write(file, html(&title, drawn, blames, notes)?)?;
     }
-    finish(args, ctx, "modelled", &found, &notes)
+    Ok(())
+}
+
+/// What pictures show of a program's conditions.
+fn drawing(program: &str, conditions: &[Condition]) -> Comparison {
+    let drawn = |c: &Condition| Drawn {
+        name: c.name.clone(),
+        seconds: c.seconds.clone(),
+    };
+    Comparison {
+        program: program.to_owned(),
+        conditions: conditions.iter().map(drawn).collect(),
+    }
 }
 
 /// Alone, beside by Linux, beside by each policy.
@@ -204,61 +179,13 @@ fn of_program(name: &str, groups: &[&[Replayed]], company: usize) -> Vec<Conditi
         .iter()
         .map(|runs| (label(runs), seconds(runs)))
         .collect();
-    let mut list = conditions(name, named, true);
+    let mut list = conditions(name, named);
     for (condition, runs) in list.iter_mut().zip(groups) {
         let p99 = runs.iter().map(|r| r.played[0].latency_ns.p99).sum::<f64>();
+        // The model's runs differ by their seeds only.
+        condition.warnings.clear();
         condition.line_p99_ns = Some(p99 / runs.len() as f64);
-        condition.blamed = blamed(&runs[0]);
+        condition.blamed = runs[0].played[0].waited();
     }
     list
-}
-
-/// The share of the time that was spent waiting for others, and why mostly.
-fn blamed(run: &Replayed) -> Option<String> {
-    let of = &run.played[0];
-    let others = of
-        .blame
-        .iter()
-        .filter(|s| s.culprit.as_ref().is_some_and(|c| *c != of.name));
-    let total: f64 = others.clone().map(|s| s.ns).sum();
-    if total <= 0.0 {
-        return None;
-    }
-    let mut causes: Vec<(&str, f64)> = Vec::new();
-    for share in others {
-        match causes.iter_mut().find(|(cause, _)| *cause == share.cause) {
-            Some((_, ns)) => *ns += share.ns,
-            None => causes.push((share.cause, share.ns)),
-        }
-    }
-    causes.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let why = causes.first().map_or("", |(cause, _)| cause);
-    Some(format!(
-        "others {:.0} % of the time, mostly {why}",
-        100.0 * total / of.time_ns
-    ))
-}
-
-/// Who waited for whom, of one run.
-fn matrix(parts: &[Part], run: &Replayed, condition: String) -> Blame {
-    let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
-    let rows = run
-        .played
-        .iter()
-        .map(|played| {
-            let of = |name: &String| {
-                let shares = played
-                    .blame
-                    .iter()
-                    .filter(|s| s.culprit.as_ref() == Some(name));
-                shares.map(|s| s.ns / 1e9).sum()
-            };
-            names.iter().map(of).collect()
-        })
-        .collect();
-    Blame {
-        condition,
-        names,
-        rows,
-    }
 }

@@ -113,27 +113,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 impl Trace {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let machine = Machine::find(&self.machine)?;
-        let mut replay = Replay::new(&machine, self.sources()?);
-        let mut latencies = self.latency_file()?;
-        let mut failed = Ok(());
-        let mut checker = self.check.then(|| Checker::of(&machine));
-
         let start = Instant::now();
-        let see = |source: usize, c: &Completion| {
-            if let (Some(file), Ok(())) = (&mut latencies, &failed) {
-                failed = write_latency(file, source, c);
-            }
-        };
-        let report = match &mut checker {
-            None => replay.run(see, None),
-            Some(checker) => replay.run(see, Some(&mut |channel, log| checker.see(channel, log))),
-        }?;
+        let (report, checked) = self.play(&machine)?;
         let wall = start.elapsed().as_secs_f64();
-        failed.context("writing the latencies")?;
-        if let Some(mut file) = latencies {
-            file.flush().context("writing the latencies")?;
-        }
-        let checked = checker.map(Checker::finish).transpose()?;
         let output = Output {
             machine: &machine.name,
             device: &machine.device.name,
@@ -148,6 +130,21 @@ impl Trace {
             output.print()?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// What came of the traces, and how many commands were checked.
+    fn play(&self, machine: &Machine) -> Result<(Report, Option<u64>)> {
+        let mut replay = Replay::new(machine, self.sources()?);
+        let mut latencies = self.latency_file()?;
+        let see = |source: usize, c: &Completion| latencies.see(source, c);
+        let played = if self.check {
+            let (report, commands) = Checker::of(machine).play(&mut replay, see)?;
+            (report, Some(commands))
+        } else {
+            (replay.run(see, None)?, None)
+        };
+        latencies.finish().context("writing the latencies")?;
+        Ok(played)
     }
 
     fn sources(&self) -> Result<Vec<Source<Box<dyn std::io::Read>>>> {
@@ -180,25 +177,44 @@ impl Trace {
         self.files.iter().enumerate().map(open).collect()
     }
 
-    fn latency_file(&self) -> Result<Option<BufWriter<File>>> {
+    fn latency_file(&self) -> Result<Latencies> {
         let open = |path: &PathBuf| {
             File::create(path)
                 .map(BufWriter::new)
                 .with_context(|| path.display().to_string())
         };
-        self.latencies.as_ref().map(open).transpose()
+        Ok(Latencies {
+            file: self.latencies.as_ref().map(open).transpose()?,
+            written: Ok(()),
+        })
     }
 }
 
-fn write_latency(file: &mut impl Write, source: usize, c: &Completion) -> std::io::Result<()> {
-    let kind = if c.write { 'W' } else { 'R' };
-    let outcome = match c.outcome {
-        RowOutcome::Hit => "hit",
-        RowOutcome::Closed => "miss",
-        RowOutcome::Conflict => "conflict",
-        RowOutcome::Buffered => "buffered",
-    };
-    writeln!(file, "{source} {kind} {} {} {outcome}", c.arrival, c.done)
+/// The file of `--latencies`, a line a request; nothing more is written after an error.
+struct Latencies {
+    file: Option<BufWriter<File>>,
+    written: std::io::Result<()>,
+}
+
+impl Latencies {
+    fn see(&mut self, source: usize, c: &Completion) {
+        let (Some(file), Ok(())) = (&mut self.file, &self.written) else {
+            return;
+        };
+        let kind = if c.write { 'W' } else { 'R' };
+        let outcome = match c.outcome {
+            RowOutcome::Hit => "hit",
+            RowOutcome::Closed => "miss",
+            RowOutcome::Conflict => "conflict",
+            RowOutcome::Buffered => "buffered",
+        };
+        self.written = writeln!(file, "{source} {kind} {} {} {outcome}", c.arrival, c.done);
+    }
+
+    fn finish(mut self) -> std::io::Result<()> {
+        self.written?;
+        self.file.as_mut().map_or(Ok(()), BufWriter::flush)
+    }
 }
 
 impl Output<'_> {

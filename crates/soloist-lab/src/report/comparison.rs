@@ -4,6 +4,7 @@ use maud::{html, Markup, PreEscaped, DOCTYPE};
 use plotters::prelude::*;
 use serde::Serialize;
 use soloist_core::statistics::mean;
+use soloist_play::replay::{PartResult, Replayed};
 
 use super::plot::DrawError;
 
@@ -121,6 +122,24 @@ pub struct Blame {
     pub names: Vec<String>,
     /// Seconds.
     pub rows: Vec<Vec<f64>>,
+}
+
+impl Blame {
+    /// Of one run.
+    pub fn of(run: &Replayed, condition: String) -> Self {
+        let names: Vec<String> = run.played.iter().map(|p| p.name.clone()).collect();
+        let waited = |played: &PartResult, for_whom: &String| {
+            let shares = played.blame.iter();
+            let shares = shares.filter(|s| s.culprit.as_ref() == Some(for_whom));
+            shares.map(|s| s.ns / 1e9).sum()
+        };
+        let row = |played| names.iter().map(|name| waited(played, name)).collect();
+        Self {
+            condition,
+            rows: run.played.iter().map(row).collect(),
+            names,
+        }
+    }
 }
 
 /// A page with the picture, histograms of the runs and the blame matrices.

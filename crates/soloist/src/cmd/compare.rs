@@ -9,7 +9,7 @@ use soloist_cli::{lab, Ctx, Misuse};
 use soloist_core::cpu_list;
 use soloist_host::control::Control;
 use soloist_host::machine::{guest, Host};
-use soloist_host::run::{time, Neighbours};
+use soloist_host::run::Timing;
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
@@ -91,6 +91,11 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<Vec<Condition>> {
     colored.push("--".into());
     colored.extend(args.command.iter().cloned());
     let n = args.neighbours;
+    let timing = Timing {
+        warmup: args.warmup,
+        runs: args.runs,
+        any_status: args.any_status,
+    };
     let mut named = Vec::new();
     for (name, words, beside) in [
         ("alone".to_owned(), &args.command, false),
@@ -100,23 +105,11 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<Vec<Condition>> {
         if ctx.progress {
             errln!("{name}: {} runs", args.runs);
         }
-        let mut company = if beside {
-            Neighbours::start(&neighbours)?
-        } else {
-            Neighbours::start(&[])?
-        };
-        let mut seconds = Vec::new();
-        for run in 0..args.warmup + args.runs {
-            company.keep()?;
-            let took = time(words, own, args.any_status)?;
-            if run >= args.warmup {
-                seconds.push(took);
-            }
-        }
-        named.push((name, seconds));
+        let beside = if beside { neighbours.as_slice() } else { &[] };
+        named.push((name, timing.measure(words, own, beside)?));
     }
     let name = args.command[0].to_string_lossy();
-    Ok(conditions(&name, named, false))
+    Ok(conditions(&name, named))
 }
 
 fn neighbours(args: &Args, cpus: &[u32]) -> Result<Vec<(Vec<OsString>, u32)>> {

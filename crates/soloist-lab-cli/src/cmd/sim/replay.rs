@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::{cpu_list, statistics};
+use soloist_core::cpu_list;
 use soloist_memory::Platform;
 use soloist_play::placement::buddy::History;
 use soloist_play::profile::{profile, Profile};
-use soloist_play::replay::{self, Job, Part, Placement, Replayed, WORN};
+use soloist_play::replay::{self, means, Means, Part, Placement, Replayed, WORN};
 use soloist_record::{Lines, Meta};
 
 use super::recorded;
@@ -67,32 +67,13 @@ pub struct Replay {
     blame: bool,
 }
 
-/// What a placement came to, means over the seeds.
-#[derive(Debug, Serialize)]
-pub struct Row {
-    placement: String,
-    alone_ms: f64,
-    beside_ms: Option<f64>,
-    /// Beside the others over alone, pages lying alike.
-    slowdown: Option<f64>,
-    /// Beside the others over alone by the first placement of the list.
-    slowdown_to_first: Option<f64>,
-    /// Least and most slowdown of one seed; none of a single seed.
-    slowdown_range: Option<(f64, f64)>,
-    mpki: f64,
-    p99_alone_ns: f64,
-    p99_beside_ns: Option<f64>,
-    remote_percent: f64,
-    spilled: u64,
-}
-
 #[derive(Serialize)]
 struct Output<'a> {
     machine: &'a str,
     /// The figures come from the timing model.
     modelled: bool,
     programs: Vec<&'a str>,
-    rows: &'a [Row],
+    rows: &'a [Means],
     runs: &'a [Replayed],
 }
 
@@ -118,28 +99,16 @@ impl Replay {
         };
         self.seat(&metas, &mut stage)?;
         let company = stage.parts.len() > 1;
-        let jobs: Vec<Job> = placements
+        let alone: &[bool] = if company { &[true, false] } else { &[true] };
+        let conditions = placements
             .iter()
-            .flat_map(|&placement| {
-                let alone = if company {
-                    vec![true, false]
-                } else {
-                    vec![true]
-                };
-                alone.into_iter().flat_map(move |alone| {
-                    (1..=self.seeds).map(move |seed| Job {
-                        placement,
-                        alone,
-                        seed,
-                        blame: self.blame && !alone && seed == 1,
-                    })
-                })
-            })
-            .collect();
+            .flat_map(|&placement| alone.iter().map(move |&alone| (placement, alone)));
+        let blame = |alone: bool, seed: u64| self.blame && !alone && seed == 1;
+        let jobs = replay::jobs(conditions, self.seeds, blame);
         let bar = progress::bar(ctx, jobs.len(), "played");
         let runs = stage.play(&jobs, &|| bar.inc(1))?;
         bar.finish_and_clear();
-        let rows = rows(&placements, &runs);
+        let rows = means(&placements, &runs);
         if ctx.json {
             ctx.print_json(&Output {
                 machine: &machine,
@@ -197,49 +166,25 @@ impl Replay {
         Ok(parts)
     }
 
-    /// Gives every lane a core.
+    /// Gives every lane a core: one of `--cores`, or one of the node that it was recorded on.
     fn seat(&self, metas: &[Meta], stage: &mut replay::Replay) -> Result<()> {
-        let lanes: Vec<usize> = stage
-            .parts
-            .iter()
-            .map(|p| p.program.lanes().len())
-            .collect();
         if let Some(list) = &self.cores {
             let list = cpu_list(list).map_err(|e| Misuse(format!("--cores: {e}")))?;
             let cores: Vec<usize> = list.iter().map(|core| core as usize).collect();
-            let needed: usize = lanes.iter().sum();
+            let needed = stage.lanes();
             if cores.len() != needed {
                 let why = format!("--cores names {} cores; {needed} are needed", cores.len());
                 return Err(Misuse(why).into());
             }
-            let mut next = cores.into_iter();
-            for (part, lanes) in stage.parts.iter_mut().zip(lanes) {
-                part.cores = next.by_ref().take(lanes).collect();
-            }
+            stage.seat_on(cores);
             return Ok(());
         }
-        let node_of_core = &stage.platform.node_of_core;
-        let mut free: Vec<usize> = (0..node_of_core.len()).collect();
-        let mut take = |node: u32| {
-            let at = free
-                .iter()
-                .position(|&core| node_of_core[core] as u32 == node);
-            (!free.is_empty()).then(|| free.remove(at.unwrap_or(0)))
-        };
-        let together = self.dirs.len() == 1;
-        for (part, lanes) in stage.parts.iter_mut().zip(lanes) {
-            let recorded: Vec<u32> = part
-                .cores
-                .iter()
-                .map(|&cpu| metas[0].node_of_cpu.get(cpu).copied().unwrap_or(0))
-                .collect();
-            let nodes = (0..lanes).map(|i| if together { recorded[i] } else { 0 });
-            part.cores = nodes.map_while(&mut take).collect();
-        }
+        let recorded_together = self.dirs.len() == 1;
+        stage.seat_near(recorded_together.then_some(&metas[0].node_of_cpu));
         Ok(())
     }
 
-    fn print(&self, machine: &str, parts: &[Part], rows: &[Row]) -> Result<()> {
+    fn print(&self, machine: &str, parts: &[Part], rows: &[Means]) -> Result<()> {
         let names: Vec<&str> = parts[1..].iter().map(|p| p.name.as_str()).collect();
         match names.as_slice() {
             [] => outln!("{} alone, modelled on {machine}", parts[0].name)?,
@@ -304,42 +249,6 @@ fn print_blame(runs: &[Replayed]) -> Result<()> {
     Ok(())
 }
 
-fn rows(placements: &[Placement], runs: &[Replayed]) -> Vec<Row> {
-    let mean = |placement: &Placement, alone: bool, of: fn(&Replayed) -> f64| {
-        let name = placement.name();
-        let wanted = |run: &&Replayed| run.placement == name && (run.programs == 1) == alone;
-        let values: Vec<f64> = runs.iter().filter(wanted).map(of).collect();
-        (!values.is_empty()).then(|| statistics::mean(&values))
-    };
-    let ms: fn(&Replayed) -> f64 = |run| run.played[0].time_ns / 1e6;
-    let p99: fn(&Replayed) -> f64 = |run| run.played[0].latency_ns.p99;
-    let first = placements.first().and_then(|p| mean(p, true, ms));
-    placements
-        .iter()
-        .map(|p| {
-            let alone_ms = mean(p, true, ms).unwrap_or(f64::NAN);
-            let beside_ms = mean(p, false, ms);
-            let mpki: fn(&Replayed) -> f64 = |run| {
-                let foreground = &run.played[0];
-                1000.0 * foreground.llc_misses as f64 / foreground.instructions.max(1) as f64
-            };
-            Row {
-                placement: p.name(),
-                alone_ms,
-                beside_ms,
-                slowdown: beside_ms.map(|ms| ms / alone_ms),
-                slowdown_range: slowdown_range(&p.name(), runs),
-                slowdown_to_first: beside_ms.zip(first).map(|(ms, first)| ms / first),
-                mpki: mean(p, true, mpki).unwrap_or(f64::NAN),
-                p99_alone_ns: mean(p, true, p99).unwrap_or(f64::NAN),
-                p99_beside_ns: mean(p, false, p99),
-                remote_percent: mean(p, true, |run| run.played[0].remote).unwrap_or(f64::NAN),
-                spilled: mean(p, true, |run| run.played[0].spilled as f64).unwrap_or(0.0) as u64,
-            }
-        })
-        .collect()
-}
-
 /// How long each thread of a program of several waited for another of them.
 fn print_idle(runs: &[Replayed]) -> Result<()> {
     for run in runs.iter().filter(|run| run.seed == 1) {
@@ -362,25 +271,6 @@ fn print_idle(runs: &[Replayed]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How far the seeds of a placement are apart: each one's time beside the others
-/// over its time alone.
-fn slowdown_range(placement: &str, runs: &[Replayed]) -> Option<(f64, f64)> {
-    let time = |seed: u64, alone: bool| {
-        let wanted = |run: &&Replayed| {
-            run.placement == placement && run.seed == seed && (run.programs == 1) == alone
-        };
-        runs.iter().find(wanted).map(|run| run.played[0].time_ns)
-    };
-    let slowdowns: Vec<f64> = runs
-        .iter()
-        .filter(|run| run.placement == placement && run.programs > 1)
-        .filter_map(|run| Some(time(run.seed, false)? / time(run.seed, true)?))
-        .collect();
-    let least = slowdowns.iter().copied().reduce(f64::min)?;
-    let most = slowdowns.iter().copied().reduce(f64::max)?;
-    (slowdowns.len() > 1).then_some((least, most))
 }
 
 /// Show statistics of recorded programs: misses, writes, footprint, rows, banks.
@@ -491,46 +381,4 @@ fn print_profiles(profiles: &[Profile]) -> Result<()> {
         ]);
     }
     outln!("{}", table)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)] // a failed expectation should fail the test
-mod tests {
-    use super::*;
-    use soloist_play::replay::PartResult;
-
-    fn outcome(seed: u64, programs: usize, ms: f64) -> Replayed {
-        let played = PartResult {
-            name: "walk".into(),
-            time_ns: ms * 1e6,
-            ..PartResult::default()
-        };
-        Replayed {
-            placement: "buddy".into(),
-            programs,
-            seed,
-            played: vec![played; programs],
-        }
-    }
-
-    #[test]
-    fn seeds_are_told_apart() {
-        // Slowdowns of 2, 1.5 and 3; the means make it 6.5 over 3.
-        let runs = [
-            (1, 1, 1.0),
-            (2, 1, 1.0),
-            (3, 1, 1.0),
-            (1, 4, 2.0),
-            (2, 4, 1.5),
-            (3, 4, 3.0),
-        ]
-        .map(|(seed, programs, ms)| outcome(seed, programs, ms));
-        let placement: Placement = "buddy".parse().unwrap();
-        let all = rows(&[placement], &runs);
-        assert_eq!(all[0].slowdown_range, Some((1.5, 3.0)));
-        assert!((all[0].slowdown.unwrap() - 6.5 / 3.0).abs() < 1e-9);
-        let one = rows(&[placement], &[runs[0].clone(), runs[3].clone()]);
-        assert_eq!(one[0].slowdown_range, None);
-        assert_eq!(rows(&[placement], &runs[..3])[0].slowdown_range, None);
-    }
 }
