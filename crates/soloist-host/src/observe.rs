@@ -7,6 +7,7 @@ mod metrics;
 pub mod picture;
 mod rates;
 mod sample;
+mod trust;
 mod verify;
 pub mod watch;
 
@@ -15,4 +16,5 @@ pub use events::{events, Event, Removed};
 pub use metrics::{openmetrics, MEDIA_TYPE};
 pub use rates::{rates, GroupRates};
 pub use sample::Summary;
+pub use trust::examine_for;
 pub use verify::{verify, Cell, GroupColors, MappingReport, Reason, Report, Tally};

@@ -11,6 +11,7 @@ mod registers;
 
 pub use finding::{Candidate, Finding, Source};
 pub use judge::{Contradiction, Counts};
+pub use known::Listed;
 
 use std::time::Duration;
 

@@ -1,10 +1,48 @@
 //! Maps of known machines.
 
+use serde::Serialize;
+use soloist_core::AddrMap;
 use soloist_host::machine::{fit, Host};
-use soloist_machine::{known, Trust};
+use soloist_machine::{known, Machine, Trust};
 
 use crate::choice::finding::{Candidate, Finding, Source};
 use crate::sources::bridge;
+
+/// A known machine, and whether it is this host's.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// How far its map is to be trusted.
+    pub trust: String,
+    /// What it is.
+    pub description: String,
+    /// Its file.
+    pub file: String,
+    /// What the machine names of its host agrees with this one.
+    pub fits: bool,
+    /// Its map is the one that is loaded.
+    pub loaded: bool,
+    /// Why, or why not.
+    pub reasons: Vec<String>,
+}
+
+impl Listed {
+    /// `machine` held against `host` and the map that is `loaded`.
+    #[must_use]
+    pub fn new(host: &Host, machine: &Machine, loaded: Option<&AddrMap>) -> Self {
+        let fit = fit(host, machine);
+        Self {
+            name: machine.about.name.clone(),
+            trust: machine.about.trust.to_string(),
+            description: machine.about.description.clone(),
+            file: machine.file.clone(),
+            fits: fit.fits,
+            loaded: loaded == Some(&machine.addr_map()),
+            reasons: fit.reasons,
+        }
+    }
+}
 
 /// Known machines that fit, maps of virtual machines aside.
 pub(crate) fn from_known(host: &Host) -> Vec<Finding> {

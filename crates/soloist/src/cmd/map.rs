@@ -12,9 +12,10 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, Dram};
 use soloist_host::control::Control;
-use soloist_host::machine::{cpu_name, fit, Host};
+use soloist_host::machine::{cpu_name, Host};
 use soloist_host::words::counted;
 use soloist_machine::{known, Machine};
+use soloist_map::choice::Listed;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
 use soloist_cli::complete;
@@ -318,38 +319,13 @@ fn encode(args: &Encode, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-#[derive(Serialize)]
-struct Listed {
-    name: String,
-    trust: String,
-    description: String,
-    file: String,
-    /// What the machine names of its host agrees with this one.
-    fits: bool,
-    /// Its map is the one that is loaded.
-    loaded: bool,
-    /// Why, or why not.
-    reasons: Vec<String>,
-}
-
 fn list(ctx: &Ctx) -> Result<ExitCode> {
     let loaded = Control::open(&Host::live()).and_then(|control| control.map());
     let loaded = loaded.ok();
     let mut listed = Vec::new();
     for machine in known::all() {
         match machine {
-            Ok(machine) => {
-                let fit = fit(&Host::live(), &machine);
-                listed.push(Listed {
-                    name: machine.about.name.clone(),
-                    trust: machine.about.trust.to_string(),
-                    description: machine.about.description.clone(),
-                    file: machine.file.clone(),
-                    fits: fit.fits,
-                    loaded: loaded.as_ref() == Some(&machine.addr_map()),
-                    reasons: fit.reasons,
-                });
-            }
+            Ok(machine) => listed.push(Listed::new(&Host::live(), &machine, loaded.as_ref())),
             Err(error) => errln!("soloist: {error}"),
         }
     }
@@ -357,8 +333,13 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
         ctx.print_json(&listed)?;
         return Ok(ExitCode::SUCCESS);
     }
+    put(&list_text(&listed))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list_text(listed: &[Listed]) -> String {
     let mut table = table(["MACHINE", "MAP", "HOST", "DESCRIPTION"]);
-    for machine in &listed {
+    for machine in listed {
         let host = match (machine.loaded, machine.fits) {
             (true, _) => "loaded",
             (false, true) => "fits",
@@ -380,8 +361,7 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
     if !listed.iter().any(|machine| machine.fits || machine.loaded) {
         out.push_str("None of them fits it; `soloist map detect` finds the map by timing.\n");
     }
-    put(&out)?;
-    Ok(ExitCode::SUCCESS)
+    out
 }
 
 #[derive(Serialize)]
