@@ -47,6 +47,13 @@ impl Ctx {
         }
     }
 
+    /// Says on a terminal what takes time now.
+    pub fn step(&self, step: &str) {
+        if self.progress {
+            errln!("soloist: {step} ...");
+        }
+    }
+
     /// Reports the error that ended the run; the exit status to end with.
     pub fn fail(&self, error: &anyhow::Error) -> ExitCode {
         let broken_pipe = error.chain().any(|e| {

@@ -51,17 +51,18 @@ pub fn gather(command: Command) -> Command {
 }
 
 /// The same for a manual page: two sections.
-pub(crate) fn sections(command: &Command, page: &mut Roff) {
+pub(crate) fn sections(command: &Command) -> Roff {
     let (status, lines) = parts(command);
+    let mut page = Roff::new();
     page.control("SH", ["EXIT STATUS"]);
     page.text([roman(status)]);
-    if lines.is_empty() {
-        return;
+    if !lines.is_empty() {
+        page.control("SH", ["EXAMPLES"]);
+        page.control("nf", []);
+        for line in lines {
+            page.text([roman(line)]);
+        }
+        page.control("fi", []);
     }
-    page.control("SH", ["EXAMPLES"]);
-    page.control("nf", []);
-    for line in lines {
-        page.text([roman(line)]);
-    }
-    page.control("fi", []);
+    page
 }

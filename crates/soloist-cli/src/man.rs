@@ -6,7 +6,7 @@ use std::{fs, io, process};
 
 use anyhow::{Context, Result};
 use clap::Command;
-use clap_mangen::{roff::Roff, Man};
+use clap_mangen::Man;
 use soloist_machine::did_you_mean;
 
 use crate::complete::{self, commands};
@@ -100,9 +100,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
         page.render_subcommands_section(&mut text)?;
     }
     if command.get_after_help().is_some() {
-        let mut roff = Roff::new();
-        examples::sections(command, &mut roff);
-        text.extend(roff.to_roff().into_bytes());
+        text.extend(examples::sections(command).to_roff().into_bytes());
     }
     Ok(text)
 }

@@ -153,39 +153,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     match args {
         Args::List => list(&control, ctx)?,
         Args::Show { name } => show(&Shown::look(&name, &host, &control)?, ctx)?,
-        Args::Create { name, settings } => {
-            settings.check_tasks(&host)?;
-            let group = control.create_group(&name)?;
-            if let Err(error) = settings.apply(&host, &control, &group) {
-                // What it lacked is in the error; do not leave half a group.
-                let _ = group.remove();
-                return Err(error);
-            }
-            done(&settings, &host, &control, &group, ctx)?;
-        }
-        Args::Set { name, settings } => {
-            let group = control.group(&name)?;
-            if settings.is_empty() {
-                return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
-            }
-            settings.check_tasks(&host)?;
-            let before = GroupConfig::now(&group)?;
-            if let Err(error) = settings.apply(&host, &control, &group) {
-                // All or nothing; what was so before was allowed, and is again.
-                let _ = before.put_back(&control, &group);
-                return Err(error);
-            }
-            done(&settings, &host, &control, &group, ctx)?;
-        }
+        Args::Create { name, settings } => settings.create(&name, &host, &control, ctx)?,
+        Args::Set { name, settings } => settings.set(&name, &host, &control, ctx)?,
         Args::Rm { names, force } => {
-            // All are looked up before the first goes.
-            let groups = names.iter().map(|name| control.group(name));
-            let groups = groups.collect::<Result<Vec<_>, _>>()?;
-            let used = in_use(&host, &groups)?;
-            if !force && !used.is_empty() {
-                return Err(HostError::InUse(used).into());
-            }
-            groups.iter().try_for_each(Group::remove)?;
+            remove(&names, force, &host, &control)?;
             if ctx.json {
                 ctx.print_json(&json!({ "removed": names }))?;
             }
@@ -194,7 +165,44 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// All are looked up before the first goes.
+fn remove(names: &[String], force: bool, host: &Host, control: &Control) -> Result<()> {
+    let groups = names.iter().map(|name| control.group(name));
+    let groups = groups.collect::<Result<Vec<_>, _>>()?;
+    let used = in_use(host, &groups)?;
+    if !force && !used.is_empty() {
+        return Err(HostError::InUse(used).into());
+    }
+    Ok(groups.iter().try_for_each(Group::remove)?)
+}
+
 impl Settings {
+    fn create(&self, name: &str, host: &Host, control: &Control, ctx: &Ctx) -> Result<()> {
+        self.check_tasks(host)?;
+        let group = control.create_group(name)?;
+        if let Err(error) = self.apply(host, control, &group) {
+            // What it lacked is in the error; do not leave half a group.
+            let _ = group.remove();
+            return Err(error);
+        }
+        done(self, host, control, &group, ctx)
+    }
+
+    fn set(&self, name: &str, host: &Host, control: &Control, ctx: &Ctx) -> Result<()> {
+        let group = control.group(name)?;
+        if self.is_empty() {
+            return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
+        }
+        self.check_tasks(host)?;
+        let before = GroupConfig::now(&group)?;
+        if let Err(error) = self.apply(host, control, &group) {
+            // All or nothing; what was so before was allowed, and is again.
+            let _ = before.put_back(control, &group);
+            return Err(error);
+        }
+        done(self, host, control, &group, ctx)
+    }
+
     /// A name and nothing else.
     fn is_empty(&self) -> bool {
         let own = [
@@ -478,22 +486,22 @@ fn show(shown: &Shown, ctx: &Ctx) -> Result<()> {
         show_policy(shown)?;
     }
     outln!("tasks        {}", tasks.join(" "))?;
-    let width = view
-        .stats
-        .keys()
-        .map(String::len)
-        .max()
-        .unwrap_or(0)
-        .max(12);
+    show_stats(view)?;
+    if let Some(words) = barred_words(&view.name, &view.on_nodes, &shown.barred) {
+        outln!("{words}")?;
+    }
+    Ok(())
+}
+
+fn show_stats(view: &GroupView) -> Result<()> {
+    let longest = view.stats.keys().map(String::len).max().unwrap_or(0);
+    let width = longest.max(12);
     for (key, value) in &view.stats {
         let value = match (key.as_str(), value.parse()) {
             ("capacity", Ok(bytes)) => format_size(bytes),
             _ => value.clone(),
         };
         outln!("{key:<width$} {value}")?;
-    }
-    if let Some(words) = barred_words(&view.name, &view.on_nodes, &shown.barred) {
-        outln!("{words}")?;
     }
     Ok(())
 }

@@ -169,7 +169,7 @@ fn run_in(seat: &Seat, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Exit, Ho
     };
     let capacity = ran.colors.bytes(map);
     if ctx.json {
-        let report = Report {
+        let report = serde_json::json!(Report {
             group,
             plan: seat.plan.as_ref(),
             colors: &ran.colors.to_string(),
@@ -180,8 +180,8 @@ fn run_in(seat: &Seat, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Exit, Ho
             exit: outcome.code,
             signal: outcome.signal,
             stats,
-        };
-        errln!("{}", serde_json::json!(report));
+        });
+        errln!("{report}");
     } else {
         let explained = Explained {
             how: ran.exhaust,

@@ -136,19 +136,11 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     for note in later.map_err(|error| config.located(error))? {
         errln!("soloist: {note}");
     }
-    let map = match &config.machine {
-        Some(name) => Some(map_of(
-            &known::find(name)?,
-            args.force || config.force,
-            &host,
-        )?),
-        None => None,
-    };
+    let force = args.force || config.force;
+    let of_machine = |name: &String| map_of(&known::find(name)?, force, &host);
+    let map = config.machine.as_ref().map(of_machine).transpose()?;
     let control = Control::open(&host).ok();
-    let loaded = match control.as_ref().map(Control::map) {
-        Some(Err(error @ HostError::NeedsRoot(_))) => return Err(error.into()),
-        loaded => loaded.and_then(Result::ok),
-    };
+    let loaded = loaded_map(control.as_ref())?;
     let Some(wanted) = map.as_ref().or(loaded.as_ref()) else {
         return Err(Misuse(format!(
             "{file} names no machine, and no map is loaded: write `machine = \"NAME\"` into it \
@@ -161,28 +153,13 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(control) = &control {
         wants_map(control, wanted)?;
     }
-    let planned = |control: Option<&Control>| -> Result<Steps> {
-        let steps = plan(&config, control, wanted, args.prune);
-        let steps = steps.map_err(|error| config.located(error))?;
-        let in_use = control.filter(|_| !args.force);
-        let in_use = in_use
-            .map(|control| steps.in_use(&host, control))
-            .transpose()?;
-        match in_use.unwrap_or_default() {
-            used if used.is_empty() => Ok(steps),
-            used => Err(HostError::InUse(used).into()),
-        }
-    };
-    let mut steps = planned(control.as_ref())?;
+    let mut steps = steps(&args, &config, control.as_ref(), wanted)?;
     if !args.dry_run {
-        let say = |step: &str| {
-            if ctx.progress {
-                errln!("soloist: {step} ...");
-            }
-        };
-        load(&host, &ModuleChoice::default(), map.as_ref(), &say)?;
+        load(&host, &ModuleChoice::default(), map.as_ref(), &|step| {
+            ctx.step(step)
+        })?;
         let control = Control::open(&host)?;
-        steps = planned(Some(&control))?;
+        steps = self::steps(&args, &config, Some(&control), wanted)?;
         steps.apply(&control)?;
     }
     if ctx.json {
@@ -200,6 +177,33 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         say(&steps, loads.is_some() && args.dry_run)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The map that is loaded; none where only root may see it is an error.
+fn loaded_map(control: Option<&Control>) -> Result<Option<AddrMap>, HostError> {
+    match control.map(Control::map) {
+        Some(Err(error @ HostError::NeedsRoot(_))) => Err(error),
+        loaded => Ok(loaded.and_then(Result::ok)),
+    }
+}
+
+/// What is to be done; refused where it takes groups away that have tasks.
+fn steps(
+    args: &ApplyArgs,
+    config: &Config,
+    control: Option<&Control>,
+    map: &AddrMap,
+) -> Result<Steps> {
+    let steps = plan(config, control, map, args.prune);
+    let steps = steps.map_err(|error| config.located(error))?;
+    let used = match control.filter(|_| !args.force) {
+        Some(control) => steps.in_use(&Host::live(), control)?,
+        None => Vec::new(),
+    };
+    match used.is_empty() {
+        true => Ok(steps),
+        false => Err(HostError::InUse(used).into()),
+    }
 }
 
 /// The machine's map, weighed against the host as `up` does unless it is loaded.

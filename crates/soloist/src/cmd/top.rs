@@ -42,6 +42,14 @@ struct Watch {
 }
 
 impl Watch {
+    fn new(host: Host) -> Result<Self> {
+        Ok(Self {
+            control: Control::open(&host)?,
+            host,
+            before: None,
+        })
+    }
+
     fn look(&mut self) -> Result<Vec<GroupRates>> {
         let now = Snapshot::take(&self.control)?;
         let rates = rates(&self.host, &self.control, self.before.as_ref(), &now);
@@ -52,13 +60,7 @@ impl Watch {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    let host = Host::live();
-    let control = Control::open(&host)?;
-    let mut watch = Watch {
-        host,
-        control,
-        before: None,
-    };
+    let mut watch = Watch::new(Host::live())?;
     let interval = Duration::from_secs(args.interval);
     let live = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     let count = match args.count {

@@ -11,7 +11,7 @@ use soloist_machine::{known, Machine};
 
 use soloist_cli::complete;
 use soloist_cli::weigh::weigh;
-use soloist_cli::{errln, outln, Ctx};
+use soloist_cli::{outln, Ctx};
 
 /// The machine file that `up` takes where `--machine` names none.
 pub(crate) const DEFAULT_MACHINE: &str = "/etc/soloist/machine.toml";
@@ -52,16 +52,11 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         weigh(machine, args.force)?;
     }
     let map = machine.as_ref().map(Machine::addr_map);
-    let say = |step: &str| {
-        if ctx.progress {
-            errln!("soloist: {step} ...");
-        }
-    };
     let module = ModuleChoice {
         file: args.module,
         params: args.params,
     };
-    let report = load(&Host::live(), &module, map.as_ref(), &say)?;
+    let report = load(&Host::live(), &module, map.as_ref(), &|step| ctx.step(step))?;
     if ctx.json {
         ctx.print_json(&report)?;
         return Ok(ExitCode::SUCCESS);

@@ -132,19 +132,7 @@ fn by_hand(args: &Args, map: &AddrMap) -> Result<Option<ColorSet>, HostError> {
 }
 
 fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
-    let Report {
-        pid,
-        command,
-        threads,
-        map,
-        ..
-    } = report;
-    let trust = match known::find(map) {
-        Ok(machine) => format!("which is {}", machine.about.trust),
-        Err(_) => "of no machine file that is known".to_owned(),
-    };
-    let threads = counted(*threads as u64, "thread");
-    outln!("process {pid} ({command}), {threads}, map {map}, {trust}")?;
+    outln!("{}", heading(report))?;
     for group in &report.groups {
         outln!(
             "group {}: {}, {}",
@@ -154,6 +142,7 @@ fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
         )?;
     }
     if report.groups.is_empty() {
+        let pid = report.pid;
         outln!("in no group (`soloist group set NAME --pid {pid}` puts it in one)")?;
     } else if report.uncolored_threads > 0 {
         outln!(
@@ -177,6 +166,21 @@ fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
         outln!("\n{}", histogram(title, counts, report.total.present))?;
     }
     Ok(())
+}
+
+/// Which process it is, and by which map it is judged.
+fn heading(report: &Report) -> String {
+    let trust = match known::find(&report.map) {
+        Ok(machine) => format!("which is {}", machine.about.trust),
+        Err(_) => "of no machine file that is known".to_owned(),
+    };
+    format!(
+        "process {} ({}), {}, map {}, {trust}",
+        report.pid,
+        report.command,
+        counted(report.threads as u64, "thread"),
+        report.map
+    )
 }
 
 fn mappings(report: &Report) -> String {

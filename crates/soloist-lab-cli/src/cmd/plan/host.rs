@@ -44,16 +44,15 @@ pub fn host(
         let done = if ask.apply { "applied" } else { "compared" };
         bail!("the plan's limits may not hold: {why}; name an event that counts every line with --event (docs/reference/guard.md), or take it as it is with --force: nothing was {done}");
     }
-    let host = Host::live();
     if ask.apply {
-        let say = |step: &str| {
-            if ctx.progress {
-                errln!("soloist: {step} ...");
-            }
-        };
-        load(&host, &ModuleChoice::default(), Some(map), &say)?;
+        load(
+            &Host::live(),
+            &ModuleChoice::default(),
+            Some(map),
+            &|step| ctx.step(step),
+        )?;
     }
-    let control = Control::open(&host)?;
+    let control = Control::open(&Host::live())?;
     if let Some(event) = event.filter(|event| ask.force && !event.named) {
         let counted = take_hosts_event(&control, &mut config, event)?;
         errln!("soloist: {}", counted.says());
@@ -68,9 +67,8 @@ pub fn host(
     if !ctx.json {
         say(&difference, ask.apply)?;
     }
-    Ok(ExitCode::from(u8::from(
-        !ask.apply && !difference.is_none(),
-    )))
+    let differs = !ask.apply && !difference.is_none();
+    Ok(ExitCode::from(u8::from(differs)))
 }
 
 fn say(difference: &Difference, applied: bool) -> Result<()> {

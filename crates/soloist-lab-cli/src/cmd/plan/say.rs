@@ -1,6 +1,7 @@
 //! What is said of a plan.
 
 use anyhow::Result;
+use comfy_table::Table;
 use soloist_cli::table;
 use soloist_cli::Ctx;
 use soloist_core::format_size;
@@ -69,6 +70,27 @@ pub fn say(plan: &Plan, check: &Check, rests: &[String], ctx: &Ctx) -> Result<()
         counted(plan.candidates as u64, "way")
     )?;
     outln!("{}\n", rests.join("\n"))?;
+    outln!("{}\n", places(plan))?;
+    outln!("{}\n{}", proof(plan, check), plan.alone_is())?;
+    for line in misses(plan) {
+        outln!("\n{line}")?;
+    }
+    if plan.holds {
+        outln!("\nto run it: soloist plan ... --apply, then")?;
+        for line in starts(plan) {
+            outln!("{line}")?;
+        }
+    } else {
+        outln!(
+            "\n`played` is one play of {} on the model; the proof is for all.",
+            Time(check.timeline.end_ps)
+        )?;
+    }
+    Ok(())
+}
+
+/// Where each task runs, and on what.
+fn places(plan: &Plan) -> Table {
     let mut places = table([
         "task",
         "core",
@@ -101,7 +123,11 @@ pub fn say(plan: &Plan, check: &Check, rests: &[String], ctx: &Ctx) -> Result<()
             &class,
         ]);
     }
-    outln!("{places}\n")?;
+    places
+}
+
+/// Each task's proof, and what one play came to.
+fn proof(plan: &Plan, check: &Check) -> Table {
     let mut proof = table([
         "task",
         "deadline",
@@ -135,22 +161,7 @@ pub fn say(plan: &Plan, check: &Check, rests: &[String], ctx: &Ctx) -> Result<()
             word,
         ]);
     }
-    outln!("{proof}\n{}", plan.alone_is())?;
-    for line in misses(plan) {
-        outln!("\n{line}")?;
-    }
-    if plan.holds {
-        outln!("\nto run it: soloist plan ... --apply, then")?;
-        for line in starts(plan) {
-            outln!("{line}")?;
-        }
-    } else {
-        outln!(
-            "\n`played` is one play of {} on the model; the proof is for all.",
-            Time(check.timeline.end_ps)
-        )?;
-    }
-    Ok(())
+    proof
 }
 
 /// How the tasks are started under their plan.

@@ -119,17 +119,8 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
         taken: 0.01,
         noise: args.noise,
     };
-    let mut report = Report {
-        machine: format!("{machine}, simulated"),
-        virtual_machine: false,
-        cpus: None,
-        page_bytes: 2 << 20,
-        unit: "cycles",
-        sets: None,
-        measured: None,
-        shown: false,
-        why: None,
-    };
+    let mut report = Report::of(format!("{machine}, simulated"), "cycles");
+    report.page_bytes = 2 << 20;
     match find(&mut memory, args, ctx) {
         Ok(sets) => {
             let mut cores = SimCores::new(&memory, truth, args.seed);
@@ -142,17 +133,10 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
 
 fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = compare::cpus(args.cpus.as_deref())?;
-    let mut report = Report {
-        machine: cpu_name(&Host::live()).unwrap_or_else(|| "a processor without a name".to_owned()),
-        virtual_machine: !is_bare_metal(&Host::live()),
-        cpus: None,
-        page_bytes: 0,
-        unit: cpu::UNIT,
-        sets: None,
-        measured: None,
-        shown: false,
-        why: None,
-    };
+    let machine = cpu_name(&Host::live());
+    let machine = machine.unwrap_or_else(|| "a processor without a name".to_owned());
+    let mut report = Report::of(machine, cpu::UNIT);
+    report.virtual_machine = !is_bare_metal(&Host::live());
     let &[victim, neighbour, ..] = cpus.as_slice() else {
         report.why = Some("there is no second processor for the neighbour".to_owned());
         return Ok(report);
@@ -192,6 +176,21 @@ fn find(memory: &mut dyn TimingSource, args: &Args, ctx: &Ctx) -> Result<Sets, S
 }
 
 impl Report {
+    /// Of which nothing is known yet.
+    fn of(machine: String, unit: &'static str) -> Self {
+        Self {
+            machine,
+            virtual_machine: false,
+            cpus: None,
+            page_bytes: 0,
+            unit,
+            sets: None,
+            measured: None,
+            shown: false,
+            why: None,
+        }
+    }
+
     /// Measures what `sets` are good for.
     fn take(&mut self, sets: Sets, cores: &mut dyn Cores, args: &Args, ctx: &Ctx) {
         let bar = progress::bar(ctx, args.blocks as usize, "blocks");

@@ -86,15 +86,9 @@ pub fn run(wanted: &Wanted, ctx: &Ctx) -> Result<(Option<ExitCode>, Vec<Finding>
 
 /// Writes the map, and says what it is.
 fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Result<ExitCode> {
-    let Chosen {
-        from,
-        checks,
-        text,
-        machine,
-    } = chosen;
-    let about = &machine.about;
+    let (machine, about) = (&chosen.machine, &chosen.machine.about);
     if let Some(path) = wanted.output {
-        std::fs::write(path, text).with_context(|| path.display().to_string())?;
+        std::fs::write(path, &chosen.text).with_context(|| path.display().to_string())?;
     }
     let refused = weigh::objections(machine).against;
     let status = match wanted.output.is_some() && !refused.is_empty() {
@@ -103,24 +97,24 @@ fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Res
     };
     if ctx.json {
         ctx.print_json(&Report {
-            from: *from,
+            from: chosen.from,
             machine: &about.name,
             trust: about.trust,
             tried,
-            checks,
+            checks: &chosen.checks,
             ranges: &machine.map.ranges,
             text: machine.map_text(),
             refused,
         })?;
         return Ok(status);
     }
-    errln!("taken: {from}, {}", about.trust);
-    for check in checks {
+    errln!("taken: {}, {}", chosen.from, about.trust);
+    for check in &chosen.checks {
         errln!("  {check}");
     }
     match wanted.output {
         Some(path) => super::wrote(path, &refused),
-        None => super::put(text)?,
+        None => super::put(&chosen.text)?,
     }
     Ok(status)
 }
