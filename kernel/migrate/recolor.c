@@ -59,7 +59,8 @@ struct found {
  * @id: of the group
  * @text: pages of files are worth a copy
  * @at: where the next slice begins
- * @found: pages that the slice found; with @n
+ * @found: pages that the slice found
+ * @n: how many
  * @unsplit: a huge page that could not be split: not tried again for each part
  * @batch: pages that will migrate
  */
