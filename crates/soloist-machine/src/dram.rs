@@ -328,6 +328,15 @@ impl Device {
         Ok(())
     }
 
+    /// The same device, refreshed by this scheme.
+    ///
+    /// # Errors
+    /// What its file lacks for that.
+    pub fn refreshed_by(mut self, scheme: RefreshScheme) -> Result<Self, String> {
+        self.refresh = scheme;
+        self.validate().map(|()| self)
+    }
+
     /// Refresh commands that together refresh one rank once: 1, or the banks
     /// (per-bank), or the banks of a group (same-bank).
     pub fn refresh_units(&self) -> u32 {

@@ -24,6 +24,8 @@
 //! bytes_per_us = 14400  # data path of the node's memory, each way
 //! shared = false        # both ways share it
 //! victims = 32          # dirty lines of a last-level cache on their way out
+//! in_order = 0          # requests that are answered in their order at a time; 0: in any
+//! deferred = 0          # of those, how many may step aside
 //!
 //! [[memory.hop]]        # paths of 1 hop, then of 2 ...
 //! latency_ps = 20000
@@ -37,6 +39,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+use crate::dram::RefreshScheme;
 
 /// Most requests in one bank's queue.
 pub const MAX_BANK_QUEUE: u32 = 16;
@@ -113,6 +117,13 @@ impl Memory {
         }
         if self.northbridge.bytes_per_us == 0 {
             return Err("[memory.northbridge]: bytes_per_us must not be 0".to_owned());
+        }
+        let bus = &self.northbridge;
+        if bus.in_order > 4096 || bus.deferred > bus.in_order {
+            return Err(format!(
+                "[memory.northbridge]: in_order {} must be 0 to 4096, deferred {} no more than that",
+                bus.in_order, bus.deferred
+            ));
         }
         if self.northbridge.victims == 0 {
             return Err("[memory.northbridge]: victims must not be 0".to_owned());
@@ -205,6 +216,10 @@ pub struct Policy {
     pub drain_low: u32,
     /// Writes waiting at which a drain begins when no read is waiting.
     pub drain_idle: u32,
+    /// Which banks one refresh command closes, of what the device can do (default:
+    /// as the device's file says).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh: Option<RefreshScheme>,
 }
 
 impl Default for Policy {
@@ -221,6 +236,7 @@ impl Default for Policy {
             drain_high: 26,
             drain_low: 6,
             drain_idle: 8,
+            refresh: None,
         }
     }
 }
@@ -308,6 +324,11 @@ pub struct NorthbridgeConfig {
     pub shared: bool,
     /// Dirty lines of one last-level cache that may be on their way to memory.
     pub victims: u32,
+    /// Answers come in the order of requests, of which so many are on their way at a
+    /// time, as on a front-side bus; 0: in any order.
+    pub in_order: u32,
+    /// Of those, the oldest ones that may wait aside while younger ones are answered.
+    pub deferred: u32,
 }
 
 impl Default for NorthbridgeConfig {
@@ -318,6 +339,8 @@ impl Default for NorthbridgeConfig {
             bytes_per_us: 100_000,
             shared: false,
             victims: 32,
+            in_order: 0,
+            deferred: 0,
         }
     }
 }

@@ -26,6 +26,7 @@ mod event;
 mod flow;
 mod governor;
 mod home;
+mod in_order;
 mod link;
 mod network;
 mod node;
@@ -200,7 +201,7 @@ impl System {
             Event::Leave(t) => self.network.leave(t, flow),
             Event::Arrive(t) => self.home.arrive(t, flow),
             Event::Enqueue(t) => self.home.enqueue(t, flow),
-            Event::Answer(t) => self.home.answer(t, flow.now_ps, flow),
+            Event::Answer(t) => self.home.answered(t, flow),
             Event::Depart(t) => self.network.depart(t, flow),
             Event::Back(t) => self.back(t, governor)?,
         }

@@ -49,7 +49,10 @@ impl Machine {
     /// The same, `section` being what its file says of memory.
     pub(crate) fn with(machine: &soloist_machine::Machine, section: &Memory) -> Result<Self> {
         let invalid = |what: String| Error::File(FileError::whole(&machine.file, what));
-        let device = Device::find(&section.device, &machine.file)?;
+        let mut device = Device::find(&section.device, &machine.file)?;
+        if let Some(scheme) = section.controller.refresh {
+            device = device.refreshed_by(scheme).map_err(invalid)?;
+        }
         let map = machine.addr_map();
         let geometry = geometry(&map, &device).map_err(invalid)?;
         check_scheduler(&section.controller.scheduler).map_err(invalid)?;

@@ -9,7 +9,7 @@ use soloist_machine::memory::NorthbridgeConfig;
 
 use super::flow::{Event, Flow, Transfer, NEVER};
 use super::node::Node;
-use crate::blame::Cause;
+use crate::blame::{Cause, Label};
 use crate::controller::{CommandCounts, Completion, Controller, Request, RowOutcome};
 use crate::platform::Platform;
 
@@ -119,6 +119,13 @@ impl Home {
     /// Hands requests of a node's queue to the controllers, in order.
     fn dispatch(&mut self, node: usize, flow: &mut Flow) {
         while let Some(&t) = self.nodes[node].queue.front() {
+            if self.nodes[node]
+                .order
+                .as_ref()
+                .is_some_and(|o| !o.has_room())
+            {
+                return;
+            }
             let transfer = *flow.get(t);
             let channel = transfer.channel();
             let Some(at) = self.take_at(&transfer, flow) else {
@@ -130,6 +137,9 @@ impl Home {
             let controller = &mut self.controllers[channel];
             controller.idle_until(at);
             self.nodes[node].queue.pop_front();
+            if let Some(order) = &mut self.nodes[node].order {
+                order.enter(t);
+            }
             let buffered = controller.push(
                 at,
                 Request {
@@ -235,8 +245,31 @@ impl Home {
         self.first = first;
     }
 
-    /// At `ready` the home node has the data, or has taken the line.
-    pub fn answer(&mut self, t: u32, ready: u64, flow: &mut Flow) {
+    /// At `ready` the home node has the data, or has taken the line: it answers, or
+    /// waits until it has answered those that asked before.
+    fn answer(&mut self, t: u32, ready: u64, flow: &mut Flow) {
+        let &Transfer { home, owner, .. } = flow.get(t);
+        let Some(order) = &mut self.nodes[usize::from(home)].order else {
+            return self.send(t, ready, flow);
+        };
+        for (t, at) in order.ready(t, ready) {
+            flow.charge(t, at, Label::new(Cause::Queue, owner));
+            self.send(t, at, flow);
+        }
+    }
+
+    /// The same where it happens now: what it made room for goes on.
+    pub fn answered(&mut self, t: u32, flow: &mut Flow) {
+        let node = usize::from(flow.get(t).home);
+        self.answer(t, flow.now_ps, flow);
+        if self.nodes[node].order.is_some() {
+            self.dispatch(node, flow);
+            self.schedule(node);
+        }
+    }
+
+    /// An answer sets out.
+    fn send(&mut self, t: u32, ready: u64, flow: &mut Flow) {
         let &Transfer {
             home,
             write,

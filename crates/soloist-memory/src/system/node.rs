@@ -5,12 +5,15 @@ use std::collections::VecDeque;
 
 use soloist_machine::memory::NorthbridgeConfig;
 
+use super::in_order::InOrder;
 use super::link::Wire;
 
 /// A node's northbridge. The queue is shared by all banks and channels and
 /// served in order: a request whose controller is full holds up those behind.
 pub(super) struct Node {
     pub queue: VecDeque<u32>,
+    /// Where answers come in the order of requests.
+    pub order: Option<InOrder>,
     /// From memory; to memory as well, if they share it.
     from: Wire,
     to: Option<Wire>,
@@ -20,6 +23,7 @@ impl Node {
     pub fn new(config: &NorthbridgeConfig) -> Self {
         Self {
             queue: VecDeque::new(),
+            order: InOrder::new(config),
             from: Wire::new(config.bytes_per_us),
             to: (!config.shared).then(|| Wire::new(config.bytes_per_us)),
         }
