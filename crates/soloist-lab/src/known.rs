@@ -1,4 +1,5 @@
-//! The experiments of the source tree, one for each table or figure.
+//! The experiments of the source tree, one for each table or figure, of papers and
+//! of measurements on silicon.
 
 use std::path::Path;
 
@@ -83,7 +84,17 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
     "tintmalloc-equake-compact",
     "tintmalloc-freqmine",
     "tintmalloc-freqmine-compact",
+    "silicon-8-banks-readers",
+    "silicon-8-banks-writers",
+    "silicon-16-banks-readers",
+    "silicon-16-banks-writers",
+    "silicon-16-banks-streaming-readers",
+    "silicon-16-banks-streaming-writers",
+    "silicon-64-banks-readers",
+    "silicon-64-banks-writers",
     "ablation-queue-table-3",
+    "ablation-in-order-figure-15a",
+    "ablation-in-order-figure-1",
     "ablation-queue-figure-10",
     "ablation-matrix-figure-17",
     "ablation-banks-figure-7",

@@ -297,6 +297,26 @@ mod tests {
         assert_eq!(banks, [[0, 1], [2, 3], [4, 5], [6, 7]]);
     }
 
+    /// The first has its banks alone, all others share theirs.
+    #[test]
+    fn the_protected_program_shares_with_nobody() {
+        let map = AddrMap::parse(MAP).unwrap();
+        let tenants = [3, 5, 1, 1].map(|sets| Tenant { node: 0, sets });
+        let given = protect::PROTECT.colors(&map, &tenants).unwrap();
+        let sets = |i: usize| -> Vec<u32> {
+            let c: &ColorSet = given[i].as_ref().unwrap();
+            (0..map.n_bank_sets())
+                .filter(|&s| c.holds(s, 0) || c.holds(s, 1))
+                .collect()
+        };
+        assert_eq!((sets(0).len(), sets(1).len()), (3, 5));
+        assert!(sets(0).iter().all(|set| !sets(1).contains(set)));
+        assert_eq!((sets(2), sets(3)), (sets(1), sets(1)));
+        let shared = protect::TOGETHER.colors(&map, &tenants).unwrap();
+        assert_eq!(shared[0], given[0]);
+        assert!(shared.iter().all(|colors| *colors == given[0]));
+    }
+
     #[test]
     fn what_a_tenant_gets_does_not_hang_on_the_order_of_cpus() {
         let map = AddrMap::parse(MAP).unwrap();

@@ -194,6 +194,7 @@ impl Testbed {
                 .marks_ps
                 .get(1)
                 .map(|&at| (at - began) as f64 / 1000.0),
+            p99_ns: stats.account.latencies.summary(0.001).p99,
             waits: self.account.then(|| Waits::of(&stats.account, on_core)),
             regulated: played.regulated.as_ref().map(counted),
         }

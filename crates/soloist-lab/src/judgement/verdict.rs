@@ -242,6 +242,7 @@ mod tests {
                 whole_ns: time_ns,
                 spilled: 0,
                 remote: 0.0,
+                p99_ns: 0.0,
                 waits: None,
                 regulated: None,
             }],

@@ -8,9 +8,10 @@ use super::TaskResult;
 const LINE: f64 = 64.0;
 
 /// The metrics that claims and plots may name, and their units.
-pub const METRICS: [(&str, &str); 12] = [
+pub const METRICS: [(&str, &str); 13] = [
     ("time", "ms"),
     ("latency", "ns per access"),
+    ("p99", "ns"),
     ("idle", "ms"),
     ("bandwidth", "MB/s"),
     ("ipns", "instructions per ns"),
@@ -43,6 +44,7 @@ pub fn metric(task: &TaskResult, metric: &str) -> Option<f64> {
     Some(match metric {
         "time" => task.time_ns / 1e6,
         "latency" => task.time_ns / task.accesses.max(1) as f64,
+        "p99" => task.p99_ns,
         "idle" => task.idle_ns / 1e6,
         "bandwidth" => task.memory_bytes as f64 / task.whole_ns.max(f64::MIN_POSITIVE) * 1e3,
         "ipns" => task.instructions as f64 / time,

@@ -43,6 +43,10 @@ pub struct TaskResult {
     pub spilled: u64,
     /// Share of its pages that lie on another node than its cpu, per cent.
     pub remote: f64,
+    /// 99th percentile of the latency of its lines from memory or the last level,
+    /// ns; 0: it asked for none.
+    #[serde(default)]
+    pub p99_ns: f64,
     /// What its time was spent on, where asked for.
     #[serde(default)]
     pub waits: Option<Waits>,
@@ -106,6 +110,7 @@ impl CaseResult {
             }
             task.time_ns = 2.0 * task.half_ns.unwrap_or(f64::NAN);
             (task.idle_ns, task.remote, task.whole_ns) = (f64::NAN, f64::NAN, f64::NAN);
+            task.p99_ns = f64::NAN;
         }
         Some(half)
     }

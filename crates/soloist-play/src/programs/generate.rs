@@ -3,7 +3,7 @@
 //! Only shapes are chosen here, from bytes and work; the generators are this file's
 //! neighbours.
 
-use super::chase::PointerChase;
+use super::chase::{PointerChase, Scattered};
 use super::cluster::StreamCluster;
 use super::counted::Counted;
 use super::counters::{Counters, Pace};
@@ -103,7 +103,10 @@ impl ProgramSpec {
     #[must_use]
     pub fn dirty(&self) -> f64 {
         match self.kind {
-            ProgramKind::AlternatingStride | ProgramKind::BandwidthWrite | ProgramKind::Fps => 1.0,
+            ProgramKind::AlternatingStride
+            | ProgramKind::BandwidthWrite
+            | ProgramKind::RandomWrite
+            | ProgramKind::Fps => 1.0,
             ProgramKind::Spec | ProgramKind::Program => self.counters.map_or(0.0, |c| c.writes),
             ProgramKind::Recorded => self.recorded.as_ref().map_or(0.0, Recorded::writes),
             ProgramKind::Is => 0.5,
@@ -111,6 +114,7 @@ impl ProgramSpec {
             ProgramKind::Canneal => 1.0 / 6.0,
             ProgramKind::Latency
             | ProgramKind::BandwidthRead
+            | ProgramKind::RandomRead
             | ProgramKind::Matmult
             | ProgramKind::MatmultBlocked
             | ProgramKind::Streamcluster => 0.0,
@@ -151,6 +155,8 @@ impl ProgramSpec {
             ProgramKind::BandwidthWrite => {
                 Box::new(Bandwidth::new(bytes.max(stride), stride, true, work))
             }
+            ProgramKind::RandomRead => Box::new(Scattered::new(bytes, line, false, work, seed)),
+            ProgramKind::RandomWrite => Box::new(Scattered::new(bytes, line, true, work, seed)),
             ProgramKind::Stream => Box::new(Triad::new(lines(bytes / 3), line, work)),
             ProgramKind::Is => Box::new(IntegerSort::new(
                 lines(bytes / 2),

@@ -14,6 +14,10 @@ pub enum ProgramKind {
     BandwidthRead,
     /// [`super::stride::Bandwidth`], stores.
     BandwidthWrite,
+    /// [`super::chase::Scattered`], loads.
+    RandomRead,
+    /// [`super::chase::Scattered`], stores.
+    RandomWrite,
     /// [`super::triad::Triad`].
     Stream,
     /// [`super::sort::IntegerSort`].

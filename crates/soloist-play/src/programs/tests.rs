@@ -1,6 +1,6 @@
 //! Every generator stays inside its memory and does what it says.
 
-use super::chase::PointerChase;
+use super::chase::{PointerChase, Scattered};
 use super::cluster::StreamCluster;
 use super::matrix::MatMult;
 use super::rounds::Rounds;
@@ -49,6 +49,19 @@ fn strides_touch_nearly_every_line_once_a_round() {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen.len() as u64, lines - 1);
+}
+
+/// Each line once a round, in no order, and nothing waits for anything.
+#[test]
+fn scattered_accesses_visit_every_line_and_wait_for_none() {
+    let seen = run(Scattered::new(4096, 64, true, 128, 1));
+    assert!(seen.iter().all(|a| a.write && !a.dependent));
+    let at: Vec<_> = seen.iter().map(|a| a.at).collect();
+    assert_eq!(at[..64], at[64..]);
+    let mut sorted = at[..64].to_vec();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (0..64).map(|i| i * 64).collect::<Vec<_>>());
+    assert_ne!(sorted, at[..64]);
 }
 
 #[test]
