@@ -12,7 +12,7 @@ use soloist_host::observe::Summary;
 use soloist_host::run::write_forever;
 
 use crate::number::whole;
-use crate::{complete, table, Ctx, Misuse};
+use crate::{complete, out, table, Ctx, Misuse};
 
 /// Memory that the neighbour of this program's own writes to, bytes.
 const NEIGHBOUR: usize = 64 << 20;
@@ -252,7 +252,7 @@ pub fn finish(
     notes: &[String],
 ) -> Result<ExitCode> {
     if let Some(file) = &args.csv {
-        std::fs::write(file, csv(found)).with_context(|| file.display().to_string())?;
+        out::write(file, csv(found))?;
     }
     if ctx.json {
         ctx.print_json(&serde_json::json!({ "how": how, "conditions": found, "notes": notes }))?;

@@ -97,6 +97,11 @@ fn is_misuse(error: &(dyn Error + 'static)) -> bool {
     error.is::<Misuse>() || matches!(refused, Some(HostError::Request(_) | HostError::BadName(_)))
 }
 
+/// The status of a command that was done: 0, or 1 where what it looked at is not as it should be.
+pub fn status(is_good: bool) -> ExitCode {
+    ExitCode::from(u8::from(!is_good))
+}
+
 /// The command was used wrongly: exit status 2.
 #[derive(Debug)]
 pub struct Misuse(pub String);

@@ -31,6 +31,6 @@ pub mod rules;
 mod table;
 pub mod weigh;
 
-pub use ctx::{Ctx, Misuse};
+pub use ctx::{status, Ctx, Misuse};
 pub use program::{json_wanted, run, Cli};
 pub use table::table;

@@ -43,6 +43,11 @@ pub fn say(text: Arguments) {
         .write_all(format!("{text}\n").as_bytes());
 }
 
+/// Writes a file that was asked for.
+pub fn write(file: &Path, text: impl AsRef<str>) -> Result<()> {
+    fs::write(file, text.as_ref()).with_context(|| file.display().to_string())
+}
+
 /// Writes a file whole: a reader, or a power cut, finds the old one or the new
 /// one. What is there and is no plain file, a device say, stays.
 pub fn replace(file: &Path, text: &str) -> io::Result<()> {

@@ -19,8 +19,7 @@ fn main() {
         .map_or(500, |n| n.parse().expect("COUNT"));
     let options = HardwareOptions {
         memory: Some(64 << 20),
-        page_shift: None,
-        trust_guest: false,
+        ..HardwareOptions::default()
     };
     let mut source = Hardware::new(&options).expect("memory");
     let page = source.ranges()[0];

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition};
-use soloist_cli::{progress, Ctx, Misuse};
+use soloist_cli::{out, progress, Ctx, Misuse};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
 use soloist_memory::Platform;
 use soloist_play::replay::{jobs_beside, Part, Placement, Replay, Replayed};
@@ -143,14 +143,11 @@ fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<Ex
 /// The files of `--picture` and `--html`.
 fn draw(args: &Args, drawn: &[Comparison], blames: &[Blame], notes: &[String]) -> Result<()> {
     let title = format!("What isolation buys, modelled on {}", args.machine);
-    let write = |file: &Path, text: String| {
-        std::fs::write(file, text).with_context(|| file.display().to_string())
-    };
     if let Some(file) = &args.picture {
-        write(file, svg(&title, drawn)?)?;
+        out::write(file, svg(&title, drawn)?)?;
     }
     if let Some(file) = &args.html {
-        write(file, html(&title, drawn, blames, notes)?)?;
+        out::write(file, html(&title, drawn, blames, notes)?)?;
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ use sensitivity::Sensitivity;
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{out, Ctx, Misuse};
 
 /// Run experiments on a modelled machine, such as the papers' tables.
 #[derive(Debug, Subcommand)]
@@ -252,7 +252,7 @@ impl Report {
         scenarios.sort_by_key(|o| rank(o).unwrap_or(usize::MAX));
         let sections: Vec<_> = tasks.iter().map(realtime::section).collect();
         let page = html(&scenarios, &sections)?;
-        fs::write(&self.out, page).with_context(|| self.out.display().to_string())?;
+        out::write(&self.out, page)?;
         if ctx.json {
             ctx.print_json(&serde_json::json!({ "report": self.out }))?;
         } else {

@@ -11,7 +11,7 @@ use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::{out, Ctx, Misuse};
+use soloist_cli::{out, status, Ctx, Misuse};
 use soloist_core::format_size;
 use soloist_host::config::Config;
 use soloist_host::control::check_event;
@@ -156,7 +156,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         (Some(path), why) if path.as_os_str() == "-" => {
             return match why {
                 Some(why) => Err(anyhow::anyhow!("{why}")),
-                None => out::put(&text).map(|()| status(&made.plan)),
+                None => out::put(&text).map(|()| status(made.plan.holds)),
             };
         }
         _ => {}
@@ -170,7 +170,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         bail!("{why}");
     }
     if !(args.apply || args.check) {
-        return Ok(status(&made.plan));
+        return Ok(status(made.plan.holds));
     }
     on_host(&args, &made, config, &machine, ctx)
 }
@@ -270,7 +270,7 @@ fn on_host(
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| path.display().to_string())
+    out::write(path, text)
 }
 
 /// A plan and what there is to say of it.
@@ -389,10 +389,6 @@ fn typed(args: &Args, made: &Plan) -> String {
         words += " --rest --config -";
     }
     words
-}
-
-fn status(plan: &Plan) -> ExitCode {
-    ExitCode::from(u8::from(!plan.holds))
 }
 
 /// A play that an analysis calls impossible: nothing of it may be used.

@@ -3,17 +3,16 @@
 mod report;
 mod watched;
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::{Child, ExitCode};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use soloist_cli::complete;
 use soloist_cli::number::pid;
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{out, Ctx, Misuse};
 use soloist_core::time::Time;
 use soloist_trace::observer::Record;
 use soloist_trace::recording::Recording;
@@ -134,7 +133,7 @@ fn end(child: &mut Child) -> Result<()> {
 fn write_files(args: &Args, record: &Record) -> Result<()> {
     if let Some(path) = &args.perfetto {
         let text = perfetto::json(&record.timeline).to_string();
-        fs::write(path, text).with_context(|| path.display().to_string())?;
+        out::write(path, text)?;
     }
     if let Some(path) = &args.svg {
         let (from, to) = record.excerpt(args.skip.0);
@@ -145,7 +144,7 @@ fn write_files(args: &Args, record: &Record) -> Result<()> {
             Time(from)
         );
         let svg = gantt::svg(&drawn, &title, 1);
-        fs::write(path, svg).with_context(|| path.display().to_string())?;
+        out::write(path, svg)?;
     }
     Ok(())
 }

@@ -64,20 +64,16 @@ pub(crate) fn by_timing(
     if !is_bare_metal(host) {
         return Ok("not checked by timing: a virtual machine has other addresses than DRAM".into());
     }
-    let measured = Hardware::new(&HardwareOptions {
-        memory: None,
-        page_shift: None,
-        trust_guest: false,
-    })
-    .map_err(|error| error.to_string())
-    .and_then(|mut source| {
-        let options = Options {
-            deadline,
-            seed,
-            ..Options::default()
-        };
-        check(&mut source, map, &options).map_err(|stop| stop.to_string())
-    });
+    let measured = Hardware::new(&HardwareOptions::default())
+        .map_err(|error| error.to_string())
+        .and_then(|mut source| {
+            let options = Options {
+                deadline,
+                seed,
+                ..Options::default()
+            };
+            check(&mut source, map, &options).map_err(|stop| stop.to_string())
+        });
     match measured {
         Ok((Verdict::Fits, _)) => Ok("timing: row conflicts are where the map says".into()),
         Ok((Verdict::Contradicted, _)) => Err(Contradiction(

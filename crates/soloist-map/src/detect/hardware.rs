@@ -75,7 +75,7 @@ pub struct Hardware {
 }
 
 /// What to measure with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct HardwareOptions {
     /// Bytes to map at most; `None`: three quarters of what is available where
     /// physical addresses are told (most of it only for a moment, to choose

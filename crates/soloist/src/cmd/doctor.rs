@@ -8,7 +8,7 @@ use soloist_host::observe::{examine_for, verdict, Status};
 use soloist_machine::known;
 
 use soloist_cli::complete;
-use soloist_cli::Ctx;
+use soloist_cli::{status, Ctx};
 
 /// Check what this machine supports, and say what to do about what is missing.
 #[derive(Debug, clap::Args)]
@@ -46,10 +46,5 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         }
         outln!("{}", verdict(&checks))?;
     }
-    let failed = checks.iter().any(|c| c.status == Status::Fail);
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(status(checks.iter().all(|c| c.status != Status::Fail)))
 }

@@ -21,7 +21,7 @@ use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
-use soloist_cli::{out, Ctx, Misuse};
+use soloist_cli::{out, status, Ctx, Misuse};
 
 /// Limit memory bandwidth per processor (MemGuard).
 ///
@@ -380,10 +380,7 @@ impl Rmin {
         } else {
             outln!("{}", measured.text())?;
         }
-        Ok(match measured.bank.is_plausible() {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::FAILURE,
-        })
+        Ok(status(measured.bank.is_plausible()))
     }
 
     fn computed(&self, ctx: &Ctx) -> Result<ExitCode> {

@@ -20,7 +20,7 @@ use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::out::put;
+use soloist_cli::out::{self, put};
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
@@ -395,7 +395,7 @@ fn show(args: &Show, ctx: &Ctx) -> Result<ExitCode> {
         if path.as_os_str() == "-" {
             put(&svg)?;
         } else {
-            std::fs::write(path, svg).with_context(|| path.display().to_string())?;
+            out::write(path, svg)?;
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -1,11 +1,10 @@
 //! `soloist verify`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use soloist_core::{format_size, AddrMap, ColorSet, NumList};
 use soloist_host::control::{contradiction, Control};
@@ -18,7 +17,7 @@ use soloist_machine::known;
 use soloist_cli::complete;
 use soloist_cli::number::pid;
 use soloist_cli::table;
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{out, status, Ctx, Misuse};
 
 /// Show which pages of a process are in its colours, which are not, and why.
 ///
@@ -98,7 +97,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         report.contradiction = contradiction(&host, control, &map, pid)?;
     }
     if let Some(path) = &args.svg {
-        fs::write(path, picture::svg(&report, &map)).with_context(|| path.display().to_string())?;
+        out::write(path, picture::svg(&report, &map))?;
     }
     if ctx.json {
         ctx.print_json(&report)?;
@@ -106,11 +105,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         print(&report, &args, ctx)?;
     }
     let all = !report.groups.is_empty() && report.own.in_color == report.own.present;
-    Ok(if args.strict && !all {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(status(all || !args.strict))
 }
 
 /// Colours named on the command line.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use soloist_cli::complete;
 use soloist_cli::table as columns;
-use soloist_cli::{out, Ctx, Misuse};
+use soloist_cli::{out, status, Ctx, Misuse};
 use soloist_lab::experiment::{self, prepare, Experiment, ExperimentError, ExperimentOutcome};
 use soloist_lab::jobs::{do_all, Options, Parts};
 use soloist_lab::judgement::table::{self, claims_csv, values_csv};
@@ -86,10 +86,7 @@ impl Run {
         }
         let missed = |v: &Verdict| v.counts() && v.holds != Some(true);
         let any = judged.iter().any(|j| j.verdicts.iter().any(missed));
-        Ok(match self.strict && any {
-            true => ExitCode::FAILURE,
-            false => ExitCode::SUCCESS,
-        })
+        Ok(status(!(self.strict && any)))
     }
 
     /// What was asked for, scenarios first.
@@ -192,11 +189,8 @@ impl Run {
 
     /// The tables that were asked for.
     fn write_tables(&self, outcomes: &[ExperimentOutcome]) -> Result<()> {
-        let write = |path: &Path, text: String| {
-            fs::write(path, text).with_context(|| path.display().to_string())
-        };
         if let Some(path) = &self.csv {
-            write(
+            out::write(
                 path,
                 values_csv(outcomes.iter().filter_map(ExperimentOutcome::scenario))?,
             )?;
@@ -204,7 +198,7 @@ impl Run {
         if let Some(path) = &self.verdicts {
             let judged = outcomes.iter().map(ExperimentOutcome::judged);
             let lines = judged.flat_map(|j| table::lines(j.id, j.verdicts));
-            write(path, claims_csv(&lines.collect::<Vec<_>>())?)?;
+            out::write(path, claims_csv(&lines.collect::<Vec<_>>())?)?;
         }
         Ok(())
     }

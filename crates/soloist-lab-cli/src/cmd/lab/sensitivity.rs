@@ -14,7 +14,7 @@ use soloist_lab::spec::{ClaimKind, Scenario};
 use super::{bar, experiment_names, misuse, Repeats};
 use soloist_cli::complete;
 use soloist_cli::table;
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{out, Ctx, Misuse};
 
 #[derive(Debug, clap::Args)]
 pub struct Sensitivity {
@@ -80,14 +80,11 @@ impl Sensitivity {
             false => self.read()?,
         };
         let spreads = spreads(&lines);
-        let write = |path: &PathBuf, text: String| {
-            fs::write(path, text).with_context(|| path.display().to_string())
-        };
         if let Some(file) = &self.csv {
-            write(file, csv::write(&lines)?)?;
+            out::write(file, csv::write(&lines)?)?;
         }
         if let Some(file) = &self.tsv {
-            write(file, tsv(&spreads))?;
+            out::write(file, tsv(&spreads))?;
         }
         if ctx.json {
             ctx.print_json(&lines)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{bail, Result};
-use soloist_cli::{weigh, Ctx};
+use soloist_cli::{status, weigh, Ctx};
 use soloist_core::AddrMap;
 use soloist_host::config::Config;
 use soloist_host::control::{load, Control, ModuleChoice};
@@ -67,8 +67,7 @@ pub fn host(
     if !ctx.json {
         say(&difference, ask.apply)?;
     }
-    let differs = !ask.apply && !difference.is_none();
-    Ok(ExitCode::from(u8::from(differs)))
+    Ok(status(ask.apply || difference.is_none()))
 }
 
 fn say(difference: &Difference, applied: bool) -> Result<()> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use soloist_cli::table;
-use soloist_cli::Ctx;
+use soloist_cli::{status, Ctx};
 use soloist_core::time::Time;
 use soloist_trace::coverage::{Coverage, Expected};
 use soloist_trace::measured::{Measured, Task};
@@ -33,7 +33,7 @@ pub fn print(record: &Record, skip_ps: u64, expected: &Expected, ctx: &Ctx) -> R
         say(&report)?;
         tell_unseen(&report, &unseen, enough);
     }
-    Ok(ExitCode::from(u8::from(missed || partial || !enough)))
+    Ok(status(!missed && !partial && enough))
 }
 
 fn tell_unseen(report: &Measured, unseen: &[String], enough: bool) {

@@ -23,7 +23,7 @@ use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 use crate::cmd::compare;
 use soloist_cli::number::whole;
 use soloist_cli::{progress, table};
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{status, Ctx, Misuse};
 
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;
@@ -99,10 +99,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         print(&report)?;
     }
-    Ok(match report.measured {
-        Some(_) => ExitCode::SUCCESS,
-        None => ExitCode::FAILURE,
-    })
+    Ok(status(report.measured.is_some()))
 }
 
 fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
@@ -147,8 +144,7 @@ fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     bind(victim).map_err(|e| Misuse(format!("--cpus: processor {victim}: {e}")))?;
     let options = HardwareOptions {
         memory: Some(args.memory),
-        page_shift: None,
-        trust_guest: false,
+        ..HardwareOptions::default()
     };
     let mut memory = Hardware::new(&options)?;
     report.page_bytes = 1 << memory.page_shift();

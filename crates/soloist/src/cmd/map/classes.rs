@@ -13,7 +13,7 @@ use soloist_map::detect::Options;
 
 use super::tools::Check;
 use super::{plain_table, put};
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{status, Ctx, Misuse};
 
 /// What is known of the classes.
 pub fn show(map: &ClassMap, ctx: &Ctx) -> Result<ExitCode> {
@@ -101,8 +101,7 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         None => {
             let mut source = Hardware::new(&HardwareOptions {
                 memory: args.memory,
-                page_shift: None,
-                trust_guest: false,
+                ..HardwareOptions::default()
             })?;
             check_classes(&mut source, map, &options)?
         }
@@ -135,8 +134,5 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         }
         put(&out)?;
     }
-    Ok(match verdict {
-        Verdict::Fits => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    })
+    Ok(status(verdict == Verdict::Fits))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use soloist_core::{format_size, parse_size, Interleave};
 use soloist_host::machine::edac;
@@ -26,7 +26,7 @@ use super::sources::{self, Place, Wanted};
 use super::tools;
 use soloist_cli::number::whole;
 use soloist_cli::weigh;
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{out, status, Ctx, Misuse};
 
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
@@ -233,11 +233,7 @@ fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCod
         }
         super::put(&out)?;
     }
-    Ok(if runs.recovered == runs.runs {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(status(runs.recovered == runs.runs))
 }
 
 fn measure(args: &Args, tried: Vec<Finding>, ctx: &Ctx) -> Result<ExitCode> {
@@ -294,7 +290,7 @@ fn with_file(status: ExitCode, refused: &[String]) -> ExitCode {
 
 /// Writes the file.
 fn save(path: &Path, text: &str, refused: &[String], ctx: &Ctx) -> Result<()> {
-    std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    out::write(path, text)?;
     if !ctx.json {
         super::wrote(path, refused);
     }
@@ -307,10 +303,7 @@ fn print(report: &Report, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         super::put(&text_of(report)?)?;
     }
-    Ok(match (report.complete, report.recovered) {
-        (true, None | Some(true)) => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    })
+    Ok(status(report.complete && report.recovered != Some(false)))
 }
 
 fn text_of(report: &Report) -> Result<String> {

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use serde::Serialize;
 use soloist_cli::weigh;
-use soloist_cli::Ctx;
+use soloist_cli::{out, status, Ctx};
 use soloist_host::machine::Host;
 use soloist_machine::Trust;
 use soloist_map::choice::{choose, search, Chosen, Finding, Source};
@@ -88,13 +88,10 @@ pub fn run(wanted: &Wanted, ctx: &Ctx) -> Result<(Option<ExitCode>, Vec<Finding>
 fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Result<ExitCode> {
     let (machine, about) = (&chosen.machine, &chosen.machine.about);
     if let Some(path) = wanted.output {
-        std::fs::write(path, &chosen.text).with_context(|| path.display().to_string())?;
+        out::write(path, &chosen.text)?;
     }
     let refused = weigh::objections(machine).against;
-    let status = match wanted.output.is_some() && !refused.is_empty() {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    };
+    let status = status(wanted.output.is_none() || refused.is_empty());
     if ctx.json {
         ctx.print_json(&Report {
             from: chosen.from,

@@ -30,7 +30,7 @@ use soloist_map::sources::registers;
 
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{out, status, Ctx, Misuse};
 
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]
@@ -177,7 +177,7 @@ fn about(name: &str, trust: Trust, source: String) -> About {
 fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
     let machine = Machine::parse(text, "the map that was found")?;
     match output {
-        Some(path) => std::fs::write(path, text).with_context(|| path.display().to_string())?,
+        Some(path) => out::write(path, text)?,
         None if ctx.json => {}
         None => super::put(text)?,
     }
@@ -390,10 +390,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(why) = why.filter(|_| !ctx.json && !checked.is_empty()) {
         errln!("{why}");
     }
-    Ok(match verdict {
-        Verdict::Fits if !counted.is_against() => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    })
+    Ok(status(verdict == Verdict::Fits && !counted.is_against()))
 }
 
 fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
@@ -453,8 +450,7 @@ pub struct LlcArgs {
 pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
     let memory = Hardware::new(&HardwareOptions {
         memory: Some(args.memory),
-        page_shift: None,
-        trust_guest: false,
+        ..HardwareOptions::default()
     })?;
     let mut probe = HardwareProbe::new(memory)
         .context("hits and misses of the last-level cache can't be told apart here")?;
@@ -479,8 +475,5 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
     }
     out.push_str(&format!("{}\n", found.advice));
     super::put(&out)?;
-    Ok(match found.hashed {
-        Some(_) => ExitCode::SUCCESS,
-        None => ExitCode::FAILURE,
-    })
+    Ok(status(found.hashed.is_some()))
 }
