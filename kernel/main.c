@@ -27,6 +27,7 @@
 #include "palette/life.h"
 #include "rule/cgroup.h"
 #include "rule/rule.h"
+#include "supply/supply.h"
 
 static const struct {
 	const char *name;
@@ -39,6 +40,7 @@ static const struct {
 	{ "evacuate",	sol_evacuate_init },
 	{ "giveback",	sol_giveback_init,	sol_giveback_exit },
 	{ "unplug",	sol_unplug_init,	sol_unplug_exit },
+	{ "supply",	sol_supply_init,	sol_supply_exit },
 	{ "group",	sol_group_init,		sol_group_exit },
 	{ "fault",	sol_fault_init,		sol_fault_exit },
 	{ "stay",	sol_stay_init,		sol_stay_exit },

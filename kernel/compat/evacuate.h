@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Migrating chosen pages: folios since 6.6, pages before. */
+/*
+ * Making chosen pages free: migration, by folios since 6.6, by pages before; and taking
+ * clean ones out of the page cache.
+ */
 #ifndef SOLOIST_COMPAT_EVACUATE_H
 #define SOLOIST_COMPAT_EVACUATE_H
 
@@ -9,14 +12,12 @@
 #include <linux/static_call.h>
 #include <linux/version.h>
 
-/* Targets: movable memory, with some reclaim if the request allows it. */
-static inline gfp_t sol_evacuate_gfp(unsigned long private)
+/* Targets: movable memory, with some reclaim. A huge block is not waited for. */
+static inline gfp_t sol_evacuate_gfp(unsigned int order)
 {
-	gfp_t gfp = (__force gfp_t)private;
+	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NORETRY | __GFP_NOWARN;
 
-	return (GFP_HIGHUSER_MOVABLE & ~__GFP_RECLAIM) |
-	       (gfp & (__GFP_RECLAIM | __GFP_IO | __GFP_FS)) | __GFP_NORETRY |
-	       __GFP_NOWARN;
+	return order ? gfp & ~__GFP_DIRECT_RECLAIM : gfp;
 }
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
@@ -27,10 +28,16 @@ typedef int sol_migrate_fn(struct list_head *from, new_folio_t new,
 			   unsigned int *succeeded);
 
 static inline struct folio *sol_evacuate_target(struct folio *src,
-						unsigned long gfp)
+						unsigned long unused)
 {
-	return __folio_alloc_node(sol_evacuate_gfp(gfp), 0, folio_nid(src));
+	unsigned int order = folio_order(src);
+
+	return __folio_alloc_node(sol_evacuate_gfp(order) |
+				  (order ? __GFP_COMP : 0),
+				  order, folio_nid(src));
 }
+
+#define SOL_EVACUATES_LARGE	true
 
 #else
 
@@ -40,10 +47,13 @@ typedef int sol_migrate_fn(struct list_head *from, new_page_t new,
 			   unsigned int *succeeded);
 
 static inline struct page *sol_evacuate_target(struct page *src,
-					       unsigned long gfp)
+					       unsigned long unused)
 {
-	return alloc_pages_node(page_to_nid(src), sol_evacuate_gfp(gfp), 0);
+	return alloc_pages_node(page_to_nid(src), sol_evacuate_gfp(0), 0);
 }
+
+/* A huge page would have to be prepared for its use by hand. */
+#define SOL_EVACUATES_LARGE	false
 
 #endif
 
@@ -64,5 +74,30 @@ static inline bool sol_isolate_page(struct page *page)
 {
 	return SOL_ISOLATED(static_call(sol_isolate)(page_folio(page)));
 }
+
+/* Takes a locked, clean folio out of the page cache if nobody else uses it. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+
+#define SOL_DROP_SYMBOL	"mapping_evict_folio"
+typedef long sol_drop_clean_fn(struct address_space *mapping, struct folio *folio);
+DECLARE_STATIC_CALL(sol_drop, sol_drop_clean_fn);
+
+static inline bool sol_drop_folio(struct folio *folio)
+{
+	return static_call(sol_drop)(folio_mapping(folio), folio);
+}
+
+#else
+
+#define SOL_DROP_SYMBOL	"invalidate_inode_page"
+typedef long sol_drop_clean_fn(struct page *page);
+DECLARE_STATIC_CALL(sol_drop, sol_drop_clean_fn);
+
+static inline bool sol_drop_folio(struct folio *folio)
+{
+	return static_call(sol_drop)(&folio->page);
+}
+
+#endif
 
 #endif /* SOLOIST_COMPAT_EVACUATE_H */

@@ -2,32 +2,30 @@
 /*
  * Requests: where a page in colour comes from.
  *
- * A request tries one source after the other until one has a page. The trace calls
- * the sources rungs (trace/rung.h):
+ * The trace calls the places rungs (trace/rung.h):
  *
- *   at hand    the per-CPU list (inline, in request.h); if the group backs off on
- *              the node, that of the next node
- *   listed     the lists of the group's cells on the node. The next cells in order
- *              are refilled first, so that all cells give the same share
- *   refilled   the frames of the group's cells, looked at one by one
- *   searched   the first blocks of the zones' free lists
- *   evacuated  frames of the group's colours that hold page cache or memory of
- *              uncoloured tasks (evacuation.c)
+ *   at hand    the per-CPU list (inline, in request.h); if the near node is dry for
+ *              the group, that of the next node
+ *   supplied   the lists of the group's cells on the node, after a wait until supply/
+ *              has filled those of the next cells in order, so that all give the same
+ *              share
+ *   listed     the same lists without a wait: the caller may not sleep, or the node is
+ *              dry: supply found nothing a moment ago
  *   exhausted  the group's policy: grow and begin again, fail, or spill
  *
- * All allowed nodes are tried down to the search, the nearest node first. Only a
- * task that would get a signal otherwise evacuates. CAMC's algorithm 2 has the
- * lists, one refill and an error.
+ * All allowed nodes are asked, the nearest first. A group grows only if its colours
+ * are short. If the node's memory is, another colour would not help. A task that
+ * would get a signal otherwise asks again until the group counts as full: a page that
+ * is in use now may move later. CAMC's algorithm 2 has the lists, one refill and an
+ * error.
  *
- * The work of a request is bounded. A source looks at a limited number of frames. If
- * it finds nothing the group backs off on that node, longer each time (struct
- * sol_node_state), and its faults look at the lists alone meanwhile. No other CPU
- * is interrupted.
+ * A request does no work of its own beyond a look at the lists. It walks no zone, moves
+ * no page, and neither interrupts nor drains another CPU. It waits for a second at most
+ * for each pass of supply, and for SOL_PATIENCE passes at most.
  *
  * Locking: groups and their lists are looked up with preemption off. A request is a
- * section of sol_waiting, so that unloading waits for it. Code that uses lists
- * and may sleep is a section of the lists, too; growing is not, since it takes
- * sol_group_mutex.
+ * section of sol_waiting, so that unloading waits for it. It is none of the lists:
+ * growing takes sol_group_mutex.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -36,22 +34,79 @@
 #include <linux/seqlock.h>
 #include <linux/topology.h>
 
+#include "../frames/want.h"
 #include "../group/member.h"
+#include "../group/node_cells.h"
 #include "../hook/hook.h"
 #include "../palette/colors.h"
 #include "../trace/trace.h"
-#include "../group/node_cells.h"
 #include "request.h"
-#include "rungs.h"
 
-typedef struct page *rung_fn(struct sol_request *rq, int nid);
+#define SCAN_LISTS	32	/* lists looked at with preemption off ... */
+#define SCAN_MAX	4096u	/* ... and in all */
+#define PAUSE		(HZ / 10)	/* before supply is asked again */
 
-static rung_fn *const rungs[] = {
-	[SOL_LISTED] = sol_from_listed,
-	[SOL_REFILLED] = sol_from_refill,
-	[SOL_SEARCHED] = sol_from_search,
-	[SOL_EVACUATED] = sol_from_evacuation,
-};
+/* ---- Lists ---- */
+
+/*
+ * A page from some lists of a group, beginning *@at cells after the cursor. *@at
+ * becomes where to go on; 0: all lists were looked at.
+ */
+static struct page *scan_lists(const struct sol_request *rq, int nid,
+			       u32 *at)
+{
+	struct page *page = NULL;
+	u32 i, steps = *at, end = steps + SCAN_LISTS;
+	struct node_cells c;
+
+	*at = 0;
+	with_node_cells(&c, rq->id, nid) {
+		if (steps >= c.n)
+			continue;
+		i = node_cells_index(&c, steps);
+		for (; steps < c.n && !page; steps++) {
+			if (steps == end) {
+				*at = steps;
+				break;
+			}
+			if (sol_cell_listed(c.cell[i]))
+				page = sol_store_take(c.cell[i], rq->id,
+						      rq->gfp, rq->table);
+			i = sol_cells_next(i, c.n, c.per_set);
+		}
+		if (page)
+			WRITE_ONCE(c.node->cursor, i);
+	}
+	return page;
+}
+
+/* A page from any list of the group: through the per-CPU list, or one by one. */
+static struct page *from_lists(const struct sol_request *rq, int nid)
+{
+	struct page *page;
+	u32 at = 0;
+
+	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->table, false);
+	while (!page) {
+		page = scan_lists(rq, nid, &at);
+		if (!at || at >= SCAN_MAX)
+			break;
+	}
+	return page;
+}
+
+/* ---- Nodes ---- */
+
+/* Is the node dry for group @id, or has the group no cell there? */
+static bool dry(u16 id, int nid)
+{
+	struct node_cells c;
+	bool is_dry = true;
+
+	with_node_cells(&c, id, nid)
+		is_dry = sol_node_dry(c.node);
+	return is_dry;
+}
 
 /*
  * The nearest node that @rq allows and that is not in the bitmap @done; it is added
@@ -75,8 +130,8 @@ static int next_node_near(const struct sol_request *rq, unsigned long *done)
 }
 
 /*
- * Take a page from the per-CPU list of a node farther away than those where the group
- * backs off. The list of the nearest node was asked before. @anywhere: the next
+ * Take a page from the per-CPU list of a node farther away than those that are dry for
+ * the group. The list of the nearest node was asked before. @anywhere: the next
  * faults on this CPU may begin with that node.
  */
 static struct page *from_remote_cpu_list(const struct sol_request *rq,
@@ -86,7 +141,7 @@ static struct page *from_remote_cpu_list(const struct sol_request *rq,
 	unsigned long done = 0;
 	int nid = next_node_near(rq, &done);
 
-	while (!page && nid != NUMA_NO_NODE && sol_request_backs_off(rq->id, nid)) {
+	while (!page && nid != NUMA_NO_NODE && dry(rq->id, nid)) {
 		nid = next_node_near(rq, &done);
 		if (nid != NUMA_NO_NODE)
 			page = sol_cpu_list_get(rq->id, nid, rq->gfp,
@@ -97,36 +152,34 @@ static struct page *from_remote_cpu_list(const struct sol_request *rq,
 	return page;
 }
 
-/* Try rungs @first to @last on each allowed node. */
-static struct page *climb(struct sol_request *rq, enum sol_rung first,
-			  enum sol_rung last)
+/* After a wait for supply, unless the node is dry, or the request may not sleep. */
+static struct page *from_node(struct sol_request *rq, int nid)
+{
+	rq->rung = SOL_LISTED;
+	if (gfpflags_allow_blocking(rq->gfp) && !dry(rq->id, nid)) {
+		rq->rung = SOL_SUPPLIED;
+		sol_want_wait(rq->id, nid);
+	}
+	return from_lists(rq, nid);
+}
+
+/* From the allowed nodes, the nearest first. */
+static struct page *from_nodes(struct sol_request *rq)
 {
 	struct page *page = NULL;
 	unsigned long done = 0;
 	int nid;
 
-	while (!page) {
+	while (!page && !fatal_signal_pending(current)) {
 		nid = next_node_near(rq, &done);
 		if (nid == NUMA_NO_NODE)
 			break;
-		for (rq->rung = first; rq->rung <= last; rq->rung++) {
-			page = rungs[rq->rung](rq, nid);
-			if (page)
-				break;
-		}
+		page = from_node(rq, nid);
 	}
 	return page;
 }
 
-static struct page *climb_with_lists(struct sol_request *rq,
-				     enum sol_rung first, enum sol_rung last)
-{
-	int users = sol_lists_begin();
-	struct page *page = climb(rq, first, last);
-
-	sol_lists_end(users);
-	return page;
-}
+/* ---- What if there is none ---- */
 
 /* The group's policy, and how many cells it has now; false: does not colour. */
 static bool ask_group(struct sol_request *rq, u32 *cells)
@@ -158,22 +211,56 @@ static bool grow(u16 id, u32 seen)
 	return grown;
 }
 
+/**
+ * struct verdict - what supply's last passes said of the allowed nodes
+ * @full: the group is full on all of them
+ * @colors_short: they found no frame, and on one at least not for want of memory
+ */
+struct verdict {
+	bool full;
+	bool colors_short;
+};
+
+static struct verdict ask_supply(const struct sol_request *rq)
+{
+	u32 n = 0, n_full = 0, n_vain = 0, n_short = 0;
+	struct node_cells c;
+	int nid;
+
+	for_each_online_node(nid) {
+		if (nid >= SOL_MAX_NODES || !sol_request_allows(rq, nid))
+			continue;
+		with_node_cells(&c, rq->id, nid) {
+			n++;
+			n_full += sol_node_full(c.node);
+			n_vain += READ_ONCE(c.node->outcome) != SOL_FOUND;
+			n_short += READ_ONCE(c.node->outcome) == SOL_NO_MEMORY;
+		}
+	}
+	return (struct verdict){
+		.full = n_full == n,
+		.colors_short = n_vain == n && (!n || n_short < n),
+	};
+}
+
 /* A page that was locked, or on its way to an LRU list, may move later. */
-static struct page *climb_patiently(struct sol_request *rq)
+static struct page *from_nodes_patiently(struct sol_request *rq)
 {
 	struct page *page;
+	u32 i;
 
-	for (rq->tries = 0; rq->tries < SOL_EVACUATIONS; rq->tries++) {
-		rq->again = false;
-		page = climb_with_lists(rq, SOL_EVACUATED, SOL_EVACUATED);
-		if (page || !rq->again || fatal_signal_pending(current))
+	for (i = 1; i < SOL_PATIENCE; i++) {
+		if (ask_supply(rq).full || fatal_signal_pending(current))
+			break;
+		schedule_timeout_killable(PAUSE);
+		page = from_nodes(rq);
+		if (page)
 			return page;
-		schedule_timeout_killable(SOL_EVACUATION_WAIT);
 	}
 	return NULL;
 }
 
-static struct page *climb_down(struct sol_request *rq)
+static struct page *from_anywhere(struct sol_request *rq)
 {
 	struct page *page;
 	u32 seen;
@@ -181,11 +268,12 @@ static struct page *climb_down(struct sol_request *rq)
 	do {
 		if (!ask_group(rq, &seen))
 			return NULL;
-		page = climb_with_lists(rq, SOL_LISTED, SOL_SEARCHED);
+		page = from_nodes(rq);
 	} while (!page && rq->exhaust == SOL_GROW &&
+		 ask_supply(rq).colors_short &&
 		 !fatal_signal_pending(current) && grow(rq->id, seen));
 	if (!page && rq->exhaust != SOL_SPILL)
-		page = climb_patiently(rq);
+		page = from_nodes_patiently(rq);
 	return page;
 }
 
@@ -257,10 +345,10 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 	}
 	if (!gfpflags_allow_blocking(rq->gfp)) {
 		ask_group(rq, &cells);
-		page = climb(rq, SOL_LISTED, SOL_LISTED);
+		page = from_nodes(rq);
 	} else {
 		waiting = srcu_read_lock(&sol_waiting);
-		page = climb_down(rq);
+		page = from_anywhere(rq);
 		srcu_read_unlock(&sol_waiting, waiting);
 	}
 	none_allowed = !page && contradicted(rq);

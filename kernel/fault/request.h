@@ -17,13 +17,11 @@
  * @id: the group whose colours the page shall have
  * @gfp: whether the request may sleep and reclaim, and whether the page is zero
  * @table: the page is for a page table, so not in memory that must be movable
- * @modest: a page out of colour will do; nothing beyond the search is tried
+ * @modest: a page out of colour will do, so that one wait for supply is enough
  * @target: the page is the target of a migration, which counts a failure itself
  * @nid: the preferred node; NUMA_NO_NODE: the one near the CPU
  * @allowed: nodes that the memory policy allows; NULL: all
  * @cpuset: nodes that the cpuset allows; NULL: all
- * @tries: evacuations so far
- * @again: another evacuation may find something
  * @rung: answer: the rung that had the page
  * @exhaust: answer, if there is none: what the group does then, enum sol_exhaust
  */
@@ -36,14 +34,9 @@ struct sol_request {
 	int nid;
 	const nodemask_t *allowed;
 	const nodemask_t *cpuset;
-	u8 tries;
-	bool again;
 	enum sol_rung rung;
 	u8 exhaust;
 };
-
-#define SOL_EVACUATIONS		8	/* tries before the task is killed ... */
-#define SOL_EVACUATION_WAIT	(HZ / 10)	/* ... with pauses between them */
 
 /* Do memory policy and cpuset of @rq allow node @nid? */
 static inline bool sol_request_allows(const struct sol_request *rq, int nid)
@@ -53,7 +46,7 @@ static inline bool sol_request_allows(const struct sol_request *rq, int nid)
 }
 
 /**
- * sol_request_slow() - a page from all sources but the per-CPU list of the node
+ * sol_request_slow() - a page from anywhere but the per-CPU list of the node
  * @rq: the request; ->nid is a node, or NUMA_NO_NODE
  *
  * Sleeps if ->gfp allows it. Return: a page with one reference, or NULL. Then the
@@ -64,7 +57,7 @@ static inline bool sol_request_allows(const struct sol_request *rq, int nid)
 struct page *sol_request_slow(struct sol_request *rq);
 
 /**
- * sol_request_page() - a page from any source
+ * sol_request_page() - a page from anywhere
  * @rq: the request
  *
  * Interrupts are on. Return: as sol_request_slow().

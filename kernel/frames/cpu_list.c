@@ -10,6 +10,7 @@
 
 #include "../compat/freed.h"
 #include "cpu_list.h"
+#include "want.h"
 
 DEFINE_PER_CPU(struct sol_cpu_lists, sol_cpu_lists);
 
@@ -146,8 +147,8 @@ static bool scan_begin(struct scan *scan, struct sol_group *g,
 	return scan->n;
 }
 
-/* Would fill() pass over a cell for which the slow path may find frames? */
-static bool wants_refill(const struct scan *scan)
+/* Would fill() pass over a cell for which supply may find frames? */
+static bool wants_supply(const struct scan *scan)
 {
 	u32 i = READ_ONCE(scan->node->cursor) % scan->n, left, listed = 0;
 
@@ -155,6 +156,21 @@ static bool wants_refill(const struct scan *scan)
 		if (sol_cell_listed(scan->cell[i]))
 			listed++;
 		else if (!sol_cell_backs_off(scan->cell[i]))
+			return true;
+		i = sol_cells_next(i, scan->n, scan->per_set);
+	}
+	return false;
+}
+
+/* May one of the next fills find a cell without frames? */
+static bool runs_short(const struct scan *scan)
+{
+	u32 i = READ_ONCE(scan->node->cursor) % scan->n;
+	u32 left = min(scan->n, SOL_BATCHES);
+
+	for (; left; left--) {
+		if (sol_cell_listed(scan->cell[i]) < SOL_CELL_LOW &&
+		    !sol_cell_backs_off(scan->cell[i]))
 			return true;
 		i = sol_cells_next(i, scan->n, scan->per_set);
 	}
@@ -213,7 +229,7 @@ int sol_cpu_lists_node(const struct sol_cpu_lists *lists,
 		       const struct sol_group *g, int local)
 {
 	if (time_before(jiffies, lists->remote_until) &&
-	    sol_node_backs_off(&g->node[local]))
+	    sol_node_dry(&g->node[local]))
 		return lists->remote_nid;
 	return local;
 }
@@ -228,10 +244,12 @@ struct sol_batch *sol_cpu_list_refill(struct sol_cpu_list *list,
 
 	if (batch || !scan_begin(&scan, g, cells, nid))
 		return batch;
-	if (even && !sol_node_backs_off(scan.node) && wants_refill(&scan))
+	if (even && !sol_node_dry(scan.node) && wants_supply(&scan))
 		return NULL;
 	list_flush(list);
 	fill(list, &scan, zero);
+	if (!sol_node_dry(scan.node) && runs_short(&scan))
+		sol_want(g->id, nid);
 	return find(list, cells, nid);
 }
 

@@ -9,11 +9,11 @@
  * batches, each with frames of one cell. A refill takes as many frames from each of
  * the group's cells on one node, beginning at the group's cursor, and pages are
  * handed out from one batch after the other. So neighbouring pages lie in different
- * banks, and all cells give the same share. If a cell has no listed frame, a refill
- * does not simply take more from the others: the slow path first looks for frames of
- * that cell, unless it has looked through the whole cell lately and found nothing.
- * If the near node has no frame and the group backs off there, the CPU asks the
- * next node first until the next tick.
+ * banks, and all cells give the same share. If a cell has few frames left, supply is
+ * asked for more (want.h). If a cell has none, a refill does not simply take more from
+ * the others: the fault waits for supply, unless that has looked through the whole
+ * cell lately and found nothing. If the near node is dry for the group, the CPU asks
+ * the next node first until the next tick.
  *
  * A frame in a per-CPU list is on no cell's list and belongs to no group yet. Before
  * it is handed out, its cell is looked up where the group had it when the list was
@@ -43,6 +43,7 @@
 #define SOL_CPU_LISTS		4	/* of each CPU */
 #define SOL_FREED_MAX		32
 #define SOL_SCAN_CELLS		32u	/* cells that one refill looks at */
+#define SOL_CELL_LOW		16u	/* listed frames below which supply is asked */
 
 /**
  * struct sol_batch - frames of one cell
@@ -75,7 +76,7 @@ struct sol_cpu_list {
 /**
  * struct sol_cpu_lists - all lists of one CPU
  * @lock: bit 0 is the lock
- * @remote_group: a group that found no frame on the near node
+ * @remote_group: a group for which the near node is dry
  * @remote_nid: the node where it did
  * @remote_until: jiffies: after that the near node is asked first again
  * @n_freed: frames in @freed
@@ -114,8 +115,8 @@ static __always_inline void sol_cpu_lists_unlock(struct sol_cpu_lists *lists)
  * @cells: of the group
  * @nid: node to take frames of, below SOL_MAX_NODES
  * @zero: prefer frames that are known to be zero
- * @even: do not refill while one of the next cells has no frame listed and is
- *	worth a search
+ * @even: do not refill while one of the next cells has no frame listed and supply
+ *	may find some
  *
  * Return: a batch of @list with a frame of @cells on @nid; NULL: there is none.
  */
@@ -126,7 +127,7 @@ struct sol_batch *sol_cpu_list_refill(struct sol_cpu_list *list,
 
 /**
  * sol_cpu_lists_go_remote() - ask another node first, until the next tick
- * @id: group that backs off on all nearer nodes
+ * @id: group for which all nearer nodes are dry
  * @nid: node where it has frames
  *
  * Of this CPU. Any context.

@@ -9,6 +9,7 @@
  * Locking: a cell's lock, for one frame at a time. The cells exist until the caller's
  * section of the lists ends.
  */
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 
@@ -22,6 +23,7 @@ typedef void drain_fn(struct zone *zone);
 DEFINE_STATIC_CALL_NULL(sol_drain_zones, drain_fn);
 
 static atomic64_t unkept;
+static unsigned long shrunk[SOL_MAX_NODES];	/* jiffies; 0: never */
 
 /* ---- Counting ---- */
 
@@ -140,7 +142,16 @@ unsigned long sol_store_shrink(int nid, unsigned long n)
 	}
 	WRITE_ONCE(begin, READ_ONCE(begin) + i);
 	sol_lists_end(users);
+	if (given && nid >= 0 && nid < SOL_MAX_NODES)
+		WRITE_ONCE(shrunk[nid], jiffies | 1);	/* 0: never */
 	return given;
+}
+
+bool sol_store_shrunk_lately(int nid)
+{
+	unsigned long at = READ_ONCE(shrunk[nid]);
+
+	return at && time_before(jiffies, at + HZ);
 }
 
 u64 sol_store_drain_all(void)

@@ -4,7 +4,8 @@
  *
  * CAMC (4.2.3) fills its lists before the tasks run, so that a fault never waits for
  * a refill; its reversed design keeps all free memory in lists. A reserve here is
- * zeroed too, so that a fault need not clear the page. Frames that a task took from
+ * zeroed too, so that a fault need not clear the page. Free frames are taken first;
+ * then what others have in the colours goes (evacuate.c). Frames that a task took from
  * its reserve come back with unknown content when they are freed:
  * sol_store_reserve() clears them and fills up.
  *
@@ -17,6 +18,8 @@
 
 #include "../group/group.h"
 #include "../hook/hook.h"
+#include "cpu_list.h"
+#include "evacuate.h"
 #include "prefill.h"
 #include "refill.h"
 #include "store.h"
@@ -65,13 +68,21 @@ static u32 refill(u32 cell, u32 want)
 	return sol_refill(cell, want, &budget);
 }
 
+/* The same; if none is free, make some free. */
+static u32 refill_or_evacuate(u32 cell, u32 want)
+{
+	u32 budget = U32_MAX, got = refill(cell, want);
+
+	return got ?: sol_evacuate(cell, want, false, &budget);
+}
+
 /* Add a frame to @cell's reserve. Return: how many came. */
 static u32 reserve_more(u32 cell)
 {
 	if (!zeroing())
-		return refill(cell, 1);
+		return refill_or_evacuate(cell, 1);
 	if (!sol_store.cell[cell].listed[0])
-		refill(cell, sol_refill_batch(cell));
+		refill_or_evacuate(cell, sol_refill_batch(cell));
 	return zero_one(cell);
 }
 
@@ -131,6 +142,9 @@ u64 sol_store_reserve(struct sol_group *group, u64 frames)
 	u64 have;
 	u32 i;
 
+	/* Free frames shall not be missed because some CPU keeps them. */
+	sol_cpu_lists_flush();
+	sol_evacuate_drain();
 	for (i = 0; i < n; i++)
 		sol_refill_retry(cell[i]);
 	for (;;) {

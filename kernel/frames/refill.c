@@ -13,11 +13,11 @@
  * node downwards. Each cell keeps a cursor. All walks go the same way, so that they
  * share the regions that are broken up already. A walk that has been all the way
  * round has looked at every frame once. Another round would find only frames that
- * came free behind it, so the cell backs off. (search.c finds these sooner, in the
- * free lists.) Each request has a budget of frames to look at.
+ * came free behind it, so it waits. Each walk has a budget of frames to look at.
  *
  * The last reserves are left alone: no frame comes from a zone below its low
- * watermark (in the end, its min watermark), from ZONE_DMA, CMA or isolated blocks.
+ * watermark, from ZONE_DMA, CMA or isolated blocks. evacuate.c goes down to the min
+ * watermark, and takes what it makes free in any case: that leaves the zone as it is.
  *
  * Locking: cursors are racy on purpose. The zone's lock is held to take one frame,
  * never together with a cell's. May sleep.
@@ -53,8 +53,8 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone)
 	 */
 	mark = f->hard ? zone->_watermark[WMARK_MIN] : low_wmark_pages(zone);
 	mark += zone->lowmem_reserve[ZONE_NORMAL] + f->want;
-	f->zone_ok = zone_idx(zone) >= ZONE_DMA32 &&
-		     zone_page_state(zone, NR_FREE_PAGES) > mark;
+	f->zone_ok = zone_page_state(zone, NR_FREE_PAGES) > mark;
+	f->short_of_memory |= !f->zone_ok;
 	return f->zone_ok;
 }
 
@@ -179,7 +179,8 @@ static bool region_usable(struct sol_refill *f, u64 pfn)
 	struct page *page = pfn_to_online_page(pfn);
 
 	return page && page_to_nid(page) == f->node &&
-	       sol_refill_zone_ok(f, page_zone(page));
+	       page_zonenum(page) >= ZONE_DMA32 &&
+	       (f->visit || sol_refill_zone_ok(f, page_zone(page)));
 }
 
 /* Begin another round, unless @walk is in the middle of one. */
@@ -222,6 +223,7 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 			left--;
 		if (f->budget)
 			f->budget--;
+		cond_resched();
 	}
 	list_taken(f);
 	WRITE_ONCE(walk->region, pos);
@@ -236,9 +238,14 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 
 void sol_refill_retry(u32 cell)
 {
-	WRITE_ONCE(sol_cell_states[cell].refill_after, jiffies);
-	WRITE_ONCE(sol_cell_states[cell].failures, 0);
-	WRITE_ONCE(sol_cell_states[cell].take.left, 0);
+	struct sol_cell_state *state = &sol_cell_states[cell];
+
+	WRITE_ONCE(state->refill_after, jiffies);
+	WRITE_ONCE(state->move_after, jiffies);
+	WRITE_ONCE(state->failures, 0);
+	WRITE_ONCE(state->move_failures, 0);
+	WRITE_ONCE(state->take.left, 0);
+	WRITE_ONCE(state->move.left, 0);
 }
 
 /* A round is over: the next one has to wait, longer after each that found nothing. */
@@ -261,11 +268,12 @@ u32 sol_refill(u32 cell, u32 want, u32 *budget)
 		.budget = *budget,
 	};
 
-	if (sol_cell_backs_off(cell)) {
+	if (time_before(jiffies, READ_ONCE(state->refill_after))) {
 		*budget -= min(*budget, 1u);
 		return 0;
 	}
-	if (sol_refill_walk(&f, &state->take))
+	/* A round that a zone without memory kept from frames says nothing. */
+	if (sol_refill_walk(&f, &state->take) && !f.short_of_memory)
 		back_off(state);
 	*budget = f.budget;
 	return f.got;

@@ -7,8 +7,7 @@
 
 #include "store.h"
 
-/* Frames that one request looks at, of all its cells together: some 100 us. */
-#define SOL_WALK_BUDGET	4096u
+#define SOL_WALK_BUDGET	4096u	/* frames that one refill looks at: some 100 us */
 
 #define SOL_REFILL_MAX	32	/* frames that are listed together */
 
@@ -22,6 +21,7 @@
  * @hard: take frames down to the min watermark, not the low one
  * @zone: the zone that was checked last
  * @zone_ok: it has enough free memory
+ * @short_of_memory: a zone had not
  * @block: pageblocks that were checked last, plus 1
  * @block_ok: they are usable
  * @visit: what to do with each frame of the cell; NULL: list it if it is free
@@ -38,6 +38,7 @@ struct sol_refill {
 	bool hard;
 	struct zone *zone;
 	bool zone_ok;
+	bool short_of_memory;
 	u64 block[2];
 	bool block_ok[2];
 	void (*visit)(struct sol_refill *f, u64 pfn);
@@ -67,7 +68,7 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone);
 
 /**
  * sol_refill() - list free frames of a cell
- * @cell: the cell. After a whole round over its frames it backs off for a second,
+ * @cell: the cell. After a whole round over its frames, none begins for a second,
  *	longer after each round that found nothing
  * @want: frames that are wanted
  * @budget: frames that may be looked at; becomes what is left

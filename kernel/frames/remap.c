@@ -62,7 +62,7 @@ static struct sol_cell_state *states_new(const struct sol_map *map)
 	states = kvcalloc(map->n_cells, sizeof(*states), GFP_KERNEL);
 	for (i = 0; states && i < map->n_cells; i++) {
 		raw_spin_lock_init(&states[i].lock);
-		states[i].refill_after = jiffies;
+		states[i].refill_after = states[i].move_after = jiffies;
 	}
 	return states;
 }

@@ -7,9 +7,10 @@
  * files of the room stand above it:
  *
  *   cpu_list.c            lists of each CPU
- *   refill.c, search.c    frames come out of the buddy allocator
+ *   refill.c              frames come out of the buddy allocator
  *   solver.c              which frames are of a cell
  *   evacuate.c            frames that others use are made free
+ *   want.c                faults ask for more frames (supply/ answers)
  *   prefill.c             lists are filled ahead of need
  *   giveback.c            frames go back to the buddy allocator
  *   remap.c               another address map is taken into use

@@ -41,8 +41,10 @@ struct sol_walk {
  * @take: walk for free frames; racy on purpose, as all below
  * @move: walk for frames that can be made free
  * @batch: frames that the next refill brings
- * @failures: walks in a row, all the way round, that found nothing
- * @refill_after: jiffies: no walk before that
+ * @failures: @take's rounds in a row that found nothing
+ * @move_failures: @move's rounds in a row that found nothing
+ * @refill_after: jiffies: no round of @take begins before that
+ * @move_after: jiffies: no round of @move begins before that
  *
  * On cache lines of its own, so that groups, whose cells differ, do not disturb
  * each other.
@@ -54,7 +56,9 @@ struct sol_cell_state {
 	struct sol_walk move;
 	u8 batch;
 	u8 failures;
+	u8 move_failures;
 	unsigned long refill_after;
+	unsigned long move_after;
 } ____cacheline_aligned_in_smp;
 
 extern struct sol_cell_state *sol_cell_states;	/* by cell */
@@ -71,10 +75,10 @@ static inline u32 sol_cell_listed(u32 cell)
 	return READ_ONCE(c->listed[0]) + READ_ONCE(c->listed[1]);
 }
 
-/* All of @cell's frames were looked at lately: no walk for now. */
+/* None of @cell's frames was free or could be made free lately: no walk for now. */
 static inline bool sol_cell_backs_off(u32 cell)
 {
-	return time_before(jiffies, READ_ONCE(sol_cell_states[cell].refill_after));
+	return time_before(jiffies, READ_ONCE(sol_cell_states[cell].move_after));
 }
 
 /* ---- Handing out ---- */

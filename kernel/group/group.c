@@ -58,6 +58,7 @@ void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum)
 		sum->moved += READ_ONCE(s->moved);
 		sum->large += READ_ONCE(s->large);
 		sum->looked += READ_ONCE(s->looked);
+		sum->waited += READ_ONCE(s->waited);
 		for (i = 0; i < SOL_TIMES; i++) {
 			sum->fault[i] += READ_ONCE(s->fault[i]);
 			sum->refill[i] += READ_ONCE(s->refill[i]);

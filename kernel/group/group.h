@@ -74,38 +74,51 @@ struct sol_group_stats {
 	u64 freed;		/* pages that came back, or left their colour */
 	u64 moved;		/* pages that the kernel moved out of colour */
 	u64 large;		/* huge pages refused (or, if whole in colour, passed) */
-	u64 looked;		/* frames that evacuations looked at */
+	u64 looked;		/* frames in use that supply looked at */
+	u64 waited;		/* requests that waited for supply */
 	u32 fault[SOL_TIMES];	/* requests beyond the per-CPU list */
 	u32 refill[SOL_TIMES];	/* refills, as counted above */
 };
 
+enum sol_outcome {
+	SOL_FOUND,	/* there were frames */
+	SOL_NO_COLOR,	/* the group's own pages, or ones that stay, have its colours */
+	SOL_NO_MEMORY,	/* the node has too little free memory */
+};
+
 /**
- * struct sol_node_state - where a group's allocations on a node stand
+ * struct sol_node_state - where a group's supply on a node stands (supply/)
  * @cursor: cell where the next scan begins; racy on purpose
- * @search_failures: searches in a row that found nothing
- * @full_times: times in a row that evacuating was in vain
- * @evacuate_cursor: cell where the next evacuation begins; racy on purpose
- * @search_after: jiffies: no search before that. A group that found nothing backs
- *	off, longer each time
- * @evacuate_after: jiffies: no evacuation for it before that
- * @full_until: jiffies: evacuating is known to be in vain until then
+ * @goal: frames that supply lists ahead of need; 0: as few as it ever does
+ * @answers: passes that supply made for the group
+ * @vain: passes in a row that found no frame; one less for each that found some, so
+ *	that a frame now and then does not make a full group patient again
+ * @outcome: of the last pass, enum sol_outcome
+ * @dry_until: jiffies: no pass is asked for before that
  *
  * On cache lines of its own.
  */
 struct sol_node_state {
 	u32 cursor;
-	u8 search_failures;
-	u8 full_times;
-	u32 evacuate_cursor;
-	unsigned long search_after;
-	unsigned long evacuate_after;
-	unsigned long full_until;
+	u32 goal;
+	u32 answers;
+	u8 vain;
+	u8 outcome;
+	unsigned long dry_until;
 } ____cacheline_aligned_in_smp;
 
-/* Nothing was found for the group lately, so nothing will be refilled now. */
-static inline bool sol_node_backs_off(const struct sol_node_state *node)
+#define SOL_PATIENCE	8u	/* passes in vain before a group counts as full */
+
+/* Supply found nothing for the group lately, and is not asked again for now. */
+static inline bool sol_node_dry(const struct sol_node_state *node)
 {
-	return time_before(jiffies, READ_ONCE(node->search_after));
+	return time_before(jiffies, READ_ONCE(node->dry_until));
+}
+
+/* It found nothing so often that there is no use in asking again. */
+static inline bool sol_node_full(const struct sol_node_state *node)
+{
+	return READ_ONCE(node->vain) >= SOL_PATIENCE;
 }
 
 /* Policies for a group whose colours have no page left. */

@@ -24,6 +24,7 @@
 #include <linux/tracepoint.h>
 
 #include "../compat/alloc.h"
+#include "../compat/evacuate.h"
 #include "../compat/exec.h"
 #include "../compat/migrate.h"
 #include "../compat/rows.h"
@@ -92,6 +93,7 @@ static const struct row rows[] = {
 	{ SYMBOL, false, SOL_BLOCK_SYMBOL, NULL, "no frames" },
 	{ SYMBOL, false, "folio_isolate_lru", NULL, "no evacuation" },
 	{ SYMBOL, false, "putback_movable_pages", NULL, "no evacuation" },
+	{ SYMBOL, false, SOL_DROP_SYMBOL, NULL, "no evacuation" },
 	{ SYMBOL, false, "drain_all_pages", NULL, "no evacuation" },
 	{ SYMBOL, false, "drain_local_pages", NULL, "no evacuation" },
 	{ SYMBOL, false, "lru_add_drain_all", NULL, "no evacuation" },

@@ -84,7 +84,7 @@ static u32 reserve_of_each(const struct sol_group *group,
 	return cells && cells->n ? DIV_ROUND_UP(group->reserve, cells->n) : 0;
 }
 
-/* The group's backoff ends: the new cells may have what the old ones had not. */
+/* Supply looks again: the new cells may have what the old ones had not. */
 void sol_cells_publish(struct sol_group *group, struct sol_cells *cells)
 {
 	const struct sol_map *map = sol_map_in_use();
@@ -96,11 +96,9 @@ void sol_cells_publish(struct sol_group *group, struct sol_cells *cells)
 	cells_reserve(old, 0);
 	cells_reserve(cells, reserve_of_each(group, cells));
 	for (i = 0; i < map->n_nodes; i++) {
-		WRITE_ONCE(group->node[i].search_after, jiffies);
-		WRITE_ONCE(group->node[i].evacuate_after, jiffies);
-		WRITE_ONCE(group->node[i].full_until, jiffies);
-		WRITE_ONCE(group->node[i].search_failures, 0);
-		WRITE_ONCE(group->node[i].full_times, 0);
+		WRITE_ONCE(group->node[i].dry_until, jiffies);
+		WRITE_ONCE(group->node[i].vain, 0);
+		WRITE_ONCE(group->node[i].outcome, SOL_FOUND);
 	}
 	if (old)
 		kvfree_rcu(old, rcu);

@@ -43,8 +43,7 @@ static struct sol_group *group_alloc(const char *name)
 		return NULL;
 	}
 	for (i = 0; i < map->n_nodes; i++)
-		group->node[i].search_after = group->node[i].evacuate_after =
-			group->node[i].full_until = jiffies;
+		group->node[i].dry_until = jiffies;
 	group->grow_after = jiffies;
 	sol_colors_attach(&group->colors, (void *)group + head);
 	strscpy(group->name, name, sizeof(group->name));

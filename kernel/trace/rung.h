@@ -5,10 +5,8 @@
 
 enum sol_rung {
 	SOL_AT_HAND,	/* this CPU's list */
-	SOL_LISTED,	/* the lists of the group's cells, the next ones refilled */
-	SOL_REFILLED,	/* the frames of its cells, looked at one by one */
-	SOL_SEARCHED,	/* the zones' free lists */
-	SOL_EVACUATED,	/* its frames that others used */
+	SOL_LISTED,	/* the lists of the group's cells */
+	SOL_SUPPLIED,	/* the same, after a wait for supply */
 	SOL_EXHAUSTED,
 };
 

@@ -32,9 +32,7 @@ TRACE_EVENT(soloist_fault,
 		  __print_symbolic(__entry->rung,
 				   { SOL_AT_HAND, "at_hand" },
 				   { SOL_LISTED, "listed" },
-				   { SOL_REFILLED, "refilled" },
-				   { SOL_SEARCHED, "searched" },
-				   { SOL_EVACUATED, "evacuated" }))
+				   { SOL_SUPPLIED, "supplied" }))
 );
 
 /* @got frames were listed in @cell, for group @group, in @ns nanoseconds. */
@@ -57,22 +55,27 @@ TRACE_EVENT(soloist_refill,
 		  __entry->cell, __entry->got, __entry->ns)
 );
 
-/* The free lists of node @node were looked at for any colour of @group. */
-TRACE_EVENT(soloist_search,
-	TP_PROTO(unsigned int group, int node, u32 got),
-	TP_ARGS(group, node, got),
+/*
+ * Supply made a pass for group @group on node @node: @got frames were listed, @looked
+ * frames in use were looked at.
+ */
+TRACE_EVENT(soloist_supply,
+	TP_PROTO(unsigned int group, int node, u32 got, u32 looked),
+	TP_ARGS(group, node, got, looked),
 	TP_STRUCT__entry(
 		__field(unsigned int, group)
 		__field(int, node)
 		__field(u32, got)
+		__field(u32, looked)
 	),
 	TP_fast_assign(
 		__entry->group = group;
 		__entry->node = node;
 		__entry->got = got;
+		__entry->looked = looked;
 	),
-	TP_printk("group=%u node=%d got=%u", __entry->group, __entry->node,
-		  __entry->got)
+	TP_printk("group=%u node=%d got=%u looked=%u", __entry->group,
+		  __entry->node, __entry->got, __entry->looked)
 );
 
 /* No rung had a page in colour; @exhaust: enum sol_exhaust. */

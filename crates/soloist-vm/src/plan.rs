@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-/// The table: kernels, and the core set of tests.
+/// The table: kernels, the core set of tests, and tests that run on busy machines, too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TestPlan {
     /// Every kernel, in the order of the table.
     pub kernels: Vec<Row>,
     /// `AREA/NAME` of the tests of the core set.
     pub core: Vec<String>,
+    /// A test and the kinds of busy memory on which it runs once more, as `AREA/NAME@KIND`.
+    pub busy: Vec<(String, Vec<String>)>,
 }
 
 /// A kernel and the tests that it runs.
@@ -31,7 +33,9 @@ impl Row {
     /// Whether a set of this row other than the core set has `test`.
     fn names(&self, test: &str) -> bool {
         let area = test.split('/').next().unwrap_or(test);
-        self.all() || self.tests.iter().any(|set| set == test || set == area)
+        let idle = test.split('@').next().unwrap_or(test);
+        let named = |set: &String| set == test || set == idle || set == area;
+        self.all() || self.tests.iter().any(named)
     }
 }
 
@@ -51,7 +55,11 @@ impl TestPlan {
             match words.as_slice() {
                 [] | ["#", ..] => {}
                 ["+", test] => plan.core.push((*test).to_owned()),
-                [kernel, tests @ ..] if !tests.is_empty() && *kernel != "+" => {
+                ["@", test, kinds @ ..] if !kinds.is_empty() => plan.busy.push((
+                    (*test).to_owned(),
+                    kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+                )),
+                [kernel, tests @ ..] if !tests.is_empty() && !["+", "@"].contains(kernel) => {
                     plan.kernels.push(Row {
                         kernel: (*kernel).to_owned(),
                         tests: tests.iter().map(|set| (*set).to_owned()).collect(),
@@ -59,13 +67,23 @@ impl TestPlan {
                 }
                 _ => {
                     return Err(format!(
-                        "{}: expected a kernel and its tests (`6.12 all`, `6.1 core guard cli/run`) or `+ AREA/TEST`",
+                        "{}: expected a kernel and its tests (`6.12 all`, `6.1 core guard cli/run`), `+ AREA/TEST` or `@ AREA/TEST KIND`",
                         at + 1
                     ))
                 }
             }
         }
         Ok(plan)
+    }
+
+    /// `test` and its names on busy machines.
+    #[must_use]
+    pub fn ways(&self, test: &str) -> Vec<String> {
+        let kinds = self.busy.iter().filter(|(name, _)| name == test);
+        let busy = kinds
+            .flat_map(|(_, kinds)| kinds)
+            .map(|kind| format!("{test}@{kind}"));
+        std::iter::once(test.to_owned()).chain(busy).collect()
     }
 
     /// Whether `test` runs on `kernel`; on one that is not in the table, all do.
@@ -80,6 +98,18 @@ impl TestPlan {
 mod tests {
     use super::*;
     use crate::kernel;
+
+    #[test]
+    fn busy_machines_are_ways_of_a_test() {
+        let plan =
+            TestPlan::parse("6.12 all\n6.1 core\n6.1-rt a/x\n@ a/x full fragmented\n").unwrap();
+        assert_eq!(plan.ways("a/x"), ["a/x", "a/x@full", "a/x@fragmented"]);
+        assert_eq!(plan.ways("a/y"), ["a/y"]);
+        assert!(plan.runs("6.12", "a/x@full"));
+        assert!(plan.runs("6.1-rt", "a/x@full"));
+        assert!(!plan.runs("6.1", "a/x@full"));
+        assert!(TestPlan::parse("@ a/x\n").is_err());
+    }
 
     #[test]
     fn the_table_says_what_runs_where() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Coloured faults, refills, searches and exhaustion are in the trace, and how
+# Coloured faults, refills, passes of supply and exhaustion are in the trace, and how
 # long faults and refills took in the group's `times`.
 set -u
 . "$(dirname "$0")/../lib/trace.sh"
@@ -22,18 +22,18 @@ id=$(cat $g/id)
 mib=$(awk '/^capacity/ { print int($2 / 1048576) + 16 }' $g/stats)
 echo 40000 >$tracing/buffer_size_kb
 echo >$tracing/trace
-for event in fault refill search exhausted; do
+for event in fault refill supply exhausted; do
 	echo 1 >$tracing/events/soloist/soloist_$event/enable
 done
 sh -c "echo 0 >$g/tasks && head -c ${mib}m /dev/zero | tail -c ${mib}m >/dev/null"
-for event in fault refill search exhausted; do
+for event in fault refill supply exhausted; do
 	echo 0 >$tracing/events/soloist/soloist_$event/enable
 done
 grep soloist_ $tracing/trace >trace
 traced at-hand "soloist_fault: group=$id pfn=0x[0-9a-f]+ rung=at_hand\$"
-traced listed "soloist_fault: group=$id pfn=0x[0-9a-f]+ rung=(listed|refilled)\$"
+traced listed "soloist_fault: group=$id pfn=0x[0-9a-f]+ rung=(listed|supplied)\$"
 traced refill "soloist_refill: group=$id cell=[0-9]+ got=[1-9][0-9]* ns=[1-9]"
-traced search "soloist_search: group=$id node=[0-9]+ got=[0-9]+\$"
+traced supply "soloist_supply: group=$id node=[0-9]+ got=[0-9]+ looked=[0-9]+\$"
 traced exhausted "soloist_exhausted: group=$id node=[0-9]+ exhaust=spill\$"
 check others "$(grep -vq "group=$id " trace || echo 1)" "$(grep -v "group=$id " trace | tail -n 1)"
 

@@ -53,7 +53,7 @@ struct Args {
     /// Print all that the tests print.
     #[arg(long, short)]
     verbose: bool,
-    /// Only these tests: AREA or AREA/NAME.
+    /// Only these tests: AREA, AREA/NAME or AREA/NAME@KIND.
     tests: Vec<String>,
 }
 
@@ -104,8 +104,8 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<bool, Failure> {
     let root = source_root().ok_or("run it inside the source tree")?;
-    let tests = find_tests(&root, &args.tests)?;
     let plan = TestPlan::read(&root)?;
+    let tests = find_tests(&root, &plan, &args.tests)?;
     let mut kernels = plan.kernels.clone();
     // The longest boots first: else one of them is alone at the end.
     kernels.sort_by_key(|row| std::cmp::Reverse(tests_of(&plan, row, &tests)));
@@ -149,9 +149,13 @@ fn tests_of(plan: &TestPlan, row: &Row, tests: &[(String, PathBuf)]) -> usize {
     tests.iter().filter(runs).count()
 }
 
-/// Name and file of every test, in order: programs that the tests' Makefile
-/// built, then scripts.
-fn find_tests(root: &Path, only: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
+/// Name and file of every test, in order; a test that also runs on busy machines once
+/// for each.
+fn find_tests(
+    root: &Path,
+    plan: &TestPlan,
+    only: &[String],
+) -> Result<Vec<(String, PathBuf)>, Failure> {
     let mut tests = Vec::new();
     for area in sorted_dir(&root.join("tests/guest"))? {
         let Some(area_name) = area.file_name().and_then(|n| n.to_str()).map(str::to_owned) else {
@@ -167,9 +171,9 @@ fn find_tests(root: &Path, only: &[String]) -> Result<Vec<(String, PathBuf)>, Fa
             let name = format!("{area_name}/{stem}");
             let built = root.join("build/tests/guest").join(&name);
             match file.extension().and_then(|e| e.to_str()) {
-                Some("c") if built.exists() => tests.push((name, built)),
+                Some("c") if built.exists() => ways(plan, &name, &built, &mut tests),
                 Some("c") => return Err(format!("{name} is not built: make -C tests/guest").into()),
-                Some("sh") => tests.push((name, file)),
+                Some("sh") => ways(plan, &name, &file, &mut tests),
                 _ => {}
             }
         }
@@ -180,7 +184,7 @@ fn find_tests(root: &Path, only: &[String]) -> Result<Vec<(String, PathBuf)>, Fa
                 o == name
                     || name
                         .strip_prefix(o.as_str())
-                        .is_some_and(|r| r.starts_with('/'))
+                        .is_some_and(|r| r.starts_with(['/', '@']))
             })
     };
     if let Some(unknown) = only.iter().find(|o| {
@@ -193,6 +197,12 @@ fn find_tests(root: &Path, only: &[String]) -> Result<Vec<(String, PathBuf)>, Fa
     }
     tests.retain(|(name, _)| wanted(name));
     Ok(tests)
+}
+
+/// The ways to run a test, into `tests`.
+fn ways(plan: &TestPlan, name: &str, file: &Path, tests: &mut Vec<(String, PathBuf)>) {
+    let ways = plan.ways(name).into_iter();
+    tests.extend(ways.map(|way| (way, file.to_owned())));
 }
 
 fn sorted_dir(dir: &Path) -> Result<Vec<PathBuf>, Failure> {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Wants: asking supply for frames, and waiting for them; see want.h.
+ */
+#include <linux/bitmap.h>
+#include <linux/sched/rt.h>
+#include <linux/slab.h>
+
+#include "../group/node_cells.h"
+#include "want.h"
+
+#define WAIT	HZ	/* at most */
+
+struct sol_wants *sol_wants[SOL_MAX_NODES];
+
+void sol_want(u16 id, int nid)
+{
+	struct sol_wants *wants = READ_ONCE(sol_wants[nid]);
+
+	if (!wants)
+		return;
+	if (!test_and_set_bit(id, wants->groups))
+		set_bit(id / SOL_WANT_CHUNK, (unsigned long *)&wants->chunks);
+	wake_up_process(wants->thread);
+}
+
+u16 sol_want_next(struct sol_wants *wants)
+{
+	unsigned long *chunks = (unsigned long *)&wants->chunks, end, id;
+	int chunk;
+
+	while (READ_ONCE(wants->chunks)) {
+		chunk = __ffs64(READ_ONCE(wants->chunks));
+		end = (chunk + 1) * SOL_WANT_CHUNK;
+		id = find_next_bit(wants->groups, end, chunk * SOL_WANT_CHUNK);
+		if (id < end) {
+			clear_bit(id, wants->groups);
+			return id;
+		}
+		/* A bit may have been set meanwhile: look again after that. */
+		clear_bit(chunk, chunks);
+		smp_mb__after_atomic();	/* sol_want() sets the group's bit first */
+		id = find_next_bit(wants->groups, end, chunk * SOL_WANT_CHUNK);
+		if (id < end)
+			set_bit(chunk, chunks);
+	}
+	return 0;
+}
+
+void sol_want_answer(struct sol_wants *wants, u16 id)
+{
+	wake_up_all(&wants->answered[id % SOL_WANT_QUEUES]);
+}
+
+/* How many answers group @id has had on @nid. Return: it has cells there. */
+static bool answers(u16 id, int nid, u32 *n)
+{
+	struct node_cells c;
+	bool there = false;
+
+	with_node_cells(&c, id, nid) {
+		*n = READ_ONCE(c.node->answers);
+		there = true;
+	}
+	return there;
+}
+
+static bool answered(u16 id, int nid, u32 before)
+{
+	u32 now;
+
+	return !answers(id, nid, &now) || now != before;
+}
+
+/* A task of real-time priority shall not wait for those of none. */
+static void hurry(struct sol_wants *wants)
+{
+	if (!rt_task(current) || READ_ONCE(wants->urgent))
+		return;
+	WRITE_ONCE(wants->urgent, true);
+	sched_set_fifo_low(wants->thread);
+}
+
+bool sol_want_wait(u16 id, int nid)
+{
+	struct sol_wants *wants = READ_ONCE(sol_wants[nid]);
+	u32 before;
+
+	if (!wants || !answers(id, nid, &before))
+		return true;
+	sol_group_add_to(id, waited, 1);
+	hurry(wants);
+	sol_want(id, nid);
+	return wait_event_killable_timeout(
+			wants->answered[id % SOL_WANT_QUEUES],
+			answered(id, nid, before), WAIT) > 0;
+}
+
+struct sol_wants *sol_wants_new(int nid)
+{
+	struct sol_wants *wants = kvzalloc_node(sizeof(*wants), GFP_KERNEL, nid);
+	int i;
+
+	for (i = 0; wants && i < SOL_WANT_QUEUES; i++)
+		init_waitqueue_head(&wants->answered[i]);
+	return wants;
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Supply: each node has a thread that lists frames for groups ahead of need, so that no
+ * fault walks a zone, moves a page or drains another CPU.
+ *
+ * A group asks (frames/want.h) when the cells that its next faults take from have few
+ * frames left, or none. A pass answers it:
+ *
+ *   at once  a few frames for each of the next cells; then those who wait go on
+ *   ahead    the next cells are filled up to a mark. The mark doubles each time that a
+ *            fault had to wait, and falls back when the shrinker takes frames: so
+ *            supply and reclaim do not play ball with frames. A group's reserve is a
+ *            mark that does not fall
+ *   at last  if no list of the group has a frame: all of its cells, whatever others
+ *            have there; the lists of CPUs, ours and the kernel's, are emptied first
+ *
+ * Free frames are taken while the zone has more than its low watermark. Beyond that
+ * kswapd is woken, and frames that others use are made free (frames/evacuate.c), which
+ * leaves the zone as it is.
+ *
+ * A pass that finds nothing says why: the colours are short (their frames are the
+ * group's own, or nobody can move them), or the node's memory is. Only the first is a
+ * reason to grow. The group is dry then for a tenth of a second; after eight such
+ * passes in a row it is full, and dry for longer each time. So a task that keeps
+ * asking for more costs little, whoever it is.
+ *
+ * The threads are the kernel's own (not workers of a queue), because a task of
+ * real-time priority that waits lends them one, the lowest: else an ordinary task
+ * could hold it up. They run wherever the kernel's threads may.
+ *
+ * Locking: a section of the lists for each step, in which a group's cells are looked
+ * up with preemption off. No lock of the module's is held while a step runs.
+ */
+#define pr_fmt(fmt) "soloist: " fmt
+
+#include <linux/freezer.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "../frames/cpu_list.h"
+#include "../frames/evacuate.h"
+#include "../frames/giveback.h"
+#include "../frames/refill.h"
+#include "../frames/want.h"
+#include "../group/node_cells.h"
+#include "../hook/hook.h"
+#include "../trace/trace.h"
+#include "supply.h"
+
+#define GOAL_MIN	256u	/* frames listed ahead, 1 MiB ... */
+#define GOAL_MAX	4096u
+#define CELL_MARK	(2 * SOL_CELL_LOW)	/* ... at least so many in a cell */
+#define STEP_LOOKS	1024u	/* frames of a cell that a step looks at */
+#define LAST_LOOKS	(1u << 22)	/* the same for a whole pass, at last: 16 GiB */
+#define VAIN_BACKOFF	max(HZ / 10, 1)
+#define VAIN_SHIFTS	5	/* a full group is dry for 3.2 s at most */
+
+/**
+ * struct pass - a pass for one group on one node
+ * @wants: of the node
+ * @id: the group
+ * @nid: the node
+ * @got: frames listed
+ * @looked: frames in use that were looked at
+ */
+struct pass {
+	struct sol_wants *wants;
+	u16 id;
+	int nid;
+	u32 got;
+	u32 looked;
+};
+
+/* What a step needs to know of a cell. */
+struct target {
+	u32 cell;
+	u32 n;		/* cells that the group has on the node */
+	u32 mark;	/* frames that the cell shall have at least, by the goal */
+};
+
+/* The cell @steps after the cursor, which must be in a section of the lists. */
+static bool target_at(const struct pass *p, u32 steps, struct target *t)
+{
+	struct node_cells c;
+	bool there = false;
+
+	with_node_cells(&c, p->id, p->nid) {
+		u32 goal = max(READ_ONCE(c.node->goal), GOAL_MIN);
+
+		if (steps >= c.n)
+			continue;
+		t->cell = c.cell[node_cells_index(&c, steps)];
+		t->n = c.n;
+		t->mark = max3(goal / c.n, CELL_MARK, c.cells->reserve);
+		there = true;
+	}
+	return there;
+}
+
+/* ---- Listing frames of a cell ---- */
+
+static void note_refill(const struct pass *p, u32 cell, u32 got, u64 ns)
+{
+	trace_soloist_refill(p->id, cell, got, ns);
+	sol_with_group(g, p->id) {
+		sol_group_add(g, refills, 1);
+		sol_group_add(g, refill[sol_time_order(ns)], 1);
+	}
+}
+
+/* Make frames of @cell free until it has @mark; *@looks is the budget. */
+static u32 evacuate(struct pass *p, u32 cell, u32 mark, bool force, u32 *looks)
+{
+	u32 got = 0, have, before;
+
+	for (;;) {
+		have = sol_cell_listed(cell);
+		if (have >= mark || !*looks)
+			return got;
+		before = *looks;
+		have = sol_evacuate(cell, mark - have, force, looks);
+		p->looked += before - *looks;
+		if (!have)
+			return got;
+		got += have;
+		cond_resched();
+	}
+}
+
+/* List frames of @cell until it has @mark: free ones first. */
+static void fill_cell(struct pass *p, u32 cell, u32 mark)
+{
+	u32 have = sol_cell_listed(cell), looks = STEP_LOOKS, got = 0;
+	u64 begin = local_clock();
+
+	if (have < mark)
+		got = sol_refill(cell, mark - have, &looks);
+	if (have + got < mark) {
+		looks = STEP_LOOKS;
+		got += evacuate(p, cell, mark, false, &looks);
+	}
+	if (got)
+		note_refill(p, cell, got, local_clock() - begin);
+	p->got += got;
+}
+
+/* Up to @mark for each of the next @n cells after the cursor; 0: what the goal says. */
+static void fill_next(struct pass *p, u32 n, u32 mark)
+{
+	struct target t;
+	int users;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		users = sol_lists_begin();
+		if (target_at(p, i, &t))
+			fill_cell(p, t.cell, mark ?: t.mark);
+		else
+			n = 0;
+		sol_lists_end(users);
+		cond_resched();
+	}
+}
+
+/* ---- The end of a pass ---- */
+
+/* Does any list of the group on the node have a frame? */
+static bool any_listed(const struct pass *p)
+{
+	struct target t;
+	bool any = false;
+	int users = sol_lists_begin();
+	u32 i;
+
+	for (i = 0; !any && target_at(p, i, &t); i++)
+		any = sol_cell_listed(t.cell);
+	sol_lists_end(users);
+	return any;
+}
+
+/* All cells of the group, from the cursor on, until one has frames. */
+static void look_everywhere(struct pass *p)
+{
+	u32 looks = LAST_LOOKS, i, got = 0;
+	struct target t;
+	bool more = true;
+	int users;
+
+	for (i = 0; more && !got && looks; i++) {
+		u64 begin = local_clock();
+
+		users = sol_lists_begin();
+		more = target_at(p, i, &t);
+		if (more)
+			got = evacuate(p, t.cell, SOL_REFILL_MAX, true, &looks);
+		if (got)
+			note_refill(p, t.cell, got, local_clock() - begin);
+		sol_lists_end(users);
+		p->got += got;
+	}
+}
+
+/* Reclaim: kswapd, or if it must be at once our own try. */
+static void make_room(int nid, bool at_once)
+{
+	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NORETRY | __GFP_NOWARN;
+	struct page *page;
+
+	if (!at_once)
+		gfp &= ~__GFP_DIRECT_RECLAIM;
+	page = alloc_pages_node(nid, gfp, 0);
+	if (page)
+		__free_page(page);
+}
+
+/* No list has a frame. Look for one. */
+static enum sol_outcome at_last(struct pass *p)
+{
+	bool memory_short;
+
+	sol_cpu_lists_flush();
+	sol_evacuate_drain();
+	if (any_listed(p))
+		return SOL_FOUND;
+	look_everywhere(p);
+	memory_short = sol_evacuate_memory_short(p->nid);
+	if (!p->got && memory_short) {
+		make_room(p->nid, true);
+		look_everywhere(p);
+	}
+	if (p->got || any_listed(p))
+		return SOL_FOUND;
+	return memory_short ? SOL_NO_MEMORY : SOL_NO_COLOR;
+}
+
+/* @more: frames were listed, and not only found in lists of CPUs. */
+static void note_outcome(struct sol_node_state *node, enum sol_outcome outcome,
+			 bool more)
+{
+	u32 vain = READ_ONCE(node->vain), shift;
+
+	WRITE_ONCE(node->outcome, outcome);
+	if (outcome == SOL_FOUND) {
+		vain = min(vain, SOL_PATIENCE);
+		if (vain && more)
+			WRITE_ONCE(node->vain, vain - 1);
+		return;
+	}
+	vain = min(vain + 1, SOL_PATIENCE + VAIN_SHIFTS);
+	shift = vain > SOL_PATIENCE ? vain - SOL_PATIENCE : 0;
+	WRITE_ONCE(node->dry_until, jiffies + (VAIN_BACKOFF << shift));
+	WRITE_ONCE(node->vain, vain);
+}
+
+static void answer(struct pass *p)
+{
+	struct node_cells c;
+
+	with_node_cells(&c, p->id, p->nid)
+		WRITE_ONCE(c.node->answers, READ_ONCE(c.node->answers) + 1);
+	sol_want_answer(p->wants, p->id);
+}
+
+/* ---- A pass ---- */
+
+/* The next mark: higher if somebody @waits, low if memory is dear. Return: cells. */
+static u32 set_goal(const struct pass *p, bool waits)
+{
+	bool dear = sol_store_shrunk_lately(p->nid);
+	struct node_cells c;
+	u32 n = 0, goal;
+
+	with_node_cells(&c, p->id, p->nid) {
+		goal = READ_ONCE(c.node->goal);
+		if (waits)
+			goal *= 2;
+		goal = dear ? GOAL_MIN : clamp(goal, GOAL_MIN, GOAL_MAX);
+		WRITE_ONCE(c.node->goal, goal);
+		n = min(c.n, max(goal / CELL_MARK, SOL_SCAN_CELLS));
+	}
+	return n;
+}
+
+/* Frames of each of the next cells that one fill of a per-CPU list takes. */
+static u32 taken_by_a_fill(const struct pass *p)
+{
+	struct node_cells c;
+	u32 n = SOL_BATCHES;
+
+	with_node_cells(&c, p->id, p->nid)
+		n = min(c.n, SOL_BATCHES);
+	return DIV_ROUND_UP(SOL_BATCHES, n) * SOL_BATCH_FRAMES;
+}
+
+static void note_pass(struct pass *p, enum sol_outcome outcome)
+{
+	struct node_cells c;
+
+	trace_soloist_supply(p->id, p->nid, p->got, p->looked);
+	sol_group_add_to(p->id, looked, p->looked);
+	with_node_cells(&c, p->id, p->nid)
+		note_outcome(c.node, outcome, p->got);
+}
+
+static void supply(struct sol_wants *wants, u16 id, int nid)
+{
+	struct pass p = { .wants = wants, .id = id, .nid = nid };
+	/* A guess will do: it only chooses the mark. */
+	bool waits = waitqueue_active(&wants->answered[id % SOL_WANT_QUEUES]);
+	enum sol_outcome outcome = SOL_FOUND;
+	u32 n = set_goal(&p, waits);
+
+	if (sol_evacuate_memory_low(nid))
+		make_room(nid, false);
+	fill_next(&p, min(n, SOL_BATCHES), taken_by_a_fill(&p));
+	if (p.got)
+		answer(&p);
+	fill_next(&p, n, 0);
+	if (!p.got && !any_listed(&p))
+		outcome = at_last(&p);
+	note_pass(&p, outcome);
+	answer(&p);
+}
+
+/* ---- Threads ---- */
+
+/* No task of real-time priority waits any more. */
+static void relax(struct sol_wants *wants)
+{
+	if (!READ_ONCE(wants->urgent))
+		return;
+	sched_set_normal(current, 0);
+	WRITE_ONCE(wants->urgent, false);
+}
+
+static int supply_thread(void *data)
+{
+	struct sol_wants *wants = data;
+	int nid = wants->nid;
+	u16 id;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		id = sol_want_next(wants);
+		if (id || kthread_should_stop())
+			__set_current_state(TASK_RUNNING);
+		if (kthread_should_stop())
+			return 0;
+		if (id) {
+			supply(wants, id, nid);
+		} else {
+			relax(wants);
+			schedule();
+		}
+	}
+}
+
+static int node_start(int nid)
+{
+	struct sol_wants *wants = sol_wants_new(nid);
+	struct task_struct *thread;
+
+	if (!wants)
+		return -ENOMEM;
+	wants->nid = nid;
+	thread = kthread_create_on_node(supply_thread, wants, nid,
+					"soloist/%d", nid);
+	if (IS_ERR(thread)) {
+		kvfree(wants);
+		return PTR_ERR(thread);
+	}
+	wants->thread = get_task_struct(thread);
+	WRITE_ONCE(sol_wants[nid], wants);
+	wake_up_process(thread);
+	return 0;
+}
+
+int sol_supply_init(void)
+{
+	int nid, err;
+
+	for_each_node_state(nid, N_MEMORY) {
+		err = nid < SOL_MAX_NODES ? node_start(nid) : 0;
+		if (err) {
+			sol_supply_exit();
+			return err;
+		}
+	}
+	return 0;
+}
+
+void sol_supply_exit(void)
+{
+	int nid;
+
+	for (nid = 0; nid < SOL_MAX_NODES; nid++) {
+		struct sol_wants *wants = sol_wants[nid];
+
+		if (!wants)
+			continue;
+		WRITE_ONCE(sol_wants[nid], NULL);
+		kthread_stop(wants->thread);
+		put_task_struct(wants->thread);
+		kvfree(wants);
+	}
+}
