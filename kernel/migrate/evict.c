@@ -51,8 +51,11 @@ static const int *locked_may_move;	/* vm.compact_unevictable_allowed */
  * @sweep: over the group's colours
  * @avoid: bitmap by cell: where no target may lie
  * @batch: pages that will migrate
- * @freed: frames of pages that were dropped; with @n_freed
- * @spare: pages that were put aside; @n_spare, at most @spares_max
+ * @freed: frames of pages that were dropped
+ * @n_freed: how many
+ * @spare: pages that were put aside
+ * @n_spare: how many
+ * @spares_max: at most so many
  * @missed: frames of the pass that moved or were dropped, and that others have again
  * @id: of the group
  */
