@@ -12,6 +12,10 @@
  * A path is bound and not a cgroup: the cgroup of a service goes when the service
  * stops, and another one comes at the same path. So the path need not exist yet.
  *
+ * `everything-else` binds the root: then all other tasks are in that group. It takes tasks that
+ * are in no group, and those that leave a bound cgroup. It takes none out of a group in
+ * which somebody put it by hand.
+ *
  * Tracepoints can't sleep: they only change the number of a task's group. A work item
  * brings the address space in line a moment later.
  *
@@ -85,6 +89,22 @@ static struct binding *binding_for(u16 id)
 	return NULL;
 }
 
+static bool is_root(const struct binding *b)
+{
+	return !b->path[1];
+}
+
+/* Shall a task of group @id be in @b's, NULL: in none, for its cgroup is? RCU. */
+static bool shall_change(const struct binding *b, u16 id)
+{
+	if (b && b->group->id == id)
+		return false;
+	/* By hand it came into a group that is not bound. */
+	if (!b || is_root(b))
+		return b && !id ? true : !!binding_for(id);
+	return true;
+}
+
 /* @task moved to another cgroup. RCU. */
 static void follow(struct task_struct *task)
 {
@@ -92,8 +112,7 @@ static void follow(struct task_struct *task)
 	u16 id = group_id_of(task);
 
 	/* A task that is being forked: probe_newtask() comes later. */
-	if (sol_member_is_new(task) ||
-	    (b ? b->group->id == id : !binding_for(id)))
+	if (sol_member_is_new(task) || !shall_change(b, id))
 		return;
 	if (!sol_member_assign(task, b ? b->group->id : 0) && b)
 		atomic64_inc(&b->refused);
@@ -114,7 +133,7 @@ static void probe_newtask(void *data, struct task_struct *child,
 	if (task_dfl_cgroup(child) != task_dfl_cgroup(current)) {
 		b = binding_of(child);
 		id = group_id_of(child);
-		if (b ? b->group->id != id : !!binding_for(id))
+		if (shall_change(b, id))
 			if (!sol_member_assign_child(child,
 						     b ? b->group->id : 0,
 						     clone_flags) && b)
@@ -190,6 +209,8 @@ static struct sol_probe probes[] = {
 
 /* ---- Binding ---- */
 
+#define ROOT	"/"
+#define EVERYTHING	"everything-else"	/* what users write for the root */
 #define MOUNT	"/sys/fs/cgroup"	/* where nearly everybody has it */
 
 /* Refuse paths of files, as people see cgroups: no task would ever run there. */
@@ -208,11 +229,9 @@ static int check_no_file(const char *path)
 	return 0;
 }
 
-static int path_check(const struct sol_group *group, const char *path)
+static int path_check(const char *path)
 {
-	const struct binding *b;
 	size_t len = strlen(path);
-	int err;
 
 	if (len >= SOL_CGROUP_PATH)
 		return sol_deny(-EINVAL, "cgroup: a path has %u bytes at most",
@@ -222,13 +241,18 @@ static int path_check(const struct sol_group *group, const char *path)
 		return sol_deny(-EINVAL,
 				"cgroup: '%.80s' is no path below the root of cgroup v2, such as /system.slice/x.service",
 				path);
-	err = check_no_file(path);
-	if (err)
-		return err;
+	return check_no_file(path);
+}
+
+static int check_unbound(const struct sol_group *group, const char *path)
+{
+	const struct binding *b;
+
 	list_for_each_entry(b, &bindings, link)
 		if (b->group != group && !strcmp(b->path, path))
 			return sol_deny(-EBUSY, "cgroup: %s is bound to group %s",
-					path, b->group->name);
+					is_root(b) ? EVERYTHING : path,
+					b->group->name);
 	return 0;
 }
 
@@ -261,7 +285,9 @@ static bool should_join(struct task_struct *task, void *arg)
 {
 	const struct binding *b = arg;
 
-	return binding_of(task) == b && group_id_of(task) != b->group->id;
+	u16 id = group_id_of(task);
+
+	return binding_of(task) == b && shall_change(b, id);
 }
 
 /* All tasks in @b's cgroup join; those that can't are counted. */
@@ -281,9 +307,14 @@ static void take_in(struct binding *b)
 
 static int bind(struct sol_group *group, const char *path)
 {
-	int err = path_check(group, path);
 	struct binding *b;
+	int err = 0;
 
+	if (!strcmp(path, EVERYTHING))
+		path = ROOT;
+	else
+		err = path_check(path);
+	err = err ?: check_unbound(group, path);
 	if (err)
 		return err;
 	b = kzalloc(struct_size(b, path, strlen(path) + 1), GFP_KERNEL);
@@ -325,7 +356,8 @@ ssize_t sol_cgroup_show(const struct sol_group *group, char *page)
 	mutex_lock(&bindings_mutex);
 	b = binding_for(group->id);
 	if (b)
-		n = sysfs_emit(page, "%s\n", b->path);
+		n = sysfs_emit(page, "%s\n",
+			       is_root(b) ? EVERYTHING : b->path);
 	mutex_unlock(&bindings_mutex);
 	return n;
 }
