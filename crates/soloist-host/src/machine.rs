@@ -14,11 +14,12 @@ mod objections;
 mod pages;
 pub mod pci;
 mod smbios;
+mod spinner;
 mod task;
 mod topology;
 mod user;
 
-pub use cgroup::{find_existing, Cgroup};
+pub use cgroup::{find_existing, Cgroup, EVERYTHING_ELSE};
 pub use fit::{fit, objections, Facts, Fit};
 pub use host::Host;
 pub use memory::{available_bytes, huge_bytes_at, memory_ranges};
@@ -26,6 +27,7 @@ pub use node::{check_nodes, movable_bytes, nearest_memory, node_of_cpu, usable_c
 pub use objections::Objections;
 pub use pages::{Page, PageReader};
 pub use smbios::Modules;
+pub use spinner::{spinners, Spinner};
 pub use task::{named, pin, threads};
 pub use topology::{cpu_name, topology};
 pub use user::user_id;

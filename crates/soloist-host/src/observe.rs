@@ -17,4 +17,4 @@ pub use metrics::{openmetrics, MEDIA_TYPE};
 pub use rates::{rates, GroupRates};
 pub use sample::Summary;
 pub use trust::examine_for;
-pub use verify::{verify, Cell, GroupColors, MappingReport, Reason, Report, Tally};
+pub use verify::{verify, Cell, GroupColors, Held, MappingReport, Reason, Report, Tally};

@@ -9,6 +9,7 @@ use soloist_machine::FileText;
 use crate::config::check;
 use crate::config::file::Config;
 use crate::control::{check_name, Bandwidth};
+use crate::machine::EVERYTHING_ELSE;
 use crate::HostError;
 
 impl Config {
@@ -65,8 +66,10 @@ impl Config {
         for (name, group) in &self.groups {
             check_name(name).map_err(|e| format!("[groups.{name:?}]: {e}"))?;
             let wrong = |key: &str, why: String| format!("[groups.{name}] {key}: {why}");
-            let no_path =
-                |path: &&str| !path.is_empty() && (!path.starts_with('/') || *path == "/");
+            let no_path = |path: &&str| {
+                let known = path.is_empty() || *path == EVERYTHING_ELSE;
+                !known && (!path.starts_with('/') || *path == "/")
+            };
             if let Some(cgroup) = group.cgroup.as_deref().filter(no_path) {
                 let like = "expected a path such as /system.slice/x.service";
                 return Err(wrong("cgroup", format!("{cgroup:?}: {like}")));

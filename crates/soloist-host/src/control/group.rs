@@ -394,11 +394,11 @@ impl Group {
         self.control.refusal(what, &path, error)
     }
 
-    fn file(&self, attribute: &str) -> String {
+    pub(crate) fn file(&self, attribute: &str) -> String {
         format!("groups/{}/{attribute}", self.name)
     }
 
-    fn get(&self, attribute: &str) -> Result<String, HostError> {
+    pub(crate) fn get(&self, attribute: &str) -> Result<String, HostError> {
         Ok(self.control.read(&self.file(attribute))?.trim().to_owned())
     }
 
@@ -410,7 +410,7 @@ impl Group {
         }
     }
 
-    fn set(&self, attribute: &str, value: &str) -> Result<(), HostError> {
+    pub(crate) fn set(&self, attribute: &str, value: &str) -> Result<(), HostError> {
         self.control.write(&self.file(attribute), value)
     }
 }

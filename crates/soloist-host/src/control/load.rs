@@ -14,6 +14,7 @@ use soloist_core::AddrMap;
 use soloist_machine::did_you_mean;
 
 use crate::control::group::Group;
+use crate::control::guard::Guard;
 use crate::control::interface::{Control, CONFIGFS};
 use crate::machine::{image, module_file, Host, ENROLL};
 use crate::words::counted;
@@ -106,6 +107,10 @@ pub fn unload(host: &Host, force: bool) -> Result<bool, HostError> {
         let live = live_groups(&control)?;
         if !force && !live.is_empty() {
             return Err(HostError::InUse(live));
+        }
+        // First: a processor that stands still would be waited for below.
+        if let Ok(guard) = Guard::open(&control) {
+            let _ = guard.off();
         }
         for rule in control.rules()? {
             rule.remove()?;

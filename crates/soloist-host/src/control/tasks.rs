@@ -5,7 +5,7 @@ use soloist_core::AddrMap;
 
 use crate::control::group::{nodes_of, Group};
 use crate::control::interface::Control;
-use crate::machine::{cgroup, cpuset_nodes, named, process_of, Host, NAMED};
+use crate::machine::{cgroup, cpuset_nodes, named, process_of, Host, EVERYTHING_ELSE, NAMED};
 use crate::words::counted;
 use crate::HostError;
 
@@ -15,7 +15,9 @@ pub fn in_use(host: &Host, groups: &[Group]) -> Result<Vec<String>, HostError> {
     let mut used = Vec::new();
     for group in groups {
         let tasks = group.tasks()?;
-        if !tasks.is_empty() {
+        // Nobody asked for each of everything else to be there.
+        let rest = group.cgroup()?.is_some_and(|path| path == EVERYTHING_ELSE);
+        if !tasks.is_empty() && !rest {
             let (n, who) = (counted(tasks.len() as u64, "task"), named(host, &tasks));
             used.push(format!("{} ({n}: {who})", group.name()));
         }

@@ -25,9 +25,18 @@ pub struct Cgroup {
     pub missing: Option<bool>,
 }
 
+/// What stands for the cgroup of a group that has everything else.
+pub const EVERYTHING_ELSE: &str = "everything-else";
+
 /// Finds the cgroup that `given` names: a path as in /proc/PID/cgroup, or a file path
 /// below a mount of cgroup v2, of the cgroup itself or of a file in it.
 pub fn find(host: &Host, given: &str) -> Result<Cgroup, HostError> {
+    if given == EVERYTHING_ELSE {
+        return Ok(Cgroup {
+            path: given.to_owned(),
+            missing: None,
+        });
+    }
     let mounts = mounts(host);
     let text = given.trim().trim_start_matches("0::");
     let path = match absolute(host, text) {

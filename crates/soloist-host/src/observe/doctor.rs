@@ -7,7 +7,7 @@ use serde::Serialize;
 use soloist_core::{format_size, AddrMap, NumList};
 use soloist_machine::ram::parse_iomem;
 
-use crate::control::Control;
+use crate::control::{Control, Group};
 use crate::machine::{built_module, movable_bytes, source_tree, Build, Host, ENROLL};
 use crate::words::counted;
 use crate::HostError;
@@ -87,6 +87,7 @@ pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
         isolation(host),
     ];
     checks.extend(barred(host));
+    checks.extend(intruded(host));
     checks.extend(movable(host));
     checks
 }
@@ -102,6 +103,40 @@ fn barred(host: &Host) -> Option<Check> {
             "give the group colours on the node that cpuset.mems allows, or allow its node",
         )
     })
+}
+
+/// Share of an exclusive group's colours from which on others are worth a hint: the
+/// kernel's caches come and go.
+const MANY_OTHERS: f64 = 0.02;
+
+/// Exclusive groups in whose colours others hold memory.
+fn intruded(host: &Host) -> Option<Check> {
+    let control = Control::open(host).ok()?;
+    let look = |group: &Group| {
+        let held = match group.is_exclusive()? {
+            true => group.occupancy()?,
+            false => None,
+        };
+        let share = held.and_then(|held| held.share_of_others());
+        Ok(share.map(|share| (group.name().to_owned(), share)))
+    };
+    let shares = control.each_group(look).ok()?;
+    let many = |(_, share): &(String, f64)| *share > MANY_OTHERS;
+    let (names, found): (Vec<String>, Vec<String>) = shares
+        .into_iter()
+        .flatten()
+        .filter(many)
+        .map(|(name, share)| {
+            let words = format!("{:.0} % of {name}'s memory is others'", share * 100.0);
+            (name, words)
+        })
+        .unzip();
+    let first = names.first()?;
+    Some(Check::warn(
+        "exclusive colours",
+        found.join("; "),
+        format!("`soloist group set {first} --evict` moves it out; `soloist group show {first}` says whose it is"),
+    ))
 }
 
 /// Memory that no page table can be in.

@@ -8,7 +8,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::observe::verify::Reason;
 use crate::observe::watch::{
-    Field, GroupSample, Kind, Sample, Snapshot, CPU, GROUP, OUT_OF_COLOR, RULE, SYSTEM, UP,
+    Field, GroupSample, Kind, Sample, Snapshot, CPU, GROUP, OCCUPANCY, OUT_OF_COLOR, RULE, SYSTEM,
+    UP,
 };
 use crate::HostError;
 
@@ -72,6 +73,15 @@ fn rows(snapshot: &Snapshot) -> Vec<Row> {
             reasons
                 .map(|(reason, &pages)| (label(reason), pages))
                 .collect()
+        };
+        groups().flat_map(each).collect()
+    });
+    add("group", &[OCCUPANCY], &|_| {
+        let each = |g: &GroupSample| -> Vec<(Labels, u64)> {
+            let label =
+                |holder: &str| vec![("group", g.name.clone()), ("holder", holder.to_owned())];
+            let held = g.occupancy.iter().flat_map(|held| held.holders());
+            held.map(|(holder, pages)| (label(holder), pages)).collect()
         };
         groups().flat_map(each).collect()
     });

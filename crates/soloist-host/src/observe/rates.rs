@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use soloist_core::AddrMap;
 
-use crate::control::Control;
+use crate::control::{Control, Occupancy};
 use crate::machine::{process_of, Host};
 use crate::observe::verify::{verify, GroupColors, Reason};
 use crate::observe::watch::{GroupSample, Snapshot};
@@ -14,6 +14,10 @@ use crate::observe::watch::{GroupSample, Snapshot};
 /// The pages of a group's processes are looked at while there are no more: a
 /// look at a million takes about a tenth of a second.
 const MOST_PAGES: u64 = 2_000_000;
+
+/// It is looked who holds the colours of so many groups: each look costs some 10 ns a
+/// page of the machine.
+const MOST_GROUPS: usize = 16;
 
 /// A group between two looks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -39,6 +43,9 @@ pub struct GroupRates {
     pub own_in_color: u64,
     /// Own pages out of colour, by reason.
     pub not_in_color: BTreeMap<Reason, u64>,
+    /// Who holds the memory of its colours; `None`: it can't be seen, or there are too
+    /// many groups.
+    pub occupancy: Option<Occupancy>,
     /// Pages per second handed out from lists; `None` at the first look.
     pub hits: Option<f64>,
     /// Fillings of lists per second.
@@ -70,9 +77,20 @@ pub fn rates(
             if let Some(map) = &map {
                 rates.look(host, control, map, group);
             }
+            if now.groups.len() <= MOST_GROUPS {
+                rates.occupancy = occupancy(control, group);
+            }
             rates
         })
         .collect()
+}
+
+/// A rule's group does not tell, nor does the kernel tell who is not root.
+fn occupancy(control: &Control, group: &GroupSample) -> Option<Occupancy> {
+    if group.implicit {
+        return None;
+    }
+    control.group(&group.name).ok()?.occupancy().ok()?
 }
 
 impl Snapshot {
@@ -80,8 +98,11 @@ impl Snapshot {
     /// they are not too many: their share in colour, and why the others are not.
     pub fn look(&mut self, host: &Host, control: &Control) {
         for rates in rates(host, control, None, self) {
-            let found = self.groups.iter_mut().find(|g| g.name == rates.name);
-            if let (Some(group), Some(_)) = (found, rates.in_color) {
+            let Some(group) = self.groups.iter_mut().find(|g| g.name == rates.name) else {
+                continue;
+            };
+            group.occupancy = rates.occupancy;
+            if rates.in_color.is_some() {
                 group.figures.insert("own", rates.own);
                 group.figures.insert("own_in_color", rates.own_in_color);
                 group.not_in_color = rates.not_in_color;
@@ -114,6 +135,7 @@ impl GroupRates {
             own: 0,
             own_in_color: 0,
             not_in_color: BTreeMap::new(),
+            occupancy: None,
             hits: rate("hits"),
             refills: rate("refills"),
             spilled: rate("spilled"),

@@ -17,7 +17,7 @@ use procfs::PhysicalPageFlags as Flags;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::control::{nodes_of, Control};
+use crate::control::{nodes_of, Control, Occupancy};
 use crate::machine::{movable_bytes, process_of, threads, Host, Page, PageReader};
 use crate::HostError;
 
@@ -195,6 +195,16 @@ pub struct Cell {
     pub in_color: bool,
 }
 
+/// Who holds the memory of a group's colours.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Held {
+    /// The group shares its colours with no other.
+    pub exclusive: bool,
+    /// By whom.
+    #[serde(flatten)]
+    pub by: Occupancy,
+}
+
 /// The verdict on a process.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
@@ -223,6 +233,9 @@ pub struct Report {
     pub movable_bytes: u64,
     /// Why it is in no colour although it belongs to a group: its cpuset.
     pub contradiction: Option<String>,
+    /// Who holds the memory of its groups' colours, by group; see
+    /// [`Report::look_who_holds`].
+    pub occupancy: BTreeMap<String, Held>,
     /// Present pages by node.
     pub by_node: BTreeMap<u32, u64>,
     /// Present pages by bank set.
@@ -344,6 +357,7 @@ pub fn verify(
         page_table_bytes: status.vmpte.unwrap_or(0) * 1024,
         movable_bytes,
         contradiction: None,
+        occupancy: BTreeMap::new(),
         by_node: BTreeMap::new(),
         by_bank_set: BTreeMap::new(),
         by_llc: BTreeMap::new(),
@@ -358,6 +372,29 @@ pub fn verify(
 }
 
 impl Report {
+    /// Looks who holds the memory of its groups' colours. A group that a rule made
+    /// does not tell.
+    pub fn look_who_holds(&mut self, control: &Control) -> Result<(), HostError> {
+        for group in &self.groups {
+            let Ok(named) = control.group(&group.name) else {
+                continue;
+            };
+            if let Some(by) = named.occupancy()? {
+                let exclusive = named.is_exclusive()?;
+                let held = Held { exclusive, by };
+                self.occupancy.insert(group.name.clone(), held);
+            }
+        }
+        Ok(())
+    }
+
+    /// Exclusive groups of it in whose colours others hold memory.
+    pub fn intruded(&self) -> impl Iterator<Item = (&str, &Occupancy)> {
+        let held = self.occupancy.iter();
+        held.filter(|(_, held)| held.exclusive && held.by.others() > 0)
+            .map(|(name, held)| (name.as_str(), &held.by))
+    }
+
     fn look_at(
         &mut self,
         mapping: &MemoryMap,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use soloist_core::{cpu_list, AddrMap};
 
-use crate::control::{Bandwidth, Control, Group, Guard, KeyValues};
+use crate::control::{Bandwidth, Control, Group, Guard, KeyValues, Occupancy};
 use crate::observe::verify::Reason;
 use crate::HostError;
 
@@ -67,6 +67,12 @@ pub const GROUP: &[Field] = &[
 
 /// A group's own pages out of colour, by reason.
 pub const OUT_OF_COLOR: Field = gauge("own_out_of_color", "Of these, out of colour, by reason");
+
+/// Pages of a group's colours, by who holds them.
+pub const OCCUPANCY: Field = gauge(
+    "occupancy",
+    "Pages of its colours by who holds them, where that may be seen",
+);
 
 /// Figures of a processor under the guard.
 pub const CPU: &[Field] = &[
@@ -138,6 +144,8 @@ pub struct GroupSample {
     pub figures: BTreeMap<&'static str, u64>,
     /// Its processes' own pages out of colour, by reason; see [`Snapshot::look`].
     pub not_in_color: BTreeMap<Reason, u64>,
+    /// Who holds the memory of its colours; see [`Snapshot::look`].
+    pub occupancy: Option<Occupancy>,
 }
 
 /// Anything else that has figures.
@@ -236,6 +244,7 @@ impl GroupSample {
             cpus: cpus.map_or_else(Vec::new, |list| list.iter().collect()),
             figures,
             not_in_color: BTreeMap::new(),
+            occupancy: None,
         })
     }
 
@@ -267,6 +276,7 @@ fn implicit(
             ]),
             tasks: group.tasks,
             not_in_color: BTreeMap::new(),
+            occupancy: None,
         }
     }))
 }

@@ -9,13 +9,15 @@ use serde_json::json;
 use soloist_core::{cpu_list, format_size, parse_size};
 use soloist_host::config::GroupConfig;
 use soloist_host::control::{
-    barred_words, in_use, limits, Bandwidth, Barred, Control, Group, GroupView, Guard, Mode, Text,
+    barred_words, in_use, limits, parse_rate, Bandwidth, Barred, Control, Group, GroupView, Guard,
+    Mode, Occupancy, Text,
 };
 use soloist_host::machine::{find_existing, Host};
 use soloist_host::observe::{verify, GroupColors};
 use soloist_host::HostError;
 
 use super::colors::{mode, text, ColorArgs};
+use super::moves;
 use soloist_cli::complete;
 use soloist_cli::number::pid;
 use soloist_cli::table;
@@ -38,6 +40,7 @@ pub enum Args {
     #[command(after_help = examples![
         "soloist group create video --colors 4 --llc 8 --reserve 64M",
         "soloist group create batch --node 1 --mode shareable --exhaust spill",
+        "soloist group create rest --everything-else",
     ])]
     Create {
         /// The group.
@@ -49,7 +52,8 @@ pub enum Args {
     #[command(after_help = examples![
         "soloist group set video --exhaust grow",
         "soloist group set video --bandwidth 500MB/s --cpus 2-3",
-        "soloist group set video --pid 1234",
+        "soloist group set video --pid 1234 --move",
+        "soloist group set video --evict",
     ])]
     Set {
         /// The group.
@@ -99,15 +103,34 @@ pub struct Settings {
     cpus: Option<String>,
 
     /// Move these processes in, with all their threads. Their present pages stay
-    /// where they are.
+    /// where they are, but with --move.
     #[arg(long = "pid", value_name = "PID", value_parser = pid::<i32>)]
     pids: Vec<i32>,
+
+    /// Move the present pages of these processes into its colours, while they run.
+    #[arg(long = "move", id = "move", requires = "pids")]
+    recolor: bool,
+
+    /// Evict others' pages from its colours: clean page cache is dropped, the rest
+    /// migrates. Ctrl-C ends it.
+    #[arg(long)]
+    evict: bool,
+
+    /// Move at most so much a second for --evict, such as 100MB/s.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, requires = "evict")]
+    evict_rate: Option<u64>,
 
     /// Bind it to a cgroup (v2): all tasks in the cgroup, now and later, are in the
     /// group. PATH is as in /proc/PID/cgroup (/video.slice), or a directory below
     /// /sys/fs/cgroup; `none` unbinds.
     #[arg(long, value_name = "PATH")]
     cgroup: Option<String>,
+
+    /// Take in all tasks that are in no group, and those that come; `group rm` lets
+    /// them go. Without colours of its own: all that no exclusive group has. Default:
+    /// --exhaust spill. A group for a cgroup that shall stay out needs no colours.
+    #[arg(long, conflicts_with_all = ["cgroup", "pids", "tids"])]
+    everything_else: bool,
 
     /// Bind it before the cgroup exists. Cgroups of systemd (.slice, .service,
     /// .scope) do not need this.
@@ -185,6 +208,7 @@ impl Settings {
             let _ = group.remove();
             return Err(error);
         }
+        moves::after(&self.moves(), &group, ctx)?;
         done(self, host, control, &group, ctx)
     }
 
@@ -200,6 +224,7 @@ impl Settings {
             let _ = before.put_back(control, &group);
             return Err(error);
         }
+        moves::after(&self.moves(), &group, ctx)?;
         done(self, host, control, &group, ctx)
     }
 
@@ -212,9 +237,20 @@ impl Settings {
             self.bandwidth.is_some(),
             self.cpus.is_some(),
             self.cgroup.is_some(),
+            self.evict,
+            self.everything_else,
         ];
         let joining = !self.pids.is_empty() || !self.tids.is_empty();
         !own.contains(&true) && !joining && self.colors.is_empty()
+    }
+
+    /// Migrations that are asked for.
+    fn moves(&self) -> moves::Wanted<'_> {
+        moves::Wanted {
+            recolor: if self.recolor { &self.pids } else { &[] },
+            evict: self.evict,
+            rate: self.evict_rate,
+        }
     }
 
     /// Who has moved in can't be moved back to where it was: all are looked up
@@ -261,6 +297,10 @@ impl Settings {
         self.reserve_bandwidth(control, group)?;
         if let Some(path) = &cgroup {
             group.set_cgroup(path)?;
+        }
+        if self.everything_else {
+            let colored = !self.colors.is_empty() && !self.only_exhaust();
+            group.take_everything_else(&control.map()?, colored, self.colors.exhaust)?;
         }
         for &pid in &self.pids {
             group.add_process(pid)?;
@@ -330,6 +370,8 @@ struct Done {
 struct Shown {
     #[serde(flatten)]
     view: GroupView,
+    /// Who holds the memory of its colours.
+    occupancy: Option<Occupancy>,
     /// Its cgroup is not there now.
     cgroup_missing: bool,
     /// Tasks that it can't colour, for their cpuset allows no node of it.
@@ -345,6 +387,10 @@ impl Shown {
             barred: match view.implicit {
                 true => Vec::new(),
                 false => barred(name, host, control)?,
+            },
+            occupancy: match view.implicit {
+                true => None,
+                false => control.group(name)?.occupancy()?,
             },
             cgroup_missing: found.is_some_and(|found| found.missing == Some(true)),
             view,
@@ -409,6 +455,7 @@ fn done(
         outln!("process {pid}: {in_color} of {own_pages} own pages are in colour ({share:.1} %)")?;
         if in_color < own_pages {
             let name = group.name();
+            outln!("  `soloist recolor {pid}` moves the others in while it runs")?;
             outln!("  the others stay where they are until it frees them; started with `soloist run --group {name} -- CMD` it is in colour from its first page")?;
         }
     }
@@ -484,6 +531,9 @@ fn show(shown: &Shown, ctx: &Ctx) -> Result<()> {
         outln!("made by      {}", maker(&view.name))?;
     } else {
         show_policy(shown)?;
+    }
+    if let Some(occupancy) = &shown.occupancy {
+        outln!("memory       {}", occupancy.words())?;
     }
     outln!("tasks        {}", tasks.join(" "))?;
     show_stats(view)?;

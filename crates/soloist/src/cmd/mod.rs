@@ -9,7 +9,9 @@ mod group;
 mod guard;
 mod map;
 mod metrics;
+mod moves;
 mod realtime;
+mod recolor;
 mod rule;
 mod run;
 mod save;
@@ -39,6 +41,7 @@ pub enum Command {
     #[command(subcommand)]
     Rule(rule::Args),
     Verify(verify::Args),
+    Recolor(recolor::Args),
     Save(save::SaveArgs),
     Apply(save::ApplyArgs),
     Top(top::Args),
@@ -89,6 +92,7 @@ impl Command {
             | Self::Bench(_)
             | Self::Group(_)
             | Self::Verify(_)
+            | Self::Recolor(_)
             | Self::Save(_)
             | Self::Apply(_)
             | Self::Top(_) => true,
@@ -113,6 +117,7 @@ impl Command {
             Self::Group(args) => group::run(args, ctx),
             Self::Rule(args) => rule::run(args, ctx),
             Self::Verify(args) => verify::run(args, ctx),
+            Self::Recolor(args) => recolor::run(args, ctx),
             Self::Save(args) => save::save(args, ctx),
             Self::Apply(args) => save::apply(args, ctx),
             Self::Top(args) => top::run(args, ctx),

@@ -137,6 +137,12 @@ const COLUMNS: &[Column] = &[
         rank: Some(|g| -g.in_color.unwrap_or(2.0)),
     },
     Column {
+        head: "OTHERS",
+        key: 'x',
+        cell: |g| share(g.occupancy.and_then(|held| held.share_of_others())),
+        rank: Some(|g| g.occupancy.map_or(0.0, |held| held.others() as f64)),
+    },
+    Column {
         head: "HITS/S",
         key: 'h',
         cell: |g| number(g.hits),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde_json::json;
 use soloist_host::control::{load, unload, ModuleChoice};
-use soloist_host::machine::Host;
+use soloist_host::machine::{spinners, Host};
 use soloist_machine::{known, Machine};
 
 use soloist_cli::complete;
@@ -90,7 +90,18 @@ pub struct DownArgs {
 
 /// Runs `down`.
 pub fn run_down(args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
-    let was_loaded = unload(&Host::live(), args.force)?;
+    let host = Host::live();
+    if host.has("/sys/module/soloist") && host.is_root() {
+        for spinner in spinners(&host) {
+            errln!(
+                "soloist: thread {} ({}) keeps processor {} without a pause: the kernel unloads a module when each processor has scheduled, so this waits for it",
+                spinner.tid,
+                spinner.command,
+                spinner.cpu
+            );
+        }
+    }
+    let was_loaded = unload(&host, args.force)?;
     if ctx.json {
         ctx.print_json(&json!({ "was_loaded": was_loaded }))?;
     } else if was_loaded {

@@ -27,8 +27,9 @@ use soloist_cli::{out, status, Ctx, Misuse};
 /// thread, which is judged by its own group's colours.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
-    status "0 done, 1 failed, or with --strict a page of its own is out of colour; 2 misused";
+    status "0 done, 1 failed, or what --strict asks for is not so; 2 misused";
     "soloist verify 1234 --summary",
+    "soloist verify 1234 --strict=banks",
     "soloist run -- soloist verify --self --strict --by node",
     "soloist verify 1234 --svg pages.svg",
 ])]
@@ -65,9 +66,25 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Exit with 1 unless all its own pages are in colour.
-    #[arg(long)]
-    strict: bool,
+    /// Exit with 1 unless all its own pages are in colour; with =banks, also if others
+    /// hold memory in the colours of its exclusive groups.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "own"
+    )]
+    strict: Option<Strict>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Strict {
+    /// Its own pages are in colour.
+    Own,
+    /// And nobody else holds memory in its exclusive colours.
+    Banks,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,6 +112,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let mut report = verify(&host, pid, &map, groups)?;
     if let (Ok(control), None, None) = (&control, &args.bank_sets, &args.llc) {
         report.contradiction = contradiction(&host, control, &map, pid)?;
+        report.look_who_holds(control)?;
     }
     if let Some(path) = &args.svg {
         out::write(path, picture::svg(&report, &map))?;
@@ -105,7 +123,11 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         print(&report, &args, ctx)?;
     }
     let all = !report.groups.is_empty() && report.own.in_color == report.own.present;
-    Ok(status(all || !args.strict))
+    Ok(status(match args.strict {
+        None => true,
+        Some(Strict::Own) => all,
+        Some(Strict::Banks) => all && report.intruded().next().is_none(),
+    }))
 }
 
 /// Colours named on the command line.
@@ -254,6 +276,14 @@ fn totals(report: &Report, ctx: &Ctx) -> String {
             "its threads are in {} groups, each with its colours: {}; judge one thread by `soloist verify TID`",
             each.len(),
             each.join(", ")
+        ));
+    }
+    for (name, held) in &report.occupancy {
+        lines.push(format!("memory of {name}'s colours: {}", held.by.words()));
+    }
+    for (name, _) in report.intruded() {
+        lines.push(format!(
+            "  {name} is exclusive, but others hold memory there: `soloist group set {name} --evict`"
         ));
     }
     for (reason, n) in &report.total.not_in_color {

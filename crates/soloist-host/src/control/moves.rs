@@ -1,0 +1,182 @@
+//! Migrations that a user asks for: others' pages out of a group's colours, and a
+//! running task's pages into them.
+
+use serde::Serialize;
+
+use crate::control::group::Group;
+use crate::control::interface::{Control, KeyValues};
+use crate::machine::{process_of, Host};
+use crate::HostError;
+
+/// What became of the pages. All counts are of 4 KiB pages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct MoveReport {
+    /// `none`, `runs`, `done`, or `ended` before it was done.
+    pub state: String,
+    /// Looked at, in the last pass.
+    pub seen: u64,
+    /// Of these, already where they shall be.
+    pub in_place: u64,
+    /// Migrated.
+    pub moved: u64,
+    /// Clean page cache that was dropped.
+    pub dropped: u64,
+    /// Of files, unmapped: the next access copies them.
+    pub unmapped: u64,
+    /// Frames that came into the group's lists.
+    pub listed: u64,
+    /// What stayed, by cause.
+    pub stays: Vec<Stay>,
+    /// No page stood still longer, microseconds.
+    pub longest_us: u64,
+    /// How long it took, microseconds.
+    pub took_us: u64,
+}
+
+/// Pages that stayed where they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stay {
+    /// The kernel's word for the cause.
+    pub cause: &'static str,
+    /// Pages.
+    pub pages: u64,
+}
+
+/// Causes, and what they mean.
+const CAUSES: [(&str, &str); 8] = [
+    ("pinned", "pinned for a device"),
+    (
+        "unevictable",
+        "locked in memory (eviction moves them while vm.compact_unevictable_allowed is 1)",
+    ),
+    ("groups", "another group's"),
+    ("kernel", "the kernel's"),
+    (
+        "shared",
+        "shared with another process since a fork, until either writes",
+    ),
+    ("huge", "in huge pages that can't be split now"),
+    ("busy", "in use just now"),
+    ("no_room", "without a place to go"),
+];
+
+impl MoveReport {
+    fn of(text: &KeyValues) -> Self {
+        let number = |key: &str| text.get(key).and_then(|v| v.parse().ok()).unwrap_or(0);
+        let stay = |&(cause, _): &(&'static str, &str)| Stay {
+            cause,
+            pages: number(cause),
+        };
+        Self {
+            state: text.get("state").cloned().unwrap_or_default(),
+            seen: number("seen"),
+            in_place: number("in_place"),
+            moved: number("moved"),
+            dropped: number("dropped"),
+            unmapped: number("unmapped"),
+            listed: number("listed"),
+            stays: CAUSES.iter().map(stay).filter(|s| s.pages > 0).collect(),
+            longest_us: number("longest_us"),
+            took_us: number("took_us"),
+        }
+    }
+
+    /// `1234 pages moved, 12 dropped; no page stood still longer than 0.3 ms`.
+    pub fn words(&self) -> String {
+        let mut words = format!("{} pages moved", self.moved);
+        if self.dropped > 0 {
+            words += &format!(", {} of page cache dropped", self.dropped);
+        }
+        if self.unmapped > 0 {
+            words += &format!(
+                ", {} of files unmapped (the next access copies them)",
+                self.unmapped
+            );
+        }
+        if self.moved > 0 {
+            let ms = self.longest_us as f64 / 1000.0;
+            words += &format!("; none stood still longer than {ms:.1} ms");
+        }
+        words
+    }
+
+    /// A line for each cause that kept pages where they are.
+    pub fn stays_in_words(&self) -> Vec<String> {
+        let meaning = |cause: &str| {
+            let found = CAUSES.iter().find(|(name, _)| *name == cause);
+            found.map_or("", |(_, words)| words)
+        };
+        let line = |s: &Stay| format!("{} stayed: {}", s.pages, meaning(s.cause));
+        self.stays.iter().map(line).collect()
+    }
+}
+
+impl Group {
+    /// Moves others' pages out of its colours, at most `rate` bytes a second. Lasts as
+    /// long as that takes; a signal that ends this process ends it, too.
+    pub fn evict(&self, rate: Option<u64>) -> Result<MoveReport, HostError> {
+        match rate {
+            None => self.set("evict", "1")?,
+            Some(rate) => self.set("evict", &format!("1 rate={rate}"))?,
+        }
+        self.eviction()
+    }
+
+    /// The last eviction, or how far the one that runs is.
+    pub fn eviction(&self) -> Result<MoveReport, HostError> {
+        let text = self.control().key_values(&self.file("evict"))?;
+        Ok(MoveReport::of(&text))
+    }
+
+    /// Moves the present pages of process `pid` (`None`: of all its tasks) into its
+    /// colours.
+    pub fn recolor(&self, pid: Option<i32>) -> Result<MoveReport, HostError> {
+        self.set("recolor", &pid.unwrap_or(0).to_string())?;
+        let text = self.control().key_values(&self.file("recolor"))?;
+        Ok(MoveReport::of(&text))
+    }
+}
+
+impl Control {
+    /// The group with a directory that process `pid` is in, and its memory with it.
+    pub fn group_of_process(&self, host: &Host, pid: i32) -> Result<Group, HostError> {
+        if !host.has(&format!("/proc/{pid}")) {
+            return Err(HostError::NoProcess(pid));
+        }
+        let leader = process_of(host, pid);
+        if leader != pid {
+            return Err(HostError::Request(format!(
+                "{pid} is a thread of process {leader}, whose memory all its threads share: `soloist recolor {leader}`"
+            )));
+        }
+        let holds = self.each_group(|group| {
+            let tasks = group.tasks()?;
+            Ok(tasks.contains(&pid).then(|| group.clone()))
+        })?;
+        holds.into_iter().flatten().next().ok_or_else(|| {
+            HostError::Request(format!(
+                "process {pid} is in no group that has a directory: `soloist group set NAME --pid {pid} --move` puts it into one"
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::interface::key_values;
+
+    #[test]
+    fn what_stayed_is_said_by_cause() {
+        let text = "state done\nmoved 7\ndropped 2\npinned 3\nkernel 0\nbusy 1\nlongest_us 1500\n";
+        let report = MoveReport::of(&key_values(text));
+        assert_eq!(
+            report.words(),
+            "7 pages moved, 2 of page cache dropped; none stood still longer than 1.5 ms"
+        );
+        assert_eq!(
+            report.stays_in_words(),
+            ["3 stayed: pinned for a device", "1 stayed: in use just now"]
+        );
+    }
+}

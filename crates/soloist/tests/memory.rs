@@ -1,0 +1,133 @@
+//! Who holds the memory of a group's colours, and moving it, on a made-up machine.
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+mod machine;
+use machine::{small, soloist, with_real_processes};
+
+const HELD: &str = "\
+own 50
+groups 0
+anon 20
+mapped 5
+cache 5
+kernel 10
+listed 6
+free 4
+pinned 1
+unevictable 2
+looked 100
+one_of 1
+took_us 12
+";
+
+fn file(machine: &TempDir, name: &str) -> PathBuf {
+    let groups = machine.path().join("sys/kernel/config/soloist/groups");
+    groups.join("core0").join(name)
+}
+
+/// A machine whose module tells who holds what, and can move it.
+fn telling() -> TempDir {
+    let machine = small();
+    fs::write(file(&machine, "occupancy"), HELD).unwrap();
+    fs::write(file(&machine, "evict"), "state none\n").unwrap();
+    fs::write(file(&machine, "recolor"), "state none\n").unwrap();
+    machine
+}
+
+/// Standard output and error of a command that ends with `status`.
+fn said(machine: &TempDir, args: &[&str], status: i32) -> String {
+    let out = soloist(machine.path(), args).output().unwrap();
+    let both = [out.stdout, out.stderr].concat();
+    let text = String::from_utf8(both).unwrap();
+    assert_eq!(out.status.code(), Some(status), "{args:?}: {text}");
+    text
+}
+
+#[test]
+fn group_show_says_who_holds_its_memory() {
+    let machine = telling();
+    let shown = said(&machine, &["group", "show", "core0"], 0);
+    let line = "memory       own 50.0 %, tasks in no group 20.0 %, mapped files 5.0 %, \
+                page cache 5.0 %, the kernel 10.0 %, free in lists 6.0 %, free 4.0 %\n";
+    assert!(shown.contains(line), "{shown}");
+    let json = said(&machine, &["group", "show", "core0", "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["occupancy"]["anon"], 20);
+    assert_eq!(json["occupancy"]["pinned"], 1);
+}
+
+#[test]
+fn an_older_module_tells_nothing() {
+    let machine = small();
+    let shown = said(&machine, &["group", "show", "core0"], 0);
+    assert!(!shown.contains("\nmemory "), "{shown}");
+}
+
+#[test]
+fn top_metrics_and_doctor_say_it_too() {
+    let machine = telling();
+    with_real_processes(&machine);
+    let table = said(&machine, &["top", "-n", "1"], 0);
+    assert!(
+        table.contains("OTHERS") && table.contains("30.0 %"),
+        "{table}"
+    );
+    let metrics = said(&machine, &["metrics"], 0);
+    let line = "soloist_group_occupancy{group=\"core0\",holder=\"anon\"} 20\n";
+    assert!(metrics.contains(line), "{metrics}");
+    let out = soloist(machine.path(), &["doctor"]).output().unwrap();
+    let doctor = String::from_utf8(out.stdout).unwrap();
+    assert!(
+        doctor.contains("30 % of core0's memory is others'"),
+        "{doctor}"
+    );
+    fs::write(file(&machine, "mode"), "shareable\n").unwrap();
+    let out = soloist(machine.path(), &["doctor"]).output().unwrap();
+    let doctor = String::from_utf8(out.stdout).unwrap();
+    assert!(!doctor.contains("exclusive colours"), "{doctor}");
+}
+
+#[test]
+fn evict_and_recolor_are_one_write_each() {
+    let machine = telling();
+    said(&machine, &["group", "set", "core0", "--evict"], 0);
+    assert_eq!(fs::read_to_string(file(&machine, "evict")).unwrap(), "1\n");
+    let args = ["group", "set", "core0", "--evict", "--evict-rate", "1MB/s"];
+    said(&machine, &args, 0);
+    let written = fs::read_to_string(file(&machine, "evict")).unwrap();
+    assert_eq!(written, "1 rate=1000000\n");
+    said(&machine, &["recolor", "core0"], 0);
+    assert_eq!(
+        fs::read_to_string(file(&machine, "recolor")).unwrap(),
+        "0\n"
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let machine = telling();
+    with_real_processes(&machine);
+    let alone = said(&machine, &["group", "set", "core0", "--move"], 2);
+    assert!(alone.contains("--pid"), "{alone}");
+    said(
+        &machine,
+        &["group", "set", "core0", "--evict-rate", "1MB/s"],
+        2,
+    );
+    said(
+        &machine,
+        &["group", "set", "core0", "--evict", "--evict-rate", "0"],
+        2,
+    );
+    let none = said(&machine, &["recolor", "2000000000"], 1);
+    assert!(none.contains("there is no process 2000000000"), "{none}");
+    let not_in = said(&machine, &["recolor", "1"], 2);
+    assert!(not_in.contains("--pid 1 --move"), "{not_in}");
+    let unknown = said(&machine, &["recolor", "cor0"], 1);
+    assert!(unknown.contains("did you mean \"core0\""), "{unknown}");
+}

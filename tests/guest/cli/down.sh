@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# `soloist down` beside a real-time thread that spins: it says who makes it wait. And it
+# lifts reservations first.
+set -u
+. "$(dirname "$0")/../lib/cli.sh"
+map=$(mktemp)
+cat $root/map >"$map"
+
+timeout 8 chrt -f 50 taskset -c 1 sh -c 'while :; do :; done' &
+sleep 0.5
+out=$(soloist down 2>&1)
+same down $? 0
+case $out in
+*"keeps processor 1 without a pause"*"module: unloaded"*) ok spinner-said ;;
+*) fail spinner-said "$out" ;;
+esac
+wait
+insmod "$MODULE" && cat "$map" >$root/map
+out=$(soloist down 2>&1)
+same quiet "$out" "module: unloaded"
+insmod "$MODULE" && cat "$map" >$root/map
+rm -f "$map"

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# A machine that a stranger filled: who holds a group's colours is shown, evicted, and a
+# running process moves in.
+set -u
+. "$(dirname "$0")/../lib/cli.sh"
+
+
+dd if=/dev/zero of=/tmp/fill bs=1M count=300 2>/dev/null
+soloist group create g --bank-sets 3 --mode exclusive >/dev/null
+case $(soloist group show g) in
+*"memory       "*"page cache "*) ok shown ;;
+*) fail shown "$(soloist group show g)" ;;
+esac
+cache() { soloist group show g --json | tr -d ' \n' | sed -n 's/.*"cache":\([0-9]*\).*/\1/p'; }
+before=$(cache)
+[ "$before" -gt 5000 ] && ok cache-counted || fail cache-counted "$before pages"
+soloist doctor | grep -q "of g's memory is others'" && ok doctor-says || fail doctor-says "it does not"
+soloist top -n 1 | grep -q OTHERS && ok top-says || fail top-says "it does not"
+soloist metrics | grep -q 'soloist_group_occupancy{group="g",holder="cache"}' && ok metrics-say ||
+	fail metrics-say "they do not"
+
+out=$(soloist group set g --evict)
+case $out in
+*"others in g: "*" pages moved"*) ok evict-says ;;
+*) fail evict-says "$out" ;;
+esac
+after=$(cache)
+[ "$after" -lt $((before / 20)) ] && ok evicted || fail evicted "$after of $before pages stayed: $out"
+[ "$(tr -d '\0' </tmp/fill | wc -c)" = 0 ] && [ "$(wc -c </tmp/fill)" = 314572800 ] && ok content ||
+	fail content "the file changed"
+
+# A process that runs already moves in, and is whole in colour.
+sleep 1000 &
+pid=$!
+executes $pid sleep
+out=$(soloist group set g --pid $pid --move)
+case $out in
+*"process $pid: "*" pages moved"*) ok move-says ;;
+*) fail move-says "$out" ;;
+esac
+share=$(soloist verify $pid --json | tr -d ' \n' | sed -n 's/.*"own":{"present":\([0-9]*\),"in_color":\([0-9]*\).*/\1 \2/p')
+set -- $share
+[ $(($2 * 10)) -ge $(($1 * 6)) ] && ok moved-in || fail moved-in "$2 of $1 pages: $out"
+expect recolor 0 soloist recolor $pid
+expect recolor-group 0 soloist recolor g --json
+expect verify-own 1 soloist verify 1 --strict
+expect recolor-stranger 2 soloist recolor 1
+expect move-needs-pid 2 soloist group set g --move
+kill $pid
+wait
+
+# At creation, and by a user who is not root.
+rm /tmp/fill
+soloist group rm --force g
+expect create-evicts 0 soloist group create h --bank-sets 4 --mode exclusive --evict
+chmod 755 . soloist
+case $(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist group set h --evict 2>&1) in
+*"needs root"*) ok evict-needs-root ;;
+*) fail evict-needs-root "$(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist group set h --evict 2>&1)" ;;
+esac
+soloist group rm h
