@@ -64,8 +64,8 @@ pub fn html(outcomes: &[ScenarioOutcome], others: &[Other]) -> Result<String, Dr
                 "\n" p {
                     "Version " (env!("CARGO_PKG_VERSION")) ". " em { "Theirs" }
                     " is what the paper prints in text or tables, and nothing else; "
-                    em { "ours" } " is computed by the model. A prediction holds within 15\u{a0}% of "
-                    "the effect; ± is a 95\u{a0}% interval over seeds."
+                    em { "ours" } " is computed by the model. ± is a 95\u{a0}% interval over seeds; a figure holds "
+                    "when all of it is within 15\u{a0}% of the effect."
                 }
                 "\n" p { (all.len()) " experiments: " (totals.sentence()) "." }
                 "\n" figure { (summary::summary(&all)) }
