@@ -31,7 +31,10 @@ pub fn command(words: &[OsString]) -> Option<&'static str> {
 
 /// Is it only the name of a command that `soloist-lab` has?
 pub fn is_name_only(command: &clap::Command) -> bool {
-    let own = |arg: &&clap::Arg| !arg.is_global_set();
+    // A command that has been built has arguments for these.
+    let own = |arg: &&clap::Arg| {
+        !arg.is_global_set() && !matches!(arg.get_id().as_str(), "help" | "version")
+    };
     COMMANDS.contains(&command.get_name())
         && !command.has_subcommands()
         && command.get_arguments().filter(own).count() == 0

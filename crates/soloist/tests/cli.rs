@@ -902,6 +902,18 @@ fn commands_of_the_lab_are_handed_over() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("`soloist compare --model`"), "{said}");
 
+    // Its manual pages are the other package's: dpkg takes no file from two.
+    let pages = dir.path().join("pages/");
+    let pages = pages.to_str().unwrap();
+    assert_eq!(run(&["man", pages], false), (Some(0), String::new()));
+    assert!(fs::exists(format!("{pages}soloist-run.1")).unwrap());
+    for lab in ["lab", "vm", "sim", "plan", "trace"] {
+        assert!(
+            !fs::exists(format!("{pages}soloist-{lab}.1")).unwrap(),
+            "{lab}"
+        );
+    }
+
     let lab = dir.path().join("soloist-lab");
     fs::write(&lab, "#!/bin/sh\necho \"$0: $*\"\nexit 7\n").unwrap();
     fs::set_permissions(&lab, fs::Permissions::from_mode(0o755)).unwrap();
@@ -916,6 +928,12 @@ fn commands_of_the_lab_are_handed_over() {
         let wanted = format!("{}: {}\n", lab.display(), words.join(" "));
         assert_eq!(run(words, false), (Some(7), wanted));
     }
+    let (code, said) = run(&["man", pages], false);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains(&format!("soloist-lab: man {pages}\n")),
+        "{said}"
+    );
     let (_, said) = run(&["--", "soloist", "lab", "li"], true);
     assert!(said.ends_with("soloist-lab: -- soloist lab li\n"), "{said}");
     let (_, said) = run(&["run", "--", "lab"], false);
