@@ -3,7 +3,7 @@
 //! The papers split whole blocks and list every frame of them
 //! ([`super::memory`]). The module takes single frames of a cell instead, region by
 //! region from the top of the node (kernel/frames/refill.c), for each of the next
-//! cells that has none listed (`refill_next` of kernel/fault/rungs.c), and
+//! cells that has none listed (`fill_next` of kernel/supply/supply.c), and
 //! hands them out in turn, through the batches of a per-CPU list
 //! (kernel/frames/cpu_list.c).
 //! Which frames of a bank follow each other decides how often its row stays open,
