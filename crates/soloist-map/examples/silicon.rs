@@ -43,6 +43,7 @@ fn main() {
             };
             let truth = Truth {
                 same_bank_ns,
+                same_channel_ns: 0.0,
                 others_ns: 20.0,
                 taken: 0.02,
                 noise,

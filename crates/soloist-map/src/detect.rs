@@ -10,7 +10,7 @@
 
 pub mod check;
 pub mod classes;
-mod classify;
+pub(crate) mod classify;
 pub mod cpu;
 pub mod division;
 pub mod frames;

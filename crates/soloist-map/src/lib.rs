@@ -6,6 +6,7 @@
 //! it is functions and ranges; decoding is core's. Detection by timing
 //! ([`detect`]) stands apart from the files.
 
+pub mod advice;
 pub mod choice;
 pub mod compare;
 pub mod detect;

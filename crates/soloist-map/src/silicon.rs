@@ -1,232 +1,101 @@
-//! Does a neighbour in the same bank cost more than one in another? On real
-//! memory, by timing alone.
+//! What neighbours cost on this machine's own memory, by timing alone.
 //!
-//! The core experiment of PALLOC and CAMC, without a module. Lines of two banks
-//! are found by the detector's [`Meter`](crate::detect::meter::Meter)
-//! ([`sets`]); then a victim on one processor follows pointers through lines of
-//! one bank while a neighbour on another loads lines of the same bank, or of the
-//! other ([`cores`]), both ways round. What is judged is the *interaction*:
-//! (A beside A) + (B beside B) - (A beside B) - (B beside A). What makes one bank
-//! or one set of lines slower, or a neighbour faster, drops out of it. Conditions
-//! come in random order in each block, so that without an effect every sign of a
-//! block's difference is as likely as the other, however the machine drifts: a
-//! test by signed ranks says how likely the difference is luck, a bootstrap how
-//! large it may be ([`statistics`]).
+//! The experiments of PALLOC and CAMC, without a module. A victim on one
+//! processor follows pointers, one access at a time, each from memory; neighbours
+//! on others read or write. Each experiment says whose lines lie in which banks
+//! and asks a [`Cores`] for rounds; a real machine answers ([`cores`]) or a
+//! simulated one whose truth is known ([`sim`]).
+//!
+//! - [`two_banks`]: a neighbour in the same bank against one in another.
+//! - [`slices`]: as many banks as a small machine has, shared, private, or all
+//!   tasks in few of them; all banks by page colours.
+//! - [`whole`]: all of memory, where banks were found pair by pair.
+//! - [`paced`]: the same beside neighbours that are slowed down.
+//! - [`channels`]: neighbours on another channel against neighbours in other banks.
+//!
+//! [`density`] draws from all of it how many banks each busy core needs, and
+//! [`report`] holds what was found.
+//!
+//! Lines of known banks come from the detector, by functions ([`banks`]) or pair by
+//! pair ([`sets`]). Conditions come in random order, block by block, so that without
+//! an effect every sign of a block's difference is as likely as the other, however
+//! the machine drifts: a test by signed ranks says how likely the difference is
+//! chance, a bootstrap how large it may be ([`statistics`]).
 
+pub mod banks;
+pub mod channels;
 pub mod cores;
+pub mod density;
+pub mod paced;
+pub mod picture;
+pub mod report;
 pub mod sets;
 pub mod sim;
+pub mod slices;
 pub mod statistics;
+pub mod two_banks;
+pub mod whole;
 
-use rand::seq::SliceRandom;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
-use soloist_core::statistics::median;
+use serde::{Deserialize, Serialize};
 
-use sets::{Bank, Sets};
-use statistics::{chance, Interval};
-
-/// An effect is shown if luck gives one as large less often than this, over all
-/// attacks together.
-pub const CHANCE: f64 = 0.01;
-/// Blocks that are begun for one that counts, at most.
-const TRIES: usize = 4;
+pub use two_banks::{measure, Cost, Design, Measured, NotBeside, ATTACKS, CHANCE};
 
 /// What a neighbour does with its lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attack {
-    /// Reads them from memory, all at once.
+    /// Reads them from memory, some at once.
     Read,
     /// Writes them to memory.
     Write,
+    /// Reads some, then writes some, in turn.
+    Both,
 }
 
-/// All attacks.
-pub const ATTACKS: [Attack; 2] = [Attack::Read, Attack::Write];
+impl Attack {
+    /// So many neighbours that do it, in words.
+    #[must_use]
+    pub fn neighbours(self, count: usize) -> String {
+        match (self, count) {
+            (Self::Read, 1) => "1 reader".to_owned(),
+            (Self::Write, 1) => "1 writer".to_owned(),
+            (Self::Both, 1) => "1 neighbour that reads and writes".to_owned(),
+            (Self::Read, n) => format!("{n} readers"),
+            (Self::Write, n) => format!("{n} writers"),
+            (Self::Both, n) => format!("{n} neighbours that read and write"),
+        }
+    }
+}
 
-/// A neighbour and its lines.
-pub type Neighbour<'a> = Option<(Attack, &'a [u64])>;
+/// Neighbours of the victim.
+#[derive(Debug, Clone, Copy)]
+pub struct Company<'a> {
+    /// What all of them do.
+    pub attack: Attack,
+    /// The lines of each.
+    pub lines: &'a [Vec<u64>],
+    /// How long each waits after 16 accesses, ns.
+    pub pause_ns: u32,
+}
 
 /// What a round came to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Round {
-    /// Nanoseconds of an access of the victim.
+    /// Nanoseconds of an access of the victim: the median of means over some accesses
+    /// each.
     pub ns: f64,
-    /// Accesses of the neighbour in a microsecond.
+    /// Accesses of all neighbours in a microsecond.
     pub rate: f64,
+    /// Nanoseconds of single accesses of the victim.
+    pub singles: Vec<f32>,
 }
 
-/// Two processors, real or simulated.
+/// Processors of one machine, real or simulated.
 pub trait Cores {
-    /// The victim on `lines`, beside `neighbour`. `None`: the neighbour hardly ran
-    /// in that time.
-    fn round(&mut self, lines: &[u64], neighbour: Neighbour<'_>) -> Option<Round>;
-}
+    /// Neighbours at most.
+    fn most_neighbours(&self) -> usize;
 
-/// How often.
-#[derive(Debug, Clone, Copy)]
-pub struct Design {
-    /// Blocks: each has every condition once.
-    pub blocks: usize,
-    /// Seed of orders and of the bootstrap.
-    pub seed: u64,
-}
-
-/// What one attack costs.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Cost {
-    /// What the neighbour did.
-    pub attack: Attack,
-    /// Median ns of an access beside it in the same bank.
-    pub same_ns: f64,
-    /// The same in the other bank.
-    pub other_ns: f64,
-    /// Accesses of the neighbour in a microsecond, in the same bank.
-    pub same_rate: f64,
-    /// In the other bank.
-    pub other_rate: f64,
-    /// What the same bank adds to an access, ns: median over blocks, and
-    /// between what it lies in 99 of 100 cases.
-    pub added_ns: Interval,
-    /// Chance that luck alone adds as much.
-    pub chance: f64,
-    /// Whether that is an effect.
-    pub shown: bool,
-}
-
-/// What was measured.
-#[derive(Debug, Clone, Serialize)]
-pub struct Measured {
-    /// Median ns of an access alone.
-    pub alone_ns: f64,
-    /// By attack.
-    pub costs: Vec<Cost>,
-    /// Blocks that count.
-    pub blocks: usize,
-    /// Blocks in which the neighbour hardly ran.
-    pub dropped: usize,
-}
-
-impl Measured {
-    /// Whether any attack shows banks.
-    #[must_use]
-    pub fn is_shown(&self) -> bool {
-        self.costs.iter().any(|cost| cost.shown)
-    }
-}
-
-/// The neighbour did not run beside the victim often enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("in {dropped} of {tried} blocks the neighbour hardly ran beside the victim: the processors are taken by others")]
-pub struct NotBeside {
-    /// Blocks in which it didn't.
-    pub dropped: usize,
-    /// Blocks that were begun.
-    pub tried: usize,
-}
-
-/// A condition of a block: whose lines the victim has, and its neighbour.
-#[derive(Clone, Copy)]
-struct Condition {
-    victim: usize,
-    neighbour: Option<(usize, usize)>,
-}
-
-/// Measures the victim in each bank: alone, beside each attack in each bank.
-///
-/// # Errors
-/// When the two hardly ever ran at the same time.
-pub fn measure(
-    cores: &mut dyn Cores,
-    sets: &Sets,
-    design: Design,
-    progress: &mut dyn FnMut(f64),
-) -> Result<Measured, NotBeside> {
-    let mut rng = ChaCha8Rng::seed_from_u64(design.seed);
-    let conditions: Vec<Condition> = (0..2)
-        .flat_map(|victim| {
-            let beside = (0..ATTACKS.len()).flat_map(|attack| [(attack, 0), (attack, 1)]);
-            std::iter::once(None)
-                .chain(beside.map(Some))
-                .map(move |neighbour| Condition { victim, neighbour })
-        })
-        .collect();
-    // One entry a block in each.
-    let mut blocks: Vec<Vec<Round>> = Vec::new();
-    let mut dropped = 0;
-    while blocks.len() < design.blocks {
-        if blocks.len() + dropped >= TRIES * design.blocks {
-            return Err(NotBeside {
-                dropped,
-                tried: blocks.len() + dropped,
-            });
-        }
-        match block(cores, &sets.banks, &conditions, &mut rng) {
-            Some(rounds) => blocks.push(rounds),
-            None => dropped += 1,
-        }
-        progress(blocks.len() as f64 / design.blocks as f64);
-    }
-    let median_of = |wanted: &dyn Fn(&Condition) -> bool, value: &dyn Fn(&Round) -> f64| {
-        let all = blocks.iter().flat_map(|rounds| {
-            let kept = rounds.iter().zip(&conditions);
-            kept.filter(|(_, c)| wanted(c)).map(|(r, _)| value(r))
-        });
-        median(&mut all.collect::<Vec<f64>>())
-    };
-    let ns = |round: &Round| round.ns;
-    let rate = |round: &Round| round.rate;
-    let costs = ATTACKS.iter().enumerate().map(|(attack, &name)| {
-        let same = |c: &Condition| c.neighbour == Some((attack, c.victim));
-        let other = |c: &Condition| c.neighbour == Some((attack, 1 - c.victim));
-        let added: Vec<f64> = blocks
-            .iter()
-            .map(|rounds| {
-                let sum = |wanted: &dyn Fn(&Condition) -> bool| -> f64 {
-                    let kept = rounds.iter().zip(&conditions);
-                    kept.filter(|(_, c)| wanted(c)).map(|(r, _)| r.ns).sum()
-                };
-                (sum(&same) - sum(&other)) / 2.0
-            })
-            .collect();
-        let added_ns = Interval::of_median(&added, design.seed);
-        let chance = chance(&added, design.seed);
-        Cost {
-            attack: name,
-            same_ns: median_of(&same, &ns),
-            other_ns: median_of(&other, &ns),
-            same_rate: median_of(&same, &rate),
-            other_rate: median_of(&other, &rate),
-            added_ns,
-            chance,
-            shown: chance < CHANCE / ATTACKS.len() as f64 && added_ns.low > 0.0,
-        }
-    });
-    let costs = costs.collect();
-    Ok(Measured {
-        alone_ns: median_of(&|c: &Condition| c.neighbour.is_none(), &ns),
-        costs,
-        blocks: blocks.len(),
-        dropped,
-    })
-}
-
-/// Every condition once, in random order; `None`: a neighbour did not run.
-fn block(
-    cores: &mut dyn Cores,
-    banks: &[Bank; 2],
-    conditions: &[Condition],
-    rng: &mut ChaCha8Rng,
-) -> Option<Vec<Round>> {
-    let mut order: Vec<usize> = (0..conditions.len()).collect();
-    order.shuffle(rng);
-    let mut rounds = vec![None; conditions.len()];
-    for i in order {
-        let Condition { victim, neighbour } = conditions[i];
-        let beside = neighbour.map(|(attack, bank)| (ATTACKS[attack], &banks[bank].neighbour[..]));
-        rounds[i] = Some(cores.round(&banks[victim].victim, beside)?);
-    }
-    rounds.into_iter().collect()
+    /// The victim on `lines`, beside `company`. `None`: a neighbour hardly ran in
+    /// that time.
+    fn round(&mut self, lines: &[u64], company: Option<&Company<'_>>) -> Option<Round>;
 }

@@ -37,6 +37,7 @@ fn find(memory: &mut dyn TimingSource, seed: u64) -> Result<Sets, SetsError> {
 fn truth(noise: &str) -> Truth {
     Truth {
         same_bank_ns: 0.0,
+        same_channel_ns: 0.0,
         others_ns: 20.0,
         taken: 0.01,
         noise: noise.parse().unwrap(),

@@ -86,6 +86,8 @@ pub struct HardwareOptions {
     /// Use physical addresses in a virtual machine too: right only when the
     /// host backs the guest with one piece of memory at the same offsets.
     pub trust_guest: bool,
+    /// Ask for no physical addresses, even where they are told: pages get classes.
+    pub unprivileged: bool,
 }
 
 /// It times the memory of the running machine, whatever root is set.
@@ -130,7 +132,8 @@ impl Hardware {
 
     fn with_pages(options: &HardwareOptions, shift: u32) -> Result<Self, HardwareError> {
         let host = running();
-        let physical = is_bare_metal(&host) || options.trust_guest;
+        let told = is_bare_metal(&host) || options.trust_guest;
+        let physical = told && !options.unprivileged;
         let pagemap = File::open("/proc/self/pagemap").ok();
         let mut mapper = Mapper {
             shift,

@@ -314,6 +314,14 @@ impl SimSource {
         Some(place.node << 24 | place.color)
     }
 
+    /// The channel of an address of this source, numbered over all nodes; `None`: in a
+    /// hole.
+    #[must_use]
+    pub fn channel(&self, address: u64) -> Option<u32> {
+        let place = self.map.decode(self.physical(address)).ok()?;
+        Some(place.node << 24 | place.channel)
+    }
+
     /// Time without noise.
     fn truth(&self, a: u64, b: u64) -> f64 {
         let (Ok(a), Ok(b)) = (

@@ -1,28 +1,39 @@
-//! Two processors of this machine: a victim that follows pointers, a neighbour
-//! that loads its bank.
+//! Processors of this machine: a victim that follows pointers, neighbours that load
+//! memory beside it.
+//!
+//! Every line leaves the caches after it was used, so caches play no part. A round
+//! is made of chunks of some accesses. A chunk in which a neighbour did not run, or the
+//! victim was interrupted, does not count: on a busy machine the kernel, or the host,
+//! takes processors away.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::{Attack, Cores, Neighbour, Round};
+use super::{Attack, Company, Cores, Round};
 use crate::detect::cpu;
 use crate::detect::hardware::Hardware;
 use soloist_core::statistics::median;
 
-/// Passes of the victim over its lines that make a round.
-const PASSES: usize = 100;
+/// Accesses of a chunk, and chunks of a round.
+const CHUNK: usize = 64;
+const CHUNKS: usize = 64;
+/// With fewer chunks a round says nothing.
+const LEAST_CHUNKS: usize = 16;
 /// Lines that a neighbour has under way at once.
 const AT_ONCE: usize = 16;
 /// A round ends after this, with as many as there are.
 const LONGEST: Duration = Duration::from_millis(250);
-/// With fewer passes a round says nothing.
-const LEAST_PASSES: usize = 25;
+/// How long neighbours run before the victim is timed.
+const WARM_UP: Duration = Duration::from_micros(300);
+/// An access that takes longer was interrupted: it says nothing of memory.
+const INTERRUPTED: Duration = Duration::from_micros(20);
 
-/// The processors, and the memory that both use.
+/// The processors, and the memory that all use.
 pub struct RealCores<'a> {
     memory: &'a Hardware,
     victim: usize,
-    neighbour: usize,
+    neighbours: Vec<usize>,
 }
 
 /// Binds the calling thread to a processor.
@@ -43,115 +54,194 @@ pub fn bind(cpu: usize) -> std::io::Result<()> {
 }
 
 impl<'a> RealCores<'a> {
-    /// The victim on processor `victim`, where the caller runs, the neighbour on
-    /// `neighbour`.
+    /// The victim on processor `victim`, where the caller runs, the neighbours on
+    /// `neighbours`.
     ///
     /// # Errors
     /// When the caller can't be bound there.
-    pub fn new(memory: &'a Hardware, victim: usize, neighbour: usize) -> std::io::Result<Self> {
+    pub fn new(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> std::io::Result<Self> {
         bind(victim)?;
         Ok(Self {
             memory,
             victim,
-            neighbour,
+            neighbours: neighbours.to_vec(),
         })
     }
 
-    /// The processors.
+    /// The victim's processor.
     #[must_use]
-    pub fn cpus(&self) -> (usize, usize) {
-        (self.victim, self.neighbour)
+    pub fn victim(&self) -> usize {
+        self.victim
     }
+}
 
-    fn locate(&self, lines: &[u64]) -> Vec<usize> {
-        let at = |&line: &u64| self.memory.locate(line).map(|at| at as usize);
-        lines.iter().filter_map(at).collect()
-    }
+/// Where the lines are mapped.
+fn locate(memory: &Hardware, lines: &[u64]) -> Vec<usize> {
+    let at = |&line: &u64| memory.locate(line).map(|at| at as usize);
+    lines.iter().filter_map(at).collect()
+}
+
+/// What a neighbour has done. On lines of its own: two that count must not meet.
+#[derive(Default)]
+#[repr(align(128))]
+struct Count {
+    /// Turns; it is alive.
+    turns: AtomicU64,
+    accesses: AtomicU64,
 }
 
 impl Cores for RealCores<'_> {
-    fn round(&mut self, lines: &[u64], neighbour: Neighbour<'_>) -> Option<Round> {
-        let own = self.locate(lines);
-        let (stop, accesses) = (AtomicBool::new(false), AtomicU64::new(0));
-        let Some((attack, theirs)) = neighbour else {
-            return victim(&own, None);
+    fn most_neighbours(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    fn round(&mut self, lines: &[u64], company: Option<&Company<'_>>) -> Option<Round> {
+        let own = locate(self.memory, lines);
+        let Some(company) = company else {
+            return victim(&own, &[]);
         };
-        let theirs = self.locate(theirs);
+        let placed: Vec<Vec<usize>> = company
+            .lines
+            .iter()
+            .map(|lines| locate(self.memory, lines))
+            .collect();
+        let stop = AtomicBool::new(false);
+        let counts: Vec<Count> = placed.iter().map(|_| Count::default()).collect();
         std::thread::scope(|scope| {
-            let cpu = self.neighbour;
-            let (stop, accesses, theirs) = (&stop, &accesses, &theirs);
-            let bound = scope
-                .spawn(move || bind(cpu).map(|()| attack_until(attack, theirs, stop, accesses)));
-            while accesses.load(Relaxed) == 0 && !bound.is_finished() {
+            let mut running = Vec::new();
+            for ((lines, count), &cpu) in placed.iter().zip(&counts).zip(&self.neighbours) {
+                let stop = &stop;
+                running.push(
+                    scope.spawn(move || bind(cpu).map(|()| load(company, lines, stop, count))),
+                );
+            }
+            let idle = |(count, thread): (&Count, &std::thread::ScopedJoinHandle<'_, _>)| {
+                count.turns.load(Relaxed) == 0 && !thread.is_finished()
+            };
+            while counts.iter().zip(&running).any(idle) {
                 std::hint::spin_loop();
             }
-            let round = victim(&own, Some(accesses));
-            stop.store(true, Relaxed);
-            match bound.join() {
-                Ok(Ok(())) => round,
-                _ => None,
+            let warm = Instant::now();
+            while warm.elapsed() < WARM_UP {
+                std::hint::spin_loop();
             }
+            let round = victim(&own, &counts);
+            stop.store(true, Relaxed);
+            // All are waited for, whichever could not be bound.
+            let bound: Vec<bool> = running
+                .into_iter()
+                .map(|thread| matches!(thread.join(), Ok(Ok(()))))
+                .collect();
+            let all = bound.len() == company.lines.len() && bound.iter().all(|&ran| ran);
+            round.filter(|_| all)
         })
     }
 }
 
-/// Follows pointers through the lines, in their order, each pass from memory.
-/// Passes in which a neighbour, which counts its `accesses`, made none don't count.
-fn victim(lines: &[usize], accesses: Option<&AtomicU64>) -> Option<Round> {
-    let theirs = || accesses.map_or(0, |count| count.load(Relaxed));
+/// Follows pointers through the lines, in their order, each from memory. Chunks in
+/// which one of `neighbours` did nothing don't count.
+fn victim(lines: &[usize], neighbours: &[Count]) -> Option<Round> {
+    let &first = lines.first()?;
     let next = lines.iter().cycle().skip(1);
     for (&line, &next) in lines.iter().zip(next) {
         // SAFETY: the line is in memory that the caller owns, and nobody else's.
-        unsafe { std::ptr::write_volatile(line as *mut usize, next) };
+        unsafe {
+            std::ptr::write_volatile(line as *mut usize, next);
+            cpu::flush(line as *const u8);
+        }
     }
+    let turns = || -> Vec<u64> { neighbours.iter().map(|n| n.turns.load(Relaxed)).collect() };
+    let made = || -> u64 { neighbours.iter().map(|n| n.accesses.load(Relaxed)).sum() };
+    let tick = tick_ns();
+    let interrupted = (INTERRUPTED.as_nanos() as f64 / tick) as f32;
     let begun = Instant::now();
-    let (mut times, mut rates) = (Vec::with_capacity(PASSES), Vec::with_capacity(PASSES));
-    while times.len() < PASSES && begun.elapsed() < LONGEST {
-        for &line in lines {
-            // SAFETY: as above.
-            unsafe { cpu::flush(line as *const u8) };
-        }
-        let before = theirs();
-        let start = Instant::now();
-        let mut at = lines[0];
-        for _ in 0..lines.len() {
+    let (mut means, mut accesses, mut spent) = (Vec::with_capacity(CHUNKS), 0, 0.0);
+    let mut singles: Vec<f32> = Vec::with_capacity(CHUNKS * CHUNK);
+    let mut at = first;
+    while means.len() < CHUNKS && begun.elapsed() < LONGEST {
+        let (alive, before, start) = (turns(), made(), Instant::now());
+        let kept = singles.len();
+        for _ in 0..CHUNK {
             // SAFETY: each line holds the address of the next.
-            at = unsafe { std::ptr::read_volatile(at as *const usize) };
+            unsafe {
+                let start = cpu::ticks();
+                let next = std::ptr::read_volatile(at as *const usize);
+                let end = cpu::ticks();
+                cpu::flush_unfenced(at as *const u8);
+                singles.push(end.wrapping_sub(start) as f32);
+                at = next;
+            }
         }
-        std::hint::black_box(at);
         let ns = start.elapsed().as_nanos() as f64;
-        let made = theirs() - before;
-        if made > 0 || accesses.is_none() {
-            times.push(ns / lines.len() as f64);
-            rates.push(made as f64 / ns * 1e3);
+        let idle = turns().iter().zip(&alive).any(|(now, then)| now == then);
+        if idle || singles[kept..].iter().any(|&single| single > interrupted) {
+            singles.truncate(kept);
+            continue;
         }
+        accesses += made() - before;
+        spent += ns;
+        let all: f64 = singles[kept..].iter().map(|&t| f64::from(t)).sum();
+        means.push(all / CHUNK as f64);
     }
-    (times.len() >= LEAST_PASSES).then(|| Round {
-        ns: median(&mut times),
-        rate: median(&mut rates),
+    singles.iter_mut().for_each(|single| *single *= tick as f32);
+    (means.len() >= LEAST_CHUNKS).then(|| Round {
+        ns: median(&mut means) * tick,
+        rate: accesses as f64 / spent * 1e3,
+        singles,
+    })
+}
+
+/// Nanoseconds of a tick of the clock, measured once.
+fn tick_ns() -> f64 {
+    static TICK: OnceLock<f64> = OnceLock::new();
+    *TICK.get_or_init(|| {
+        let mut all: Vec<f64> = (0..5)
+            .map(|_| {
+                let (begun, start) = (Instant::now(), cpu::ticks());
+                while begun.elapsed() < Duration::from_millis(1) {
+                    std::hint::spin_loop();
+                }
+                let ticks = cpu::ticks().wrapping_sub(start).max(1);
+                begun.elapsed().as_nanos() as f64 / ticks as f64
+            })
+            .collect();
+        median(&mut all)
     })
 }
 
 /// Reads or writes the lines in memory again and again, some at once.
-fn attack_until(attack: Attack, lines: &[usize], stop: &AtomicBool, accesses: &AtomicU64) {
-    for some in lines.chunks(AT_ONCE).cycle() {
+fn load(company: &Company<'_>, lines: &[usize], stop: &AtomicBool, count: &Count) {
+    let pause = Duration::from_nanos(u64::from(company.pause_ns));
+    let mut turn = 0u64;
+    for (batch, some) in lines.chunks(AT_ONCE).cycle().enumerate() {
+        let writes = match company.attack {
+            Attack::Read => false,
+            Attack::Write => true,
+            Attack::Both => batch % 2 == 1,
+        };
         for &line in some {
-            // SAFETY: the line is in memory that the caller owns; only this
-            // thread writes to it.
+            // SAFETY: the line is in memory that the caller owns; no other thread
+            // reads a value of it.
             unsafe {
-                if attack == Attack::Write {
-                    std::ptr::write_volatile(line as *mut u8, 1);
+                match writes {
+                    true => std::ptr::write_volatile(line as *mut u8, 1),
+                    false => {
+                        std::ptr::read_volatile(line as *const u8);
+                    }
                 }
-                cpu::flush(line as *const u8);
+                cpu::flush_unfenced(line as *const u8);
             }
         }
-        if attack == Attack::Read {
-            for &line in some {
-                // SAFETY: as above.
-                unsafe { std::ptr::read_volatile(line as *const u8) };
+        turn += 1;
+        count.accesses.fetch_add(some.len() as u64, Relaxed);
+        count.turns.store(turn, Relaxed);
+        if company.pause_ns > 0 {
+            let begun = Instant::now();
+            while begun.elapsed() < pause && !stop.load(Relaxed) {
+                turn += 1;
+                count.turns.store(turn, Relaxed);
             }
         }
-        accesses.fetch_add(some.len() as u64, Relaxed);
         if stop.load(Relaxed) {
             return;
         }

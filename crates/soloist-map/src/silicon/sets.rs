@@ -83,7 +83,7 @@ pub fn find(meter: &mut Meter<'_>, progress: &mut dyn FnMut(f64)) -> Result<Sets
     progress(0.3);
     let mut looked_through = 0;
     let first = meter.random(&memory)?;
-    let one = lines_of(meter, &memory, first, &mut looked_through)?;
+    let one = lines_of(meter, &memory, first, 2 * LINES, &mut looked_through)?;
     progress(0.6);
     let mut second = None;
     for _ in 0..OTHERS {
@@ -94,7 +94,7 @@ pub fn find(meter: &mut Meter<'_>, progress: &mut dyn FnMut(f64)) -> Result<Sets
         }
     }
     let second = second.ok_or(Stop::NoConflicts)?;
-    let other = lines_of(meter, &memory, second, &mut looked_through)?;
+    let other = lines_of(meter, &memory, second, 2 * LINES, &mut looked_through)?;
     progress(0.9);
     let (mut within, mut across) = (0, 0);
     for _ in 0..CHECKED {
@@ -105,10 +105,7 @@ pub fn find(meter: &mut Meter<'_>, progress: &mut dyn FnMut(f64)) -> Result<Sets
         within += usize::from(meter.is_conflict(a, b, 100.0)?);
         across += usize::from(meter.is_conflict(a, c, 100.0)?);
     }
-    let share = |count: usize| count as f64 / CHECKED as f64;
-    if share(within) < LEAST_WITHIN || share(across) > MOST_ACROSS {
-        return Err(SetsError::DoNotHold { within, across });
-    }
+    do_hold(within, across)?;
     let split = |lines: Vec<u64>| {
         let (victim, neighbour) = lines.split_at(LINES);
         Bank {
@@ -124,6 +121,88 @@ pub fn find(meter: &mut Meter<'_>, progress: &mut dyn FnMut(f64)) -> Result<Sets
         across,
         checked: CHECKED,
     })
+}
+
+/// So many banks, with so many lines of each, by timing pairs alone: no function need
+/// explain them.
+///
+/// # Errors
+/// As of [`find`].
+pub fn many(
+    meter: &mut Meter<'_>,
+    banks: usize,
+    lines: usize,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Vec<Vec<u64>>, SetsError> {
+    let memory = memory(meter).ok_or(Stop::NoMemory)?;
+    meter.calibrate(&memory)?;
+    let mut looked_through = 0;
+    let mut found: Vec<Vec<u64>> = Vec::new();
+    let mut tries = 0;
+    while found.len() < banks {
+        tries += 1;
+        if tries > OTHERS * banks {
+            return Err(Stop::NoConflicts.into());
+        }
+        let base = meter.random(&memory)?;
+        if is_of_none(meter, base, &found)? {
+            found.push(lines_of(meter, &memory, base, lines, &mut looked_through)?);
+            progress(found.len() as f64 / banks as f64);
+        }
+    }
+    let (mut within, mut across) = (0, 0);
+    for turn in 0..CHECKED {
+        let (one, other) = (&found[turn % banks], &found[(turn + 1) % banks]);
+        let mut draw = |lines: &[u64]| lines.choose(&mut meter.rng).copied().unwrap_or(0);
+        let (a, b, c) = (draw(one), draw(one), draw(other));
+        let b = if a == b {
+            one[usize::from(a == one[0])]
+        } else {
+            b
+        };
+        within += usize::from(meter.is_conflict(a, b, 100.0)?);
+        across += usize::from(meter.is_conflict(a, c, 100.0)?);
+    }
+    do_hold(within, across)?;
+    Ok(found)
+}
+
+/// So many different lines of all of memory, in random order.
+///
+/// # Errors
+/// When the pool holds none.
+pub fn anywhere(meter: &mut Meter<'_>, count: usize) -> Result<Vec<u64>, SetsError> {
+    let memory = memory(meter).ok_or(Stop::NoMemory)?;
+    let mut lines = Vec::with_capacity(count);
+    for _ in 0..count {
+        lines.push(meter.random(&memory)?);
+    }
+    lines.sort_unstable();
+    lines.dedup();
+    lines.shuffle(&mut meter.rng);
+    Ok(lines)
+}
+
+/// Whether a line shares a bank with none of those found: of each, two lines are asked,
+/// since two of one row don't conflict.
+fn is_of_none(meter: &mut Meter<'_>, line: u64, banks: &[Vec<u64>]) -> Result<bool, Stop> {
+    for bank in banks {
+        for &known in bank.iter().take(2) {
+            if known == line || meter.rejects(known, line, ODDS)? != Some(true) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Whether enough pairs of one bank conflict, and few enough of two.
+fn do_hold(within: usize, across: usize) -> Result<(), SetsError> {
+    let share = |count: usize| count as f64 / CHECKED as f64;
+    match share(within) < LEAST_WITHIN || share(across) > MOST_ACROSS {
+        true => Err(SetsError::DoNotHold { within, across }),
+        false => Ok(()),
+    }
 }
 
 /// All memory of the first node that the pool has any of.
@@ -143,6 +222,7 @@ fn lines_of(
     meter: &mut Meter<'_>,
     memory: &RamRange,
     base: u64,
+    wanted: usize,
     looked_through: &mut usize,
 ) -> Result<Vec<u64>, SetsError> {
     let mut found = Vec::new();
@@ -156,13 +236,13 @@ fn lines_of(
             && meter.is_conflict(base, line, 100.0)?
         {
             found.push(line);
-            if found.len() == 2 * LINES {
+            if found.len() == wanted {
                 return Ok(found);
             }
         }
     }
     Err(SetsError::TooFew {
         found: found.len(),
-        wanted: 2 * LINES,
+        wanted,
     })
 }

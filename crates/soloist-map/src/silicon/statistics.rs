@@ -2,16 +2,16 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use soloist_core::statistics::median;
 
-/// Draws of signs, and of samples.
-const DRAWS: usize = 20_000;
+/// Samples that the bootstrap draws.
+const DRAWS: usize = 2_000;
 /// Share of the draws that lies below the interval, and above it.
 const TAIL: f64 = 0.005;
 
 /// A median, and where it lies in 99 of 100 cases.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The median.
     pub median: f64,
@@ -27,7 +27,7 @@ impl Interval {
     pub fn of_median(values: &[f64], seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut drawn = vec![0.0; values.len()];
-        let mut medians: Vec<f64> = (0..DRAWS / 10)
+        let mut medians: Vec<f64> = (0..DRAWS)
             .map(|_| {
                 for slot in &mut drawn {
                     *slot = values[rng.gen_range(0..values.len())];
@@ -46,35 +46,58 @@ impl Interval {
 }
 
 /// Chance that values whose signs are luck lie as far above 0: Wilcoxon's signed
-/// ranks, held against those of signs drawn anew.
+/// ranks, exactly, by counting the choices of signs that give each sum.
 #[must_use]
-pub fn chance(values: &[f64], seed: u64) -> f64 {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+pub fn chance(values: &[f64]) -> f64 {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].abs().total_cmp(&values[b].abs()));
-    let ranked = || order.iter().zip(1u32..);
-    let seen: i64 = ranked()
+    // Twice the ranks that are above 0; a value of 0 is half above.
+    let seen: usize = order
+        .iter()
+        .zip(1..)
         .map(|(&i, rank)| match values[i] {
-            v if v > 0.0 => i64::from(rank),
-            v if v < 0.0 => -i64::from(rank),
-            _ => 0,
+            v if v > 0.0 => 2 * rank,
+            v if v < 0.0 => 0,
+            _ => rank,
         })
         .sum();
-    let as_far = (0..DRAWS)
-        .filter(|_| {
-            let mut signs = 0u64;
-            let mut drawn = 0;
-            for (i, rank) in (1..).take(values.len()).enumerate() {
-                signs = match i % 64 {
-                    0 => rng.gen(),
-                    _ => signs >> 1,
-                };
-                drawn += if signs & 1 == 1 { rank } else { -rank };
-            }
-            drawn >= seen
-        })
-        .count();
-    (as_far + 1) as f64 / (DRAWS + 1) as f64
+    let most = values.len() * (values.len() + 1) / 2;
+    // Share of the choices with each sum of ranks above 0.
+    let mut share = vec![0.0f64; most + 1];
+    share[0] = 1.0;
+    for rank in 1..=values.len() {
+        for sum in (0..=most).rev() {
+            let with = if sum >= rank { share[sum - rank] } else { 0.0 };
+            share[sum] = (share[sum] + with) / 2.0;
+        }
+    }
+    share[seen.div_ceil(2)..].iter().sum::<f64>().min(1.0)
+}
+
+/// Holm's procedure: which of these chances are below `limit` all together.
+#[must_use]
+pub fn shown(chances: &[f64], limit: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..chances.len()).collect();
+    order.sort_unstable_by(|&a, &b| chances[a].total_cmp(&chances[b]));
+    let mut shown = vec![false; chances.len()];
+    for (turn, i) in order.into_iter().enumerate() {
+        if chances[i] >= limit / (chances.len() - turn) as f64 {
+            break;
+        }
+        shown[i] = true;
+    }
+    shown
+}
+
+/// The value below which `share` of the values lie, 0 to 1; sorts them.
+#[must_use]
+pub fn quantile(values: &mut [f32], share: f64) -> f64 {
+    values.sort_unstable_by(f32::total_cmp);
+    let at = (values.len() as f64 * share) as usize;
+    values
+        .get(at.min(values.len().saturating_sub(1)))
+        .copied()
+        .map_or(0.0, f64::from)
 }
 
 #[cfg(test)]
@@ -90,21 +113,38 @@ mod tests {
                 .collect()
         };
         // Of 400 samples without a shift about 4 fall below 1 %.
-        let low = (0..400).filter(|&s| chance(&noise(0.0), s) < 0.01).count();
+        let low = (0..400).filter(|_| chance(&noise(0.0)) < 0.01).count();
         assert!((1..=10).contains(&low), "{low}");
         let shifted = noise(8.0);
-        assert!(chance(&shifted, 1) < 0.01);
+        assert!(chance(&shifted) < 0.01);
         assert!(Interval::of_median(&shifted, 1).low > 0.0);
         // No difference at all is no effect.
-        assert!(chance(&[0.0; 40], 1) > 0.3);
+        assert!(chance(&[0.0; 40]) > 0.3);
     }
 
     /// Exact: of 2^4 signs of four values that are all above 0, one gives as much.
     #[test]
     fn the_chance_of_four_signs_is_a_sixteenth() {
-        let found = chance(&[3.0, 1.0, 2.0, 9.0], 7);
+        let found = chance(&[3.0, 1.0, 2.0, 9.0]);
         assert!((found - 1.0 / 16.0).abs() < 0.01, "{found}");
         assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), 2.5);
         assert_eq!(median(&mut [4.0, 1.0, 3.0]), 3.0);
+    }
+
+    /// The smallest of four must lie below a quarter of the limit, the next below a third.
+    #[test]
+    fn many_chances_are_judged_together() {
+        assert_eq!(
+            shown(&[0.02, 0.0024, 0.5, 0.003], 0.01),
+            [false, true, false, true]
+        );
+        assert_eq!(shown(&[0.004, 0.004, 0.004], 0.01), [false; 3]);
+    }
+
+    #[test]
+    fn a_quantile_is_of_the_sorted_values() {
+        let mut values: Vec<f32> = (0..1000).rev().map(|i| i as f32).collect();
+        assert_eq!(quantile(&mut values, 0.99), 990.0);
+        assert_eq!(quantile(&mut [], 0.5), 0.0);
     }
 }

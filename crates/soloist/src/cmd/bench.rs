@@ -1,6 +1,6 @@
 //! `soloist bench`: the programs of bench/load, alone and beside others.
 
-mod silicon;
+pub(super) mod silicon;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

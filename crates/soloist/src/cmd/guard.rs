@@ -370,6 +370,7 @@ impl Rmin {
             memory: Some(self.memory),
             page_shift: None,
             trust_guest: self.trust_guest,
+            unprivileged: false,
         })?;
         let measured = Measured {
             machine: map.name(),

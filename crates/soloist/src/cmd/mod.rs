@@ -1,5 +1,6 @@
 //! The commands, one module each: `Args` and `run(args, ctx)`.
 
+mod advise;
 mod bench;
 mod colors;
 mod compare;
@@ -31,6 +32,7 @@ use soloist_host::machine::Host;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Doctor(doctor::Args),
+    Advise(advise::Args),
     Up(up::Args),
     Down(up::DownArgs),
     Run(run::Args),
@@ -109,6 +111,7 @@ impl Command {
         }
         match self {
             Self::Doctor(args) => doctor::run(args, ctx),
+            Self::Advise(args) => advise::run(&args, ctx),
             Self::Up(args) => up::run(args, ctx),
             Self::Down(args) => up::run_down(args, ctx),
             Self::Run(args) => run::run(args, ctx),

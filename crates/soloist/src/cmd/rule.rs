@@ -8,6 +8,8 @@ use serde_json::json;
 use soloist_host::control::{Control, Exhaust, Rule, RuleChange, RuleView, LIMIT_DEFAULT};
 use soloist_host::machine::{user_id, Host};
 
+use soloist_map::advice::weaknesses::warning;
+
 use super::colors::exhaust;
 use soloist_cli::complete;
 use soloist_cli::number::whole;
@@ -167,6 +169,13 @@ impl New {
             // What was wrong is in the error; do not leave half a rule.
             let _ = rule.remove();
             return Err(error.into());
+        }
+        let weak = control
+            .map()
+            .ok()
+            .and_then(|map| warning(&map, &Host::live()));
+        if let Some(words) = weak.filter(|_| !ctx.json) {
+            errln!("soloist: {words}");
         }
         tell(&[rule], ctx)
     }

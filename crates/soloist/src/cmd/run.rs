@@ -11,6 +11,7 @@ use soloist_host::control::{ColorPlan, Control, KeyValues};
 use soloist_host::machine::{movable_bytes, pin, Host};
 use soloist_host::run::{Exit, Explained, Seat, SeatRequest};
 use soloist_host::HostError;
+use soloist_map::advice::weaknesses::warning;
 
 use super::colors::ColorArgs;
 use super::realtime::RealtimeArgs;
@@ -103,6 +104,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     let mut seat = seat(&args, &host, &control, &map)?;
     let roams = args.no_pin || args.realtime.must_roam();
+    if let Some(words) = warning(&map, &host).filter(|_| !ctx.json) {
+        errln!("soloist: {words}");
+    }
     let done = seat
         .keep_in_place(asked, roams, &host, &map)
         .and_then(|()| run_in(&seat, &args, ctx, &map));

@@ -8,6 +8,7 @@ use serde_json::json;
 use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::{spinners, Host};
 use soloist_machine::{known, Machine};
+use soloist_map::advice::facts::Facts;
 
 use soloist_cli::complete;
 use soloist_cli::weigh::weigh;
@@ -60,6 +61,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if ctx.json {
         ctx.print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    for weakness in Facts::with_map(&Host::live(), map.as_ref()).weaknesses {
+        errln!("soloist: {}", weakness.says);
     }
     match &report.module {
         Some(path) => outln!("module: loaded {}", path.display())?,

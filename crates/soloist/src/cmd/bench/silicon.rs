@@ -1,5 +1,7 @@
-//! `soloist bench silicon`: what a neighbour in the same bank costs, without a module.
+//! `soloist bench silicon`: what neighbours cost on this machine's own memory, without a
+//! module.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,36 +17,56 @@ use soloist_map::detect::meter::Meter;
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::TimingSource;
+use soloist_map::silicon::banks::{Banks, LEAST_BANKS};
 use soloist_map::silicon::cores::{bind, RealCores};
+use soloist_map::silicon::picture;
+use soloist_map::silicon::report::Report as Slices;
 use soloist_map::silicon::sets::{self, Sets};
 use soloist_map::silicon::sim::{SimCores, Truth};
+use soloist_map::silicon::slices::{Cell, Figures, Plan};
 use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 
 use crate::cmd::compare;
 use soloist_cli::number::whole;
-use soloist_cli::{progress, table};
+use soloist_cli::{out, progress, table};
 use soloist_cli::{status, Ctx, Misuse};
 
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;
 
-/// Measure whether a neighbour costs more in the same bank than in another.
+/// Neighbours at most: as many as the largest experiment has.
+const MOST_NEIGHBOURS: usize = 15;
+
+/// Measure what neighbours cost in shared and in private banks.
 ///
-/// Needs no module. Finds lines of two banks by timing. Then times a victim on one
-/// processor beside a neighbour on another, in the same bank and in the other one,
-/// many times in random order. Needs no physical addresses, so it also works in a
-/// virtual machine. Says so if it sees no effect.
+/// Needs no module, no root and no physical addresses, so it also works in a virtual
+/// machine. Finds banks by timing. A victim on one processor follows pointers beside
+/// neighbours on others that read or write. First a neighbour in the same bank is
+/// compared with one in another. Then all tasks are confined to slices of few banks, as
+/// many as a small machine has: shared, private, or all in few of them. Conditions come
+/// many times in random order; nothing is claimed that chance explains.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 measured, whatever it showed; 1 nothing could be measured; 2 misused";
     "soloist bench silicon",
-    "soloist bench silicon --cpus 2,3 --blocks 200 --json",
+    "soloist bench silicon --svg banks.svg --json >here.json",
+    "soloist advise --from here.json",
+    "soloist bench silicon --only two-banks --cpus 2,3 --blocks 200",
 ])]
 pub struct Args {
-    /// Processors: the victim's and the neighbour's [default: the first two that
-    /// this process may use].
+    /// Processors: the victim's, then the neighbours' [default: all that this process
+    /// may use, at most 16].
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
+    /// Only this experiment.
+    #[arg(long, value_name = "NAME")]
+    only: Option<Part>,
+    /// Time for the slices, once lines are found; the other experiments add half.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = whole::<u64>(1..=86_400))]
+    seconds: u64,
+    /// Draw what neighbours cost against banks for each busy core into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Blocks: each has every condition once.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u32>(20..=10_000))]
     blocks: u32,
@@ -63,14 +85,26 @@ pub struct Args {
     /// Simulated: what a neighbour in the same bank adds to an access, ns.
     #[arg(long, value_name = "NS", default_value_t = 12.0, requires = "simulate")]
     same_bank: f64,
+    /// Simulated: what a neighbour on the same channel adds, ns.
+    #[arg(long, value_name = "NS", default_value_t = 0.0, requires = "simulate")]
+    same_channel: f64,
     /// Simulated: noise, as of `soloist map detect`.
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
 }
 
+/// Experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// One neighbour in the same bank against one in another.
+    TwoBanks,
+    /// Few banks, paced neighbours, other channels.
+    Slices,
+}
+
 /// What is printed.
 #[derive(Serialize)]
-struct Report {
+pub(in crate::cmd) struct Report {
     machine: String,
     virtual_machine: bool,
     /// Processors of the victim and its neighbour.
@@ -83,23 +117,45 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<Measured>,
     shown: bool,
-    /// Why nothing could be measured.
+    /// Why nothing could be measured with two banks.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+    /// The experiments in slices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cmd) slices: Option<Slices>,
+    /// Why there are no slices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cmd) slices_why: Option<String>,
 }
 
 /// Runs the command: done where it was measured, whatever came out.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+    // Said before a minute is spent.
+    if let Some(file) = &args.svg {
+        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+        anyhow::ensure!(
+            dir.is_none_or(Path::is_dir),
+            "{}: its directory is not there",
+            file.display()
+        );
+    }
     let report = match &args.simulate {
         Some(machine) => simulated(args, machine, ctx)?,
         None => here(args, ctx)?,
     };
+    if let Some(file) = &args.svg {
+        let Some(slices) = &report.slices else {
+            let why = report.slices_why.as_deref().unwrap_or("--only two-banks");
+            anyhow::bail!("nothing to draw: {why}");
+        };
+        out::write(file, picture::svg(&report.machine, slices))?;
+    }
     if ctx.json {
         ctx.print_json(&report)?;
     } else {
         print(&report)?;
     }
-    Ok(status(report.measured.is_some()))
+    Ok(status(report.measured.is_some() || report.slices.is_some()))
 }
 
 fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
@@ -112,51 +168,125 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
     );
     let truth = Truth {
         same_bank_ns: args.same_bank,
+        same_channel_ns: args.same_channel,
         others_ns: 20.0,
         taken: 0.01,
         noise: args.noise,
     };
     let mut report = Report::of(format!("{machine}, simulated"), "cycles");
     report.page_bytes = 2 << 20;
-    match find(&mut memory, args, ctx) {
-        Ok(sets) => {
-            let mut cores = SimCores::new(&memory, truth, args.seed);
-            report.take(sets, &mut cores, args, ctx);
+    if args.wants(Part::TwoBanks) {
+        match find(&mut memory, args, ctx) {
+            Ok(sets) => {
+                let mut cores = SimCores::new(&memory, truth, args.seed);
+                report.take(sets, &mut cores, args, ctx);
+            }
+            Err(why) => report.why = Some(why),
         }
-        Err(why) => report.why = Some(why),
+    }
+    if args.wants(Part::Slices) {
+        match find_banks(&mut memory, MOST_NEIGHBOURS, args, ctx) {
+            Ok(banks) => {
+                let mut cores = SimCores::new(&memory, truth, args.seed);
+                report.slice(&banks, &mut cores, args, ctx);
+            }
+            Err(why) => report.slices_why = Some(why),
+        }
     }
     Ok(report)
 }
 
-fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
+/// Measures this machine.
+pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = compare::cpus(args.cpus.as_deref())?;
     let machine = cpu_name(&Host::live());
     let machine = machine.unwrap_or_else(|| "a processor without a name".to_owned());
     let mut report = Report::of(machine, cpu::UNIT);
     report.virtual_machine = !is_bare_metal(&Host::live());
-    let &[victim, neighbour, ..] = cpus.as_slice() else {
-        report.why = Some("there is no second processor for the neighbour".to_owned());
+    let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
+        let why = "there is no second processor for the neighbour".to_owned();
+        report.why = args.wants(Part::TwoBanks).then(|| why.clone());
+        report.slices_why = args.wants(Part::Slices).then_some(why);
         return Ok(report);
     };
-    let (victim, neighbour) = (victim as usize, neighbour as usize);
-    report.cpus = Some((victim, neighbour));
+    let victim = victim as usize;
+    let neighbours = neighbours.iter().take(MOST_NEIGHBOURS);
+    let neighbours: Vec<usize> = neighbours.map(|&cpu| cpu as usize).collect();
+    report.cpus = Some((victim, neighbours[0]));
     // Here already: memory is of the node that it is first touched from.
     bind(victim).map_err(|e| Misuse(format!("--cpus: processor {victim}: {e}")))?;
     let options = HardwareOptions {
         memory: Some(args.memory),
+        unprivileged: true,
         ..HardwareOptions::default()
     };
     let mut memory = Hardware::new(&options)?;
     report.page_bytes = 1 << memory.page_shift();
-    match find(&mut memory, args, ctx) {
-        Ok(sets) => {
-            let mut cores = RealCores::new(&memory, victim, neighbour)
-                .with_context(|| format!("processor {victim}"))?;
-            report.take(sets, &mut cores, args, ctx);
+    if args.wants(Part::TwoBanks) {
+        match find(&mut memory, args, ctx) {
+            Ok(sets) => report.take(sets, &mut real(&memory, victim, &neighbours)?, args, ctx),
+            Err(why) => report.why = Some(why),
         }
-        Err(why) => report.why = Some(why),
+    }
+    if args.wants(Part::Slices) {
+        match find_banks(&mut memory, neighbours.len(), args, ctx) {
+            Ok(banks) => report.slice(&banks, &mut real(&memory, victim, &neighbours)?, args, ctx),
+            Err(why) => report.slices_why = Some(why),
+        }
     }
     Ok(report)
+}
+
+/// The processors, bound.
+fn real<'a>(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> Result<RealCores<'a>> {
+    RealCores::new(memory, victim, neighbours).with_context(|| format!("processor {victim}"))
+}
+
+impl Args {
+    /// As without a flag, for another command that measures.
+    pub(in crate::cmd) fn usual(cpus: Option<String>) -> Self {
+        Self {
+            cpus,
+            only: Some(Part::Slices),
+            seconds: 30,
+            svg: None,
+            blocks: 60,
+            memory: 128 << 20,
+            deadline: 120,
+            seed: 1,
+            simulate: None,
+            same_bank: 0.0,
+            same_channel: 0.0,
+            noise: Noise::LOW,
+        }
+    }
+
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+}
+
+/// Lines by bank, or why there are none.
+fn find_banks(
+    memory: &mut dyn TimingSource,
+    neighbours: usize,
+    args: &Args,
+    ctx: &Ctx,
+) -> Result<Banks, String> {
+    let bar = progress::bar(ctx, 100, "");
+    let within = (Duration::from_secs(args.deadline), args.seed);
+    let found = Banks::find(memory, neighbours, within, &mut |what, share| {
+        bar.set_message(what.to_owned());
+        bar.set_position((100.0 * share) as u64);
+    });
+    bar.finish_and_clear();
+    let banks = found.map_err(|why| why.to_string())?;
+    match banks.sizes().is_empty() {
+        true => Err(format!(
+            "fewer than {LEAST_BANKS} banks: none would be private"
+        )),
+        false => Ok(banks),
+    }
 }
 
 /// Lines of two banks, or why there are none.
@@ -184,6 +314,32 @@ impl Report {
             measured: None,
             shown: false,
             why: None,
+            slices: None,
+            slices_why: None,
+        }
+    }
+
+    /// Measures in slices of `banks`.
+    fn slice(&mut self, banks: &Banks, cores: &mut dyn Cores, args: &Args, ctx: &Ctx) {
+        let bar = progress::bar(ctx, 100, "");
+        let plan = Plan {
+            blocks: args.blocks as usize,
+            time: Duration::from_secs(args.seconds),
+            seed: args.seed,
+        };
+        let measured = Slices::measure(cores, banks, plan, &mut |what, share| {
+            bar.set_message(what.to_owned());
+            bar.set_position((100.0 * share) as u64);
+        });
+        bar.finish_and_clear();
+        match measured.cells.is_empty() {
+            true => {
+                self.slices_why = Some(
+                    "neighbours hardly ran beside the victim: the processors are taken by others"
+                        .to_owned(),
+                );
+            }
+            false => self.slices = Some(measured),
         }
     }
 
@@ -215,7 +371,83 @@ fn print(report: &Report) -> Result<()> {
         false => "",
     };
     outln!("{}{inside}", report.machine)?;
-    if let Some((victim, neighbour)) = report.cpus {
+    print_two_banks(report)?;
+    if let Some(why) = &report.slices_why {
+        outln!("No slices of few banks: {why}.")?;
+    }
+    match &report.slices {
+        Some(slices) => print_slices(slices),
+        None => Ok(()),
+    }
+}
+
+fn print_slices(slices: &Slices) -> Result<()> {
+    match slices.functions.as_slice() {
+        [] => outln!(
+            "\nAbout {:.0} banks by how often random pairs conflict, but no function inside a huge page \
+             tells which pairs: channels come from a division, or the host makes huge pages of small \
+             ones. So 16 banks were found pair by pair.",
+            slices.banks
+        )?,
+        functions => outln!(
+            "\n{:.0} banks by functions {} inside a huge page, and a class for each page.",
+            slices.banks,
+            functions.join(", ")
+        )?,
+    }
+    outln!("ns of an access (p99, p99.9 of single ones), and MB/s of all neighbours:\n")?;
+    let mut table = table([
+        "BANKS",
+        "NEIGHBOURS",
+        "ALONE",
+        "SHARED",
+        "PRIVATE",
+        "SAME",
+        "MB/s SHARED, PRIVATE",
+    ]);
+    for cell in &slices.cells {
+        table.add_row(row(cell));
+    }
+    outln!("{table}\n")?;
+    let blocks = slices
+        .cells
+        .iter()
+        .map(|cell| cell.blocks)
+        .min()
+        .unwrap_or(0);
+    let dropped: usize = slices.cells.iter().map(|cell| cell.dropped).sum();
+    outln!(
+        "medians of {blocks} blocks or more; {dropped} were dropped, since a neighbour hardly ran\n"
+    )?;
+    for sentence in slices.sentences() {
+        outln!("{sentence}")?;
+    }
+    Ok(())
+}
+
+fn row(cell: &Cell) -> [String; 7] {
+    let ns = |figures: &Figures| {
+        format!(
+            "{:.0} ({:.0}, {:.0})",
+            figures.ns, figures.p99_ns, figures.p999_ns
+        )
+    };
+    let rate = |figures: &Figures| figures.neighbours_bytes_per_second / 1e6;
+    let pages = if cell.by_pages { ", by page" } else { "" };
+    [
+        format!("{}{pages}", cell.banks),
+        cell.attack.neighbours(cell.neighbours),
+        ns(&cell.alone),
+        ns(&cell.shared),
+        ns(&cell.private),
+        ns(&cell.same),
+        format!("{:.0}, {:.0}", rate(&cell.shared), rate(&cell.private)),
+    ]
+}
+
+/// One neighbour, in the same bank or another.
+fn print_two_banks(report: &Report) -> Result<()> {
+    if let Some((victim, neighbour)) = report.cpus.filter(|_| report.sets.is_some()) {
         outln!("victim on processor {victim}, neighbour on {neighbour}")?;
     }
     if let Some(sets) = &report.sets {
@@ -235,7 +467,7 @@ fn print(report: &Report) -> Result<()> {
         )?;
     }
     if let Some(why) = &report.why {
-        outln!("Nothing can be measured here: {why}.")?;
+        outln!("Nothing can be measured with two banks: {why}.")?;
         if report.page_bytes == 4096 {
             outln!(
                 "The kernel gave no huge pages (echo madvise >/sys/kernel/mm/transparent_hugepage/enabled)."
@@ -288,6 +520,7 @@ fn name(attack: Attack) -> &'static str {
     match attack {
         Attack::Read => "reads",
         Attack::Write => "writes",
+        Attack::Both => "reads and writes",
     }
 }
 

@@ -241,6 +241,7 @@ fn measure(args: &Args, tried: Vec<Finding>, ctx: &Ctx) -> Result<ExitCode> {
         memory: args.memory,
         page_shift: args.pages,
         trust_guest: args.trust_guest,
+        unprivileged: false,
     })?;
     let name = format!(
         "this machine, {} pages of {}",

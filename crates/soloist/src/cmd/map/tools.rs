@@ -369,6 +369,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
                 memory: args.memory,
                 page_shift: None,
                 trust_guest: args.trust_guest,
+                unprivileged: false,
             })?;
             check_map(&mut source, &machine.map, &options)?
         }

@@ -1,0 +1,320 @@
+//! What to do on a machine: which isolation there is, what each is worth, what it costs.
+//!
+//! Facts come from the host ([`facts`]), worth from what [`crate::silicon`] measured
+//! there. Without a measurement the worth is unknown, and said to be. What a map's
+//! colours can't keep apart is told apart from that ([`weaknesses`]): it needs no
+//! measurement.
+
+pub mod facts;
+pub mod weaknesses;
+
+use serde::Serialize;
+
+use crate::silicon::report::Report;
+use crate::silicon::slices::Cell;
+use facts::Facts;
+
+/// Private banks that save less than this share of an access are not worth their cost.
+const WORTH: f64 = 0.03;
+/// A slowdown that a reservation is to keep.
+const BOUND: f64 = 1.05;
+
+/// One kind of isolation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Item {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether this machine has it.
+    pub is_there: bool,
+    /// What it saves of a task's slowdown, as a share of an access alone; `None`: not
+    /// known here.
+    pub worth: Option<f64>,
+    /// What it is worth here, in words.
+    pub says: String,
+    /// What it costs.
+    pub costs: &'static str,
+    /// How to use it.
+    pub commands: Vec<&'static str>,
+}
+
+/// The page of advice.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// The answer in a sentence.
+    pub answer: String,
+    /// Isolation, in the order of worth.
+    pub items: Vec<Item>,
+}
+
+/// What to do on a machine with these facts, of which `measured` was found.
+#[must_use]
+pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
+    let banks = banks(facts, measured);
+    let answer = answer(&banks, measured);
+    let mut items = vec![
+        nodes(facts),
+        reservations(facts, measured),
+        channels(measured),
+        banks,
+        cache_ways(facts),
+        throttling(facts),
+        cache_colors(facts),
+    ];
+    // What is there before what is not, what is known before what is not, most first;
+    // a node of one's own ends all interference in memory, so it is above any figure.
+    items.sort_by(|a, b| {
+        let rank = |item: &Item| match (item.is_there, item.worth) {
+            (true, Some(worth)) => worth,
+            (true, None) => -1.0,
+            (false, _) => -2.0,
+        };
+        rank(b).total_cmp(&rank(a))
+    });
+    Advice { answer, items }
+}
+
+fn answer(banks: &Item, measured: Option<&Report>) -> String {
+    match (measured, banks.worth) {
+        (None, _) => "Nothing was measured here, so nobody knows what colours buy: `soloist advise \
+                      --measure` finds out in about a minute."
+            .to_owned(),
+        (Some(_), None) => "What private banks buy with all processors busy could not be shown here: \
+                            colour only what you have measured with `soloist compare`."
+            .to_owned(),
+        (Some(_), Some(worth)) if worth < WORTH => format!(
+            "Don't colour banks here: private banks save at most {:.1} % of a memory access with all \
+             processors busy.",
+            100.0 * worth
+        ),
+        (Some(_), Some(worth)) => format!(
+            "Colour banks here: with all processors busy private banks save {:.0} % of a memory access.",
+            100.0 * worth
+        ),
+    }
+}
+
+fn nodes(facts: &Facts) -> Item {
+    let is_there = facts.nodes > 1;
+    Item {
+        name: "a memory node of its own",
+        is_there,
+        worth: is_there.then_some(f64::INFINITY),
+        says: match facts.nodes {
+            0 | 1 => "This machine has one node.".to_owned(),
+            n => format!(
+                "{n} nodes. A task on a node that nobody else uses shares no bank, bus, queue or cache: \
+                 use that first, if a node is free."
+            ),
+        },
+        costs: "the node's processors and memory",
+        commands: vec![
+            "numactl --cpunodebind=N --membind=N CMD",
+            "soloist run --node N -- CMD",
+        ],
+    }
+}
+
+/// What private banks save with all processors busy: measured in all banks, else by the fit.
+fn worth_of_banks(report: &Report) -> (Option<f64>, String) {
+    let whole = report
+        .cells
+        .iter()
+        .filter(|cell| cell.banks as f64 >= report.banks);
+    let most = whole.clone().map(|cell| cell.neighbours).max();
+    let whole: Vec<&Cell> = whole.filter(|cell| Some(cell.neighbours) == most).collect();
+    // Pages are what the module colours: where colours of pages were measured, they count.
+    let by_pages: Vec<&Cell> = whole.iter().filter(|cell| cell.by_pages).copied().collect();
+    let cells = if by_pages.is_empty() { whole } else { by_pages };
+    let saved = |cell: &&Cell| match cell.saved.shown {
+        true => cell.saved.ns.median / cell.alone.ns,
+        false => 0.0,
+    };
+    if let Some(best) = cells
+        .iter()
+        .copied()
+        .max_by(|a, b| saved(a).total_cmp(&saved(b)))
+    {
+        let how = match best.by_pages {
+            true => "by page colours",
+            false => "by bank",
+        };
+        // Where nothing is shown, it counts for little only if it can't be much.
+        let most = best.saved.ns.high.max(0.0) / best.alone.ns;
+        let worth = match best.saved.shown {
+            true => Some(saved(&best)),
+            false => Some(most).filter(|&most| most < WORTH),
+        };
+        let said = format!("Measured in all banks, {how}: {}", best.verdict());
+        return (worth, said);
+    }
+    let bound = report
+        .whole
+        .iter()
+        .max_by(|a, b| a.bound().total_cmp(&b.bound()));
+    if let Some(whole) = bound.filter(|whole| whole.bound() < WORTH) {
+        return (Some(whole.bound()), whole.verdict());
+    }
+    let whole = bound.map_or_else(String::new, |whole| whole.verdict() + " ");
+    let said = whole + &report.density.verdict();
+    match report.density.expected() {
+        Some([_, middle, _]) => (Some(middle), said),
+        None => (None, said),
+    }
+}
+
+fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
+    let (worth, mut says) = match measured {
+        Some(report) => worth_of_banks(report),
+        None => (None, "Not measured here.".to_owned()),
+    };
+    if let Some(report) = measured {
+        if report.page_colors.is_some_and(|colors| colors < 2) {
+            says.push_str(" Pages have no bank colours by what was seen of the functions.");
+        }
+    }
+    for weakness in &facts.weaknesses {
+        says.push(' ');
+        says.push_str(&weakness.says);
+    }
+    Item {
+        name: "private banks (colours)",
+        is_there: true,
+        worth,
+        says,
+        costs: "the module; small pages only; a share of memory for each group",
+        commands: vec!["soloist up --machine NAME", "soloist run --colors N -- CMD"],
+    }
+}
+
+fn channels(measured: Option<&Report>) -> Item {
+    let channels = measured.and_then(|report| report.channels.as_ref());
+    let seen = channels.map(|channels| {
+        let shown = channels.sides.iter().filter(|side| side.saved.shown);
+        let saved = shown.map(|side| side.saved.ns.median / channels.alone_ns);
+        saved.fold(0.0, f64::max)
+    });
+    Item {
+        name: "a channel of its own (colours)",
+        is_there: seen.is_none_or(|saved| saved > 0.0),
+        worth: seen,
+        says: channels.map_or_else(
+            || "Not measured here, or no bank functions were found.".to_owned(),
+            |channels| channels.verdict(),
+        ),
+        costs: "as private banks, and that channel's bandwidth",
+        commands: vec![
+            "soloist run --colors LIST -- CMD    # sets of one channel: soloist map show",
+        ],
+    }
+}
+
+fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
+    let paced = measured.and_then(|report| {
+        let worst = |paced: &&crate::silicon::paced::Paced| {
+            paced
+                .points
+                .first()
+                .map_or(0.0, |point| point.shared.median)
+        };
+        let all = report.paced.iter();
+        all.max_by(|a, b| worst(a).total_cmp(&worst(b)))
+    });
+    let says = match paced {
+        Some(paced) => {
+            let rate = |private| match paced.within(BOUND, private) {
+                Some(rate) => format!("{:.0} MB/s", rate / 1e6),
+                None => "less than was tried".to_owned(),
+            };
+            format!(
+                "In a slice of {} banks, {} cost a task {:.2} at full speed. They cost {BOUND} or less with \
+                 {} in shared banks, {} in private ones.",
+                paced.banks,
+                paced.attack.neighbours(paced.neighbours),
+                paced.points.first().map_or(1.0, |point| point.shared.median),
+                rate(false),
+                rate(true)
+            )
+        }
+        None => "Not measured here.".to_owned(),
+    };
+    let counts = match facts.has_events {
+        true => "",
+        false => " This host counts no processor events, so a stand-in would count.",
+    };
+    Item {
+        name: "bandwidth reservations",
+        is_there: facts.has_events,
+        // A slice is smaller than the machine: no figure of it is worth on the whole.
+        worth: None,
+        says: says + counts,
+        costs: "the neighbours' time; the module",
+        commands: vec![
+            "soloist guard set 1-3:500MB/s",
+            "soloist run --cpus 2 --bandwidth 500MB/s -- CMD",
+        ],
+    }
+}
+
+fn cache_ways(facts: &Facts) -> Item {
+    Item {
+        name: "cache ways (CAT)",
+        is_there: facts.has_cat,
+        worth: None,
+        says: there(
+            facts.has_cat,
+            "It divides the last-level cache whatever its hash is.",
+        ),
+        costs: "the ways that others lose",
+        commands: vec![
+            "mount -t resctrl resctrl /sys/fs/resctrl && mkdir /sys/fs/resctrl/task",
+            "echo 'L3:0=f' >/sys/fs/resctrl/task/schemata; echo PID >/sys/fs/resctrl/task/tasks",
+        ],
+    }
+}
+
+fn throttling(facts: &Facts) -> Item {
+    Item {
+        name: "bandwidth throttling (MBA)",
+        is_there: facts.has_mba,
+        worth: None,
+        says: there(
+            facts.has_mba,
+            "It slows neighbours down by steps, without the module.",
+        ),
+        costs: "the neighbours' time, in the caches too",
+        commands: vec!["echo 'MB:0=20' >/sys/fs/resctrl/others/schemata"],
+    }
+}
+
+fn there(is_there: bool, what: &str) -> String {
+    match is_there {
+        true => what.to_owned(),
+        false => "This processor has none.".to_owned(),
+    }
+}
+
+fn cache_colors(facts: &Facts) -> Item {
+    let (is_there, says) = match facts.cache_colors {
+        Some(0 | 1) => (
+            false,
+            "The last level is hashed or not known: page colours divide nothing of it.".to_owned(),
+        ),
+        Some(colors) => (true, format!("The map has {colors} cache colours.")),
+        None => (
+            false,
+            "No map is loaded, so none are known; `soloist map check --llc` looks at the cache."
+                .to_owned(),
+        ),
+    };
+    Item {
+        name: "cache colours",
+        is_there,
+        worth: None,
+        says,
+        costs: "a share of the cache for each group",
+        commands: vec!["soloist run --llc 0-3 -- CMD"],
+    }
+}
+
+#[cfg(test)]
+mod tests;

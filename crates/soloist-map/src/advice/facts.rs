@@ -1,0 +1,60 @@
+//! What isolation a host has.
+
+use serde::Serialize;
+use soloist_core::AddrMap;
+use soloist_host::control::Control;
+use soloist_host::machine::{topology, Host};
+
+use super::weaknesses::{weaknesses, Weakness};
+
+/// What is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Facts {
+    /// Memory nodes that have processors.
+    pub nodes: usize,
+    /// Processors.
+    pub processors: usize,
+    /// Cache allocation of the last level.
+    pub has_cat: bool,
+    /// Memory bandwidth allocation.
+    pub has_mba: bool,
+    /// Events of the processor that a reservation can count.
+    pub has_events: bool,
+    /// Cache colours of the map that is loaded.
+    pub cache_colors: Option<u32>,
+    /// What the colours of that map can't keep apart.
+    pub weaknesses: Vec<Weakness>,
+}
+
+impl Facts {
+    /// Looks at the host, and at the map that the module has.
+    #[must_use]
+    pub fn of(host: &Host) -> Self {
+        let map = Control::open(host)
+            .ok()
+            .and_then(|control| control.map().ok());
+        Self::with_map(host, map.as_ref())
+    }
+
+    /// The same with this map.
+    #[must_use]
+    pub fn with_map(host: &Host, map: Option<&AddrMap>) -> Self {
+        let flags = host.text("/proc/cpuinfo").unwrap_or_default();
+        let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
+        let topology = topology(host);
+        let of_nodes = topology.cpus_of_nodes();
+        let processors = of_nodes.iter().map(Vec::len).sum();
+        let units = ["cpu", "cpu_core", "armv8_pmuv3_0", "armv8_cortex_a72"];
+        Self {
+            nodes: of_nodes.iter().filter(|cpus| !cpus.is_empty()).count(),
+            processors,
+            has_cat: has("cat_l3"),
+            has_mba: has("mba"),
+            has_events: units
+                .iter()
+                .any(|unit| host.has(&format!("/sys/bus/event_source/devices/{unit}/events"))),
+            cache_colors: map.map(AddrMap::n_llc),
+            weaknesses: map.map_or_else(Vec::new, |map| weaknesses(map, processors)),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The answer follows what was measured.
+
+use super::facts::Facts;
+use super::*;
+use crate::silicon::density::Density;
+use crate::silicon::slices::{Difference, Figures};
+use crate::silicon::statistics::Interval;
+use crate::silicon::whole::Whole;
+use crate::silicon::Attack;
+
+fn interval(median: f64) -> Interval {
+    Interval {
+        median,
+        low: median - 1.0,
+        high: median + 1.0,
+    }
+}
+
+fn difference(ns: f64, shown: bool) -> Difference {
+    Difference {
+        ns: interval(ns),
+        chance: if shown { 1e-6 } else { 0.5 },
+        shown,
+    }
+}
+
+fn cell(banks: usize, saved: f64) -> Cell {
+    let alone = Figures {
+        ns: 100.0,
+        ..Figures::default()
+    };
+    Cell {
+        banks,
+        by_pages: false,
+        neighbours: 7,
+        attack: Attack::Read,
+        alone,
+        shared: alone,
+        alone_private: alone,
+        private: alone,
+        same: alone,
+        shared_adds: difference(saved + 4.0, saved > 0.0),
+        private_adds: difference(4.0, false),
+        saved: difference(saved, saved > 0.0),
+        neighbours_lose: interval(0.1),
+        blocks: 20,
+        dropped: 0,
+    }
+}
+
+/// A machine of so many banks, all of which save `saved` ns of 100.
+fn report(banks: usize, saved: f64) -> Report {
+    let cells = vec![cell(banks, saved)];
+    Report {
+        functions: Vec::new(),
+        banks: banks as f64,
+        page_colors: None,
+        processors: 8,
+        density: Density::of(&cells, banks as f64, 8),
+        cells,
+        whole: Vec::new(),
+        paced: Vec::new(),
+        channels: None,
+    }
+}
+
+fn order(advice: &Advice) -> Vec<&'static str> {
+    advice.items.iter().map(|item| item.name).collect()
+}
+
+#[test]
+fn the_answer_is_what_was_measured() {
+    let facts = Facts {
+        nodes: 1,
+        processors: 8,
+        ..Facts::default()
+    };
+    let none = advise(&facts, None);
+    assert!(
+        none.answer.contains("Nothing was measured"),
+        "{}",
+        none.answer
+    );
+
+    let small = advise(&facts, Some(&report(16, 90.0)));
+    assert!(
+        small.answer.starts_with("Colour banks here"),
+        "{}",
+        small.answer
+    );
+    assert!(small.answer.contains("90 %"), "{}", small.answer);
+    assert_eq!(order(&small)[0], "private banks (colours)");
+
+    let large = advise(&facts, Some(&report(1024, 0.0)));
+    assert!(
+        large.answer.starts_with("Don't colour banks here"),
+        "{}",
+        large.answer
+    );
+
+    // A slice alone does not say what the whole machine would save.
+    let mut part = report(16, 90.0);
+    part.banks = 1600.0;
+    part.density = Density::of(&part.cells, 1600.0, 8);
+    let said = advise(&facts, Some(&part));
+    assert!(
+        said.answer.contains("could not be shown"),
+        "{}",
+        said.answer
+    );
+    // Unless neighbours cost nothing in all of memory: no more than that can be saved.
+    part.whole = vec![Whole {
+        neighbours: 7,
+        attack: Attack::Read,
+        alone: part.cells[0].alone,
+        shared: part.cells[0].alone,
+        adds: difference(0.5, false),
+        blocks: 20,
+    }];
+    let said = advise(&facts, Some(&part));
+    assert!(
+        said.answer.starts_with("Don't colour banks here"),
+        "{}",
+        said.answer
+    );
+}
+
+#[test]
+fn a_free_node_comes_first_and_what_is_not_there_last() {
+    let facts = Facts {
+        nodes: 2,
+        processors: 16,
+        has_cat: true,
+        has_events: true,
+        ..Facts::default()
+    };
+    let advice = advise(&facts, Some(&report(16, 90.0)));
+    let names = order(&advice);
+    assert_eq!(names[0], "a memory node of its own");
+    assert_eq!(names[1], "private banks (colours)");
+    let missing = advice.items.iter().position(|item| !item.is_there);
+    let there = advice.items.iter().rposition(|item| item.is_there);
+    assert!(there < missing, "{names:?}");
+}

@@ -1,0 +1,123 @@
+//! What the colours of a map can't keep apart.
+
+use serde::Serialize;
+use soloist_core::AddrMap;
+use soloist_host::machine::{topology, Host};
+
+/// With so many banks for each processor, neighbours hardly meet in one.
+const MANY_BANKS: u32 = 32;
+/// A page that lies on so many channels is beside everybody, whatever its colour.
+const MANY_CHANNELS: usize = 4;
+
+/// One reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Weakness {
+    /// In a sentence.
+    pub says: String,
+    /// Colours isolate little for this alone.
+    pub is_grave: bool,
+}
+
+/// Why the map's colours isolate less than their number says, on a machine with so many
+/// processors; none: nothing is known to.
+#[must_use]
+pub fn weaknesses(map: &AddrMap, processors: usize) -> Vec<Weakness> {
+    let mut found = Vec::new();
+    let mut add = |is_grave, says| found.push(Weakness { says, is_grave });
+    let set = map.controllers().into_iter().flatten().next();
+    let banks = map.colors_of_set(set.unwrap_or(0)).len();
+    let channels = channels_of_page(map);
+    if channels > 1 {
+        add(
+            channels >= MANY_CHANNELS,
+            format!(
+                "A page of 4 KiB lies in {banks} banks on {channels} channels, so tasks of all colours \
+                 share each channel's bus and queues."
+            ),
+        );
+    }
+    if sets_of_node(map) < 2 {
+        let says = "Each page lies in all banks of its node, so pages have no bank colours.";
+        add(true, says.to_owned());
+    }
+    let per_core = map.n_colors() / (processors.max(1) as u32);
+    if per_core >= MANY_BANKS {
+        add(
+            true,
+            format!(
+                "There are {per_core} banks for each processor, so neighbours hardly meet in one."
+            ),
+        );
+    }
+    found
+}
+
+/// The grave ones on this host in a line, for those who colour; `None`: there are none.
+#[must_use]
+pub fn warning(map: &AddrMap, host: &Host) -> Option<String> {
+    let processors = topology(host).cpus_of_nodes().iter().map(Vec::len).sum();
+    let grave = weaknesses(map, processors)
+        .into_iter()
+        .filter(|w| w.is_grave);
+    let grave: Vec<String> = grave.map(|weakness| weakness.says).collect();
+    (!grave.is_empty()).then(|| {
+        format!(
+            "these colours isolate little: {} `soloist advise` says what does",
+            grave.join(" ")
+        )
+    })
+}
+
+/// Channels that lines of one page lie on.
+fn channels_of_page(map: &AddrMap) -> usize {
+    let Some(range) = map.ranges().next() else {
+        return 0;
+    };
+    let page = range.start.next_multiple_of(4096);
+    let lines = (page..page + 4096).step_by(map.line_size() as usize);
+    let places = lines.filter_map(|line| map.decode(line).ok());
+    let mut channels: Vec<u32> = places.map(|place| place.channel).collect();
+    channels.sort_unstable();
+    channels.dedup();
+    channels.len()
+}
+
+/// Bank sets of the node that has most.
+fn sets_of_node(map: &AddrMap) -> usize {
+    let nodes = map.memory_nodes().into_iter();
+    let sets = nodes.map(|node| map.sets_of_node(node).count());
+    sets.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use soloist_machine::known;
+
+    /// (machine, processors, words of each weakness, whether one is grave)
+    #[test]
+    fn maps_that_isolate_little_are_told_from_others() {
+        for (name, processors, words, grave) in [
+            ("raspberry-pi-4", 4, vec![], false),
+            ("qemu-2node", 4, vec![], false),
+            ("opteron-6128", 16, vec!["2 banks on 2 channels"], false),
+            ("skylake", 4, vec!["4 banks on 2 channels"], false),
+            ("sapphire-rapids", 64, vec!["16 banks on 16 channels"], true),
+            (
+                "opteron-6128",
+                1,
+                vec!["2 channels", "128 banks for each"],
+                true,
+            ),
+        ] {
+            let map = known::find(name).unwrap().addr_map();
+            let found = weaknesses(&map, processors);
+            assert_eq!(found.len(), words.len(), "{name}: {found:?}");
+            for (weakness, words) in found.iter().zip(words) {
+                assert!(weakness.says.contains(words), "{name}: {weakness:?}");
+            }
+            assert_eq!(found.iter().any(|w| w.is_grave), grave, "{name}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Lines of known banks, and slices of few of them.
+//!
+//! Where functions hold inside a page, they and the classes of pages say the bank of
+//! every line: what `soloist map detect` finds. Where none do (a host whose huge
+//! pages are made of small ones, channels by a division), lines of a few banks are
+//! found pair by pair. A *slice* is all lines of some banks: tasks confined to it have
+//! a memory as small as a small machine's.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use soloist_machine::gf2::{self, Basis};
+
+use super::sets::{self, SetsError};
+use crate::detect::classes::Classes;
+use crate::detect::classify::classify;
+use crate::detect::meter::Meter;
+use crate::detect::node::solve_node;
+use crate::detect::source::{Addresses, TimingSource};
+
+/// Banks found pair by pair.
+const BY_PAIRS: usize = 16;
+/// Lines of each of them: for each task, and at least.
+const OF_TASK: usize = 12;
+const LEAST_LINES: usize = 48;
+/// Random lines of all of memory.
+const ANYWHERE: usize = 1 << 16;
+/// Address bits inside a page of 4 KiB.
+const FRAME_BITS: u32 = 12;
+/// Lines of a bank that are kept.
+const MOST_LINES: usize = 8192;
+/// A slice of fewer banks leaves none to be private.
+pub const LEAST_BANKS: usize = 4;
+
+/// How lines and banks were found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// By these functions inside a page, and a class for each page.
+    Functions(Vec<u64>),
+    /// Pair by pair.
+    Pairs,
+}
+
+/// Lines by bank.
+#[derive(Debug, Clone)]
+pub struct Banks {
+    /// How they were found.
+    pub how: How,
+    /// Of each bank; by functions, all banks of memory.
+    lines: Vec<Vec<u64>>,
+    /// Banks that memory has, by functions or by how often random pairs conflict.
+    pub total: f64,
+    /// Random lines of all of memory, where `lines` are of few banks.
+    pub anywhere: Vec<u64>,
+}
+
+impl Banks {
+    /// Finds lines in the memory of `source` for a victim and `neighbours`, each part
+    /// within `deadline`.
+    ///
+    /// # Errors
+    /// When conflicts can't be seen, or what is found does not hold.
+    pub fn find(
+        source: &mut dyn TimingSource,
+        neighbours: usize,
+        (deadline, seed): (Duration, u64),
+        progress: &mut dyn FnMut(&str, f64),
+    ) -> Result<Self, SetsError> {
+        let mut total = None;
+        if let Addresses::InsidePages { page_shift } = source.addresses() {
+            let mut meter = Meter::new(source, deadline, seed);
+            let pages = meter.source().ranges();
+            let mut tell = |share| progress("looking for bank functions", share);
+            let node = solve_node(&mut meter, &pages[..pages.len().min(1)], None, &mut tell);
+            if let Some(region) = node.regions.first() {
+                total = Some(region.banks_by_rate);
+                if region.is_sound() && region.division.is_none() {
+                    let mut tell = |share| progress("sorting pages into classes", share);
+                    let model = &region.model;
+                    let classes = classify(&mut meter, model, page_shift, pages.len(), &mut tell);
+                    if classes.proof.holds() {
+                        return Ok(Self::of_classes(&classes, meter.source().line_shift()));
+                    }
+                }
+            }
+        }
+        let mut meter = Meter::new(source, deadline, seed);
+        let lines = LEAST_LINES.max(OF_TASK * (neighbours + 1));
+        let mut tell = |share| progress("looking for lines of 16 banks", share);
+        let lines = sets::many(&mut meter, BY_PAIRS, lines, &mut tell)?;
+        Ok(Self {
+            how: How::Pairs,
+            total: total.unwrap_or(BY_PAIRS as f64),
+            lines,
+            anywhere: sets::anywhere(&mut meter, ANYWHERE)?,
+        })
+    }
+
+    /// The lines of pages that are sorted into classes.
+    #[must_use]
+    pub fn of_classes(classes: &Classes, line_shift: u32) -> Self {
+        let mut order: Vec<usize> = (0..classes.functions.len()).collect();
+        order.sort_unstable_by_key(|&i| classes.functions[i].trailing_zeros());
+        let functions: Vec<u64> = order.iter().map(|&i| classes.functions[i]).collect();
+        let mut lines: Vec<Vec<u64>> = vec![Vec::new(); 1 << functions.len()];
+        for offset in (0..1u64 << classes.page_shift).step_by(1 << line_shift) {
+            let value = |(i, &f): (usize, &u64)| (gf2::parity(f, offset) as usize) << i;
+            let inside: usize = functions.iter().enumerate().map(value).sum();
+            for page in &classes.pages {
+                let Some(class) = page.class else { continue };
+                let moved = order.iter().enumerate();
+                let moved: usize = moved
+                    .map(|(i, &old)| (class as usize >> old & 1) << i)
+                    .sum();
+                lines[inside ^ moved].push(page.page + offset);
+            }
+        }
+        // From all over the pages, not from the first of them.
+        for bank in &mut lines {
+            let step = bank.len().div_ceil(MOST_LINES).max(1);
+            *bank = bank.iter().copied().step_by(step).collect();
+        }
+        Self {
+            total: lines.len() as f64,
+            how: How::Functions(functions),
+            lines,
+            anywhere: Vec::new(),
+        }
+    }
+
+    /// Whether slices can be made of all of memory's banks.
+    #[must_use]
+    pub fn are_all(&self) -> bool {
+        matches!(self.how, How::Functions(_))
+    }
+
+    /// Sizes of the slices that there are, the largest first.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<usize> {
+        let all = self.lines.len();
+        let small = [64, 32, 16, 8].into_iter().filter(|&size| size < all);
+        let whole = std::iter::once(all).filter(|&all| all >= LEAST_BANKS);
+        whole.chain(small).collect()
+    }
+
+    /// The numbers of a slice's banks: those for which the lowest functions are 0.
+    #[must_use]
+    pub fn slice(&self, size: usize) -> Vec<usize> {
+        let step = (self.lines.len() / size.max(1)).max(1);
+        (0..size.min(self.lines.len())).map(|i| i * step).collect()
+    }
+
+    /// Some `count` lines of `banks`, as many of each, in random order: those of one of
+    /// several `owners`, who have no line in common.
+    pub fn draw(
+        &self,
+        banks: &[usize],
+        (owner, owners): (usize, usize),
+        count: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<u64> {
+        let each = count.div_ceil(banks.len().max(1));
+        let mut drawn = Vec::with_capacity(each * banks.len());
+        for &bank in banks {
+            let lines = &self.lines[bank];
+            let own = (lines.len() + owners - 1 - owner) / owners;
+            let chosen = rand::seq::index::sample(rng, own, each.min(own));
+            drawn.extend(chosen.iter().map(|i| lines[i * owners + owner]));
+        }
+        drawn.shuffle(rng);
+        drawn
+    }
+
+    /// As [`Banks::draw`], of all of memory.
+    pub fn draw_anywhere(
+        &self,
+        (owner, owners): (usize, usize),
+        count: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<u64> {
+        let own = (self.anywhere.len() + owners - 1 - owner) / owners;
+        let chosen = rand::seq::index::sample(rng, own, count.min(own));
+        let line = |i: usize| self.anywhere[i * owners + owner];
+        chosen.iter().map(line).collect()
+    }
+
+    /// A random quarter of the banks, and the others.
+    pub fn split(banks: &[usize], rng: &mut ChaCha8Rng) -> (Vec<usize>, Vec<usize>) {
+        let mut shuffled = banks.to_vec();
+        shuffled.shuffle(rng);
+        let others = shuffled.split_off((banks.len() / 4).max(1));
+        (shuffled, others)
+    }
+
+    /// Banks that pages of 4 KiB lie in together: what page colours can't tell apart.
+    /// A set for each colour; none where no functions are known.
+    #[must_use]
+    pub fn page_sets(&self) -> Vec<Vec<usize>> {
+        let How::Functions(functions) = &self.how else {
+            return Vec::new();
+        };
+        // What lines of one page differ by, as numbers of banks.
+        let moved = |bit: u32| -> u64 {
+            let of = functions.iter().enumerate();
+            of.map(|(i, &f)| (f >> bit & 1) << i).sum()
+        };
+        let inside = Basis::of((0..FRAME_BITS).map(moved));
+        let mut sets: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for bank in 0..self.lines.len() {
+            let set = inside.reduce(bank as u64);
+            sets.entry(set).or_default().push(bank);
+        }
+        sets.into_values().collect()
+    }
+
+    /// The banks for which the sum of some functions, a bit each of `sum`, is 0, and
+    /// those for which it is 1.
+    #[must_use]
+    pub fn apart(&self, sum: u64) -> [Vec<usize>; 2] {
+        let is_in = |bank: &usize| gf2::parity(sum, *bank as u64) == 1;
+        let (ones, zeros) = (0..self.lines.len()).partition(is_in);
+        [zeros, ones]
+    }
+}

@@ -1,0 +1,185 @@
+//! Another channel: what it adds to private banks.
+//!
+//! For each bank function, and sums of them (functions are known up to sums), the
+//! victim has a few banks on one side of it; neighbours have as many other banks on
+//! the same side, or on the other. Banks are private both times. Where the function
+//! chooses the channel, neighbours on the other side share no bus and no queue with the
+//! victim, and cost less.
+
+use std::time::Instant;
+
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use soloist_core::statistics::median;
+use soloist_machine::gf2;
+
+use super::banks::{Banks, How};
+use super::slices::{Difference, Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
+use super::statistics::{chance, shown, Interval};
+use super::two_banks::CHANCE;
+use super::{Attack, Company, Cores};
+
+/// Functions of which all sums are tried.
+const FEW_FUNCTIONS: usize = 5;
+/// Banks of the victim, and of the neighbours.
+const FEW: usize = 4;
+
+/// What neighbours on the other side of one function save.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Side {
+    /// The function, as bits of the address.
+    pub function: String,
+    /// What an access takes less.
+    pub saved: Difference,
+}
+
+/// All functions.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Channels {
+    /// Neighbours, which read.
+    pub neighbours: usize,
+    /// ns of an access alone.
+    pub alone_ns: f64,
+    /// By function.
+    pub sides: Vec<Side>,
+}
+
+impl Channels {
+    /// What was seen, in a sentence.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let percent = |ns: f64| 100.0 * ns.max(0.0) / self.alone_ns;
+        let seen: Vec<String> = self
+            .sides
+            .iter()
+            .filter(|side| side.saved.shown)
+            .map(|side| format!("{} ({:.1} %)", side.function, percent(side.saved.ns.median)))
+            .collect();
+        let most = self.sides.iter().map(|side| side.saved.ns.high);
+        let most = percent(most.fold(0.0, f64::max));
+        let who = Attack::Read.neighbours(self.neighbours);
+        match seen.as_slice() {
+            [] => format!(
+                "Another channel: beside {who} no function shows one; beyond private banks it would save \
+                 less than {most:.1} % of an access alone (99 %)."
+            ),
+            seen => format!(
+                "Another channel: beside {who} in private banks, neighbours on the other side of {} cost \
+                 less (share of an access alone).",
+                seen.join(", ")
+            ),
+        }
+    }
+}
+
+/// Tries them all; `None`: there are no functions, or neighbours hardly ran.
+pub fn measure(
+    cores: &mut dyn Cores,
+    banks: &Banks,
+    plan: Plan,
+    progress: &mut dyn FnMut(f64),
+) -> Option<Channels> {
+    let How::Functions(functions) = &banks.how else {
+        return None;
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+    let neighbours = cores.most_neighbours();
+    let begun = Instant::now();
+    let sums = sums(functions.len());
+    let mut saved: Vec<Vec<f64>> = vec![Vec::new(); sums.len()];
+    let mut alone: Vec<f64> = Vec::new();
+    for turn in 0..PATIENCE as usize * plan.blocks {
+        let least = saved.iter().map(Vec::len).min()?;
+        let late = begun.elapsed();
+        let enough = least >= plan.blocks || (late > plan.time && least >= LEAST_BLOCKS);
+        if enough || late > PATIENCE * plan.time {
+            break;
+        }
+        let mut order: Vec<usize> = (0..sums.len()).collect();
+        order.shuffle(&mut rng);
+        for of in order {
+            if let Some([ns, near, far]) = block(cores, banks, sums[of], neighbours, &mut rng) {
+                saved[of].push(near - far);
+                alone.push(ns);
+            }
+        }
+        progress((turn + 1) as f64 / plan.blocks as f64);
+    }
+    if saved.iter().any(|one| one.len() < LEAST_BLOCKS) {
+        return None;
+    }
+    let chances: Vec<f64> = saved.iter().map(|one| chance(one)).collect();
+    let are_shown = shown(&chances, CHANCE);
+    let sides = sums.iter().zip(&saved).zip(chances.iter().zip(are_shown));
+    let sides = sides.map(|((&sum, saved), (&chance, shown))| {
+        let ns = Interval::of_median(saved, plan.seed);
+        Side {
+            function: gf2::show(gf2::bits(sum).fold(0, |mask, i| mask ^ functions[i as usize])),
+            saved: Difference {
+                ns,
+                chance,
+                shown: shown && ns.low > 0.0,
+            },
+        }
+    });
+    Some(Channels {
+        neighbours,
+        sides: sides.collect(),
+        alone_ns: median(&mut alone),
+    })
+}
+
+/// Sums of functions that are tried, a bit a function: all where they are few, else each
+/// function and each sum of two.
+fn sums(functions: usize) -> Vec<u64> {
+    if functions <= FEW_FUNCTIONS {
+        return (1..1 << functions).collect();
+    }
+    let single = (0..functions).map(|i| 1 << i);
+    let two = (0..functions).flat_map(|i| (0..i).map(move |j| 1 << i | 1 << j));
+    single.chain(two).collect()
+}
+
+/// The victim alone, beside neighbours on its side, on the other.
+fn block(
+    cores: &mut dyn Cores,
+    banks: &Banks,
+    sum: u64,
+    neighbours: usize,
+    rng: &mut ChaCha8Rng,
+) -> Option<[f64; 3]> {
+    let mut sides = banks.apart(sum);
+    if rng.gen() {
+        sides.swap(0, 1);
+    }
+    let [mut here, mut there] = sides;
+    here.shuffle(rng);
+    there.shuffle(rng);
+    let few = FEW.min(here.len() / 2);
+    let (own, near, far) = (&here[..few], &here[few..2 * few], &there[..few]);
+    let mut order = [0, 1, 2];
+    order.shuffle(rng);
+    let mut taken = [0.0; 3];
+    let owners = neighbours + 1;
+    for i in order {
+        let lines = banks.draw(own, (0, owners), VICTIM_LINES, rng);
+        let theirs = [None, Some(near), Some(far)][i];
+        let round = match theirs {
+            None => cores.round(&lines, None)?,
+            Some(theirs) => {
+                let lines_of = |owner| banks.draw(theirs, (owner, owners), NEIGHBOUR_LINES, rng);
+                let theirs: Vec<Vec<u64>> = (1..owners).map(lines_of).collect();
+                let company = Company {
+                    attack: Attack::Read,
+                    lines: &theirs,
+                    pause_ns: 0,
+                };
+                cores.round(&lines, Some(&company))?
+            }
+        };
+        taken[i] = round.ns;
+    }
+    Some(taken)
+}

@@ -1,0 +1,182 @@
+//! Banks for each busy core: what private banks save, by how many banks there are.
+//!
+//! Slices and numbers of neighbours give points; where enough of them show an effect, a
+//! straight line through their logarithms says what to expect where all processors of
+//! this machine are busy. That is a fit, and is called one.
+
+use serde::{Deserialize, Serialize};
+
+use super::slices::Cell;
+use super::Attack;
+
+/// Points that a line is drawn through, at least, and how far apart they must lie.
+const LEAST_POINTS: usize = 3;
+const LEAST_SPAN: f64 = 1.9;
+
+/// What one cell says.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Point {
+    /// Banks of the slice over tasks.
+    pub banks_per_core: f64,
+    /// What the neighbours do.
+    pub attack: Attack,
+    /// Time of an access over alone: shared banks, private banks.
+    pub shared: f64,
+    /// Private banks.
+    pub private: f64,
+    /// What private banks save, as a share of an access alone.
+    pub saved: f64,
+    /// Whether that is shown.
+    pub shown: bool,
+}
+
+/// The line: saved = at_one * banks_per_core ^ -exponent.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Law {
+    /// What is saved with one bank for each core.
+    pub at_one: f64,
+    /// How fast that falls.
+    pub exponent: f64,
+    /// Points it is drawn through.
+    pub points: usize,
+    /// By which factor a point lies off it, one standard deviation.
+    pub off_by: f64,
+}
+
+/// Points, line, and this machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Density {
+    /// Slices, not page colours.
+    pub points: Vec<Point>,
+    /// Beside readers; none: too few points show an effect.
+    pub law: Option<Law>,
+    /// Banks of this machine for each of its processors.
+    pub here: f64,
+}
+
+impl Density {
+    /// Of the cells that were measured on a machine with so many banks and processors.
+    #[must_use]
+    pub fn of(cells: &[Cell], banks: f64, processors: usize) -> Self {
+        let point = |cell: &Cell| Point {
+            banks_per_core: cell.banks as f64 / (cell.neighbours + 1) as f64,
+            attack: cell.attack,
+            shared: cell.shared_slowdown(),
+            private: cell.private_slowdown(),
+            saved: cell.saved.ns.median / cell.alone.ns,
+            shown: cell.saved.shown,
+        };
+        let slices = cells.iter().filter(|cell| !cell.by_pages);
+        let points: Vec<Point> = slices.map(point).collect();
+        Self {
+            law: Law::through(&points),
+            points,
+            here: banks / processors.max(1) as f64,
+        }
+    }
+
+    /// What private banks are expected to save where all processors are busy, as a share
+    /// of an access alone: low, middle, high. `None`: no law.
+    #[must_use]
+    pub fn expected(&self) -> Option<[f64; 3]> {
+        let law = self.law?;
+        let middle = law.at_one * self.here.powf(-law.exponent);
+        let off = law.off_by.powi(2);
+        Some([middle / off, middle, middle * off])
+    }
+
+    /// What that means here, in a sentence.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let head = format!(
+            "This machine has {:.0} banks for each busy core when all its processors are busy.",
+            self.here
+        );
+        if let Some([low, middle, high]) = self.expected() {
+            return format!(
+                "{head} By a fit through {} slices private banks save {:.1} % of an access there ({:.1} to \
+                 {:.1}).",
+                self.law.map_or(0, |law| law.points),
+                100.0 * middle,
+                100.0 * low,
+                100.0 * high
+            );
+        }
+        let nothing = self.points.iter().filter(|point| !point.shown);
+        let least = nothing
+            .map(|point| point.banks_per_core)
+            .fold(f64::INFINITY, f64::min);
+        match least <= self.here {
+            true => format!(
+                "{head} Slices of {least:.0} for each core show nothing that private banks save."
+            ),
+            false => format!("{head} Too few slices show an effect to say what that means."),
+        }
+    }
+}
+
+impl Law {
+    /// Through the points beside readers that show an effect.
+    fn through(points: &[Point]) -> Option<Self> {
+        let logs: Vec<(f64, f64)> = points
+            .iter()
+            .filter(|point| point.shown && point.attack == Attack::Read && point.saved > 0.0)
+            .map(|point| (point.banks_per_core.ln(), point.saved.ln()))
+            .collect();
+        let ends = logs.iter().map(|log| log.0);
+        let span = ends.clone().fold(f64::MIN, f64::max) - ends.fold(f64::MAX, f64::min);
+        if logs.len() < LEAST_POINTS || span < LEAST_SPAN.ln() {
+            return None;
+        }
+        let n = logs.len() as f64;
+        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / n;
+        let (x, y) = (mean(&|log| log.0), mean(&|log| log.1));
+        let slope = mean(&|log| (log.0 - x) * (log.1 - y)) / mean(&|log| (log.0 - x).powi(2));
+        let off = mean(&|log| (log.1 - y - slope * (log.0 - x)).powi(2)) * n / (n - 2.0);
+        Some(Self {
+            at_one: (y - slope * x).exp(),
+            exponent: -slope,
+            points: logs.len(),
+            off_by: off.sqrt().exp(),
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    fn point(banks_per_core: f64, saved: f64) -> Point {
+        Point {
+            banks_per_core,
+            attack: Attack::Read,
+            shared: 1.0 + saved,
+            private: 1.0,
+            saved,
+            shown: true,
+        }
+    }
+
+    #[test]
+    fn a_power_is_found_and_too_few_points_are_none() {
+        let power = |x: f64| 2.0 * x.powf(-1.5);
+        let points: Vec<Point> = [1.0, 2.0, 4.0, 8.0].map(|x| point(x, power(x))).to_vec();
+        let law = Law::through(&points).unwrap();
+        assert!((law.at_one - 2.0).abs() < 1e-9 && (law.exponent - 1.5).abs() < 1e-9);
+        let here = Density {
+            points: points.clone(),
+            law: Some(law),
+            here: 64.0,
+        };
+        assert!((here.expected().unwrap()[1] - power(64.0)).abs() < 1e-9);
+        assert!(
+            here.verdict().contains("fit through 4 slices"),
+            "{}",
+            here.verdict()
+        );
+        assert!(Law::through(&points[..2]).is_none());
+        let crowded: Vec<Point> = [1.0, 1.1, 1.2].map(|x| point(x, power(x))).to_vec();
+        assert!(Law::through(&crowded).is_none());
+    }
+}

@@ -1,0 +1,175 @@
+//! Neighbours that are slowed down, as a reservation of bandwidth slows them: what they
+//! cost against what they get, in shared banks and in private ones.
+
+use std::time::Instant;
+
+use rand::seq::SliceRandom;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use soloist_core::statistics::median;
+
+use super::banks::Banks;
+use super::slices::{Plan, LEAST_BLOCKS, LINE, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
+use super::statistics::Interval;
+use super::{Attack, Company, Cores, Round};
+
+/// How long neighbours wait after 16 accesses, ns.
+const PAUSES: [u32; 6] = [0, 250, 1_000, 4_000, 16_000, 64_000];
+/// A slowdown that nobody minds.
+const HARMLESS: f64 = 1.05;
+
+/// One pace.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Point {
+    /// How long each neighbour waits after 16 accesses, ns.
+    pub pause_ns: u32,
+    /// Time of an access over alone, all tasks in all banks.
+    pub shared: Interval,
+    /// Bytes a second of all neighbours there.
+    pub shared_bytes_per_second: f64,
+    /// The same, neighbours in other banks than the victim.
+    pub private: Interval,
+    /// Bytes a second of all neighbours there.
+    pub private_bytes_per_second: f64,
+}
+
+/// The curve for one slice and attack.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Paced {
+    /// Banks of the slice.
+    pub banks: usize,
+    /// Neighbours.
+    pub neighbours: usize,
+    /// What they do.
+    pub attack: Attack,
+    /// By pause, ascending.
+    pub points: Vec<Point>,
+    /// Blocks that count.
+    pub blocks: usize,
+}
+
+impl Paced {
+    /// The most that neighbours get without a slowdown above `bound`, bytes a second, in
+    /// shared or in private banks; `None`: even the slowest cost more.
+    #[must_use]
+    pub fn within(&self, bound: f64, private: bool) -> Option<f64> {
+        let of = |point: &Point| match private {
+            true => (point.private.median, point.private_bytes_per_second),
+            false => (point.shared.median, point.shared_bytes_per_second),
+        };
+        let kept = self.points.iter().map(of).filter(|&(ns, _)| ns <= bound);
+        kept.map(|(_, rate)| rate).reduce(f64::max)
+    }
+
+    /// How colours and reservations combine, in a sentence.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let full = self.points.first();
+        let bound = full.map_or(HARMLESS, |point| point.private.median.max(HARMLESS));
+        let say = |private| match self.within(bound, private) {
+            Some(rate) => format!("{:.0} MB/s", rate / 1e6),
+            None => "less than was tried".to_owned(),
+        };
+        format!(
+            "{} banks, {}: for a slowdown of at most {bound:.2} neighbours may have {} with shared banks, \
+             {} with private ones.",
+            self.banks,
+            self.attack.neighbours(self.neighbours),
+            say(false),
+            say(true)
+        )
+    }
+}
+
+/// Measures the curve in a slice of `size` banks, beside as many neighbours as there are
+/// processors; `None`: they hardly ran.
+pub fn measure(
+    cores: &mut dyn Cores,
+    banks: &Banks,
+    (size, attack): (usize, Attack),
+    plan: Plan,
+    progress: &mut dyn FnMut(f64),
+) -> Option<Paced> {
+    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+    let neighbours = cores.most_neighbours();
+    let slice = banks.slice(size);
+    let begun = Instant::now();
+    // A round alone in all banks and in few, then two for each pause.
+    let mut blocks: Vec<Vec<Round>> = Vec::new();
+    let mut tried = 0;
+    while blocks.len() < plan.blocks && tried < PATIENCE as usize * plan.blocks {
+        let late = begun.elapsed();
+        if late > PATIENCE * plan.time || (late > plan.time && blocks.len() >= LEAST_BLOCKS) {
+            break;
+        }
+        tried += 1;
+        blocks.extend(block(cores, banks, &slice, (neighbours, attack), &mut rng));
+        progress(blocks.len() as f64 / plan.blocks as f64);
+    }
+    if blocks.len() < LEAST_BLOCKS {
+        return None;
+    }
+    let slowdown = |at: usize, alone: usize| {
+        let ratios: Vec<f64> = blocks
+            .iter()
+            .map(|rounds| 1.0 + (rounds[at].ns - rounds[alone].ns) / rounds[0].ns)
+            .collect();
+        Interval::of_median(&ratios, plan.seed)
+    };
+    let rate = |at: usize| {
+        let mut rates: Vec<f64> = blocks.iter().map(|rounds| rounds[at].rate).collect();
+        median(&mut rates) * 1e6 * LINE
+    };
+    let points = PAUSES.iter().enumerate().map(|(i, &pause_ns)| Point {
+        pause_ns,
+        shared: slowdown(2 + 2 * i, 0),
+        shared_bytes_per_second: rate(2 + 2 * i),
+        private: slowdown(3 + 2 * i, 1),
+        private_bytes_per_second: rate(3 + 2 * i),
+    });
+    Some(Paced {
+        banks: size,
+        neighbours,
+        attack,
+        points: points.collect(),
+        blocks: blocks.len(),
+    })
+}
+
+/// Every condition once, in random order.
+fn block(
+    cores: &mut dyn Cores,
+    banks: &Banks,
+    slice: &[usize],
+    (neighbours, attack): (usize, Attack),
+    rng: &mut ChaCha8Rng,
+) -> Option<Vec<Round>> {
+    let (own, others) = Banks::split(slice, rng);
+    let count = 2 + 2 * PAUSES.len();
+    let mut order: Vec<usize> = (0..count).collect();
+    order.shuffle(rng);
+    let mut rounds: Vec<Option<Round>> = vec![None; count];
+    let owners = neighbours + 1;
+    for i in order {
+        let (victim, theirs): (&[usize], &[usize]) = match i % 2 {
+            0 => (slice, slice),
+            _ => (&own, &others),
+        };
+        let lines = banks.draw(victim, (0, owners), VICTIM_LINES, rng);
+        if i < 2 {
+            rounds[i] = Some(cores.round(&lines, None)?);
+            continue;
+        }
+        let theirs: Vec<Vec<u64>> = (1..owners)
+            .map(|owner| banks.draw(theirs, (owner, owners), NEIGHBOUR_LINES, rng))
+            .collect();
+        let company = Company {
+            attack,
+            lines: &theirs,
+            pause_ns: PAUSES[i / 2 - 1],
+        };
+        rounds[i] = Some(cores.round(&lines, Some(&company))?);
+    }
+    rounds.into_iter().collect()
+}

@@ -1,0 +1,112 @@
+//! What was found, as `soloist bench silicon --json` writes it and `soloist advise`
+//! reads it.
+
+use serde::{Deserialize, Serialize};
+use soloist_machine::gf2;
+
+use super::banks::{Banks, How};
+use super::channels::{self, Channels};
+use super::density::Density;
+use super::paced::{self, Paced};
+use super::slices::{self, Cell, Plan};
+use super::whole::{self, Whole};
+use super::{Attack, Cores};
+
+/// Banks of the slice that neighbours are paced in.
+const PACED_BANKS: usize = 16;
+
+/// The experiments in slices.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    /// Bank functions inside a page; none: lines were found pair by pair.
+    pub functions: Vec<String>,
+    /// Banks that memory has, by functions or by how often random pairs conflict.
+    pub banks: f64,
+    /// Colours that pages of 4 KiB have by those functions, for banks; `None`: not known.
+    pub page_colors: Option<usize>,
+    /// Processors that took part.
+    pub processors: usize,
+    /// Slices.
+    pub cells: Vec<Cell>,
+    /// All of memory, where no slice is of all banks.
+    pub whole: Vec<Whole>,
+    /// Paced neighbours.
+    pub paced: Vec<Paced>,
+    /// Other channels; `None`: no functions, or neighbours hardly ran.
+    pub channels: Option<Channels>,
+    /// Banks for each busy core.
+    pub density: Density,
+}
+
+impl Report {
+    /// Runs all experiments; `plan.time` is that of the slices, the others take a part of
+    /// it more.
+    pub fn measure(
+        cores: &mut dyn Cores,
+        banks: &Banks,
+        plan: Plan,
+        progress: &mut dyn FnMut(&str, f64),
+    ) -> Self {
+        let mut tell = |share| progress("slices of few banks", share);
+        let cells = slices::measure(cores, banks, plan, &mut tell);
+        let part = Plan {
+            time: plan.time / 6,
+            ..plan
+        };
+        let mut tell = |share| progress("all of memory", share);
+        let whole = whole::measure(cores, banks, part, &mut tell);
+        let size = banks.sizes().into_iter().find(|&size| size <= PACED_BANKS);
+        let mut paced = Vec::new();
+        for attack in [Attack::Read, Attack::Write] {
+            let mut tell = |share| progress("neighbours paced", share);
+            let at = size.map(|size| (size, attack));
+            paced.extend(at.and_then(|at| paced::measure(cores, banks, at, part, &mut tell)));
+        }
+        let mut tell = |share| progress("other channels", share);
+        let channels = channels::measure(cores, banks, part, &mut tell);
+        let processors = cores.most_neighbours() + 1;
+        let sets = banks.page_sets().len();
+        Self {
+            functions: match &banks.how {
+                How::Functions(functions) => functions.iter().map(|&f| gf2::show(f)).collect(),
+                How::Pairs => Vec::new(),
+            },
+            banks: banks.total,
+            page_colors: banks.are_all().then_some(sets),
+            processors,
+            density: Density::of(&cells, banks.total, processors),
+            cells,
+            whole,
+            paced,
+            channels,
+        }
+    }
+
+    /// What all of it says, a sentence each; of slices, those beside most neighbours.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let most = self.cells.iter().map(|cell| cell.neighbours).max();
+        let cells = self
+            .cells
+            .iter()
+            .filter(|cell| Some(cell.neighbours) == most);
+        let mut all: Vec<String> = cells.map(Cell::verdict).collect();
+        all.extend(self.whole.iter().map(Whole::verdict));
+        all.extend(self.paced.iter().map(Paced::verdict));
+        all.extend(self.channels.iter().map(Channels::verdict));
+        if let Some(colors) = self.page_colors {
+            let touched = self.banks / colors.max(1) as f64;
+            all.push(match colors {
+                0 | 1 => "Pages of 4 KiB have no bank colours here: each lies in all banks.".to_owned(),
+                _ => format!(
+                    "Pages of 4 KiB have {colors} bank colours by what was seen of the functions; each lies \
+                     in {touched:.0} banks."
+                ),
+            });
+        }
+        if !self.cells.is_empty() {
+            all.push(self.density.verdict());
+        }
+        all
+    }
+}

@@ -1,0 +1,279 @@
+//! Slices of few banks on simulated machines, with and without an effect of banks.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use soloist_machine::known;
+use soloist_map::detect::sim::{SimPool, SimSource};
+use soloist_map::silicon::banks::{Banks, How};
+use soloist_map::silicon::report::Report;
+use soloist_map::silicon::sim::{SimCores, Truth};
+use soloist_map::silicon::slices::{measure, Cell, Plan};
+use soloist_map::silicon::{channels, paced, picture, whole, Attack};
+
+fn memory(machine: &str, noise: &str, seed: u64) -> SimSource {
+    SimSource::new(
+        &known::find(machine).unwrap(),
+        SimPool::unprivileged(21, 48),
+        noise.parse().unwrap(),
+        seed,
+    )
+}
+
+fn find(memory: &mut SimSource, neighbours: usize) -> Banks {
+    let within = (Duration::from_secs(600), 1);
+    Banks::find(memory, neighbours, within, &mut |_, _| {}).unwrap()
+}
+
+fn cells(memory: &SimSource, banks: &Banks, same_bank_ns: f64, seed: u64) -> Vec<Cell> {
+    let truth = Truth {
+        same_bank_ns,
+        same_channel_ns: 2.0,
+        others_ns: 10.0,
+        taken: 0.01,
+        noise: "low".parse().unwrap(),
+    };
+    let mut cores = SimCores::new(memory, truth, seed).with_neighbours(3);
+    let plan = Plan {
+        blocks: 24,
+        time: Duration::from_secs(600),
+        seed,
+    };
+    measure(&mut cores, banks, plan, &mut |_| {})
+}
+
+/// Banks of a slice are banks, whether functions say so or pairs.
+#[test]
+fn the_lines_of_a_bank_are_of_one_bank() {
+    for (machine, by_pairs) in [
+        ("haswell", false),
+        ("zen2", false),
+        ("server-6-channels", true),
+    ] {
+        let mut memory = memory(machine, "low", 3);
+        let banks = find(&mut memory, 1);
+        assert_eq!(
+            banks.how == How::Pairs,
+            by_pairs,
+            "{machine}: {:?}",
+            banks.how
+        );
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut met = Vec::new();
+        let slice = banks.slice(8);
+        assert_eq!(slice.len(), 8);
+        for &bank in &slice {
+            let lines = banks.draw(&[bank], (0, 2), 20, &mut rng);
+            let theirs = banks.draw(&[bank], (1, 2), 20, &mut rng);
+            assert!(lines.iter().all(|line| !theirs.contains(line)), "{machine}");
+            let truth = memory.bank(lines[0]).unwrap();
+            let mut all = lines.iter().chain(&theirs);
+            assert!(
+                all.all(|&line| memory.bank(line) == Some(truth)),
+                "{machine}"
+            );
+            met.push(truth);
+        }
+        met.sort_unstable();
+        met.dedup();
+        assert_eq!(met.len(), 8, "{machine}: eight banks");
+    }
+}
+
+/// What private banks save is shown where they save something, with its size, and
+/// hardly ever where they save nothing.
+#[test]
+fn private_banks_are_said_to_save_only_what_they_save() {
+    let mut memory = memory("haswell", "low", 5);
+    let banks = find(&mut memory, 3);
+    let (mut runs, mut claimed) = (0, 0);
+    for seed in 0..40 {
+        let cells = cells(&memory, &banks, 0.0, seed);
+        assert_eq!(cells.len(), (banks.sizes().len() + 1) * 2 * 3);
+        runs += 1;
+        let claims = cells.iter().filter(|cell| cell.saved.shown).count();
+        if claims > 0 {
+            println!("seed {seed}: {claims} of {} cells claimed", cells.len());
+        }
+        claimed += usize::from(claims > 0);
+    }
+    println!("{claimed} of {runs} runs without an effect claim one");
+    assert!(claimed <= 3, "{claimed} of {runs}");
+
+    let (mut shown, mut held, mut all) = (0, 0, 0);
+    for seed in 0..10 {
+        for cell in cells(&memory, &banks, 400.0, seed) {
+            let truth = 400.0 * cell.neighbours as f64 / cell.banks as f64;
+            let saved = cell.saved.ns;
+            all += 1;
+            // The lines that a simulated neighbour is known by are a sample.
+            held += usize::from(saved.low <= 1.1 * truth && truth * 0.9 <= saved.high);
+            if cell.banks == 8 {
+                assert!(cell.saved.shown, "seed {seed}: {cell:?}");
+                assert!(
+                    cell.verdict().contains("with private ones"),
+                    "{}",
+                    cell.verdict()
+                );
+                shown += 1;
+            }
+            // All in the victim's quarter: four times as often.
+            assert!(
+                cell.banks > 8 || cell.same.ns > cell.shared.ns + 50.0,
+                "{cell:?}"
+            );
+        }
+    }
+    println!("{shown} cells of 8 banks shown; the truth lies in {held} of {all} intervals");
+    assert!(held * 10 >= all * 9, "{held} of {all}");
+}
+
+/// Neighbours that never run are no measurement, and no endless one.
+#[test]
+fn slices_beside_neighbours_that_do_not_run_are_left_out() {
+    let mut memory = memory("haswell", "low", 5);
+    let banks = find(&mut memory, 3);
+    let truth = Truth {
+        same_bank_ns: 0.0,
+        same_channel_ns: 0.0,
+        others_ns: 10.0,
+        taken: 1.0,
+        noise: "low".parse().unwrap(),
+    };
+    let mut cores = SimCores::new(&memory, truth, 1).with_neighbours(1);
+    let plan = Plan {
+        blocks: 10,
+        time: Duration::from_secs(600),
+        seed: 1,
+    };
+    assert!(measure(&mut cores, &banks, plan, &mut |_| {}).is_empty());
+}
+
+fn plan(seed: u64) -> Plan {
+    Plan {
+        blocks: 24,
+        time: Duration::from_secs(600),
+        seed,
+    }
+}
+
+fn truth(same_bank_ns: f64, same_channel_ns: f64) -> Truth {
+    Truth {
+        same_bank_ns,
+        same_channel_ns,
+        others_ns: 10.0,
+        taken: 0.01,
+        noise: "low".parse().unwrap(),
+    }
+}
+
+/// Slower neighbours cost less, and private banks let them be faster for the same cost.
+#[test]
+fn the_curve_of_paced_neighbours_falls() {
+    let mut memory = memory("haswell", "low", 5);
+    let banks = find(&mut memory, 3);
+    let mut cores = SimCores::new(&memory, truth(400.0, 0.0), 1).with_neighbours(3);
+    let found =
+        paced::measure(&mut cores, &banks, (8, Attack::Read), plan(1), &mut |_| {}).unwrap();
+    let (first, last) = (found.points[0], found.points[found.points.len() - 1]);
+    assert!(
+        first.shared.low > 2.0 && last.shared.high < 1.2,
+        "{found:?}"
+    );
+    assert!(last.shared_bytes_per_second < first.shared_bytes_per_second / 50.0);
+    let (shared, private) = (found.within(1.3, false), found.within(1.3, true));
+    assert!(private > shared, "{private:?} {shared:?}");
+    assert!(
+        found.verdict().contains("with private ones"),
+        "{}",
+        found.verdict()
+    );
+}
+
+/// The channel's function, and no other, where neighbours on one channel cost something.
+#[test]
+fn a_channel_is_shown_where_it_costs_something_to_share_one() {
+    let mut memory = memory("haswell", "low", 5);
+    let banks = find(&mut memory, 3);
+    let mut claimed = 0;
+    for seed in 0..12 {
+        let found = |same_channel_ns| {
+            let truth = truth(400.0, same_channel_ns);
+            let mut cores = SimCores::new(&memory, truth, seed).with_neighbours(3);
+            channels::measure(&mut cores, &banks, plan(seed), &mut |_| {}).unwrap()
+        };
+        let with = found(15.0);
+        let shown = |side: &&channels::Side| side.saved.shown;
+        let seen: Vec<&str> = with
+            .sides
+            .iter()
+            .filter(shown)
+            .map(|s| &s.function[..])
+            .collect();
+        assert_eq!(
+            seen,
+            ["7^8^9^12^13^18^19"],
+            "seed {seed}: {}",
+            with.verdict()
+        );
+        let without = found(0.0);
+        claimed += without.sides.iter().filter(shown).count();
+        assert!(
+            without.verdict().contains("less than") || claimed > 0,
+            "{}",
+            without.verdict()
+        );
+    }
+    assert!(claimed <= 1, "{claimed} of 12 runs");
+}
+
+/// All of it, as it is written to a file and read from it again.
+#[test]
+fn a_report_is_read_back_and_says_what_the_machine_has() {
+    let mut memory = memory("haswell", "low", 5);
+    let banks = find(&mut memory, 1);
+    assert_eq!(banks.page_sets().len(), 16, "sets of 2 banks");
+    let mut cores = SimCores::new(&memory, truth(400.0, 0.0), 1).with_neighbours(1);
+    let report = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    let text = serde_json::to_string(&report).unwrap();
+    let back: Report = serde_json::from_str(&text).unwrap();
+    assert_eq!(report.sentences(), back.sentences());
+    let said = back.sentences().join("\n");
+    for words in [
+        "8 banks, 1 reader: 1.",
+        "16 bank colours",
+        "banks for each busy core",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(back.cells.iter().any(|cell| cell.by_pages));
+    let picture = picture::svg("simulated", &back);
+    assert!(
+        picture.starts_with("<svg") && picture.contains("private banks"),
+        "{picture}"
+    );
+}
+
+/// Where banks are found pair by pair, what neighbours add in all of memory bounds what
+/// private banks can save.
+#[test]
+fn all_of_memory_bounds_what_private_banks_save() {
+    let mut memory = memory("server-6-channels", "low", 5);
+    let banks = find(&mut memory, 3);
+    assert!(!banks.are_all());
+    let beside = |same_bank_ns| {
+        let mut cores = SimCores::new(&memory, truth(same_bank_ns, 0.0), 1).with_neighbours(3);
+        whole::measure(&mut cores, &banks, plan(1), &mut |_| {})
+    };
+    let found = beside(0.0);
+    assert_eq!(found.len(), 3, "attacks");
+    // Neighbours cost something wherever they are.
+    assert!(
+        found.iter().all(|one| one.adds.shown && one.bound() < 0.4),
+        "{found:?}"
+    );
+    let more = beside(20_000.0);
+    assert!(more.iter().all(|one| one.bound() > 0.5), "{more:?}");
+}

@@ -1,0 +1,142 @@
+//! `soloist advise`, and the warnings where colours isolate little.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::process::Output;
+
+use soloist_machine::known;
+
+mod machine;
+
+use machine::{small, soloist};
+
+fn text(out: &Output) -> String {
+    String::from_utf8(out.stdout.clone()).unwrap()
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8(out.stderr.clone()).unwrap()
+}
+
+/// What a simulated machine measured is what the advice is made of.
+#[test]
+fn advice_follows_a_measurement_in_a_file() {
+    let machine = small();
+    let root = machine.path();
+    let bench = |extra: &[&str]| {
+        let args = [
+            &[
+                "bench",
+                "silicon",
+                "--simulate",
+                "raspberry-pi-4",
+                "--blocks",
+                "20",
+            ][..],
+            extra,
+        ];
+        soloist(root, &args.concat()).output().unwrap()
+    };
+    for (ns, answer) in [("600", "Colour banks here"), ("0", "")] {
+        let out = bench(&["--only", "slices", "--same-bank", ns, "--json"]);
+        assert!(out.status.success(), "{}", said(&out));
+        let file = root.join("here.json");
+        fs::write(&file, &out.stdout).unwrap();
+        let file = file.display().to_string();
+        let out = soloist(root, &["advise", "--from", &file])
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{}", said(&out));
+        let colors = text(&out).starts_with("Colour banks here");
+        assert_eq!(colors, !answer.is_empty(), "{ns} ns: {}", text(&out));
+        let out = soloist(root, &["advise", "--from", &file, "--json"])
+            .output()
+            .unwrap();
+        let page: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(page["measured"], true);
+        assert!(page["answer"].as_str().unwrap().starts_with(answer));
+    }
+    // Of two banks alone nothing follows.
+    let out = bench(&["--only", "two-banks", "--json"]);
+    let file = root.join("two.json");
+    fs::write(&file, &out.stdout).unwrap();
+    let out = soloist(root, &["advise", "--from", &file.display().to_string()]);
+    let out = { out }.output().unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+    assert!(said(&out).contains("no slices"), "{}", said(&out));
+}
+
+#[test]
+fn advice_without_a_measurement_claims_nothing() {
+    let machine = small();
+    let out = soloist(machine.path(), &["advise"]).output().unwrap();
+    assert!(out.status.success());
+    let page = text(&out);
+    assert!(page.starts_with("Nothing was measured here"), "{page}");
+    assert!(!page.contains("saves"), "{page}");
+    for args in [
+        &["advise", "--from", "/no/such/file"][..],
+        &["advise", "--from", "/etc/passwd"],
+        &["advise", "--measure", "--from", "x"],
+        &["advise", "--cpus", "0"],
+    ] {
+        let out = soloist(machine.path(), args).output().unwrap();
+        assert!(!out.status.success(), "{args:?}");
+        assert!(!said(&out).contains("panicked"), "{args:?}: {}", said(&out));
+    }
+}
+
+#[test]
+fn a_picture_is_drawn_and_a_bad_place_for_it_is_told() {
+    let machine = small();
+    let svg = machine.path().join("banks.svg").display().to_string();
+    let args = |file| {
+        [
+            "bench",
+            "silicon",
+            "--simulate",
+            "raspberry-pi-4",
+            "--only",
+            "slices",
+            "--blocks",
+            "20",
+            "--svg",
+            file,
+        ]
+    };
+    let out = soloist(machine.path(), &args(&svg)).output().unwrap();
+    assert!(out.status.success(), "{}", said(&out));
+    assert!(fs::read_to_string(&svg).unwrap().starts_with("<svg"));
+    assert!(
+        text(&out).contains("8 banks, 15 readers: "),
+        "{}",
+        text(&out)
+    );
+    let out = soloist(machine.path(), &args("/no/such/dir/x.svg"))
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+    assert!(said(&out).contains("/no/such/dir/x.svg"), "{}", said(&out));
+}
+
+/// Sixteen channels in each page: said by `run` and `rule`, not in JSON.
+#[test]
+fn colors_that_isolate_little_are_warned_of() {
+    let machine = small();
+    let root = machine.path();
+    let weak = known::find("sapphire-rapids").unwrap().addr_map();
+    fs::write(root.join("sys/kernel/config/soloist/map"), weak.to_string()).unwrap();
+    let out = soloist(root, &["run", "--group", "core0", "--", "true"])
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", said(&out));
+    assert!(
+        said(&out).contains("these colours isolate little"),
+        "{}",
+        said(&out)
+    );
+    assert!(said(&out).contains("16 channels"), "{}", said(&out));
+    let args = ["run", "--json", "--group", "core0", "--", "true"];
+    let out = soloist(root, &args).output().unwrap();
+    assert!(!said(&out).contains("isolate little"), "{}", said(&out));
+}
