@@ -18,7 +18,7 @@ const SPACING: usize = 2;
 
 /// Columns that a narrow terminal does without, by their keys; the first goes
 /// first. Piped, the table has them all.
-const LEAST: &[char] = &['r', 'h', 'e', 'v', 's', 'o', ' ', 't'];
+const LEAST: &[char] = &['r', 'h', 'e', 'v', 's', 'o', ' ', 't', 'x'];
 
 /// Shows the groups until `q`, Esc or Ctrl-C; the terminal is as it was then.
 pub fn show(watch: &mut Watch, interval: Duration, color: bool) -> Result<()> {
@@ -200,7 +200,7 @@ impl View {
         let lines = [
             format!("q quit  arrows pick  sort: {}", named.join("  ")),
             format!("q quit  arrows pick  sort: {}", named.join(" ")),
-            format!("q quit  arrows pick  by {by}; sort: {}", bare.join(" ")),
+            format!("q quit  arrows pick  by {by}; or {}", bare.join(" ")),
         ];
         let fits = |line: &&String| line.len() <= width.into();
         let line = lines.iter().find(fits).unwrap_or(&lines[2]);
