@@ -29,6 +29,8 @@ pub struct Item {
     /// What it saves of a task's slowdown, as a share of an access alone; `None`: not
     /// known here.
     pub worth: Option<f64>,
+    /// Whether `worth` is only what it can be at most: nothing was shown.
+    pub is_bound: bool,
     /// What it is worth here, in words.
     pub says: String,
     /// What it costs.
@@ -74,6 +76,7 @@ pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
 }
 
 fn answer(banks: &Item, measured: Option<&Report>) -> String {
+    let most = if banks.is_bound { "at most " } else { "" };
     match (measured, banks.worth) {
         (None, _) => "Nothing was measured here, so nobody knows what colours buy: `soloist advise \
                       --measure` finds out in about a minute."
@@ -82,7 +85,7 @@ fn answer(banks: &Item, measured: Option<&Report>) -> String {
                             colour only what you have measured with `soloist compare`."
             .to_owned(),
         (Some(_), Some(worth)) if worth < WORTH => format!(
-            "Don't colour banks here: private banks save at most {:.1} % of a memory access with all \
+            "Don't colour banks here: private banks save {most}{:.1} % of a memory access with all \
              processors busy.",
             100.0 * worth
         ),
@@ -99,6 +102,7 @@ fn nodes(facts: &Facts) -> Item {
         name: "a memory node of its own",
         is_there,
         worth: is_there.then_some(f64::INFINITY),
+        is_bound: false,
         says: match facts.nodes {
             0 | 1 => "This machine has one node.".to_owned(),
             n => format!(
@@ -115,7 +119,7 @@ fn nodes(facts: &Facts) -> Item {
 }
 
 /// What private banks save with all processors busy: measured in all banks, else by the fit.
-fn worth_of_banks(report: &Report) -> (Option<f64>, String) {
+fn worth_of_banks(report: &Report) -> (Option<f64>, bool, String) {
     let whole = report
         .cells
         .iter()
@@ -145,27 +149,27 @@ fn worth_of_banks(report: &Report) -> (Option<f64>, String) {
             false => Some(most).filter(|&most| most < WORTH),
         };
         let said = format!("Measured in all banks, {how}: {}", best.verdict());
-        return (worth, said);
+        return (worth, !best.saved.shown, said);
     }
     let bound = report
         .whole
         .iter()
         .max_by(|a, b| a.bound().total_cmp(&b.bound()));
     if let Some(whole) = bound.filter(|whole| whole.bound() < WORTH) {
-        return (Some(whole.bound()), whole.verdict());
+        return (Some(whole.bound()), true, whole.verdict());
     }
     let whole = bound.map_or_else(String::new, |whole| whole.verdict() + " ");
     let said = whole + &report.density.verdict();
     match report.density.expected() {
-        Some([_, middle, _]) => (Some(middle), said),
-        None => (None, said),
+        Some([_, middle, _]) => (Some(middle), false, said),
+        None => (None, false, said),
     }
 }
 
 fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
-    let (worth, mut says) = match measured {
+    let (worth, is_bound, mut says) = match measured {
         Some(report) => worth_of_banks(report),
-        None => (None, "Not measured here.".to_owned()),
+        None => (None, false, "Not measured here.".to_owned()),
     };
     if let Some(report) = measured {
         if report.page_colors.is_some_and(|colors| colors < 2) {
@@ -180,6 +184,7 @@ fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
         name: "private banks (colours)",
         is_there: true,
         worth,
+        is_bound,
         says,
         costs: "the module; small pages only; a share of memory for each group",
         commands: vec!["soloist up --machine NAME", "soloist run --colors N -- CMD"],
@@ -197,6 +202,7 @@ fn channels(measured: Option<&Report>) -> Item {
         name: "a channel of its own (colours)",
         is_there: seen.is_none_or(|saved| saved > 0.0),
         worth: seen,
+        is_bound: false,
         says: channels.map_or_else(
             || "Not measured here, or no bank functions were found.".to_owned(),
             |channels| channels.verdict(),
@@ -226,7 +232,7 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
                 None => "less than was tried".to_owned(),
             };
             format!(
-                "In a slice of {} banks, {} cost a task {:.2} at full speed. They cost {BOUND} or less with \
+                "In a slice of {} banks, {} make an access {:.2} times as long at full speed. It is {BOUND} or less with \
                  {} in shared banks, {} in private ones.",
                 paced.banks,
                 paced.attack.neighbours(paced.neighbours),
@@ -246,6 +252,7 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
         is_there: facts.has_events,
         // A slice is smaller than the machine: no figure of it is worth on the whole.
         worth: None,
+        is_bound: false,
         says: says + counts,
         costs: "the neighbours' time; the module",
         commands: vec![
@@ -260,6 +267,7 @@ fn cache_ways(facts: &Facts) -> Item {
         name: "cache ways (CAT)",
         is_there: facts.has_cat,
         worth: None,
+        is_bound: false,
         says: there(
             facts.has_cat,
             "It divides the last-level cache whatever its hash is.",
@@ -277,6 +285,7 @@ fn throttling(facts: &Facts) -> Item {
         name: "bandwidth throttling (MBA)",
         is_there: facts.has_mba,
         worth: None,
+        is_bound: false,
         says: there(
             facts.has_mba,
             "It slows neighbours down by steps, without the module.",
@@ -310,6 +319,7 @@ fn cache_colors(facts: &Facts) -> Item {
         name: "cache colours",
         is_there,
         worth: None,
+        is_bound: false,
         says,
         costs: "a share of the cache for each group",
         commands: vec!["soloist run --llc 0-3 -- CMD"],

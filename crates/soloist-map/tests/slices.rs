@@ -30,7 +30,7 @@ fn find(memory: &mut SimSource, neighbours: usize) -> Banks {
 fn cells(memory: &SimSource, banks: &Banks, same_bank_ns: f64, seed: u64) -> Vec<Cell> {
     let truth = Truth {
         same_bank_ns,
-        same_channel_ns: 2.0,
+        same_channel_ns: 0.0,
         others_ns: 10.0,
         taken: 0.01,
         noise: "low".parse().unwrap(),

@@ -118,6 +118,8 @@ fn the_answer_is_what_was_measured() {
         blocks: 20,
     }];
     let said = advise(&facts, Some(&part));
+    assert!(said.answer.contains("at most"), "{}", said.answer);
+    assert!(said.items[0].is_bound, "{:?}", said.items[0]);
     assert!(
         said.answer.starts_with("Don't colour banks here"),
         "{}",

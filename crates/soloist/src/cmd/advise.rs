@@ -115,6 +115,9 @@ fn print(number: usize, item: &Item) -> Result<()> {
         (false, _) => "not here".to_owned(),
         (true, None) => "worth not known here".to_owned(),
         (true, Some(worth)) if worth.is_infinite() => "first, where one is free".to_owned(),
+        (true, Some(worth)) if item.is_bound => {
+            format!("at most {:.1} % of a memory access", 100.0 * worth)
+        }
         (true, Some(worth)) => format!("saves {:.1} % of a memory access", 100.0 * worth),
     };
     outln!("\n{number}. {}: {worth}", item.name)?;
