@@ -140,3 +140,13 @@ fn colors_that_isolate_little_are_warned_of() {
     let out = soloist(root, &args).output().unwrap();
     assert!(!said(&out).contains("isolate little"), "{}", said(&out));
 }
+
+/// Before anything is measured.
+#[test]
+fn a_processor_that_is_not_there_is_misuse() {
+    let machine = small();
+    let args = ["bench", "silicon", "--cpus", "0,1000"];
+    let out = soloist(machine.path(), &args).output().unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+    assert!(said(&out).contains("processor 1000"), "{}", said(&out));
+}

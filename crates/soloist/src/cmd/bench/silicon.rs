@@ -213,8 +213,10 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let neighbours = neighbours.iter().take(MOST_NEIGHBOURS);
     let neighbours: Vec<usize> = neighbours.map(|&cpu| cpu as usize).collect();
     report.cpus = Some((victim, neighbours[0]));
-    // Here already: memory is of the node that it is first touched from.
-    bind(victim).map_err(|e| Misuse(format!("--cpus: processor {victim}: {e}")))?;
+    // The victim's last: memory is of the node that it is first touched from.
+    for &cpu in neighbours.iter().chain([&victim]) {
+        bind(cpu).map_err(|e| Misuse(format!("--cpus: processor {cpu}: {e}")))?;
+    }
     let options = HardwareOptions {
         memory: Some(args.memory),
         unprivileged: true,
