@@ -15,3 +15,12 @@ pub fn bar(ctx: &Ctx, n: usize, word: &'static str) -> ProgressBar {
         Err(_) => bar,
     }
 }
+
+/// A line that says how far what has no steps is, on a terminal only.
+pub fn line(ctx: &Ctx) -> ProgressBar {
+    if ctx.progress {
+        ProgressBar::new_spinner()
+    } else {
+        ProgressBar::hidden()
+    }
+}

@@ -1,6 +1,10 @@
 //! Migrations that a user asks for: others' pages out of a group's colours, and a
 //! running task's pages into them.
 
+use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::control::group::Group;
@@ -113,12 +117,32 @@ impl MoveReport {
 
 impl Group {
     /// Moves others' pages out of its colours, at most `rate` bytes a second. Lasts as
-    /// long as that takes; a signal that ends this process ends it, too.
-    pub fn evict(&self, rate: Option<u64>) -> Result<MoveReport, HostError> {
-        match rate {
-            None => self.set("evict", "1")?,
-            Some(rate) => self.set("evict", &format!("1 rate={rate}"))?,
-        }
+    /// long as that takes; a signal that ends this process ends it, too. `so_far` hears each
+    /// second how far it is.
+    pub fn evict(
+        &self,
+        rate: Option<u64>,
+        so_far: impl Fn(&MoveReport) + Send,
+    ) -> Result<MoveReport, HostError> {
+        let (end, ended) = channel::<()>();
+        let each_second =
+            move || ended.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while each_second() {
+                    // The eviction itself tells what went wrong.
+                    if let Ok(now) = self.eviction() {
+                        so_far(&now);
+                    }
+                }
+            });
+            let evicted = match rate {
+                None => self.set("evict", "1"),
+                Some(rate) => self.set("evict", &format!("1 rate={rate}")),
+            };
+            drop(end);
+            evicted
+        })?;
         self.eviction()
     }
 

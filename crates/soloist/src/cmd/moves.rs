@@ -1,14 +1,8 @@
 //! What `soloist group --evict`, `--move` and `soloist recolor` share.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::mpsc::{channel, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
-
 use anyhow::Result;
-use soloist_cli::Ctx;
+use soloist_cli::{progress, Ctx};
 use soloist_host::control::{Group, MoveReport};
-use soloist_host::HostError;
 
 /// Migrations that a command asks for.
 pub struct Wanted<'a> {
@@ -27,7 +21,7 @@ pub fn after(wanted: &Wanted<'_>, group: &Group, ctx: &Ctx) -> Result<()> {
         say(&format!("process {pid}"), &report, ctx)?;
     }
     if wanted.evict {
-        let report = watched(group, || group.evict(wanted.rate))?;
+        let report = evict(group, wanted.rate, ctx)?;
         say(&format!("others in {}", group.name()), &report, ctx)?;
     }
     Ok(())
@@ -45,24 +39,15 @@ pub fn say(whose: &str, report: &MoveReport, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// Shows on a terminal how far an eviction is.
-fn watched<T>(group: &Group, evict: impl FnOnce() -> Result<T, HostError>) -> Result<T, HostError> {
-    if !io::stderr().is_terminal() {
-        return evict();
-    }
-    let (end, ended) = channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            while ended.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                if let Ok(now) = group.eviction() {
-                    let (moved, dropped) = (now.moved, now.dropped);
-                    let _ = write!(io::stderr(), "\r{moved} pages moved, {dropped} dropped ");
-                }
-            }
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        });
-        let done = evict();
-        drop(end);
-        done
-    })
+/// Shows how far an eviction is.
+fn evict(group: &Group, rate: Option<u64>, ctx: &Ctx) -> Result<MoveReport> {
+    let line = progress::line(ctx);
+    let report = group.evict(rate, |now| {
+        line.set_message(format!(
+            "{} pages moved, {} dropped",
+            now.moved, now.dropped
+        ));
+    });
+    line.finish_and_clear();
+    Ok(report?)
 }
