@@ -243,38 +243,34 @@ static struct verdict ask_supply(const struct sol_request *rq)
 	};
 }
 
-/* A page that was locked, or on its way to an LRU list, may move later. */
-static struct page *from_nodes_patiently(struct sol_request *rq)
-{
-	struct page *page;
-	u32 i;
-
-	for (i = 1; i < SOL_PATIENCE; i++) {
-		if (ask_supply(rq).full || fatal_signal_pending(current))
-			break;
-		schedule_timeout_killable(PAUSE);
-		page = from_nodes(rq);
-		if (page)
-			return page;
-	}
-	return NULL;
-}
-
+/*
+ * What supply said last may be a moment old, where a pass outlasts a wait, and a page
+ * that was locked, or on its way to an LRU list, may move later: hence the tries.
+ */
 static struct page *from_anywhere(struct sol_request *rq)
 {
+	bool may_grow = true;
+	struct verdict said;
 	struct page *page;
-	u32 seen;
+	u32 seen, tries = 0;
 
-	do {
+	for (;;) {
 		if (!ask_group(rq, &seen))
 			return NULL;
 		page = from_nodes(rq);
-	} while (!page && rq->exhaust == SOL_GROW &&
-		 ask_supply(rq).colors_short &&
-		 !fatal_signal_pending(current) && grow(rq->id, seen));
-	if (!page && rq->exhaust != SOL_SPILL)
-		page = from_nodes_patiently(rq);
-	return page;
+		if (page || rq->exhaust == SOL_SPILL ||
+		    fatal_signal_pending(current))
+			return page;
+		said = ask_supply(rq);
+		if (rq->exhaust == SOL_GROW && said.colors_short && may_grow) {
+			may_grow = grow(rq->id, seen);
+			if (may_grow)
+				continue;
+		}
+		if (said.full || ++tries == SOL_PATIENCE)
+			return NULL;
+		schedule_timeout_killable(PAUSE);
+	}
 }
 
 /* Do cpuset and memory policy leave @rq no node of its group's colours? */

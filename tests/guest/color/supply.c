@@ -109,7 +109,8 @@ static void most_of_four(void)
 	printf("# of %lld faults %lld went beyond the CPU's list, %lld waited; %lld frames in use were looked at\n",
 	       pages, slow, stat_of("large", "waited"),
 	       stat_of("large", "looked"));
-	guest_check(slow <= pages / 200, "supply-is-ahead",
+	/* 1 in 29 where each fault refilled for itself; how many depends on the scheduler. */
+	guest_check(slow <= pages / 50, "supply-is-ahead",
 		    "%lld of %lld faults went beyond the CPU's list", slow,
 		    pages);
 	guest_ungroup("large");
