@@ -20,6 +20,8 @@ pub enum Verdict {
     Died(String),
     /// The time limit passed.
     Timeout,
+    /// The command printed nothing for too long.
+    Silent,
     /// Ctrl-C.
     Interrupted,
 }
@@ -61,7 +63,7 @@ impl GuestOutcome {
     /// well, 124 for the time limit, 128 + the signal that killed the command.
     pub fn status(&self) -> u8 {
         match self.verdict {
-            Verdict::Timeout => 124,
+            Verdict::Timeout | Verdict::Silent => 124,
             Verdict::Interrupted => 130,
             _ if !self.healthy() => 1,
             Verdict::Exit(status) => status as u8,

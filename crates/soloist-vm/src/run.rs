@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -42,13 +43,16 @@ pub fn run(spec: &Spec) -> Result<GuestOutcome, Error> {
     let listener = UnixListener::bind(&paths.host_files).map_err(io("cannot make a socket"))?;
     let _server = qemu::serve_files(listener, &paths.server_log)?;
     let (send, events) = channel();
-    let (ports, readers, terminal) = open_ports(spec, send)?;
     let started = Instant::now();
+    let heard = Arc::new(Mutex::new(started));
+    let (ports, readers, terminal) = open_ports(spec, send, &heard)?;
     let mut guest = qemu::start(spec, ports, &paths.files())?;
     let mut wait = Wait {
         started,
         looked: started,
         limit: spec.timeout,
+        silence: spec.silence,
+        heard,
         boot: None,
         terminal,
         console: &paths.console,
@@ -161,11 +165,15 @@ enum Event {
 
 type Reader = JoinHandle<String>;
 
+/// When the command last printed something.
+type Heard = Arc<Mutex<Instant>>;
+
 /// Makes the ports; the threads that read the command's output and errors.
 /// And the terminal, where the command has one.
 fn open_ports(
     spec: &Spec,
     send: Sender<Event>,
+    heard: &Heard,
 ) -> Result<(Ports, [Reader; 2], Option<Terminal>), Error> {
     let output = spec.output;
     let pair = || UnixStream::pair().map_err(io("cannot make a socket"));
@@ -173,9 +181,10 @@ fn open_ports(
     let (err, guest_err) = pair()?;
     let (verdict, guest_verdict) = pair()?;
     thread::spawn(move || read_verdict(verdict, &send));
+    let (heard_out, heard_err) = (Arc::clone(heard), Arc::clone(heard));
     let readers = [
-        thread::spawn(move || copy(out, output, std::io::stdout())),
-        thread::spawn(move || copy(err, output, std::io::stderr())),
+        thread::spawn(move || copy(out, output, std::io::stdout(), &heard_out)),
+        thread::spawn(move || copy(err, output, std::io::stderr(), &heard_err)),
     ];
     let mut list = vec![
         ("verdict", guest_verdict.into()),
@@ -215,10 +224,13 @@ fn pass_input(mut port: UnixStream) {
 
 /// Copies what the command prints; a reader that has gone (`| head`) does not
 /// stop the guest.
-fn copy(mut port: UnixStream, output: Output, mut to: impl Write) -> String {
+fn copy(mut port: UnixStream, output: Output, mut to: impl Write, heard: &Heard) -> String {
     let mut kept = Vec::new();
     let mut buffer = [0; 1 << 16];
     while let Ok(n @ 1..) = port.read(&mut buffer) {
+        if let Ok(mut heard) = heard.lock() {
+            *heard = Instant::now();
+        }
         match output {
             Output::Keep => kept.extend_from_slice(&buffer[..n]),
             Output::Pass | Output::Terminal => {
@@ -233,6 +245,8 @@ struct Wait<'a> {
     started: Instant,
     looked: Instant,
     limit: Option<Duration>,
+    silence: Option<Duration>,
+    heard: Heard,
     boot: Option<Duration>,
     terminal: Option<Terminal>,
     console: &'a Path,
@@ -253,6 +267,9 @@ impl Wait<'_> {
                     if interrupt::raised() {
                         return Some(Verdict::Interrupted);
                     }
+                    if self.silent() {
+                        return Some(Verdict::Silent);
+                    }
                     if self
                         .limit
                         .is_some_and(|limit| self.started.elapsed() > limit)
@@ -265,6 +282,11 @@ impl Wait<'_> {
                 }
             }
         }
+    }
+
+    fn silent(&self) -> bool {
+        let since = self.heard.lock().map(|heard| heard.elapsed());
+        matches!((self.silence, since), (Some(limit), Ok(since)) if since > limit)
     }
 
     /// Whether the kernel panicked; it has had time to print all of it then.

@@ -40,6 +40,9 @@ pub struct Spec {
     pub writable: Vec<PathBuf>,
     /// When to give up.
     pub timeout: Option<Duration>,
+    /// A guest whose command prints nothing for so long is taken for one whose clock stands
+    /// still; none: it may be silent.
+    pub silence: Option<Duration>,
     /// Where the console's log goes; none: it is dropped unless the guest
     /// failed.
     pub log: Option<PathBuf>,
@@ -90,6 +93,7 @@ impl Spec {
             cwd,
             writable,
             timeout: None,
+            silence: None,
             log: None,
             output: Output::Pass,
             stdin: false,

@@ -323,6 +323,7 @@ fn report(outcome: &GuestOutcome, ctx: &Ctx) {
     let why = match &outcome.verdict {
         Verdict::Failed(why) | Verdict::Died(why) => why.clone(),
         Verdict::Timeout => "the time limit passed (--timeout)".to_owned(),
+        Verdict::Silent => "the command printed nothing for too long".to_owned(),
         _ => format!("the kernel complained {} time(s)", outcome.troubles.len()),
     };
     errln!(
