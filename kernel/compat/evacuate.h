@@ -69,6 +69,8 @@ typedef int sol_isolate_fn(struct folio *folio);
 typedef void sol_putback_fn(struct list_head *pages);
 
 DECLARE_STATIC_CALL(sol_isolate, sol_isolate_fn);
+DECLARE_STATIC_CALL(sol_migrate, sol_migrate_fn);
+DECLARE_STATIC_CALL(sol_putback, sol_putback_fn);
 
 static inline bool sol_isolate_page(struct page *page)
 {

@@ -39,9 +39,6 @@ static inline struct page *sol_ask_target(struct page *src,
 typedef int sol_split_fn(struct page *page, struct list_head *list,
 			 unsigned int order);
 
-/* Drop a clean page of the page cache, locked, that nobody else uses. */
-typedef long sol_drop_fn(struct address_space *mapping, struct folio *folio);
-
 typedef int sol_walk_fn(struct mm_struct *mm, unsigned long start,
 			unsigned long end, const struct mm_walk_ops *ops,
 			void *private);

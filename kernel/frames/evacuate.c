@@ -149,6 +149,13 @@ static void free_dropped(struct evacuation *e)
 	migrate_enable();
 }
 
+void sol_evacuate_drain_here(void)
+{
+	migrate_disable();
+	static_call(sol_drain_here)(NULL);
+	migrate_enable();
+}
+
 static void migrate(struct evacuation *e)
 {
 	static_call(sol_migrate)(&e->pages, sol_evacuate_target, NULL, 0,

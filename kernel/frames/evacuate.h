@@ -20,6 +20,9 @@ u32 sol_evacuate(u32 cell, u32 want, bool force, u32 *budget);
 /* Free frames in the kernel's per-CPU lists go where a walk finds them. Sleeps. */
 void sol_evacuate_drain(void);
 
+/* The same for what this CPU has just freed. */
+void sol_evacuate_drain_here(void);
+
 /* Is node @nid's free memory below the low watermark, or the min one? */
 bool sol_evacuate_memory_low(int nid);
 bool sol_evacuate_memory_short(int nid);

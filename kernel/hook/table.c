@@ -164,8 +164,6 @@ static const struct row rows[] = {
 #endif
 
 	/* migrate/ */
-	{ SYMBOL, true, "mapping_evict_folio", NULL,
-	  "eviction copies clean page cache" },
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
 	{ SYMBOL, true, SOL_SPLIT_SYMBOL, NULL,
 	  "huge pages are neither evicted nor recoloured" },

@@ -19,12 +19,7 @@
 #include "../hook/hook.h"
 #include "batch.h"
 
-DEFINE_STATIC_CALL_NULL(sol_batch_migrate, sol_migrate_fn);
-DEFINE_STATIC_CALL_NULL(sol_batch_putback, sol_putback_fn);
 DEFINE_STATIC_CALL_NULL(sol_batch_split, sol_split_fn);
-
-typedef void drain_fn(struct zone *zone);
-DEFINE_STATIC_CALL_NULL(sol_batch_drain_here, drain_fn);
 
 static bool can_split;
 
@@ -51,10 +46,10 @@ void sol_batch_move(struct sol_move_batch *batch)
 
 	if (!batch->n)
 		return;
-	static_call(sol_batch_migrate)(&batch->pages, sol_ask_target, NULL,
-				       (unsigned long)&batch->asked,
-				       MIGRATE_ASYNC, MR_SYSCALL, &moved);
-	static_call(sol_batch_putback)(&batch->pages);
+	static_call(sol_migrate)(&batch->pages, sol_ask_target, NULL,
+				 (unsigned long)&batch->asked, MIGRATE_ASYNC,
+				 MR_SYSCALL, &moved);
+	static_call(sol_putback)(&batch->pages);
 	INIT_LIST_HEAD(&batch->pages);
 	moved = min(moved, batch->n);
 	left = batch->n - moved;
@@ -85,19 +80,8 @@ bool sol_page_split(struct page *page)
 	return split;
 }
 
-void sol_batch_drain(void)
-{
-	migrate_disable();
-	static_call(sol_batch_drain_here)(NULL);
-	migrate_enable();
-}
-
-/* The first three are rows that evacuation needs, so they are there. */
 void sol_batch_init(void)
 {
-	sol_bind(sol_batch_migrate, "migrate_pages");
-	sol_bind(sol_batch_putback, "putback_movable_pages");
-	sol_bind(sol_batch_drain_here, "drain_local_pages");
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
 	can_split = !sol_bind(sol_batch_split, SOL_SPLIT_SYMBOL);
 #endif

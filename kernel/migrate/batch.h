@@ -82,9 +82,6 @@ void sol_batch_move(struct sol_move_batch *batch);
 /* Split the huge page around @page, which is referenced. Return: it is split. */
 bool sol_page_split(struct page *page);
 
-/* Frames that this CPU has just freed go where they can be taken. */
-void sol_batch_drain(void);
-
 void sol_batch_init(void);
 
 #endif /* SOLOIST_BATCH_H */

@@ -28,6 +28,7 @@
 #include <linux/swap.h>
 
 #include "../command/status.h"
+#include "../frames/evacuate.h"
 #include "../frames/refill.h"
 #include "../group/group.h"
 #include "../hook/hook.h"
@@ -42,8 +43,6 @@
 
 static SOL_JOB(job, "evict");
 
-DEFINE_STATIC_CALL_NULL(sol_evict_drop, sol_drop_fn);
-static bool can_drop;
 static const int *locked_may_move;	/* vm.compact_unevictable_allowed */
 
 /**
@@ -162,7 +161,7 @@ static void flush(struct eviction *e)
 		return;
 	memcpy(was, e->batch.pfn, n * sizeof(*was));
 	sol_batch_move(&e->batch);
-	sol_batch_drain();
+	sol_evacuate_drain_here();
 	for (i = 0; i < n; i++)
 		e->missed += list_frame(e, was[i]);
 	for (i = 0; i < e->n_freed; i++)
@@ -176,16 +175,14 @@ static void flush(struct eviction *e)
 /* Drop @folio, which is referenced, if it is clean page cache that nobody uses. */
 static bool drop(struct folio *folio)
 {
-	struct address_space *mapping;
-	bool dropped = false;
+	bool dropped;
 
-	if (!can_drop || folio_test_large(folio) || folio_test_anon(folio) ||
+	if (folio_test_large(folio) || folio_test_anon(folio) ||
 	    folio_test_swapbacked(folio) || folio_mapped(folio) ||
 	    folio_test_dirty(folio) || !folio_trylock(folio))
 		return false;
-	mapping = folio->mapping;
-	if (mapping && !folio_test_anon(folio) && !folio_mapped(folio))
-		dropped = static_call(sol_evict_drop)(mapping, folio) > 0;
+	dropped = !folio_test_anon(folio) && !folio_mapped(folio) &&
+		  sol_drop_folio(folio);
 	folio_unlock(folio);
 	return dropped;
 }
@@ -357,6 +354,5 @@ void sol_evict_forget(const struct sol_group *group)
 
 void sol_evict_init(void)
 {
-	can_drop = !sol_bind(sol_evict_drop, "mapping_evict_folio");
 	locked_may_move = sol_symbol("sysctl_compact_unevictable_allowed");
 }
