@@ -35,21 +35,6 @@ static u64 capacity(void)
 	return frames;
 }
 
-/* In a child: @bytes of no pages yet, as a member of @group. */
-static char *member_memory(const char *group, size_t bytes)
-{
-	char *p;
-
-	alarm(300); /* a livelock becomes SIGALRM */
-	if (guest_join(group))
-		_exit(3);
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		_exit(4);
-	return p;
-}
-
 /* Touch a half more than the colour can hold; report what became of it. */
 static int overrun(const char *group, bool populate)
 {
@@ -58,7 +43,7 @@ static int overrun(const char *group, bool populate)
 	volatile int status = 0;
 
 	if (!pid) {
-		char *p = member_memory(group, bytes);
+		char *p = guest_member_memory(group, bytes);
 
 		if (populate) {
 			/*
@@ -168,7 +153,7 @@ static void evacuate(void)
 	}
 	pid = fork();
 	if (!pid) {
-		guest_touch(member_memory("patient", bytes), bytes);
+		guest_touch(guest_member_memory("patient", bytes), bytes);
 		_exit(0);
 	}
 	wait4(pid, &status, 0, &used);
@@ -222,7 +207,7 @@ static void removed_meanwhile(void)
 	group("leaves", "fail");
 	pid = fork();
 	if (!pid) {
-		p = member_memory("leaves", bytes);
+		p = guest_member_memory("leaves", bytes);
 		for (at = 0; at < bytes; at += GUEST_PAGE) {
 			p[at] = 1;
 			*progress = at;

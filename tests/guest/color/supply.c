@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,17 +20,9 @@ static int writes(const char *group, size_t bytes)
 {
 	pid_t pid = fork();
 	int status;
-	char *p;
 
 	if (!pid) {
-		alarm(300);
-		if (guest_join(group))
-			_exit(3);
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (p == MAP_FAILED)
-			_exit(4);
-		guest_touch(p, bytes);
+		guest_touch(guest_member_memory(group, bytes), bytes);
 		_exit(0);
 	}
 	waitpid(pid, &status, 0);

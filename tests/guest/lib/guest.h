@@ -52,6 +52,8 @@ const char *guest_status(void);
 void guest_group(const char *name, const char *bank_sets);
 /* Move the calling thread into groups/NAME, or out of any with NULL. */
 int guest_join(const char *name);
+/* In a child: join @group, then map @bytes without pages. Exits with 3 or 4 if it can't. */
+char *guest_member_memory(const char *group, size_t bytes);
 /* Remove groups/NAME. 0 or -errno. */
 int guest_ungroup(const char *name);
 
