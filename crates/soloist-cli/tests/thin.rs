@@ -16,7 +16,7 @@ use syn::{Expr, Stmt};
 
 /// Lines that a function may have for what is neither.
 const MOST: usize = 15;
-/// What a command was told, and what it says.
+/// A line that names one of these parses or prints.
 const WORDS: &[&str] = &[
     "args", "ctx", "Misuse", "outln", "errln", "out", "table", "add_row", "format", "json", "bail",
     "progress",
@@ -183,7 +183,7 @@ fn work_is_told_from_parsing_and_printing() {
     };
     assert_eq!(of("()", "let x = g(1);", 15), 0);
     assert_eq!(of("()", "let x = g(1);", 16), 1);
-    // What is inside a loop counts by itself, and its head too.
+    // A loop's head counts, and so does each line inside.
     assert_eq!(of("()", "for x in y() { g(x); }", 8), 1);
     assert_eq!(of("()", "for x in y() {\nerrln!(\"{x}\");\n}", 15), 0);
     assert_eq!(of("()", "let x = args.x;", 100), 0);

@@ -12,7 +12,7 @@ use crate::control::interface::{Control, KeyValues};
 use crate::machine::{process_of, Host};
 use crate::HostError;
 
-/// What became of the pages. All counts are of 4 KiB pages.
+/// The report of a migration. All counts are of 4 KiB pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MoveReport {
     /// `none`, `runs`, `done`, or `ended` before it was done.
@@ -29,7 +29,7 @@ pub struct MoveReport {
     pub unmapped: u64,
     /// Frames that came into the group's lists.
     pub listed: u64,
-    /// What stayed, by cause.
+    /// Pages that stayed, by cause.
     pub stays: Vec<Stay>,
     /// No page stood still longer, microseconds.
     pub longest_us: u64,

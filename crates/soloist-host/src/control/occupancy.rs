@@ -6,7 +6,7 @@ use crate::control::group::{Group, Mode};
 use crate::control::interface::KeyValues;
 use crate::HostError;
 
-/// Who holds the memory of a group's colours, in pages of 4 KiB.
+/// The holders of a group's colours, in pages of 4 KiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Occupancy {
     /// The group itself: pages that it was handed out.
@@ -114,7 +114,7 @@ fn holder(name: &str) -> &str {
 }
 
 impl Group {
-    /// Who holds the memory of its colours; `None`: it does not colour, or the module
+    /// The holders of its colours; `None`: it does not colour, or the module
     /// does not tell. The kernel looks anew each time, for some 10 ns a page of the
     /// machine.
     pub fn occupancy(&self) -> Result<Option<Occupancy>, HostError> {

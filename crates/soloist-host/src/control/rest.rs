@@ -21,7 +21,7 @@ impl Control {
             true if group.name() != except => group.colors(map).map(Some),
             _ => Ok(None),
         })?;
-        // What rules make is exclusive.
+        // Rules make exclusive groups.
         let implicit = self.implicit_groups(map)?;
         let taken = taken.into_iter().flatten();
         for colors in taken.chain(implicit.into_iter().map(|group| group.colors)) {

@@ -43,7 +43,7 @@ pub struct GroupRates {
     pub own_in_color: u64,
     /// Own pages out of colour, by reason.
     pub not_in_color: BTreeMap<Reason, u64>,
-    /// Who holds the memory of its colours; `None`: it can't be seen, or there are too
+    /// The holders of its colours; `None`: it can't be seen, or there are too
     /// many groups.
     pub occupancy: Option<Occupancy>,
     /// Pages per second handed out from lists; `None` at the first look.

@@ -144,7 +144,7 @@ pub struct GroupSample {
     pub figures: BTreeMap<&'static str, u64>,
     /// Its processes' own pages out of colour, by reason; see [`Snapshot::look`].
     pub not_in_color: BTreeMap<Reason, u64>,
-    /// Who holds the memory of its colours; see [`Snapshot::look`].
+    /// The holders of its colours; see [`Snapshot::look`].
     pub occupancy: Option<Occupancy>,
 }
 
