@@ -25,10 +25,10 @@ struct alloc_context {
  * with one that no address space has. Nothing that a task maps privately.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
-#define SOL_IF_MM_OF_FOLIO(reg)	SOL_IF_MM_MAYBE(reg)
+#define SOL_IF_MM_OF_FOLIO(n)	SOL_IF_MM_MAYBE(n)
 #define sol_vma_is_pseudo(vma)	(!(vma) || !(vma)->vm_mm)
 #else
-#define SOL_IF_MM_OF_FOLIO(reg)	SOL_IF_MM(reg)
+#define SOL_IF_MM_OF_FOLIO(n)	SOL_IF_MM(n)
 #define sol_vma_is_pseudo(vma)	false
 #endif
 

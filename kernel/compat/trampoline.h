@@ -1,105 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trampolines of direct hooks, x86-64. Included only by files that define
- * some. On entry the stack holds the return into the hooked function (behind
- * its patched entry) and above it the return to that function's caller. To go
- * on with the original, return; to answer in its place, drop one address.
- *
- * Direct targets need no ENDBR: they are called, not jumped to. All argument
- * registers are kept for the original; %rax and %r10, %r11 are free at a
- * function's entry.
+ * Trampolines of direct hooks. Included only by files that define some. How they are
+ * entered and left is the architecture's (x86/, arm64/).
  *
  *	SOL_TRAMPOLINE(name, c_side, test)	may answer in its place
  *	SOL_TRAMPOLINE_ARG(name, c_side, test, n)  result replaces argument n
  *
- * @test, of conditions.h, jumps to 1f when the call concerns us and falls through
- * otherwise.
+ * @test is made of conditions: does a call of the hooked function concern us? It jumps
+ * to 1f if so, and falls through if not. Every architecture has
+ *
+ *	SOL_IF_ANY		always
+ *	SOL_IF_TASK		the current task has a group id
+ *	SOL_IF_MM(n)		the address space of the vma in argument n has one
+ *	SOL_IF_MM_MAYBE(n)	the same, where the vma or its address space may be NULL
+ *	SOL_IF_OWNED(n, owned, n_frames)  the array says that argument n is a page of ours
+ *	SOL_IF_COLOR_ALLOC	the third argument (mmap()'s prot) has bit 30, COLOR_ALLOC
+ *	SOL_UNLESS_WRITE	the third argument has a bit of SOL_WRITE_FLAGS(): jumps to 4f
+ *
+ * Some use offsets that are absolute symbols of the assembler: a file that has them
+ * states SOL_TASK_OFFSETS() or SOL_WRITE_FLAGS() once.
  */
 #ifndef SOLOIST_COMPAT_TRAMPOLINE_H
 #define SOLOIST_COMPAT_TRAMPOLINE_H
 
-#ifndef CONFIG_X86_64
-#error "soloist has trampolines for x86-64 only; another architecture needs its own compat/trampoline.h"
+/* A C side returns SOL_PASS to let the original run. No pointer, no errno. */
+#define SOL_PASS_WORD	0x534f4c31
+#define SOL_PASS	((unsigned long)SOL_PASS_WORD)
+
+#if defined(CONFIG_X86_64)
+#include "x86/conditions.h"
+#include "x86/trampoline.h"
+#elif defined(CONFIG_ARM64)
+#include "arm64/conditions.h"
+#include "arm64/trampoline.h"
+#else
+#error "soloist has trampolines for x86-64 and arm64; another architecture needs its own in compat/"
 #endif
-
-#include <linux/linkage.h>
-#include <linux/objtool.h>
-#include <asm/nospec-branch.h>
-#include <asm/unwind_hints.h>
-
-#include "conditions.h"
-
-#ifndef CALL_DEPTH_ACCOUNT
-#define CALL_DEPTH_ACCOUNT ""
-#endif
-
-/* A C side returns this to let the original run. No pointer, no errno. */
-#define SOL_PASS	0x534f4c31ul
-
-/* Absolute symbols of the assembler, resolved in this file. */
-static void __used sol_trampoline_offsets(void)
-{
-	asm volatile(".set SOL_PASS_IMM, %c0" : : "i" (SOL_PASS));
-}
-
-#define SOL_TRAMPOLINE_HEAD(name, test)				\
-	"	.pushsection .text, \"ax\", @progbits\n"	\
-	"	.balign	16\n"					\
-	"	.type	" name ", @function\n"			\
-	"	.globl	" name "\n"				\
-	name ":\n"						\
-	ANNOTATE_NOENDBR					\
-	test							\
-	"	" ASM_RET "\n"					\
-	"1:	pushq	%rbp\n"					\
-	"	movq	%rsp, %rbp\n"				\
-	CALL_DEPTH_ACCOUNT					\
-	"	pushq	%rdi\n"					\
-	"	pushq	%rsi\n"					\
-	"	pushq	%rdx\n"					\
-	"	pushq	%rcx\n"					\
-	"	pushq	%r8\n"					\
-	"	pushq	%r9\n"
-
-#define SOL_TRAMPOLINE_POP					\
-	"	popq	%r9\n"					\
-	"	popq	%r8\n"					\
-	"	popq	%rcx\n"					\
-	"	popq	%rdx\n"					\
-	"	popq	%rsi\n"					\
-	"	popq	%rdi\n"					\
-	"	popq	%rbp\n"
-
-#define SOL_TRAMPOLINE_TAIL(name)				\
-	"	.size	" name ", . - " name "\n"		\
-	"	.popsection\n"
-
-#define SOL_TRAMPOLINE(name, c_side, test)			\
-void name(void);						\
-asm(SOL_TRAMPOLINE_HEAD(#name, test)				\
-	"	call	" #c_side "\n"				\
-	"	cmpq	$SOL_PASS_IMM, %rax\n"			\
-	"	je	2f\n"					\
-	"	leave\n"					\
-	"	addq	$8, %rsp\n"				\
-	SOL_UNWIND_FUNC						\
-	"	" ASM_RET "\n"					\
-	"2:\n"							\
-	SOL_TRAMPOLINE_POP					\
-	"	" ASM_RET "\n"					\
-	SOL_TRAMPOLINE_TAIL(#name))
-
-/* Argument @n of the original, 1 to 6, becomes what @c_side returns. */
-#define SOL_TRAMPOLINE_ARG(name, c_side, test, n)		\
-void name(void);						\
-asm(SOL_TRAMPOLINE_HEAD(#name, test)				\
-	"	call	" #c_side "\n"				\
-	"	movq	%rax, -8*" #n "(%rbp)\n"		\
-	SOL_TRAMPOLINE_POP					\
-	"	" ASM_RET "\n"					\
-	SOL_TRAMPOLINE_TAIL(#name))
-
-/* After the dropped address the frame is that of the hooked function. */
-#define SOL_UNWIND_FUNC UNWIND_HINT_FUNC
 
 #endif /* SOLOIST_COMPAT_TRAMPOLINE_H */

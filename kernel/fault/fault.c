@@ -398,8 +398,8 @@ unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 u8 *sol_fault_owned;
 u64 sol_fault_n_frames;
 
-#define SOL_IF_OURS(reg)	\
-	SOL_IF_OWNED(reg, sol_fault_owned, sol_fault_n_frames)
+#define SOL_IF_OURS(n)	\
+	SOL_IF_OWNED(n, sol_fault_owned, sol_fault_n_frames)
 
 SOL_TASK_OFFSETS(SOL_FLAG_ID_SHIFT, SOL_MM_ID_SHIFT);
 SOL_WRITE_FLAGS(FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE);
@@ -408,17 +408,17 @@ SOL_WRITE_FLAGS(FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE);
 SOL_TRAMPOLINE(sol_enter_oom, sol_fault_oom, SOL_IF_TASK);
 /* handle_mm_fault(vma, address, flags, regs) */
 SOL_TRAMPOLINE_ARG(sol_enter_fault, sol_fault_flags,
-		   SOL_UNLESS_WRITE SOL_IF_TASK SOL_IF_MM("%rdi") "4:\n",
+		   SOL_UNLESS_WRITE SOL_IF_TASK SOL_IF_MM(1) "4:\n",
 		   3);
 /* vma_alloc_folio(gfp, order, vma, addr, hugepage) */
 SOL_TRAMPOLINE(sol_enter_folio, sol_fault_folio,
-	       SOL_IF_TASK SOL_IF_MM_OF_FOLIO("%rdx"));
+	       SOL_IF_TASK SOL_IF_MM_OF_FOLIO(3));
 /* get_page_from_freelist(gfp, order, alloc_flags, ac) */
 SOL_TRAMPOLINE(sol_enter_table, sol_fault_table, SOL_IF_TASK);
 /* free_unref_page_commit(zone, pcp, page, migratetype, order) */
-SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS("%rdx"));
+SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS(3));
 /* free_one_page(zone, page, pfn, order, ...) */
-SOL_TRAMPOLINE(sol_enter_freed_late, sol_fault_freed_late, SOL_IF_OURS("%rsi"));
+SOL_TRAMPOLINE(sol_enter_freed_late, sol_fault_freed_late, SOL_IF_OURS(2));
 
 static struct sol_hook hooks[] = {
 	SOL_HOOK("pagefault_out_of_memory", sol_enter_oom),

@@ -8,12 +8,21 @@
  * symbols of the assembler. A file with such a condition states
  * SOL_TASK_OFFSETS() or SOL_WRITE_FLAGS() once.
  */
-#ifndef SOLOIST_COMPAT_CONDITIONS_H
-#define SOLOIST_COMPAT_CONDITIONS_H
+#ifndef SOLOIST_COMPAT_X86_CONDITIONS_H
+#define SOLOIST_COMPAT_X86_CONDITIONS_H
 
 #include <linux/mm_types.h>
 #include <linux/sched.h>
 #include <linux/version.h>
+
+/* Argument @n of the original, 1 to 6. */
+#define SOL_ARGUMENT(n)		SOL_ARGUMENT_##n
+#define SOL_ARGUMENT_1		"%rdi"
+#define SOL_ARGUMENT_2		"%rsi"
+#define SOL_ARGUMENT_3		"%rdx"
+#define SOL_ARGUMENT_4		"%rcx"
+#define SOL_ARGUMENT_5		"%r8"
+#define SOL_ARGUMENT_6		"%r9"
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) && \
 	LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
@@ -68,11 +77,11 @@ static_assert(true)
 	"	cmpw	$0, SOL_TASK_ID(%rax)\n"		\
 	"	jne	1f\n"
 
-/* Or the address space that the vma in @reg (may be NULL) belongs to has. */
-#define SOL_IF_MM_MAYBE(reg)						\
-	"	testq	" reg ", " reg "\n"			\
+/* Or the address space that the vma in argument @n (may be NULL) belongs to has. */
+#define SOL_IF_MM_MAYBE(n)						\
+	"	testq	" SOL_ARGUMENT(n) ", " SOL_ARGUMENT(n) "\n"	\
 	"	jz	3f\n"					\
-	"	movq	SOL_VMA_MM(" reg "), %rax\n"		\
+	"	movq	SOL_VMA_MM(" SOL_ARGUMENT(n) "), %rax\n"	\
 	"	testq	%rax, %rax\n"				\
 	"	jz	3f\n"					\
 	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
@@ -80,18 +89,18 @@ static_assert(true)
 	"3:\n"
 
 /* As SOL_IF_MM_MAYBE, where neither can be NULL. */
-#define SOL_IF_MM(reg)					\
-	"	movq	SOL_VMA_MM(" reg "), %rax\n"		\
+#define SOL_IF_MM(n)					\
+	"	movq	SOL_VMA_MM(" SOL_ARGUMENT(n) "), %rax\n"	\
 	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
 	"	jne	1f\n"
 
 /*
- * The byte of the page in @reg, in the array @owned of @n_frames bytes by frame
+ * The byte of the page in argument @n, in the array @owned of @n_frames bytes by frame
  * number, is not 0. A struct page has 64 bytes.
  */
 static_assert(sizeof(struct page) == 64);
-#define SOL_IF_OWNED(reg, owned, n_frames)			\
-	"	movq	" reg ", %rax\n"				\
+#define SOL_IF_OWNED(n, owned, n_frames)			\
+	"	movq	" SOL_ARGUMENT(n) ", %rax\n"		\
 	"	subq	vmemmap_base(%rip), %rax\n"		\
 	"	shrq	$6, %rax\n"				\
 	"	cmpq	" #n_frames "(%rip), %rax\n"		\
@@ -101,4 +110,4 @@ static_assert(sizeof(struct page) == 64);
 	"	jnz	1f\n"					\
 	"3:\n"
 
-#endif /* SOLOIST_COMPAT_CONDITIONS_H */
+#endif /* SOLOIST_COMPAT_X86_CONDITIONS_H */
