@@ -154,10 +154,11 @@ enum sol_copies {
  * @reserve: 4 KiB frames to keep in the lists
  * @grow_after: jiffies: until then there is no free colour; sol_group_mutex
  * @colors: sol_group_mutex
- * @maker, @maker_start: mmap() ABI: the thread that it was made for; both, since
- *	thread ids come again
+ * @maker: mmap() ABI: the thread that it was made for
+ * @maker_start: when that thread began, since thread ids come again
  * @maker_uid: mmap() ABI and rules: whose thread that was
- * @quota: of the rule that made it, or NULL; with @ruled, on the list of those
+ * @quota: of the rule that made it, or NULL
+ * @ruled: on the list of the groups of @quota
  * @n_sets: bank sets in @colors
  * @reap: on the list of groups without references
  * @link: on the list of groups that still have frames in use

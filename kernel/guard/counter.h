@@ -13,7 +13,8 @@
 
 /**
  * struct sol_event - an event that can be counted
- * @type, @config: as in struct perf_event_attr
+ * @type: as in struct perf_event_attr
+ * @config: as in struct perf_event_attr
  * @line: bytes that one event usually moves
  */
 struct sol_event {

@@ -13,7 +13,8 @@ struct sched_dl_entity;
  * @goes_off: when it was to go off as it was sent back, by the run queue's clock
  * @ran: for how long fair tasks have run since @waits_since
  * @waits_since: how long the CPU had run when they began to wait
- * @open, @stopped_ns: how long it had run and stood still at the last look
+ * @open: how long it had run at the last look
+ * @stopped_ns: how long it had stood still at the last look
  * @turn: when the server went off and fair tasks could go first, by that clock; 0:
  *	they can't
  * @turn_ends: when that ends at the latest, by the monotonic clock

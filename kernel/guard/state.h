@@ -72,7 +72,8 @@ struct sol_guard_set {
  * @stopped_ns: in all
  * @weight: of the task that ran last, for per-task mode
  * @busy: something ran when the CPU was stopped
- * @overflows, @interrupts: of counters; of the timer and by other CPUs
+ * @overflows: interrupts by its counters
+ * @interrupts: interrupts by the timer and by other CPUs
  * @failed: times that a counter was found not to count
  * @before: what regulators counted before this one, in bytes
  */
@@ -117,7 +118,11 @@ struct sol_guard_core {
  * @postpone: the timer is to count from now
  * @postponed: how often it has been since it last expired
  * @stalled: no period began for too long: nobody is stopped until one does
- * @periods, @late, @restarts, @refused, @stalls: counts, in docs/reference/interface.md
+ * @periods: how many began; this and the counts below are in docs/reference/interface.md
+ * @late: periods that were missed
+ * @restarts: periods that proportional sharing began early
+ * @refused: restarts that came too often
+ * @stalls: times that no period began for too long
  */
 struct sol_guard {
 	raw_spinlock_t lock;

@@ -50,7 +50,8 @@ struct sol_move_report {
 /**
  * struct sol_move_batch - pages that are isolated and will migrate together
  * @pages: the pages
- * @n: how many; with @pfn, where they were
+ * @n: how many
+ * @pfn: where they were, the first @n
  * @asked: answers where each page goes
  * @report: where they are counted
  */
