@@ -6,18 +6,77 @@
  * is on the node of the frames that it describes, since a fault mostly takes a
  * frame near its CPU.
  *
+ * Frame numbers have holes: memory that is plugged in may lie TiBs above the rest. All
+ * parts that describe a block of frames without memory are one and the same page, of
+ * zeros. Nobody writes to it: no frame of such a block is ever ours. If memory is
+ * plugged in there later, it is not coloured (sol_array_has()), as it is not above the
+ * array's end.
+ *
  * Locking: none; arrays are made before anything is handed out.
  */
+#include <linux/bitmap.h>
 #include <linux/gfp.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/topology.h>
 #include <linux/vmalloc.h>
 
 #include "array.h"
 
-/* A part that describes a hole goes to the node of the part before it. */
+/* Slots change places within a block, so that a block is the least that has memory. */
+#define BLOCK	(1ul << SOL_SLOT_BITS)
+
+/* Blocks with memory, and how many there are in all. */
+static unsigned long *blocks;
+static u64 n_blocks;
+
+/* ---- Blocks with memory ---- */
+
+static bool has_memory(u64 block)
+{
+	u64 pfn = block * BLOCK, end = pfn + BLOCK;
+
+	for (; pfn < end; pfn += min(BLOCK, PAGES_PER_SUBSECTION))
+		if (pfn_valid(pfn))
+			return true;
+	return false;
+}
+
+int sol_array_init(u64 n)
+{
+	u64 i;
+
+	n_blocks = DIV_ROUND_UP(n, BLOCK);
+	blocks = kvcalloc(BITS_TO_LONGS(n_blocks), sizeof(long), GFP_KERNEL);
+	if (!blocks)
+		return -ENOMEM;
+	for (i = 0; i < n_blocks; i++) {
+		if (has_memory(i))
+			__set_bit(i, blocks);
+		cond_resched();
+	}
+	return 0;
+}
+
+void sol_array_exit(void)
+{
+	kvfree(blocks);
+	blocks = NULL;
+}
+
+bool sol_array_has(u64 pfn)
+{
+	u64 block = pfn >> SOL_SLOT_BITS;
+
+	return block < n_blocks && test_bit(block, blocks);
+}
+
+/* ---- Arrays ---- */
+
+/* A part that describes no online memory goes to the node of the part before it. */
 static int node_of(u64 pfn, int before)
 {
 	struct page *page = pfn_to_online_page(pfn);
@@ -32,19 +91,29 @@ static void free_pages_of(struct page **pages, u64 n)
 	kvfree(pages);
 }
 
-void *sol_array_new(u64 n, size_t size)
+/* One page more of @array for @pfn: of its own, or a further reference to @hole. */
+static struct page *page_for(u64 pfn, int *nid, struct page *hole)
 {
-	u64 count = DIV_ROUND_UP(n * size, PAGE_SIZE), i;
+	if (!sol_array_has(pfn)) {
+		get_page(hole);
+		return hole;
+	}
+	*nid = node_of(pfn, *nid);
+	return alloc_pages_node(*nid, GFP_KERNEL | __GFP_ZERO, 0);
+}
+
+static void *map_pages(u64 count, u64 frames_of_one, struct page *hole)
+{
 	struct page **pages;
 	int nid = numa_mem_id();
 	void *array = NULL;
+	u64 i;
 
 	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL);
 	if (!pages)
 		return NULL;
 	for (i = 0; i < count; i++) {
-		nid = node_of(i * (PAGE_SIZE / size), nid);
-		pages[i] = alloc_pages_node(nid, GFP_KERNEL | __GFP_ZERO, 0);
+		pages[i] = page_for(i * frames_of_one, &nid, hole);
 		if (!pages[i])
 			break;
 		if (!(i % 1024))
@@ -55,5 +124,18 @@ void *sol_array_new(u64 n, size_t size)
 			     PAGE_KERNEL);
 	if (!array)
 		free_pages_of(pages, i);
+	return array;
+}
+
+void *sol_array_new(u64 n, size_t size)
+{
+	struct page *hole = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	void *array;
+
+	if (!hole)
+		return NULL;
+	array = map_pages(DIV_ROUND_UP(n * size, PAGE_SIZE), PAGE_SIZE / size,
+			  hole);
+	__free_page(hole);	/* the array has references of its own */
 	return array;
 }

@@ -28,6 +28,7 @@
 
 #include "../compat/buddy.h"
 #include "../hook/hook.h"
+#include "array.h"
 #include "refill.h"
 #include "solver.h"
 
@@ -71,7 +72,8 @@ static bool block_ok(struct sol_refill *f, struct page *page)
 
 	if (f->block[i] != block + 1) {
 		f->block[i] = block + 1;
-		f->block_ok[i] = sol_block_usable(page);
+		f->block_ok[i] = sol_array_has(page_to_pfn(page)) &&
+				 sol_block_usable(page);
 	}
 	return f->block_ok[i];
 }

@@ -49,7 +49,7 @@ static void forget_all(void)
 	for (pfn = 0; pfn < sol_store.n_frames; pfn++) {
 		if (!(pfn % 65536))
 			cond_resched();
-		if (sol_store_owns(pfn_to_page(pfn)))
+		if (sol_store.owned[pfn] && sol_store_owns(pfn_to_page(pfn)))
 			sol_store_forget(pfn_to_page(pfn));
 	}
 }

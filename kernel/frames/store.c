@@ -156,7 +156,7 @@ void sol_store_give(u64 pfn)
 
 /*
  * Frame numbers end above the last node. Memory that is plugged in above that later
- * is not coloured: an array for all that could come would be too large.
+ * is not coloured, nor is memory in a hole (array.c).
  */
 static u64 frames_of_machine(void)
 {
@@ -209,7 +209,7 @@ int sol_store_init(void)
 		       n, SOL_NO_FRAME);
 		return -E2BIG;
 	}
-	err = find_debug_pages();
+	err = find_debug_pages() ?: sol_array_init(n);
 	if (err)
 		return err;
 	sol_store.frame = sol_array_new(sol_frames_slots(n),
@@ -218,6 +218,7 @@ int sol_store_init(void)
 	if (!sol_store.frame || !sol_store.owned) {
 		vfree(sol_store.frame);
 		vfree(sol_store.owned);
+		sol_array_exit();
 		return -ENOMEM;
 	}
 	sol_store.n_frames = n;
@@ -231,5 +232,6 @@ void sol_store_exit(void)
 	kvfree(sol_cell_states);
 	vfree(sol_store.frame);
 	vfree(sol_store.owned);
+	sol_array_exit();
 	sol_solvers_install(NULL, 0);
 }
