@@ -19,15 +19,12 @@ DEFINE_PER_CPU(struct sol_cpu_lists, sol_cpu_lists);
 /* All but @keep frames of @batch return to their cell's list. */
 static void batch_trim(struct sol_batch *batch, u32 keep)
 {
-	raw_spinlock_t *lock;
-
 	if (batch->n <= keep)
 		return;
-	lock = sol_cell_lock(batch->cell);
-	raw_spin_lock(lock);
+	sol_cell_lock(batch->cell);
 	while (batch->n > keep)
 		sol_frames_put(&sol_store, batch->pfn[--batch->n], batch->zero);
-	raw_spin_unlock(lock);
+	sol_cell_unlock(batch->cell);
 }
 
 static void list_flush(struct sol_cpu_list *list)
@@ -55,15 +52,13 @@ static void freed_flush(struct sol_cpu_lists *lists)
 	u32 i = 0, cell, next = cell_of_freed(lists, i);
 
 	while (next != SOL_NO_CELL) {
-		raw_spinlock_t *lock = sol_cell_lock(next);
-
 		cell = next;
-		raw_spin_lock(lock);
+		sol_cell_lock(cell);
 		do {
 			sol_frames_put(&sol_store, lists->freed[i++], false);
 			next = cell_of_freed(lists, i);
 		} while (next == cell);
-		raw_spin_unlock(lock);
+		sol_cell_unlock(cell);
 	}
 	lists->n_freed = 0;
 }
@@ -112,16 +107,14 @@ u64 sol_cpu_lists_count(void)
 
 static bool batch_fill(struct sol_batch *batch, u32 cell, u32 index, bool zero)
 {
-	raw_spinlock_t *lock = sol_cell_lock(cell);
-
 	if (!sol_cell_listed(cell))
 		return false;
 	batch->cell = cell;
 	batch->index = index;
-	raw_spin_lock(lock);
+	sol_cell_lock(cell);
 	batch->n = sol_frames_hold(&sol_store, cell, zero, batch->pfn,
 				   SOL_BATCH_FRAMES, &batch->zero);
-	raw_spin_unlock(lock);
+	sol_cell_unlock(cell);
 	return batch->n;
 }
 

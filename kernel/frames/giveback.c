@@ -79,33 +79,17 @@ u64 sol_store_used_in(const void *unused, u32 bank_set)
 	return sum;
 }
 
-static bool cell_on_node(u32 cell, int nid)
-{
-	const struct sol_map *map = sol_store.map;
-
-	return nid == NUMA_NO_NODE ||
-	       sol_map_set_node(map, cell / map->n_llc) == nid;
-}
-
-/* Frames that the shrinker may take from @cell. */
-static u32 beyond_reserve(u32 cell)
-{
-	u32 listed = sol_cell_listed(cell);
-
-	return listed - min(listed, READ_ONCE(sol_cell_states[cell].reserve));
-}
-
+/* While lists change, what one CPU counted may be seen and what another did not. */
 unsigned long sol_store_count(int nid)
 {
-	unsigned long sum = 0;
-	int users;
-	u32 n = cells_begin(&users), i;
+	long sum = 0;
+	int cpu;
 
-	for (i = 0; i < n; i++)
-		if (cell_on_node(i, nid))
-			sum += beyond_reserve(i);
-	sol_lists_end(users);
-	return sum;
+	if (nid >= SOL_MAX_NODES)
+		return 0;
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu(sol_spare, cpu).frames[nid]);
+	return max(sum, 0L);
 }
 
 /* ---- Giving back ---- */
@@ -115,9 +99,9 @@ static u32 drain_one(u32 cell)
 	unsigned long flags;
 	u32 pfn;
 
-	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	sol_cell_lock_irqsave(cell, flags);
 	pfn = sol_frames_drain(&sol_store, cell);
-	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	sol_cell_unlock_irqrestore(cell, flags);
 	return pfn;
 }
 
@@ -130,9 +114,9 @@ unsigned long sol_store_shrink(int nid, unsigned long n)
 
 	for (i = 0; i < cells && given < n; i++) {
 		cell = (READ_ONCE(begin) + i) % cells;
-		if (!cell_on_node(cell, nid))
+		if (sol_cell_states[cell].nid != nid)
 			continue;
-		while (given < n && beyond_reserve(cell)) {
+		while (given < n && sol_cell_spare(cell)) {
 			pfn = drain_one(cell);
 			if (pfn == SOL_NO_FRAME)
 				break;
@@ -142,7 +126,7 @@ unsigned long sol_store_shrink(int nid, unsigned long n)
 	}
 	WRITE_ONCE(begin, READ_ONCE(begin) + i);
 	sol_lists_end(users);
-	if (given && nid >= 0 && nid < SOL_MAX_NODES)
+	if (given && nid < SOL_MAX_NODES)
 		WRITE_ONCE(shrunk[nid], jiffies | 1);	/* 0: never */
 	return given;
 }
@@ -216,11 +200,11 @@ void sol_store_evict(u64 start, u64 end)
 	for (i = 0; i < n; i++) {
 		do {
 			ev.n = 0;
-			raw_spin_lock_irqsave(sol_cell_lock(i), flags);
+			sol_cell_lock_irqsave(i, flags);
 			left = sol_frames_evict(&sol_store, i, start, end,
 						ARRAY_SIZE(ev.pfn),
 						note_evicted, &ev);
-			raw_spin_unlock_irqrestore(sol_cell_lock(i), flags);
+			sol_cell_unlock_irqrestore(i, flags);
 			while (ev.n)
 				sol_store_give(ev.pfn[--ev.n]);
 			cond_resched();

@@ -34,12 +34,12 @@ void sol_store_stats(struct sol_store_stats *stats);
 /* Frames in use in @bank_set, for the palette's ->in_use. */
 u64 sol_store_used_in(const void *unused, u32 bank_set);
 
-/* Frames on node @nid (NUMA_NO_NODE: on all) that the shrinker may take. */
+/* Frames on node @nid that the shrinker may take. Any context; walks over no cell. */
 unsigned long sol_store_count(int nid);
 
 /**
  * sol_store_shrink() - give back listed frames that no group reserved
- * @nid: of this node; NUMA_NO_NODE: of all
+ * @nid: of this node
  * @n: at most so many; frames with unknown content go first
  *
  * Any context that may free pages. Return: frames given back.

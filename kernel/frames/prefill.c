@@ -31,17 +31,17 @@ static bool zero_one(u32 cell)
 	bool is_zero = true;
 	u32 pfn;
 
-	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	sol_cell_lock_irqsave(cell, flags);
 	pfn = SOL_NO_FRAME;
 	if (sol_store.cell[cell].listed[0])
 		pfn = sol_frames_get(&sol_store, cell, 0, false, &is_zero);
-	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	sol_cell_unlock_irqrestore(cell, flags);
 	if (pfn == SOL_NO_FRAME)
 		return false;
 	clear_highpage(pfn_to_page(pfn));
-	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	sol_cell_lock_irqsave(cell, flags);
 	sol_frames_put(&sol_store, pfn, true);
-	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	sol_cell_unlock_irqrestore(cell, flags);
 	return true;
 }
 

@@ -63,6 +63,7 @@ static struct sol_cell_state *states_new(const struct sol_map *map)
 	for (i = 0; states && i < map->n_cells; i++) {
 		raw_spin_lock_init(&states[i].lock);
 		states[i].refill_after = states[i].move_after = jiffies;
+		states[i].nid = sol_map_set_node(map, i / map->n_llc);
 	}
 	return states;
 }

@@ -41,6 +41,7 @@
 
 struct sol_frames sol_store;
 struct sol_cell_state *sol_cell_states;
+DEFINE_PER_CPU(struct sol_spare, sol_spare);
 atomic64_t sol_taken, sol_given, sol_lost;
 
 DEFINE_STATIC_CALL_NULL(sol_post_alloc, sol_post_alloc_fn);
@@ -53,10 +54,10 @@ struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
 	bool zero = false;
 	u32 pfn, got;
 
-	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	sol_cell_lock_irqsave(cell, flags);
 	got = sol_frames_hold(&sol_store, cell, gfp & __GFP_ZERO, &pfn, 1,
 			      &zero);
-	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	sol_cell_unlock_irqrestore(cell, flags);
 	if (!got)
 		return NULL;
 	if (unlikely(!sol_frame_fit(pfn, table))) {
@@ -99,22 +100,22 @@ static u32 held_cell(u32 pfn)
 
 void sol_store_list(u32 pfn, bool zero)
 {
-	raw_spinlock_t *lock = sol_cell_lock(held_cell(pfn));
+	u32 cell = held_cell(pfn);
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(lock, flags);
+	sol_cell_lock_irqsave(cell, flags);
 	sol_frames_put(&sol_store, pfn, zero);
-	raw_spin_unlock_irqrestore(lock, flags);
+	sol_cell_unlock_irqrestore(cell, flags);
 }
 
 void sol_store_drop(u32 pfn)
 {
-	raw_spinlock_t *lock = sol_cell_lock(held_cell(pfn));
+	u32 cell = held_cell(pfn);
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(lock, flags);
+	sol_cell_lock_irqsave(cell, flags);
 	sol_frames_forget(&sol_store, pfn);
-	raw_spin_unlock_irqrestore(lock, flags);
+	sol_cell_unlock_irqrestore(cell, flags);
 	atomic64_inc(&sol_lost);
 }
 
@@ -133,11 +134,21 @@ void sol_store_add(u32 cell, const u32 *pfn, u32 n)
 	unsigned long flags;
 	u32 i;
 
-	raw_spin_lock_irqsave(sol_cell_lock(cell), flags);
+	sol_cell_lock_irqsave(cell, flags);
 	for (i = 0; i < n; i++)
 		sol_frames_add(&sol_store, cell, pfn[i], false);
-	raw_spin_unlock_irqrestore(sol_cell_lock(cell), flags);
+	sol_cell_unlock_irqrestore(cell, flags);
 	atomic64_add(n, &sol_taken);
+}
+
+void sol_store_keep(u32 cell, s32 more)
+{
+	u32 *reserve = &sol_cell_states[cell].reserve;
+	unsigned long flags;
+
+	sol_cell_lock_irqsave(cell, flags);
+	WRITE_ONCE(*reserve, *reserve + more);
+	sol_cell_unlock_irqrestore(cell, flags);
 }
 
 void sol_store_give(u64 pfn)

@@ -6,8 +6,9 @@
  * and the way in and out of the buddy allocator. A listed frame has reference count
  * 0, like a free page, and its struct page means nothing else.
  *
- * Locking: each cell has a raw spinlock, taken with interrupts off. The tag of a frame
- * in use changes by cmpxchg: of those who would take the frame back, forget it or
+ * Locking: each cell has a raw spinlock, taken with interrupts off. Releasing it counts
+ * what the shrinker may take (sol_spare), so that nobody walks over cells for that. The
+ * tag of a frame in use changes by cmpxchg: of those who would take the frame back, forget it or
  * free it, one does. A held frame belongs to its holder. sol_remap() is called under
  * sol_group_mutex, when no group exists.
  */
@@ -37,7 +38,9 @@ struct sol_walk {
 /**
  * struct sol_cell_state - what the kernel knows of a cell, beside its lists
  * @lock: of the cell's lists
- * @reserve: listed frames that the shrinker leaves
+ * @reserve: listed frames that the shrinker leaves; changed under @lock
+ * @spare: listed frames beyond @reserve, as they are counted in sol_spare
+ * @nid: the cell's node
  * @take: walk for free frames; racy on purpose, as all below
  * @move: walk for frames that can be made free
  * @batch: frames that the next refill brings
@@ -52,21 +55,28 @@ struct sol_walk {
 struct sol_cell_state {
 	raw_spinlock_t lock;
 	u32 reserve;
+	u32 spare;
 	struct sol_walk take;
 	struct sol_walk move;
 	u8 batch;
 	u8 failures;
 	u8 move_failures;
+	u8 nid;
 	unsigned long refill_after;
 	unsigned long move_after;
 } ____cacheline_aligned_in_smp;
 
 extern struct sol_cell_state *sol_cell_states;	/* by cell */
 
-static inline raw_spinlock_t *sol_cell_lock(u32 cell)
-{
-	return &sol_cell_states[cell].lock;
-}
+/*
+ * Frames that the shrinker may take, by node. What one CPU lists another may hand out,
+ * so that only the sum over CPUs has a meaning.
+ */
+struct sol_spare {
+	long frames[SOL_MAX_NODES];
+};
+
+DECLARE_PER_CPU(struct sol_spare, sol_spare);
 
 static inline u32 sol_cell_listed(u32 cell)
 {
@@ -74,6 +84,48 @@ static inline u32 sol_cell_listed(u32 cell)
 
 	return READ_ONCE(c->listed[0]) + READ_ONCE(c->listed[1]);
 }
+
+/* Frames that the shrinker may take from @cell. */
+static inline u32 sol_cell_spare(u32 cell)
+{
+	u32 listed = sol_cell_listed(cell);
+
+	return listed - min(listed, READ_ONCE(sol_cell_states[cell].reserve));
+}
+
+/* For both, interrupts are off. */
+static inline void sol_cell_lock(u32 cell)
+	__acquires(&sol_cell_states[cell].lock)
+{
+	raw_spin_lock(&sol_cell_states[cell].lock);
+}
+
+static inline void sol_cell_unlock(u32 cell)
+	__releases(&sol_cell_states[cell].lock)
+{
+	struct sol_cell_state *state = &sol_cell_states[cell];
+	u32 spare = sol_cell_spare(cell);
+
+	if (spare != state->spare) {
+		this_cpu_add(sol_spare.frames[state->nid],
+			     (long)spare - (long)state->spare);
+		state->spare = spare;
+	}
+	raw_spin_unlock(&state->lock);
+}
+
+/* Lock the lists of @cell, and turn interrupts off until sol_cell_unlock_irq(). */
+#define sol_cell_lock_irqsave(cell, flags)				\
+do {									\
+	local_irq_save(flags);						\
+	sol_cell_lock(cell);						\
+} while (0)
+
+#define sol_cell_unlock_irqrestore(cell, flags)				\
+do {									\
+	sol_cell_unlock(cell);						\
+	local_irq_restore(flags);					\
+} while (0)
 
 /* None of @cell's frames was free or could be made free lately: no walk for now. */
 static inline bool sol_cell_backs_off(u32 cell)
@@ -161,6 +213,9 @@ void sol_store_drop(u32 pfn);
 
 /* List @n frames of @cell that were just taken out of the buddy allocator. */
 void sol_store_add(u32 cell, const u32 *pfn, u32 n);
+
+/* The shrinker leaves @more frames of @cell than until now; below 0: fewer. */
+void sol_store_keep(u32 cell, s32 more);
 
 /* Give a frame that left its list back to the buddy allocator. */
 void sol_store_give(u64 pfn);

@@ -69,13 +69,11 @@ static void cells_reserve(struct sol_cells *cells, u32 frames)
 {
 	u32 i;
 
-	for (i = 0; cells && i < cells->n; i++) {
-		u32 *reserve = &sol_cell_states[cells->cell[i]].reserve;
-
-		WRITE_ONCE(*reserve, *reserve + frames - cells->reserve);
-	}
-	if (cells)
-		cells->reserve = frames;
+	if (!cells || cells->reserve == frames)
+		return;
+	for (i = 0; i < cells->n; i++)
+		sol_store_keep(cells->cell[i], frames - cells->reserve);
+	cells->reserve = frames;
 }
 
 static u32 reserve_of_each(const struct sol_group *group,
