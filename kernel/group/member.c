@@ -267,15 +267,22 @@ static bool unsettled(struct task_struct *task, void *arg)
 	return is;
 }
 
-void sol_member_settle(void)
+void sol_member_settle(struct task_struct *task)
+{
+	if (!unsettled(task, NULL))
+		return;
+	sol_member_mark_mm(task, group_id_of(task));
+	sol_stay_task(task);
+}
+
+void sol_member_settle_all(void)
 {
 	struct task_struct **tasks;
 	u32 n, i;
 
 	tasks = sol_member_gather(unsettled, NULL, &n);
 	for (i = 0; i < n; i++) {
-		sol_member_mark_mm(tasks[i], group_id_of(tasks[i]));
-		sol_stay_task(tasks[i]);
+		sol_member_settle(tasks[i]);
 		put_task_struct(tasks[i]);
 	}
 	kvfree(tasks);

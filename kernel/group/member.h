@@ -56,8 +56,11 @@ bool sol_member_assign_child(struct task_struct *child, u16 id,
 /* Is @task being forked? Then only probes of task_newtask may touch it. */
 bool sol_member_is_new(struct task_struct *task);
 
-/* Bring address spaces in line with what sol_member_assign() did. Sleeps. */
-void sol_member_settle(void);
+/* Bring the address space that @task leads in line with what sol_member_assign() did,
+ * or that of every process. Sleep.
+ */
+void sol_member_settle(struct task_struct *task);
+void sol_member_settle_all(void);
 
 /* ---- Finding members ---- */
 

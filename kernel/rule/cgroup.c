@@ -17,10 +17,12 @@
  * which somebody put it by hand.
  *
  * Tracepoints can't sleep: they only change the number of a task's group. A work item
- * brings the address space in line a moment later.
+ * brings the address space in line a moment later. It gets those tasks by a short list;
+ * if more came than that holds, it looks at all.
  *
  * Locking: bindings_mutex for binding and unbinding. binding_lock, raw, for the cgroup
  * that a binding stands for at present, which tracepoints change. Readers use RCU.
+ * moved_lock, raw, for the list of tasks.
  */
 #include <linux/cgroup.h>
 #include <linux/mm.h>
@@ -52,12 +54,54 @@ static u32 n_bindings;
 static DEFINE_MUTEX(bindings_mutex);
 static DEFINE_RAW_SPINLOCK(binding_lock);
 
+/* ---- Address spaces of tasks that moved ---- */
+
+#define MOVED_MAX	64
+
+/* Leaders of processes, each with a reference. */
+static struct task_struct *moved[MOVED_MAX];
+static u32 n_moved;
+static bool more_moved;
+static DEFINE_RAW_SPINLOCK(moved_lock);
+
+static struct task_struct *next_moved(void)
+{
+	struct task_struct *task = NULL;
+
+	raw_spin_lock_irq(&moved_lock);
+	if (n_moved)
+		task = moved[--n_moved];
+	raw_spin_unlock_irq(&moved_lock);
+	return task;
+}
+
 static void settle_fn(struct work_struct *work)
 {
-	sol_member_settle();
+	struct task_struct *task;
+
+	while ((task = next_moved())) {
+		sol_member_settle(task);
+		put_task_struct(task);
+	}
+	if (xchg(&more_moved, false))
+		sol_member_settle_all();
 }
 
 static DECLARE_WORK(settle_work, settle_fn);
+
+/* A thread of @task's process changed its group. Any context. */
+static void settle_later(struct task_struct *task)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&moved_lock, flags);
+	if (n_moved < MOVED_MAX)
+		moved[n_moved++] = get_task_struct(task->group_leader);
+	else
+		WRITE_ONCE(more_moved, true);
+	raw_spin_unlock_irqrestore(&moved_lock, flags);
+	schedule_work(&settle_work);
+}
 
 /* ---- The group of a task's cgroup ---- */
 
@@ -105,17 +149,20 @@ static bool shall_change(const struct binding *b, u16 id)
 	return true;
 }
 
-/* @task moved to another cgroup. RCU. */
-static void follow(struct task_struct *task)
+/* @task moved to another cgroup. RCU. Return: and so to another group. */
+static bool follow(struct task_struct *task)
 {
 	struct binding *b = binding_of(task);
 	u16 id = group_id_of(task);
+	bool changed;
 
 	/* A task that is being forked: probe_newtask() comes later. */
 	if (sol_member_is_new(task) || !shall_change(b, id))
-		return;
-	if (!sol_member_assign(task, b ? b->group->id : 0) && b)
+		return false;
+	changed = sol_member_assign(task, b ? b->group->id : 0);
+	if (!changed && b)
 		atomic64_inc(&b->refused);
+	return changed;
 }
 
 /* ---- Following cgroups: probes ---- */
@@ -146,17 +193,19 @@ static void probe_attach(void *data, struct cgroup *to, const char *path,
 			 struct task_struct *task, bool threadgroup)
 {
 	struct task_struct *thread;
+	bool changed = false;
 
 	if (!READ_ONCE(n_bindings) || to->root != &cgrp_dfl_root)
 		return;
 	rcu_read_lock();
 	if (threadgroup)
 		for_each_thread(task, thread)
-			follow(thread);
+			changed |= follow(thread);
 	else
-		follow(task);
+		changed = follow(task);
 	rcu_read_unlock();
-	schedule_work(&settle_work);
+	if (changed)
+		settle_later(task);
 }
 
 /* @b stands for @cgrp (NULL: for none) from now on. */
@@ -398,5 +447,5 @@ int sol_cgroup_init(void)
 void sol_cgroup_exit(void)
 {
 	sol_probes_remove(probes, ARRAY_SIZE(probes));
-	cancel_work_sync(&settle_work);
+	flush_work(&settle_work);
 }
