@@ -205,6 +205,28 @@ int sol_regulator_reserve(struct sol_regulator *reg, u32 core,
 	return 0;
 }
 
+static bool same(const struct sol_reservation *a,
+		 const struct sol_reservation *b)
+{
+	return a->rate[SOL_READS] == b->rate[SOL_READS] &&
+	       a->rate[SOL_WRITES] == b->rate[SOL_WRITES] &&
+	       a->weight == b->weight && a->reclaim == b->reclaim;
+}
+
+void sol_regulator_put(struct sol_regulator *reg, u32 core,
+		       const struct sol_reservation *want, u64 pools)
+{
+	struct sol_core *c = &reg->core[core];
+
+	if (want && !(c->regulated && same(&c->want, want))) {
+		c->want = *want;
+		c->known = false;
+	}
+	reg->pools_changed |= c->regulated != !!want || c->next_pools != pools;
+	c->regulated = !!want;
+	c->next_pools = pools;
+}
+
 void sol_regulator_weight(struct sol_regulator *reg, u32 core, u32 weight)
 {
 	struct sol_core *c = &reg->core[core];

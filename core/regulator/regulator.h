@@ -369,6 +369,21 @@ int sol_regulator_pools(struct sol_regulator *reg, const u64 *pools,
 			struct sol_err *err);
 
 /**
+ * sol_regulator_put() - set a reservation and pools that were checked elsewhere
+ * @reg: regulator
+ * @core: 0 to n_cores - 1
+ * @want: the reservation; NULL takes it away
+ * @pools: bitmap of the core's pools
+ *
+ * For a plan of all cores that fits a regulator with the same settings: this neither
+ * checks nor looks at other cores, so that a caller who puts them all holds its lock
+ * for a few stores each. A core whose reservation stays the same goes on as it was.
+ * Takes effect when the next period begins for all.
+ */
+void sol_regulator_put(struct sol_regulator *reg, u32 core,
+		       const struct sol_reservation *want, u64 pools);
+
+/**
  * sol_pools() - group bank sets by who has colours in them
  * @n_bank_sets: of the map
  * @colors: of each core; NULL or without by_bank: any bank set

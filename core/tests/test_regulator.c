@@ -695,6 +695,43 @@ TEST(wrong_settings_and_reservations)
 	CHECK_EQ(core[1].next_pools, 2);
 }
 
+/* A plan that was tried on another regulator, put in place core by core. */
+TEST(a_plan_is_put_without_checks)
+{
+	const struct sol_reservation much = { .rate = { rate(60) } };
+	const struct sol_reservation little = { .rate = { rate(40) } };
+
+	init(3, 100, 1, SOL_SHARE_NONE);
+	reserve(0, 60, false);
+	reserve(1, 40, false);
+	sol_regulator_begin(&reg);
+	for (u32 i = 0; i < 3; i++)
+		core_begins(i, 0);
+	CHECK(!reg.pools_changed);
+	core[0].known = core[1].known = true;
+	/* Cores 0 and 1 exchange rates, which no order of checked steps allows at once. */
+	sol_regulator_put(&reg, 0, &little, 1);
+	sol_regulator_put(&reg, 1, &much, 1);
+	sol_regulator_put(&reg, 2, NULL, 1);
+	CHECK(!reg.pools_changed);
+	CHECK(!core[0].known && !core[1].known);
+	CHECK_EQ(core[0].want.rate[0], rate(40));
+	CHECK_EQ(core[1].want.rate[0], rate(60));
+	/* What stays the same goes on. */
+	core[1].known = true;
+	sol_regulator_put(&reg, 1, &much, 1);
+	CHECK(core[1].known && !reg.pools_changed);
+	/* Other cores and other pools count from the next period on. */
+	sol_regulator_put(&reg, 0, NULL, 1);
+	sol_regulator_put(&reg, 2, &little, 2);
+	CHECK(!core[0].regulated && core[2].regulated && reg.pools_changed);
+	CHECK_EQ(core[2].pools, 0);
+	sol_regulator_begin(&reg);
+	CHECK_EQ(core[2].pools, 2);
+	CHECK_EQ(core[0].pools, 0);
+	CHECK(!sol_regulator_stopped(&reg, 0));
+}
+
 /* ---- What holds whatever happens ---- */
 
 /* A core went offline in this period and took its budget with it. */

@@ -78,28 +78,27 @@ int sol_plans_take(struct sol_plans *p)
 	return 0;
 }
 
-static bool same(const struct sol_reservation *a,
-		 const struct sol_reservation *b)
+int sol_plans_try(const struct sol_plans *p, struct sol_regulator *reg,
+		  struct sol_err *why)
 {
-	return a->rate[SOL_READS] == b->rate[SOL_READS] &&
-	       a->rate[SOL_WRITES] == b->rate[SOL_WRITES] &&
-	       a->weight == b->weight && a->reclaim == b->reclaim;
-}
+	int cpu, err = sol_regulator_pools(reg, p->pools, why);
 
-int sol_plans_apply(const struct sol_plans *p, struct sol_regulator *reg,
-		       struct sol_err *why)
-{
-	int cpu, err;
-
-	/* First take away, so that the sum fits at every step. */
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (!p->core[cpu].regulated ||
-		    !same(&p->core[cpu].want, &reg->core[cpu].want))
-			sol_regulator_reserve(reg, cpu, NULL, NULL);
-	err = sol_regulator_pools(reg, p->pools, why);
-	for (cpu = 0; !err && cpu < nr_cpu_ids; cpu++)
+	for (cpu = 0; !err && cpu < nr_cpu_ids; cpu++) {
 		if (p->core[cpu].regulated)
 			err = sol_regulator_reserve(reg, cpu,
 						    &p->core[cpu].want, why);
+		cond_resched();
+	}
 	return err;
+}
+
+void sol_plans_put(const struct sol_plans *p, struct sol_regulator *reg)
+{
+	int cpu;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		sol_regulator_put(reg, cpu,
+				  p->core[cpu].regulated ? &p->core[cpu].want :
+							   NULL,
+				  p->pools[cpu]);
 }

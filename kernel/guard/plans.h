@@ -30,11 +30,18 @@ int sol_plans_take(struct sol_plans *p);
 void sol_plans_free(struct sol_plans *p);
 
 /*
- * Make @reg, which has no reservations or other ones, have those of @p. Under
- * the lock, or @reg is nobody's yet. 0, or an errno and @why.
+ * Give @reg, which has no reservations and is nobody's yet, those of @p. 0, or an
+ * errno and @why. The time that this takes rises with the square of the CPUs.
  */
-int sol_plans_apply(const struct sol_plans *p, struct sol_regulator *reg,
-		    struct sol_err *why);
+int sol_plans_try(const struct sol_plans *p, struct sol_regulator *reg,
+		  struct sol_err *why);
+
+/* The regulator in use gets the reservations of @p, which fit. Under the lock. */
+void sol_plans_put(const struct sol_plans *p, struct sol_regulator *reg);
+
+/* A regulator for @set without reservations; an ERR_PTR, and words. */
+struct sol_regulator *sol_guard_regulator_alloc(const struct sol_guard_set *set);
+void sol_guard_regulator_free(struct sol_regulator *reg);
 
 /**
  * sol_guard_pools() - find CPUs that share bank sets

@@ -2,8 +2,10 @@
 /*
  * Reservations of groups and of CPUs.
  *
- * A change is planned for all CPUs at once. If it does not fit, the reservations
- * before it are put back.
+ * A change is planned for all CPUs at once, and tried on a regulator that nobody uses,
+ * for that takes long on a machine of many CPUs. With interrupts off, a plan that fits is
+ * only put in place. If a CPU can't be regulated then, the reservations before it are
+ * put back.
  *
  * Locking: state.h.
  */
@@ -41,20 +43,39 @@ static int check_owners(const struct sol_group *owner,
 	return 0;
 }
 
-/* Make the reservations @p. An errno and words if they don't fit. */
-static int plans_commit(const struct sol_plans *p)
+/* Do the reservations @p fit? An errno and words if not. */
+static int plans_fit(const struct sol_plans *p)
 {
+	struct sol_regulator *scratch;
 	struct sol_err why;
-	int cpu, err;
+	int err;
+
+	scratch = sol_guard_regulator_alloc(&sol_guard.set);
+	if (IS_ERR(scratch))
+		return PTR_ERR(scratch);
+	err = sol_plans_try(p, scratch, &why);
+	sol_guard_regulator_free(scratch);
+	return err ? sol_deny(err, "bandwidth: %s", why.text) : 0;
+}
+
+/* Put @p, which fits, in place. */
+static void plans_put(const struct sol_plans *p)
+{
+	int cpu;
 
 	raw_spin_lock_irq(&sol_guard.lock);
-	err = sol_plans_apply(p, sol_guard.reg, &why);
+	sol_plans_put(p, sol_guard.reg);
 	raw_spin_unlock_irq(&sol_guard.lock);
-	if (err)
-		return sol_deny(err, "bandwidth: %s", why.text);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		sol_guard.core[cpu].owner = p->owner[cpu];
 	sol_guard_reconcile();
+}
+
+/* An errno and words: a CPU can't be regulated. */
+static int trouble(void)
+{
+	int cpu;
+
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		if (sol_guard.core[cpu].trouble &&
 		    !READ_ONCE(sol_guard.core[cpu].gone))
@@ -63,23 +84,6 @@ static int plans_commit(const struct sol_plans *p)
 					cpu, sol_guard.set.name[0],
 					sol_counter_why(sol_guard.core[cpu].trouble));
 	return 0;
-}
-
-/* Put @p back, which fitted before. */
-static void plans_restore(const struct sol_plans *p)
-{
-	struct sol_err why;
-	int cpu, err;
-
-	raw_spin_lock_irq(&sol_guard.lock);
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		sol_regulator_reserve(sol_guard.reg, cpu, NULL, NULL);
-	err = sol_plans_apply(p, sol_guard.reg, &why);
-	raw_spin_unlock_irq(&sol_guard.lock);
-	WARN_ON_ONCE(err);
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		sol_guard.core[cpu].owner = p->owner[cpu];
-	sol_guard_reconcile();
 }
 
 static int reserve(struct sol_group *owner, const struct cpumask *cpus,
@@ -106,11 +110,13 @@ static int reserve(struct sol_group *owner, const struct cpumask *cpus,
 			new.core[cpu].want = *want;
 	}
 	err = sol_guard_pools(&sol_guard.set, old.owner, old.pools) ?:
-	      sol_guard_pools(&sol_guard.set, new.owner, new.pools);
+	      sol_guard_pools(&sol_guard.set, new.owner, new.pools) ?:
+	      plans_fit(&new);
 	if (!err) {
-		err = plans_commit(&new);
+		plans_put(&new);
+		err = trouble();
 		if (err)
-			plans_restore(&old);
+			plans_put(&old);
 	}
 	sol_plans_free(&new);
 out_old:

@@ -20,14 +20,14 @@
 
 /* ---- Regulators ---- */
 
-static void regulator_free(struct sol_regulator *reg)
+void sol_guard_regulator_free(struct sol_regulator *reg)
 {
 	if (reg)
 		kvfree(reg->core);
 	kvfree(reg);
 }
 
-static struct sol_regulator *regulator_alloc(const struct sol_guard_set *set)
+struct sol_regulator *sol_guard_regulator_alloc(const struct sol_guard_set *set)
 {
 	struct sol_regulator *reg = kvzalloc(sizeof(*reg), GFP_KERNEL);
 	struct sol_core *core = kvcalloc(nr_cpu_ids, sizeof(*core), GFP_KERNEL);
@@ -61,13 +61,13 @@ static struct sol_regulator *regulator_new(const struct sol_guard_set *set)
 	if (err)
 		return ERR_PTR(err);
 	err = sol_guard_pools(set, p.owner, p.pools);
-	reg = err ? ERR_PTR(err) : regulator_alloc(set);
+	reg = err ? ERR_PTR(err) : sol_guard_regulator_alloc(set);
 	if (IS_ERR(reg))
 		goto out;
-	err = sol_plans_apply(&p, reg, &why);
+	err = sol_plans_try(&p, reg, &why);
 	if (err) {
 		sol_deny(err, "settings: %s", why.text);
-		regulator_free(reg);
+		sol_guard_regulator_free(reg);
 		reg = ERR_PTR(err);
 		goto out;
 	}
@@ -173,7 +173,7 @@ void sol_guard_swap(struct sol_regulator *reg,
 	sol_guard.reg = reg;
 	sol_guard.set = *set;
 	raw_spin_unlock_irq(&sol_guard.lock);
-	regulator_free(old);
+	sol_guard_regulator_free(old);
 	sol_guard_reconcile();
 }
 
@@ -200,7 +200,7 @@ static int set_apply(const struct sol_guard_set *set)
 		return PTR_ERR(reg);
 	err = try_counters(set);
 	if (err) {
-		regulator_free(reg);
+		sol_guard_regulator_free(reg);
 		return err;
 	}
 	sol_guard_swap(reg, set);

@@ -1016,6 +1016,12 @@ unsafe extern "C" {
         pools: *const u64,
         err: *mut Err,
     ) -> ::std::os::raw::c_int;
+    pub fn sol_regulator_put(
+        reg: *mut Regulator,
+        core: u32,
+        want: *const Reservation,
+        pools: u64,
+    );
     pub fn sol_pools(
         n_bank_sets: u32,
         colors: *const *const Colors,
