@@ -15,7 +15,7 @@ SECONDS ?= 60
 help:
 	@echo "make demo         boot a 4-node machine and see real programs coloured"
 	@echo "make build        the command line and the module for all stock kernels"
-	@echo "make check        every test on 6.12, most on 6.1-rt, a core set on all (tests/kernels)"
+	@echo "make check        every test on 6.12, many on 6.1-rt, a set of them on the others (tests/kernels)"
 	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads, the"
 	@echo "                  module's fuzzer on 6.12, 6.1-rt and the debug kernel (tests/fuzz/run),"
 	@echo "                  core, crates, bounds of real time and detection of maps on new seeds each time,"

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-/// The table: kernels, the core set of tests, and tests that run on busy machines, too.
+/// The table: kernels, sets of tests, and tests that run on busy machines, too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TestPlan {
     /// Every kernel, in the order of the table.
     pub kernels: Vec<Row>,
-    /// `AREA/NAME` of the tests of the core set.
+    /// `AREA/NAME` of the tests of the set `core`.
     pub core: Vec<String>,
+    /// Those of them that are of the set `short`, too.
+    pub short: Vec<String>,
     /// A test and the kinds of busy memory on which it runs once more, as `AREA/NAME@KIND`.
     pub busy: Vec<(String, Vec<String>)>,
 }
@@ -19,7 +21,7 @@ pub struct TestPlan {
 pub struct Row {
     /// The kernel's short name, `6.12-rt`.
     pub kernel: String,
-    /// `all`, `core`, `AREA` or `AREA/NAME`, one or more.
+    /// `all`, `core`, `short`, `AREA` or `AREA/NAME`, one or more.
     pub tests: Vec<String>,
 }
 
@@ -30,12 +32,17 @@ impl Row {
         self.tests.iter().any(|set| set == "all")
     }
 
-    /// Whether a set of this row other than the core set has `test`.
+    /// Whether the row names `test` itself or its area.
     fn names(&self, test: &str) -> bool {
         let area = test.split('/').next().unwrap_or(test);
         let idle = test.split('@').next().unwrap_or(test);
         let named = |set: &String| set == test || set == idle || set == area;
         self.all() || self.tests.iter().any(named)
+    }
+
+    /// Whether the row has the set `name`.
+    fn has(&self, name: &str) -> bool {
+        self.tests.iter().any(|set| set == name)
     }
 }
 
@@ -55,6 +62,10 @@ impl TestPlan {
             match words.as_slice() {
                 [] | ["#", ..] => {}
                 ["+", test] => plan.core.push((*test).to_owned()),
+                ["+", test, "short"] => {
+                    plan.core.push((*test).to_owned());
+                    plan.short.push((*test).to_owned());
+                }
                 ["@", test, kinds @ ..] if !kinds.is_empty() => plan.busy.push((
                     (*test).to_owned(),
                     kinds.iter().map(|kind| (*kind).to_owned()).collect(),
@@ -67,7 +78,7 @@ impl TestPlan {
                 }
                 _ => {
                     return Err(format!(
-                        "{}: expected a kernel and its tests (`6.12 all`, `6.1 core guard cli/run`), `+ AREA/TEST` or `@ AREA/TEST KIND`",
+                        "{}: expected a kernel and its tests (`6.12 all`, `6.1 core guard cli/run`), `+ AREA/TEST [short]` or `@ AREA/TEST KIND`",
                         at + 1
                     ))
                 }
@@ -88,8 +99,13 @@ impl TestPlan {
 
     /// Whether `test` runs on `kernel`; on one that is not in the table, all do.
     pub fn runs(&self, kernel: &str, test: &str) -> bool {
-        let row = self.kernels.iter().find(|row| row.kernel == kernel);
-        row.is_none_or(|row| row.names(test)) || self.core.iter().any(|core| core == test)
+        let Some(row) = self.kernels.iter().find(|row| row.kernel == kernel) else {
+            return true;
+        };
+        let sets = [("core", &self.core), ("short", &self.short)];
+        let in_set =
+            |(name, set): (&str, &Vec<String>)| row.has(name) && set.iter().any(|s| s == test);
+        row.names(test) || sets.into_iter().any(in_set)
     }
 }
 
@@ -113,10 +129,15 @@ mod tests {
 
     #[test]
     fn the_table_says_what_runs_where() {
-        let plan = TestPlan::parse("# x\n6.12\tall\n6.1 core\n6.1-rt b c/x\n\n+ a/x\n").unwrap();
+        let plan = TestPlan::parse(
+            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short\n\n+ a/x\n+ a/z short\n",
+        )
+        .unwrap();
         assert!(plan.runs("6.12", "a/y"));
         assert!(plan.runs("6.1", "a/x"));
         assert!(!plan.runs("6.1", "a/y"));
+        assert!(plan.runs("6.1", "a/z") && plan.runs("7.3", "a/z"));
+        assert!(!plan.runs("7.3", "a/x"));
         assert!(plan.runs("9.9", "a/y"));
         let ran = ["a/x", "a/y", "b/x", "c/x", "c/y"].map(|test| plan.runs("6.1-rt", test));
         assert_eq!(ran, [true, false, true, true, false]);
@@ -144,7 +165,7 @@ mod tests {
         };
         for set in plan.kernels.iter().flat_map(|row| &row.tests) {
             assert!(
-                set == "all" || set == "core" || is_there(set),
+                ["all", "core", "short"].contains(&set.as_str()) || is_there(set),
                 "tests/kernels: there is no set, area or test {set}"
             );
         }
