@@ -5,10 +5,6 @@
  * Locking: none of its own. A file shows the state of a moment. Evicting and recolouring
  * last long: the group's directory can't be removed meanwhile, and other files work.
  */
-#include <linux/pid.h>
-#include <linux/sched/task.h>
-#include <linux/slab.h>
-#include <linux/string.h>
 #include <linux/sysfs.h>
 
 #include "../command/status.h"
@@ -16,6 +12,7 @@
 #include "../migrate/recolor.h"
 #include "../occupancy/occupancy.h"
 #include "group.h"
+#include "moves.h"
 
 ssize_t sol_group_occupancy_show(struct config_item *item, char *page)
 {
@@ -36,38 +33,16 @@ ssize_t sol_group_occupancy_show(struct config_item *item, char *page)
 		o.pinned, o.unevictable, o.looked, o.one_of, o.took_us);
 }
 
-/* ---- evict: 1 [rate=BYTES] ---- */
-
-static int evict_parse(char *text, u64 *rate)
-{
-	char *word = strsep(&text, " \t");
-
-	*rate = 0;
-	if (strcmp(word, "1"))
-		return sol_deny(-EINVAL,
-				"evict: expected 1, then rate=BYTES a second if wanted");
-	word = text ? skip_spaces(text) : NULL;
-	if (!word || !*word)
-		return 0;
-	if (strncmp(word, "rate=", 5) || kstrtou64(word + 5, 10, rate) ||
-	    !*rate)
-		return sol_deny(-EINVAL,
-				"evict: '%.40s' is not rate=BYTES, a number above 0",
-				word);
-	return 0;
-}
+/* ---- evict: 1 [rate=BYTES] [isolated] ---- */
 
 static int evict_store(struct sol_group *group, const char *page, size_t count)
 {
-	char *text = kmemdup_nul(page, count, GFP_KERNEL);
-	u64 rate;
-	int err;
+	struct moves_words w = { .first_is = "1" };
+	int err = sol_moves_parse("evict", page, count, &w);
 
-	if (!text)
-		return -ENOMEM;
-	err = evict_parse(strim(text), &rate);
-	kfree(text);
-	return err ?: sol_evict(group, rate);
+	if (!err && w.first != 1)
+		err = sol_deny(-EINVAL, "evict: expected 1, not %u", w.first);
+	return err ?: sol_evict(group, &w.how);
 }
 
 ssize_t sol_group_evict_store(struct config_item *item, const char *page,
@@ -84,30 +59,17 @@ ssize_t sol_group_evict_show(struct config_item *item, char *page)
 	return sol_evict_show(sol_to_group(item), page);
 }
 
-/* ---- recolor: a process id, or 0 for all of the group ---- */
+/* ---- recolor: a process id, or 0 for all of the group; [rate=BYTES] [isolated] ---- */
 
 static int recolor_store(struct sol_group *group, const char *page,
 			 size_t count)
 {
-	struct task_struct *task;
-	u64 pid;
-	int err;
+	struct moves_words w = { .first_is = "a process id, or 0 for all" };
+	int err = sol_moves_parse("recolor", page, count, &w);
 
-	err = sol_command_number("recolor", page, sol_command_trim(page, count),
-				 INT_MAX, &pid);
-	if (err || !pid)
-		return err ?: sol_recolor(group, NULL);
-	rcu_read_lock();
-	task = pid_task(find_vpid(pid), PIDTYPE_TGID);
-	if (task)
-		get_task_struct(task);
-	rcu_read_unlock();
-	if (!task)
-		return sol_deny(-ESRCH, "recolor: there is no process %llu",
-				pid);
-	err = sol_recolor(group, task);
-	put_task_struct(task);
-	return err;
+	if (!err && w.first > INT_MAX)
+		err = sol_deny(-EINVAL, "recolor: '%u' is no process id", w.first);
+	return err ?: sol_moves_recolor(group, w.first, &w.how);
 }
 
 ssize_t sol_group_recolor_store(struct config_item *item, const char *page,

@@ -18,6 +18,7 @@
 #include <linux/string.h>
 #include <linux/utsname.h>
 #include "control.h"
+#include "moves.h"
 #include "mmap_abi.h"
 #include "../rule/rule.h"
 #include "../command/status.h"
@@ -169,6 +170,8 @@ CONFIGFS_ATTR_RO(root_, last_cmd_status);
 CONFIGFS_ATTR_RO(root_, features);
 CONFIGFS_ATTR_RO(root_, stats);
 SOL_ATTR_SECRET(root_, lists);
+SOL_ATTR_SECRET(sol_root_, evict);
+SOL_ATTR_SECRET(sol_root_, recolor);
 
 static struct configfs_attribute *root_attrs[] = {
 	&root_attr_map,
@@ -176,6 +179,8 @@ static struct configfs_attribute *root_attrs[] = {
 	&root_attr_features,
 	&root_attr_stats,
 	&root_attr_lists,
+	&sol_root_attr_evict,
+	&sol_root_attr_recolor,
 	NULL,
 };
 

@@ -171,6 +171,8 @@ static const struct row rows[] = {
 	{ SYMBOL, true, "walk_page_range", NULL, "no recolouring of tasks" },
 	{ SYMBOL, true, "try_to_unmap", NULL,
 	  "recolouring leaves program text where it is" },
+	{ SYMBOL, true, "rmap_walk", NULL,
+	  "where a CPU is isolated, mapped pages move only if it may be interrupted" },
 	{ SYMBOL, true, "sysctl_compact_unevictable_allowed", NULL,
 	  "locked pages are not evicted" },
 

@@ -42,7 +42,7 @@ void sol_batch_move(struct sol_move_batch *batch)
 	u64 refused = r->stays[SOL_STAYS_NO_ROOM], left;
 	ktime_t start = ktime_get();
 	unsigned int moved = 0;
-	u64 took;
+	u64 ns;
 
 	if (!batch->n)
 		return;
@@ -60,8 +60,9 @@ void sol_batch_move(struct sol_move_batch *batch)
 		r->stays[SOL_STAYS_BUSY] += left;
 	r->moved += moved;
 	batch->n = 0;
-	took = ktime_us_delta(ktime_get(), start);
-	r->longest_us = max(r->longest_us, took);
+	ns = ktime_to_ns(ktime_sub(ktime_get(), start));
+	r->stood[sol_time_order(ns)] += moved;
+	r->longest_us = max(r->longest_us, div_u64(ns, NSEC_PER_USEC));
 }
 
 bool sol_page_split(struct page *page)

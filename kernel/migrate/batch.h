@@ -7,6 +7,7 @@
 #include <linux/types.h>
 
 #include "../compat/moves.h"
+#include "../group/group.h"
 
 /* Why a page stayed where it is. */
 enum sol_stay {
@@ -15,6 +16,7 @@ enum sol_stay {
 	SOL_STAYS_GROUPS,	/* another group has it */
 	SOL_STAYS_KERNEL,	/* the kernel's own */
 	SOL_STAYS_SHARED,	/* with another process, since a fork */
+	SOL_STAYS_ISOLATED,	/* moving it would interrupt an isolated CPU */
 	SOL_STAYS_HUGE,		/* part of a huge page that can't be split now */
 	SOL_STAYS_BUSY,		/* locked, written back or used otherwise */
 	SOL_STAYS_NO_ROOM,	/* there was no target */
@@ -30,7 +32,8 @@ enum sol_stay {
  * @unmapped: pages of files that the next access copies
  * @listed: frames that came into the group's lists
  * @stays: pages that stayed in the last pass, by cause
- * @longest_us: the longest batch: no page stood still longer, microseconds
+ * @stood: how many pages stood still how long: a page does while its batch moves
+ * @longest_us: no page stood still longer, microseconds
  * @took_us: since the beginning, microseconds
  */
 struct sol_move_report {
@@ -41,6 +44,7 @@ struct sol_move_report {
 	u64 unmapped;
 	u64 listed;
 	u64 stays[SOL_N_STAYS];
+	u64 stood[SOL_TIMES];
 	u64 longest_us;
 	u64 took_us;
 };

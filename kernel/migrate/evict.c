@@ -35,7 +35,7 @@
 #include "../occupancy/occupancy.h"
 #include "../occupancy/sweep.h"
 #include "evict.h"
-#include "job.h"
+#include "isolated.h"
 
 #define PASSES		3
 #define PASS_PAUSE	50	/* milliseconds */
@@ -196,6 +196,7 @@ static bool leave_locked(void)
 static enum sol_stay evict_page(struct eviction *e, struct page *page)
 {
 	struct sol_move_report *r = e->batch.report;
+	enum sol_stay stays;
 
 	if (PageCompound(page) && !sol_page_split(page))
 		return SOL_STAYS_HUGE;
@@ -204,6 +205,9 @@ static enum sol_stay evict_page(struct eviction *e, struct page *page)
 		r->dropped++;
 		return SOL_N_STAYS;
 	}
+	stays = job.spare ? sol_isolated_check(page) : SOL_N_STAYS;
+	if (stays != SOL_N_STAYS)
+		return stays;
 	return sol_batch_add(&e->batch, page) ? SOL_N_STAYS : SOL_STAYS_BUSY;
 }
 
@@ -313,7 +317,7 @@ static int run(struct sol_group *group, struct eviction *e)
 	return err;
 }
 
-int sol_evict(struct sol_group *group, u64 rate)
+int sol_evict(struct sol_group *group, const struct sol_job_how *how)
 {
 	struct eviction *e;
 	int err;
@@ -321,7 +325,7 @@ int sol_evict(struct sol_group *group, u64 rate)
 	if (!rcu_access_pointer(group->cells))
 		return sol_deny(-ENODATA, "evict: %s has no colours yet",
 				group->name);
-	err = sol_job_begin(&job, group, rate);
+	err = sol_job_begin(&job, group, how);
 	if (err)
 		return err;
 	e = kzalloc(sizeof(*e), GFP_KERNEL);

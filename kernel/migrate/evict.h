@@ -3,14 +3,12 @@
 #ifndef SOLOIST_EVICT_H
 #define SOLOIST_EVICT_H
 
-#include <linux/types.h>
-
-struct sol_group;
+#include "job.h"
 
 /**
  * sol_evict() - move others' pages out of a group's colours
  * @group: a group that exists
- * @rate: bytes to move in a second; 0: no limit
+ * @how: how fast, and whether isolated CPUs may be interrupted
  *
  * Sleeps, and lasts as long as that takes; a signal ends it. Frames that come free are
  * in the group's lists then, as far as the kernel's watermarks allow.
@@ -18,9 +16,9 @@ struct sol_group;
  * Return: 0: it went over all, and the report says what stayed; -EINTR; or, with words,
  * -EBUSY, -ENODATA, -ENOMEM.
  */
-int sol_evict(struct sol_group *group, u64 rate);
+int sol_evict(struct sol_group *group, const struct sol_job_how *how);
 
-/* Files: the report of the last eviction. */
+/* Files: the report of @group's last eviction, NULL: of the last one of all. */
 ssize_t sol_evict_show(const struct sol_group *group, char *page);
 void sol_evict_forget(const struct sol_group *group);
 

@@ -12,16 +12,20 @@
 
 #include "../command/status.h"
 #include "../group/group.h"
+#include "isolated.h"
 #include "job.h"
 
-int sol_job_begin(struct sol_job *job, const struct sol_group *group, u64 rate)
+int sol_job_begin(struct sol_job *job, const struct sol_group *group,
+		  const struct sol_job_how *how)
 {
 	if (!mutex_trylock(&job->mutex))
 		return sol_deny(-EBUSY, "%s: another one runs; wait for it",
 				job->what);
 	memset(&job->report, 0, sizeof(job->report));
 	job->start = ktime_get();
-	job->rate = rate;
+	job->rate = how->rate;
+	job->spare = !how->isolated && sol_any_isolated();
+	job->id = group->id;
 	WRITE_ONCE(job->group, group);
 	WRITE_ONCE(job->state, SOL_JOB_RUNS);
 	return 0;
@@ -36,15 +40,30 @@ void sol_job_end(struct sol_job *job, int err)
 
 void sol_job_pace(struct sol_job *job)
 {
-	u64 bytes = job->report.moved << PAGE_SHIFT;
-	u64 took = ktime_us_delta(ktime_get(), job->start), due;
+	/* What was unmapped is copied when it is used next. */
+	u64 bytes = (job->report.moved + job->report.unmapped) << PAGE_SHIFT;
+	u64 took, due;
 
 	if (!job->rate)
 		return;
 	due = mul_u64_u64_div_u64(bytes, USEC_PER_SEC, job->rate);
-	if (due > took)
+	while (!signal_pending(current)) {
+		took = ktime_us_delta(ktime_get(), job->start);
+		if (took >= due)
+			break;
 		schedule_timeout_interruptible(usecs_to_jiffies(
 			min_t(u64, due - took, USEC_PER_SEC)));
+	}
+}
+
+static ssize_t show_stood(const struct sol_move_report *r, char *page, ssize_t n)
+{
+	int i;
+
+	for (i = 0; i < SOL_TIMES - 1; i++)
+		n += sysfs_emit_at(page, n, "stood_lt_%lu %llu\n",
+				   1ul << (SOL_TIME_MIN + i), r->stood[i]);
+	return n + sysfs_emit_at(page, n, "stood_more %llu\n", r->stood[i]);
 }
 
 ssize_t sol_job_show(struct sol_job *job, const struct sol_group *group,
@@ -52,25 +71,28 @@ ssize_t sol_job_show(struct sol_job *job, const struct sol_group *group,
 {
 	static const char *const states[] = { "none", "runs", "done", "ended" };
 	static const char *const stays[] = {
-		"pinned", "unevictable", "groups", "kernel", "shared", "huge",
-		"busy", "no_room",
+		"pinned", "unevictable", "groups", "kernel", "shared", "isolated",
+		"huge", "busy", "no_room",
 	};
 	struct sol_move_report r = job->report;
 	int state = READ_ONCE(job->state), i;
-	ssize_t n;
+	ssize_t n = 0;
 
-	if (READ_ONCE(job->group) != group)
+	if (group ? READ_ONCE(job->group) != group || job->id != group->id : !state)
 		return sysfs_emit(page, "state none\n");
 	if (state == SOL_JOB_RUNS)
 		r.took_us = ktime_us_delta(ktime_get(), job->start);
-	n = sysfs_emit(page,
+	if (!group)
+		n = sysfs_emit(page, "group %u\n", job->id);
+	n += sysfs_emit_at(page, n,
 		       "state %s\nseen %llu\nin_place %llu\nmoved %llu\ndropped %llu\nunmapped %llu\nlisted %llu\n",
 		       states[state], r.seen, r.in_place, r.moved, r.dropped,
 		       r.unmapped, r.listed);
 	for (i = 0; i < SOL_N_STAYS; i++)
 		n += sysfs_emit_at(page, n, "%s %llu\n", stays[i], r.stays[i]);
-	return n + sysfs_emit_at(page, n, "longest_us %llu\ntook_us %llu\n",
-				 r.longest_us, r.took_us);
+	n += sysfs_emit_at(page, n, "longest_us %llu\ntook_us %llu\n",
+			   r.longest_us, r.took_us);
+	return show_stood(&r, page, n);
 }
 
 void sol_job_forget(struct sol_job *job, const struct sol_group *group)

@@ -10,6 +10,16 @@
 
 struct sol_group;
 
+/**
+ * struct sol_job_how - what the user said of a job
+ * @rate: bytes per second that it may move; 0: no limit
+ * @isolated: isolated CPUs may be interrupted
+ */
+struct sol_job_how {
+	u64 rate;
+	bool isolated;
+};
+
 enum sol_job_state { SOL_JOB_NONE, SOL_JOB_RUNS, SOL_JOB_DONE, SOL_JOB_ENDED };
 
 /**
@@ -17,18 +27,22 @@ enum sol_job_state { SOL_JOB_NONE, SOL_JOB_RUNS, SOL_JOB_DONE, SOL_JOB_ENDED };
  * @mutex: held while one runs
  * @what: the kind, for refusals
  * @group: whose it was; to compare only
+ * @id: its number
  * @state: enum sol_job_state; ENDED: before it was done
  * @start: when it began
  * @rate: bytes per second that it may move; 0: no limit
+ * @spare: an isolated CPU is there, and shall not be interrupted
  * @report: what became of the pages
  */
 struct sol_job {
 	struct mutex mutex;
 	const char *what;
 	const struct sol_group *group;
+	u16 id;
 	int state;
 	ktime_t start;
 	u64 rate;
+	bool spare;
 	struct sol_move_report report;
 };
 
@@ -38,13 +52,14 @@ struct sol_job name = {							\
 }
 
 /* Begin a job of @group's. 0; -EBUSY and words: another one runs. */
-int sol_job_begin(struct sol_job *job, const struct sol_group *group, u64 rate);
+int sol_job_begin(struct sol_job *job, const struct sol_group *group,
+		  const struct sol_job_how *how);
 void sol_job_end(struct sol_job *job, int err);
 
 /* Sleep as long as the rate wants. A signal ends the sleep. */
 void sol_job_pace(struct sol_job *job);
 
-/* The report of @group's last job, as KEY VALUE lines. */
+/* The report of @group's last job, NULL: of the last one of all, as KEY VALUE lines. */
 ssize_t sol_job_show(struct sol_job *job, const struct sol_group *group,
 		     char *page);
 

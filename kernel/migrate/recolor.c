@@ -5,8 +5,9 @@
  * The page tables of each address space are walked in slices, a few pages at a time,
  * with mmap_lock held for reading. What a slice finds migrates without that lock, each
  * page to a frame that the group's faults might have got. A page counts as in place if
- * the group handed it out; one that lies in the colours by chance moves too, so that its
- * frame comes back to the lists when it is freed.
+ * the group handed it out and the frame is of its colours, which may have changed since.
+ * One that lies in the colours by chance moves too, so that its frame comes back to the
+ * lists when it is freed.
  *
  * A page of a file in a private mapping (program text) is not moved: others may map it.
  * All its mappings are undone instead, and the next access of a coloured task makes a
@@ -34,7 +35,8 @@
 #include "../group/group.h"
 #include "../group/member.h"
 #include "../hook/hook.h"
-#include "job.h"
+#include "../occupancy/sweep.h"
+#include "isolated.h"
 #include "recolor.h"
 
 #define PASSES		3
@@ -57,6 +59,7 @@ struct found {
  * struct recolor - pages of one address space
  * @mm: the address space
  * @id: of the group
+ * @colors: the group's
  * @text: pages of files are worth a copy
  * @at: where the next slice begins
  * @found: pages that the slice found
@@ -67,6 +70,7 @@ struct found {
 struct recolor {
 	struct mm_struct *mm;
 	u16 id;
+	struct sol_sweep colors;
 	bool text;
 	unsigned long at;
 	struct found found[SOL_BATCH_PAGES];
@@ -112,7 +116,7 @@ static bool in_place(const struct recolor *r, u64 pfn)
 	const struct sol_frame *frame = sol_frames_at(&sol_store, pfn);
 
 	return READ_ONCE(frame->tag) & SOL_TAG_USED &&
-	       READ_ONCE(frame->link) == r->id;
+	       READ_ONCE(frame->link) == r->id && sol_sweep_has(&r->colors, pfn);
 }
 
 /*
@@ -221,7 +225,11 @@ static enum sol_stay recolor_page(struct recolor *r, struct found *found)
 {
 	struct page *page = found->page;
 	struct folio *folio = page_folio(page);
+	enum sol_stay stays;
 
+	stays = job.spare ? sol_isolated_check(page) : SOL_N_STAYS;
+	if (stays != SOL_N_STAYS)
+		return stays;
 	if (!folio_test_anon(folio))
 		return unmap_file(folio, found->locked);
 	if (folio_maybe_dma_pinned(folio))
@@ -245,6 +253,7 @@ static void move_found(struct recolor *r)
 		put_page(r->found[i].page);
 	}
 	sol_batch_move(&r->batch);
+	sol_job_pace(&job);
 }
 
 /* ---- All of them ---- */
@@ -302,19 +311,12 @@ static bool is_member(struct task_struct *task, void *group)
 	return group_id_of(task) == ((struct sol_group *)group)->id;
 }
 
-static int one_pass(struct recolor *r, struct sol_group *group,
-		    struct task_struct *task)
+static int all_tasks(struct recolor *r, struct sol_group *group)
 {
 	struct task_struct **tasks;
 	u32 n, i;
 	int err;
 
-	memset(job.report.stays, 0, sizeof(job.report.stays));
-	job.report.seen = 0;
-	job.report.in_place = 0;
-	r->unsplit = NULL;
-	if (task)
-		return recolor_tasks(r, group, &task, 1);
 	tasks = sol_member_gather(is_member, group, &n);
 	if (!tasks)
 		return -ENOMEM;
@@ -322,6 +324,23 @@ static int one_pass(struct recolor *r, struct sol_group *group,
 	for (i = 0; i < n; i++)
 		put_task_struct(tasks[i]);
 	kvfree(tasks);
+	return err;
+}
+
+static int one_pass(struct recolor *r, struct sol_group *group,
+		    struct task_struct *task)
+{
+	int err;
+
+	memset(job.report.stays, 0, sizeof(job.report.stays));
+	job.report.seen = 0;
+	job.report.in_place = 0;
+	r->unsplit = NULL;
+	err = sol_sweep_begin(&r->colors, group);
+	if (err)
+		return err;
+	err = task ? recolor_tasks(r, group, &task, 1) : all_tasks(r, group);
+	sol_sweep_end(&r->colors);
 	return err;
 }
 
@@ -362,10 +381,24 @@ static int may_recolor(struct sol_group *group, struct task_struct *task)
 	return 0;
 }
 
-int sol_recolor(struct sol_group *group, struct task_struct *task)
+static int deny(const struct sol_group *group, int err)
+{
+	switch (err) {
+	case -EINTR:
+		return sol_deny(err, "recolor: interrupted");
+	case -ENODATA:
+		return sol_deny(err, "recolor: %s has no colours any more",
+				group->name);
+	default:
+		return sol_deny(err, "recolor: no memory");
+	}
+}
+
+int sol_recolor(struct sol_group *group, struct task_struct *task,
+		const struct sol_job_how *how)
 {
 	struct recolor *r;
-	int err = may_recolor(group, task) ?: sol_job_begin(&job, group, 0);
+	int err = may_recolor(group, task) ?: sol_job_begin(&job, group, how);
 
 	if (err)
 		return err;
@@ -381,10 +414,7 @@ int sol_recolor(struct sol_group *group, struct task_struct *task)
 	}
 	kfree(r);
 	sol_job_end(&job, err);
-	if (err)
-		sol_deny(err, err == -EINTR ? "recolor: interrupted" :
-					      "recolor: no memory");
-	return err;
+	return err ? deny(group, err) : 0;
 }
 
 ssize_t sol_recolor_show(const struct sol_group *group, char *page)

@@ -3,15 +3,15 @@
 #ifndef SOLOIST_RECOLOR_H
 #define SOLOIST_RECOLOR_H
 
-#include <linux/types.h>
+#include "job.h"
 
-struct sol_group;
 struct task_struct;
 
 /**
  * sol_recolor() - move present pages of tasks into their group's colours
  * @group: a group that exists
  * @task: the process, or NULL: all of the group
+ * @how: how fast, and whether isolated CPUs may be interrupted
  *
  * The tasks go on running; one that touches a page that just moves waits for that.
  * Sleeps, and lasts as long as that takes; a signal ends it.
@@ -19,9 +19,10 @@ struct task_struct;
  * Return: 0: it went over all, and the report says what stayed; -EINTR; or, with words,
  * -EBUSY, -ENODATA, -ENOMEM, -EOPNOTSUPP, -EINVAL: the process is not of the group.
  */
-int sol_recolor(struct sol_group *group, struct task_struct *task);
+int sol_recolor(struct sol_group *group, struct task_struct *task,
+		const struct sol_job_how *how);
 
-/* Files: the report of the last one. */
+/* Files: the report of @group's last one, NULL: of the last one of all. */
 ssize_t sol_recolor_show(const struct sol_group *group, char *page);
 void sol_recolor_forget(const struct sol_group *group);
 

@@ -28,6 +28,8 @@ enum {
 	SERVE_LOCKED = 1,	/* mlock() */
 	SERVE_HUGE = 2,		/* huge pages, if it gets some */
 	SERVE_BUSY = 4,		/* writes to it all the time, and checks it */
+	SERVE_FIFO = 8,		/* with real-time priority, on CPU 1 */
+	SERVE_SWAPPED = 16,	/* it is swapped, until servant_poke() */
 };
 
 static volatile sig_atomic_t servant_told;
@@ -36,6 +38,14 @@ static void servant_end(int sig)
 {
 	(void)sig;
 	servant_told = 1;
+}
+
+static volatile sig_atomic_t servant_used;
+
+static void servant_poked(int sig)
+{
+	(void)sig;
+	servant_used = 1;
 }
 
 /* Each page knows its number. Return: all do. */
@@ -47,6 +57,18 @@ static bool servant_check(const char *p, size_t bytes)
 		if (*(const volatile size_t *)(p + i) != i + 1)
 			return false;
 	return true;
+}
+
+static inline void be_urgent(void)
+{
+	struct sched_param param = { .sched_priority = 10 };
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(1, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) ||
+	    sched_setscheduler(0, SCHED_FIFO, &param))
+		_exit(1);
 }
 
 static void servant_run(struct servant *s, int how)
@@ -64,7 +86,12 @@ static void servant_run(struct servant *s, int how)
 		*(volatile size_t *)(s->at + i) = i + 1;
 	if (how & SERVE_LOCKED && mlock(s->at, s->bytes))
 		_exit(1);
+	if (how & SERVE_SWAPPED)
+		madvise(s->at, s->bytes, MADV_PAGEOUT);
+	if (how & SERVE_FIFO)
+		be_urgent();
 	signal(SIGTERM, servant_end);
+	signal(SIGUSR1, servant_poked);
 	if (write(s->ready[1], &s->at, sizeof(s->at)) != sizeof(s->at))
 		_exit(1);
 	close(s->end[1]);
@@ -76,6 +103,10 @@ static void servant_run(struct servant *s, int how)
 			*(volatile size_t *)(word + 1) += 1;
 		}
 	}
+	while (how & SERVE_SWAPPED && !servant_used)
+		usleep(10000);
+	for (i = 0; how & SERVE_SWAPPED && i < s->bytes; i += GUEST_PAGE)
+		good &= *(volatile size_t *)(s->at + i) == i + 1;
 	if (!(how & SERVE_BUSY) && read(s->end[0], &c, 1))
 		_exit(1);
 	_exit(!good || !servant_check(s->at, s->bytes));
@@ -99,6 +130,12 @@ static inline struct servant serve(const char *group, size_t bytes, int how)
 	if (read(s.ready[0], &s.at, sizeof(s.at)) != sizeof(s.at))
 		guest_die("the servant failed: %s", guest_status());
 	return s;
+}
+
+/* It uses its memory, and waits again. */
+static inline void servant_poke(const struct servant *s)
+{
+	kill(s->pid, SIGUSR1);
 }
 
 /* Its pages in bank set @set. */

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Recolouring under load: groups whose colours change or are exchanged, tasks of FIFO
+ * priority, programs that execute others, swap, colours that are too small; at a rate;
+ * beside isolated CPUs; and by number, for groups that have no directory.
+ */
+#include "servant.h"
+#include "../moves/zram.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define MIB	(1ul << 20)
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* Recolour all of @group, or with more words; tell the report in a line. */
+static int recolor(const char *group, const char *words)
+{
+	char path[64], text[2048], *at;
+	int err;
+
+	snprintf(path, sizeof(path), "groups/%s/recolor", group);
+	err = guest_write(path, words);
+	snprintf(text, sizeof(text), "%s", guest_read(path));
+	while ((at = strchr(text, '\n')))
+		*at = ' ';
+	at = strstr(text, "stood_lt");
+	if (at)
+		*at = 0;
+	printf("# %s < %s: %d %s\n", group, words, err, text);
+	return err;
+}
+
+static long long report(const char *group, const char *key)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "groups/%s/recolor", group);
+	return guest_stat(path, key);
+}
+
+static void colors(const char *group, const char *sets)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "groups/%s/bank_set", group);
+	if (guest_write(path, sets))
+		guest_die("%s < %s: %s", path, sets, guest_status());
+}
+
+/* Pages of a histogram in the report. */
+static long long stood(const char *group)
+{
+	char path[64];
+	const char *at;
+	long long sum = 0;
+
+	snprintf(path, sizeof(path), "groups/%s/recolor", group);
+	for (at = guest_read(path); (at = strstr(at, "\nstood_")); at++)
+		sum += atoll(strchr(at, ' '));
+	return sum;
+}
+
+/* A group whose colours change: pages that it was handed out before move, too. */
+static void changed(void)
+{
+	struct servant s = serve("one", 8 * MIB, SERVE_BUSY);
+	long all = s.bytes / GUEST_PAGE;
+	int err;
+
+	colors("one", "4");
+	guest_check(servant_in(&s, 3) == all, "changed-stay", "%ld of %ld",
+		    servant_in(&s, 3), all);
+	err = recolor("one", "0");
+	guest_check(!err && servant_in(&s, 4) >= all - all / 100,
+		    "changed-moved", "%d: %ld of %ld in the new colour", err,
+		    servant_in(&s, 4), all);
+	guest_check(stood("one") == report("one", "moved") && stood("one") > 0,
+		    "changed-histogram", "%lld pages of %lld", stood("one"),
+		    report("one", "moved"));
+	guest_check(dismiss(&s), "changed-content", "it changed");
+	colors("one", "3");
+}
+
+/* Two groups exchange their colours; one has a task of FIFO priority. */
+static void exchanged(void)
+{
+	struct servant a = serve("one", 16 * MIB, SERVE_BUSY);
+	struct servant b = serve("two", 16 * MIB, SERVE_BUSY | SERVE_FIFO);
+	long all = a.bytes / GUEST_PAGE, in_a, in_b;
+	int i, err = 0, good;
+
+	for (i = 0; i < 3; i++) {
+		colors("one", i % 2 ? "3" : "5");
+		colors("two", i % 2 ? "5" : "3");
+		err |= recolor("one", "0") | recolor("two", "0");
+	}
+	in_a = servant_in(&a, 5);
+	in_b = servant_in(&b, 3);
+	guest_check(!err && in_a >= all - all / 50 && in_b >= all - all / 50,
+		    "exchanged", "%d: %ld and %ld of %ld", err, in_a, in_b, all);
+	good = dismiss(&a) + dismiss(&b);
+	guest_check(good == 2, "exchanged-content", "%d of 2", good);
+	colors("one", "3");
+	colors("two", "5");
+}
+
+/* A program that executes others all the time. */
+static void executing(void)
+{
+	pid_t pid = fork();
+	int i, err = 0, status;
+
+	if (!pid) {
+		signal(SIGTERM, servant_end);
+		if (guest_join("one"))
+			_exit(1);
+		for (i = 0; !servant_told; i++) {
+			pid_t child = fork();
+
+			if (!child) {
+				execl("/proc/self/exe", "exchange", "exit", NULL);
+				_exit(9);
+			}
+			if (waitpid(child, &status, 0) != child || status)
+				_exit(2);
+		}
+		_exit(i < 3);
+	}
+	usleep(200000);
+	for (i = 0; i < 6; i++) {
+		colors("one", i % 2 ? "3" : "5");
+		err |= recolor("one", "0");
+	}
+	kill(pid, SIGTERM);
+	waitpid(pid, &status, 0);
+	guest_check(!err && !status, "executing", "%d, status %#x", err, status);
+	colors("one", "3");
+}
+
+/* What is swapped comes back in the new colour. */
+static void swapped(void)
+{
+	struct servant s;
+	long all, in;
+	int err, i;
+
+	if (!swap_on_zram("128M", 128 * MIB)) {
+		guest_skip("swapped", "no zram in this guest");
+		return;
+	}
+	s = serve(NULL, 8 * MIB, SERVE_SWAPPED);
+	all = s.bytes / GUEST_PAGE;
+	if (guest_writef("groups/one/procs", "%d", s.pid))
+		guest_die("procs: %s", guest_status());
+	err = recolor("one", "0");
+	servant_poke(&s);
+	for (i = 0; i < 50 && servant_in(&s, 3) < all; i++)
+		usleep(100000);
+	in = servant_in(&s, 3);
+	guest_check(!err && in >= all - all / 50, "swapped-back-in-color",
+		    "%d: %ld of %ld", err, in, all);
+	guest_check(dismiss(&s), "swapped-content", "it changed");
+	swapoff("/dev/zram0");
+}
+
+/* The colours are too small: what found no room stays where it was, and is counted. */
+static void no_room(void)
+{
+	size_t bytes = guest_stat("groups/one/stats", "capacity") + 8 * MIB;
+	struct servant s = serve(NULL, bytes, 0);
+	long all = bytes / GUEST_PAGE, in;
+	int err;
+
+	/* Else the process gets a signal at its next fault. */
+	guest_write("groups/one/exhaust", "spill");
+	if (guest_writef("groups/one/procs", "%d", s.pid))
+		guest_die("procs: %s", guest_status());
+	err = recolor("one", "0");
+	in = servant_in(&s, 3);
+	guest_check(!err && report("one", "no_room") >= 8 * (long)MIB / 4096 / 2 &&
+		    in > all / 4, "no-room-counted",
+		    "%d: no_room %lld, %ld of %ld in", err,
+		    report("one", "no_room"), in, all);
+	guest_check(dismiss(&s), "no-room-content", "it changed");
+	guest_write("groups/one/exhaust", "fail");
+}
+
+static void at_a_rate(void)
+{
+	struct servant s = serve("one", 8 * MIB, 0);
+	double start, took;
+	int err;
+
+	colors("one", "4");
+	start = now();
+	err = recolor("one", "0 rate=4194304");
+	took = now() - start;
+	guest_check(!err && report("one", "moved") >= 2000 && took > 1.5 &&
+		    took < 20, "rate", "%d: %lld pages in %.1f s", err,
+		    report("one", "moved"), took);
+	guest_check(guest_write("groups/one/recolor", "0 rate=0") == -EINVAL &&
+		    guest_write("groups/one/recolor", "0 fast") == -EINVAL,
+		    "rate-refused", "%s", guest_status());
+	dismiss(&s);
+	colors("one", "3");
+}
+
+/* ---- isolated CPUs ---- */
+
+#define CGROUP	"/tmp/exchange-cgroup"
+
+/* CPU 1 is a partition of its own, without load balancing. */
+static bool isolate(void)
+{
+	mkdir(CGROUP, 0755);
+	if (mount("none", CGROUP, "cgroup2", 0, NULL) && errno != EBUSY)
+		return false;
+	set_kernel(CGROUP "/cgroup.subtree_control", "+cpuset");
+	mkdir(CGROUP "/alone", 0755);
+	set_kernel(CGROUP "/alone/cpuset.cpus", "1");
+	return !set_kernel(CGROUP "/alone/cpuset.cpus.partition", "isolated");
+}
+
+static bool is_isolated(void)
+{
+	char text[64] = "";
+	int fd = open(CGROUP "/cpuset.cpus.isolated", O_RDONLY);
+
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 1)
+		text[0] = 0;
+	close(fd);
+	return text[0] == '1';
+}
+
+static void isolated(void)
+{
+	struct servant s;
+	long all;
+	char pid[16];
+	int err;
+
+	if (!isolate() || !is_isolated()) {
+		guest_skip("isolated", "no isolated partition of cpusets");
+		return;
+	}
+	s = serve("one", 2 * MIB, SERVE_BUSY);
+	all = s.bytes / GUEST_PAGE;
+	snprintf(pid, sizeof(pid), "%d", s.pid);
+	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
+		guest_die("cgroup.procs: %s", strerror(errno));
+	usleep(200000);
+	colors("one", "4");
+	err = recolor("one", "0");
+	guest_check(!err && servant_in(&s, 3) == all &&
+		    report("one", "isolated") >= all, "isolated-stays",
+		    "%d: %ld of %ld stayed, isolated %lld", err,
+		    servant_in(&s, 3), all, report("one", "isolated"));
+	err = recolor("one", "0 isolated");
+	guest_check(!err && servant_in(&s, 4) >= all - all / 50 &&
+		    !report("one", "isolated"), "isolated-when-asked",
+		    "%d: %ld of %ld moved", err, servant_in(&s, 4), all);
+	guest_check(dismiss(&s), "isolated-content", "it changed");
+	set_kernel(CGROUP "/alone/cpuset.cpus.partition", "member");
+	rmdir(CGROUP "/alone");
+	umount(CGROUP);
+	colors("one", "3");
+}
+
+/* ---- by number ---- */
+
+static void by_number(void)
+{
+	struct servant s = serve("one", 2 * MIB, 0);
+	long long id = atoll(guest_read("groups/one/id"));
+	long all = s.bytes / GUEST_PAGE;
+	int err;
+
+	colors("one", "4");
+	err = guest_writef("recolor", "%lld pid=%d", id, s.pid);
+	guest_check(!err && servant_in(&s, 4) >= all - all / 50 &&
+		    guest_stat("recolor", "group") == id, "by-number-recolor",
+		    "%d %s: %ld of %ld", err, guest_status(),
+		    servant_in(&s, 4), all);
+	colors("one", "3");
+	err = guest_writef("evict", "%lld rate=1000000000", id);
+	guest_check(!err && guest_stat("evict", "group") == id &&
+		    guest_stat("evict", "seen") > 1000, "by-number-evict",
+		    "%d %s", err, guest_status());
+	guest_check(guest_write("evict", "65000") == -ENOENT &&
+		    guest_write("recolor", "x") == -EINVAL &&
+		    guest_write("evict", "1 pid=1") == -EINVAL &&
+		    guest_write("recolor", "1 pid=0") == -EINVAL,
+		    "by-number-refuses", "%s", guest_status());
+	dismiss(&s);
+}
+
+/* A rule made the group: it has no directory. */
+static void ruled(void)
+{
+	struct servant s = { .bytes = MIB };
+	long long id = 0;
+	const char *at;
+	int set, err;
+
+	mkdir(GUEST_ROOT "/rules/here", 0755);
+	if (guest_write("rules/here/path", "*/exchange*") ||
+	    guest_write("rules/here/uid", "any") ||
+	    guest_write("rules/here/enabled", "1"))
+		guest_die("rule: %s", guest_status());
+	if (pipe(s.ready))
+		guest_die("pipe");
+	s.pid = fork();
+	if (!s.pid) {
+		dup2(s.ready[1], 3);
+		execl("/proc/self/exe", "exchange", "sit", NULL);
+		_exit(9);
+	}
+	if (read(s.ready[0], &s.at, sizeof(s.at)) != sizeof(s.at))
+		guest_die("the program failed");
+	at = strstr(guest_read("implicit"), "group ");
+	id = at ? atoll(at + 6) : 0;
+	set = guest_set_of(guest_pfn(s.pid, s.at));
+	guest_check(id > 0 && servant_in(&s, set) == 256, "ruled",
+		    "group %lld, %ld pages", id, servant_in(&s, set));
+	err = guest_writef("recolor", "%lld", id);
+	guest_check(!err && guest_stat("recolor", "in_place") >= 256,
+		    "ruled-recolor", "%d %s", err, guest_status());
+	err = guest_writef("evict", "%lld", id);
+	guest_check(!err && guest_stat("evict", "in_place") >= 256,
+		    "ruled-evict", "%d %s", err, guest_status());
+	kill(s.pid, SIGKILL);
+	waitpid(s.pid, NULL, 0);
+	rmdir(GUEST_ROOT "/rules/here");
+}
+
+static int sit(void)
+{
+	char *p = guest_map_anon(MIB);
+
+	guest_touch(p, MIB);
+	if (write(3, &p, sizeof(p)) != sizeof(p))
+		return 1;
+	for (;;)
+		pause();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "exit"))
+		return 0;
+	if (argc > 1 && !strcmp(argv[1], "sit"))
+		return sit();
+	be_near();
+	guest_group("one", "3");
+	guest_group("two", "5");
+	changed();
+	exchanged();
+	executing();
+	swapped();
+	no_room();
+	at_a_rate();
+	isolated();
+	by_number();
+	ruled();
+	guest_ungroup("one");
+	guest_ungroup("two");
+	return guest_exit();
+}

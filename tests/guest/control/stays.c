@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Eviction of what a disk's page cache and devices have in a group's colours: clean cache
+ * is dropped, mapped and dirty cache migrates, pinned pages stay and are counted until
+ * they are pinned no more.
+ */
+#include "servant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define SET	3
+#define MIB	(1ul << 20)
+#define EVICT	"groups/mine/evict"
+#define DEVICE	"/dev/nullb0"
+
+static long long report(const char *key)
+{
+	return guest_stat(EVICT, key);
+}
+
+static long long held(const char *holder)
+{
+	return guest_stat("groups/mine/occupancy", holder);
+}
+
+static int evict(void)
+{
+	int err = guest_write(EVICT, "1");
+
+	printf("# moved %lld, dropped %lld, pinned %lld, busy %lld, no_room %lld, kernel %lld\n",
+	       report("moved"), report("dropped"), report("pinned"),
+	       report("busy"), report("no_room"), report("kernel"));
+	return err;
+}
+
+/* Pages of a range of ours that lie in SET. */
+static long in_set(const char *p, size_t bytes)
+{
+	long n = 0;
+	size_t i;
+
+	for (i = 0; i < bytes; i += GUEST_PAGE)
+		n += guest_set_of(guest_pfn(0, p + i)) == SET;
+	return n;
+}
+
+/* ---- page cache of a disk ---- */
+
+static void clean_cache(int disk)
+{
+	static char buf[MIB];
+	long long before;
+	int i;
+
+	guest_write("lists", "drain");
+	for (i = 0; i < 200; i++)
+		if (pread(disk, buf, MIB, i * MIB) != (ssize_t)MIB)
+			guest_die("%s: %s", DEVICE, strerror(errno));
+	before = held("cache");
+	evict();
+	guest_check(before > 1000 && report("dropped") >= before * 9 / 10 &&
+		    held("cache") < before / 50, "cache-dropped",
+		    "%lld of %lld dropped, %lld stayed", report("dropped"),
+		    before, held("cache"));
+}
+
+static void mapped_cache(int disk)
+{
+	const size_t bytes = 100 * MIB;
+	volatile const char *p;
+	long before, after;
+	size_t i;
+	int sum = 0;
+
+	guest_write("lists", "drain");
+	p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, disk, 300 * MIB);
+	if (p == MAP_FAILED)
+		guest_die("mmap: %s", strerror(errno));
+	for (i = 0; i < bytes; i += GUEST_PAGE)
+		sum |= p[i];
+	before = in_set((char *)p, bytes);
+	evict();
+	after = in_set((char *)p, bytes);
+	guest_check(before > 300 && after <= before / 50 && !sum,
+		    "cache-mapped-moved", "%ld of %ld stayed, moved %lld", after,
+		    before, report("moved"));
+	munmap((void *)p, bytes);
+}
+
+/* Written and not yet on the disk. */
+static void dirty_cache(int disk)
+{
+	static char buf[MIB];
+	char back[64];
+	long long before;
+	int i;
+
+	guest_write("lists", "drain");
+	memset(buf, 0x5a, sizeof(buf));
+	for (i = 0; i < 64; i++)
+		if (pwrite(disk, buf, MIB, (500 + i) * MIB) != (ssize_t)MIB)
+			guest_die("write: %s", strerror(errno));
+	before = held("cache");
+	evict();
+	guest_check(before > 200 && held("cache") <= before / 20,
+		    "cache-dirty-goes", "%lld of %lld stayed", held("cache"),
+		    before);
+	guest_check(pread(disk, back, sizeof(back), 510 * MIB) ==
+		    sizeof(back), "cache-dirty-read", "%s", strerror(errno));
+}
+
+/* ---- pinned for a device ---- */
+
+static void pinned(void)
+{
+	const size_t bytes = 64 * MIB;
+	char *p = guest_map_anon(bytes);
+	struct iovec buffer = { p, bytes };
+	char params[120] = "";
+	long before, after;
+	int ring, i;
+
+	guest_write("lists", "drain");
+	madvise(p, bytes, MADV_NOHUGEPAGE);
+	guest_touch(p, bytes);
+	ring = syscall(SYS_io_uring_setup, 1, params);
+	if (ring < 0 || syscall(SYS_io_uring_register, ring, 0, &buffer, 1)) {
+		guest_skip("pinned", "no io_uring");
+		return;
+	}
+	before = in_set(p, bytes);
+	evict();
+	after = in_set(p, bytes);
+	guest_check(before > 100 && after == before &&
+		    report("pinned") >= before, "pinned-stay",
+		    "%ld of %ld stayed, pinned %lld", after, before,
+		    report("pinned"));
+	guest_check(held("pinned") >= before, "pinned-seen", "%lld",
+		    held("pinned"));
+	close(ring);
+	/* The ring goes a moment later. Its work of ours may interrupt a read: -1. */
+	for (i = 0; i < 200 && held("pinned"); i++)
+		usleep(100000);
+	evict();
+	after = in_set(p, bytes);
+	guest_check(after <= before / 50 && !report("pinned"),
+		    "pinned-no-more-go", "%ld of %ld stayed", after, before);
+}
+
+int main(void)
+{
+	int disk;
+
+	be_near();
+	guest_group("mine", "3");
+	if (guest_write("groups/mine/mode", "exclusive"))
+		guest_die("mode: %s", guest_status());
+	if (system("modprobe null_blk nr_devices=1 gb=2 memory_backed=1 2>/dev/null") ||
+	    (disk = open(DEVICE, O_RDWR)) < 0) {
+		guest_skip("cache", "no null_blk");
+	} else {
+		clean_cache(disk);
+		mapped_cache(disk);
+		dirty_cache(disk);
+		close(disk);
+		if (system("rmmod null_blk"))
+			printf("# null_blk stays\n");
+	}
+	pinned();
+	guest_ungroup("mine");
+	guest_write("lists", "drain");
+	return guest_exit();
+}
