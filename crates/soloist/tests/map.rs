@@ -98,6 +98,10 @@ fn classes_go_from_detection_to_check() {
     assert_eq!(elsewhere.status.code(), Some(1));
     assert!(text(&elsewhere.stderr).contains("was not measured"));
 
+    let trusted = output(&["map", "check", "-m", &file, "--trust-guest"]);
+    assert_eq!(trusted.status.code(), Some(2), "{trusted:?}");
+    assert!(text(&trusted.stderr).contains("--trust-guest is for maps"));
+
     let check = |machine: &str| {
         output(&[
             "map",
@@ -286,7 +290,8 @@ fn one_source_is_asked_alone_and_refuses_in_its_words() {
     let place = root.path().display().to_string();
     let (code, _, said) = refused(&place, &["--from", "firmware"]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("it translates no addresses"), "{said}");
+    let told = said.matches("it translates no addresses").count();
+    assert_eq!(told, 1, "the reason stands once: {said}");
 
     for (args, why) in [
         (

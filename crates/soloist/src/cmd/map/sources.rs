@@ -65,12 +65,20 @@ pub struct Wanted<'a> {
 pub fn run(wanted: &Wanted, ctx: &Ctx) -> Result<(Option<ExitCode>, Vec<Finding>)> {
     let host = Host::live();
     let tried = search(&host, wanted.from, wanted.seed);
-    if !ctx.json {
-        for one in &tried {
+    let say = || {
+        for one in tried.iter().filter(|_| !ctx.json) {
             errln!("{}: {}", one.from, one.found);
         }
+    };
+    // What was asked for by name says why it has none when it ends with that.
+    let is_alone = wanted.from.is_some_and(|from| from != Source::Timing);
+    if !is_alone {
+        say();
     }
     let chosen = choose(&host, &tried, wanted.seed, wanted.deadline)?;
+    if is_alone && chosen.is_some() {
+        say();
+    }
     match (chosen, wanted.from) {
         (Some(chosen), _) => {
             let status = finish(&chosen, &tried, wanted, ctx)?;

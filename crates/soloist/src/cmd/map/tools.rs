@@ -142,9 +142,9 @@ pub struct Check {
     /// Stop after this many seconds.
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = whole::<u64>(1..))]
     deadline: u64,
-    /// In a virtual machine: trust the guest's physical addresses.
+    /// In a virtual machine: trust the guest's physical addresses. Not for classes.
     #[arg(long)]
-    trust_guest: bool,
+    pub trust_guest: bool,
 }
 
 impl Check {
