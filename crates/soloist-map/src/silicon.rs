@@ -12,6 +12,7 @@
 //! - [`whole`]: all of memory, where banks were found pair by pair.
 //! - [`paced`]: the same beside neighbours that are slowed down.
 //! - [`channels`]: neighbours on another channel against neighbours in other banks.
+//! - [`recorded`]: a recorded program's accesses ([`moves`]), by the policy that placed them.
 //!
 //! [`density`] draws from all of it how many banks each busy core needs, and
 //! [`report`] holds what was found.
@@ -26,8 +27,10 @@ pub mod banks;
 pub mod channels;
 pub mod cores;
 pub mod density;
+pub mod moves;
 pub mod paced;
 pub mod picture;
+pub mod recorded;
 pub mod report;
 pub mod sets;
 pub mod sim;
@@ -38,6 +41,7 @@ pub mod whole;
 
 use serde::{Deserialize, Serialize};
 
+pub use moves::{Move, Played};
 pub use two_banks::{measure, Cost, Design, Measured, NotBeside, ATTACKS, CHANCE};
 
 /// What a neighbour does with its lines.
@@ -98,4 +102,8 @@ pub trait Cores {
     /// The victim on `lines`, beside `company`. `None`: a neighbour hardly ran in
     /// that time.
     fn round(&mut self, lines: &[u64], company: Option<&Company<'_>>) -> Option<Round>;
+
+    /// Plays the victim's moves once, beside neighbours that repeat theirs. `None`: there
+    /// are fewer processors.
+    fn play(&mut self, own: &[Move], beside: &[Vec<Move>]) -> Option<Played>;
 }

@@ -290,6 +290,72 @@ pub unsafe fn time_pair(_a: *const u8, _b: *const u8) -> u32 {
     0
 }
 
+/// Takes so many turns of a loop, each about a cycle, and touches no memory.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn burn(turns: u32) {
+    if turns == 0 {
+        return;
+    }
+    // SAFETY: counts a register down.
+    unsafe {
+        std::arch::asm!("2:", "sub {n:e}, 1", "jnz 2b", n = inout(reg) turns => _, options(nomem, nostack));
+    }
+}
+
+/// Takes so many turns of a loop, each about a cycle, and touches no memory.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub fn burn(turns: u32) {
+    if turns == 0 {
+        return;
+    }
+    // SAFETY: counts a register down.
+    unsafe {
+        std::arch::asm!("2:", "subs {n:w}, {n:w}, #1", "b.ne 2b", n = inout(reg) turns => _, options(nomem, nostack));
+    }
+}
+
+/// No timing on this architecture; see [`SUPPORTED`].
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub fn burn(_turns: u32) {}
+
+/// Writes a line of zeros to memory; no cache reads it before.
+///
+/// # Safety
+/// `line` points to a whole line of memory that no other thread uses.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub unsafe fn write_through(line: *mut u8) {
+    // SAFETY: the caller's; the line is 64 bytes.
+    unsafe {
+        for word in 0..8 {
+            std::arch::x86_64::_mm_stream_si64(line.cast::<i64>().add(word), 0);
+        }
+    }
+}
+
+/// Writes a line of zeros to memory. The cache may read it before.
+///
+/// # Safety
+/// `line` points to a whole line of memory that no other thread uses.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub unsafe fn write_through(line: *mut u8) {
+    // SAFETY: the caller's.
+    unsafe {
+        std::ptr::write_volatile(line.cast::<u64>(), 0);
+        std::arch::asm!("dc civac, {a}", a = in(reg) line);
+    }
+}
+
+/// No timing on this architecture; see [`SUPPORTED`].
+///
+/// # Safety
+/// Touches nothing.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub unsafe fn write_through(_line: *mut u8) {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,10 +376,25 @@ mod tests {
                 ticks += u64::from(time_one(at(64 * i)));
                 flush_unfenced(at(64 * i));
             }
+            burn(i as u32);
         }
         assert!(!SUPPORTED || ticks > 0);
         assert!(!SUPPORTED || super::ticks() > start);
         assert!(lines.iter().all(|&byte| byte == 7), "nothing was changed");
+    }
+
+    /// All bytes of the line, and no other, are zero.
+    #[test]
+    fn a_line_is_written_through() {
+        #[repr(align(64))]
+        struct Lines([u8; 192]);
+        let mut lines = Lines([7; 192]);
+        // SAFETY: the middle line of three.
+        unsafe { write_through(lines.0.as_mut_ptr().add(64)) };
+        settle();
+        if SUPPORTED {
+            assert!(lines.0[64] == 0 && lines.0[63] == 7 && lines.0[128] == 7);
+        }
     }
 
     #[test]

@@ -173,6 +173,16 @@ impl Banks {
         drawn
     }
 
+    /// The lines of `bank` that are one of several `owners`', side by side in memory: those of
+    /// a page are one row's where rows are as large.
+    #[must_use]
+    pub fn share(&self, bank: usize, (owner, owners): (usize, usize)) -> Vec<u64> {
+        let mut lines = self.lines[bank].clone();
+        lines.sort_unstable();
+        let at = |turn: usize| lines.len() * turn / owners;
+        lines[at(owner)..at(owner + 1)].to_vec()
+    }
+
     /// As [`Banks::draw`], of all of memory.
     pub fn draw_anywhere(
         &self,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use super::moves::{Move, Played, Script};
 use super::{Attack, Company, Cores, Round};
 use crate::detect::cpu;
 use crate::detect::hardware::Hardware;
@@ -84,10 +85,10 @@ fn locate(memory: &Hardware, lines: &[u64]) -> Vec<usize> {
 /// What a neighbour has done. On lines of its own: two that count must not meet.
 #[derive(Default)]
 #[repr(align(128))]
-struct Count {
+pub(super) struct Count {
     /// Turns; it is alive.
-    turns: AtomicU64,
-    accesses: AtomicU64,
+    pub(super) turns: AtomicU64,
+    pub(super) accesses: AtomicU64,
 }
 
 impl Cores for RealCores<'_> {
@@ -105,15 +106,37 @@ impl Cores for RealCores<'_> {
             .iter()
             .map(|lines| locate(self.memory, lines))
             .collect();
+        let act = |at: usize, stop: &AtomicBool, count: &Count| {
+            load(company, &placed[at], stop, count);
+        };
+        self.beside(placed.len(), &act, |counts| victim(&own, counts))?
+    }
+
+    fn play(&mut self, own: &[Move], beside: &[Vec<Move>]) -> Option<Played> {
+        let own = Script::new(self.memory, own);
+        let others = beside.iter().map(|moves| Script::new(self.memory, moves));
+        let others: Vec<Script> = others.collect();
+        let act = |at: usize, stop: &AtomicBool, count: &Count| others[at].repeat(stop, count);
+        self.beside(others.len(), &act, |counts| own.play(counts))
+    }
+}
+
+impl RealCores<'_> {
+    /// Does `what` while so many neighbours, each on its processor, do `act` until they are
+    /// told to stop. `None`: there are fewer processors, or one could not be bound.
+    fn beside<T>(
+        &self,
+        neighbours: usize,
+        act: &(dyn Fn(usize, &AtomicBool, &Count) + Sync),
+        what: impl FnOnce(&[Count]) -> T,
+    ) -> Option<T> {
         let stop = AtomicBool::new(false);
-        let counts: Vec<Count> = placed.iter().map(|_| Count::default()).collect();
+        let counts: Vec<Count> = (0..neighbours).map(|_| Count::default()).collect();
         std::thread::scope(|scope| {
             let mut running = Vec::new();
-            for ((lines, count), &cpu) in placed.iter().zip(&counts).zip(&self.neighbours) {
+            for ((at, count), &cpu) in counts.iter().enumerate().zip(&self.neighbours) {
                 let stop = &stop;
-                running.push(
-                    scope.spawn(move || bind(cpu).map(|()| load(company, lines, stop, count))),
-                );
+                running.push(scope.spawn(move || bind(cpu).map(|()| act(at, stop, count))));
             }
             let idle = |(count, thread): (&Count, &std::thread::ScopedJoinHandle<'_, _>)| {
                 count.turns.load(Relaxed) == 0 && !thread.is_finished()
@@ -122,18 +145,18 @@ impl Cores for RealCores<'_> {
                 std::hint::spin_loop();
             }
             let warm = Instant::now();
-            while warm.elapsed() < WARM_UP {
+            while neighbours > 0 && warm.elapsed() < WARM_UP {
                 std::hint::spin_loop();
             }
-            let round = victim(&own, &counts);
+            let done = what(&counts);
             stop.store(true, Relaxed);
             // All are waited for, whichever could not be bound.
             let bound: Vec<bool> = running
                 .into_iter()
                 .map(|thread| matches!(thread.join(), Ok(Ok(()))))
                 .collect();
-            let all = bound.len() == company.lines.len() && bound.iter().all(|&ran| ran);
-            round.filter(|_| all)
+            let all = bound.len() == neighbours && bound.iter().all(|&ran| ran);
+            all.then_some(done)
         })
     }
 }
@@ -192,7 +215,7 @@ fn victim(lines: &[usize], neighbours: &[Count]) -> Option<Round> {
 }
 
 /// Nanoseconds of a tick of the clock, measured once.
-fn tick_ns() -> f64 {
+pub(super) fn tick_ns() -> f64 {
     static TICK: OnceLock<f64> = OnceLock::new();
     *TICK.get_or_init(|| {
         let mut all: Vec<f64> = (0..5)

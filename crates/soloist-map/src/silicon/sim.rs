@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Company, Cores, Round};
+use super::moves::{Move, Played, CHUNK};
+use super::{Attack, Company, Cores, Round};
 use crate::detect::noise::Noise;
 use crate::detect::sim::SimSource;
 use soloist_core::statistics::{mean, median};
@@ -154,6 +155,38 @@ impl Cores for SimCores<'_> {
         Some(Round {
             singles: times.iter().map(|&time| time as f32).collect(),
             ns: median(&mut times),
+            rate,
+        })
+    }
+
+    /// Each move takes its own time and what the access takes, one after another.
+    fn play(&mut self, own: &[Move], beside: &[Vec<Move>]) -> Option<Played> {
+        let lines = |moves: &[Move]| -> Vec<u64> {
+            let step = moves.len().div_ceil(LOOKED_AT).max(1);
+            moves.iter().step_by(step).map(|one| one.line).collect()
+        };
+        let theirs: Vec<Vec<u64>> = beside.iter().map(|moves| lines(moves)).collect();
+        let company = Company {
+            attack: Attack::Read,
+            lines: &theirs,
+            pause_ns: 0,
+        };
+        let own_lines = lines(own);
+        let mut chunks = Vec::new();
+        let mut singles = Vec::new();
+        let mut rate = 0.0;
+        for chunk in own.chunks(CHUNK) {
+            let round = self.round(&own_lines, (!beside.is_empty()).then_some(&company));
+            let computed: f64 = chunk.iter().map(|one| f64::from(one.gap_ps) / 1e3).sum();
+            chunks.push(round.map(|round| {
+                singles.extend(&round.singles);
+                rate = round.rate;
+                computed + round.ns * chunk.len() as f64
+            }));
+        }
+        Some(Played {
+            chunks,
+            singles,
             rate,
         })
     }
