@@ -47,3 +47,44 @@ fn a_cut_recording_is_told_by_all_that_read_it() {
         );
     }
 }
+
+/// On simulated memory whose banks cost something private banks save it; wrong words end
+/// with 2 and say what would be right.
+#[test]
+fn a_recording_plays_on_silicon_beside_neighbours() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let simulated =
+        "sim replay --on-silicon --simulate haswell --same-bank 400 --blocks 20 --lines 4000 \
+                     --machine sapphire-rapids-slice --json rec -- write write";
+    let played = soloist(dir.path(), simulated);
+    assert!(played.status.success(), "{played:?}");
+    let json: serde_json::Value = serde_json::from_slice(&played.stdout).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let slowdown = |at: usize| rows[at]["silicon"]["slowdown"]["median"].as_f64().unwrap();
+    assert_eq!(
+        (&rows[0]["placement"], &rows[1]["placement"]),
+        (&"buddy".into(), &"diff_bank".into())
+    );
+    assert!(slowdown(0) > slowdown(1) + 0.2, "{json}");
+    assert_eq!(rows[1]["silicon"]["saves"]["shown"], true, "{json}");
+    assert!(
+        rows[0]["model"]["slowdown"].as_f64().unwrap() > 1.0,
+        "{json}"
+    );
+    for (words, said) in [
+        ("--on-silicon rec", "needs neighbours"),
+        ("rec -- write", "neighbours of --on-silicon"),
+        ("--on-silicon rec -- shout", "not read, write or both"),
+        (
+            "--on-silicon --recolor recorded rec -- read",
+            "name policies",
+        ),
+        ("--banks 16 rec", "--on-silicon"),
+    ] {
+        let refused = soloist(dir.path(), &format!("sim replay {words}"));
+        let stderr = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{words}: {stderr}");
+        assert!(stderr.contains(said), "{words}: {stderr}");
+    }
+}

@@ -1,6 +1,7 @@
 //! `soloist sim`: traces and recorded programs on a modelled machine.
 
 mod replay;
+mod silicon;
 mod traces;
 
 use std::fs::File;

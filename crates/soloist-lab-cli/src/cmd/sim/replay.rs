@@ -18,35 +18,51 @@ use soloist_cli::number::whole;
 use soloist_cli::{progress, table};
 use soloist_cli::{Ctx, Misuse};
 
+/// Lines of each processor, unless told otherwise.
+const LINES: usize = 20_000_000;
+
 /// Simulate recorded programs: the foreground alone, and beside the others.
 ///
 /// With one recording, all its programs run where they were recorded. With several,
 /// which must be placed anew (--recolor), the first program of each runs, on cores
 /// of one node; the first recording is the foreground. The same recording may be
 /// named more than once. The others repeat until the foreground is done.
+///
+/// With --on-silicon the accesses also go to this machine's own memory, in a slice of few
+/// banks that is found by timing. It needs no root and no module.
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!["soloist sim replay sort.rec"])]
+#[command(after_help = examples![
+    "soloist sim replay sort.rec",
+    "soloist sim replay --on-silicon sort.rec -- write",
+])]
 pub struct Replay {
     /// Recordings that `soloist vm record` made.
     #[arg(required = true, value_name = "DIR")]
-    dirs: Vec<PathBuf>,
+    pub(super) dirs: Vec<PathBuf>,
+    /// Neighbours: recordings, or `read`, `write`, `both`: loops that load memory.
+    #[arg(last = true, value_name = "NEIGHBOUR")]
+    pub(super) neighbours: Vec<String>,
+    #[command(flatten)]
+    pub(super) silicon: super::silicon::Options,
     /// Machine to play them on [default: the one they were recorded on].
     #[arg(long, short, add = complete::machines())]
-    machine: Option<String>,
+    pub(super) machine: Option<String>,
     /// Place the pages anew, in first-touch order, by each of these: buddy
     /// (Linux), `same_bank`, `diff_bank`, `diff_controller`, camc, mem, llc ... or
     /// `recorded`: as the module placed them.
     #[arg(long, value_delimiter = ',', value_name = "POLICY")]
-    recolor: Vec<Placement>,
-    /// Bank sets that each program gets of policies that give private ones.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..))]
-    sets: u32,
+    pub(super) recolor: Vec<Placement>,
+    /// Bank sets that each program gets of policies that give private ones [default: 1]; on
+    /// silicon those of the foreground, and neighbours share the rest [a quarter].
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
+    pub(super) sets: Option<u32>,
     /// Cores of the model, one for each recorded processor in order.
     #[arg(long, value_name = "LIST")]
     cores: Option<String>,
-    /// Play at most N lines of each processor; each takes 8 bytes of memory.
-    #[arg(long, value_name = "N", default_value_t = 20_000_000, value_parser = whole::<usize>(1..))]
-    lines: usize,
+    /// Play at most N lines of each processor; each takes 8 bytes of memory [default:
+    /// 20000000; on silicon 400000].
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
+    lines: Option<usize>,
     /// Play the lines in the middle of the recording, not those of the programs'
     /// starts.
     #[arg(long)]
@@ -57,13 +73,13 @@ pub struct Replay {
     at: Option<u32>,
     /// Repeat with N seeds of what placement leaves to chance.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=1000))]
-    seeds: u64,
+    pub(super) seeds: u64,
     /// Place the pages on a machine that has just booted, as the recorded guest was;
     /// else on one that has been up for a while.
     #[arg(long)]
-    fresh: bool,
+    pub(super) fresh: bool,
     /// Show whom the foreground waited for.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on_silicon")]
     blame: bool,
 }
 
@@ -80,6 +96,13 @@ struct Output<'a> {
 impl Replay {
     /// Runs the command.
     pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
+        if self.silicon.on_silicon {
+            return super::silicon::run(&self, ctx);
+        }
+        if let Some(neighbour) = self.neighbours.first() {
+            let why = format!("`{neighbour}` behind --: neighbours of --on-silicon; else name recordings before it");
+            return Err(Misuse(why).into());
+        }
         let placements = self.placements()?;
         let metas = self
             .dirs
@@ -94,8 +117,8 @@ impl Replay {
         let mut stage = replay::Replay {
             parts: self.parts(&metas)?,
             platform,
-            sets: self.sets,
-            history: if self.fresh { History::FRESH } else { WORN },
+            sets: self.sets.unwrap_or(1),
+            history: self.history(),
         };
         self.seat(&metas, &mut stage)?;
         let company = stage.parts.len() > 1;
@@ -140,12 +163,27 @@ impl Replay {
         Ok(placements)
     }
 
-    fn parts(&self, metas: &[Meta]) -> Result<Vec<Part>> {
+    /// What happened to free memory before.
+    pub(super) fn history(&self) -> History {
+        match self.fresh {
+            true => History::FRESH,
+            false => WORN,
+        }
+    }
+
+    /// Which lines the foreground plays, and which the others, at most `most` if nothing else
+    /// was asked for.
+    pub(super) fn range(&self, most: usize) -> (Lines, Lines) {
+        let most = self.lines.unwrap_or(most);
         let others = match self.middle || self.at.is_some() {
-            true => Lines::Middle(self.lines),
-            false => Lines::First(self.lines),
+            true => Lines::Middle(most),
+            false => Lines::First(most),
         };
-        let first = self.at.map_or(others, |at| Lines::At(at, self.lines));
+        (self.at.map_or(others, |at| Lines::At(at, most)), others)
+    }
+
+    fn parts(&self, metas: &[Meta]) -> Result<Vec<Part>> {
+        let (first, others) = self.range(LINES);
         if let [only] = self.dirs.as_slice() {
             let all = 0..metas[0].programs.len();
             return all

@@ -1,0 +1,132 @@
+//! Recordings on simulated memory whose truth is known.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use soloist_machine::known;
+use soloist_map::detect::sim::{SimPool, SimSource};
+use soloist_map::silicon::banks::Banks;
+use soloist_map::silicon::sim::{SimCores, Truth};
+use soloist_map::silicon::slices::Plan;
+use soloist_map::silicon::Attack;
+use soloist_memory::Platform;
+use soloist_play::import::{import, Format, Target};
+use soloist_play::policy::Policy;
+use soloist_play::replay::{load, Part, WORN};
+use soloist_record::meta::Cache;
+use soloist_record::Lines;
+use soloist_silicon::cut::Cut;
+use soloist_silicon::place::Terms;
+use soloist_silicon::stage::{Both, Player, Silicon};
+
+const BANKS: usize = 16;
+
+/// A program that reads lines all over 4 MiB.
+fn recording(dir: &Path) -> Part {
+    let line = |i: u64| {
+        format!(
+            "{:#x} READ {}\n",
+            i * 0x9e37_79b9 % (1 << 22) & !63,
+            i * 200
+        )
+    };
+    let trace = dir.join("trace");
+    fs::write(&trace, (0..2_000).map(line).collect::<String>()).unwrap();
+    let target = Target {
+        out: &dir.join("rec"),
+        name: "walk".to_owned(),
+        machine: "sapphire-rapids-slice".to_owned(),
+        map: String::new(),
+        caches: vec![Cache {
+            name: "l1d".to_owned(),
+            sets: 1,
+            ways: 2,
+        }],
+    };
+    import(&[trace], Format::Dramsim3, &target).unwrap();
+    load(&dir.join("rec"), 0, Lines::ALL).unwrap()
+}
+
+fn memory() -> (SimSource, Banks) {
+    let machine = known::find("haswell").unwrap();
+    let pool = SimPool::unprivileged(21, 48);
+    let mut memory = SimSource::new(&machine, pool, "low".parse().unwrap(), 5);
+    let within = (Duration::from_secs(600), 1);
+    let banks = Banks::find(&mut memory, 3, within, &mut |_, _| {}).unwrap();
+    (memory, banks)
+}
+
+fn play(
+    part: &Part,
+    (memory, banks): &(SimSource, Banks),
+    same_bank_ns: f64,
+    seed: u64,
+) -> Vec<Both> {
+    let mut players = vec![Player::Recorded(part.clone())];
+    players.extend((0..3).map(|_| Player::Loop(Attack::Write)));
+    let platform = Platform::find("sapphire-rapids-slice").unwrap();
+    let silicon = Silicon {
+        cut: Cut::new(platform, BANKS, Silicon::pages(&players)).unwrap(),
+        players,
+        terms: Terms {
+            sets: 4,
+            history: WORN,
+            seed: 1,
+        },
+    };
+    let truth = Truth {
+        same_bank_ns,
+        same_channel_ns: 0.0,
+        others_ns: 10.0,
+        taken: 0.01,
+        noise: "low".parse().unwrap(),
+    };
+    let mut cores = SimCores::new(memory, truth, seed).with_neighbours(3);
+    let policies: Vec<&'static dyn Policy> = ["buddy", "diff_bank", "same_bank"]
+        .map(|name| name.parse().unwrap())
+        .to_vec();
+    let plan = Plan {
+        blocks: 20,
+        time: Duration::from_secs(600),
+        seed,
+    };
+    silicon
+        .play(&policies, (&mut cores, banks), plan, &mut |_, _| {})
+        .unwrap()
+}
+
+/// Private banks save what the truth says, same banks nothing, and none where banks cost
+/// nothing; the model stands beside.
+#[test]
+fn each_policy_costs_what_its_banks_cost() {
+    let dir = tempfile::tempdir().unwrap();
+    let (part, memory) = (recording(dir.path()), memory());
+    let both = play(&part, &memory, 400.0, 1);
+    let rows: Vec<_> = both
+        .iter()
+        .map(|one| one.silicon.as_ref().unwrap())
+        .collect();
+    let added = |at: usize| rows[at].adds.ns.median;
+    // Three neighbours, each in the victim's bank once in 16 times, or in 4.
+    assert!((added(0) - added(1) - 75.0).abs() < 15.0, "{rows:?}");
+    assert!((added(2) - added(1) - 300.0).abs() < 40.0, "{rows:?}");
+    assert!(rows[1].saves.unwrap().shown, "{rows:?}");
+    assert!(!rows[2].saves.unwrap().shown, "{rows:?}");
+    assert!(
+        rows[1].verdict().contains("it saves"),
+        "{}",
+        rows[1].verdict()
+    );
+    for one in &both {
+        assert!(one.model.slowdown > 1.0, "{one:?}");
+        assert!(one.lines > 1_900, "{one:?}");
+        assert_eq!(one.spilled, 0);
+    }
+    assert!(both[2].model.slowdown > both[1].model.slowdown, "{both:?}");
+
+    let both = play(&part, &memory, 0.0, 2);
+    let mut saves = both.iter().filter_map(|one| one.silicon.as_ref()?.saves);
+    assert!(saves.all(|saves| !saves.shown), "{both:?}");
+}
