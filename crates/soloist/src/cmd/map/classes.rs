@@ -87,7 +87,8 @@ pub fn decode(map: &ClassMap, addresses: &[u64], ctx: &Ctx) -> Result<ExitCode> 
 /// Measures the pages again that can be had.
 pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     if args.trust_guest {
-        let why = "--trust-guest is for maps: classes are of single pages, by whatever addresses the \
+        let why =
+            "--trust-guest is for maps: classes are of single pages, by whatever addresses the \
                    kernel tells";
         return Err(Misuse(why.to_owned()).into());
     }
