@@ -86,12 +86,13 @@ cli:
 
 # SPARSE=2 has every source checked by sparse as well.
 modules:
-	@for name in $(KERNELS); do \
-		version=$$(basename "$$(readlink -e build/kernels/$$name)"); \
-		[ -n "$$version" ] || { \
-			echo "no kernel $$name here: scripts/kernels $$name" >&2; exit 1; }; \
-		$(MAKE) -s -j$$(nproc) -C kernel KVER=$$version W=1 C=$(or $(SPARSE),0) || exit 1; \
-	done
+	@$(MAKE) -s -j$$(nproc) $(KERNELS:%=module-%)
+
+module-%:
+	@version=$$(basename "$$(readlink -e build/kernels/$*)"); \
+	[ -n "$$version" ] || { \
+		echo "no kernel $* here: scripts/kernels $*" >&2; exit 1; }; \
+	$(MAKE) -s -C kernel KVER=$$version W=1 C=$(or $(SPARSE),0)
 
 guest-build: kernels cli modules
 	@$(MAKE) -s -C tests/guest
