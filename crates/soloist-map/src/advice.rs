@@ -3,9 +3,11 @@
 //! Facts come from the host ([`facts`]), worth from what [`crate::silicon`] measured
 //! there. Without a measurement the worth is unknown, and said to be. What a map's
 //! colours can't keep apart is told apart from that ([`weaknesses`]): it needs no
-//! measurement.
+//! measurement. What only root or the module can measure has a figure of the model, and
+//! says so ([`modelled`]).
 
 pub mod facts;
+pub mod modelled;
 pub mod weaknesses;
 
 use serde::Serialize;
@@ -241,7 +243,7 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
                 rate(true)
             )
         }
-        None => "Not measured here.".to_owned(),
+        None => modelled::RESERVATION.says(),
     };
     let counts = match facts.has_events {
         true => "",
@@ -270,7 +272,10 @@ fn cache_ways(facts: &Facts) -> Item {
         is_bound: false,
         says: there(
             facts.has_cat,
-            "It divides the last-level cache whatever its hash is.",
+            &format!(
+                "It divides the last-level cache whatever its hash is. {}",
+                modelled::CACHE_WAYS.says()
+            ),
         ),
         costs: "the ways that others lose",
         commands: vec![
@@ -288,7 +293,10 @@ fn throttling(facts: &Facts) -> Item {
         is_bound: false,
         says: there(
             facts.has_mba,
-            "It slows neighbours down by steps, without the module.",
+            &format!(
+                "It slows neighbours down by steps, without the module. {}",
+                modelled::THROTTLING.says()
+            ),
         ),
         costs: "the neighbours' time, in the caches too",
         commands: vec!["echo 'MB:0=20' >/sys/fs/resctrl/others/schemata"],

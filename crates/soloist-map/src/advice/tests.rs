@@ -144,3 +144,29 @@ fn a_free_node_comes_first_and_what_is_not_there_last() {
     let there = advice.items.iter().rposition(|item| item.is_there);
     assert!(there < missing, "{names:?}");
 }
+
+/// What can't be measured here has a figure of the model, and only where it is there.
+#[test]
+fn modelled_figures_are_said_to_be_modelled() {
+    let says = |has_it: bool| -> Vec<String> {
+        let facts = Facts {
+            nodes: 1,
+            processors: 8,
+            has_cat: has_it,
+            has_mba: has_it,
+            ..Facts::default()
+        };
+        let items = advise(&facts, None).items.into_iter();
+        let wanted = ["cache ways (CAT)", "bandwidth throttling (MBA)"];
+        items
+            .filter(|item| wanted.contains(&item.name))
+            .map(|item| item.says)
+            .collect()
+    };
+    assert!(says(true)
+        .iter()
+        .all(|says| says.contains("Modelled, not measured here")));
+    assert!(says(false)
+        .iter()
+        .all(|says| says == "This processor has none."));
+}
