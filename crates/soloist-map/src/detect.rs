@@ -13,6 +13,7 @@ pub mod classes;
 pub(crate) mod classify;
 pub mod cpu;
 pub mod division;
+pub mod eviction;
 pub mod frames;
 pub mod functions;
 pub mod hardware;

@@ -48,6 +48,9 @@ pub trait CacheProbe {
     /// `target`, itself left out.
     fn congruent(&self, target: u64, count: usize) -> Vec<u64>;
 
+    /// First addresses of all pages of 4 KiB in the pool.
+    fn pages(&self) -> Vec<u64>;
+
     /// Whether the pool holds a line.
     fn has(&self, line: u64) -> bool;
 
@@ -117,7 +120,7 @@ pub fn detect(probe: &mut dyn CacheProbe, target: u64) -> Llc {
 }
 
 /// By majority.
-fn evicts(probe: &mut dyn CacheProbe, target: u64, lines: &[u64]) -> bool {
+pub(super) fn evicts(probe: &mut dyn CacheProbe, target: u64, lines: &[u64]) -> bool {
     let yes = (0..VOTES).filter(|_| probe.evicts(target, lines)).count();
     yes as u32 * 2 > VOTES
 }
@@ -225,6 +228,13 @@ impl CacheProbe for HardwareProbe {
             .collect()
     }
 
+    fn pages(&self) -> Vec<u64> {
+        let bytes = 1u64 << self.memory.page_shift();
+        let pages = self.memory.pages();
+        let small = |page: u64| (page..page + bytes).step_by(4096);
+        pages.flat_map(small).collect()
+    }
+
     fn has(&self, line: u64) -> bool {
         self.memory.locate(line).is_some()
     }
@@ -303,6 +313,9 @@ mod tests {
         fn congruent(&self, target: u64, count: usize) -> Vec<u64> {
             let way = self.geometry.way();
             (1..=count as u64).map(|i| target + i * way).collect()
+        }
+        fn pages(&self) -> Vec<u64> {
+            Vec::new()
         }
         fn has(&self, _line: u64) -> bool {
             true

@@ -16,8 +16,9 @@ use soloist_machine::About;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_map::choice::Counts;
 use soloist_map::detect::check::{check as check_map, judged, why_unknown, Checked, Verdict};
+use soloist_map::detect::eviction;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
-use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe};
+use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe, Llc};
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
@@ -30,7 +31,7 @@ use soloist_map::sources::registers;
 
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::{out, status, Ctx, Misuse};
+use soloist_cli::{out, progress, status, Ctx, Misuse};
 
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]
@@ -457,8 +458,16 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
         .context("hits and misses of the last-level cache can't be told apart here")?;
     let target = probe.target();
     let found = detect_llc(&mut probe, target);
+    let bar = progress::bar(ctx, 100, "looking which pages push each other out");
+    let pages = eviction::detect(&mut probe, 1, &mut |share| {
+        bar.set_position((100.0 * share) as u64);
+    });
+    bar.finish_and_clear();
     if ctx.json {
-        ctx.print_json(&found)?;
+        ctx.print_json(&LlcFound {
+            bits: &found,
+            pages: pages.as_ref(),
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let geometry = found.geometry;
@@ -475,6 +484,21 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
         out.push_str(&format!("set bits: {}\n", show_list(&found.set_bits)));
     }
     out.push_str(&format!("{}\n", found.advice));
+    match &pages {
+        Some(pages) => out.push_str(&format!("{}\n", pages.verdict())),
+        None => out.push_str(
+            "no group of pages was found that pushes a line out: page colours are not known\n",
+        ),
+    }
     super::put(&out)?;
-    Ok(status(found.hashed.is_some()))
+    Ok(status(found.hashed.is_some() || pages.is_some()))
+}
+
+/// What `llc --json` prints.
+#[derive(serde::Serialize)]
+struct LlcFound<'a> {
+    #[serde(flatten)]
+    bits: &'a Llc,
+    /// By which pages push each other out; `None`: no group does.
+    pages: Option<&'a eviction::Eviction>,
 }
