@@ -30,7 +30,7 @@ const ERRORS: f64 = 2.6;
 /// Lines of a smallest group, at most, in ways of the last level.
 const MOST_WAYS: usize = 3;
 /// Pages that are looked through, in times of those that fill the cache.
-const POOL: u64 = 3;
+const POOL: u64 = 6;
 /// Times that a reduction that came to no smallest group begins anew.
 const TRIES: usize = 3;
 
