@@ -97,7 +97,7 @@ impl Replay {
     /// Runs the command.
     pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
         if self.silicon.on_silicon {
-            return super::silicon::run(&self, ctx);
+            return self.run_on_silicon(ctx);
         }
         if let Some(neighbour) = self.neighbours.first() {
             let why = format!("`{neighbour}` behind --: neighbours of --on-silicon; else name recordings before it");

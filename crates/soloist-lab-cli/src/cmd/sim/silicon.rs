@@ -91,50 +91,6 @@ struct Output<'a> {
     rows: &'a [Both],
 }
 
-/// Runs the command; 1: a neighbour hardly ran under some policy.
-pub fn run(replay: &Replay, ctx: &Ctx) -> Result<ExitCode> {
-    let policies = policies(replay)?;
-    let meta = Meta::read(&replay.dirs[0])?;
-    let machine = replay.machine.clone().unwrap_or(meta.machine);
-    let players = players(replay)?;
-    let banks = replay.silicon.banks;
-    let silicon = Silicon {
-        cut: Cut::new(
-            Platform::find(&machine)?,
-            banks as usize,
-            Silicon::pages(&players),
-        )?,
-        terms: Terms {
-            sets: replay.sets.unwrap_or(banks / 4),
-            history: replay.history(),
-            seed: replay.seeds,
-        },
-        players,
-    };
-    let (name, found, rows) = match &replay.silicon.simulate {
-        Some(name) => simulated(replay, &silicon, &policies, name, ctx)?,
-        None => here(replay, &silicon, &policies, ctx)?,
-    };
-    let output = Output {
-        virtual_machine: replay.silicon.simulate.is_none() && !is_bare_metal(&Host::live()),
-        silicon: name,
-        machine: &machine,
-        banks,
-        functions: match &found.how {
-            How::Functions(functions) => functions.iter().map(|&f| gf2::show(f)).collect(),
-            How::Pairs => Vec::new(),
-        },
-        programs: silicon.players.iter().map(Player::name).collect(),
-        rows: &rows,
-    };
-    if ctx.json {
-        ctx.print_json(&output)?;
-    } else {
-        print(&output, &silicon)?;
-    }
-    Ok(status(rows.iter().all(|row| row.silicon.is_some())))
-}
-
 /// By default what Linux does, and private banks.
 fn policies(replay: &Replay) -> Result<Vec<&'static dyn Policy>> {
     let policy = |placement: &Placement| match placement {
@@ -260,6 +216,54 @@ impl Options {
 }
 
 impl Replay {
+    /// Runs the command on silicon; 1: a neighbour hardly ran under some policy.
+    pub fn run_on_silicon(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let policies = policies(self)?;
+        let machine = match &self.machine {
+            Some(machine) => machine.clone(),
+            None => Meta::read(&self.dirs[0])?.machine,
+        };
+        let silicon = self.stage(&machine)?;
+        let (name, found, rows) = match &self.silicon.simulate {
+            Some(name) => simulated(self, &silicon, &policies, name, ctx)?,
+            None => here(self, &silicon, &policies, ctx)?,
+        };
+        let output = Output {
+            virtual_machine: self.silicon.simulate.is_none() && !is_bare_metal(&Host::live()),
+            silicon: name,
+            machine: &machine,
+            banks: self.silicon.banks,
+            functions: match &found.how {
+                How::Functions(functions) => functions.iter().map(|&f| gf2::show(f)).collect(),
+                How::Pairs => Vec::new(),
+            },
+            programs: silicon.players.iter().map(Player::name).collect(),
+            rows: &rows,
+        };
+        if ctx.json {
+            ctx.print_json(&output)?;
+        } else {
+            print(&output, &silicon)?;
+        }
+        Ok(status(rows.iter().all(|row| row.silicon.is_some())))
+    }
+
+    /// The programs, on a slice of the machine.
+    fn stage(&self, machine: &str) -> Result<Silicon> {
+        let players = players(self)?;
+        let banks = self.silicon.banks;
+        let pages = Silicon::pages(&players);
+        Ok(Silicon {
+            cut: Cut::new(Platform::find(machine)?, banks as usize, pages)?,
+            terms: Terms {
+                sets: self.sets.unwrap_or(banks / 4),
+                history: self.history(),
+                seed: self.seeds,
+            },
+            players,
+        })
+    }
+
     /// Lines by bank.
     fn find(
         &self,
