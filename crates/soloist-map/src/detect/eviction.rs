@@ -28,7 +28,7 @@ const LEAST: usize = 8;
 /// Standard errors on each side of the estimate.
 const ERRORS: f64 = 2.6;
 /// Lines of a smallest group, at most, in ways of the last level.
-const MOST_WAYS: usize = 3;
+const MOST_WAYS: usize = 6;
 /// Pages that are looked through, in times of those that fill the cache.
 const POOL: u64 = 6;
 /// Times that a reduction that came to no smallest group begins anew.
@@ -145,16 +145,20 @@ fn smallest(probe: &mut dyn CacheProbe, target: u64, pages: &[u64]) -> Option<Ve
         return None;
     }
     loop {
-        let part = group.len().div_ceil(most + 1).max(1);
-        let needless = (0..group.len()).step_by(part).find_map(|from| {
+        let (before, part) = (group.len(), group.len().div_ceil(most + 1).max(1));
+        let mut from = 0;
+        while from < group.len() {
             let mut without = group.clone();
             without.drain(from..(from + part).min(group.len()));
-            pushes(probe, target, &without, PLACE).then_some(without)
-        });
-        match needless {
-            Some(without) => group = without,
-            None if part > 1 => return None,
-            None => break,
+            match pushes(probe, target, &without, PLACE) {
+                true => group = without,
+                false => from += part,
+            }
+        }
+        match group.len() < before {
+            true => {}
+            false if part > 1 => return None,
+            false => break,
         }
     }
     (group.len() <= most && pushes(probe, target, &group, PLACE)).then_some(group)
