@@ -5,7 +5,7 @@
 //! device = "ddr3-1600k" # a file of machines/dram/
 //!
 //! [memory.controller]
-//! page = "closed"
+//! page = "closed"       # or "open", or { idle = 64 }: cycles until a row that is not used closes
 //!
 //! [memory.core]
 //! cpi = 0.5             # cycles per instruction when every access hits L1
@@ -175,6 +175,9 @@ pub enum Page {
     Open,
     /// It closes with the last queued access to it (auto-precharge).
     Closed,
+    /// As `open`, but it closes when nobody has used it for so many cycles of the DRAM,
+    /// 1 to 65536: `page = { idle = 64 }`.
+    Idle(u32),
 }
 
 /// Which of several banks goes first when their commands are legal at once.
@@ -254,6 +257,9 @@ impl Policy {
         range("read_queue", self.read_queue, 4096)?;
         range("write_queue", self.write_queue, 4096)?;
         range("bank_queue", self.bank_queue, MAX_BANK_QUEUE)?;
+        if let Page::Idle(cycles) = self.page {
+            range("page.idle", cycles, 1 << 16)?;
+        }
         range("hit_limit", self.hit_limit, 1 << 20)?;
         range("hit_cap", self.hit_cap, 1 << 20)?;
         range("drain_high", self.drain_high, self.write_queue)?;

@@ -10,8 +10,8 @@
 //! legal cycle of each. The controller issues the command that is legal first
 //! (`issue`); of those legal in the same cycle, the one that the scheduler puts
 //! first, then the oldest request's. After a column command the row policy says
-//! whether the row closes (`row_policy`). A refresh that is due goes before
-//! everything else (`refresh`).
+//! whether the row closes (`row_policy`); one that nobody uses may close later (`idle`). A
+//! refresh that is due goes before everything else (`refresh`).
 //!
 //! Nothing ticks: the next command and its cycle are the minimum over the
 //! banks that have work ([`Controller::next`]). Between two commands only an
@@ -27,6 +27,7 @@
 mod banks;
 mod drain;
 mod feed;
+mod idle;
 mod issue;
 mod offer;
 mod queue;
@@ -45,6 +46,7 @@ use crate::dram::{Channel, Cycle, Geometry, Issued};
 
 use banks::Banks;
 use drain::Drain;
+use idle::IdleRows;
 use offer::Kind;
 use queue::{Entry, LineFilter, Pool, SharedQueue};
 use refresh::{Refresh, RefreshStep};
@@ -59,6 +61,8 @@ use waits::Waits;
 enum Action {
     /// A bank's command is issued.
     Command(u16, Kind),
+    /// A row is closed because nobody uses it.
+    CloseIdle(u16),
     /// A refresh unit's rows are closed.
     CloseUnit(u16),
     Refresh(u16),
@@ -86,6 +90,8 @@ pub struct Controller {
     drain: Drain,
     refresh: Refresh,
     row_policy: RowPolicy,
+    /// Where rows close that nobody uses.
+    idle_rows: Option<IdleRows>,
     /// Reads in the bank queues.
     reads_inside: usize,
     now: Cycle,
@@ -111,6 +117,9 @@ impl Controller {
         let channel = Channel::new(device, geometry);
         let scheduler = AnyScheduler::new(policy).expect("the policy names a scheduler");
         let banks = Banks::new(channel.banks.len(), scheduler);
+        let row_policy = RowPolicy::new(policy);
+        let idle_rows = row_policy.idle();
+        let idle_rows = idle_rows.map(|after| IdleRows::new(after, banks.len()));
         let capacity = (policy.read_queue + policy.write_queue + 2) as usize
             + banks.len() * policy.bank_queue as usize;
         Self {
@@ -122,7 +131,8 @@ impl Controller {
             bank_queue: policy.bank_queue as usize,
             drain: Drain::new(policy),
             refresh: Refresh::new(&channel, geometry),
-            row_policy: RowPolicy::new(policy),
+            row_policy,
+            idle_rows,
             reads_inside: 0,
             now: 0,
             seq: 0,
@@ -318,6 +328,7 @@ impl Controller {
                 self.now = at;
                 self.refresh_falls_due();
             }
+            Action::CloseIdle(bank) => self.close_idle(bank, at),
             Action::CloseUnit(unit) => self.close_unit(unit, at),
             Action::Refresh(unit) => self.issue_refresh(unit, at),
         }
@@ -339,7 +350,10 @@ impl Controller {
         };
         let floor = self.floor();
         let best = self.banks.best_of(bank, &self.channel, floor, self.seq);
-        let own = matches!(plan.action, Action::Command(planned, _) if planned == bank);
+        let own = match plan.action {
+            Action::Command(planned, _) | Action::CloseIdle(planned) => planned == bank,
+            _ => false,
+        };
         if own || floor + best.wait() <= plan.at {
             self.replan();
         }
@@ -355,6 +369,15 @@ impl Controller {
             at: floor + key.wait(),
             action: Action::Command(bank, key.kind()),
         };
+        if let Some(idle) = &mut self.idle_rows {
+            if let Some((at, bank)) = idle.first(&self.banks, &self.channel) {
+                let at = at.max(floor);
+                if at < plan.at {
+                    let action = Action::CloseIdle(bank);
+                    plan = Upcoming { at, action };
+                }
+            }
+        }
         if let Some(step) = self.refresh.first_step(&self.channel, floor, plan.at) {
             let RefreshStep { at, unit, closes } = step;
             let action = if closes {

@@ -130,9 +130,14 @@ fn banks_take_turns_or_the_oldest_goes_first() {
 
 #[test]
 fn sleep_through_refreshes_changes_nothing_afterwards() {
+    use soloist_machine::memory::Page;
     let d = device("LPDDR4-3200");
-    let after = |steps: u64, end: u64| {
-        let mut c = Controller::new(&d, &Geometry::of_device(&d, 2), &Policy::default());
+    let after = |steps: u64, end: u64, page: Page| {
+        let policy = Policy {
+            page,
+            ..Policy::default()
+        };
+        let mut c = Controller::new(&d, &Geometry::of_device(&d, 2), &policy);
         let request = |token, row| Request {
             token,
             line: token,
@@ -157,7 +162,13 @@ fn sleep_through_refreshes_changes_nothing_afterwards() {
         (done.unwrap().done, c.counts())
     };
     for end in [3_000_000, 3_000_150, 3_003_999, 3_123_456] {
-        assert_eq!(after(1, end), after(20_000, end), "{end}");
+        for page in [Page::Open, Page::Idle(500)] {
+            assert_eq!(
+                after(1, end, page),
+                after(20_000, end, page),
+                "{end} {page:?}"
+            );
+        }
     }
 }
 
@@ -172,4 +183,29 @@ fn closed_page_closes_by_itself() {
     let p = ddr3(&policy, &[read(0, 0, 0), read(200, 0, 1), read(400, 0, 1)]);
     assert!(p.log.iter().all(|c| c.command != Command::Precharge));
     assert_eq!((p.latency(1), p.latency(2)), (27, 27));
+}
+
+#[test]
+fn a_row_that_nobody_uses_closes() {
+    use soloist_machine::memory::Page;
+    use soloist_memory::dram::Command;
+    let policy = Policy {
+        page: Page::Idle(100),
+        ..Policy::default()
+    };
+    // The second finds the row open, the third, of another row, a closed bank; and the fourth,
+    // which comes too soon for that, a conflict.
+    let requests = [
+        read(0, 0, 0),
+        read(100, 0, 0),
+        read(300, 0, 1),
+        read(380, 0, 2),
+    ];
+    let p = ddr3(&policy, &requests);
+    let latencies = [1, 2, 3].map(|i| p.latency(i));
+    assert_eq!(latencies, [16, 27, 38]);
+    let closed = p.log.iter().filter(|c| c.command == Command::Precharge);
+    let at: Vec<u64> = closed.map(|c| c.at).collect();
+    // The column command of the second is in cycle 101.
+    assert_eq!(at[..2], [201, 381]);
 }

@@ -208,6 +208,12 @@ impl Banks {
         self.offers[usize::from(bank)] = Offers::NOTHING;
     }
 
+    /// Is it to be refreshed?
+    #[inline]
+    pub fn is_refreshing(&self, bank: u16) -> bool {
+        self.work[usize::from(bank)].refreshing
+    }
+
     /// It has been.
     pub fn end_refresh(&mut self, bank: u16) {
         let work = &mut self.work[usize::from(bank)];

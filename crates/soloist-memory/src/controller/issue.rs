@@ -63,6 +63,11 @@ impl Controller {
         let row = self.channel.banks[b].open_row;
         let auto = self.row_policy.auto_precharges(self.banks.queue(bank), row);
         let done = self.channel.column(b, write, auto, t);
+        if let Some(idle) = &mut self.idle_rows {
+            if self.banks.queue(bank).len() == 0 {
+                idle.used(bank, t);
+            }
+        }
         if auto {
             self.banks.note_auto_precharge(bank);
             if let Some(waits) = &mut self.waits {
@@ -116,6 +121,17 @@ impl Controller {
         self.counts.precharges += 1;
         self.log(t, bank, Command::Precharge);
         self.banks.update(bank, &self.pool, &self.channel);
+    }
+
+    /// Closes a row that nobody has used for long.
+    pub(super) fn close_idle(&mut self, bank: u16, t: Cycle) {
+        self.banks.note_auto_precharge(bank);
+        self.channel.precharge(usize::from(bank), t);
+        self.counts.precharges += 1;
+        if let Some(waits) = &mut self.waits {
+            waits.closes_itself(bank);
+        }
+        self.log(t, bank, Command::Precharge);
     }
 
     /// Tells the bills of a command that is about to be issued for the request
