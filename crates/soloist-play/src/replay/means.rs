@@ -3,7 +3,7 @@
 use serde::Serialize;
 use soloist_core::statistics;
 
-use super::{Placement, Replayed};
+use super::{PartResult, Placement, Replayed};
 
 /// What a placement came to, means over the seeds.
 #[derive(Debug, Serialize)]
@@ -26,10 +26,23 @@ pub struct Means {
     pub p99_alone_ns: f64,
     /// The same beside the others.
     pub p99_beside_ns: Option<f64>,
+    /// What the others move to and from memory beside it, all together, GB/s.
+    pub others_gb_s: Option<f64>,
     /// Pages on another node than its core, per cent.
     pub remote_percent: f64,
     /// Pages of user space that lie out of its colours.
     pub spilled: u64,
+}
+
+/// Bytes of a line.
+const LINE: f64 = 64.0;
+
+/// What all but the foreground move to and from memory, GB/s.
+fn others_gb_s(run: &Replayed) -> f64 {
+    let rate = |part: &PartResult| {
+        (part.llc_misses + part.write_backs) as f64 * LINE / part.time_ns.max(1.0)
+    };
+    run.played[1..].iter().map(rate).sum()
 }
 
 /// Of each placement the means of its runs; slowdowns are to the first.
@@ -62,6 +75,7 @@ pub fn means(placements: &[Placement], runs: &[Replayed]) -> Vec<Means> {
                 mpki: mean(p, true, mpki).unwrap_or(f64::NAN),
                 p99_alone_ns: mean(p, true, p99).unwrap_or(f64::NAN),
                 p99_beside_ns: mean(p, false, p99),
+                others_gb_s: mean(p, false, others_gb_s),
                 remote_percent: mean(p, true, |run| run.played[0].remote).unwrap_or(f64::NAN),
                 spilled: mean(p, true, |run| run.played[0].spilled as f64).unwrap_or(0.0) as u64,
             }
@@ -91,7 +105,6 @@ fn slowdown_range(placement: &str, runs: &[Replayed]) -> Option<(f64, f64)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed expectation should fail the test
 mod tests {
-    use super::super::PartResult;
     use super::*;
 
     fn outcome(seed: u64, programs: usize, ms: f64) -> Replayed {
@@ -124,6 +137,17 @@ mod tests {
         let all = means(&[placement], &runs);
         assert_eq!(all[0].slowdown_range, Some((1.5, 3.0)));
         assert!((all[0].slowdown.unwrap() - 6.5 / 3.0).abs() < 1e-9);
+        assert_eq!(all[0].others_gb_s, Some(0.0), "they did nothing");
+        let mut busy = runs.clone();
+        for run in &mut busy {
+            // Each moves 64 bytes a nanosecond, and so do the three others.
+            let lines = run.played[0].time_ns as u64 / 2;
+            for part in &mut run.played {
+                (part.llc_misses, part.write_backs) = (lines, lines);
+            }
+        }
+        let gb_s = means(&[placement], &busy)[0].others_gb_s.unwrap();
+        assert!((gb_s - 3.0 * 64.0).abs() < 1e-6, "{gb_s}");
         let one = means(&[placement], &[runs[0].clone(), runs[3].clone()]);
         assert_eq!(one[0].slowdown_range, None);
         assert_eq!(means(&[placement], &runs[..3])[0].slowdown_range, None);

@@ -241,6 +241,7 @@ impl Replay {
             "MISSES/1000",
             "P99 ns",
             "BESIDE ns",
+            "OTHERS GB/s",
             "REMOTE %",
             "SPILLED",
         ]);
@@ -262,6 +263,7 @@ impl Replay {
                 format!("{:.2}", row.mpki),
                 format!("{:.0}", row.p99_alone_ns),
                 maybe(row.p99_beside_ns, 0),
+                maybe(row.others_gb_s, 1),
                 format!("{:.0}", row.remote_percent),
                 row.spilled.to_string(),
             ]);
