@@ -211,6 +211,9 @@ pub struct Policy {
     /// Row hits that may pass an older request of their bank at all; after
     /// them the row is closed.
     pub hit_cap: u32,
+    /// Column commands of one direction, read or write, in a row while one of the other waits,
+    /// up to 4096; then the bus turns. 0: any number, so that a stream starves who must turn it.
+    pub direction_cap: u32,
     /// Row policy.
     pub page: Page,
     /// Writes waiting at which a drain begins.
@@ -235,6 +238,7 @@ impl Default for Policy {
             order: Order::RoundRobin,
             hit_limit: 4,
             hit_cap: 128,
+            direction_cap: 0,
             page: Page::Open,
             drain_high: 26,
             drain_low: 6,
@@ -257,6 +261,12 @@ impl Policy {
         range("read_queue", self.read_queue, 4096)?;
         range("write_queue", self.write_queue, 4096)?;
         range("bank_queue", self.bank_queue, MAX_BANK_QUEUE)?;
+        if self.direction_cap > 4096 {
+            return Err(format!(
+                "direction_cap {} must be 0 to 4096",
+                self.direction_cap
+            ));
+        }
         if let Page::Idle(cycles) = self.page {
             range("page.idle", cycles, 1 << 16)?;
         }

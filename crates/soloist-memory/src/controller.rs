@@ -10,8 +10,9 @@
 //! legal cycle of each. The controller issues the command that is legal first
 //! (`issue`); of those legal in the same cycle, the one that the scheduler puts
 //! first, then the oldest request's. After a column command the row policy says
-//! whether the row closes (`row_policy`); one that nobody uses may close later (`idle`). A
-//! refresh that is due goes before everything else (`refresh`).
+//! whether the row closes (`row_policy`); after so many of one direction the bus turns
+//! (`direction`). A row that nobody uses may close later (`idle`). A refresh that is due goes
+//! before everything else (`refresh`).
 //!
 //! Nothing ticks: the next command and its cycle are the minimum over the
 //! banks that have work ([`Controller::next`]). Between two commands only an
@@ -25,6 +26,7 @@
 //! docs/design/memory-model.md.
 
 mod banks;
+mod direction;
 mod drain;
 mod feed;
 mod idle;
@@ -45,6 +47,7 @@ use crate::blame::{Bill, Cause, Label, NOBODY};
 use crate::dram::{Channel, Cycle, Geometry, Issued};
 
 use banks::Banks;
+use direction::Direction;
 use drain::Drain;
 use idle::IdleRows;
 use offer::Kind;
@@ -88,6 +91,7 @@ pub struct Controller {
     /// Requests that a bank's queue has room for.
     bank_queue: usize,
     drain: Drain,
+    direction: Direction,
     refresh: Refresh,
     row_policy: RowPolicy,
     /// Where rows close that nobody uses.
@@ -130,6 +134,7 @@ impl Controller {
             banks,
             bank_queue: policy.bank_queue as usize,
             drain: Drain::new(policy),
+            direction: Direction::new(policy),
             refresh: Refresh::new(&channel, geometry),
             row_policy,
             idle_rows,
@@ -345,8 +350,9 @@ impl Controller {
     /// A request has entered `bank`'s queue and changed what it could do next.
     #[inline]
     fn reconsider(&mut self, bank: u16) {
-        let Some(plan) = self.upcoming else {
-            return self.replan();
+        let plan = match self.upcoming {
+            Some(plan) if self.direction.spent().is_none() => plan,
+            _ => return self.replan(),
         };
         let floor = self.floor();
         let best = self.banks.best_of(bank, &self.channel, floor, self.seq);
@@ -364,7 +370,13 @@ impl Controller {
     #[inline]
     fn replan(&mut self) {
         let floor = self.floor();
-        let (key, bank) = self.banks.first(&self.channel, floor, self.seq);
+        let spent = self.direction.spent();
+        let held = spent.filter(|&spent| self.banks.wait_for(!spent, floor));
+        let (banks, channel) = (&mut self.banks, &self.channel);
+        let (key, bank) = match held {
+            None => banks.first(channel, floor, self.seq),
+            Some(held) => banks.first_without(channel, floor, self.seq, held),
+        };
         let mut plan = Upcoming {
             at: floor + key.wait(),
             action: Action::Command(bank, key.kind()),

@@ -209,3 +209,23 @@ fn a_row_that_nobody_uses_closes() {
     // The column command of the second is in cycle 101.
     assert_eq!(at[..2], [201, 381]);
 }
+
+/// A stream of reads in other banks is always legal before a write that must turn the bus.
+#[test]
+fn a_stream_does_not_starve_the_other_direction() {
+    let reads = |i: u64| read(4 * i, (i % 4) as u16, 0);
+    let mut requests: Vec<Req> = (0..400).map(reads).collect();
+    requests.insert(40, write(160, 7, 0));
+    let written = |direction_cap| {
+        let policy = Policy {
+            direction_cap,
+            // One write is enough for a drain.
+            drain_high: 1,
+            drain_low: 0,
+            ..Policy::default()
+        };
+        ddr3(&policy, &requests).latency(40)
+    };
+    assert!(written(0) > 1000, "{}", written(0));
+    assert!(written(16) < 200, "{}", written(16));
+}

@@ -4,7 +4,7 @@
 
 use crate::dram::{Channel, Cycle};
 
-use super::offer::{BankView, Key, Offers};
+use super::offer::{BankView, Key, Kind, Offer, Offers};
 use super::queue::{BankQueue, Entry, Pool};
 use super::request::RowOutcome;
 use super::scan::Scan;
@@ -246,6 +246,29 @@ impl Banks {
     pub fn best_of(&mut self, bank: u16, channel: &Channel, floor: Cycle, seq: u64) -> Key {
         let (scheduler, scan) = self.scan(channel, floor, seq);
         scan.best_of(bank, scheduler)
+    }
+
+    /// Does a bank wait for its column command of this direction, `now` being late enough for
+    /// the bank itself?
+    pub fn wait_for(&self, write: bool, now: Cycle) -> bool {
+        let kind = if write { Kind::Write } else { Kind::Read };
+        self.active.iter().any(|&bank| {
+            let offers = &self.offers[usize::from(bank)];
+            let waits = |offer: &Offer| offer.kind == kind && offer.at <= now;
+            waits(&offers.column) || (offers.both && waits(&offers.write))
+        })
+    }
+
+    /// As [`Self::first`], but no write where `held` is true, and no read where it is false.
+    pub fn first_without(
+        &mut self,
+        channel: &Channel,
+        floor: Cycle,
+        seq: u64,
+        held: bool,
+    ) -> (Key, u16) {
+        let (scheduler, scan) = self.scan(channel, floor, seq);
+        scan.first_without(scheduler, held)
     }
 
     /// The first command of all banks, and its bank; [`Key::NONE`] where none

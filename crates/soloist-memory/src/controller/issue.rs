@@ -31,6 +31,7 @@ impl Controller {
     #[inline(always)]
     fn issue_column(&mut self, bank: u16, write: bool, t: Cycle) -> Completion {
         let b = usize::from(bank);
+        self.direction.issued(write);
         let (position, outcome) = self.banks.note_column(bank, write);
         let slot = self.banks.queue(bank).slot(position);
         if self.waits.is_some() {

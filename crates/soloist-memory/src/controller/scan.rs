@@ -27,6 +27,12 @@ impl Scan<'_> {
     /// The first command that `bank` could use.
     #[inline(always)]
     pub fn best_of(&self, bank: u16, scheduler: &impl Scheduler) -> Key {
+        self.best(bank, scheduler, None)
+    }
+
+    /// The same, but no write where `held` is true, and no read where it is false.
+    #[inline(always)]
+    fn best(&self, bank: u16, scheduler: &impl Scheduler, held: Option<bool>) -> Key {
         let offers = &self.offers[usize::from(bank)];
         let turns = scheduler.turns(bank, offers);
         let oldest = Key::oldest(self.seq);
@@ -36,6 +42,9 @@ impl Scan<'_> {
         };
         let groups = &self.channel.groups;
         let column = |offer: &Offer| {
+            if held == Some(offer.kind == Kind::Write) {
+                return Key::NONE;
+            }
             let direction = usize::from(offer.kind == Kind::Write);
             let from = groups[usize::from(offer.group)].next_col[direction];
             key(offer, turns.column, from)
@@ -47,6 +56,14 @@ impl Scan<'_> {
             best = best.min(column(&offers.write));
         }
         best
+    }
+
+    /// As [`Self::first`] while one direction is held. What it finds holds only as long, so it
+    /// leaves no trace.
+    pub fn first_without(self, scheduler: &impl Scheduler, held: bool) -> (Key, u16) {
+        let best = |&bank: &u16| (self.best(bank, scheduler, Some(held)), bank);
+        let keys = self.active.iter().map(best);
+        keys.min_by_key(|&(key, _)| key).unwrap_or((Key::NONE, 0))
     }
 
     /// The first command of all banks, and its bank; [`Key::NONE`] where none
