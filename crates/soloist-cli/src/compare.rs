@@ -77,9 +77,10 @@ pub struct Args {
     /// In the model: bank sets of each program.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..))]
     pub sets: u32,
-    /// In the model: lines to play, from the middle of each program.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = whole::<usize>(1..))]
-    pub lines: usize,
+    /// In the model: lines to play, from the middle of each program [default: a million,
+    /// or as many as take about a minute].
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
+    pub lines: Option<usize>,
     /// In the model: write a page with histograms and who waited for whom.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -92,6 +93,9 @@ pub struct Args {
     /// Be the neighbour.
     #[arg(long, hide = true)]
     pub be_neighbour: bool,
+    /// As the neighbour: sleep after so many passes.
+    #[arg(long, hide = true, requires = "be_neighbour")]
+    pub passes: Option<u32>,
     /// The command and its arguments.
     #[arg(last = true, value_name = "CMD", add = complete::command_line())]
     pub command: Vec<OsString>,
@@ -157,7 +161,7 @@ impl Args {
     /// met. It comes before measuring and before modelling.
     pub fn begin(&self) -> Result<()> {
         if self.be_neighbour {
-            write_forever(NEIGHBOUR);
+            write_forever(NEIGHBOUR, self.passes);
         }
         if self.command.is_empty() && self.recorded.is_none() {
             return Err(Misuse("no command: soloist compare -- CMD".to_owned()).into());

@@ -88,3 +88,33 @@ fn a_recording_plays_on_silicon_beside_neighbours() {
         assert!(stderr.contains(said), "{words}: {stderr}");
     }
 }
+
+/// `numactl` stands in the table where a node is free, and is told to be missing elsewhere.
+#[test]
+fn compare_offers_a_free_node_where_there_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let compare = |words: &str| {
+        let words = format!("compare --recorded rec --json --policies diff_bank {words}");
+        let said = soloist(dir.path(), &words);
+        assert!(said.status.success(), "{said:?}");
+        let json: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+        let text = |v: &serde_json::Value| v.as_str().unwrap().to_owned();
+        let conditions = json["conditions"].as_array().unwrap();
+        let names = conditions.iter().map(|c| text(&c["name"]));
+        let notes = json["notes"].as_array().unwrap().iter().map(text);
+        (names.collect::<Vec<_>>(), notes.collect::<Vec<_>>())
+    };
+    let (names, notes) = compare("--lines 500");
+    let wanted = [
+        "alone",
+        "beside 3, Linux",
+        "beside 3, Linux (numactl -N 1)",
+        "beside 3, Soloist (diff_bank)",
+    ];
+    assert_eq!(names, wanted);
+    assert!(notes[1].contains("500 of "), "{notes:?}");
+    let (names, notes) = compare("--lines 500 --machine skylake");
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(notes[2].contains("one node"), "{notes:?}");
+}

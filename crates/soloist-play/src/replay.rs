@@ -33,7 +33,7 @@ use crate::policy::{Given, Policy};
 use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded, Span};
 use crate::stage::{Played, Seat, Stage, StageError};
-pub use beside::jobs_beside;
+pub use beside::{jobs_beside, PILOT_LINES};
 pub use means::{means, Means};
 pub use pages::Placement;
 

@@ -2,7 +2,10 @@
 
 use soloist_memory::Platform;
 
-use super::{jobs, Job, Part, PartResult, Placement, Replay, WORN};
+use super::{jobs, Job, Part, PartResult, Placement, Replay, ReplayError, Replayed, WORN};
+
+/// Lines of a program that tell how much work its others are; see [`Replay::lines_within`].
+pub const PILOT_LINES: usize = 20_000;
 
 /// The first placement, which is Linux', alone; then each beside the neighbours. Of each
 /// condition one run a seed, the first with who waited for whom.
@@ -29,6 +32,61 @@ impl Replay {
             sets: 1,
             history: WORN,
         }
+    }
+
+    /// The same with the foreground, and its memory, on the first node with memory where nobody
+    /// else runs, as `numactl -N` has it, and that node; `None`: there is no such node.
+    pub fn on_a_free_node(&self) -> Option<(Self, u32)> {
+        let nodes = &self.platform.node_of_core;
+        let memory = self.platform.memory.map.memory_nodes();
+        let taken: Vec<usize> = (self.parts.iter())
+            .flat_map(|part| part.cores.iter().map(|&core| nodes[core]))
+            .collect();
+        let is_free =
+            |&core: &usize| !taken.contains(&nodes[core]) && memory.contains(&(nodes[core] as u32));
+        let core = (0..nodes.len()).find(is_free)?;
+        let mut parts = self.parts.clone();
+        parts[0].cores = vec![core];
+        // Of a machine without a name: there what the kernel used for it would be elsewhere, too.
+        parts[0].machine.clear();
+        let moved = Self {
+            platform: self.platform.clone(),
+            parts,
+            sets: self.sets,
+            history: self.history,
+        };
+        Some((moved, nodes[core] as u32))
+    }
+
+    /// How many lines of the foreground can be played in all of `jobs` within so many requests
+    /// of all cores together, by what these few lines of it ([`PILOT_LINES`]) take. The same
+    /// everywhere: a request takes half a microsecond or so of a processor.
+    ///
+    /// # Errors
+    /// When they can't be played.
+    pub fn lines_within(&self, requests: u64, jobs: &[Job]) -> Result<usize, ReplayError> {
+        let Some(&first) = jobs.first() else {
+            return Ok(usize::MAX);
+        };
+        let pilots = [true, false].map(|alone| Job {
+            alone,
+            blame: false,
+            ..first
+        });
+        let runs = self.play(&pilots, &|| {})?;
+        let lines = self.parts[0].program.lanes().len().max(1) * PILOT_LINES;
+        let of = |job: &Job| runs[usize::from(!job.alone)].requests();
+        let each: u64 = jobs.iter().map(of).sum();
+        let within = requests as f64 / each.max(1) as f64 * lines as f64;
+        Ok(within as usize)
+    }
+}
+
+impl Replayed {
+    /// What all programs asked the last level for, and what was written back.
+    fn requests(&self) -> u64 {
+        let of_part = |p: &PartResult| p.llc_hits + p.llc_misses + p.write_backs;
+        self.played.iter().map(of_part).sum()
     }
 }
 

@@ -1,14 +1,20 @@
-//! How a directory grows, on a terminal.
+//! How a directory grows while something is written to it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar};
+use soloist_cli::progress::LINE_EVERY;
+use soloist_cli::Ctx;
 
-/// Shows how much lies in a directory until it is dropped.
+/// How often a terminal shows the size.
+const TICK: Duration = Duration::from_millis(300);
+
+/// Shows how much lies in a directory until it is dropped: on a terminal always, elsewhere by a
+/// line now and then, beside JSON never.
 pub struct Directory {
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -16,21 +22,39 @@ pub struct Directory {
 
 impl Directory {
     /// Watches `dir`; `word` says what is done.
-    pub fn watch(dir: &Path, word: &'static str) -> Self {
+    pub fn watch(dir: &Path, word: &'static str, ctx: &Ctx) -> Self {
         let done = Arc::new(AtomicBool::new(false));
-        let (stop, dir) = (Arc::clone(&done), dir.to_path_buf());
-        let thread = thread::spawn(move || {
-            let bar = ProgressBar::new_spinner();
-            while !stop.load(Ordering::Relaxed) {
-                bar.set_message(format!("{word} {}", HumanBytes(size(&dir))));
-                bar.tick();
-                thread::sleep(Duration::from_millis(300));
-            }
-            bar.finish_and_clear();
-        });
+        let (stop, dir, is_terminal) = (Arc::clone(&done), dir.to_path_buf(), ctx.progress);
+        let watch = move || match is_terminal {
+            true => draw(&dir, word, &stop),
+            false => tell(&dir, word, &stop),
+        };
         Self {
             done,
-            thread: Some(thread),
+            thread: (!ctx.json).then(|| thread::spawn(watch)),
+        }
+    }
+}
+
+fn draw(dir: &PathBuf, word: &str, stop: &AtomicBool) {
+    let bar = ProgressBar::new_spinner();
+    while !stop.load(Ordering::Relaxed) {
+        bar.set_message(format!("{word} {}", HumanBytes(size(dir))));
+        bar.tick();
+        thread::sleep(TICK);
+    }
+    bar.finish_and_clear();
+}
+
+fn tell(dir: &PathBuf, word: &str, stop: &AtomicBool) {
+    let since = Instant::now();
+    let mut told = since;
+    while !stop.load(Ordering::Relaxed) {
+        thread::sleep(TICK);
+        if told.elapsed() >= LINE_EVERY {
+            told = Instant::now();
+            let seconds = since.elapsed().as_secs();
+            errln!("soloist: {word} {} in {seconds} s", HumanBytes(size(dir)));
         }
     }
 }

@@ -72,7 +72,8 @@ pub struct Args {
 }
 
 /// Records programs on the newest 6.12 by Linux' own placement, for another command; the
-/// status of the first.
+/// status of the first. What they print is no part of that command's answer: it is told where
+/// the first fails, as errors.
 pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) -> Result<u8> {
     let request = Request {
         machine: machine.to_owned(),
@@ -88,12 +89,19 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
         timeout: Some(Duration::from_secs(3600)),
         programs,
     };
-    Ok(record(&request, ctx)?.tell(ctx))
+    let recorded = record(&request, Output::Keep, ctx)?;
+    let status = recorded.tell(ctx);
+    let said = recorded.outcome.stderr.unwrap_or_default();
+    if status != 0 {
+        said.lines().for_each(|line| errln!("{line}"));
+    }
+    Ok(status)
 }
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    let recorded = record(&args.request()?, ctx)?;
+    let output = if ctx.json { Output::Keep } else { Output::Pass };
+    let recorded = record(&args.request()?, output, ctx)?;
     if ctx.json && record::ran(&recorded.outcome) {
         let (guest, recording) = (&recorded.outcome, &recorded.meta);
         ctx.print_json(&serde_json::json!({ "guest": guest, "recording": recording }))?;
@@ -130,17 +138,14 @@ struct Recorded {
     meta: Meta,
 }
 
-fn record(request: &Request, ctx: &Ctx) -> Result<Recorded> {
+fn record(request: &Request, output: Output, ctx: &Ctx) -> Result<Recorded> {
     let root = source_root();
     let machine = known::find(&request.machine)?;
-    let output = if ctx.json { Output::Keep } else { Output::Pass };
     let (spec, order) = request
         .prepare(&machine, output, root.as_deref())
         .map_err(misuse)?;
     tell_disk_use(&request.out, request.limit)?;
-    let watch = ctx
-        .progress
-        .then(|| Directory::watch(&request.out, "recorded"));
+    let watch = Directory::watch(&request.out, "recorded", ctx);
     let (outcome, meta) = record::record(spec, &order, root.as_deref())?;
     drop(watch);
     Ok(Recorded { outcome, meta })
