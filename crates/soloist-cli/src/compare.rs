@@ -77,8 +77,8 @@ pub struct Args {
     /// In the model: bank sets of each program.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..))]
     pub sets: u32,
-    /// In the model: lines to play, from the middle of each program [default: a million,
-    /// or as many as take about a minute].
+    /// In the model: lines to play, from the middle of each program but the neighbour
+    /// [default: a million, or as many as take about a minute].
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
     pub lines: Option<usize>,
     /// In the model: write a page with histograms and who waited for whom.

@@ -205,7 +205,8 @@ fn lines(args: &Args, asked: &Asked, recorded: &Recorded, program: usize) -> Res
 }
 
 fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
-    let neighbour = recorded.part(recorded.programs - 1, args.lines.unwrap_or(LINES))?;
+    // It goes round and round: few lines of it would come to lie in the last level.
+    let neighbour = recorded.part(recorded.programs - 1, LINES)?;
     let mut all = Vec::new();
     for program in 0..recorded.programs - 1 {
         let lines = lines(args, asked, recorded, program)?;
