@@ -24,7 +24,7 @@ pub use guard::{Guard, GuardCpu, GuardView};
 pub use implicit::ImplicitGroup;
 pub use interface::{Control, KeyValues};
 pub use load::{load, unload, wants_map, LoadReport, ModuleChoice};
-pub use moves::{MoveReport, Stay};
+pub use moves::{MoveHow, MoveReport, Stay, Stood};
 pub use occupancy::Occupancy;
 pub use request::{Choice, ColorPlan, ColorRequest};
 pub use rule::{Rule, RuleChange, RuleView, LIMIT_DEFAULT};

@@ -106,6 +106,19 @@ fn evict_and_recolor_are_one_write_each() {
         fs::read_to_string(file(&machine, "recolor")).unwrap(),
         "0\n"
     );
+    let args = ["recolor", "core0", "--rate", "1MB/s", "--isolated"];
+    said(&machine, &args, 0);
+    assert_eq!(
+        fs::read_to_string(file(&machine, "recolor")).unwrap(),
+        "0 rate=1000000 isolated\n"
+    );
+    fs::write(file(&machine, "recolor"), "state none\n").unwrap();
+    let args = ["group", "set", "core0", "--bank-sets", "3", "--move"];
+    said(&machine, &args, 0);
+    assert_eq!(
+        fs::read_to_string(file(&machine, "recolor")).unwrap(),
+        "0\n"
+    );
 }
 
 #[test]
@@ -114,6 +127,11 @@ fn what_makes_no_sense_is_refused() {
     with_real_processes(&machine);
     let alone = said(&machine, &["group", "set", "core0", "--move"], 2);
     assert!(alone.contains("--pid"), "{alone}");
+    let alone = said(&machine, &["group", "set", "core0", "--isolated"], 2);
+    assert!(alone.contains("nothing to set"), "{alone}");
+    let args = ["group", "set", "core0", "--mode", "shareable", "--isolated"];
+    let alone = said(&machine, &args, 2);
+    assert!(alone.contains("--move and --evict"), "{alone}");
     said(
         &machine,
         &["group", "set", "core0", "--evict-rate", "1MB/s"],

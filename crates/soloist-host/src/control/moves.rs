@@ -12,6 +12,29 @@ use crate::control::interface::{Control, KeyValues};
 use crate::machine::{process_of, Host};
 use crate::HostError;
 
+/// How a migration goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MoveHow {
+    /// Bytes a second at most; `None`: no limit.
+    pub rate: Option<u64>,
+    /// Isolated CPUs may be interrupted.
+    pub isolated: bool,
+}
+
+impl MoveHow {
+    /// `first`, and the words for the kernel.
+    fn after(&self, first: &str) -> String {
+        let mut words = first.to_owned();
+        if let Some(rate) = self.rate {
+            words += &format!(" rate={rate}");
+        }
+        if self.isolated {
+            words += " isolated";
+        }
+        words
+    }
+}
+
 /// The report of a migration. All counts are of 4 KiB pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MoveReport {
@@ -33,6 +56,8 @@ pub struct MoveReport {
     pub stays: Vec<Stay>,
     /// No page stood still longer, microseconds.
     pub longest_us: u64,
+    /// How many pages stood still how long.
+    pub stood: Vec<Stood>,
     /// How long it took, microseconds.
     pub took_us: u64,
 }
@@ -46,8 +71,17 @@ pub struct Stay {
     pub pages: u64,
 }
 
+/// Pages that stood still for a time while they moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stood {
+    /// Less than so long, nanoseconds, and not less than half of it; `None`: longer than all others.
+    pub below_ns: Option<u64>,
+    /// Pages.
+    pub pages: u64,
+}
+
 /// Causes, and what they mean.
-const CAUSES: [(&str, &str); 8] = [
+const CAUSES: [(&str, &str); 9] = [
     ("pinned", "pinned for a device"),
     (
         "unevictable",
@@ -58,6 +92,10 @@ const CAUSES: [(&str, &str); 8] = [
     (
         "shared",
         "shared with another process since a fork, until either writes",
+    ),
+    (
+        "isolated",
+        "a task on an isolated CPU may have them mapped (--isolated moves them all the same)",
     ),
     ("huge", "in huge pages that can't be split now"),
     ("busy", "in use just now"),
@@ -81,6 +119,7 @@ impl MoveReport {
             listed: number("listed"),
             stays: CAUSES.iter().map(stay).filter(|s| s.pages > 0).collect(),
             longest_us: number("longest_us"),
+            stood: histogram(text),
             took_us: number("took_us"),
         }
     }
@@ -115,13 +154,27 @@ impl MoveReport {
     }
 }
 
+/// Those buckets of the report's histogram that hold pages, the shortest time first.
+fn histogram(text: &KeyValues) -> Vec<Stood> {
+    let bucket = |(key, value): (&String, &String)| {
+        let below_ns = match key.strip_prefix("stood_")? {
+            "more" => None,
+            below => Some(below.strip_prefix("lt_")?.parse().ok()?),
+        };
+        let pages = value.parse().ok().filter(|&pages| pages > 0)?;
+        Some(Stood { below_ns, pages })
+    };
+    let mut stood: Vec<Stood> = text.iter().filter_map(bucket).collect();
+    stood.sort_by_key(|s| s.below_ns.unwrap_or(u64::MAX));
+    stood
+}
+
 impl Group {
-    /// Moves others' pages out of its colours, at most `rate` bytes a second. Lasts as
-    /// long as that takes; a signal that ends this process ends it, too. `so_far` hears each
+    /// Moves others' pages out of its colours. Lasts as long as that takes; a signal that ends this process ends it, too. `so_far` hears each
     /// second how far it is.
     pub fn evict(
         &self,
-        rate: Option<u64>,
+        how: MoveHow,
         so_far: impl Fn(&MoveReport) + Send,
     ) -> Result<MoveReport, HostError> {
         let (end, ended) = channel::<()>();
@@ -136,10 +189,7 @@ impl Group {
                     }
                 }
             });
-            let evicted = match rate {
-                None => self.set("evict", "1"),
-                Some(rate) => self.set("evict", &format!("1 rate={rate}")),
-            };
+            let evicted = self.set("evict", &how.after("1"));
             drop(end);
             evicted
         })?;
@@ -154,14 +204,21 @@ impl Group {
 
     /// Moves the present pages of process `pid` (`None`: of all its tasks) into its
     /// colours.
-    pub fn recolor(&self, pid: Option<i32>) -> Result<MoveReport, HostError> {
-        self.set("recolor", &pid.unwrap_or(0).to_string())?;
+    pub fn recolor(&self, pid: Option<i32>, how: MoveHow) -> Result<MoveReport, HostError> {
+        self.set("recolor", &how.after(&pid.unwrap_or(0).to_string()))?;
         let text = self.control().key_values(&self.file("recolor"))?;
         Ok(MoveReport::of(&text))
     }
 }
 
 impl Control {
+    /// Moves the present pages of all tasks of the group with number `id` into its colours.
+    /// It may be one that a rule made.
+    pub fn recolor_number(&self, id: u32, how: MoveHow) -> Result<MoveReport, HostError> {
+        self.write("recolor", &how.after(&id.to_string()))?;
+        Ok(MoveReport::of(&self.key_values("recolor")?))
+    }
+
     /// The group with a directory that process `pid` is in, and its memory with it.
     pub fn group_of_process(&self, host: &Host, pid: i32) -> Result<Group, HostError> {
         if !host.has(&format!("/proc/{pid}")) {
@@ -192,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_stayed_is_said_by_cause() {
-        let text = "state done\nmoved 7\ndropped 2\npinned 3\nkernel 0\nbusy 1\nlongest_us 1500\n";
+        let text = "state done\nstood_lt_1024 0\nstood_more 1\nstood_lt_16384 4\nstood_lt_2048 2\nmoved 7\ndropped 2\npinned 3\nkernel 0\nbusy 1\nlongest_us 1500\n";
         let report = MoveReport::of(&key_values(text));
         assert_eq!(
             report.words(),
@@ -202,5 +259,17 @@ mod tests {
             report.stays_in_words(),
             ["3 stayed: pinned for a device", "1 stayed: in use just now"]
         );
+        let stood: Vec<_> = report.stood.iter().map(|s| (s.below_ns, s.pages)).collect();
+        assert_eq!(stood, [(Some(2048), 2), (Some(16384), 4), (None, 1)]);
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_written() {
+        assert_eq!(MoveHow::default().after("0"), "0");
+        let how = MoveHow {
+            rate: Some(5),
+            isolated: true,
+        };
+        assert_eq!(how.after("1"), "1 rate=5 isolated");
     }
 }

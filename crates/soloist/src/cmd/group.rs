@@ -53,6 +53,7 @@ pub enum Args {
         "soloist group set video --exhaust grow",
         "soloist group set video --bandwidth 500MB/s --cpus 2-3",
         "soloist group set video --pid 1234 --move",
+        "soloist group set video --bank-sets 4-7 --move",
         "soloist group set video --evict",
     ])]
     Set {
@@ -107,8 +108,9 @@ pub struct Settings {
     #[arg(long = "pid", value_name = "PID", value_parser = pid::<i32>)]
     pids: Vec<i32>,
 
-    /// Move the present pages of these processes into its colours, while they run.
-    #[arg(long = "move", id = "move", requires = "pids")]
+    /// Move the present pages of these processes into its colours, while they run; after
+    /// a change of its colours those of all its tasks.
+    #[arg(long = "move", id = "move")]
     recolor: bool,
 
     /// Evict others' pages from its colours: clean page cache is dropped, the rest
@@ -119,6 +121,11 @@ pub struct Settings {
     /// Move at most so much a second for --evict, such as 100MB/s.
     #[arg(long, value_name = "RATE", value_parser = parse_rate, requires = "evict")]
     evict_rate: Option<u64>,
+
+    /// Interrupt isolated processors, too: --move and --evict leave pages where they are
+    /// that a task there may have mapped.
+    #[arg(long)]
+    isolated: bool,
 
     /// Bind it to a cgroup (v2): all tasks in the cgroup, now and later, are in the
     /// group. PATH is as in /proc/PID/cgroup (/video.slice), or a directory below
@@ -201,6 +208,7 @@ fn remove(names: &[String], force: bool, host: &Host, control: &Control) -> Resu
 
 impl Settings {
     fn create(&self, name: &str, host: &Host, control: &Control, ctx: &Ctx) -> Result<()> {
+        self.check_moves()?;
         self.check_tasks(host)?;
         let group = control.create_group(name)?;
         if let Err(error) = self.apply(host, control, &group) {
@@ -217,6 +225,7 @@ impl Settings {
         if self.is_empty() {
             return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
         }
+        self.check_moves()?;
         self.check_tasks(host)?;
         let before = GroupConfig::now(&group)?;
         if let Err(error) = self.apply(host, control, &group) {
@@ -248,9 +257,24 @@ impl Settings {
     fn moves(&self) -> moves::Wanted<'_> {
         moves::Wanted {
             recolor: if self.recolor { &self.pids } else { &[] },
+            recolor_all: self.recolor && self.changes_colors(),
             evict: self.evict,
             rate: self.evict_rate,
+            isolated: self.isolated,
         }
+    }
+
+    /// There must be something to move.
+    fn check_moves(&self) -> Result<(), Misuse> {
+        if self.recolor && self.pids.is_empty() && !self.changes_colors() {
+            return Err(Misuse(
+                "--move is of processes that join (--pid) or of other colours; `soloist recolor GROUP` moves what a group has".to_owned(),
+            ));
+        }
+        if self.isolated && !self.recolor && !self.evict {
+            return Err(Misuse("--isolated is of --move and --evict".to_owned()));
+        }
+        Ok(())
     }
 
     /// Who has moved in can't be moved back to where it was: all are looked up
@@ -299,7 +323,7 @@ impl Settings {
             group.set_cgroup(path)?;
         }
         if self.everything_else {
-            let colored = !self.colors.is_empty() && !self.only_exhaust();
+            let colored = self.changes_colors();
             group.take_everything_else(&control.map()?, colored, self.colors.exhaust)?;
         }
         for &pid in &self.pids {
@@ -342,6 +366,10 @@ impl Settings {
             )
         })?;
         Ok(Guard::open(control)?.reserve_group(group, Some((&want, &cpus)))?)
+    }
+
+    fn changes_colors(&self) -> bool {
+        !self.colors.is_empty() && !self.only_exhaust()
     }
 
     /// `--exhaust` alone changes no colours.

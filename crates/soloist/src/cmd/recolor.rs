@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use soloist_cli::complete;
 use soloist_cli::Ctx;
-use soloist_host::control::{Control, MoveReport};
+use soloist_host::control::{parse_rate, Control, MoveHow, MoveReport};
 use soloist_host::machine::Host;
 
 use super::moves;
@@ -18,17 +18,30 @@ use super::moves;
 /// counted by cause. A process must be in a group: `soloist group set NAME --pid PID
 /// --move` does both.
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!["soloist recolor 1234", "soloist recolor video --json"])]
+#[command(after_help = examples![
+    "soloist recolor 1234",
+    "soloist recolor video --rate 100MB/s",
+    "soloist recolor x264#3 --json",
+])]
 pub struct Args {
-    /// A process, or a group: all its processes.
-    #[arg(value_name = "PID|GROUP", add = complete::groups())]
+    /// A process, or a group: all its processes. RULE#NUMBER is one that a rule made.
+    #[arg(value_name = "PID|GROUP", add = complete::shown_groups())]
     what: String,
+
+    /// Move at most so much a second, such as 100MB/s.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    rate: Option<u64>,
+
+    /// Interrupt isolated processors, too, so that pages move which a task there may
+    /// have mapped.
+    #[arg(long)]
+    isolated: bool,
 }
 
 /// What became of the pages.
 #[derive(Serialize)]
-struct Recolored<'a> {
-    group: &'a str,
+struct Recolored {
+    group: String,
     pid: Option<i32>,
     #[serde(flatten)]
     report: MoveReport,
@@ -38,24 +51,45 @@ struct Recolored<'a> {
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let control = Control::open(&host)?;
-    let pid: Option<i32> = args.what.parse().ok();
-    let group = match pid {
-        Some(pid) => control.group_of_process(&host, pid)?,
-        None => control.group(&args.what)?,
+    let how = MoveHow {
+        rate: args.rate,
+        isolated: args.isolated,
     };
-    let report = group.recolor(pid)?;
+    let done = match args.what.parse() {
+        Ok(pid) => process(pid, &host, &control, how)?,
+        Err(_) => group(&args.what, &control, how)?,
+    };
     if ctx.json {
-        ctx.print_json(&Recolored {
-            group: group.name(),
-            pid,
-            report,
-        })?;
+        ctx.print_json(&done)?;
     } else {
-        let whose = match pid {
-            Some(pid) => format!("process {pid} of group {}", group.name()),
-            None => format!("group {}", group.name()),
+        let group = &done.group;
+        let whose = match done.pid {
+            Some(pid) => format!("process {pid} of group {group}"),
+            None => format!("group {group}"),
         };
-        moves::say(&whose, &report, ctx)?;
+        moves::say(&whose, &done.report, ctx)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn process(pid: i32, host: &Host, control: &Control, how: MoveHow) -> Result<Recolored> {
+    let group = control.group_of_process(host, pid)?;
+    Ok(Recolored {
+        group: group.name().to_owned(),
+        pid: Some(pid),
+        report: group.recolor(Some(pid), how)?,
+    })
+}
+
+fn group(name: &str, control: &Control, how: MoveHow) -> Result<Recolored> {
+    let view = control.group_view(name)?;
+    let report = match view.implicit {
+        true => control.recolor_number(view.id.parse()?, how)?,
+        false => control.group(name)?.recolor(None, how)?,
+    };
+    Ok(Recolored {
+        group: view.name,
+        pid: None,
+        report,
+    })
 }
