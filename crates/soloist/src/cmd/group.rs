@@ -222,10 +222,10 @@ impl Settings {
 
     fn set(&self, name: &str, host: &Host, control: &Control, ctx: &Ctx) -> Result<()> {
         let group = control.group(name)?;
+        self.check_moves()?;
         if self.is_empty() {
             return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
         }
-        self.check_moves()?;
         self.check_tasks(host)?;
         let before = GroupConfig::now(&group)?;
         if let Err(error) = self.apply(host, control, &group) {
