@@ -11,6 +11,7 @@
 
 #include "../command/status.h"
 #include "../guard/guard.h"
+#include "../migrate/evict.h"
 #include "../palette/colors.h"
 #include "../palette/life.h"
 #include "group.h"
@@ -193,10 +194,28 @@ static struct size size_of_frames(u64 frames)
 	return (struct size){ n, units[i] };
 }
 
+/*
+ * Frames that are free, or that supply's gentle means make free. If an exclusive group
+ * lacks some, what others have in its colours is evicted, once. Return: frames, or
+ * -EINTR.
+ */
+static s64 reserve_or_evict(struct sol_group *group, u64 frames)
+{
+	const struct sol_job_how how = {};
+	u64 have = sol_group_reserve(group, frames);
+
+	if (have >= frames || !READ_ONCE(group->colors.exclusive))
+		return have;
+	if (sol_evict(group, &how) == -EINTR)
+		return -EINTR;
+	return sol_group_reserve(group, frames);
+}
+
 static int reserve_store(struct sol_group *group, const char *page)
 {
 	struct size asked, can;
-	u64 frames, have;
+	u64 frames;
+	s64 have;
 	int err = reserve_parse(page, &frames);
 
 	if (err)
@@ -204,13 +223,15 @@ static int reserve_store(struct sol_group *group, const char *page)
 	asked = size_of_frames(frames);
 	have = sol_group_capacity(group) >> SOL_FRAME_SHIFT;
 	can = size_of_frames(have);
-	if (frames > have)
+	if (frames > (u64)have)
 		return sol_deny(-ENOSPC,
 				"reserve: %llu %s asked, the group's colours have %llu %s in all",
 				asked.n, asked.unit, can.n, can.unit);
-	have = sol_group_reserve(group, frames);
+	have = reserve_or_evict(group, frames);
+	if (have < 0)
+		return have;	/* the eviction has said why */
 	can = size_of_frames(have);
-	if (have >= frames)
+	if ((u64)have >= frames)
 		return 0;
 	return sol_deny(-ENOSPC,
 			"reserve: %llu %s asked, only %llu %s are free in the group's colours",

@@ -2,7 +2,7 @@
 /*
  * Eviction of what a disk's page cache and devices have in a group's colours: clean cache
  * is dropped, mapped and dirty cache migrates, pinned pages stay and are counted until
- * they are pinned no more.
+ * they are pinned no more. `reserve` of an exclusive group evicts.
  */
 #include "servant.h"
 
@@ -150,6 +150,36 @@ static void pinned(void)
 		    "pinned-no-more-go", "%ld of %ld stayed", after, before);
 }
 
+/* ---- reserve ---- */
+
+/* A stranger has locked memory there, which only an eviction moves. */
+static void reserved(void)
+{
+	struct servant s;
+	long before;
+	int err;
+
+	guest_write("lists", "drain");
+	s = serve(NULL, 600 * MIB, SERVE_LOCKED);
+	before = servant_in(&s, SET);
+	err = guest_write("groups/mine/reserve", "48M");
+	guest_check(!err && before > 6000, "reserve-evicts", "%d %s; %ld there",
+		    err, guest_status(), before);
+	guest_check(guest_stat("groups/mine/stats", "listed") >= 12288,
+		    "reserve-listed", "%lld",
+		    guest_stat("groups/mine/stats", "listed"));
+	guest_check(dismiss(&s), "reserve-content", "it changed");
+	guest_write("groups/mine/reserve", "0");
+	guest_write("groups/mine/mode", "shareable");
+	guest_write("lists", "drain");
+	s = serve(NULL, 600 * MIB, SERVE_LOCKED);
+	err = guest_write("groups/mine/reserve", "48M");
+	guest_check(err == -ENOSPC, "reserve-of-a-shareable-group-does-not",
+		    "%d %s", err, guest_status());
+	dismiss(&s);
+	guest_write("groups/mine/mode", "exclusive");
+}
+
 int main(void)
 {
 	int disk;
@@ -170,6 +200,7 @@ int main(void)
 			printf("# null_blk stays\n");
 	}
 	pinned();
+	reserved();
 	guest_ungroup("mine");
 	guest_write("lists", "drain");
 	return guest_exit();
