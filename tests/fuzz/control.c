@@ -24,6 +24,7 @@ static const struct file group_files[] = {
 	{ "llc_color", LLC }, { "node", NODES }, { "auto", AUTO },
 	{ "mode", MODE }, { "exhaust", EXHAUST }, { "text", TEXT },
 	{ "reserve", BYTES }, { "cgroup", CGROUP }, { "bandwidth", GROUP_RATE },
+	{ "evict", EVICTION }, { "recolor", RECOLORING },
 };
 
 static const struct file rule_files[] = {
@@ -34,6 +35,7 @@ static const struct file rule_files[] = {
 static const char *const read_only[] = {
 	"id", "stats", "times", "members", "last_cmd_status", "features",
 	"implicit", "firmware/components", "guard/stats", "guard/cpu1/stats",
+	"occupancy", "evict", "recolor",
 };
 
 #define PICK(d, list) (&(list)[draw(d, sizeof(list) / sizeof(*(list)))])
@@ -143,6 +145,24 @@ static bool enter(struct draw *d)
 	done = !put(strcat(path, "/tasks"), "0", 0);
 	memory_touch(d);
 	return done;
+}
+
+/* What others have goes, or what the group's tasks have comes: of any group. */
+static bool move(struct draw *d)
+{
+	static const struct file files[] = {
+		{ "/evict", EVICTION }, { "/recolor", RECOLORING },
+	};
+	const struct file *file = PICK(d, files);
+	unsigned int id = 1 + draw(d, 12);
+	char path[96];
+
+	if (draw_one_in(d, 4)) {
+		snprintf(path, sizeof(path), FUZZ_ROOT "%s", file->name);
+		return !putf(path, "%u", id);
+	}
+	some_group(d, path, 64);
+	return write_value(d, strcat(path, file->name), file->kind);
 }
 
 static bool make_rule(struct draw *d)
@@ -308,6 +328,7 @@ const struct act control_acts[] = {
 	{ "remove-group", 6, remove_group },
 	{ "write-group", 30, write_group },
 	{ "join", 20, join },
+	{ "move", 8, move },
 	{ "make-rule", 3, make_rule },
 	{ "remove-rule", 2, remove_rule },
 	{ "write-rule", 10, write_rule },

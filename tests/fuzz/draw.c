@@ -150,6 +150,15 @@ static void task(struct draw *d, struct value *v)
 	}
 }
 
+/* Fast enough for a step. */
+static void how(struct draw *d, struct value *v)
+{
+	if (draw_one_in(d, 3))
+		say(v, " rate=%u000000", 50 + draw(d, 1000));
+	if (draw_one_in(d, 3))
+		say(v, " isolated");
+}
+
 static void valid(struct draw *d, enum kind kind, struct value *v)
 {
 	static const char *const words[][3] = {
@@ -160,7 +169,7 @@ static void valid(struct draw *d, enum kind kind, struct value *v)
 		[UID] = { "0", "any", "registered" },
 	};
 	static const char *const cgroups[] = {
-		"/fuzz0", "/fuzz1", "/fuzz0/in", "/none/such", "",
+		"/fuzz0", "/fuzz1", "/fuzz0/in", "/none/such", "", "everything-else",
 	};
 	static const char *const globs[] = {
 		FUZZ_DIR "/bin/*", "*/fuzz", "*", "/bin/[a-z]*", "*/other?",
@@ -226,6 +235,14 @@ static void valid(struct draw *d, enum kind kind, struct value *v)
 		break;
 	case DECODE:
 		say(v, "%#x %#x\n", draw(d, 1u << 31), draw(d, 1u << 31));
+		break;
+	case EVICTION:
+		say(v, "1");
+		how(d, v);
+		break;
+	case RECOLORING:
+		say(v, "%d", draw_one_in(d, 2) ? fuzz->pid[draw(d, FUZZ_WORKERS)] : 0);
+		how(d, v);
 		break;
 	case MAP:
 		memcpy(v->text, fuzz->map, fuzz->map_len);

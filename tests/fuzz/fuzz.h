@@ -61,6 +61,8 @@ enum kind {
 	LISTS,
 	DECODE,
 	MAP,
+	EVICTION,
+	RECOLORING,
 };
 
 void draw_value(struct draw *d, enum kind kind, struct value *v);

@@ -189,6 +189,21 @@ static bool drop_caches(struct draw *d)
 	return !putf("/proc/sys/vm/drop_caches", "%u", 1 + draw(d, 3));
 }
 
+/* Page cache fills memory, or some of it, and stays. */
+static bool fill_cache(struct draw *d)
+{
+	unsigned int from = draw(d, 2048), mib = 1 + draw(d, 400);
+	int fd = open("/dev/nullb0", O_RDONLY | O_CLOEXEC);
+	static char buf[1 << 20];
+	bool done = false;
+
+	for (; fd >= 0 && mib--; from++)
+		done = pread(fd, buf, sizeof(buf), (off_t)from << 20) > 0;
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
 static bool compact(struct draw *d)
 {
 	char path[64];
@@ -273,6 +288,7 @@ const struct act machine_acts[] = {
 	{ "freeze", 1, freeze },
 	{ "set-memory", 3, set_memory },
 	{ "drop-caches", 1, drop_caches },
+	{ "fill-cache", 2, fill_cache },
 	{ "compact", 1, compact },
 	{ "offline-memory", 1, offline_memory },
 	{ NULL, 0, NULL },
