@@ -169,7 +169,7 @@ static void valid(struct draw *d, enum kind kind, struct value *v)
 		[UID] = { "0", "any", "registered" },
 	};
 	static const char *const cgroups[] = {
-		"/fuzz0", "/fuzz1", "/fuzz0/in", "/none/such", "", "everything-else",
+		"/fuzz0", "/fuzz1", "/fuzz0/in", "/none/such", "",
 	};
 	static const char *const globs[] = {
 		FUZZ_DIR "/bin/*", "*/fuzz", "*", "/bin/[a-z]*", "*/other?",
