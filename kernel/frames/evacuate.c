@@ -25,6 +25,7 @@
 #include <linux/vmstat.h>
 
 #include "../compat/evacuate.h"
+#include "../compat/zones.h"
 #include "../hook/hook.h"
 #include "evacuate.h"
 #include "refill.h"
@@ -235,7 +236,7 @@ static bool all_zones_low(int nid, bool hard)
 	struct sol_refill f = { .want = BATCH, .hard = hard };
 	int z;
 
-	for (z = ZONE_DMA32; z <= ZONE_MOVABLE; z++) {
+	for (z = SOL_LOWEST_ZONE; z <= ZONE_MOVABLE; z++) {
 		struct zone *zone = &NODE_DATA(nid)->node_zones[z];
 
 		if (populated_zone(zone) && sol_refill_zone_ok(&f, zone))

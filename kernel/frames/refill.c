@@ -16,8 +16,9 @@
  * came free behind it, so it waits. Each walk has a budget of frames to look at.
  *
  * The last reserves are left alone: no frame comes from a zone below its low
- * watermark, from ZONE_DMA, CMA or isolated blocks. evacuate.c goes down to the min
- * watermark, and takes what it makes free in any case: that leaves the zone as it is.
+ * watermark, from x86's ZONE_DMA, CMA or isolated blocks. evacuate.c goes down to the
+ * min watermark, and takes what it makes free in any case: that leaves the zone as it
+ * is.
  *
  * Locking: cursors are racy on purpose. The zone's lock is held to take one frame,
  * never together with a cell's. May sleep.
@@ -27,6 +28,7 @@
 #include <linux/mmzone.h>
 
 #include "../compat/buddy.h"
+#include "../compat/zones.h"
 #include "../hook/hook.h"
 #include "array.h"
 #include "refill.h"
@@ -181,7 +183,7 @@ static bool region_usable(struct sol_refill *f, u64 pfn)
 	struct page *page = pfn_to_online_page(pfn);
 
 	return page && page_to_nid(page) == f->node &&
-	       page_zonenum(page) >= ZONE_DMA32 &&
+	       page_zonenum(page) >= SOL_LOWEST_ZONE &&
 	       (f->visit || sol_refill_zone_ok(f, page_zone(page)));
 }
 
