@@ -8,8 +8,13 @@ PREFIX  ?= /usr/local
 MINUTES ?= 10
 SECONDS ?= 60
 
+# Of arm64 are the kernels whose names say so.
+of_arm64 := $(filter %-arm64 %-arm64-16k,$(KERNELS))
+arm64_cargo := CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	cargo build -q --target aarch64-unknown-linux-gnu
+
 .PHONY: help build check check-long check-debug demo bench bench-load fuzz install \
-	uninstall deb dist clean kernels cli modules guest-build
+	uninstall deb dist clean kernels cli modules guest-build arm64
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +31,7 @@ help:
 	@echo "make install      soloist, soloist-lab and the module (DKMS) under PREFIX=$(PREFIX)"
 	@echo "make uninstall    take that away again"
 	@echo "make deb          Debian packages in build/deb; make dist: static binaries"
+	@echo "make arm64        what guests of arm64 run (soloist vm run --arch arm64)"
 	@echo "make clean        remove build/ (kernels too) and target/"
 	@echo
 	@echo "While you work: cargo test -p soloist-map; make -C core check;"
@@ -77,7 +83,7 @@ fuzz:
 	@$(MAKE) -s -C core fuzz SECONDS=$(SECONDS)
 
 kernels:
-	@scripts/packages vm module
+	@scripts/packages vm module $(if $(of_arm64),module-arm64)
 	@scripts/kernels $(KERNELS)
 
 cli:
@@ -94,8 +100,24 @@ module-%:
 		echo "no kernel $* here: scripts/kernels $*" >&2; exit 1; }; \
 	$(MAKE) -s -C kernel KVER=$$version W=1 C=$(or $(SPARSE),0)
 
-guest-build: kernels cli modules
+guest-build: kernels cli modules $(if $(of_arm64),arm64)
 	@$(MAKE) -s -C tests/guest
+
+# What guests of arm64 run: Debian's programs, ours and the tests'.
+arm64:
+	@scripts/packages vm-arm64
+	@scripts/userland arm64
+	@$(arm64_cargo) -p soloist -p soloist-lab-cli
+	@mkdir -p build/arm64/bin build/arm64/tests/bin
+	@aarch64-linux-gnu-gcc -static -s -Os -Wall -Wextra -o build/arm64/init \
+		crates/soloist-vm/guest/init.c
+	@for program in soloist soloist-lab; do \
+		aarch64-linux-gnu-strip -o build/arm64/bin/$$program.new \
+			target/aarch64-unknown-linux-gnu/debug/$$program && \
+		mv build/arm64/bin/$$program.new build/arm64/bin/$$program && \
+		ln -f build/arm64/bin/$$program build/arm64/tests/bin/$$program || exit; \
+	done
+	@$(MAKE) -s -C tests/guest ARCH=arm64
 
 install:
 	@scripts/install $(PREFIX)

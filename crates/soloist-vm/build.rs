@@ -11,11 +11,20 @@ fn main() {
     compile("record");
 }
 
+/// That of the machine that the guest's programs run on, which is this crate's target.
+fn compiler() -> String {
+    let target = env::var("TARGET").unwrap_or_default();
+    if Ok(&target) != env::var("HOST").as_ref() {
+        return target.replace("-unknown", "") + "-gcc";
+    }
+    env::var("CC").unwrap_or_else(|_| "cc".into())
+}
+
 fn compile(name: &str) {
     let source = format!("guest/{name}.c");
     println!("cargo:rerun-if-changed={source}");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join(name);
-    let cc = env::var("CC").unwrap_or_else(|_| "cc".into());
+    let cc = compiler();
     let status = Command::new(&cc)
         .args(["-static", "-s", "-Os", "-Wall", "-Wextra", "-o"])
         .arg(&out)

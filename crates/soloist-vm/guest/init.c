@@ -10,6 +10,8 @@
  *
  *   modules/NN-NAME.ko   loaded in the order of their names
  *   binds                NUL-ended pairs: path on the host, path in the guest
+ *   layer                directory of the host whose files come before its own, as
+ *                        programs of another architecture do; optional
  *   soloist.ko, params   the module under test and its parameters; optional
  *   map                  text for /sys/kernel/config/soloist/map; optional
  *   argv, env, cwd       the command, NUL-ended strings
@@ -242,14 +244,29 @@ static void mount_kernel_views(const char *root)
 	must_mount("devtmpfs", path, "devtmpfs", 0, NULL);
 }
 
+/*
+ * Directories of one file system can't be layers of an overlay where one lies in the
+ * other: the host's root becomes an overlay of its own below the programs.
+ */
 static void mount_host(void)
 {
+	const char *layer = slurp("/soloist/layer", NULL);
+	char options[4400] = "lowerdir=/host,upperdir=/over/upper,workdir=/over/work";
+
 	must_mount("host", "/host", "virtiofs", 0, NULL);
 	must_mount("tmpfs", "/over", "tmpfs", 0, NULL);
 	mkdir("/over/upper", 0755);
 	mkdir("/over/work", 0755);
-	must_mount("overlay", "/root", "overlay", 0,
-		   "lowerdir=/host,upperdir=/over/upper,workdir=/over/work");
+	if (layer) {
+		mkdir("/over/none", 0755);
+		mkdir("/over/host", 0755);
+		must_mount("overlay", "/over/host", "overlay", MS_RDONLY,
+			   "lowerdir=/over/none:/host");
+		snprintf(options, sizeof(options),
+			 "lowerdir=/host%s:/over/host,upperdir=/over/upper,workdir=/over/work",
+			 layer);
+	}
+	must_mount("overlay", "/root", "overlay", 0, options);
 }
 
 /* Binds go from the share itself, which is writable, past the overlay. */

@@ -1,5 +1,7 @@
 //! What can keep a guest from being run.
 
+use std::path::PathBuf;
+
 /// What can keep a guest from being run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -17,6 +19,9 @@ pub enum Error {
     /// The module was not built for this version of the kernel.
     #[error("no soloist.ko for {0}: `make build` builds it, --module FILE names another, --no-module does without")]
     NoModule(String),
+    /// What guests of another architecture run was not built.
+    #[error("{0} has no programs for guests of this architecture: `make arm64` makes them")]
+    NoUserland(PathBuf),
     /// What was asked for cannot be had.
     #[error("{0}")]
     Refused(String),

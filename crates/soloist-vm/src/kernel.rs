@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
 use crate::error::Error;
 use crate::plan::TestPlan;
 
@@ -29,14 +30,24 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// What it runs on.
+    pub fn arch(&self) -> Arch {
+        Arch::of_version(&self.version)
+    }
+
     /// `6.12`, `6.12-rt` or the like: the series and flavour of the version,
-    /// `6.12-deb13` for Debian 13's of a series that Debian 12 has too; the
-    /// version itself where it is none of Debian's.
+    /// `6.12-deb13` for Debian 13's of a series that Debian 12 has too, `6.12-arm64-16k`
+    /// of another architecture; the version itself where it is none of Debian's.
     pub fn name(&self) -> String {
         let series: Vec<&str> = self.version.split(['.', '-', '+']).take(2).collect();
         let mut series = series.join(".");
         if series == "6.12" && self.version.contains("+deb13-") {
             series += "-deb13";
+        }
+        if self.arch() == Arch::Arm64 {
+            let flavours = ["rt-arm64", "cloud-arm64", "arm64-16k"];
+            let flavour = flavours.iter().find(|end| self.version.ends_with(**end));
+            return series + "-" + flavour.unwrap_or(&"arm64");
         }
         match self.version.strip_suffix("-amd64") {
             Some(rest) if rest.ends_with("-rt") => series + "-rt",
@@ -150,6 +161,13 @@ mod tests {
             "6.12-deb13-cloud"
         );
         assert_eq!(kernel("7.3.4+deb13-rt-amd64").name(), "7.3-rt");
+        assert_eq!(kernel("6.12.117+deb12-arm64").name(), "6.12-arm64");
+        assert_eq!(kernel("6.12.117+deb12-arm64-16k").name(), "6.12-arm64-16k");
+        assert_eq!(
+            kernel("6.12.118+deb13-rt-arm64").name(),
+            "6.12-deb13-rt-arm64"
+        );
+        assert_eq!(kernel("7.3.4+deb13-cloud-arm64").name(), "7.3-cloud-arm64");
         assert_eq!(kernel("6.1.0-56-amd64").name(), "6.1");
         assert_eq!(kernel("6.1.0-56-cloud-amd64").name(), "6.1-cloud");
         assert_eq!(

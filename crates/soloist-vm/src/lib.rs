@@ -7,6 +7,7 @@
 //! only searched for what a healthy kernel does not print ([`console`]).
 //! [`record`] runs programs in a guest and keeps what they do to memory.
 
+mod arch;
 mod clock;
 pub mod console;
 mod error;
@@ -23,6 +24,7 @@ mod source;
 mod spec;
 mod terminal;
 
+pub use arch::Arch;
 pub use error::Error;
 pub use interrupt::Scratch;
 pub use kernel::Kernel;

@@ -2,6 +2,8 @@
 
 use soloist_machine::{FileError, Machine};
 
+use crate::arch::Arch;
+
 /// QEMU's `pc` machine aligns the hole below 4 GiB to whole gibibytes.
 const PC_BELOW_4G: u64 = 3 << 30;
 
@@ -73,6 +75,19 @@ impl GuestNodes {
             max_ram_below_4g: vm.max_ram_below_4g.map(|limit| limit.0),
             distances: machine.topology.distances.clone(),
         })
+    }
+
+    /// The same on a machine of `arch`, whose memory may begin above 0: what the map has
+    /// below that, node 0 loses, so that all else is at the addresses of the real machine.
+    #[must_use]
+    pub fn on(mut self, arch: Arch, machine: &Machine) -> Self {
+        let begins = arch.memory_begins();
+        let first = machine.map.ranges.iter().map(|range| range.start).min();
+        let lost = begins.saturating_sub(first.unwrap_or(begins));
+        if self.node_memory[0] > lost {
+            self.node_memory[0] -= lost;
+        }
+        self
     }
 
     /// All memory, bytes.

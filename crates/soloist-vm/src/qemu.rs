@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::arch::Arch;
 use crate::clock;
 use crate::error::{io, Error};
 use crate::nodes::GuestNodes;
@@ -34,11 +35,6 @@ const OF_ITS_OWN: &[&str] = &[
     "--no-announce-submounts",
 ];
 const FILES_PACKAGE: &str = "virtiofsd, or before Debian 13 qemu-system-common";
-/// The host's own, for everything but recording: Debian 12 has version 7.2, which
-/// boots every kernel and takes less to start. A recording names its own, version
-/// 10 at least (`scripts/qemu`): 7.2 tells its plugins wrong physical
-/// addresses where there are several memory backends.
-const QEMU: &str = "qemu-system-x86_64";
 
 /// The kernel's command line: the console is a file; any trouble ends the
 /// guest at once. The limits of the watchdogs are wide, since an emulated cpu
@@ -46,10 +42,10 @@ const QEMU: &str = "qemu-system-x86_64";
 /// 7.2 translates code anew for each address at which it is mapped, keeps all of
 /// that, and goes through it at each store when the page becomes another's; a test
 /// of memory pressure behind some hundred programs took 18 s, not over 400.
-const APPEND: &str = "console=ttyS0 rdinit=/init panic=-1 oops=panic panic_on_warn=1 \
+const APPEND: &str = "rdinit=/init panic=-1 oops=panic panic_on_warn=1 \
     sysctl.kernel.hung_task_panic=1 sysctl.kernel.hung_task_timeout_secs=240 \
     sysctl.kernel.softlockup_panic=1 watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=200 \
-    tsc=reliable no_timer_check nokaslr norandmaps printk.devkmsg=on random.trust_cpu=on";
+    nokaslr norandmaps printk.devkmsg=on random.trust_cpu=on";
 
 /// A child process that is killed when it is dropped.
 pub(crate) struct Process(Child);
@@ -167,7 +163,7 @@ pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process,
             command.args(["-plugin", &plugin]);
             command
         }
-        None => Command::new(QEMU),
+        None => Command::new(spec.kernel.arch().qemu().0),
     };
     command.args([
         "-nodefaults",
@@ -205,7 +201,8 @@ pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process,
     let log = std::fs::File::create(files.qemu_log).map_err(io("cannot write QEMU's log"))?;
     command.stdout(Stdio::null()).stderr(log);
     let passed = ports.list.iter().map(|(_, fd)| fd.as_raw_fd()).collect();
-    Process::start(command, passed, QEMU, "qemu-system-x86")
+    let (program, package) = spec.kernel.arch().qemu();
+    Process::start(command, passed, program, package)
 }
 
 /// A path as QEMU's option lists want it.
@@ -214,9 +211,10 @@ fn comma(path: &Path) -> String {
 }
 
 fn append(spec: &Spec) -> String {
-    let mut words = APPEND.to_owned();
-    // A guest under KVM has its clock from there.
-    if accelerator(spec) != "kvm" {
+    let arch = spec.kernel.arch();
+    let mut words = format!("{} {APPEND}", arch.words());
+    // A guest under KVM has its clock from there; arm64 has its rate in a register.
+    if accelerator(spec) != "kvm" && arch == Arch::X86_64 {
         words.extend(clock::word(spec.icount.is_some()).map(|word| format!(" {word}")));
     }
     words + " " + &spec.append
@@ -226,7 +224,7 @@ fn append(spec: &Spec) -> String {
 fn accelerator(spec: &Spec) -> &'static str {
     if spec.recorder.is_some() && spec.icount.is_none() {
         "tcg,thread=multi"
-    } else if spec.icount.is_none() && has_kvm() {
+    } else if spec.icount.is_none() && spec.kernel.arch() == Arch::X86_64 && has_kvm() {
         "kvm"
     } else {
         "tcg,thread=single"
@@ -234,21 +232,20 @@ fn accelerator(spec: &Spec) -> &'static str {
 }
 
 fn machine_args(spec: &Spec) -> Vec<String> {
-    let mut machine = match is_in_one_piece(&spec.nodes) {
-        true => format!("{CUTS_MEMORY},memory-backend=ram"),
-        false => "pc".to_owned(),
+    let arch = spec.kernel.arch();
+    let mut machine = match (arch, is_in_one_piece(&spec.nodes)) {
+        (Arch::Arm64, _) => "virt,gic-version=3".to_owned(),
+        (Arch::X86_64, true) => format!("{CUTS_MEMORY},memory-backend=ram"),
+        (Arch::X86_64, false) => "pc".to_owned(),
     };
-    if let Some(limit) = spec.nodes.below_4g() {
+    if let (Arch::X86_64, Some(limit)) = (arch, spec.nodes.below_4g()) {
         machine += &format!(",max-ram-below-4g={limit:#x}");
     }
     let accel = accelerator(spec);
     let cpu = match (&spec.cpu, accel) {
         (Some(cpu), _) => cpu,
         (None, "kvm") => "host",
-        // Without the last two the kernel clears and copies pages by words, not by bytes:
-        // an eighth of what the recorder is called for.
-        (None, _) if spec.recorder.is_some() => "max,la57=off,-erms,-fsrm",
-        (None, _) => "max,la57=off",
+        (None, _) => arch.emulated(spec.recorder.is_some()),
     };
     let mut args = vec!["-machine".into(), machine, "-accel".into(), accel.into()];
     args.extend(["-cpu".into(), cpu.into()]);

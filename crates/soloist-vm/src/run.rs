@@ -21,6 +21,7 @@ use crate::initramfs::Archive;
 use crate::interrupt::{self, Scratch};
 use crate::outcome::{GuestOutcome, Verdict};
 use crate::qemu::{self, Files, Ports, Process};
+use crate::source::source_root;
 use crate::spec::{Output, Spec};
 use crate::terminal::Terminal;
 
@@ -130,6 +131,9 @@ fn write_initramfs(spec: &Spec, path: &Path) -> Result<(), Error> {
     archive.strings("env", &spec.env)?;
     archive.file("cwd", spec.cwd.as_os_str().as_encoded_bytes())?;
     archive.strings("binds", &binds(spec))?;
+    if let Some(root) = programs(spec)? {
+        archive.file("layer", root.as_os_str().as_encoded_bytes())?;
+    }
     if let Some(module) = &spec.module {
         let code = fs::read(module).map_err(io(format!("cannot read {}", module.display())))?;
         archive.file("soloist.ko", &code)?;
@@ -152,10 +156,30 @@ fn binds(spec: &Spec) -> Vec<OsString> {
     if spec.kernel.modules != modules {
         binds.extend([spec.kernel.modules.clone().into(), modules.into()]);
     }
+    let tests = Path::new("build/tests/guest");
+    if let Some((root, built)) = built(spec).filter(|(_, built)| built.join("tests").is_dir()) {
+        binds.extend([built.join("tests").into(), root.join(tests).into()]);
+    }
     for dir in &spec.writable {
         binds.extend([dir.clone().into(), dir.clone().into()]);
     }
     binds
+}
+
+/// The source tree, and where what was built for the guest's architecture lies; none: the
+/// guest runs the host's own.
+fn built(spec: &Spec) -> Option<(PathBuf, PathBuf)> {
+    let root = source_root()?;
+    let built = spec.kernel.arch().built(&root)?;
+    Some((root, built))
+}
+
+/// The directory of programs that the guest sees before the host's files.
+fn programs(spec: &Spec) -> Result<Option<PathBuf>, Error> {
+    match built(spec).map(|(_, built)| built.join("root")) {
+        Some(root) if !root.join("done").exists() => Err(Error::NoUserland(root)),
+        root => Ok(root),
+    }
 }
 
 enum Event {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::error::{io, Error};
 use crate::kernel::Kernel;
 use crate::nodes::GuestNodes;
+use crate::source::source_root;
 
 /// What to boot and what to run there.
 #[derive(Debug, Clone)]
@@ -79,7 +80,6 @@ impl Spec {
             writable.push(cwd.clone());
         }
         Ok(Self {
-            kernel,
             nodes,
             cpu: None,
             icount: None,
@@ -89,7 +89,7 @@ impl Spec {
             params: String::new(),
             map: None,
             command: Vec::new(),
-            env: environment(),
+            env: environment(&kernel),
             cwd,
             writable,
             timeout: None,
@@ -98,26 +98,27 @@ impl Spec {
             output: Output::Pass,
             stdin: false,
             recorder: None,
+            kernel,
         })
     }
 }
 
-/// What a command inherits; the directory of this very program is the first on its PATH.
-fn environment() -> Vec<OsString> {
+/// What a command inherits; the directory of this very program, or of the same for another
+/// architecture, is the first on its PATH.
+fn environment(kernel: &Kernel) -> Vec<OsString> {
     let inherits = |name: &OsString| {
         let name = name.to_string_lossy();
         INHERITED.contains(&name.as_ref()) || name.starts_with("SOLOIST_")
     };
-    let own = std::env::current_exe().ok();
-    let own = own
-        .as_deref()
-        .and_then(Path::parent)
-        .unwrap_or(Path::new("/usr/bin"));
+    let root = source_root().unwrap_or_default();
+    let built = kernel.arch().built(&root).map(|built| built.join("bin"));
+    let host = || Some(std::env::current_exe().ok()?.parent()?.to_owned());
+    let own = built.or_else(host).unwrap_or_else(|| "/usr/bin".into());
     let pair = |(name, value): (OsString, OsString)| {
         let mut pair = name.clone();
         pair.push("=");
         if name == "PATH" {
-            pair.push(own);
+            pair.push(&own);
             pair.push(":");
         }
         pair.push(value);

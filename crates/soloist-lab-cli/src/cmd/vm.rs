@@ -32,6 +32,7 @@ pub enum Args {
          time limit, 130 Ctrl-C, 2 misused";
         "soloist vm run -- uname -r",
         "soloist vm run --kernel 6.1-rt --machine opteron-6128 -- numactl -H",
+        "soloist vm run --arch arm64 -- soloist status",
     ])]
     Run(Box<Run>),
     /// Open a shell, or run a program with this terminal, in a virtual machine.
@@ -81,10 +82,14 @@ struct Guest {
     /// from `soloist vm list`.
     #[arg(long, short, default_value = "6.12", add = complete::names(kernel_names))]
     kernel: String,
+    /// The kernel's architecture: arm64 makes 6.12-rt-arm64 of 6.12-rt. The guest runs
+    /// the programs that `make arm64` made for it.
+    #[arg(long, value_name = "ARCH", value_parser = ["x86_64", "arm64"], default_value = "x86_64")]
+    arch: String,
     /// Machine: a name from `soloist map list` or a machine file, whose [vm] table
-    /// gives cpus and memory.
-    #[arg(long, short, default_value = "qemu-2node", add = complete::machines())]
-    machine: String,
+    /// gives cpus and memory [default: qemu-2node, of arm64 qemu-arm64-2node].
+    #[arg(long, short, add = complete::machines())]
+    machine: Option<String>,
     /// Memory of all nodes together [default: the machine's]; without a map then.
     #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
     mem: Option<String>,
@@ -231,11 +236,19 @@ impl Shell {
 }
 
 impl Guest {
+    /// The kernel's whole name: it says of which architecture it is.
+    fn kernel_name(&self) -> String {
+        match self.arch.as_str() {
+            "arm64" if !self.kernel.contains("-arm64") => format!("{}-arm64", self.kernel),
+            _ => self.kernel.clone(),
+        }
+    }
+
     fn spec(self, command: Vec<OsString>) -> Result<Spec> {
         let root = source_root();
-        let kernel = kernel::find(&self.kernel, root.as_deref())?;
+        let kernel = kernel::find(&self.kernel_name(), root.as_deref())?;
         let module = module(&self, &kernel, root.as_deref())?;
-        let (mut nodes, mut map) = machine(&self)?;
+        let (mut nodes, mut map) = machine(&self, &kernel)?;
         nodes.cpus = self.cpus.unwrap_or(nodes.cpus);
         map = map.filter(|_| module.is_some() && !self.no_map);
         let mut spec = Spec::here(kernel, nodes)?;
@@ -285,7 +298,7 @@ const LEAST_MEMORY: u64 = 256 << 20;
 const LEAST_NODE: u64 = 64 << 20;
 
 /// The nodes and, for a machine, its map.
-fn machine(run: &Guest) -> Result<(GuestNodes, Option<String>)> {
+fn machine(run: &Guest, kernel: &Kernel) -> Result<(GuestNodes, Option<String>)> {
     if let Some(mem) = &run.mem {
         let bytes = parse_size(mem).map_err(|e| Misuse(format!("--mem: {e}")))?;
         let least = LEAST_MEMORY.max(u64::from(run.nodes) * LEAST_NODE);
@@ -302,8 +315,10 @@ fn machine(run: &Guest) -> Result<(GuestNodes, Option<String>)> {
             None,
         ));
     }
-    let machine = known::find(&run.machine)?;
-    Ok((GuestNodes::of(&machine)?, Some(machine.map_text())))
+    let arch = kernel.arch();
+    let machine = known::find(run.machine.as_deref().unwrap_or(arch.machine()))?;
+    let nodes = GuestNodes::of(&machine)?.on(arch, &machine);
+    Ok((nodes, Some(machine.map_text())))
 }
 
 /// Of kernels that are here.

@@ -18,7 +18,8 @@ use clap::Parser;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use serde::Serialize;
 use soloist_vm::{
-    kernel, source_root, GuestNodes, GuestOutcome, Kernel, Output, Row, Spec, TestPlan, Verdict,
+    kernel, source_root, Arch, GuestNodes, GuestOutcome, Kernel, Output, Row, Spec, TestPlan,
+    Verdict,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -34,9 +35,10 @@ struct Args {
     /// All tests on all kernels.
     #[arg(long)]
     all: bool,
-    /// Machine file whose nodes and map the guests have.
-    #[arg(long, short, default_value = "machines/qemu-2node.toml")]
-    machine: PathBuf,
+    /// Machine file whose nodes and map the guests have [default: qemu-2node's, of arm64
+    /// qemu-arm64-2node's].
+    #[arg(long, short)]
+    machine: Option<PathBuf>,
     /// Guests at a time [default: one for each cpu].
     #[arg(long, short)]
     jobs: Option<usize>,
@@ -218,7 +220,9 @@ fn spec(
     kernel: Kernel,
     tests: &[(String, PathBuf)],
 ) -> Result<Spec, Failure> {
-    let file = root.join(&args.machine);
+    let arch = kernel.arch();
+    let default = || format!("machines/{}.toml", arch.machine()).into();
+    let file = root.join(args.machine.clone().unwrap_or_else(default));
     let machine = soloist_machine::Machine::read(&file)?;
     let module = kernel
         .built_module(Some(root))
@@ -250,7 +254,7 @@ fn spec(
         env.push("SOLOIST_LONG=1".to_owned());
     }
     Ok(Spec {
-        nodes: GuestNodes::of(&machine)?,
+        nodes: GuestNodes::of(&machine)?.on(arch, &machine),
         log: Some(
             root.join("build/logs")
                 .join(format!("guest-{}.console", kernel.name())),
@@ -260,7 +264,11 @@ fn spec(
         cpu: None,
         icount: None,
         append: String::new(),
-        qemu_args: tables(root),
+        qemu_args: match arch {
+            Arch::X86_64 => tables(root),
+            // Its guests have no ACPI.
+            Arch::Arm64 => Vec::new(),
+        },
         module: Some(module),
         // Off by default; control/mmapabi tests them.
         params: "mmap_abi=1".to_owned(),

@@ -1,0 +1,101 @@
+//! What a guest's architecture decides: QEMU's program and machine, the kernel's command
+//! line, and whose programs the guest runs.
+//!
+//! A guest of another architecture than the host's sees Debian's programs of its own
+//! before the host's files (`scripts/userland`), and where the source tree has
+//! `build/tests/guest` it sees those that were built for it (`make arm64`).
+
+use std::path::{Path, PathBuf};
+
+/// A processor's architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arch {
+    /// QEMU's `pc`.
+    X86_64,
+    /// QEMU's `virt`, whose memory begins at 1 GiB.
+    Arm64,
+}
+
+impl Arch {
+    /// By the end of a version of Debian's, `6.12.117+deb12-arm64-16k`.
+    #[must_use]
+    pub fn of_version(version: &str) -> Self {
+        let plain = version.strip_suffix("-16k").unwrap_or(version);
+        match plain.ends_with("-arm64") {
+            true => Self::Arm64,
+            false => Self::X86_64,
+        }
+    }
+
+    /// The first byte of the guest's memory.
+    #[must_use]
+    pub fn memory_begins(self) -> u64 {
+        match self {
+            Self::X86_64 => 0,
+            Self::Arm64 => 1 << 30,
+        }
+    }
+
+    /// The machine that a guest is where none is named.
+    #[must_use]
+    pub fn machine(self) -> &'static str {
+        match self {
+            Self::X86_64 => "qemu-2node",
+            Self::Arm64 => "qemu-arm64-2node",
+        }
+    }
+
+    /// What was built for guests of it below the source tree `root`; none: the host's own.
+    #[must_use]
+    pub fn built(self, root: &Path) -> Option<PathBuf> {
+        match self {
+            Self::X86_64 => None,
+            Self::Arm64 => Some(root.join("build/arm64")),
+        }
+    }
+
+    /// QEMU's program and Debian's package that has it: the host's own, for everything but
+    /// recording. Debian 12 has version 7.2, which boots every kernel and takes less to
+    /// start. A recording names its own, version 10 at least (`scripts/qemu`): 7.2 tells its
+    /// plugins wrong physical addresses where there are several memory backends.
+    pub(crate) fn qemu(self) -> (&'static str, &'static str) {
+        match self {
+            Self::X86_64 => ("qemu-system-x86_64", "qemu-system-x86"),
+            Self::Arm64 => ("qemu-system-aarch64", "qemu-system-arm"),
+        }
+    }
+
+    /// Words for the kernel that only kernels of this architecture know.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::X86_64 => "console=ttyS0 tsc=reliable no_timer_check",
+            Self::Arm64 => "console=ttyAMA0",
+        }
+    }
+
+    /// The model of the processor that is emulated where none is named.
+    pub(crate) fn emulated(self, recorded: bool) -> &'static str {
+        match self {
+            // Without the last two the kernel clears and copies pages by words, not by bytes:
+            // an eighth of what the recorder is called for.
+            Self::X86_64 if recorded => "max,la57=off,-erms,-fsrm",
+            Self::X86_64 => "max,la57=off",
+            // Signing pointers as the architecture has it costs half of the time.
+            Self::Arm64 => "max,pauth-impdef=on",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_says_its_architecture() {
+        let of = Arch::of_version;
+        assert_eq!(of("6.12.117+deb12-rt-amd64"), Arch::X86_64);
+        assert_eq!(of("6.12.117+deb12-rt-arm64"), Arch::Arm64);
+        assert_eq!(of("6.12.117+deb12-arm64-16k"), Arch::Arm64);
+        assert_eq!(of("6.12.117-soloist-debug"), Arch::X86_64);
+    }
+}
