@@ -54,6 +54,8 @@ static const struct {
 	{ "bus-writes", ARM, { PERF_TYPE_RAW, 0x61, 64 } },
 	{ "L2-refills", ARM, { PERF_TYPE_RAW, 0x17, 64 } },
 	{ "L2-writebacks", ARM, { PERF_TYPE_RAW, 0x18, 64 } },
+	{ "cpu-cycles", ANY,
+	  { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 64 } },
 	{ "page-faults", ANY,
 	  { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 4096 } },
 	{ "context-switches", ANY,
