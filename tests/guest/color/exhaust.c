@@ -104,27 +104,6 @@ static bool log_names(const char *group)
 	return log_has(line);
 }
 
-/* Interrupts by which CPUs made others call a function, but for the TLB's. */
-static long calls(void)
-{
-	FILE *f = fopen("/proc/interrupts", "r");
-	char line[4096], *at, *end;
-	long sum = 0, n;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		at = strstr(line, "CAL:");
-		for (at = at ? at + 4 : NULL; at; at = end) {
-			n = strtol(at, &end, 10);
-			if (end == at)
-				break;
-			sum += n;
-		}
-	}
-	if (f)
-		fclose(f);
-	return sum;
-}
-
 /*
  * Uncoloured memory lies in all frames but a few; then a group that says `fail`
  * wants half of its colour: what is in the way moves.
@@ -264,9 +243,9 @@ int main(void)
 	/* The kernel's own calls come with time: on a slow host the least of some. */
 	for (i = 0; i < 4 && least >= 100; i++) {
 		group("grows", "grow");
-		before = calls();
+		before = guest_calls(-1);
 		status = overrun("grows", false);
-		before = calls() - before;
+		before = guest_calls(-1) - before;
 		printf("# %ld calls between CPUs while growing\n", before);
 		least = before < least ? before : least;
 		guest_check(status == 0, "exhaust-grow-goes-on",

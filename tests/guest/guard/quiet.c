@@ -3,23 +3,6 @@
 #define _GNU_SOURCE
 #include "guard.h"
 
-/* Function call interrupts of @cpu so far. */
-static long calls(int cpu)
-{
-	char line[1024];
-	long n[4] = { 0 };
-	FILE *f = fopen("/proc/interrupts", "r");
-
-	if (!f)
-		guest_die("/proc/interrupts");
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, " CAL: %ld %ld %ld %ld", &n[0], &n[1], &n[2],
-			   &n[3]) == 4)
-			break;
-	fclose(f);
-	return n[cpu];
-}
-
 int main(void)
 {
 	long regulated, other, periods, counted;
@@ -31,12 +14,12 @@ int main(void)
 	must_limit(2, "40960000");
 	sleep_ms(50);
 	counted = stat_of(3, "interrupts");
-	regulated = calls(2);
-	other = calls(3);
+	regulated = guest_calls(2);
+	other = guest_calls(3);
 	periods = guard_stat("periods");
 	sleep_ms(500);
-	regulated = calls(2) - regulated;
-	other = calls(3) - other;
+	regulated = guest_calls(2) - regulated;
+	other = guest_calls(3) - other;
 	periods = guard_stat("periods") - periods;
 	guest_check(periods > 50 && regulated > periods / 2, "regulated",
 		    "%ld calls in %ld periods", regulated, periods);

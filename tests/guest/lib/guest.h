@@ -98,4 +98,7 @@ void *guest_map_anon(size_t bytes);
 /* Write one byte to each page. */
 void guest_touch(void *addr, size_t bytes);
 
+/* Interrupts by which others made @cpu (-1: any) call a function, not the TLB's. */
+long guest_calls(int cpu);
+
 #endif /* GUEST_H */
