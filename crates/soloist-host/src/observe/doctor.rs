@@ -193,12 +193,26 @@ fn tested_series() -> Vec<&'static str> {
     series
 }
 
+/// What to do instead, where the module does not run at all.
+fn unsupported(arch: &str, release: &str) -> Option<&'static str> {
+    match arch {
+        "x86_64" => None,
+        "aarch64" if release.starts_with("6.1.") => {
+            Some("boot 6.12 or later: Linux 6.1 has no direct calls of ftrace on arm64, which the module hooks the kernel by")
+        }
+        "aarch64" if release.ends_with("-16k") => {
+            Some("boot the same kernel without -16k: the module colours pages of 4 KiB")
+        }
+        "aarch64" => None,
+        _ => Some("use an x86-64 or arm64 machine; other processors are not supported yet"),
+    }
+}
+
 fn kernel(host: &Host) -> Check {
     let name = "kernel";
     let release = host.kernel_release();
     let arch = std::env::consts::ARCH;
-    if arch != "x86_64" {
-        let next = "use an x86-64 machine; other processors are not supported yet";
+    if let Some(next) = unsupported(arch, &release) {
         return Check::fail(name, format!("{release} on {arch}"), next);
     }
     let series = tested_series();

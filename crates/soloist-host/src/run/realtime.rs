@@ -9,7 +9,7 @@
 //! faults are the program's own, so what comes is in its group's colours.
 
 use std::io;
-use std::mem::{self, MaybeUninit};
+use std::mem;
 
 use libc::{c_int, c_long, c_void, pid_t};
 use soloist_core::time::Time;
@@ -202,7 +202,7 @@ fn lock_memory(_pid: pid_t) -> io::Result<c_int> {
 
 #[cfg(target_arch = "x86_64")]
 fn registers(pid: pid_t) -> io::Result<libc::user_regs_struct> {
-    let mut regs = MaybeUninit::<libc::user_regs_struct>::zeroed();
+    let mut regs = mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
     trace(libc::PTRACE_GETREGS, pid, 0, regs.as_mut_ptr() as usize)?;
     // SAFETY: plain numbers that were zeroed.
     Ok(unsafe { regs.assume_init() })
