@@ -21,7 +21,7 @@ enum Counts {
 }
 
 /// Names that the kernel knows.
-const KNOWN: [(&str, Counts); 12] = [
+const KNOWN: [(&str, Counts); 13] = [
     ("LLC-misses", Counts::Asked),
     ("LLC-load-misses", Counts::Some),
     ("LLC-store-misses", Counts::Some),
@@ -35,8 +35,9 @@ const KNOWN: [(&str, Counts); 12] = [
     ("L2-writebacks", Counts::Some),
     ("page-faults", Counts::Nothing),
     ("context-switches", Counts::Nothing),
-    // No line takes less than a nanosecond.
+    // No line takes less than a nanosecond, or than a cycle.
     ("cpu-clock", Counts::Lines),
+    ("cpu-cycles", Counts::Lines),
 ];
 
 fn find(event: &str) -> Option<Counts> {
