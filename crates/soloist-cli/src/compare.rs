@@ -94,7 +94,7 @@ pub struct Args {
     #[arg(long, hide = true)]
     pub be_neighbour: bool,
     /// As the neighbour: sleep after so many passes.
-    #[arg(long, hide = true, requires = "be_neighbour")]
+    #[arg(long, value_name = "N", hide = true, requires = "be_neighbour", value_parser = whole::<u32>(..))]
     pub passes: Option<u32>,
     /// The command and its arguments.
     #[arg(last = true, value_name = "CMD", add = complete::command_line())]
