@@ -32,7 +32,7 @@ pub enum Args {
          time limit, 130 Ctrl-C, 2 misused";
         "soloist vm run -- uname -r",
         "soloist vm run --kernel 6.1-rt --machine opteron-6128 -- numactl -H",
-        "soloist vm run --arch arm64 -- soloist status",
+        "soloist vm run --arch arm64 -- soloist doctor",
     ])]
     Run(Box<Run>),
     /// Open a shell, or run a program with this terminal, in a virtual machine.
