@@ -5,6 +5,7 @@
  * Locking: none.
  */
 #include <linux/capability.h>
+#include <linux/export.h>
 #include <linux/kstrtox.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -22,6 +23,7 @@ int sol_command_may(const char *what, size_t count)
 				  what, PAGE_SIZE - 2);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(sol_command_may);
 
 size_t sol_command_trim(const char *page, size_t count)
 {

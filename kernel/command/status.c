@@ -12,6 +12,7 @@
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
@@ -81,6 +82,7 @@ int sol_deny(int err, const char *fmt, ...)
 	va_end(args);
 	return err;
 }
+EXPORT_SYMBOL_GPL(sol_deny);
 
 void sol_status_ok(void)
 {
@@ -99,6 +101,7 @@ ssize_t sol_status_done(int err, size_t count)
 	sol_status_ok();
 	return count;
 }
+EXPORT_SYMBOL_GPL(sol_status_done);
 
 ssize_t sol_status_show(char *page)
 {

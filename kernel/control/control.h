@@ -15,8 +15,9 @@ extern struct configfs_bin_attribute *sol_root_bin_attrs[];	/* implicit.c */
 int sol_control_init(void);				/* root.c */
 void sol_control_exit(void);
 
-/* firmware.c: firmware/, address translation by the machine's firmware */
-extern const struct config_item_type sol_firmware_type;
+/* Directories of other modules beside groups/. 0 or an errno. */
+int sol_control_add(struct config_group *dir);
+void sol_control_remove(struct config_group *dir);
 
 /* guard.c: guard/, and a group's `bandwidth` */
 int sol_control_guard_init(struct config_group *parent);

@@ -28,7 +28,6 @@
 #include "../frames/prefill.h"
 #include "../hook/table.h"
 #include "../palette/map.h"
-#include "../firmware/adxl.h"
 #include "../uapi/soloist.h"
 
 /*
@@ -197,7 +196,7 @@ static struct configfs_subsystem root = {
 	},
 };
 
-static struct config_group groups_dir, rules_dir, firmware_dir;
+static struct config_group groups_dir, rules_dir;
 
 int sol_control_init(void)
 {
@@ -210,9 +209,6 @@ int sol_control_init(void)
 	configfs_add_default_group(&groups_dir, &root.su_group);
 	config_group_init_type_name(&rules_dir, "rules", &sol_rules_type);
 	configfs_add_default_group(&rules_dir, &root.su_group);
-	config_group_init_type_name(&firmware_dir, "firmware",
-				    &sol_firmware_type);
-	configfs_add_default_group(&firmware_dir, &root.su_group);
 	err = sol_control_guard_init(&root.su_group);
 	if (err)
 		return err;
@@ -228,5 +224,16 @@ void sol_control_exit(void)
 {
 	configfs_unregister_subsystem(&root);
 	sol_control_guard_exit();
-	sol_adxl_exit();
 }
+
+int sol_control_add(struct config_group *dir)
+{
+	return configfs_register_group(&root.su_group, dir);
+}
+EXPORT_SYMBOL_GPL(sol_control_add);
+
+void sol_control_remove(struct config_group *dir)
+{
+	configfs_unregister_group(dir);
+}
+EXPORT_SYMBOL_GPL(sol_control_remove);

@@ -17,18 +17,36 @@
 
 /* ---- the module ---- */
 
-int machine_load(const char *params)
+static int insert(const char *path, const char *params)
 {
-	int fd, err = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
 
-	if (fuzz->without)
-		return 0;
-	fd = open(fuzz->module, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (syscall(SYS_finit_module, fd, params, 0))
 		err = -errno;
 	close(fd);
+	return err;
+}
+
+/* The module that asks firmware lies beside the other. */
+static int insert_both(const char *params)
+{
+	char firmware[256];
+	int err = insert(fuzz->module, params);
+
+	snprintf(firmware, sizeof(firmware), "%.*s-firmware.ko",
+		 (int)strlen(fuzz->module) - 3, fuzz->module);
+	return err ?: insert(firmware, "");
+}
+
+int machine_load(const char *params)
+{
+	int err;
+
+	if (fuzz->without)
+		return 0;
+	err = insert_both(params);
 	return err ?: put(FUZZ_ROOT "/map", fuzz->map, fuzz->map_len);
 }
 
@@ -37,6 +55,7 @@ int machine_unload(unsigned int tries)
 	while (tries--) {
 		empty(FUZZ_ROOT "/groups");
 		empty(FUZZ_ROOT "/rules");
+		syscall(SYS_delete_module, "soloist_firmware", O_NONBLOCK);
 		if (!syscall(SYS_delete_module, "soloist", O_NONBLOCK))
 			return 0;
 		if (errno != EWOULDBLOCK && errno != EBUSY)

@@ -23,7 +23,7 @@ pub use group::{limits, Exhaust, Group, GroupView, Mode, Text};
 pub use guard::{Guard, GuardCpu, GuardView};
 pub use implicit::ImplicitGroup;
 pub use interface::{Control, KeyValues};
-pub use load::{load, unload, wants_map, LoadReport, ModuleChoice};
+pub use load::{load, unload, wants_map, FirmwareModule, LoadReport, ModuleChoice};
 pub use moves::{MoveHow, MoveReport, Stay, Stood};
 pub use occupancy::Occupancy;
 pub use request::{Choice, ColorPlan, ColorRequest};

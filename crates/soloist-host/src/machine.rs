@@ -34,6 +34,8 @@ pub use user::user_id;
 
 pub(crate) use build::Build;
 pub(crate) use cgroup::is_of_systemd;
-pub(crate) use module::{built_module, image, module_file, source_tree, ENROLL};
+pub(crate) use module::{
+    built_module, image, module_file, source_tree, ENROLL, FIRMWARE_MODULE, MODULE,
+};
 pub(crate) use node::{cpus_of_node, cpuset_nodes, may_allocate_on};
 pub(crate) use task::{allowed_cpus, process_of, NAMED};

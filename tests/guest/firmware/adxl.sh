@@ -7,6 +7,12 @@ set -u
 here=$(dirname "$0")
 . "$here/../lib/cli.sh"
 dir=$root/firmware
+firmware=${MODULE%.ko}-firmware.ko
+
+# Nothing of it is in the kernel until it is asked for.
+if [ -e $dir ]; then fail not-there "$dir is there"; else ok not-there; fi
+expect loads 0 insmod "$firmware"
+trap 'rmmod soloist_firmware 2>/dev/null' EXIT
 
 if [ -z "$(cat $dir/components)" ]; then
 	# Kernels for clouds have no ADXL, and a host without iasl no table.
@@ -26,8 +32,13 @@ for wrong in "" "0x12 tea" "$(seq 1 40 | tr '\n' ' ')"; do
 done
 same mode "$(stat -c %a $dir/decode)" 600
 
+# Somebody else's stays; the one that detection loads goes.
 expect detect 0 soloist map detect --from firmware --output found.toml
 echo "$out"
+if [ -e $dir ]; then ok stays; else fail stays "$dir went"; fi
+expect leaves 0 rmmod soloist_firmware
+expect detect-alone 0 soloist map detect --from firmware
+if [ -e $dir ]; then fail left "$dir is still there"; else ok left; fi
 same trust "$(sed -n 's/^trust = //p' found.toml)" '"exact"'
 expect first-choice 0 soloist map detect --output again.toml
 case $out in *"taken: firmware, exact"*) ok taken ;; *) fail taken "$out" ;; esac

@@ -7,6 +7,7 @@ set -u
 here=$(dirname "$0")
 . "$here/../lib/cli.sh"
 dir=$root/firmware
+firmware=${MODULE%.ko}-firmware.ko
 
 # refused FILE NAME WRITTEN WORDS
 refused() {
@@ -20,6 +21,18 @@ refused() {
 	fi
 }
 
+# A module of its own, that needs the other. Detection loads it and takes it away.
+if [ -e $dir ]; then fail not-there "$dir is there"; else ok not-there; fi
+if [ ! -e "$SOLOIST_ROOT/build/tests/guest/firmware/adxl.aml" ]; then
+	expect detect-alone 1 soloist map detect --from firmware
+	case $out in
+	*"no ACPI ADXL here"*) ok detect-asks ;;
+	*) fail detect-asks "$out" ;;
+	esac
+fi
+if [ -e $dir ]; then fail left "$dir is still there"; else ok left; fi
+expect loads 0 insmod "$firmware"
+expect used 1 rmmod soloist
 same mode "$(stat -c %a $dir/locate)" 600
 same nothing-asked "$(cat $dir/locate)" ""
 if echo 0:0:0x1000 >$dir/locate 2>/dev/null; then
@@ -63,9 +76,13 @@ fi
 # The library is held only while it is asked: the module can go, and come.
 map=$(mktemp)
 cat $root/map >"$map"
+expect unload-firmware 0 rmmod soloist_firmware
+if [ -e $dir ]; then fail firmware-gone "$dir is still there"; else ok firmware-gone; fi
 expect unload 0 rmmod soloist
 if [ -e $root ]; then fail gone "$root is still there"; else ok gone; fi
 expect load 0 insmod "$MODULE"
 cat "$map" >$root/map
+expect loads-again 0 insmod "$firmware"
 same asked-before "$(cat $dir/locate)" ""
+rmmod soloist_firmware
 rm -f "$map"

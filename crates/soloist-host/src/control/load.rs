@@ -1,6 +1,6 @@
 //! Loads and unloads the module: `soloist up`, `soloist down`.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use soloist_machine::did_you_mean;
 use crate::control::group::Group;
 use crate::control::guard::Guard;
 use crate::control::interface::{Control, CONFIGFS};
-use crate::machine::{image, module_file, Host, ENROLL};
+use crate::machine::{built_module, image, module_file, Host, ENROLL, FIRMWARE_MODULE};
 use crate::words::counted;
 use crate::HostError;
 
@@ -117,22 +117,71 @@ pub fn unload(host: &Host, force: bool) -> Result<bool, HostError> {
         }
         control.each_group(Group::remove)?;
     }
+    remove(FIRMWARE_NAME)?;
+    remove(c"soloist")?;
+    Ok(true)
+}
+
+/// What the kernel calls the module of [`FIRMWARE_MODULE`].
+const FIRMWARE_NAME: &CStr = c"soloist_firmware";
+
+/// Takes a module away that may not be loaded, as soon as nothing uses it.
+fn remove(name: &CStr) -> Result<(), HostError> {
+    use rustix::io::Errno;
     let deadline = Instant::now() + UNLOAD_TIMEOUT;
     loop {
-        match rustix::system::delete_module(c"soloist", libc::O_NONBLOCK) {
-            Ok(()) => return Ok(true),
-            Err(rustix::io::Errno::NOENT) => return Ok(true),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::BUSY)
-                if Instant::now() < deadline =>
-            {
+        match rustix::system::delete_module(name, libc::O_NONBLOCK) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::AGAIN | Errno::BUSY) if Instant::now() < deadline => {
                 sleep(Duration::from_millis(100));
             }
             Err(e) => {
                 return Err(HostError::Other(format!(
-                    "the module stays loaded: {} (is something open under {CONFIGFS}/soloist, or does another module use it?)",
+                    "the module {} stays loaded: {} (is something open under {CONFIGFS}/soloist, or does another module use it?)",
+                    name.to_string_lossy(),
                     io::Error::from(e)
                 )))
             }
+        }
+    }
+}
+
+/// The module that asks firmware and registers about addresses, for as long as this lives.
+#[derive(Debug)]
+#[must_use = "what is dropped asks nothing"]
+pub struct FirmwareModule {
+    ours: bool,
+}
+
+impl FirmwareModule {
+    /// Loads it, unless somebody has.
+    ///
+    /// # Errors
+    /// Without root, when no such module is built or installed, or when the kernel refuses it:
+    /// in words.
+    pub fn load(host: &Host) -> Result<Self, HostError> {
+        if host.has(&format!("{CONFIGFS}/soloist/firmware")) {
+            return Ok(Self { ours: false });
+        }
+        if !host.is_root() {
+            return Err(HostError::NeedsRoot("asking the firmware".to_owned()));
+        }
+        let release = host.kernel_release();
+        let path = built_module(host, &release, FIRMWARE_MODULE).ok_or_else(|| {
+            HostError::Other(format!(
+                "no {FIRMWARE_MODULE} for kernel {release}, which asks the firmware: it is built and installed beside soloist.ko"
+            ))
+        })?;
+        insert(&path, &[])?;
+        Ok(Self { ours: true })
+    }
+}
+
+impl Drop for FirmwareModule {
+    fn drop(&mut self) {
+        if self.ours {
+            // If somebody else uses it meanwhile, `soloist down` takes it away.
+            let _ = rustix::system::delete_module(FIRMWARE_NAME, libc::O_NONBLOCK);
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn module_file(
         return Ok((file.to_owned(), false));
     }
     let release = host.kernel_release();
-    if let Some(path) = built_module(host, &release) {
+    if let Some(path) = built_module(host, &release, MODULE) {
         return Ok((path, false));
     }
     let tree = source_tree().ok_or_else(|| {
@@ -33,19 +33,23 @@ pub(crate) fn module_file(
     })?;
     say(&format!("building soloist.ko for {release}"));
     build(&tree, &release)?;
-    built_module(host, &release)
+    built_module(host, &release, MODULE)
         .map(|path| (path, true))
         .ok_or_else(|| HostError::Other("the build left no soloist.ko".to_owned()))
 }
 
-/// An installed or built module for kernel `release`. One built in the source
+/// File names of the module, and of the one that asks firmware and registers.
+pub(crate) const MODULE: &str = "soloist.ko";
+pub(crate) const FIRMWARE_MODULE: &str = "soloist-firmware.ko";
+
+/// An installed or built module, of this file name, for kernel `release`. One built in the source
 /// tree that this program came from goes first: it is the newer.
-pub(crate) fn built_module(host: &Host, release: &str) -> Option<PathBuf> {
-    let built = source_tree().map(|tree| tree.join(format!("build/kernel/{release}/soloist.ko")));
+pub(crate) fn built_module(host: &Host, release: &str, name: &str) -> Option<PathBuf> {
+    let built = source_tree().map(|tree| tree.join(format!("build/kernel/{release}/{name}")));
     let installed = ["updates/dkms", "updates", "extra"]
         .into_iter()
         .flat_map(|dir| {
-            let path = move |end| format!("/lib/modules/{release}/{dir}/soloist.ko{end}");
+            let path = move |end| format!("/lib/modules/{release}/{dir}/{name}{end}");
             ["", ".xz", ".zst", ".gz"].map(|end| host.path(&path(end)))
         });
     built
@@ -123,7 +127,7 @@ mod tests {
             .status()
             .unwrap();
         assert!(done.success());
-        let found = built_module(&Host::at(dir.path()), "9.9-none").unwrap();
+        let found = built_module(&Host::at(dir.path()), "9.9-none", MODULE).unwrap();
         assert_eq!(found, module.join("soloist.ko.gz"));
         assert_eq!(image(&found).unwrap(), b"a module's bytes");
         fs::write(&found, "not gzip").unwrap();

@@ -8,7 +8,7 @@ use soloist_core::{format_size, AddrMap, NumList};
 use soloist_machine::ram::parse_iomem;
 
 use crate::control::{Control, Group};
-use crate::machine::{built_module, movable_bytes, source_tree, Build, Host, ENROLL};
+use crate::machine::{built_module, movable_bytes, source_tree, Build, Host, ENROLL, MODULE};
 use crate::words::counted;
 use crate::HostError;
 
@@ -367,7 +367,7 @@ fn headers(host: &Host) -> Check {
     let next = format!(
         "apt install linux-headers-{release} (of a kernel that is not Debian's: from where it came)"
     );
-    if built_module(host, &release).is_some() {
+    if built_module(host, &release, MODULE).is_some() {
         Check::warn(
             name,
             "none for this kernel (its module is built already)",
@@ -390,7 +390,7 @@ fn module(host: &Host) -> Check {
     if host.has("/sys/module/soloist") {
         return loaded(host, &release);
     }
-    match built_module(host, &release) {
+    match built_module(host, &release, MODULE) {
         Some(path) => Check::ok(
             name,
             format!("built: {}; `soloist up` loads it", path.display()),
@@ -412,7 +412,7 @@ fn module(host: &Host) -> Check {
 fn loaded(host: &Host, release: &str) -> Check {
     let name = "module";
     let running = Build::running(host);
-    let Some(path) = built_module(host, release) else {
+    let Some(path) = built_module(host, release, MODULE) else {
         return Check::ok(name, format!("loaded{running}"));
     };
     match Build::of_file(&path) {

@@ -1,6 +1,6 @@
 //! The firmware's map, asked for through the module.
 
-use soloist_host::control::{ChannelAddress, Control, UmcRegister};
+use soloist_host::control::{ChannelAddress, Control, FirmwareModule, UmcRegister};
 use soloist_host::machine::{memory_ranges, Host};
 use soloist_machine::Trust;
 
@@ -129,6 +129,7 @@ fn ask_firmware(host: &Host, seed: u64) -> Result<Asked, String> {
     let control = Control::open(host).map_err(|_| {
         "only the kernel may ask it: load the module (soloist up) and try again".to_owned()
     })?;
+    let _asks = FirmwareModule::load(host).map_err(|error| error.to_string())?;
     let components = control
         .firmware_components()
         .map_err(|error| error.to_string())?;

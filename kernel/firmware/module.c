@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * firmware/: the machine's own address translation, for root. `soloist map
- * detect` solves the address map from it.
+ * soloist-firmware.ko: the machine's own address translation, for root, in
+ * /sys/kernel/config/soloist/firmware. `soloist map detect` solves the address map from
+ * it, and then nobody needs it any more: it is a module of its own, which detection loads
+ * and takes away, so that no code that reads registers stays in a machine at work.
  *
- *   components, decode  Intel's servers: firmware/adxl.c
- *   locate, umc         AMD's Zen: firmware/zen.c
+ *   components, decode  Intel's servers: adxl.c
+ *   locate, umc         AMD's Zen: zen.c
  *
- * Locking: the room firmware/ has its own.
+ * Locking: adxl.c and zen.c have their own.
  */
 #include <linux/module.h>
 
 #include "../command/status.h"
-#include "../firmware/adxl.h"
-#include "../firmware/zen.h"
-#include "control.h"
+#include "../control/control.h"
+#include "adxl.h"
+#include "zen.h"
 
 static ssize_t firmware_components_show(struct config_item *item, char *page)
 {
@@ -68,7 +70,27 @@ static struct configfs_attribute *firmware_attrs[] = {
 	NULL,
 };
 
-const struct config_item_type sol_firmware_type = {
+static const struct config_item_type firmware_type = {
 	.ct_attrs = firmware_attrs,
 	.ct_owner = THIS_MODULE,
 };
+
+static struct config_group firmware_dir;
+
+static int __init firmware_init(void)
+{
+	config_group_init_type_name(&firmware_dir, "firmware", &firmware_type);
+	return sol_control_add(&firmware_dir);
+}
+
+static void __exit firmware_exit(void)
+{
+	sol_control_remove(&firmware_dir);
+	sol_adxl_exit();
+}
+
+module_init(firmware_init);
+module_exit(firmware_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("What firmware and registers say of addresses, for soloist map detect");
