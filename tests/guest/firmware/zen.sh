@@ -8,6 +8,8 @@ here=$(dirname "$0")
 . "$here/../lib/cli.sh"
 dir=$root/firmware
 firmware=${MODULE%.ko}-firmware.ko
+# Out of the tree, where it finds that module; our copy would not.
+soloist() { "$SOLOIST_ROOT/build/tests/guest/bin/soloist" "$@"; }
 
 # refused FILE NAME WRITTEN WORDS
 refused() {
