@@ -130,14 +130,15 @@ static void stranger(const char *name, int how)
 
 /*
  * Frames that came free are the group's: others get a few, of ZONE_DMA, which no list
- * takes, and of the kernel's per-CPU lists.
+ * takes (128 of a set), and of the kernel's per-CPU lists (a batch of 63 on four CPUs,
+ * seen: 247 in all). Without the lists it would be a 32nd of 64 MiB: 512.
  */
 static void kept_out(void)
 {
 	struct servant s = serve(NULL, 64ul << 20, 0);
 	long n = servant_in(&s, SET);
 
-	guest_check(n <= 200, "evict-keeps-out", "%ld pages", n);
+	guest_check(n <= 128 + 4 * 63, "evict-keeps-out", "%ld pages", n);
 	dismiss(&s);
 }
 
