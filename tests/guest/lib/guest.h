@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "../../../core/colors/palette.h"
 
@@ -100,5 +101,13 @@ void guest_touch(void *addr, size_t bytes);
 
 /* Interrupts by which others made @cpu (-1: any) call a function, not the TLB's. */
 long guest_calls(int cpu);
+
+static inline long long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
 
 #endif /* GUEST_H */
