@@ -8,7 +8,8 @@
  * no copy. Other page cache and the memory of uncoloured tasks migrate to wherever the
  * kernel finds room; it reclaims for that. It is compaction (mm/compaction.c), but for
  * frames that we choose. Pages in colour are left alone, and so are unevictable and
- * pinned ones. A huge page moves as a whole, to another huge block.
+ * pinned ones. A huge page moves as a whole, to another huge block, unless it may be in
+ * the colours of its task (huge.c).
  *
  * We never wait for a page lock that others hold: a page of a file whose server never
  * answers would stop us, and unloading, for ever.
@@ -28,6 +29,7 @@
 #include "../compat/zones.h"
 #include "../hook/hook.h"
 #include "evacuate.h"
+#include "huge.h"
 #include "refill.h"
 
 #define BATCH		SOL_REFILL_MAX
@@ -95,7 +97,7 @@ static bool drop(struct evacuation *e, struct folio *folio)
 static bool isolate(struct evacuation *e, struct folio *folio)
 {
 	if ((folio_test_large(folio) && !SOL_EVACUATES_LARGE) ||
-	    !sol_isolate_page(&folio->page))
+	    sol_huge_in_color(folio) || !sol_isolate_page(&folio->page))
 		return false;
 	mod_node_page_state(folio_pgdat(folio),
 			    NR_ISOLATED_ANON + folio_is_file_lru(folio),
@@ -262,6 +264,7 @@ u64 sol_evacuated(void)
 
 int sol_evacuate_init(void)
 {
+	sol_huge_init();
 	return sol_bind(sol_isolate, "folio_isolate_lru") ?:
 	       sol_bind(sol_migrate, "migrate_pages") ?:
 	       sol_bind(sol_putback, "putback_movable_pages") ?:

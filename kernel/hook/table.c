@@ -172,7 +172,7 @@ static const struct row rows[] = {
 	{ SYMBOL, true, "try_to_unmap", NULL,
 	  "recolouring leaves program text where it is" },
 	{ SYMBOL, true, "rmap_walk", NULL,
-	  "where a CPU is isolated, mapped pages move only if it may be interrupted" },
+	  "huge pages stay in a group's colours, and mapped ones if a CPU is isolated" },
 	{ SYMBOL, true, "sysctl_compact_unevictable_allowed", NULL,
 	  "locked pages are not evicted" },
 

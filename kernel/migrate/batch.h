@@ -13,7 +13,7 @@
 enum sol_stay {
 	SOL_STAYS_PINNED,	/* for a device */
 	SOL_STAYS_UNEVICTABLE,	/* locked in memory, and the kernel is told to leave it */
-	SOL_STAYS_GROUPS,	/* another group has it */
+	SOL_STAYS_GROUPS,	/* a group has it */
 	SOL_STAYS_KERNEL,	/* the kernel's own */
 	SOL_STAYS_SHARED,	/* with another process, since a fork */
 	SOL_STAYS_ISOLATED,	/* moving it would interrupt an isolated CPU */

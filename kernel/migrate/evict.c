@@ -29,6 +29,7 @@
 
 #include "../command/status.h"
 #include "../frames/evacuate.h"
+#include "../frames/huge.h"
 #include "../frames/refill.h"
 #include "../group/group.h"
 #include "../hook/hook.h"
@@ -197,7 +198,11 @@ static enum sol_stay evict_page(struct eviction *e, struct page *page)
 {
 	struct sol_move_report *r = e->batch.report;
 	enum sol_stay stays;
+	int huge;
 
+	huge = sol_huge_in_color(page_folio(page));
+	if (huge)
+		return huge < 0 ? SOL_STAYS_BUSY : SOL_STAYS_GROUPS;
 	if (PageCompound(page) && !sol_page_split(page))
 		return SOL_STAYS_HUGE;
 	if (drop(page_folio(page))) {
