@@ -26,6 +26,7 @@
 pub mod banks;
 pub mod channels;
 pub mod cores;
+mod count;
 pub mod density;
 pub mod moves;
 pub mod paced;

@@ -6,10 +6,10 @@
 //! victim was interrupted, does not count: on a busy machine the kernel, or the host,
 //! takes processors away.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use super::count::{tick_ns, Count};
 use super::moves::{Move, Played, Script};
 use super::{Attack, Company, Cores, Round};
 use crate::detect::cpu;
@@ -80,15 +80,6 @@ impl<'a> RealCores<'a> {
 fn locate(memory: &Hardware, lines: &[u64]) -> Vec<usize> {
     let at = |&line: &u64| memory.locate(line).map(|at| at as usize);
     lines.iter().filter_map(at).collect()
-}
-
-/// What a neighbour has done. On lines of its own: two that count must not meet.
-#[derive(Default)]
-#[repr(align(128))]
-pub(super) struct Count {
-    /// Turns; it is alive.
-    pub(super) turns: AtomicU64,
-    pub(super) accesses: AtomicU64,
 }
 
 impl Cores for RealCores<'_> {
@@ -211,24 +202,6 @@ fn victim(lines: &[usize], neighbours: &[Count]) -> Option<Round> {
         ns: median(&mut means) * tick,
         rate: accesses as f64 / spent * 1e3,
         singles,
-    })
-}
-
-/// Nanoseconds of a tick of the clock, measured once.
-pub(super) fn tick_ns() -> f64 {
-    static TICK: OnceLock<f64> = OnceLock::new();
-    *TICK.get_or_init(|| {
-        let mut all: Vec<f64> = (0..5)
-            .map(|_| {
-                let (begun, start) = (Instant::now(), cpu::ticks());
-                while begun.elapsed() < Duration::from_millis(1) {
-                    std::hint::spin_loop();
-                }
-                let ticks = cpu::ticks().wrapping_sub(start).max(1);
-                begun.elapsed().as_nanos() as f64 / ticks as f64
-            })
-            .collect();
-        median(&mut all)
     })
 }
 

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::cores::{tick_ns, Count};
+use super::count::{tick_ns, Count};
 use crate::detect::cpu;
 use crate::detect::hardware::Hardware;
 
