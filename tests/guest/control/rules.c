@@ -276,21 +276,23 @@ static void check_others(const char *exe)
 }
 
 /*
- * Pages that this process gets now are in more than one set. Many, since the
- * frames of a group that ended are all of one set, and a CPU's list of free
- * pages hands them out again.
+ * Pages that this process gets now are in more than one set. As many as it takes, since
+ * the frames of a group that ended are all of one set, and are handed out first: a whole
+ * set of them where the kernel has no huge pages (PREEMPT_RT).
  */
 static bool uncolored(void)
 {
-	size_t bytes = 32 << 20;
+	size_t bytes = 160 << 20, at;
 	char *p = guest_map_anon(bytes);
 	bool mixed = false;
-	int first;
+	int first = -1, set;
 
-	guest_touch(p, bytes);
-	first = guest_set_of(guest_pfn(0, p));
-	for (size_t at = 0; at < bytes && !mixed; at += GUEST_PAGE)
-		mixed = guest_set_of(guest_pfn(0, p + at)) != first;
+	for (at = 0; at < bytes && !mixed; at += GUEST_PAGE) {
+		p[at] = 1;
+		set = guest_set_of(guest_pfn(0, p + at));
+		mixed = first >= 0 && set != first;
+		first = set;
+	}
 	munmap(p, bytes);
 	return mixed;
 }
