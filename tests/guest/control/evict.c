@@ -13,7 +13,6 @@
 #define SET	3
 #define OTHER	5
 #define EVICT	"groups/mine/evict"
-#define LOCKED	"/proc/sys/vm/compact_unevictable_allowed"
 #define STRANGER	(300ul << 20)
 
 /* Listed frames go back, so that the next stranger can get them. */
@@ -87,15 +86,6 @@ static long long held(void)
 
 	return guest_stat_in(text, "anon") + guest_stat_in(text, "mapped") +
 	       guest_stat_in(text, "cache");
-}
-
-static void sysctl(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, value, 1) != 1)
-		guest_die("%s", path);
-	close(fd);
 }
 
 /* A stranger's memory, in small pages or huge ones. */

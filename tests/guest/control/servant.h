@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -169,6 +170,18 @@ static inline void be_near(void)
 	CPU_SET(0, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		guest_die("sched_setaffinity");
+}
+
+/* Whether locked pages may move; 0 by default on PREEMPT_RT. */
+#define LOCKED	"/proc/sys/vm/compact_unevictable_allowed"
+
+static inline void sysctl(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, value, 1) != 1)
+		guest_die("%s", path);
+	close(fd);
 }
 
 #endif /* SERVANT_H */
