@@ -30,6 +30,7 @@
 #include "../hook/hook.h"
 #include "evacuate.h"
 #include "huge.h"
+#include "mappings.h"
 #include "refill.h"
 
 #define BATCH		SOL_REFILL_MAX
@@ -264,7 +265,7 @@ u64 sol_evacuated(void)
 
 int sol_evacuate_init(void)
 {
-	sol_huge_init();
+	sol_mappings_init();
 	return sol_bind(sol_isolate, "folio_isolate_lru") ?:
 	       sol_bind(sol_migrate, "migrate_pages") ?:
 	       sol_bind(sol_putback, "putback_movable_pages") ?:

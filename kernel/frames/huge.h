@@ -16,6 +16,4 @@ struct folio;
  */
 int sol_huge_in_color(struct folio *folio);
 
-void sol_huge_init(void);
-
 #endif /* SOLOIST_HUGE_H */

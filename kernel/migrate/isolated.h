@@ -18,6 +18,4 @@ bool sol_any_isolated(void);
  */
 enum sol_stay sol_isolated_check(struct page *page);
 
-void sol_isolated_init(void);
-
 #endif /* SOLOIST_ISOLATED_H */

@@ -6,14 +6,12 @@
  */
 #include "batch.h"
 #include "evict.h"
-#include "isolated.h"
 #include "migrate.h"
 #include "recolor.h"
 
 int sol_migrate_init(void)
 {
 	sol_batch_init();
-	sol_isolated_init();
 	sol_evict_init();
 	sol_recolor_init();
 	return 0;
