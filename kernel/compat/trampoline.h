@@ -27,6 +27,11 @@
 #define SOL_PASS_WORD	0x534f4c31
 #define SOL_PASS	((unsigned long)SOL_PASS_WORD)
 
+/* What a trampoline ends with, on any processor. */
+#define SOL_TRAMPOLINE_TAIL(name)				\
+	"	.size	" name ", . - " name "\n"		\
+	"	.popsection\n"
+
 #if defined(CONFIG_X86_64)
 #include "x86/conditions.h"
 #include "x86/trampoline.h"

@@ -25,7 +25,7 @@
 
 static int parse_pid(const char *what, const char *text, struct moves_words *w)
 {
-	if (!w->pid_ok || kstrtoint(text, 10, &w->pid) || w->pid < 1)
+	if (kstrtoint(text, 10, &w->pid) || w->pid < 1)
 		return sol_deny(-EINVAL, "%s: '%.40s' is no process id", what,
 				text);
 	return 0;

@@ -67,10 +67,6 @@
 	"	add	sp, sp, #112\n"				\
 	"	ret	x10\n"
 
-#define SOL_TRAMPOLINE_TAIL(name)				\
-	"	.size	" name ", . - " name "\n"		\
-	"	.popsection\n"
-
 #define SOL_TRAMPOLINE(name, c_side, test)			\
 void name(void);						\
 asm(SOL_TRAMPOLINE_HEAD(#name, test)				\

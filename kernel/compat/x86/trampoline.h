@@ -50,10 +50,6 @@
 	"	popq	%rdi\n"					\
 	"	popq	%rbp\n"
 
-#define SOL_TRAMPOLINE_TAIL(name)				\
-	"	.size	" name ", . - " name "\n"		\
-	"	.popsection\n"
-
 #define SOL_TRAMPOLINE(name, c_side, test)			\
 void name(void);						\
 asm(SOL_TRAMPOLINE_HEAD(#name, test)				\
