@@ -2,6 +2,7 @@
 
 mod replay;
 mod silicon;
+mod slice;
 mod traces;
 
 use std::fs::File;

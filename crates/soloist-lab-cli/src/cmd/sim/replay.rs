@@ -43,7 +43,7 @@ pub struct Replay {
     #[arg(last = true, value_name = "NEIGHBOUR")]
     pub(super) neighbours: Vec<String>,
     #[command(flatten)]
-    pub(super) silicon: super::silicon::Options,
+    pub(super) silicon: super::slice::Options,
     /// Machine to play them on [default: the one they were recorded on].
     #[arg(long, short, add = complete::machines())]
     pub(super) machine: Option<String>,
@@ -163,7 +163,7 @@ impl Replay {
         Ok(placements)
     }
 
-    /// What happened to free memory before.
+    /// The state of free memory before the programs begin.
     pub(super) fn history(&self) -> History {
         match self.fresh {
             true => History::FRESH,

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::{cpu_list, parse_size};
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{cpu_name, Host};
 use soloist_machine::{gf2, known};
@@ -29,8 +28,7 @@ use soloist_silicon::stage::{Both, Player, Silicon};
 
 use super::recorded;
 use super::replay::Replay;
-use soloist_cli::number::whole;
-use soloist_cli::{complete, progress, status, table};
+use soloist_cli::{progress, status, table};
 use soloist_cli::{Ctx, Misuse};
 
 /// Lines of each program, unless told otherwise.
@@ -38,45 +36,7 @@ const LINES: usize = 400_000;
 /// Huge pages that a simulated machine gives.
 const SIM_PAGES: u64 = 64;
 
-/// What only silicon needs.
-#[derive(Debug, clap::Args)]
-pub struct Options {
-    /// Play the accesses on this machine's own memory too, in a slice of few banks.
-    #[arg(long)]
-    pub on_silicon: bool,
-    /// Banks of the slice.
-    #[arg(long, value_name = "N", default_value_t = 16, requires = "on_silicon", value_parser = whole::<u32>(4..=1024))]
-    banks: u32,
-    /// Processors: the foreground's, then one for each neighbour [default: those that this
-    /// process may use].
-    #[arg(long, value_name = "LIST", requires = "on_silicon")]
-    cpus: Option<String>,
-    /// Time to play on silicon, once lines are found.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, requires = "on_silicon", value_parser = whole::<u64>(1..=86_400))]
-    seconds: u64,
-    /// Pieces of the program that are played under every policy, at most.
-    #[arg(long, value_name = "N", default_value_t = 60, requires = "on_silicon", value_parser = whole::<u32>(20..=10_000))]
-    blocks: u32,
-    /// Memory to find lines in.
-    #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "128M", requires = "on_silicon")]
-    memory: u64,
-    /// Give up looking for lines after this many seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "on_silicon", value_parser = whole::<u64>(..))]
-    deadline: u64,
-    /// Play on the memory of this machine, simulated, instead of silicon.
-    #[arg(long, value_name = "MACHINE", requires = "on_silicon", add = complete::machines())]
-    simulate: Option<String>,
-    /// Simulated: what a neighbour in the same bank adds to an access, ns.
-    #[arg(
-        long,
-        value_name = "NS",
-        default_value_t = 100.0,
-        requires = "simulate"
-    )]
-    same_bank: f64,
-}
-
-/// What is printed.
+/// The document of `--json`.
 #[derive(Serialize)]
 struct Output<'a> {
     /// The machine whose memory it was.
@@ -189,30 +149,6 @@ fn here(
     let rows = replay.play(silicon, policies, (&mut cores, &banks), ctx)?;
     let name = cpu_name(&Host::live()).unwrap_or_else(|| "a processor without a name".to_owned());
     Ok((name, banks, rows))
-}
-
-impl Options {
-    /// One for each program.
-    fn cpus(&self, programs: usize) -> Result<Vec<usize>> {
-        let cpus: Vec<usize> = match &self.cpus {
-            Some(list) => {
-                let list = cpu_list(list).map_err(|e| Misuse(format!("--cpus {list}: {e}")))?;
-                list.iter().map(|cpu| cpu as usize).collect()
-            }
-            None => {
-                let set = rustix::thread::sched_getaffinity(None)?;
-                (0..1024).filter(|&cpu| set.is_set(cpu)).collect()
-            }
-        };
-        if cpus.len() < programs {
-            return Err(Misuse(format!(
-                "{programs} programs need as many processors; there are {}: fewer neighbours, or --cpus",
-                cpus.len()
-            ))
-            .into());
-        }
-        Ok(cpus[..programs].to_vec())
-    }
 }
 
 impl Replay {

@@ -1,0 +1,68 @@
+//! How `soloist sim replay --on-silicon` takes a slice of this machine's memory.
+
+use anyhow::Result;
+use soloist_cli::number::whole;
+use soloist_cli::{complete, Misuse};
+use soloist_core::{cpu_list, parse_size};
+
+/// Options of `--on-silicon`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Play the accesses on this machine's own memory too, in a slice of few banks.
+    #[arg(long)]
+    pub on_silicon: bool,
+    /// Banks of the slice.
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "on_silicon", value_parser = whole::<u32>(4..=1024))]
+    pub banks: u32,
+    /// Processors: the foreground's, then one for each neighbour [default: those that this
+    /// process may use].
+    #[arg(long, value_name = "LIST", requires = "on_silicon")]
+    cpus: Option<String>,
+    /// Time to play on silicon, once lines are found.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, requires = "on_silicon", value_parser = whole::<u64>(1..=86_400))]
+    pub seconds: u64,
+    /// Pieces of the program that are played under every policy, at most.
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "on_silicon", value_parser = whole::<u32>(20..=10_000))]
+    pub blocks: u32,
+    /// Memory to find lines in.
+    #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "128M", requires = "on_silicon")]
+    pub memory: u64,
+    /// Give up looking for lines after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "on_silicon", value_parser = whole::<u64>(..))]
+    pub deadline: u64,
+    /// Play on the memory of this machine, simulated, instead of silicon.
+    #[arg(long, value_name = "MACHINE", requires = "on_silicon", add = complete::machines())]
+    pub simulate: Option<String>,
+    /// Simulated: what a neighbour in the same bank adds to an access, ns.
+    #[arg(
+        long,
+        value_name = "NS",
+        default_value_t = 100.0,
+        requires = "simulate"
+    )]
+    pub same_bank: f64,
+}
+
+impl Options {
+    /// A processor for each program.
+    pub fn cpus(&self, programs: usize) -> Result<Vec<usize>> {
+        let cpus: Vec<usize> = match &self.cpus {
+            Some(list) => {
+                let list = cpu_list(list).map_err(|e| Misuse(format!("--cpus {list}: {e}")))?;
+                list.iter().map(|cpu| cpu as usize).collect()
+            }
+            None => {
+                let set = rustix::thread::sched_getaffinity(None)?;
+                (0..1024).filter(|&cpu| set.is_set(cpu)).collect()
+            }
+        };
+        if cpus.len() < programs {
+            return Err(Misuse(format!(
+                "{programs} programs need as many processors; there are {}: fewer neighbours, or --cpus",
+                cpus.len()
+            ))
+            .into());
+        }
+        Ok(cpus[..programs].to_vec())
+    }
+}
