@@ -717,7 +717,7 @@ TEST(a_plan_is_put_without_checks)
 	CHECK(!core[0].known && !core[1].known);
 	CHECK_EQ(core[0].want.rate[0], rate(40));
 	CHECK_EQ(core[1].want.rate[0], rate(60));
-	/* What stays the same goes on. */
+	/* A core goes on if its reservation stays the same. */
 	core[1].known = true;
 	sol_regulator_put(&reg, 1, &much, 1);
 	CHECK(core[1].known && !reg.pools_changed);

@@ -47,7 +47,7 @@ pub struct Terms {
     /// Bank sets of the first program, of policies that give private ones; the others share
     /// the rest.
     pub sets: u32,
-    /// What happened to free memory before.
+    /// The state of free memory before the programs begin.
     pub history: History,
     /// Of what placement leaves to chance.
     pub seed: u64,

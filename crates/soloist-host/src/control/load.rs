@@ -122,7 +122,7 @@ pub fn unload(host: &Host, force: bool) -> Result<bool, HostError> {
     Ok(true)
 }
 
-/// What the kernel calls the module of [`FIRMWARE_MODULE`].
+/// The kernel's name for the module of [`FIRMWARE_MODULE`].
 const FIRMWARE_NAME: &CStr = c"soloist_firmware";
 
 /// Takes a module away that may not be loaded, as soon as nothing uses it.

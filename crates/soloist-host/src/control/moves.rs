@@ -170,8 +170,8 @@ fn histogram(text: &KeyValues) -> Vec<Stood> {
 }
 
 impl Group {
-    /// Moves others' pages out of its colours. Lasts as long as that takes; a signal that ends this process ends it, too. `so_far` hears each
-    /// second how far it is.
+    /// Moves others' pages out of its colours. Lasts as long as that takes; a signal that
+    /// ends this process ends it, too. `so_far` hears each second how far it is.
     pub fn evict(
         &self,
         how: MoveHow,

@@ -193,7 +193,7 @@ fn tested_series() -> Vec<&'static str> {
     series
 }
 
-/// What to do instead, where the module does not run at all.
+/// The remedy where the module does not run at all.
 fn unsupported(arch: &str, release: &str) -> Option<&'static str> {
     match arch {
         "x86_64" => None,

@@ -30,8 +30,8 @@ struct Running {
 }
 
 /// Writes to each line of so many bytes again and again, until the process is killed:
-/// what [`Neighbours`] may run. After so many `passes`, if any, it sleeps instead, for who
-/// emulates it has seen enough. A loop without calls, in a crate that all profiles
+/// what [`Neighbours`] may run. After so many `passes`, if any, it sleeps instead: an
+/// emulator that records it has seen enough then. A loop without calls, in a crate that all profiles
 /// optimise: an iterator's would take most of the time, and load the memory little.
 pub fn write_forever(bytes: usize, passes: Option<u32>) -> ! {
     let mut memory = vec![0u8; bytes];

@@ -233,7 +233,7 @@ fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<Ex
     finish(args, ctx, "modelled", &found, &notes)
 }
 
-/// What is to be known of the figures.
+/// Remarks on the figures.
 fn notes(args: &Args, asked: &Asked, recorded: &Recorded, played: &[String]) -> Vec<String> {
     let (kernel, machine) = (&recorded.kernel, &args.machine);
     let mut notes = vec![

@@ -71,9 +71,9 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// Records programs on the newest 6.12 by Linux' own placement, for another command; the
-/// status of the first. What they print is no part of that command's answer: it is told where
-/// the first fails, as errors.
+/// Records programs on the newest 6.12 by Linux' own placement, for another command, and
+/// returns the status of the first. That command's answer leaves their output out; if the
+/// first fails, the output goes to standard error.
 pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) -> Result<u8> {
     let request = Request {
         machine: machine.to_owned(),
