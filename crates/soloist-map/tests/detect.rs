@@ -282,6 +282,27 @@ fn memory_from_1_mib_with_gaps_and_bank_bits_at_the_top() {
     assert!(complete.count() >= 3);
 }
 
+/// A Raspberry Pi 5 with both settings of its firmware, at the sizes it is sold with.
+#[test]
+fn bank_bits_at_the_top_are_no_division() {
+    for (gib, bank, row) in [
+        (2, "\"12\", \"30\"", "\"13-29\""),
+        (4, "\"12\", \"30\", \"31\"", "\"13-29\""),
+        (8, "\"12\", \"30\", \"31\", \"32\"", "\"13-29\""),
+        (16, "\"12\", \"30\", \"31\", \"32\"", "\"13-29\", \"33\""),
+        (8, "\"12\", \"13\", \"14\", \"31\"", "\"15-30\", \"32\""),
+    ] {
+        let machine = machine(bank, row, "\"6-11\"", &[(0, gib * GIB, 0)]);
+        let right = (0..4).filter(|&seed| {
+            let found = run(&machine, SimPool::everywhere(), Noise::LOW, seed);
+            let divided = found.regions.iter().any(|region| region.division.is_some());
+            assert!(!divided, "{gib} GiB: {}", found.notes().join("\n"));
+            judged(&machine, &found, bank)
+        });
+        assert!(right.count() >= 3, "{gib} GiB, {bank}");
+    }
+}
+
 #[test]
 fn bits_that_never_vary_in_the_pool_are_said_not_to_be_known() {
     let ranges = [(0, 16 * GIB, 0)];
