@@ -114,6 +114,24 @@ fn what_is_filled_in_makes_a_map_incomplete() {
     }
 }
 
+/// A Raspberry Pi 5 by PALLOC's mask, and a Jetson Nano, whose memory begins at 2 GiB.
+#[test]
+fn boards_are_read() {
+    let mask = "echo 0x1c0001000 > /sys/kernel/debug/palloc/palloc_mask\n";
+    let (pi, _) = machine("palloc", mask, &[]);
+    assert_eq!(pi.map.layouts[0].column.len(), 6);
+    let args = ["--start", "0x80000000", "--memory", "4G"];
+    let (nano, _) = machine("bits", "12 17\n13 18\n", &args);
+    let range = nano.map.ranges[0];
+    assert_eq!(
+        (range.start, range.end, range.base),
+        (2 << 30, 6 << 30, 2 << 30)
+    );
+    let out = convert("bits", "machine", "12 17\n", &["--start", "0x80000100"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("--start 0x80000100: expected"));
+}
+
 #[test]
 fn what_says_everything_stays_published() {
     let log = "=== bank addr funs (5): ===\n17, 20,\n16, 19,\n15, 18,\n7, 14,\n8, 9, 12, 13, 18, 19,\n \

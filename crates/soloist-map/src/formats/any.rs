@@ -123,7 +123,7 @@ impl AnyFormat {
             Self::Order => (ordered(text, geometry, memory)?, Vec::new()),
         };
         let filled = found::fill(layout, doubts, memory).map_err(|error| match error {
-            FillError::Hole(_) => ImportError::Misuse(error.to_string()),
+            FillError::Hole(_) | FillError::Start(_) => ImportError::Misuse(error.to_string()),
             error => ImportError::Fill(error),
         })?;
         Ok(Imported {

@@ -153,6 +153,8 @@ impl Runs {
 pub struct Memory {
     /// Its bytes; `None`: what the rows reach to, 8 GiB at least.
     pub bytes: Option<u64>,
+    /// Address of the first byte: 2 GiB on a Jetson.
+    pub start: u64,
     /// Offset of the first byte within what the functions see.
     pub base: u64,
     /// Where the hole below 4 GiB begins.
@@ -175,6 +177,9 @@ const FOUR_GIB: u64 = 1 << 32;
 /// Why there is no map.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FillError {
+    /// The memory does not begin with a page, or ends above all addresses.
+    #[error("--start {0:#x}: expected an address that is a multiple of 4096, below 2^52")]
+    Start(u64),
     /// The hole does not lie below 4 GiB.
     #[error("--hole {0:#x}: expected an address below 4 GiB")]
     Hole(u64),
@@ -200,9 +205,18 @@ pub enum FillError {
 /// # Errors
 /// Functions above the memory, no bit left for rows, a hole that is none.
 pub fn fill(layout: Layout, doubts: Vec<String>, memory: &Memory) -> Result<Filled, FillError> {
-    let bytes = memory.bytes.unwrap_or_else(|| reach(&layout));
+    let start = memory.start;
+    if start % 4096 != 0 || start >= 1 << 52 {
+        return Err(FillError::Start(start));
+    }
+    let bytes = memory.bytes.unwrap_or_else(|| reach(&layout, memory.base));
     let mut map = MapSpec::single(layout, bytes);
-    map.ranges[0].base = memory.base;
+    map.ranges[0] = MapRange {
+        start,
+        end: start.saturating_add(bytes),
+        base: memory.base,
+        ..map.ranges[0]
+    };
     if let Some(hole) = memory.hole.filter(|&hole| hole < bytes) {
         if hole == 0 || hole >= FOUR_GIB {
             return Err(FillError::Hole(hole));
@@ -225,13 +239,14 @@ pub fn fill(layout: Layout, doubts: Vec<String>, memory: &Memory) -> Result<Fill
     Ok(Filled { map, trust, notes })
 }
 
-/// The memory whose top bit is the highest row bit.
-fn reach(layout: &Layout) -> u64 {
+/// The memory from offset `base` on whose top bit is the highest row bit.
+fn reach(layout: &Layout, base: u64) -> u64 {
     let rows = layout.row_masks().into_iter().fold(0, |all, row| all | row);
-    USUAL_MEMORY.max(match rows {
+    let end = match rows {
         0 => 0,
-        rows => 1 << (64 - rows.leading_zeros()),
-    })
+        rows => 1u64 << (64 - rows.leading_zeros()),
+    };
+    USUAL_MEMORY.max(end.saturating_sub(base))
 }
 
 /// Gives each bit below `top` that no function determines to rows or columns, and
@@ -339,6 +354,61 @@ mod tests {
         assert_eq!(first_row(&[&[13], &[14], &[16], &[20], &[21]]), 15);
         assert_eq!(first_row(&[&[6], &[13, 17], &[14, 18]]), 15);
         assert_eq!(first_row(&[]), 12);
+    }
+
+    /// Both published maps of the Raspberry Pi 5, at every size it is sold with.
+    #[test]
+    fn bank_bits_at_the_top_leave_rows_above_and_below() {
+        let (low, top) = ([12u32, 13, 14, 31], [12u32, 30, 31, 32]);
+        for (bits, gib, last_row) in [
+            (low, 4, 30),
+            (low, 8, 32),
+            (low, 16, 33),
+            (top, 8, 29),
+            (top, 16, 33),
+        ] {
+            let functions = bits.iter().map(|bit| 1 << bit).collect();
+            let (layout, doubts) = Found::functions(functions).layout().unwrap();
+            let memory = Memory {
+                bytes: Some(gib << 30),
+                ..Memory::default()
+            };
+            let filled = fill(layout, doubts, &memory).unwrap();
+            let layout = &filled.map.layouts[0];
+            assert_eq!(layout.column.len(), 6, "{bits:?}");
+            assert_eq!(layout.row.last().unwrap().mask, 1 << last_row, "{bits:?}");
+            assert!(soloist_core::AddrMap::parse(&filled.map.to_text("pi")).is_ok());
+        }
+    }
+
+    #[test]
+    fn memory_may_begin_above_address_0() {
+        let all = |start, base| {
+            let (layout, doubts) = Found::functions(vec![1 << 13 | 1 << 17, 1 << 14])
+                .layout()
+                .unwrap();
+            let memory = Memory {
+                bytes: Some(4 << 30),
+                start,
+                base,
+                ..Memory::default()
+            };
+            fill(layout, doubts, &memory)
+        };
+        // A Jetson Nano: the functions are of the address.
+        let jetson = all(2 << 30, 2 << 30).unwrap().map;
+        let range = jetson.ranges[0];
+        assert_eq!((range.start, range.end), (2 << 30, 6 << 30));
+        let map = soloist_core::AddrMap::parse(&jetson.to_text("nano")).unwrap();
+        assert!(map.decode((2 << 30) - 64).is_err());
+        let at = |address| map.decode(address).unwrap().color;
+        assert_eq!(at(2 << 30 | 1 << 17), at(2 << 30 | 1 << 13));
+        // Or of what the controller sees.
+        assert_eq!(all(1 << 30, 0).unwrap().map.ranges[0].base, 0);
+        assert_eq!(
+            all(1 << 30 | 64, 0).unwrap_err(),
+            FillError::Start(1 << 30 | 64)
+        );
     }
 
     #[test]

@@ -56,9 +56,13 @@ pub struct Convert {
     /// that it is taken out of, as AMD's are.
     #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, conflicts_with = "base")]
     hole: Option<u64>,
-    /// Offset of the first byte of memory within what the functions see.
-    #[arg(long, value_name = "BYTES", value_parser = super::parse_address, default_value = "0")]
-    base: u64,
+    /// Where memory begins: 0x40000000 or 0x80000000 on many Arm boards.
+    #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, default_value = "0", conflicts_with = "hole")]
+    start: u64,
+    /// Offset of the first byte of memory within what the functions see
+    /// [default: its address].
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_address)]
+    base: Option<u64>,
     /// Memory that the functions cover, for machine and text [default: what the
     /// file's rows reach to, 8G at least].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -240,7 +244,8 @@ fn import(args: &Convert) -> Result<Imported> {
     };
     let memory = Memory {
         bytes: args.memory,
-        base: args.base,
+        start: args.start,
+        base: args.base.unwrap_or(args.start),
         hole: args.hole,
     };
     format
