@@ -27,6 +27,7 @@
 
 #include "counter.h"
 #include "../command/status.h"
+#include "../compat/raw_event.h"
 
 #define CACHE_EVENT(cache, op, result)				\
 	(PERF_COUNT_HW_CACHE_##cache |				\
@@ -133,12 +134,14 @@ int sol_event_find(const char *name, struct sol_event *event)
 	/* Any CPU will do; pinning to the boot CPU avoids those that sleep. */
 	counter = sol_counter_new(event, cpumask_first(cpu_online_mask), true,
 				  never, NULL);
-	if (!IS_ERR(counter)) {
+	err = PTR_ERR_OR_ZERO(counter);
+	if (!err) {
 		sol_counter_free(counter);
-		return 0;
+		if (event->type == PERF_TYPE_RAW &&
+		    !sol_raw_event_counted(event->config))
+			err = -EOPNOTSUPP;
 	}
-	return sol_deny(PTR_ERR(counter),
-			"event %s: %s", name, sol_counter_why(PTR_ERR(counter)));
+	return err ? sol_deny(err, "event %s: %s", name, sol_counter_why(err)) : 0;
 }
 
 struct perf_event *sol_counter_new(const struct sol_event *event, int cpu,

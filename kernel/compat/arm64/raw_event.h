@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Raw events, arm64; see ../raw_event.h. */
+#ifndef SOLOIST_COMPAT_ARM64_RAW_EVENT_H
+#define SOLOIST_COMPAT_ARM64_RAW_EVENT_H
+
+#include <linux/cpumask.h>
+#include <linux/smp.h>
+#include <asm/sysreg.h>
+
+struct sol_raw_event {
+	u64 config;
+	bool counted;
+};
+
+/*
+ * Of events 0 to 0x3f and 0x4000 to 0x403f each has a bit in one of two registers, the
+ * second kind in their upper halves. Nothing says which of the others a CPU counts.
+ */
+static inline void sol_raw_event_look(void *data)
+{
+	struct sol_raw_event *event = data;
+	u64 said = event->config & 0x20 ? read_sysreg_s(SYS_PMCEID1_EL0) :
+					  read_sysreg_s(SYS_PMCEID0_EL0);
+	unsigned int bit = (event->config & 0x1f) + (event->config & 0x4000 ? 32 : 0);
+
+	if (!(said & BIT_ULL(bit)))
+		event->counted = false;
+}
+
+/*
+ * Does every CPU count it? Only where perf has taken the event: a processor without
+ * counters has none of these registers. May sleep.
+ */
+static inline bool sol_raw_event_counted(u64 config)
+{
+	struct sol_raw_event event = { .config = config, .counted = true };
+	int cpu;
+
+	if (config > U16_MAX)
+		return false;
+	if (config & ~0x403fULL)
+		return true;
+	for_each_online_cpu(cpu)
+		smp_call_function_single(cpu, sol_raw_event_look, &event, 1);
+	return event.counted;
+}
+
+#endif /* SOLOIST_COMPAT_ARM64_RAW_EVENT_H */
