@@ -80,10 +80,14 @@ impl Machine {
         let raw: Raw = toml::from_str(text).map_err(|error| place.toml(&error))?;
         check_name(&raw.machine).map_err(|(span, message)| place.error(span, message))?;
         check_topology(&raw.topology).map_err(|(span, message)| place.error(span, message))?;
-        for section in [check(&raw.memory, Memory::check), check(&raw.vm, Vm::check)] {
+        let (map, lines) = raw.map.into_spec(&place)?;
+        for section in [
+            check(&raw.cache, |caches| caches.check(&map.llc)),
+            check(&raw.memory, Memory::check),
+            check(&raw.vm, Vm::check),
+        ] {
             section.map_err(|(span, message)| place.error(span, message))?;
         }
-        let (map, lines) = raw.map.into_spec(&place)?;
         lines.check(
             &map,
             &raw.machine.get_ref().name,
@@ -94,7 +98,7 @@ impl Machine {
             about: raw.machine.into_inner(),
             host: raw.host,
             topology: raw.topology.into_inner(),
-            cache: raw.cache,
+            cache: raw.cache.map(Spanned::into_inner),
             map,
             memory: raw.memory.map(Spanned::into_inner),
             vm: raw.vm.map(Spanned::into_inner),
@@ -137,7 +141,7 @@ struct Raw {
     host: HostFit,
     topology: Spanned<Topology>,
     map: RawMap,
-    cache: Option<Caches>,
+    cache: Option<Spanned<Caches>>,
     memory: Option<Spanned<Memory>>,
     vm: Option<Spanned<Vm>>,
 }

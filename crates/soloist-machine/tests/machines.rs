@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use soloist_core::Dram;
-use soloist_machine::{known, write, Machine};
+use soloist_machine::{known, write, Machine, Trust};
 
 /// Deterministic addresses spread over all ranges of a map.
 fn addresses(machine: &Machine) -> impl Iterator<Item = u64> + '_ {
@@ -81,6 +81,36 @@ fn the_opteron_has_64_disjoint_bank_sets() {
         .unwrap()
         .addr_map();
     assert_eq!((map.n_colors(), map.n_bank_sets()), (128, 128));
+}
+
+/// Where the same address bits choose bank and set of the shared cache, most pairs of a
+/// bank set and an LLC colour have no frame.
+#[test]
+fn boards_have_impossible_pairs() {
+    let possible = |name: &str| {
+        let map = known::find(name).unwrap().addr_map();
+        let pairs = (0..map.n_bank_sets()).flat_map(|set| (0..map.n_llc()).map(move |c| (set, c)));
+        let possible = pairs.filter(|&(set, color)| map.cell_frames(set, color) > 0);
+        (possible.collect::<Vec<_>>(), map.n_cells())
+    };
+    // Banks by bits 12 to 14, sets of the L2 by 6 to 15: a colour has one bank.
+    let (pi, pairs) = possible("raspberry-pi-4");
+    assert_eq!((pi.len(), pairs), (16, 128));
+    assert!(pi.iter().all(|(bank, color)| color & 7 == *bank));
+    for (name, colors) in [("jetson-nano", 32), ("imx8m-plus", 8)] {
+        assert_eq!(possible(name).0.len(), colors, "{name}");
+    }
+}
+
+/// A known machine that names no banks is none that `map detect` may take.
+#[test]
+fn boards_without_banks_are_assumed() {
+    for name in known::names() {
+        let machine = known::find(name).unwrap();
+        let has_banks = machine.addr_map().n_colors() > 1;
+        let assumed = matches!(machine.about.trust, Trust::Assumed | Trust::Synthetic);
+        assert!(has_banks || assumed, "{name}");
+    }
 }
 
 #[test]
