@@ -182,7 +182,7 @@ static bool region_usable(struct sol_refill *f, u64 pfn)
 {
 	struct page *page = pfn_to_online_page(pfn);
 
-	return page && page_to_nid(page) == f->node &&
+	return page && sol_is_on_node(page, f->node) &&
 	       page_zonenum(page) >= SOL_LOWEST_ZONE &&
 	       (f->visit || sol_refill_zone_ok(f, page_zone(page)));
 }

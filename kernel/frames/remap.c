@@ -29,7 +29,7 @@ static int check_nodes(const struct sol_map *map, struct sol_err *err)
 
 			/* The nodes of holes are made up. */
 			if (!page || PageReserved(page) ||
-			    page_to_nid(page) == r->node)
+			    sol_is_on_node(page, r->node))
 				continue;
 			snprintf(err->text, sizeof(err->text),
 				 "address 0x%llx is on node %u by the map, but the kernel has it on node %d",

@@ -21,6 +21,7 @@
 #include <linux/mm.h>
 #include <linux/spinlock.h>
 #include <linux/static_call.h>
+#include <linux/topology.h>
 
 #include "../../core/frames/frames.h"
 #include "../compat/alloc.h"
@@ -77,6 +78,17 @@ struct sol_spare {
 };
 
 DECLARE_PER_CPU(struct sol_spare, sol_spare);
+
+/*
+ * Is @page on the map's node @node? numa=fake makes several nodes of one, which are no
+ * distance apart: banks know nothing of them, so a map has the one.
+ */
+static inline bool sol_is_on_node(const struct page *page, int node)
+{
+	int nid = page_to_nid(page);
+
+	return nid == node || node_distance(nid, node) == LOCAL_DISTANCE;
+}
 
 static inline u32 sol_cell_listed(u32 cell)
 {

@@ -5,6 +5,7 @@ use std::fs;
 use soloist_machine::ram::{join, parse_iomem, RamRange};
 
 use crate::machine::host::Host;
+use crate::machine::node::real_node;
 
 /// Memory on both sides of less than this has one place.
 const HOLE: u64 = 64 << 20;
@@ -12,7 +13,7 @@ const HOLE: u64 = 64 << 20;
 const FOUR_GIB: u64 = 4 << 30;
 
 /// Ranges of memory by node, from the kernel's memory blocks; neighbours of one node are
-/// one. A block may be memory in part only: /proc/iomem tells root where it begins and
+/// one, and so are those that `numa=fake` made of one. A block may be memory in part only: /proc/iomem tells root where it begins and
 /// ends. Without nodes in sysfs all is from there, or empty.
 #[must_use]
 pub fn memory_ranges(host: &Host) -> Vec<RamRange> {
@@ -64,7 +65,7 @@ fn block_ranges(host: &Host) -> Option<Vec<RamRange>> {
         let Some(node) = name.to_str().and_then(|n| n.strip_prefix("node")) else {
             continue;
         };
-        let Ok(node) = node.parse::<u8>() else {
+        let Ok(Ok(node)) = node.parse().map(|node| u8::try_from(real_node(host, node))) else {
             continue;
         };
         for link in fs::read_dir(entry.path()).ok()?.flatten() {

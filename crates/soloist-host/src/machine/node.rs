@@ -18,8 +18,35 @@ pub fn node_of_cpu(host: &Host, cpu: u32) -> Option<u32> {
         let node = name.strip_prefix("node")?.parse().ok()?;
         let text = host.text(&format!("/sys/devices/system/node/{name}/cpulist"))?;
         let cpus = cpu_list(&text).ok()?;
-        cpus.contains(cpu).then_some(node)
+        cpus.contains(cpu).then(|| real_node(host, node))
     })
+}
+
+/// A node's distance from itself.
+const LOCAL: u32 = 10;
+
+/// The nodes that are online, ascending; empty where the kernel does not say.
+pub(crate) fn online_nodes(host: &Host) -> Vec<u32> {
+    host.text("/sys/devices/system/node/online")
+        .and_then(|list| cpu_list(&list).ok())
+        .map_or_else(Vec::new, |list| list.iter().collect())
+}
+
+/// The node of the machine that the kernel's `node` is a part of, by its lowest number:
+/// `numa=fake` makes several of one, which are as near to each other as to themselves.
+pub(crate) fn real_node(host: &Host, node: u32) -> u32 {
+    let is_near = |&other: &u32| distance(host, node, other) == Some(LOCAL);
+    let first = online_nodes(host).into_iter().find(is_near);
+    first.map_or(node, |first| first.min(node))
+}
+
+/// How many nodes of the kernel are made up, and of how many of the machine; `None`: all
+/// are the machine's.
+pub(crate) fn made_up_nodes(host: &Host) -> Option<(usize, usize)> {
+    let all = online_nodes(host);
+    let real = all.iter().filter(|&&node| real_node(host, node) == node);
+    let real = real.count();
+    (real < all.len()).then_some((all.len(), real))
 }
 
 /// The processors of a node, where the kernel says.
@@ -62,8 +89,7 @@ pub fn nearest_memory(host: &Host, map: &AddrMap, nodes: &[u32]) -> Vec<u32> {
 
 /// As the kernel has it: a number for each node that is online.
 fn distance(host: &Host, from: u32, to: u32) -> Option<u32> {
-    let online = host.text("/sys/devices/system/node/online")?;
-    let at = cpu_list(&online).ok()?.iter().position(|node| node == to)?;
+    let at = online_nodes(host).iter().position(|&node| node == to)?;
     let row = host.text(&format!("/sys/devices/system/node/node{from}/distance"))?;
     row.split_whitespace().nth(at)?.parse().ok()
 }
@@ -170,6 +196,36 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+
+    /// A Raspberry Pi 5 whose firmware asks for numa=fake, and two sockets.
+    #[test]
+    fn made_up_nodes_are_one() {
+        let root = tempfile::tempdir().unwrap();
+        let nodes = root.path().join("sys/devices/system/node");
+        let put = |rows: &[&str]| {
+            for (node, row) in rows.iter().enumerate() {
+                let folder = nodes.join(format!("node{node}"));
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(folder.join("distance"), format!("{row}\n")).unwrap();
+                std::fs::write(folder.join("cpulist"), "0-3\n").unwrap();
+            }
+            std::fs::write(nodes.join("online"), format!("0-{}\n", rows.len() - 1)).unwrap();
+        };
+        let host = Host::at(root.path());
+        put(&["10 10 10 10"; 4]);
+        assert_eq!(made_up_nodes(&host), Some((4, 1)));
+        assert_eq!(node_of_cpu(&host, 2), Some(0));
+        let halves = ["10 20 10 20", "20 10 20 10", "10 20 10 20", "20 10 20 10"];
+        put(&halves);
+        assert_eq!(made_up_nodes(&host), Some((4, 2)));
+        assert_eq!(
+            (0..4).map(|n| real_node(&host, n)).collect::<Vec<_>>(),
+            [0, 1, 0, 1]
+        );
+        put(&["10 20 20 20", "20 10 20 20", "20 20 10 20", "20 20 20 10"]);
+        assert_eq!(made_up_nodes(&host), None);
+        assert_eq!(made_up_nodes(&Host::at(root.path().join("nothing"))), None);
+    }
 
     /// Nodes 1 and 3 have processors alone, as node 4 of which the map knows nothing.
     #[test]

@@ -6,6 +6,7 @@ use std::fs;
 use soloist_machine::Topology;
 
 use crate::machine::host::Host;
+use crate::machine::node::{online_nodes, real_node};
 
 /// The CPU's model name; on arm64, where cpuinfo has none, the board's.
 #[must_use]
@@ -27,14 +28,20 @@ pub fn cpu_name(host: &Host) -> Option<String> {
     })
 }
 
-/// Nodes, their CPUs and distances, from sysfs; one node where it tells none.
+/// Nodes, their CPUs and distances, from sysfs; one node where it tells none, and one for
+/// all that `numa=fake` makes of it.
 #[must_use]
 pub fn topology(host: &Host) -> Topology {
     let root = "/sys/devices/system";
-    let nodes: Vec<u32> = host
-        .text(&format!("{root}/node/online"))
-        .and_then(|list| soloist_core::cpu_list(&list).ok())
-        .map_or_else(Vec::new, |list| list.iter().collect());
+    let online = online_nodes(host);
+    let is_real = |node: &u32| real_node(host, *node) == *node;
+    let nodes: Vec<u32> = online.iter().copied().filter(is_real).collect();
+    // A row has a distance for each that is online.
+    let of_real = |row: &str| -> Vec<u32> {
+        let all = row.split_whitespace().map(str::parse);
+        let real = online.iter().zip(all).filter(|(node, _)| is_real(node));
+        real.filter_map(|(_, distance)| distance.ok()).collect()
+    };
     let cpus: Vec<String> = nodes
         .iter()
         .filter_map(|node| host.text(&format!("{root}/node/node{node}/cpulist")))
@@ -42,11 +49,7 @@ pub fn topology(host: &Host) -> Topology {
     let distances = nodes
         .iter()
         .filter_map(|node| host.text(&format!("{root}/node/node{node}/distance")))
-        .map(|row| {
-            row.split_whitespace()
-                .filter_map(|d| d.parse().ok())
-                .collect()
-        })
+        .map(|row| of_real(&row))
         .collect();
     if cpus.is_empty() || cpus.len() != nodes.len() {
         let all = host
