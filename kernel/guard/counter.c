@@ -55,6 +55,12 @@ static const struct {
 	{ "bus-writes", ARM, { PERF_TYPE_RAW, 0x61, 64 } },
 	{ "L2-refills", ARM, { PERF_TYPE_RAW, 0x17, 64 } },
 	{ "L2-writebacks", ARM, { PERF_TYPE_RAW, 0x18, 64 } },
+	/* The same and others by Arm's own names. */
+	{ "L2D_CACHE_REFILL", ARM, { PERF_TYPE_RAW, 0x17, 64 } },
+	{ "L3D_CACHE_REFILL", ARM, { PERF_TYPE_RAW, 0x2a, 64 } },
+	{ "LL_CACHE_MISS_RD", ARM, { PERF_TYPE_RAW, 0x37, 64 } },
+	{ "BUS_ACCESS", ARM, { PERF_TYPE_RAW, 0x19, 64 } },
+	{ "MEM_ACCESS_WR", ARM, { PERF_TYPE_RAW, 0x67, 64 } },
 	{ "cpu-cycles", ANY,
 	  { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 64 } },
 	{ "page-faults", ANY,

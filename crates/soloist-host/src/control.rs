@@ -29,6 +29,7 @@ pub use occupancy::Occupancy;
 pub use request::{Choice, ColorPlan, ColorRequest};
 pub use rule::{Rule, RuleChange, RuleView, LIMIT_DEFAULT};
 pub use tasks::{barred_words, contradiction, in_use, Barred};
+pub(crate) use traffic::check_events_here;
 pub use traffic::{check_event, objection, proviso};
 
 pub(crate) use group::{colors_of, nodes_of};

@@ -3,6 +3,7 @@
 
 mod build;
 pub(crate) mod cgroup;
+mod core_type;
 pub mod edac;
 mod fit;
 pub mod guest;
@@ -20,6 +21,7 @@ mod topology;
 mod user;
 
 pub use cgroup::{find_existing, Cgroup, EVERYTHING_ELSE};
+pub use core_type::{core_types, lacking_event, CoreType};
 pub use fit::{fit, objections, Facts, Fit};
 pub use host::Host;
 pub use memory::{available_bytes, huge_bytes_at, memory_ranges};
@@ -37,5 +39,5 @@ pub(crate) use cgroup::is_of_systemd;
 pub(crate) use module::{
     built_module, image, module_file, source_tree, ENROLL, FIRMWARE_MODULE, MODULE,
 };
-pub(crate) use node::{cpus_of_node, cpuset_nodes, may_allocate_on};
+pub(crate) use node::{cpus_of_node, cpuset_nodes, made_up_nodes, may_allocate_on};
 pub(crate) use task::{allowed_cpus, process_of, NAMED};

@@ -346,6 +346,26 @@ fn contradictions_are_refused_with_their_flag() {
     }
 }
 
+/// Arm's driver would count it as 0 for ever: a Raspberry Pi 4 has no L3.
+#[test]
+fn an_event_that_the_cores_lack_is_refused() {
+    let machine = Machine::loaded();
+    machine.soloist("guard/settings", "event LLC-misses\n");
+    let info = "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd08\n";
+    machine.file("proc/cpuinfo", info);
+    let guard = Guard::open(&control(&machine)).unwrap();
+    let set = |event: &str| guard.set(&[("event", event.to_owned())]);
+    let error = set("L3D_CACHE_REFILL").unwrap_err().to_string();
+    assert!(
+        error.contains("Cortex-A72 (CPUs 0) does not count it"),
+        "{error}"
+    );
+    assert!(machine
+        .read("sys/kernel/config/soloist/guard/settings")
+        .contains("LLC-misses"));
+    set("L2D_CACHE_REFILL").unwrap();
+}
+
 #[test]
 fn limits_are_set_all_or_none() {
     let machine = Machine::loaded();

@@ -224,3 +224,41 @@ fn one_line_says_it_all() {
         "Soloist can't work here yet: function tracer"
     );
 }
+
+/// A Raspberry Pi 5 as its firmware boots it.
+#[test]
+fn a_board_says_its_events_and_its_one_node() {
+    let machine = good();
+    machine.file(
+        "sys/bus/event_source/devices/armv8_cortex_a76/events/cpu_cycles",
+        "",
+    );
+    machine.file("sys/devices/system/cpu/online", "0-3\n");
+    for cpu in 0..4 {
+        let midr = format!("sys/devices/system/cpu/cpu{cpu}/regs/identification/midr_el1");
+        machine.file(&midr, "0x00000000414fd0b1\n");
+    }
+    let pmu = check(&machine, "PMU");
+    assert_eq!(pmu.status, Status::Ok);
+    assert!(
+        pmu.found.contains("Cortex-A76 (CPUs 0-3): BUS_ACCESS"),
+        "{}",
+        pmu.found
+    );
+    assert!(pmu.found.contains("L3D_CACHE_REFILL"), "{}", pmu.found);
+
+    assert_eq!(check(&machine, "memory nodes").found, "0-1");
+    for node in 0..2 {
+        machine.file(
+            &format!("sys/devices/system/node/node{node}/distance"),
+            "10 10\n",
+        );
+    }
+    let nodes = check(&machine, "memory nodes");
+    assert!(
+        nodes.found.contains("numa=fake made 2 of 1"),
+        "{}",
+        nodes.found
+    );
+    assert_eq!(soloist_host::machine::topology(&machine.host()).nodes(), 1);
+}

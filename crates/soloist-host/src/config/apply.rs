@@ -12,8 +12,8 @@ use soloist_machine::did_you_mean;
 use crate::config::file::{Config, GroupConfig, RuleConfig};
 use crate::config::order::loosened;
 use crate::control::{
-    check_colors, colors_of, in_use, Bandwidth, Control, Group, Guard, KeyValues, Mode,
-    LIMIT_DEFAULT,
+    check_colors, check_events_here, colors_of, in_use, Bandwidth, Control, Group, Guard,
+    KeyValues, Mode, LIMIT_DEFAULT,
 };
 use crate::machine::Host;
 use crate::HostError;
@@ -107,6 +107,11 @@ pub fn plan(
     };
     if let Some(control) = control {
         check_cpus(wanted, control)?;
+        let named = wanted
+            .guard
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()));
+        check_events_here(control.host(), named)?;
     }
     let changed = settings_changed(&wanted.guard, settings.as_ref())?;
     let mut plan = Steps::default();

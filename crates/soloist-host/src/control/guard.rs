@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::control::bandwidth::{format_rate, Bandwidth};
 use crate::control::group::Group;
 use crate::control::interface::{Control, KeyValues};
+use crate::control::traffic::check_events_here;
 use crate::HostError;
 
 /// What counts as traffic where nobody has said otherwise (kernel/guard/guard.c);
@@ -88,6 +89,8 @@ impl Guard {
 
     /// Changes settings, all of `pairs` or none.
     pub fn set(&self, pairs: &[(&str, String)]) -> Result<(), HostError> {
+        let named = pairs.iter().map(|(key, value)| (*key, value.as_str()));
+        check_events_here(self.control.host(), named)?;
         let lines: Vec<String> = pairs.iter().map(|(k, v)| format!("{k} {v}")).collect();
         self.control.write("guard/settings", &lines.join("\n"))
     }

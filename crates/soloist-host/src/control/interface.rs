@@ -23,6 +23,7 @@ pub type KeyValues = BTreeMap<String, String>;
 #[derive(Debug, Clone)]
 pub struct Control {
     dir: PathBuf,
+    host: Host,
 }
 
 impl Control {
@@ -30,7 +31,8 @@ impl Control {
     pub fn open(host: &Host) -> Result<Self, HostError> {
         let dir = host.path(CONFIGFS).join("soloist");
         if dir.is_dir() {
-            Ok(Self { dir })
+            let host = host.clone();
+            Ok(Self { dir, host })
         } else {
             Err(HostError::NotLoaded)
         }
@@ -70,6 +72,11 @@ impl Control {
     pub fn last_status(&self) -> Option<String> {
         let text = fs::read_to_string(self.dir.join("last_cmd_status")).ok()?;
         Some(text.trim().to_owned())
+    }
+
+    /// The machine that it is of.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
     }
 
     /// Path of a file of the interface.

@@ -3,6 +3,7 @@
 
 use soloist_machine::did_you_mean;
 
+use crate::machine::{lacking_event, Host};
 use crate::HostError;
 
 /// What an event counts.
@@ -21,7 +22,7 @@ enum Counts {
 }
 
 /// Names that the kernel knows.
-const KNOWN: [(&str, Counts); 13] = [
+const KNOWN: [(&str, Counts); 18] = [
     ("LLC-misses", Counts::Asked),
     ("LLC-load-misses", Counts::Some),
     ("LLC-store-misses", Counts::Some),
@@ -33,6 +34,13 @@ const KNOWN: [(&str, Counts); 13] = [
     ("bus-writes", Counts::Some),
     ("L2-refills", Counts::Some),
     ("L2-writebacks", Counts::Some),
+    // By Arm's names. Refills are of reads alone on cores with an L3; each store is a
+    // write access, and each line that is read for it is none.
+    ("L2D_CACHE_REFILL", Counts::Some),
+    ("L3D_CACHE_REFILL", Counts::Some),
+    ("LL_CACHE_MISS_RD", Counts::Some),
+    ("BUS_ACCESS", Counts::Lines),
+    ("MEM_ACCESS_WR", Counts::Some),
     ("page-faults", Counts::Nothing),
     ("context-switches", Counts::Nothing),
     // No line takes less than a nanosecond, or than a cycle.
@@ -64,6 +72,25 @@ pub fn check_event(event: &str) -> Result<(), HostError> {
         "{event}: no such event{like}: expected {} or rHEX, a raw one",
         names.join(", ")
     )))
+}
+
+/// Refuses settings of the guard whose event no core of `host` counts, as far as is known.
+///
+/// # Errors
+/// With the cores that lack it, and what they have.
+pub(crate) fn check_events_here<'a>(
+    host: &Host,
+    settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), HostError> {
+    let events = settings
+        .into_iter()
+        .filter(|(key, _)| ["event", "write_event"].contains(key));
+    for (key, event) in events {
+        if let Some(why) = lacking_event(host, event) {
+            return Err(HostError::Request(format!("[guard] {key}: {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// Why a limit that is counted by `event` may not hold back all that a processor
@@ -98,6 +125,9 @@ mod tests {
     fn what_does_not_count_all_lines_is_objected_to() {
         for (event, prefetches, fits) in [
             ("bus-accesses", true, true),
+            ("BUS_ACCESS", true, true),
+            ("L3D_CACHE_REFILL", true, false),
+            ("MEM_ACCESS_WR", false, false),
             ("cpu-clock", true, true),
             ("r80b0", true, true),
             ("LLC-misses", false, true),

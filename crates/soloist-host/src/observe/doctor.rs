@@ -8,7 +8,10 @@ use soloist_core::{format_size, AddrMap, NumList};
 use soloist_machine::ram::parse_iomem;
 
 use crate::control::{Control, Group};
-use crate::machine::{built_module, movable_bytes, source_tree, Build, Host, ENROLL, MODULE};
+use crate::machine::{
+    built_module, core_types, made_up_nodes, movable_bytes, source_tree, Build, CoreType, Host,
+    ENROLL, MODULE,
+};
 use crate::words::counted;
 use crate::HostError;
 
@@ -552,6 +555,12 @@ fn nodes(host: &Host) -> Check {
         "0" => "one".to_owned(),
         list => list.to_owned(),
     };
+    let online = match made_up_nodes(host) {
+        Some((all, real)) => format!(
+            "{online}; numa=fake made {all} of {real}, which colours take for what they are"
+        ),
+        None => online,
+    };
     if host.text("/proc/sys/kernel/numa_balancing").as_deref() == Some("1") {
         return Check::warn(
             name,
@@ -609,17 +618,43 @@ fn swap_and_ksm(host: &Host) -> Check {
     Check::ok(name, found)
 }
 
+const UNITS: &str = "/sys/bus/event_source/devices";
+
+/// The units that count events of processors, Arm's by type: `armv8_cortex_a76`.
+fn units(host: &Host) -> Vec<String> {
+    let entries = fs::read_dir(host.path(UNITS));
+    let names = entries.into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_processors = |unit: &String| {
+        (unit == "cpu" || unit == "cpu_core" || unit.starts_with("armv8"))
+            && host.has(&format!("{UNITS}/{unit}/events"))
+    };
+    let mut units: Vec<String> = names.filter(is_processors).collect();
+    units.sort_unstable();
+    units
+}
+
+/// What counts memory traffic on Arm's cores, by their part numbers.
+fn traffic_events(host: &Host) -> Vec<String> {
+    let of_type = |core: CoreType| match core.events {
+        Some(events) => format!("{} (CPUs {}): {}", core.name, core.cpus, events.join(", ")),
+        None => format!(
+            "{} (CPUs {}): which events it has is not known",
+            core.name, core.cpus
+        ),
+    };
+    core_types(host).into_iter().map(of_type).collect()
+}
+
 fn pmu(host: &Host) -> Check {
     let name = "PMU";
-    let there = ["cpu", "cpu_core"]
-        .iter()
-        .find(|unit| host.has(&format!("/sys/bus/event_source/devices/{unit}/events")));
-    match there {
+    match units(host).first() {
         Some(unit) => {
-            let events =
-                fs::read_dir(host.path(&format!("/sys/bus/event_source/devices/{unit}/events")))
-                    .map_or(0, |entries| entries.count());
-            Check::ok(name, format!("{events} named events"))
+            let events = fs::read_dir(host.path(&format!("{UNITS}/{unit}/events")))
+                .map_or(0, |entries| entries.count());
+            let mut found = vec![format!("{events} named events")];
+            found.extend(traffic_events(host));
+            Check::ok(name, found.join("; "))
         }
         None => Check::warn(
             name,
