@@ -45,6 +45,10 @@ pub struct Noise {
     pub closed: bool,
     /// Step of the clock, cycles; 1: none.
     pub step: f64,
+    /// Pairs of accesses in one reading, which is in steps of the clock where these are
+    /// several: how a clock is read whose step is longer than an access, as Arm's
+    /// (`cpu::time_pair`).
+    pub rounds: u32,
     /// Pairs whose first-level ways a hash makes one are as slow as a
     /// conflict, and nothing tells which.
     pub aliases: bool,
@@ -106,6 +110,23 @@ pub const KINDS: &[(&str, Noise)] = &[
             ..Noise::LOW
         },
     ),
+    // Arm's counter at 19.2 and 54 MHz, where a cycle is a nanosecond.
+    (
+        "arm19",
+        Noise {
+            step: 52.0,
+            rounds: 32,
+            ..Noise::LOW
+        },
+    ),
+    (
+        "arm54",
+        Noise {
+            step: 18.5,
+            rounds: 32,
+            ..Noise::LOW
+        },
+    ),
     (
         "aliases",
         Noise {
@@ -134,6 +155,7 @@ pub const KINDS: &[(&str, Noise)] = &[
             hit: 20.0,
             closed: false,
             step: 25.0,
+            rounds: 1,
             aliases: true,
         },
     ),
@@ -153,6 +175,7 @@ impl Noise {
         hit: 0.0,
         closed: false,
         step: 1.0,
+        rounds: 1,
         aliases: false,
     };
     /// A quiet machine.
@@ -175,6 +198,19 @@ impl Noise {
     /// A reading of what takes `time` cycles without noise: the `count`th.
     /// `fast` is what a pair without a conflict takes.
     pub fn reading(&self, time: f64, fast: f64, count: u64, rng: &mut ChaCha8Rng) -> u32 {
+        let step = self.step.max(1.0);
+        if self.rounds <= 1 {
+            let time = self.once(time, fast, count, rng).max(1.0);
+            return ((time / step).floor() * step) as u32;
+        }
+        // The clock goes on between two readings of it.
+        let rounds = (0..self.rounds).map(|_| self.once(time, fast, count, rng).max(1.0));
+        let all: f64 = rounds.sum();
+        ((all / step) + rng.gen::<f64>()).floor() as u32
+    }
+
+    /// What one pair takes.
+    fn once(&self, time: f64, fast: f64, count: u64, rng: &mut ChaCha8Rng) -> f64 {
         let mut time = time;
         if self.drift > 0.0 {
             let turn = count as f64 / DRIFT_PERIOD * std::f64::consts::TAU;
@@ -198,8 +234,7 @@ impl Noise {
         if self.outliers > 0.0 && rng.gen::<f64>() < self.outliers {
             time = fast * rng.gen_range(0.7..3.0);
         }
-        let step = self.step.max(1.0);
-        ((time.max(1.0) / step).floor() * step) as u32
+        time
     }
 
     fn set(&mut self, part: &str) -> Result<(), String> {
@@ -207,7 +242,7 @@ impl Noise {
             let kinds: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
             format!(
                 "`{part}`: expected {}, or one of sigma=, drift=, group=, rank=, hit=, step= \
-                 (cycles), refresh=, outliers=, burst=, guest= (0 to 1), closed=, aliases= (0 or 1)",
+                 (cycles), rounds=, refresh=, outliers=, burst=, guest= (0 to 1), closed=, aliases= (0 or 1)",
                 kinds.join(", ")
             )
         };
@@ -232,6 +267,14 @@ impl Noise {
             "rank" => (&mut self.rank, 1000.0),
             "hit" => (&mut self.hit, 200.0),
             "step" => (&mut self.step, 1000.0),
+            "rounds" => {
+                let whole = (1.0..=1000.0).contains(&value) && value.fract() == 0.0;
+                self.rounds = value as u32;
+                return match whole {
+                    true => Ok(()),
+                    false => Err(format!("`{part}`: expected 1 to 1000")),
+                };
+            }
             "refresh" => (&mut self.refresh, 1.0),
             "outliers" => (&mut self.outliers, 1.0),
             "burst" => (&mut self.burst, 1.0),
@@ -261,7 +304,7 @@ impl fmt::Display for Noise {
         write!(
             f,
             "sigma={},drift={},refresh={},outliers={},burst={},guest={},group={},rank={},hit={},\
-             closed={},step={},aliases={}",
+             closed={},step={},rounds={},aliases={}",
             self.sigma,
             self.drift,
             self.refresh,
@@ -273,6 +316,7 @@ impl fmt::Display for Noise {
             self.hit,
             u8::from(self.closed),
             self.step,
+            self.rounds,
             u8::from(self.aliases)
         )
     }

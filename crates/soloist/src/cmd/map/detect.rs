@@ -39,8 +39,8 @@ pub struct Args {
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
     /// Noise of the simulated memory: none, low, high, drift, outliers, bursts,
-    /// levels, closed, clock25, clock40, aliases, guest, all, or single values
-    /// such as high,burst=0.5 (a wrong one names all).
+    /// levels, closed, clock25, clock40, arm19, arm54 (Arm's clocks), aliases,
+    /// guest, all, or single values such as high,burst=0.5 (a wrong one names all).
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
     /// Seed of the simulated noise and of the detector's choices.
