@@ -17,6 +17,7 @@ const EXCLUSIVE: u64 = 1 << 56;
 /// Flags of a frame, by bit number in /proc/kpageflags.
 const SWAPBACKED: u64 = 1 << 14;
 const KSM: u64 = 1 << 21;
+const HUGETLB: u64 = 1 << 17;
 const THP: u64 = 1 << 22;
 const ZERO: u64 = 1 << 24;
 
@@ -165,6 +166,35 @@ fn data_of_files_is_not_its_own_while_it_is_read() {
     assert_eq!(not, [(Reason::FileCache, 1), (Reason::FileData, 1)]);
     assert_eq!((report.total.present, report.total.in_color), (4, 2));
     assert_eq!((report.own.present, report.own.in_color), (3, 2));
+}
+
+/// No remedy is named for what no group can colour.
+#[test]
+fn what_is_never_coloured_is_told_apart() {
+    let machine = Machine::loaded();
+    process(&machine);
+    let mappings = smaps(&[
+        (
+            "00b00000-00b01000",
+            "rw-p 00000000 00:0f 11   /anon_hugepage",
+        ),
+        ("7ffff000-80000000", "--xp 00000000 00:00 0   [uprobes]"),
+    ]);
+    machine.file("proc/100/smaps", &mappings);
+    machine.words(
+        "proc/100/pagemap",
+        &[
+            (0xb00, PRESENT | EXCLUSIVE | FILE | (OUT + 2)),
+            (0x7_ffff, PRESENT | FILE | (OUT + 8)),
+        ],
+    );
+    machine.words("proc/kpageflags", &[(OUT + 2, HUGETLB), (OUT + 8, 0)]);
+    let report = report(&machine);
+    let not: Vec<(Reason, u64)> = report.total.not_in_color.into_iter().collect();
+    assert_eq!(not, [(Reason::Kernel, 1), (Reason::Hugetlb, 1)]);
+    assert!(not
+        .iter()
+        .all(|(reason, _)| reason.remedy().starts_with("none")));
 }
 
 #[test]

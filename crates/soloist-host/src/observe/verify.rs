@@ -42,10 +42,12 @@ pub enum Reason {
     SharedMemory,
     /// The kernel's page of zeroes.
     ZeroPage,
-    /// The kernel's own page: vvar, vdso, vsyscall.
+    /// The kernel's own page: vvar, vdso, vsyscall, and what uprobes run.
     Kernel,
-    /// Part of a huge page.
+    /// Part of a transparent huge page.
     HugePage,
+    /// Part of a huge page that was set aside (hugetlb).
+    Hugetlb,
     /// Merged with equal pages (KSM).
     Merged,
     /// Memory of a device.
@@ -68,8 +70,9 @@ impl Reason {
             Self::FileData => "file data, read and not written",
             Self::SharedMemory => "shared memory",
             Self::ZeroPage => "zero page",
-            Self::Kernel => "kernel page (vdso, vvar)",
+            Self::Kernel => "kernel page (vdso, vvar, uprobes)",
             Self::HugePage => "huge page",
+            Self::Hugetlb => "huge page set aside (hugetlb)",
             Self::Merged => "merged page (KSM)",
             Self::Device => "device memory",
             Self::Forked => "shared since fork",
@@ -91,6 +94,7 @@ impl Reason {
             Self::ZeroPage => "none needed: it is read only, and becomes a page in colour when it is written",
             Self::Kernel => "none: the kernel shares it with every process",
             Self::HugePage => "start the program by `soloist run`, or give it colours that hold whole huge pages (--node)",
+            Self::Hugetlb => "none: it comes from the pool of `vm.nr_hugepages`, which has no colours; ask for less of it",
             Self::Merged => "switch KSM off: echo 2 > /sys/kernel/mm/ksm/run",
             Self::Device => "none: it is a device's",
             Self::Forked => "none needed: it is copied into colour when either process writes it",
@@ -522,7 +526,7 @@ impl Kind {
     fn of(mapping: &MemoryMap, programs: &BTreeSet<FileId>) -> Self {
         match &mapping.pathname {
             MMapPath::Vdso | MMapPath::Vvar | MMapPath::Vsyscall => Self::Kernel,
-            MMapPath::Other(name) if name.starts_with("vvar") => Self::Kernel,
+            MMapPath::Other(name) if name.starts_with("vvar") || name == "uprobes" => Self::Kernel,
             _ if mapping.perms.contains(MMPermissions::SHARED) => Self::Shared,
             _ if mapping.inode != 0 && !programs.contains(&file_id(mapping)) => Self::Data,
             _ => Self::Private,
@@ -552,7 +556,9 @@ fn reason(page: &Seen, kind: Kind, flags: Option<Flags>, otherwise: Reason) -> R
         Reason::ZeroPage
     } else if flags.contains(Flags::NOPAGE) {
         Reason::Device
-    } else if flags.intersects(Flags::HUGE | Flags::THP) {
+    } else if flags.contains(Flags::HUGE) {
+        Reason::Hugetlb
+    } else if flags.contains(Flags::THP) {
         Reason::HugePage
     } else if flags.contains(Flags::KSM) && !page.exclusive {
         Reason::Merged
