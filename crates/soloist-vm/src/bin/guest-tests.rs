@@ -39,7 +39,7 @@ struct Args {
     /// qemu-arm64-2node's].
     #[arg(long, short)]
     machine: Option<PathBuf>,
-    /// Guests at a time [default: one for each cpu].
+    /// Guests at a time [default: three for each two cpus].
     #[arg(long, short)]
     jobs: Option<usize>,
     /// Longer: SOLOIST_LONG=1 for the tests, 100 reloads of the module instead
@@ -323,8 +323,9 @@ fn boot_all(specs: &[Spec], args: &Args) -> Result<Vec<KernelResult>, Failure> {
         }
         result
     };
-    // 0: one for each CPU.
-    let jobs = args.jobs.map_or(0, |jobs| jobs.max(1));
+    // Tests wait now and then, so a guest does not keep a cpu busy.
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.unwrap_or(cpus + cpus / 2).max(1);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
     let mut results: Vec<_> = pool.install(|| {
         let specs = specs.iter().enumerate().par_bridge();
