@@ -3,6 +3,7 @@
 # What the benchmarks that run in guests share; to be sourced in the top directory.
 
 make -s -C bench
+case " $* " in *-arm64*) make -s -C bench ARCH=arm64 ;; esac
 mkdir -p build/logs
 
 # Whatever else changed makes the commit a dirty one.
@@ -27,8 +28,11 @@ module() {
 guest() {
 	log=$1 kernel=$2 cpus=$3
 	shift 3
-	target/debug/soloist vm run --kernel "$kernel" --machine qemu-2node --cpus "$cpus" \
-		--cpu "${cpu:-qemu64,+erms}" "$@" >"$log" 2>"$log.err" && return
+	case $kernel in
+	*-arm64*) set -- --machine qemu-arm64-2node --cpu "${cpu:-max,pauth-impdef=on}" "$@" ;;
+	*) set -- --machine qemu-2node --cpu "${cpu:-qemu64,+erms}" "$@" ;;
+	esac
+	target/debug/soloist vm run --kernel "$kernel" --cpus "$cpus" "$@" >"$log" 2>"$log.err" && return
 	echo "$kernel failed:"
 	tail -n 20 "$log.err"
 	exit 1
