@@ -9,7 +9,7 @@ here=$(dirname "$0")
 . "$here/../lib/trace.sh"
 map=$(mktemp)
 cat $root/map >"$map"
-cp "$here/plan.toml" machine.toml
+machine_here "$here/plan.toml" >machine.toml
 running=
 restore() {
 	# shellcheck disable=SC2086

@@ -7,7 +7,7 @@ here=$(dirname "$0")
 . "$here/../lib/cli.sh"
 map=$(mktemp)
 cat $root/map >"$map"
-cp "$here/plan.toml" machine.toml
+machine_here "$here/plan.toml" >machine.toml
 
 # The next test finds the module as we did.
 restore() {

@@ -9,6 +9,14 @@ root=/sys/kernel/config/soloist
 ok() { echo "ok $1"; }
 fail() { echo "FAIL $1: $2"; }
 
+# machine_here FILE: that machine file, with its memory where this guest's begins.
+machine_here() {
+	case $(uname -m) in
+	aarch64) sed 's/0x80000000$/0xc0000000/; s/0x40000000$/0x80000000/; s/0x0$/0x40000000/' "$1" ;;
+	*) cat "$1" ;;
+	esac
+}
+
 # same NAME FOUND WANTED
 same() {
 	if [ "$2" = "$3" ]; then ok "$1"; else fail "$1" "found '$2', not '$3'"; fi
