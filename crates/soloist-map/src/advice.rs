@@ -50,6 +50,19 @@ pub struct Advice {
     pub items: Vec<Item>,
 }
 
+impl Advice {
+    /// The same where measuring was tried and brought nothing, for this reason: to measure is no
+    /// advice then.
+    #[must_use]
+    pub fn without_measurement(self, why: &str) -> Self {
+        let answer = format!(
+            "Nothing could be measured here, so nobody knows what colours buy: {why}. With the module \
+             loaded `soloist compare -- CMD` measures one program."
+        );
+        Self { answer, ..self }
+    }
+}
+
 /// What to do on a machine with these facts, of which `measured` was found.
 #[must_use]
 pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {

@@ -86,6 +86,20 @@ fn advice_without_a_measurement_claims_nothing() {
     }
 }
 
+/// Who measured in vain is not told to measure.
+#[test]
+fn advice_after_a_measurement_in_vain_says_why() {
+    let machine = small();
+    let file = machine.path().join("nothing.json");
+    fs::write(&file, r#"{"slices_why":"too few pages conflict"}"#).unwrap();
+    let file = file.display().to_string();
+    let out = soloist(machine.path(), &["advise", "--from", &file]);
+    let page = text(&{ out }.output().unwrap());
+    assert!(page.starts_with("Nothing could be measured here"), "{page}");
+    assert!(page.contains("too few pages conflict"), "{page}");
+    assert!(!page.contains("--measure"), "{page}");
+}
+
 #[test]
 fn a_picture_is_drawn_and_a_bad_place_for_it_is_told() {
     let machine = small();

@@ -65,7 +65,10 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         None => Facts::of(&host),
     };
     let (measured, why) = measured(args, ctx)?;
-    let advice = advise(&facts, measured.as_ref());
+    let mut advice = advise(&facts, measured.as_ref());
+    if let Some(why) = why.filter(|_| measured.is_none()) {
+        advice = advice.without_measurement(why.trim_end_matches('.'));
+    }
     if ctx.json {
         ctx.print_json(&Page {
             advice: &advice,
@@ -73,9 +76,6 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
             measured: measured.is_some(),
         })?;
         return Ok(ExitCode::SUCCESS);
-    }
-    if let Some(why) = why {
-        errln!("soloist: no slices of few banks were measured: {why}");
     }
     outln!("{}", advice.answer)?;
     for (turn, item) in advice.items.iter().enumerate() {
