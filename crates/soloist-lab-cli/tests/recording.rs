@@ -48,6 +48,30 @@ fn a_cut_recording_is_told_by_all_that_read_it() {
     }
 }
 
+/// Few lines of the foreground are asked for; the others go on to more than the last-level cache
+/// holds, and do not go round in it.
+#[test]
+fn few_lines_leave_the_others_beyond_the_last_level() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, gap) in [("slow", 400), ("fast", 1)] {
+        let line = |i: u64| format!("{:#x} READ {}\n", i << 6, i * gap);
+        let trace: String = (0..20_000).map(line).collect();
+        fs::write(dir.path().join("trace"), trace).unwrap();
+        let import = format!("sim import --format dramsim3 -o {name} trace");
+        let made = soloist(dir.path(), &import);
+        assert!(made.status.success(), "{made:?}");
+    }
+    let replay = "sim replay slow fast --recolor buddy --lines 2000 --json";
+    let played = soloist(dir.path(), replay);
+    assert!(played.status.success(), "{played:?}");
+    let json: serde_json::Value = serde_json::from_slice(&played.stdout).unwrap();
+    let runs = json["runs"].as_array().unwrap();
+    let beside = runs.iter().find(|run| run["programs"] == 2).unwrap();
+    let misses = |part: usize| beside["played"][part]["llc_misses"].as_u64().unwrap();
+    assert_eq!(misses(0), 2000, "{beside}");
+    assert!(misses(1) > 10_000, "{beside}");
+}
+
 /// On simulated memory whose banks cost something private banks save it; wrong words end
 /// with 2 and say what would be right.
 #[test]

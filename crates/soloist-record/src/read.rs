@@ -43,6 +43,16 @@ impl Lines {
     /// All.
     pub const ALL: Self = Self::First(usize::MAX);
 
+    /// As many, but no fewer than `least`.
+    #[must_use]
+    pub fn at_least(self, least: usize) -> Self {
+        match self {
+            Self::First(n) => Self::First(n.max(least)),
+            Self::Middle(n) => Self::Middle(n.max(least)),
+            Self::At(percent, n) => Self::At(percent, n.max(least)),
+        }
+    }
+
     /// Of `all` lines, the numbers of those.
     fn range(self, all: u64) -> Range<usize> {
         match self {

@@ -60,7 +60,8 @@ pub struct Replay {
     #[arg(long, value_name = "LIST")]
     cores: Option<String>,
     /// Play at most N lines of each processor; each takes 8 bytes of memory [default:
-    /// 20000000; on silicon 400000].
+    /// 20000000; on silicon 400000]. The model plays more of the others where these would fit
+    /// into the last-level cache.
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
     lines: Option<usize>,
     /// Play the lines in the middle of the recording, not those of the programs'
@@ -115,7 +116,7 @@ impl Replay {
             .unwrap_or_else(|| metas[0].machine.clone());
         let platform = Platform::find(&machine)?;
         let mut stage = replay::Replay {
-            parts: self.parts(&metas)?,
+            parts: self.parts(&metas, &platform)?,
             platform,
             sets: self.sets.unwrap_or(1),
             history: self.history(),
@@ -182,8 +183,9 @@ impl Replay {
         (self.at.map_or(others, |at| Lines::At(at, most)), others)
     }
 
-    fn parts(&self, metas: &[Meta]) -> Result<Vec<Part>> {
+    fn parts(&self, metas: &[Meta], platform: &Platform) -> Result<Vec<Part>> {
         let (first, others) = self.range(LINES);
+        let others = others.at_least(lines_beyond(platform));
         if let [only] = self.dirs.as_slice() {
             let all = 0..metas[0].programs.len();
             return all
@@ -270,6 +272,13 @@ impl Replay {
         }
         outln!("{}", table)
     }
+}
+
+/// Lines that do not stay in a last-level cache: those of fewer would, played over and over,
+/// though the program that they are of goes on to others.
+fn lines_beyond(platform: &Platform) -> usize {
+    let shape = platform.llc.shape;
+    shape.sets as usize * shape.ways * 3 / 2
 }
 
 fn print_blame(runs: &[Replayed]) -> Result<()> {
