@@ -348,7 +348,14 @@ impl Device {
     }
 
     /// Cycles between refresh commands to one rank.
+    ///
+    /// DDR5 takes a refresh of the same bank of each group in its fine granularity mode only, in
+    /// which every bank is due twice in tREFI (JESD79-5, 4.13: tREFI2 = tREFI1 / 2).
     pub fn refresh_interval(&self) -> u32 {
-        self.trefi / self.refresh_units()
+        let rounds = match (self.standard, self.refresh) {
+            (Standard::Ddr5, RefreshScheme::SameBank) => 2,
+            _ => 1,
+        };
+        self.trefi / (rounds * self.refresh_units())
     }
 }

@@ -214,6 +214,9 @@ pub struct Policy {
     /// Column commands of one direction, read or write, in a row while one of the other waits,
     /// up to 4096; then the bus turns. 0: any number, so that a stream starves who must turn it.
     pub direction_cap: u32,
+    /// Column commands of one rank in a row while another rank waits, up to 4096; then the others
+    /// have their turn. 0: any number, so that a stream starves other ranks.
+    pub rank_cap: u32,
     /// Row policy.
     pub page: Page,
     /// Writes waiting at which a drain begins.
@@ -226,6 +229,9 @@ pub struct Policy {
     /// as the device's file says).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh: Option<RefreshScheme>,
+    /// Activates of a bank after which its unit is refreshed once more (DDR5's refresh management,
+    /// JESD79-5 4.41: RAAIMT), up to 4096; a refresh takes as many off. 0: never.
+    pub refresh_management: u32,
 }
 
 impl Default for Policy {
@@ -239,11 +245,13 @@ impl Default for Policy {
             hit_limit: 4,
             hit_cap: 128,
             direction_cap: 0,
+            rank_cap: 0,
             page: Page::Open,
             drain_high: 26,
             drain_low: 6,
             drain_idle: 8,
             refresh: None,
+            refresh_management: 0,
         }
     }
 }
@@ -261,11 +269,14 @@ impl Policy {
         range("read_queue", self.read_queue, 4096)?;
         range("write_queue", self.write_queue, 4096)?;
         range("bank_queue", self.bank_queue, MAX_BANK_QUEUE)?;
-        if self.direction_cap > 4096 {
-            return Err(format!(
-                "direction_cap {} must be 0 to 4096",
-                self.direction_cap
-            ));
+        for (name, v) in [
+            ("direction_cap", self.direction_cap),
+            ("rank_cap", self.rank_cap),
+            ("refresh_management", self.refresh_management),
+        ] {
+            if v > 4096 {
+                return Err(format!("{name} {v} must be 0 to 4096"));
+            }
         }
         if let Page::Idle(cycles) = self.page {
             range("page.idle", cycles, 1 << 16)?;

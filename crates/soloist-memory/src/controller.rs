@@ -26,7 +26,6 @@
 //! docs/design/memory-model.md.
 
 mod banks;
-mod direction;
 mod drain;
 mod feed;
 mod idle;
@@ -38,6 +37,7 @@ mod request;
 mod row_policy;
 mod scan;
 mod scheduler;
+mod turns;
 mod waits;
 
 use soloist_machine::dram::Device;
@@ -47,7 +47,6 @@ use crate::blame::{Bill, Cause, Label, NOBODY};
 use crate::dram::{Channel, Cycle, Geometry, Issued};
 
 use banks::Banks;
-use direction::Direction;
 use drain::Drain;
 use idle::IdleRows;
 use offer::Kind;
@@ -57,6 +56,7 @@ pub use request::{CommandCounts, Completion, Request, RowOutcome};
 use row_policy::RowPolicy;
 pub use scheduler::names as schedulers;
 use scheduler::AnyScheduler;
+use turns::Turn;
 use waits::Waits;
 
 /// What happens next.
@@ -91,7 +91,7 @@ pub struct Controller {
     /// Requests that a bank's queue has room for.
     bank_queue: usize,
     drain: Drain,
-    direction: Direction,
+    turn: Turn,
     refresh: Refresh,
     row_policy: RowPolicy,
     /// Where rows close that nobody uses.
@@ -134,8 +134,8 @@ impl Controller {
             banks,
             bank_queue: policy.bank_queue as usize,
             drain: Drain::new(policy),
-            direction: Direction::new(policy),
-            refresh: Refresh::new(&channel, geometry),
+            turn: Turn::new(policy),
+            refresh: Refresh::new(&channel, geometry, policy.refresh_management),
             row_policy,
             idle_rows,
             reads_inside: 0,
@@ -351,7 +351,7 @@ impl Controller {
     #[inline]
     fn reconsider(&mut self, bank: u16) {
         let plan = match self.upcoming {
-            Some(plan) if self.direction.spent().is_none() => plan,
+            Some(plan) if !self.turn.is_spent() => plan,
             _ => return self.replan(),
         };
         let floor = self.floor();
@@ -370,9 +370,10 @@ impl Controller {
     #[inline]
     fn replan(&mut self) {
         let floor = self.floor();
-        let spent = self.direction.spent();
-        let held = spent.filter(|&spent| self.banks.wait_for(!spent, floor));
         let (banks, channel) = (&mut self.banks, &self.channel);
+        let held = self
+            .turn
+            .held(|held| banks.wait_beside(held, channel, floor));
         let (key, bank) = match held {
             None => banks.first(channel, floor, self.seq),
             Some(held) => banks.first_without(channel, floor, self.seq, held),

@@ -206,9 +206,13 @@ fn policies() -> impl Strategy<Value = Policy> {
     let idle = (1_u32..300).prop_map(Page::Idle);
     let pages = prop_oneof![Just(Page::Open), Just(Page::Closed), idle];
     let orders = prop_oneof![Just(Order::RoundRobin), Just(Order::Oldest)];
-    (pages, orders, 1_u32..17, 1_u32..40, 1_u32..20, 0_u32..20).prop_map(
-        |(page, order, bank_queue, hit_cap, drain_idle, direction_cap)| Policy {
-            direction_cap,
+    let queues = (1_u32..17, 1_u32..40, 1_u32..20);
+    let caps = (0_u32..20, 0_u32..20, 0_u32..40);
+    (pages, orders, queues, caps).prop_map(
+        |(page, order, (bank_queue, hit_cap, drain_idle), caps)| Policy {
+            direction_cap: caps.0,
+            rank_cap: caps.1,
+            refresh_management: caps.2,
             page,
             order,
             bank_queue,

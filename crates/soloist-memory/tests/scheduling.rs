@@ -4,7 +4,9 @@
 mod common;
 
 use common::{device, play, read, write, Played, Req};
+use soloist_machine::dram::RefreshScheme;
 use soloist_machine::memory::{Order, Policy};
+use soloist_memory::dram::Issued;
 use soloist_memory::{Controller, Geometry, Request};
 
 fn ddr3(policy: &Policy, requests: &[Req]) -> Played {
@@ -210,6 +212,33 @@ fn a_row_that_nobody_uses_closes() {
     assert_eq!(at[..2], [201, 381]);
 }
 
+/// DDR5's refresh management: a bank that is activated often is refreshed more often.
+#[test]
+fn a_bank_that_is_activated_often_is_refreshed_more() {
+    use soloist_memory::dram::Command;
+    let device = device("DDR5-4800B")
+        .refreshed_by(RefreshScheme::SameBank)
+        .unwrap();
+    let requests: Vec<Req> = (0..3000).map(|i| read(0, 0, i)).collect();
+    let refreshes = |refresh_management| {
+        let policy = Policy {
+            refresh_management,
+            ..Policy::default()
+        };
+        let played = play(&device, 1, &policy, &requests);
+        let of_bank_0 = |c: &&Issued| c.command == Command::Refresh && c.bank == 0;
+        played.log.iter().filter(of_bank_0).count()
+    };
+    assert!((70..90).contains(&refreshes(0)), "{}", refreshes(0));
+    // A refresh in turn takes off no more than there is.
+    let managed = 3000 / 16;
+    assert!(
+        (managed..managed + 80).contains(&refreshes(16)),
+        "{}",
+        refreshes(16)
+    );
+}
+
 /// A stream of reads in other banks is always legal before a write that must turn the bus.
 #[test]
 fn a_stream_does_not_starve_the_other_direction() {
@@ -228,4 +257,22 @@ fn a_stream_does_not_starve_the_other_direction() {
     };
     assert!(written(0) > 1000, "{}", written(0));
     assert!(written(16) < 200, "{}", written(16));
+}
+
+/// A stream of reads in one rank is always legal before a read of the other.
+#[test]
+fn a_stream_does_not_starve_the_other_rank() {
+    let reads = |i: u64| read(4 * i, (i % 4) as u16, 0);
+    let mut requests: Vec<Req> = (0..400).map(reads).collect();
+    // Bank 0 of the second rank.
+    requests.insert(40, read(160, 8, 0));
+    let latency = |rank_cap| {
+        let policy = Policy {
+            rank_cap,
+            ..Policy::default()
+        };
+        play(&device("DDR3-1600K"), 2, &policy, &requests).latency(40)
+    };
+    assert!(latency(0) > 1000, "{}", latency(0));
+    assert!(latency(15) < 120, "{}", latency(15));
 }

@@ -9,6 +9,7 @@ use super::queue::{BankQueue, Entry, Pool};
 use super::request::RowOutcome;
 use super::scan::Scan;
 use super::scheduler::{AnyScheduler, Scheduler};
+use super::turns::Held;
 
 /// Where the next row change of a bank comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,24 +249,27 @@ impl Banks {
         scan.best_of(bank, scheduler)
     }
 
-    /// Does a bank wait for its column command of this direction, `now` being late enough for
-    /// the bank itself?
-    pub fn wait_for(&self, write: bool, now: Cycle) -> bool {
-        let kind = if write { Kind::Write } else { Kind::Read };
+    /// Does a bank wait for a column command that `held` does not hold, `now` being late enough
+    /// for the bank itself?
+    pub fn wait_beside(&self, held: Held, channel: &Channel, now: Cycle) -> bool {
         self.active.iter().any(|&bank| {
             let offers = &self.offers[usize::from(bank)];
-            let waits = |offer: &Offer| offer.kind == kind && offer.at <= now;
+            let rank = channel.banks[usize::from(bank)].rank;
+            let waits = |offer: &Offer| {
+                let write = offer.kind == Kind::Write;
+                offer.at <= now && !held.holds(write, rank)
+            };
             waits(&offers.column) || (offers.both && waits(&offers.write))
         })
     }
 
-    /// As [`Self::first`], but no write where `held` is true, and no read where it is false.
+    /// As [`Self::first`], but no column command that is held.
     pub fn first_without(
         &mut self,
         channel: &Channel,
         floor: Cycle,
         seq: u64,
-        held: bool,
+        held: Held,
     ) -> (Key, u16) {
         let (scheduler, scan) = self.scan(channel, floor, seq);
         scan.first_without(scheduler, held)

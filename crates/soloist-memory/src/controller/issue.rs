@@ -31,7 +31,7 @@ impl Controller {
     #[inline(always)]
     fn issue_column(&mut self, bank: u16, write: bool, t: Cycle) -> Completion {
         let b = usize::from(bank);
-        self.direction.issued(write);
+        self.turn.issued(write, self.channel.banks[b].rank);
         let (position, outcome) = self.banks.note_column(bank, write);
         let slot = self.banks.queue(bank).slot(position);
         if self.waits.is_some() {
@@ -82,6 +82,9 @@ impl Controller {
         };
         self.log(t, bank, command);
         self.banks.update(bank, &self.pool, &self.channel);
+        if let Some(unit) = self.refresh.manage(bank, self.channel.units()) {
+            self.stop_unit(unit);
+        }
         Completion {
             token,
             arrival,
@@ -102,6 +105,7 @@ impl Controller {
             self.bill_command(t, bank, slot, state.next_act, shared);
         }
         self.banks.note_activate(bank);
+        self.refresh.activated(bank);
         let row = self.banks.queue(bank).oldest_row();
         self.channel.activate(b, row, t);
         self.counts.activates += 1;
@@ -154,6 +158,11 @@ impl Controller {
 
     pub(super) fn refresh_falls_due(&mut self) {
         let unit = self.refresh.fall_due();
+        self.stop_unit(unit);
+    }
+
+    /// The banks of a unit do nothing else until they have been refreshed.
+    fn stop_unit(&mut self, unit: usize) {
         for &bank in &self.channel.units()[unit] {
             self.banks.begin_refresh(bank);
             if let Some(waits) = &mut self.waits {
@@ -169,7 +178,8 @@ impl Controller {
     }
 
     pub(super) fn issue_refresh(&mut self, unit: u16, t: Cycle) {
-        self.refresh.issued(unit);
+        let banks = &self.channel.units()[usize::from(unit)];
+        self.refresh.issued(unit, banks);
         let unit = usize::from(unit);
         self.channel.refresh(unit, t);
         self.counts.refreshes += 1;

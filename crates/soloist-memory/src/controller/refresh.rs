@@ -18,6 +18,10 @@ pub(super) struct Refresh {
     turn: usize,
     /// Units that are due.
     pending: Vec<u16>,
+    /// Activates of a bank after which its unit is due out of turn; 0: never.
+    management: u32,
+    /// By bank: activates, less so many for each refresh.
+    activates: Vec<u32>,
 }
 
 /// The next step of a refresh that is due.
@@ -30,7 +34,7 @@ pub(super) struct RefreshStep {
 }
 
 impl Refresh {
-    pub fn new(channel: &Channel, geometry: &Geometry) -> Self {
+    pub fn new(channel: &Channel, geometry: &Geometry, management: u32) -> Self {
         let step = channel.timing.ref_interval / Cycle::from(geometry.ranks);
         let units = channel.units().len();
         Self {
@@ -40,6 +44,8 @@ impl Refresh {
             due: step,
             turn: 0,
             pending: Vec::with_capacity(units),
+            management,
+            activates: vec![0; channel.banks.len()],
         }
     }
 
@@ -72,6 +78,27 @@ impl Refresh {
         unit
     }
 
+    /// A row of `bank` is opened.
+    #[inline]
+    pub fn activated(&mut self, bank: u16) {
+        self.activates[usize::from(bank)] += u32::from(self.management > 0);
+    }
+
+    /// The unit of `bank` falls due out of turn if the bank has been activated too often; returns
+    /// the unit.
+    #[inline]
+    pub fn manage(&mut self, bank: u16, units: &[Vec<u16>]) -> Option<usize> {
+        if self.management == 0 || self.activates[usize::from(bank)] < self.management {
+            return None;
+        }
+        let unit = units.iter().position(|unit| unit.contains(&bank))?;
+        if self.pending.contains(&(unit as u16)) {
+            return None;
+        }
+        self.pending.push(unit as u16);
+        Some(unit)
+    }
+
     /// The first step of those that are due, none before `floor`, if that is
     /// by `before`.
     #[inline]
@@ -93,9 +120,13 @@ impl Refresh {
         first
     }
 
-    /// The unit has been refreshed.
-    pub fn issued(&mut self, unit: u16) {
+    /// The unit, which is of these banks, has been refreshed.
+    pub fn issued(&mut self, unit: u16, banks: &[u16]) {
         self.pending.retain(|&p| p != unit);
+        for &bank in banks {
+            let activates = &mut self.activates[usize::from(bank)];
+            *activates = activates.saturating_sub(self.management);
+        }
     }
 
     /// Skips whole rounds that end by `until`, all but the last, in which

@@ -6,6 +6,7 @@
 
 use super::offer::{Key, Kind, Offer, Offers};
 use super::scheduler::Scheduler;
+use super::turns::Held;
 use crate::dram::{Channel, Cycle};
 
 /// All that banks offer.
@@ -30,9 +31,9 @@ impl Scan<'_> {
         self.best(bank, scheduler, None)
     }
 
-    /// The same, but no write where `held` is true, and no read where it is false.
+    /// The same, but no column command that is held.
     #[inline(always)]
-    fn best(&self, bank: u16, scheduler: &impl Scheduler, held: Option<bool>) -> Key {
+    fn best(&self, bank: u16, scheduler: &impl Scheduler, held: Option<Held>) -> Key {
         let offers = &self.offers[usize::from(bank)];
         let turns = scheduler.turns(bank, offers);
         let oldest = Key::oldest(self.seq);
@@ -42,10 +43,12 @@ impl Scan<'_> {
         };
         let groups = &self.channel.groups;
         let column = |offer: &Offer| {
-            if held == Some(offer.kind == Kind::Write) {
+            let write = offer.kind == Kind::Write;
+            let rank = || self.channel.banks[usize::from(bank)].rank;
+            if held.is_some_and(|held| held.holds(write, rank())) {
                 return Key::NONE;
             }
-            let direction = usize::from(offer.kind == Kind::Write);
+            let direction = usize::from(write);
             let from = groups[usize::from(offer.group)].next_col[direction];
             key(offer, turns.column, from)
         };
@@ -58,9 +61,9 @@ impl Scan<'_> {
         best
     }
 
-    /// As [`Self::first`] while one direction is held. What it finds holds only as long, so it
+    /// As [`Self::first`] while some are held. What it finds holds only as long, so it
     /// leaves no trace.
-    pub fn first_without(self, scheduler: &impl Scheduler, held: bool) -> (Key, u16) {
+    pub fn first_without(self, scheduler: &impl Scheduler, held: Held) -> (Key, u16) {
         let best = |&bank: &u16| (self.best(bank, scheduler, Some(held)), bank);
         let keys = self.active.iter().map(best);
         keys.min_by_key(|&(key, _)| key).unwrap_or((Key::NONE, 0))
