@@ -84,6 +84,17 @@ int sol_deny(int err, const char *fmt, ...)
 }
 EXPORT_SYMBOL_GPL(sol_deny);
 
+void sol_status_note(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	mutex_lock(&status_mutex);
+	vscnprintf(begin()->text, sizeof(last->text), fmt, args);
+	mutex_unlock(&status_mutex);
+	va_end(args);
+}
+
 void sol_status_ok(void)
 {
 	struct sentence *s;

@@ -19,6 +19,9 @@ __printf(2, 3) int sol_deny(int err, const char *fmt, ...);
 /* The current thread's command succeeded: "ok". May sleep. */
 void sol_status_ok(void);
 
+/* The current thread's command succeeded, and the sentence says what else it did. */
+__printf(1, 2) void sol_status_note(const char *fmt, ...);
+
 /* The result of a file's store(): @count, and "ok", if @err is 0; or @err. */
 ssize_t sol_status_done(int err, size_t count);
 

@@ -29,14 +29,15 @@ ssize_t sol_group_cgroup_store(struct config_item *item, const char *page,
 			       size_t count)
 {
 	int err = sol_command_may("cgroup", count);
-	char *path = NULL;
+	char *paths = NULL;
 
 	if (!err) {
-		path = kmemdup_nul(page, sol_command_trim(page, count),
-				   GFP_KERNEL);
-		err = path ? sol_cgroup_bind(sol_to_group(item), path) : -ENOMEM;
+		paths = kmemdup_nul(page, sol_command_trim(page, count),
+				    GFP_KERNEL);
+		err = paths ? sol_cgroup_bind(sol_to_group(item), paths) :
+			      -ENOMEM;
 	}
-	kfree(path);
+	kfree(paths);
 	return sol_status_done(err, count);
 }
 
@@ -86,25 +87,57 @@ static struct task_struct *find_task(pid_t nr, enum pid_type type)
 	return task;
 }
 
-static int join_one(struct sol_group *group, pid_t nr, enum pid_type type)
+/**
+ * struct left - exclusive groups that tasks left by one command
+ * @n: tasks
+ * @task: the last of them
+ * @group: the group that it left
+ */
+struct left {
+	u32 n;
+	pid_t task;
+	char group[SOL_GROUP_NAME];
+};
+
+/* @task was in the group of @before, and is in @group now. */
+static void note_left(struct left *left, struct task_struct *task, u16 before,
+		      const struct sol_group *group)
+{
+	if (before == group->id)
+		return;
+	sol_with_group(g, before) {
+		if (!READ_ONCE(g->colors.exclusive))
+			continue;
+		left->n++;
+		left->task = task_pid_vnr(task);
+		strscpy(left->group, g->name, sizeof(left->group));
+	}
+}
+
+static int join_one(struct sol_group *group, pid_t nr, enum pid_type type,
+		    struct left *left)
 {
 	bool process = type == PIDTYPE_TGID;
 	struct task_struct *task = find_task(nr, type);
+	u16 before;
 	int err;
 
 	if (!task)
 		return sol_deny(-ESRCH, "%s: there is no %s %d",
 				process ? "procs" : "tasks",
 				process ? "process" : "thread", nr);
+	before = group_id_of(task);
 	err = process ? sol_member_join_process(group, task) :
 			sol_member_join(group, task);
+	if (!err)
+		note_left(left, task, before, group);
 	put_task_struct(task);
 	return err;
 }
 
 /* All of @text are ids; @group NULL: only check that. Words if not. */
 static int join_each(struct sol_group *group, const char *text, size_t count,
-		     enum pid_type type)
+		     enum pid_type type, struct left *left)
 {
 	char *copy = kmemdup_nul(text, count, GFP_KERNEL), *rest = copy, *word;
 	int err = copy ? 0 : -ENOMEM, nr, n = 0;
@@ -119,7 +152,7 @@ static int join_each(struct sol_group *group, const char *text, size_t count,
 				       type == PIDTYPE_TGID ? "procs" : "tasks",
 				       word);
 		else if (group)
-			err = join_one(group, nr, type);
+			err = join_one(group, nr, type, left);
 	}
 	if (!err && !n)
 		err = sol_deny(-EINVAL, "expected ids, one a line");
@@ -130,14 +163,19 @@ static int join_each(struct sol_group *group, const char *text, size_t count,
 static ssize_t join_store(struct config_item *item, const char *page,
 			  size_t count, enum pid_type type)
 {
-	int err = sol_command_may(type == PIDTYPE_TGID ? "procs" : "tasks",
-				  count);
+	const char *file = type == PIDTYPE_TGID ? "procs" : "tasks";
+	int err = sol_command_may(file, count);
+	struct left left = { 0 };
 
 	if (!err)
-		err = join_each(NULL, page, count, type);
+		err = join_each(NULL, page, count, type, &left);
 	if (!err)
-		err = join_each(sol_to_group(item), page, count, type);
-	return sol_status_done(err, count);
+		err = join_each(sol_to_group(item), page, count, type, &left);
+	if (err || !left.n)
+		return sol_status_done(err, count);
+	sol_status_note("ok, but %d was in the exclusive group %s, and left it; so did %u others",
+			left.task, left.group, left.n - 1);
+	return count;
 }
 
 ssize_t sol_group_tasks_store(struct config_item *item, const char *page,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cgroups: a group may be bound to a cgroup (v2) by its path. Tasks in that cgroup or
+ * Cgroups: a group may be bound to cgroups (v2) by their paths. Tasks in such a cgroup or
  * below it join the group when it is bound. Later tasks join when they are moved there
  * (tracepoint cgroup_attach_task) or forked right into it (task_newtask). The nearest
  * bound cgroup decides. So services, slices and containers are coloured without
@@ -39,13 +39,23 @@
 #include "../group/group.h"
 #include "../group/member.h"
 
-/* @cgrp: the cgroup at the path now, with a reference; NULL: there is none. */
+/**
+ * struct binding - of a group to a cgroup; a group may have several
+ * @link: in the list of all
+ * @next: in a list that no probe sees, before and after that
+ * @group: the group
+ * @cgrp: the cgroup at the path now, with a reference; NULL: there is none
+ * @refused: tasks whose cpuset has no node of the group's colours
+ * @stays: the group's new paths have it, too; bindings_mutex
+ * @path: below the root of cgroup v2
+ */
 struct binding {
 	struct list_head link;
-	struct rcu_head rcu;
+	struct binding *next;
 	struct sol_group *group;
 	struct cgroup *cgrp;
 	atomic64_t refused;
+	bool stays;
 	char path[];
 };
 
@@ -122,6 +132,7 @@ static struct binding *binding_of(struct task_struct *task)
 	return nearest;
 }
 
+/* One of the bindings of group @id; NULL: it is not bound. */
 static struct binding *binding_for(u16 id)
 {
 	struct binding *b;
@@ -293,29 +304,43 @@ static int path_check(const char *path)
 	return check_no_file(path);
 }
 
-static int check_unbound(const struct sol_group *group, const char *path)
+static struct binding *binding_at(const char *path)
 {
-	const struct binding *b;
+	struct binding *b;
 
 	list_for_each_entry(b, &bindings, link)
-		if (b->group != group && !strcmp(b->path, path))
-			return sol_deny(-EBUSY, "cgroup: %s is bound to group %s",
-					is_root(b) ? EVERYTHING : path,
-					b->group->name);
-	return 0;
+		if (!strcmp(b->path, path))
+			return b;
+	return NULL;
 }
 
-static void unbind(struct sol_group *group)
+static void free_all(struct binding *b)
 {
-	struct binding *b = binding_for(group->id);
+	struct binding *next;
 
-	if (!b)
-		return;
-	list_del_rcu(&b->link);
-	WRITE_ONCE(n_bindings, n_bindings - 1);
-	synchronize_rcu();	/* no probe sets ->cgrp any more */
-	binding_set(b, NULL);
-	kfree(b);
+	for (; b; b = next) {
+		next = b->next;
+		binding_set(b, NULL);
+		kfree(b);
+	}
+}
+
+/* End those bindings of @group that don't stay. */
+static void unbind(const struct sol_group *group)
+{
+	struct binding *b, *next, *gone = NULL;
+
+	list_for_each_entry_safe(b, next, &bindings, link) {
+		if (b->group != group || b->stays)
+			continue;
+		list_del_rcu(&b->link);
+		WRITE_ONCE(n_bindings, n_bindings - 1);
+		b->next = gone;
+		gone = b;
+	}
+	if (gone)
+		synchronize_rcu();	/* no probe sets ->cgrp any more */
+	free_all(gone);
 }
 
 /* If the cgroup is made, or goes, meanwhile: probes see the list already. */
@@ -354,7 +379,9 @@ static void take_in(struct binding *b)
 	kvfree(tasks);
 }
 
-static int bind(struct sol_group *group, const char *path)
+/* A binding of @group to @path, in front of *@made; or the one there is stays. */
+static int make_one(struct sol_group *group, const char *path,
+		    struct binding **made)
 {
 	struct binding *b;
 	int err = 0;
@@ -363,38 +390,88 @@ static int bind(struct sol_group *group, const char *path)
 		path = ROOT;
 	else
 		err = path_check(path);
-	err = err ?: check_unbound(group, path);
 	if (err)
 		return err;
+	b = binding_at(path);
+	if (b && b->group != group)
+		return sol_deny(-EBUSY, "cgroup: %s is bound to group %s",
+				is_root(b) ? EVERYTHING : path, b->group->name);
+	if (b) {
+		b->stays = true;
+		return 0;
+	}
+	for (b = *made; b; b = b->next)
+		if (!strcmp(b->path, path))
+			return 0;
 	b = kzalloc(struct_size(b, path, strlen(path) + 1), GFP_KERNEL);
 	if (!b)
 		return sol_deny(-ENOMEM, "cgroup: no memory");
 	strscpy(b->path, path, strlen(path) + 1);
 	b->group = group;
-	unbind(group);
-	list_add_rcu(&b->link, &bindings);
-	WRITE_ONCE(n_bindings, n_bindings + 1);
-	find_now(b);
-	take_in(b);
+	b->next = *made;
+	*made = b;
 	return 0;
 }
 
-int sol_cgroup_bind(struct sol_group *group, const char *path)
+/* As make_one(), for each line of @paths, which is cut into words. */
+static int make_each(struct sol_group *group, char *paths, struct binding **made)
 {
+	char *path;
 	int err = 0;
 
+	while (!err && (path = strsep(&paths, "\n"))) {
+		path = strim(path);
+		if (*path)
+			err = make_one(group, path, made);
+	}
+	return err;
+}
+
+static void add(struct binding *b)
+{
+	list_add_rcu(&b->link, &bindings);
+	WRITE_ONCE(n_bindings, n_bindings + 1);
+	find_now(b);
+}
+
+static int bind(struct sol_group *group, char *paths)
+{
+	struct binding *made = NULL, *b, *next;
+	int err;
+
+	list_for_each_entry(b, &bindings, link)
+		b->stays = false;
+	err = make_each(group, paths, &made);
+	if (err) {
+		free_all(made);
+		return err;
+	}
+	unbind(group);
+	for (b = made; b; b = next) {
+		next = b->next;
+		add(b);
+	}
+	list_for_each_entry(b, &bindings, link)
+		if (b->group == group)
+			take_in(b);
+	return 0;
+}
+
+int sol_cgroup_bind(struct sol_group *group, char *paths)
+{
+	int err;
+
 	mutex_lock(&bindings_mutex);
-	if (*path)
-		err = bind(group, path);
-	else
-		unbind(group);
+	err = bind(group, paths);
 	mutex_unlock(&bindings_mutex);
 	return err;
 }
 
 void sol_cgroup_unbind(struct sol_group *group)
 {
-	sol_cgroup_bind(group, "");
+	char none[] = "";
+
+	sol_cgroup_bind(group, none);
 }
 
 ssize_t sol_cgroup_show(const struct sol_group *group, char *page)
@@ -403,35 +480,39 @@ ssize_t sol_cgroup_show(const struct sol_group *group, char *page)
 	ssize_t n = 0;
 
 	mutex_lock(&bindings_mutex);
-	b = binding_for(group->id);
-	if (b)
-		n = sysfs_emit(page, "%s\n",
-			       is_root(b) ? EVERYTHING : b->path);
+	list_for_each_entry(b, &bindings, link)
+		if (b->group == group)
+			n += sysfs_emit_at(page, n, "%s\n",
+					   is_root(b) ? EVERYTHING : b->path);
 	mutex_unlock(&bindings_mutex);
 	return n;
 }
 
 bool sol_cgroup_present(const struct sol_group *group)
 {
-	struct binding *b;
-	bool is;
+	const struct binding *b;
+	bool any = false, all = true;
 
 	rcu_read_lock();
-	b = binding_for(group->id);
-	is = b && READ_ONCE(b->cgrp);
+	list_for_each_entry_rcu(b, &bindings, link) {
+		if (b->group != group)
+			continue;
+		any = true;
+		all &= !!READ_ONCE(b->cgrp);
+	}
 	rcu_read_unlock();
-	return is;
+	return any && all;
 }
 
 u64 sol_cgroup_refused(const struct sol_group *group)
 {
-	struct binding *b;
+	const struct binding *b;
 	u64 n = 0;
 
 	rcu_read_lock();
-	b = binding_for(group->id);
-	if (b)
-		n = atomic64_read(&b->refused);
+	list_for_each_entry_rcu(b, &bindings, link)
+		if (b->group == group)
+			n += atomic64_read(&b->refused);
 	rcu_read_unlock();
 	return n;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Groups that are bound to a cgroup (v2): tasks in it, and later ones, join. */
+/* Groups that are bound to cgroups (v2): tasks in these, and later ones, join. */
 #ifndef SOLOIST_CGROUP_H
 #define SOLOIST_CGROUP_H
 
@@ -11,23 +11,23 @@ struct task_struct;
 #define SOL_CGROUP_PATH	1024	/* bytes that the kernel's tracepoints tell */
 
 /**
- * sol_cgroup_bind() - bind a group to a cgroup
+ * sol_cgroup_bind() - bind a group to cgroups, and to no others any more
  * @group: the group
- * @path: of the cgroup, from the root of the hierarchy; it need not exist yet. "":
- *	unbind; members stay
+ * @paths: of the cgroups, one a line, from the root of the hierarchy; they need not
+ *	exist yet. "": unbind; members stay. The text is used up
  *
  * May sleep. Return: 0, -EINVAL, -EBUSY or -ENOMEM, and words.
  */
-int sol_cgroup_bind(struct sol_group *group, const char *path);
+int sol_cgroup_bind(struct sol_group *group, char *paths);
 void sol_cgroup_unbind(struct sol_group *group);
 
-/* Write the path and a newline to @page, or nothing. Return: bytes written. */
+/* Write the paths to @page, one a line. Return: bytes written. */
 ssize_t sol_cgroup_show(const struct sol_group *group, char *page);
 
-/* Is there a cgroup at @group's path now? */
+/* Is there a cgroup at each of @group's paths now? */
 bool sol_cgroup_present(const struct sol_group *group);
 
-/* Tasks that came to the cgroup but may use no node of @group's colours. */
+/* Tasks that came to the cgroups but may use no node of @group's colours. */
 u64 sol_cgroup_refused(const struct sol_group *group);
 
 int sol_cgroup_init(void);

@@ -199,6 +199,60 @@ static void test_moves(void)
 	guest_check(succeeds(pid), "by-hand-stays", "left its group");
 }
 
+/* A group has the tasks of all its cgroups, and no other group can have one of them. */
+static void test_several(void)
+{
+	make("/one");
+	make("/two");
+	guest_check(!bind_to("cg1", "/one\n/two\n/one\n") &&
+		    !strcmp(guest_read("groups/cg1/cgroup"), "/one\n/two\n"),
+		    "several-bound", "%s: %s", guest_status(),
+		    guest_read("groups/cg1/cgroup"));
+	guest_check(child_in("/one", "cg1", "0-1") &&
+		    child_in("/two", "cg1", "0-1"), "several-join", "not");
+	refused("/three\n/two", "is bound to group cg1");
+	guest_check(!strcmp(guest_read("groups/cg2/cgroup"), "/bound/inner\n"),
+		    "several-or-none", "%s", guest_read("groups/cg2/cgroup"));
+	guest_check(guest_stat("groups/cg1/stats", "cgroup_present") == 1,
+		    "several-present", "not");
+	gone("/two");
+	guest_check(guest_stat("groups/cg1/stats", "cgroup_present") == 0,
+		    "several-one-missing", "all are said to be there");
+	make("/two");
+	guest_check(!bind_to("cg1", "/two") && child_in("/one", "cg1", NULL) &&
+		    child_in("/two", "cg1", "0-1"), "several-then-one", "%s",
+		    guest_status());
+	guest_check(!bind_to("cg1", "\n"), "several-unbound", "%s", guest_status());
+	gone("/one");
+	gone("/two");
+}
+
+/* A loop over all tasks takes some out of exclusive groups: the kernel says so. */
+static void test_leaves_exclusive(void)
+{
+	char file[64], text[16];
+	pid_t pid;
+	int ask;
+
+	make("/one");
+	pid = runner("/one", "2-3", &ask);
+	guest_check(!guest_write("groups/cg1/mode", "exclusive"), "exclusive",
+		    "%s", guest_status());
+	snprintf(text, sizeof(text), "%d", pid);
+	guest_write("groups/cg1/tasks", text);
+	guest_check(!strcmp(guest_status(), "ok"), "joins-without-a-word", "%s",
+		    guest_status());
+	snprintf(file, sizeof(file), "%d was in the exclusive group cg1", pid);
+	guest_check(!guest_write("groups/cg2/procs", text) &&
+		    strstr(guest_status(), file), "leaves-exclusive-is-said",
+		    "%s", guest_status());
+	guest_write("groups/cg1/mode", "shareable");
+	if (write(ask, "x", 1) != 1)
+		guest_die("pipe");
+	guest_check(succeeds(pid), "left-in-color", "not");
+	gone("/one");
+}
+
 int main(void)
 {
 	pid_t pid;
@@ -237,6 +291,9 @@ int main(void)
 	guest_check(!bind_to("cg3", "\n") && !*guest_read("groups/cg3/cgroup"),
 		    "unbound", "%s", guest_status());
 	guest_check(child_in("/late", "cg3", NULL), "unbound-is-plain", "joined");
+	bind_to("cg1", "\n");
+	test_several();
+	test_leaves_exclusive();
 	guest_ungroup("cg1");
 	guest_check(child_in("/bound", "cg2", NULL), "group-gone", "joined");
 	guest_check(guest_stat("groups/cg2/stats", "cgroup_refused") == 0,
