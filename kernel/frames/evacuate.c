@@ -97,8 +97,10 @@ static bool drop(struct evacuation *e, struct folio *folio)
 
 static bool isolate(struct evacuation *e, struct folio *folio)
 {
+	u16 group;
+
 	if ((folio_test_large(folio) && !SOL_EVACUATES_LARGE) ||
-	    sol_huge_in_color(folio) || !sol_isolate_page(&folio->page))
+	    sol_huge_in_color(folio, &group) || !sol_isolate_page(&folio->page))
 		return false;
 	mod_node_page_state(folio_pgdat(folio),
 			    NR_ISOLATED_ANON + folio_is_file_lru(folio),

@@ -16,18 +16,24 @@
 #include "huge.h"
 #include "mappings.h"
 
-static bool has_huge_in_color(struct mm_struct *mm)
+/* @group: u16, becomes the group of @mm. */
+static bool has_huge_in_color(struct mm_struct *mm, void *group)
 {
-	return sol_mm_stays(mm) && !test_bit(SOL_MMF_NO_THP, sol_mm_flags(mm));
+	if (!sol_mm_stays(mm) || test_bit(SOL_MMF_NO_THP, sol_mm_flags(mm)))
+		return false;
+	*(u16 *)group = group_id_of_mm(mm);
+	return true;
 }
 
-int sol_huge_in_color(struct folio *folio)
+int sol_huge_in_color(struct folio *folio, u16 *group)
 {
 	int is;
 
+	*group = 0;
 	/* Page cache is nobody's: huge pages of files are in no task's colours. */
 	if (!folio_test_large(folio) || !folio_test_anon(folio))
 		return 0;
-	is = sol_mappings_any(&folio->page, false, has_huge_in_color);
+	is = sol_mappings_any(&folio->page, false, has_huge_in_color,
+			      group);
 	return is == -ENOENT ? -EBUSY : is;
 }

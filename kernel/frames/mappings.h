@@ -13,12 +13,13 @@ struct page;
  * @page: referenced by the caller, who does not hold its folio's lock
  * @wait: wait for the locks of the mappings, though never for the folio's: may sleep
  * @has: the property
+ * @arg: for @has
  *
  * Return: 1: one has it; 0: none has; -EBUSY: can't be told now; -ENOENT: never on this
  * kernel, where a walk over mappings can't be had.
  */
 int sol_mappings_any(struct page *page, bool wait,
-		     bool (*has)(struct mm_struct *mm));
+		     bool (*has)(struct mm_struct *mm, void *arg), void *arg);
 
 void sol_mappings_init(void);
 

@@ -198,9 +198,10 @@ static enum sol_stay evict_page(struct eviction *e, struct page *page)
 {
 	struct sol_move_report *r = e->batch.report;
 	enum sol_stay stays;
+	u16 group;
 	int huge;
 
-	huge = sol_huge_in_color(page_folio(page));
+	huge = sol_huge_in_color(page_folio(page), &group);
 	if (huge)
 		return huge < 0 ? SOL_STAYS_BUSY : SOL_STAYS_GROUPS;
 	if (PageCompound(page) && !sol_page_split(page))

@@ -28,7 +28,7 @@ bool sol_any_isolated(void)
 	return false;
 }
 
-static bool interrupts_isolated(struct mm_struct *mm)
+static bool interrupts_isolated(struct mm_struct *mm, void *unused)
 {
 	int cpu;
 
@@ -40,7 +40,7 @@ static bool interrupts_isolated(struct mm_struct *mm)
 
 enum sol_stay sol_isolated_check(struct page *page)
 {
-	switch (sol_mappings_any(page, true, interrupts_isolated)) {
+	switch (sol_mappings_any(page, true, interrupts_isolated, NULL)) {
 	case 0:
 		return SOL_N_STAYS;
 	case -EBUSY:

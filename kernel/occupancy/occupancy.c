@@ -8,6 +8,9 @@
  * and at the struct page of a frame that is not ours. Nothing is counted as pages come
  * and go, so that faults pay nothing.
  *
+ * A huge page has no tag of ours, whoever has it: the address spaces that map it say
+ * whether it is a group's (frames/huge.h).
+ *
  * Locking: none. A page that somebody uses may be freed and used anew at any time. So a
  * reference is taken before what it is used for is read, and the page is looked at
  * once more after that.
@@ -16,6 +19,7 @@
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 
+#include "../frames/huge.h"
 #include "../frames/store.h"
 #include "../group/group.h"
 #include "occupancy.h"
@@ -35,25 +39,38 @@ const char *const sol_holder_name[SOL_N_HELD] = {
 	[SOL_HELD_FREE] = "free",
 };
 
+/* Who holds the anonymous @folio, which is referenced, as seen by the group of @id. */
+static enum sol_holder holder_of_anon(struct folio *folio, u16 id)
+{
+	u16 group;
+
+	if (sol_huge_in_color(folio, &group) <= 0)
+		return SOL_HELD_ANON;
+	return group == id ? SOL_HELD_OWN : SOL_HELD_GROUPS;
+}
+
 /* Who holds the page in use @folio, which is referenced. */
-static enum sol_holder holder_of_folio(struct folio *folio, bool *pinned,
-				       bool *unevictable)
+static enum sol_holder holder_of_folio(struct folio *folio, u16 id,
+				       bool *pinned, bool *unevictable)
 {
 	bool anon = folio_test_anon(folio);
+	enum sol_holder holder;
 
 	/* A new page may wait in a CPU's batch for its LRU list. */
 	if (!folio_test_lru(folio) && !(anon && folio_mapped(folio)))
 		return SOL_HELD_KERNEL;
+	holder = anon ? holder_of_anon(folio, id) :
+		 folio_mapped(folio) ? SOL_HELD_MAPPED : SOL_HELD_CACHE;
+	if (holder == SOL_HELD_OWN || holder == SOL_HELD_GROUPS)
+		return holder;
 	*pinned = anon && folio_maybe_dma_pinned(folio);
 	*unevictable = folio_test_unevictable(folio) ||
 		       folio_test_mlocked(folio);
-	if (anon)
-		return SOL_HELD_ANON;
-	return folio_mapped(folio) ? SOL_HELD_MAPPED : SOL_HELD_CACHE;
+	return holder;
 }
 
 /* Who holds a frame that is not ours. */
-static enum sol_holder holder_of_page(struct page *page, bool *pinned,
+static enum sol_holder holder_of_page(struct page *page, u16 id, bool *pinned,
 				      bool *unevictable)
 {
 	enum sol_holder holder = SOL_HELD_FREE;
@@ -67,7 +84,7 @@ static enum sol_holder holder_of_page(struct page *page, bool *pinned,
 	if (!folio_try_get(folio))
 		return PageCompound(page) ? SOL_HELD_KERNEL : SOL_HELD_FREE;
 	if (page_folio(page) == folio)
-		holder = holder_of_folio(folio, pinned, unevictable);
+		holder = holder_of_folio(folio, id, pinned, unevictable);
 	folio_put(folio);
 	return holder;
 }
@@ -86,25 +103,42 @@ enum sol_holder sol_holder_of(struct page *page, u16 id, bool *pinned,
 	if (tag & SOL_TAG_USED)
 		return READ_ONCE(frame->link) == id ? SOL_HELD_OWN :
 						      SOL_HELD_GROUPS;
-	return holder_of_page(page, pinned, unevictable);
+	return holder_of_page(page, id, pinned, unevictable);
 }
 
 /* ---- A look at all of them ---- */
 
+/**
+ * struct look - a look that goes on
+ * @o: becomes the answer
+ * @id: of the group
+ * @head: of the huge page that was looked at last: what holds for one of its frames
+ *	holds for all, and to ask whose it is takes a microsecond
+ * @holder: who holds that
+ * @pinned: as of struct sol_occupancy
+ * @unevictable: so, too
+ */
 struct look {
 	struct sol_occupancy *o;
 	u16 id;
+	const struct page *head;
+	enum sol_holder holder;
+	bool pinned;
+	bool unevictable;
 };
 
 static int count(void *ctx, u64 pfn)
 {
-	const struct look *look = ctx;
-	bool pinned, unevictable;
+	struct page *page = pfn_to_page(pfn), *head = compound_head(page);
+	struct look *look = ctx;
 
-	look->o->held[sol_holder_of(pfn_to_page(pfn), look->id, &pinned,
-				    &unevictable)]++;
-	look->o->pinned += pinned;
-	look->o->unevictable += unevictable;
+	if (head == page || head != look->head)
+		look->holder = sol_holder_of(page, look->id, &look->pinned,
+					     &look->unevictable);
+	look->head = head;
+	look->o->held[look->holder]++;
+	look->o->pinned += look->pinned;
+	look->o->unevictable += look->unevictable;
 	return 0;
 }
 

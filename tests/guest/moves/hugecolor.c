@@ -60,6 +60,23 @@ static long in_set_0(const char *p)
 	return in;
 }
 
+/* The group's own huge pages are no stranger's. */
+static void whose(const struct guest_audit *sum)
+{
+	char occupancy[1024];
+	long long own;
+
+	snprintf(occupancy, sizeof(occupancy), "%s",
+		 guest_read("groups/hugecolor/occupancy"));
+	own = guest_stat_in(occupancy, "own");
+	if (!sum->huge)
+		guest_skip("hugecolor-occupancy", "there was no huge block");
+	else
+		guest_check(own >= sum->present, "hugecolor-occupancy",
+			    "%lld frames are its own of %ld: %s", own,
+			    sum->present, occupancy);
+}
+
 static int coloured(void)
 {
 	long pages = BYTES / GUEST_PAGE;
@@ -75,6 +92,7 @@ static int coloured(void)
 	guest_touch(p, BYTES);
 	sum = guest_audit_range(p, BYTES, NULL, NULL);
 	printf("# %ld of %ld pages are of huge ones\n", sum.huge, pages);
+	whose(&sum);
 	guest_check(in_set_0(p) == pages, "hugecolor-in-color",
 		    "%ld of %ld pages in colour", in_set_0(p), pages);
 	set_kernel(THP "enabled", "never");
