@@ -19,12 +19,14 @@ DEFINE_PER_CPU(struct sol_cpu_lists, sol_cpu_lists);
 /* All but @keep frames of @batch return to their cell's list. */
 static void batch_trim(struct sol_batch *batch, u32 keep)
 {
-	if (batch->n <= keep)
+	u32 n = batch->n;
+
+	if (n <= keep)
 		return;
 	sol_cell_lock(batch->cell);
 	while (batch->n > keep)
 		sol_frames_put(&sol_store, batch->pfn[--batch->n], batch->zero);
-	sol_cell_unlock(batch->cell);
+	sol_cell_unlock(batch->cell, n - keep);
 }
 
 static void list_flush(struct sol_cpu_list *list)
@@ -49,16 +51,17 @@ static u32 cell_of_freed(const struct sol_cpu_lists *lists, u32 i)
  */
 static void freed_flush(struct sol_cpu_lists *lists)
 {
-	u32 i = 0, cell, next = cell_of_freed(lists, i);
+	u32 i = 0, first, cell, next = cell_of_freed(lists, i);
 
 	while (next != SOL_NO_CELL) {
 		cell = next;
+		first = i;
 		sol_cell_lock(cell);
 		do {
 			sol_frames_put(&sol_store, lists->freed[i++], false);
 			next = cell_of_freed(lists, i);
 		} while (next == cell);
-		sol_cell_unlock(cell);
+		sol_cell_unlock(cell, i - first);
 	}
 	lists->n_freed = 0;
 }
@@ -114,7 +117,7 @@ static bool batch_fill(struct sol_batch *batch, u32 cell, u32 index, bool zero)
 	sol_cell_lock(cell);
 	batch->n = sol_frames_hold(&sol_store, cell, zero, batch->pfn,
 				   SOL_BATCH_FRAMES, &batch->zero);
-	sol_cell_unlock(cell);
+	sol_cell_unlock(cell, -(long)batch->n);
 	return batch->n;
 }
 

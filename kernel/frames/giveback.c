@@ -101,7 +101,7 @@ static u32 drain_one(u32 cell)
 
 	sol_cell_lock_irqsave(cell, flags);
 	pfn = sol_frames_drain(&sol_store, cell);
-	sol_cell_unlock_irqrestore(cell, flags);
+	sol_cell_unlock_irqrestore(cell, pfn == SOL_NO_FRAME ? 0 : -1, flags);
 	return pfn;
 }
 
@@ -204,7 +204,7 @@ void sol_store_evict(u64 start, u64 end)
 			left = sol_frames_evict(&sol_store, i, start, end,
 						ARRAY_SIZE(ev.pfn),
 						note_evicted, &ev);
-			sol_cell_unlock_irqrestore(i, flags);
+			sol_cell_unlock_irqrestore(i, -(long)ev.n, flags);
 			while (ev.n)
 				sol_store_give(ev.pfn[--ev.n]);
 			cond_resched();

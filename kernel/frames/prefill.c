@@ -35,13 +35,13 @@ static bool zero_one(u32 cell)
 	pfn = SOL_NO_FRAME;
 	if (sol_store.cell[cell].listed[0])
 		pfn = sol_frames_get(&sol_store, cell, 0, false, &is_zero);
-	sol_cell_unlock_irqrestore(cell, flags);
+	sol_cell_unlock_irqrestore(cell, pfn == SOL_NO_FRAME ? 0 : -1, flags);
 	if (pfn == SOL_NO_FRAME)
 		return false;
 	clear_highpage(pfn_to_page(pfn));
 	sol_cell_lock_irqsave(cell, flags);
 	sol_frames_put(&sol_store, pfn, true);
-	sol_cell_unlock_irqrestore(cell, flags);
+	sol_cell_unlock_irqrestore(cell, 1, flags);
 	return true;
 }
 

@@ -57,7 +57,7 @@ struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
 	sol_cell_lock_irqsave(cell, flags);
 	got = sol_frames_hold(&sol_store, cell, gfp & __GFP_ZERO, &pfn, 1,
 			      &zero);
-	sol_cell_unlock_irqrestore(cell, flags);
+	sol_cell_unlock_irqrestore(cell, -(long)got, flags);
 	if (!got)
 		return NULL;
 	if (unlikely(!sol_frame_fit(pfn, table))) {
@@ -105,7 +105,7 @@ void sol_store_list(u32 pfn, bool zero)
 
 	sol_cell_lock_irqsave(cell, flags);
 	sol_frames_put(&sol_store, pfn, zero);
-	sol_cell_unlock_irqrestore(cell, flags);
+	sol_cell_unlock_irqrestore(cell, 1, flags);
 }
 
 void sol_store_drop(u32 pfn)
@@ -115,7 +115,7 @@ void sol_store_drop(u32 pfn)
 
 	sol_cell_lock_irqsave(cell, flags);
 	sol_frames_forget(&sol_store, pfn);
-	sol_cell_unlock_irqrestore(cell, flags);
+	sol_cell_unlock_irqrestore(cell, 0, flags);
 	atomic64_inc(&sol_lost);
 }
 
@@ -137,18 +137,21 @@ void sol_store_add(u32 cell, const u32 *pfn, u32 n)
 	sol_cell_lock_irqsave(cell, flags);
 	for (i = 0; i < n; i++)
 		sol_frames_add(&sol_store, cell, pfn[i], false);
-	sol_cell_unlock_irqrestore(cell, flags);
+	sol_cell_unlock_irqrestore(cell, n, flags);
 	atomic64_add(n, &sol_taken);
 }
 
 void sol_store_keep(u32 cell, s32 more)
 {
-	u32 *reserve = &sol_cell_states[cell].reserve;
+	struct sol_cell_state *state = &sol_cell_states[cell];
 	unsigned long flags;
 
 	sol_cell_lock_irqsave(cell, flags);
-	WRITE_ONCE(*reserve, *reserve + more);
-	sol_cell_unlock_irqrestore(cell, flags);
+	if (!state->reserve)
+		state->spare = sol_cell_listed(cell);
+	WRITE_ONCE(state->reserve, state->reserve + more);
+	sol_cell_recount(cell);
+	sol_cell_unlock_irqrestore(cell, 0, flags);
 }
 
 void sol_store_give(u64 pfn)

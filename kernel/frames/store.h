@@ -6,8 +6,9 @@
  * and the way in and out of the buddy allocator. A listed frame has reference count
  * 0, like a free page, and its struct page means nothing else.
  *
- * Locking: each cell has a raw spinlock, taken with interrupts off. Releasing it counts
- * what the shrinker may take (sol_spare), so that nobody walks over cells for that. The
+ * Locking: each cell has a raw spinlock, taken with interrupts off. Who releases it says
+ * how many frames came or went, and so what the shrinker may take is counted (sol_spare):
+ * nobody walks over cells for that. The
  * tag of a frame in use changes by cmpxchg: of those who would take the frame back, forget it or
  * free it, one does. A held frame belongs to its holder. sol_remap() is called under
  * sol_group_mutex, when no group exists.
@@ -40,7 +41,8 @@ struct sol_walk {
  * struct sol_cell_state - what the kernel knows of a cell, beside its lists
  * @lock: of the cell's lists
  * @reserve: listed frames that the shrinker leaves; changed under @lock
- * @spare: listed frames beyond @reserve, as they are counted in sol_spare
+ * @spare: listed frames beyond @reserve, as they are counted in sol_spare; only if
+ *	@reserve is not 0
  * @nid: the cell's node
  * @take: walk for free frames; racy on purpose, as all below
  * @move: walk for frames that can be made free
@@ -112,30 +114,40 @@ static inline void sol_cell_lock(u32 cell)
 	raw_spin_lock(&sol_cell_states[cell].lock);
 }
 
-static inline void sol_cell_unlock(u32 cell)
-	__releases(&sol_cell_states[cell].lock)
+/* Count what the shrinker may take from @cell, which has a reserve; under its lock. */
+static inline void sol_cell_recount(u32 cell)
 {
 	struct sol_cell_state *state = &sol_cell_states[cell];
 	u32 spare = sol_cell_spare(cell);
 
-	if (spare != state->spare) {
-		this_cpu_add(sol_spare.frames[state->nid],
-			     (long)spare - (long)state->spare);
-		state->spare = spare;
-	}
+	this_cpu_add(sol_spare.frames[state->nid],
+		     (long)spare - (long)state->spare);
+	state->spare = spare;
+}
+
+/* @more: frames that the lists have more than when they were locked; below 0: fewer. */
+static inline void sol_cell_unlock(u32 cell, long more)
+	__releases(&sol_cell_states[cell].lock)
+{
+	struct sol_cell_state *state = &sol_cell_states[cell];
+
+	if (likely(!state->reserve))
+		this_cpu_add(sol_spare.frames[state->nid], more);
+	else
+		sol_cell_recount(cell);
 	raw_spin_unlock(&state->lock);
 }
 
-/* Lock the lists of @cell, and turn interrupts off until sol_cell_unlock_irq(). */
+/* Lock the lists of @cell, and turn interrupts off until they are unlocked. */
 #define sol_cell_lock_irqsave(cell, flags)				\
 do {									\
 	local_irq_save(flags);						\
 	sol_cell_lock(cell);						\
 } while (0)
 
-#define sol_cell_unlock_irqrestore(cell, flags)				\
+#define sol_cell_unlock_irqrestore(cell, more, flags)			\
 do {									\
-	sol_cell_unlock(cell);						\
+	sol_cell_unlock(cell, more);					\
 	local_irq_restore(flags);					\
 } while (0)
 
