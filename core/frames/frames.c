@@ -173,6 +173,13 @@ void sol_frames_add(struct sol_frames *fs, u32 cell, u32 pfn, bool zero)
 	SOL_WRITE(fs->owned[pfn], 1);
 }
 
+void sol_frames_adopt(struct sol_frames *fs, u32 cell, u32 pfn)
+{
+	fs->cell[cell].used++;
+	sol_frames_use(fs, cell, pfn, 0);
+	SOL_WRITE(fs->owned[pfn], 1);
+}
+
 u32 sol_frames_get(struct sol_frames *fs, u32 cell, u32 owner, bool zero,
 		   bool *is_zero)
 {

@@ -131,6 +131,12 @@ static inline bool sol_frames_owned(const struct sol_frames *fs, u64 pfn)
 /* Put a foreign frame on the list of @cell, which sol_map_cell() says is its own. */
 void sol_frames_add(struct sol_frames *fs, u32 cell, u32 pfn, bool zero);
 
+/*
+ * Foreign frame @pfn, which others use, is used by owner 0 from now on, so that it comes
+ * back when they free it.
+ */
+void sol_frames_adopt(struct sol_frames *fs, u32 cell, u32 pfn);
+
 /**
  * sol_frames_get() - hand out a frame
  * @fs: the frames

@@ -90,6 +90,11 @@ static void try_add(u32 pfn)
 
 	if (cell == SOL_NO_CELL || model[pfn].state != FOREIGN)
 		return;
+	if (once_in(4)) {
+		sol_frames_adopt(&fs, cell, pfn);
+		model[pfn] = (struct model){ USED, false, 0 };
+		return;
+	}
 	sol_frames_add(&fs, cell, pfn, zero);
 	model[pfn] = (struct model){ LISTED, zero, 0 };
 }

@@ -12,12 +12,15 @@
 #include <linux/static_call.h>
 #include <linux/version.h>
 
-/* Targets: movable memory, with some reclaim. A huge block is not waited for. */
-static inline gfp_t sol_evacuate_gfp(unsigned int order)
+/*
+ * Targets: movable memory. kswapd is woken; the caller reclaims itself only if he says
+ * so, and never for a huge block.
+ */
+static inline gfp_t sol_evacuate_gfp(unsigned int order, bool reclaims)
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NORETRY | __GFP_NOWARN;
 
-	return order ? gfp & ~__GFP_DIRECT_RECLAIM : gfp;
+	return order || !reclaims ? gfp & ~__GFP_DIRECT_RECLAIM : gfp;
 }
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
@@ -28,11 +31,11 @@ typedef int sol_migrate_fn(struct list_head *from, new_folio_t new,
 			   unsigned int *succeeded);
 
 static inline struct folio *sol_evacuate_target(struct folio *src,
-						unsigned long unused)
+						unsigned long reclaims)
 {
 	unsigned int order = folio_order(src);
 
-	return __folio_alloc_node(sol_evacuate_gfp(order) |
+	return __folio_alloc_node(sol_evacuate_gfp(order, reclaims) |
 				  (order ? __GFP_COMP : 0),
 				  order, folio_nid(src));
 }
@@ -47,9 +50,10 @@ typedef int sol_migrate_fn(struct list_head *from, new_page_t new,
 			   unsigned int *succeeded);
 
 static inline struct page *sol_evacuate_target(struct page *src,
-					       unsigned long unused)
+					       unsigned long reclaims)
 {
-	return alloc_pages_node(page_to_nid(src), sol_evacuate_gfp(0), 0);
+	return alloc_pages_node(page_to_nid(src),
+				sol_evacuate_gfp(0, reclaims), 0);
 }
 
 /* A huge page would have to be prepared for its use by hand. */

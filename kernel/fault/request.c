@@ -215,10 +215,12 @@ static bool grow(u16 id, u32 seen)
  * struct verdict - what supply's last passes said of the allowed nodes
  * @full: the group is full on all of them
  * @colors_short: they found no frame, and on one at least not for want of memory
+ * @found: one found frames, which others took first
  */
 struct verdict {
 	bool full;
 	bool colors_short;
+	bool found;
 };
 
 static struct verdict ask_supply(const struct sol_request *rq)
@@ -240,15 +242,18 @@ static struct verdict ask_supply(const struct sol_request *rq)
 	return (struct verdict){
 		.full = n_full == n,
 		.colors_short = n_vain == n && (!n || n_short < n),
+		.found = n_vain < n,
 	};
 }
 
 /*
  * What supply said last may be a moment old, where a pass outlasts a wait, and a page
- * that was locked, or on its way to an LRU list, may move later: hence the tries.
+ * that was locked, or on its way to an LRU list, may move later: hence the tries. Frames
+ * that others took first are no try: supply has more.
  */
 static struct page *from_anywhere(struct sol_request *rq)
 {
+	unsigned long end = jiffies + SOL_PATIENCE * HZ;
 	bool may_grow = true;
 	struct verdict said;
 	struct page *page;
@@ -267,9 +272,11 @@ static struct page *from_anywhere(struct sol_request *rq)
 			if (may_grow)
 				continue;
 		}
-		if (said.full || ++tries == SOL_PATIENCE)
+		tries += !said.found;
+		if (said.full || tries == SOL_PATIENCE ||
+		    time_after(jiffies, end))
 			return NULL;
-		schedule_timeout_killable(PAUSE);
+		schedule_timeout_killable(said.found ? 1 : PAUSE);
 	}
 }
 

@@ -66,6 +66,19 @@ static void freed_flush(struct sol_cpu_lists *lists)
 	lists->n_freed = 0;
 }
 
+void sol_cpu_list_settle(void)
+{
+	struct sol_cpu_lists *lists;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	lists = this_cpu_ptr(&sol_cpu_lists);
+	sol_cpu_lists_lock(lists);
+	freed_flush(lists);
+	sol_cpu_lists_unlock(lists);
+	local_irq_restore(flags);
+}
+
 static void lists_flush(struct sol_cpu_lists *lists)
 {
 	unsigned long flags;

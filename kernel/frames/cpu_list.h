@@ -148,6 +148,9 @@ int sol_cpu_lists_node(const struct sol_cpu_lists *lists,
 /* Return all frames of all CPUs to their cells' lists. Any context. */
 void sol_cpu_lists_flush(void);
 
+/* Frames that were freed on this CPU return to their cells' lists. Any context. */
+void sol_cpu_list_settle(void);
+
 /**
  * sol_batch_drop_unfit() - the next frame of a batch can't be handed out
  * @batch: the lock of its list is held

@@ -6,10 +6,16 @@
  * A walk over a cell's frames takes those that are free. Clean page cache that nobody
  * maps, and that was not used again of late, is dropped: that costs no other frame and
  * no copy. Other page cache and the memory of uncoloured tasks migrate to wherever the
- * kernel finds room; it reclaims for that. It is compaction (mm/compaction.c), but for
- * frames that we choose. Pages in colour are left alone, and so are unevictable and
- * pinned ones. A huge page moves as a whole, to another huge block, unless it may be in
- * the colours of its task (huge.c).
+ * kernel finds room. It is compaction (mm/compaction.c), but for frames that we choose.
+ * Pages in colour are left alone, and so are unevictable and pinned ones. A huge page
+ * moves as a whole, to another huge block, unless it may be in the colours of its task
+ * (huge.c).
+ *
+ * Pages of several cells are gathered and move together. Before that we adopt their
+ * frames: the store counts them as in use, by nobody's group. So a frame that comes free
+ * comes to our lists as any page in colour does. Otherwise it would go to the kernel's
+ * list of this CPU. That would have to be drained each time, which costs more than
+ * moving the page, and somebody else might be faster.
  *
  * We never wait for a page lock that others hold: a page of a file whose server never
  * answers would stop us, and unloading, for ever.
@@ -23,17 +29,18 @@
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/pagemap.h>
+#include <linux/slab.h>
 #include <linux/vmstat.h>
 
 #include "../compat/evacuate.h"
 #include "../compat/zones.h"
 #include "../hook/hook.h"
+#include "cpu_list.h"
 #include "evacuate.h"
 #include "huge.h"
 #include "mappings.h"
 #include "refill.h"
 
-#define BATCH		SOL_REFILL_MAX
 #define IN_VAIN		64u	/* frames of budget that a page costs if it stays */
 #define BACKOFF_MIN	max(HZ / 10, 1)
 #define BACKOFF_SHIFTS	5	/* so 3.2 s at most */
@@ -48,24 +55,6 @@ DEFINE_STATIC_CALL_NULL(sol_drain_cpus, sol_drain_fn);
 DEFINE_STATIC_CALL_NULL(sol_drain_here, sol_drain_fn);
 
 static atomic64_t evacuated;
-
-/**
- * struct evacuation - what a walk gathered
- * @pages: isolated folios, to migrate
- * @isolated: there are some
- * @dropped: folios that left the page cache; we have their last reference
- * @n_dropped: how many
- * @pfn: frames that are wanted of all these
- * @n: how many
- */
-struct evacuation {
-	struct list_head pages;
-	bool isolated;
-	struct folio *dropped[BATCH];
-	u32 n_dropped;
-	u32 pfn[BATCH];
-	u32 n;
-};
 
 static bool can_go(struct page *page)
 {
@@ -82,7 +71,7 @@ static bool can_drop(struct folio *folio)
 }
 
 /* Take @folio, to which we have a reference, out of the page cache. */
-static bool drop(struct evacuation *e, struct folio *folio)
+static bool drop(struct sol_evacuation *e, struct folio *folio)
 {
 	bool gone;
 
@@ -95,7 +84,7 @@ static bool drop(struct evacuation *e, struct folio *folio)
 	return gone;
 }
 
-static bool isolate(struct evacuation *e, struct folio *folio)
+static bool isolate(struct sol_evacuation *e, struct folio *folio)
 {
 	u16 group;
 
@@ -110,13 +99,27 @@ static bool isolate(struct evacuation *e, struct folio *folio)
 	return true;
 }
 
+/* Frame @pfn, whose page @folio was dropped or isolated, is wanted. */
+static void note_frame(struct sol_refill *f, struct folio *folio, u64 pfn)
+{
+	struct sol_evacuation *e = f->ctx;
+
+	e->frame[e->n++] = (struct sol_evacuated){
+		.pfn = pfn,
+		.cell = f->cell,
+		.adopted = !folio_test_large(folio) && sol_refill_may_take(f, pfn) &&
+			   sol_store_adopt(f->cell, pfn),
+	};
+	f->want--;	/* no more than are wanted */
+}
+
 /* A visitor: take the frame @pfn if it is free, or gather its page. */
 static void gather(struct sol_refill *f, u64 pfn)
 {
-	struct evacuation *e = f->ctx;
+	struct sol_evacuation *e = f->ctx;
 	struct page *page = pfn_to_page(pfn);
 	struct folio *folio;
-	bool dropped, gone;
+	bool dropped = false;
 
 	if (!page_count(page)) {
 		if (sol_refill_zone_ok(f, page_zone(page)))
@@ -128,31 +131,13 @@ static void gather(struct sol_refill *f, u64 pfn)
 	folio = page_folio(page);
 	if (!folio_try_get(folio))
 		return;
-	gone = false;
-	dropped = false;
 	if (page_folio(page) == folio && can_go(page)) {
 		dropped = drop(e, folio);
-		gone = dropped || isolate(e, folio);
+		if (dropped || isolate(e, folio))
+			note_frame(f, folio, pfn);
 	}
 	if (!dropped)
 		folio_put(folio);
-	if (!gone)
-		return;
-	e->pfn[e->n++] = pfn;
-	f->want--;	/* no more than fit */
-}
-
-/*
- * Free what was dropped, and drain the kernel's list of this CPU, where the frames
- * are now. What migration freed is there, too, very probably.
- */
-static void free_dropped(struct evacuation *e)
-{
-	migrate_disable();
-	while (e->n_dropped)
-		folio_put(e->dropped[--e->n_dropped]);
-	static_call(sol_drain_here)(NULL);
-	migrate_enable();
 }
 
 void sol_evacuate_drain_here(void)
@@ -162,26 +147,25 @@ void sol_evacuate_drain_here(void)
 	migrate_enable();
 }
 
-static void migrate(struct evacuation *e)
+/* Our own hook lets a user's migrations pass, and these: we own the frames by now. */
+static void migrate(struct sol_evacuation *e, bool reclaims)
 {
-	static_call(sol_migrate)(&e->pages, sol_evacuate_target, NULL, 0,
-				 MIGRATE_ASYNC, MR_COMPACTION, NULL);
+	static_call(sol_migrate)(&e->pages, sol_evacuate_target, NULL, reclaims,
+				 MIGRATE_ASYNC, MR_SYSCALL, NULL);
 	static_call(sol_putback)(&e->pages);
+	INIT_LIST_HEAD(&e->pages);
+	e->isolated = false;
 }
 
-/* List the frames that are free now. */
-static void list_freed(struct sol_refill *f, const struct evacuation *e)
+/* Is frame @at free and listed now? */
+static bool came_free(const struct sol_evacuated *at)
 {
-	u32 before = f->got, i;
+	struct sol_refill f = { .cell = at->cell };
 
-	for (i = 0; i < e->n; i++) {
-		u32 got = f->got;
-
-		sol_refill_take(f, e->pfn[i]);
-		if (f->got == got)
-			f->budget -= min(f->budget, IN_VAIN);
-	}
-	atomic64_add(f->got - before, &evacuated);
+	if (at->adopted)
+		return sol_store_disown(at->pfn);
+	sol_refill_take(&f, at->pfn);
+	return f.got;
 }
 
 /* A round is over. */
@@ -196,39 +180,81 @@ static void back_off(struct sol_cell_state *state)
 	WRITE_ONCE(state->move_failures, min(failures, BACKOFF_SHIFTS + 1));
 }
 
-u32 sol_evacuate(u32 cell, u32 want, bool force, u32 *budget)
+u32 sol_evacuate_gather(struct sol_evacuation *e, u32 cell, u32 want,
+			bool force, u32 *budget)
 {
 	struct sol_cell_state *state = &sol_cell_states[cell];
-	struct evacuation e = { .pages = LIST_HEAD_INIT(e.pages) };
 	struct sol_refill f = {
 		.cell = cell,
 		.node = sol_map_set_node(sol_store.map,
 					 cell / sol_store.map->n_llc),
-		.want = min(want, BATCH),
+		.want = min(want, SOL_EVACUATED_MAX - e->n),
 		.budget = *budget,
 		.hard = true,
 		.visit = gather,
-		.ctx = &e,
+		.ctx = e,
 	};
 	bool round;
 
-	if (!force && sol_cell_backs_off(cell))
+	if (!f.want || (!force && sol_cell_backs_off(cell)))
 		return 0;
 	if (force)
 		WRITE_ONCE(state->move.left, 0);
 	round = sol_refill_walk(&f, &state->move);
-	if (e.isolated)
-		migrate(&e);
-	if (e.n) {
-		free_dropped(&e);
-		list_freed(&f, &e);
-	}
 	if (f.got)
 		WRITE_ONCE(state->move.found, true);
 	if (round)
 		back_off(state);
 	*budget = f.budget;
 	return f.got;
+}
+
+u32 sol_evacuate_finish(struct sol_evacuation *e, bool reclaims, u32 *in_vain)
+{
+	bool whole = false;
+	u32 got = 0, i;
+
+	if (!e->n)
+		return 0;
+	if (e->isolated)
+		migrate(e, reclaims);
+	while (e->n_dropped)
+		folio_put(e->dropped[--e->n_dropped]);
+	for (i = 0; i < e->n; i++)
+		whole |= !e->frame[i].adopted;
+	if (whole)
+		sol_evacuate_drain_here();
+	sol_cpu_list_settle();
+	for (i = 0; i < e->n; i++) {
+		if (came_free(&e->frame[i])) {
+			WRITE_ONCE(sol_cell_states[e->frame[i].cell].move.found, true);
+			got++;
+		}
+	}
+	*in_vain = e->n - got;
+	e->n = 0;
+	atomic64_add(got, &evacuated);
+	return got;
+}
+
+u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
+		 u32 *budget)
+{
+	u32 got, in_vain = 0;
+
+	got = sol_evacuate_gather(e, cell, want, force, budget);
+	got += sol_evacuate_finish(e, true, &in_vain);
+	*budget -= min(*budget, in_vain * IN_VAIN);
+	return got;
+}
+
+struct sol_evacuation *sol_evacuation_new(void)
+{
+	struct sol_evacuation *e = kzalloc(sizeof(*e), GFP_KERNEL);
+
+	if (e)
+		INIT_LIST_HEAD(&e->pages);
+	return e;
 }
 
 void sol_evacuate_drain(void)
@@ -238,7 +264,7 @@ void sol_evacuate_drain(void)
 
 static bool all_zones_low(int nid, bool hard)
 {
-	struct sol_refill f = { .want = BATCH, .hard = hard };
+	struct sol_refill f = { .want = SOL_REFILL_MAX, .hard = hard };
 	int z;
 
 	for (z = SOL_LOWEST_ZONE; z <= ZONE_MOVABLE; z++) {

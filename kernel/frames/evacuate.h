@@ -3,19 +3,73 @@
 #ifndef SOLOIST_EVACUATE_H
 #define SOLOIST_EVACUATE_H
 
+#include <linux/list.h>
 #include <linux/types.h>
 
+#define SOL_EVACUATED_MAX	64u	/* pages that move together */
+
+struct folio;
+
 /**
- * sol_evacuate() - make frames of a cell free, and list them
+ * struct sol_evacuated - a frame whose page goes
+ * @pfn: the frame
+ * @cell: its cell
+ * @adopted: it comes to us when it is freed
+ */
+struct sol_evacuated {
+	u32 pfn;
+	u32 cell;
+	bool adopted;
+};
+
+/**
+ * struct sol_evacuation - pages that were gathered
+ * @pages: isolated folios, to migrate
+ * @isolated: there are some
+ * @dropped: folios that left the page cache; we have their last reference
+ * @n_dropped: how many
+ * @frame: frames that are wanted of all these
+ * @n: how many
+ */
+struct sol_evacuation {
+	struct list_head pages;
+	bool isolated;
+	struct folio *dropped[SOL_EVACUATED_MAX];
+	u32 n_dropped;
+	struct sol_evacuated frame[SOL_EVACUATED_MAX];
+	u32 n;
+};
+
+struct sol_evacuation *sol_evacuation_new(void);	/* NULL: no memory; kfree() it */
+
+/**
+ * sol_evacuate_gather() - gather pages in frames of a cell; list those that are free
+ * @e: not full
  * @cell: whose frames; page cache is dropped or moves, uncoloured memory moves
- * @want: frames that are wanted; no more than SOL_REFILL_MAX are made free
+ * @want: frames that are wanted
  * @force: begin a round, though the last one found nothing a moment ago
  * @budget: frames that may be looked at; becomes what is left
  *
- * Each call goes on where the last one stopped. May sleep, and reclaims to find room
- * for what moves. Return: how many frames were listed.
+ * Each call goes on where the last one stopped. May sleep. sol_evacuate_finish() must
+ * follow in the same section of the lists. Return: how many frames were free, and are
+ * listed.
  */
-u32 sol_evacuate(u32 cell, u32 want, bool force, u32 *budget);
+u32 sol_evacuate_gather(struct sol_evacuation *e, u32 cell, u32 want,
+			bool force, u32 *budget);
+
+/**
+ * sol_evacuate_finish() - the pages go, and their frames are listed
+ * @e: becomes empty
+ * @reclaims: reclaim memory if there is no room for what moves; else kswapd is woken
+ * @in_vain: becomes how many pages stayed; unchanged if there were none
+ *
+ * May sleep. Return: how many frames were listed.
+ */
+u32 sol_evacuate_finish(struct sol_evacuation *e, bool reclaims, u32 *in_vain);
+
+/* Both; it reclaims. A page that stays costs some of @budget. */
+u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
+		 u32 *budget);
 
 /* Free frames in the kernel's per-CPU lists go where a walk finds them. Sleeps. */
 void sol_evacuate_drain(void);

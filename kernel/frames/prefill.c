@@ -69,20 +69,20 @@ static u32 refill(u32 cell, u32 want)
 }
 
 /* The same; if none is free, make some free. */
-static u32 refill_or_evacuate(u32 cell, u32 want)
+static u32 refill_or_evacuate(struct sol_evacuation *e, u32 cell, u32 want)
 {
 	u32 budget = U32_MAX, got = refill(cell, want);
 
-	return got ?: sol_evacuate(cell, want, false, &budget);
+	return got ?: sol_evacuate(e, cell, want, false, &budget);
 }
 
 /* Add a frame to @cell's reserve. Return: how many came. */
-static u32 reserve_more(u32 cell)
+static u32 reserve_more(struct sol_evacuation *e, u32 cell)
 {
 	if (!zeroing())
-		return refill_or_evacuate(cell, 1);
+		return refill_or_evacuate(e, cell, 1);
 	if (!sol_store.cell[cell].listed[0])
-		refill_or_evacuate(cell, sol_refill_batch(cell));
+		refill_or_evacuate(e, cell, sol_refill_batch(cell));
 	return zero_one(cell);
 }
 
@@ -113,13 +113,14 @@ static u32 *copy_cells(struct sol_group *group, u32 *n)
 }
 
 /* One frame for each cell, so that all get the same share; at most @max. */
-static u64 reserve_round(const u32 *cell, u32 n, u64 max)
+static u64 reserve_round(struct sol_evacuation *e, const u32 *cell, u32 n,
+			 u64 max)
 {
 	u64 got = 0;
 	u32 i;
 
 	for (i = 0; i < n && got < max; i++) {
-		got += reserve_more(cell[i]);
+		got += reserve_more(e, cell[i]);
 		cond_resched();
 	}
 	return got;
@@ -137,6 +138,7 @@ static u64 count_reserve(const u32 *cell, u32 n)
 
 u64 sol_store_reserve(struct sol_group *group, u64 frames)
 {
+	struct sol_evacuation *e = sol_evacuation_new();
 	u32 n, *cell = copy_cells(group, &n);
 	int users = sol_lists_begin();
 	u64 have;
@@ -149,13 +151,14 @@ u64 sol_store_reserve(struct sol_group *group, u64 frames)
 		sol_refill_retry(cell[i]);
 	for (;;) {
 		have = count_reserve(cell, n);
-		if (have >= frames || fatal_signal_pending(current))
+		if (!e || have >= frames || fatal_signal_pending(current))
 			break;
-		if (!reserve_round(cell, n, frames - have))
+		if (!reserve_round(e, cell, n, frames - have))
 			break;
 	}
 	sol_lists_end(users);
 	kvfree(cell);
+	kfree(e);
 	return have;
 }
 

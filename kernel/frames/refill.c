@@ -80,6 +80,11 @@ static bool block_ok(struct sol_refill *f, struct page *page)
 	return f->block_ok[i];
 }
 
+bool sol_refill_may_take(struct sol_refill *f, u64 pfn)
+{
+	return block_ok(f, pfn_to_page(pfn));
+}
+
 /*
  * Take frame @pfn out of the buddy allocator if it is free. That nobody uses it and
  * none of our lists has it is a good guess, made without the zone's lock.

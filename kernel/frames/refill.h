@@ -61,6 +61,9 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk);
 /* List frame @pfn in @f's cell if it is free. */
 void sol_refill_take(struct sol_refill *f, u64 pfn);
 
+/* May frame @pfn be ours, as its block and our tables say? */
+bool sol_refill_may_take(struct sol_refill *f, u64 pfn);
+
 /* Does @zone stay above its watermark if @f takes what it wants? */
 bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone);
 

@@ -28,6 +28,7 @@
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/topology.h>
@@ -38,6 +39,8 @@
 #include "../hook/hook.h"
 #include "solver.h"
 #include "store.h"
+
+#define FREED_TRIES	50	/* looks whether a page is free at last */
 
 struct sol_frames sol_store;
 struct sol_cell_state *sol_cell_states;
@@ -127,6 +130,70 @@ void sol_store_forget(struct page *page)
 	if (sol_store_hold(pfn) != SOL_NO_CELL)
 		sol_store_drop(pfn);
 	preempt_enable();
+}
+
+bool sol_store_adopt(u32 cell, u64 pfn)
+{
+	const struct sol_frame *frame = sol_frames_at(&sol_store, pfn);
+	unsigned long flags;
+	bool foreign;
+
+	sol_cell_lock_irqsave(cell, flags);
+	foreign = !frame->tag;
+	if (foreign)
+		sol_frames_adopt(&sol_store, cell, pfn);
+	sol_cell_unlock_irqrestore(cell, 0, flags);
+	return foreign;
+}
+
+/* Has the frame not come to us (yet)? */
+static bool adopted(const struct sol_frame *frame)
+{
+	return READ_ONCE(frame->tag) & SOL_TAG_USED && !READ_ONCE(frame->link);
+}
+
+static void disown(u64 pfn)
+{
+	unsigned long flags;
+	u32 cell;
+
+	preempt_disable();
+	cell = sol_store_hold(pfn);
+	if (cell != SOL_NO_CELL) {
+		sol_cell_lock_irqsave(cell, flags);
+		sol_frames_forget(&sol_store, pfn);
+		sol_cell_unlock_irqrestore(cell, 0, flags);
+	}
+	preempt_enable();
+}
+
+/*
+ * A page without a reference is being freed, or others hold it for a moment. While we
+ * have one, nobody frees the page, and its tag stays.
+ */
+bool sol_store_disown(u64 pfn)
+{
+	const struct sol_frame *frame = sol_frames_at(&sol_store, pfn);
+	struct page *page = pfn_to_page(pfn);
+
+	bool ours;
+	u32 i;
+
+	for (i = 0; adopted(frame); i++) {
+		ours = get_page_unless_zero(page);
+		if (!ours && i < FREED_TRIES) {
+			usleep_range(20, 50);
+			continue;
+		}
+		if (adopted(frame))
+			disown(pfn);
+		if (ours)
+			put_page(page);
+	}
+	if (!READ_ONCE(frame->tag))
+		return false;
+	atomic64_inc(&sol_taken);
+	return true;
 }
 
 void sol_store_add(u32 cell, const u32 *pfn, u32 n)

@@ -229,6 +229,22 @@ u32 sol_store_hold(u64 pfn);
 /* @page leaves its colour (it migrated or failed): it is not ours any more. */
 void sol_store_forget(struct page *page);
 
+/**
+ * sol_store_adopt() - a frame that others use comes to us when it is freed
+ * @cell: its cell
+ * @pfn: its number; the caller has a reference of the page, which is small and will
+ *	migrate or go out of the page cache
+ *
+ * Return: false: that can't be. sol_store_disown() must follow.
+ */
+bool sol_store_adopt(u32 cell, u64 pfn);
+
+/*
+ * The adopted frame @pfn remains with those who use it, if they still do. Return: true:
+ * they don't, and the frame came to us.
+ */
+bool sol_store_disown(u64 pfn);
+
 /* A held frame returns to its list, or becomes the system's. */
 void sol_store_list(u32 pfn, bool zero);
 void sol_store_drop(u32 pfn);

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "../group/node_cells.h"
+#include "evacuate.h"
 #include "want.h"
 
 #define WAIT	HZ	/* at most */
@@ -24,7 +25,26 @@ void sol_want(u16 id, int nid)
 	wake_up_process(wants->thread);
 }
 
-u16 sol_want_next(struct sol_wants *wants)
+/* The group after the last one, or the first, with a bit in @waited; 0: none. */
+static u16 next_waited(struct sol_wants *wants)
+{
+	const u32 end = SOL_MAX_GROUPS + 1;
+	u32 id;
+
+	if (!sol_want_waited(wants))
+		return 0;
+	id = find_next_bit(wants->waited, end, wants->last + 1);
+	if (id >= end)
+		id = find_first_bit(wants->waited, end);
+	if (id >= end || !test_and_clear_bit(id, wants->waited))
+		return 0;
+	atomic_dec(&wants->n_waited);
+	wants->last = id;
+	return id;
+}
+
+/* A group with a bit in @groups; 0: none. */
+static u16 next_wanted(struct sol_wants *wants)
 {
 	unsigned long *chunks = (unsigned long *)&wants->chunks, end, id;
 	int chunk;
@@ -33,10 +53,8 @@ u16 sol_want_next(struct sol_wants *wants)
 		chunk = __ffs64(READ_ONCE(wants->chunks));
 		end = (chunk + 1) * SOL_WANT_CHUNK;
 		id = find_next_bit(wants->groups, end, chunk * SOL_WANT_CHUNK);
-		if (id < end) {
-			clear_bit(id, wants->groups);
+		if (id < end)
 			return id;
-		}
 		/* A bit may have been set meanwhile: look again after that. */
 		clear_bit(chunk, chunks);
 		smp_mb__after_atomic();	/* sol_want() sets the group's bit first */
@@ -45,6 +63,17 @@ u16 sol_want_next(struct sol_wants *wants)
 			set_bit(chunk, chunks);
 	}
 	return 0;
+}
+
+u16 sol_want_next(struct sol_wants *wants, bool *waits)
+{
+	u16 id = next_waited(wants);
+
+	*waits = id;
+	id = id ?: next_wanted(wants);
+	if (id)
+		clear_bit(id, wants->groups);
+	return id;
 }
 
 void sol_want_answer(struct sol_wants *wants, u16 id)
@@ -90,6 +119,8 @@ bool sol_want_wait(u16 id, int nid)
 		return true;
 	sol_group_add_to(id, waited, 1);
 	hurry(wants);
+	if (!test_and_set_bit(id, wants->waited))
+		atomic_inc(&wants->n_waited);
 	sol_want(id, nid);
 	return wait_event_killable_timeout(
 			wants->answered[id % SOL_WANT_QUEUES],
@@ -101,7 +132,21 @@ struct sol_wants *sol_wants_new(int nid)
 	struct sol_wants *wants = kvzalloc_node(sizeof(*wants), GFP_KERNEL, nid);
 	int i;
 
-	for (i = 0; wants && i < SOL_WANT_QUEUES; i++)
+	if (!wants)
+		return NULL;
+	wants->evacuation = sol_evacuation_new();
+	if (!wants->evacuation) {
+		kvfree(wants);
+		return NULL;
+	}
+	wants->nid = nid;
+	for (i = 0; i < SOL_WANT_QUEUES; i++)
 		init_waitqueue_head(&wants->answered[i]);
 	return wants;
+}
+
+void sol_wants_free(struct sol_wants *wants)
+{
+	kfree(wants->evacuation);
+	kvfree(wants);
 }

@@ -4,8 +4,8 @@
  * faults wait for its answer.
  *
  * A want is a bit in a bitmap of the node. The node's thread (supply/) takes the bits
- * one by one, makes a pass for each, counts it as an answer (struct sol_node_state)
- * and wakes those who wait. A wait ends with the answer, with a fatal signal, or
+ * one by one, those of groups with a fault that waits first, makes a pass for each,
+ * counts it as an answer (struct sol_node_state) and wakes those who wait. A wait ends with the answer, with a fatal signal, or
  * after some time: supply may be held up by tasks of higher priority.
  *
  * Locking: bits are set and taken by atomic operations. sol_want() may be called from
@@ -29,17 +29,25 @@
  * struct sol_wants - the wants of one node
  * @thread: serves them
  * @nid: the node
+ * @evacuation: the thread's own
  * @urgent: a task of real-time priority waits, so that the thread has one, too
  * @chunks: chunks of @groups with a bit set
  * @groups: ids of groups that want frames
+ * @last: the group that was served last; the next one comes after it
+ * @n_waited: bits that are set in @waited
+ * @waited: ids of groups with a fault that waits, until a pass for it begins
  * @answered: those who wait, by the group's id
  */
 struct sol_wants {
 	struct task_struct *thread;
 	int nid;
+	struct sol_evacuation *evacuation;
 	bool urgent;
 	u64 chunks;
 	unsigned long groups[BITS_TO_LONGS(SOL_WANT_CHUNKS * SOL_WANT_CHUNK)];
+	u16 last;
+	atomic_t n_waited;
+	unsigned long waited[BITS_TO_LONGS(SOL_WANT_CHUNKS * SOL_WANT_CHUNK)];
 	wait_queue_head_t answered[SOL_WANT_QUEUES];
 };
 
@@ -59,12 +67,25 @@ void sol_want(u16 id, int nid);
  */
 bool sol_want_wait(u16 id, int nid);
 
-/* For the thread: the next group that wants frames, no more from now on; 0: none. */
-u16 sol_want_next(struct sol_wants *wants);
+/**
+ * sol_want_next() - for the thread: the next group that wants frames
+ * @wants: of its node
+ * @waits: becomes whether a fault of the group waits
+ *
+ * From now on it wants none any more. Return: its id; 0: there is none.
+ */
+u16 sol_want_next(struct sol_wants *wants, bool *waits);
+
+/* Does a fault wait, for whom no pass has begun? */
+static inline bool sol_want_waited(const struct sol_wants *wants)
+{
+	return atomic_read(&wants->n_waited);
+}
 
 /* For the thread: wake those who wait for an answer for group @id. May sleep. */
 void sol_want_answer(struct sol_wants *wants, u16 id);
 
 struct sol_wants *sol_wants_new(int nid);	/* NULL: no memory */
+void sol_wants_free(struct sol_wants *wants);
 
 #endif /* SOLOIST_WANT_H */

@@ -7,7 +7,9 @@
  * frames left, or none. A pass answers it:
  *
  *   at once  a few frames for each of the next cells; then those who wait go on
- *   ahead    the next cells are filled up to a mark. The mark doubles each time that a
+ *   ahead    the next cells are filled up to a mark, all of them to a part of it first.
+ *            That ends as soon as a fault waits again, of whatever group: its pass
+ *            comes first. The mark doubles each time that a
  *            fault had to wait, and falls back when the shrinker takes frames: so
  *            supply and reclaim do not play ball with frames. A group's reserve is a
  *            mark that does not fall
@@ -16,7 +18,8 @@
  *
  * Free frames are taken while the zone has more than its low watermark. Beyond that
  * kswapd is woken, and frames that others use are made free (frames/evacuate.c), which
- * leaves the zone as it is.
+ * leaves the zone as it is. Pages of several cells move together. Only at last does the
+ * thread itself reclaim to find room for them: that may take long, and often finds none.
  *
  * A pass that finds nothing says why: the colours are short (their frames are the
  * group's own, or nobody can move them), or the node's memory is. Only the first is a
@@ -54,6 +57,7 @@
 #define GOAL_MAX	4096u
 #define CELL_MARK	(2 * SOL_CELL_LOW)	/* ... at least so many in a cell */
 #define STEP_LOOKS	1024u	/* frames of a cell that a step looks at */
+#define FEW_LOOKS	64u	/* the same, for free ones, while a fault waits */
 #define LAST_LOOKS	(1u << 22)	/* the same for a whole pass, at last: 16 GiB */
 #define VAIN_BACKOFF	max(HZ / 10, 1)
 #define VAIN_SHIFTS	5	/* a full group is dry for 3.2 s at most */
@@ -63,6 +67,7 @@
  * @wants: of the node
  * @id: the group
  * @nid: the node
+ * @begin: where the group's cursor was
  * @got: frames listed
  * @looked: frames in use that were looked at
  */
@@ -70,6 +75,7 @@ struct pass {
 	struct sol_wants *wants;
 	u16 id;
 	int nid;
+	u32 begin;
 	u32 got;
 	u32 looked;
 };
@@ -81,7 +87,7 @@ struct target {
 	u32 mark;	/* frames that the cell shall have at least, by the goal */
 };
 
-/* The cell @steps after the cursor, which must be in a section of the lists. */
+/* The cell @steps after where the pass began. It must be in a section of the lists. */
 static bool target_at(const struct pass *p, u32 steps, struct target *t)
 {
 	struct node_cells c;
@@ -92,7 +98,8 @@ static bool target_at(const struct pass *p, u32 steps, struct target *t)
 
 		if (steps >= c.n)
 			continue;
-		t->cell = c.cell[node_cells_index(&c, steps)];
+		t->cell = c.cell[sol_cells_advance(p->begin % c.n, c.n,
+						   c.per_set, steps)];
 		t->n = c.n;
 		t->mark = max3(goal / c.n, CELL_MARK, c.cells->reserve);
 		there = true;
@@ -111,58 +118,91 @@ static void note_refill(const struct pass *p, u32 cell, u32 got, u64 ns)
 	}
 }
 
-/* Make frames of @cell free until it has @mark; *@looks is the budget. */
-static u32 evacuate(struct pass *p, u32 cell, u32 mark, bool force, u32 *looks)
+/* List frames of @cell until it has @mark: free ones, and gather pages for the rest. */
+static void fill_cell(struct pass *p, u32 cell, u32 mark, u32 looks)
 {
-	u32 got = 0, have, before;
-
-	for (;;) {
-		have = sol_cell_listed(cell);
-		if (have >= mark || !*looks)
-			return got;
-		before = *looks;
-		have = sol_evacuate(cell, mark - have, force, looks);
-		p->looked += before - *looks;
-		if (!have)
-			return got;
-		got += have;
-		cond_resched();
-	}
-}
-
-/* List frames of @cell until it has @mark: free ones first. */
-static void fill_cell(struct pass *p, u32 cell, u32 mark)
-{
-	u32 have = sol_cell_listed(cell), looks = STEP_LOOKS, got = 0;
+	u32 have = sol_cell_listed(cell), got, before;
 	u64 begin = local_clock();
 
-	if (have < mark)
-		got = sol_refill(cell, mark - have, &looks);
-	if (have + got < mark) {
-		looks = STEP_LOOKS;
-		got += evacuate(p, cell, mark, false, &looks);
+	if (have >= mark)
+		return;
+	got = sol_refill(cell, mark - have, &looks);
+	have += got;
+	if (have < mark) {
+		looks = before = STEP_LOOKS;
+		got += sol_evacuate_gather(p->wants->evacuation, cell, mark - have,
+					   false, &looks);
+		p->looked += before - looks;
 	}
 	if (got)
 		note_refill(p, cell, got, local_clock() - begin);
 	p->got += got;
 }
 
-/* Up to @mark for each of the next @n cells after the cursor; 0: what the goal says. */
-static void fill_next(struct pass *p, u32 n, u32 mark)
+/* What was gathered goes. @cell: one of those whose frames come. */
+static void finish(struct pass *p, u32 cell)
 {
-	struct target t;
-	int users;
-	u32 i;
+	u64 begin = local_clock();
+	u32 in_vain, got;
 
-	for (i = 0; i < n; i++) {
-		users = sol_lists_begin();
-		if (target_at(p, i, &t))
-			fill_cell(p, t.cell, mark ?: t.mark);
-		else
-			n = 0;
-		sol_lists_end(users);
+	got = sol_evacuate_finish(p->wants->evacuation, false, &in_vain);
+	if (got)
+		note_refill(p, cell, got, local_clock() - begin);
+	p->got += got;
+}
+
+/*
+ * From the *@i-th cell on, until so much is gathered that it must go, or the @n-th: up
+ * to @mark, but no more than the goal says. *@more becomes true if the goal says more.
+ */
+static void fill_some(struct pass *p, u32 *i, u32 n, u32 mark, u32 looks,
+		      bool *more)
+{
+	int users = sol_lists_begin();
+	struct target t = { 0 };
+
+	while (*i < n && p->wants->evacuation->n < SOL_EVACUATED_MAX) {
+		if (!target_at(p, *i, &t)) {
+			*i = n;
+			break;
+		}
+		fill_cell(p, t.cell, min(mark, t.mark), looks);
+		*more |= t.mark > mark;
+		++*i;
 		cond_resched();
 	}
+	finish(p, t.cell);
+	sol_lists_end(users);
+}
+
+/* The cells that the next fill of a per-CPU list takes from, up to @mark each. */
+static void fill_at_once(struct pass *p, u32 n, u32 mark, bool waits)
+{
+	u32 looks = waits ? FEW_LOOKS : STEP_LOOKS, i = 0;
+	bool more = false;
+
+	while (i < n)
+		fill_some(p, &i, n, mark, looks, &more);
+}
+
+/*
+ * The next @n cells, up to what the goal says: all to a low mark, then to twice that.
+ * Return: false: it ended early, for a fault waits.
+ */
+static bool fill_ahead(struct pass *p, u32 n)
+{
+	bool more = true;
+	u32 mark, i;
+
+	for (mark = SOL_CELL_LOW; more; mark *= 2) {
+		more = false;
+		for (i = 0; i < n; ) {
+			fill_some(p, &i, n, mark, STEP_LOOKS, &more);
+			if (sol_want_waited(p->wants))
+				return false;
+		}
+	}
+	return true;
 }
 
 /* ---- The end of a pass ---- */
@@ -181,6 +221,16 @@ static bool any_listed(const struct pass *p)
 	return any;
 }
 
+/* Make frames of @cell free, whatever that takes; *@looks is the budget. */
+static u32 evacuate(struct pass *p, u32 cell, u32 *looks)
+{
+	u32 before = *looks, got;
+
+	got = sol_evacuate(p->wants->evacuation, cell, SOL_REFILL_MAX, true, looks);
+	p->looked += before - *looks;
+	return got;
+}
+
 /* All cells of the group, from the cursor on, until one has frames. */
 static void look_everywhere(struct pass *p)
 {
@@ -195,7 +245,7 @@ static void look_everywhere(struct pass *p)
 		users = sol_lists_begin();
 		more = target_at(p, i, &t);
 		if (more)
-			got = evacuate(p, t.cell, SOL_REFILL_MAX, true, &looks);
+			got = evacuate(p, t.cell, &looks);
 		if (got)
 			note_refill(p, t.cell, got, local_clock() - begin);
 		sol_lists_end(users);
@@ -305,20 +355,35 @@ static void note_pass(struct pass *p, enum sol_outcome outcome)
 		note_outcome(c.node, outcome, p->got);
 }
 
-static void supply(struct sol_wants *wants, u16 id, int nid)
+static void note_cursor(struct pass *p)
 {
-	struct pass p = { .wants = wants, .id = id, .nid = nid };
-	/* A guess will do: it only chooses the mark. */
-	bool waits = waitqueue_active(&wants->answered[id % SOL_WANT_QUEUES]);
+	struct node_cells c;
+
+	with_node_cells(&c, p->id, p->nid)
+		p->begin = READ_ONCE(c.node->cursor);
+}
+
+static void supply(struct sol_wants *wants, u16 id, bool waits)
+{
+	struct pass p = { .wants = wants, .id = id, .nid = wants->nid };
 	enum sol_outcome outcome = SOL_FOUND;
 	u32 n = set_goal(&p, waits);
+	bool told;
 
-	if (sol_evacuate_memory_low(nid))
-		make_room(nid, false);
-	fill_next(&p, min(n, SOL_BATCHES), taken_by_a_fill(&p));
-	if (p.got)
+	note_cursor(&p);
+	if (sol_evacuate_memory_low(p.nid))
+		make_room(p.nid, false);
+	fill_at_once(&p, min(n, SOL_BATCHES), taken_by_a_fill(&p), waits);
+	told = p.got;
+	if (told)
 		answer(&p);
-	fill_next(&p, n, 0);
+	if (!fill_ahead(&p, n) && p.got) {
+		if (!told)
+			answer(&p);
+		note_pass(&p, outcome);
+		sol_want(id, p.nid);	/* the rest, after who waits */
+		return;
+	}
 	if (!p.got && !any_listed(&p))
 		outcome = at_last(&p);
 	note_pass(&p, outcome);
@@ -339,18 +404,18 @@ static void relax(struct sol_wants *wants)
 static int supply_thread(void *data)
 {
 	struct sol_wants *wants = data;
-	int nid = wants->nid;
+	bool waits;
 	u16 id;
 
 	for (;;) {
 		set_current_state(TASK_IDLE);
-		id = sol_want_next(wants);
+		id = sol_want_next(wants, &waits);
 		if (id || kthread_should_stop())
 			__set_current_state(TASK_RUNNING);
 		if (kthread_should_stop())
 			return 0;
 		if (id) {
-			supply(wants, id, nid);
+			supply(wants, id, waits);
 		} else {
 			relax(wants);
 			schedule();
@@ -365,11 +430,10 @@ static int node_start(int nid)
 
 	if (!wants)
 		return -ENOMEM;
-	wants->nid = nid;
 	thread = kthread_create_on_node(supply_thread, wants, nid,
 					"soloist/%d", nid);
 	if (IS_ERR(thread)) {
-		kvfree(wants);
+		sol_wants_free(wants);
 		return PTR_ERR(thread);
 	}
 	wants->thread = get_task_struct(thread);
@@ -404,6 +468,6 @@ void sol_supply_exit(void)
 		WRITE_ONCE(sol_wants[nid], NULL);
 		kthread_stop(wants->thread);
 		put_task_struct(wants->thread);
-		kvfree(wants);
+		sol_wants_free(wants);
 	}
 }
