@@ -19,6 +19,12 @@
  * they use up its runtime. We learn which server is the CPU's when a task that it let
  * go first uses up a budget; until then fair tasks may go first in one period.
  *
+ * Would it do to make tasks sleep on their way to user space? That is `stop user`
+ * (hold.c): its CPU goes on, runs its kernel threads, and needs none of this. But a task
+ * that writes a file in one system call is not stopped until the call ends: 256 pages
+ * instead of 10 in a period (tests/guest/guard/hold.c). That traffic is only counted, and a
+ * bound on it is what `stop anywhere` is for.
+ *
  * Before 6.12 real-time throttling did this for fair tasks. It counts how long
  * real-time tasks run in a second of the clock. On a CPU that stands still for more
  * than 50 ms of that they are never throttled, and fair tasks may starve. We don't
