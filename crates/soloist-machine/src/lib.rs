@@ -6,12 +6,14 @@
 //! ([`vm`]). What is wrong with a file is a [`FileError`], with file and line ([`file`]).
 //! Conflict classes of single pages are a file of another kind ([`classmap`]).
 //! Decoding is core's, by [`soloist_core::AddrMap`]; here a map is functions
-//! ([`function`], [`gf2`]) and ranges ([`ram`]).
+//! ([`function`], [`gf2`]) and ranges ([`ram`]). Many addresses at a time go through a
+//! [`codec`].
 
 pub mod about;
 mod built_in;
 pub mod cache;
 pub mod classmap;
+pub mod codec;
 pub mod dram;
 pub mod file;
 pub mod function;
