@@ -18,7 +18,7 @@ arm64_cargo := CARGO_PROFILE_DEV_DEBUG=0 \
 arm64_programs ?= soloist
 
 .PHONY: help build check check-long check-debug demo bench bench-load fuzz install \
-	uninstall deb dist clean kernels cli modules guest-build arm64
+	uninstall deb dist clean kernels cli modules guest-build arm64 wheel notebooks
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make install      soloist, soloist-lab and the module (DKMS) under PREFIX=$(PREFIX)"
 	@echo "make uninstall    take that away again"
 	@echo "make deb          Debian packages in build/deb (ARCH=arm64: a board's); make dist: static binaries"
+	@echo "make wheel        the Python package (build/wheel); make notebooks: run docs/notebooks"
 	@echo "make arm64        what guests of arm64 run (soloist vm run --arch arm64)"
 	@echo "make clean        remove build/ (kernels too) and target/"
 	@echo
@@ -64,6 +65,8 @@ check-long: guest-build
 	@cargo run -q --release -p soloist-map --example recovery "$$(date +%s | \
 		awk '{ print $$1 ".." $$1 + 300 }')" show=wrong
 	@tests/install/run
+	@tests/install/wheel
+	@scripts/wheel kills
 	@tests/walk/run
 
 check-debug:
@@ -132,6 +135,14 @@ deb:
 
 dist:
 	@scripts/dist
+
+wheel:
+	@scripts/packages build
+	@scripts/wheel
+
+notebooks:
+	@scripts/packages build
+	@scripts/wheel notebooks
 
 uninstall:
 	@scripts/install --remove $(PREFIX)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""``python -m soloist sweep FILE``: a sweep that a file describes.
+
+``soloist-lab sweep`` is the same command. The file is TOML::
+
+    scenario = "four-tasks.toml"        # beside this file
+    seeds = 2                           # also: policies, seed, small, alone, out
+    [grid]                              # all combinations
+    "stream.bytes" = ["8M", "32M"]
+    machine = ["opteron-6128", "raspberry-pi-4"]
+
+or, instead of ``[grid]``, points by chance::
+
+    [sample]
+    n = 1000                            # also: method = "random", seed
+    space."stream.bytes" = { low = "8M", high = "64M", log = true }
+    space.machine = ["opteron-6128", "raspberry-pi-4"]
+"""
+
+import argparse
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from . import __version__, between, latin_hypercube, random, sweep
+from ._native import SoloistError
+from ._source import is_path, read, told
+
+_OPTIONS = ("seeds", "seed", "small", "alone", "policies")
+_KEYS = {"scenario", "out", "grid", "sample", *_OPTIONS}
+
+
+def described(file: str) -> tuple[str, Any, dict[str, Any]]:
+    """The scenario, the points and the options that a file describes."""
+    try:
+        table = tomllib.loads(read(file))
+    except tomllib.TOMLDecodeError as error:
+        raise told(f"{file}: {error}", file) from None
+    unknown = set(table) - _KEYS
+    if unknown:
+        raise told(f"{file}: no key {min(unknown)!r}; there are: {', '.join(sorted(_KEYS))}", file)
+    if not isinstance(table.get("scenario"), str):
+        raise told(f"{file}: `scenario` is missing: a scenario's file, or an experiment", file)
+    if ("grid" in table) == ("sample" in table):
+        raise told(f"{file}: expected either [grid] or [sample]", file)
+    scenario = table["scenario"]
+    beside = Path(file).parent / scenario
+    if is_path(scenario) or beside.is_file():
+        scenario = str(beside)
+    options = {key: table[key] for key in _OPTIONS if key in table}
+    if "out" in table:
+        options["out"] = str(Path(file).parent / table["out"])
+    if "grid" in table:
+        return scenario, {k: _values(k, v) for k, v in table["grid"].items()}, options
+    sample = table["sample"]
+    method = {"latin-hypercube": latin_hypercube, "random": random}.get(
+        sample.get("method", "latin-hypercube")
+    )
+    if method is None or not isinstance(sample.get("n"), int) or "space" not in sample:
+        raise told(f"{file}: [sample] wants `n`, `space`, and `method` \"latin-hypercube\" or "
+                   '"random"', file)  # fmt: skip
+    space = {k: _values(k, v) for k, v in sample["space"].items()}
+    return scenario, method(sample["n"], space, seed=sample.get("seed", 1)), options
+
+
+def _values(key: str, given: Any) -> Any:
+    if not isinstance(given, dict):
+        return given
+    try:
+        return between(**given)
+    except TypeError:
+        raise told(f"{key}: expected a list, or {{ low, high, log, step }}") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="soloist-lab sweep" if os.environ.get("SOLOIST_LAB") else "python -m soloist sweep",
+        description="Run a scenario at every point of a grid; results go to Parquet files.",
+        epilog="What is in the folder of the same case, machine and version is not run again. "
+        "Exit status: 0 done, 1 failed or a case could not be run, 2 misused.",
+    )
+    parser.add_argument("file", metavar="FILE", help="what to sweep: TOML (crates/soloist-python/README.md)")
+    parser.add_argument("--scheduler", metavar="ADDRESS",
+                        help="Dask's, such as tcp://host:8786 [default: this machine's cores]")  # fmt: skip
+    parser.add_argument("--workers", metavar="N", type=int,
+                        help="worker processes on this machine [default: one a core]")  # fmt: skip
+    parser.add_argument("--out", metavar="DIR",
+                        help="folder of the results [default: the file's, or results]")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
+    return parser
+
+
+def _run(args: argparse.Namespace) -> int:
+    scenario, grid, options = described(args.file)
+    if args.out is not None:
+        options["out"] = args.out
+    options.setdefault("out", "results")
+    found = sweep(scenario, grid, args.scheduler, workers=args.workers, **options)
+    told_ = {
+        "out": found.out,
+        "version": found.version,
+        "cases": len(found.points),
+        "ran": found.ran,
+        "seconds": round(found.seconds, 3),
+        "errors": [{"point": point, "error": words} for point, words in found.errors],
+    }
+    if args.json:
+        print(json.dumps(told_, indent=2))
+    else:
+        print(f"{found.out}: {len(found.points)} cases, {found.ran} of them run now in "
+              f"{found.seconds:.1f} s")  # fmt: skip
+        for point, words in found.errors:
+            print(f"soloist: {point}: {words}", file=sys.stderr)
+    return 1 if found.errors else 0
+
+
+def sweep_command(argv: list[str] | None = None) -> int:
+    """The command; its exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        return _run(args)
+    except SoloistError as error:
+        print(f"soloist: {error}", file=sys.stderr)
+        return 2 if getattr(error, "file", None) == args.file else 1
+    except KeyboardInterrupt:
+        print("soloist: stopped; what was done is kept, and the same command goes on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def main() -> int:
+    """``python -m soloist``."""
+    match sys.argv[1:]:
+        case ["sweep", *rest]:
+            return sweep_command(rest)
+        case ["--version"]:
+            print(f"soloist {__version__}")
+            return 0
+        case ["-h" | "--help"]:
+            print("usage: python -m soloist sweep FILE ... | --version")
+            return 0
+    print("usage: python -m soloist sweep FILE ... | --version", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

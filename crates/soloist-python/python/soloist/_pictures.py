@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What pictures show, whichever library draws them."""
+
+from typing import Any
+
+from ._source import told
+
+#: Okabe and Ito's colours, which the colour-blind tell apart; yellow is too light for print.
+COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+
+#: What a task lost: its time over its time alone.
+SLOWDOWN = "slowdown (time / time alone)"
+LOST = "throughput of the others that is lost, %"
+
+
+def of_task(frame: Any, task: str | None) -> tuple[Any, str]:
+    """The rows of a task: the one that is named, or the first that was run alone."""
+    timed = frame[frame["slowdown"].notna()]
+    if timed.empty:
+        raise told("no task has a slowdown: run with alone=True")
+    name = str(timed["task"].iloc[0]) if task is None else task
+    rows = timed[timed["task"] == name]
+    if rows.empty:
+        names = ", ".join(sorted(set(timed["task"])))
+        raise told(f"no task {name!r} with a slowdown; there are: {names}")
+    return rows, name
+
+
+def key(frame: Any, name: str) -> str:
+    """A column of the results."""
+    if name not in frame.columns:
+        raise told(f"no column {name!r}; there are: {', '.join(frame.columns)}")
+    return name
+
+
+def pareto(frame: Any, task: str | None) -> tuple[Any, str]:
+    """For each case: the task's worst slowdown, and what the other tasks lost.
+
+    Lost is measured against the best that any policy gives the others at the same point.
+    """
+    rows, name = of_task(frame, task)
+    others = frame[frame["task"] != name]
+    if others.empty:
+        raise told(f"{name!r} is the only task: nothing else loses throughput")
+    at = ["id"] if "id" in frame.columns else ["machine"]
+    case = [*at, "case", "policy"]
+    worst = rows.groupby(case, observed=True)["slowdown"].max()
+    # A mean over seeds of what all others move together.
+    moved = others.groupby([*case, "seed"], observed=True)["bandwidth"].sum()
+    moved = moved.groupby(case, observed=True).mean()
+    table = worst.to_frame().join(moved).reset_index().dropna()
+    best = table.groupby(at, observed=True)["bandwidth"].transform("max")
+    table["lost"] = 100 * (1 - table["bandwidth"] / best)
+    table["front"] = [
+        not ((table["slowdown"] <= s) & (table["lost"] <= lost)
+             & ((table["slowdown"] < s) | (table["lost"] < lost))).any()
+        for s, lost in zip(table["slowdown"], table["lost"], strict=True)
+    ]  # fmt: skip
+    return table, name

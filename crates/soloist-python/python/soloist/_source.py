@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Files of TOML, dictionaries, and names: one form of what users give."""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _native
+from ._native import SoloistError
+
+Source = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def plain(value: Any) -> Any:
+    """Numbers of numpy, paths and tuples as JSON has them."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{type(value).__name__} is neither a number, a text, a list nor a table")
+
+
+def canonical(value: Any) -> str:
+    """JSON that is the same for the same content."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=plain)
+
+
+def toml(table: Mapping[str, Any]) -> str:
+    """A dictionary as TOML."""
+    try:
+        text = json.dumps(table, default=plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise SoloistError(f"a dictionary that is no TOML: {error}") from None
+    return _native.toml_of(text)
+
+
+def is_path(name: str) -> bool:
+    """As the command line has it: names have neither `/` nor `.toml`."""
+    return "/" in name or name.endswith(".toml")
+
+
+def scenario_text(source: Source) -> tuple[str, str, bool]:
+    """Text and file name of a scenario, and whether the text was made here."""
+    if isinstance(source, Mapping):
+        return toml(source), "scenario", True
+    name = os.fspath(source)
+    if not is_path(name) and not Path(name).is_file():
+        return *_native.lab_text(name), False
+    return read(name), name, False
+
+
+def read(name: str) -> str:
+    """The text of a file."""
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise told(f"{name}: {getattr(error, 'strerror', None) or error}", name) from None
+
+
+def told(message: str, file: str | None = None) -> SoloistError:
+    """An error with the attributes that Rust's have."""
+    error = SoloistError(message)
+    error.message, error.file, error.line = message, file, None
+    return error
+
+
+def scenario_table(source: Source) -> dict[str, Any]:
+    """A scenario as a dictionary; recordings are absolute paths."""
+    if isinstance(source, Mapping):
+        table, beside = json.loads(json.dumps(source, default=plain)), Path()
+    else:
+        text, file, _ = scenario_text(source)
+        try:
+            table, beside = tomllib.loads(text), Path(file).parent
+        except tomllib.TOMLDecodeError as error:
+            raise told(f"{file}: {error}", file) from None
+    for task in table.get("task", []):
+        if isinstance(task, dict) and isinstance(task.get("recording"), str):
+            task["recording"] = str((beside / task["recording"]).resolve())
+    return table

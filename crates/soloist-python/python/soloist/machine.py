@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Machines, and where in DRAM physical addresses lie."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _native
+from ._native import SoloistError
+
+#: The fields of a place in DRAM, as `Machine.decode` gives them.
+FIELDS = ("node", "channel", "rank", "bank", "row", "column", "color")
+
+#: What each field holds where an address lies in a hole.
+NO_PLACE = 0xFFFF_FFFF
+
+
+class Machine:
+    """A machine, as its file describes it; `load` makes one."""
+
+    def __init__(self, native: _native.Machine) -> None:
+        self._native = native
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._native.name
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return self._native.description
+
+    @property
+    def file(self) -> str:
+        """The file that it was read from."""
+        return self._native.file
+
+    @property
+    def trust(self) -> str:
+        """How far its map can be trusted: "measured", "published" ..."""
+        return self._native.trust
+
+    @property
+    def modelled(self) -> bool:
+        """The lab can run tasks on it: its file has ``[memory]`` and ``[cache]``."""
+        return self._native.modelled
+
+    @property
+    def cpus(self) -> int:
+        """Number of processors."""
+        return self._native.cpus
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of memory in all ranges."""
+        return self._native.bytes
+
+    @property
+    def line(self) -> int:
+        """Bytes of a cache line."""
+        return self._native.line
+
+    @property
+    def nodes(self) -> int:
+        """Memory nodes: the highest number + 1."""
+        return self._native.nodes
+
+    @property
+    def channels(self) -> int:
+        """Channels of a node."""
+        return self._native.channels
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of a channel."""
+        return self._native.ranks
+
+    @property
+    def banks(self) -> int:
+        """Banks of a rank."""
+        return self._native.banks
+
+    @property
+    def bank_sets(self) -> int:
+        """Bank sets of the machine: sets of banks that pages can be given."""
+        return self._native.bank_sets
+
+    @property
+    def llc_colors(self) -> int:
+        """Colours of the last-level cache, at least 1."""
+        return self._native.llc_colors
+
+    @property
+    def ranges(self) -> list[tuple[int, int, int]]:
+        """First address, first address behind, and node of each range of memory, bytes."""
+        return self._native.ranges
+
+    def decode(
+        self,
+        addresses: ArrayLike,
+        fields: Sequence[str] = FIELDS,
+        holes: Literal["raise", "mark"] = "raise",
+        out: Mapping[str, NDArray[np.uint32]] | None = None,
+    ) -> dict[str, NDArray[np.uint32]]:
+        """The places in DRAM of physical addresses.
+
+        Parameters
+        ----------
+        addresses
+            Physical addresses, bytes, of any shape. An array of uint64 without gaps is not
+            copied. Other threads of Python run meanwhile.
+        fields
+            The `FIELDS` that are wanted; fewer take less time.
+        holes
+            Addresses in no range of the map are an error, or (``"mark"``) have `NO_PLACE`
+            in every field.
+        out
+            Arrays of uint32 without gaps, by field, to write into: `fields` are theirs then.
+            Without them most of the time goes into memory that is touched first.
+
+        Returns
+        -------
+        An array of uint32 for each field, of the shape of `addresses`. ``color`` is the bank
+        colour: node, channel, rank and bank in one number. ``column`` counts units of the
+        DRAM device, and ``rank`` counts from 0 where a machine's own numbers (its chip
+        selects, which ``soloist map decode`` prints) may begin later.
+        """
+        fields = fields if out is None else tuple(out)
+        unknown = [name for name in fields if name not in FIELDS]
+        if unknown or not fields:
+            named = f"no field {unknown[0]!r}" if unknown else "no field is asked for"
+            raise SoloistError(f"{named}; there are: {', '.join(FIELDS)}")
+        if holes not in ("raise", "mark"):
+            raise SoloistError(f"holes={holes!r}: expected 'raise' or 'mark'")
+        given = _whole(addresses, np.uint64, "addresses")
+        if out is None:
+            out = {name: np.empty(given.shape, np.uint32) for name in fields}
+        _check_out(out, given.shape)
+        pairs = [(FIELDS.index(name), array.reshape(-1)) for name, array in out.items()]
+        lost = self._native.decode(given.reshape(-1), pairs)
+        if lost and holes == "raise":
+            nowhere = np.all([array == NO_PLACE for array in out.values()], axis=0)
+            at = int(np.argmax(nowhere))
+            parts = ", ".join(f"{start:#x}-{end:#x}" for start, end, _ in self.ranges)
+            raise SoloistError(
+                f"addresses[{at}] = {int(given.flat[at]):#x} lies in no range of {self.name} "
+                f"({parts}), and so do {lost - 1} others; holes='mark' marks them"
+            )
+        return dict(out)
+
+    def encode(self, places: Mapping[str, ArrayLike]) -> NDArray[np.uint64]:
+        """The physical addresses of places in DRAM, bytes: the inverse of `decode`.
+
+        ``node``, ``channel``, ``rank``, ``bank``, ``row`` and ``column`` are arrays of one
+        shape, or numbers; those that are left out are 0. ``color`` is not read. The bits
+        below a column come out as 0. An array of uint64 of that shape is returned.
+        """
+        unknown = [name for name in places if name not in FIELDS]
+        if unknown:
+            raise SoloistError(f"no field {unknown[0]!r}; there are: {', '.join(FIELDS)}")
+        names = FIELDS[:6]
+        given = [_whole(places.get(name, 0), np.uint32, name) for name in names]
+        try:
+            even = np.broadcast_arrays(*given)
+        except ValueError:
+            shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(names, given, strict=True))
+            raise SoloistError(f"the fields are not of one shape: {shapes}") from None
+        arrays = [np.ascontiguousarray(array).reshape(-1) for array in even]
+        out = np.empty(even[0].shape, np.uint64)
+        wrong = self._native.encode(arrays, out.reshape(-1))
+        if wrong is not None:
+            at, why = wrong
+            place = ", ".join(f"{n} {a[at]}" for n, a in zip(names, arrays, strict=True))
+            raise SoloistError(f"places[{at}] ({place}) on {self.name}: {why}")
+        return out
+
+    def __repr__(self) -> str:
+        return f"<soloist machine {self.name}: {self.description}>"
+
+
+def _whole(values: ArrayLike, kind: type[np.unsignedinteger], what: str) -> np.ndarray:
+    """An array without gaps of whole numbers that `kind` holds; a copy where it is none."""
+    array = np.asarray(values)
+    if array.dtype != kind:
+        if array.size == 0:
+            array = array.astype(kind)
+        elif array.dtype.kind not in "iu":
+            raise SoloistError(f"{what}: expected whole numbers, not {array.dtype}")
+        elif int(array.min()) < 0 or int(array.max()) > np.iinfo(kind).max:
+            raise SoloistError(f"{what}: expected numbers from 0 to {np.iinfo(kind).max}")
+    return np.require(array, kind, ["C", "A"])
+
+
+def _check_out(out: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> None:
+    for name, array in out.items():
+        whole = array.dtype == np.uint32 and array.flags.c_contiguous and array.flags.writeable
+        if not whole or array.shape != shape:
+            raise SoloistError(f"out[{name!r}]: expected a writable array of uint32 without gaps, "
+                               f"of shape {shape}")  # fmt: skip
+
+
+def load(name: str | os.PathLike[str]) -> Machine:
+    """A machine by name (`names`), or by the path of its file."""
+    return Machine(_native.Machine.load(os.fspath(name)))
+
+
+def parse(text: str, file: str = "machine.toml") -> Machine:
+    """A machine from the text of a file; `file` is its name in messages."""
+    return Machine(_native.Machine.parse(text, file))
+
+
+def names() -> list[str]:
+    """Names of the machines that are built in."""
+    return _native.machine_names()

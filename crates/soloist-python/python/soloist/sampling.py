@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The points of a sweep: all combinations, by chance, or a Latin hypercube."""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ._source import told
+
+Point = dict[str, Any]
+Grid = Mapping[str, Any] | Iterable[Mapping[str, Any]]
+
+_SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Between:
+    """Values from `low` to `high`, as `between` makes them."""
+
+    low: float
+    high: float
+    log: bool
+    step: float | None
+    whole: bool
+
+    def at(self, share: float) -> float | int:
+        """The value at a share of the way, from 0 to below 1."""
+        if self.step is not None or self.whole:
+            step = self.step or 1
+            steps = math.floor((self.high - self.low) / step + 1e-9) + 1
+            if self.log:
+                value = self._on_scale(share)
+                n = min(round((value - self.low) / step), steps - 1)
+            else:
+                n = min(int(share * steps), steps - 1)
+            value = self.low + n * step
+            return int(value) if self.whole else value
+        return self._on_scale(share)
+
+    def _on_scale(self, share: float) -> float:
+        if self.log:
+            return float(self.low * (self.high / self.low) ** share)
+        return self.low + (self.high - self.low) * share
+
+    def all(self) -> list[float | int]:
+        """Every value, of one that has steps."""
+        if self.step is None and not self.whole:
+            raise told("values without steps have no end: give `step`, or sample them")
+        step = self.step or 1
+        steps = math.floor((self.high - self.low) / step + 1e-9) + 1
+        values = [self.low + n * step for n in range(steps)]
+        return [int(value) for value in values] if self.whole else values
+
+
+def between(
+    low: float | str, high: float | str, *, log: bool = False, step: float | str | None = None
+) -> Between:
+    """Values from `low` to `high`, both included.
+
+    Whole numbers and sizes such as ``"64M"`` (bytes) give whole numbers. With `log` the
+    logarithm is evenly spread, for what matters by factors. `step` is the distance between
+    values that can be, counted from `low`.
+    """
+    ends = [_number(low), _number(high)]
+    width = None if step is None else _number(step)
+    whole = all(isinstance(n, int) for n in [*ends, width] if n is not None)
+    if not ends[0] < ends[1]:
+        raise told(f"between {low!r} and {high!r}: the first must be the lower")
+    if log and ends[0] <= 0:
+        raise told(f"between {low!r} and {high!r}: log wants values above 0")
+    if width is not None and width <= 0:
+        raise told(f"step {step!r}: expected more than 0")
+    return Between(ends[0], ends[1], log, width, whole)
+
+
+def _number(value: Any) -> float | int:
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    text = str(value).strip()
+    try:
+        if text[-1:].upper() in _SUFFIXES:
+            return int(text[:-1]) * _SUFFIXES[text[-1].upper()]
+        return int(text)
+    except ValueError:
+        raise told(f"{value!r}: expected a number, or a size such as '64M'") from None
+
+
+def points(grid: Grid) -> list[Point]:
+    """All points of a grid: combinations of a mapping's lists, or the points of a list."""
+    if not isinstance(grid, Mapping):
+        listed = [dict(point) for point in grid]
+        if not listed:
+            raise told("the grid has no point")
+        return listed
+    axes = []
+    for key, values in grid.items():
+        if isinstance(values, Between):
+            values = values.all()
+        elif isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            values = [values]
+        elif hasattr(values, "tolist"):
+            values = values.tolist()
+        axes.append([(key, value) for value in values])
+        if not axes[-1]:
+            raise told(f"{key}: no values")
+    return [dict(point) for point in itertools.product(*axes)]
+
+
+def random(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[Point]:
+    """`n` points of `space`, each drawn by itself.
+
+    The values of `space` are lists of choices, or `between`; a pair ``(low, high)`` is
+    ``between(low, high)``. The same seed gives the same points.
+    """
+    import numpy as np
+
+    shares = np.random.default_rng(seed).random((_positive(n), len(space)))
+    return _at(shares.tolist(), space)
+
+
+def latin_hypercube(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[Point]:
+    """`n` points of `space`, of which each key's values are spread evenly.
+
+    As `random`, by ``scipy.stats.qmc.LatinHypercube``: each key's range is cut into `n`
+    parts, and each part has one point.
+    """
+    import numpy as np
+    from scipy.stats import qmc
+
+    sampler = qmc.LatinHypercube(len(space), seed=np.random.default_rng(seed))
+    return _at(sampler.random(_positive(n)).tolist(), space)
+
+
+def _positive(n: int) -> int:
+    if n < 1:
+        raise told(f"{n} points: expected at least 1")
+    return n
+
+
+def _at(shares: Sequence[Sequence[float]], space: Mapping[str, Any]) -> list[Point]:
+    def value(share: float, choices: Any) -> Any:
+        if isinstance(choices, tuple) and len(choices) == 2:
+            choices = between(*choices)
+        if isinstance(choices, Between):
+            return choices.at(share)
+        listed = list(choices)
+        return listed[min(int(share * len(listed)), len(listed) - 1)]
+
+    return [
+        {key: value(share, choices) for share, (key, choices) in zip(row, space.items(), strict=True)}
+        for row in shares
+    ]

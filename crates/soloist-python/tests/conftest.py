@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What all tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+import soloist
+
+TOP = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """A board of little memory and cache: both are soon filled."""
+    text, _ = soloist._native.machine_text("raspberry-pi-4")
+    file = tmp_path_factory.mktemp("machines") / "small.toml"
+    for large, little in [("end = 0xfc000000", "end = 0x4000000"), ('size = "1M"', 'size = "64K"')]:
+        assert large in text
+        text = text.replace(large, little)
+    file.write_text(text)
+    return file
+
+
+@pytest.fixture
+def tiny(small):
+    """A scenario that takes some milliseconds."""
+    return {
+        "policies": ["buddy", "camc"],
+        "experiment": {"id": "tiny", "title": "Tiny", "machine": str(small), "repeats": 1},
+        "task": [
+            {"name": "victim", "kind": "latency", "cpus": "0", "bytes": "2M", "work": 2000},
+            {
+                "name": "noise",
+                "kind": "bandwidth-read",
+                "cpus": "1-3",
+                "copies": 1,
+                "bytes": "2M",
+                "work": 2000,
+                "background": True,
+            },
+        ],
+    }
+
+
+@pytest.fixture(scope="session")
+def soloist_lab():
+    """The command line of the same sources."""
+    program = os.environ.get("SOLOIST_LAB_PROGRAM", TOP / "target/debug/soloist-lab")
+    if not Path(program).exists():
+        pytest.fail(f"no {program}: cargo build -p soloist-lab-cli")
+    return str(program)

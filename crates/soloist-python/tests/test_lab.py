@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Scenarios: the command line's figures, and what is wrong with one."""
+
+import copy
+import csv
+import pickle
+import signal
+import subprocess
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+import soloist
+from conftest import TOP
+
+FOUR = str(TOP / "docs/examples/four-tasks.toml")
+
+
+def test_python_and_the_command_line_have_equal_figures(soloist_lab, tmp_path):
+    """Every figure, to the last digit."""
+    table = soloist.lab.run(FOUR, seeds=1, small=True, alone=True)
+    path = tmp_path / "out.csv"
+    subprocess.run(
+        [soloist_lab, "lab", "run", FOUR, "--seeds", "1", "--small", "--csv", path],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    with path.open() as file:
+        lines = list(csv.DictReader(file))
+    beside = [line for line in lines if not line["case"].startswith("alone_")]
+    rows = table.to_pylist()
+    assert len(rows) == len(beside) > 0
+    for ours, theirs in zip(rows, beside, strict=True):
+        for key, value in theirs.items():
+            if key == "value":
+                continue
+            mine = ours[key]
+            assert (value == "") if mine is None else (type(mine)(value) == mine), (key, theirs)
+    alone = {line["task"]: float(line["time"]) for line in lines if "alone_" in line["case"]}
+    for row in rows:
+        if row["slowdown"] is not None:
+            assert row["alone"] == alone[row["task"]]
+            assert row["slowdown"] == row["time"] / row["alone"]
+    assert {row["task"] for row in rows if row["slowdown"] is not None} == set(alone)
+
+
+def test_a_dictionary_is_a_file(tiny, tmp_path):
+    table = soloist.lab.run(tiny, policies="buddy", seeds=2, seed=7)
+    assert table["policy"].unique().to_pylist() == ["buddy"]
+    assert table["seed"].unique().to_pylist() == [7, 8]
+    assert table.schema.field("time").metadata == {b"unit": b"ms"}
+    assert table["idle"].type == pa.float64()
+    again = soloist.lab.run(tiny, ["buddy"], 2, seed=7, threads=1)
+    assert again.equals(table)
+
+
+def test_changes_of_machine_and_model_count(tiny):
+    base = soloist.lab.run(tiny, ["buddy"], alone=False)
+    assert base["slowdown"].null_count == len(base)
+    other = soloist.lab.run(tiny, ["buddy"], machine="opteron-6128", alone=False)
+    assert other["machine"][0].as_py() == "opteron-6128" and other["time"] != base["time"]
+    slow = soloist.lab.run(tiny, ["buddy"], model={"northbridge.request_ps": 99000}, alone=False)
+    assert slow["latency"][0].as_py() > base["latency"][0].as_py()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"policies": ["body"]}, "no policy `body`.*at `policies"),
+        ({"polices": []}, "unknown field `polices`"),
+        ({"task": []}, "scenario: .*none to wait for"),
+        ({"x": None}, "not a table of TOML"),
+        ({"x": object()}, "neither a number"),
+    ],
+)
+def test_a_wrong_dictionary_quotes_what_is_wrong(tiny, change, words):
+    with pytest.raises(soloist.SoloistError, match=words) as caught:
+        soloist.lab.run(tiny | change)
+    assert pickle.loads(pickle.dumps(caught.value)).args == caught.value.args
+
+
+def test_a_wrong_file_has_its_line(tmp_path):
+    text = (TOP / "docs/examples/four-tasks.toml").read_text()
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace("kind = ", "knd = ", 1))
+    with pytest.raises(soloist.SoloistError) as caught:
+        soloist.lab.check(str(path))
+    assert caught.value.file == str(path) and caught.value.line > 1
+    with pytest.raises(soloist.SoloistError, match="No such file"):
+        soloist.lab.run("nowhere.toml")
+    with pytest.raises(soloist.SoloistError, match="did you mean"):
+        soloist.lab.run("camc-tabel-2")
+    with pytest.raises(soloist.SoloistError, match="no policy"):
+        soloist.lab.run(FOUR, policies=["buddies"])
+
+
+def test_progress_is_told_and_may_raise(tiny):
+    seen = []
+    tiny["task"][0]["work"] = 5_000
+    soloist.lab.run(tiny, seeds=4, progress=lambda done, all: seen.append((done, all)))
+    assert seen == sorted(seen) and seen[-1][0] <= seen[-1][1] == 12
+
+    def fail(done, all):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        soloist.lab.run(tiny, seeds=4, progress=fail)
+
+
+def test_control_c_is_heard_at_once(tiny):
+    """And other threads run meanwhile."""
+    tiny["task"][0]["work"] = 1_000_000
+    ticks = []
+
+    def interrupt():
+        time.sleep(0.3)
+        ticks.append(time.perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        soloist.lab.run(tiny, seeds=1000)
+    assert time.perf_counter() - ticks[0] < 2
+
+
+def test_lists():
+    assert "camc-table-2" in soloist.lab.names() and "buddy" in soloist.lab.policies()
+    assert soloist.lab.metrics()["time"] == "ms"
+    one = copy.copy(soloist.lab.check("camc-table-2"))
+    assert one > 0

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Traces, recordings and plans."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import soloist
+from conftest import TOP
+
+
+def test_a_trace_is_the_command_lines(soloist_lab, tmp_path):
+    rng = np.random.default_rng(3)
+    addresses = rng.integers(0, 1 << 30, 5000, dtype=np.uint64) & ~np.uint64(63)
+    writes = rng.random(5000) < 0.3
+    cycles = np.arange(5000, dtype=np.uint64) * 4
+    ours = soloist.sim.trace(addresses, writes, cycles, machine="ddr3-1600k", check=True)
+    file = tmp_path / "requests.txt"
+    lines = zip(addresses, writes, cycles, strict=True)
+    file.write_text("".join(f"{a:#x} {'WRITE' if w else 'READ'} {c}\n" for a, w, c in lines))
+    said = subprocess.run(
+        [soloist_lab, "sim", "trace", "--machine", "ddr3-1600k", "--check", "--json", file],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    theirs = json.loads(said.stdout)
+    assert {key: theirs[key] for key in ours} == ours
+    assert ours["requests"] == 5000 and ours["writes"] == writes.sum()
+
+
+def test_a_trace_of_two_sources_with_latencies():
+    both = [np.arange(500, dtype=np.uint64) * 64, np.arange(300, dtype=np.uint64) * 8192]
+    found = soloist.sim.trace(both, machine="ddr3-1600k", latencies=True)
+    table = found["requests_table"]
+    assert len(table) == 800 and len(found["sources"]) == 2
+    assert set(table["outcome"].to_pylist()) <= {"hit", "miss", "conflict", "buffered"}
+    mean = np.mean(np.asarray(table["end"]) - np.asarray(table["arrival"]))
+    assert mean == pytest.approx(found["latency_cycles"]["average"])
+
+
+def test_wrong_traces_are_refused():
+    for arguments, words in [
+        (([0], [True, False]), "writes: shape"),
+        (([[0, 1]], None, None), None),
+        ((np.zeros((2, 2), np.uint64),), "expected shape"),
+        (([1 << 45], None, None), "request"),
+    ]:
+        if words:
+            with pytest.raises(soloist.SoloistError, match=words):
+                soloist.sim.trace(*arguments, machine="opteron-6128")
+
+
+@pytest.fixture
+def recording(soloist_lab, tmp_path):
+    """A trace of another tool as a recording."""
+    trace = tmp_path / "t.trace"
+    lines = [f"{0x1000_0000 + i * 4160:#x} {'W' if i % 3 == 0 else 'R'}\n" for i in range(2000)]
+    trace.write_text("".join(lines))
+    out = tmp_path / "t.rec"
+    subprocess.run(
+        [soloist_lab, "sim", "import", "--format", "ramulator", "-o", out, trace],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return out
+
+
+def test_a_recording_is_read_in_batches(recording):
+    about = soloist.record.about(recording)
+    batches = list(soloist.record.read(recording, batch=500))
+    assert max(len(batch) for batch in batches) == 500
+    table = soloist.record.read(recording).read_all()
+    assert len(table) == sum(stream["lines"] for stream in about["streams"]) > 1000
+    assert table.schema == soloist.record.SCHEMA
+    pages = np.asarray(table["virt"]) >> np.uint64(12)
+    assert len(np.unique(pages)) > 1000
+    assert {"read", "write-back"} <= set(table["kind"].to_pylist())
+
+
+def test_a_damaged_recording_gives_what_is_intact(recording):
+    stream = recording / soloist.record.about(recording)["streams"][0]["file"]
+    stream.write_bytes(stream.read_bytes()[:-7])
+    with pytest.raises(soloist.SoloistError, match="damaged at byte"):
+        soloist.record.read(recording).read_all()
+    with pytest.raises(soloist.SoloistError, match="no stream of cpu 99"):
+        soloist.record.read(recording, cpus=[99])
+    with pytest.raises(soloist.SoloistError, match="recording.json"):
+        soloist.record.read(recording / "nowhere")
+
+
+def test_a_plan_is_the_command_lines(soloist_lab):
+    file = TOP / "docs/examples/two-tasks-edf.toml"
+    ours = soloist.plan(file, "raspberry-pi-4")
+    said = subprocess.run(
+        [soloist_lab, "plan", file, "--machine", "raspberry-pi-4", "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert json.loads(said.stdout) == ours
+
+
+def test_a_wrong_task_set_has_its_line(tmp_path):
+    with pytest.raises(soloist.SoloistError, match="needs `wcet`.*at `name = "):
+        soloist.plan({"task": [{"name": "a", "period": "10 ms"}]}, "raspberry-pi-4")
+    file = tmp_path / "tasks.toml"
+    file.write_text('[[task]]\nname = "a"\nperiod = "10 ms"\nwcet = "1 ms"\n')
+    with pytest.raises(soloist.SoloistError, match="no machine is named") as caught:
+        soloist.plan(file)
+    assert (caught.value.file, caught.value.line) == (str(file), 1)

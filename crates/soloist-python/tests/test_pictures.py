@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Pictures: they show what the results say."""
+
+import matplotlib
+import pandas as pd
+import pytest
+import soloist
+
+matplotlib.use("agg")
+
+
+@pytest.fixture
+def frame():
+    """Three policies at two points; `c` costs the others half and isolates best."""
+    rows = []
+    for copies in (1, 2):
+        for policy, slowdown, bandwidth in (("a", 2.0, 100.0), ("b", 1.5, 100.0), ("c", 1.0, 50.0)):
+            for seed in (1, 2):
+                base = {"id": str(copies), "machine": "m", "case": policy, "policy": policy,
+                        "seed": seed, "n.copies": copies}  # fmt: skip
+                rows.append(base | {"task": "v", "slowdown": slowdown * copies + seed * 0.1,
+                                    "bandwidth": 10.0})  # fmt: skip
+                rows.append(base | {"task": "n", "slowdown": None, "bandwidth": bandwidth})
+    return pd.DataFrame(rows)
+
+
+def test_slowdown_by_policy(frame):
+    ax = soloist.plot.slowdown(frame, "n.copies")
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert list(lines["a"].get_ydata()) == pytest.approx([2.15, 4.15])
+    # In grey, too: each has a mark and dashes of its own.
+    shown = [lines[policy] for policy in "abc"]
+    assert len({line.get_marker() for line in shown}) == 3
+    assert len({line.get_linestyle() for line in shown}) == 3
+
+
+def test_pareto(frame):
+    from soloist._pictures import pareto
+
+    table, task = pareto(frame, None)
+    assert task == "v"
+    one = table[table["id"] == "1"].set_index("policy")
+    assert one["lost"].to_dict() == {"a": 0.0, "b": 0.0, "c": 50.0}
+    assert one["front"].to_dict() == {"a": False, "b": True, "c": True}
+    assert soloist.plot.pareto(frame).get_xlabel().endswith("lost, %")
+
+
+def test_heatmap(frame):
+    ax = soloist.plot.heatmap(frame, "n.copies", "policy")
+    assert [text.get_text() for text in ax.texts] == ["2.15", "4.15", "1.65", "3.15", "1.15", "2.15"]
+
+
+def test_charts_of_altair(frame):
+    for chart in (
+        soloist.chart.slowdown(frame, "n.copies"),
+        soloist.chart.pareto(frame),
+        soloist.chart.heatmap(frame, "n.copies", "policy", policy="a"),
+    ):
+        assert chart.to_dict()["$schema"]
+
+
+def test_what_is_not_there_is_told(frame):
+    for draw, words in [
+        (lambda: soloist.plot.slowdown(frame, "x"), "no column 'x'; there are: id"),
+        (lambda: soloist.plot.slowdown(frame, "seed", task="w"), "no task 'w'.*there are: v"),
+        (lambda: soloist.plot.pareto(frame[frame["task"] == "v"]), "is the only task"),
+        (lambda: soloist.plot.slowdown(frame.assign(slowdown=None), "seed"), "alone=True"),
+    ]:
+        with pytest.raises(soloist.SoloistError, match=words):
+            draw()

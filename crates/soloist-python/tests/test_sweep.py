@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Sweeps: what is kept, what is not run again, and what goes wrong."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import soloist
+from distributed import Client, LocalCluster
+from soloist import _sweep, store
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers that all tests share."""
+    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1",
+                      dashboard_address=None) as cluster, Client(cluster) as client:  # fmt: skip
+        yield client
+
+
+GRID = {"noise.bytes": ["1M", "4M"], "noise.copies": [1, 2, 3]}
+
+
+def test_a_sweep_is_lab_run_at_each_point(tiny, client, tmp_path):
+    found = soloist.sweep(tiny, GRID, client, tmp_path / "out")
+    assert (found.ran, len(found.points), found.errors) == (6, 6, [])
+    frame = found.frame()
+    tiny["task"][1] |= {"bytes": "4M", "copies": 2}
+    alone = soloist.lab.run(tiny).to_pandas()
+    same = frame[(frame["noise.bytes"] == "4M") & (frame["noise.copies"] == 2)]
+    columns = list(alone.columns)
+    pd.testing.assert_frame_equal(same[columns].reset_index(drop=True), alone)
+    order = frame.drop_duplicates("id")[["noise.bytes", "noise.copies"]].to_numpy().tolist()
+    assert order == [[b, c] for b in ("1M", "4M") for c in (1, 2, 3)]
+
+
+def test_what_is_there_is_not_run_again(tiny, client, tmp_path):
+    out = tmp_path / "out"
+    first = soloist.sweep(tiny, GRID, client, out)
+    assert soloist.sweep(tiny, GRID, client, out).ran == 0
+    more = soloist.sweep(tiny, GRID | {"noise.copies": [1, 2]}, client, out)
+    assert (more.ran, len(more.points)) == (0, 4) and more.frame()["id"].nunique() == 4
+    other = soloist.sweep(tiny, GRID, client, out, seed=2)
+    assert other.ran == 6 and not set(other.points) & set(first.points)
+    # A grid with another key: columns that others have not are empty there.
+    keyed = soloist.sweep(tiny, {"used": [0.2]}, client, out)
+    assert keyed.ran == 1
+    everything = soloist.frame(out)
+    assert everything["id"].nunique() == 13 and everything["used"].notna().sum() == len(keyed.table())
+
+
+def test_machines_and_their_keys(tiny, client, tmp_path):
+    text, _ = soloist._native.machine_text("raspberry-pi-4")
+    mine = tmp_path / "mine.toml"
+    mine.write_text(text)
+    grid = [
+        {"machine": "raspberry-pi-4"},
+        {"machine": str(mine), "machine.memory.northbridge.request_ps": 90_000},
+        {"machine": "opteron-6128"},
+    ]
+    frame = soloist.sweep(tiny, grid, client, tmp_path / "out").frame()
+    times = frame[frame["task"] == "victim"].groupby("machine", sort=False)["time"].mean()
+    assert list(times.index) == [point["machine"] for point in grid]
+    assert times.iloc[1] > times.iloc[0]
+    # A file's content is part of the case.
+    mine.write_text(text.replace("cpi = 0.5", "cpi = 1.5"))
+    assert soloist.sweep(tiny, grid, client, tmp_path / "out").ran == 1
+
+
+def test_one_wrong_case_of_1000(tiny, client, tmp_path):
+    """999 results and one error with its point."""
+    tiny["task"] = [tiny["task"][0] | {"work": 1}]
+    tiny["policies"] = ["buddy"]
+    grid = {"victim.work": [*range(1, 1000), "many"]}
+    found = soloist.sweep(tiny, grid, client, tmp_path / "out", alone=False)
+    assert found.frame()["id"].nunique() == found.ran == 999
+    [(point, words)] = found.errors
+    assert point == {"victim.work": "many"} and "`many`: expected a number" in words
+    again = soloist.sweep(tiny, grid, client, tmp_path / "out", alone=False)
+    assert (again.ran, len(again.errors)) == (0, 1)
+
+
+def test_wrong_keys_stop_before_anything_runs(tiny, client, tmp_path):
+    for key, words in [("nois.bytes", r"did you mean noise.bytes\?"), ("zzz", "there are: machine")]:
+        with pytest.raises(soloist.SoloistError, match=words):
+            soloist.sweep(tiny, {key: [1]}, client, tmp_path / "out")
+    with pytest.raises(soloist.SoloistError, match="no values"):
+        soloist.sweep(tiny, {"used": []}, client, tmp_path / "out")
+    found = soloist.sweep(tiny, {"noise.bites": [1], "machine.cache.l9": [2]}, client, tmp_path / "o")
+    assert "unknown field" in found.errors[0][1]
+
+
+def test_no_scheduler_is_told(tiny, tmp_path):
+    with pytest.raises(soloist.SoloistError, match="no scheduler of Dask at tcp://127.0.0.1:1"):
+        soloist.sweep(tiny, GRID, "tcp://127.0.0.1:1", tmp_path / "out")
+
+
+def test_two_sweeps_into_one_folder(tiny, client, tmp_path):
+    out = tmp_path / "out"
+    soloist.sweep(tiny, {"noise.copies": [1]}, client, out)
+    with store.Store(out, soloist.version()):
+        with pytest.raises(soloist.SoloistError, match=f"another sweep writes here .process {os.getpid()}"):
+            soloist.sweep(tiny, GRID, client, out)
+    assert soloist.sweep(tiny, GRID, client, out).ran == 6
+
+
+def test_another_versions_results_stay(tiny, client, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "out"
+    soloist.sweep(tiny, {"noise.copies": [1, 2]}, client, out)
+    old = out / f"version={soloist.version()}"
+    old.rename(out / "version=0.0.1-abc")
+    found = soloist.sweep(tiny, {"noise.copies": [1, 2]}, client, out)
+    assert found.ran == 2 and "2 of 0.0.1-abc cases" in capsys.readouterr().err
+    assert store.versions(out) == {"0.0.1-abc": 2, soloist.version(): 2}
+    assert soloist.frame(out, "0.0.1-abc")["id"].nunique() == 2
+    with pytest.raises(soloist.SoloistError, match="there are: 0.0.1-abc"):
+        soloist.frame(out, "9")
+
+
+def test_a_worker_of_another_version_is_refused(tiny, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(_sweep, "version", lambda: "9.9-f")
+    with pytest.raises(soloist.SoloistError, match="install the same wheel on all workers"):
+        soloist.sweep(tiny, {"noise.copies": [1]}, client, tmp_path / "out")
+
+
+def test_a_full_disk(tiny, client, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    real, calls = os.fsync, []
+
+    def full(file):
+        calls.append(file)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(_sweep, "GROUP_SECONDS", 0.001)
+    with pytest.raises(soloist.SoloistError, match="No space left on device: what was written before"):
+        soloist.sweep(tiny, GRID, client, out)
+    monkeypatch.undo()
+    kept = soloist.frame(out)["id"].nunique()
+    assert kept == 2 and not list(out.rglob(".part-*"))
+    assert soloist.sweep(tiny, GRID, client, out).ran == 4
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_disk_that_is_really_full(tiny, client, tmp_path):
+    out = tmp_path / "disk"
+    out.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120k", "none", out], check=True)
+    try:
+        with pytest.raises(soloist.SoloistError, match="No space left on device"):
+            soloist.sweep(tiny, {"used": [i / 200 for i in range(60)]}, client, out)
+        kept = soloist.frame(out)["id"].nunique()
+        assert kept > 0
+        subprocess.run(["mount", "-o", "remount,size=20m", out], check=True)
+        found = soloist.sweep(tiny, {"used": [i / 200 for i in range(60)]}, client, out)
+        assert found.ran == 60 - kept and found.frame()["id"].nunique() == 60
+    finally:
+        subprocess.run(["umount", out], check=True)
+
+
+def test_parts_are_joined_and_read_once(tiny, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_MANY", 3)
+    monkeypatch.setattr(_sweep, "GROUP_SECONDS", 0.001)
+    out = tmp_path / "out"
+    found = soloist.sweep(tiny, {"used": [i / 100 for i in range(12)]}, client, out)
+    [part] = out.rglob("part-*.parquet")
+    # As a crash between joining and removing leaves it.
+    pq.write_table(pq.read_table(part, partitioning=None).slice(0, 8), part.with_name("part-0.parquet"))
+    assert len(soloist.frame(out)) == len(found.frame()) == pq.read_metadata(part).num_rows
+    part.with_name("part-1.parquet").write_bytes(b"nothing")
+    with pytest.raises(soloist.SoloistError, match="part-1.parquet: no part .* remove it"):
+        soloist.frame(out)
+
+
+SLOW = {"noise.copies": [1, 2, 3], "used": [i / 100 for i in range(8)]}
+
+
+def slow(tiny):
+    """Some 50 ms of processor time a case."""
+    tiny["task"][0]["work"] = 8_000
+    return tiny
+
+
+@pytest.mark.kills
+@pytest.mark.parametrize("attempt", range(int(os.environ.get("SOLOIST_KILLS", "1"))))
+def test_a_worker_that_is_killed_loses_nothing(tiny, tmp_path, attempt, monkeypatch):
+    monkeypatch.setattr(_sweep, "GROUP_SECONDS", 0.3)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1",
+                           dashboard_address=None, silence_logs=50)  # fmt: skip
+    with cluster, Client(cluster) as client:
+        seen = []
+
+        def kill(done, all):
+            seen.append(done)
+            if len(seen) == 2 + attempt % 5:
+                [worker, *_] = client.run(os.getpid).values()
+                os.kill(worker, signal.SIGKILL)
+
+        found = soloist.sweep(slow(tiny), SLOW, client, tmp_path / "out", progress=kill)
+    assert (found.ran, found.errors) == (24, []) and found.frame()["id"].nunique() == 24
+
+
+@pytest.mark.kills
+@pytest.mark.parametrize("attempt", range(int(os.environ.get("SOLOIST_KILLS", "1"))))
+def test_a_scheduler_that_is_killed_loses_nothing_that_was_done(tiny, tmp_path, attempt, monkeypatch):
+    monkeypatch.setattr(_sweep, "GROUP_SECONDS", 0.3)
+    port, out = 20_000 + os.getpid() % 10_000 + attempt, tmp_path / "out"
+    dask = [sys.executable, "-m", "distributed.cli"]
+    address = f"tcp://127.0.0.1:{port}"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    run = "from distributed.cli.dask_{0} import main; main()"
+    dask = [sys.executable, "-c"]
+    scheduler = subprocess.Popen(
+        [*dask, run.format("scheduler"), "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"],
+        **quiet,
+    )
+    worker = subprocess.Popen(
+        [*dask, run.format("worker"), address, "--nthreads", "2", "--no-nanny", "--no-dashboard",
+         "--death-timeout", "20"],
+        **quiet,
+    )  # fmt: skip
+    seen = []
+
+    def kill(done, all):
+        seen.append(done)
+        if len(seen) == 2 + attempt % 5:
+            scheduler.kill()
+
+    try:
+        with pytest.raises(soloist.SoloistError, match="scheduler is gone; .* results were kept"):
+            soloist.sweep(slow(tiny), SLOW, address, out, progress=kill)
+    finally:
+        scheduler.kill()
+        worker.kill()
+        scheduler.wait()
+        worker.wait()
+    kept = soloist.frame(out)["id"].nunique()
+    assert kept >= seen[-1] > 0
+    found = soloist.sweep(slow(tiny), SLOW, None, out, workers=1)
+    assert found.ran == 24 - kept and found.frame()["id"].nunique() == 24
+
+
+SCRIPT = """
+import json, sys
+import soloist
+if __name__ == "__main__":
+    scenario, grid, out = json.loads(sys.argv[1])
+    soloist._sweep.GROUP_SECONDS = 0.3
+    soloist.sweep(scenario, grid, None, out, workers=2,
+                  progress=lambda done, all: print(done, flush=True))
+"""
+
+
+@pytest.mark.kills
+@pytest.mark.parametrize("attempt", range(int(os.environ.get("SOLOIST_KILLS", "1"))))
+def test_a_caller_that_is_killed_loses_nothing_that_was_told(tiny, tmp_path, attempt):
+    import json
+
+    script, out = tmp_path / "sweep.py", tmp_path / "out"
+    script.write_text(SCRIPT.replace("soloist._sweep", "__import__('soloist._sweep')._sweep"))
+    arguments = json.dumps([slow(tiny), SLOW, str(out)])
+    caller = subprocess.Popen(
+        [sys.executable, script, arguments], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    told = 0
+    for _ in range(2 + attempt % 5):
+        told = int(caller.stdout.readline())
+    os.killpg(caller.pid, signal.SIGKILL)
+    caller.wait()
+    kept = soloist.frame(out)["id"].nunique()
+    assert kept >= told > 0
+    found = soloist.sweep(slow(tiny), SLOW, None, out, workers=1)
+    assert found.ran == 24 - kept and found.frame()["id"].nunique() == 24
+
+
+@pytest.mark.kills
+def test_a_case_that_kills_its_workers_is_named(tiny, tmp_path, monkeypatch):
+    """The others are run all the same."""
+    monkeypatch.setattr(_sweep, "run_group", deadly)
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1",
+                           dashboard_address=None, silence_logs=50)  # fmt: skip
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        with cluster, Client(cluster) as client:
+            found = soloist.sweep(tiny, {"noise.copies": [1, 2, 3]}, client, tmp_path / "out")
+    assert [point for point, _ in found.errors] == [{"noise.copies": 2}]
+    assert "every worker that ran it died" in found.errors[0][1] and found.ran == 2
+
+
+def deadly(base, cases):
+    """As run_group, but for one case."""
+    from soloist._cases import run_group
+
+    if any(point["noise.copies"] == 2 for _, point in cases):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run_group(base, cases)
+
+
+@pytest.mark.kills
+def test_control_c_keeps_what_was_done(tiny, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(_sweep, "GROUP_SECONDS", 0.1)
+    seen = []
+
+    def stop(done, all):
+        seen.append(done)
+        if len(seen) == 3:
+            threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        soloist.sweep(slow(tiny), SLOW, client, tmp_path / "out", progress=stop)
+    time.sleep(0.1)
+    kept = soloist.frame(tmp_path / "out")["id"].nunique()
+    assert kept >= seen[-1]
+    assert soloist.sweep(slow(tiny), SLOW, client, tmp_path / "out").ran == 24 - kept
