@@ -13,7 +13,7 @@ use anyhow::{bail, Context, Result};
 const PROGRAM: &str = "soloist-lab";
 
 /// The commands that only it has.
-pub const COMMANDS: [&str; 5] = ["vm", "sim", "lab", "plan", "trace"];
+pub const COMMANDS: [&str; 6] = ["vm", "sim", "lab", "sweep", "plan", "trace"];
 
 /// The command among `words`, which follow the program's name, if it is one that
 /// `soloist-lab` has; `help` and `man` are about one.

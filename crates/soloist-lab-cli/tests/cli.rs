@@ -81,7 +81,7 @@ fn manual_pages_are_made_of_its_own_commands() {
     for page in ["soloist-lab.1", "soloist-plan.1", "soloist-vm-run.1"] {
         assert!(names.iter().any(|name| name == page), "{page}: {names:?}");
     }
-    let own = ["lab", "vm", "sim", "plan", "trace"];
+    let own = ["lab", "vm", "sim", "sweep", "plan", "trace"];
     let others = names.iter().filter(|name| {
         let name = name.strip_prefix("soloist-").unwrap_or_default();
         !own.iter().any(|own| name.starts_with(own))

@@ -907,7 +907,7 @@ fn commands_of_the_lab_are_handed_over() {
     let pages = pages.to_str().unwrap();
     assert_eq!(run(&["man", pages], false), (Some(0), String::new()));
     assert!(fs::exists(format!("{pages}soloist-run.1")).unwrap());
-    for lab in ["lab", "vm", "sim", "plan", "trace"] {
+    for lab in ["lab", "vm", "sim", "sweep", "plan", "trace"] {
         assert!(
             !fs::exists(format!("{pages}soloist-{lab}.1")).unwrap(),
             "{lab}"
@@ -923,6 +923,7 @@ fn commands_of_the_lab_are_handed_over() {
         &["help", "sim", "replay"],
         &["man", "trace"],
         &["plan", "nothing.toml"],
+        &["sweep", "nothing.toml", "--json"],
         &["compare", "--recorded", "x"],
     ] {
         let wanted = format!("{}: {}\n", lab.display(), words.join(" "));

@@ -4,6 +4,7 @@ mod compare;
 mod lab;
 mod plan;
 mod sim;
+mod sweep;
 mod trace;
 mod vm;
 
@@ -27,6 +28,7 @@ pub enum Command {
     #[command(subcommand)]
     Lab(lab::Args),
     Plan(plan::Args),
+    Sweep(sweep::Args),
     Trace(Box<trace::Args>),
     #[command(hide = true)]
     Man(man::Args),
@@ -51,6 +53,7 @@ impl Command {
             Self::Sim(args) => sim::run(args, ctx),
             Self::Lab(args) => lab::run(args, ctx),
             Self::Plan(args) => plan::run(args, ctx),
+            Self::Sweep(args) => sweep::run(&args, ctx),
             Self::Trace(args) => trace::run(*args, ctx),
             Self::Man(args) => man::run(args, ctx),
         }

@@ -57,6 +57,8 @@ pub enum Command {
     Sim,
     /// Run experiments on a modelled machine, such as the papers' tables.
     Lab,
+    /// Run a scenario at every point of a grid, on all cores or a cluster.
+    Sweep,
     /// Plan cores, colours and bandwidth so that tasks meet their deadlines.
     Plan,
     /// Trace when tasks run, and which deadlines they miss.
@@ -131,6 +133,7 @@ impl Command {
             Self::Vm => lab::hand_over("vm"),
             Self::Sim => lab::hand_over("sim"),
             Self::Lab => lab::hand_over("lab"),
+            Self::Sweep => lab::hand_over("sweep"),
             Self::Plan => lab::hand_over("plan"),
             Self::Trace => lab::hand_over("trace"),
             Self::Completions(args) => completions::run(args, ctx),
