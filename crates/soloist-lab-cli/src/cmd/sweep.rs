@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{bail, Result};
@@ -76,6 +76,6 @@ fn check(python: &OsString) -> Result<()> {
         "{} has no package soloist with its extra `sweep`: `make wheel` makes it, \
          `pip install 'soloist-VERSION.whl[sweep]'` installs it; SOLOIST_PYTHON names \
          another Python",
-        python.display()
+        Path::new(python).display()
     )
 }

@@ -28,7 +28,9 @@ def slowdown(frame: Any, x: str, *, task: str | None = None, ax: Any = None) -> 
     # As the legend lists them, so the lines end.
     ends = table.groupby("policy", observed=True)["mean"].last().sort_values(ascending=False)
     places = _places(ax, table[x].unique())
-    for n, policy in enumerate(ends.index):
+    names = sorted(ends.index)
+    for policy in ends.index:
+        n = names.index(policy)
         line = table[table["policy"] == policy]
         at = [places[value] for value in line[x]]
         color = COLORS[n % len(COLORS)]
