@@ -41,6 +41,9 @@ def test_pareto(frame):
     assert task == "v"
     one = table[table["id"] == "1"].set_index("policy")
     assert one["lost"].to_dict() == {"a": 0.0, "b": 0.0, "c": 50.0}
+    # Each policy a point of its own: they are compared all the same.
+    apart = frame.assign(id=frame["id"] + frame["policy"], policies=frame["policy"])
+    assert sorted(pareto(apart, None)[0]["lost"]) == sorted(table["lost"])
     assert one["front"].to_dict() == {"a": False, "b": True, "c": True}
     assert soloist.plot.pareto(frame).get_xlabel().endswith("lost, %")
 

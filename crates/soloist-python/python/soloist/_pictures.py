@@ -3,10 +3,15 @@
 
 from typing import Any
 
+from . import lab
 from ._source import told
 
 #: Okabe and Ito's colours, which the colour-blind tell apart; yellow is too light for print.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+
+#: Columns that say nothing of the point that a case is at.
+_MEASURED = {"id", "experiment", "case", "policy", "policies", "seed", "task", "cpu", "alone",
+             "slowdown", *lab.metrics()}  # fmt: skip
 
 #: What a task lost: its time over its time alone.
 SLOWDOWN = "slowdown (time / time alone)"
@@ -42,14 +47,15 @@ def pareto(frame: Any, task: str | None) -> tuple[Any, str]:
     others = frame[frame["task"] != name]
     if others.empty:
         raise told(f"{name!r} is the only task: nothing else loses throughput")
-    at = ["id"] if "id" in frame.columns else ["machine"]
-    case = [*at, "case", "policy"]
-    worst = rows.groupby(case, observed=True)["slowdown"].max()
+    at = [column for column in frame.columns if column not in _MEASURED]
+    case = [*at, *(["id"] if "id" in frame.columns else []), "case", "policy"]
+    worst = rows.groupby(case, observed=True, dropna=False)["slowdown"].max()
     # A mean over seeds of what all others move together.
-    moved = others.groupby([*case, "seed"], observed=True)["bandwidth"].sum()
-    moved = moved.groupby(case, observed=True).mean()
-    table = worst.to_frame().join(moved).reset_index().dropna()
-    best = table.groupby(at, observed=True)["bandwidth"].transform("max")
+    moved = others.groupby([*case, "seed"], observed=True, dropna=False)["bandwidth"].sum()
+    moved = moved.groupby(case, observed=True, dropna=False).mean()
+    table = worst.to_frame().join(moved).reset_index()
+    table = table.dropna(subset=["slowdown", "bandwidth"])
+    best = table.groupby(at, observed=True, dropna=False)["bandwidth"].transform("max")
     table["lost"] = 100 * (1 - table["bandwidth"] / best)
     table["front"] = [
         not ((table["slowdown"] <= s) & (table["lost"] <= lost)
