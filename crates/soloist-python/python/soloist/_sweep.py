@@ -32,7 +32,7 @@ from .store import Store, versions
 #: What a group should take, s: a hundred times what Dask needs for it.
 GROUP_SECONDS = 2.0
 #: Groups under way for each thread of the workers.
-AHEAD = 3
+AHEAD = 2
 #: Without a worker for so long, a sweep says so, s.
 PATIENCE = 60.0
 
@@ -284,7 +284,7 @@ class _Run:
         if self.per_case is None:
             return 1
         worth = math.ceil(GROUP_SECONDS / max(self.per_case, 1e-4))
-        fair = math.ceil(len(self.pending) / (2 * self.slots))
+        fair = math.ceil(len(self.pending) / (4 * self.slots))
         return max(1, min(worth, fair, len(self.pending)))
 
     def _take(self, future: Any, result: Any, all: int) -> None:
