@@ -200,14 +200,23 @@ fn tested_series() -> Vec<&'static str> {
 fn unsupported(arch: &str, release: &str) -> Option<&'static str> {
     match arch {
         "x86_64" => None,
-        "aarch64" if release.starts_with("6.1.") => {
-            Some("boot 6.12 or later: Linux 6.1 has no direct calls of ftrace on arm64, which the module hooks the kernel by")
+        "aarch64" if is_before(release, (6, 4)) => {
+            Some("boot 6.12 or later: Linux before 6.4 has no direct calls of ftrace on arm64, which the module hooks the kernel by")
         }
         "aarch64" if release.ends_with("-16k") => {
             Some("boot the same kernel without -16k: the module colours pages of 4 KiB")
         }
         "aarch64" => None,
         _ => Some("use an x86-64 or arm64 machine; other processors are not supported yet"),
+    }
+}
+
+/// Is the kernel `release` older than that version?
+fn is_before(release: &str, version: (u32, u32)) -> bool {
+    let mut numbers = release.split(['.', '-']).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < version,
+        _ => false,
     }
 }
 
@@ -716,4 +725,25 @@ fn config(host: &Host, option: &str) -> Option<String> {
         .lines()
         .find_map(|line| line.strip_prefix(option)?.strip_prefix('='));
     Some(value.unwrap_or("n").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Debian's kernels and boards' own: a Jetson's is 5.15.
+    #[test]
+    fn kernels_of_arm64_without_direct_calls_are_refused() {
+        for (release, runs) in [
+            ("5.15.148-tegra", false),
+            ("6.1.0-56-arm64", false),
+            ("6.6.31+rpt-rpi-2712", true),
+            ("6.12.117+deb12-arm64", true),
+            ("7.3.4+deb13-arm64", true),
+            ("next", true),
+        ] {
+            assert_eq!(unsupported("aarch64", release).is_none(), runs, "{release}");
+            assert_eq!(unsupported("x86_64", release), None);
+        }
+    }
 }
