@@ -5,6 +5,8 @@ mod job;
 mod neighbours;
 mod own;
 mod realtime;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod registers;
 mod seat;
 
 pub use explain::Explained;

@@ -14,6 +14,8 @@ use std::mem;
 use libc::{c_int, c_long, c_void, pid_t};
 use soloist_core::time::Time;
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::registers;
 use crate::HostError;
 
 /// A scheduling class of sched(7).
@@ -61,7 +63,7 @@ impl Realtime {
 }
 
 /// How a stop at a system call shows itself with `PTRACE_O_TRACESYSGOOD`.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 const SYSCALL_STOP: c_int = libc::SIGTRAP | 0x80;
 
 /// To be called by the child before its execve.
@@ -123,7 +125,7 @@ impl Class {
 }
 
 /// One request of ptrace(2).
-fn trace(request: u32, pid: pid_t, address: usize, data: usize) -> io::Result<c_long> {
+pub(super) fn trace(request: u32, pid: pid_t, address: usize, data: usize) -> io::Result<c_long> {
     // SAFETY: numbers; requests that write into memory are not made here.
     let done = unsafe { libc::ptrace(request, pid, address as *mut c_void, data as *mut c_void) };
     if done == -1 {
@@ -156,20 +158,13 @@ fn wait_for_stop(pid: pid_t) -> io::Result<c_int> {
 
 /// Makes it call mlockall(2). A signal that came meanwhile is given back, to be
 /// delivered; 0: none did.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn lock_memory(pid: pid_t) -> io::Result<c_int> {
     let all = (libc::MCL_CURRENT | libc::MCL_FUTURE) as u64;
-    let at = syscall_instruction(pid)?;
-    let before = registers(pid)?;
-    let call = libc::user_regs_struct {
-        rip: at,
-        rax: libc::SYS_mlockall as u64,
-        // No system call that is under way and to be restarted.
-        orig_rax: u64::MAX,
-        rdi: all,
-        ..before
-    };
-    set_registers(pid, &call)?;
+    let at = call_instruction(pid)?;
+    let before = registers::read(pid)?;
+    let call = registers::calling(&before, at, libc::SYS_mlockall, all);
+    registers::write(pid, &call)?;
     trace(
         libc::PTRACE_SETOPTIONS,
         pid,
@@ -187,42 +182,22 @@ fn lock_memory(pid: pid_t) -> io::Result<c_int> {
             }
         }
     }
-    let result = registers(pid)?.rax as i64;
-    set_registers(pid, &before)?;
+    let result = registers::result(&registers::read(pid)?);
+    registers::write(pid, &before)?;
     if result < 0 {
         return Err(io::Error::from_raw_os_error(-result as i32));
     }
     Ok(late)
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn lock_memory(_pid: pid_t) -> io::Result<c_int> {
     Err(io::Error::other("not on this architecture yet"))
 }
 
-#[cfg(target_arch = "x86_64")]
-fn registers(pid: pid_t) -> io::Result<libc::user_regs_struct> {
-    let mut regs = mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
-    trace(libc::PTRACE_GETREGS, pid, 0, regs.as_mut_ptr() as usize)?;
-    // SAFETY: plain numbers that were zeroed.
-    Ok(unsafe { regs.assume_init() })
-}
-
-#[cfg(target_arch = "x86_64")]
-fn set_registers(pid: pid_t, regs: &libc::user_regs_struct) -> io::Result<()> {
-    trace(
-        libc::PTRACE_SETREGS,
-        pid,
-        0,
-        std::ptr::from_ref(regs) as usize,
-    )
-    .map(|_| ())
-}
-
-/// Address of a `syscall` in the process's vDSO. Whatever instruction these two
-/// bytes belong to there, a processor that begins at them makes a system call.
-#[cfg(target_arch = "x86_64")]
-fn syscall_instruction(pid: pid_t) -> io::Result<u64> {
+/// Address of an instruction in the process's vDSO that makes a system call.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn call_instruction(pid: pid_t) -> io::Result<u64> {
     use std::fs::{read_to_string, File};
     use std::os::unix::fs::FileExt;
 
@@ -241,9 +216,9 @@ fn syscall_instruction(pid: pid_t) -> io::Result<u64> {
     let (from, to) = (number(range.0)?, number(range.1)?);
     let mut code = vec![0; (to - from) as usize];
     File::open(format!("/proc/{pid}/mem"))?.read_exact_at(&mut code, from)?;
-    let at = code
-        .windows(2)
-        .position(|w| w == [0x0f, 0x05])
+    let at = (0..code.len())
+        .step_by(registers::STEP)
+        .find(|&at| code[at..].starts_with(registers::CALL))
         .ok_or_else(none)?;
     Ok(from + at as u64)
 }
