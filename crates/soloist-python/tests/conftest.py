@@ -15,7 +15,11 @@ def small(tmp_path_factory):
     """A board of little memory and cache: both are soon filled."""
     text, _ = soloist._native.machine_text("raspberry-pi-4")
     file = tmp_path_factory.mktemp("machines") / "small.toml"
-    for large, little in [("end = 0xfc000000", "end = 0x4000000"), ('size = "1M"', 'size = "64K"')]:
+    for large, little in [
+        ("end = 0xfc000000", "end = 0x4000000"),
+        # As many sets, which the colours are of.
+        ('size = "1M", ways = 16', 'size = "64K", ways = 1'),
+    ]:
         assert large in text
         text = text.replace(large, little)
     file.write_text(text)
