@@ -948,6 +948,7 @@ unsafe extern "C" {
     );
     pub fn sol_frames_swap_bit(map: *const Map) -> u32;
     pub fn sol_frames_add(fs: *mut Frames, cell: u32, pfn: u32, zero: bool);
+    pub fn sol_frames_adopt(fs: *mut Frames, cell: u32, pfn: u32);
     pub fn sol_frames_get(
         fs: *mut Frames,
         cell: u32,

@@ -313,6 +313,10 @@ fn address_and_bank_are_enough_for_banks() {
             continue;
         }
         let map = machine.addr_map();
+        // Nobody has published this one's banks.
+        if map.n_banks() == 1 {
+            continue;
+        }
         let rows: Vec<Row> = rows_of(&map, spread(&machine, 150, 5))
             .into_iter()
             .map(|mut row| {

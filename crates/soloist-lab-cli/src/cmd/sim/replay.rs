@@ -187,10 +187,9 @@ impl Replay {
         let (first, others) = self.range(LINES);
         let others = others.at_least(lines_beyond(platform));
         if let [only] = self.dirs.as_slice() {
+            let lines = |i| if i == 0 { first } else { others };
             let all = 0..metas[0].programs.len();
-            return all
-                .map(|i| recorded(only, i, if i == 0 { first } else { others }))
-                .collect();
+            return all.map(|i| recorded(only, i, lines(i))).collect();
         }
         let mut parts: Vec<Part> = Vec::new();
         for dir in &self.dirs {
