@@ -16,7 +16,7 @@ case $(soloist group show g) in
 esac
 cache() { soloist group show g --json | tr -d ' \n' | sed -n 's/.*"cache":\([0-9]*\).*/\1/p'; }
 before=$(cache)
-[ "$before" -gt 5000 ] && ok cache-counted || fail cache-counted "$before pages"
+[ "$before" -gt 3000 ] && ok cache-counted || fail cache-counted "$before pages"
 soloist doctor | grep -q "of g's memory is others'" && ok doctor-says || fail doctor-says "it does not"
 soloist top -n 1 | grep -q OTHERS && ok top-says || fail top-says "it does not"
 soloist metrics | grep -q 'soloist_group_occupancy{group="g",holder="cache"}' && ok metrics-say ||

@@ -109,8 +109,8 @@ kill -INT $trace
 wait $trace
 status=$?
 # A host that stops the guest's clock makes a job late: the status says no else.
-same interrupted $status "$(awk '$1 == "control" { print ($6 > 0) }' table)"
-[ "$(awk '$1 == "control" { print ($5 >= 2) }' table)" = 1 ] && ok by-id || fail by-id "$(cat table)"
+same interrupted $status "$(awk '$1 == "control" { print ($8 > 0) }' table)"
+[ "$(awk '$1 == "control" { print ($7 >= 2) }' table)" = 1 ] && ok by-id || fail by-id "$(cat table)"
 soloist trace --group tasks --for 600ms >table
 same by-group "$(awk 'NR > 1 { print $1 }' table | tr '\n' ' ')" "camera control "
 # On a terminal that does not know its width, as on a serial line, and as the page
