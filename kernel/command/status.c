@@ -71,14 +71,19 @@ static struct sentence *begin(void)
 	return last;
 }
 
+static __printf(1, 0) void say(const char *fmt, va_list args)
+{
+	mutex_lock(&status_mutex);
+	vscnprintf(begin()->text, sizeof(last->text), fmt, args);
+	mutex_unlock(&status_mutex);
+}
+
 int sol_deny(int err, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	mutex_lock(&status_mutex);
-	vscnprintf(begin()->text, sizeof(last->text), fmt, args);
-	mutex_unlock(&status_mutex);
+	say(fmt, args);
 	va_end(args);
 	return err;
 }
@@ -89,9 +94,7 @@ void sol_status_note(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	mutex_lock(&status_mutex);
-	vscnprintf(begin()->text, sizeof(last->text), fmt, args);
-	mutex_unlock(&status_mutex);
+	say(fmt, args);
 	va_end(args);
 }
 

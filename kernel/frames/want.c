@@ -7,7 +7,6 @@
 #include <linux/slab.h>
 
 #include "../group/node_cells.h"
-#include "evacuate.h"
 #include "want.h"
 
 #define WAIT	HZ	/* at most */
@@ -134,11 +133,6 @@ struct sol_wants *sol_wants_new(int nid)
 
 	if (!wants)
 		return NULL;
-	wants->evacuation = sol_evacuation_new();
-	if (!wants->evacuation) {
-		kvfree(wants);
-		return NULL;
-	}
 	wants->nid = nid;
 	for (i = 0; i < SOL_WANT_QUEUES; i++)
 		init_waitqueue_head(&wants->answered[i]);
@@ -147,6 +141,5 @@ struct sol_wants *sol_wants_new(int nid)
 
 void sol_wants_free(struct sol_wants *wants)
 {
-	kfree(wants->evacuation);
 	kvfree(wants);
 }

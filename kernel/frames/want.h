@@ -4,9 +4,10 @@
  * faults wait for its answer.
  *
  * A want is a bit in a bitmap of the node. The node's thread (supply/) takes the bits
- * one by one, those of groups with a fault that waits first, makes a pass for each,
- * counts it as an answer (struct sol_node_state) and wakes those who wait. A wait ends with the answer, with a fatal signal, or
- * after some time: supply may be held up by tasks of higher priority.
+ * one by one, those of groups with a fault that waits first. It makes a pass for each,
+ * counts it as an answer (struct sol_node_state) and wakes those who wait. A wait ends
+ * with the answer, with a fatal signal, or after some time: supply may be held up by
+ * tasks of higher priority.
  *
  * Locking: bits are set and taken by atomic operations. sol_want() may be called from
  * any context: it wakes the thread itself, not through a wait queue, whose lock sleeps
@@ -29,7 +30,6 @@
  * struct sol_wants - the wants of one node
  * @thread: serves them
  * @nid: the node
- * @evacuation: the thread's own
  * @urgent: a task of real-time priority waits, so that the thread has one, too
  * @chunks: chunks of @groups with a bit set
  * @groups: ids of groups that want frames
@@ -41,7 +41,6 @@
 struct sol_wants {
 	struct task_struct *thread;
 	int nid;
-	struct sol_evacuation *evacuation;
 	bool urgent;
 	u64 chunks;
 	unsigned long groups[BITS_TO_LONGS(SOL_WANT_CHUNKS * SOL_WANT_CHUNK)];

@@ -9,10 +9,9 @@
  *   at once  a few frames for each of the next cells; then those who wait go on
  *   ahead    the next cells are filled up to a mark, all of them to a part of it first.
  *            That ends as soon as a fault waits again, of whatever group: its pass
- *            comes first. The mark doubles each time that a
- *            fault had to wait, and falls back when the shrinker takes frames: so
- *            supply and reclaim do not play ball with frames. A group's reserve is a
- *            mark that does not fall
+ *            comes first. The mark doubles each time that a fault had to wait, and
+ *            falls back when the shrinker takes frames: so supply and reclaim do not
+ *            play ball with frames. A group's reserve is a mark that does not fall
  *   at last  if no list of the group has a frame: all of its cells, whatever others
  *            have there; the lists of CPUs, ours and the kernel's, are emptied first
  *
@@ -62,9 +61,13 @@
 #define VAIN_BACKOFF	max(HZ / 10, 1)
 #define VAIN_SHIFTS	5	/* a full group is dry for 3.2 s at most */
 
+/* By node: what its thread gathers. Written at load and unload only. */
+static struct sol_evacuation *evacuations[SOL_MAX_NODES];
+
 /**
  * struct pass - a pass for one group on one node
  * @wants: of the node
+ * @evacuation: the node's, empty between two steps
  * @id: the group
  * @nid: the node
  * @begin: where the group's cursor was
@@ -73,6 +76,7 @@
  */
 struct pass {
 	struct sol_wants *wants;
+	struct sol_evacuation *evacuation;
 	u16 id;
 	int nid;
 	u32 begin;
@@ -130,7 +134,7 @@ static void fill_cell(struct pass *p, u32 cell, u32 mark, u32 looks)
 	have += got;
 	if (have < mark) {
 		looks = before = STEP_LOOKS;
-		got += sol_evacuate_gather(p->wants->evacuation, cell, mark - have,
+		got += sol_evacuate_gather(p->evacuation, cell, mark - have,
 					   false, &looks);
 		p->looked += before - looks;
 	}
@@ -145,7 +149,7 @@ static void finish(struct pass *p, u32 cell)
 	u64 begin = local_clock();
 	u32 in_vain, got;
 
-	got = sol_evacuate_finish(p->wants->evacuation, false, &in_vain);
+	got = sol_evacuate_finish(p->evacuation, false, &in_vain);
 	if (got)
 		note_refill(p, cell, got, local_clock() - begin);
 	p->got += got;
@@ -161,7 +165,7 @@ static void fill_some(struct pass *p, u32 *i, u32 n, u32 mark, u32 looks,
 	int users = sol_lists_begin();
 	struct target t = { 0 };
 
-	while (*i < n && p->wants->evacuation->n < SOL_EVACUATED_MAX) {
+	while (*i < n && p->evacuation->n < SOL_EVACUATED_MAX) {
 		if (!target_at(p, *i, &t)) {
 			*i = n;
 			break;
@@ -226,7 +230,7 @@ static u32 evacuate(struct pass *p, u32 cell, u32 *looks)
 {
 	u32 before = *looks, got;
 
-	got = sol_evacuate(p->wants->evacuation, cell, SOL_REFILL_MAX, true, looks);
+	got = sol_evacuate(p->evacuation, cell, SOL_REFILL_MAX, true, looks);
 	p->looked += before - *looks;
 	return got;
 }
@@ -365,7 +369,12 @@ static void note_cursor(struct pass *p)
 
 static void supply(struct sol_wants *wants, u16 id, bool waits)
 {
-	struct pass p = { .wants = wants, .id = id, .nid = wants->nid };
+	struct pass p = {
+		.wants = wants,
+		.evacuation = evacuations[wants->nid],
+		.id = id,
+		.nid = wants->nid,
+	};
 	enum sol_outcome outcome = SOL_FOUND;
 	u32 n = set_goal(&p, waits);
 	bool told;
@@ -423,6 +432,13 @@ static int supply_thread(void *data)
 	}
 }
 
+static void node_free(struct sol_wants *wants)
+{
+	kfree(evacuations[wants->nid]);
+	evacuations[wants->nid] = NULL;
+	sol_wants_free(wants);
+}
+
 static int node_start(int nid)
 {
 	struct sol_wants *wants = sol_wants_new(nid);
@@ -430,10 +446,15 @@ static int node_start(int nid)
 
 	if (!wants)
 		return -ENOMEM;
+	evacuations[nid] = sol_evacuation_new();
+	if (!evacuations[nid]) {
+		node_free(wants);
+		return -ENOMEM;
+	}
 	thread = kthread_create_on_node(supply_thread, wants, nid,
 					"soloist/%d", nid);
 	if (IS_ERR(thread)) {
-		sol_wants_free(wants);
+		node_free(wants);
 		return PTR_ERR(thread);
 	}
 	wants->thread = get_task_struct(thread);
@@ -468,6 +489,6 @@ void sol_supply_exit(void)
 		WRITE_ONCE(sol_wants[nid], NULL);
 		kthread_stop(wants->thread);
 		put_task_struct(wants->thread);
-		sol_wants_free(wants);
+		node_free(wants);
 	}
 }
