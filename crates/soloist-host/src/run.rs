@@ -4,6 +4,7 @@ mod explain;
 mod job;
 mod neighbours;
 mod own;
+mod ptrace;
 mod realtime;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod registers;

@@ -24,29 +24,21 @@ pub(crate) const EVENTS: [&str; 9] = [
     "MEM_ACCESS_WR",
 ];
 
-/// Cores whose last level is the L2: no event of an L3.
-const WITH_L2: [&str; 7] = [
-    "BUS_ACCESS",
-    "bus-accesses",
-    "bus-reads",
-    "bus-writes",
-    "L2D_CACHE_REFILL",
-    "L2-refills",
-    "MEM_ACCESS_WR",
-];
+/// Events of an L3, which cores lack whose last level is the L2.
+const OF_L3: [&str; 2] = ["L3D_CACHE_REFILL", "LL_CACHE_MISS_RD"];
 
-/// Part number, name, events.
+/// Part number, name, the [`EVENTS`] that it lacks.
 const KNOWN: [(u32, &str, &[&str]); 9] = [
     // Its manual has no event of stores.
-    (0xd03, "Cortex-A53", WITH_L2.split_at(6).0),
-    (0xd05, "Cortex-A55", &EVENTS),
-    (0xd07, "Cortex-A57", &WITH_L2),
-    (0xd08, "Cortex-A72", &WITH_L2),
-    (0xd0b, "Cortex-A76", &EVENTS),
-    (0xd0c, "Neoverse N1", &EVENTS),
-    (0xd0d, "Cortex-A77", &EVENTS),
-    (0xd41, "Cortex-A78", &EVENTS),
-    (0xd42, "Cortex-A78AE", &EVENTS),
+    (0xd03, "Cortex-A53", &[OF_L3[0], OF_L3[1], "MEM_ACCESS_WR"]),
+    (0xd05, "Cortex-A55", &[]),
+    (0xd07, "Cortex-A57", &OF_L3),
+    (0xd08, "Cortex-A72", &OF_L3),
+    (0xd0b, "Cortex-A76", &[]),
+    (0xd0c, "Neoverse N1", &[]),
+    (0xd0d, "Cortex-A77", &[]),
+    (0xd41, "Cortex-A78", &[]),
+    (0xd42, "Cortex-A78AE", &[]),
 ];
 
 /// Cores of one type.
@@ -55,7 +47,7 @@ pub struct CoreType {
     /// `Cortex-A76`; a part that is not known is named by its number.
     pub name: String,
     /// Events of memory traffic that it has; `None`: not known.
-    pub events: Option<&'static [&'static str]>,
+    pub events: Option<Vec<&'static str>>,
     /// Its processors.
     pub cpus: NumList,
 }
@@ -78,11 +70,16 @@ pub fn core_types(host: &Host) -> Vec<CoreType> {
                 || format!("part {part:#x} of implementer {implementer:#x}"),
                 |(_, name, _)| (*name).to_owned(),
             ),
-            events: known.map(|(_, _, events)| *events),
+            events: known.map(|(_, _, lacks)| all_but(lacks)),
             cpus,
         }
     };
     by_part.into_iter().map(named).collect()
+}
+
+fn all_but(lacks: &[&str]) -> Vec<&'static str> {
+    let all = EVENTS.into_iter();
+    all.filter(|event| !lacks.contains(event)).collect()
 }
 
 /// Why cores of this machine do not count `event`, which the guard knows; `None`: all
@@ -93,13 +90,13 @@ pub fn lacking_event(host: &Host, event: &str) -> Option<String> {
     if !EVENTS.contains(&event) || types.is_empty() {
         return None;
     }
-    let lacks = |core: &&CoreType| core.events.is_some_and(|has| !has.contains(&event));
-    let core = types.iter().find(lacks)?;
-    let has = core.events.unwrap_or_default().join(", ");
-    Some(format!(
-        "{event}: {} (CPUs {}) does not count it; it has {has}",
-        core.name, core.cpus
-    ))
+    types.iter().find_map(|core| {
+        let has = core.events.as_ref()?;
+        (!has.contains(&event)).then(|| {
+            let (name, cpus, has) = (&core.name, &core.cpus, has.join(", "));
+            format!("{event}: {name} (CPUs {cpus}) does not count it; it has {has}")
+        })
+    })
 }
 
 /// Each processor's implementer and part: from MIDR_EL1, else from /proc/cpuinfo.
@@ -123,7 +120,7 @@ fn parts(host: &Host) -> Vec<(u32, (u32, u32))> {
     }
 }
 
-/// What cpuinfo of arm64 says of each processor.
+/// The same from the lines that arm64's cpuinfo has for each processor.
 fn listed(info: &str) -> Vec<(u32, (u32, u32))> {
     let (mut cpu, mut implementer, mut found) = (None, None, Vec::new());
     for (key, value) in info.lines().filter_map(|line| line.split_once(':')) {

@@ -13,7 +13,8 @@ const HOLE: u64 = 64 << 20;
 const FOUR_GIB: u64 = 4 << 30;
 
 /// Ranges of memory by node, from the kernel's memory blocks; neighbours of one node are
-/// one, and so are those that `numa=fake` made of one. A block may be memory in part only: /proc/iomem tells root where it begins and
+/// one, and so are those that `numa=fake` made of one. A block may be memory in part
+/// only: /proc/iomem tells root where it begins and
 /// ends. Without nodes in sysfs all is from there, or empty.
 #[must_use]
 pub fn memory_ranges(host: &Host) -> Vec<RamRange> {

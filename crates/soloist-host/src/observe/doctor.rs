@@ -643,7 +643,7 @@ fn units(host: &Host) -> Vec<String> {
     units
 }
 
-/// What counts memory traffic on Arm's cores, by their part numbers.
+/// Events of memory traffic that Arm's cores have, by their part numbers.
 fn traffic_events(host: &Host) -> Vec<String> {
     let of_type = |core: CoreType| match core.events {
         Some(events) => format!("{} (CPUs {}): {}", core.name, core.cpus, events.join(", ")),

@@ -11,9 +11,10 @@
 use std::io;
 use std::mem;
 
-use libc::{c_int, c_long, c_void, pid_t};
+use libc::{c_int, pid_t};
 use soloist_core::time::Time;
 
+use super::ptrace::request as trace;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::registers;
 use crate::HostError;
@@ -121,17 +122,6 @@ impl Class {
             } => format!("SCHED_DEADLINE, {budget} of {period} by {deadline}"),
         };
         format!("{name}: {error}: {why}")
-    }
-}
-
-/// One request of ptrace(2).
-pub(super) fn trace(request: u32, pid: pid_t, address: usize, data: usize) -> io::Result<c_long> {
-    // SAFETY: numbers; requests that write into memory are not made here.
-    let done = unsafe { libc::ptrace(request, pid, address as *mut c_void, data as *mut c_void) };
-    if done == -1 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(done)
     }
 }
 

@@ -1,12 +1,12 @@
-//! Registers of a traced process: how it is made to make a system call. What is said of a
-//! call by which registers, and which instruction begins it, is the processor's.
+//! Registers of a traced process, by which it is made to make a system call. Each
+//! architecture has its own registers for a call, and its own instruction.
 
 use std::io;
 use std::mem;
 
 use libc::{c_void, iovec, pid_t, user_regs_struct};
 
-use super::realtime::trace;
+use super::ptrace;
 
 #[cfg(target_arch = "x86_64")]
 mod arch {
@@ -35,7 +35,7 @@ mod arch {
         }
     }
 
-    /// What a call came to.
+    /// The result of a call.
     pub(in crate::run) fn result(after: &user_regs_struct) -> i64 {
         after.rax as i64
     }
@@ -64,7 +64,7 @@ mod arch {
         call
     }
 
-    /// What a call came to.
+    /// The result of a call.
     pub(in crate::run) fn result(after: &user_regs_struct) -> i64 {
         after.regs[0] as i64
     }
@@ -92,5 +92,5 @@ fn set(pid: pid_t, request: u32, regs: *mut user_regs_struct) -> io::Result<()> 
         iov_len: mem::size_of::<user_regs_struct>(),
     };
     let kind = libc::NT_PRSTATUS as usize;
-    trace(request, pid, kind, &raw mut all as usize).map(|_| ())
+    ptrace::request(request, pid, kind, &raw mut all as usize).map(|_| ())
 }
