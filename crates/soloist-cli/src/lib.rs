@@ -25,7 +25,7 @@ mod ctx;
 pub mod lab;
 pub mod man;
 pub mod number;
-pub mod pages;
+mod pages;
 mod program;
 pub mod progress;
 pub mod rules;

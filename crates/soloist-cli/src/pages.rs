@@ -1,5 +1,5 @@
-//! The commands that README.md and docs/ print: each program's tests ask [`refused`]
-//! whether it understands those that are its own.
+//! The commands that README.md and docs/ print: a program must understand those that are
+//! its own, which [`crate::rules`] asks [`refused`].
 //!
 //! A command is a line of a code block that begins with `soloist` (after `$ ` or
 //! `sudo `), up to what a shell takes for itself or to two spaces; or a piece of
@@ -13,7 +13,7 @@ use clap::Command;
 
 use crate::lab;
 
-/// What the pages call a process, and a user that no other machine has.
+/// Words of the pages for a process, and for a user that no other machine has.
 const NUMBERS: [&str; 2] = ["PID", "ann"];
 
 /// A command as a page prints it.
@@ -27,7 +27,7 @@ struct Printed {
 
 /// The commands of the pages under `top` that `commands` does not understand: a
 /// sentence each, and how many it looked at. Commands of the other program are left out.
-pub fn refused(commands: &Command, top: &Path) -> (usize, Vec<String>) {
+pub(crate) fn refused(commands: &Command, top: &Path) -> (usize, Vec<String>) {
     let printed = pages(top).into_iter().flat_map(|page| printed(top, &page));
     let own: Vec<Printed> = printed.filter(|one| is_own(commands, one)).collect();
     let all = own.iter().filter_map(|one| refusal(commands, one));
@@ -100,7 +100,7 @@ fn printed(top: &Path, page: &Path) -> Vec<Printed> {
     all
 }
 
-/// What stands between pairs of backquotes.
+/// The text between pairs of backquotes.
 fn pieces(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).collect()
 }

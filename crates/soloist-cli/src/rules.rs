@@ -1,19 +1,22 @@
 //! What holds of every command line of ours; each program's tests ask [`broken`].
 
 use std::any::TypeId;
+use std::path::Path;
 
 use clap::{Arg, Command};
 
-use crate::{examples, lab};
+use crate::{examples, lab, pages};
 
 /// How `commands`, a whole command line, breaks the rules: a sentence each.
 ///
 /// Every command says its exit status and has examples, also in its parent's help;
-/// every example is understood; a number that is none is refused in our words.
+/// every example, and every command that a page prints, is understood; a number that is
+/// none is refused in our words.
 pub fn broken(commands: &Command) -> Vec<String> {
     let mut all = Vec::new();
     says_status_and_examples(commands, "soloist", &mut all);
     understands_examples(commands, commands, "soloist", &mut all);
+    understands_pages(commands, &mut all);
     for text in ["x", "-1", "99999999999999999999"] {
         let tried = refuses_in_our_words(commands, commands, &["soloist"], text, &mut all);
         if tried < 10 {
@@ -73,6 +76,15 @@ fn understands_examples(top: &Command, command: &Command, path: &str, all: &mut 
     for sub in own(command) {
         understands_examples(top, sub, &format!("{path} {}", sub.get_name()), all);
     }
+}
+
+fn understands_pages(commands: &Command, all: &mut Vec<String>) {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (looked, refused) = pages::refused(commands, &top);
+    if looked <= 20 {
+        all.push(format!("only {looked} commands were found in the pages"));
+    }
+    all.extend(refused);
 }
 
 fn is_number(arg: &Arg) -> bool {

@@ -86,7 +86,7 @@ fn advice_without_a_measurement_claims_nothing() {
     }
 }
 
-/// Who measured in vain is not told to measure.
+/// A user who measured in vain is not told to measure.
 #[test]
 fn advice_after_a_measurement_in_vain_says_why() {
     let machine = small();
