@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// What figures depend on.
+/// The sources on which figures depend.
 const SOURCES: [&str; 8] = [
     "core",
     "machines",

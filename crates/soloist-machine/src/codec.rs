@@ -20,7 +20,7 @@ const BYTES: usize = 8;
 const CHUNK: usize = 1024;
 /// The key of an address in a hole.
 const HOLE: u64 = u64::MAX;
-/// What a field holds where an address lies in a hole.
+/// The value of a field where an address lies in a hole.
 pub const NO_PLACE: u32 = u32::MAX;
 
 type Tables = Box<[[u64; 256]; BYTES]>;

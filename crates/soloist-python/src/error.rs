@@ -15,7 +15,7 @@ create_exception!(
      Attributes: `message`; `file`, the file's name or None; `line`, from 1, or None."
 );
 
-/// What a room refuses.
+/// The refusals of a room.
 pub struct Refused(FileError);
 
 impl Refused {

@@ -13,7 +13,7 @@ use soloist_play::policy;
 use crate::error::Refused;
 use crate::work::{work, Told};
 
-/// What is run, and how.
+/// A scenario, and how to run it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Order {
@@ -117,7 +117,7 @@ impl Parts for Interruptible<'_> {
     }
 }
 
-/// What came of a scenario.
+/// The results of a scenario.
 struct Measured {
     scenario: Scenario,
     cases: Vec<CaseResult>,

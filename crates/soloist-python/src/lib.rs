@@ -1,6 +1,6 @@
 //! The wheel's native module, `soloist._native`: the rooms of the lab for Python.
 //!
-//! What people call is Python (`python/soloist`): it checks shapes, allocates arrays and
+//! People call Python (`python/soloist`): it checks shapes, allocates arrays and
 //! makes Arrow tables. What stands here takes text, numbers and buffers, lets go of the
 //! interpreter while Rust works ([`work`]), and turns errors into exceptions with file and
 //! line ([`error`]). Nothing is computed here that the command line does not compute with

@@ -68,7 +68,7 @@ impl Lines<'_> {
     }
 }
 
-/// What became of each request, in the order of their ends.
+/// The fate of each request, in the order of their ends.
 #[derive(Default)]
 struct Ends {
     source: Vec<u32>,

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 /// How often the caller looks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the work and its caller tell each other.
+/// Messages between the work and its caller.
 #[derive(Default)]
 pub struct Told {
     done: AtomicUsize,
@@ -42,7 +42,7 @@ impl Told {
 /// done.
 ///
 /// # Errors
-/// What Ctrl-C raises, what `progress` raises, and that the work panicked.
+/// The exceptions of Ctrl-C and of `progress`, and that the work panicked.
 pub fn work<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<Bound<'_, PyAny>>,

@@ -209,7 +209,7 @@ impl Noise {
         ((all / step) + rng.gen::<f64>()).floor() as u32
     }
 
-    /// What one pair takes.
+    /// The time of one pair.
     fn once(&self, time: f64, fast: f64, count: u64, rng: &mut ChaCha8Rng) -> f64 {
         let mut time = time;
         if self.drift > 0.0 {

@@ -46,7 +46,7 @@ __all__ = [
     "version",
 ]
 
-# What needs Dask, matplotlib or Altair is imported when it is asked for.
+# Modules that need Dask, matplotlib or Altair are imported when they are asked for.
 _LAZY = {
     "sweep": ("._sweep", "sweep"),
     "Sweep": ("._sweep", "Sweep"),
