@@ -67,6 +67,7 @@ check-long: guest-build
 	@tests/install/run
 	@tests/install/wheel
 	@scripts/wheel kills
+	@tests/install/arm64
 	@tests/walk/run
 
 check-debug:

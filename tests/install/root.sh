@@ -12,14 +12,23 @@ if [ "$(id -u)" != 0 ]; then
 fi
 command -v debootstrap >/dev/null || apt-get -q -y install debootstrap >&2
 
-# SUITE: a bare Debian in build/chroot/SUITE.base, kept.
+# SUITE [ARCH]: a bare Debian in build/chroot/SUITE.base, of another architecture in
+# SUITE-ARCH.base; kept.
 bare() {
-	base=build/chroot/$1.base
+	base=build/chroot/$1${2:+-$2}.base
 	[ ! -e "$base/done" ] || return 0
 	rm -rf --one-file-system "$base"
 	mkdir -p "$base"
-	debootstrap --variant=minbase "$1" "$base" $mirror >&2
+	debootstrap ${2:+--arch="$2"} --variant=minbase "$1" "$base" $mirror >&2
 	touch "$base/done"
+}
+
+# Programs of arm64 run here, by QEMU.
+emulate() {
+	[ -x /usr/bin/qemu-aarch64-static ] || apt-get -q -y install --no-install-recommends qemu-user-static binfmt-support >&2
+	dir=/proc/sys/fs/binfmt_misc
+	[ -e $dir/register ] || mount -t binfmt_misc binfmt_misc $dir
+	[ -e $dir/qemu-aarch64 ] || update-binfmts --enable qemu-aarch64
 }
 
 # FROM SUITE: $root becomes a fresh copy of build/chroot/FROM that apt works in.
