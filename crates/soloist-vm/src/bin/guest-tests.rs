@@ -1,5 +1,5 @@
-//! Runs the guest tests: one guest for each kernel, all tests in it, as many
-//! guests at a time as there are cpus. `tests/guest/run` builds what it needs
+//! Runs the guest tests: for each kernel a guest that runs its tests in turn, or several
+//! guests where it has many; three guests at a time for each two cpus. `tests/guest/run` builds what it needs
 //! and starts it.
 //!
 //! A test is an executable that prints `ok NAME`, `FAIL NAME: why` or `skip
@@ -21,6 +21,10 @@ use soloist_vm::{
     kernel, source_root, Arch, GuestNodes, GuestOutcome, Kernel, Output, Row, Spec, TestPlan,
     Verdict,
 };
+
+/// How many tests one guest runs. Of a kernel with more, several guests run some each:
+/// a guest uses one cpu, and the longest would run alone at the end.
+const TESTS_OF_A_GUEST: usize = 50;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -74,9 +78,16 @@ struct Test {
     output: String,
 }
 
-/// One kernel.
+/// A guest to boot.
+struct Guest {
+    /// Its kernel's name; of a kernel with several guests with a number behind it.
+    name: String,
+    spec: Spec,
+}
+
+/// What one guest said.
 #[derive(Serialize)]
-struct KernelResult {
+struct GuestResult {
     name: String,
     #[serde(flatten)]
     guest: GuestOutcome,
@@ -90,7 +101,7 @@ struct Report {
     passed: usize,
     failed: usize,
     skipped: usize,
-    kernels: Vec<KernelResult>,
+    guests: Vec<GuestResult>,
 }
 
 fn main() -> ExitCode {
@@ -116,22 +127,22 @@ fn run(args: &Args) -> Result<bool, Failure> {
         names => names.to_vec(),
     };
     let every = args.all || args.long || !args.kernel.is_empty() || !args.tests.is_empty();
-    let mut specs = Vec::new();
+    let mut guests = Vec::new();
     for name in &names {
         let kernel = kernel::find(name, Some(&root))?;
         let mut tests = tests.clone();
         tests.retain(|(test, _)| every || plan.runs(name, test));
-        specs.push(spec(args, &root, kernel, &tests)?);
+        guests.extend(guests_of(args, &root, &kernel, &tests)?);
     }
-    let kernels = boot_all(&specs, args)?;
+    let guests = boot_all(&guests, args)?;
     let sum = |count: fn(&Test) -> usize| -> usize {
-        kernels.iter().flat_map(|k| &k.tests).map(count).sum()
+        guests.iter().flat_map(|g| &g.tests).map(count).sum()
     };
     let report = Report {
         passed: sum(|t| t.passed),
-        failed: sum(|t| t.failed) + kernels.iter().filter(|k| k.trouble.is_some()).count(),
+        failed: sum(|t| t.failed) + guests.iter().filter(|g| g.trouble.is_some()).count(),
         skipped: sum(|t| t.skipped),
-        kernels,
+        guests,
     };
     save(&root, &report)?;
     if args.json {
@@ -214,10 +225,39 @@ fn sorted_dir(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
+/// The guests of a kernel, each with its share of `tests`.
+fn guests_of(
+    args: &Args,
+    root: &Path,
+    kernel: &Kernel,
+    tests: &[(String, PathBuf)],
+) -> Result<Vec<Guest>, Failure> {
+    let shares = shares(tests);
+    let several = shares.len() > 1;
+    let guest = |(at, share): (usize, &Vec<(String, PathBuf)>)| {
+        let name = match several {
+            true => format!("{}-{}", kernel.name(), at + 1),
+            false => kernel.name(),
+        };
+        let spec = spec(args, root, kernel.clone(), &name, share)?;
+        Ok(Guest { name, spec })
+    };
+    shares.iter().enumerate().map(guest).collect()
+}
+
+/// Tests dealt to as many guests as they need: neighbours in the list, which take alike
+/// long, go to different guests.
+fn shares<T: Clone>(tests: &[T]) -> Vec<Vec<T>> {
+    let guests = tests.len().div_ceil(TESTS_OF_A_GUEST).max(1);
+    let share = |first| tests.iter().skip(first).step_by(guests).cloned().collect();
+    (0..guests).map(share).collect()
+}
+
 fn spec(
     args: &Args,
     root: &Path,
     kernel: Kernel,
+    name: &str,
     tests: &[(String, PathBuf)],
 ) -> Result<Spec, Failure> {
     let arch = kernel.arch();
@@ -257,7 +297,7 @@ fn spec(
         nodes: GuestNodes::of(&machine)?.on(arch, &machine),
         log: Some(
             root.join("build/logs")
-                .join(format!("guest-{}.console", kernel.name())),
+                .join(format!("guest-{name}.console")),
         ),
         map: Some(machine.map_text()),
         kernel,
@@ -309,14 +349,14 @@ fn boot_again(spec: &Spec) -> Result<GuestOutcome, soloist_vm::Error> {
     soloist_vm::run(spec)
 }
 
-/// All guests, `args.jobs` at a time; results in the order of `specs`.
-fn boot_all(specs: &[Spec], args: &Args) -> Result<Vec<KernelResult>, Failure> {
-    let boot = |spec: &Spec| {
+/// All guests, `args.jobs` at a time; results in the order of `guests`.
+fn boot_all(guests: &[Guest], args: &Args) -> Result<Vec<GuestResult>, Failure> {
+    let boot = |guest: &Guest| {
         if !args.json && std::io::stderr().is_terminal() {
-            eprintln!("{} ...", spec.kernel.name());
+            eprintln!("{} ...", guest.name);
         }
-        let result = boot_again(spec)
-            .map(|outcome| judge(spec, outcome))
+        let result = boot_again(&guest.spec)
+            .map(|outcome| judge(guest, outcome))
             .map_err(Failure::from);
         if let (Ok(result), false) = (&result, args.json) {
             print!("{}", show(result, args.verbose));
@@ -328,14 +368,14 @@ fn boot_all(specs: &[Spec], args: &Args) -> Result<Vec<KernelResult>, Failure> {
     let jobs = args.jobs.unwrap_or(cpus + cpus / 2).max(1);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
     let mut results: Vec<_> = pool.install(|| {
-        let specs = specs.iter().enumerate().par_bridge();
-        specs.map(|(at, spec)| (at, boot(spec))).collect()
+        let guests = guests.iter().enumerate().par_bridge();
+        guests.map(|(at, guest)| (at, boot(guest))).collect()
     });
     results.sort_by_key(|(at, _)| *at);
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn judge(spec: &Spec, mut outcome: GuestOutcome) -> KernelResult {
+fn judge(guest: &Guest, mut outcome: GuestOutcome) -> GuestResult {
     let output = outcome.stdout.take().unwrap_or_default();
     let errors = outcome.stderr.take().unwrap_or_default();
     let tests = read_tests(&output);
@@ -345,8 +385,8 @@ fn judge(spec: &Spec, mut outcome: GuestOutcome) -> KernelResult {
         Verdict::Exit(status) => Some(format!("the tests' runner exited with {status}: {errors}")),
         other => Some(format!("{other:?}")),
     };
-    KernelResult {
-        name: spec.kernel.name(),
+    GuestResult {
+        name: guest.name.clone(),
         guest: outcome,
         trouble,
         tests,
@@ -415,7 +455,7 @@ impl Test {
     }
 }
 
-fn show(result: &KernelResult, verbose: bool) -> String {
+fn show(result: &GuestResult, verbose: bool) -> String {
     let mut text = String::new();
     let sum = |count: fn(&Test) -> usize| -> usize { result.tests.iter().map(count).sum() };
     let failed = sum(|t| t.failed) + usize::from(result.trouble.is_some());
@@ -470,7 +510,7 @@ fn indent(text: &str) -> String {
 fn save(root: &Path, report: &Report) -> Result<(), Failure> {
     let dir = root.join("build/logs");
     fs::create_dir_all(&dir)?;
-    for result in &report.kernels {
+    for result in &report.guests {
         let text: String = result
             .tests
             .iter()
@@ -502,6 +542,19 @@ mod tests {
         assert_eq!(counts, [(1, 1, 1), (0, 1, 0), (1, 1, 0)]);
         assert_eq!(tests[0].failures, ["FAIL two: why"]);
         assert_eq!(tests[2].failures, ["FAIL did not end"]);
+    }
+
+    #[test]
+    fn each_test_goes_to_one_guest() {
+        let tests: Vec<usize> = (0..TESTS_OF_A_GUEST * 2 - 7).collect();
+        let shares = shares(&tests);
+        assert_eq!(shares.len(), 2);
+        assert!(shares[0].len() - shares[1].len() <= 1);
+        let mut all = shares.concat();
+        all.sort_unstable();
+        assert_eq!(all, tests);
+        assert_eq!(super::shares(&tests[..TESTS_OF_A_GUEST]).len(), 1);
+        assert_eq!(super::shares(&tests[..0]).len(), 1);
     }
 
     #[test]
