@@ -92,6 +92,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
     "silicon-16-banks-streaming-writers",
     "silicon-64-banks-readers",
     "silicon-64-banks-writers",
+    "ablation-rank-cap",
     "ablation-queue-table-3",
     "ablation-in-order-figure-15a",
     "ablation-in-order-figure-1",
