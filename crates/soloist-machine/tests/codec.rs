@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use soloist_core::{AddrMap, Dram};
+use soloist_core::{AddrMap, Dram, EncodeError};
 use soloist_machine::codec::{Codec, Field, Places, NO_PLACE};
 use soloist_machine::known;
 
@@ -74,6 +74,32 @@ fn every_machine_decodes_as_core_does_and_back() {
             let ours = codec.encode(fields, &mut addr).map(|()| addr[0]);
             let core = map.encode(d).map_err(|e| (0, e));
             assert_eq!(ours, core, "{name} {d:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_place_without_an_address_is_told() {
+    for name in ["opteron-6128", "server-3-channels", "zen2"] {
+        let map = known::find(name).unwrap().addr_map();
+        let codec = Codec::new(&map);
+        let addresses: Vec<u64> = addresses(&map)
+            .into_iter()
+            .filter(|&addr| map.decode(addr).is_ok())
+            .map(|addr| addr & !63)
+            .collect();
+        let (mut columns, _) = decoded(&codec, &addresses);
+        let mut out = vec![0; addresses.len()];
+        let places = Places(std::array::from_fn(|field| &columns[field][..]));
+        assert_eq!(codec.encode(places, &mut out), Ok(()), "{name}");
+        assert_eq!(out, addresses, "{name}");
+        // A bank that is not there, and a row that does not fit into a key.
+        for (field, value) in [(3, map.n_banks()), (4, u32::MAX)] {
+            let kept = std::mem::replace(&mut columns[field][2500], value);
+            let places = Places(std::array::from_fn(|field| &columns[field][..]));
+            let wrong = codec.encode(places, &mut out).unwrap_err();
+            assert_eq!(wrong, (2500, EncodeError::NoSuchPlace), "{name}");
+            columns[field][2500] = kept;
         }
     }
 }
