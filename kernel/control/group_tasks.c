@@ -160,6 +160,17 @@ static int join_each(struct sol_group *group, const char *text, size_t count,
 	return err;
 }
 
+/* @left: one task at least. */
+static void note_others(const struct left *left)
+{
+	if (left->n == 1)
+		sol_status_note("ok, but %d was in the exclusive group %s, and left it",
+				left->task, left->group);
+	else
+		sol_status_note("ok, but %u tasks left their exclusive groups; %d was in %s",
+				left->n, left->task, left->group);
+}
+
 static ssize_t join_store(struct config_item *item, const char *page,
 			  size_t count, enum pid_type type)
 {
@@ -173,8 +184,7 @@ static ssize_t join_store(struct config_item *item, const char *page,
 		err = join_each(sol_to_group(item), page, count, type, &left);
 	if (err || !left.n)
 		return sol_status_done(err, count);
-	sol_status_note("ok, but %d was in the exclusive group %s, and left it; so did %u others",
-			left.task, left.group, left.n - 1);
+	note_others(&left);
 	return count;
 }
 

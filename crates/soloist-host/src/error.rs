@@ -51,8 +51,8 @@ pub enum HostError {
         /// The name asked for.
         name: String,
     },
-    /// A group without a directory, for which only reading makes sense.
-    #[error("{0} was made by a rule or an mmap() call, and goes with its last page: it can be shown, not changed, joined or removed; `soloist rule list` shows the rules")]
+    /// A group without a directory, which can't be changed.
+    #[error("{0} was made by a rule or an mmap() call, and goes with its last page: it can be shown and recoloured, and others be evicted from its colours, but it can't be changed, joined or removed; `soloist rule list` shows the rules")]
     Implicit(String),
     /// Not usable as a name in configfs.
     #[error(

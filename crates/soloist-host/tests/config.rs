@@ -336,7 +336,7 @@ fn reservations_and_cgroups_change_hands() {
     assert_eq!(config.cpus["2"], "7MB/s");
     for (name, cpus, cgroup) in [("left", "3", "/b"), ("right", "0", "/a")] {
         let group = config.groups.get_mut(name).unwrap();
-        (group.cpus, group.cgroup) = (Some(cpus.to_owned()), Some(cgroup.to_owned()));
+        (group.cpus, group.cgroups) = (Some(cpus.to_owned()), vec![cgroup.to_owned()]);
     }
     let swap = steps(&machine, &config, false);
     assert_eq!(
@@ -352,6 +352,20 @@ fn reservations_and_cgroups_change_hands() {
             "  groups/right/cgroup: /a",
         ]
     );
+    // One of several goes to another group; those that stay are not given up.
+    machine.soloist("groups/left/cgroup", "/c\n/a\n");
+    let group = config.groups.get_mut("left").unwrap();
+    group.cgroups = vec!["/c".to_owned()];
+    let mut handed = told(&steps(&machine, &config, false));
+    handed.retain(|step| step.contains("cgroup"));
+    assert_eq!(
+        handed,
+        [
+            "  groups/left/cgroup: /a, /c -> /c",
+            "  groups/right/cgroup: /b -> /a",
+        ]
+    );
+    machine.soloist("groups/left/cgroup", "/a\n");
     // Less can be reserved: that is said when less is.
     let mut less = Config::now(&control(&machine)).unwrap();
     less.guard.insert("r_min".to_owned(), "6".to_owned());

@@ -212,6 +212,67 @@ fn a_cgroup_is_named_by_its_path_or_its_directory() {
     assert!(said.contains("cgroup_later = true"), "{said}");
 }
 
+/// What `save` writes of a group of several cgroups, `apply` takes.
+#[test]
+fn a_group_may_have_several_cgroups() {
+    let machine = small();
+    let tree = machine.path().join("sys/fs/cgroup");
+    for name in ["a", "b", "c"] {
+        std::fs::create_dir_all(tree.join(name)).unwrap();
+        std::fs::write(tree.join(name).join("cgroup.procs"), "").unwrap();
+    }
+    put(&machine, "groups/core0/cgroup", "");
+    let file = "sys/kernel/config/soloist/groups/core0/cgroup";
+    let bound = || std::fs::read_to_string(machine.path().join(file)).unwrap();
+    let set = ["group", "set", "core0", "--cgroup"];
+    let two = [&set[..], &["/b", "--cgroup", "/sys/fs/cgroup/a/"]].concat();
+    assert_eq!(say(machine.path(), &two).0, 0);
+    assert_eq!(bound().trim(), "/b\n/a");
+    let (_, said) = say(machine.path(), &["group", "show", "core0"]);
+    assert!(
+        said.contains("cgroup       /a\ncgroup       /b\n"),
+        "{said}"
+    );
+    let (_, said) = say(machine.path(), &["group", "show", "core0", "--json"]);
+    let json: String = said.split_whitespace().collect();
+    assert!(json.contains(r#""cgroups":["/a","/b"]"#), "{said}");
+    let file = write(&machine, "");
+    assert_eq!(say(machine.path(), &["save", &file]).0, 0);
+    let saved = std::fs::read_to_string(&file).unwrap();
+    let list = saved.split("cgroup = ").nth(1).unwrap_or_default();
+    let list: String = list.split_whitespace().collect();
+    assert!(list.starts_with("[\"/a\",\"/b\",]"), "{saved}");
+    assert!(!saved.contains("cgroup_later"), "{saved}");
+    // No file of this made-up machine is known.
+    let file = write(&machine, &saved.replace("machine = ", "# "));
+    let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
+    assert!(status == 0 && !said.contains("/cgroup:"), "{said}");
+    // Another one.
+    put(&machine, "groups/core0/cgroup", "/a\n/c\n");
+    let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
+    assert!(
+        status == 0 && said.contains("groups/core0/cgroup: /a, /c -> /a, /b"),
+        "{said}"
+    );
+    for (wrong, place) in [
+        ("cgroup = [\"/a\", \"b\"]", "2: [groups.core0] cgroup"),
+        ("cgroup = 7", "2: "),
+        (
+            "[groups.x]\ncgroup = [\"/a\", \"/b\"]\n[groups.y]\ncgroup = [\"/c\", \"/b\"]",
+            "5: [groups.y] cgroup: /b is group x's",
+        ),
+    ] {
+        let file = write(&machine, &format!("[groups.core0]\n{wrong}\n"));
+        let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
+        assert!(status != 0 && said.contains(place), "{wrong}: {said}");
+    }
+    let mixed = [&two[..], &["--cgroup", "none"]].concat();
+    let (status, said) = say(machine.path(), &mixed);
+    assert!(status == 2 && said.contains("none is alone"), "{said}");
+    assert_eq!(say(machine.path(), &[&set[..], &["none"]].concat()).0, 0);
+    assert_eq!(bound().trim(), "");
+}
+
 /// All that needs no kernel to be known, with its line.
 #[test]
 fn what_a_file_alone_refutes_is_found_by_a_dry_run() {

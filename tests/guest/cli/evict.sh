@@ -62,3 +62,23 @@ case $(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist group set h 
 *) fail evict-needs-root "$(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist group set h --evict 2>&1)" ;;
 esac
 soloist group rm h
+
+# A rule's group has no directory, and gets its colours for itself all the same.
+cp /bin/sleep ./nap
+soloist rule add nap --path "$PWD/nap" --colors 1 >/dev/null
+taskset -c 0 dd if=/dev/zero of=/tmp/fill bs=1M count=300 2>/dev/null
+./nap 1000 &
+pid=$!
+executes $pid nap
+label=$(soloist group list --json | sed -n 's/.*"name": "\(nap#[0-9]*\)".*/\1/p')
+out=$(soloist group set "$label" --evict)
+case $out in
+*"others in $label: "*" pages moved"*) ok rule-evict ;;
+*) fail rule-evict "$label: $out" ;;
+esac
+soloist group set "$label" --evict --mode shareable 2>&1 | grep -q "can't be changed" && ok rule-not-set ||
+	fail rule-not-set "it was"
+kill $pid
+wait $pid 2>/dev/null
+soloist rule rm nap
+rm /tmp/fill

@@ -101,6 +101,22 @@ soloist apply "$PWD/much.toml" >/dev/null 2>&1
 same hands-refused "$? $(soloist apply "$PWD/one.toml")" "1 nothing to change"
 soloist guard off
 soloist group rm left right
+
+# One group of two cgroups, one of which comes later.
+soloist group create both --bank-sets 2 --cgroup /right --cgroup /left >/dev/null
+soloist group set both --cgroup /left --cgroup /right --cgroup /comes --later >/dev/null 2>&1
+same both-bound "$(sort $root/groups/both/cgroup | tr '\n' ' ')" "/comes /left /right "
+soloist save "$PWD/both.toml" >/dev/null
+same both-true "$(soloist apply "$PWD/both.toml" 2>/dev/null)" "nothing to change"
+soloist group rm both
+expect both-apply 0 soloist apply "$PWD/both.toml"
+same both-again "$(sort $root/groups/both/cgroup | tr '\n' ' ')" "/comes /left /right "
+sleep 1000 &
+echo $! >/sys/fs/cgroup/right/cgroup.procs
+grep -qx $! $root/groups/both/members && ok both-joined || fail both-joined "$! is not in it"
+kill $!
+wait $! 2>/dev/null
+soloist group rm both
 rmdir /sys/fs/cgroup/left /sys/fs/cgroup/right
 
 # A group that goes leaves its colours to one that takes them for itself alone.

@@ -64,8 +64,12 @@ impl fmt::Display for Step {
                 }
                 Ok(())
             }
-            Self::Write { path, old, new } if old.is_empty() => write!(f, "  {path}: {new}"),
-            Self::Write { path, old, new } => write!(f, "  {path}: {old} -> {new}"),
+            Self::Write { path, old, new } => {
+                // Of these a group's cgroups have several lines.
+                let (old, new) = (old.replace('\n', ", "), new.replace('\n', ", "));
+                let sign = if old.is_empty() { "" } else { " -> " };
+                write!(f, "  {path}: {old}{sign}{new}")
+            }
             Self::Remove { path } => write!(f, "- {path}"),
         }
     }
@@ -274,8 +278,7 @@ impl Steps {
         };
         self.differ(of, "reserve", &bytes(&now.reserve), &bytes(&wanted.reserve));
         self.differ(of, "bandwidth", &bandwidth(now)?, &bandwidth(wanted)?);
-        let path = |group: &GroupConfig| group.cgroup.clone().unwrap_or_default();
-        self.differ(of, "cgroup", &path(now), &path(wanted));
+        self.differ(of, "cgroup", &paths(&now.cgroups), &paths(&wanted.cgroups));
         Ok(())
     }
 
@@ -367,14 +370,14 @@ impl Steps {
         }
         let taken_over = |name: &String, path: &String| {
             let mut others = wanted.groups.iter().filter(|(other, _)| *other != name);
-            others.any(|(_, other)| other.cgroup.as_ref() == Some(path))
+            others.any(|(_, other)| other.cgroups.contains(path))
         };
-        for (name, group) in &mut now.groups {
-            if stays(name) || group.cgroup == wanted_group(name).cgroup {
-                continue;
-            }
-            if let Some(path) = group.cgroup.take_if(|path| taken_over(name, path)) {
-                self.write(format!("groups/{name}/cgroup"), &path, String::new());
+        for (name, group) in now.groups.iter_mut().filter(|(name, _)| !stays(name)) {
+            let before = paths(&group.cgroups);
+            group.cgroups.retain(|path| !taken_over(name, path));
+            let kept = paths(&group.cgroups);
+            if kept != before {
+                self.write(format!("groups/{name}/cgroup"), &before, kept);
             }
         }
         Ok(())
@@ -578,6 +581,13 @@ fn removed(done: &[Step]) -> String {
         1 => format!(" but that {} is gone", gone[0]),
         _ => format!(" but that {} are gone", gone.join(", ")),
     }
+}
+
+/// Cgroups as the kernel takes them; their order says nothing.
+fn paths(cgroups: &[String]) -> String {
+    let mut lines: Vec<&str> = cgroups.iter().map(String::as_str).collect();
+    lines.sort_unstable();
+    lines.join("\n")
 }
 
 /// The file of a processor's reservation.

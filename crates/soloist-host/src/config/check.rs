@@ -94,16 +94,17 @@ fn alone(group: &Named, other: &Named) -> Result<(), String> {
 
 /// A cgroup is in one group.
 fn own_cgroup(group: &Named, other: &Named) -> Result<(), String> {
-    let path = |group: &Named| {
-        let path = group.config.cgroup.as_deref().unwrap_or("");
-        path.trim_end_matches('/').to_owned()
+    let is_theirs = |own: &&str| {
+        let mut theirs = other.config.cgroups.iter();
+        theirs.any(|path| path.trim_end_matches('/') == *own)
     };
-    match path(group) {
-        own if !own.is_empty() && own == path(other) => Err(format!(
+    let paths = group.config.cgroups.iter();
+    match paths.map(|p| p.trim_end_matches('/')).find(is_theirs) {
+        Some(own) => Err(format!(
             "[groups.{}] cgroup: {own} is group {}'s: a cgroup is in one group",
             group.name, other.name
         )),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

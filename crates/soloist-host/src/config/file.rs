@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::control::{Bandwidth, Control, Exhaust, Group, Guard, Mode, Rule, Text};
 use crate::machine::{find_existing, is_of_systemd, user_id, Host};
@@ -62,11 +62,16 @@ pub struct GroupConfig {
     /// Processors that `bandwidth` is reserved on, a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,
-    /// The cgroup whose tasks are in it: `/video.slice`, or its directory below
-    /// /sys/fs/cgroup.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cgroup: Option<String>,
-    /// That cgroup is made later, by something else than systemd.
+    /// The cgroups whose tasks are in it: `/video.slice`, or its directory below
+    /// /sys/fs/cgroup. In a file a single one may stand without brackets.
+    #[serde(
+        rename = "cgroup",
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "one_or_list",
+        deserialize_with = "list_or_one"
+    )]
+    pub cgroups: Vec<String>,
+    /// These cgroups may be made later, by something else than systemd.
     #[serde(skip_serializing_if = "is_false")]
     pub cgroup_later: bool,
 }
@@ -83,7 +88,7 @@ impl Default for GroupConfig {
             reserve: None,
             bandwidth: None,
             cpus: None,
-            cgroup: None,
+            cgroups: Vec::new(),
             cgroup_later: false,
         }
     }
@@ -128,6 +133,32 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+fn one_or_list<S: Serializer>(paths: &[String], to: S) -> Result<S::Ok, S::Error> {
+    match paths {
+        [path] => path.serialize(to),
+        paths => paths.serialize(to),
+    }
+}
+
+/// An empty path is none.
+fn list_or_one<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "expected a path, or a list of paths: [\"/a\", \"/b\"]"
+    )]
+    enum Paths {
+        One(String),
+        List(Vec<String>),
+    }
+    let mut paths = match Paths::deserialize(from)? {
+        Paths::One(path) => vec![path],
+        Paths::List(paths) => paths,
+    };
+    paths.retain(|path| !path.is_empty());
+    Ok(paths)
+}
+
 fn user<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     user_id(&text).map_err(D::Error::custom)
@@ -156,17 +187,16 @@ impl Config {
     pub fn find_cgroups(&mut self, host: &Host) -> Result<Vec<String>, HostError> {
         let mut later = Vec::new();
         for (name, group) in &mut self.groups {
-            let Some(given) = group.cgroup.clone().filter(|given| !given.is_empty()) else {
-                continue;
-            };
-            let found = find_existing(host, &given, group.cgroup_later).map_err(|error| {
-                HostError::Request(format!(
-                    "[groups.{name}] cgroup: {error} (cgroup_later = true)"
-                ))
-            })?;
-            let words = found.words();
-            later.extend(words.map(|words| format!("[groups.{name}] cgroup: {words}")));
-            group.cgroup = Some(found.path);
+            for path in &mut group.cgroups {
+                let found = find_existing(host, path, group.cgroup_later).map_err(|error| {
+                    HostError::Request(format!(
+                        "[groups.{name}] cgroup: {error} (cgroup_later = true)"
+                    ))
+                })?;
+                let words = found.words();
+                later.extend(words.map(|words| format!("[groups.{name}] cgroup: {words}")));
+                *path = found.path;
+            }
         }
         Ok(later)
     }
@@ -174,10 +204,12 @@ impl Config {
     /// Notes which cgroups are not there now, so that they may be missing when the
     /// file is applied.
     pub fn note_later(&mut self, host: &Host) {
+        let comes = |path: &String| {
+            let found = find_existing(host, path, true);
+            !is_of_systemd(path) && found.is_ok_and(|found| found.missing == Some(true))
+        };
         for group in self.groups.values_mut() {
-            let path = group.cgroup.as_deref().filter(|path| !is_of_systemd(path));
-            let found = path.and_then(|path| find_existing(host, path, true).ok());
-            group.cgroup_later = found.is_some_and(|found| found.missing == Some(true));
+            group.cgroup_later = group.cgroups.iter().any(comes);
         }
     }
 
@@ -264,7 +296,7 @@ impl GroupConfig {
             reserve: (reserve > 0).then(|| exact_size(reserve)),
             bandwidth: reserved.as_ref().map(|(b, _)| b.for_people()),
             cpus: reserved.and_then(|(_, cpus)| cpus),
-            cgroup: group.cgroup()?,
+            cgroups: view.cgroups,
             cgroup_later: false,
             bank_sets: view.bank_set,
             llc: view.llc_color,

@@ -66,11 +66,11 @@ impl Config {
         for (name, group) in &self.groups {
             check_name(name).map_err(|e| format!("[groups.{name:?}]: {e}"))?;
             let wrong = |key: &str, why: String| format!("[groups.{name}] {key}: {why}");
-            let no_path = |path: &&str| {
-                let known = path.is_empty() || *path == EVERYTHING_ELSE;
-                !known && (!path.starts_with('/') || *path == "/")
+            let no_path = |path: &&String| {
+                let path = path.as_str();
+                path != EVERYTHING_ELSE && (!path.starts_with('/') || path == "/")
             };
-            if let Some(cgroup) = group.cgroup.as_deref().filter(no_path) {
+            if let Some(cgroup) = group.cgroups.iter().find(no_path) {
                 let like = "expected a path such as /system.slice/x.service";
                 return Err(wrong("cgroup", format!("{cgroup:?}: {like}")));
             }

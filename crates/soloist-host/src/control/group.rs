@@ -92,7 +92,7 @@ pub struct GroupView {
     /// Its number.
     pub id: String,
     /// Made by a rule or an `mmap()` call: it has no directory, and what is of
-    /// the directory (mode, exhaust, text, reserve, bandwidth, cgroup) is empty.
+    /// the directory (mode, exhaust, text, reserve, bandwidth, cgroups) is empty.
     pub implicit: bool,
     /// Bank colours of the sets it owns; empty: any.
     pub dram_bank: String,
@@ -114,8 +114,8 @@ pub struct GroupView {
     pub reserve: String,
     /// What is reserved for it, and on which processors, or `off`.
     pub bandwidth: String,
-    /// The cgroup that it is bound to; empty: none.
-    pub cgroup: String,
+    /// The cgroups that it is bound to.
+    pub cgroups: Vec<String>,
     /// Thread ids.
     pub tasks: Vec<i32>,
     /// Counters.
@@ -234,7 +234,7 @@ impl Group {
             text: self.get("text")?,
             reserve: self.get("reserve")?,
             bandwidth: self.get_if_there("bandwidth")?.unwrap_or_default(),
-            cgroup: self.cgroup()?.unwrap_or_default(),
+            cgroups: self.cgroups()?,
             tasks: self.tasks()?,
             stats: self.stats()?,
         })
@@ -350,16 +350,19 @@ impl Group {
         self.get("bandwidth")
     }
 
-    /// The cgroup whose tasks are in it; `None`: none, or the module knows none.
-    pub fn cgroup(&self) -> Result<Option<String>, HostError> {
-        let path = self.get_if_there("cgroup")?;
-        Ok(path.filter(|path| !path.is_empty()))
+    /// The cgroups whose tasks are in it, in order.
+    pub fn cgroups(&self) -> Result<Vec<String>, HostError> {
+        let text = self.get_if_there("cgroup")?.unwrap_or_default();
+        let mut paths: Vec<String> = text.lines().map(str::to_owned).collect();
+        paths.retain(|path| !path.is_empty());
+        paths.sort_unstable();
+        Ok(paths)
     }
 
-    /// Binds it to a cgroup: what runs there, and joins it, is in the group.
-    /// Empty: to none.
-    pub fn set_cgroup(&self, path: &str) -> Result<(), HostError> {
-        self.set("cgroup", path)
+    /// Binds it to these cgroups, and to no others any more: what runs there, and joins
+    /// them, is in the group.
+    pub fn set_cgroups(&self, paths: &[String]) -> Result<(), HostError> {
+        self.set("cgroup", &paths.join("\n"))
     }
 
     /// Moves all threads of the process in.

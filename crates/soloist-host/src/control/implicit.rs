@@ -54,7 +54,7 @@ impl ImplicitGroup {
             text: String::new(),
             reserve: String::new(),
             bandwidth: String::new(),
-            cgroup: String::new(),
+            cgroups: Vec::new(),
             tasks: self.tasks.clone(),
             stats: KeyValues::from([
                 ("pages".to_owned(), self.pages.to_string()),

@@ -224,7 +224,7 @@ fn one_line(value: &str) -> String {
 }
 
 /// Is it `RULE#NUMBER`, as no group with a directory is called?
-pub(crate) fn is_label(name: &str) -> bool {
+pub fn is_label(name: &str) -> bool {
     let number = name.rsplit_once('#').map(|(_, number)| number);
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -177,29 +177,8 @@ impl Group {
         how: MoveHow,
         so_far: impl Fn(&MoveReport) + Send,
     ) -> Result<MoveReport, HostError> {
-        let (end, ended) = channel::<()>();
-        let each_second =
-            move || ended.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout);
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                while each_second() {
-                    // The eviction itself tells what went wrong.
-                    if let Ok(now) = self.eviction() {
-                        so_far(&now);
-                    }
-                }
-            });
-            let evicted = self.set("evict", &how.after("1"));
-            drop(end);
-            evicted
-        })?;
-        self.eviction()
-    }
-
-    /// The last eviction, or how far the one that runs is.
-    pub fn eviction(&self) -> Result<MoveReport, HostError> {
-        let text = self.control().key_values(&self.file("evict"))?;
-        Ok(MoveReport::of(&text))
+        let (file, control) = (self.file("evict"), self.control());
+        control.evict_by(&file, &how.after("1"), so_far)
     }
 
     /// Moves the present pages of process `pid` (`None`: of all its tasks) into its
@@ -212,6 +191,43 @@ impl Group {
 }
 
 impl Control {
+    /// As [`Group::evict`], for the group with number `id`. It may be one that a rule made.
+    pub fn evict_number(
+        &self,
+        id: u32,
+        how: MoveHow,
+        so_far: impl Fn(&MoveReport) + Send,
+    ) -> Result<MoveReport, HostError> {
+        self.evict_by("evict", &how.after(&id.to_string()), so_far)
+    }
+
+    /// Evicts by writing `words` to `file`, which has the report.
+    fn evict_by(
+        &self,
+        file: &str,
+        words: &str,
+        so_far: impl Fn(&MoveReport) + Send,
+    ) -> Result<MoveReport, HostError> {
+        let report = || Ok(MoveReport::of(&self.key_values(file)?));
+        let (end, ended) = channel::<()>();
+        let each_second =
+            move || ended.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while each_second() {
+                    // The eviction itself tells what went wrong.
+                    if let Ok(now) = report() {
+                        so_far(&now);
+                    }
+                }
+            });
+            let evicted = self.write(file, words);
+            drop(end);
+            evicted
+        })?;
+        report()
+    }
+
     /// Moves the present pages of all tasks of the group with number `id` into its colours.
     /// It may be one that a rule made.
     pub fn recolor_number(&self, id: u32, how: MoveHow) -> Result<MoveReport, HostError> {

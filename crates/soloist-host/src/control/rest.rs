@@ -55,6 +55,6 @@ impl Group {
             self.set_bank_set(&sets.to_string())?;
         }
         self.set_exhaust(exhaust.unwrap_or(Exhaust::Spill))?;
-        self.set_cgroup(EVERYTHING_ELSE)
+        self.set_cgroups(&[EVERYTHING_ELSE.to_owned()])
     }
 }

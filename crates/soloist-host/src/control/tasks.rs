@@ -16,7 +16,7 @@ pub fn in_use(host: &Host, groups: &[Group]) -> Result<Vec<String>, HostError> {
     for group in groups {
         let tasks = group.tasks()?;
         // Nobody asked for each of everything else to be there.
-        let rest = group.cgroup()?.is_some_and(|path| path == EVERYTHING_ELSE);
+        let rest = group.cgroups()?.iter().any(|path| path == EVERYTHING_ELSE);
         if !tasks.is_empty() && !rest {
             let (n, who) = (counted(tasks.len() as u64, "task"), named(host, &tasks));
             used.push(format!("{} ({n}: {who})", group.name()));
@@ -36,12 +36,12 @@ pub struct Barred {
     /// The nodes that cpuset.mems allows.
     pub allowed: String,
     /// It is in the group, and its cpuset changed afterwards: it gets no page.
-    /// Else it is in the group's cgroup only, and runs uncoloured.
+    /// Else it is in a cgroup of the group only, and runs uncoloured.
     pub member: bool,
 }
 
 impl Group {
-    /// The tasks in it or in its cgroup whose cpuset allows no node of its colours.
+    /// The tasks in it or in its cgroups whose cpuset allows no node of its colours.
     pub fn barred(&self, host: &Host, map: &AddrMap) -> Result<Vec<Barred>, HostError> {
         let colors = self.colors(map)?;
         if colors.sets().is_none() {
@@ -50,8 +50,12 @@ impl Group {
         let nodes = nodes_of(map, &colors);
         let members = self.tasks()?;
         let mut tids: Vec<(i32, bool)> = members.iter().map(|&tid| (tid, true)).collect();
-        if let Some(path) = self.cgroup()? {
-            let others = self.control().bound_cgroups()?;
+        let own = self.cgroups()?;
+        let others = match own.is_empty() {
+            true => Vec::new(),
+            false => self.control().bound_cgroups()?,
+        };
+        for path in own {
             let there = cgroup::threads_of(host, &path, &others);
             let come = there.into_iter().filter(|tid| !members.contains(tid));
             tids.extend(come.map(|tid| (tid, false)));
@@ -130,7 +134,7 @@ impl Control {
     /// The cgroups that groups are bound to.
     fn bound_cgroups(&self) -> Result<Vec<String>, HostError> {
         Ok(self
-            .each_group(Group::cgroup)?
+            .each_group(Group::cgroups)?
             .into_iter()
             .flatten()
             .collect())

@@ -109,7 +109,7 @@ pub fn add_rest(
         let group = GroupConfig {
             bank_sets: sets.to_string(),
             exhaust: Exhaust::Spill,
-            cgroup: Some(cgroup.to_owned()),
+            cgroups: vec![cgroup.to_owned()],
             ..GroupConfig::default()
         };
         config.groups.insert(name.to_owned(), group);

@@ -9,8 +9,8 @@ use serde_json::json;
 use soloist_core::{cpu_list, format_size, parse_size};
 use soloist_host::config::GroupConfig;
 use soloist_host::control::{
-    barred_words, in_use, limits, parse_rate, Bandwidth, Barred, Control, Group, GroupView, Guard,
-    Mode, Occupancy, Text,
+    barred_words, in_use, is_label, limits, parse_rate, Bandwidth, Barred, Control, Group,
+    GroupView, Guard, Mode, Occupancy, Text,
 };
 use soloist_host::machine::{find_existing, Host};
 use soloist_host::observe::{verify, GroupColors};
@@ -55,10 +55,11 @@ pub enum Args {
         "soloist group set video --pid 1234 --move",
         "soloist group set video --bank-sets 4-7 --move",
         "soloist group set video --evict",
+        "soloist group set x264#3 --evict",
     ])]
     Set {
-        /// The group.
-        #[arg(add = complete::groups())]
+        /// The group. Of RULE#NUMBER, one that a rule made, only --evict is possible.
+        #[arg(add = complete::shown_groups())]
         name: String,
         #[command(flatten)]
         settings: Box<Settings>,
@@ -129,9 +130,10 @@ pub struct Settings {
 
     /// Bind it to a cgroup (v2): all tasks in the cgroup, now and later, are in the
     /// group. PATH is as in /proc/PID/cgroup (/video.slice), or a directory below
-    /// /sys/fs/cgroup; `none` unbinds.
-    #[arg(long, value_name = "PATH")]
-    cgroup: Option<String>,
+    /// /sys/fs/cgroup. Given more than once: to all of these. Other cgroups that it was
+    /// bound to are unbound; `none` unbinds all.
+    #[arg(long = "cgroup", id = "cgroup", value_name = "PATH")]
+    cgroups: Vec<String>,
 
     /// Take in all tasks that are in no group, and those that come; `group rm` lets
     /// them go. Without colours of its own: all that no exclusive group has. Default:
@@ -221,8 +223,11 @@ impl Settings {
     }
 
     fn set(&self, name: &str, host: &Host, control: &Control, ctx: &Ctx) -> Result<()> {
-        let group = control.group(name)?;
         self.check_moves()?;
+        if is_label(name) {
+            return self.evict_implicit(name, control, ctx);
+        }
+        let group = control.group(name)?;
         if self.is_empty() {
             return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
         }
@@ -237,16 +242,34 @@ impl Settings {
         done(self, host, control, &group, ctx)
     }
 
+    /// A rule's group has what its rule says.
+    fn evict_implicit(&self, name: &str, control: &Control, ctx: &Ctx) -> Result<()> {
+        if !self.evict || !self.is_only_evict() {
+            return Err(HostError::Implicit(name.to_owned()).into());
+        }
+        let view = control.group_view(name)?;
+        let whose = moves::Evicted::Number(control, view.id.parse()?);
+        moves::evict(&whose, name, &self.moves(), ctx)?;
+        match ctx.json {
+            true => ctx.print_json(&control.group_view(name)?),
+            false => Ok(outln!("{}", colors(&view))?),
+        }
+    }
+
     /// A name and nothing else.
     fn is_empty(&self) -> bool {
+        !self.evict && self.is_only_evict()
+    }
+
+    /// Nothing is wanted beside --evict.
+    fn is_only_evict(&self) -> bool {
         let own = [
             self.mode.is_some(),
             self.text.is_some(),
             self.reserve.is_some(),
             self.bandwidth.is_some(),
             self.cpus.is_some(),
-            self.cgroup.is_some(),
-            self.evict,
+            !self.cgroups.is_empty(),
             self.everything_else,
         ];
         let joining = !self.pids.is_empty() || !self.tids.is_empty();
@@ -292,11 +315,7 @@ impl Settings {
 
     fn apply(&self, host: &Host, control: &Control, group: &Group) -> Result<()> {
         // Refuses impossible requests before it changes anything.
-        let cgroup = match self.cgroup.as_deref() {
-            Some("none" | "") => Some(String::new()),
-            Some(path) => Some(existing_cgroup(host, path, self.later)?),
-            None => None,
-        };
+        let cgroups = self.existing_cgroups(host)?;
         // Before its colours, which others may have; automatic ones make it exclusive.
         if let Some(Mode::Shareable) = self.mode {
             group.set_mode(Mode::Shareable)?;
@@ -319,8 +338,8 @@ impl Settings {
             group.set_reserve(bytes)?;
         }
         self.reserve_bandwidth(control, group)?;
-        if let Some(path) = &cgroup {
-            group.set_cgroup(path)?;
+        if let Some(paths) = &cgroups {
+            group.set_cgroups(paths)?;
         }
         if self.everything_else {
             let colored = self.changes_colors();
@@ -333,6 +352,24 @@ impl Settings {
             group.add_thread(tid)?;
         }
         Ok(())
+    }
+
+    /// The cgroups to bind it to; `None`: as before.
+    fn existing_cgroups(&self, host: &Host) -> Result<Option<Vec<String>>> {
+        let none = |path: &String| matches!(path.as_str(), "none" | "");
+        match self.cgroups.as_slice() {
+            [] => Ok(None),
+            [path] if none(path) => Ok(Some(Vec::new())),
+            paths if paths.iter().any(none) => {
+                Err(Misuse("--cgroup none is alone: it unbinds all".to_owned()).into())
+            }
+            paths => {
+                let paths = paths
+                    .iter()
+                    .map(|path| existing_cgroup(host, path, self.later));
+                paths.collect::<Result<_>>().map(Some)
+            }
+        }
     }
 
     /// What was not said of a reservation stays as it is.
@@ -400,8 +437,8 @@ struct Shown {
     view: GroupView,
     /// Who holds the memory of its colours.
     occupancy: Option<Occupancy>,
-    /// Its cgroup is not there now.
-    cgroup_missing: bool,
+    /// Those of its cgroups that are not there now.
+    cgroups_missing: Vec<String>,
     /// Tasks that it can't colour, for their cpuset allows no node of it.
     barred: Vec<Barred>,
 }
@@ -409,8 +446,10 @@ struct Shown {
 impl Shown {
     fn look(name: &str, host: &Host, control: &Control) -> Result<Self> {
         let view = control.group_view(name)?;
-        let found = Some(view.cgroup.as_str()).filter(|path| !path.is_empty());
-        let found = found.and_then(|path| find_existing(host, path, true).ok());
+        let missing = |path: &&String| {
+            let found = find_existing(host, path, true);
+            found.is_ok_and(|found| found.missing == Some(true))
+        };
         Ok(Self {
             barred: match view.implicit {
                 true => Vec::new(),
@@ -420,7 +459,7 @@ impl Shown {
                 true => None,
                 false => control.group(name)?.occupancy()?,
             },
-            cgroup_missing: found.is_some_and(|found| found.missing == Some(true)),
+            cgroups_missing: view.cgroups.iter().filter(missing).cloned().collect(),
             view,
         })
     }
@@ -597,12 +636,16 @@ fn show_policy(shown: &Shown) -> Result<()> {
     outln!("reserve      {reserve}")?;
     let reserved = reserved(view).unwrap_or("off".to_owned());
     outln!("bandwidth    {reserved}")?;
-    let bound = Some(view.cgroup.as_str()).filter(|path| !path.is_empty());
-    let missing = match shown.cgroup_missing {
-        true => ", which is not there now",
-        false => "",
-    };
-    outln!("cgroup       {}{missing}", bound.unwrap_or("none"))?;
+    for path in &view.cgroups {
+        let missing = match shown.cgroups_missing.contains(path) {
+            true => ", which is not there now",
+            false => "",
+        };
+        outln!("cgroup       {path}{missing}")?;
+    }
+    if view.cgroups.is_empty() {
+        outln!("cgroup       none")?;
+    }
     Ok(())
 }
 

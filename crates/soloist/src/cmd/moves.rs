@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use soloist_cli::{progress, Ctx};
-use soloist_host::control::{Group, MoveHow, MoveReport};
+use soloist_host::control::{Control, Group, MoveHow, MoveReport};
 
 /// Migrations that a command asks for.
 pub struct Wanted<'a> {
@@ -37,11 +37,24 @@ pub fn after(wanted: &Wanted<'_>, group: &Group, ctx: &Ctx) -> Result<()> {
         let report = group.recolor(None, wanted.how(None))?;
         say(&format!("group {}", group.name()), &report, ctx)?;
     }
-    if wanted.evict {
-        let report = evict(group, wanted.how(wanted.rate), ctx)?;
-        say(&format!("others in {}", group.name()), &report, ctx)?;
+    match wanted.evict {
+        true => evict(&Evicted::Group(group), group.name(), wanted, ctx),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// Whose colours others leave.
+pub enum Evicted<'a> {
+    /// A group with a directory.
+    Group(&'a Group),
+    /// One that a rule made, by its number.
+    Number(&'a Control, u32),
+}
+
+/// Evicts others from the colours of `name` and says what became of them.
+pub fn evict(whose: &Evicted, name: &str, wanted: &Wanted<'_>, ctx: &Ctx) -> Result<()> {
+    let report = evict_with_progress(whose, wanted.how(wanted.rate), ctx)?;
+    say(&format!("others in {name}"), &report, ctx)
 }
 
 /// What became of the pages; with --json the command's own object follows alone.
@@ -57,14 +70,18 @@ pub fn say(whose: &str, report: &MoveReport, ctx: &Ctx) -> Result<()> {
 }
 
 /// Shows how far an eviction is.
-fn evict(group: &Group, how: MoveHow, ctx: &Ctx) -> Result<MoveReport> {
+fn evict_with_progress(whose: &Evicted, how: MoveHow, ctx: &Ctx) -> Result<MoveReport> {
     let line = progress::line(ctx);
-    let report = group.evict(how, |now| {
+    let so_far = |now: &MoveReport| {
         line.set_message(format!(
             "{} pages moved, {} dropped",
             now.moved, now.dropped
         ));
-    });
+    };
+    let report = match whose {
+        Evicted::Group(group) => group.evict(how, so_far),
+        Evicted::Number(control, id) => control.evict_number(*id, how, so_far),
+    };
     line.finish_and_clear();
     Ok(report?)
 }
