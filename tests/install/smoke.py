@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a newcomer does first with the wheel; with the word `all`, a sweep and a plot, too."""
+"""What a newcomer does first with the wheel; with the word `all`, a sweep, too."""
 
 import sys
 
@@ -29,8 +29,6 @@ def main() -> None:
         return
     sweep = soloist.sweep(SCENARIO, {"noise.copies": [1, 2, 3]}, out="results", workers=1)
     assert sweep.ran == 3
-    ax = soloist.plot.slowdown(sweep.frame(), "noise.copies")
-    ax.figure.savefig("slowdown.png")
     assert soloist.chart.slowdown(sweep.frame(), "noise.copies").to_dict()
 
 

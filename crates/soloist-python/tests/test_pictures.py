@@ -53,6 +53,32 @@ def test_heatmap(frame):
     assert [text.get_text() for text in ax.texts] == ["2.15", "4.15", "1.65", "3.15", "1.15", "2.15"]
 
 
+def test_sizes_are_in_their_order(frame):
+    """As words "1M" would be first."""
+    wanted = ["512K", "1M", "4M", "16M"]
+    given = [wanted[row // 2 * 3 % 4] for row in range(len(frame))]
+    sizes = frame.assign(cache=given)
+    for ax in (soloist.plot.slowdown(sizes, "cache"), soloist.plot.heatmap(sizes, "cache", "policy")):
+        assert [text.get_text() for text in ax.get_xticklabels()] == wanted
+    chart = soloist.chart.heatmap(sizes, "cache", "policy").to_dict()
+    assert chart["layer"][0]["encoding"]["x"]["sort"] == wanted
+
+
+def test_what_was_not_measured_is_a_dash(frame):
+    some = frame[(frame["policy"] != "c") | (frame["n.copies"] == 1)]
+    ax = soloist.plot.heatmap(some, "n.copies", "policy")
+    assert [text.get_text() for text in ax.texts][-2:] == ["1.15", "\u2013"]
+
+
+def test_the_legend_covers_nothing(frame):
+    for ax in (soloist.plot.slowdown(frame, "n.copies"), soloist.plot.pareto(frame)):
+        ax.figure.draw_without_rendering()
+        assert ax.get_legend().get_window_extent().x0 >= ax.get_window_extent().x1
+        whole = ax.figure.bbox
+        for text in ax.get_legend().get_texts():
+            assert text.get_window_extent().x1 <= whole.x1
+
+
 def test_charts_of_altair(frame):
     for chart in (
         soloist.chart.slowdown(frame, "n.copies"),
@@ -67,6 +93,7 @@ def test_what_is_not_there_is_told(frame):
         (lambda: soloist.plot.slowdown(frame, "x"), "no column 'x'; there are: id"),
         (lambda: soloist.plot.slowdown(frame, "seed", task="w"), "no task 'w'.*there are: v"),
         (lambda: soloist.plot.pareto(frame[frame["task"] == "v"]), "is the only task"),
+        (lambda: soloist.plot.heatmap(frame, "seed", "n.copies", policy="d"), "no policy 'd'.*: a, b, c"),
         (lambda: soloist.plot.slowdown(frame.assign(slowdown=None), "seed"), "alone=True"),
     ]:
         with pytest.raises(soloist.SoloistError, match=words):

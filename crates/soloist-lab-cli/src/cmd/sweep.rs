@@ -12,7 +12,7 @@ use soloist_cli::Ctx;
 
 /// Run a scenario at every point of a grid, on all cores or a cluster.
 ///
-/// Needs the Python package soloist with its extra `sweep` (crates/soloist-python/README.md), in
+/// Needs the Python package soloist with its extra `sweep` (docs/how-to/python.md), in
 /// the Python that SOLOIST_PYTHON names, or python3. Results go to Parquet files as
 /// they come; what is there of the same case, machine and version is not run again.
 #[derive(Debug, clap::Args)]

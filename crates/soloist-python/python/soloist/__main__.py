@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="What is in the folder of the same case, machine and version is not run again. "
         "Exit status: 0 done, 1 failed or a case could not be run, 2 misused.",
     )
-    parser.add_argument("file", metavar="FILE", help="what to sweep: TOML (crates/soloist-python/README.md)")
+    parser.add_argument("file", metavar="FILE", help="what to sweep: TOML (docs/how-to/python.md)")
     parser.add_argument("--scheduler", metavar="ADDRESS",
                         help="Dask's, such as tcp://host:8786 [default: this machine's cores]")  # fmt: skip
     parser.add_argument("--workers", metavar="N", type=int,

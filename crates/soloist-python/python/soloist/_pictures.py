@@ -5,6 +5,7 @@ from typing import Any
 
 from . import lab
 from ._source import told
+from .sampling import size
 
 #: Okabe and Ito's colours, which the colour-blind tell apart; yellow is too light for print.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
@@ -29,6 +30,34 @@ def of_task(frame: Any, task: str | None) -> tuple[Any, str]:
         names = ", ".join(sorted(set(timed["task"])))
         raise told(f"no task {name!r} with a slowdown; there are: {names}")
     return rows, name
+
+
+def label(column: str) -> str:
+    """A column as an axis names it."""
+    return column.removeprefix("label.")
+
+
+def ordered(values: Any) -> list[Any]:
+    """Values as an axis has them: sizes such as "512K" and "1M" by size, not as words."""
+    listed = list(values)
+    sizes = [size(value) if isinstance(value, str) else None for value in listed]
+    if listed and None not in sizes:
+        return [value for _, value in sorted(zip(sizes, listed, strict=True))]
+    return sorted(listed)
+
+
+def by_factors(values: list[Any]) -> bool:
+    """Numbers that span many factors want an axis of factors."""
+    return len(values) > 2 and values[0] > 0 and values[-1] / values[0] >= 8
+
+
+def under(frame: Any, policy: str) -> Any:
+    """The rows of a policy."""
+    rows = frame[frame["policy"] == policy]
+    if rows.empty:
+        names = ", ".join(sorted(set(frame["policy"])))
+        raise told(f"no policy {policy!r}; there are: {names}")
+    return rows
 
 
 def key(frame: Any, name: str) -> str:

@@ -4,7 +4,7 @@
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,25 @@ def toml(table: Mapping[str, Any]) -> str:
     return _native.toml_of(text)
 
 
+def path(what: str, given: Any) -> str:
+    """A name, or a path, as a text."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise told(f"{what}={given!r}: expected a name or the path of a file")
+    found = os.fspath(given)
+    return found if isinstance(found, str) else os.fsdecode(found)
+
+
+def texts(what: str, given: Any) -> list[str]:
+    """A list of names; one alone may be given as it is."""
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, Iterable) or isinstance(listed, Mapping):
+        raise told(f"{what}={given!r}: expected a list of names")
+    listed = list(listed)
+    if not all(isinstance(name, str) for name in listed):
+        raise told(f"{what}={given!r}: expected a list of names")
+    return listed
+
+
 def is_path(name: str) -> bool:
     """As the command line has it: names have neither `/` nor `.toml`."""
     return "/" in name or name.endswith(".toml")
@@ -46,7 +65,7 @@ def scenario_text(source: Source) -> tuple[str, str, bool]:
     """Text and file name of a scenario, and whether the text was made here."""
     if isinstance(source, Mapping):
         return toml(source), "scenario", True
-    name = os.fspath(source)
+    name = path("scenario", source)
     if not is_path(name) and not Path(name).is_file():
         return *_native.lab_text(name), False
     return read(name), name, False

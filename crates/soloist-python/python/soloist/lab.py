@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Scenarios: tasks under policies on a modelled machine (docs/reference/lab.md)."""
 
+import inspect
+import operator
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from . import _native
-from ._source import Source, scenario_table, scenario_text
+from ._source import Source, path, scenario_table, scenario_text, texts, told
 
 Progress = bool | Callable[[int, int], object] | None
 
@@ -63,15 +65,16 @@ def run(
 
     Ctrl-C returns at once; the runs that had begun end in the background.
     """
-    given = order(scenario, policies, seeds, seed=seed, machine=machine, model=model,
-                  small=small, alone=alone, threads=threads)  # fmt: skip
+    given = _order(locals())
     with _Bar(progress) as bar:
         return table(_native.lab_run(given, bar))
 
 
 def check(scenario: Source, **options: Any) -> int:
     """Whether a scenario would run, with the options of `run`; how many cases it has."""
-    return _native.lab_check(order(scenario, **options))
+    given = inspect.signature(run).bind(scenario, **options)
+    given.apply_defaults()
+    return _native.lab_check(_order(given.arguments))
 
 
 def load(scenario: Source) -> dict[str, Any]:
@@ -94,35 +97,37 @@ def metrics() -> dict[str, str]:
     return dict(_native.metrics())
 
 
-def order(
-    scenario: Source,
-    policies: Sequence[str] | None = None,
-    seeds: int | None = None,
-    *,
-    seed: int = 1,
-    machine: str | os.PathLike[str] | None = None,
-    model: Mapping[str, Any] | None = None,
-    small: bool = False,
-    alone: bool = True,
-    threads: int = 0,
-) -> dict[str, Any]:
-    """What the native module is asked for."""
-    text, file, made = scenario_text(scenario)
-    if isinstance(policies, str):
-        policies = [policies]
+def _order(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the native module is asked for, of the arguments of `run`."""
+    text, file, made = scenario_text(given["scenario"])
+    policies, machine, model = given["policies"], given["machine"], given["model"] or {}
+    if not isinstance(model, Mapping):
+        raise told(f"model={model!r}: expected a dictionary of keys and values")
+    seeds = given["seeds"]
     return {
         "text": text,
         "file": file,
         "made": made,
-        "policies": None if policies is None else list(policies),
-        "machine": None if machine is None else os.fspath(machine),
-        "model": [(key, _toml_value(value)) for key, value in (model or {}).items()],
-        "seed": seed,
-        "seeds": seeds,
-        "small": small,
-        "alone": alone,
-        "threads": threads,
+        "policies": None if policies is None else texts("policies", policies),
+        "machine": None if machine is None else path("machine", machine),
+        "model": [(key, _toml_value(value)) for key, value in model.items()],
+        "seed": _whole("seed", given["seed"], 0, 1 << 64),
+        "seeds": None if seeds is None else _whole("seeds", seeds, 1, 1 << 32),
+        "small": bool(given["small"]),
+        "alone": bool(given["alone"]),
+        "threads": _whole("threads", given["threads"], 0, 1 << 16),
     }
+
+
+def _whole(name: str, value: Any, low: int, end: int) -> int:
+    """A whole number from `low` to below `end`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise told(f"{name}={value!r}: expected a whole number") from None
+    if not low <= number < end:
+        raise told(f"{name}={value!r}: expected a number from {low} to {end - 1}")
+    return number
 
 
 def _toml_value(value: Any) -> str:

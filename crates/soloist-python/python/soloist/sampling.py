@@ -80,13 +80,21 @@ def _number(value: Any) -> float | int:
         value = value.item()
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    text = str(value).strip()
+    number = size(str(value))
+    if number is None:
+        raise told(f"{value!r}: expected a number, or a size such as '64M'")
+    return number
+
+
+def size(text: str) -> int | None:
+    """The bytes of a size such as ``"64M"``; None where it is none."""
+    text = text.strip()
     try:
         if text[-1:].upper() in _SUFFIXES:
             return int(text[:-1]) * _SUFFIXES[text[-1].upper()]
         return int(text)
     except ValueError:
-        raise told(f"{value!r}: expected a number, or a size such as '64M'") from None
+        return None
 
 
 def points(grid: Grid) -> list[Point]:
