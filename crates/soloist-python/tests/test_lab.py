@@ -79,6 +79,34 @@ def test_a_wrong_dictionary_quotes_what_is_wrong(tiny, change, words):
     assert pickle.loads(pickle.dumps(caught.value)).args == caught.value.args
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scenario": None}, "scenario=None: expected a name or the path"),
+        ({"policies": 5}, "policies=5: expected a list of names"),
+        ({"policies": [1]}, r"policies=\[1\]: expected a list of names"),
+        ({"seeds": 0}, "seeds=0: expected a number from 1"),
+        ({"seeds": "2"}, "seeds='2': expected a whole number"),
+        ({"seed": -1}, "seed=-1: expected a number from 0"),
+        ({"threads": -1}, "threads=-1: expected a number from 0"),
+        ({"machine": 3}, "machine=3: expected a name"),
+        ({"model": [1]}, r"model=\[1\]: expected a dictionary"),
+        ({"model": {1: 2}}, "model={1: 2}: expected a dictionary"),
+        ({"model": {"controller.bank_que": 1}}, "unknown field `bank_que`, expected one of"),
+        ({"progress": 5}, "progress=5: expected True, False or a function"),
+    ],
+)
+def test_wrong_options_are_told(tiny, options, words):
+    with pytest.raises(soloist.SoloistError, match=words):
+        soloist.lab.run(**{"scenario": tiny} | options)
+
+
+def test_check_has_the_options_of_run(tiny):
+    assert soloist.lab.check(tiny, policies="buddy") == soloist.lab.check(tiny, seeds=3) - 1
+    with pytest.raises(TypeError, match="sed"):
+        soloist.lab.check(tiny, sed=3)
+
+
 def test_a_wrong_file_has_its_line(tmp_path):
     text = (TOP / "docs/examples/four-tasks.toml").read_text()
     path = tmp_path / "mine.toml"

@@ -65,11 +65,31 @@ def test_shapes_and_kinds():
         (lambda m: m.encode({"bank": [1, 2], "row": [1, 2, 3]}), "not of one shape"),
         (lambda m: m.decode([0], out={"row": np.zeros(1)}), r"out\['row'\]: expected a writable"),
         (lambda m: m.encode({"bnak": [1]}), "no field 'bnak'"),
+        (lambda m: m.encode([1]), "expected a dictionary of arrays"),
+        (lambda m: m.encode({"bank": [1]}, out=np.zeros(1)), "out: expected a writable array of uint64"),
+        (lambda m: m.decode([float("nan")]), "whole numbers, not float64"),
+        (lambda m: m.decode([[1], [2, 3]]), "addresses: no array"),
+        (lambda m: m.decode(np.ma.masked_array([1, 2], [True, False])), "a masked array"),
+        (lambda m: m.decode([0], out={"row": [0]}), r"out\['row'\]: expected a writable"),
+        (lambda m: soloist.machine.load(None), "machine=None: expected a name or the path"),
     ],
 )
 def test_wrong_arrays_are_refused(call, words):
     with pytest.raises(soloist.SoloistError, match=words):
         call(soloist.machine.load("raspberry-pi-4"))
+
+
+def test_an_array_that_is_written_is_nothing_elses():
+    machine = soloist.machine.load("raspberry-pi-4")
+    one, addresses = np.zeros(4, np.uint32), np.zeros(2, np.uint64)
+    with pytest.raises(soloist.SoloistError, match=r"out\['row'\] shares memory with out\['bank'\]"):
+        machine.decode([0] * 4, out={"bank": one, "row": one})
+    with pytest.raises(soloist.SoloistError, match="shares memory with the addresses"):
+        machine.decode(addresses, out={"bank": addresses.view(np.uint32)[:2]})
+    with pytest.raises(soloist.SoloistError, match="out shares memory with bank"):
+        machine.encode({"bank": addresses.view(np.uint32)[:2]}, out=addresses)
+    out = np.ones(4, np.uint64)
+    assert machine.encode({"bank": one}, out=out) is out and not out.any()
 
 
 def test_holes_are_marked():

@@ -50,6 +50,20 @@ def test_wrong_traces_are_refused():
                 soloist.sim.trace(*arguments, machine="opteron-6128")
 
 
+def test_wrong_words_of_traces():
+    one = np.arange(4, dtype=np.uint64)
+    for given, options, words in [
+        (one, {"machine": None}, "machine=None: expected a name"),
+        (one, {"outstanding": -1}, "outstanding=-1: expected a number from 0"),
+        (one, {"writes": ["no"] * 4}, "writes: expected true or false"),
+        (one, {"cycles": [0.0, 1.0, 2.0, float("nan")]}, "cycles: expected whole numbers"),
+        ([one, one], {"writes": True}, "writes: expected a list of 2 arrays"),
+        ([one, one], {"cycles": [None]}, "cycles: expected a list of 2 arrays"),
+    ]:
+        with pytest.raises(soloist.SoloistError, match=words):
+            soloist.sim.trace(given, **{"machine": "ddr3-1600k"} | options)
+
+
 @pytest.fixture
 def recording(soloist_lab, tmp_path):
     """A trace of another tool as a recording."""
@@ -83,6 +97,9 @@ def test_a_damaged_recording_gives_what_is_intact(recording):
         soloist.record.read(recording).read_all()
     with pytest.raises(soloist.SoloistError, match="no stream of cpu 99"):
         soloist.record.read(recording, cpus=[99])
+    for options, words in [({"batch": 0}, "batch=0: expected a number from 1"), ({"cpus": 0}, "a list")]:
+        with pytest.raises(soloist.SoloistError, match=words):
+            soloist.record.read(recording, **options)
     with pytest.raises(soloist.SoloistError, match="recording.json"):
         soloist.record.read(recording / "nowhere")
 
@@ -100,6 +117,8 @@ def test_a_plan_is_the_command_lines(soloist_lab):
 def test_a_wrong_task_set_has_its_line(tmp_path):
     with pytest.raises(soloist.SoloistError, match="needs `wcet`.*at `name = "):
         soloist.plan({"task": [{"name": "a", "period": "10 ms"}]}, "raspberry-pi-4")
+    with pytest.raises(soloist.SoloistError, match="seed=-1"):
+        soloist.plan({}, "raspberry-pi-4", seed=-1)
     file = tmp_path / "tasks.toml"
     file.write_text('[[task]]\nname = "a"\nperiod = "10 ms"\nwcet = "1 ms"\n')
     with pytest.raises(soloist.SoloistError, match="no machine is named") as caught:

@@ -70,6 +70,16 @@ def test_what_was_not_measured_is_a_dash(frame):
     assert [text.get_text() for text in ax.texts][-2:] == ["1.15", "\u2013"]
 
 
+def test_tables_of_arrow_are_drawn_too(frame):
+    import pyarrow as pa
+
+    table = pa.Table.from_pandas(frame)
+    assert soloist.plot.slowdown(table, "n.copies") and soloist.chart.pareto(table)
+    assert soloist.plot.pareto(table) and soloist.plot.heatmap(table, "n.copies", "policy")
+    with pytest.raises(soloist.SoloistError, match="a table of Arrow, not NoneType"):
+        soloist.plot.slowdown(None, "x")
+
+
 def test_the_legend_covers_nothing(frame):
     for ax in (soloist.plot.slowdown(frame, "n.copies"), soloist.plot.pareto(frame)):
         ax.figure.draw_without_rendering()

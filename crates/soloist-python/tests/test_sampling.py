@@ -45,3 +45,18 @@ def test_random_points_are_the_seeds():
     assert soloist.random(5, space) == soloist.random(5, space) != soloist.random(5, space, seed=2)
     with pytest.raises(soloist.SoloistError, match="at least 1"):
         soloist.random(0, space)
+    for n, wrong, words in [
+        ("3", space, "n='3': expected a whole number"),
+        (3, None, "space=None: expected a dictionary"),
+        (3, {"a": []}, r"a: \[\]: expected a list of values"),
+        (3, {"a": 5}, "a: 5: expected a list of values"),
+        (3, {"a": "b"}, "a: 'b': expected a list of values"),
+        (3, {1: [2]}, "the grid's key 1: expected a text"),
+    ]:
+        for draw in (soloist.random, soloist.latin_hypercube):
+            with pytest.raises(soloist.SoloistError, match=words):
+                draw(n, wrong)
+    with pytest.raises(soloist.SoloistError, match="seed=-1"):
+        soloist.random(3, space, seed=-1)
+    with pytest.raises(soloist.SoloistError, match="finite"):
+        between(1, float("inf"))

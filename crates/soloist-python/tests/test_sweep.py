@@ -97,6 +97,24 @@ def test_wrong_keys_stop_before_anything_runs(tiny, client, tmp_path):
     assert "unknown field" in found.errors[0][1]
 
 
+def test_wrong_options_stop_before_anything_runs(tiny, client, tmp_path):
+    for grid, options, words in [
+        (None, {}, "the grid: None is no point"),
+        ("used", {}, "the grid: 'used' is no point"),
+        ([1], {}, "the grid: 1 is no point"),
+        ({1: [2]}, {}, "the grid's key 1: expected a text"),
+        ({"used": [object()]}, {}, "object is neither a number"),
+        (GRID, {"out": None}, "out=None: expected"),
+        (GRID, {"policies": 7}, "policies=7: expected a list"),
+        (GRID, {"seeds": "x"}, "seeds='x': expected a whole number"),
+        # LocalCluster would wait for ever.
+        (GRID, {"workers": -1}, "workers=-1: expected a number from 1"),
+        (GRID, {"engine": 5}, "no scheduler of Dask at 5"),
+    ]:
+        with pytest.raises(soloist.SoloistError, match=words):
+            soloist.sweep(tiny, grid, **{"engine": client, "out": tmp_path / "out"} | options)
+
+
 def test_no_scheduler_is_told(tiny, tmp_path):
     with pytest.raises(soloist.SoloistError, match="no scheduler of Dask at tcp://127.0.0.1:1"):
         soloist.sweep(tiny, GRID, "tcp://127.0.0.1:1", tmp_path / "out")

@@ -21,15 +21,25 @@ LOST = "throughput of the others that is lost, %"
 
 def of_task(frame: Any, task: str | None) -> tuple[Any, str]:
     """The rows of a task: the one that is named, or the first that was run alone."""
+    key(frame, "slowdown")
     timed = frame[frame["slowdown"].notna()]
     if timed.empty:
         raise told("no task has a slowdown: run with alone=True")
     name = str(timed["task"].iloc[0]) if task is None else task
-    rows = timed[timed["task"] == name]
-    if rows.empty:
+    of = timed[timed["task"] == name]
+    if of.empty:
         names = ", ".join(sorted(set(timed["task"])))
         raise told(f"no task {name!r} with a slowdown; there are: {names}")
-    return rows, name
+    return of, name
+
+
+def rows(frame: Any) -> Any:
+    """A DataFrame of pandas, of one or of a table of Arrow."""
+    if hasattr(frame, "to_pandas"):
+        frame = frame.to_pandas()
+    if not hasattr(frame, "groupby"):
+        raise told(f"expected a DataFrame or a table of Arrow, not {type(frame).__name__}")
+    return frame
 
 
 def label(column: str) -> str:
@@ -53,11 +63,11 @@ def by_factors(values: list[Any]) -> bool:
 
 def under(frame: Any, policy: str) -> Any:
     """The rows of a policy."""
-    rows = frame[frame["policy"] == policy]
-    if rows.empty:
+    of = frame[frame["policy"] == policy]
+    if of.empty:
         names = ", ".join(sorted(set(frame["policy"])))
         raise told(f"no policy {policy!r}; there are: {names}")
-    return rows
+    return of
 
 
 def key(frame: Any, name: str) -> str:
@@ -72,13 +82,14 @@ def pareto(frame: Any, task: str | None) -> tuple[Any, str]:
 
     Lost is measured against the best that any policy gives the others at the same point.
     """
-    rows, name = of_task(frame, task)
+    frame = rows(frame)
+    of, name = of_task(frame, task)
     others = frame[frame["task"] != name]
     if others.empty:
         raise told(f"{name!r} is the only task: nothing else loses throughput")
     at = [column for column in frame.columns if column not in _MEASURED]
     case = [*at, *(["id"] if "id" in frame.columns else []), "case", "policy"]
-    worst = rows.groupby(case, observed=True, dropna=False)["slowdown"].max()
+    worst = of.groupby(case, observed=True, dropna=False)["slowdown"].max()
     # A mean over seeds of what all others move together.
     moved = others.groupby([*case, "seed"], observed=True, dropna=False)["bandwidth"].sum()
     moved = moved.groupby(case, observed=True, dropna=False).mean()

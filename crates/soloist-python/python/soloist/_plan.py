@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _native
-from ._source import Source, read, toml
+from ._source import Source, path, read, toml, whole
 
 
 def plan(
@@ -34,8 +34,9 @@ def plan(
     if isinstance(tasks, Mapping):
         text, file = toml(tasks), "tasks"
     else:
-        file = os.fspath(tasks)
+        file = path("tasks", tasks)
         text = read(file)
-    name = None if machine is None else os.fspath(machine)
-    found: dict[str, Any] = json.loads(_native.plan(text, file, made, name, seed))
+    name = None if machine is None else path("machine", machine)
+    number = whole("seed", seed, 0, 1 << 64)
+    found: dict[str, Any] = json.loads(_native.plan(text, file, made, name, number))
     return found

@@ -2,6 +2,7 @@
 """Files of TOML, dictionaries, and names: one form of what users give."""
 
 import json
+import operator
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,10 @@ def plain(value: Any) -> Any:
 
 def canonical(value: Any) -> str:
     """JSON that is the same for the same content."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=plain)
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), default=plain)
+    except (TypeError, ValueError) as error:
+        raise told(f"a value of a scenario or grid: {error}") from None
 
 
 def toml(table: Mapping[str, Any]) -> str:
@@ -54,6 +58,17 @@ def texts(what: str, given: Any) -> list[str]:
     if not all(isinstance(name, str) for name in listed):
         raise told(f"{what}={given!r}: expected a list of names")
     return listed
+
+
+def whole(what: str, given: Any, low: int, end: int) -> int:
+    """A whole number from `low` to below `end`."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise told(f"{what}={given!r}: expected a whole number") from None
+    if not low <= number < end:
+        raise told(f"{what}={given!r}: expected a number from {low} to {end - 1}")
+    return number
 
 
 def is_path(name: str) -> bool:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from . import version
 from ._cases import Base, Group, identity, local_machines, run_group
 from ._native import SoloistError
-from ._source import Source, scenario_table, told
+from ._source import Source, path, scenario_table, texts, told, whole
 from .lab import _watched
 from .sampling import Grid, Point, points
 from .store import Store, versions
@@ -117,10 +117,19 @@ def sweep(
     run, each with file, line and reason: they stop no others.
     """
     _refuse_inner()
-    options = {"policies": policies, "seeds": seeds, "seed": seed, "small": small,
-               "alone": alone, "threads": 1}  # fmt: skip
+    if workers is not None:
+        whole("workers", workers, 1, 1 << 12)
+    # What is wrong in all cases is told once.
+    options = {
+        "policies": None if policies is None else texts("policies", policies),
+        "seeds": None if seeds is None else whole("seeds", seeds, 1, 1 << 32),
+        "seed": whole("seed", seed, 0, 1 << 64),
+        "small": bool(small),
+        "alone": bool(alone),
+        "threads": 1,
+    }
     base, listed = _plan(scenario, points(grid), options)
-    found = Sweep(os.fspath(out), base.version, listed)
+    found = Sweep(path("out", out), base.version, listed)
     with Store(out, base.version) as store:
         done = store.done() & set(listed)
         _tell_others(store)
@@ -202,7 +211,7 @@ class _Engine:
             self._own.append(at)
         try:
             client = Client(at, timeout="10s")
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, TypeError, ValueError) as error:
             self.__exit__()
             raise told(f"no scheduler of Dask at {at}: {error}") from None
         self._own.insert(0, client)

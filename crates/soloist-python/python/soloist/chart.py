@@ -11,7 +11,7 @@ def slowdown(frame: Any, x: str, *, task: str | None = None) -> Any:
     """A task's slowdown by policy over a column, as `plot.slowdown`."""
     import altair as alt
 
-    rows, name = _pictures.of_task(frame, task)
+    rows, name = _pictures.of_task(_pictures.rows(frame), task)
     _pictures.key(rows, x)
     of = rows.groupby(["policy", x], observed=True)["slowdown"]
     table = _plain(of.agg(["mean", "min", "max"]).reset_index(), x)
@@ -54,7 +54,7 @@ def heatmap(
     """The mean of a value over two columns, as `plot.heatmap`."""
     import altair as alt
 
-    title = []
+    frame, title = _pictures.rows(frame), []
     if value == "slowdown" or task is not None:
         frame, name = _pictures.of_task(frame, task)
         title.append(f"task {name}")

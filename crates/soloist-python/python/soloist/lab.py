@@ -2,7 +2,6 @@
 """Scenarios: tasks under policies on a modelled machine (docs/reference/lab.md)."""
 
 import inspect
-import operator
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from . import _native
-from ._source import Source, path, scenario_table, scenario_text, texts, told
+from ._source import Source, path, scenario_table, scenario_text, texts, told, whole
 
 Progress = bool | Callable[[int, int], object] | None
 
@@ -101,7 +100,7 @@ def _order(given: Mapping[str, Any]) -> dict[str, Any]:
     """What the native module is asked for, of the arguments of `run`."""
     text, file, made = scenario_text(given["scenario"])
     policies, machine, model = given["policies"], given["machine"], given["model"] or {}
-    if not isinstance(model, Mapping):
+    if not isinstance(model, Mapping) or not all(isinstance(key, str) for key in model):
         raise told(f"model={model!r}: expected a dictionary of keys and values")
     seeds = given["seeds"]
     return {
@@ -111,23 +110,12 @@ def _order(given: Mapping[str, Any]) -> dict[str, Any]:
         "policies": None if policies is None else texts("policies", policies),
         "machine": None if machine is None else path("machine", machine),
         "model": [(key, _toml_value(value)) for key, value in model.items()],
-        "seed": _whole("seed", given["seed"], 0, 1 << 64),
-        "seeds": None if seeds is None else _whole("seeds", seeds, 1, 1 << 32),
+        "seed": whole("seed", given["seed"], 0, 1 << 64),
+        "seeds": None if seeds is None else whole("seeds", seeds, 1, 1 << 32),
         "small": bool(given["small"]),
         "alone": bool(given["alone"]),
-        "threads": _whole("threads", given["threads"], 0, 1 << 16),
+        "threads": whole("threads", given["threads"], 0, 1 << 12),
     }
-
-
-def _whole(name: str, value: Any, low: int, end: int) -> int:
-    """A whole number from `low` to below `end`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise told(f"{name}={value!r}: expected a whole number") from None
-    if not low <= number < end:
-        raise told(f"{name}={value!r}: expected a number from {low} to {end - 1}")
-    return number
 
 
 def _toml_value(value: Any) -> str:
@@ -160,6 +148,8 @@ class _Bar:
     def __init__(self, progress: Progress) -> None:
         self._call = progress if callable(progress) else None
         self._bar: Any = None
+        if self._call is None and progress not in (None, True, False):
+            raise told(f"progress={progress!r}: expected True, False or a function")
         wanted = progress is True or (progress is None and _watched())
         if self._call is None and wanted:
             try:

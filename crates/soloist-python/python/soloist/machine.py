@@ -3,13 +3,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _native
 from ._native import SoloistError
+from ._source import path
 
 #: The fields of a place in DRAM, as `Machine.decode` gives them.
 FIELDS = ("node", "channel", "rank", "bank", "row", "column", "color")
@@ -139,7 +140,7 @@ class Machine:
         given = _whole(addresses, np.uint64, "addresses")
         if out is None:
             out = {name: np.empty(given.shape, np.uint32) for name in fields}
-        _check_out(out, given.shape)
+        _check_out(out, given)
         pairs = [(FIELDS.index(name), array.reshape(-1)) for name, array in out.items()]
         lost = self._native.decode(given.reshape(-1), pairs)
         if lost and holes == "raise":
@@ -152,13 +153,18 @@ class Machine:
             )
         return dict(out)
 
-    def encode(self, places: Mapping[str, ArrayLike]) -> NDArray[np.uint64]:
+    def encode(
+        self, places: Mapping[str, ArrayLike], out: NDArray[np.uint64] | None = None
+    ) -> NDArray[np.uint64]:
         """The physical addresses of places in DRAM, bytes: the inverse of `decode`.
 
         ``node``, ``channel``, ``rank``, ``bank``, ``row`` and ``column`` are arrays of one
         shape, or numbers; those that are left out are 0. ``color`` is not read. The bits
-        below a column come out as 0. An array of uint64 of that shape is returned.
+        below a column come out as 0. An array of uint64 of that shape is returned: `out`, or
+        a new one, whose memory that is touched first takes much of the time.
         """
+        if not isinstance(places, Mapping):
+            raise SoloistError("places: expected a dictionary of arrays, as decode gives it")
         unknown = [name for name in places if name not in FIELDS]
         if unknown:
             raise SoloistError(f"no field {unknown[0]!r}; there are: {', '.join(FIELDS)}")
@@ -170,7 +176,9 @@ class Machine:
             shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(names, given, strict=True))
             raise SoloistError(f"the fields are not of one shape: {shapes}") from None
         arrays = [np.ascontiguousarray(array).reshape(-1) for array in even]
-        out = np.empty(even[0].shape, np.uint64)
+        if out is None:
+            out = np.empty(even[0].shape, np.uint64)
+        _check_one("out", out, np.uint64, even[0].shape, list(zip(names, arrays, strict=True)))
         wrong = self._native.encode(arrays, out.reshape(-1))
         if wrong is not None:
             at, why = wrong
@@ -184,7 +192,12 @@ class Machine:
 
 def _whole(values: ArrayLike, kind: type[np.unsignedinteger], what: str) -> np.ndarray:
     """An array without gaps of whole numbers that `kind` holds; a copy where it is none."""
-    array = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        raise SoloistError(f"{what}: a masked array; give .compressed() or .filled()")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise SoloistError(f"{what}: no array: {error}") from None
     if array.dtype != kind:
         if array.size == 0:
             array = array.astype(kind)
@@ -195,22 +208,40 @@ def _whole(values: ArrayLike, kind: type[np.unsignedinteger], what: str) -> np.n
     return np.require(array, kind, ["C", "A"])
 
 
-def _check_out(out: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> None:
+def _check_out(out: Mapping[str, Any], given: np.ndarray) -> None:
+    others = [("the addresses", given)]
     for name, array in out.items():
-        whole = array.dtype == np.uint32 and array.flags.c_contiguous and array.flags.writeable
-        if not whole or array.shape != shape:
-            raise SoloistError(f"out[{name!r}]: expected a writable array of uint32 without gaps, "
-                               f"of shape {shape}")  # fmt: skip
+        _check_one(f"out[{name!r}]", array, np.uint32, given.shape, others)
+        others.append((f"out[{name!r}]", array))
+
+
+def _check_one(
+    what: str,
+    array: Any,
+    kind: type[np.unsignedinteger],
+    shape: tuple[int, ...],
+    others: list[tuple[str, np.ndarray]],
+) -> None:
+    """An array to write into, which shares no memory with what is read or written beside it."""
+    fits = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
+    if not fits or not array.flags.c_contiguous or not array.flags.writeable:
+        raise SoloistError(f"{what}: expected a writable array of {kind.__name__} without gaps, "
+                           f"of shape {shape}")  # fmt: skip
+    for other, memory in others:
+        if np.may_share_memory(array, memory):
+            raise SoloistError(f"{what} shares memory with {other}: give an array of its own")
 
 
 def load(name: str | os.PathLike[str]) -> Machine:
     """A machine by name (`names`), or by the path of its file."""
-    return Machine(_native.Machine.load(os.fspath(name)))
+    return Machine(_native.Machine.load(path("machine", name)))
 
 
 def parse(text: str, file: str = "machine.toml") -> Machine:
     """A machine from the text of a file; `file` is its name in messages."""
-    return Machine(_native.Machine.parse(text, file))
+    if not isinstance(text, str):
+        raise SoloistError(f"text={text!r}: expected the text of a machine file")
+    return Machine(_native.Machine.parse(text, path("file", file)))
 
 
 def names() -> list[str]:

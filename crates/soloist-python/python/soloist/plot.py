@@ -18,10 +18,10 @@ _DASHES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1))]
 def slowdown(frame: Any, x: str, *, task: str | None = None, ax: Any = None) -> Any:
     """A task's slowdown by policy over a column; the band is from the least to the greatest.
 
-    `frame` is a DataFrame of `lab.run` or a sweep; `task` is the first with a slowdown unless
+    `frame` is what `lab.run` or a sweep gave, of Arrow or pandas; `task` is the first with a slowdown unless
     it is named.
     """
-    rows, name = _pictures.of_task(frame, task)
+    rows, name = _pictures.of_task(_pictures.rows(frame), task)
     _pictures.key(rows, x)
     ax = _axes(ax)
     of = rows.groupby(["policy", x], observed=True, sort=True)["slowdown"]
@@ -79,7 +79,7 @@ def heatmap(
     Dark is much; each field has its number, so that it is read in grey, too. A dash stands
     where nothing was measured.
     """
-    title = []
+    frame, title = _pictures.rows(frame), []
     if value == "slowdown" or task is not None:
         frame, name = _pictures.of_task(frame, task)
         title.append(f"task {name}")

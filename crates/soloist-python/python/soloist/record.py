@@ -3,7 +3,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from . import _native
-from ._source import told
+from ._source import path, told, whole
 
 _KINDS = ["read", "write", "fetch", "write-back"]
 
@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
 
 def about(directory: str | os.PathLike[str]) -> dict[str, Any]:
     """What a recording is of: its programs, caches, machine and streams."""
-    found: dict[str, Any] = json.loads(_native.record_about(os.fspath(directory)))
+    found: dict[str, Any] = json.loads(_native.record_about(path("directory", directory)))
     return found
 
 
@@ -60,8 +60,12 @@ def read(
     ``reader.read_all()`` for one table. Only a few batches are in memory at a time. Of a
     damaged stream all that is intact comes first, then the error.
     """
+    batch = whole("batch", batch, 1, 1 << 31)
     streams = about(directory)["streams"]
     if cpus is not None:
+        if not isinstance(cpus, Iterable):
+            raise told(f"cpus={cpus!r}: expected a list of numbers")
+        cpus = list(cpus)
         known = [stream["cpu"] for stream in streams]
         lost = [cpu for cpu in cpus if cpu not in known]
         if lost:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._source import told
+from ._source import told, whole
 
 Point = dict[str, Any]
 Grid = Mapping[str, Any] | Iterable[Mapping[str, Any]]
@@ -66,6 +66,8 @@ def between(
     ends = [_number(low), _number(high)]
     width = None if step is None else _number(step)
     whole = all(isinstance(n, int) for n in [*ends, width] if n is not None)
+    if math.inf in (abs(ends[0]), abs(ends[1])):
+        raise told(f"between {low!r} and {high!r}: expected finite numbers")
     if not ends[0] < ends[1]:
         raise told(f"between {low!r} and {high!r}: the first must be the lower")
     if log and ends[0] <= 0:
@@ -100,10 +102,17 @@ def size(text: str) -> int | None:
 def points(grid: Grid) -> list[Point]:
     """All points of a grid: combinations of a mapping's lists, or the points of a list."""
     if not isinstance(grid, Mapping):
-        listed = [dict(point) for point in grid]
+        many = isinstance(grid, Iterable) and not isinstance(grid, (str, bytes))
+        listed: list[Any] = list(grid) if many else [grid]
+        for point in listed:
+            if not isinstance(point, Mapping):
+                raise told(f"the grid: {point!r} is no point; expected a dictionary of keys and values, "
+                           "or a list of such points")  # fmt: skip
+            _keys(point)
         if not listed:
             raise told("the grid has no point")
-        return listed
+        return [dict(point) for point in listed]
+    _keys(grid)
     axes = []
     for key, values in grid.items():
         if isinstance(values, Between):
@@ -118,6 +127,12 @@ def points(grid: Grid) -> list[Point]:
     return [dict(point) for point in itertools.product(*axes)]
 
 
+def _keys(point: Mapping[Any, Any]) -> None:
+    for key in point:
+        if not isinstance(key, str):
+            raise told(f"the grid's key {key!r}: expected a text, such as 'machine'")
+
+
 def random(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[Point]:
     """`n` points of `space`, each drawn by itself.
 
@@ -126,8 +141,8 @@ def random(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[Point]:
     """
     import numpy as np
 
-    shares = np.random.default_rng(seed).random((_positive(n), len(space)))
-    return _at(shares.tolist(), space)
+    _check(n, space, seed)
+    return _at(np.random.default_rng(seed).random((n, len(space))).tolist(), space)
 
 
 def latin_hypercube(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[Point]:
@@ -139,14 +154,22 @@ def latin_hypercube(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[
     import numpy as np
     from scipy.stats import qmc
 
+    _check(n, space, seed)
     sampler = qmc.LatinHypercube(len(space), seed=np.random.default_rng(seed))
-    return _at(sampler.random(_positive(n)).tolist(), space)
+    return _at(sampler.random(n).tolist(), space)
 
 
-def _positive(n: int) -> int:
-    if n < 1:
+def _check(n: int, space: Mapping[str, Any], seed: int) -> None:
+    if whole("n", n, -1 << 31, 1 << 31) < 1:
         raise told(f"{n} points: expected at least 1")
-    return n
+    whole("seed", seed, 0, 1 << 64)
+    if not isinstance(space, Mapping) or not space:
+        raise told(f"space={space!r}: expected a dictionary of keys and their values")
+    _keys(space)
+    for key, choices in space.items():
+        listed = isinstance(choices, Iterable) and not isinstance(choices, (str, bytes, Mapping))
+        if not isinstance(choices, Between) and not (listed and len(list(choices)) > 0):
+            raise told(f"{key}: {choices!r}: expected a list of values, or between(low, high)")
 
 
 def _at(shares: Sequence[Sequence[float]], space: Mapping[str, Any]) -> list[Point]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from . import _native
 from ._native import SoloistError
+from ._source import path, whole
 from .machine import _whole
 
 _OUTCOMES = ["hit", "miss", "conflict", "buffered"]
@@ -61,12 +62,16 @@ def trace(
     listed: Any = addresses
     if not many:
         listed, writes, cycles = [addresses], [writes], [cycles]
+    for name, given in (("writes", writes), ("cycles", cycles)):
+        if given is not None and not (isinstance(given, (list, tuple)) and len(given) == len(listed)):
+            raise SoloistError(f"{name}: expected a list of {len(listed)} arrays, one a source")
     for i, one in enumerate(listed):
         wrote = writes[i] if writes is not None else None
         when = cycles[i] if cycles is not None else None
         sources.append(_source(one, wrote, when))
+    reads = whole("outstanding", outstanding, 0, 1 << 32)
     report, checked, ends = _native.trace(
-        os.fspath(machine), sources, outstanding, latencies, check
+        path("machine", machine), sources, reads, bool(latencies), bool(check)
     )
     found: dict[str, Any] = json.loads(report)
     if checked is not None:
@@ -92,7 +97,10 @@ def _source(addresses: ArrayLike, writes: Any, cycles: Any) -> tuple[Any, Any, A
         raise SoloistError(f"addresses: expected shape (n,), not {addrs.shape}")
     wrote = np.zeros(len(addrs), np.uint8)
     if writes is not None:
-        wrote = np.require(np.asarray(writes).astype(bool), requirements=["C"]).view(np.uint8)
+        flags = np.asarray(writes)
+        if flags.dtype.kind not in "biu" and flags.size > 0:
+            raise SoloistError(f"writes: expected true or false, not {flags.dtype}")
+        wrote = np.require(flags.astype(bool), requirements=["C"]).view(np.uint8)
     when = None if cycles is None else _whole(cycles, np.uint64, "cycles")
     for name, array in (("writes", wrote), ("cycles", when)):
         if array is not None and array.shape != addrs.shape:
