@@ -72,6 +72,9 @@ fn a_wrong_option_is_blamed_and_not_the_experiment() {
             "unknown variant `fast`",
         ),
         ("--set", "controller.order=1", "expected model.KEY=VALUE"),
+        ("--set", "sets", "expected model.KEY=VALUE, or INPUT=VALUE"),
+        ("--set", "nobody.bytes=1M", "no task `nobody`"),
+        ("--set", "sets=many", "--set sets=many"),
     ] {
         let said = refused(
             dir.path(),
@@ -86,6 +89,8 @@ fn a_wrong_option_is_blamed_and_not_the_experiment() {
     let with = |set| json(dir.path(), &[&words[..], &[set]].concat());
     let model = with("model.controller.order=oldest")[0]["scenario"]["model"].clone();
     assert_eq!(model["controller"]["order"], "oldest");
+    let tasks = with("sets=3")[0]["scenario"]["task"].clone();
+    assert_eq!(tasks[0]["sets"], 3);
     let said = refused(dir.path(), &["sensitivity", "palloc-peak", "--key", "foo"]);
     assert!(
         said.contains("--key foo") && said.contains("which have"),

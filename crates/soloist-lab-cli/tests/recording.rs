@@ -1,6 +1,7 @@
 //! Recordings, made of a trace, that are not whole.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -70,6 +71,47 @@ fn few_lines_leave_the_others_beyond_the_last_level() {
     let misses = |part: usize| beside["played"][part]["llc_misses"].as_u64().unwrap();
     assert_eq!(misses(0), 2000, "{beside}");
     assert!(misses(1) > 10_000, "{beside}");
+}
+
+/// What is played can be played elsewhere: every line with kind, dependence and the address where
+/// the policy put it.
+#[test]
+fn what_is_played_is_exported_where_a_policy_placed_it() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["one", "two"] {
+        let line = |i: u64| format!("{:#x} READ {}\n", i << 6, i * 10);
+        let trace: String = (0..2000).map(line).collect();
+        fs::write(dir.path().join("trace"), trace).unwrap();
+        let import = format!("sim import --format dramsim3 -o {name} trace");
+        assert!(soloist(dir.path(), &import).status.success());
+    }
+    let played = soloist(
+        dir.path(),
+        "sim replay one two --recolor diff_bank,buddy --export out",
+    );
+    assert!(played.status.success(), "{played:?}");
+    // Bits 15 to 18 of this machine's addresses choose rank and bank.
+    let sets = |program: &str| {
+        let file = format!("out/diff_bank-seed-1-program-{program}.txt");
+        let text = fs::read_to_string(dir.path().join(file)).unwrap();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(lines.len(), 2000);
+        let set = |line: &&str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!((words.len(), words[0], words[1]), (4, "L", "-"), "{line}");
+            assert!(words[2].parse::<u32>().is_ok(), "{line}");
+            let addr = words[3].strip_prefix("0x").unwrap();
+            u64::from_str_radix(addr, 16).unwrap() >> 15 & 15
+        };
+        lines.iter().map(set).collect::<HashSet<u64>>()
+    };
+    let (one, two) = (sets("0-core-0"), sets("1-core-1"));
+    assert_eq!((one.len(), two.len()), (1, 1));
+    assert!(one.is_disjoint(&two));
+    assert!(dir
+        .path()
+        .join("out/buddy-seed-1-program-1-core-1.txt")
+        .exists());
 }
 
 /// On simulated memory whose banks cost something private banks save it; wrong words end

@@ -93,6 +93,8 @@ pub const EXPERIMENTS: &[(&str, &str)] = built_in![
     "silicon-64-banks-readers",
     "silicon-64-banks-writers",
     "ablation-rank-cap",
+    "ablation-counted-table-3",
+    "ablation-counted-figure-10",
     "ablation-queue-table-3",
     "ablation-in-order-figure-15a",
     "ablation-in-order-figure-1",

@@ -26,6 +26,7 @@ use soloist_memory::system;
 use soloist_memory::Platform;
 use soloist_record::{Lines, Program, Recording};
 
+use crate::place;
 use crate::placement::buddy::History;
 use crate::placement::memory::{Exhaust, Exhausted};
 use crate::placement::FreeMemory;
@@ -221,8 +222,7 @@ impl Replay {
         progress: &(dyn Fn() + Sync),
     ) -> Result<Vec<Replayed>, ReplayError> {
         self.check()?;
-        let recorded = |part: &Part| Recorded::new(Arc::clone(&part.program));
-        let recorded: Vec<Recorded> = self.parts.iter().map(recorded).collect();
+        let recorded = self.recorded();
         jobs.par_iter()
             .map(|job| {
                 let replayed = self.play_one(&recorded, *job);
@@ -267,7 +267,31 @@ impl Replay {
         Ok(())
     }
 
-    fn play_one(&self, recorded: &[Recorded], job: Job) -> Result<Replayed, ReplayError> {
+    /// The frame of each page of each program, as [`Self::play`] has them in this job: for
+    /// other simulators.
+    ///
+    /// # Errors
+    /// As [`Self::play`] has them.
+    pub fn place(&self, job: Job) -> Result<Vec<Vec<u32>>, ReplayError> {
+        self.check()?;
+        let place = |stage: Stage| place::place(&stage, &place::colors(&stage)?);
+        let (placed, first) = self.staged(&self.recorded(), job, place)?;
+        let frames = |&seat: &usize| placed[seat].frames.clone();
+        Ok(first.iter().map(frames).collect())
+    }
+
+    fn recorded(&self) -> Vec<Recorded> {
+        let recorded = |part: &Part| Recorded::new(Arc::clone(&part.program));
+        self.parts.iter().map(recorded).collect()
+    }
+
+    /// What `act` makes of the job's stage, and the first seat of each part.
+    fn staged<T>(
+        &self,
+        recorded: &[Recorded],
+        job: Job,
+        act: impl FnOnce(Stage) -> Result<T, StageError>,
+    ) -> Result<(T, Vec<usize>), ReplayError> {
         let asked_for;
         let policy: &dyn Policy = match job.placement {
             Placement::Policy(policy) => policy,
@@ -287,7 +311,12 @@ impl Replay {
             account: job.blame,
             ..Stage::new(&self.platform, policy, seats, job.seed)
         };
-        let played = stage.play().map_err(|e| self.refused(job, &first, e))?;
+        let done = act(stage).map_err(|e| self.refused(job, &first, e))?;
+        Ok((done, first))
+    }
+
+    fn play_one(&self, recorded: &[Recorded], job: Job) -> Result<Replayed, ReplayError> {
+        let (played, first) = self.staged(recorded, job, |stage| stage.play())?;
         let parts = if job.alone { 1 } else { self.parts.len() };
         let result = |part: usize| {
             let mut result = self.result(part, first[part], &played);

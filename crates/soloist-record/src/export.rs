@@ -5,7 +5,10 @@ use std::io::{self, Write};
 use crate::event::{Access, Kind};
 use crate::read::{Lane, Program, Step};
 
+mod closed_loop;
 mod drmemtrace;
+
+pub use closed_loop::export_placed;
 
 /// Another simulator's trace format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -69,6 +69,31 @@ impl Scenario {
         }
     }
 
+    /// The scenario with one thing otherwise, as a command line has it: `model.KEY=VALUE`
+    /// of the machine's model, or `INPUT=VALUE` of what a `[range]` may name, whether it
+    /// does or not. A value that is no TOML is a word: `model.controller.order=oldest`
+    /// needs no quotes.
+    ///
+    /// # Errors
+    /// There is no such thing, or it can't have that value.
+    pub fn with_change(&self, change: &str) -> Result<Self, String> {
+        let (key, value) = change.split_once('=').ok_or_else(String::new)?;
+        if let Some(key) = key.strip_prefix("model.") {
+            let mut changed = self.clone();
+            changed
+                .change_model(key, value)
+                .or_else(|_| changed.change_model(key, &format!("{value:?}")))
+                .map_err(|e| e.message().to_owned())?;
+            return Ok(changed);
+        }
+        let table = toml::from_str::<toml::Table>(&format!("value = {value}"));
+        let value = table.ok().and_then(|mut table| table.remove("value"));
+        let word = || toml::Value::String(change[key.len() + 1..].to_owned());
+        let changed = self.with_input(key, &value.unwrap_or_else(word))?;
+        changed.check().map_err(|e| e.message)?;
+        Ok(changed)
+    }
+
     /// Whether the scenario could run at both ends of each of its ranges.
     pub(crate) fn check_ranges(&self) -> Result<(), Wrong> {
         for (key, ends) in self.ranges()? {

@@ -37,8 +37,9 @@ pub struct Run {
     #[arg(long, value_name = "MACHINE", add = complete::machines())]
     machine: Option<String>,
 
-    /// Change the model of the machine: `model.controller.bank_queue=16`.
-    #[arg(long, value_name = "model.KEY=VALUE")]
+    /// Change the model of the machine, `model.controller.bank_queue=16`, or an input of the
+    /// file, `sets=4`, `NAME.bytes=8M`.
+    #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
     /// Also write each result to DIR/NAME.json, for `lab report`.
@@ -209,14 +210,10 @@ impl Run {
             scenario.experiment.machine.clone_from(machine);
         }
         for change in &self.set {
-            let wrong = || Misuse(format!("--set {change}: expected model.KEY=VALUE"));
-            let (key, value) = change.split_once('=').ok_or_else(wrong)?;
-            let key = key.strip_prefix("model.").ok_or_else(wrong)?;
-            // A value that is no TOML is a word: `order=oldest` needs no quotes.
-            scenario
-                .change_model(key, value)
-                .or_else(|_| scenario.change_model(key, &format!("{value:?}")))
-                .map_err(|_| wrong())?;
+            let expected = "expected model.KEY=VALUE, or INPUT=VALUE as [range] has inputs";
+            scenario = scenario
+                .with_change(change)
+                .map_err(|e| Misuse(format!("--set {change}: {expected}: {e}")))?;
         }
         if self.machine.is_some() || !self.set.is_empty() {
             let experiment = Experiment::Scenario(scenario);

@@ -1,15 +1,19 @@
 //! `soloist sim replay`, `soloist sim profile`: recorded programs in the model.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::cpu_list;
 use soloist_memory::Platform;
 use soloist_play::placement::buddy::History;
 use soloist_play::profile::{profile, Profile};
 use soloist_play::replay::{self, means, Means, Part, Placement, Replayed, WORN};
+use soloist_record::export::export_placed;
 use soloist_record::{Lines, Meta};
 
 use super::recorded;
@@ -82,6 +86,10 @@ pub struct Replay {
     /// Show whom the foreground waited for.
     #[arg(long, conflicts_with = "on_silicon")]
     blame: bool,
+    /// Also write what is played to DIR, a file for each placement, seed, program and lane: kind,
+    /// dependence, instructions and placed address of each line, for other simulators.
+    #[arg(long, value_name = "DIR", conflicts_with = "on_silicon")]
+    export: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -129,6 +137,9 @@ impl Replay {
             .flat_map(|&placement| alone.iter().map(move |&alone| (placement, alone)));
         let blame = |alone: bool, seed: u64| self.blame && !alone && seed == 1;
         let jobs = replay::jobs(conditions, self.seeds, blame);
+        if let Some(dir) = &self.export {
+            export(&stage, &jobs, dir)?;
+        }
         let bar = progress::bar(ctx, jobs.len(), "played");
         let runs = stage.play(&jobs, &|| bar.inc(1))?;
         bar.finish_and_clear();
@@ -271,6 +282,34 @@ impl Replay {
         }
         outln!("{}", table)
     }
+}
+
+/// Writes what jobs play, each placement and seed once: the first program is the foreground.
+fn export(stage: &replay::Replay, jobs: &[replay::Job], dir: &Path) -> Result<()> {
+    let context = |path: &Path| path.display().to_string();
+    fs::create_dir_all(dir).with_context(|| context(dir))?;
+    let mut done = HashSet::new();
+    for job in jobs {
+        let name = format!("{}-seed-{}", job.placement, job.seed);
+        if !done.insert(name.clone()) {
+            continue;
+        }
+        let frames = stage.place(*job)?;
+        for (number, (part, frames)) in stage.parts.iter().zip(&frames).enumerate() {
+            for (lane, steps) in part.program.lanes().iter().enumerate() {
+                let core = part.cores[lane];
+                let file = format!("{name}-program-{number}-core-{core}.txt");
+                let path = dir.join(file);
+                let made = || -> std::io::Result<()> {
+                    let mut to = BufWriter::new(File::create(&path)?);
+                    export_placed(&part.program, steps, frames, &mut to)?;
+                    to.flush()
+                };
+                made().with_context(|| context(&path))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Lines that do not stay in a last-level cache: those of fewer would, played over and over,
