@@ -66,6 +66,7 @@ check-long: guest-build
 		awk '{ print $$1 ".." $$1 + 300 }')" show=wrong
 	@tests/install/run
 	@tests/install/wheel
+	@tests/install/slurm
 	@scripts/wheel kills
 	@tests/install/arm64
 	@tests/walk/run

@@ -2,6 +2,7 @@
 """Machines and addresses."""
 
 import json
+import signal
 import subprocess
 
 import numpy as np
@@ -90,6 +91,43 @@ def test_an_array_that_is_written_is_nothing_elses():
         machine.encode({"bank": addresses.view(np.uint32)[:2]}, out=addresses)
     out = np.ones(4, np.uint64)
     assert machine.encode({"bank": one}, out=out) is out and not out.any()
+
+
+def test_arrays_are_worked_on_in_parts(monkeypatch):
+    """Ctrl-C is heard between them."""
+    monkeypatch.setattr(soloist.machine, "_PART", 3)
+    machine = soloist.machine.load("raspberry-pi-4")
+    addresses = np.arange(8, dtype=np.uint64) << np.uint64(12)
+    places = machine.decode(addresses)
+    assert np.array_equal(places["bank"], np.arange(8))
+    assert np.array_equal(machine.encode(places), addresses)
+    with pytest.raises(soloist.SoloistError, match=r"places\[7\] .*bank 8"):
+        machine.encode({"bank": [0, 1, 2, 3, 4, 5, 6, 8]})
+    heard = []
+
+    def interrupted(*_):
+        heard.append(True)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        monkeypatch.setattr(machine, "_native", Raiser(machine._native))
+        with pytest.raises(KeyboardInterrupt):
+            machine.decode(addresses)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [True]
+
+
+class Raiser:
+    """A native machine at whose first part somebody types Ctrl-C."""
+
+    def __init__(self, native):
+        self._native = native
+
+    def decode(self, *given):
+        signal.raise_signal(signal.SIGINT)
+        return self._native.decode(*given)
 
 
 def test_holes_are_marked():

@@ -2,7 +2,7 @@
 """Machines, and where in DRAM physical addresses lie."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,9 @@ from ._source import path
 
 #: The fields of a place in DRAM, as `Machine.decode` gives them.
 FIELDS = ("node", "channel", "rank", "bank", "row", "column", "color")
+
+#: Addresses between two looks for Ctrl-C: some hundredths of a second.
+_PART = 1 << 22
 
 #: What each field holds where an address lies in a hole.
 NO_PLACE = 0xFFFF_FFFF
@@ -141,8 +144,11 @@ class Machine:
         if out is None:
             out = {name: np.empty(given.shape, np.uint32) for name in fields}
         _check_out(out, given)
+        flat = given.reshape(-1)
         pairs = [(FIELDS.index(name), array.reshape(-1)) for name, array in out.items()]
-        lost = self._native.decode(given.reshape(-1), pairs)
+        lost = 0
+        for part in _parts(flat.size):
+            lost += self._native.decode(flat[part], [(field, to[part]) for field, to in pairs])
         if lost and holes == "raise":
             nowhere = np.all([array == NO_PLACE for array in out.values()], axis=0)
             at = int(np.argmax(nowhere))
@@ -179,15 +185,23 @@ class Machine:
         if out is None:
             out = np.empty(even[0].shape, np.uint64)
         _check_one("out", out, np.uint64, even[0].shape, list(zip(names, arrays, strict=True)))
-        wrong = self._native.encode(arrays, out.reshape(-1))
-        if wrong is not None:
-            at, why = wrong
+        flat = out.reshape(-1)
+        for part in _parts(flat.size):
+            wrong = self._native.encode([array[part] for array in arrays], flat[part])
+            if wrong is None:
+                continue
+            at, why = part.start + wrong[0], wrong[1]
             place = ", ".join(f"{n} {a[at]}" for n, a in zip(names, arrays, strict=True))
             raise SoloistError(f"places[{at}] ({place}) on {self.name}: {why}")
         return out
 
     def __repr__(self) -> str:
         return f"<soloist machine {self.name}: {self.description}>"
+
+
+def _parts(size: int) -> Iterator[slice]:
+    """An array in parts: between two of them Ctrl-C is heard."""
+    return (slice(at, at + _PART) for at in range(0, size, _PART))
 
 
 def _whole(values: ArrayLike, kind: type[np.unsignedinteger], what: str) -> np.ndarray:
