@@ -2,7 +2,8 @@
 """What Dask costs a sweep: cases of a known length, on 1 and 2 workers (evidence/sweep.md).
 
 A case sleeps, so that nothing but the sweep's own work and Dask's is measured, whatever else the
-machine does.
+machine does. `scale.py real` runs cases of the lab instead, which share the machine's caches and
+memory.
 """
 
 import sys
@@ -35,7 +36,35 @@ def sleeper(length: float):
     return group
 
 
+REAL = {
+    "policies": ["buddy", "mem"],
+    "experiment": {"id": "real", "title": "Real", "machine": "raspberry-pi-4"},
+    "task": [
+        {"name": "victim", "kind": "latency", "cpus": "0", "bytes": "4M", "work": 4000},
+        {"name": "reader", "kind": "random-read", "cpus": "1-3", "copies": 3, "bytes": "4M",
+         "work": 1, "background": True},
+    ],
+}  # fmt: skip
+
+
+def real() -> None:
+    """Cases of the lab, by both numbers of workers in turn."""
+    print("| workers | cases | wall, s | in cases, s | efficiency | cases a second |")
+    print("|---|---|---|---|---|---|")
+    grid = {"used": [n / 100 for n in range(60)]}
+    for workers in (1, 2, 1, 2):
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, host="127.0.0.1",
+                               dashboard_address="127.0.0.1:0")  # fmt: skip
+        with cluster, Client(cluster) as client, tempfile.TemporaryDirectory() as out:
+            found = soloist.sweep(REAL, grid, client, out, seeds=1)
+            share = found.busy / (found.seconds * workers)
+            print(f"| {workers} | {found.ran} | {found.seconds:.1f} | {found.busy:.1f} | {share:.1%} | "
+                  f"{found.ran / found.seconds:.1f} |", flush=True)  # fmt: skip
+
+
 def main() -> None:
+    if sys.argv[1:] == ["real"]:
+        return real()
     print("| case, s | workers | cases | wall, s | efficiency | overhead a case, ms |")
     print("|---|---|---|---|---|---|")
     for workers in (1, 2):
