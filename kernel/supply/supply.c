@@ -111,6 +111,20 @@ static bool target_at(const struct pass *p, u32 steps, struct target *t)
 	return there;
 }
 
+/* Does any list of the group on the node have a frame? */
+static bool any_listed(const struct pass *p)
+{
+	struct target t;
+	bool any = false;
+	int users = sol_lists_begin();
+	u32 i;
+
+	for (i = 0; !any && target_at(p, i, &t); i++)
+		any = sol_cell_listed(t.cell);
+	sol_lists_end(users);
+	return any;
+}
+
 /* ---- Listing frames of a cell ---- */
 
 static void note_refill(const struct pass *p, u32 cell, u32 got, u64 ns)
@@ -210,20 +224,6 @@ static bool fill_ahead(struct pass *p, u32 n)
 }
 
 /* ---- The end of a pass ---- */
-
-/* Does any list of the group on the node have a frame? */
-static bool any_listed(const struct pass *p)
-{
-	struct target t;
-	bool any = false;
-	int users = sol_lists_begin();
-	u32 i;
-
-	for (i = 0; !any && target_at(p, i, &t); i++)
-		any = sol_cell_listed(t.cell);
-	sol_lists_end(users);
-	return any;
-}
 
 /* Make frames of @cell free, whatever that takes; *@looks is the budget. */
 static u32 evacuate(struct pass *p, u32 cell, u32 *looks)
@@ -383,7 +383,8 @@ static void supply(struct sol_wants *wants, u16 id, bool waits)
 	if (sol_evacuate_memory_low(p.nid))
 		make_room(p.nid, false);
 	fill_at_once(&p, min(n, SOL_BATCHES), taken_by_a_fill(&p), waits);
-	told = p.got;
+	/* The pass before may have listed what a fault waits for. */
+	told = p.got || any_listed(&p);
 	if (told)
 		answer(&p);
 	if (!fill_ahead(&p, n) && p.got) {
