@@ -94,6 +94,8 @@ enum sol_outcome {
  * @vain: passes in a row that found no frame; one less for each that found some, so
  *	that a frame now and then does not make a full group patient again
  * @outcome: of the last pass, enum sol_outcome
+ * @drained: the kernel's lists of CPUs are being emptied for it; for supply's thread
+ * @drains: how often that had been done before
  * @dry_until: jiffies: no pass is asked for before that
  *
  * On cache lines of its own.
@@ -104,6 +106,8 @@ struct sol_node_state {
 	u32 answers;
 	u8 vain;
 	u8 outcome;
+	bool drained;
+	u32 drains;
 	unsigned long dry_until;
 } ____cacheline_aligned_in_smp;
 

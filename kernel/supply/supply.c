@@ -6,14 +6,16 @@
  * A group asks (frames/want.h) when the cells that its next faults take from have few
  * frames left, or none. A pass answers it:
  *
- *   at once  a few frames for each of the next cells; then those who wait go on
+ *   at once  a few frames for each of the next cells
  *   ahead    the next cells are filled up to a mark, all of them to a part of it first.
+ *            Those who wait go on after some frames or a part of a millisecond: if at
+ *            the first frame, they would wait again soon.
  *            That ends as soon as a fault waits again, of whatever group: its pass
  *            comes first. The mark doubles each time that a fault had to wait, and
  *            falls back when the shrinker takes frames: so supply and reclaim do not
  *            play ball with frames. A group's reserve is a mark that does not fall
  *   at last  if no list of the group has a frame: all of its cells, whatever others
- *            have there; the lists of CPUs, ours and the kernel's, are emptied first
+ *            have there; the lists of CPUs, ours and the kernel's, are emptied
  *
  * Free frames are taken while the zone has more than its low watermark. Beyond that
  * kswapd is woken, and frames that others use are made free (frames/evacuate.c), which
@@ -25,6 +27,13 @@
  * reason to grow. The group is dry then for a tenth of a second; after eight such
  * passes in a row it is full, and dry for longer each time. So a task that keeps
  * asking for more costs little, whoever it is.
+ *
+ * Two walks over frames stand, each with visitors. sol_refill_walk() goes over one cell
+ * and stops at a few frames: refill (for a pass, a reserve and `lists`) takes the free
+ * ones, and evacuation gathers the others, too. sol_sweep_run() goes over memory once for
+ * many cells: occupancy counts, eviction gathers. One walk for both would look at all
+ * memory for a few frames of a cell, or go over memory once for each cell. Recolouring
+ * walks page tables, not frames.
  *
  * The threads are the kernel's own (not workers of a queue), because a task of
  * real-time priority that waits lends them one, the lowest: else an ordinary task
@@ -41,7 +50,9 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
+#include "../compat/workqueue.h"
 #include "../frames/cpu_list.h"
 #include "../frames/evacuate.h"
 #include "../frames/giveback.h"
@@ -58,6 +69,8 @@
 #define STEP_LOOKS	1024u	/* frames of a cell that a step looks at */
 #define FEW_LOOKS	64u	/* the same, for free ones, while a fault waits */
 #define LAST_LOOKS	(1u << 22)	/* the same for a whole pass, at last: 16 GiB */
+#define ANSWER_FRAMES	128u	/* an answer is due after so many frames ... */
+#define ANSWER_NS	(300 * NSEC_PER_USEC)	/* ... or so long */
 #define VAIN_BACKOFF	max(HZ / 10, 1)
 #define VAIN_SHIFTS	5	/* a full group is dry for 3.2 s at most */
 
@@ -73,6 +86,8 @@ static struct sol_evacuation *evacuations[SOL_MAX_NODES];
  * @begin: where the group's cursor was
  * @got: frames listed
  * @looked: frames in use that were looked at
+ * @until: local_clock() when the answer is due, if there are frames
+ * @told: it was given
  */
 struct pass {
 	struct sol_wants *wants;
@@ -82,6 +97,8 @@ struct pass {
 	u32 begin;
 	u32 got;
 	u32 looked;
+	u64 until;
+	bool told;
 };
 
 /* What a step needs to know of a cell. */
@@ -169,9 +186,33 @@ static void finish(struct pass *p, u32 cell)
 	p->got += got;
 }
 
+static void answer(struct pass *p)
+{
+	struct node_cells c;
+
+	with_node_cells(&c, p->id, p->nid)
+		WRITE_ONCE(c.node->answers, READ_ONCE(c.node->answers) + 1);
+	sol_want_answer(p->wants, p->id);
+	p->told = true;
+}
+
+static bool due(const struct pass *p)
+{
+	return !p->told &&
+	       (p->got >= ANSWER_FRAMES || local_clock() >= p->until);
+}
+
+/* Who waits goes on. The pass before may have listed what he needs. */
+static void answer_if_due(struct pass *p)
+{
+	if (due(p) && (p->got || any_listed(p)))
+		answer(p);
+}
+
 /*
- * From the *@i-th cell on, until so much is gathered that it must go, or the @n-th: up
- * to @mark, but no more than the goal says. *@more becomes true if the goal says more.
+ * From the *@i-th cell on, until so much is gathered that it must go, or the answer is
+ * due, or the @n-th: up to @mark, but no more than the goal says. *@more becomes true if
+ * the goal says more.
  */
 static void fill_some(struct pass *p, u32 *i, u32 n, u32 mark, u32 looks,
 		      bool *more)
@@ -179,7 +220,8 @@ static void fill_some(struct pass *p, u32 *i, u32 n, u32 mark, u32 looks,
 	int users = sol_lists_begin();
 	struct target t = { 0 };
 
-	while (*i < n && p->evacuation->n < SOL_EVACUATED_MAX) {
+	while (*i < n && p->evacuation->n < SOL_EVACUATED_MAX &&
+	       !(due(p) && (p->got || p->evacuation->n))) {
 		if (!target_at(p, *i, &t)) {
 			*i = n;
 			break;
@@ -199,8 +241,10 @@ static void fill_at_once(struct pass *p, u32 n, u32 mark, bool waits)
 	u32 looks = waits ? FEW_LOOKS : STEP_LOOKS, i = 0;
 	bool more = false;
 
-	while (i < n)
+	while (i < n) {
 		fill_some(p, &i, n, mark, looks, &more);
+		answer_if_due(p);
+	}
 }
 
 /*
@@ -216,6 +260,7 @@ static bool fill_ahead(struct pass *p, u32 n)
 		more = false;
 		for (i = 0; i < n; ) {
 			fill_some(p, &i, n, mark, STEP_LOOKS, &more);
+			answer_if_due(p);
 			if (sol_want_waited(p->wants))
 				return false;
 		}
@@ -270,15 +315,46 @@ static void make_room(int nid, bool at_once)
 		__free_page(page);
 }
 
+static u32 n_drains;
+
+/*
+ * The kernel's lists of CPUs may hold frames of the colours. To empty them takes up to
+ * 10 ms, so that a worker does it while we look elsewhere.
+ */
+static void drain_fn(struct work_struct *work)
+{
+	sol_evacuate_drain();
+	WRITE_ONCE(n_drains, n_drains + 1);
+}
+
+static DECLARE_WORK(drain_work, drain_fn);
+
+/* The group's next pass after the drain looks for free frames again. */
+static void note_drain(const struct pass *p)
+{
+	struct node_cells c;
+
+	with_node_cells(&c, p->id, p->nid) {
+		c.node->drains = READ_ONCE(n_drains);
+		c.node->drained = true;
+	}
+}
+
 /* No list has a frame. Look for one. */
 static enum sol_outcome at_last(struct pass *p)
 {
 	bool memory_short;
 
 	sol_cpu_lists_flush();
-	sol_evacuate_drain();
 	if (any_listed(p))
 		return SOL_FOUND;
+	queue_work(sol_unbound_wq(), &drain_work);
+	look_everywhere(p);
+	if (p->got) {
+		note_drain(p);
+		return SOL_FOUND;
+	}
+	flush_work(&drain_work);
 	look_everywhere(p);
 	memory_short = sol_evacuate_memory_short(p->nid);
 	if (!p->got && memory_short) {
@@ -307,15 +383,6 @@ static void note_outcome(struct sol_node_state *node, enum sol_outcome outcome,
 	shift = vain > SOL_PATIENCE ? vain - SOL_PATIENCE : 0;
 	WRITE_ONCE(node->dry_until, jiffies + (VAIN_BACKOFF << shift));
 	WRITE_ONCE(node->vain, vain);
-}
-
-static void answer(struct pass *p)
-{
-	struct node_cells c;
-
-	with_node_cells(&c, p->id, p->nid)
-		WRITE_ONCE(c.node->answers, READ_ONCE(c.node->answers) + 1);
-	sol_want_answer(p->wants, p->id);
 }
 
 /* ---- A pass ---- */
@@ -349,6 +416,20 @@ static u32 taken_by_a_fill(const struct pass *p)
 	return DIV_ROUND_UP(SOL_BATCHES, n) * SOL_BATCH_FRAMES;
 }
 
+static void retry_if_drained(const struct pass *p)
+{
+	struct node_cells c;
+	u32 i;
+
+	with_node_cells(&c, p->id, p->nid) {
+		if (!c.node->drained || c.node->drains == READ_ONCE(n_drains))
+			continue;
+		c.node->drained = false;
+		for (i = 0; i < c.n; i++)
+			sol_refill_retry(c.cell[i]);
+	}
+}
+
 static void note_pass(struct pass *p, enum sol_outcome outcome)
 {
 	struct node_cells c;
@@ -374,21 +455,19 @@ static void supply(struct sol_wants *wants, u16 id, bool waits)
 		.evacuation = evacuations[wants->nid],
 		.id = id,
 		.nid = wants->nid,
+		.until = local_clock() + ANSWER_NS,
 	};
 	enum sol_outcome outcome = SOL_FOUND;
 	u32 n = set_goal(&p, waits);
-	bool told;
 
+	retry_if_drained(&p);
 	note_cursor(&p);
 	if (sol_evacuate_memory_low(p.nid))
 		make_room(p.nid, false);
 	fill_at_once(&p, min(n, SOL_BATCHES), taken_by_a_fill(&p), waits);
-	/* The pass before may have listed what a fault waits for. */
-	told = p.got || any_listed(&p);
-	if (told)
-		answer(&p);
+	answer_if_due(&p);
 	if (!fill_ahead(&p, n) && p.got) {
-		if (!told)
+		if (!p.told)
 			answer(&p);
 		note_pass(&p, outcome);
 		sol_want(id, p.nid);	/* the rest, after who waits */
@@ -492,4 +571,5 @@ void sol_supply_exit(void)
 		put_task_struct(wants->thread);
 		node_free(wants);
 	}
+	flush_work(&drain_work);
 }

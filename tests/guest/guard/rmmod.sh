@@ -37,12 +37,15 @@ status=$?
 kill $worker $spinner 2>/dev/null
 wait $worker $spinner 2>/dev/null
 kill $pipe
+wait $pipe 2>/dev/null
+# While somebody reads it this would be refused.
 echo nop >$tracing/current_tracer
 echo >$tracing/set_ftrace_filter
 seen=$(sed -n '/ rmmod-/s/.* \([a-z_]* <-[^ ]*\)$/\1/p' calls)
 echo "# $(echo "$seen" | grep -vc core_down) waits"
 check lifted-first "$([ "$(echo "$seen" | head -n 1 | grep -c sol_guard_core_down)" = 1 ] && echo 1)" \
 	"$(echo "$seen" | head -n 5)"
+check nothing-traced "$(grep -c '^nop$' $tracing/current_tracer)" "$(cat $tracing/current_tracer)"
 check rmmod "$([ $status = 0 ] && echo 1)" "it failed"
 insmod "$MODULE" && cat "$map" >$root/map
 check load-again "$([ -e $root/guard/settings ] && echo 1)" "insmod"
