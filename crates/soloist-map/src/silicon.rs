@@ -9,6 +9,7 @@
 //! - [`two_banks`]: a neighbour in the same bank against one in another.
 //! - [`slices`]: as many banks as a small machine has, shared, private, or all
 //!   tasks in few of them; all banks by page colours.
+//! - [`pages`]: whole pages by address bits, with caches.
 //! - [`whole`]: all of memory, where banks were found pair by pair.
 //! - [`paced`]: the same beside neighbours that are slowed down.
 //! - [`channels`]: neighbours on another channel against neighbours in other banks.
@@ -30,6 +31,7 @@ mod count;
 pub mod density;
 pub mod moves;
 pub mod paced;
+pub mod pages;
 pub mod picture;
 pub mod recorded;
 pub mod report;

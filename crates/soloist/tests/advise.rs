@@ -64,6 +64,18 @@ fn advice_follows_a_measurement_in_a_file() {
     let out = { out }.output().unwrap();
     assert_eq!(out.status.code(), Some(2), "{}", said(&out));
     assert!(said(&out).contains("no slices"), "{}", said(&out));
+    // Whole pages say which address bit divides the cache, and that no other does.
+    for (mask, divides) in [("16384", true), ("0", false)] {
+        let out = bench(&["--only", "pages", "--cache-bits", mask, "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let splits = report["pages"].as_array().unwrap();
+        let shown = splits
+            .iter()
+            .filter(|split| split["saved"]["shown"] == true);
+        let by_bit_14 = |split: &&serde_json::Value| split["bits"][0] == 14;
+        assert_eq!(shown.clone().any(|split| by_bit_14(&split)), divides);
+        assert!(divides || shown.count() == 0, "{report}");
+    }
 }
 
 #[test]

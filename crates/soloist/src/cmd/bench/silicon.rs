@@ -13,18 +13,24 @@ use soloist_host::machine::{cpu_name, Host};
 use soloist_machine::known;
 use soloist_map::detect::cpu;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
+use soloist_map::detect::llc::geometry_of_host;
 use soloist_map::detect::meter::Meter;
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::source::TimingSource;
 use soloist_map::silicon::banks::{Banks, LEAST_BANKS};
 use soloist_map::silicon::cores::{bind, RealCores};
+use soloist_map::silicon::pages::real::RealCaching;
+use soloist_map::silicon::pages::sim::{SimCaching, Truth as PagesTruth};
+use soloist_map::silicon::pages::{self, Caching, Split};
 use soloist_map::silicon::picture;
 use soloist_map::silicon::report::Report as Slices;
 use soloist_map::silicon::sets::{self, Sets};
 use soloist_map::silicon::sim::{SimCores, Truth};
 use soloist_map::silicon::slices::{Cell, Figures, Plan};
 use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
+
+mod whole_pages;
 
 use crate::cmd::compare;
 use soloist_cli::number::whole;
@@ -33,6 +39,9 @@ use soloist_cli::{status, Ctx, Misuse};
 
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;
+
+/// Bytes of its last-level cache.
+const SIM_CACHE: u64 = 1 << 20;
 
 /// Neighbours at most: as many as the largest experiment has.
 const MOST_NEIGHBOURS: usize = 15;
@@ -88,6 +97,9 @@ pub struct Args {
     /// Simulated: what a neighbour on the same channel adds, ns.
     #[arg(long, value_name = "NS", default_value_t = 0.0, requires = "simulate")]
     same_channel: f64,
+    /// Simulated: address bits that choose cache sets, as a mask; 0: none of a page's does.
+    #[arg(long, value_name = "MASK", default_value_t = 0, requires = "simulate", value_parser = whole::<u64>(..))]
+    cache_bits: u64,
     /// Simulated: noise, as of `soloist map detect`.
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
@@ -100,6 +112,8 @@ enum Part {
     TwoBanks,
     /// Few banks, paced neighbours, other channels.
     Slices,
+    /// Whole pages by address bits, caches included; only if it is asked for.
+    Pages,
 }
 
 /// What is printed.
@@ -126,6 +140,12 @@ pub(in crate::cmd) struct Report {
     /// Why there are no slices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::cmd) slices_why: Option<String>,
+    /// Whole pages by address bits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pages: Vec<Split>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages_why: Option<String>,
 }
 
 /// Runs the command: done where it was measured, whatever came out.
@@ -155,7 +175,8 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         print(&report)?;
     }
-    Ok(status(report.measured.is_some() || report.slices.is_some()))
+    let any = report.measured.is_some() || report.slices.is_some() || !report.pages.is_empty();
+    Ok(status(any))
 }
 
 fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
@@ -193,6 +214,21 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
             Err(why) => report.slices_why = Some(why),
         }
     }
+    if args.wants(Part::Pages) {
+        let truth = PagesTruth {
+            cache: SIM_CACHE,
+            cache_bits: args.cache_bits,
+            bank_bits: 0,
+            same_bank_ns: 0.0,
+            others_ns: 4.0,
+            neighbours: 3,
+        };
+        report.by_pages(
+            &mut SimCaching::new(truth, 16 * SIM_CACHE, args.seed),
+            args,
+            ctx,
+        );
+    }
     Ok(report)
 }
 
@@ -206,7 +242,8 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
         let why = "there is no second processor for the neighbour".to_owned();
         report.why = args.wants(Part::TwoBanks).then(|| why.clone());
-        report.slices_why = args.wants(Part::Slices).then_some(why);
+        report.slices_why = args.wants(Part::Slices).then(|| why.clone());
+        report.pages_why = args.wants(Part::Pages).then_some(why);
         return Ok(report);
     };
     let victim = victim as usize;
@@ -236,6 +273,16 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
             Err(why) => report.slices_why = Some(why),
         }
     }
+    if args.wants(Part::Pages) {
+        match geometry_of_host() {
+            Some(cache) => {
+                bind(victim).with_context(|| format!("processor {victim}"))?;
+                let mut cores = RealCaching::new(&memory, &neighbours, cache.size);
+                report.by_pages(&mut cores, args, ctx);
+            }
+            None => report.pages_why = Some("the kernel names no last-level cache".to_owned()),
+        }
+    }
     Ok(report)
 }
 
@@ -259,12 +306,24 @@ impl Args {
             simulate: None,
             same_bank: 0.0,
             same_channel: 0.0,
+            cache_bits: 0,
             noise: Noise::LOW,
         }
     }
 
     fn wants(&self, part: Part) -> bool {
-        self.only.is_none_or(|only| only == part)
+        match self.only {
+            Some(only) => only == part,
+            None => part != Part::Pages,
+        }
+    }
+
+    fn plan(&self) -> Plan {
+        Plan {
+            blocks: self.blocks as usize,
+            time: Duration::from_secs(self.seconds),
+            seed: self.seed,
+        }
     }
 }
 
@@ -318,18 +377,15 @@ impl Report {
             why: None,
             slices: None,
             slices_why: None,
+            pages: Vec::new(),
+            pages_why: None,
         }
     }
 
     /// Measures in slices of `banks`.
     fn slice(&mut self, banks: &Banks, cores: &mut dyn Cores, args: &Args, ctx: &Ctx) {
         let bar = progress::bar(ctx, 100, "");
-        let plan = Plan {
-            blocks: args.blocks as usize,
-            time: Duration::from_secs(args.seconds),
-            seed: args.seed,
-        };
-        let measured = Slices::measure(cores, banks, plan, &mut |what, share| {
+        let measured = Slices::measure(cores, banks, args.plan(), &mut |what, share| {
             bar.set_message(what.to_owned());
             bar.set_position((100.0 * share) as u64);
         });
@@ -342,6 +398,19 @@ impl Report {
                 );
             }
             false => self.slices = Some(measured),
+        }
+    }
+
+    /// Measures whole pages.
+    fn by_pages(&mut self, cores: &mut dyn Caching, args: &Args, ctx: &Ctx) {
+        let bar = progress::bar(ctx, 100, "whole pages");
+        let measured = pages::measure(cores, args.plan(), &mut |share| {
+            bar.set_position((100.0 * share) as u64);
+        });
+        bar.finish_and_clear();
+        match measured {
+            Ok(splits) => self.pages = splits,
+            Err(why) => self.pages_why = Some(why.to_string()),
         }
     }
 
@@ -377,10 +446,13 @@ fn print(report: &Report) -> Result<()> {
     if let Some(why) = &report.slices_why {
         outln!("No slices of few banks: {why}.")?;
     }
-    match &report.slices {
-        Some(slices) => print_slices(slices),
-        None => Ok(()),
+    if let Some(slices) = &report.slices {
+        print_slices(slices)?;
     }
+    if let Some(why) = &report.pages_why {
+        outln!("No whole pages: {why}.")?;
+    }
+    whole_pages::print(&report.pages)
 }
 
 fn print_slices(slices: &Slices) -> Result<()> {

@@ -1,0 +1,320 @@
+//! Whole pages, with caches: what page colours by one address bit buy here.
+//!
+//! A victim follows pointers through a working set that fits into its share of the last
+//! level, or one that is twice that cache. Neighbours write to as much as the cache holds,
+//! again and again; nobody flushes. *Spread*: all tasks have pages of both values of the
+//! bit, as Linux places them. *Private*: the victim has one value, drawn anew for each
+//! block, the neighbours the other. A bit that chooses cache sets divides the cache so, one
+//! that chooses banks divides those, and one that does both does both. After all bits the
+//! two that saved most are tried together, measured anew: the victim in a quarter of the
+//! pages. What is saved is spread less private, both beside neighbours, so it is net of
+//! what fewer sets and banks cost. All judgements of a run share one limit for chance
+//! (Holm), so of many bits without an effect hardly any is claimed.
+
+use std::time::{Duration, Instant};
+
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use soloist_core::statistics::median;
+
+use super::slices::{Difference, Plan, LEAST_BLOCKS, PATIENCE};
+use super::statistics::{chance, shown, Interval};
+use super::two_banks::CHANCE;
+
+pub mod real;
+pub mod sim;
+
+/// Bytes of a page, and its shift.
+const PAGE: u64 = 4096;
+const PAGE_SHIFT: u32 = 12;
+/// Bits that are tried, from the page offset's end on.
+const MOST_BITS: u32 = 9;
+
+/// What a round came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Round {
+    /// ns of an access of the victim.
+    pub ns: f64,
+    /// Bytes that all neighbours write in a microsecond.
+    pub rate: f64,
+}
+
+/// Processors whose caches play a part, real or simulated.
+pub trait Caching {
+    /// Neighbours at most.
+    fn most_neighbours(&self) -> usize;
+
+    /// Bytes of the last-level cache.
+    fn cache_bytes(&self) -> u64;
+
+    /// First addresses of all pages of 4 KiB; those of huge pages, so that the bits below
+    /// `known_bits` are physical ones.
+    fn pages(&self) -> Vec<u64>;
+
+    /// The first address bit that may not be a physical one.
+    fn known_bits(&self) -> u32;
+
+    /// The victim on all lines of its pages, beside neighbours on theirs. `None`: a
+    /// neighbour hardly ran.
+    fn round(&mut self, own: &[u64], theirs: &[Vec<u64>]) -> Option<Round>;
+}
+
+/// How large the victim's working set is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Size {
+    /// A quarter of the last level.
+    Inside,
+    /// Twice the last level, or what a quarter of the memory at hand has.
+    Beyond,
+}
+
+/// Pages divided by some address bits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Split {
+    /// The address bits; two: the victim has a quarter of the pages.
+    pub bits: Vec<u32>,
+    /// The victim's working set.
+    pub size: Size,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Neighbours.
+    pub neighbours: usize,
+    /// The victim beside neighbours, spread over all pages, ns of an access.
+    pub spread_ns: f64,
+    /// In pages of its own.
+    pub private_ns: f64,
+    /// What private pages save.
+    pub saved: Difference,
+    /// By which share the neighbours are slower.
+    pub neighbours_lose: Interval,
+    /// Blocks that count.
+    pub blocks: usize,
+}
+
+impl Split {
+    /// What the figures say, in a sentence; nothing that chance explains.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let bits: Vec<String> = self.bits.iter().map(u32::to_string).collect();
+        let set = match self.size {
+            Size::Inside => "a working set inside the cache",
+            Size::Beyond => "one beyond it",
+        };
+        let head = format!("Pages by bit {}, {set}:", bits.join(" and "));
+        let lose = (100.0 * self.neighbours_lose.median).round() + 0.0; // no -0
+        match self.saved.shown {
+            true => format!(
+                "{head} {:.0} ns spread, {:.0} in pages of its own; the neighbours are {lose:.0} % slower.",
+                self.spread_ns, self.private_ns
+            ),
+            false => format!(
+                "{head} that pages of its own save anything is not shown (at most {:.1} %).",
+                100.0 * self.saved.ns.high.max(0.0) / self.spread_ns
+            ),
+        }
+    }
+}
+
+/// Why nothing can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoPages {
+    /// No bit of a page's address is a physical one.
+    #[error("memory has no huge pages, so no address bit of a page is known")]
+    Bits,
+    /// Too few pages.
+    #[error("memory is less than four times the last-level cache; give it more (--memory)")]
+    Memory,
+    /// Blocks hardly count.
+    #[error("neighbours hardly ran beside the victim: the processors are taken by others")]
+    Taken,
+}
+
+/// Who has which pages.
+struct Shares {
+    own: Vec<u64>,
+    theirs: Vec<Vec<u64>>,
+}
+
+/// What is measured of one split.
+struct Taken {
+    bits: Vec<u32>,
+    size: Size,
+    blocks: Vec<[Round; 2]>,
+}
+
+struct Experiment<'a> {
+    cores: &'a mut dyn Caching,
+    pages: Vec<u64>,
+    plan: Plan,
+    rng: ChaCha8Rng,
+}
+
+/// Measures every bit, then the two best together, with both working sets.
+///
+/// # Errors
+/// Why nothing could be measured.
+pub fn measure(
+    cores: &mut dyn Caching,
+    plan: Plan,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Vec<Split>, NoPages> {
+    let pages = cores.pages();
+    let bits: Vec<u32> = (PAGE_SHIFT..cores.known_bits().min(PAGE_SHIFT + MOST_BITS)).collect();
+    if bits.is_empty() {
+        return Err(NoPages::Bits);
+    }
+    if (pages.len() as u64) * PAGE < 4 * cores.cache_bytes() {
+        return Err(NoPages::Memory);
+    }
+    let mut experiment = Experiment {
+        cores,
+        pages,
+        plan,
+        rng: ChaCha8Rng::seed_from_u64(plan.seed),
+    };
+    let sizes = [Size::Inside, Size::Beyond];
+    let single = bits
+        .iter()
+        .flat_map(|&bit| sizes.map(|size| Taken::of(vec![bit], size)));
+    let mut taken: Vec<Taken> = single.collect();
+    let time = plan.time * 4 / 5;
+    experiment.take(&mut taken, time, &mut |share| progress(0.8 * share));
+    if taken.iter().all(|one| one.blocks.len() < LEAST_BLOCKS) {
+        return Err(NoPages::Taken);
+    }
+    for size in sizes {
+        let mut best: Vec<&Taken> = taken.iter().filter(|one| one.size == size).collect();
+        best.sort_by(|a, b| b.median_saved().total_cmp(&a.median_saved()));
+        if let [first, second, ..] = best[..] {
+            let both = vec![first.bits[0], second.bits[0]];
+            let mut both = [Taken::of(both, size)];
+            experiment.take(&mut both, plan.time / 10, &mut |_| {});
+            taken.extend(both);
+        }
+    }
+    progress(1.0);
+    let enough = taken.iter().filter(|one| one.blocks.len() >= LEAST_BLOCKS);
+    let mut splits: Vec<Split> = enough.map(|one| experiment.split(one)).collect();
+    let chances: Vec<f64> = splits.iter().map(|one| one.saved.chance).collect();
+    for (one, shown) in splits.iter_mut().zip(shown(&chances, CHANCE)) {
+        one.saved.shown = shown && one.saved.ns.low > 0.0;
+    }
+    Ok(splits)
+}
+
+impl Taken {
+    fn of(bits: Vec<u32>, size: Size) -> Self {
+        let blocks = Vec::new();
+        Self { bits, size, blocks }
+    }
+
+    fn saved(&self) -> Vec<f64> {
+        let saved = |[spread, private]: &[Round; 2]| spread.ns - private.ns;
+        self.blocks.iter().map(saved).collect()
+    }
+
+    fn median_saved(&self) -> f64 {
+        median(&mut self.saved())
+    }
+}
+
+impl Experiment<'_> {
+    /// Takes blocks of all, in random order, until each has as many as planned.
+    fn take(&mut self, all: &mut [Taken], time: Duration, progress: &mut dyn FnMut(f64)) {
+        let begun = Instant::now();
+        for turn in 0..PATIENCE as usize * self.plan.blocks {
+            let least = all.iter().map(|one| one.blocks.len()).min().unwrap_or(0);
+            let late = begun.elapsed();
+            let enough = least >= self.plan.blocks || (late > time && least >= LEAST_BLOCKS);
+            if enough || late > PATIENCE * time {
+                break;
+            }
+            let mut order: Vec<usize> = (0..all.len()).collect();
+            order.shuffle(&mut self.rng);
+            for at in order {
+                let block = self.block(&all[at].bits.clone(), all[at].size);
+                all[at].blocks.extend(block);
+            }
+            progress(((turn + 1) as f64 / self.plan.blocks as f64).min(1.0));
+        }
+    }
+
+    /// Spread and private, either first.
+    fn block(&mut self, bits: &[u32], size: Size) -> Option<[Round; 2]> {
+        let spread = self.shares(&[], size);
+        let private = self.shares(bits, size);
+        let is_spread_first = self.rng.gen();
+        let mut round = |shares: &Shares| self.cores.round(&shares.own, &shares.theirs);
+        match is_spread_first {
+            true => {
+                let first = round(&spread)?;
+                Some([first, round(&private)?])
+            }
+            false => {
+                let first = round(&private)?;
+                Some([round(&spread)?, first])
+            }
+        }
+    }
+
+    /// Pages for all: by these bits, or without any spread over all pages.
+    fn shares(&mut self, bits: &[u32], size: Size) -> Shares {
+        let value: u64 = self.rng.gen();
+        let is_own = |page: &u64| bits.iter().all(|bit| (page ^ value) >> bit & 1 == 0);
+        let mut pages = self.pages.clone();
+        pages.shuffle(&mut self.rng);
+        let wanted = (self.bytes(size) / PAGE) as usize;
+        let (mut own, mut rest) = (Vec::with_capacity(wanted), Vec::new());
+        for page in pages {
+            match own.len() < wanted && is_own(&page) {
+                true => own.push(page),
+                false if bits.is_empty() || !is_own(&page) => rest.push(page),
+                false => {}
+            }
+        }
+        let neighbours = self.cores.most_neighbours();
+        let each = (self.cores.cache_bytes() / PAGE) as usize / neighbours.max(1);
+        let theirs = rest.chunks(each.max(1)).take(neighbours);
+        Shares {
+            own,
+            theirs: theirs.map(<[u64]>::to_vec).collect(),
+        }
+    }
+
+    fn bytes(&self, size: Size) -> u64 {
+        let cache = self.cores.cache_bytes();
+        match size {
+            Size::Inside => cache / 4,
+            // Two bits leave a quarter of all pages.
+            Size::Beyond => (2 * cache).min(self.pages.len() as u64 * PAGE / 4),
+        }
+    }
+
+    fn split(&self, taken: &Taken) -> Split {
+        let column = |at: usize| -> Vec<f64> { taken.blocks.iter().map(|b| b[at].ns).collect() };
+        let saved = taken.saved();
+        let lost: Vec<f64> = taken
+            .blocks
+            .iter()
+            .map(|[spread, private]| 1.0 - private.rate / spread.rate)
+            .collect();
+        Split {
+            bits: taken.bits.clone(),
+            size: taken.size,
+            bytes: self.bytes(taken.size),
+            neighbours: self.cores.most_neighbours(),
+            spread_ns: median(&mut column(0)),
+            private_ns: median(&mut column(1)),
+            saved: Difference {
+                ns: Interval::of_median(&saved, self.plan.seed),
+                chance: chance(&saved),
+                shown: false,
+            },
+            neighbours_lose: Interval::of_median(&lost, self.plan.seed),
+            blocks: taken.blocks.len(),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Prints what page colours by address bits buy.
+
+use anyhow::Result;
+use soloist_cli::table;
+use soloist_map::silicon::pages::Split;
+
+/// A table of all splits, and a sentence for each that is shown.
+pub(super) fn print(splits: &[Split]) -> Result<()> {
+    let Some(first) = splits.first() else {
+        return Ok(());
+    };
+    outln!(
+        "ns of an access, beside {} that write as much as the cache holds:\n",
+        first.neighbours
+    )?;
+    let mut table = table([
+        "BITS",
+        "MiB",
+        "SPREAD",
+        "PRIVATE",
+        "SAVED, 99 %",
+        "OTHERS LOSE",
+    ]);
+    for split in splits {
+        let bits: Vec<String> = split.bits.iter().map(u32::to_string).collect();
+        table.add_row([
+            bits.join("+"),
+            format!("{:.1}", split.bytes as f64 / f64::from(1 << 20)),
+            format!("{:.1}", split.spread_ns),
+            format!("{:.1}", split.private_ns),
+            format!("{:.1} to {:.1}", split.saved.ns.low, split.saved.ns.high),
+            format!(
+                "{:.0} %",
+                (100.0 * split.neighbours_lose.median).round() + 0.0
+            ),
+        ]);
+    }
+    outln!("{table}\n")?;
+    let shown: Vec<&Split> = splits.iter().filter(|split| split.saved.shown).collect();
+    if shown.is_empty() {
+        return outln!("No address bit of a page is shown to isolate anything here.");
+    }
+    for split in shown {
+        outln!("{}", split.verdict())?;
+    }
+    Ok(())
+}
