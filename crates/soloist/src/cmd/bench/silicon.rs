@@ -165,7 +165,10 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     };
     if let Some(file) = &args.svg {
         let Some(slices) = &report.slices else {
-            let why = report.slices_why.as_deref().unwrap_or("--only two-banks");
+            let why = report
+                .slices_why
+                .as_deref()
+                .unwrap_or("only slices have a picture");
             anyhow::bail!("nothing to draw: {why}");
         };
         out::write(file, picture::svg(&report.machine, slices))?;
