@@ -4,6 +4,7 @@
 import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -246,6 +247,7 @@ def test_a_scheduler_that_is_killed_loses_nothing_that_was_done(tiny, tmp_path, 
          "--death-timeout", "20"],
         **quiet,
     )  # fmt: skip
+    listens(port)
     seen = []
 
     def kill(done, all):
@@ -265,6 +267,16 @@ def test_a_scheduler_that_is_killed_loses_nothing_that_was_done(tiny, tmp_path, 
     assert kept >= seen[-1] > 0
     found = soloist.sweep(slow(tiny), SLOW, None, out, workers=1)
     assert found.ran == 24 - kept and found.frame()["id"].nunique() == 24
+
+
+def listens(port, patience=120):
+    """Waits until a scheduler has started; on a busy machine that is longer than a sweep waits."""
+    for _ in range(10 * patience):
+        with socket.socket() as to:
+            if to.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    pytest.fail(f"nothing listens at port {port}")
 
 
 SCRIPT = """
@@ -334,8 +346,13 @@ def test_control_c_keeps_what_was_done(tiny, client, tmp_path, monkeypatch):
         if len(seen) == 3:
             threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
 
-    with pytest.raises(KeyboardInterrupt):
-        soloist.sweep(slow(tiny), SLOW, client, tmp_path / "out", progress=stop)
+    # A shell's background jobs ignore it, and so would Python.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            soloist.sweep(slow(tiny), SLOW, client, tmp_path / "out", progress=stop)
+    finally:
+        signal.signal(signal.SIGINT, before)
     time.sleep(0.1)
     kept = soloist.frame(tmp_path / "out")["id"].nunique()
     assert kept >= seen[-1]
