@@ -73,20 +73,20 @@ static bool nothing_within(const struct sol_map *map, const struct sol_range *r,
 }
 
 /*
- * Where a base is no multiple of a block, offsets carry within blocks: to bit
- * @bit once in 2^@bit frames, too seldom for 64 blocks to show it. All carries
- * to one bit change the same bits, so the frames on both sides of the first few
- * tell of all.
+ * Where a range's start or base is no multiple of a block, offsets carry within blocks:
+ * to bit @bit once in 2^@bit frames, too seldom for 64 blocks to show it. Where @ways
+ * take turns, that is once in @ways times as many. All carries to one bit change the same
+ * bits, so the frames on both sides of the first few tell of all.
  */
 static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
-			   u32 swap_bit, u32 bit)
+			   u32 swap_bit, u32 bit, u32 ways)
 {
-	u64 base = r->base >> SOL_FRAME_SHIFT, at = (base >> bit | 1) << bit;
-	u64 first, end, pfn;
+	u64 base = r->base >> SOL_FRAME_SHIFT, step = (u64)ways << bit;
+	u64 at = (base / step | 1) * step, first, end, pfn;
 	u32 tries;
 
 	whole_blocks(r, swap_bit, &first, &end);
-	for (tries = 0; tries < 3; tries++, at += 2ull << bit) {
+	for (tries = 0; tries < 3; tries++, at += 2 * step) {
 		pfn = (r->start >> SOL_FRAME_SHIFT) + at - base;
 		/* The first may be below the base, and in no block. */
 		if (at <= base || pfn <= first || pfn >= end)
@@ -97,23 +97,36 @@ static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
 	return true;
 }
 
+/* As nothing_across(), of all bits; carries within a block are not rare, but for ways. */
+static bool nothing_carries(const struct sol_map *map, const struct sol_range *r,
+			    u32 swap_bit, u32 ways)
+{
+	u64 frames = (r->base + (r->end - r->start)) >> SOL_FRAME_SHIFT;
+	u32 bit;
+
+	for (bit = ways > 1 ? 0 : swap_bit + 3; frames / ways >> bit; bit++)
+		if (!nothing_across(map, r, swap_bit, bit, ways))
+			return false;
+	return true;
+}
+
 /*
  * Frames are asked, and not the map's functions: bases of ranges and ways that are
  * interleaved decide on colours, too.
  */
 static bool decides_nothing(const struct sol_map *map, u32 swap_bit)
 {
-	u32 i, bit;
+	u32 i;
 
 	for (i = 0; i < map->n_ranges; i++) {
 		const struct sol_range *r = &map->range[i];
-		u64 offsets = r->base + (r->end - r->start);
+		u32 ways = map->layout[r->layout].ways;
 
-		if (!nothing_within(map, r, swap_bit))
+		if (!nothing_within(map, r, swap_bit) ||
+		    !nothing_carries(map, r, swap_bit, 1))
 			return false;
-		for (bit = swap_bit + 3; offsets >> SOL_FRAME_SHIFT >> bit; bit++)
-			if (!nothing_across(map, r, swap_bit, bit))
-				return false;
+		if (ways > 1 && !nothing_carries(map, r, swap_bit, ways))
+			return false;
 	}
 	return true;
 }

@@ -306,6 +306,26 @@ TEST(a_rare_carry_is_found)
 		CHECK_EQ(strangers(&map.range[n], &of), 0);
 }
 
+/* The second range's start is three frames off: ways carry once in 7 * 256 frames. */
+TEST(a_rare_carry_of_ways_is_found)
+{
+	static const char text[] =
+		"soloist-map 1\nlayout\ninterleave 7 128\n"
+		"bank 6^7^16 8^17^19 6^14^18 20\n"
+		"row 9 10 11 12 13 15 17 18\ncol 6 7 8\n"
+		"range 0x40000 0xe40000 node 0\n"
+		"range 0xe43000 0x1c43000 node 1\n";
+	struct sol_err err;
+	u32 n, of;
+
+	err.text[0] = 0;
+	if (sol_map_parse(&map, text, sizeof(text) - 1, &err))
+		test_fail("a map", err.line, "%s", err.text);
+	fs.swap_bit = sol_frames_swap_bit(&map);
+	for (n = 0; fs.swap_bit && n < map.n_ranges; n++)
+		CHECK_EQ(strangers(&map.range[n], &of), 0);
+}
+
 /* Ways that take turns leave no bit alone. */
 TEST(no_bits_are_found_where_there_are_none)
 {
