@@ -57,6 +57,7 @@ check-long: guest-build
 	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(KERNELS),-k $(k)) load control
 	@tests/stress/run $(MINUTES) $(filter-out $(of_arm64),$(KERNELS))
 	@tests/fuzz/run $(MINUTES) 6.12 6.1-rt debug
+	@scripts/qemu
 	@NO_BUILD=1 tests/record/run
 	@tests/recipes/run
 	@for draw in beside alone; do \
