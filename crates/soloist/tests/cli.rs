@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -878,12 +877,20 @@ fn without_the_module_old_figures_go() {
     assert_eq!(output(none.path(), &["metrics"]).status.code(), Some(1));
 }
 
+/// Copies a program by another process: what this one has open for writing, a child that
+/// another test starts just then has, too, and nobody can run it.
+fn install(from: &Path, to: &Path) {
+    let mut command = Command::new("install");
+    command.args(["-m", "755"]).args([from, to]);
+    assert!(command.status().unwrap().success());
+}
+
 /// `soloist-lab` beside the program runs the commands that it lacks, with the same words.
 #[test]
 fn commands_of_the_lab_are_handed_over() {
     let dir = TempDir::new().unwrap();
     let own = dir.path().join("soloist");
-    fs::copy(env!("CARGO_BIN_EXE_soloist"), &own).unwrap();
+    install(env!("CARGO_BIN_EXE_soloist").as_ref(), &own);
     let run = |words: &[&str], ask: bool| {
         let mut command = Command::new(&own);
         command.args(words).env("PATH", "/nowhere");
@@ -915,8 +922,9 @@ fn commands_of_the_lab_are_handed_over() {
     }
 
     let lab = dir.path().join("soloist-lab");
-    fs::write(&lab, "#!/bin/sh\necho \"$0: $*\"\nexit 7\n").unwrap();
-    fs::set_permissions(&lab, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = dir.path().join("script");
+    fs::write(&script, "#!/bin/sh\necho \"$0: $*\"\nexit 7\n").unwrap();
+    install(&script, &lab);
     for words in [
         &["lab", "list", "--json"][..],
         &["--json", "vm", "--help"],

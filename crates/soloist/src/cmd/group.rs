@@ -446,23 +446,29 @@ struct Shown {
 impl Shown {
     fn look(name: &str, host: &Host, control: &Control) -> Result<Self> {
         let view = control.group_view(name)?;
-        let missing = |path: &&String| {
-            let found = find_existing(host, path, true);
-            found.is_ok_and(|found| found.missing == Some(true))
+        let (barred, occupancy) = match view.implicit {
+            true => (Vec::new(), None),
+            false => (
+                barred(name, host, control)?,
+                control.group(name)?.occupancy()?,
+            ),
         };
         Ok(Self {
-            barred: match view.implicit {
-                true => Vec::new(),
-                false => barred(name, host, control)?,
-            },
-            occupancy: match view.implicit {
-                true => None,
-                false => control.group(name)?.occupancy()?,
-            },
-            cgroups_missing: view.cgroups.iter().filter(missing).cloned().collect(),
+            barred,
+            occupancy,
+            cgroups_missing: missing(&view.cgroups, host),
             view,
         })
     }
+}
+
+/// Those of `cgroups` that are not there.
+fn missing(cgroups: &[String], host: &Host) -> Vec<String> {
+    let is_missing = |path: &&String| {
+        let found = find_existing(host, path, true);
+        found.is_ok_and(|found| found.missing == Some(true))
+    };
+    cgroups.iter().filter(is_missing).cloned().collect()
 }
 
 /// Before there is a map nothing is coloured.

@@ -286,27 +286,29 @@ impl Replay {
 
 /// Writes what jobs play, each placement and seed once: the first program is the foreground.
 fn export(stage: &replay::Replay, jobs: &[replay::Job], dir: &Path) -> Result<()> {
-    let context = |path: &Path| path.display().to_string();
-    fs::create_dir_all(dir).with_context(|| context(dir))?;
+    fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     let mut done = HashSet::new();
     for job in jobs {
         let name = format!("{}-seed-{}", job.placement, job.seed);
-        if !done.insert(name.clone()) {
-            continue;
+        if done.insert(name.clone()) {
+            export_job(stage, *job, &dir.join(name).display().to_string())?;
         }
-        let frames = stage.place(*job)?;
-        for (number, (part, frames)) in stage.parts.iter().zip(&frames).enumerate() {
-            for (lane, steps) in part.program.lanes().iter().enumerate() {
-                let core = part.cores[lane];
-                let file = format!("{name}-program-{number}-core-{core}.txt");
-                let path = dir.join(file);
-                let made = || -> std::io::Result<()> {
-                    let mut to = BufWriter::new(File::create(&path)?);
-                    export_placed(&part.program, steps, frames, &mut to)?;
-                    to.flush()
-                };
-                made().with_context(|| context(&path))?;
-            }
+    }
+    Ok(())
+}
+
+/// Writes a file for each core of a job; their names begin with `path`.
+fn export_job(stage: &replay::Replay, job: replay::Job, path: &str) -> Result<()> {
+    let frames = stage.place(job)?;
+    for (number, (part, frames)) in stage.parts.iter().zip(&frames).enumerate() {
+        for (steps, core) in part.program.lanes().iter().zip(&part.cores) {
+            let file = format!("{path}-program-{number}-core-{core}.txt");
+            let made = || -> std::io::Result<()> {
+                let mut to = BufWriter::new(File::create(&file)?);
+                export_placed(&part.program, steps, frames, &mut to)?;
+                to.flush()
+            };
+            made().with_context(|| file.clone())?;
         }
     }
     Ok(())

@@ -243,10 +243,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let mut report = Report::of(machine, cpu::UNIT);
     report.virtual_machine = !is_bare_metal(&Host::live());
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
-        let why = "there is no second processor for the neighbour".to_owned();
-        report.why = args.wants(Part::TwoBanks).then(|| why.clone());
-        report.slices_why = args.wants(Part::Slices).then(|| why.clone());
-        report.pages_why = args.wants(Part::Pages).then_some(why);
+        report.measures_nothing("there is no second processor for the neighbour", args);
         return Ok(report);
     };
     let victim = victim as usize;
@@ -257,12 +254,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     for &cpu in neighbours.iter().chain([&victim]) {
         bind(cpu).map_err(|e| Misuse(format!("--cpus: processor {cpu}: {e}")))?;
     }
-    let options = HardwareOptions {
-        memory: Some(args.memory),
-        unprivileged: true,
-        ..HardwareOptions::default()
-    };
-    let mut memory = Hardware::new(&options)?;
+    let mut memory = args.memory()?;
     report.page_bytes = 1 << memory.page_shift();
     if args.wants(Part::TwoBanks) {
         match find(&mut memory, args, ctx) {
@@ -295,6 +287,16 @@ fn real<'a>(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> Result
 }
 
 impl Args {
+    /// Memory to measure in, of the node that the caller is bound to.
+    fn memory(&self) -> Result<Hardware> {
+        let options = HardwareOptions {
+            memory: Some(self.memory),
+            unprivileged: true,
+            ..HardwareOptions::default()
+        };
+        Ok(Hardware::new(&options)?)
+    }
+
     /// As without a flag, for another command that measures.
     pub(in crate::cmd) fn usual(cpus: Option<String>) -> Self {
         Self {
@@ -383,6 +385,14 @@ impl Report {
             pages: Vec::new(),
             pages_why: None,
         }
+    }
+
+    /// No part that is wanted can be measured.
+    fn measures_nothing(&mut self, why: &str, args: &Args) {
+        let because = |part| args.wants(part).then(|| why.to_owned());
+        self.why = because(Part::TwoBanks);
+        self.slices_why = because(Part::Slices);
+        self.pages_why = because(Part::Pages);
     }
 
     /// Measures in slices of `banks`.
