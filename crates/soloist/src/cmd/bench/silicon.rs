@@ -238,10 +238,7 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
 /// Measures this machine.
 pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = compare::cpus(args.cpus.as_deref())?;
-    let machine = cpu_name(&Host::live());
-    let machine = machine.unwrap_or_else(|| "a processor without a name".to_owned());
-    let mut report = Report::of(machine, cpu::UNIT);
-    report.virtual_machine = !is_bare_metal(&Host::live());
+    let mut report = Report::of_host(&Host::live());
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
         report.measures_nothing("there is no second processor for the neighbour", args);
         return Ok(report);
@@ -385,6 +382,14 @@ impl Report {
             pages: Vec::new(),
             pages_why: None,
         }
+    }
+
+    /// Of this machine, of which nothing is measured yet.
+    fn of_host(host: &Host) -> Self {
+        let machine = cpu_name(host).unwrap_or_else(|| "a processor without a name".to_owned());
+        let mut report = Self::of(machine, cpu::UNIT);
+        report.virtual_machine = !is_bare_metal(host);
+        report
     }
 
     /// No part that is wanted can be measured.
