@@ -72,7 +72,7 @@ fn a_wrong_option_is_blamed_and_not_the_experiment() {
             "unknown variant `fast`",
         ),
         ("--set", "controller.order=1", "expected model.KEY=VALUE"),
-        ("--set", "sets", "expected model.KEY=VALUE, or INPUT=VALUE"),
+        ("--set", "sets", "there is no = in it"),
         ("--set", "nobody.bytes=1M", "no task `nobody`"),
         ("--set", "sets=many", "--set sets=many"),
     ] {

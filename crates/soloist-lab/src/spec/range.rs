@@ -77,7 +77,8 @@ impl Scenario {
     /// # Errors
     /// There is no such thing, or it can't have that value.
     pub fn with_change(&self, change: &str) -> Result<Self, String> {
-        let (key, value) = change.split_once('=').ok_or_else(String::new)?;
+        let no_sign = || "there is no = in it".to_owned();
+        let (key, value) = change.split_once('=').ok_or_else(no_sign)?;
         if let Some(key) = key.strip_prefix("model.") {
             let mut changed = self.clone();
             changed
