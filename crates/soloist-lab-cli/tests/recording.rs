@@ -73,7 +73,7 @@ fn few_lines_leave_the_others_beyond_the_last_level() {
     assert!(misses(1) > 10_000, "{beside}");
 }
 
-/// What is played can be played elsewhere: every line with kind, dependence and the address where
+/// Another simulator can play the export: every line has kind, dependence and the address where
 /// the policy put it.
 #[test]
 fn what_is_played_is_exported_where_a_policy_placed_it() {

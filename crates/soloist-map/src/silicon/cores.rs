@@ -77,7 +77,7 @@ impl<'a> RealCores<'a> {
 }
 
 /// Where the lines are mapped.
-fn locate(memory: &Hardware, lines: &[u64]) -> Vec<usize> {
+pub(super) fn locate(memory: &Hardware, lines: &[u64]) -> Vec<usize> {
     let at = |&line: &u64| memory.locate(line).map(|at| at as usize);
     lines.iter().filter_map(at).collect()
 }
@@ -100,7 +100,9 @@ impl Cores for RealCores<'_> {
         let act = |at: usize, stop: &AtomicBool, count: &Count| {
             load(company, &placed[at], stop, count);
         };
-        self.beside(placed.len(), &act, |counts| victim(&own, counts))?
+        with_neighbours(&self.neighbours, placed.len(), &act, |counts| {
+            victim(&own, counts)
+        })?
     }
 
     fn play(&mut self, own: &[Move], beside: &[Vec<Move>]) -> Option<Played> {
@@ -108,48 +110,48 @@ impl Cores for RealCores<'_> {
         let others = beside.iter().map(|moves| Script::new(self.memory, moves));
         let others: Vec<Script> = others.collect();
         let act = |at: usize, stop: &AtomicBool, count: &Count| others[at].repeat(stop, count);
-        self.beside(others.len(), &act, |counts| own.play(counts))
+        with_neighbours(&self.neighbours, others.len(), &act, |counts| {
+            own.play(counts)
+        })
     }
 }
 
-impl RealCores<'_> {
-    /// Does `what` while so many neighbours, each on its processor, do `act` until they are
-    /// told to stop. `None`: there are fewer processors, or one could not be bound.
-    fn beside<T>(
-        &self,
-        neighbours: usize,
-        act: &(dyn Fn(usize, &AtomicBool, &Count) + Sync),
-        what: impl FnOnce(&[Count]) -> T,
-    ) -> Option<T> {
-        let stop = AtomicBool::new(false);
-        let counts: Vec<Count> = (0..neighbours).map(|_| Count::default()).collect();
-        std::thread::scope(|scope| {
-            let mut running = Vec::new();
-            for ((at, count), &cpu) in counts.iter().enumerate().zip(&self.neighbours) {
-                let stop = &stop;
-                running.push(scope.spawn(move || bind(cpu).map(|()| act(at, stop, count))));
-            }
-            let idle = |(count, thread): (&Count, &std::thread::ScopedJoinHandle<'_, _>)| {
-                count.turns.load(Relaxed) == 0 && !thread.is_finished()
-            };
-            while counts.iter().zip(&running).any(idle) {
-                std::hint::spin_loop();
-            }
-            let warm = Instant::now();
-            while neighbours > 0 && warm.elapsed() < WARM_UP {
-                std::hint::spin_loop();
-            }
-            let done = what(&counts);
-            stop.store(true, Relaxed);
-            // All are waited for, whichever could not be bound.
-            let bound: Vec<bool> = running
-                .into_iter()
-                .map(|thread| matches!(thread.join(), Ok(Ok(()))))
-                .collect();
-            let all = bound.len() == neighbours && bound.iter().all(|&ran| ran);
-            all.then_some(done)
-        })
-    }
+/// Does `what` while so many neighbours, each on its processor of `cpus`, do `act` until they are
+/// told to stop. `None`: there are fewer processors, or one could not be bound.
+pub(super) fn with_neighbours<T>(
+    cpus: &[usize],
+    neighbours: usize,
+    act: &(dyn Fn(usize, &AtomicBool, &Count) + Sync),
+    what: impl FnOnce(&[Count]) -> T,
+) -> Option<T> {
+    let stop = AtomicBool::new(false);
+    let counts: Vec<Count> = (0..neighbours).map(|_| Count::default()).collect();
+    std::thread::scope(|scope| {
+        let mut running = Vec::new();
+        for ((at, count), &cpu) in counts.iter().enumerate().zip(cpus) {
+            let stop = &stop;
+            running.push(scope.spawn(move || bind(cpu).map(|()| act(at, stop, count))));
+        }
+        let idle = |(count, thread): (&Count, &std::thread::ScopedJoinHandle<'_, _>)| {
+            count.turns.load(Relaxed) == 0 && !thread.is_finished()
+        };
+        while counts.iter().zip(&running).any(idle) {
+            std::hint::spin_loop();
+        }
+        let warm = Instant::now();
+        while neighbours > 0 && warm.elapsed() < WARM_UP {
+            std::hint::spin_loop();
+        }
+        let done = what(&counts);
+        stop.store(true, Relaxed);
+        // All are waited for, whichever could not be bound.
+        let bound: Vec<bool> = running
+            .into_iter()
+            .map(|thread| matches!(thread.join(), Ok(Ok(()))))
+            .collect();
+        let all = bound.len() == neighbours && bound.iter().all(|&ran| ran);
+        all.then_some(done)
+    })
 }
 
 /// Follows pointers through the lines, in their order, each from memory. Chunks in

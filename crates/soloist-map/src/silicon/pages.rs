@@ -7,8 +7,8 @@
 //! block, the neighbours the other. A bit that chooses cache sets divides the cache so, one
 //! that chooses banks divides those, and one that does both does both. After all bits the
 //! two that saved most are tried together, measured anew: the victim in a quarter of the
-//! pages. What is saved is spread less private, both beside neighbours, so it is net of
-//! what fewer sets and banks cost. All judgements of a run share one limit for chance
+//! pages. The saving is spread less private, both beside neighbours, so it is net of the
+//! cost of fewer sets and banks. All judgements of a run share one limit for chance
 //! (Holm), so of many bits without an effect hardly any is claimed.
 
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ const PAGE_SHIFT: u32 = 12;
 /// Bits that are tried, from the page offset's end on.
 const MOST_BITS: u32 = 9;
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Debug, Clone, Copy)]
 pub struct Round {
     /// ns of an access of the victim.
@@ -86,7 +86,7 @@ pub struct Split {
     pub spread_ns: f64,
     /// In pages of its own.
     pub private_ns: f64,
-    /// What private pages save.
+    /// The saving by private pages.
     pub saved: Difference,
     /// By which share the neighbours are slower.
     pub neighbours_lose: Interval,
@@ -95,7 +95,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// What the figures say, in a sentence; nothing that chance explains.
+    /// The figures in a sentence, which claims nothing that chance explains.
     #[must_use]
     pub fn verdict(&self) -> String {
         let bits: Vec<String> = self.bits.iter().map(u32::to_string).collect();
@@ -132,13 +132,13 @@ pub enum NoPages {
     Taken,
 }
 
-/// Who has which pages.
+/// The pages of the victim and of each neighbour.
 struct Shares {
     own: Vec<u64>,
     theirs: Vec<Vec<u64>>,
 }
 
-/// What is measured of one split.
+/// The blocks measured of one split.
 struct Taken {
     bits: Vec<u32>,
     size: Size,

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::event::Kind;
 use crate::read::{Lane, Program, Step};
 
-/// What each line of such a file says, for its first line.
+/// The first line of such a file: the meaning of each other line.
 pub const HEAD: &str =
     "# KIND DEPENDS INSTRUCTIONS ADDRESS: L load, S store, F fetch, W write-back; \
     d: waits for the load before; instructions since the line before";

@@ -1,13 +1,14 @@
 //! This machine's processors, with their caches.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::super::cores::bind;
+use super::super::cores::{locate, with_neighbours};
+use super::super::count::Count;
 use super::{Caching, Round, PAGE};
 use crate::detect::hardware::Hardware;
 
@@ -45,8 +46,8 @@ impl<'a> RealCaching<'a> {
 
     fn lines(&self, pages: &[u64]) -> Vec<usize> {
         let lines = |&page: &u64| (0..PAGE / LINE).map(move |line| page + line * LINE);
-        let at = |line: u64| self.memory.locate(line).map(|at| at as usize);
-        pages.iter().flat_map(lines).filter_map(at).collect()
+        let lines: Vec<u64> = pages.iter().flat_map(lines).collect();
+        locate(self.memory, &lines)
     }
 }
 
@@ -73,28 +74,10 @@ impl Caching for RealCaching<'_> {
         let first = chain(self.lines(own))?;
         let warm = (own.len() * (PAGE / LINE) as usize).min(WARM);
         let theirs: Vec<Vec<usize>> = theirs.iter().map(|pages| self.lines(pages)).collect();
-        let stop = AtomicBool::new(false);
-        let written: Vec<AtomicU64> = theirs.iter().map(|_| AtomicU64::new(0)).collect();
-        std::thread::scope(|scope| {
-            let mut running = Vec::new();
-            for ((lines, count), &cpu) in theirs.iter().zip(&written).zip(&self.neighbours) {
-                let stop = &stop;
-                running.push(scope.spawn(move || bind(cpu).map(|()| write(lines, stop, count))));
-            }
-            let idle = |(count, thread): (&AtomicU64, &std::thread::ScopedJoinHandle<'_, _>)| {
-                count.load(Relaxed) == 0 && !thread.is_finished()
-            };
-            while written.iter().zip(&running).any(idle) {
-                std::hint::spin_loop();
-            }
-            let round = victim(follow(first, warm), &written);
-            stop.store(true, Relaxed);
-            let all: Vec<bool> = running
-                .into_iter()
-                .map(|thread| matches!(thread.join(), Ok(Ok(()))))
-                .collect();
-            round.filter(|_| all.iter().all(|&bound| bound))
-        })
+        let act = |at: usize, stop: &AtomicBool, count: &Count| write(&theirs[at], stop, count);
+        with_neighbours(&self.neighbours, theirs.len(), &act, |counts| {
+            victim(follow(first, warm), counts)
+        })?
     }
 }
 
@@ -121,8 +104,13 @@ fn follow(mut at: usize, steps: usize) -> usize {
 }
 
 /// Times pointers from `at` on. Chunks in which a neighbour did nothing don't count.
-fn victim(mut at: usize, written: &[AtomicU64]) -> Option<Round> {
-    let counts = || -> Vec<u64> { written.iter().map(|count| count.load(Relaxed)).collect() };
+fn victim(mut at: usize, neighbours: &[Count]) -> Option<Round> {
+    let counts = || -> Vec<u64> {
+        neighbours
+            .iter()
+            .map(|n| n.accesses.load(Relaxed))
+            .collect()
+    };
     let begun = Instant::now();
     let (mut times, mut bytes, mut spent) = (Vec::new(), 0, 0.0);
     while times.len() < CHUNKS && begun.elapsed() < LONGEST {
@@ -149,13 +137,14 @@ fn victim(mut at: usize, written: &[AtomicU64]) -> Option<Round> {
 }
 
 /// Writes to all lines, again and again.
-fn write(lines: &[usize], stop: &AtomicBool, count: &AtomicU64) {
+fn write(lines: &[usize], stop: &AtomicBool, count: &Count) {
     for some in lines.chunks(TURN).cycle() {
         for &line in some {
             // SAFETY: the line is in memory that the caller owns; nobody reads it.
             unsafe { std::ptr::write_volatile(line as *mut u8, 1) };
         }
-        count.fetch_add(some.len() as u64, Relaxed);
+        count.accesses.fetch_add(some.len() as u64, Relaxed);
+        count.turns.fetch_add(1, Relaxed);
         if stop.load(Relaxed) {
             return;
         }

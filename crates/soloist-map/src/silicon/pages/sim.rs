@@ -21,7 +21,7 @@ pub struct Truth {
     pub cache_bits: u64,
     /// Address bits that choose banks.
     pub bank_bits: u64,
-    /// What neighbours add to a miss where all are in the victim's banks, ns.
+    /// Added to a miss where all neighbours are in the victim's banks, ns.
     pub same_bank_ns: f64,
     /// Standard deviation of what others do to the machine from round to round, ns.
     pub others_ns: f64,
