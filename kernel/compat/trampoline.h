@@ -13,7 +13,7 @@
  *	SOL_IF_TASK		the current task has a group id
  *	SOL_IF_MM(n)		the address space of the vma in argument n has one
  *	SOL_IF_MM_MAYBE(n)	the same, where the vma or its address space may be NULL
- *	SOL_IF_OWNED(n, owned, n_frames)  the array says that argument n is a page of ours
+ *	SOL_IF_OWNED(n, owned)	argument n is a page of ours, by a struct sol_owned
  *	SOL_IF_COLOR_ALLOC	the third argument (mmap()'s prot) has bit 30, COLOR_ALLOC
  *	SOL_UNLESS_WRITE	the third argument has a bit of SOL_WRITE_FLAGS(): jumps to 4f
  *
@@ -23,9 +23,31 @@
 #ifndef SOLOIST_COMPAT_TRAMPOLINE_H
 #define SOLOIST_COMPAT_TRAMPOLINE_H
 
+#include <linux/mm.h>
+
 /* A C side returns SOL_PASS to let the original run. No pointer, no errno. */
 #define SOL_PASS_WORD	0x534f4c31
 #define SOL_PASS	((unsigned long)SOL_PASS_WORD)
+
+/*
+ * An array with a byte for each frame, not 0 where the frame is ours. The byte of a page
+ * is at @origin plus its address / 64, so that a trampoline adds once. Set before the
+ * hooks are attached.
+ */
+struct sol_owned {
+	unsigned long origin;
+	unsigned long end;	/* address behind the last byte */
+};
+
+static_assert(sizeof(struct page) == 64);
+
+static inline struct sol_owned sol_owned_of(const u8 *bytes, u64 n)
+{
+	return (struct sol_owned){
+		.origin = (unsigned long)bytes - ((unsigned long)pfn_to_page(0) >> 6),
+		.end = (unsigned long)(bytes + n),
+	};
+}
 
 /* What a trampoline ends with, on any processor. */
 #define SOL_TRAMPOLINE_TAIL(name)				\

@@ -394,15 +394,13 @@ unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 
 /* ---- Hooks ---- */
 
-/* For the trampolines: the array that says which frames are ours. */
-u8 *sol_fault_owned;
-u64 sol_fault_n_frames;
+/* For the trampolines. */
+struct sol_owned sol_fault_owned;
 
-#define SOL_IF_OURS(n)	\
-	SOL_IF_OWNED(n, sol_fault_owned, sol_fault_n_frames)
+#define SOL_IF_OURS(n)	SOL_IF_OWNED(n, sol_fault_owned)
 
 SOL_TASK_OFFSETS(SOL_FLAG_ID_SHIFT, SOL_MM_ID_SHIFT);
-SOL_WRITE_FLAGS(FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE);
+SOL_WRITE_FLAGS(FAULT_FLAG_WRITE, FAULT_FLAG_UNSHARE);
 
 /* pagefault_out_of_memory() */
 SOL_TRAMPOLINE(sol_enter_oom, sol_fault_oom, SOL_IF_TASK);
@@ -431,8 +429,7 @@ static struct sol_hook hooks[] = {
 
 int sol_fault_init(void)
 {
-	sol_fault_owned = sol_store.owned;
-	sol_fault_n_frames = sol_store.n_frames;
+	sol_fault_owned = sol_owned_of(sol_store.owned, sol_store.n_frames);
 	return sol_hooks_attach(hooks, ARRAY_SIZE(hooks));
 }
 

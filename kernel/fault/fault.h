@@ -7,11 +7,11 @@
 
 struct alloc_context;
 struct sol_frame;
+struct sol_owned;
 struct zone;
 
-/* The store's array and its length, where the trampolines read them. */
-extern u8 *sol_fault_owned;
-extern u64 sol_fault_n_frames;
+/* The store's array of owned frames, as the trampolines read it. */
+extern struct sol_owned sol_fault_owned;
 
 unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 			      unsigned long flags);

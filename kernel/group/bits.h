@@ -4,12 +4,12 @@
  *
  *   task->atomic_flags  38       huge pages are off because of us, over exec
  *                       39       a fault failed for want of a page in colour
- *                       40..55   group id, 0: none
- *                       56..63   generation
+ *                       40..47   generation
+ *                       48..63   group id, 0: none; the trampolines read it as one aligned word
  *   mm->flags           32       one of its tasks is coloured
  *                       33       huge pages are off because of us
- *                       40..55   group id of the thread group leader, 0: none
- *                       56..63   generation
+ *                       40..47   generation
+ *                       48..63   group id of the thread group leader, 0: none
  *
  * Linux copies task->atomic_flags to children and keeps them over exec; neither
  * fork nor exec copies these bits of mm->flags. Ids that an earlier load of the
@@ -27,9 +27,9 @@
 
 #include "../compat/mm.h"
 
-#define SOL_FLAG_ID_SHIFT	40
-#define SOL_FLAG_GEN_SHIFT	56
-#define SOL_FLAG_MASK		(~0ul << SOL_FLAG_ID_SHIFT)
+#define SOL_FLAG_GEN_SHIFT	40
+#define SOL_FLAG_ID_SHIFT	48
+#define SOL_FLAG_MASK		(~0ul << SOL_FLAG_GEN_SHIFT)
 
 /* The bit that remembers SOL_MM_NO_THP over fork and exec. */
 #define SOL_TASK_NO_THP		38
@@ -41,8 +41,8 @@
  * The address space's group is for faults that another task causes (ptrace,
  * userfaultfd, /proc/PID/mem); member.c sets it.
  */
-#define SOL_MM_ID_SHIFT		40
-#define SOL_MM_GEN_SHIFT	56
+#define SOL_MM_GEN_SHIFT	40
+#define SOL_MM_ID_SHIFT		48
 
 #define SOL_MM_STAY		32
 #define SOL_MM_NO_THP		33	/* SOL_MMF_NO_THP is ours */

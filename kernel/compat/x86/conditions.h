@@ -46,10 +46,10 @@
 	"	testl	$SOL_WRITE_IMM, %edx\n"			\
 	"	jnz	4f\n"
 
-#define SOL_WRITE_FLAGS(flags)						\
+#define SOL_WRITE_FLAGS(write, unshare)					\
 static void __used sol_write_flags(void)					\
 {									\
-	asm volatile(".set SOL_WRITE_IMM, %c0" : : "i" (flags));	\
+	asm volatile(".set SOL_WRITE_IMM, %c0" : : "i" ((write) | (unshare)));	\
 }									\
 static_assert(true)
 
@@ -94,19 +94,13 @@ static_assert(true)
 	"	cmpw	$0, SOL_MM_ID(%rax)\n"			\
 	"	jne	1f\n"
 
-/*
- * The byte of the page in argument @n, in the array @owned of @n_frames bytes by frame
- * number, is not 0. A struct page has 64 bytes.
- */
-static_assert(sizeof(struct page) == 64);
-#define SOL_IF_OWNED(n, owned, n_frames)			\
+#define SOL_IF_OWNED(n, owned)					\
 	"	movq	" SOL_ARGUMENT(n) ", %rax\n"		\
-	"	subq	vmemmap_base(%rip), %rax\n"		\
 	"	shrq	$6, %rax\n"				\
-	"	cmpq	" #n_frames "(%rip), %rax\n"		\
+	"	addq	" #owned "(%rip), %rax\n"		\
+	"	cmpq	" #owned "+8(%rip), %rax\n"		\
 	"	jae	3f\n"					\
-	"	movq	" #owned "(%rip), %r10\n"		\
-	"	cmpb	$0, (%r10,%rax)\n"			\
+	"	cmpb	$0, (%rax)\n"				\
 	"	jnz	1f\n"					\
 	"3:\n"
 
