@@ -11,6 +11,7 @@ mod cpulist;
 #[rustfmt::skip]
 mod ffi;
 mod frames;
+mod left;
 mod list;
 mod map;
 mod page;
@@ -24,9 +25,10 @@ pub mod time;
 pub use colors::ColorSet;
 pub use cpulist::{cpu_list, MAX_CPUS};
 pub use frames::{Block, Fill, FillLimits, FrameError, FrameLists, FrameState, Source};
+pub use left::{Left, Part};
 pub use list::NumList;
 pub use map::{AddrMap, Dram, EncodeError, FrameColor, Hole, Interleave, Layout, MapBit, Range};
-pub use page::{Left, PageSize, Part};
+pub use page::PageSize;
 pub use palette::{OwnerId, Palette, Usage, Want};
 pub use regulator::{
     pools, Answer, CoreCounts, Order, Regulation, Regulator, Reservation, Sharing, NO_LIMIT,
