@@ -16,6 +16,7 @@
 #include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/math64.h>
+#include <asm/page.h>
 
 static inline unsigned int sol_parity64(u64 x)
 {
@@ -74,7 +75,6 @@ static inline u64 sol_mul_high(u64 a, u64 b)
 
 #endif
 
-#define SOL_FRAME_SHIFT	12	/* a frame is 4 KiB, whatever the page size */
 #define SOL_NO_FRAME	(~(u32)0)
 
 /* A refusal in words, as last_cmd_status and the CLI print it. */

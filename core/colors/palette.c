@@ -212,5 +212,5 @@ u64 sol_colors_bytes(const struct sol_map *map, const struct sol_colors *colors)
 			    sol_map_cell_exists(map, set, llc))
 				frames += sol_map_cell_frames(map, set, llc);
 	}
-	return frames << SOL_FRAME_SHIFT;
+	return frames << sol_frame_shift(map);
 }

@@ -44,13 +44,14 @@ static bool one_cell(const struct sol_map *map, u64 pfn, u32 swap_bit)
 }
 
 /* The range's blocks whose eights are all in it, [*first, *end) in frames. */
-static void whole_blocks(const struct sol_range *r, u32 swap_bit, u64 *first,
-			 u64 *end)
+static void whole_blocks(const struct sol_map *map, const struct sol_range *r,
+			 u32 swap_bit, u64 *first, u64 *end)
 {
 	u64 mask = (8ull << swap_bit) - 1;
+	u32 shift = sol_frame_shift(map);
 
-	*first = ((r->start >> SOL_FRAME_SHIFT) + mask) & ~mask;
-	*end = (r->end >> SOL_FRAME_SHIFT) & ~mask;
+	*first = ((r->start >> shift) + mask) & ~mask;
+	*end = (r->end >> shift) & ~mask;
 }
 
 /* No bit of the three decides, by one frame in each of 64 blocks over the range. */
@@ -59,7 +60,7 @@ static bool nothing_within(const struct sol_map *map, const struct sol_range *r,
 {
 	u64 block = 8ull << swap_bit, first, end, blocks, pfn, k;
 
-	whole_blocks(r, swap_bit, &first, &end);
+	whole_blocks(map, r, swap_bit, &first, &end);
 	if (first >= end)
 		return true;
 	blocks = (end - first) >> (swap_bit + 3);
@@ -81,13 +82,13 @@ static bool nothing_within(const struct sol_map *map, const struct sol_range *r,
 static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
 			   u32 swap_bit, u32 bit, u32 ways)
 {
-	u64 base = r->base >> SOL_FRAME_SHIFT, step = (u64)ways << bit;
+	u64 base = r->base >> sol_frame_shift(map), step = (u64)ways << bit;
 	u64 at = (base / step | 1) * step, first, end, pfn;
 	u32 tries;
 
-	whole_blocks(r, swap_bit, &first, &end);
+	whole_blocks(map, r, swap_bit, &first, &end);
 	for (tries = 0; tries < 3; tries++, at += 2 * step) {
-		pfn = (r->start >> SOL_FRAME_SHIFT) + at - base;
+		pfn = (r->start >> sol_frame_shift(map)) + at - base;
 		/* The first may be below the base, and in no block. */
 		if (at <= base || pfn <= first || pfn >= end)
 			continue;
@@ -101,7 +102,7 @@ static bool nothing_across(const struct sol_map *map, const struct sol_range *r,
 static bool nothing_carries(const struct sol_map *map, const struct sol_range *r,
 			    u32 swap_bit, u32 ways)
 {
-	u64 frames = (r->base + (r->end - r->start)) >> SOL_FRAME_SHIFT;
+	u64 frames = (r->base + (r->end - r->start)) >> sol_frame_shift(map);
 	u32 bit;
 
 	for (bit = ways > 1 ? 0 : swap_bit + 3; frames / ways >> bit; bit++)

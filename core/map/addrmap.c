@@ -55,7 +55,7 @@ static u32 color_within(const struct sol_map *map, u32 layout, u64 offset)
 	const struct sol_layout *l = &map->layout[layout];
 	u32 color;
 
-	offset &= (1ull << SOL_FRAME_SHIFT) - 1;
+	offset &= (1ull << sol_frame_shift(map)) - 1;
 	if (!offset)
 		return 0;
 	color = field_color(&l->channel, offset);
@@ -66,12 +66,13 @@ static u32 color_within(const struct sol_map *map, u32 layout, u64 offset)
 int sol_map_color(const struct sol_map *map, u64 pfn,
 		  struct sol_frame_color *color)
 {
-	u64 addr = pfn << SOL_FRAME_SHIFT;
+	u32 shift = sol_frame_shift(map);
+	u64 addr = pfn << shift;
 	const struct sol_range *range;
 	u64 frame;
 	u32 way;
 
-	if (pfn >> (SOL_MAX_ADDR_BITS - SOL_FRAME_SHIFT))
+	if (pfn >> (SOL_MAX_ADDR_BITS - shift))
 		return -ERANGE;
 	range = sol_map_range(map, addr);
 	if (!range)
@@ -83,8 +84,7 @@ int sol_map_color(const struct sol_map *map, u64 pfn,
 	color->color = (u32)range->node << map->bank_bits |
 		       way << (map->bank_bits - map->way_bits);
 	color->color ^= color_within(map, range->layout, frame);
-	frame = sol_normal_frame(map, range->layout, addr >> SOL_FRAME_SHIFT,
-				 &way);
+	frame = sol_normal_frame(map, range->layout, addr >> shift, &way);
 	color->color ^= table_get(&map->color_of[range->layout], frame);
 	color->bank_set = (u32)range->node << map->set_bits |
 			  way << map->set_way_at |
@@ -96,19 +96,20 @@ int sol_map_color(const struct sol_map *map, u64 pfn,
 
 u32 sol_map_cell(const struct sol_map *map, u64 pfn)
 {
-	u64 addr = pfn << SOL_FRAME_SHIFT;
+	u32 shift = sol_frame_shift(map);
+	u64 addr = pfn << shift;
 	const struct sol_range *range;
 	u64 frame;
 	u32 set, way;
 
-	if (pfn >> (SOL_MAX_ADDR_BITS - SOL_FRAME_SHIFT))
+	if (pfn >> (SOL_MAX_ADDR_BITS - shift))
 		return SOL_NO_CELL;
 	range = sol_map_range(map, addr);
 	if (!range)
 		return SOL_NO_CELL;
 	frame = sol_normal_frame(map, range->layout,
-				 (addr + range->base - range->start) >>
-				 SOL_FRAME_SHIFT, &way);
+				 (addr + range->base - range->start) >> shift,
+				 &way);
 	set = (u32)range->node << map->set_bits | way << map->set_way_at |
 	      table_get(&map->set_of[range->layout], frame);
 	return set << map->n_llc_bits | table_get(&map->llc_of, pfn);
@@ -119,13 +120,13 @@ static u64 frames_to_way(const struct sol_map *map,
 			 const struct sol_range *range, u64 frame, u32 want)
 {
 	const struct sol_layout *l = &map->layout[range->layout];
-	u32 shift = sol_way_shift(l), way, steps;
+	u32 shift = sol_way_shift(map, l), way, steps;
 
 	if (!map->way_bits || map->ways_joined)
 		return 0;
 	if (!sol_has_way(l, want))
 		return ((range->base + (range->end - range->start)) >>
-			SOL_FRAME_SHIFT) - frame;
+			sol_frame_shift(map)) - frame;
 	sol_normal_frame(map, range->layout, frame, &way);
 	if (way == want)
 		return 0;
@@ -137,17 +138,16 @@ static u64 frames_to_way(const struct sol_map *map,
 u64 sol_map_next(const struct sol_map *map, u32 cell, u64 pfn, u64 end)
 {
 	u32 set = cell >> map->n_llc_bits & ((1u << map->set_bits) - 1);
-	u32 want = set >> map->set_way_at;
+	u32 want = set >> map->set_way_at, shift = sol_frame_shift(map);
 
 	while (pfn < end) {
-		u64 addr = pfn << SOL_FRAME_SHIFT;
+		u64 addr = pfn << shift;
 		const struct sol_range *range = sol_map_range(map, addr);
 
 		if (!range)
 			return end;
 		addr += range->base - range->start;
-		pfn += frames_to_way(map, range, addr >> SOL_FRAME_SHIFT,
-				     want);
+		pfn += frames_to_way(map, range, addr >> shift, want);
 		if (pfn < end && sol_map_cell(map, pfn) == cell)
 			return pfn;
 		pfn++;

@@ -10,7 +10,7 @@
  *   offset:  address - start + base       the "normalised" address of the node
  *   layout:  functions of the offset's bits for channel, rank, bank, row and
  *            column; bit i of a field is the parity of (offset & mask[i])
- *   llc:     functions of the *physical address*; the bits above the page
+ *   llc:     functions of the *physical address*; those of bits above the page
  *            offset are the LLC colour (TintMalloc III.A: A12..A16)
  *
  * Servers have 3, 6 or 12 channels, which no XOR tells apart. A layout may
@@ -30,7 +30,10 @@
  * Numbers leave room: NC counts ways up to the next power of two, and colours
  * and bank sets of ways that aren't there hold no frame.
  *
- * Colours of a frame (what is constant over its 4 KiB):
+ * A frame is a page of the kernel: 4, 16 or 64 KiB. The text is the same for
+ * all of them; larger frames have fewer colours.
+ *
+ * Colours of a frame (what is constant over its bytes):
  *   bank colour bc = ((node*NC + channel)*NR + rank)*NB + bank, at the frame's
  *            first line (CAMC 3.1). How users and the papers name banks.
  *   bank set: all banks that the frame's lines touch. Frames of different bank
@@ -39,6 +42,8 @@
  *            (channel, rank, bank), over all layouts; a bank set is a coset
  *            of V. On the Opteron's map V is the channel bit: 128 bank
  *            colours, 64 bank sets of two banks.
+ *   LLC colour: the combinations of the llc functions in which no page-offset
+ *            bit is left. With 16 KiB 5 functions A12..A16 leave A14..A16.
  *   cell:    bank_set * n_llc + llc, index into the matrix of TintMalloc III.C.
  *            Not every cell can hold a frame (LLC bits may be bank bits too).
  *
@@ -64,6 +69,8 @@
 #define SOL_MAX_LLC_BITS	12	/* LLC colour bits */
 #define SOL_MAX_BANK_BITS	16	/* channel + rank + bank + node bits */
 #define SOL_MAX_CELLS		(1u << 20)
+#define SOL_MIN_FRAME_SHIFT	12	/* 4 KiB */
+#define SOL_MAX_FRAME_SHIFT	16	/* 64 KiB */
 
 /**
  * struct sol_field - one field of a DRAM coordinate
@@ -122,9 +129,9 @@ struct sol_layout {
 
 /**
  * struct sol_range - physical addresses of one node and one layout
- * @start: first byte, a multiple of 4096
- * @end: first byte after the range, a multiple of 4096, above @start
- * @base: offset of the first byte within its node, bytes
+ * @start: first byte, a multiple of a frame
+ * @end: first byte after the range, a multiple of a frame, above @start
+ * @base: offset of the first byte within its node, a multiple of a frame
  * @node: 0 to SOL_MAX_NODES - 1
  * @layout: index into the map's layouts
  */
@@ -136,7 +143,7 @@ struct sol_range {
 	u8 layout;
 };
 
-#define SOL_TABLE_PARTS		10	/* 40 bits of frame number */
+#define SOL_TABLE_PARTS		10	/* 40 bits of frame number, the most */
 
 /**
  * struct sol_table - a linear function of a frame number, tabulated
@@ -187,11 +194,15 @@ struct sol_ties {
  * @n_cells: @n_bank_sets * @n_llc, at most SOL_MAX_CELLS
  * @bank_bits: bits of channel, rank and bank together
  * @set_bits: bits of a bank set within its node
- * @n_llc_bits: bits of an LLC colour
+ * @n_llc_bits: derived; bits of an LLC colour
  * @way_bits: top bits of the channel, which hold the way
- * @llc: masks over the physical address, low bit of the LLC colour first
+ * @frame_shift: log2 of the bytes of a frame; ask sol_frame_shift()
+ * @n_llc_functions: 0 to SOL_MAX_LLC_BITS
+ * @llc: masks over the physical address, as the text gives them
  * @range: ascending, disjoint
  * @layout: functions; ranges refer to them by index
+ * @llc_color: derived; masks over the physical address, @n_llc_bits of them, low
+ *	bit of the LLC colour first
  * @set_mask: derived; by layout, a mask over the offset for each bit of a set
  * @span: derived; basis of V, reduced, ascending
  * @n_span: derived; vectors of @span
@@ -227,10 +238,13 @@ struct sol_map {
 	u8 set_bits;
 	u8 n_llc_bits;
 	u8 way_bits;
+	u8 frame_shift;
+	u8 n_llc_functions;
 	u64 llc[SOL_MAX_LLC_BITS];
 	struct sol_range range[SOL_MAX_RANGES];
 	struct sol_layout layout[SOL_MAX_LAYOUTS];
 	/* Derived: */
+	u64 llc_color[SOL_MAX_LLC_BITS];
 	u64 set_mask[SOL_MAX_LAYOUTS][SOL_MAX_BANK_BITS];
 	u32 span[SOL_MAX_BANK_BITS];
 	u32 n_span;
@@ -245,6 +259,36 @@ struct sol_map {
 	u8 spread[SOL_MAX_BANK_BITS];
 	bool ways_joined;
 };
+
+/**
+ * sol_frame_shift() - the size of a frame
+ * @map: a map from sol_map_parse()
+ *
+ * In the kernel a frame is a page, whose size the compiler knows.
+ *
+ * Return: log2 of its bytes.
+ */
+static inline u32 sol_frame_shift(const struct sol_map *map)
+{
+#ifdef __KERNEL__
+	return PAGE_SHIFT;
+#else
+	return map->frame_shift;
+#endif
+}
+
+/**
+ * sol_huge_order() - the size of a huge page
+ * @map: a map from sol_map_parse()
+ *
+ * What one page of a page table maps: entries have 8 bytes.
+ *
+ * Return: log2 of its frames: 9 of 4 KiB, 11 of 16 KiB.
+ */
+static inline u32 sol_huge_order(const struct sol_map *map)
+{
+	return sol_frame_shift(map) - 3;
+}
 
 /**
  * struct sol_frame_color - colours of one frame
@@ -267,6 +311,8 @@ struct sol_frame_color {
  * @map: filled; about 10 KiB, so never on a kernel stack
  * @text: need not end with a NUL
  * @len: bytes of @text
+ * @frame_shift: log2 of the bytes of a frame, SOL_MIN_FRAME_SHIFT to
+ *	SOL_MAX_FRAME_SHIFT; in the kernel PAGE_SHIFT
  * @err: the line and what is wrong with it, filled on failure
  *
  * Parse into a spare map, never into one in use: after a failure @map is all
@@ -275,7 +321,7 @@ struct sol_frame_color {
  * Return: 0, or -EINVAL.
  */
 int sol_map_parse(struct sol_map *map, const char *text, size_t len,
-		  struct sol_err *err);
+		  u32 frame_shift, struct sol_err *err);
 
 /**
  * sol_map_print() - write a map as canonical text
@@ -298,7 +344,7 @@ const struct sol_range *sol_map_range(const struct sol_map *map, u64 addr);
 /**
  * sol_map_color() - the colours of a frame
  * @map: a map from sol_map_parse()
- * @pfn: frame number, address >> 12
+ * @pfn: frame number, address >> sol_frame_shift()
  * @color: filled on success
  * Return: 0, or -ERANGE for a hole.
  */
@@ -310,7 +356,7 @@ int sol_map_color(const struct sol_map *map, u64 pfn,
 /**
  * sol_map_cell() - the cell of a frame, by tables alone
  * @map: a map from sol_map_parse()
- * @pfn: frame number, address >> 12
+ * @pfn: frame number, address >> sol_frame_shift()
  * Return: 0 to n_cells - 1, or SOL_NO_CELL for a hole.
  */
 u32 sol_map_cell(const struct sol_map *map, u64 pfn);
@@ -367,7 +413,7 @@ u32 sol_map_set_colors(const struct sol_map *map, u32 bank_set, u32 *bc,
  *
  * The count is exact, by linear algebra over aligned blocks.
  *
- * Return: frames of 4096 bytes. 0: this pair can never hold a page.
+ * Return: frames. 0: this pair can never hold a page.
  */
 u64 sol_map_cell_frames(const struct sol_map *map, u32 bank_set, u32 llc);
 
@@ -387,7 +433,7 @@ bool sol_map_cell_exists(const struct sol_map *map, u32 bank_set, u32 llc);
  * sol_map_set_frames() - how many frames of the machine lie in a bank set
  * @map: a map from sol_map_parse()
  * @bank_set: 0 to n_bank_sets - 1
- * Return: frames of 4096 bytes, over all LLC colours.
+ * Return: frames, over all LLC colours.
  */
 u64 sol_map_set_frames(const struct sol_map *map, u32 bank_set);
 
@@ -406,9 +452,9 @@ bool sol_map_set_exists(const struct sol_map *map, u32 bank_set);
  *
  * If two ranges meet within a block, the answer is the smaller, safe one.
  *
- * Return: the largest order, 0 to 9, such that every aligned block of 2^order
- * frames that touches a bank set of @sets lies wholly in @sets. 9: huge pages
- * are possible.
+ * Return: the largest order, 0 to sol_huge_order(), such that every aligned
+ * block of 2^order frames that touches a bank set of @sets lies wholly in
+ * @sets. sol_huge_order(): huge pages are possible.
  */
 u32 sol_map_block_order(const struct sol_map *map, const unsigned long *sets);
 

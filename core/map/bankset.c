@@ -156,15 +156,15 @@ u32 sol_map_set_colors(const struct sol_map *map, u32 bank_set, u32 *bc,
 
 /* ---- Deriving ---- */
 
-/* Tabulate functions @mask over the bits of a frame number. */
-static void table_fill(struct sol_table *table, const u64 *mask, u32 n)
+/* Tabulate functions @mask over the bits of a frame number, from address bit @frame on. */
+static void table_fill(struct sol_table *table, const u64 *mask, u32 n, u32 frame)
 {
 	u64 all = 0;
 	u32 i, j, bit;
 
 	for (i = 0; i < n; i++)
 		all |= mask[i];
-	all >>= SOL_FRAME_SHIFT;
+	all >>= frame;
 	table->n = 0;
 	table->shift = all ? sol_low_zeros(all) : 0;
 	all >>= table->shift;
@@ -173,8 +173,8 @@ static void table_fill(struct sol_table *table, const u64 *mask, u32 n)
 			for (bit = 0; bit < 4; bit++)
 				if (j >> bit & 1)
 					table->part[i][j] ^= sol_contribution(mask,
-						n, SOL_FRAME_SHIFT + bit +
-						   table->shift + 4 * i);
+						n, frame + bit + table->shift +
+						   4 * i);
 }
 
 /*
@@ -285,13 +285,38 @@ static int check_lines(const struct sol_map *map, u32 layout, u32 line,
 	return 0;
 }
 
+/*
+ * A bit within a frame has no say in its colour. One function with such a bit
+ * is added to the others that have it, and given up.
+ */
+void sol_derive_llc(struct sol_map *map)
+{
+	u64 *color = map->llc_color;
+	u32 n = map->n_llc_functions, bit, i, j;
+
+	memcpy(color, map->llc, sizeof(map->llc));
+	for (bit = 0; bit < sol_frame_shift(map); bit++) {
+		for (i = 0; i < n && !(color[i] >> bit & 1); i++)
+			;
+		if (i == n)
+			continue;
+		for (j = i + 1; j < n; j++)
+			if (color[j] >> bit & 1)
+				color[j] ^= color[i];
+		for (n--; i < n; i++)
+			color[i] = color[i + 1];
+		color[n] = 0;
+	}
+	map->n_llc_bits = n;
+}
+
 static void derive_sets(struct sol_map *map, u32 layout)
 {
 	u64 mask[SOL_MAX_BANK_BITS];
-	u32 i, j;
+	u32 frame = sol_frame_shift(map), i, j;
 
 	color_masks(map, layout, mask);
-	table_fill(&map->color_of[layout], mask, map->bank_bits);
+	table_fill(&map->color_of[layout], mask, map->bank_bits, frame);
 	/* A set's bit: a colour bit, and the leading bits it is reduced by. */
 	for (i = 0, j = 0; i < map->bank_bits; i++) {
 		u64 *set = &map->set_mask[layout][j];
@@ -305,7 +330,8 @@ static void derive_sets(struct sol_map *map, u32 layout)
 				*set ^= mask[sol_top_bit(map->span[k])];
 		j++;
 	}
-	table_fill(&map->set_of[layout], map->set_mask[layout], map->set_bits);
+	table_fill(&map->set_of[layout], map->set_mask[layout], map->set_bits,
+		   frame);
 }
 
 static int derive_counts(struct sol_map *map, struct sol_err *err)
@@ -325,7 +351,7 @@ static int derive_counts(struct sol_map *map, struct sol_err *err)
 		for (j = 0; j < l->ways; j++)
 			if (l->way_of[j] > last_way)
 				last_way = l->way_of[j];
-		if (l->ways > 1 && l->granule < SOL_FRAME_SHIFT)
+		if (l->ways > 1 && l->granule < sol_frame_shift(map))
 			map->ways_joined = true;
 		if (l->ways > 1)
 			map->per_ways[i] = ~0ull / l->ways + 1;
@@ -406,7 +432,7 @@ int sol_map_derive(struct sol_map *map, const u32 *line_of,
 	map->n_span = 0;
 	for (i = 0; i < map->n_layouts; i++) {
 		color_masks(map, i, mask);
-		for (bit = 0; bit < SOL_FRAME_SHIFT; bit++)
+		for (bit = 0; bit < sol_frame_shift(map); bit++)
 			span_add(map, sol_contribution(mask, map->bank_bits, bit));
 	}
 	for (bit = 0; map->ways_joined && bit < map->way_bits; bit++)
@@ -424,7 +450,8 @@ int sol_map_derive(struct sol_map *map, const u32 *line_of,
 	map->n_bank_sets = map->n_nodes << map->set_bits;
 	for (i = 0; i < map->n_layouts; i++)
 		derive_sets(map, i);
-	table_fill(&map->llc_of, map->llc, map->n_llc_bits);
+	table_fill(&map->llc_of, map->llc_color, map->n_llc_bits,
+		   sol_frame_shift(map));
 	cells = (u64)map->n_bank_sets << map->n_llc_bits;
 	if (cells > SOL_MAX_CELLS)
 		return sol_refuse(err, 0, -EINVAL,

@@ -27,12 +27,11 @@ static bool node_has_any(const struct sol_map *map, const unsigned long *sets,
 	return false;
 }
 
-/* Do @a and the next range @b share an aligned block of 2^@order frames? */
+/* Do @a and the next range @b share an aligned block of 2^@shift bytes? */
 static bool share_block(const struct sol_range *a, const struct sol_range *b,
-			u32 order)
+			u32 shift)
 {
-	return (a->end - 1) >> (SOL_FRAME_SHIFT + order) ==
-	       b->start >> (SOL_FRAME_SHIFT + order);
+	return (a->end - 1) >> shift == b->start >> shift;
 }
 
 /* Largest order that a range's edges and the carries of its base allow. */
@@ -41,13 +40,13 @@ static u32 edge_order(const struct sol_map *map, u32 range, u32 order)
 	const struct sol_range *r = &map->range[range];
 
 	for (; order; order--) {
-		u64 low = (1ull << (SOL_FRAME_SHIFT + order)) - 1;
+		u32 shift = sol_frame_shift(map) + order;
 
-		if ((r->start ^ r->base) & low)
+		if ((r->start ^ r->base) & ((1ull << shift) - 1))
 			continue;
-		if (range && share_block(r - 1, r, order))
+		if (range && share_block(r - 1, r, shift))
 			continue;
-		if (range + 1 < map->n_ranges && share_block(r, r + 1, order))
+		if (range + 1 < map->n_ranges && share_block(r, r + 1, shift))
 			continue;
 		break;
 	}
@@ -86,7 +85,7 @@ static bool bit_leaves(const struct sol_map *map, const unsigned long *sets,
 
 u32 sol_map_block_order(const struct sol_map *map, const unsigned long *sets)
 {
-	u32 order = 9, i, k;
+	u32 order = sol_huge_order(map), i, k;
 
 	for (i = 0; i < map->n_ranges; i++) {
 		const struct sol_range *r = &map->range[i];
@@ -96,12 +95,12 @@ u32 sol_map_block_order(const struct sol_map *map, const unsigned long *sets)
 		order = edge_order(map, i, order);
 		/* Beyond a granule are other ways, and carries. */
 		if (map->layout[r->layout].ways > 1 &&
-		    order > sol_way_shift(&map->layout[r->layout]) &&
+		    order > sol_way_shift(map, &map->layout[r->layout]) &&
 		    !node_has_all(map, sets, r->node))
-			order = sol_way_shift(&map->layout[r->layout]);
+			order = sol_way_shift(map, &map->layout[r->layout]);
 		for (k = 0; k < order; k++)
 			if (bit_leaves(map, sets, r->node, r->layout,
-				       SOL_FRAME_SHIFT + k))
+				       sol_frame_shift(map) + k))
 				order = k;
 	}
 	return order;

@@ -16,6 +16,7 @@
 /* Functions of one layout and the values asked of them. */
 struct query {
 	u64 mask[MAX_FUNCTIONS];
+	u32 frame;		/* log2 of the bytes of one */
 	u32 n_sets;		/* first so many over the offset, then LLC */
 	u32 n;
 	u32 value;		/* bit i: function i shall be this */
@@ -26,13 +27,14 @@ static void query_functions(struct query *q, const struct sol_map *map,
 {
 	u32 i;
 
+	q->frame = sol_frame_shift(map);
 	q->n_sets = map->set_bits;
 	q->n = map->set_bits + map->n_llc_bits;
 	q->value = 0;
 	for (i = 0; i < q->n_sets; i++)
 		q->mask[i] = map->set_mask[layout][i];
 	for (; i < q->n; i++)
-		q->mask[i] = map->llc[i - q->n_sets];
+		q->mask[i] = map->llc_color[i - q->n_sets];
 }
 
 u32 sol_range_order(const struct sol_map *map, const struct sol_range *range)
@@ -41,18 +43,18 @@ u32 sol_range_order(const struct sol_map *map, const struct sol_range *range)
 	u32 i;
 
 	for (i = 0; i < map->n_llc_bits; i++)
-		llc |= map->llc[i];
+		llc |= map->llc_color[i];
 	/* Start and base agree in all bits that LLC functions use. */
 	if (!llc || !differ || sol_low_zeros(differ) > sol_top_bit(llc))
 		return SOL_ANY_ORDER;
-	return sol_low_zeros(differ) - SOL_FRAME_SHIFT;
+	return sol_low_zeros(differ) - sol_frame_shift(map);
 }
 
 /* ---- Counting ---- */
 
-static u64 low_bits(u32 order)
+static u64 low_bits(const struct query *q, u32 order)
 {
-	return ((1ull << order) - 1) << SOL_FRAME_SHIFT;
+	return ((1ull << order) - 1) << q->frame;
 }
 
 /*
@@ -61,7 +63,7 @@ static u64 low_bits(u32 order)
  */
 static u64 count_block(const struct query *q, u64 offset, u64 addr, u32 order)
 {
-	u64 low = low_bits(order), basis[MAX_FUNCTIONS];
+	u64 low = low_bits(q, order), basis[MAX_FUNCTIONS];
 	u32 rank = 0, i, j;
 
 	for (i = 0; i < q->n; i++) {
@@ -82,25 +84,25 @@ static u64 count_block(const struct query *q, u64 offset, u64 addr, u32 order)
 }
 
 /* Order of the largest aligned block at @offset, @left bytes before the end. */
-static u32 block_order(u64 offset, u64 left, u32 max_order)
+static u32 block_order(const struct query *q, u64 offset, u64 left, u32 max_order)
 {
-	u32 order = sol_top_bit(left) - SOL_FRAME_SHIFT;
+	u32 order = sol_top_bit(left) - q->frame;
 
 	if (order > max_order)
 		order = max_order;
-	if (offset && order > sol_low_zeros(offset) - SOL_FRAME_SHIFT)
-		order = sol_low_zeros(offset) - SOL_FRAME_SHIFT;
+	if (offset && order > sol_low_zeros(offset) - q->frame)
+		order = sol_low_zeros(offset) - q->frame;
 	return order;
 }
 
 /* Frames of normalised pages [@from, @end) that meet the query. */
 static u64 count_pages(const struct query *q, u64 from, u64 end)
 {
-	u64 at = from << SOL_FRAME_SHIFT, left, frames = 0;
+	u64 at = from << q->frame, left, frames = 0;
 
-	for (left = end > from ? (end - from) << SOL_FRAME_SHIFT : 0; left;) {
-		u32 order = block_order(at, left, SOL_ANY_ORDER);
-		u64 bytes = 1ull << (order + SOL_FRAME_SHIFT);
+	for (left = end > from ? (end - from) << q->frame : 0; left;) {
+		u32 order = block_order(q, at, left, SOL_ANY_ORDER);
+		u64 bytes = 1ull << (order + q->frame);
 
 		frames += count_block(q, at, at, order);
 		at += bytes;
@@ -114,9 +116,9 @@ static u64 count_way(const struct query *q, const struct sol_map *map,
 		     const struct sol_range *range, u32 turn)
 {
 	const struct sol_layout *l = &map->layout[range->layout];
-	u32 shift = sol_way_shift(l);
-	u64 first = range->base >> SOL_FRAME_SHIFT;
-	u64 last = first + ((range->end - range->start) >> SOL_FRAME_SHIFT) - 1;
+	u32 shift = sol_way_shift(map, l);
+	u64 first = range->base >> q->frame;
+	u64 last = first + ((range->end - range->start) >> q->frame) - 1;
 	u64 from = sol_div(first >> shift, l->ways), frames;
 	u64 to = sol_div(last >> shift, l->ways);
 	u64 granule = from * l->ways + turn, page, end;
@@ -170,8 +172,8 @@ static u64 count_range(const struct query *q, const struct sol_range *range,
 	u64 frames = 0;
 
 	while (left) {
-		u32 order = block_order(offset, left, max_order);
-		u64 bytes = 1ull << (order + SOL_FRAME_SHIFT);
+		u32 order = block_order(q, offset, left, max_order);
+		u64 bytes = 1ull << (order + q->frame);
 
 		frames += count_block(q, offset,
 				      offset - range->base + range->start,
@@ -307,9 +309,10 @@ static u32 find_ties(const struct query *q, u64 keep, struct sol_ties *ties)
 }
 
 /* Has the range an aligned block of 2^@order frames? */
-static bool has_block(const struct sol_range *range, u32 order)
+static bool has_block(const struct sol_map *map, const struct sol_range *range,
+		      u32 order)
 {
-	u64 bytes = 1ull << (order + SOL_FRAME_SHIFT);
+	u64 bytes = 1ull << (order + sol_frame_shift(map));
 	u64 first = (range->base + bytes - 1) & ~(bytes - 1);
 
 	return first + bytes <= range->base + (range->end - range->start);
@@ -325,7 +328,7 @@ void sol_derive_ties(struct sol_map *map)
 
 		query_functions(&q, map, i);
 		rank = find_ties(&q, ~0ull, ties);
-		while (find_ties(&q, low_bits(ties->order), NULL) < rank)
+		while (find_ties(&q, low_bits(&q, ties->order), NULL) < rank)
 			ties->order++;
 	}
 	for (i = 0; i < map->n_ranges; i++) {
@@ -333,7 +336,7 @@ void sol_derive_ties(struct sol_map *map)
 
 		if (!map->layout[range->layout].ways &&
 		    sol_range_order(map, range) == SOL_ANY_ORDER &&
-		    has_block(range, map->ties[range->layout].order))
+		    has_block(map, range, map->ties[range->layout].order))
 			map->large |= 1ull << i;
 	}
 }

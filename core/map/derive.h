@@ -16,6 +16,12 @@ int sol_map_derive(struct sol_map *map, const u32 *line_of,
 		   struct sol_err *err);
 
 /**
+ * sol_derive_llc() - fill the LLC colours of a map
+ * @map: has its LLC functions
+ */
+void sol_derive_llc(struct sol_map *map);
+
+/**
  * sol_layout_reach() - bits that offsets within a layout can have set
  * @map: has ranges and layouts
  * @layout: 0 to n_layouts - 1
@@ -23,11 +29,12 @@ int sol_map_derive(struct sol_map *map, const u32 *line_of,
  */
 u64 sol_layout_reach(const struct sol_map *map, u32 layout);
 
-#define SOL_ANY_ORDER	(SOL_MAX_ADDR_BITS - SOL_FRAME_SHIFT)
+/* As many frames as there can be. */
+#define SOL_ANY_ORDER	(SOL_MAX_ADDR_BITS - SOL_MIN_FRAME_SHIFT)
 
 /**
  * sol_range_order() - the blocks in which bank set and LLC colour are linear
- * @map: has its derived members
+ * @map: has its LLC colours
  * @range: of @map
  *
  * Up to this order both bank set and LLC colour are linear functions of the low

@@ -12,7 +12,7 @@
 #include "../text/text.h"
 
 #define ADDR_END	(1ull << SOL_MAX_ADDR_BITS)
-#define PAGE_OFFSET_BITS	((1ull << SOL_FRAME_SHIFT) - 1)
+#define LEAST_FRAME_BITS	((1ull << SOL_MIN_FRAME_SHIFT) - 1)
 #define MAX_BLOCKS	4096	/* per range, for counting frames of cells */
 
 /* Statements that may stand once: in the text, or in a layout. */
@@ -226,9 +226,10 @@ static int get_llc(struct parser *p)
 	u32 i;
 	int rc;
 
-	rc = get_masks(p, "llc", map->llc, SOL_MAX_LLC_BITS, &map->n_llc_bits);
-	for (i = 0; !rc && i < map->n_llc_bits; i++)
-		if (map->llc[i] & PAGE_OFFSET_BITS)
+	rc = get_masks(p, "llc", map->llc, SOL_MAX_LLC_BITS,
+		       &map->n_llc_functions);
+	for (i = 0; !rc && i < map->n_llc_functions; i++)
+		if (map->llc[i] & LEAST_FRAME_BITS)
 			return sol_refuse(p->err, p->line, -EINVAL,
 					  "llc function %u: bits below 12 differ within a page and can't be its colour",
 					  i);
@@ -398,11 +399,12 @@ static int get_range_option(struct parser *p, struct sol_word word,
 static int check_range(struct parser *p, const struct sol_range *range)
 {
 	u64 bits = range->start | range->end | range->base;
+	u32 bytes = 1u << p->map->frame_shift;
 
-	if (bits & PAGE_OFFSET_BITS)
+	if (bits & (bytes - 1))
 		return sol_refuse(p->err, p->line, -EINVAL,
-				  "range %x %x base %x: expected multiples of the page size 4096",
-				  range->start, range->end, range->base);
+				  "range %x %x base %x: expected multiples of the page size %u",
+				  range->start, range->end, range->base, bytes);
 	if (range->start >= range->end)
 		return sol_refuse(p->err, p->line, -EINVAL,
 				  "range %x %x: the end (first byte after it) must be above the start",
@@ -621,7 +623,7 @@ static int check_layouts(struct parser *p)
 			return sol_refuse(p->err, p->layout_line[i], -EINVAL,
 					  "sub: channel has only %u functions",
 					  l->channel.n);
-		if (l->ways && map->n_llc_bits)
+		if (l->ways && map->n_llc_functions)
 			return sol_refuse(p->err, p->layout_line[i], -EINVAL,
 					  "layout %u: interleave and llc can't stand in one map: no XOR ties a division to a cache colour",
 					  i);
@@ -652,7 +654,7 @@ static int check_ranges(struct parser *p)
 	for (i = 0; i < map->n_ranges; i++) {
 		const struct sol_range *r = &map->range[i];
 		u64 blocks = (r->end - r->start) >>
-			     (SOL_FRAME_SHIFT + sol_range_order(map, r));
+			     (sol_frame_shift(map) + sol_range_order(map, r));
 
 		for (j = 0; j < i; j++)
 			if (ranges_alias(&map->range[j], r))
@@ -671,11 +673,11 @@ static int check_ranges(struct parser *p)
 
 static int check_llc(struct parser *p)
 {
-	const struct sol_map *map = p->map;
+	struct sol_map *map = p->map;
 	u64 basis[SOL_MAX_LLC_BITS];
 	u32 i, j;
 
-	for (i = 0; i < map->n_llc_bits; i++) {
+	for (i = 0; i < map->n_llc_functions; i++) {
 		basis[i] = map->llc[i];
 		for (j = 0; j < i; j++)
 			if ((basis[i] ^ basis[j]) < basis[i])
@@ -685,6 +687,7 @@ static int check_llc(struct parser *p)
 					  "llc function %u follows from those before it",
 					  i);
 	}
+	sol_derive_llc(map);
 	return 0;
 }
 
@@ -707,13 +710,18 @@ static int check_whole(struct parser *p)
 }
 
 int sol_map_parse(struct sol_map *map, const char *text, size_t len,
-		  struct sol_err *err)
+		  u32 frame_shift, struct sol_err *err)
 {
 	struct parser p = { .map = map, .err = err };
 	int rc;
 
 	memset(map, 0, sizeof(*map));
+	if (frame_shift < SOL_MIN_FRAME_SHIFT || frame_shift > SOL_MAX_FRAME_SHIFT)
+		return sol_refuse(err, 0, -EINVAL,
+				  "pages of 2^%u bytes: expected 2^12 to 2^16",
+				  frame_shift);
 	map->line = 64;
+	map->frame_shift = frame_shift;
 	rc = get_text(&p, text, len);
 	if (!rc)
 		rc = check_whole(&p);

@@ -86,7 +86,7 @@ size_t sol_map_print(const struct sol_map *map, char *buf, size_t size)
 	if (map->name[0])
 		sol_text_put(&text, "name %s\n", map->name);
 	sol_text_put(&text, "line %u\n", map->line);
-	put_masks(&text, "llc", map->llc, NULL, map->n_llc_bits);
+	put_masks(&text, "llc", map->llc, NULL, map->n_llc_functions);
 	for (i = 0; i < map->n_layouts; i++)
 		put_layout(&text, &map->layout[i]);
 	for (i = 0; i < map->n_ranges; i++) {

@@ -15,12 +15,16 @@
 
 /**
  * sol_way_shift() - the frames of a granule
+ * @map: of @l
  * @l: layout
  * Return: log2 of frames; 0 for a granule of at most one frame.
  */
-static inline u32 sol_way_shift(const struct sol_layout *l)
+static inline u32 sol_way_shift(const struct sol_map *map,
+				const struct sol_layout *l)
 {
-	return l->granule > SOL_FRAME_SHIFT ? l->granule - SOL_FRAME_SHIFT : 0;
+	u32 frame = sol_frame_shift(map);
+
+	return l->granule > frame ? l->granule - frame : 0;
 }
 
 /**
@@ -67,7 +71,7 @@ static inline u64 sol_denormalise(const struct sol_layout *l, u64 normal,
  * sol_normal_frame() - sol_normalise() for a frame
  * @map: has its derived members
  * @layout: 0 to n_layouts - 1
- * @frame: of the node, offset >> 12
+ * @frame: of the node, offset >> sol_frame_shift()
  * @way: the way as bank sets count it, filled; 0 if frames touch several ways
  * Return: the normalised page that @frame is part of.
  */
@@ -75,7 +79,7 @@ static inline u64 sol_normal_frame(const struct sol_map *map, u32 layout,
 				   u64 frame, u32 *way)
 {
 	const struct sol_layout *l = &map->layout[layout];
-	u32 shift = sol_way_shift(l);
+	u32 shift = sol_way_shift(map, l);
 	u64 granule, of_way;
 
 	*way = map->ways_joined ? 0 : l->way_of[0];

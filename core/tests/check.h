@@ -54,8 +54,9 @@ bool once_in(u64 n);
 
 /* Parse tests/maps/NAME.map; the test fails if that is refused. */
 void load_map(struct sol_map *map, const char *name);
+void load_map_of(struct sol_map *map, const char *name, u32 frame_shift);
 
-/* A random map that is small enough to visit every frame of it. */
+/* A random map that is small enough to visit every frame of it, of any size. */
 void random_map(struct sol_map *map);
 
 #endif /* SOLOIST_TESTS_CHECK_H */

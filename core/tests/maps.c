@@ -2,7 +2,7 @@
 /* Maps for tests: from files, and random ones. */
 #include "check.h"
 
-void load_map(struct sol_map *map, const char *name)
+void load_map_of(struct sol_map *map, const char *name, u32 frame_shift)
 {
 	char path[4096], text[4096];
 	struct sol_err err;
@@ -14,8 +14,13 @@ void load_map(struct sol_map *map, const char *name)
 	CHECK(file);
 	len = fread(text, 1, sizeof(text), file);
 	fclose(file);
-	if (sol_map_parse(map, text, len, &err))
+	if (sol_map_parse(map, text, len, frame_shift, &err))
 		test_fail(path, err.line, "%s", err.text);
+}
+
+void load_map(struct sol_map *map, const char *name)
+{
+	load_map_of(map, name, 12);
 }
 
 /*
@@ -75,11 +80,17 @@ static void random_layout(struct sol_layout *l, u32 width)
 	l->chip_select = below(4);
 }
 
+/* So many bytes of whole frames. */
+static u64 less_than_half(const struct sol_map *map, u64 size)
+{
+	return below(size >> (map->frame_shift + 1)) << map->frame_shift;
+}
+
 /* Ranges of one node that cover its offsets up to @size, with holes. */
 static u64 random_ranges(struct sol_map *map, u32 node, u32 layout, u64 at,
 			 u64 size)
 {
-	u64 base = 0, align = 1ull << (SOL_FRAME_SHIFT + below(7));
+	u64 base = 0, align = 1ull << (map->frame_shift + below(19 - map->frame_shift));
 	u32 parts = 1 + below(3);
 
 	while (base < size) {
@@ -138,7 +149,7 @@ static void random_regions(struct sol_map *map, u32 nodes, u32 width, u64 at)
 		u64 part = size;
 
 		if (once_in(2))
-			part -= below(size >> 13) << SOL_FRAME_SHIFT;
+			part -= less_than_half(map, size);
 		n = map->n_ranges;
 		at = random_ranges(map, i / 2, i % 2, at, part);
 		for (k = n; i % 2 && k < map->n_ranges; k++)
@@ -161,6 +172,7 @@ void random_map(struct sol_map *map)
 	memcpy(made.name, "random", 6);
 	made.line = 64;
 	made.n_layouts = layouts;
+	made.frame_shift = once_in(2) ? 12 : 14 + 2 * below(2);
 	for (i = 0; i < layouts; i++)
 		random_layout(&made.layout[i], width);
 	for (i = 0; interleaved && i < layouts; i++)
@@ -174,18 +186,18 @@ void random_map(struct sol_map *map)
 
 		/* More than half, so that all bits are used. */
 		if (once_in(2))
-			size -= below(size >> 13) << SOL_FRAME_SHIFT;
+			size -= less_than_half(&made, size);
 		at = random_ranges(&made, i, i % layouts, at, size);
 		if (once_in(2))
 			at = (at + (1 << 20)) >> 20 << 20;
 	}
 	if (!regions && nodes < layouts)
 		made.n_layouts = nodes;
-	made.n_llc_bits = interleaved ? 0 : below(5);
-	random_functions(made.llc, made.n_llc_bits, SOL_FRAME_SHIFT + below(3));
+	made.n_llc_functions = interleaved ? 0 : below(5);
+	random_functions(made.llc, made.n_llc_functions, 12 + below(3));
 	len = sol_map_print(&made, text, sizeof(text));
 	CHECK(len < sizeof(text));
-	if (sol_map_parse(map, text, len, &err)) {
+	if (sol_map_parse(map, text, len, made.frame_shift, &err)) {
 		printf("%s", text);
 		test_fail(__FILE__, __LINE__, "line %u: %s", err.line,
 			  err.text);

@@ -2,6 +2,7 @@
 /* Decoding, encoding and colours of addresses. */
 #include "check.h"
 #include "map/ways.h"
+#include "text/numlist.h"
 #include "opteron_rows.h"
 
 static struct sol_map map;
@@ -179,7 +180,7 @@ TEST(a_map_without_rows_does_not_encode)
 	struct sol_err err;
 	u64 addr;
 
-	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, 12, &err), 0);
 	CHECK_EQ(sol_map_decode(&map, 0x60c0, &dram), 0);
 	CHECK_EQ(dram.bank, 3);
 	CHECK_EQ(sol_map_encode(&map, &dram, &addr), -EDOM);
@@ -211,10 +212,10 @@ static void check_frame(u64 pfn)
 
 	if (sol_map_color(&map, pfn, &color)) {
 		CHECK_EQ(sol_map_cell(&map, pfn), SOL_NO_CELL);
-		CHECK_EQ(sol_map_decode(&map, pfn << 12, &first), -ERANGE);
+		CHECK_EQ(sol_map_decode(&map, pfn << map.frame_shift, &first), -ERANGE);
 		return;
 	}
-	CHECK_EQ(sol_map_decode(&map, pfn << 12, &first), 0);
+	CHECK_EQ(sol_map_decode(&map, pfn << map.frame_shift, &first), 0);
 	CHECK_EQ(color.color, first.color);
 	CHECK_EQ(color.cell, sol_map_cell(&map, pfn));
 	CHECK_EQ(color.cell, color.bank_set * map.n_llc + color.llc);
@@ -222,7 +223,7 @@ static void check_frame(u64 pfn)
 	CHECK_EQ(sol_map_set_node(&map, color.bank_set), color.node);
 	CHECK(sol_map_cell_exists(&map, color.bank_set, color.llc));
 	for (i = 0; i < 4; i++)
-		check_line(&color, pfn << 12 | below(4096));
+		check_line(&color, pfn << map.frame_shift | below(1u << map.frame_shift));
 }
 
 TEST(decode_and_encode_are_inverse)
@@ -233,7 +234,7 @@ TEST(decode_and_encode_are_inverse)
 		u64 end;
 
 		random_map(&map);
-		end = map.range[map.n_ranges - 1].end >> 12;
+		end = map.range[map.n_ranges - 1].end >> map.frame_shift;
 		for (i = 0; i < 100; i++)
 			check_frame(below(end + 16));
 	}
@@ -253,7 +254,7 @@ TEST(decode_and_encode_are_inverse_on_known_maps)
 			const struct sol_range *r =
 				&map.range[below(map.n_ranges)];
 
-			check_frame((r->start + below(r->end - r->start)) >> 12);
+			check_frame((r->start + below(r->end - r->start)) >> map.frame_shift);
 		}
 	}
 }
@@ -268,8 +269,8 @@ static void check_touched(u64 pfn, u32 set)
 	struct sol_dram dram;
 	u64 line;
 
-	for (line = 0; line < 4096; line += map.line) {
-		CHECK_EQ(sol_map_decode(&map, (pfn << 12) + line, &dram), 0);
+	for (line = 0; line < 1u << map.frame_shift; line += map.line) {
+		CHECK_EQ(sol_map_decode(&map, (pfn << map.frame_shift) + line, &dram), 0);
 		for (i = 0; i < k && bc[i] != dram.color; i++)
 			;
 		CHECK(i < k);
@@ -278,6 +279,115 @@ static void check_touched(u64 pfn, u32 set)
 	/* Of several ways, a frame need not touch all. */
 	for (i = 0; !map.ways_joined && i < k; i++)
 		CHECK(seen[i]);
+}
+
+/* ---- Frames of more than 4 KiB ---- */
+
+/* The same map, of frames of 4 KiB. */
+static struct sol_map small;
+
+/* What the small frames of frame @pfn have: bit i: LLC colour, bank set i. */
+struct touched {
+	u32 llc;
+	unsigned long sets[SOL_LONGS(MOST)];
+};
+
+static void touch(u64 pfn, struct touched *touched)
+{
+	u32 n = 1u << (map.frame_shift - 12), i;
+	struct sol_frame_color color;
+
+	memset(touched, 0, sizeof(*touched));
+	for (i = 0; i < n; i++) {
+		CHECK_EQ(sol_map_color(&small, pfn * n + i, &color), 0);
+		CHECK(color.bank_set < MOST);
+		touched->llc |= 1u << color.llc;
+		sol_bit_set(touched->sets, color.bank_set);
+	}
+}
+
+static bool share_a_set(const struct touched *a, const struct touched *b)
+{
+	u32 i;
+
+	for (i = 0; i < SOL_LONGS(MOST); i++)
+		if (a->sets[i] & b->sets[i])
+			return true;
+	return false;
+}
+
+/* Frames of two colours share nothing, and those of one colour all of it. */
+static void check_pair(u64 a, u64 b)
+{
+	struct sol_frame_color of_a, of_b;
+	struct touched by_a, by_b;
+
+	if (sol_map_color(&map, a, &of_a) || sol_map_color(&map, b, &of_b))
+		return;
+	touch(a, &by_a);
+	touch(b, &by_b);
+	CHECK_EQ(of_a.llc == of_b.llc, by_a.llc == by_b.llc);
+	CHECK_EQ(of_a.llc == of_b.llc, (by_a.llc & by_b.llc) != 0);
+	if (of_a.bank_set != of_b.bank_set)
+		CHECK(!share_a_set(&by_a, &by_b));
+	else if (map.n_layouts == 1 && !map.way_bits)
+		CHECK(!memcmp(by_a.sets, by_b.sets, sizeof(by_a.sets)));
+}
+
+TEST(large_frames_share_what_their_small_ones_share)
+{
+	char text[8192];
+	u32 n, i, tried = 0;
+
+	for (n = 0; n < 200; n++) {
+		u64 end;
+
+		random_map(&map);
+		if (map.frame_shift == 12)
+			continue;
+		end = map.range[map.n_ranges - 1].end >> map.frame_shift;
+		CHECK_EQ(sol_map_parse(&small, text,
+				       sol_map_print(&map, text, sizeof(text)),
+				       12, NULL), 0);
+		for (i = 0; i < 100; i++)
+			check_pair(below(end), below(end));
+		tried++;
+	}
+	CHECK(tried > 50);
+}
+
+static void check_counts(const char *name, u32 frame_shift, u32 sets, u32 llc)
+{
+	load_map_of(&map, name, frame_shift);
+	CHECK_EQ(map.n_bank_sets, sets);
+	CHECK_EQ(map.n_llc, llc);
+}
+
+TEST(larger_frames_have_fewer_colors)
+{
+	static const char hashed[] =
+		"soloist-map 1\nllc 12^17 12^18 13^17 14\nlayout\nbank 13\n"
+		"range 0 0x100000\n";
+
+	/* Banks A15 and up, LLC A12 to A16. */
+	check_counts("opteron-6128", 12, 64, 32);
+	check_counts("opteron-6128", 14, 64, 8);
+	check_counts("opteron-6128", 16, 32, 2);
+	/* Banks 12, 13, 19, 20: two of them also LLC, A12 to A18. */
+	check_counts("xeon-w3530", 12, 16, 128);
+	check_counts("xeon-w3530", 14, 4, 32);
+	CHECK(sol_map_cell_exists(&map, 1, 0));
+	CHECK_EQ(sol_map_cell_frames(&map, 1, 1), (1 << 18) / (4 * 32));
+	/* The way of 4 KiB is no colour any more. */
+	check_counts("three-channels", 12, 64, 1);
+	load_map_of(&map, "three-channels", 14);
+	CHECK(map.ways_joined);
+	/* What is left of the first two is 17^18. */
+	CHECK_EQ(sol_map_parse(&map, hashed, sizeof(hashed) - 1, 14, NULL), 0);
+	CHECK_EQ(map.n_llc, 4);
+	CHECK_EQ(map.llc_color[0], 3 << 17);
+	CHECK_EQ(map.llc_color[1], 1 << 14);
+	CHECK_EQ(map.n_bank_sets, 1);
 }
 
 /* The ways that some layout has. */
@@ -302,7 +412,7 @@ TEST(a_frame_touches_all_banks_of_its_set_and_no_other)
 	for (n = 0; n < 200; n++) {
 		random_map(&map);
 		for (i = 0; map.n_layouts == 1 && i < 20; i++) {
-			u64 pfn = below(map.range[map.n_ranges - 1].end >> 12);
+			u64 pfn = below(map.range[map.n_ranges - 1].end >> map.frame_shift);
 
 			if (!sol_map_color(&map, pfn, &color))
 				check_touched(pfn, color.bank_set);
@@ -463,9 +573,9 @@ TEST(next_frame_of_a_cell_is_the_next)
 			u32 cell = below(map.n_cells);
 			const struct sol_range *r =
 				&map.range[below(map.n_ranges)];
-			u64 from = (r->start >> 12) +
-				   below((r->end - r->start) >> 12), pfn;
-			u64 stop = r->end >> 12;
+			u64 from = (r->start >> map.frame_shift) +
+				   below((r->end - r->start) >> map.frame_shift), pfn;
+			u64 stop = r->end >> map.frame_shift;
 
 			for (pfn = from; pfn < stop &&
 			     sol_map_cell(&map, pfn) != cell; pfn++)

@@ -42,7 +42,7 @@ static void set_up_frames(u32 n)
 static void set_up(void)
 {
 	random_map(&map);
-	set_up_frames(map.range[map.n_ranges - 1].end >> 12);
+	set_up_frames(map.range[map.n_ranges - 1].end >> map.frame_shift);
 }
 
 /* Walk a stack; every frame of it is believed to be there. */
@@ -238,10 +238,10 @@ TEST(every_frame_has_a_slot_of_its_own)
 static u32 strangers(const struct sol_range *r, u32 *of)
 {
 	u32 block = fs.swap_bit ? 8u << fs.swap_bit : 8, others = 0, pfn, i;
-	u32 end = r->end >> 12;
+	u32 end = r->end >> map.frame_shift;
 
 	*of = 0;
-	pfn = ((r->start >> 12) + block - 1) & ~(block - 1);
+	pfn = ((r->start >> map.frame_shift) + block - 1) & ~(block - 1);
 	for (; pfn + block <= end; pfn += block)
 		for (i = 0; i < block; i++) {
 			u32 slot = sol_frames_slot(&fs, pfn + i);
@@ -300,7 +300,7 @@ TEST(a_rare_carry_is_found)
 	struct sol_err err;
 	u32 n, of;
 
-	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, 12, &err), 0);
 	fs.swap_bit = sol_frames_swap_bit(&map);
 	for (n = 0; fs.swap_bit && n < map.n_ranges; n++)
 		CHECK_EQ(strangers(&map.range[n], &of), 0);
@@ -319,7 +319,7 @@ TEST(a_rare_carry_of_ways_is_found)
 	u32 n, of;
 
 	err.text[0] = 0;
-	if (sol_map_parse(&map, text, sizeof(text) - 1, &err))
+	if (sol_map_parse(&map, text, sizeof(text) - 1, 12, &err))
 		test_fail("a map", err.line, "%s", err.text);
 	fs.swap_bit = sol_frames_swap_bit(&map);
 	for (n = 0; fs.swap_bit && n < map.n_ranges; n++)
@@ -412,7 +412,7 @@ TEST(eviction_in_one_call)
 	set_up();
 	for (pfn = 0; pfn < fs.n_frames; pfn++)
 		try_add(pfn);
-	cell = sol_map_cell(&map, map.range[0].start >> 12);
+	cell = sol_map_cell(&map, map.range[0].start >> map.frame_shift);
 	want = listed_within(cell, 0, fs.n_frames);
 	gone_count = 0;
 	CHECK(sol_frames_evict(&fs, cell, 0, fs.n_frames, want + 1, note_gone,
@@ -430,7 +430,7 @@ TEST(eviction_goes_on_where_it_stopped)
 		set_up();
 		for (pfn = 0; pfn < fs.n_frames; pfn++)
 			try_add(pfn);
-		cell = sol_map_cell(&map, map.range[0].start >> 12);
+		cell = sol_map_cell(&map, map.range[0].start >> map.frame_shift);
 		listed = fs.cell[cell].listed[0] + fs.cell[cell].listed[1];
 		for (calls = 1; !sol_frames_evict(&fs, cell, 0,
 				fs.n_frames / 2, 2, note_gone, NULL); calls++)
@@ -449,7 +449,7 @@ TEST(eviction_with_its_mark_moved)
 	/* A small map may have fewer than four frames of a cell. */
 	do {
 		set_up();
-		cell = sol_map_cell(&map, map.range[0].start >> 12);
+		cell = sol_map_cell(&map, map.range[0].start >> map.frame_shift);
 		for (n = 0, i = 0; n < 4 && i < fs.n_frames; i++)
 			if (sol_map_cell(&map, i) == cell)
 				pfn[n++] = i;

@@ -115,7 +115,7 @@ TEST(wrong_maps_are_refused_in_words)
 
 		memset(&map, 0xaa, sizeof(map));
 		memset(&err, 0xaa, sizeof(err));
-		if (sol_map_parse(&map, w->text, strlen(w->text), &err) !=
+		if (sol_map_parse(&map, w->text, strlen(w->text), 12, &err) !=
 		    -EINVAL)
 			test_fail(__FILE__, __LINE__, "was taken:\n%s",
 				  w->text);
@@ -126,8 +126,28 @@ TEST(wrong_maps_are_refused_in_words)
 				  w->text);
 		CHECK(!memcmp(&map, &zero, sizeof(map)));
 		/* Nobody need listen. */
-		CHECK_EQ(sol_map_parse(&map, w->text, strlen(w->text), NULL),
+		CHECK_EQ(sol_map_parse(&map, w->text, strlen(w->text), 12, NULL),
 			 -EINVAL);
+	}
+}
+
+/* A text that is right for small pages may not be for larger ones. */
+TEST(frames_of_other_sizes)
+{
+	static const char text[] = V "layout\nbank 13\nrange 0x1000 0x9000\n";
+	struct sol_err err;
+	u32 shift;
+
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, 12, &err), 0);
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, 14, &err), -EINVAL);
+	CHECK_EQ(err.line, 4);
+	CHECK(strstr(err.text, "multiples of the page size 16384"));
+	for (shift = 0; shift < 20; shift++) {
+		if (shift >= 12 && shift <= 16)
+			continue;
+		CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, shift, &err),
+			 -EINVAL);
+		CHECK(strstr(err.text, "expected 2^12 to 2^16"));
 	}
 }
 
@@ -140,7 +160,7 @@ TEST(too_many_ranges)
 	for (i = 0; i < 65; i++)
 		sprintf(text + strlen(text), "range 0x%x 0x%x base 0x%x\n",
 			i << 16, (i + 1) << 16, i << 16);
-	CHECK_EQ(sol_map_parse(&map, text, strlen(text), &err), -EINVAL);
+	CHECK_EQ(sol_map_parse(&map, text, strlen(text), 12, &err), -EINVAL);
 	CHECK_EQ(err.line, 68);
 	CHECK(strstr(err.text, "more than 64"));
 }
@@ -152,7 +172,7 @@ TEST(blanks_comments_and_line_ends)
 		"bank 13 0xe^20 #\nrange 0 0X1000000 node 2";
 	struct sol_err err;
 
-	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, 12, &err), 0);
 	CHECK_EQ(map.layout[0].bank.mask[1], 1 << 14 | 1 << 20);
 	CHECK_EQ(map.n_nodes, 3);
 	CHECK_EQ(map.line, 64);
@@ -165,7 +185,7 @@ TEST(offsets_may_go_down)
 		"range 0x8000 0x10000\n";
 	struct sol_err err;
 
-	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, 12, &err), 0);
 }
 
 static void check_round_trip(void)
@@ -179,7 +199,7 @@ static void check_round_trip(void)
 	CHECK_EQ(sol_map_print(&map, NULL, 0), len);
 	CHECK_EQ(sol_map_print(&map, small, sizeof(small)), len);
 	CHECK_EQ(strlen(small), sizeof(small) - 1);
-	CHECK_EQ(sol_map_parse(&again, text, len, &err), 0);
+	CHECK_EQ(sol_map_parse(&again, text, len, map.frame_shift, &err), 0);
 	CHECK(!memcmp(&map, &again, sizeof(map)));
 }
 
@@ -221,7 +241,7 @@ TEST(damaged_maps)
 					   "0123456789 ^@:#\n"[below(16)];
 		if (once_in(4))
 			len = below(len);
-		if (!sol_map_parse(&map, text, len, &err)) {
+		if (!sol_map_parse(&map, text, len, 12 + 2 * below(3), &err)) {
 			check_round_trip();
 			taken++;
 		}

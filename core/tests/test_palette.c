@@ -356,7 +356,7 @@ TEST(sets_of_an_owner_spread)
 	struct owner a;
 
 	CHECK_EQ(sol_map_parse(&map, four_levels, sizeof(four_levels) - 1,
-			       &err), 0);
+			       12, &err), 0);
 	CHECK_EQ(map.n_bank_sets, 32);
 	for (want = 1; want <= 32; want++) {
 		new_palette();
@@ -380,7 +380,7 @@ TEST(owners_spread_over_channels)
 	struct owner a, all;
 
 	CHECK_EQ(sol_map_parse(&map, four_levels, sizeof(four_levels) - 1,
-			       &err), 0);
+			       12, &err), 0);
 	new_palette();
 	init(&all);
 	for (i = 0; i < 4; i++) {
@@ -419,7 +419,7 @@ TEST(a_real_time_owner_is_on_few_channels)
 	struct owner a, b;
 
 	CHECK_EQ(sol_map_parse(&map, four_levels, sizeof(four_levels) - 1,
-			       &err), 0);
+			       12, &err), 0);
 	new_palette();
 	assign(&a, (struct sol_want){ .n_sets = 4, .realtime = true });
 	count_parts(&a, 4, 1, n);
@@ -524,7 +524,7 @@ TEST(classes_of_two_layouts_overlap)
 		"range 0x1000000 0x2000000 node 1 layout 1\n";
 	struct owner a;
 
-	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, 12, &err), 0);
 	new_palette();
 	assign(&a, (struct sol_want){ .n_sets = 1, .n_llc = 1, .near = 1 });
 	CHECK_EQ(node_of(&a), 0);
@@ -548,7 +548,7 @@ TEST(a_class_met_before_is_found_again)
 		"range 0x334000 0x3f0000 base 0x330000\n";
 	struct owner a;
 
-	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, &err), 0);
+	CHECK_EQ(sol_map_parse(&map, text, sizeof(text) - 1, 12, &err), 0);
 	new_palette();
 	give(&a, "3", "");
 	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);

@@ -17,10 +17,10 @@ int sol_command_may(const char *what, size_t count)
 {
 	if (!capable(CAP_SYS_ADMIN))
 		return sol_deny(-EPERM, "%s: needs CAP_SYS_ADMIN", what);
-	if (count >= PAGE_SIZE - 1)
+	if (count >= SOL_FILE_SIZE - 1)
 		return sol_deny(-E2BIG,
-				  "%s: more than %lu bytes in one write",
-				  what, PAGE_SIZE - 2);
+				  "%s: more than %u bytes in one write",
+				  what, SOL_FILE_SIZE - 2);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(sol_command_may);

@@ -5,6 +5,9 @@
 
 #include <linux/types.h>
 
+/* What configfs reads or writes at once, whatever the size of a page. */
+#define SOL_FILE_SIZE	4096
+
 /**
  * sol_command_may() - the first check of every write
  * @what: the file's name

@@ -47,11 +47,11 @@ static u32 list_n(const struct list_file *file)
 
 static ssize_t list_show(const unsigned long *bits, u32 n, char *page)
 {
-	size_t len = sol_list_print(bits, n, page, PAGE_SIZE - 1);
+	size_t len = sol_list_print(bits, n, page, SOL_FILE_SIZE - 1);
 
-	if (len >= PAGE_SIZE - 1)
-		return sol_deny(-EFBIG, "the list has %zu bytes, a file of configfs 4096",
-				len);
+	if (len >= SOL_FILE_SIZE - 1)
+		return sol_deny(-EFBIG, "the list has %zu bytes, a file of configfs %u",
+				len, SOL_FILE_SIZE);
 	page[len] = '\n';
 	return len + 1;
 }

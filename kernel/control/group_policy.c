@@ -136,7 +136,7 @@ ssize_t sol_group_ephemeral_store(struct config_item *item, const char *page,
 ssize_t sol_group_reserve_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%llu\n",
-			  READ_ONCE(sol_to_group(item)->reserve) << SOL_FRAME_SHIFT);
+			  READ_ONCE(sol_to_group(item)->reserve) << PAGE_SHIFT);
 }
 
 /* Bytes as memparse() takes them, but refusing what overflows. */
@@ -168,10 +168,11 @@ static int reserve_parse(const char *page, u64 *frames)
 	if (bytes_parse(page, &bytes))
 		return sol_deny(-EINVAL,
 				"reserve: expected bytes, such as 64M");
-	if (bytes & (BIT(SOL_FRAME_SHIFT) - 1))
-		return sol_deny(-EINVAL, "reserve: %llu is no multiple of 4096",
-				bytes);
-	*frames = bytes >> SOL_FRAME_SHIFT;
+	if (bytes & ~PAGE_MASK)
+		return sol_deny(-EINVAL,
+				"reserve: %llu is no multiple of a page, %lu bytes",
+				bytes, PAGE_SIZE);
+	*frames = bytes >> PAGE_SHIFT;
 	return 0;
 }
 
@@ -184,7 +185,7 @@ struct size {
 static struct size size_of_frames(u64 frames)
 {
 	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
-	u64 n = frames << (SOL_FRAME_SHIFT - 10);
+	u64 n = frames << (PAGE_SHIFT - 10);
 	u32 i = 0;
 
 	while (n && !(n & 1023) && i < ARRAY_SIZE(units) - 1) {
@@ -221,7 +222,7 @@ static int reserve_store(struct sol_group *group, const char *page)
 	if (err)
 		return err;
 	asked = size_of_frames(frames);
-	have = sol_group_capacity(group) >> SOL_FRAME_SHIFT;
+	have = sol_group_capacity(group) >> PAGE_SHIFT;
 	can = size_of_frames(have);
 	if (frames > (u64)have)
 		return sol_deny(-ENOSPC,

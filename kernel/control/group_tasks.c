@@ -50,12 +50,12 @@ ssize_t sol_group_id_show(struct config_item *item, char *page)
 
 ssize_t sol_group_tasks_show(struct config_item *item, char *page)
 {
-	size_t need = sol_member_list(sol_to_group(item), page, PAGE_SIZE);
+	size_t need = sol_member_list(sol_to_group(item), page, SOL_FILE_SIZE);
 
-	if (need > PAGE_SIZE)
+	if (need > SOL_FILE_SIZE)
 		return sol_deny(-EFBIG,
-				"tasks: %zu bytes, a file of configfs has 4096; read members",
-				need);
+				"tasks: %zu bytes, a file of configfs has %u; read members",
+				need, SOL_FILE_SIZE);
 	return need;
 }
 

@@ -54,8 +54,8 @@ static ssize_t root_map_show(struct config_item *item, char *page)
 	mutex_lock(&sol_group_mutex);
 	map = sol_map_in_use();
 	if (map)
-		n = min_t(size_t, sol_map_print(map, page, PAGE_SIZE),
-			  PAGE_SIZE - 1);
+		n = min_t(size_t, sol_map_print(map, page, SOL_FILE_SIZE),
+			  SOL_FILE_SIZE - 1);
 	mutex_unlock(&sol_group_mutex);
 	return n;
 }

@@ -6,7 +6,7 @@
 #include <linux/types.h>
 
 /**
- * struct sol_store_stats - counts of 4 KiB frames
+ * struct sol_store_stats - counts of frames
  * @listed: in lists now, those of CPUs too
  * @zero: of those in the cells' lists, known to be all zero
  * @kept: of these, reserved: the shrinker leaves them

@@ -10,7 +10,7 @@ struct sol_group;
 /**
  * sol_store_reserve() - list known-zero frames in a group's colours
  * @group: referenced by the caller
- * @frames: how many shall be there, 4 KiB each
+ * @frames: how many shall be there
  *
  * Return: how many are there now; fewer than @frames if memory ran out.
  */

@@ -21,8 +21,8 @@ static int check_nodes(const struct sol_map *map, struct sol_err *err)
 
 	for (i = 0; i < map->n_ranges; i++) {
 		const struct sol_range *r = &map->range[i];
-		u64 pfn = r->start >> SOL_FRAME_SHIFT;
-		u64 end = r->end >> SOL_FRAME_SHIFT;
+		u64 pfn = r->start >> PAGE_SHIFT;
+		u64 end = r->end >> PAGE_SHIFT;
 
 		for (; pfn < end; pfn += MAX_ORDER_NR_PAGES) {
 			struct page *page = pfn_to_online_page(pfn);
@@ -33,7 +33,7 @@ static int check_nodes(const struct sol_map *map, struct sol_err *err)
 				continue;
 			snprintf(err->text, sizeof(err->text),
 				 "address 0x%llx is on node %u by the map, but the kernel has it on node %d",
-				 pfn << SOL_FRAME_SHIFT, r->node,
+				 pfn << PAGE_SHIFT, r->node,
 				 page_to_nid(page));
 			return -EINVAL;
 		}

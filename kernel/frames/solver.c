@@ -35,22 +35,22 @@ static void solver_add(struct sol_solver *s, u8 bit, u32 image)
 
 static u32 regions_of(const struct sol_range *r)
 {
-	return DIV_ROUND_UP(r->end >> SOL_FRAME_SHIFT, SOL_REGION) -
-	       (r->start >> SOL_FRAME_SHIFT) / SOL_REGION;
+	return DIV_ROUND_UP(r->end >> PAGE_SHIFT, SOL_REGION) -
+	       (r->start >> PAGE_SHIFT) / SOL_REGION;
 }
 
 /* @head: room for a cell of each of its regions. */
 static void solver_make(struct sol_solver *s, const struct sol_map *map,
 			const struct sol_range *r, u32 *head)
 {
-	u64 probe = ALIGN(r->start >> SOL_FRAME_SHIFT, SOL_REGION);
+	u64 probe = ALIGN(r->start >> PAGE_SHIFT, SOL_REGION);
 	u32 bit, cell, i;
 	u64 pfn;
 
-	s->start = r->start >> SOL_FRAME_SHIFT;
-	s->end = r->end >> SOL_FRAME_SHIFT;
+	s->start = r->start >> PAGE_SHIFT;
+	s->end = r->end >> PAGE_SHIFT;
 	s->node = r->node;
-	s->linear = !((r->start ^ r->base) >> SOL_FRAME_SHIFT & (SOL_REGION - 1)) &&
+	s->linear = !((r->start ^ r->base) >> PAGE_SHIFT & (SOL_REGION - 1)) &&
 		    probe + SOL_REGION <= s->end && !map->layout[r->layout].ways;
 	if (!s->linear)
 		return;

@@ -61,7 +61,7 @@ struct sol_cells {
 #define SOL_TIMES	16
 #define SOL_TIME_MIN	10
 
-/* Statistics: per CPU, summed when read. Counts of 4 KiB pages or of events. */
+/* Statistics: per CPU, summed when read. Counts of small pages or of events. */
 struct sol_group_stats {
 	u64 hits;		/* pages handed out */
 	u64 zeroed;		/* of these, known zero: nothing was cleared */
@@ -144,7 +144,7 @@ enum sol_copies {
  * struct sol_group - a colour set and who allocates by it
  * @id: 1 to SOL_MAX_GROUPS; no other group gets it before this one is freed
  * @exhaust: enum sol_exhaust
- * @huge_ok: each 2 MiB block that touches the colours lies in them as a whole
+ * @huge_ok: each block of a huge page that touches the colours lies in them as a whole
  * @text: enum sol_copies
  * @implicit: made by a rule or by the mmap() ABI, not by mkdir
  * @dead: removed; its last reference or its last frame may still be there
@@ -155,7 +155,7 @@ enum sol_copies {
  * @node: by node
  * @refs: tasks in the group, and one for its directory or its maker. It never
  *	rises from zero
- * @reserve: 4 KiB frames to keep in the lists
+ * @reserve: frames to keep in the lists
  * @grow_after: jiffies: until then there is no free colour; sol_group_mutex
  * @colors: sol_group_mutex
  * @maker: mmap() ABI: the thread that it was made for

@@ -3,7 +3,7 @@
  * Address spaces: flags that keep Linux from moving, merging or replacing pages in
  * colour.
  *
- *   Huge pages      SOL_MMF_NO_THP, unless the colours consist of whole 2 MiB
+ *   Huge pages      SOL_MMF_NO_THP, unless the colours consist of whole huge
  *                   blocks. Linux copies the flag on fork and exec.
  *   NUMA balancing  the next scan is put off by half of all time. Linux resets that
  *                   on fork and exec; two tracepoints put it off again.

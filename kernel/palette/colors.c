@@ -34,7 +34,7 @@ static const struct sol_colors *owned(const struct sol_colors *colors)
 /**
  * sol_group_reserve() - keep frames in a group's lists
  * @group: referenced by the caller
- * @frames: 4 KiB each; 0: none
+ * @frames: how many; 0: none
  *
  * The frames are zeroed, and the shrinker leaves so many alone from then on.
  *
@@ -95,7 +95,8 @@ static int recolor(struct sol_group *group, const struct sol_colors *colors)
 	group->n_sets = bitmap_weight(colors->sets, map->n_bank_sets);
 	WRITE_ONCE(group->huge_ok,
 		   colors->by_bank && !colors->by_llc &&
-		   sol_map_block_order(map, colors->sets) >= 9);
+		   sol_map_block_order(map, colors->sets) >=
+			   sol_huge_order(map));
 	sol_cells_publish(group, cells);
 	return 0;
 refuse:

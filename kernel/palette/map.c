@@ -105,7 +105,7 @@ int sol_map_use(const char *text, size_t len)
 
 	mutex_lock(&sol_group_mutex);
 	spare = &maps[map == &maps[0]];
-	ret = sol_map_parse(spare, text, len, &err);
+	ret = sol_map_parse(spare, text, len, PAGE_SHIFT, &err);
 	if (ret)
 		sol_deny(ret, "map: line %u: %s", err.line, err.text);
 	else if (sol_group_counts.named || sol_group_counts.implicit || sol_group_counts.dead)

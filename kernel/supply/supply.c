@@ -63,7 +63,7 @@
 #include "../trace/trace.h"
 #include "supply.h"
 
-#define GOAL_MIN	256u	/* frames listed ahead, 1 MiB ... */
+#define GOAL_MIN	256u	/* frames listed ahead ... */
 #define GOAL_MAX	4096u
 #define CELL_MARK	(2 * SOL_CELL_LOW)	/* ... at least so many in a cell */
 #define STEP_LOOKS	1024u	/* frames of a cell that a step looks at */

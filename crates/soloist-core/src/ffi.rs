@@ -2,7 +2,6 @@
 //! headers. Values cross only through the safe modules.
 
 
-pub const FRAME_SHIFT: u32 = 12;
 pub const NO_FRAME: u32 = 4294967295;
 pub const ERR_LEN: u32 = 160;
 pub const MAP_NAME: u32 = 32;
@@ -16,6 +15,8 @@ pub const MAX_COL_BITS: u32 = 20;
 pub const MAX_LLC_BITS: u32 = 12;
 pub const MAX_BANK_BITS: u32 = 16;
 pub const MAX_CELLS: u32 = 1048576;
+pub const MIN_FRAME_SHIFT: u32 = 12;
+pub const MAX_FRAME_SHIFT: u32 = 16;
 pub const MAX_WAYS: u32 = 63;
 pub const NO_TURN: u32 = 255;
 pub const TABLE_PARTS: u32 = 10;
@@ -201,9 +202,12 @@ pub struct Map {
     pub set_bits: u8,
     pub n_llc_bits: u8,
     pub way_bits: u8,
+    pub frame_shift: u8,
+    pub n_llc_functions: u8,
     pub llc: [u64; 12usize],
     pub range: [Range; 64usize],
     pub layout: [Layout; 4usize],
+    pub llc_color: [u64; 12usize],
     pub set_mask: [[u64; 16usize]; 4usize],
     pub span: [u32; 16usize],
     pub n_span: u32,
@@ -220,7 +224,7 @@ pub struct Map {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of Map"][::std::mem::size_of::<Map>() - 10320usize];
+    ["Size of Map"][::std::mem::size_of::<Map>() - 10424usize];
     ["Alignment of Map"][::std::mem::align_of::<Map>() - 8usize];
     ["Offset of field: Map::name"][::std::mem::offset_of!(Map, name) - 0usize];
     ["Offset of field: Map::line"][::std::mem::offset_of!(Map, line) - 32usize];
@@ -248,34 +252,43 @@ const _: () = {
         "Offset of field: Map::n_llc_bits",
     ][::std::mem::offset_of!(Map, n_llc_bits) - 78usize];
     ["Offset of field: Map::way_bits"][::std::mem::offset_of!(Map, way_bits) - 79usize];
-    ["Offset of field: Map::llc"][::std::mem::offset_of!(Map, llc) - 80usize];
-    ["Offset of field: Map::range"][::std::mem::offset_of!(Map, range) - 176usize];
-    ["Offset of field: Map::layout"][::std::mem::offset_of!(Map, layout) - 2224usize];
+    [
+        "Offset of field: Map::frame_shift",
+    ][::std::mem::offset_of!(Map, frame_shift) - 80usize];
+    [
+        "Offset of field: Map::n_llc_functions",
+    ][::std::mem::offset_of!(Map, n_llc_functions) - 81usize];
+    ["Offset of field: Map::llc"][::std::mem::offset_of!(Map, llc) - 88usize];
+    ["Offset of field: Map::range"][::std::mem::offset_of!(Map, range) - 184usize];
+    ["Offset of field: Map::layout"][::std::mem::offset_of!(Map, layout) - 2232usize];
+    [
+        "Offset of field: Map::llc_color",
+    ][::std::mem::offset_of!(Map, llc_color) - 6328usize];
     [
         "Offset of field: Map::set_mask",
-    ][::std::mem::offset_of!(Map, set_mask) - 6320usize];
-    ["Offset of field: Map::span"][::std::mem::offset_of!(Map, span) - 6832usize];
-    ["Offset of field: Map::n_span"][::std::mem::offset_of!(Map, n_span) - 6896usize];
-    ["Offset of field: Map::set_of"][::std::mem::offset_of!(Map, set_of) - 6900usize];
+    ][::std::mem::offset_of!(Map, set_mask) - 6424usize];
+    ["Offset of field: Map::span"][::std::mem::offset_of!(Map, span) - 6936usize];
+    ["Offset of field: Map::n_span"][::std::mem::offset_of!(Map, n_span) - 7000usize];
+    ["Offset of field: Map::set_of"][::std::mem::offset_of!(Map, set_of) - 7004usize];
     [
         "Offset of field: Map::color_of",
-    ][::std::mem::offset_of!(Map, color_of) - 8188usize];
-    ["Offset of field: Map::llc_of"][::std::mem::offset_of!(Map, llc_of) - 9476usize];
-    ["Offset of field: Map::ties"][::std::mem::offset_of!(Map, ties) - 9798usize];
-    ["Offset of field: Map::large"][::std::mem::offset_of!(Map, large) - 10256usize];
+    ][::std::mem::offset_of!(Map, color_of) - 8292usize];
+    ["Offset of field: Map::llc_of"][::std::mem::offset_of!(Map, llc_of) - 9580usize];
+    ["Offset of field: Map::ties"][::std::mem::offset_of!(Map, ties) - 9902usize];
+    ["Offset of field: Map::large"][::std::mem::offset_of!(Map, large) - 10360usize];
     [
         "Offset of field: Map::per_ways",
-    ][::std::mem::offset_of!(Map, per_ways) - 10264usize];
+    ][::std::mem::offset_of!(Map, per_ways) - 10368usize];
     [
         "Offset of field: Map::set_way_at",
-    ][::std::mem::offset_of!(Map, set_way_at) - 10296usize];
+    ][::std::mem::offset_of!(Map, set_way_at) - 10400usize];
     [
         "Offset of field: Map::set_channel_at",
-    ][::std::mem::offset_of!(Map, set_channel_at) - 10297usize];
-    ["Offset of field: Map::spread"][::std::mem::offset_of!(Map, spread) - 10298usize];
+    ][::std::mem::offset_of!(Map, set_channel_at) - 10401usize];
+    ["Offset of field: Map::spread"][::std::mem::offset_of!(Map, spread) - 10402usize];
     [
         "Offset of field: Map::ways_joined",
-    ][::std::mem::offset_of!(Map, ways_joined) - 10314usize];
+    ][::std::mem::offset_of!(Map, ways_joined) - 10418usize];
 };
 impl Default for Map {
     fn default() -> Self {
@@ -868,6 +881,7 @@ unsafe extern "C" {
         map: *mut Map,
         text: *const ::std::os::raw::c_char,
         len: usize,
+        frame_shift: u32,
         err: *mut Err,
     ) -> ::std::os::raw::c_int;
     pub fn sol_map_print(

@@ -11,8 +11,10 @@ mod cpulist;
 #[rustfmt::skip]
 mod ffi;
 mod frames;
+mod left;
 mod list;
 mod map;
+mod page;
 mod palette;
 mod regulator;
 mod size;
@@ -23,8 +25,10 @@ pub mod time;
 pub use colors::ColorSet;
 pub use cpulist::{cpu_list, MAX_CPUS};
 pub use frames::{Block, Fill, FillLimits, FrameError, FrameLists, FrameState, Source};
+pub use left::{Left, Part};
 pub use list::NumList;
 pub use map::{AddrMap, Dram, EncodeError, FrameColor, Hole, Interleave, Layout, MapBit, Range};
+pub use page::PageSize;
 pub use palette::{OwnerId, Palette, Usage, Want};
 pub use regulator::{
     pools, Answer, CoreCounts, Order, Regulation, Regulator, Reservation, Sharing, NO_LIMIT,
@@ -33,7 +37,7 @@ pub use regulator::{
 pub use size::{format_size, parse_size, SizeError};
 pub use text::Refusal;
 
-/// Bytes of a frame: 4 KiB whatever the page size.
+/// Bytes of a frame of the model, and of most kernels: [`PageSize::K4`].
 pub const FRAME_SIZE: u64 = 4096;
 /// log2 of [`FRAME_SIZE`].
 pub const FRAME_SHIFT: u32 = 12;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::ffi;
 use crate::list::NumList;
+use crate::page::PageSize;
 use crate::text::{print, string, Refusal};
-use crate::{ffi, FRAME_SHIFT};
 
 /// An address map, parsed and checked. Cheap to clone, shared between threads.
 ///
@@ -57,7 +58,7 @@ pub struct Dram {
     pub color: u32,
 }
 
-/// The colours of a frame: what is constant over its 4 KiB.
+/// The colours of a frame: what is constant over its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct FrameColor {
     /// Memory node.
@@ -156,14 +157,34 @@ pub struct Layout {
 }
 
 impl AddrMap {
-    /// Reads the map text (docs/reference/map-format.md).
+    /// Reads the map text (docs/reference/map-format.md), for pages of 4 KiB.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
+        Self::parse_for(text, PageSize::K4)
+    }
+
+    /// Reads the map text for a kernel with such pages. The text is the same for all, but its
+    /// ranges must consist of whole pages.
+    pub fn parse_for(text: &str, pages: PageSize) -> Result<Self, Refusal> {
         let mut map = Arc::<ffi::Map>::default();
         let mut err = ffi::Err::default();
         let raw = ptr::from_mut(Arc::make_mut(&mut map));
+        let (at, len) = (text.as_ptr().cast(), text.len());
         // SAFETY: nobody else has the map yet; `text` is valid for its length.
-        let code = unsafe { ffi::sol_map_parse(raw, text.as_ptr().cast(), text.len(), &mut err) };
+        let code = unsafe { ffi::sol_map_parse(raw, at, len, pages.shift(), &mut err) };
         err.check(code).map(|()| Self(map))
+    }
+
+    /// This map for a kernel with such pages.
+    pub fn for_pages(&self, pages: PageSize) -> Result<Self, Refusal> {
+        match pages == self.page_size() {
+            true => Ok(self.clone()),
+            false => Self::parse_for(&self.to_string(), pages),
+        }
+    }
+
+    /// The pages whose colours it tells.
+    pub fn page_size(&self) -> PageSize {
+        PageSize::of(&self.0)
     }
 
     /// The map's name.
@@ -248,9 +269,10 @@ impl AddrMap {
             .map(Layout::from)
     }
 
-    /// LLC colour functions over the physical address, low bit first.
+    /// LLC functions over the physical address, as the text gives them: the LLC colour's
+    /// bits where no page is larger than 4 KiB.
     pub fn llc_masks(&self) -> &[u64] {
-        &self.0.llc[..self.0.n_llc_bits as usize]
+        &self.0.llc[..self.0.n_llc_functions as usize]
     }
 
     /// Bytes of memory in all ranges.
@@ -261,7 +283,7 @@ impl AddrMap {
     /// First frame number beyond all ranges.
     pub fn end_pfn(&self) -> u64 {
         self.ranges()
-            .map(|r| r.end >> FRAME_SHIFT)
+            .map(|r| r.end >> self.page_size().shift())
             .max()
             .unwrap_or(0)
     }
@@ -321,7 +343,7 @@ impl AddrMap {
         unsafe { ffi::sol_rust_cells_advance(self.as_ptr(), cells.as_ptr(), n, at, turns) as usize }
     }
 
-    /// Colours of the frame `pfn` (address / 4096); `None` in a hole.
+    /// Colours of the frame `pfn` (address / page size); `None` in a hole.
     pub fn color_of_frame(&self, pfn: u64) -> Option<FrameColor> {
         let mut c = ffi::FrameColor::default();
         // SAFETY: a parsed map and a place for the answer.
@@ -424,7 +446,7 @@ impl AddrMap {
             .sum()
     }
 
-    /// Largest order (0 to 9) such that every aligned block of that order that
+    /// Largest order (up to that of a huge page) such that every aligned block of that order that
     /// touches a bank set in `sets` lies wholly in `sets`.
     ///
     /// # Panics
@@ -440,6 +462,7 @@ impl AddrMap {
     }
 }
 
+/// The text is the same; the pages may differ.
 impl PartialEq for AddrMap {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.to_string() == other.to_string()

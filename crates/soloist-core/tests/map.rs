@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use soloist_core::{AddrMap, ColorSet, EncodeError, Hole, NumList, FRAME_SHIFT};
+use soloist_core::{AddrMap, ColorSet, EncodeError, Hole, Left, NumList, PageSize, FRAME_SHIFT};
 
 const OPTERON: &str = "\
 soloist-map 1
@@ -222,4 +222,51 @@ fn lists_refuse_what_is_wrong() {
     assert_eq!(NumList::parse("0-3,8\n", 16).unwrap().to_string(), "0-3,8");
     let mut list = NumList::new(4);
     assert!(!list.insert(4) && list.is_empty());
+}
+
+/// What larger pages leave, in words; the text of the map stays what it was.
+#[test]
+fn larger_pages_leave_fewer_colors() {
+    let map = opteron();
+    assert_eq!(Left::of(&map), None);
+    for (pages, words) in [
+        (
+            PageSize::K16,
+            "all 64 bank sets and 8 of 32 LLC colours are left with 16 KiB pages: bits 12 and 13 lie inside a page",
+        ),
+        (
+            PageSize::K64,
+            "32 of 64 bank sets and 2 of 32 LLC colours are left with 64 KiB pages: bits 12, 13, 14 and 15 lie inside a page",
+        ),
+    ] {
+        let large = map.for_pages(pages).unwrap();
+        let left = Left::of(&large).unwrap();
+        assert_eq!(left.to_string(), words);
+        assert!(left.is_less());
+        assert_eq!(large.page_size(), pages);
+        assert_eq!(large, map);
+        assert_eq!(large.to_string(), map.to_string());
+        assert_eq!(large.for_pages(PageSize::K4).unwrap().n_llc(), 32);
+        assert_eq!(large.end_pfn(), map.bytes().div_ceil(pages.bytes()) + (0x2800_0000 >> pages.shift()));
+        assert_eq!(ColorSet::any(&large).bytes(&large), map.bytes());
+    }
+}
+
+/// Channels that change inside a page, and ranges that are no whole pages.
+#[test]
+fn what_larger_pages_can_not_tell_apart_is_named() {
+    let ways = "soloist-map 1\nlayout\ninterleave 3 4096\nbank 16 17\nrange 0x0 0xc0000000\n";
+    let map = AddrMap::parse(ways).unwrap();
+    let left = Left::of(&map.for_pages(PageSize::K16).unwrap()).unwrap();
+    let words =
+        "4 of 12 bank sets are left with 16 KiB pages: channels change every 4 KiB inside a page";
+    assert_eq!(left.to_string(), words);
+    let odd = AddrMap::parse("soloist-map 1\nlayout\nbank 14\nrange 0x1000 0x9000\n").unwrap();
+    let refusal = odd.for_pages(PageSize::K16).unwrap_err().to_string();
+    assert!(
+        refusal.contains("multiples of the page size 16384"),
+        "{refusal}"
+    );
+    assert!("8K".parse::<PageSize>().is_err());
+    assert_eq!("16 KiB".parse(), Ok(PageSize::K16));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use maud::{html, Markup};
-use soloist_core::{format_size, AddrMap, Interleave};
+use soloist_core::{format_size, AddrMap, Interleave, Left, PageSize};
 
 use soloist_machine::gf2::{self, bits};
 use soloist_machine::spec::{Layout, MapSpec};
@@ -47,17 +47,19 @@ pub struct Ruler {
     pub top: u32,
     /// First bit above the cache line.
     pub line_shift: u32,
+    /// First bit above the page.
+    pub page_shift: u32,
     /// Lines from top to bottom.
     pub lines: Vec<Line>,
 }
 
 impl Ruler {
-    /// The ruler of layout `index` of `map`.
+    /// The ruler of layout `index` of `map`, with such pages.
     ///
     /// # Panics
     /// When there is no such layout.
     #[must_use]
-    pub fn new(map: &MapSpec, index: usize) -> Self {
+    pub fn new(map: &MapSpec, index: usize, pages: PageSize) -> Self {
         let layout = &map.layouts[index];
         let line_shift = map.line.trailing_zeros();
         let mut lines = vec![
@@ -69,7 +71,7 @@ impl Ruler {
             Line {
                 label: "page".into(),
                 kind: Kind::Offset,
-                mask: 0xfff,
+                mask: pages.bytes() - 1,
             },
         ];
         let fields = [
@@ -106,9 +108,10 @@ impl Ruler {
             top: map
                 .offset_bits(index)
                 .max(64 - used.leading_zeros())
-                .max(13)
+                .max(pages.shift() + 1)
                 - 1,
             line_shift,
+            page_shift: pages.shift(),
             lines,
         }
     }
@@ -151,7 +154,7 @@ impl Ruler {
     }
 
     fn gap(&self, bit: u32) -> &'static str {
-        if bit == 12 {
+        if bit == self.page_shift {
             "│"
         } else {
             " "
@@ -177,7 +180,7 @@ impl Ruler {
                 @for (y, line) in (TOP..).step_by(CELL as usize).zip(&self.lines) {
                     (self.svg_line(line, y))
                 }
-                @for (at, label) in [(12, "page"), (self.line_shift, "line")] {
+                @for (at, label) in [(self.page_shift, "page"), (self.line_shift, "line")] {
                     @let edge = self.x(at) + CELL;
                     "\n" line x1=(edge) y1=(TOP - 34) x2=(edge) y2=(bottom) stroke=(INK)
                         stroke-dasharray="4 3" {}
@@ -258,6 +261,11 @@ pub struct Summary {
     pub shared_bits: Vec<u32>,
     /// Layouts whose channels come from a division.
     pub interleave: Vec<Dealt>,
+    /// The pages that have these colours.
+    pub page_bytes: PageSize,
+    /// What pages larger than 4 KiB leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
     /// Two addresses that the map puts into one place of DRAM, where there are such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub twice: Option<(u64, u64)>,
@@ -310,7 +318,7 @@ impl Dealt {
         })
     }
 
-    fn sentence(&self) -> String {
+    fn sentence(&self, pages: PageSize) -> String {
         let Self { ways, granule, .. } = self;
         let layout = match self.layout.as_str() {
             "" => String::new(),
@@ -321,7 +329,7 @@ impl Dealt {
         } else {
             format!(" of channels {}", join(&self.on))
         };
-        let blurred = if *granule < soloist_core::FRAME_SIZE {
+        let blurred = if *granule < pages.bytes() {
             ": a page lies in several, which colouring cannot tell apart"
         } else {
             ""
@@ -334,7 +342,7 @@ impl Summary {
     /// Counts over the whole map.
     #[must_use]
     pub fn new(machine: &Machine, map: &AddrMap) -> Self {
-        let frame = soloist_core::FRAME_SIZE;
+        let frame = map.page_size().bytes();
         let (mut sets, mut cells) = ((u64::MAX, 0), (u64::MAX, 0));
         let (mut exist, mut bank_sets, mut colors, mut banks_per_set) = (0, 0, 0, 0);
         let nodes = map.memory_nodes();
@@ -381,9 +389,11 @@ impl Summary {
             cells: exist,
             pairs: bank_sets * map.n_llc(),
             pairing: pairing.into_iter().map(|(llc, sets)| (sets, llc)).collect(),
-            below_page: bits(banks & 0xfff).collect(),
-            shared_bits: bits(banks & llc).collect(),
+            below_page: bits(banks & (frame - 1)).collect(),
+            shared_bits: bits(banks & llc & !(frame - 1)).collect(),
             interleave: machine.map.layouts.iter().filter_map(Dealt::new).collect(),
+            page_bytes: map.page_size(),
+            left: Left::of(map),
             twice: twice(map),
         }
     }
@@ -401,7 +411,8 @@ impl Summary {
             if self.banks_per_set == 1 { "" } else { "s" },
             size_span(self.set_bytes),
         )];
-        say.extend(self.interleave.iter().map(Dealt::sentence));
+        let dealt = self.interleave.iter();
+        say.extend(dealt.map(|dealt| dealt.sentence(self.page_bytes)));
         if self.llc_colors > 1 {
             say.push(format!(
                 "{} LLC colours; {} of {} (bank set, LLC colour) pairs can hold pages, {} each",
@@ -430,6 +441,7 @@ impl Summary {
                 if self.banks_per_set == 1 { "" } else { "s" },
             ));
         }
+        say.extend(self.left.as_ref().map(ToString::to_string));
         if let Some((one, other)) = self.twice {
             say.push(format!(
                 "{one:#x} and {other:#x} are one place in DRAM by this map, which no machine has: rows of \

@@ -40,6 +40,27 @@ fn the_map_text_is_one_write() {
     assert_eq!(text(&message[..length]), text(&whole.stdout));
 }
 
+/// What of a Raspberry Pi 5's banks a kernel with large pages can tell apart.
+#[test]
+fn large_pages_leave_fewer_colors() {
+    let shown = |pages: &str| {
+        let args = ["map", "show", "-m", "raspberry-pi-5", "--page-size", pages];
+        output(&args)
+    };
+    let left = "4 of 16 bank sets are left with 16 KiB pages: bits 12 and 13 lie inside a page\n";
+    let large = text(&shown("16K").stdout);
+    assert!(large.contains(left), "{large}");
+    assert!(large.contains("4 disjoint bank sets of 4 banks"), "{large}");
+    assert!(!text(&shown("4K").stdout).contains("are left with"));
+    let refused = shown("8K");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(
+        said.contains("pages of kernels have 4K, 16K or 64K"),
+        "{said}"
+    );
+}
+
 #[test]
 fn converting_makes_no_map_more_trusted() {
     let folder = TempDir::new().unwrap();

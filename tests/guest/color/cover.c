@@ -67,23 +67,23 @@ static void page_table_frames(long *in, long *out)
 	fclose(f);
 }
 
-/* Touch one page in each of @n 2 MiB spans: @n page tables. */
+/* Touch one page in each of @n spans of a page table. */
 static void spread(long n)
 {
-	char *p = mmap(NULL, (n + 1) * 2 * MiB, PROT_READ | PROT_WRITE,
+	char *p = mmap(NULL, (n + 1) * GUEST_HUGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	long i;
 
 	if (p == MAP_FAILED)
 		guest_die("mmap to spread page tables");
-	madvise(p, (n + 1) * 2 * MiB, MADV_NOHUGEPAGE);
+	madvise(p, (n + 1) * GUEST_HUGE, MADV_NOHUGEPAGE);
 	for (i = 0; i < n; i++)
-		p[i * 2 * MiB] = 1;
+		p[i * GUEST_HUGE] = 1;
 }
 
 static int inside(void)
 {
-	long in0, out0, in1, out1, n = 300;
+	long in0, out0, in1, out1, n = 300, want = 8 * MiB / GUEST_PAGE;
 	char *heap = malloc(8 * MiB), *brk_old = sbrk(MiB);
 	char *ro = guest_map_anon(MiB);
 	struct guest_audit sum;
@@ -99,18 +99,17 @@ static int inside(void)
 		    "a fresh page was not zero");
 	guest_check_all_in("cover-all", 0, SETS, NULL);
 	sum = guest_audit(0, "[stack]", SETS, NULL);
-	guest_check(sum.present >= 100 && !sum.out, "cover-stack",
+	guest_check(sum.present >= 400 * 1024 / (long)GUEST_PAGE && !sum.out, "cover-stack",
 		    "%ld present, %ld out", sum.present, sum.out);
 	sum = guest_audit(0, "[heap]", SETS, NULL);
 	guest_check(sum.present > 0 && !sum.out, "cover-heap",
 		    "%ld present, %ld out", sum.present, sum.out);
 	sum = guest_audit(0, "cover", SETS, NULL);
-	guest_check(sum.present > 64 + 16 && !sum.out, "cover-program-file",
+	guest_check(sum.present > 320 * 1024 / (long)GUEST_PAGE && !sum.out, "cover-program-file",
 		    "%ld present, %ld out", sum.present, sum.out);
 	sum = guest_audit_range(heap, 8 * MiB, SETS, NULL);
-	guest_check(sum.in == 8 * (long)MiB / 4096 ||
-		    sum.in == 8 * (long)MiB / 4096 + 1, "cover-every-heap-page",
-		    "%ld in colour of %lu", sum.in, 8 * MiB / 4096);
+	guest_check(sum.in == want || sum.in == want + 1, "cover-every-heap-page",
+		    "%ld in colour of %ld", sum.in, want);
 
 	page_table_frames(&in0, &out0);
 	spread(n);

@@ -164,7 +164,8 @@ static void reserve_stays(void)
 	if (fd < 0 || write(fd, "2", 1) != 1)
 		guest_die("drop_caches: %s", strerror(errno));
 	close(fd);
-	guest_check(guest_stat("groups/kept/stats", "listed") * 4096 >= want,
+	guest_check(guest_stat("groups/kept/stats", "listed") *
+			    (long long)GUEST_PAGE >= want,
 		    "reserve-is-not-shrunk", "%lld frames listed",
 		    guest_stat("groups/kept/stats", "listed"));
 	guest_ungroup("kept");

@@ -93,15 +93,15 @@ static void locked(void)
 static void file_private(void)
 {
 	int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
-	static char page[4096];
+	static char page[64 << 10];
 	char *p;
 	long i;
 
 	if (fd < 0)
 		fd = memfd_create("mmops", 0);
-	memset(page, 3, sizeof(page));
+	memset(page, 3, GUEST_PAGE);
 	for (i = 0; i < 256; i++)
-		if (write(fd, page, sizeof(page)) != sizeof(page))
+		if (write(fd, page, GUEST_PAGE) != (ssize_t)GUEST_PAGE)
 			guest_die("write");
 	p = mmap(NULL, 256 * GUEST_PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
@@ -133,7 +133,8 @@ static void program_break(void)
 
 	guest_check(sbrk(BYTES) != (void *)-1, "brk", "%s", strerror(errno));
 	guest_touch(old, BYTES);
-	all_in("brk-in-color", (char *)(((unsigned long)old + 4095) & ~4095ul),
+	all_in("brk-in-color", (char *)(((unsigned long)old + GUEST_PAGE - 1) &
+				    ~(GUEST_PAGE - 1)),
 	       BYTES - GUEST_PAGE);
 	guest_check(sbrk(-(long)BYTES) != (void *)-1, "brk-back", "%s",
 		    strerror(errno));

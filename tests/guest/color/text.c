@@ -143,7 +143,7 @@ static void put(char byte)
 	char page[GUEST_PAGE];
 
 	memset(page, byte, sizeof(page));
-	if (write(fd, page, sizeof(page)) != sizeof(page))
+	if (write(fd, page, sizeof(page)) != (ssize_t)sizeof(page))
 		guest_die("write of %s: %m", path);
 	close(fd);
 }

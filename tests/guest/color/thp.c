@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BYTES (16ul << 20)
-#define HUGE (2ul << 20)
+#define HUGE GUEST_HUGE
+#define BYTES (8 * HUGE)
 
 static bool say(const char *path, const char *what)
 {

@@ -188,7 +188,7 @@ static void no_room(void)
 		guest_die("procs: %s", guest_status());
 	err = recolor("one", "0");
 	in = servant_in(&s, 3);
-	guest_check(!err && report("one", "no_room") >= 8 * (long)MIB / 4096 / 2 &&
+	guest_check(!err && report("one", "no_room") >= 8 * (long)MIB / (long)GUEST_PAGE / 2 &&
 		    in > all / 4, "no-room-counted",
 		    "%d: no_room %lld, %ld of %ld in", err,
 		    report("one", "no_room"), in, all);

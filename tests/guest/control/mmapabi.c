@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define BYTES (1ul << 20)
+#define PAGES ((long)(BYTES / GUEST_PAGE))
 
 /* 0 or -errno; -1000 if it returned a mapping. */
 static int call(long arg, size_t length)
@@ -62,10 +63,10 @@ static void *other_thread(void *arg)
 	long in = fresh_in(set_list(set, set), NULL);
 
 	(void)arg;
-	if (!err && in == BYTES / GUEST_PAGE)
+	if (!err && in == PAGES)
 		return NULL;
-	snprintf(why, sizeof(why), "returned %d, %ld of %lu pages in set %u",
-		 err, in, BYTES / GUEST_PAGE, set);
+	snprintf(why, sizeof(why), "returned %d, %ld of %ld pages in set %u",
+		 err, in, PAGES, set);
 	return why;
 }
 
@@ -77,7 +78,7 @@ static void check_threads(const char *sets)
 	if (!pthread_create(&thread, NULL, other_thread, NULL))
 		pthread_join(thread, &why);
 	guest_check(!why, "tint-thread-has-its-own", "%s", (char *)why);
-	guest_check(fresh_in(sets, NULL) == BYTES / GUEST_PAGE,
+	guest_check(fresh_in(sets, NULL) == PAGES,
 		    "tint-thread-leaves-others-alone", "now elsewhere");
 }
 
@@ -112,11 +113,11 @@ static void check_tint(void)
 		set1 = sol_map_color_set(map, bc);
 	err = tint(SET_MEM_COLOR, 0);
 	guest_check(!err, "tint-set", "returned %d, '%s'", err, guest_status());
-	guest_check(fresh_in(set_list(set0, set0), NULL) == BYTES / GUEST_PAGE,
+	guest_check(fresh_in(set_list(set0, set0), NULL) == PAGES,
 		    "tint-one-colour", "not all pages in set %u", set0);
 	err = tint(SET_MEM_COLOR, bc);
 	guest_check(!err && fresh_in(set_list(set0, set1), NULL) ==
-			    BYTES / GUEST_PAGE,
+			    PAGES,
 		    "tint-calls-in-both", "returned %d, not in sets %s", err,
 		    set_list(set0, set1));
 	guest_check(comes_from(set1), "tint-calls-add-up",
@@ -124,18 +125,18 @@ static void check_tint(void)
 	check_threads(set_list(set0, set1));
 	err = tint(CLEAR_MEM_COLOR, 0);
 	guest_check(!err && fresh_in(set_list(set1, set1), NULL) ==
-		    BYTES / GUEST_PAGE, "tint-clear", "returned %d", err);
+		    PAGES, "tint-clear", "returned %d", err);
 	if (map->n_llc > 1) {
 		tint(CLEAR_MEM_COLOR, bc);
 		err = tint(SET_LLC_COLOR, 1);
-		guest_check(!err && fresh_in(NULL, "1") == BYTES / GUEST_PAGE,
+		guest_check(!err && fresh_in(NULL, "1") == PAGES,
 			    "tint-llc", "returned %d, '%s'", err,
 			    guest_status());
 		tint(CLEAR_LLC_COLOR, 1);
 	} else {
 		tint(CLEAR_MEM_COLOR, bc);
 	}
-	guest_check(fresh_in(set_list(set1, set1), NULL) < (long)(BYTES / GUEST_PAGE),
+	guest_check(fresh_in(set_list(set1, set1), NULL) < PAGES,
 		    "tint-all-cleared-uncoloured", "still coloured");
 }
 

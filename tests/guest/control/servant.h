@@ -78,9 +78,9 @@ static void servant_run(struct servant *s, int how)
 	size_t i;
 	char c;
 
-	s->at = guest_map_anon(s->bytes + (2ul << 20));
-	s->at = (char *)(((unsigned long)s->at + (2ul << 20) - 1) &
-			 -(2ul << 20));
+	s->at = guest_map_anon(s->bytes + GUEST_HUGE);
+	s->at = (char *)(((unsigned long)s->at + GUEST_HUGE - 1) &
+			 -GUEST_HUGE);
 	madvise(s->at, s->bytes, how & SERVE_HUGE ? MADV_HUGEPAGE :
 						    MADV_NOHUGEPAGE);
 	for (i = 0; i < s->bytes; i += GUEST_PAGE)

@@ -162,6 +162,9 @@ static inline int set_policy(int policy)
 	return syscall(SYS_sched_setattr, 0, &a, 0) ? errno : 0;
 }
 
+/* What a page fault counts for, whatever the size of a page. */
+#define FAULT_BYTES 4096l
+
 static inline int pin_self(int cpu)
 {
 	cpu_set_t set;

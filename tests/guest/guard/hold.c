@@ -30,7 +30,7 @@ static void begin(const char *stop)
 		 PERIOD_MS * 1000, stop);
 	settings(text);
 	snprintf(text, sizeof(text), "%ld reclaim=0",
-		 LINES * GUEST_PAGE * 1000 / PERIOD_MS);
+		 LINES * FAULT_BYTES * 1000 / PERIOD_MS);
 	must_limit(1, text);
 }
 
@@ -51,7 +51,7 @@ static void budgets(void)
 		sleep_ms(10 * PERIOD_MS);
 		usage_since(&u, 1, "used_bytes");
 	} while ((u.stops <= u.periods / 2 || u.periods < 5) && --tries);
-	lines = u.used / GUEST_PAGE;
+	lines = u.used / FAULT_BYTES;
 	guest_check(u.stops > u.periods / 2 && u.periods >= 5, "is-stopped",
 		    "%lld stops in %lld periods", u.stops, u.periods);
 	guest_check(lines <= (LINES + 3) * (u.periods + 1), "budget-holds",

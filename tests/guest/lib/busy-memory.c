@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define MIB	(1ul << 20)
-#define PAGE	4096ul
+#define PAGE	((size_t)sysconf(_SC_PAGESIZE))
 #define DEVICE	"/dev/nullb0"
 
 static int die(const char *what)

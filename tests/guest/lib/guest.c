@@ -198,7 +198,8 @@ const struct sol_map *guest_map(void)
 	if (map.n_cells)
 		return &map;
 	text = guest_read("map");
-	if (sol_map_parse(&map, text, strlen(text), &err))
+	if (sol_map_parse(&map, text, strlen(text),
+			  __builtin_ctzl(GUEST_PAGE), &err))
 		guest_die("map: line %u: %s", err.line, err.text);
 	return &map;
 }

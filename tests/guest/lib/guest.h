@@ -15,13 +15,31 @@
 #include <stdio.h>
 #include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../../../core/colors/palette.h"
 
 #define GUEST_ROOT "/sys/kernel/config/soloist"
-#define GUEST_PAGE 4096ul
+#define GUEST_PAGE guest_page()
+#define GUEST_HUGE guest_huge()
 
 #define GUEST_PRINTF(a, b) __attribute__((format(printf, a, b)))
+
+/* Bytes of a page of this kernel. */
+static inline unsigned long guest_page(void)
+{
+	static unsigned long bytes;
+
+	if (!bytes)
+		bytes = sysconf(_SC_PAGESIZE);
+	return bytes;
+}
+
+/* Bytes that one page of a page table maps, by entries of 8 bytes: a huge page. */
+static inline unsigned long guest_huge(void)
+{
+	return guest_page() * (guest_page() / 8);
+}
 
 /* ---- results ---- */
 
@@ -68,7 +86,7 @@ int guest_llc_of(u64 pfn);
 /* Frame of a virtual address of @pid (0: self), 0 if not present. */
 u64 guest_pfn(pid_t pid, const void *addr);
 
-/* 4 KiB pages by what they are. */
+/* Pages by what they are. */
 struct guest_audit {
 	long present;	/* of private mappings; the sum of in and out */
 	long in;	/* in the bank sets (and LLC colours) asked for */

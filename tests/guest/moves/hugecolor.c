@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Huge pages of a group whose colours hold whole 2 MiB blocks, but not every
+ * Huge pages of a group whose colours hold whole huge blocks, but not every
  * block of the node: those that it gets are in colour, and small pages are not
  * collapsed to one of any colour. Needs a map of its own, and puts the one that
  * was there back.
  */
 #include "moves.h"
 
-#define HUGE (2ul << 20)
-#define BYTES (32 * HUGE)
+#define HUGE GUEST_HUGE
+#define LEAST (64ul << 20)
+#define BYTES (4 * HUGE > LEAST ? 4 * HUGE : LEAST)
+#define BANKS (__builtin_ctzl(HUGE) + 1)	/* first bit of the bank */
 
-/* Banks by address bits 22 and 23, over the ranges of the map that is loaded. */
+/* Banks by two bits above a huge page, over the ranges of the map that is loaded. */
 static void coarse_map(char *text, size_t size)
 {
 	const struct sol_map *map = guest_map();
@@ -18,7 +20,7 @@ static void coarse_map(char *text, size_t size)
 	u32 i;
 
 	n = snprintf(text, size, "soloist-map 1\nname coarse\nline 64\n"
-		     "layout\nbank 22 23\n");
+		     "layout\nbank %d %d\n", BANKS, BANKS + 1);
 	for (i = 0; i < map->n_ranges; i++)
 		n += snprintf(text + n, size - n,
 			      "range %#llx %#llx node %u base %#llx layout 0\n",
@@ -55,7 +57,7 @@ static long in_set_0(const char *p)
 		while (k < map->n_ranges && address >= map->range[k].end)
 			k++;
 		address += map->range[k].base - map->range[k].start;
-		in += map->range[k].node == 0 && !(address >> 22 & 3);
+		in += map->range[k].node == 0 && !(address >> BANKS & 3);
 	}
 	return in;
 }

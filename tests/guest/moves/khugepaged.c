@@ -8,7 +8,7 @@
 
 #include "moves.h"
 
-#define HUGE (2ul << 20)
+#define HUGE GUEST_HUGE
 #define BYTES (4 * HUGE)
 
 /* Small pages where huge ones could be: touched while huge ones are off. */
@@ -66,7 +66,7 @@ static void coloured(const char *name)
 	guest_check(madvise(p, HUGE, MADV_COLLAPSE) != 0, label,
 		    "collapsed by request");
 	snprintf(label, sizeof(label), "%s-in-color", name);
-	sum = guest_audit_range(p, BYTES, "0-1", NULL);
+	sum = guest_audit_range(p, BYTES, "0-3", NULL);
 	guest_check(sum.in == (long)n && !sum.huge, label,
 		    "%ld in, %ld out, %ld huge", sum.in, sum.out, sum.huge);
 }
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 	else
 		guest_check(true, "khugepaged-provoked", "-");
 	bait();
-	guest_group("khugepaged", "0-1");
+	guest_group("khugepaged", "0-3");
 	if (guest_join("khugepaged"))
 		guest_die("join: %s", guest_status());
 	coloured("khugepaged");

@@ -46,7 +46,7 @@ static void lists_are_free(void)
 	if (guest_write("lists", "all"))
 		guest_die("lists: %s", guest_status());
 	wait_ms(2500);
-	listed = guest_stat("stats", "listed") / 256;
+	listed = guest_stat("stats", "listed") * GUEST_PAGE / MB;
 	with_lists = meminfo("MemAvailable");
 	printf("# of %ld MiB available %ld MiB were listed; then %ld MiB were available\n",
 	       before, listed, with_lists);
@@ -56,7 +56,7 @@ static void lists_are_free(void)
 	p = guest_map_anon(n * GUEST_PAGE);
 	stamp(p, n, 23);
 	guest_check(!stamp_broken(p, n, 23), "lists-given-back", "broken");
-	printf("# %ld MiB still listed\n", (long)guest_stat("stats", "listed") / 256);
+	printf("# %ld MiB still listed\n", (long)guest_stat("stats", "listed") * GUEST_PAGE / MB);
 	munmap(p, n * GUEST_PAGE);
 	if (guest_write("lists", "drain"))
 		guest_die("lists: %s", guest_status());
@@ -108,7 +108,7 @@ static int coloured(void)
 	tell(filled);
 	hear(squeezed);
 	sum = guest_audit_range(p, n * GUEST_PAGE, NULL, NULL);
-	printf("# %ld MiB of it were swapped\n", sum.swapped / 256);
+	printf("# %ld MiB of it were swapped\n", sum.swapped * GUEST_PAGE / MB);
 	guest_check(sum.swapped > 0, "pressure-swapped-last", "nothing");
 	broken = stamp_broken(p, n, 29);
 	guest_check(!broken, "pressure-content", "%zu pages broken", broken);

@@ -10,7 +10,7 @@
 /* What mkswap(8) writes. */
 static inline int make_swap(const char *device, size_t bytes)
 {
-	static char page[GUEST_PAGE];
+	static char page[64 << 10];
 	u32 *info = (u32 *)(page + 1024);
 	int fd = open(device, O_RDWR);
 	int good;
@@ -20,7 +20,7 @@ static inline int make_swap(const char *device, size_t bytes)
 	info[0] = 1;				/* version */
 	info[1] = bytes / GUEST_PAGE - 1;	/* last page */
 	memcpy(page + GUEST_PAGE - 10, "SWAPSPACE2", 10);
-	good = pwrite(fd, page, sizeof(page), 0) == sizeof(page);
+	good = pwrite(fd, page, GUEST_PAGE, 0) == (ssize_t)GUEST_PAGE;
 	fsync(fd);
 	close(fd);
 	return good ? 0 : -EIO;

@@ -17,7 +17,7 @@ pub struct ImplicitGroup {
     pub name: String,
     /// Its colours.
     pub colors: ColorSet,
-    /// Pages in use, 4 KiB each.
+    /// Pages in use.
     pub pages: u64,
     /// Page-table pages handed out in colour so far.
     pub page_tables: u64,

@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, Refusal};
 use soloist_machine::did_you_mean;
 
 use crate::machine::Host;
@@ -47,10 +47,16 @@ impl Control {
     /// The loaded map.
     pub fn map(&self) -> Result<AddrMap, HostError> {
         let text = self.map_text()?.ok_or(HostError::NoMap)?;
-        AddrMap::parse(&text).map_err(|refusal| HostError::Unexpected {
-            path: self.dir.join("map"),
-            text: refusal.to_string(),
-        })
+        self.parse_map(&text)
+            .map_err(|refusal| HostError::Unexpected {
+                path: self.dir.join("map"),
+                text: refusal.to_string(),
+            })
+    }
+
+    /// The map of a text, for pages of this kernel's size.
+    pub(crate) fn parse_map(&self, text: &str) -> Result<AddrMap, Refusal> {
+        AddrMap::parse_for(text, self.host.page_size())
     }
 
     /// Writes the map.

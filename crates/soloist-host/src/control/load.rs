@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::{mount, MountFlags};
 use serde::Serialize;
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, Left};
 use soloist_machine::did_you_mean;
 
 use crate::control::group::Group;
@@ -56,6 +56,9 @@ pub struct LoadReport {
     pub map: Option<String>,
     /// The map was written just now.
     pub map_written: bool,
+    /// What this kernel's pages leave of the map's colours, where they are large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
 }
 
 /// Loads the module for the running kernel, mounts configfs and writes `map`.
@@ -74,6 +77,7 @@ pub fn load(
         built: false,
         map: None,
         map_written: false,
+        left: None,
     };
     if !host.has("/sys/module/soloist") {
         modprobe("configfs");
@@ -90,6 +94,7 @@ pub fn load(
     mount_configfs(host)?;
     let control = Control::open(host)?;
     write_map(&control, map, &mut report)?;
+    report.left = loaded_map(&control)?.as_ref().and_then(Left::of);
     Ok(report)
 }
 
@@ -223,7 +228,7 @@ fn write_map(
 }
 
 fn loaded_map(control: &Control) -> Result<Option<AddrMap>, HostError> {
-    Ok(control.map_text()?.and_then(|t| AddrMap::parse(&t).ok()))
+    Ok(control.map_text()?.and_then(|t| control.parse_map(&t).ok()))
 }
 
 /// Is `map` to be written, since it is not loaded? Refused where another one is in

@@ -35,7 +35,7 @@ impl MoveHow {
     }
 }
 
-/// The report of a migration. All counts are of 4 KiB pages.
+/// The report of a migration. All counts are of small pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MoveReport {
     /// `none`, `runs`, `done`, or `ended` before it was done.

@@ -6,7 +6,7 @@ use crate::control::group::{Group, Mode};
 use crate::control::interface::KeyValues;
 use crate::HostError;
 
-/// The holders of a group's colours, in pages of 4 KiB.
+/// The holders of a group's colours, in pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Occupancy {
     /// The group itself: pages that it was handed out.

@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use serde::Serialize;
-use soloist_core::{format_size, AddrMap, ColorSet, NumList, FRAME_SIZE};
+use soloist_core::{format_size, AddrMap, ColorSet, NumList, PageSize};
 
 use crate::control::group::{Exhaust, Group};
 use crate::HostError;
@@ -251,7 +251,9 @@ impl ColorRequest {
             }
             (Some(n), _) => n,
             (None, Some(mem)) => {
-                let needed = with_margin(mem).div_ceil(capacity.max(1)).max(1);
+                let needed = with_margin(mem, map.page_size())
+                    .div_ceil(capacity.max(1))
+                    .max(1);
                 u32::try_from(needed).unwrap_or(u32::MAX)
             }
             (None, None) => 1,
@@ -372,12 +374,13 @@ impl ColorPlan {
         let mut sets = self.sets;
         loop {
             let held = self.check_room(group, map);
-            let short = match held.and_then(|()| group.try_reserve(with_margin(mem))) {
-                Ok(()) => return Ok(()),
-                Err(short) if self.exhaust == Exhaust::Fail => short,
-                // Under another policy the group gets its memory later: more sets, or any page.
-                Err(_) => return Ok(()),
-            };
+            let short =
+                match held.and_then(|()| group.try_reserve(with_margin(mem, map.page_size()))) {
+                    Ok(()) => return Ok(()),
+                    Err(short) if self.exhaust == Exhaust::Fail => short,
+                    // Under another policy the group gets its memory later: more sets, or any page.
+                    Err(_) => return Ok(()),
+                };
             sets += 1;
             if group.set_auto(&format!("{sets}{rest}")).is_err() {
                 return Err(wrong(format!("--mem {}: {short}", format_size(mem))));
@@ -401,9 +404,9 @@ impl ColorPlan {
     }
 }
 
-fn with_margin(mem: u64) -> u64 {
+fn with_margin(mem: u64, pages: PageSize) -> u64 {
     mem.saturating_add(mem / MARGIN)
-        .next_multiple_of(FRAME_SIZE)
+        .next_multiple_of(pages.bytes())
 }
 
 /// Bytes of the smallest bank set of `nodes`, with `llc` of its LLC colours.

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use soloist_core::PageSize;
+
 /// A machine: the running one, or files in a directory.
 #[derive(Debug, Clone)]
 pub struct Host {
@@ -68,6 +70,15 @@ impl Host {
                 .text("/proc/sys/kernel/osrelease")
                 .unwrap_or_else(|| "unknown".to_owned()),
         }
+    }
+
+    /// The size of this kernel's pages; a made-up machine has pages of 4 KiB.
+    pub fn page_size(&self) -> PageSize {
+        let bytes = match self.is_live() {
+            true => rustix::param::page_size() as u64,
+            false => PageSize::K4.bytes(),
+        };
+        PageSize::from_bytes(bytes).unwrap_or(PageSize::K4)
     }
 
     /// Are we root here (in effect: may we write the control interface)?

@@ -187,8 +187,7 @@ pub fn movable_bytes(host: &Host, nodes: &NumList) -> u64 {
             }
         }
     }
-    // SAFETY: it asks for a constant.
-    pages * u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    pages * host.page_size().bytes()
 }
 
 #[cfg(test)]

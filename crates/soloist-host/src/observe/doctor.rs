@@ -4,7 +4,7 @@
 use std::fs;
 
 use serde::Serialize;
-use soloist_core::{format_size, AddrMap, NumList};
+use soloist_core::{format_size, AddrMap, Left, NumList, PageSize};
 use soloist_machine::ram::parse_iomem;
 
 use crate::control::{Control, Group};
@@ -82,6 +82,7 @@ pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
         signing(host),
         control(host),
         fit(host, map),
+        pages(host, map),
         nodes(host),
         huge_pages(host),
         swap_and_ksm(host),
@@ -197,14 +198,14 @@ fn tested_series() -> Vec<&'static str> {
 }
 
 /// The remedy where the module does not run at all.
-fn unsupported(arch: &str, release: &str) -> Option<&'static str> {
+fn unsupported(arch: &str, release: &str, pages: PageSize) -> Option<&'static str> {
     match arch {
         "x86_64" => None,
         "aarch64" if is_before(release, (6, 4)) => {
             Some("boot 6.12 or later: Linux before 6.4 has no direct calls of ftrace on arm64, which the module hooks the kernel by")
         }
-        "aarch64" if release.ends_with("-16k") => {
-            Some("boot the same kernel without -16k: the module colours pages of 4 KiB")
+        "aarch64" if pages == PageSize::K64 => {
+            Some("boot a kernel with smaller pages: the module colours those of 4 and 16 KiB, and this one's have 64")
         }
         "aarch64" => None,
         _ => Some("use an x86-64 or arm64 machine; other processors are not supported yet"),
@@ -224,7 +225,7 @@ fn kernel(host: &Host) -> Check {
     let name = "kernel";
     let release = host.kernel_release();
     let arch = std::env::consts::ARCH;
-    if let Some(next) = unsupported(arch, &release) {
+    if let Some(next) = unsupported(arch, &release, host.page_size()) {
         return Check::fail(name, format!("{release} on {arch}"), next);
     }
     let series = tested_series();
@@ -541,6 +542,32 @@ fn fit(host: &Host, offered: Option<&AddrMap>) -> Check {
     Check::warn(name, found, "memory outside the map is never handed out in colour; is it this machine's map? See `soloist map list`")
 }
 
+/// The size of pages, and what large ones leave of the map's colours.
+fn pages(host: &Host, offered: Option<&AddrMap>) -> Check {
+    let name = "pages";
+    let found = host.page_size().to_string();
+    let loaded = Control::open(host).and_then(|control| control.map()).ok();
+    let map = match (loaded, offered) {
+        (Some(map), _) => Ok(Some(map)),
+        (None, Some(map)) => map.for_pages(host.page_size()).map(Some),
+        (None, None) => Ok(None),
+    };
+    match map.map(|map| map.as_ref().and_then(Left::of)) {
+        Err(refusal) => Check::fail(
+            name,
+            format!("{found}: the map is not of whole pages: {refusal}"),
+            "move the range's ends to whole pages in the machine file",
+        ),
+        Ok(Some(left)) if left.is_less() => Check::warn(
+            name,
+            left.to_string(),
+            "a kernel with 4 KiB pages has all of them: boot the one without -16k",
+        ),
+        Ok(Some(left)) => Check::ok(name, left.to_string()),
+        Ok(None) => Check::ok(name, found),
+    }
+}
+
 /// Bytes of `memory` in no range of `map`.
 fn off_map(map: &AddrMap, memory: &[(u64, u64)]) -> u64 {
     let inside = |&(start, end): &(u64, u64)| -> u64 {
@@ -742,8 +769,12 @@ mod tests {
             ("7.3.4+deb13-arm64", true),
             ("next", true),
         ] {
-            assert_eq!(unsupported("aarch64", release).is_none(), runs, "{release}");
-            assert_eq!(unsupported("x86_64", release), None);
+            for pages in [PageSize::K4, PageSize::K16] {
+                let refused = unsupported("aarch64", release, pages);
+                assert_eq!(refused.is_none(), runs, "{release}");
+            }
+            assert!(unsupported("aarch64", release, PageSize::K64).is_some());
+            assert_eq!(unsupported("x86_64", release, PageSize::K4), None);
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct GroupRates {
     pub llc: String,
     /// Threads.
     pub tasks: u64,
-    /// Pages of 4 KiB in its colours.
+    /// Pages in its colours.
     pub pages: u64,
     /// Share of its processes' own pages that is in colour, 0 to 1; `None`:
     /// there are none, too many, or they may not be seen.

@@ -21,9 +21,6 @@ use crate::control::{nodes_of, Control, Occupancy};
 use crate::machine::{movable_bytes, process_of, threads, Host, Page, PageReader};
 use crate::HostError;
 
-/// Bytes of a page of pagemap.
-const PAGE: u64 = 4096;
-
 /// Why a page is not in colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -110,7 +107,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Counts of 4 KiB pages.
+/// Counts of pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// In memory.
@@ -410,7 +407,8 @@ impl Report {
         let mut tally = Tally::default();
         let mut hidden = false;
         let (start, end) = mapping.address;
-        pages.each(start / PAGE..end / PAGE, |_, page| match page {
+        let shift = map.page_size().shift();
+        pages.each(start >> shift..end >> shift, |_, page| match page {
             Page::Absent => {}
             Page::Swapped => tally.swapped += 1,
             Page::Present { pfn: 0, .. } => hidden = true,

@@ -44,7 +44,7 @@ const fn gauge(key: &'static str, help: &'static str) -> Field {
 /// Figures of a group.
 pub const GROUP: &[Field] = &[
     gauge("tasks", "Threads in the group"),
-    gauge("pages", "Pages of 4 KiB that it has in its colours"),
+    gauge("pages", "Pages that it has in its colours"),
     gauge("capacity", "Bytes that its colours hold"),
     gauge("reserved", "Bytes per second that are reserved for it"),
     gauge(

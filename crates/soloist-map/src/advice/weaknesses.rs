@@ -31,8 +31,9 @@ pub fn weaknesses(map: &AddrMap, processors: usize) -> Vec<Weakness> {
         add(
             channels >= MANY_CHANNELS,
             format!(
-                "A page of 4 KiB lies in {banks} banks on {channels} channels, so tasks of all colours \
-                 share each channel's bus and queues."
+                "A page of {} lies in {banks} banks on {channels} channels, so tasks of all colours \
+                 share each channel's bus and queues.",
+                map.page_size()
             ),
         );
     }
@@ -73,8 +74,9 @@ fn channels_of_page(map: &AddrMap) -> usize {
     let Some(range) = map.ranges().next() else {
         return 0;
     };
-    let page = range.start.next_multiple_of(4096);
-    let lines = (page..page + 4096).step_by(map.line_size() as usize);
+    let size = map.page_size().bytes();
+    let page = range.start.next_multiple_of(size);
+    let lines = (page..page + size).step_by(map.line_size() as usize);
     let places = lines.filter_map(|line| map.decode(line).ok());
     let mut channels: Vec<u32> = places.map(|place| place.channel).collect();
     channels.sort_unstable();

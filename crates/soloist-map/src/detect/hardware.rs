@@ -1,6 +1,6 @@
 //! The memory of this machine.
 //!
-//! Pages of 1 GiB, 2 MiB or 4 KiB, whichever the kernel gives. What the
+//! Pages of 1 GiB, 2 MiB or 4 KiB (32 MiB or 16 KiB), whichever the kernel gives. What the
 //! addresses mean depends on who asks: with CAP_SYS_ADMIN on bare metal
 //! /proc/self/pagemap tells physical addresses; without it, or in a virtual
 //! machine (whose physical addresses are not the memory controller's), only
@@ -20,8 +20,6 @@ use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{available_bytes, huge_bytes_at, memory_ranges, Host};
 use soloist_machine::RamRange;
 
-/// Page sizes that are tried, largest first (log2).
-const PAGE_SHIFTS: [u32; 3] = [30, 21, 12];
 /// Bytes that are measured, unless told otherwise.
 const KEEP: u64 = 512 << 20;
 /// Bytes that the kernel is asked for at a time.
@@ -90,6 +88,16 @@ pub struct HardwareOptions {
     pub unprivileged: bool,
 }
 
+/// log2 of the bytes of the kernel's pages.
+fn small_shift() -> u32 {
+    running().page_size().shift()
+}
+
+/// The same of those that one page of a page table maps, by entries of 8 bytes.
+fn huge_shift() -> u32 {
+    2 * small_shift() - 3
+}
+
 /// It times the memory of the running machine, whatever root is set.
 fn running() -> Host {
     Host::at("/")
@@ -118,7 +126,7 @@ impl Hardware {
         }
         let shifts: Vec<u32> = match options.page_shift {
             Some(shift) => vec![shift],
-            None => PAGE_SHIFTS.to_vec(),
+            None => vec![30, huge_shift(), small_shift()],
         };
         let mut last = None;
         for shift in shifts {
@@ -149,7 +157,7 @@ impl Hardware {
         let known = physical && probe.first().is_some_and(|page| page.guest.is_some());
         if probe.is_empty() {
             return Err(match mapper.error {
-                Some(error) if shift == 12 => HardwareError::Memory(error),
+                Some(error) if shift == small_shift() => HardwareError::Memory(error),
                 _ => HardwareError::Pages {
                     size: 1 << shift,
                     kib: (1 << shift) >> 10,
@@ -348,8 +356,8 @@ impl Mapper {
             (mapping, first)
         };
         let mapped = match shift {
-            12 => map(bytes, 0).map(whole),
-            21 => map_huge(bytes, shift)
+            _ if shift == small_shift() => map(bytes, 0).map(whole),
+            _ if shift == huge_shift() => map_huge(bytes, shift)
                 .map(whole)
                 .or_else(|| map_transparent(bytes, size as usize))
                 .ok_or_else(std::io::Error::last_os_error),
@@ -374,8 +382,8 @@ impl Mapper {
             // its own.
             unsafe { std::ptr::write_volatile(at, 1) };
             let frame = pagemap.and_then(|file| frame_of(file, at as u64));
-            if shift == 12 || is_huge(at, size, pagemap, frame) {
-                let guest = frame.map(|frame| frame << 12);
+            if shift == small_shift() || is_huge(at, size, pagemap, frame) {
+                let guest = frame.map(|frame| frame << small_shift());
                 let number = ((before + pages.len()) as u64) << shift;
                 pages.push(Page {
                     address: guest.filter(|_| self.known).unwrap_or(number),
@@ -452,7 +460,9 @@ fn map_transparent(bytes: usize, size: usize) -> Option<(Mapping, usize)> {
 /// The frame behind an address, when pagemap tells.
 fn frame_of(pagemap: &File, at: u64) -> Option<u64> {
     let mut entry = [0; 8];
-    pagemap.read_exact_at(&mut entry, at / 4096 * 8).ok()?;
+    pagemap
+        .read_exact_at(&mut entry, (at >> small_shift()) * 8)
+        .ok()?;
     let entry = u64::from_ne_bytes(entry);
     let frame = entry & ((1 << 55) - 1);
     (entry >> 63 == 1 && frame != 0).then_some(frame)
@@ -462,8 +472,10 @@ fn frame_of(pagemap: &File, at: u64) -> Option<u64> {
 /// kernel says of the mapping.
 fn is_huge(at: *mut u8, size: u64, pagemap: Option<&File>, frame: Option<u64>) -> bool {
     if let (Some(file), Some(first)) = (pagemap, frame) {
-        let last = frame_of(file, at as u64 + size - 4096);
-        return first % (size >> 12) == 0 && last == Some(first + (size >> 12) - 1);
+        let small = small_shift();
+        let last = frame_of(file, at as u64 + size - (1 << small));
+        let frames = size >> small;
+        return first % frames == 0 && last == Some(first + frames - 1);
     }
     huge_bytes_at(at as u64) >= size
 }

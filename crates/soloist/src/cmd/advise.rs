@@ -61,7 +61,10 @@ struct Written {
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let facts = match &args.machine {
-        Some(name) => Facts::with_map(&host, Some(&known::find(name)?.addr_map())),
+        Some(name) => {
+            let map = known::find(name)?.addr_map();
+            Facts::with_map(&host, Some(&map.for_pages(host.page_size())?))
+        }
         None => Facts::of(&host),
     };
     let (measured, why) = measured(args, ctx)?;

@@ -363,7 +363,10 @@ impl Rmin {
 
     fn measured(&self, ctx: &Ctx) -> Result<ExitCode> {
         let map = match &self.machine {
-            Some(name) => soloist_machine::known::find(name)?.addr_map(),
+            Some(name) => {
+                let map = soloist_machine::known::find(name)?.addr_map();
+                map.for_pages(Host::live().page_size())?
+            }
             None => Control::open(&Host::live())?.map()?,
         };
         let memory = Hardware::new(&HardwareOptions {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use soloist_core::{AddrMap, Dram};
+use soloist_core::{AddrMap, Dram, PageSize};
 use soloist_host::control::Control;
 use soloist_host::machine::{cpu_name, Host};
 use soloist_host::words::counted;
@@ -96,17 +96,28 @@ impl Pick {
             .name())
     }
 
-    fn load(&self) -> Result<(Machine, AddrMap)> {
+    /// The machine, and its map for pages of this size [default: this host's].
+    fn load(&self, pages: Option<PageSize>) -> Result<(Machine, AddrMap)> {
         let machine = known::find(&self.name()?)?;
-        let map = machine.addr_map();
+        let map = map_for(&machine, pages)?;
         Ok((machine, map))
     }
+}
+
+/// The machine's map for pages of this size [default: this host's].
+pub(super) fn map_for(machine: &Machine, pages: Option<PageSize>) -> Result<AddrMap> {
+    let pages = pages.unwrap_or_else(|| Host::live().page_size());
+    let map = machine.addr_map().for_pages(pages);
+    map.with_context(|| format!("{} with pages of {pages}", machine.about.name))
 }
 
 #[derive(Debug, clap::Args)]
 pub struct Show {
     #[command(flatten)]
     pick: Pick,
+    /// Colours of a kernel with pages of 4K, 16K or 64K [default: this one's].
+    #[arg(long, value_name = "SIZE")]
+    page_size: Option<PageSize>,
     /// Print the map text that the kernel module takes.
     #[arg(long, conflicts_with = "svg")]
     text: bool,
@@ -210,7 +221,7 @@ impl Place {
     fn new(map: &AddrMap, addr: u64) -> Result<Self> {
         let dram = map.decode(addr)?;
         let frame = map
-            .color_of_frame(addr >> soloist_core::FRAME_SHIFT)
+            .color_of_frame(addr >> map.page_size().shift())
             .context("the frame lies in a hole")?;
         Ok(Self {
             addr: format!("{addr:#x}"),
@@ -232,7 +243,7 @@ fn decode(args: &Decode, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(map) = known::find_classes(&args.pick.name()?)? {
         return classes::decode(&map, &args.addresses, ctx);
     }
-    let (_, map) = args.pick.load()?;
+    let (_, map) = args.pick.load(None)?;
     let places = args
         .addresses
         .iter()
@@ -265,7 +276,7 @@ fn decode(args: &Decode, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 fn encode(args: &Encode, ctx: &Ctx) -> Result<ExitCode> {
-    let (machine, map) = args.pick.load()?;
+    let (machine, map) = args.pick.load(None)?;
     let first = u32::from(machine.map.layouts[0].chip_select);
     let rank = args
         .rank
@@ -384,14 +395,15 @@ fn show(args: &Show, ctx: &Ctx) -> Result<ExitCode> {
             false => classes::show(&map, ctx),
         };
     }
-    let (machine, map) = args.pick.load()?;
+    let (machine, map) = args.pick.load(args.page_size)?;
     if args.text {
         put(&machine.map_text())?;
         return Ok(ExitCode::SUCCESS);
     }
     let summary = Summary::new(&machine, &map);
     if let Some(path) = &args.svg {
-        let svg = Ruler::new(&machine.map, 0).svg(&machine.about.description, &summary.sentences());
+        let svg = Ruler::new(&machine.map, 0, map.page_size())
+            .svg(&machine.about.description, &summary.sentences());
         if path.as_os_str() == "-" {
             put(&svg)?;
         } else {
@@ -440,7 +452,7 @@ fn drawing(machine: &Machine, summary: &Summary) -> String {
         if !layout.name.is_empty() {
             out.push_str(&format!("layout {}\n", layout.name));
         }
-        out.push_str(&Ruler::new(&machine.map, index).text());
+        out.push_str(&Ruler::new(&machine.map, index, summary.page_bytes).text());
         out.push('\n');
         for (field, functions) in field_list(&machine.map, index) {
             out.push_str(&format!("{field:8} {functions}\n"));

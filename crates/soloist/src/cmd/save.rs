@@ -208,7 +208,7 @@ fn steps(
 
 /// The machine's map, weighed against the host as `up` does unless it is loaded.
 fn map_of(machine: &Machine, force: bool, host: &Host) -> Result<AddrMap> {
-    let map = machine.addr_map();
+    let map = machine.addr_map().for_pages(host.page_size())?;
     let loaded = Control::open(host).and_then(|control| control.map());
     if loaded.ok().as_ref() != Some(&map) {
         weigh::weigh(machine, force)?;

@@ -62,7 +62,11 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         ctx.print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for weakness in Facts::with_map(&Host::live(), map.as_ref()).weaknesses {
+    let weak = map
+        .as_ref()
+        .map(|map| map.for_pages(Host::live().page_size()))
+        .transpose()?;
+    for weakness in Facts::with_map(&Host::live(), weak.as_ref()).weaknesses {
         errln!("soloist: {}", weakness.says);
     }
     match &report.module {
@@ -77,6 +81,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         None => outln!(
             "map:    none yet; `soloist map list` shows known machines, then `soloist up --machine NAME`"
         )?,
+    }
+    if let Some(left) = &report.left {
+        outln!("pages:  {left}")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -21,7 +21,7 @@ use soloist_cli::{out, status, Ctx, Misuse};
 
 /// Show which pages of a process are in its colours, which are not, and why.
 ///
-/// Counts the 4 KiB pages that are in memory now, by mapping. Frame numbers come
+/// Counts the pages that are in memory now, by mapping. Frame numbers come
 /// from the kernel's pagemap, which only root may read. "Own" pages are those of
 /// private mappings: heap, stack, data and private copies of text. PID may be a
 /// thread, which is judged by its own group's colours.
@@ -100,7 +100,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let pid = args.pid.unwrap_or(std::process::id() as i32);
     let control = Control::open(&host);
     let map = match (&args.machine, &control) {
-        (Some(name), _) => known::find(name)?.addr_map(),
+        (Some(name), _) => known::find(name)?.addr_map().for_pages(host.page_size())?,
         (None, Ok(control)) => control.map()?,
         (None, Err(_)) => return Err(Misuse("no map: the module is not loaded; name a machine (--machine), or run `soloist up` first".to_owned()).into()),
     };

@@ -55,7 +55,8 @@ pub struct Args {
     /// Simulate a kernel that allocates memory in one piece.
     #[arg(long, requires = "simulate", conflicts_with = "unprivileged")]
     one_piece: bool,
-    /// Page size: 1G, 2M or 4K [default: the largest available; simulated: 2M].
+    /// Page size: 1G, 2M or 4K, where pages have 16 KiB 32M or 16K [default: the
+    /// largest available; simulated: 2M].
     #[arg(long, value_parser = parse_pages)]
     pages: Option<u32>,
     /// Memory to choose pages from [default: three quarters of what is available,
@@ -83,9 +84,11 @@ pub struct Args {
 fn parse_pages(text: &str) -> Result<u32, String> {
     match text {
         "1G" => Ok(30),
+        "32M" => Ok(25),
         "2M" => Ok(21),
+        "16K" => Ok(14),
         "4K" => Ok(12),
-        _ => Err(format!("`{text}`: expected 1G, 2M or 4K")),
+        _ => Err(format!("`{text}`: expected 1G, 2M or 4K, or 32M or 16K")),
     }
 }
 

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use soloist_core::format_size;
-use soloist_core::parse_size;
+use soloist_core::{format_size, parse_size, Left, PageSize};
 use soloist_host::machine::edac;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::pci;
@@ -140,6 +139,9 @@ pub struct Check {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     pub seed: u64,
+    /// Say what pages of 4K, 16K or 64K leave of its colours [default: this kernel's].
+    #[arg(long, value_name = "SIZE")]
+    page_size: Option<PageSize>,
     /// Memory to choose pages from [default: three quarters of what is available,
     /// or 512M if physical addresses are unknown].
     #[arg(long, value_parser = parse_size)]
@@ -348,6 +350,7 @@ fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
 /// Runs `check`.
 pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     let machine = known::find(&args.machine)?;
+    let left = Left::of(&super::map_for(&machine, args.page_size)?);
     let options = Options {
         deadline: Duration::from_secs(args.deadline),
         seed: args.seed,
@@ -390,9 +393,11 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             "why": why,
             "ranges": checked,
             "counts": counted.said().collect::<Vec<_>>(),
+            "left": left,
         }))?;
     } else {
         super::put(&text_of(&machine, verdict, &checked))?;
+        left.iter().try_for_each(|left| outln!("{left}"))?;
     }
     if let Some(why) = why.filter(|_| !ctx.json && !checked.is_empty()) {
         errln!("{why}");
