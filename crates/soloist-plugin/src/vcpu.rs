@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard};
 use soloist_record::meta::{Stream, Thread};
 use soloist_record::{plan, Access, Kind, Writer};
 
-use crate::code::{self, Block, Registers, REGISTERS};
+use crate::code::{self, Block};
+use crate::registers::{Move, Registers, REGISTERS};
 use soloist_memory::cache::Filter;
 
 const PAGE_SHIFT: u32 = 12;
@@ -27,6 +28,45 @@ pub struct Shared {
     wakes: AtomicU32,
     futexes: Mutex<Futexes>,
     threads: Mutex<Vec<(u64, Thread)>>,
+}
+
+/// Bytes that are cleared at once: those of a Cortex-A72, which recorded guests of arm64 have.
+const CLEARS: u64 = 64;
+
+/// Where pages are, for lines that are cleared. It needs no clearing itself: QEMU tells where
+/// a page is when that has changed.
+#[derive(Default)]
+struct Places {
+    /// Of user space, by virtual page.
+    user: HashMap<u64, u64>,
+    /// From a virtual to a physical address where the kernel sees all memory in one piece.
+    linear: Option<u64>,
+}
+
+impl Places {
+    /// Virtual addresses of arm64's kernel whose bit 47 is 0 see all memory in one piece.
+    fn is_linear(virt: u64) -> bool {
+        virt >> 47 == 0x1_fffe
+    }
+
+    #[inline]
+    fn kernel(&mut self, virt: u64, phys: u64) {
+        if Self::is_linear(virt) {
+            self.linear = Some(phys.wrapping_sub(virt));
+        }
+    }
+
+    fn user(&mut self, virt: u64, phys: u64) {
+        self.user.insert(virt, phys);
+    }
+
+    fn of(&self, virt: u64) -> Option<u64> {
+        if Self::is_linear(virt) {
+            return Some(virt.wrapping_add(self.linear?));
+        }
+        let page = self.user.get(&(virt >> PAGE_SHIFT))?;
+        Some(page << PAGE_SHIFT | virt & ((1 << PAGE_SHIFT) - 1))
+    }
 }
 
 /// Threads that wait on futexes.
@@ -109,6 +149,10 @@ pub struct Vcpu {
     tail: Option<&'static Block>,
     /// Virtual and physical pages that the running thread was seen to use.
     known: Box<[(u64, u64); KNOWN]>,
+    /// The line that is being cleared, and by what.
+    clearing: Option<(&'static code::Access, u64)>,
+    /// Where pages are.
+    places: Places,
     failed: Option<String>,
     limited: bool,
 }
@@ -150,6 +194,8 @@ impl Vcpu {
             from: [0; REGISTERS],
             tail: None,
             known: Box::new([(u64::MAX, 0); KNOWN]),
+            clearing: None,
+            places: Places::default(),
             failed: None,
             limited: false,
         })
@@ -167,7 +213,13 @@ impl Vcpu {
             self.turn(on, shared);
         }
         if !on {
+            self.clearing = None;
             return;
+        }
+        // The kernel comes in between where the page is not there.
+        match self.clearing.take() {
+            Some((of, virt)) if of.kernel || !block.kernel => self.clear(of, virt, shared),
+            _ => {}
         }
         if let Some(before) = before {
             self.follow(&before.tail);
@@ -202,7 +254,7 @@ impl Vcpu {
     }
 
     #[inline]
-    fn follow(&mut self, moves: &[code::Move]) {
+    fn follow(&mut self, moves: &[Move]) {
         for m in moves {
             self.from[usize::from(m.to)] = self.youngest(m.from);
         }
@@ -233,9 +285,16 @@ impl Vcpu {
             // The block that began it goes on, but nobody knows yet whose it is.
             return;
         }
+        self.finish_clearing(of, shared);
         self.stream.looked_at += 1;
-        if !code::is_kernel(virt) {
+        if code::is_kernel(virt) {
+            self.places.kernel(virt, phys);
+        } else {
             self.see(virt >> PAGE_SHIFT, phys >> PAGE_SHIFT, shared);
+        }
+        if of.clears.is_some() {
+            self.cleared(of, virt, phys, shared);
+            return;
         }
         self.follow(&of.moves);
         let line = phys >> self.line_shift;
@@ -287,6 +346,48 @@ impl Vcpu {
         self.push_out(of.kernel, shared);
     }
 
+    /// The next thing that this processor does is to clear the line of `virt`.
+    pub fn will_clear(&mut self, of: &'static code::Access, virt: u64, shared: &Shared) {
+        if !self.on {
+            return;
+        }
+        if let Some((before, at)) = self.clearing.take() {
+            self.clear(before, at, shared);
+        }
+        self.follow(&of.moves);
+        self.clearing = Some((of, virt & !(CLEARS - 1)));
+    }
+
+    /// Something else follows what cleared a line. Or `of` is what clears it, and QEMU tells
+    /// where that is.
+    #[inline]
+    fn finish_clearing(&mut self, of: &code::Access, shared: &Shared) {
+        if let Some((before, at)) = self.clearing.take() {
+            if before.pc != of.pc {
+                self.clear(before, at, shared);
+            }
+        }
+    }
+
+    fn clear(&mut self, of: &code::Access, virt: u64, shared: &Shared) {
+        let Some(phys) = self.places.of(virt) else {
+            return;
+        };
+        self.stream.looked_at += 1;
+        self.cleared(of, virt, phys, shared);
+    }
+
+    /// A whole line is written: it becomes dirty, and nobody reads it.
+    fn cleared(&mut self, of: &code::Access, virt: u64, phys: u64, shared: &Shared) {
+        if self.filter.data(phys >> self.line_shift, true) {
+            let before = self.writer.bytes;
+            let order = || shared.touches.fetch_add(1, Relaxed);
+            let told = self.writer.page(virt >> PAGE_SHIFT, phys >> PAGE_SHIFT, order);
+            self.note(told.map(drop), before, shared);
+        }
+        self.push_out(of.kernel, shared);
+    }
+
     /// A page of user space is used: told of once, even if all its lines are in the
     /// caches since the kernel has just cleared it.
     #[inline]
@@ -296,6 +397,7 @@ impl Vcpu {
             return;
         }
         self.known[slot] = (virt, phys);
+        self.places.user(virt, phys);
         let before = self.writer.bytes;
         let order = || shared.touches.fetch_add(1, Relaxed);
         let result = self.writer.page(virt, phys, order).map(drop);
