@@ -382,7 +382,9 @@ impl Vcpu {
         if self.filter.data(phys >> self.line_shift, true) {
             let before = self.writer.bytes;
             let order = || shared.touches.fetch_add(1, Relaxed);
-            let told = self.writer.page(virt >> PAGE_SHIFT, phys >> PAGE_SHIFT, order);
+            let told = self
+                .writer
+                .page(virt >> PAGE_SHIFT, phys >> PAGE_SHIFT, order);
             self.note(told.map(drop), before, shared);
         }
         self.push_out(of.kernel, shared);

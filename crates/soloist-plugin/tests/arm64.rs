@@ -3,6 +3,7 @@
 #[path = "../src/arm64.rs"]
 mod arm64;
 #[path = "../src/registers.rs"]
+#[allow(dead_code)] // what only blocks need
 mod registers;
 
 use registers::{Registers, Seen, VECTORS};
@@ -14,7 +15,10 @@ fn bits(names: &str) -> Registers {
         let number: u32 = number.parse().expect("a number");
         1 << (number + if kind == "v" { VECTORS } else { 0 })
     };
-    names.split_whitespace().map(bit).fold(0, |all, bit| all | bit)
+    names
+        .split_whitespace()
+        .map(bit)
+        .fold(0, |all, bit| all | bit)
 }
 
 fn see(word: u32) -> Seen {

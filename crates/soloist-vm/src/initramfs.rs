@@ -44,7 +44,9 @@ impl<W: Write> Archive<W> {
         for dir in DIRS {
             archive.dir(dir)?;
         }
-        let init = kernel.arch().program("init", INIT, source_root().as_deref())?;
+        let init = kernel
+            .arch()
+            .program("init", INIT, source_root().as_deref())?;
         archive.add("init", &init, 0o755)?;
         archive.dir("soloist/modules")?;
         for (at, module) in MODULES.iter().enumerate() {

@@ -246,7 +246,10 @@ mod tests {
         let both = [1 << 30, 1 << 30];
         assert_eq!(memory("qemu-arm64-2node", Arch::Arm64), both);
         let why = exactly("qemu-2node", Arch::Arm64).unwrap_err().to_string();
-        assert!(why.contains("node 0") && why.contains("0x40000000"), "{why}");
+        assert!(
+            why.contains("node 0") && why.contains("0x40000000"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -58,10 +58,7 @@ pub struct Order {
 /// Finds QEMU 10 for guests of `arch` and the plugin, or says what makes them.
 pub fn recorder(arch: Arch, root: Option<&Path>) -> Result<(PathBuf, PathBuf), Error> {
     let (name, advice) = arch.recorder();
-    let qemu = root
-        .unwrap_or(Path::new("."))
-        .join("build/qemu")
-        .join(name);
+    let qemu = root.unwrap_or(Path::new(".")).join("build/qemu").join(name);
     if !qemu.exists() {
         return Err(Error::NoRecorder {
             what: format!("QEMU 10 ({})", qemu.display()),
