@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Clears 8 MiB nine times, for tests/record/run.
+ * Stores to 8 MiB nine times by memset, for tests/record/run.
  */
 #include <string.h>
 

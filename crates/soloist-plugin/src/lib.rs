@@ -296,8 +296,8 @@ extern "C" fn on_block(told: c_uint, block: *mut c_void, env: usize) {
     vcpu.block(block, recorder.records(vcpu), &recorder.shared);
 }
 
-/// A line is about to be cleared. QEMU tells of it as of a store only where it must look the
-/// page up, so its address is read from the register.
+/// A line is about to be cleared. QEMU hardly ever tells of it as of a store, so its address is
+/// read from the register. Where a page of user space lies nobody tells: those lines are missing.
 extern "C" fn on_clear(told: c_uint, access: *mut c_void, env: usize) {
     let Some(recorder) = RECORDER.get() else {
         return;
@@ -315,7 +315,7 @@ extern "C" fn on_clear(told: c_uint, access: *mut c_void, env: usize) {
         (access, access.clears.and_then(|by| general.read(by)))
     };
     if let Some(virt) = virt {
-        vcpu.will_clear(access, virt, &recorder.shared);
+        vcpu.clear(access, virt, &recorder.shared);
     }
 }
 

@@ -33,40 +33,9 @@ pub struct Shared {
 /// Bytes that are cleared at once: those of a Cortex-A72, which recorded guests of arm64 have.
 const CLEARS: u64 = 64;
 
-/// Where pages are, for lines that are cleared. It needs no clearing itself: QEMU tells where
-/// a page is when that has changed.
-#[derive(Default)]
-struct Places {
-    /// Of user space, by virtual page.
-    user: HashMap<u64, u64>,
-    /// From a virtual to a physical address where the kernel sees all memory in one piece.
-    linear: Option<u64>,
-}
-
-impl Places {
-    /// Virtual addresses of arm64's kernel whose bit 47 is 0 see all memory in one piece.
-    fn is_linear(virt: u64) -> bool {
-        virt >> 47 == 0x1_fffe
-    }
-
-    #[inline]
-    fn kernel(&mut self, virt: u64, phys: u64) {
-        if Self::is_linear(virt) {
-            self.linear = Some(phys.wrapping_sub(virt));
-        }
-    }
-
-    fn user(&mut self, virt: u64, phys: u64) {
-        self.user.insert(virt, phys);
-    }
-
-    fn of(&self, virt: u64) -> Option<u64> {
-        if Self::is_linear(virt) {
-            return Some(virt.wrapping_add(self.linear?));
-        }
-        let page = self.user.get(&(virt >> PAGE_SHIFT))?;
-        Some(page << PAGE_SHIFT | virt & ((1 << PAGE_SHIFT) - 1))
-    }
+/// Virtual addresses of arm64's kernel whose bit 47 is 0 see all memory in one piece.
+fn is_linear(virt: u64) -> bool {
+    virt >> 47 == 0x1_fffe
 }
 
 /// Threads that wait on futexes.
@@ -149,10 +118,8 @@ pub struct Vcpu {
     tail: Option<&'static Block>,
     /// Virtual and physical pages that the running thread was seen to use.
     known: Box<[(u64, u64); KNOWN]>,
-    /// The line that is being cleared, and by what.
-    clearing: Option<(&'static code::Access, u64)>,
-    /// Where pages are.
-    places: Places,
+    /// From a virtual to a physical address where the kernel sees all memory in one piece.
+    linear: Option<u64>,
     failed: Option<String>,
     limited: bool,
 }
@@ -194,8 +161,7 @@ impl Vcpu {
             from: [0; REGISTERS],
             tail: None,
             known: Box::new([(u64::MAX, 0); KNOWN]),
-            clearing: None,
-            places: Places::default(),
+            linear: None,
             failed: None,
             limited: false,
         })
@@ -213,13 +179,7 @@ impl Vcpu {
             self.turn(on, shared);
         }
         if !on {
-            self.clearing = None;
             return;
-        }
-        // The kernel comes in between where the page is not there.
-        match self.clearing.take() {
-            Some((of, virt)) if of.kernel || !block.kernel => self.clear(of, virt, shared),
-            _ => {}
         }
         if let Some(before) = before {
             self.follow(&before.tail);
@@ -285,10 +245,11 @@ impl Vcpu {
             // The block that began it goes on, but nobody knows yet whose it is.
             return;
         }
-        self.finish_clearing(of, shared);
         self.stream.looked_at += 1;
         if code::is_kernel(virt) {
-            self.places.kernel(virt, phys);
+            if is_linear(virt) {
+                self.linear = Some(phys.wrapping_sub(virt));
+            }
         } else {
             self.see(virt >> PAGE_SHIFT, phys >> PAGE_SHIFT, shared);
         }
@@ -346,35 +307,15 @@ impl Vcpu {
         self.push_out(of.kernel, shared);
     }
 
-    /// The next thing that this processor does is to clear the line of `virt`.
-    pub fn will_clear(&mut self, of: &'static code::Access, virt: u64, shared: &Shared) {
-        if !self.on {
-            return;
-        }
-        if let Some((before, at)) = self.clearing.take() {
-            self.clear(before, at, shared);
-        }
-        self.follow(&of.moves);
-        self.clearing = Some((of, virt & !(CLEARS - 1)));
-    }
-
-    /// Something else follows what cleared a line. Or `of` is what clears it, and QEMU tells
-    /// where that is.
-    #[inline]
-    fn finish_clearing(&mut self, of: &code::Access, shared: &Shared) {
-        if let Some((before, at)) = self.clearing.take() {
-            if before.pc != of.pc {
-                self.clear(before, at, shared);
-            }
-        }
-    }
-
-    fn clear(&mut self, of: &code::Access, virt: u64, shared: &Shared) {
-        let Some(phys) = self.places.of(virt) else {
+    /// The kernel clears the line of `virt`.
+    pub fn clear(&mut self, of: &code::Access, virt: u64, shared: &Shared) {
+        let Some(linear) = self.linear.filter(|_| self.on && is_linear(virt)) else {
             return;
         };
+        self.follow(&of.moves);
         self.stream.looked_at += 1;
-        self.cleared(of, virt, phys, shared);
+        let virt = virt & !(CLEARS - 1);
+        self.cleared(of, virt, virt.wrapping_add(linear), shared);
     }
 
     /// A whole line is written: it becomes dirty, and nobody reads it.
@@ -399,7 +340,6 @@ impl Vcpu {
             return;
         }
         self.known[slot] = (virt, phys);
-        self.places.user(virt, phys);
         let before = self.writer.bytes;
         let order = || shared.touches.fetch_add(1, Relaxed);
         let result = self.writer.page(virt, phys, order).map(drop);
