@@ -58,6 +58,7 @@ check-long: guest-build
 	@tests/stress/run $(MINUTES) $(filter-out $(of_arm64),$(KERNELS))
 	@tests/fuzz/run $(MINUTES) 6.12 6.1-rt debug
 	@scripts/qemu
+	@scripts/qemu arm64
 	@NO_BUILD=1 tests/record/run
 	@tests/recipes/run
 	@for draw in beside alone; do \
@@ -120,8 +121,10 @@ arm64:
 	@scripts/userland arm64
 	@$(arm64_cargo) $(foreach p,$(arm64_programs),--bin $p)
 	@mkdir -p build/arm64/bin build/arm64/tests/bin
-	@aarch64-linux-gnu-gcc -static -s -Os -Wall -Wextra -o build/arm64/init \
-		crates/soloist-vm/guest/init.c
+	@for program in init record; do \
+		aarch64-linux-gnu-gcc -static -s -Os -Wall -Wextra -o build/arm64/$$program \
+			crates/soloist-vm/guest/$$program.c || exit; \
+	done
 	@for program in $(arm64_programs); do \
 		aarch64-linux-gnu-strip -o build/arm64/bin/$$program.new \
 			target/aarch64-unknown-linux-gnu/debug/$$program && \

@@ -5,7 +5,9 @@
  */
 #include "load.h"
 
+#ifdef __x86_64__
 #include <emmintrin.h>
+#endif
 #include <omp.h>
 #include <string.h>
 
@@ -25,15 +27,23 @@ static double pass_write(volatile uint64_t *at, uint64_t n, uint64_t step)
 	return 0;
 }
 
+/* Two words past the caches. */
+static void store_past(volatile uint64_t *at, uint64_t value)
+{
+#ifdef __x86_64__
+	_mm_stream_si128((__m128i *)at, _mm_set1_epi64x(value));
+#else
+	__asm__ volatile("stnp %1, %1, [%0]" : : "r"(at), "r"(value) : "memory");
+#endif
+}
+
 /* Past the caches: whole lines, as hardware wants them. */
 static double pass_nontemporal(volatile uint64_t *at, uint64_t n, uint64_t step)
 {
-	__m128i value = _mm_set1_epi64x(n);
-
 	for (uint64_t i = 0; i + 8 <= n; i += step)
 		for (int j = 0; j < 8; j += 2)
-			_mm_stream_si128((__m128i *)(at + i + j), value);
-	_mm_sfence();
+			store_past(at + i + j, n);
+	__sync_synchronize();
 	return 0;
 }
 

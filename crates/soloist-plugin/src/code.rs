@@ -1,34 +1,33 @@
 //! What is known of a block of code before it runs.
 //!
-//! For dependence, each block says which registers feed which: a register that
-//! was computed from a load's result carries that load's number along
-//! ([`Moves`]). Only general and vector registers are followed; what goes through memory
-//! or flags is not, and the stack pointer never depends.
+//! For dependence, each block says which registers feed which ([`crate::registers`]).
 
 use std::ffi::c_void;
 
-use iced_x86::{
-    Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, Register,
-};
-
+use crate::arm64;
 use crate::qemu::{self, Tb};
+use crate::registers::{Move, Moves, Registers, Seen};
+use crate::x86;
 
-/// Registers that are followed: 16 general ones, 16 vector ones; a bit each.
-pub type Registers = u32;
-/// Number of registers that are followed.
-pub const REGISTERS: usize = 32;
-
-/// A register takes the youngest load of those that it is computed from.
-#[derive(Debug, Clone, Copy)]
-pub struct Move {
-    /// Number of the register.
-    pub to: u8,
-    /// The registers that it is computed from.
-    pub from: Registers,
+/// What the guest's processors run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// x86-64.
+    X86,
+    /// arm64.
+    Arm64,
 }
 
-/// Moves in the order of the code.
-pub type Moves = Box<[Move]>;
+impl Target {
+    /// By QEMU's name of it; `None`: one that cannot be recorded.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "x86_64" => Some(Self::X86),
+            "aarch64" => Some(Self::Arm64),
+            _ => None,
+        }
+    }
+}
 
 /// An instruction that accesses memory.
 #[derive(Debug)]
@@ -45,6 +44,8 @@ pub struct Access {
     pub address: Registers,
     /// Registers that take what is loaded.
     pub loads: Registers,
+    /// The register whose line it clears, if that is what it does.
+    pub clears: Option<u8>,
 }
 
 /// A block.
@@ -93,10 +94,12 @@ pub fn is_kernel(addr: u64) -> bool {
 /// `tb` is the block that QEMU is translating.
 pub unsafe fn translate(
     tb: *mut Tb,
+    target: Target,
     line: u64,
     physical: impl Fn(u64) -> Option<u64>,
 ) -> Translated {
-    let mut follow = Follow::default();
+    let mut decoder = Decoder::new(target);
+    let mut moves: Vec<Move> = Vec::new();
     let mut lines: Vec<u64> = Vec::new();
     let mut accesses = Vec::new();
     let (mut first, mut repeats) = (0, None);
@@ -122,17 +125,24 @@ pub unsafe fn translate(
         if let Some(of_line) = of_line.filter(|l| lines.last() != Some(l)) {
             lines.push(of_line);
         }
-        let seen = follow.see(&bytes[..length], pc);
+        let seen = decoder.see(&bytes[..length], pc);
         repeats = seen.repeats.then_some(pc);
+        // What moved before belongs to an access; what it loads, it says itself.
+        let before = match seen.accesses {
+            true => std::mem::take(&mut moves).into(),
+            false => Moves::default(),
+        };
+        moves.extend(seen.moves);
         accesses.push((
             insn,
             Access {
                 pc,
                 left: (size - at) as u32,
                 kernel: is_kernel(pc),
-                moves: seen.moves,
+                moves: before,
                 address: seen.address,
                 loads: seen.loads,
+                clears: seen.clears,
             },
         ));
     }
@@ -144,107 +154,30 @@ pub unsafe fn translate(
             first,
             repeats,
             lines: lines.into(),
-            tail: std::mem::take(&mut follow.moves).into(),
+            tail: moves.into(),
         },
         accesses,
     }
 }
 
-/// What an instruction does to registers.
-struct Seen {
-    moves: Moves,
-    address: Registers,
-    loads: Registers,
-    repeats: bool,
-}
-
 /// Decodes instruction after instruction.
-struct Follow {
-    info: InstructionInfoFactory,
-    moves: Vec<Move>,
+enum Decoder {
+    X86(x86::Decoder),
+    Arm64,
 }
 
-impl Default for Follow {
-    fn default() -> Self {
-        Self {
-            info: InstructionInfoFactory::new(),
-            moves: Vec::new(),
+impl Decoder {
+    fn new(target: Target) -> Self {
+        match target {
+            Target::X86 => Self::X86(x86::Decoder::default()),
+            Target::Arm64 => Self::Arm64,
         }
     }
-}
 
-fn number(register: Register) -> Registers {
-    let full = register.full_register();
-    if full.is_gpr64() && full != Register::RSP {
-        return 1 << full.number();
-    }
-    if (full.is_xmm() || full.is_ymm() || full.is_zmm()) && full.number() < 16 {
-        return 1 << (16 + full.number());
-    }
-    0
-}
-
-impl Follow {
     fn see(&mut self, bytes: &[u8], pc: u64) -> Seen {
-        let mut instruction = Instruction::default();
-        Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode_out(&mut instruction);
-        let mut seen = Seen {
-            moves: Box::default(),
-            address: 0,
-            loads: 0,
-            repeats: instruction.has_rep_prefix() || instruction.has_repne_prefix(),
-        };
-        seen.repeats &= instruction.is_string_instruction();
-        if instruction.code() == Code::INVALID {
-            return seen;
+        match self {
+            Self::X86(decoder) => decoder.see(bytes, pc),
+            Self::Arm64 => arm64::see(bytes),
         }
-        let info = self.info.info(&instruction);
-        let mut reads_memory = false;
-        for memory in info.used_memory() {
-            seen.address |= number(memory.base()) | number(memory.index());
-            reads_memory |= !matches!(
-                memory.access(),
-                OpAccess::Write | OpAccess::CondWrite | OpAccess::NoMemAccess
-            );
-        }
-        let (mut sources, mut targets) = (0, 0);
-        for used in info.used_registers() {
-            let of = number(used.register());
-            match used.access() {
-                OpAccess::Read | OpAccess::CondRead => sources |= of,
-                OpAccess::Write => targets |= of,
-                OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
-                    sources |= of;
-                    targets |= of;
-                }
-                _ => {}
-            }
-        }
-        let has_memory = !info.used_memory().is_empty();
-        if has_memory {
-            // What moved before belongs to this access; what it loads, it says itself.
-            seen.moves = std::mem::take(&mut self.moves).into();
-            if reads_memory {
-                seen.loads = targets;
-                return seen;
-            }
-        }
-        // xor of a register with itself and the like depend on nothing.
-        let zeroes = sources != 0 && sources == targets && is_zeroing(&instruction);
-        for to in (0..REGISTERS as u8).filter(|to| targets >> to & 1 == 1) {
-            self.moves.push(Move {
-                to,
-                from: if zeroes { 0 } else { sources },
-            });
-        }
-        seen
     }
-}
-
-fn is_zeroing(instruction: &Instruction) -> bool {
-    use iced_x86::Mnemonic::{Pxor, Sub, Vpxor, Xor};
-    matches!(instruction.mnemonic(), Xor | Sub | Pxor | Vpxor)
-        && instruction.op_count() >= 2
-        && instruction.op_register(instruction.op_count() - 1)
-            == instruction.op_register(instruction.op_count() - 2)
 }

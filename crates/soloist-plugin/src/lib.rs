@@ -16,11 +16,14 @@
 //!
 //! Arguments: `plan=FILE` ([`soloist_record::plan`]).
 
+mod arm64;
 mod code;
 mod qemu;
 mod ram;
+mod registers;
 mod vcpu;
 mod whose;
+mod x86;
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
@@ -48,6 +51,7 @@ unsafe impl Sync for Seat {}
 
 struct Recorder {
     id: qemu::Id,
+    target: code::Target,
     plan: Plan,
     /// What is recorded has callbacks; else only what may be a marker.
     looks: AtomicBool,
@@ -58,6 +62,8 @@ struct Recorder {
     on: Vec<AtomicBool>,
     ram: OnceLock<ram::Ram>,
     whose: Whose,
+    /// Of arm64.
+    general: OnceLock<qemu::General>,
 }
 
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
@@ -72,18 +78,20 @@ fn say(text: &str) {
 /// QEMU's way in.
 ///
 /// # Safety
-/// Called by QEMU: `argv` holds `argc` strings.
+/// Called by QEMU: `argv` holds `argc` strings, `info` describes the guest.
 #[no_mangle]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: qemu::Id,
-    _info: *const qemu::Info,
+    info: *const qemu::Info,
     argc: c_int,
     argv: *const *const c_char,
 ) -> c_int {
     // SAFETY: as the caller says.
     let words = (0..argc as usize).map(|i| unsafe { CStr::from_ptr(*argv.add(i)) });
     let args: Vec<String> = words.map(|w| w.to_string_lossy().into_owned()).collect();
-    match Recorder::new(id, &args) {
+    // SAFETY: as the caller says.
+    let target = unsafe { CStr::from_ptr((*info).target_name) };
+    match Recorder::new(id, &target.to_string_lossy(), &args) {
         Ok(recorder) => {
             if RECORDER.set(recorder).is_err() {
                 say("the plugin can be loaded only once");
@@ -108,7 +116,9 @@ extern "C" fn register(id: qemu::Id) {
 }
 
 impl Recorder {
-    fn new(id: qemu::Id, args: &[String]) -> Result<Self, String> {
+    fn new(id: qemu::Id, target: &str, args: &[String]) -> Result<Self, String> {
+        let unknown = || format!("guests of {target} cannot be recorded");
+        let target = code::Target::named(target).ok_or_else(unknown)?;
         let plan = args.iter().find_map(|a| a.strip_prefix("plan="));
         let plan = plan.ok_or("the plugin wants plan=FILE")?;
         let plan = Plan::read(Path::new(plan)).map_err(|e| e.to_string())?;
@@ -123,6 +133,7 @@ impl Recorder {
         }
         Ok(Self {
             id,
+            target,
             looks: AtomicBool::new(false),
             on: plan
                 .programs
@@ -134,6 +145,7 @@ impl Recorder {
             seats,
             ram: OnceLock::new(),
             whose: Whose::default(),
+            general: OnceLock::new(),
         })
     }
 
@@ -198,9 +210,10 @@ fn seat(plan: &Plan, program: u32, cpu: u32) -> Result<Vcpu, String> {
 
 #[cfg(target_arch = "x86_64")]
 extern "C" {
-    /// Call [`on_block`], [`on_store`] and [`on_access`] with the processor's state
-    /// ([`whose`]).
+    /// Call [`on_block`], [`on_clear`], [`on_store`] and [`on_access`] with the processor's
+    /// state ([`whose`]).
     fn soloist_on_block(told: c_uint, block: *mut c_void);
+    fn soloist_on_clear(told: c_uint, access: *mut c_void);
     fn soloist_on_store(told: c_uint, info: qemu::MemInfo, virt: u64, data: *mut c_void);
     fn soloist_on_access(told: c_uint, info: qemu::MemInfo, virt: u64, access: *mut c_void);
 }
@@ -235,7 +248,7 @@ unsafe fn look(recorder: &'static Recorder, tb: *mut qemu::Tb) {
     let line = u64::from(recorder.plan.line);
     // SAFETY: QEMU's own block, and data that is never freed.
     unsafe {
-        let translated = code::translate(tb, line, |host| recorder.physical(host));
+        let translated = code::translate(tb, recorder.target, line, |host| recorder.physical(host));
         let block: &'static code::Block = Box::leak(Box::new(translated.block));
         let data = std::ptr::from_ref(block).cast_mut().cast::<c_void>();
         qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, soloist_on_block, qemu::NO_REGS, data);
@@ -243,6 +256,10 @@ unsafe fn look(recorder: &'static Recorder, tb: *mut qemu::Tb) {
             Box::leak(translated.accesses.into_boxed_slice());
         for (insn, access) in accesses.iter() {
             let data = std::ptr::from_ref(access).cast_mut().cast::<c_void>();
+            if access.clears.is_some() {
+                let reads = qemu::READS_REGS;
+                qemu::qemu_plugin_register_vcpu_insn_exec_cb(*insn, soloist_on_clear, reads, data);
+            }
             call_for(*insn, soloist_on_access, qemu::READ_WRITE, data);
         }
     }
@@ -277,6 +294,29 @@ extern "C" fn on_block(told: c_uint, block: *mut c_void, env: usize) {
     // SAFETY: what on_translate leaked.
     let block: &'static code::Block = unsafe { &*block.cast::<code::Block>() };
     vcpu.block(block, recorder.records(vcpu), &recorder.shared);
+}
+
+/// A line is about to be cleared. QEMU hardly ever tells of it as of a store, so its address is
+/// read from the register. Where a page of user space lies nobody tells: those lines are missing.
+extern "C" fn on_clear(told: c_uint, access: *mut c_void, env: usize) {
+    let Some(recorder) = RECORDER.get() else {
+        return;
+    };
+    let Some(vcpu) = vcpu(recorder.whose.cpu(told, env)) else {
+        return;
+    };
+    if !recorder.records(vcpu) {
+        return;
+    }
+    // SAFETY: what on_translate leaked; this callback reads registers.
+    let (access, virt) = unsafe {
+        let access: &'static code::Access = &*access.cast::<code::Access>();
+        let general = recorder.general.get_or_init(|| qemu::General::find());
+        (access, access.clears.and_then(|by| general.read(by)))
+    };
+    if let Some(virt) = virt {
+        vcpu.clear(access, virt, &recorder.shared);
+    }
 }
 
 /// A store by user code while nothing is recorded.

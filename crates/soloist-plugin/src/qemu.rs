@@ -2,7 +2,7 @@
 //!
 //! None of Debian's packages has the header, so its functions are declared again.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
 
 /// The identity that QEMU gives this plugin.
 pub type Id = u64;
@@ -48,8 +48,25 @@ pub struct Value {
     pub high: u64,
 }
 
+/// One of a processor's registers.
+#[repr(C)]
+struct Register {
+    handle: *mut c_void,
+    name: *const c_char,
+    feature: *const c_char,
+}
+
+/// GLib's `GArray` and `GByteArray`.
+#[repr(C)]
+struct Array<T> {
+    data: *mut T,
+    len: c_uint,
+}
+
 /// The callback does not look at registers.
 pub const NO_REGS: c_int = 0;
+/// The callback reads registers.
+pub const READS_REGS: c_int = 1;
 /// Stores.
 pub const WRITE: c_int = 2;
 /// Loads and stores.
@@ -65,6 +82,12 @@ extern "C" {
     pub fn qemu_plugin_register_vcpu_tb_trans_cb(id: Id, cb: OnTranslate);
     pub fn qemu_plugin_register_vcpu_tb_exec_cb(
         tb: *mut Tb,
+        cb: OnExec,
+        flags: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_register_vcpu_insn_exec_cb(
+        insn: *mut Insn,
         cb: OnExec,
         flags: c_int,
         data: *mut c_void,
@@ -92,4 +115,61 @@ extern "C" {
     pub fn qemu_plugin_hwaddr_is_io(addr: *const HwAddr) -> bool;
     pub fn qemu_plugin_hwaddr_phys_addr(addr: *const HwAddr) -> u64;
     pub fn qemu_plugin_outs(text: *const c_char);
+    fn qemu_plugin_get_registers() -> *mut Array<Register>;
+    fn qemu_plugin_read_register(handle: *mut c_void, to: *mut Array<u8>) -> c_int;
+    fn g_byte_array_new() -> *mut Array<u8>;
+    fn g_byte_array_set_size(array: *mut Array<u8>, len: c_uint) -> *mut Array<u8>;
+}
+
+/// The general registers of arm64, by QEMU's handles of them.
+pub struct General {
+    handles: [usize; 31],
+    bytes: *mut Array<u8>,
+}
+
+// SAFETY: QEMU's handles are numbers; one thread emulates all processors (`-icount`), so that
+// one reads at a time.
+unsafe impl Send for General {}
+// SAFETY: as above.
+unsafe impl Sync for General {}
+
+impl General {
+    /// Asks for their handles; 0: QEMU has no such register.
+    ///
+    /// # Safety
+    /// Called from a callback of a processor's.
+    pub unsafe fn find() -> Self {
+        let mut handles = [0; 31];
+        // SAFETY: the array holds `len` descriptions, each with a name that ends in NUL.
+        let (list, bytes) = unsafe {
+            let list = &*qemu_plugin_get_registers();
+            let registers = std::slice::from_raw_parts(list.data, list.len as usize);
+            (registers, g_byte_array_new())
+        };
+        for register in list {
+            // SAFETY: as above.
+            let name = unsafe { CStr::from_ptr(register.name) }.to_str();
+            let number = name.ok().and_then(|name| name.strip_prefix('x'));
+            let number = number.and_then(|number| number.parse::<usize>().ok());
+            if let Some(handle) = number.and_then(|number| handles.get_mut(number)) {
+                *handle = register.handle as usize;
+            }
+        }
+        Self { handles, bytes }
+    }
+
+    /// What register `number` of the processor holds whose callback this is.
+    ///
+    /// # Safety
+    /// Called from a callback that [reads registers](READS_REGS).
+    pub unsafe fn read(&self, number: u8) -> Option<u64> {
+        let &handle = self.handles.get(usize::from(number)).filter(|h| **h != 0)?;
+        // SAFETY: QEMU's own handle; the array is ours, and as long as QEMU says.
+        let bytes = unsafe {
+            g_byte_array_set_size(self.bytes, 0);
+            qemu_plugin_read_register(handle as *mut c_void, self.bytes);
+            std::slice::from_raw_parts((*self.bytes).data, (*self.bytes).len as usize)
+        };
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
 }

@@ -11,6 +11,7 @@ use soloist_record::plan::Plan;
 pub struct Ram {
     /// First address, bytes, and offset in the guest's memory.
     parts: Vec<(u64, u64, u64)>,
+    begins: u64,
     below_4g: u64,
 }
 
@@ -31,6 +32,7 @@ impl Ram {
         }
         Self {
             parts,
+            begins: plan.begins,
             below_4g: plan.below_4g,
         }
     }
@@ -43,7 +45,7 @@ impl Ram {
             .find(|(start, size, _)| (*start..start + size).contains(&host))?;
         let at = host - start + offset;
         Some(if at < self.below_4g {
-            at
+            self.begins + at
         } else {
             at - self.below_4g + (4 << 30)
         })

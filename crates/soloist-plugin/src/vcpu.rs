@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard};
 use soloist_record::meta::{Stream, Thread};
 use soloist_record::{plan, Access, Kind, Writer};
 
-use crate::code::{self, Block, Registers, REGISTERS};
+use crate::code::{self, Block};
+use crate::registers::{Move, Registers, REGISTERS};
 use soloist_memory::cache::Filter;
 
 const PAGE_SHIFT: u32 = 12;
@@ -27,6 +28,14 @@ pub struct Shared {
     wakes: AtomicU32,
     futexes: Mutex<Futexes>,
     threads: Mutex<Vec<(u64, Thread)>>,
+}
+
+/// Bytes that are cleared at once: those of a Cortex-A72, which recorded guests of arm64 have.
+const CLEARS: u64 = 64;
+
+/// Virtual addresses of arm64's kernel whose bit 47 is 0 see all memory in one piece.
+fn is_linear(virt: u64) -> bool {
+    virt >> 47 == 0x1_fffe
 }
 
 /// Threads that wait on futexes.
@@ -109,6 +118,8 @@ pub struct Vcpu {
     tail: Option<&'static Block>,
     /// Virtual and physical pages that the running thread was seen to use.
     known: Box<[(u64, u64); KNOWN]>,
+    /// From a virtual to a physical address where the kernel sees all memory in one piece.
+    linear: Option<u64>,
     failed: Option<String>,
     limited: bool,
 }
@@ -150,6 +161,7 @@ impl Vcpu {
             from: [0; REGISTERS],
             tail: None,
             known: Box::new([(u64::MAX, 0); KNOWN]),
+            linear: None,
             failed: None,
             limited: false,
         })
@@ -202,7 +214,7 @@ impl Vcpu {
     }
 
     #[inline]
-    fn follow(&mut self, moves: &[code::Move]) {
+    fn follow(&mut self, moves: &[Move]) {
         for m in moves {
             self.from[usize::from(m.to)] = self.youngest(m.from);
         }
@@ -234,8 +246,16 @@ impl Vcpu {
             return;
         }
         self.stream.looked_at += 1;
-        if !code::is_kernel(virt) {
+        if code::is_kernel(virt) {
+            if is_linear(virt) {
+                self.linear = Some(phys.wrapping_sub(virt));
+            }
+        } else {
             self.see(virt >> PAGE_SHIFT, phys >> PAGE_SHIFT, shared);
+        }
+        if of.clears.is_some() {
+            self.cleared(of, virt, phys, shared);
+            return;
         }
         self.follow(&of.moves);
         let line = phys >> self.line_shift;
@@ -283,6 +303,30 @@ impl Vcpu {
                 at,
                 shared,
             );
+        }
+        self.push_out(of.kernel, shared);
+    }
+
+    /// The kernel clears the line of `virt`.
+    pub fn clear(&mut self, of: &code::Access, virt: u64, shared: &Shared) {
+        let Some(linear) = self.linear.filter(|_| self.on && is_linear(virt)) else {
+            return;
+        };
+        self.follow(&of.moves);
+        self.stream.looked_at += 1;
+        let virt = virt & !(CLEARS - 1);
+        self.cleared(of, virt, virt.wrapping_add(linear), shared);
+    }
+
+    /// A whole line is written: it becomes dirty, and nobody reads it.
+    fn cleared(&mut self, of: &code::Access, virt: u64, phys: u64, shared: &Shared) {
+        if self.filter.data(phys >> self.line_shift, true) {
+            let before = self.writer.bytes;
+            let order = || shared.touches.fetch_add(1, Relaxed);
+            let told = self
+                .writer
+                .page(virt >> PAGE_SHIFT, phys >> PAGE_SHIFT, order);
+            self.note(told.map(drop), before, shared);
         }
         self.push_out(of.kernel, shared);
     }

@@ -23,7 +23,9 @@ pub struct Plan {
     pub programs: Vec<Vec<u32>>,
     /// Bytes of each memory backend of the guest, in its order.
     pub ram: Vec<u64>,
-    /// End of the memory below 4 GiB, bytes; the rest continues at 4 GiB.
+    /// Its first address.
+    pub begins: u64,
+    /// Bytes of the memory before a hole; the rest continues at 4 GiB.
     pub below_4g: u64,
 }
 
@@ -44,8 +46,8 @@ pub const MARKER_OFFSET: u64 = 0x5c0;
 /// The upper 48 bits of a marker.
 pub const MARKER: u64 = 0x736f_6c6f_6973 << 16;
 /// [`SYMBOL_WORDS`] words follow, stored to the same place: where the kernel's
-/// `__switch_to` begins and ends; the offset of its current task among its
-/// processor's variables; then where `__futex_queue`, `__futex_wake_mark` and
+/// `__switch_to` begins and ends; the offset of the current task, which it notes there, among
+/// its processor's variables; then where `__futex_queue`, `__futex_wake_mark` and
 /// `futex_wake_mark` begin and end, 0 where there is none.
 pub const SYMBOLS: u16 = 1;
 /// Number of words that follow [`SYMBOLS`].

@@ -5,7 +5,10 @@
 //! before the host's files (`scripts/userland`), and where the source tree has
 //! `build/tests/guest` it sees those that were built for it (`make arm64`).
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+
+use crate::error::Error;
 
 /// A processor's architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,31 @@ impl Arch {
         }
     }
 
+    /// The guest's own program `name`: `own`, which was built into this one, or what lies beside
+    /// the programs of another architecture.
+    pub(crate) fn program(
+        self,
+        name: &str,
+        own: &'static [u8],
+        root: Option<&Path>,
+    ) -> Result<Cow<'static, [u8]>, Error> {
+        let Some(built) = self.built(root.unwrap_or(Path::new(""))) else {
+            return Ok(own.into());
+        };
+        match std::fs::read(built.join(name)) {
+            Ok(program) => Ok(program.into()),
+            Err(_) => Err(Error::NoUserland(built)),
+        }
+    }
+
+    /// The program below `build/qemu` that records, and what brings it.
+    pub(crate) fn recorder(self) -> (&'static str, &'static str) {
+        match self {
+            Self::X86_64 => ("qemu-system-x86_64", "scripts/qemu"),
+            Self::Arm64 => ("qemu-system-aarch64", "scripts/qemu arm64"),
+        }
+    }
+
     /// QEMU's program and Debian's package that has it: the host's own, for everything but
     /// recording. Debian 12 has version 7.2, which boots every kernel and takes less to
     /// start. A recording names its own, version 10 at least (`scripts/qemu`): 7.2 tells its
@@ -80,6 +108,9 @@ impl Arch {
             // an eighth of what the recorder is called for.
             Self::X86_64 if recorded => "max,la57=off,-erms,-fsrm",
             Self::X86_64 => "max,la57=off",
+            // A Raspberry Pi 4's: what the plugin would not follow (SVE, MOPS) it has not, and DC
+            // ZVA clears a line.
+            Self::Arm64 if recorded => "cortex-a72",
             // Signing pointers as the architecture has it costs half of the time.
             Self::Arm64 => "max,pauth-impdef=on",
         }

@@ -1,6 +1,5 @@
 //! The initramfs: the guest's init, the modules it needs, and what to run.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -45,7 +44,10 @@ impl<W: Write> Archive<W> {
         for dir in DIRS {
             archive.dir(dir)?;
         }
-        archive.add("init", &init(kernel)?, 0o755)?;
+        let init = kernel
+            .arch()
+            .program("init", INIT, source_root().as_deref())?;
+        archive.add("init", &init, 0o755)?;
         archive.dir("soloist/modules")?;
         for (at, module) in MODULES.iter().enumerate() {
             if let Some(code) = read_module(&kernel.modules.join("kernel"), module)? {
@@ -106,19 +108,6 @@ impl<W: Write> Archive<W> {
             .write_all(content)
             .and_then(|()| writer.finish().map(drop));
         done.map_err(io(format!("cannot write {name} into the initramfs")))
-    }
-}
-
-/// The program that the guest begins with: built into this one, or beside the programs of
-/// another architecture.
-fn init(kernel: &Kernel) -> Result<Cow<'static, [u8]>, Error> {
-    let root = source_root().unwrap_or_default();
-    let Some(built) = kernel.arch().built(&root) else {
-        return Ok(INIT.into());
-    };
-    match std::fs::read(built.join("init")) {
-        Ok(init) => Ok(init.into()),
-        Err(_) => Err(Error::NoUserland(built)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The guest's cpus and memory: how many nodes, how large, what lies below 4 GiB.
 
+use soloist_core::format_size;
 use soloist_machine::{FileError, Machine};
 
 use crate::arch::Arch;
@@ -81,13 +82,30 @@ impl GuestNodes {
     /// below that, node 0 loses, so that all else is at the addresses of the real machine.
     #[must_use]
     pub fn on(mut self, arch: Arch, machine: &Machine) -> Self {
-        let begins = arch.memory_begins();
-        let first = machine.map.ranges.iter().map(|range| range.start).min();
-        let lost = begins.saturating_sub(first.unwrap_or(begins));
+        let lost = lost(arch, machine);
         if self.node_memory[0] > lost {
             self.node_memory[0] -= lost;
         }
         self
+    }
+
+    /// The same, where every page must be at an address of the real machine.
+    ///
+    /// # Errors
+    /// When node 0 would have no memory then.
+    pub fn exactly_on(self, arch: Arch, machine: &Machine) -> Result<Self, FileError> {
+        let (lost, has) = (lost(arch, machine), self.node_memory[0]);
+        if lost == 0 || has > lost {
+            return Ok(self.on(arch, machine));
+        }
+        let why = format!(
+            "[vm] memory: node 0 has {}, all of it below {:#x}, where memory of guests of this \
+             architecture begins: expected more than {}",
+            format_size(has),
+            arch.memory_begins(),
+            format_size(lost)
+        );
+        Err(FileError::whole(&machine.file, why))
     }
 
     /// All memory, bytes.
@@ -174,6 +192,13 @@ impl GuestNodes {
     }
 }
 
+/// What the map has below the first address of a guest's memory.
+fn lost(arch: Arch, machine: &Machine) -> u64 {
+    let begins = arch.memory_begins();
+    let first = machine.map.ranges.iter().map(|range| range.start).min();
+    begins.saturating_sub(first.unwrap_or(begins))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
@@ -207,6 +232,24 @@ mod tests {
         machine.vm = None;
         let why = GuestNodes::of(&machine).unwrap_err().to_string();
         assert!(why.contains("missing"), "{why}");
+    }
+
+    #[test]
+    fn what_is_below_the_first_address_is_lost() {
+        let exactly = |name: &str, arch| {
+            let machine = known::find(name).unwrap();
+            GuestNodes::of(&machine).unwrap().exactly_on(arch, &machine)
+        };
+        let memory = |name, arch| exactly(name, arch).unwrap().node_memory;
+        assert_eq!(memory("raspberry-pi-4", Arch::Arm64), [2 << 30]);
+        assert_eq!(memory("raspberry-pi-4", Arch::X86_64), [3 << 30]);
+        let both = [1 << 30, 1 << 30];
+        assert_eq!(memory("qemu-arm64-2node", Arch::Arm64), both);
+        let why = exactly("qemu-2node", Arch::Arm64).unwrap_err().to_string();
+        assert!(
+            why.contains("node 0") && why.contains("0x40000000"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ use soloist_record::meta::{Cache, Program, Streams};
 use soloist_record::plan::Plan;
 use soloist_record::{frame, Meta};
 
+use crate::arch::Arch;
 use crate::error::{io, Error};
 use crate::interrupt::Scratch;
 use crate::outcome::GuestOutcome;
@@ -54,15 +55,14 @@ pub struct Order {
     pub programs: Vec<Program>,
 }
 
-/// Finds QEMU 10 and the plugin, or says what makes them.
-pub fn recorder(root: Option<&Path>) -> Result<(PathBuf, PathBuf), Error> {
-    let qemu = root
-        .unwrap_or(Path::new("."))
-        .join("build/qemu/qemu-system-x86_64");
+/// Finds QEMU 10 for guests of `arch` and the plugin, or says what makes them.
+pub fn recorder(arch: Arch, root: Option<&Path>) -> Result<(PathBuf, PathBuf), Error> {
+    let (name, advice) = arch.recorder();
+    let qemu = root.unwrap_or(Path::new(".")).join("build/qemu").join(name);
     if !qemu.exists() {
         return Err(Error::NoRecorder {
             what: format!("QEMU 10 ({})", qemu.display()),
-            advice: "scripts/qemu",
+            advice,
         });
     }
     let name = "libsoloist_plugin.so";
@@ -88,7 +88,8 @@ pub fn record(
     order: &Order,
     root: Option<&Path>,
 ) -> Result<(GuestOutcome, Meta), Error> {
-    let (qemu, plugin) = recorder(root)?;
+    let arch = spec.kernel.arch();
+    let (qemu, plugin) = recorder(arch, root)?;
     let out = &order.out;
     fs::create_dir_all(out).map_err(io(format!("cannot make {}", out.display())))?;
     let out = out
@@ -96,7 +97,7 @@ pub fn record(
         .map_err(io(format!("cannot use {}", out.display())))?;
     let tools = Scratch::within(&out, ".recording-")?;
     let inside = tools.path().join("record");
-    fs::write(&inside, INSIDE)
+    fs::write(&inside, arch.program("record", INSIDE, root)?)
         .and_then(|()| fs::set_permissions(&inside, fs::Permissions::from_mode(0o755)))
         .map_err(io(format!("cannot write {}", inside.display())))?;
 
@@ -151,13 +152,16 @@ pub fn ran(outcome: &GuestOutcome) -> bool {
 }
 
 fn plan(spec: &Spec, order: &Order, out: &Path) -> Plan {
+    let arch = spec.kernel.arch();
     let ram = spec.nodes.node_sizes();
     let total: u64 = ram.iter().sum();
-    let below_4g = spec.nodes.below_4g().unwrap_or(if total >= PC_SPLITS_AT {
-        PC_SPLIT
-    } else {
-        total
-    });
+    let below_4g = match (arch, spec.nodes.below_4g()) {
+        // QEMU's `virt` has no hole.
+        (Arch::Arm64, _) => total,
+        (Arch::X86_64, Some(limit)) => limit,
+        (Arch::X86_64, None) if total >= PC_SPLITS_AT => PC_SPLIT,
+        (Arch::X86_64, None) => total,
+    };
     Plan {
         out: out.to_path_buf(),
         limit: order.limit,
@@ -165,6 +169,7 @@ fn plan(spec: &Spec, order: &Order, out: &Path) -> Plan {
         caches: order.caches.clone(),
         programs: order.programs.iter().map(|p| p.cpus.clone()).collect(),
         ram,
+        begins: arch.memory_begins(),
         below_4g,
     }
 }

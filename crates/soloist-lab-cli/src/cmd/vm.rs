@@ -235,18 +235,18 @@ impl Shell {
     }
 }
 
-impl Guest {
-    /// The kernel's whole name: it says of which architecture it is.
-    fn kernel_name(&self) -> String {
-        match self.arch.as_str() {
-            "arm64" if !self.kernel.contains("-arm64") => format!("{}-arm64", self.kernel),
-            _ => self.kernel.clone(),
-        }
+/// The kernel's whole name: it says of which architecture it is.
+fn kernel_of(arch: &str, kernel: &str) -> String {
+    match arch {
+        "arm64" if !kernel.contains("-arm64") => format!("{kernel}-arm64"),
+        _ => kernel.to_owned(),
     }
+}
 
+impl Guest {
     fn spec(self, command: Vec<OsString>) -> Result<Spec> {
         let root = source_root();
-        let kernel = kernel::find(&self.kernel_name(), root.as_deref())?;
+        let kernel = kernel::find(&kernel_of(&self.arch, &self.kernel), root.as_deref())?;
         let module = module(&self, &kernel, root.as_deref())?;
         let (mut nodes, mut map) = machine(&self, &kernel)?;
         nodes.cpus = self.cpus.unwrap_or(nodes.cpus);

@@ -11,8 +11,9 @@ use soloist_play::policy::{linux, Policy, Tenant};
 use soloist_record::meta::{Cache, Program};
 
 use super::Order;
+use crate::arch::Arch;
 use crate::error::Error;
-use crate::kernel;
+use crate::kernel::{self, Kernel};
 use crate::nodes::GuestNodes;
 use crate::spec::{Output, Spec};
 
@@ -61,13 +62,14 @@ impl Request {
             let out = self.out.display();
             return refused(format!("--out: {out} holds a recording already"));
         }
-        let nodes = self.nodes(machine)?;
+        let kernel = kernel::find(&self.kernel, root)?;
+        let nodes = self.nodes(machine, kernel.arch())?;
         let order = self.order(machine, &nodes)?;
-        Ok((self.spec(machine, nodes, output, root)?, order))
+        Ok((self.spec(machine, kernel, nodes, output, root)?, order))
     }
 
-    fn nodes(&self, machine: &Machine) -> Result<GuestNodes, Error> {
-        let mut guest = GuestNodes::of(machine)?;
+    fn nodes(&self, machine: &Machine, arch: Arch) -> Result<GuestNodes, Error> {
+        let mut guest = GuestNodes::of(machine)?.exactly_on(arch, machine)?;
         let needed = self.threads + self.programs.len() as u32 - 1;
         let nodes = guest.node_memory.len() as u32;
         guest.cpus = self.cpus.unwrap_or(needed.max(nodes));
@@ -115,11 +117,11 @@ impl Request {
     fn spec(
         &self,
         machine: &Machine,
+        kernel: Kernel,
         nodes: GuestNodes,
         output: Output,
         root: Option<&Path>,
     ) -> Result<Spec, Error> {
-        let kernel = kernel::find(&self.kernel, root)?;
         if !self.module && self.policy.is_colored() {
             let only =
                 "--no-module: only Linux' own placement, --policy buddy, membind or interleave";

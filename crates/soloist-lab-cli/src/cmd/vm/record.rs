@@ -13,7 +13,7 @@ use soloist_vm::record::{self, Request};
 use soloist_vm::{parse_size, source_root, GuestOutcome, Output};
 
 use super::directory::Directory;
-use super::{kernel_names, misuse};
+use super::{kernel_names, kernel_of, misuse};
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
@@ -29,11 +29,17 @@ use soloist_cli::{Ctx, Misuse};
     status "the first program's own, as of `soloist run`; 1 the kernel complained or died, 124\n\
      the time limit, 130 Ctrl-C, 2 misused";
     "soloist vm record -o sort.rec -- sort big.txt",
+    "soloist vm record --arch arm64 -m raspberry-pi-4 -o sort.rec -- sort big.txt",
 ])]
 pub struct Args {
-    /// Machine whose nodes, map and private caches the guest has.
-    #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
-    machine: String,
+    /// Machine whose nodes, map and private caches the guest has [default: opteron-6128, of
+    /// arm64 raspberry-pi-4].
+    #[arg(long, short, add = complete::machines())]
+    machine: Option<String>,
+    /// The guest's architecture, as in `soloist vm run`. Programs of arm64 are Debian's, by
+    /// `scripts/userland arm64 PACKAGE...`, and yours.
+    #[arg(long, value_name = "ARCH", value_parser = ["x86_64", "arm64"], default_value = "x86_64")]
+    arch: String,
     /// Kernel, as in `soloist vm run`.
     #[arg(long, short, default_value = "6.12", add = complete::names(kernel_names))]
     kernel: String,
@@ -117,8 +123,8 @@ impl Args {
         }
         Ok(Request {
             limit: parse_size(&self.limit).map_err(|e| Misuse(format!("--limit: {e}")))?,
-            machine: self.machine,
-            kernel: self.kernel,
+            machine: self.machine.unwrap_or_else(|| default_machine(&self.arch)),
+            kernel: kernel_of(&self.arch, &self.kernel),
             module: !self.no_module,
             policy: self.policy,
             sets: self.sets,
@@ -129,6 +135,13 @@ impl Args {
             timeout: (self.timeout > 0).then(|| Duration::from_secs(self.timeout)),
             programs,
         })
+    }
+}
+
+fn default_machine(arch: &str) -> String {
+    match arch {
+        "arm64" => "raspberry-pi-4".to_owned(),
+        _ => "opteron-6128".to_owned(),
     }
 }
 

@@ -1,0 +1,88 @@
+//! What an x86-64 instruction does to registers.
+
+use iced_x86::{
+    Code, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, Register, UsedRegister,
+};
+
+use crate::registers::{Registers, Seen, VECTORS};
+
+/// Decodes instruction after instruction.
+pub struct Decoder(InstructionInfoFactory);
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self(InstructionInfoFactory::new())
+    }
+}
+
+fn number(register: Register) -> Registers {
+    let full = register.full_register();
+    if full.is_gpr64() && full != Register::RSP {
+        return 1 << full.number();
+    }
+    if (full.is_xmm() || full.is_ymm() || full.is_zmm()) && full.number() < 16 {
+        return 1 << (VECTORS + full.number() as u32);
+    }
+    0
+}
+
+impl Decoder {
+    /// What the instruction at `pc` does.
+    pub fn see(&mut self, bytes: &[u8], pc: u64) -> Seen {
+        let mut instruction = Instruction::default();
+        iced_x86::Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE)
+            .decode_out(&mut instruction);
+        let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+        let mut seen = Seen {
+            repeats: repeats && instruction.is_string_instruction(),
+            ..Seen::default()
+        };
+        if instruction.code() == Code::INVALID {
+            return seen;
+        }
+        let info = self.0.info(&instruction);
+        seen.accesses = !info.used_memory().is_empty();
+        let mut reads_memory = false;
+        for memory in info.used_memory() {
+            seen.address |= number(memory.base()) | number(memory.index());
+            reads_memory |= !matches!(
+                memory.access(),
+                OpAccess::Write | OpAccess::CondWrite | OpAccess::NoMemAccess
+            );
+        }
+        let (sources, targets) = sources_and_targets(info.used_registers());
+        if reads_memory {
+            seen.loads = targets;
+            return seen;
+        }
+        // xor of a register with itself and the like depend on nothing.
+        let zeroes = sources != 0 && sources == targets && is_zeroing(&instruction);
+        seen.compute(targets, if zeroes { 0 } else { sources });
+        seen
+    }
+}
+
+fn sources_and_targets(used: &[UsedRegister]) -> (Registers, Registers) {
+    let (mut sources, mut targets) = (0, 0);
+    for used in used {
+        let of = number(used.register());
+        match used.access() {
+            OpAccess::Read | OpAccess::CondRead => sources |= of,
+            OpAccess::Write => targets |= of,
+            OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
+                sources |= of;
+                targets |= of;
+            }
+            _ => {}
+        }
+    }
+    (sources, targets)
+}
+
+fn is_zeroing(instruction: &Instruction) -> bool {
+    use iced_x86::Mnemonic::{Pxor, Sub, Vpxor, Xor};
+    matches!(instruction.mnemonic(), Xor | Sub | Pxor | Vpxor)
+        && instruction.op_count() >= 2
+        && instruction.op_register(instruction.op_count() - 1)
+            == instruction.op_register(instruction.op_count() - 2)
+}
