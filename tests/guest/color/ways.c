@@ -14,14 +14,22 @@
 
 #define BYTES (64ul << 20)
 
+/* QEMU's memory of arm64 begins at 1 GiB. */
+#ifdef __aarch64__
+#define RANGES	"range 0x40000000 0x80000000 node 0\n" \
+		"range 0x80000000 0xc0000000 node 1\n"
+#else
+#define RANGES	"range 0x0 0x40000000 node 0\n" \
+		"range 0x40000000 0x80000000 node 1\n"
+#endif
+
 static const char ways[] =
 	"soloist-map 1\n"
 	"name three-ways\n"
 	"layout\n"
 	"interleave 3 4096\n"
 	"bank 13^17 14^18 15^19 16^20\n"
-	"range 0x0 0x40000000 node 0\n"
-	"range 0x40000000 0x80000000 node 1\n";
+	RANGES;
 
 /* Pages of the mapping by the rest of their frame's number within the node. */
 static void count(const char *p, size_t bytes, long *of)
