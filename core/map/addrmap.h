@@ -281,7 +281,7 @@ static inline u32 sol_frame_shift(const struct sol_map *map)
  * sol_huge_order() - the size of a huge page
  * @map: a map from sol_map_parse()
  *
- * What one page of a page table maps: entries have 8 bytes.
+ * One page of a page table maps a huge page; its entries have 8 bytes.
  *
  * Return: log2 of its frames: 9 of 4 KiB, 11 of 16 KiB.
  */

@@ -286,7 +286,7 @@ static void check_touched(u64 pfn, u32 set)
 /* The same map, of frames of 4 KiB. */
 static struct sol_map small;
 
-/* What the small frames of frame @pfn have: bit i: LLC colour, bank set i. */
+/* Colours of the small frames of a frame: bit i stands for LLC colour i, or bank set i. */
 struct touched {
 	u32 llc;
 	unsigned long sets[SOL_LONGS(MOST)];
@@ -382,7 +382,7 @@ TEST(larger_frames_have_fewer_colors)
 	check_counts("three-channels", 12, 64, 1);
 	load_map_of(&map, "three-channels", 14);
 	CHECK(map.ways_joined);
-	/* What is left of the first two is 17^18. */
+	/* The first two leave 17^18. */
 	CHECK_EQ(sol_map_parse(&map, hashed, sizeof(hashed) - 1, 14, NULL), 0);
 	CHECK_EQ(map.n_llc, 4);
 	CHECK_EQ(map.llc_color[0], 3 << 17);

@@ -1,4 +1,4 @@
-//! What pages larger than 4 KiB leave of a map's colours.
+//! The colours of a map that pages larger than 4 KiB leave.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl Part {
     }
 }
 
-/// What pages larger than 4 KiB leave of a map's colours, and why.
+/// The colours of a map that pages larger than 4 KiB leave, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Left {
     /// The pages.

@@ -224,7 +224,7 @@ fn lists_refuse_what_is_wrong() {
     assert!(!list.insert(4) && list.is_empty());
 }
 
-/// What larger pages leave, in words; the text of the map stays what it was.
+/// A sentence says what larger pages leave; the text of the map stays the same.
 #[test]
 fn larger_pages_leave_fewer_colors() {
     let map = opteron();

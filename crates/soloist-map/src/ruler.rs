@@ -263,7 +263,7 @@ pub struct Summary {
     pub interleave: Vec<Dealt>,
     /// The pages that have these colours.
     pub page_bytes: PageSize,
-    /// What pages larger than 4 KiB leave.
+    /// The colours that pages larger than 4 KiB leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Left>,
     /// Two addresses that the map puts into one place of DRAM, where there are such.

@@ -56,7 +56,7 @@ pub struct LoadReport {
     pub map: Option<String>,
     /// The map was written just now.
     pub map_written: bool,
-    /// What this kernel's pages leave of the map's colours, where they are large.
+    /// The colours of the map that this kernel's pages leave, where they are large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Left>,
 }

@@ -1,11 +1,11 @@
 //! The memory of this machine.
 //!
-//! Pages of 1 GiB, 2 MiB or 4 KiB (32 MiB or 16 KiB), whichever the kernel gives. What the
-//! addresses mean depends on who asks: with CAP_SYS_ADMIN on bare metal
-//! /proc/self/pagemap tells physical addresses; without it, or in a virtual
-//! machine (whose physical addresses are not the memory controller's), only
-//! the bits inside a page are known, though pagemap still tells what the guest
-//! calls a page. Reading pagemap is the only privileged step, and optional.
+//! It takes the largest pages that the kernel gives: of 1 GiB, huge ones of 2 MiB (32 MiB on
+//! a kernel with pages of 16 KiB), or small ones. What the addresses mean depends on who
+//! asks: with CAP_SYS_ADMIN on bare metal /proc/self/pagemap tells physical addresses; without
+//! it, or in a virtual machine (whose physical addresses are not the memory controller's),
+//! only the bits inside a page are known, though pagemap still tells what the guest calls a
+//! page. Reading pagemap is the only privileged step, and optional.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

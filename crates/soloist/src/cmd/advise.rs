@@ -15,6 +15,8 @@ use super::bench::silicon;
 use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
+use super::map::map_for;
+
 /// Say what isolation to use on this machine.
 ///
 /// Looks at what the host has: nodes, colours of the map that is loaded, reservations,
@@ -61,10 +63,7 @@ struct Written {
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let facts = match &args.machine {
-        Some(name) => {
-            let map = known::find(name)?.addr_map();
-            Facts::with_map(&host, Some(&map.for_pages(host.page_size())?))
-        }
+        Some(name) => Facts::with_map(&host, Some(&map_for(&known::find(name)?, None)?)),
         None => Facts::of(&host),
     };
     let (measured, why) = measured(args, ctx)?;

@@ -23,6 +23,8 @@ use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{out, status, Ctx, Misuse};
 
+use super::map::map_for;
+
 /// Limit memory bandwidth per processor (MemGuard).
 ///
 /// A processor that has used up its reservation is stopped until the next period.
@@ -363,10 +365,7 @@ impl Rmin {
 
     fn measured(&self, ctx: &Ctx) -> Result<ExitCode> {
         let map = match &self.machine {
-            Some(name) => {
-                let map = soloist_machine::known::find(name)?.addr_map();
-                map.for_pages(Host::live().page_size())?
-            }
+            Some(name) => map_for(&soloist_machine::known::find(name)?, None)?,
             None => Control::open(&Host::live())?.map()?,
         };
         let memory = Hardware::new(&HardwareOptions {
