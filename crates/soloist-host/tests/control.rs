@@ -446,6 +446,7 @@ fn a_removed_group_tells_its_last_figures() {
             "run 7: made and gone",
             "nap#3: made and gone",
             "run 7: made, bank sets 2",
+            "run 7: 9 pages handed out of colour",
         ]
     );
     assert_eq!(

@@ -104,6 +104,8 @@ pub fn events(before: &Snapshot, now: &Snapshot, removed: &[Removed]) -> Vec<Eve
             None => {
                 let text = format!("made, {}", colors(group));
                 found.add(&group.name, "made", 1, text);
+                // What it has counted since then is as new as the group.
+                found.grown(&group.name, |key| (0, group.figure(key)));
             }
             Some(old) => found.group(old, group),
         }
