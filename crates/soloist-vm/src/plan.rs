@@ -21,7 +21,8 @@ pub struct TestPlan {
 pub struct Row {
     /// The kernel's short name, `6.12-rt`.
     pub kernel: String,
-    /// `all`, `core`, `short`, `AREA` or `AREA/NAME`, one or more.
+    /// `all`, `core`, `short`, `AREA` or `AREA/NAME`, one or more; `long`: none but in
+    /// `make check-long`.
     pub tests: Vec<String>,
 }
 
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn the_table_says_what_runs_where() {
         let plan = TestPlan::parse(
-            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short\n\n+ a/x\n+ a/z short\n",
+            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short\n7.3-rt long\n\n+ a/x\n+ a/z short\n",
         )
         .unwrap();
         assert!(plan.runs("6.12", "a/y"));
@@ -138,6 +139,7 @@ mod tests {
         assert!(!plan.runs("6.1", "a/y"));
         assert!(plan.runs("6.1", "a/z") && plan.runs("7.3", "a/z"));
         assert!(!plan.runs("7.3", "a/x"));
+        assert!(!plan.runs("7.3-rt", "a/z"));
         assert!(plan.runs("9.9", "a/y"));
         let ran = ["a/x", "a/y", "b/x", "c/x", "c/y"].map(|test| plan.runs("6.1-rt", test));
         assert_eq!(ran, [true, false, true, true, false]);
@@ -164,7 +166,7 @@ mod tests {
         };
         for set in plan.kernels.iter().flat_map(|row| &row.tests) {
             assert!(
-                ["all", "core", "short"].contains(&set.as_str()) || is_there(set),
+                ["all", "core", "short", "long"].contains(&set.as_str()) || is_there(set),
                 "tests/kernels: there is no set, area or test {set}"
             );
         }

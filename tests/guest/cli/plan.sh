@@ -32,13 +32,13 @@ cat >tasks.toml <<-'END'
 	name = "camera"
 	period = "200 us"
 	wcet = "60 us"
-	memory = "2M"
+	memory = "512K"
 	kind = "program"
 	ipc = 0.9
 	mpki = 3
 	[[task]]
 	name = "logger"
-	memory = "8M"
+	memory = "2M"
 	kind = "stream"
 END
 # A host that has another map is no place for it; nothing is changed then.

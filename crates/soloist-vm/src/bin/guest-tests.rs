@@ -129,9 +129,12 @@ fn run(args: &Args) -> Result<bool, Failure> {
     let every = args.all || args.long || !args.kernel.is_empty() || !args.tests.is_empty();
     let mut guests = Vec::new();
     for name in &names {
-        let kernel = kernel::find(name, Some(&root))?;
         let mut tests = tests.clone();
         tests.retain(|(test, _)| every || plan.runs(name, test));
+        if tests.is_empty() {
+            continue;
+        }
+        let kernel = kernel::find(name, Some(&root))?;
         guests.extend(guests_of(args, &root, &kernel, &tests)?);
     }
     let guests = boot_all(&guests, args)?;
