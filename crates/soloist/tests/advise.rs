@@ -64,8 +64,11 @@ fn advice_follows_a_measurement_in_a_file() {
     let out = { out }.output().unwrap();
     assert_eq!(out.status.code(), Some(2), "{}", said(&out));
     assert!(said(&out).contains("no slices"), "{}", said(&out));
+    let out = bench(&["--only", "pages", "--cache-bits", "0x"]);
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+    assert!(said(&out).contains("such as 0x4000"), "{}", said(&out));
     // Whole pages say which address bit divides the cache, and that no other does.
-    for (mask, divides) in [("16384", true), ("0", false)] {
+    for (mask, divides) in [("0x4000", true), ("0", false)] {
         let out = bench(&["--only", "pages", "--cache-bits", mask, "--json"]);
         let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
         let splits = report["pages"].as_array().unwrap();

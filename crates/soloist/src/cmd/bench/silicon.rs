@@ -33,7 +33,7 @@ use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 mod whole_pages;
 
 use crate::cmd::compare;
-use soloist_cli::number::whole;
+use soloist_cli::number::{mask, whole};
 use soloist_cli::{out, progress, table};
 use soloist_cli::{status, Ctx, Misuse};
 
@@ -98,7 +98,7 @@ pub struct Args {
     #[arg(long, value_name = "NS", default_value_t = 0.0, requires = "simulate")]
     same_channel: f64,
     /// Simulated: address bits that choose cache sets, as a mask; 0: none of a page's does.
-    #[arg(long, value_name = "MASK", default_value_t = 0, requires = "simulate", value_parser = whole::<u64>(..))]
+    #[arg(long, value_name = "MASK", default_value_t = 0, requires = "simulate", value_parser = mask)]
     cache_bits: u64,
     /// Simulated: noise, as of `soloist map detect`.
     #[arg(long, default_value = "low", requires = "simulate")]
