@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Raw events of a processor's counters. perf takes any number: where registers say which
+ * What a processor's counters count. perf takes any raw number: where registers say which
  * ones a CPU counts, we ask them.
+ *
+ *   SOL_TRAFFIC		the name of the event that counts traffic where nobody names one
+ *   SOL_TRAFFIC_EVENT	that event, a struct sol_event
+ *   sol_cpu_is_arm()	has it Arm's events?
+ *   sol_cpu_is_intel()	has it Intel's?
+ *   sol_raw_event_counted()	does every CPU count the raw event? May sleep.
  */
 #ifndef SOLOIST_COMPAT_RAW_EVENT_H
 #define SOLOIST_COMPAT_RAW_EVENT_H
@@ -9,10 +15,7 @@
 #ifdef CONFIG_ARM64
 #include "arm64/raw_event.h"
 #else
-static inline bool sol_raw_event_counted(u64 config)
-{
-	return true;
-}
+#include "x86/raw_event.h"
 #endif
 
 #endif /* SOLOIST_COMPAT_RAW_EVENT_H */

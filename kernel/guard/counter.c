@@ -21,10 +21,6 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#ifdef CONFIG_X86
-#include <asm/processor.h>
-#endif
-
 #include "counter.h"
 #include "../command/status.h"
 #include "../compat/raw_event.h"
@@ -34,14 +30,15 @@
 	 PERF_COUNT_HW_CACHE_OP_##op << 8 |			\
 	 PERF_COUNT_HW_CACHE_RESULT_##result << 16)
 
-enum maker { ANY, INTEL, ARM };
+enum maker { ANY, INTEL, ARM, NOT_ARM };
 
 static const struct {
 	const char *name;
 	enum maker of;
 	struct sol_event event;
 } known[] = {
-	{ "LLC-misses", ANY,
+	/* Of Arm's processors perf counts refills of the first level by this name. */
+	{ "LLC-misses", NOT_ARM,
 	  { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 64 } },
 	{ "LLC-load-misses", ANY,
 	  { PERF_TYPE_HW_CACHE, CACHE_EVENT(LL, READ, MISS), 64 } },
@@ -75,13 +72,11 @@ static bool made_by(enum maker maker)
 {
 	switch (maker) {
 	case INTEL:
-#ifdef CONFIG_X86
-		return boot_cpu_data.x86_vendor == X86_VENDOR_INTEL;
-#else
-		return false;
-#endif
+		return sol_cpu_is_intel();
 	case ARM:
-		return IS_ENABLED(CONFIG_ARM64);
+		return sol_cpu_is_arm();
+	case NOT_ARM:
+		return !sol_cpu_is_arm();
 	default:
 		return true;
 	}
@@ -101,13 +96,13 @@ static int find_name(const char *name, struct sol_event *event)
 			continue;
 		if (!made_by(known[i].of))
 			return sol_deny(-EOPNOTSUPP,
-					"event %s: other processors have it, not this one",
+					"event %s: this processor does not have it; " SOL_TRAFFIC " counts its traffic",
 					name);
 		*event = known[i].event;
 		return 0;
 	}
 	return sol_deny(-EINVAL,
-			"event '%.31s' is unknown; for instance LLC-misses, page-faults, or r08b0 for a raw one",
+			"event '%.31s' is unknown; for instance " SOL_TRAFFIC ", page-faults, or r08b0 for a raw one",
 			name);
 }
 
@@ -132,11 +127,14 @@ static void never(struct perf_event *counter, struct perf_sample_data *data,
 
 int sol_event_find(const char *name, struct sol_event *event)
 {
-	struct perf_event *counter;
-	int err = find_name(name, event);
+	return find_name(name, event) ?: sol_event_check(name, event);
+}
 
-	if (err)
-		return err;
+int sol_event_check(const char *name, const struct sol_event *event)
+{
+	struct perf_event *counter;
+	int err;
+
 	/* Any CPU will do; pinning to the boot CPU avoids those that sleep. */
 	counter = sol_counter_new(event, cpumask_first(cpu_online_mask), true,
 				  never, NULL);

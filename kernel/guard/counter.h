@@ -41,6 +41,15 @@ static inline bool sol_event_is_clock(const struct sol_event *event)
  */
 int sol_event_find(const char *name, struct sol_event *event);
 
+/**
+ * sol_event_check() - can this machine count an event?
+ * @name: its name
+ * @event: the event
+ *
+ * May sleep. Return: 0; an errno: it can't, and last_cmd_status says why.
+ */
+int sol_event_check(const char *name, const struct sol_event *event);
+
 /* Why perf refused a counter with @err: part of a sentence. */
 const char *sol_counter_why(long err);
 

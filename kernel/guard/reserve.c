@@ -86,12 +86,26 @@ static int trouble(void)
 	return 0;
 }
 
+/* Does this machine count what is set? The event of a fresh module was never tried. */
+static int counted(const struct sol_guard_set *set)
+{
+	int i, err = 0;
+
+	for (i = 0; !err && i < SOL_TRAFFICS; i++)
+		if (*set->name[i])
+			err = sol_event_check(set->name[i], &set->event[i]);
+	return err;
+}
+
 static int reserve(struct sol_group *owner, const struct cpumask *cpus,
 		   const struct sol_reservation *want)
 {
 	struct sol_plans old, new;
-	int cpu, err = sol_plans_take(&old);
+	int cpu, err = want ? counted(&sol_guard.set) : 0;
 
+	if (err)
+		return err;
+	err = sol_plans_take(&old);
 	if (err)
 		return err;
 	err = sol_plans_take(&new);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The guard after loading: nothing is reserved, so nothing is counted. */
+#include "../compat/raw_event.h"
 #include "state.h"
 
 DEFINE_MUTEX(sol_guard_mutex);
@@ -10,9 +11,8 @@ struct sol_guard sol_guard = {
 	.master = -1,
 	.set = {
 		.rules = { .period = 1000, .line = 64, .ewma = 192 },
-		.name = { "LLC-misses", "" },
-		.event = { { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES,
-			     64 } },
+		.name = { SOL_TRAFFIC, "" },
+		.event = { SOL_TRAFFIC_EVENT },
 		.kernel = true,
 	},
 };

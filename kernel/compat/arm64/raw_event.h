@@ -3,9 +3,28 @@
 #ifndef SOLOIST_COMPAT_ARM64_RAW_EVENT_H
 #define SOLOIST_COMPAT_ARM64_RAW_EVENT_H
 
+#include <linux/bitfield.h>
 #include <linux/cpumask.h>
+#include <linux/perf_event.h>
 #include <linux/smp.h>
 #include <asm/sysreg.h>
+
+/*
+ * BUS_ACCESS. What perf calls cache-misses are refills of the first level here
+ * (drivers/perf/arm_pmuv3.c).
+ */
+#define SOL_TRAFFIC		"bus-accesses"
+#define SOL_TRAFFIC_EVENT	{ PERF_TYPE_RAW, 0x19, 64 }
+
+static inline bool sol_cpu_is_arm(void)
+{
+	return true;
+}
+
+static inline bool sol_cpu_is_intel(void)
+{
+	return false;
+}
 
 struct sol_raw_event {
 	u64 config;
@@ -19,18 +38,20 @@ struct sol_raw_event {
 static inline void sol_raw_event_look(void *data)
 {
 	struct sol_raw_event *event = data;
-	u64 said = event->config & 0x20 ? read_sysreg_s(SYS_PMCEID1_EL0) :
-					  read_sysreg_s(SYS_PMCEID0_EL0);
 	unsigned int bit = (event->config & 0x1f) + (event->config & 0x4000 ? 32 : 0);
+	unsigned int pmu = FIELD_GET(ID_AA64DFR0_EL1_PMUVer_MASK,
+				     read_sysreg(id_aa64dfr0_el1));
+	u64 said;
 
+	/* Counters of the maker's own kind lack these registers. */
+	if (!pmu || pmu == ID_AA64DFR0_EL1_PMUVer_IMP_DEF)
+		return;
+	said = event->config & 0x20 ? read_sysreg_s(SYS_PMCEID1_EL0) :
+				      read_sysreg_s(SYS_PMCEID0_EL0);
 	if (!(said & BIT_ULL(bit)))
 		event->counted = false;
 }
 
-/*
- * Does every CPU count it? Only where perf has taken the event: a processor without
- * counters has none of these registers. May sleep.
- */
 static inline bool sol_raw_event_counted(u64 config)
 {
 	struct sol_raw_event event = { .config = config, .counted = true };

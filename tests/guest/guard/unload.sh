@@ -41,4 +41,10 @@ stop_and_unload() {
 }
 stop_and_unload anywhere
 stop_and_unload user
+# What a fresh module counts nobody has tried: no counter of these guests does, and no
+# reservation may be taken that never stops anybody.
+echo r_min 5000000 >$root/guard/settings
+echo 1000000 >$root/guard/cpu1/bandwidth 2>/dev/null
+check fresh-refused "$([ $? != 0 ] && grep -c "can't count" $root/last_cmd_status)" "$(cat $root/guard/cpu1/bandwidth $root/last_cmd_status)"
+echo r_min 0 >$root/guard/settings
 rm -f "$map"

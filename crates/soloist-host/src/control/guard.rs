@@ -10,10 +10,16 @@ use crate::control::interface::{Control, KeyValues};
 use crate::control::traffic::check_events_here;
 use crate::HostError;
 
-/// What counts as traffic where nobody has said otherwise (kernel/guard/guard.c);
+/// The event that counts traffic where nobody has named one (kernel/compat/raw_event.h).
+const TRAFFIC: &str = match cfg!(target_arch = "aarch64") {
+    true => "bus-accesses",
+    false => "LLC-misses",
+};
+
+/// What counts as traffic where nobody has said otherwise (kernel/guard/state.c);
 /// the event's own line size comes with it.
 const COUNTED: [(&str, &str); 3] = [
-    ("event", "LLC-misses"),
+    ("event", TRAFFIC),
     ("write_event", "none"),
     ("write_r_min", "0"),
 ];
@@ -27,7 +33,7 @@ const NOTHING: [(&str, &str); 3] = [
 /// Settings of a module that was just loaded, all others being 0
 /// (kernel/guard/state.c).
 const FRESH: [(&str, &str); 8] = [
-    ("event", "LLC-misses"),
+    ("event", TRAFFIC),
     ("write_event", "none"),
     ("line", "64"),
     ("period_us", "1000"),

@@ -74,7 +74,7 @@ pub struct Status {
 
 #[derive(Debug, clap::Args)]
 pub struct Set {
-    /// Remove all reservations, those of groups too, and count LLC-misses again.
+    /// Remove all reservations, those of groups too, and count traffic by the default event again.
     #[arg(long)]
     off: bool,
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Raw events, x86; see ../raw_event.h. */
+#ifndef SOLOIST_COMPAT_X86_RAW_EVENT_H
+#define SOLOIST_COMPAT_X86_RAW_EVENT_H
+
+#include <linux/perf_event.h>
+#include <asm/processor.h>
+
+#define SOL_TRAFFIC		"LLC-misses"
+#define SOL_TRAFFIC_EVENT	\
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 64 }
+
+static inline bool sol_cpu_is_arm(void)
+{
+	return false;
+}
+
+static inline bool sol_cpu_is_intel(void)
+{
+	return boot_cpu_data.x86_vendor == X86_VENDOR_INTEL;
+}
+
+static inline bool sol_raw_event_counted(u64 config)
+{
+	return true;
+}
+
+#endif /* SOLOIST_COMPAT_X86_RAW_EVENT_H */
