@@ -14,8 +14,7 @@ use serde::Serialize;
 
 use super::llc::{evicts, CacheProbe};
 
-/// Bytes of a page, and the place in it that is looked at first.
-const PAGE: u64 = 4096;
+/// The place in a page that is looked at first.
 const PLACE: u64 = 0x8c0;
 /// Other places at which a class must hold, and of how many targets.
 const PLACES: usize = 8;
@@ -102,7 +101,7 @@ pub fn detect(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut pages = probe.pages();
     pages.shuffle(&mut rng);
-    pages.truncate((POOL * probe.geometry().size / PAGE) as usize);
+    pages.truncate((POOL * probe.geometry().size / probe.page_bytes()) as usize);
     let (target, group) = (0..TRIES).find_map(|turn| {
         progress(turn as f64 / TRIES as f64 / 2.0);
         pages.rotate_left(1);
@@ -173,7 +172,7 @@ fn holds(
 ) -> (usize, usize) {
     let line = u64::from(probe.geometry().line);
     let places: Vec<u64> = (0..PLACES)
-        .map(|_| rng.gen_range(0..PAGE / line) * line)
+        .map(|_| rng.gen_range(0..probe.page_bytes() / line) * line)
         .collect();
     let held = places
         .iter()
