@@ -4,6 +4,7 @@
 mod doctor;
 mod events;
 mod metrics;
+mod needs;
 pub mod picture;
 mod rates;
 mod sample;

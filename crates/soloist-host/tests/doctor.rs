@@ -14,7 +14,7 @@ fn good() -> Machine {
     machine.file("proc/sys/kernel/ftrace_enabled", "1\n");
     machine.file(
         "sys/kernel/tracing/available_filter_functions",
-        "handle_mm_fault\nvma_alloc_folio_noprof\nget_page_from_freelist\nfree_unref_page_commit\nfree_one_page.constprop.0\ncopy_string_kernel\n",
+        "handle_mm_fault\nvma_alloc_folio_noprof\nget_page_from_freelist\nfree_unref_page_commit\nfree_one_page.constprop.0\ncopy_string_kernel\nmigrate_pages\npagefault_out_of_memory\n",
     );
     machine.file("proc/iomem", "00001000-03ffffff : System RAM\n04000000-07ffffff : System RAM\n  04000000-04ffffff : Kernel code\n");
     machine.file("sys/devices/system/node/online", "0-1\n");
@@ -83,6 +83,25 @@ fn what_is_lacking_is_named_with_the_way_out() {
         "{}",
         hooks.found
     );
+    assert!(hooks.found.contains("migrate_pages"), "{}", hooks.found);
+    // A kernel of somebody's own: neither tracepoints of cgroups nor isolation of pages.
+    let machine = good();
+    machine.file(
+        "proc/kallsyms",
+        "0 T putback_movable_pages\n0 D __tracepoint_task_newtask\n",
+    );
+    let hooks = check(&machine, "hooks");
+    assert_eq!(hooks.status, Status::Fail);
+    for name in ["folio_isolate_lru", "cgroup_mkdir"] {
+        assert!(hooks.found.contains(name), "{}", hooks.found);
+    }
+    assert!(!hooks.found.contains("task_newtask"), "{}", hooks.found);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, b"CONFIG_KPROBES=y\n").unwrap();
+    std::fs::write(machine.path("proc/config.gz"), packed.finish().unwrap()).unwrap();
+    let tracer = check(&machine, "function tracer");
+    assert_eq!(tracer.found, "built without direct calls");
+    std::fs::remove_file(machine.path("proc/config.gz")).unwrap();
     machine.file("proc/sys/kernel/ftrace_enabled", "0\n");
     let tracer = check(&machine, "function tracer");
     assert_eq!(

@@ -2,7 +2,10 @@
 //! only reads.
 
 use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
 
+use flate2::read::GzDecoder;
 use serde::Serialize;
 use soloist_core::{format_size, AddrMap, Left, NumList, PageSize};
 use soloist_machine::ram::parse_iomem;
@@ -12,6 +15,7 @@ use crate::machine::{
     built_module, core_types, made_up_nodes, movable_bytes, source_tree, Build, CoreType, Host,
     ENROLL, MODULE,
 };
+use crate::observe::needs::{compare, needs, Kind};
 use crate::words::counted;
 use crate::HostError;
 
@@ -185,11 +189,12 @@ pub fn verdict(checks: &[Check]) -> String {
     }
 }
 
-/// Those of the kernels that the guest tests run on, each once.
+/// Those of this architecture's kernels that the guest tests run on, each once.
 fn tested_series() -> Vec<&'static str> {
     let names = include_str!("../../../../tests/kernels").lines();
     let mut series: Vec<&str> = names
         .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
+        .filter(|line| line.contains("arm64") == cfg!(target_arch = "aarch64"))
         .filter_map(|line| line.split(['-', ' ', '\t']).next())
         .collect();
     series.sort_unstable();
@@ -242,37 +247,25 @@ fn kernel(host: &Host) -> Check {
     )
 }
 
-/// The functions that the module can't do without; alternatives are names of
-/// one and the same in different versions.
-const HOOKS: [&[&str]; 6] = [
-    &["handle_mm_fault"],
-    &["vma_alloc_folio_noprof", "vma_alloc_folio"],
-    &["get_page_from_freelist"],
-    &["free_unref_page_commit", "free_frozen_page_commit"],
-    &["free_one_page", "free_one_page.constprop.0"],
-    &["copy_string_kernel"],
-];
-
 fn hooks(host: &Host) -> Check {
     let name = "hooks";
-    let traceable = "/sys/kernel/tracing/available_filter_functions";
-    let (traced, all) = (host.read(traceable), host.read("/proc/kallsyms"));
-    let (symbols, sure) = match (&traced, &all) {
-        (Ok(text), _) => (names(text, 0), true),
-        (Err(_), Ok(text)) => (names(text, 2), false),
-        (Err(_), Err(_)) => {
-            return Check::warn(
-                name,
-                "neither the function tracer nor kallsyms can be read",
-                seen_by(host, TRACEFS),
-            )
-        }
+    let Some(seen) = compare(host) else {
+        return Check::warn(
+            name,
+            "neither the function tracer nor kallsyms can be read",
+            seen_by(host, TRACEFS),
+        );
     };
-    let unknown = |names: &&&[&str]| !names.iter().any(|name| symbols.contains(*name));
-    let missing: Vec<&str> = HOOKS.iter().filter(unknown).map(|names| names[0]).collect();
-    if !missing.is_empty() {
-        let found = format!("this kernel can't hook {}", missing.join(", "));
-        return Check::fail(name, found, "boot a stock Debian kernel: 6.1, 6.12 or 7.3");
+    let lacks = [("can't hook", &seen.unhooked), ("has no", &seen.absent)];
+    let lacks: Vec<String> = lacks
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what} {}", names.join(", ")))
+        .collect();
+    if !lacks.is_empty() {
+        let found = format!("this kernel {}", lacks.join(", and "));
+        let next = format!("boot a stock Debian kernel: {}", tested_series().join(", "));
+        return Check::fail(name, found, next);
     }
     let taken = taken_hooks(host);
     if !taken.is_empty() {
@@ -286,8 +279,8 @@ fn hooks(host: &Host) -> Check {
         let next = "`journalctl -k -g soloist` says what is lost without each; all else works";
         return Check::warn(name, found, next);
     }
-    let found = format!("{} functions", HOOKS.len());
-    if sure {
+    let found = format!("{} functions", seen.hooks);
+    if seen.traceable {
         Check::ok(name, format!("{found}: all can be hooked"))
     } else {
         Check::warn(
@@ -328,6 +321,7 @@ fn taken_hooks(host: &Host) -> Vec<String> {
     let enabled = host
         .text("/sys/kernel/tracing/enabled_functions")
         .unwrap_or_default();
+    let needs = needs();
     let mut taken = Vec::new();
     let mut function = "";
     for line in enabled.lines() {
@@ -335,19 +329,14 @@ fn taken_hooks(host: &Host) -> Vec<String> {
         if !line.starts_with('\t') {
             function = line.split_whitespace().next().unwrap_or("");
         }
-        let ours = HOOKS.iter().any(|names| names.contains(&function));
+        let ours = needs
+            .iter()
+            .any(|need| need.kind == Kind::Hook && need.names.contains(&function));
         if ours && line.contains("direct-->") {
             taken.push(function.to_owned());
         }
     }
     taken
-}
-
-/// The words in column `column` of each line.
-fn names(text: &str, column: usize) -> std::collections::HashSet<&str> {
-    text.lines()
-        .filter_map(|line| line.split_whitespace().nth(column))
-        .collect()
 }
 
 fn tracer(host: &Host) -> Check {
@@ -561,7 +550,7 @@ fn pages(host: &Host, offered: Option<&AddrMap>) -> Check {
         Ok(Some(left)) if left.is_less() => Check::warn(
             name,
             left.to_string(),
-            "a kernel with 4 KiB pages has all of them: boot the one without -16k",
+            "a kernel with 4 KiB pages has all of them: Debian's without -16k, `kernel=kernel8.img` on Raspberry Pi OS",
         ),
         Ok(Some(left)) => Check::ok(name, left.to_string()),
         Ok(None) => Check::ok(name, found),
@@ -662,7 +651,10 @@ fn units(host: &Host) -> Vec<String> {
     let names = entries.into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
     let is_processors = |unit: &String| {
-        (unit == "cpu" || unit == "cpu_core" || unit.starts_with("armv8"))
+        (unit == "cpu"
+            || unit == "cpu_core"
+            || unit.starts_with("armv8")
+            || unit.starts_with("armv9"))
             && host.has(&format!("{UNITS}/{unit}/events"))
     };
     let mut units: Vec<String> = names.filter(is_processors).collect();
@@ -684,20 +676,25 @@ fn traffic_events(host: &Host) -> Vec<String> {
 
 fn pmu(host: &Host) -> Check {
     let name = "PMU";
-    match units(host).first() {
-        Some(unit) => {
-            let events = fs::read_dir(host.path(&format!("{UNITS}/{unit}/events")))
-                .map_or(0, |entries| entries.count());
-            let mut found = vec![format!("{events} named events")];
-            found.extend(traffic_events(host));
-            Check::ok(name, found.join("; "))
-        }
-        None => Check::warn(
+    let units = units(host);
+    if units.is_empty() {
+        return Check::warn(
             name,
             "no processor events here (usual in a virtual machine)",
             "bandwidth reservation counts a software event instead",
-        ),
+        );
     }
+    let named = |unit: &String| {
+        let entries = fs::read_dir(host.path(&format!("{UNITS}/{unit}/events")));
+        let events = entries.map_or(0, |entries| entries.count());
+        match units.len() {
+            1 => format!("{events} named events"),
+            _ => format!("{unit}: {events} named events"),
+        }
+    };
+    let mut found: Vec<String> = units.iter().map(named).collect();
+    found.extend(traffic_events(host));
+    Check::ok(name, found.join("; "))
 }
 
 fn resctrl(host: &Host) -> Check {
@@ -742,16 +739,24 @@ fn isolation(host: &Host) -> Check {
     }
 }
 
-/// A setting of the running kernel's configuration; `None` where its file
-/// can't be read, `n` where it is not set.
+/// A setting of the running kernel's configuration; `None` where neither of its files
+/// can be read, `n` where it is not set.
 fn config(host: &Host, option: &str) -> Option<String> {
     let text = host
         .read(&format!("/boot/config-{}", host.kernel_release()))
+        .or_else(|_| unpacked(&host.path("/proc/config.gz")))
         .ok()?;
     let value = text
         .lines()
         .find_map(|line| line.strip_prefix(option)?.strip_prefix('='));
     Some(value.unwrap_or("n").to_owned())
+}
+
+/// The text in a file that gzip packed.
+fn unpacked(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    GzDecoder::new(fs::File::open(file)?).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 #[cfg(test)]
