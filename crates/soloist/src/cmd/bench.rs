@@ -50,14 +50,13 @@ pub struct Args {
     /// The program.
     #[arg(add = complete::names(load_names))]
     name: Option<String>,
-    /// A program to run beside it, on the next processor; may be given several times.
+    /// A program to run beside it, on the next CPU; may be repeated.
     #[arg(long, value_name = "NAME", add = complete::names(load_names))]
     corun: Vec<String>,
-    /// Processors: the first is the program's [default: all that this process may
-    /// use].
+    /// CPUs: the first is the program's [default: all that this process may use].
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
-    /// Runs.
+    /// Number of runs.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     runs: u32,
     /// Arguments of the program; `-- --help` lists them.

@@ -46,14 +46,15 @@ const SIM_CACHE: u64 = 1 << 20;
 /// Neighbours at most: as many as the largest experiment has.
 const MOST_NEIGHBOURS: usize = 15;
 
-/// Measure what neighbours cost in shared and in private banks.
+/// Measure what co-runners cost in shared and in private banks.
 ///
 /// Needs no module, no root and no physical addresses, so it also works in a virtual
-/// machine. Finds banks by timing. A victim on one processor follows pointers beside
-/// neighbours on others that read or write. First a neighbour in the same bank is
-/// compared with one in another. Then all tasks are confined to slices of few banks, as
-/// many as a small machine has: shared, private, or all in few of them. Conditions come
-/// many times in random order; nothing is claimed that chance explains.
+/// machine. Finds banks by timing. A victim on one CPU follows pointers, and co-runners
+/// on other CPUs read or write. The first experiment compares a co-runner in the same
+/// bank with one in another bank. The second one confines all tasks to slices of few
+/// banks, as many as a small machine has: shared, private, or all tasks in a quarter.
+/// Conditions come many times in random order. The command reports only effects that
+/// chance does not explain.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 measured, whatever it showed; 1 nothing could be measured; 2 misused";
@@ -63,17 +64,17 @@ const MOST_NEIGHBOURS: usize = 15;
     "soloist bench silicon --only two-banks --cpus 2,3 --blocks 200",
 ])]
 pub struct Args {
-    /// Processors: the victim's, then the neighbours' [default: all that this process
-    /// may use, at most 16].
+    /// CPUs: the victim's, then the co-runners' [default: all that this process may
+    /// use, at most 16].
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
     /// Only this experiment.
     #[arg(long, value_name = "NAME")]
     only: Option<Part>,
-    /// Time for the slices, once lines are found; the other experiments add half.
+    /// Time for the slices, after lines are found; the other experiments add half.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = whole::<u64>(1..=86_400))]
     seconds: u64,
-    /// Draw what neighbours cost against banks for each busy core into this file.
+    /// Draw the cost of co-runners over the banks for each busy core into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Blocks: each has every condition once.
@@ -91,16 +92,17 @@ pub struct Args {
     /// Measure this machine, simulated, instead.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
-    /// Simulated: what a neighbour in the same bank adds to an access, ns.
+    /// Simulated: time that a co-runner in the same bank adds to an access, ns.
     #[arg(long, value_name = "NS", default_value_t = 12.0, requires = "simulate")]
     same_bank: f64,
-    /// Simulated: what a neighbour on the same channel adds, ns.
+    /// Simulated: time that a co-runner on the same channel adds, ns.
     #[arg(long, value_name = "NS", default_value_t = 0.0, requires = "simulate")]
     same_channel: f64,
-    /// Simulated: address bits that choose cache sets, as a mask; 0: none of a page's does.
+    /// Simulated: address bits that choose cache sets, as a mask; 0: no bit of a page
+    /// does.
     #[arg(long, value_name = "MASK", default_value_t = 0, requires = "simulate", value_parser = mask)]
     cache_bits: u64,
-    /// Simulated: noise, as of `soloist map detect`.
+    /// Simulated: noise, as in `soloist map detect`.
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
 }
@@ -108,11 +110,11 @@ pub struct Args {
 /// Experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// One neighbour in the same bank against one in another.
+    /// One co-runner in the same bank, compared with one in another bank.
     TwoBanks,
-    /// Few banks, paced neighbours, other channels.
+    /// Few banks, paced co-runners, other channels.
     Slices,
-    /// Whole pages by address bits, caches included; only if it is asked for.
+    /// Whole pages by address bits, caches included; only with `--only pages`.
     Pages,
 }
 
