@@ -111,7 +111,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         .split_first()
         .filter(|(_, o)| o.len() >= args.corun.len())
     else {
-        let why = format!("{} programs need a processor each", args.corun.len() + 1);
+        let why = format!("{} programs need a CPU each", args.corun.len() + 1);
         return Err(Misuse(why).into());
     };
     let company = args

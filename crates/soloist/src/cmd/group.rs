@@ -379,7 +379,7 @@ impl Settings {
             (None, None) => return Ok(()),
             (Some(Reservation::Off), Some(_)) => {
                 return Err(Misuse(
-                    "--bandwidth off is of all its processors: leave --cpus out".to_owned(),
+                    "--bandwidth off is for all its CPUs: leave --cpus out".to_owned(),
                 )
                 .into())
             }
@@ -397,9 +397,7 @@ impl Settings {
             want.ok_or_else(|| misuse("has no reservation: say --bandwidth RATE beside --cpus"))?;
         let cpus = self.cpus.clone().or(its_cpus);
         let cpus = cpus.ok_or_else(|| {
-            misuse(
-                "has no reservation yet: say --cpus LIST too, the processors that its tasks run on",
-            )
+            misuse("has no reservation yet: give --cpus LIST too, the CPUs that its tasks run on")
         })?;
         Ok(Guard::open(control)?.reserve_group(group, Some((&want, &cpus)))?)
     }
@@ -675,10 +673,10 @@ fn colors(view: &GroupView) -> String {
     )
 }
 
-/// `500MB/s on processors 0-1`; `None`: nothing is.
+/// `500MB/s on CPUs 0-1`; `None`: nothing is.
 fn reserved(view: &GroupView) -> Option<String> {
     let (bandwidth, cpus) = view.reservation()?;
-    Some(format!("{} on processors {cpus}", bandwidth.for_people()))
+    Some(format!("{} on CPUs {cpus}", bandwidth.for_people()))
 }
 
 /// A group that a rule made does not say it.

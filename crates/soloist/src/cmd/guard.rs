@@ -228,7 +228,7 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
         setting("sharing"),
     );
     if view.stats.get("stalled").is_some_and(|v| v == "1") {
-        text += "STALLED: no period begins, so that no processor is held\n";
+        text += "STALLED: no period begins, so that no CPU is held\n";
     }
     let mut table = table([
         "CPU",

@@ -220,8 +220,8 @@ fn say(seat: &Seat, colors: &ColorSet, map: &AddrMap) {
     }
     let nodes = &seat.nodes;
     match &seat.cpus {
-        Some(cpus) => errln!("soloist: memory on node {nodes}, kept on processors {cpus}"),
-        None => errln!("soloist: memory on node {nodes}, on any processor"),
+        Some(cpus) => errln!("soloist: memory on node {nodes}, kept on CPUs {cpus}"),
+        None => errln!("soloist: memory on node {nodes}, on any CPU"),
     }
 }
 

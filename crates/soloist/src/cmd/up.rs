@@ -105,7 +105,7 @@ pub fn run_down(args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
     if host.has("/sys/module/soloist") && host.is_root() {
         for spinner in spinners(&host) {
             errln!(
-                "soloist: thread {} ({}) keeps processor {} without a pause: the kernel unloads a module when each processor has scheduled, so this waits for it",
+                "soloist: thread {} ({}) keeps CPU {} without a pause: the kernel unloads a module when each CPU has scheduled, so this waits for it",
                 spinner.tid,
                 spinner.command,
                 spinner.cpu

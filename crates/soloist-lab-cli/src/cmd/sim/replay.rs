@@ -111,7 +111,7 @@ impl Replay {
             return self.run_on_silicon(ctx);
         }
         if let Some(neighbour) = self.neighbours.first() {
-            let why = format!("`{neighbour}` behind --: neighbours of --on-silicon; else name recordings before it");
+            let why = format!("`{neighbour}` behind --: co-runners of --on-silicon; else name recordings before it");
             return Err(Misuse(why).into());
         }
         let placements = self.placements()?;

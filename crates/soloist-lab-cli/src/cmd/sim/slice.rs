@@ -58,7 +58,7 @@ impl Options {
         };
         if cpus.len() < programs {
             return Err(Misuse(format!(
-                "{programs} programs need as many processors; there are {}: fewer neighbours, or --cpus",
+                "{programs} programs need as many CPUs; there are {}: fewer co-runners, or --cpus",
                 cpus.len()
             ))
             .into());

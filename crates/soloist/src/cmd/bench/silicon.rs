@@ -242,7 +242,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = compare::cpus(args.cpus.as_deref())?;
     let mut report = Report::of_host(&Host::live());
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
-        report.measures_nothing("there is no second processor for the neighbour", args);
+        report.measures_nothing("there is no second CPU for the co-runner", args);
         return Ok(report);
     };
     let victim = victim as usize;
@@ -251,7 +251,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     report.cpus = Some((victim, neighbours[0]));
     // The victim's last: memory is of the node that it is first touched from.
     for &cpu in neighbours.iter().chain([&victim]) {
-        bind(cpu).map_err(|e| Misuse(format!("--cpus: processor {cpu}: {e}")))?;
+        bind(cpu).map_err(|e| Misuse(format!("--cpus: CPU {cpu}: {e}")))?;
     }
     let mut memory = args.memory()?;
     report.page_bytes = 1 << memory.page_shift();
@@ -270,7 +270,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     if args.wants(Part::Pages) {
         match geometry_of_host() {
             Some(cache) => {
-                bind(victim).with_context(|| format!("processor {victim}"))?;
+                bind(victim).with_context(|| format!("CPU {victim}"))?;
                 let mut cores = RealCaching::new(&memory, &neighbours, cache.size);
                 report.by_pages(&mut cores, args, ctx);
             }
@@ -282,7 +282,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
 
 /// The processors, bound.
 fn real<'a>(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> Result<RealCores<'a>> {
-    RealCores::new(memory, victim, neighbours).with_context(|| format!("processor {victim}"))
+    RealCores::new(memory, victim, neighbours).with_context(|| format!("CPU {victim}"))
 }
 
 impl Args {
@@ -413,8 +413,7 @@ impl Report {
         match measured.cells.is_empty() {
             true => {
                 self.slices_why = Some(
-                    "neighbours hardly ran beside the victim: the processors are taken by others"
-                        .to_owned(),
+                    "co-runners hardly ran beside the victim: other tasks use the CPUs".to_owned(),
                 );
             }
             false => self.slices = Some(measured),
@@ -489,10 +488,10 @@ fn print_slices(slices: &Slices) -> Result<()> {
             functions.join(", ")
         )?,
     }
-    outln!("ns of an access (p99, p99.9 of single ones), and MB/s of all neighbours:\n")?;
+    outln!("ns of an access (p99, p99.9 of single ones), and MB/s of all co-runners:\n")?;
     let mut table = table([
         "BANKS",
-        "NEIGHBOURS",
+        "CO-RUNNERS",
         "ALONE",
         "SHARED",
         "PRIVATE",
@@ -511,7 +510,7 @@ fn print_slices(slices: &Slices) -> Result<()> {
         .unwrap_or(0);
     let dropped: usize = slices.cells.iter().map(|cell| cell.dropped).sum();
     outln!(
-        "medians of {blocks} blocks or more; {dropped} were dropped, since a neighbour hardly ran\n"
+        "medians of {blocks} blocks or more; {dropped} were dropped, since a co-runner hardly ran\n"
     )?;
     for sentence in slices.sentences() {
         outln!("{sentence}")?;
@@ -542,7 +541,7 @@ fn row(cell: &Cell) -> [String; 7] {
 /// One neighbour, in the same bank or another.
 fn print_two_banks(report: &Report) -> Result<()> {
     if let Some((victim, neighbour)) = report.cpus.filter(|_| report.sets.is_some()) {
-        outln!("victim on processor {victim}, neighbour on {neighbour}")?;
+        outln!("victim on CPU {victim}, co-runner on {neighbour}")?;
     }
     if let Some(sets) = &report.sets {
         outln!(
@@ -573,7 +572,7 @@ fn print_two_banks(report: &Report) -> Result<()> {
         return Ok(());
     };
     let mut table = table([
-        "NEIGHBOUR",
+        "CO-RUNNER",
         "SAME BANK ns",
         "OTHER BANK ns",
         "ITS ACCESSES a µs",
@@ -600,7 +599,7 @@ fn print_two_banks(report: &Report) -> Result<()> {
     }
     outln!("{table}")?;
     outln!(
-        "medians of {} blocks; {} more were dropped, since the neighbour hardly ran",
+        "medians of {} blocks; {} more were dropped, since the co-runner hardly ran",
         measured.blocks,
         measured.dropped
     )?;
@@ -620,7 +619,7 @@ fn name(attack: Attack) -> &'static str {
 
 /// What the figures say, in a sentence.
 fn verdict(cost: &Cost, alone: f64) -> String {
-    let who = format!("A neighbour that {}", name(cost.attack));
+    let who = format!("A co-runner that {}", name(cost.attack));
     let percent = |ns: f64| 100.0 * ns / alone;
     match cost.shown {
         true => format!(
