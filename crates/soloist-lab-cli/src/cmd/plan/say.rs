@@ -20,7 +20,7 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 /// What the verdict rests on, a line each.
 pub fn grounds(grounds: &Grounds, event: Option<&Event>) -> Vec<String> {
     let machine = format!("if {grounds}");
-    let tasks = "The bounds cover these tasks only, not other programs on the machine.".to_owned();
+    let tasks = "the bounds cover these tasks only, not other programs on the machine".to_owned();
     let event = event.map(Event::says);
     let lines = machine.split("; ").map(str::to_owned);
     lines.chain([tasks]).chain(event).collect()
