@@ -34,7 +34,7 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("barrier", "OpenMP threads that meet at a barrier"),
 ];
 
-/// Run a memory benchmark alone and beside others.
+/// Run a memory benchmark alone and beside co-runners.
 ///
 /// Programs: bandwidth, latency, fps, matmult, is, barrier. Without a name, lists
 /// them. `make bench-load` builds them.

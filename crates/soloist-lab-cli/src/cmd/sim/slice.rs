@@ -30,7 +30,7 @@ pub struct Options {
     /// Give up looking for lines after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "on_silicon", value_parser = whole::<u64>(..))]
     pub deadline: u64,
-    /// Play on the memory of this machine, simulated, instead of silicon.
+    /// Play on a simulation of this machine's memory instead of silicon.
     #[arg(long, value_name = "MACHINE", requires = "on_silicon", add = complete::machines())]
     pub simulate: Option<String>,
     /// Simulated: time that a co-runner in the same bank adds to an access, ns.

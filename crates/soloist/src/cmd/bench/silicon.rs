@@ -89,7 +89,7 @@ pub struct Args {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// Measure this machine, simulated, instead.
+    /// Measure a simulation of this machine instead.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
     /// Simulated: time that a co-runner in the same bank adds to an access, ns.

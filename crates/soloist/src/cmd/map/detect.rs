@@ -38,15 +38,15 @@ pub struct Args {
     /// Detect the map of this machine in simulated memory instead.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
-    /// Noise of the simulated memory: none, low, high, drift, outliers, bursts,
-    /// levels, closed, clock25, clock40, arm19, arm54 (Arm's clocks), aliases,
-    /// guest, all, or single values such as high,burst=0.5 (a wrong one names all).
+    /// Noise of the simulated memory: none, low, high, drift, outliers, bursts, levels,
+    /// closed, clock25, clock40, arm19, arm54 (Arm's clocks), aliases, guest, all, or
+    /// single values such as high,burst=0.5 (the error for a wrong value lists all).
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
     /// Seed of the simulated noise and of the detector's choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// Simulated runs with successive seeds.
+    /// Number of simulated runs, with successive seeds.
     #[arg(long, default_value_t = 1, requires = "simulate", value_parser = whole::<u64>(1..))]
     runs: u64,
     /// Simulate unknown physical addresses, as without root or in a guest.

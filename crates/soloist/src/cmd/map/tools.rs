@@ -84,7 +84,7 @@ pub struct Solve {
     name: String,
 }
 
-/// What `soloist map registers` takes.
+/// What `soloist map registers`, the old name of `map detect --from registers`, takes.
 #[derive(Debug, clap::Args)]
 pub struct ReadRegisters {
     #[command(flatten)]
