@@ -17,11 +17,11 @@ use crate::{complete, out, table, Ctx, Misuse};
 /// Memory that the neighbour of this program's own writes to, bytes.
 const NEIGHBOUR: usize = 64 << 20;
 
-/// Measure what isolation buys a command: alone, beside neighbours, and in colours.
+/// Measure what isolation buys a command: alone, beside co-runners, and in colours.
 ///
-/// With the module loaded, runs and times the command on a processor of its own,
-/// with neighbours on others. Without the module, --model records it in a virtual
-/// machine and simulates it.
+/// With the module loaded, runs and times the command on one CPU, with co-runners on
+/// others. Without the module, --model records it in a virtual machine and simulates
+/// it.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "one a switch")]
 #[command(after_help = examples![
@@ -30,21 +30,21 @@ const NEIGHBOUR: usize = 64 << 20;
     "soloist compare --recorded sort.rec --picture sort.svg",
 ])]
 pub struct Args {
-    /// Runs under each condition.
+    /// Number of runs under each condition.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     pub runs: u32,
     /// Warm-up runs that are not counted.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(0..=100_000))]
     pub warmup: u32,
-    /// Command of a neighbour; may be given several times [default: a program that
-    /// writes to 64 MiB again and again].
+    /// Command of a co-runner; may be repeated [default: a program that writes to 64
+    /// MiB again and again].
     #[arg(long, value_name = "PROGRAM")]
     pub corun: Vec<String>,
-    /// Number of neighbours; several `--corun` take turns.
+    /// Number of co-runners; several `--corun` take turns.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>(0..=63))]
     pub neighbours: u32,
-    /// Processors: the first is the command's, the others the neighbours'
-    /// [default: all that this process may use].
+    /// CPUs: the first is the command's, the others the co-runners' [default: all that
+    /// this process may use].
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
     /// Arguments of `soloist run` for the run in colour.
@@ -56,11 +56,12 @@ pub struct Args {
     /// Accept any exit status of the command.
     #[arg(long)]
     pub any_status: bool,
-    /// Record it in a virtual machine and simulate it, instead of running it here.
+    /// Record the command in a virtual machine and simulate it, instead of running it
+    /// here.
     #[arg(long)]
     pub model: bool,
-    /// Simulate this recording: each of its programs beside neighbours that do what
-    /// its last program did.
+    /// Simulate this recording: each of its programs beside co-runners that repeat its
+    /// last program.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub recorded: Option<PathBuf>,
     /// In the model: the machine.
@@ -77,8 +78,8 @@ pub struct Args {
     /// In the model: bank sets of each program.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..))]
     pub sets: u32,
-    /// In the model: lines to play, from the middle of each program but the neighbour
-    /// [default: a million, or as many as take about a minute].
+    /// In the model: lines to play, from the middle of each program except the
+    /// co-runner [default: a million, or fewer for about a minute of playing].
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
     pub lines: Option<usize>,
     /// In the model: write a page with histograms and who waited for whom.
@@ -90,10 +91,10 @@ pub struct Args {
     /// Write each run as a line of CSV.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Be the neighbour.
+    /// Be the co-runner.
     #[arg(long, hide = true)]
     pub be_neighbour: bool,
-    /// As the neighbour: sleep after so many passes.
+    /// As the co-runner: sleep after so many passes.
     #[arg(long, value_name = "N", hide = true, requires = "be_neighbour", value_parser = whole::<u32>(..))]
     pub passes: Option<u32>,
     /// The command and its arguments.

@@ -10,11 +10,11 @@ use crate::{complete, Ctx, Misuse};
 
 /// Page colouring and memory bandwidth regulation for unmodified programs.
 ///
-/// Soloist lets a task on a multicore machine run as though it ran alone: tasks of
+/// Soloist removes memory interference between tasks of a multicore machine. Tasks of
 /// different colours share no DRAM bank, no memory controller and, on request, no cache
-/// set, and co-runners keep to their bandwidth. The help of every command ends with
-/// its exit status and examples. docs/ means that of the source tree, or
-/// share/doc/soloist of the installation.
+/// set. Bandwidth regulation limits co-runners. The help of every command ends with its
+/// exit status and examples. docs/ is in the source tree, and share/doc/soloist in an
+/// installation.
 #[derive(Debug, Parser)]
 #[command(
     name = "soloist",

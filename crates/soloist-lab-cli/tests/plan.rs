@@ -335,7 +335,7 @@ fn a_verdict_names_what_is_guessed() {
     for words in [
         "opteron-6128.toml says (trust: exact)",
         "northbridge.victims 32",
-        "in no bound",
+        "the bounds cover these tasks only",
     ] {
         assert!(said.contains(words), "{said}");
     }

@@ -139,8 +139,8 @@ fn a_recording_plays_on_silicon_beside_neighbours() {
         "{json}"
     );
     for (words, said) in [
-        ("--on-silicon rec", "needs neighbours"),
-        ("rec -- write", "neighbours of --on-silicon"),
+        ("--on-silicon rec", "needs co-runners"),
+        ("rec -- write", "co-runners of --on-silicon"),
         ("--on-silicon rec -- shout", "not read, write or both"),
         (
             "--on-silicon --recolor recorded rec -- read",

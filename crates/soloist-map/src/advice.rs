@@ -93,19 +93,21 @@ pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
 fn answer(banks: &Item, measured: Option<&Report>) -> String {
     let most = if banks.is_bound { "at most " } else { "" };
     match (measured, banks.worth) {
-        (None, _) => "Nothing was measured here, so nobody knows what colours buy: `soloist advise \
+        (None, _) => {
+            "Nothing was measured here, so nobody knows what colours buy: `soloist advise \
                       --measure` finds out in about a minute."
-            .to_owned(),
-        (Some(_), None) => "What private banks buy with all processors busy could not be shown here: \
+                .to_owned()
+        }
+        (Some(_), None) => "What private banks buy with all CPUs busy could not be shown here: \
                             colour only what you have measured with `soloist compare`."
             .to_owned(),
         (Some(_), Some(worth)) if worth < WORTH => format!(
             "Don't colour banks here: private banks save {most}{:.1} % of a memory access with all \
-             processors busy.",
+             CPUs busy.",
             100.0 * worth
         ),
         (Some(_), Some(worth)) => format!(
-            "Colour banks here: with all processors busy private banks save {:.0} % of a memory access.",
+            "Colour banks here: with all CPUs busy private banks save {:.0} % of a memory access.",
             100.0 * worth
         ),
     }
@@ -125,7 +127,7 @@ fn nodes(facts: &Facts) -> Item {
                  use that first, if a node is free."
             ),
         },
-        costs: "the node's processors and memory",
+        costs: "the node's CPUs and memory",
         commands: vec![
             "numactl --cpunodebind=N --membind=N CMD",
             "soloist run --node N -- CMD",
@@ -269,7 +271,7 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
         worth: None,
         is_bound: false,
         says: says + counts,
-        costs: "the neighbours' time; the module",
+        costs: "the co-runners' time; the module",
         commands: vec![
             "soloist guard set 1-3:500MB/s",
             "soloist run --cpus 2 --bandwidth 500MB/s -- CMD",
@@ -307,11 +309,11 @@ fn throttling(facts: &Facts) -> Item {
         says: there(
             facts.has_mba,
             &format!(
-                "It slows neighbours down by steps, without the module. {}",
+                "It slows co-runners down by steps, without the module. {}",
                 modelled::THROTTLING.says()
             ),
         ),
-        costs: "the neighbours' time, in the caches too",
+        costs: "the co-runners' time, in the caches too",
         commands: vec!["echo 'MB:0=20' >/sys/fs/resctrl/others/schemata"],
     }
 }

@@ -66,10 +66,10 @@ impl Attack {
         match (self, count) {
             (Self::Read, 1) => "1 reader".to_owned(),
             (Self::Write, 1) => "1 writer".to_owned(),
-            (Self::Both, 1) => "1 neighbour that reads and writes".to_owned(),
+            (Self::Both, 1) => "1 co-runner that reads and writes".to_owned(),
             (Self::Read, n) => format!("{n} readers"),
             (Self::Write, n) => format!("{n} writers"),
-            (Self::Both, n) => format!("{n} neighbours that read and write"),
+            (Self::Both, n) => format!("{n} co-runners that read and write"),
         }
     }
 }

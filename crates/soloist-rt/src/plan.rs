@@ -160,7 +160,7 @@ impl Plan {
         let timed = self.assignments.iter().filter(|a| a.jobs_alone > 0);
         let jobs = timed.map(|a| format!("{} {}", a.task, a.jobs_alone));
         format!(
-            "`alone`: its wcet, lengthened as its first jobs are in these colours (played: {}); later ones are for its wcet to cover",
+            "`alone`: the wcet, lengthened as its first jobs are in these colours (played: {});\nthe wcet must cover later jobs",
             jobs.collect::<Vec<_>>().join(", ")
         )
     }

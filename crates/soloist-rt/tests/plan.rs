@@ -107,7 +107,7 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
         "<svg",
         "claims no compliance",
         "by this plan's tasks",
-        "all else that runs on the machine",
+        "anything else that runs on the machine",
         "small.toml says (trust: exact)",
         "controller.hit_cap 128",
         "bandwidth-read",

@@ -134,7 +134,7 @@ impl Silicon {
     ) -> Result<Vec<Both>, SiliconError> {
         if cores.most_neighbours() + 1 < self.players.len() {
             return Err(SiliconError::Misfit(format!(
-                "{} neighbours, and there are {} processors for them",
+                "{} co-runners, and there are {} CPUs for them",
                 self.players.len() - 1,
                 cores.most_neighbours()
             )));

@@ -177,5 +177,5 @@ fn a_processor_that_is_not_there_is_misuse() {
     let args = ["bench", "silicon", "--cpus", "0,1000"];
     let out = soloist(machine.path(), &args).output().unwrap();
     assert_eq!(out.status.code(), Some(2), "{}", said(&out));
-    assert!(said(&out).contains("processor 1000"), "{}", said(&out));
+    assert!(said(&out).contains("CPU 1000"), "{}", said(&out));
 }

@@ -527,15 +527,12 @@ fn bandwidth_is_reserved_for_a_group_that_is_there() {
 
     let (code, said, file) = set(&["--bandwidth", "500MB/s:write=1MB/s", "--cpus", "0-1"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(
-        said.contains("500MB/s:write=1MB/s on processors 0-1"),
-        "{said}"
-    );
+    assert!(said.contains("500MB/s:write=1MB/s on CPUs 0-1"), "{said}");
     assert_eq!(file, "500000000 write=1000000 cpus=0-1\n");
     let show = output(machine.path(), &["group", "show", "core0"]).stdout;
     let show = String::from_utf8(show).unwrap();
     assert!(
-        show.contains("bandwidth    500MB/s:write=1MB/s on processors 0-1"),
+        show.contains("bandwidth    500MB/s:write=1MB/s on CPUs 0-1"),
         "{show}"
     );
     // What is not said stays.

@@ -308,7 +308,7 @@ fn what_a_file_alone_refutes_is_found_by_a_dry_run() {
         ("[guard]\nr_min = \"9\"\npeak = \"5\"\n", "2: [guard] r_min: 9 is above the peak"),
         (
             "[cpus]\n2 = \"5MB/s\"\n[groups.a]\nbank_sets = \"0\"\nbandwidth = \"1MB/s\"\ncpus = \"1-2\"\n",
-            "6: [groups.a] cpus: processor 2 has a reservation already, of [cpus] 2",
+            "6: [groups.a] cpus: CPU 2 already has a reservation, of [cpus] 2",
         ),
         (
             "[guard]\nr_min = \"10000000\"\n[cpus]\n0 = \"6MB/s\"\n1 = \"6MB/s\"\n",

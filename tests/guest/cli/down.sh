@@ -12,7 +12,7 @@ sleep 0.5
 out=$(soloist down 2>&1)
 same down $? 0
 case $out in
-*"keeps processor 1 without a pause"*"module: unloaded"*) ok spinner-said ;;
+*"keeps CPU 1 without a pause"*"module: unloaded"*) ok spinner-said ;;
 *) fail spinner-said "$out" ;;
 esac
 wait

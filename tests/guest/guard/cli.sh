@@ -33,12 +33,12 @@ expect run-reserved 1 'reservation of its own' soloist run --cpus 1 --bandwidth 
 expect run 0 'group=run-' soloist run --cpus 2-3 --bandwidth 20MB/s -- cat $root/guard/cpu3/bandwidth
 expect run-gives-back 0 '^off$' cat $root/guard/cpu3/bandwidth
 expect run-needs-cpus 2 'cpus' soloist run --bandwidth 20MB/s -- true
-expect group 0 '20MB/s on processors 2-3$' soloist group create g --bandwidth 20MB/s --cpus 2-3
-expect group-less 0 '10MB/s on processors 2-3$' soloist group set g --bandwidth 10MB/s
-expect group-moves 0 '10MB/s on processors 3$' soloist group set g --cpus 3
+expect group 0 '20MB/s on CPUs 2-3$' soloist group create g --bandwidth 20MB/s --cpus 2-3
+expect group-less 0 '10MB/s on CPUs 2-3$' soloist group set g --bandwidth 10MB/s
+expect group-moves 0 '10MB/s on CPUs 3$' soloist group set g --cpus 3
 expect group-moved 0 '^off$' cat $root/guard/cpu2/bandwidth
 expect group-too-much 1 'more than the guaranteed' soloist group set g --bandwidth 200MB/s
-expect group-stays 0 'bandwidth *10MB/s on processors 3$' soloist group show g
+expect group-stays 0 'bandwidth *10MB/s on CPUs 3$' soloist group show g
 expect group-off 0 'group g' soloist group set g --bandwidth off
 expect group-needs-cpus 2 'say --cpus LIST too' soloist group set g --bandwidth 5MB/s
 expect group-gone 0 '' soloist group rm g

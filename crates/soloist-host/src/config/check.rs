@@ -170,7 +170,7 @@ fn reservations(config: &Config) -> Result<(), String> {
         for cpu in cpus {
             if let Some(other) = owner.insert(cpu, place.to_owned()) {
                 return Err(format!(
-                    "{place}: processor {cpu} has a reservation already, of {other}: it can have one"
+                    "{place}: CPU {cpu} already has a reservation, of {other}; it can have only one"
                 ));
             }
         }

@@ -111,7 +111,7 @@ impl Config {
             // As the kernel writes it: its directory has that name.
             let number = cpu.parse::<u32>().map(|number| number.to_string());
             if number.as_ref() != Ok(cpu) {
-                return Err(wrong("expected the number of a processor".to_owned()));
+                return Err(wrong("expected the number of a CPU".to_owned()));
             }
             text.parse::<Bandwidth>()
                 .map_err(|e| wrong(e.to_string()))?;

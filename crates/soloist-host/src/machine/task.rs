@@ -72,10 +72,10 @@ pub fn pin(cpus: &NumList) -> Result<(), HostError> {
     sched_setaffinity(None, &set).map_err(|e| {
         HostError::Request(match e {
             Errno::INVAL => format!(
-                "processors {cpus}: none of them is online and allowed here; this process is on {}",
+                "CPUs {cpus}: none of them is online and allowed here; this process is on {}",
                 allowed_cpus()
             ),
-            e => format!("processors {cpus}: {}", io::Error::from(e)),
+            e => format!("CPUs {cpus}: {}", io::Error::from(e)),
         })
     })
 }

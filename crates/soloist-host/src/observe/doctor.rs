@@ -722,7 +722,7 @@ fn resctrl(host: &Host) -> Check {
 }
 
 fn isolation(host: &Host) -> Check {
-    let name = "isolated processors";
+    let name = "isolated CPUs";
     let list = |path| host.text(path).filter(|t| !t.is_empty() && t != "(null)");
     let isolated = list("/sys/devices/system/cpu/isolated");
     let tickless = list("/sys/devices/system/cpu/nohz_full");

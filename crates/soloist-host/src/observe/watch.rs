@@ -77,7 +77,7 @@ pub const OCCUPANCY: Field = gauge(
 /// Figures of a processor under the guard.
 pub const CPU: &[Field] = &[
     gauge("reserved", "Bytes per second that are reserved on it"),
-    gauge("stopped", "1 while the processor stands still"),
+    gauge("stopped", "1 while the CPU is stopped"),
     counter("used_bytes", "Bytes read or, with one counter, moved"),
     counter("used_write_bytes", "Bytes written, where counted apart"),
     counter("donated_bytes", "Budget given to others"),
@@ -90,11 +90,11 @@ pub const CPU: &[Field] = &[
     counter("beyond_bytes", "Bytes used above the budget"),
     counter("beyond_write_bytes", "Bytes written above the budget"),
     counter("periods", "Periods begun"),
-    counter("stops", "Times that the processor was stopped"),
+    counter("stops", "Times that the CPU was stopped"),
     counter("stopped_ns", "Nanoseconds that it stood still"),
     counter("underruns", "Periods with a reclaim under-run error"),
     counter("overflows", "Interrupts by counters"),
-    counter("interrupts", "Interrupts by the timer and other processors"),
+    counter("interrupts", "Interrupts by the timer and other CPUs"),
 ];
 
 /// Whether there are figures.

@@ -110,7 +110,7 @@ impl Neighbours {
             };
             if !status.success() || neighbour.since.elapsed() < SHORT {
                 return Err(HostError::Request(format!(
-                    "the neighbour `{name}` ended at once ({status}): it loads nothing"
+                    "the co-runner `{name}` ended at once ({status}): it loads nothing"
                 )));
             }
             neighbour.child = start(&neighbour.words, neighbour.cpu)?;

@@ -107,8 +107,8 @@ impl Class {
     /// Why the kernel may have refused, and what to do.
     fn refused(self, error: &io::Error) -> String {
         let why = match (self, error.raw_os_error()) {
-            (Self::Deadline { .. }, Some(libc::EPERM)) => "SCHED_DEADLINE wants root and a task that may run on all processors: leave --cpus out and give --no-pin, put it into a cpuset of its own, or take --rt PRIO",
-            (Self::Deadline { .. }, Some(libc::EBUSY)) => "the tasks of SCHED_DEADLINE have the processors' time already: a smaller budget or a longer period",
+            (Self::Deadline { .. }, Some(libc::EPERM)) => "SCHED_DEADLINE needs root and a task that may run on all CPUs: leave --cpus out and give --no-pin, put it into a cpuset of its own, or take --rt PRIO",
+            (Self::Deadline { .. }, Some(libc::EBUSY)) => "the tasks of SCHED_DEADLINE already have the CPUs' time: a smaller budget or a longer period",
             (Self::Deadline { .. }, Some(libc::EINVAL)) => "it takes budgets of 1 us at least, and no deadline above the period",
             (Self::Fifo(_), Some(libc::EPERM)) => "it wants root (CAP_SYS_NICE), or RLIMIT_RTPRIO (`ulimit -r`)",
             _ => "see sched(7)",

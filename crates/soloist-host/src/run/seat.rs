@@ -146,8 +146,8 @@ impl Seat {
             return None;
         }
         Some(match map.memory_nodes().contains(&first) {
-            true => format!("processors {cpus} are on node {first}, its memory on {nodes}: each access is remote; leave --cpus or --node out"),
-            false => format!("processors {cpus} are on node {first}, which has no memory: colours are of node {nodes}, each access is remote"),
+            true => format!("CPUs {cpus} are on node {first}, its memory on {nodes}: each access is remote; leave --cpus or --node out"),
+            false => format!("CPUs {cpus} are on node {first}, which has no memory: colours are of node {nodes}, each access is remote"),
         })
     }
 

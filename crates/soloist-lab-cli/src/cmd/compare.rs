@@ -53,7 +53,7 @@ impl Recorded {
         let programs = meta.programs.len();
         if programs < 2 {
             let dir = dir.display();
-            let why = format!("{dir}: one program only; the last is the neighbour");
+            let why = format!("{dir}: one program only; the last is the co-runner");
             return Err(Misuse(why).into());
         }
         Ok(Self {
@@ -129,7 +129,7 @@ fn neighbour(args: &Args) -> Result<Vec<OsString>> {
         }
         [words] => words.split_whitespace().map(Into::into).collect(),
         _ => {
-            let why = "--corun: in the model all neighbours are one program";
+            let why = "--corun: in the model all co-runners are one program";
             return Err(Misuse(why.to_owned()).into());
         }
     };

@@ -44,10 +44,10 @@ pub enum Args {
         "soloist lab run --all --small --out results",
     ])]
     Run(Run),
-    /// Compare two runs: which claims changed.
+    /// Compare the claims of two runs.
     #[command(after_help = examples!["soloist lab compare results-before results-after"])]
     Compare(Compare),
-    /// Vary what no document says from one end to the other.
+    /// Vary undocumented parameters across their ranges.
     #[command(after_help = examples![
         "soloist lab sensitivity camc-table-4 --small --key core.prefetch",
     ])]
@@ -59,7 +59,7 @@ pub enum Args {
 
 #[derive(Debug, clap::Args)]
 pub struct List {
-    /// List the policies that scenarios, `sim replay` and `vm record` know, instead.
+    /// List the policies of scenarios, `sim replay` and `vm record` instead.
     #[arg(long)]
     policies: bool,
 }
@@ -119,7 +119,7 @@ struct Repeats {
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
 
-    /// Number of seeds [default: the file's]; one gives no intervals.
+    /// Number of seeds [default: the file's]; with one seed there are no intervals.
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1000))]
     seeds: Option<u32>,
 }

@@ -32,10 +32,10 @@ use soloist_trace::measured::Measured;
 
 /// Plan cores, colours and bandwidth so that tasks meet their deadlines.
 ///
-/// Reads tasks with periods, deadlines and memory (docs/how-to/real-time.md).
-/// Proves the plan by response-time analysis with bounds on memory interference,
-/// and checks it by simulation. If a deadline cannot be proved, it says which
-/// change would be enough.
+/// Reads tasks with periods, deadlines and memory (docs/how-to/real-time.md). Proves
+/// the plan by response-time analysis with bounds on memory interference, and checks it
+/// by simulation. If `plan` cannot prove a deadline, it says which change would be
+/// enough.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("use").args(["apply", "check", "config"]).multiple(true))]
 #[command(after_help = examples![
@@ -64,13 +64,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     gantt: Option<PathBuf>,
 
-    /// Write a configuration file for `soloist apply`, if the plan holds; `-`
-    /// prints it and nothing else.
+    /// Write a configuration file for `soloist apply`, if the plan holds; `-` prints
+    /// only the file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
     /// Write an HTML report for certification: interference channels, mitigation,
-    /// analysis, check, and what is not covered.
+    /// analysis, check, and gaps.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -83,14 +83,14 @@ pub struct Args {
     #[arg(long)]
     apply: bool,
 
-    /// Write the plan even if it does not hold; apply it even if the machine is
-    /// unlike this host or its map incomplete; accept an event that may not hold
-    /// limits (the host's own unless --event names one).
+    /// Write the plan even if it does not hold. Apply it even if the machine differs
+    /// from this host, or its map is incomplete. Accept an event that may miss lines
+    /// (the host's own, unless --event names one).
     #[arg(long, requires = "use")]
     force: bool,
 
-    /// Event for the plan's limits (`soloist guard set --event`): one that counts
-    /// every line that a core moves.
+    /// Event for the plan's limits (`soloist guard set --event`). It must count every
+    /// line that a core moves.
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
 
@@ -99,8 +99,8 @@ pub struct Args {
     check: bool,
 
     /// With `--apply`, `--check` and `--config`: give everything else on this host
-    /// (/system.slice, /user.slice, /machine.slice, /init.scope) memory of other
-    /// controllers than those of tasks with deadlines.
+    /// (/system.slice, /user.slice, /machine.slice, /init.scope) memory of controllers
+    /// without a task that has a deadline.
     #[arg(long)]
     rest: bool,
 

@@ -32,7 +32,7 @@ use soloist_cli::{Ctx, Misuse};
 pub enum Args {
     /// Simulate traces of memory requests.
     ///
-    /// Several traces run together, each as a requester of its own.
+    /// Several traces run together, each as a separate requester.
     #[command(after_help = examples!["soloist sim trace --machine ddr3-1600k requests.txt"])]
     Trace(Trace),
     Replay(replay::Replay),

@@ -10,11 +10,12 @@ use anyhow::{bail, Result};
 use soloist_cli::number::whole;
 use soloist_cli::Ctx;
 
-/// Run a scenario at every point of a grid, on all cores or a cluster.
+/// Run a scenario at every point of a grid, on all CPUs or a cluster.
 ///
 /// Needs the Python package soloist with its extra `sweep` (docs/how-to/python.md), in
 /// the Python that SOLOIST_PYTHON names, or python3. Results go to Parquet files as
-/// they come; what is there of the same case, machine and version is not run again.
+/// they come. The sweep does not repeat a case with a result of the same machine and
+/// version.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 done, 1 failed or a case could not be run, 2 misused";
@@ -26,11 +27,11 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Scheduler of Dask [default: all cores of this machine].
+    /// Scheduler of Dask [default: all CPUs of this machine].
     #[arg(long, value_name = "ADDRESS", conflicts_with = "workers")]
     scheduler: Option<String>,
 
-    /// Worker processes on this machine [default: one for each core].
+    /// Worker processes on this machine [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=4096))]
     workers: Option<u32>,
 

@@ -21,11 +21,11 @@ use soloist_trace::{gantt, perfetto, tracefs};
 
 /// Trace when tasks run, and which deadlines they miss.
 ///
-/// Reads the kernel's scheduler events and the module's stops of processors through
-/// a trace of its own, which it removes at the end. A wake-up releases a job; the
-/// last sleep before the next release completes it (docs/how-to/real-time.md has
-/// the limits of this). A task's first job is left out. Exits with 0 only if it saw
-/// a job of every named task, and none missed its deadline. Needs root.
+/// Reads the kernel's scheduler events and the module's stops of CPUs. For this it
+/// makes a trace instance and removes it at the end. A wake-up releases a job; the last
+/// sleep before the next release completes it (docs/how-to/real-time.md has the limits
+/// of this). The trace leaves out a task's first job. It exits with 0 only if it saw a
+/// job of every named task, and none missed its deadline. Needs root.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("whom").args(["pid", "group", "tasks", "command"]).required(true).multiple(true))]
 #[command(after_help = examples![
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "command"], add = complete::groups())]
     group: Option<String>,
 
-    /// Threads named as the tasks of a task file (docs/reference/task-files.md),
+    /// Threads with the names of a task file's tasks (docs/reference/task-files.md),
     /// with its periods and deadlines.
     #[arg(long, value_name = "FILE", conflicts_with = "period")]
     tasks: Option<PathBuf>,
@@ -75,8 +75,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
 
-    /// Run this command, and trace it and all that it starts (with --tasks, only
-    /// those). It ends with the trace.
+    /// Run this command, and trace it and all that it starts (with --tasks, only the
+    /// named threads). The command ends with the trace.
     #[arg(trailing_var_arg = true, value_name = "CMD", add = complete::command_line())]
     command: Vec<std::ffi::OsString>,
 }

@@ -45,8 +45,8 @@ pub enum Args {
     Record(Box<record::Args>),
 }
 
-/// The guest sees this machine's files. What it writes is lost when it ends, except
-/// below the current directory and in --writable.
+/// The guest sees this machine's files. Its writes are lost when it ends, except below
+/// the current directory and in --writable.
 #[derive(Debug, clap::Args)]
 pub struct Run {
     #[command(flatten)]
@@ -62,9 +62,9 @@ pub struct Run {
     argv: Vec<OsString>,
 }
 
-/// All keys go to the program in the guest, even Ctrl-C; Enter `~.` leaves a guest
-/// that hangs. There is no time limit: the guest ends with the program. The guest
-/// sees this machine's files. What it writes is lost when it ends, except below the
+/// All keys go to the program in the guest, even Ctrl-C. To leave a guest that hangs,
+/// type Enter and `~.`. There is no time limit: the guest ends with the program. The
+/// guest sees this machine's files. Its writes are lost when it ends, except below the
 /// current directory and in --writable.
 #[derive(Debug, clap::Args)]
 pub struct Shell {
@@ -82,21 +82,21 @@ struct Guest {
     /// from `soloist vm list`.
     #[arg(long, short, default_value = "6.12", add = complete::names(kernel_names))]
     kernel: String,
-    /// The kernel's architecture: arm64 makes 6.12-rt-arm64 of 6.12-rt. The guest runs
-    /// the programs that `make arm64` made for it.
+    /// The kernel's architecture: with arm64, 6.12-rt means 6.12-rt-arm64. The guest
+    /// runs the programs that `make arm64` built.
     #[arg(long, value_name = "ARCH", value_parser = ["x86_64", "arm64"], default_value = "x86_64")]
     arch: String,
-    /// Machine: a name from `soloist map list` or a machine file, whose [vm] table
-    /// gives cpus and memory [default: qemu-2node, of arm64 qemu-arm64-2node].
+    /// Machine: a name from `soloist map list` or a machine file. Its [vm] table gives
+    /// CPUs and memory [default: qemu-2node; for arm64 qemu-arm64-2node].
     #[arg(long, short, add = complete::machines())]
     machine: Option<String>,
-    /// Memory of all nodes together [default: the machine's]; without a map then.
+    /// Memory of all nodes together, without a map [default: the machine's].
     #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
     mem: Option<String>,
     /// Nodes that share --mem evenly.
     #[arg(long, requires = "mem", default_value_t = 1, value_parser = whole::<u32>(1..=32))]
     nodes: u32,
-    /// Cpus [default: the machine's].
+    /// Number of CPUs [default: the machine's].
     #[arg(long, value_parser = whole::<u32>(1..=64))]
     cpus: Option<u32>,
     /// Do not load the module.
@@ -119,16 +119,16 @@ struct Guest {
         allow_hyphen_values = true
     )]
     append: String,
-    /// One more argument for QEMU; may be given several times.
+    /// One more argument for QEMU; may be repeated.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     qemu: Vec<String>,
-    /// QEMU's model of the cpu [default: max].
+    /// QEMU's model of the CPU [default: max].
     #[arg(long)]
     cpu: Option<String>,
     /// Let each instruction take 2^N ns of the guest's time.
     #[arg(long, value_name = "N", value_parser = whole::<u8>(0..=10))]
     icount: Option<u8>,
-    /// One more directory that the guest may write to; may be given several times.
+    /// One more directory that the guest may write to; may be repeated.
     #[arg(long, value_name = "DIR")]
     writable: Vec<PathBuf>,
     /// Write the kernel's console to this file.
@@ -238,7 +238,10 @@ impl Shell {
 /// The kernel's whole name: it says of which architecture it is.
 fn kernel_of(arch: &str, kernel: &str) -> String {
     match arch {
-        "arm64" if !kernel.contains("-arm64") => format!("{kernel}-arm64"),
+        "arm64" if !kernel.contains("-arm64") => match kernel.strip_suffix("-16k") {
+            Some(plain) => format!("{plain}-arm64-16k"),
+            None => format!("{kernel}-arm64"),
+        },
         _ => kernel.to_owned(),
     }
 }

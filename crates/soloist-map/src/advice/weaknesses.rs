@@ -45,9 +45,7 @@ pub fn weaknesses(map: &AddrMap, processors: usize) -> Vec<Weakness> {
     if per_core >= MANY_BANKS {
         add(
             true,
-            format!(
-                "There are {per_core} banks for each processor, so neighbours hardly meet in one."
-            ),
+            format!("There are {per_core} banks for each CPU, so co-runners hardly meet in one."),
         );
     }
     found

@@ -66,7 +66,7 @@ impl Channels {
                  less than {most:.1} % of an access alone (99 %)."
             ),
             seen => format!(
-                "Another channel: beside {who} in private banks, neighbours on the other side of {} cost \
+                "Another channel: beside {who} in private banks, co-runners on the other side of {} cost \
                  less (share of an access alone).",
                 seen.join(", ")
             ),

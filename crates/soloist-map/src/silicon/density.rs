@@ -89,7 +89,7 @@ impl Density {
     #[must_use]
     pub fn verdict(&self) -> String {
         let head = format!(
-            "This machine has {:.0} banks for each busy core when all its processors are busy.",
+            "This machine has {:.0} banks for each busy core when all its CPUs are busy.",
             self.here
         );
         if let Some([low, middle, high]) = self.expected() {

@@ -72,7 +72,7 @@ impl Paced {
             None => "less than was tried".to_owned(),
         };
         format!(
-            "{} banks, {}: for a slowdown of at most {bound:.2} neighbours may have {} with shared banks, \
+            "{} banks, {}: for a slowdown of at most {bound:.2} co-runners may have {} with shared banks, \
              {} with private ones.",
             self.banks,
             self.attack.neighbours(self.neighbours),

@@ -107,7 +107,7 @@ impl Split {
         let lose = (100.0 * self.neighbours_lose.median).round() + 0.0; // no -0
         match self.saved.shown {
             true => format!(
-                "{head} {:.0} ns spread, {:.0} in pages of its own; the neighbours are {lose:.0} % slower.",
+                "{head} {:.0} ns spread, {:.0} in pages of its own; the co-runners are {lose:.0} % slower.",
                 self.spread_ns, self.private_ns
             ),
             false => format!(
@@ -128,7 +128,7 @@ pub enum NoPages {
     #[error("memory is less than four times the last-level cache; give it more (--memory)")]
     Memory,
     /// Blocks hardly count.
-    #[error("neighbours hardly ran beside the victim: the processors are taken by others")]
+    #[error("co-runners hardly ran beside the victim: other tasks use the CPUs")]
     Taken,
 }
 

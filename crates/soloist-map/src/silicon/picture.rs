@@ -83,7 +83,7 @@ pub fn svg(machine: &str, report: &Report) -> String {
         svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH:.0} {HEIGHT:.0}"))
             font-family="sans-serif" font-size="12" fill=(INK) {
             "\n" rect width=(number(WIDTH)) height=(number(HEIGHT)) fill="#ffffff" {}
-            (text(12.0, 22.0, "start", &format!("{machine}: time of an access beside neighbours, over alone")))
+            (text(12.0, 22.0, "start", &format!("{machine}: time of an access beside co-runners, over alone")))
             (legend())
             @for value in [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0] {
                 @if axes.y(value) > TOP {
@@ -97,7 +97,7 @@ pub fn svg(machine: &str, report: &Report) -> String {
             }
             (text((LEFT + right) / 2.0, HEIGHT - 18.0, "middle", "banks for each busy core"))
             (line((here, TOP), (here, floor), INK, "4 3"))
-            (text(here - 4.0, TOP + 12.0, "end", "this machine, all processors busy"))
+            (text(here - 4.0, TOP + 12.0, "end", "this machine, all CPUs busy"))
             @for point in &report.density.points {
                 @let what = format!(
                     "{} banks a core, {}: {:.2} shared, {:.2} private",

@@ -86,11 +86,11 @@ impl Row {
     pub fn verdict(&self) -> String {
         let costs = match self.adds.shown {
             true => format!(
-                "{:.2} times as long beside the neighbours",
+                "{:.2} times as long beside the co-runners",
                 self.slowdown.median
             ),
             false => format!(
-                "nothing is shown; if the neighbours cost anything, it is less than {:.1} % (99 %)",
+                "nothing is shown; if the co-runners cost anything, it is less than {:.1} % (99 %)",
                 100.0 * (self.slowdown.high - 1.0).max(0.0)
             ),
         };

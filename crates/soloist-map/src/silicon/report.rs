@@ -58,7 +58,7 @@ impl Report {
         let size = banks.sizes().into_iter().find(|&size| size <= PACED_BANKS);
         let mut paced = Vec::new();
         for attack in [Attack::Read, Attack::Write] {
-            let mut tell = |share| progress("neighbours paced", share);
+            let mut tell = |share| progress("co-runners paced", share);
             let at = size.map(|size| (size, attack));
             paced.extend(at.and_then(|at| paced::measure(cores, banks, at, part, &mut tell)));
         }

@@ -78,7 +78,7 @@ impl Measured {
 
 /// The neighbour did not run beside the victim often enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("in {dropped} of {tried} blocks the neighbour hardly ran beside the victim: the processors are taken by others")]
+#[error("in {dropped} of {tried} blocks the co-runner hardly ran beside the victim: other tasks use the CPUs")]
 pub struct NotBeside {
     /// Blocks in which it didn't.
     pub dropped: usize,

@@ -25,7 +25,7 @@ impl Replay {
         };
         let (neighbour, number) = neighbour;
         let mut parts = vec![seat(program, program.name.clone(), 0)];
-        parts.extend((1..=number).map(|core| seat(neighbour, format!("neighbour {core}"), core)));
+        parts.extend((1..=number).map(|core| seat(neighbour, format!("co-runner {core}"), core)));
         Self {
             platform: platform.clone(),
             parts,

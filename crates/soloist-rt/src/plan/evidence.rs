@@ -97,7 +97,7 @@ fn verdict(plan: &Plan, source: &Source) -> Markup {
             " under the assumptions below. This document claims no compliance with AMC 20-193; it gives what an argument can start from, and says what remains to be argued."
         }
         p {
-            "It holds between the tasks of this plan: all else that runs on the machine, the kernel included, is in no bound. "
+            "It covers the tasks of this plan only. It does not bound the interference of anything else that runs on the machine, the kernel included. "
             (sentence(source.grounds)) "."
         }
         @if let Some(event) = source.event {

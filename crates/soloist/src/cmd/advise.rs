@@ -19,9 +19,9 @@ use super::map::map_for;
 
 /// Say what isolation to use on this machine.
 ///
-/// Looks at what the host has: nodes, colours of the map that is loaded, reservations,
-/// cache ways. What each is worth comes from `soloist bench silicon`, run at once or
-/// from a file. Without either nothing is said to be worth anything.
+/// Looks at the host's nodes, colours of the loaded map, reservations and cache ways.
+/// The worth of each comes from `soloist bench silicon`, run at once or from a file.
+/// Without a measurement, `advise` ranks nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist advise",
@@ -29,13 +29,13 @@ use super::map::map_for;
     "soloist advise --from here.json --machine haswell",
 ])]
 pub struct Args {
-    /// What `soloist bench silicon --json` wrote on this machine.
+    /// Output of `soloist bench silicon --json` on this machine.
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Measure now, which takes about a minute.
     #[arg(long, conflicts_with = "from")]
     measure: bool,
-    /// Processors to measure on [default: all that this process may use, at most 16].
+    /// CPUs to measure on [default: all that this process may use, at most 16].
     #[arg(long, value_name = "LIST", requires = "measure")]
     cpus: Option<String>,
     /// Judge the colours of this machine's map instead of the loaded one.

@@ -34,7 +34,7 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("barrier", "OpenMP threads that meet at a barrier"),
 ];
 
-/// Run a memory benchmark alone and beside others.
+/// Run a memory benchmark alone and beside co-runners.
 ///
 /// Programs: bandwidth, latency, fps, matmult, is, barrier. Without a name, lists
 /// them. `make bench-load` builds them.
@@ -50,14 +50,13 @@ pub struct Args {
     /// The program.
     #[arg(add = complete::names(load_names))]
     name: Option<String>,
-    /// A program to run beside it, on the next processor; may be given several times.
+    /// A program to run beside it, on the next CPU; may be repeated.
     #[arg(long, value_name = "NAME", add = complete::names(load_names))]
     corun: Vec<String>,
-    /// Processors: the first is the program's [default: all that this process may
-    /// use].
+    /// CPUs: the first is the program's [default: all that this process may use].
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
-    /// Runs.
+    /// Number of runs.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
     runs: u32,
     /// Arguments of the program; `-- --help` lists them.
@@ -112,7 +111,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         .split_first()
         .filter(|(_, o)| o.len() >= args.corun.len())
     else {
-        let why = format!("{} programs need a processor each", args.corun.len() + 1);
+        let why = format!("{} programs need a CPU each", args.corun.len() + 1);
         return Err(Misuse(why).into());
     };
     let company = args

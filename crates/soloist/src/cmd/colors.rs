@@ -27,18 +27,18 @@ pub struct ColorArgs {
     #[arg(long, value_name = "LIST")]
     pub node: Option<String>,
 
-    /// Memory that the program needs, such as 512M: take as many colours as hold
-    /// that and a sixteenth more.
+    /// Memory that the program needs, such as 512M: take enough colours for that and a
+    /// sixteenth more.
     #[arg(long, value_name = "SIZE", value_parser = soloist_core::parse_size)]
     pub mem: Option<u64>,
 
-    /// When the colours have no page left: `fail` (a signal), `grow` (take another
-    /// free colour) or `spill` (take any page of the node, and count it). Default:
-    /// `grow` without any colour flag, else `fail`.
+    /// What to do when the colours have no page left: `fail` (a signal), `grow` (take
+    /// another free colour) or `spill` (take any page of the node, and count it).
+    /// Default: `grow` without a colour flag, otherwise `fail`.
     #[arg(long, value_name = "HOW", value_parser = exhaust())]
     pub exhaust: Option<Exhaust>,
 
-    /// Give it a memory controller of its own where there are enough.
+    /// Give it a private memory controller, if there are enough.
     #[arg(long)]
     pub realtime: bool,
 }

@@ -73,11 +73,11 @@ pub(super) fn cpus(list: Option<&str>) -> Result<Vec<u32>> {
 fn measure(args: &Args, ctx: &Ctx) -> Result<Vec<Condition>> {
     let cpus = cpus(args.cpus.as_deref())?;
     let Some((&own, others)) = cpus.split_first() else {
-        return Err(Misuse("no processors".to_owned()).into());
+        return Err(Misuse("no CPUs".to_owned()).into());
     };
     if others.len() < args.neighbours as usize {
         let why = format!(
-            "{} neighbours need as many processors beside the command's own; there are {}: --neighbours, --cpus",
+            "{} co-runners need as many CPUs beside the command's own; there are {}: --neighbours, --cpus",
             args.neighbours,
             others.len()
         );

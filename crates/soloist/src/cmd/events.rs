@@ -17,9 +17,8 @@ use soloist_cli::Ctx;
 /// Follow events: colours exhausted, pages out of colour, groups made, CPUs
 /// stopped.
 ///
-/// Compares counters at an interval. For groups that are removed in between, such
-/// as those of a short `soloist run`, it reads a trace of its own, which it removes
-/// at the end.
+/// Compares counters at an interval. To see groups that end in between, such as those
+/// of a short `soloist run`, it makes a trace instance and removes it at the end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist events", "soloist events --json"])]
 pub struct Args {

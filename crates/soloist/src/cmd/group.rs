@@ -26,7 +26,7 @@ use soloist_cli::{Ctx, Misuse};
 /// Manage groups: colours, and the tasks whose memory has them.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
-    /// List groups; those that rules made are called RULE#NUMBER.
+    /// List groups; a group that a rule made is called RULE#NUMBER.
     #[command(after_help = examples!["soloist group list", "soloist group list --json"])]
     List,
     /// Show one group in full.
@@ -58,7 +58,7 @@ pub enum Args {
         "soloist group set x264#3 --evict",
     ])]
     Set {
-        /// The group. Of RULE#NUMBER, one that a rule made, only --evict is possible.
+        /// The group. For RULE#NUMBER, one that a rule made, only --evict is possible.
         #[arg(add = complete::shown_groups())]
         name: String,
         #[command(flatten)]
@@ -66,14 +66,14 @@ pub enum Args {
     },
     /// Remove groups.
     ///
-    /// Fails while tasks are in them, and names the tasks.
+    /// Fails if they have tasks, and names the tasks.
     #[command(after_help = examples!["soloist group rm video batch"])]
     Rm {
         /// The groups.
         #[arg(required = true, add = complete::groups())]
         names: Vec<String>,
 
-        /// Move tasks out of them first; their new pages have no colour.
+        /// Move tasks out of them first; the tasks' new pages have no colour.
         #[arg(long)]
         force: bool,
     },
@@ -90,7 +90,7 @@ pub struct Settings {
     #[arg(long, value_parser = text())]
     text: Option<Text>,
 
-    /// Memory to set aside for it beforehand, zeroed.
+    /// Memory to reserve for it beforehand, zeroed.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     reserve: Option<u64>,
 
@@ -99,50 +99,49 @@ pub struct Settings {
     #[arg(long, value_name = "RATE")]
     bandwidth: Option<Reservation>,
 
-    /// Processors for `--bandwidth`; its tasks are not moved to them. Default: as
-    /// before.
+    /// CPUs for `--bandwidth`; its tasks do not move to them. Default: as before.
     #[arg(long, value_name = "LIST", value_parser = processors)]
     cpus: Option<String>,
 
-    /// Move these processes in, with all their threads. Their present pages stay
-    /// where they are, but with --move.
+    /// Move these processes in, with all their threads. Present pages stay unless
+    /// `--move` is given.
     #[arg(long = "pid", value_name = "PID", value_parser = pid::<i32>)]
     pids: Vec<i32>,
 
-    /// Move the present pages of these processes into its colours, while they run; after
-    /// a change of its colours those of all its tasks.
+    /// Move the present pages of these processes into its colours, while they run. With
+    /// a change of its colours, move the pages of all its tasks.
     #[arg(long = "move", id = "move")]
     recolor: bool,
 
-    /// Evict others' pages from its colours: clean page cache is dropped, the rest
-    /// migrates. Ctrl-C ends it.
+    /// Evict others' pages from its colours: drop clean page cache, and migrate the
+    /// rest. Ctrl-C ends it.
     #[arg(long)]
     evict: bool,
 
-    /// Move at most so much a second for --evict, such as 100MB/s.
+    /// Limit the rate of --evict, such as 100MB/s.
     #[arg(long, value_name = "RATE", value_parser = parse_rate, requires = "evict")]
     evict_rate: Option<u64>,
 
-    /// Interrupt isolated processors, too: --move and --evict leave pages where they are
-    /// that a task there may have mapped.
+    /// Also interrupt isolated CPUs. Otherwise --move and --evict leave pages that are
+    /// mapped there.
     #[arg(long)]
     isolated: bool,
 
     /// Bind it to a cgroup (v2): all tasks in the cgroup, now and later, are in the
     /// group. PATH is as in /proc/PID/cgroup (/video.slice), or a directory below
-    /// /sys/fs/cgroup. Given more than once: to all of these. Other cgroups that it was
-    /// bound to are unbound; `none` unbinds all.
+    /// /sys/fs/cgroup. Repeat to bind several cgroups. This unbinds all other cgroups;
+    /// `none` unbinds all.
     #[arg(long = "cgroup", id = "cgroup", value_name = "PATH")]
     cgroups: Vec<String>,
 
-    /// Take in all tasks that are in no group, and those that come; `group rm` lets
-    /// them go. Without colours of its own: all that no exclusive group has. Default:
-    /// --exhaust spill. A group for a cgroup that shall stay out needs no colours.
+    /// Take in all tasks that are in no group, now and later; `group rm` releases them.
+    /// Without a colour flag it gets all colours that no exclusive group has. Default:
+    /// --exhaust spill. To leave a cgroup out, bind a group without colours to it.
     #[arg(long, conflicts_with_all = ["cgroup", "pids", "tids"])]
     everything_else: bool,
 
-    /// Bind it before the cgroup exists. Cgroups of systemd (.slice, .service,
-    /// .scope) do not need this.
+    /// Bind it before the cgroup exists. Systemd's cgroups (.slice, .service, .scope)
+    /// do not need this.
     #[arg(long, requires = "cgroup")]
     later: bool,
 
@@ -380,7 +379,7 @@ impl Settings {
             (None, None) => return Ok(()),
             (Some(Reservation::Off), Some(_)) => {
                 return Err(Misuse(
-                    "--bandwidth off is of all its processors: leave --cpus out".to_owned(),
+                    "--bandwidth off is for all its CPUs: leave --cpus out".to_owned(),
                 )
                 .into())
             }
@@ -398,9 +397,7 @@ impl Settings {
             want.ok_or_else(|| misuse("has no reservation: say --bandwidth RATE beside --cpus"))?;
         let cpus = self.cpus.clone().or(its_cpus);
         let cpus = cpus.ok_or_else(|| {
-            misuse(
-                "has no reservation yet: say --cpus LIST too, the processors that its tasks run on",
-            )
+            misuse("has no reservation yet: give --cpus LIST too, the CPUs that its tasks run on")
         })?;
         Ok(Guard::open(control)?.reserve_group(group, Some((&want, &cpus)))?)
     }
@@ -676,10 +673,10 @@ fn colors(view: &GroupView) -> String {
     )
 }
 
-/// `500MB/s on processors 0-1`; `None`: nothing is.
+/// `500MB/s on CPUs 0-1`; `None`: nothing is.
 fn reserved(view: &GroupView) -> Option<String> {
     let (bandwidth, cpus) = view.reservation()?;
-    Some(format!("{} on processors {cpus}", bandwidth.for_people()))
+    Some(format!("{} on CPUs {cpus}", bandwidth.for_people()))
 }
 
 /// A group that a rule made does not say it.

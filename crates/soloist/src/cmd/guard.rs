@@ -25,10 +25,10 @@ use soloist_cli::{out, status, Ctx, Misuse};
 
 use super::map::map_for;
 
-/// Limit memory bandwidth per processor (MemGuard).
+/// Limit memory bandwidth of each CPU (MemGuard).
 ///
-/// A processor that has used up its reservation is stopped until the next period.
-/// Nothing is counted or stopped before the first reservation. See
+/// If a CPU has used up its reservation, the guard stops it until the next period.
+/// Before the first reservation the guard counts and stops nothing. See
 /// docs/reference/guard.md.
 #[derive(Debug, Subcommand)]
 pub enum Args {
@@ -49,7 +49,7 @@ pub enum Args {
         "soloist guard rmin --measure",
     ])]
     Rmin(Rmin),
-    /// Remove all reservations, those of groups too.
+    /// Remove all reservations, also those of groups.
     #[command(hide = true)]
     Off,
 }
@@ -74,7 +74,7 @@ pub struct Status {
 
 #[derive(Debug, clap::Args)]
 pub struct Set {
-    /// Remove all reservations, those of groups too, and count traffic by the default event again.
+    /// Remove all reservations, also those of groups, and count the default event again.
     #[arg(long)]
     off: bool,
 
@@ -107,7 +107,7 @@ pub struct Set {
     #[arg(long, value_name = "RATE")]
     peak: Option<String>,
 
-    /// Events that a processor above its reservation reclaims at a time.
+    /// Events that a CPU above its reservation reclaims at a time.
     #[arg(long, value_name = "N", value_parser = whole::<u32>(..))]
     q_min: Option<u32>,
 
@@ -123,16 +123,16 @@ pub struct Set {
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     count_kernel: Option<bool>,
 
-    /// Weigh processors by the running task's priority: 0 or 1.
+    /// Weigh CPUs by the running task's priority: 0 or 1.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     per_task: Option<bool>,
 
-    /// Regulate processors apart if their groups share no banks: 0 or 1.
+    /// Regulate CPUs separately if their groups share no banks: 0 or 1.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     by_bank: Option<bool>,
 
-    /// Where to stop a task: anywhere, or on return to user space, where it holds
-    /// no kernel lock (user).
+    /// Where to stop a task: anywhere, or on return to user space (user), where it
+    /// holds no kernel lock.
     #[arg(long, value_name = "WHERE", value_parser = PossibleValuesParser::new(["anywhere", "user"]))]
     stop: Option<String>,
 
@@ -228,7 +228,7 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
         setting("sharing"),
     );
     if view.stats.get("stalled").is_some_and(|v| v == "1") {
-        text += "STALLED: no period begins, so that no processor is held\n";
+        text += "STALLED: no period begins, so that no CPU is held\n";
     }
     let mut table = table([
         "CPU",

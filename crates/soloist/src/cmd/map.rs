@@ -36,10 +36,10 @@ pub enum Args {
         "soloist map show -m zen2 --svg zen2.svg",
     ])]
     Show(Show),
-    /// Say where in DRAM physical addresses lie.
+    /// Decode physical addresses to places in DRAM.
     #[command(after_help = examples!["soloist map decode -m opteron-6128 0x10005d010"])]
     Decode(Decode),
-    /// Say the physical address of a place in DRAM.
+    /// Encode a place in DRAM as a physical address.
     #[command(after_help = examples![
         "soloist map encode -m opteron-6128 --node 1 --bank 3 --row 7",
     ])]
@@ -115,7 +115,7 @@ pub(super) fn map_for(machine: &Machine, pages: Option<PageSize>) -> Result<Addr
 pub struct Show {
     #[command(flatten)]
     pick: Pick,
-    /// Colours of a kernel with pages of 4K, 16K or 64K [default: this one's].
+    /// Show the colours for pages of 4K, 16K or 64K [default: this kernel's].
     #[arg(long, value_name = "SIZE")]
     page_size: Option<PageSize>,
     /// Print the map text that the kernel module takes.

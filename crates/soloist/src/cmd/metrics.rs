@@ -15,18 +15,18 @@ use soloist_cli::{out, Ctx};
 
 /// Print metrics in the OpenMetrics text format, or as JSON.
 ///
-/// Covers groups, regulated processors, rules and the whole system. The share of
-/// pages in colour needs the kernel's pagemap, which the socket's process may not
-/// read. For Prometheus, soloist-metrics.socket serves them, or a timer writes them
-/// for node_exporter (packaging/systemd).
+/// Covers groups, regulated CPUs, rules and the whole system. The share of pages in
+/// colour needs the kernel's pagemap, which the socket's process may not read. For
+/// Prometheus, soloist-metrics.socket serves the metrics, or a timer writes them for
+/// node_exporter (packaging/systemd).
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist metrics",
     "soloist metrics --textfile /var/lib/prometheus/node-exporter/soloist.prom",
 ])]
 pub struct MetricsArgs {
-    /// Replace this file, for node_exporter's textfile collector; without the
-    /// module it says soloist_up 0.
+    /// Replace this file, for node_exporter's textfile collector. Without the module
+    /// the file has soloist_up 0.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["http", "json"])]
     textfile: Option<PathBuf>,
 

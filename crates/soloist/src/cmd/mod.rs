@@ -57,7 +57,7 @@ pub enum Command {
     Sim,
     /// Run experiments on a modelled machine, such as the papers' tables.
     Lab,
-    /// Run a scenario at every point of a grid, on all cores or a cluster.
+    /// Run a scenario at every point of a grid, on all CPUs or a cluster.
     Sweep,
     /// Plan cores, colours and bandwidth so that tasks meet their deadlines.
     Plan,

@@ -16,7 +16,7 @@ pub struct RealtimeArgs {
     #[arg(long, value_name = "PRIO", value_parser = whole::<u32>(1..=99))]
     rt: Option<u32>,
 
-    /// Run under SCHED_DEADLINE with this processor time per period, such as 2ms.
+    /// Run under SCHED_DEADLINE with this CPU time in each period, such as 2ms.
     #[arg(long, value_name = "TIME", requires = "period", conflicts_with = "rt")]
     budget: Option<Time>,
 

@@ -11,12 +11,12 @@ use soloist_host::machine::Host;
 
 use super::moves;
 
-/// Move pages that running tasks have already into their group's colours.
+/// Move present pages of running tasks into their group's colours.
 ///
 /// The tasks go on running. The kernel migrates their private pages to frames of the
-/// group; program text becomes a copy at its next access. Pages that can't move are
-/// counted by cause. A process must be in a group: `soloist group set NAME --pid PID
-/// --move` does both.
+/// group; program text becomes a copy at its next access. The report counts pages that
+/// can't move, by cause. A process must be in a group: `soloist group set NAME --pid
+/// PID --move` does both.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist recolor 1234",
@@ -24,16 +24,16 @@ use super::moves;
     "soloist recolor x264#3 --json",
 ])]
 pub struct Args {
-    /// A process, or a group: all its processes. RULE#NUMBER is one that a rule made.
+    /// A process, or a group with all its processes. RULE#NUMBER is a group that a rule
+    /// made.
     #[arg(value_name = "PID|GROUP", add = complete::shown_groups())]
     what: String,
 
-    /// Move at most so much a second, such as 100MB/s.
+    /// Limit the rate, such as 100MB/s.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     rate: Option<u64>,
 
-    /// Interrupt isolated processors, too, so that pages move which a task there may
-    /// have mapped.
+    /// Also interrupt isolated CPUs. Otherwise pages mapped there stay.
     #[arg(long)]
     isolated: bool,
 }

@@ -16,10 +16,10 @@ use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
 
-/// Manage rules: programs that get colours automatically when they are executed.
+/// Manage rules: programs that get colours automatically at `exec`.
 ///
-/// A process that a rule matches gets free colours of its own on the node of its
-/// processors. The colours are free again when its last page is gone.
+/// A process that a rule matches gets free, private colours on the node of its CPUs.
+/// The colours are free again when its last page is free.
 #[derive(Debug, clap::Subcommand)]
 pub enum Args {
     /// List the rules.
@@ -70,7 +70,7 @@ pub struct New {
     #[command(flatten)]
     settings: Settings,
 
-    /// Give its processes a memory controller of their own.
+    /// Give its processes a private memory controller.
     #[arg(long)]
     realtime: bool,
 
@@ -91,7 +91,7 @@ pub struct Change {
     #[command(flatten)]
     settings: Settings,
 
-    /// Give its processes a memory controller of their own, or not.
+    /// Give its processes a private memory controller, or not.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     realtime: Option<bool>,
 
@@ -103,7 +103,7 @@ pub struct Change {
 /// What both take.
 #[derive(Debug, clap::Args)]
 struct Settings {
-    /// Whose processes: a user's name or number, `any`, or `registered` (by CAMC's
+    /// User of the processes: a name or number, `any`, or `registered` (by CAMC's
     /// mmap() call) [new rules: any].
     #[arg(long, value_name = "USER", value_parser = user_id)]
     uid: Option<String>,
@@ -122,7 +122,7 @@ struct Settings {
     #[arg(long, value_name = "N", value_parser = limit)]
     user_limit: Option<String>,
 
-    /// When the colours have no page left: fail, grow or spill.
+    /// What to do when the colours have no page left: fail, grow or spill.
     #[arg(long, value_name = "HOW", value_parser = exhaust())]
     exhaust: Option<Exhaust>,
 }

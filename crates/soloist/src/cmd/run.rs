@@ -18,12 +18,12 @@ use super::realtime::RealtimeArgs;
 use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
-/// Run a command whose memory has colours of its own.
+/// Run a command in private memory colours.
 ///
-/// Every page that the command, its threads and its children own comes from the
-/// given colours, from the first page on. Without colour flags it gets one free
-/// colour, and takes more as it needs them. Without `--cpus` it runs on the
-/// processors of the node that its colours are on. Its exit status is passed on.
+/// Every page that the command, its threads and its children own comes from the given
+/// colours, from the first page on. Without colour flags it gets one free colour, and
+/// takes more as it needs them. Without `--cpus` it runs on the CPUs of its colours'
+/// node. `run` passes its exit status on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "the command's own; 128 + the signal that killed it, 127 not found, 126 not\n\
@@ -35,7 +35,7 @@ use soloist_cli::{Ctx, Misuse};
     "soloist run --mem 64M --rt 80 --cpus 2 -- ./control-loop",
 ])]
 pub struct Args {
-    /// Processors to run on; colours come from their node unless `--node` is given.
+    /// CPUs to run on; colours come from their node unless `--node` is given.
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
 
@@ -43,12 +43,12 @@ pub struct Args {
     #[arg(long, conflicts_with = "cpus")]
     no_pin: bool,
 
-    /// Memory to set aside for it beforehand, zeroed.
+    /// Memory to reserve for it beforehand, zeroed.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     reserve: Option<u64>,
 
-    /// Bandwidth to reserve for it on its processors: RATE[:write=RATE], such as
-    /// 500MB/s; docs/reference/guard.md. Needs `--cpus`.
+    /// Bandwidth to reserve for it on its CPUs: RATE[:write=RATE], such as 500MB/s;
+    /// docs/reference/guard.md. Needs `--cpus`.
     #[arg(long, value_name = "RATE", requires = "cpus")]
     bandwidth: Option<String>,
 
@@ -220,8 +220,8 @@ fn say(seat: &Seat, colors: &ColorSet, map: &AddrMap) {
     }
     let nodes = &seat.nodes;
     match &seat.cpus {
-        Some(cpus) => errln!("soloist: memory on node {nodes}, kept on processors {cpus}"),
-        None => errln!("soloist: memory on node {nodes}, on any processor"),
+        Some(cpus) => errln!("soloist: memory on node {nodes}, kept on CPUs {cpus}"),
+        None => errln!("soloist: memory on node {nodes}, on any CPU"),
     }
 }
 

@@ -23,8 +23,8 @@ const FILE: &str = "/etc/soloist/soloist.toml";
 
 /// Save machine, groups, rules and reservations to a configuration file.
 ///
-/// `soloist apply` restores them; soloist.service does so early in boot. Groups
-/// that `soloist run` made for one command are not saved.
+/// `soloist apply` restores them; soloist.service does so early in boot. `save` leaves
+/// out groups that `soloist run` made for one command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist save", "soloist save -"])]
 pub struct SaveArgs {
@@ -35,8 +35,8 @@ pub struct SaveArgs {
 
 /// Apply a configuration file: machine, groups, rules and reservations.
 ///
-/// Loads the module and the map if needed. Applies all of it or nothing, and leaves
-/// alone what is so already.
+/// Loads the module and the map if needed. Applies the whole file or nothing, and
+/// changes only what differs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist apply --dry-run",
@@ -51,14 +51,14 @@ pub struct ApplyArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Remove groups, rules and reservations of processors that the file does not
-    /// name. Fails if such a group has tasks, and names them.
+    /// Remove groups, rules and CPUs' reservations that the file does not name. Fails
+    /// if such a group has tasks, and names the groups.
     #[arg(long)]
     prune: bool,
 
-    /// Use the machine's map even if it is incomplete or this host contradicts it,
-    /// as `force = true` in the file does; and let --prune remove groups that have
-    /// tasks, whose new pages then have no colour.
+    /// Use the machine's map even if it is incomplete or this host contradicts it, as
+    /// `force = true` in the file does. Let --prune remove groups that have tasks;
+    /// their new pages then have no colour.
     #[arg(long)]
     force: bool,
 }

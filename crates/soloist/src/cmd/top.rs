@@ -19,9 +19,9 @@ use soloist_cli::Ctx;
 
 /// Watch groups: pages in colour, bandwidth, and pages allocated per second.
 ///
-/// Groups that rules made are called RULE#NUMBER. On a terminal this is a live
-/// view, and its last line names the keys; elsewhere it prints one table. Rates
-/// need two updates: `-n 2` prints a second table, which has them.
+/// A group that a rule made is called RULE#NUMBER. On a terminal this is a live view,
+/// and its last line names the keys. Elsewhere it prints one table. Rates need two
+/// updates, so `-n 2` prints them in its second table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist top", "soloist top -n 1 --json"])]
 pub struct Args {
@@ -29,7 +29,8 @@ pub struct Args {
     #[arg(long, short, value_name = "SECONDS", default_value_t = 2, value_parser = whole::<u64>(1..=3600))]
     interval: u64,
 
-    /// Print N tables one after the other, not the live view; 0: until interrupted.
+    /// Print N tables one after the other, instead of the live view; 0: until
+    /// interrupted.
     #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(..))]
     count: Option<u64>,
 }

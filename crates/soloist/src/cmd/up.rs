@@ -19,8 +19,8 @@ pub(crate) const DEFAULT_MACHINE: &str = "/etc/soloist/machine.toml";
 
 /// Load the module for the running kernel, and the machine's address map.
 ///
-/// Uses an installed module, or one built before, or builds it from the source tree
-/// that this program is in.
+/// Uses an installed module, or one built before, or builds it from the source tree of
+/// this program.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist up --machine opteron-6128",
@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
 
-    /// Parameter of the module, such as mmap_abi=1; may be given several times.
+    /// Parameter of the module, such as mmap_abi=1; may be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
 
@@ -88,9 +88,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Unload the module: remove groups and rules, give every page back.
+/// Unload the module: remove groups and rules, and give every page back.
 ///
-/// Fails while tasks are in groups, and names them.
+/// Fails if groups have tasks, and names the groups.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist down", "soloist down --force"])]
 pub struct DownArgs {
@@ -105,7 +105,7 @@ pub fn run_down(args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
     if host.has("/sys/module/soloist") && host.is_root() {
         for spinner in spinners(&host) {
             errln!(
-                "soloist: thread {} ({}) keeps processor {} without a pause: the kernel unloads a module when each processor has scheduled, so this waits for it",
+                "soloist: thread {} ({}) keeps CPU {} without a pause: the kernel unloads a module when each CPU has scheduled, so this waits for it",
                 spinner.tid,
                 spinner.command,
                 spinner.cpu

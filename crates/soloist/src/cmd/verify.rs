@@ -21,10 +21,10 @@ use soloist_cli::{out, status, Ctx, Misuse};
 
 /// Show which pages of a process are in its colours, which are not, and why.
 ///
-/// Counts the pages that are in memory now, by mapping. Frame numbers come
-/// from the kernel's pagemap, which only root may read. "Own" pages are those of
-/// private mappings: heap, stack, data and private copies of text. PID may be a
-/// thread, which is judged by its own group's colours.
+/// Counts the pages that are in memory now, by mapping. Frame numbers come from the
+/// kernel's pagemap, which only root may read. "Own" pages are those of private
+/// mappings: heap, stack, data and private copies of text. PID may be a thread; its
+/// group's colours apply.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 done, 1 failed, or what --strict asks for is not so; 2 misused";
@@ -42,19 +42,19 @@ pub struct Args {
     #[arg(long = "self", id = "this", conflicts_with = "pid")]
     this: bool,
 
-    /// Judge by these bank sets, not by those of the process's group.
+    /// Check against these bank sets instead of those of the process's group.
     #[arg(long, value_name = "LIST")]
     bank_sets: Option<String>,
 
-    /// Judge by these LLC colours, not by those of the process's group.
+    /// Check against these LLC colours instead of those of the process's group.
     #[arg(long, value_name = "LIST")]
     llc: Option<String>,
 
-    /// Decode by this machine's map, not by the loaded one.
+    /// Decode by this machine's map instead of the loaded one.
     #[arg(long, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
-    /// Print totals only, no line per mapping.
+    /// Print only totals, without a line for each mapping.
     #[arg(long)]
     summary: bool,
 
@@ -83,7 +83,7 @@ pub struct Args {
 enum Strict {
     /// Its own pages are in colour.
     Own,
-    /// And nobody else holds memory in its exclusive colours.
+    /// And no other task holds memory in its exclusive colours.
     Banks,
 }
 

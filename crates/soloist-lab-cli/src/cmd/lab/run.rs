@@ -37,8 +37,8 @@ pub struct Run {
     #[arg(long, value_name = "MACHINE", add = complete::machines())]
     machine: Option<String>,
 
-    /// Change the model of the machine, `model.controller.bank_queue=16`, or an input of the
-    /// file, `sets=4`, `NAME.bytes=8M`.
+    /// Change the model of the machine (`model.controller.bank_queue=16`) or an input
+    /// of the file (`sets=4`, `NAME.bytes=8M`).
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 

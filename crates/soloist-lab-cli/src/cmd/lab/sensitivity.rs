@@ -48,7 +48,8 @@ pub struct Sensitivity {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write a line for each claim to FILE: its ends, and what brackets what is printed.
+    /// Write each claim's range to FILE, and the inputs that bracket the printed
+    /// figure.
     #[arg(long, value_name = "FILE")]
     tsv: Option<PathBuf>,
 

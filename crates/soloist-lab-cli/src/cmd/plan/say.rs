@@ -20,9 +20,10 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 /// What the verdict rests on, a line each.
 pub fn grounds(grounds: &Grounds, event: Option<&Event>) -> Vec<String> {
     let machine = format!("if {grounds}");
-    let tasks = "and between these tasks: all else that runs there is in no bound".to_owned();
+    let tasks = "the bounds cover these tasks only, not other programs on the machine".to_owned();
     let event = event.map(Event::says);
-    [machine, tasks].into_iter().chain(event).collect()
+    let lines = machine.split("; ").map(str::to_owned);
+    lines.chain([tasks]).chain(event).collect()
 }
 
 /// The head of a configuration: from what it was written, and what that is worth.

@@ -27,13 +27,13 @@ const LINES: usize = 20_000_000;
 
 /// Simulate recorded programs: the foreground alone, and beside the others.
 ///
-/// With one recording, all its programs run where they were recorded. With several,
-/// which must be placed anew (--recolor), the first program of each runs, on cores
-/// of one node; the first recording is the foreground. The same recording may be
-/// named more than once. The others repeat until the foreground is done.
+/// With one recording, all its programs run where they were recorded. With several
+/// recordings, the first program of each runs, on cores of one node, and --recolor must
+/// place their pages anew. The first recording is the foreground. You may name a
+/// recording more than once. The others repeat until the foreground is done.
 ///
-/// With --on-silicon the accesses also go to this machine's own memory, in a slice of few
-/// banks that is found by timing. It needs no root and no module.
+/// With --on-silicon the accesses also go to this machine's own memory, in a slice of
+/// few banks. The command finds it by timing. It needs no root and no module.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist sim replay sort.rec",
@@ -43,51 +43,53 @@ pub struct Replay {
     /// Recordings that `soloist vm record` made.
     #[arg(required = true, value_name = "DIR")]
     pub(super) dirs: Vec<PathBuf>,
-    /// Neighbours: recordings, or `read`, `write`, `both`: loops that load memory.
-    #[arg(last = true, value_name = "NEIGHBOUR")]
+    /// Co-runners: recordings, or the loops `read`, `write` and `both`, which load
+    /// memory.
+    #[arg(last = true, value_name = "CO-RUNNER")]
     pub(super) neighbours: Vec<String>,
     #[command(flatten)]
     pub(super) silicon: super::slice::Options,
     /// Machine to play them on [default: the one they were recorded on].
     #[arg(long, short, add = complete::machines())]
     pub(super) machine: Option<String>,
-    /// Place the pages anew, in first-touch order, by each of these: buddy
+    /// Place the pages anew, in first-touch order, by each of these policies: buddy
     /// (Linux), `same_bank`, `diff_bank`, `diff_controller`, camc, mem, llc ... or
-    /// `recorded`: as the module placed them.
+    /// `recorded` (as the module placed them).
     #[arg(long, value_delimiter = ',', value_name = "POLICY")]
     pub(super) recolor: Vec<Placement>,
-    /// Bank sets that each program gets of policies that give private ones [default: 1]; on
-    /// silicon those of the foreground, and neighbours share the rest [a quarter].
+    /// Private bank sets of each program, under policies with private ones [default:
+    /// 1]. On silicon only the foreground has private ones, and co-runners share the
+    /// rest [default: a quarter].
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub(super) sets: Option<u32>,
-    /// Cores of the model, one for each recorded processor in order.
+    /// Cores of the model, one for each recorded CPU in order.
     #[arg(long, value_name = "LIST")]
     cores: Option<String>,
-    /// Play at most N lines of each processor; each takes 8 bytes of memory [default:
-    /// 20000000; on silicon 400000]. The model plays more of the others where these would fit
-    /// into the last-level cache.
+    /// Play at most N lines of each CPU; a line takes 8 bytes of memory [default:
+    /// 20000000; on silicon 400000]. If the others' lines would fit into the last-level
+    /// cache, the model plays more of them.
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
     lines: Option<usize>,
-    /// Play the lines in the middle of the recording, not those of the programs'
-    /// starts.
+    /// Play the lines in the middle of the recording instead of the programs' starts.
     #[arg(long)]
     middle: bool,
-    /// Play the foreground's lines from so far on, in per cent of what was recorded: 0 is
-    /// its start, 100 its end; the others' from their middle.
+    /// Start the foreground at this percentage of its recording; the others start in
+    /// their middle.
     #[arg(long, value_name = "PERCENT", conflicts_with = "middle", value_parser = whole::<u32>(0..=100))]
     at: Option<u32>,
-    /// Repeat with N seeds of what placement leaves to chance.
+    /// Repeat with N seeds for the random part of placement.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=1000))]
     pub(super) seeds: u64,
-    /// Place the pages on a machine that has just booted, as the recorded guest was;
-    /// else on one that has been up for a while.
+    /// Place the pages on a machine that has just booted, as the recorded guest had
+    /// [default: a machine that has been up for some time].
     #[arg(long)]
     pub(super) fresh: bool,
-    /// Show whom the foreground waited for.
+    /// Show which programs the foreground waited for.
     #[arg(long, conflicts_with = "on_silicon")]
     blame: bool,
-    /// Also write what is played to DIR, a file for each placement, seed, program and lane: kind,
-    /// dependence, instructions and placed address of each line, for other simulators.
+    /// Also write the played lines to DIR, for other simulators: a file for each
+    /// placement, seed, program and lane, with kind, dependence, instructions and
+    /// placed address of each line.
     #[arg(long, value_name = "DIR", conflicts_with = "on_silicon")]
     export: Option<PathBuf>,
 }
@@ -109,7 +111,7 @@ impl Replay {
             return self.run_on_silicon(ctx);
         }
         if let Some(neighbour) = self.neighbours.first() {
-            let why = format!("`{neighbour}` behind --: neighbours of --on-silicon; else name recordings before it");
+            let why = format!("`{neighbour}` behind --: co-runners of --on-silicon; else name recordings before it");
             return Err(Misuse(why).into());
         }
         let placements = self.placements()?;
@@ -369,12 +371,12 @@ pub struct ProfileArgs {
     /// Recordings that `soloist vm record` made.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Machine whose last-level cache and map are looked through [default: the one
-    /// of each recording].
+    /// Machine whose last-level cache and map the statistics use [default: that of each
+    /// recording].
     #[arg(long, short, add = complete::machines())]
     machine: Option<String>,
-    /// Print the pages of the first program instead: virtual and physical number,
-    /// and who touched them first.
+    /// Print the pages of the first program instead: virtual and physical number, and
+    /// the thread that touched them first.
     #[arg(long)]
     pages: bool,
 }

@@ -88,7 +88,7 @@ fn players(replay: &Replay) -> Result<Vec<Player>> {
         });
     }
     if players.len() == 1 {
-        let why = "--on-silicon needs neighbours: recordings, read, write or both, behind --";
+        let why = "--on-silicon needs co-runners: recordings, read, write or both, behind --";
         return Err(Misuse(why.to_owned()).into());
     }
     Ok(players)
@@ -137,7 +137,7 @@ fn here(
     let cpus = replay.silicon.cpus(silicon.players.len())?;
     // The foreground's last: memory is of the node that it is first touched from.
     for &cpu in cpus.iter().rev() {
-        bind(cpu).map_err(|e| Misuse(format!("--cpus: processor {cpu}: {e}")))?;
+        bind(cpu).map_err(|e| Misuse(format!("--cpus: CPU {cpu}: {e}")))?;
     }
     let mut memory = Hardware::new(&HardwareOptions {
         memory: Some(replay.silicon.memory),
@@ -333,7 +333,7 @@ fn print(output: &Output, silicon: &Silicon) -> Result<()> {
         match &row.silicon {
             Some(silicon) => outln!("{}", silicon.verdict())?,
             None => outln!(
-                "{}: a neighbour hardly ran beside the program: the processors are taken by others.",
+                "{}: a co-runner hardly ran beside the program: other tasks use the CPUs.",
                 row.placement
             )?,
         }

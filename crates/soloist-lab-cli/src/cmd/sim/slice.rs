@@ -14,14 +14,14 @@ pub struct Options {
     /// Banks of the slice.
     #[arg(long, value_name = "N", default_value_t = 16, requires = "on_silicon", value_parser = whole::<u32>(4..=1024))]
     pub banks: u32,
-    /// Processors: the foreground's, then one for each neighbour [default: those that this
+    /// CPUs: the foreground's, then one for each co-runner [default: all that this
     /// process may use].
     #[arg(long, value_name = "LIST", requires = "on_silicon")]
     cpus: Option<String>,
-    /// Time to play on silicon, once lines are found.
+    /// Time to play on silicon, after lines are found.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, requires = "on_silicon", value_parser = whole::<u64>(1..=86_400))]
     pub seconds: u64,
-    /// Pieces of the program that are played under every policy, at most.
+    /// Maximum number of pieces of the program to play under every policy.
     #[arg(long, value_name = "N", default_value_t = 60, requires = "on_silicon", value_parser = whole::<u32>(20..=10_000))]
     pub blocks: u32,
     /// Memory to find lines in.
@@ -30,10 +30,10 @@ pub struct Options {
     /// Give up looking for lines after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "on_silicon", value_parser = whole::<u64>(..))]
     pub deadline: u64,
-    /// Play on the memory of this machine, simulated, instead of silicon.
+    /// Play on a simulation of this machine's memory instead of silicon.
     #[arg(long, value_name = "MACHINE", requires = "on_silicon", add = complete::machines())]
     pub simulate: Option<String>,
-    /// Simulated: what a neighbour in the same bank adds to an access, ns.
+    /// Simulated: time that a co-runner in the same bank adds to an access, ns.
     #[arg(
         long,
         value_name = "NS",
@@ -58,7 +58,7 @@ impl Options {
         };
         if cpus.len() < programs {
             return Err(Misuse(format!(
-                "{programs} programs need as many processors; there are {}: fewer neighbours, or --cpus",
+                "{programs} programs need as many CPUs; there are {}: fewer co-runners, or --cpus",
                 cpus.len()
             ))
             .into());

@@ -24,7 +24,7 @@ enum ExportFormat {
     Dramsim3,
     /// `LD|ST ADDR`
     Ramulator,
-    /// ChampSim's instructions, 64 bytes each; it wants them packed by xz
+    /// ChampSim's instructions, 64 bytes each; ChampSim reads them packed by xz
     Champsim,
     /// DynamoRIO's drmemtrace, 12 bytes an entry, as its simulators read it
     Drmemtrace,
@@ -32,8 +32,8 @@ enum ExportFormat {
 
 /// Export a recorded program as a trace for another simulator.
 ///
-/// Says on standard error what gets lost. `soloist sim trace` reads the first two
-/// formats.
+/// Says on standard error what the format loses. `soloist sim trace` reads the first
+/// two formats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist sim export sort.rec --format ramulator >sort.trace"])]
 pub struct Export {
@@ -42,8 +42,7 @@ pub struct Export {
     /// Program of the recording, from 0.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>(..))]
     program: usize,
-    /// Lane of the program, from 0: a thread, or a processor whose threads took
-    /// turns.
+    /// Lane of the program, from 0: a thread, or a CPU that several threads shared.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>(..))]
     lane: usize,
     /// Format to write.
@@ -92,9 +91,9 @@ enum ImportFormat {
 
 /// Import traces of other tools as a recording.
 ///
-/// Says on standard error what gets lost. A trace of all accesses goes through the
-/// machine's private caches, as a recorded program does. Pages without a physical
-/// address in the trace must be placed: `soloist sim replay --recolor`.
+/// Says on standard error what the import loses. A trace of all accesses goes through
+/// the machine's private caches, as a recorded program does. If pages have no physical
+/// address in the trace, place them with `soloist sim replay --recolor`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!["soloist sim import -o traced.rec drmemtrace.app.7.trace"])]
 pub struct Import {
@@ -107,7 +106,7 @@ pub struct Import {
     /// Machine whose private caches the accesses go through.
     #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
     machine: String,
-    /// Directory to write the recording to; must not hold one.
+    /// Directory to write the recording to; it must not have one.
     #[arg(long, short, value_name = "DIR", default_value = "recording")]
     out: PathBuf,
 }

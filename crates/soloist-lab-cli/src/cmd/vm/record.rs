@@ -21,7 +21,7 @@ use soloist_cli::{Ctx, Misuse};
 /// Record the memory accesses of programs, for `soloist sim replay`.
 ///
 /// Boots a stock kernel in QEMU 10, where the module places the programs' pages.
-/// Records what leaves the private caches of their processors, with guest physical
+/// Records the lines that leave the private caches of their CPUs, with guest physical
 /// addresses. The first program is the foreground: recording ends with it. Others
 /// follow after further `--`.
 #[derive(Debug, clap::Args)]
@@ -32,12 +32,12 @@ use soloist_cli::{Ctx, Misuse};
     "soloist vm record --arch arm64 -m raspberry-pi-4 -o sort.rec -- sort big.txt",
 ])]
 pub struct Args {
-    /// Machine whose nodes, map and private caches the guest has [default: opteron-6128, of
-    /// arm64 raspberry-pi-4].
+    /// Machine whose nodes, map and private caches the guest has [default:
+    /// opteron-6128; for arm64 raspberry-pi-4].
     #[arg(long, short, add = complete::machines())]
     machine: Option<String>,
-    /// The guest's architecture, as in `soloist vm run`. Programs of arm64 are Debian's, by
-    /// `scripts/userland arm64 PACKAGE...`, and yours.
+    /// The guest's architecture, as in `soloist vm run`. For arm64, `scripts/userland
+    /// arm64 PACKAGE...` brings Debian's programs.
     #[arg(long, value_name = "ARCH", value_parser = ["x86_64", "arm64"], default_value = "x86_64")]
     arch: String,
     /// Kernel, as in `soloist vm run`.
@@ -50,17 +50,16 @@ pub struct Args {
     /// Bank sets for each program.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(..))]
     sets: u32,
-    /// Directory to write the recording to; must not hold one.
+    /// Directory to write the recording to; it must not have one.
     #[arg(long, short, default_value = "recording")]
     out: PathBuf,
-    /// Stop recording after SIZE, and a MiB more for each processor; the programs
-    /// run on.
+    /// Stop recording after SIZE, and a MiB more for each CPU; the programs run on.
     #[arg(long, value_name = "SIZE", default_value = "2G")]
     limit: String,
-    /// Processors of the foreground program.
+    /// Number of CPUs of the foreground program.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=32))]
     threads: u32,
-    /// Processors of the guest [default: as many as are recorded, or nodes].
+    /// Number of CPUs of the guest [default: as many as are recorded, or nodes].
     #[arg(long, value_parser = whole::<u32>(1..=64))]
     cpus: Option<u32>,
     /// Do not record instruction fetches.
@@ -121,10 +120,16 @@ impl Args {
         if programs.is_empty() {
             return Err(Misuse("no program: soloist vm record -- PROGRAM".to_owned()).into());
         }
+        let kernel = kernel_of(&self.arch, &self.kernel);
+        if kernel.ends_with("-16k") {
+            let plain = kernel.trim_end_matches("-16k");
+            let why = format!("{kernel}: recordings are of pages of 4 KiB; take {plain}");
+            return Err(Misuse(why).into());
+        }
         Ok(Request {
             limit: parse_size(&self.limit).map_err(|e| Misuse(format!("--limit: {e}")))?,
             machine: self.machine.unwrap_or_else(|| default_machine(&self.arch)),
-            kernel: kernel_of(&self.arch, &self.kernel),
+            kernel,
             module: !self.no_module,
             policy: self.policy,
             sets: self.sets,

@@ -46,14 +46,15 @@ const SIM_CACHE: u64 = 1 << 20;
 /// Neighbours at most: as many as the largest experiment has.
 const MOST_NEIGHBOURS: usize = 15;
 
-/// Measure what neighbours cost in shared and in private banks.
+/// Measure what co-runners cost in shared and in private banks.
 ///
 /// Needs no module, no root and no physical addresses, so it also works in a virtual
-/// machine. Finds banks by timing. A victim on one processor follows pointers beside
-/// neighbours on others that read or write. First a neighbour in the same bank is
-/// compared with one in another. Then all tasks are confined to slices of few banks, as
-/// many as a small machine has: shared, private, or all in few of them. Conditions come
-/// many times in random order; nothing is claimed that chance explains.
+/// machine. Finds banks by timing. A victim on one CPU follows pointers, and co-runners
+/// on other CPUs read or write. The first experiment compares a co-runner in the same
+/// bank with one in another bank. The second one confines all tasks to slices of few
+/// banks, as many as a small machine has: shared, private, or all tasks in a quarter.
+/// Conditions come many times in random order. The command reports only effects that
+/// chance does not explain.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 measured, whatever it showed; 1 nothing could be measured; 2 misused";
@@ -63,17 +64,17 @@ const MOST_NEIGHBOURS: usize = 15;
     "soloist bench silicon --only two-banks --cpus 2,3 --blocks 200",
 ])]
 pub struct Args {
-    /// Processors: the victim's, then the neighbours' [default: all that this process
-    /// may use, at most 16].
+    /// CPUs: the victim's, then the co-runners' [default: all that this process may
+    /// use, at most 16].
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
     /// Only this experiment.
     #[arg(long, value_name = "NAME")]
     only: Option<Part>,
-    /// Time for the slices, once lines are found; the other experiments add half.
+    /// Time for the slices, after lines are found; the other experiments add half.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = whole::<u64>(1..=86_400))]
     seconds: u64,
-    /// Draw what neighbours cost against banks for each busy core into this file.
+    /// Draw the cost of co-runners over the banks for each busy core into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Blocks: each has every condition once.
@@ -88,19 +89,20 @@ pub struct Args {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// Measure this machine, simulated, instead.
+    /// Measure a simulation of this machine instead.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
-    /// Simulated: what a neighbour in the same bank adds to an access, ns.
+    /// Simulated: time that a co-runner in the same bank adds to an access, ns.
     #[arg(long, value_name = "NS", default_value_t = 12.0, requires = "simulate")]
     same_bank: f64,
-    /// Simulated: what a neighbour on the same channel adds, ns.
+    /// Simulated: time that a co-runner on the same channel adds, ns.
     #[arg(long, value_name = "NS", default_value_t = 0.0, requires = "simulate")]
     same_channel: f64,
-    /// Simulated: address bits that choose cache sets, as a mask; 0: none of a page's does.
+    /// Simulated: address bits that choose cache sets, as a mask; 0: no bit of a page
+    /// does.
     #[arg(long, value_name = "MASK", default_value_t = 0, requires = "simulate", value_parser = mask)]
     cache_bits: u64,
-    /// Simulated: noise, as of `soloist map detect`.
+    /// Simulated: noise, as in `soloist map detect`.
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
 }
@@ -108,11 +110,11 @@ pub struct Args {
 /// Experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// One neighbour in the same bank against one in another.
+    /// One co-runner in the same bank, compared with one in another bank.
     TwoBanks,
-    /// Few banks, paced neighbours, other channels.
+    /// Few banks, paced co-runners, other channels.
     Slices,
-    /// Whole pages by address bits, caches included; only if it is asked for.
+    /// Whole pages by address bits, caches included; only with `--only pages`.
     Pages,
 }
 
@@ -240,7 +242,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = compare::cpus(args.cpus.as_deref())?;
     let mut report = Report::of_host(&Host::live());
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
-        report.measures_nothing("there is no second processor for the neighbour", args);
+        report.measures_nothing("there is no second CPU for the co-runner", args);
         return Ok(report);
     };
     let victim = victim as usize;
@@ -249,7 +251,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     report.cpus = Some((victim, neighbours[0]));
     // The victim's last: memory is of the node that it is first touched from.
     for &cpu in neighbours.iter().chain([&victim]) {
-        bind(cpu).map_err(|e| Misuse(format!("--cpus: processor {cpu}: {e}")))?;
+        bind(cpu).map_err(|e| Misuse(format!("--cpus: CPU {cpu}: {e}")))?;
     }
     let mut memory = args.memory()?;
     report.page_bytes = 1 << memory.page_shift();
@@ -268,7 +270,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     if args.wants(Part::Pages) {
         match geometry_of_host() {
             Some(cache) => {
-                bind(victim).with_context(|| format!("processor {victim}"))?;
+                bind(victim).with_context(|| format!("CPU {victim}"))?;
                 let mut cores = RealCaching::new(&memory, &neighbours, cache.size);
                 report.by_pages(&mut cores, args, ctx);
             }
@@ -280,7 +282,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
 
 /// The processors, bound.
 fn real<'a>(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> Result<RealCores<'a>> {
-    RealCores::new(memory, victim, neighbours).with_context(|| format!("processor {victim}"))
+    RealCores::new(memory, victim, neighbours).with_context(|| format!("CPU {victim}"))
 }
 
 impl Args {
@@ -411,8 +413,7 @@ impl Report {
         match measured.cells.is_empty() {
             true => {
                 self.slices_why = Some(
-                    "neighbours hardly ran beside the victim: the processors are taken by others"
-                        .to_owned(),
+                    "co-runners hardly ran beside the victim: other tasks use the CPUs".to_owned(),
                 );
             }
             false => self.slices = Some(measured),
@@ -487,10 +488,10 @@ fn print_slices(slices: &Slices) -> Result<()> {
             functions.join(", ")
         )?,
     }
-    outln!("ns of an access (p99, p99.9 of single ones), and MB/s of all neighbours:\n")?;
+    outln!("ns of an access (p99, p99.9 of single ones), and MB/s of all co-runners:\n")?;
     let mut table = table([
         "BANKS",
-        "NEIGHBOURS",
+        "CO-RUNNERS",
         "ALONE",
         "SHARED",
         "PRIVATE",
@@ -509,7 +510,7 @@ fn print_slices(slices: &Slices) -> Result<()> {
         .unwrap_or(0);
     let dropped: usize = slices.cells.iter().map(|cell| cell.dropped).sum();
     outln!(
-        "medians of {blocks} blocks or more; {dropped} were dropped, since a neighbour hardly ran\n"
+        "medians of {blocks} blocks or more; {dropped} were dropped, since a co-runner hardly ran\n"
     )?;
     for sentence in slices.sentences() {
         outln!("{sentence}")?;
@@ -540,7 +541,7 @@ fn row(cell: &Cell) -> [String; 7] {
 /// One neighbour, in the same bank or another.
 fn print_two_banks(report: &Report) -> Result<()> {
     if let Some((victim, neighbour)) = report.cpus.filter(|_| report.sets.is_some()) {
-        outln!("victim on processor {victim}, neighbour on {neighbour}")?;
+        outln!("victim on CPU {victim}, co-runner on {neighbour}")?;
     }
     if let Some(sets) = &report.sets {
         outln!(
@@ -571,7 +572,7 @@ fn print_two_banks(report: &Report) -> Result<()> {
         return Ok(());
     };
     let mut table = table([
-        "NEIGHBOUR",
+        "CO-RUNNER",
         "SAME BANK ns",
         "OTHER BANK ns",
         "ITS ACCESSES a µs",
@@ -598,7 +599,7 @@ fn print_two_banks(report: &Report) -> Result<()> {
     }
     outln!("{table}")?;
     outln!(
-        "medians of {} blocks; {} more were dropped, since the neighbour hardly ran",
+        "medians of {} blocks; {} more were dropped, since the co-runner hardly ran",
         measured.blocks,
         measured.dropped
     )?;
@@ -618,7 +619,7 @@ fn name(attack: Attack) -> &'static str {
 
 /// What the figures say, in a sentence.
 fn verdict(cost: &Cost, alone: f64) -> String {
-    let who = format!("A neighbour that {}", name(cost.attack));
+    let who = format!("A co-runner that {}", name(cost.attack));
     let percent = |ns: f64| 100.0 * ns / alone;
     match cost.shown {
         true => format!(

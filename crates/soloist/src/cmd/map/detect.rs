@@ -31,22 +31,22 @@ use soloist_cli::{out, status, Ctx, Misuse};
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Use this source only [default: the first that has a map of known, firmware,
-    /// registers, timing; the others check it].
+    /// Use only this source [default: the first of known, firmware, registers, timing
+    /// that has a map; the others check it].
     #[arg(long, value_name = "WHERE", conflicts_with = "simulate")]
     from: Option<Place>,
     /// Detect the map of this machine in simulated memory instead.
     #[arg(long, value_name = "MACHINE")]
     simulate: Option<String>,
-    /// Noise of the simulated memory: none, low, high, drift, outliers, bursts,
-    /// levels, closed, clock25, clock40, arm19, arm54 (Arm's clocks), aliases,
-    /// guest, all, or single values such as high,burst=0.5 (a wrong one names all).
+    /// Noise of the simulated memory: none, low, high, drift, outliers, bursts, levels,
+    /// closed, clock25, clock40, arm19, arm54 (Arm's clocks), aliases, guest, all, or
+    /// single values such as high,burst=0.5 (the error for a wrong value lists all).
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
     /// Seed of the simulated noise and of the detector's choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// Simulated runs with successive seeds.
+    /// Number of simulated runs, with successive seeds.
     #[arg(long, default_value_t = 1, requires = "simulate", value_parser = whole::<u64>(1..))]
     runs: u64,
     /// Simulate unknown physical addresses, as without root or in a guest.
@@ -55,15 +55,15 @@ pub struct Args {
     /// Simulate a kernel that allocates memory in one piece.
     #[arg(long, requires = "simulate", conflicts_with = "unprivileged")]
     one_piece: bool,
-    /// Page size: 1G, 2M or 4K, where pages have 16 KiB 32M or 16K [default: the
-    /// largest available; simulated: 2M].
+    /// Page size: 1G, 2M or 4K; for a kernel with pages of 16 KiB, 32M or 16K [default:
+    /// the largest available; simulated: 2M].
     #[arg(long, value_parser = parse_pages)]
     pages: Option<u32>,
     /// Memory to choose pages from [default: three quarters of what is available,
     /// or 512M if physical addresses are unknown].
     #[arg(long, value_parser = parse_size)]
     memory: Option<u64>,
-    /// Stop after SECONDS, and print what was found so far.
+    /// Stop after SECONDS, and print the findings so far.
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = whole::<u64>(1..))]
     deadline: u64,
     /// Pages to sort into conflict classes if physical addresses are unknown

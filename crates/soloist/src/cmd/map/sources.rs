@@ -19,8 +19,8 @@ pub enum Place {
     Known,
     /// The firmware's address translation (Intel servers; module loaded, root).
     Firmware,
-    /// Registers of AMD Family 10h (root); Intel's clients have some that say where
-    /// memory lies, which the other sources use.
+    /// Registers of AMD Family 10h (root). On Intel's clients, registers only say where
+    /// memory lies, and the other sources use them.
     Registers,
     /// Timing of row conflicts.
     Timing,

@@ -46,27 +46,26 @@ pub struct Convert {
     /// Format to write: those, or text (the kernel's).
     #[arg(long)]
     to: String,
-    /// Widths of an order's fields: channels, ranks, groups, banks, lines (of
-    /// a row), such as channels=2,banks=16,lines=128; what is left out is 1.
+    /// Widths of an order's fields: channels, ranks, groups, banks, lines (of a row),
+    /// such as channels=2,banks=16,lines=128 [default: 1 each].
     #[arg(long, value_name = "LIST", default_value = "")]
     geometry: String,
-    /// Where the hole below 4 GiB begins (the first PCI address of
-    /// /proc/iomem): what it hides lies above, and functions are over offsets
-    /// that it is taken out of, as AMD's are.
+    /// Start of the hole below 4 GiB (the first PCI address of /proc/iomem). Memory
+    /// behind it is remapped above; addresses skip the hole, as on AMD.
     #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, conflicts_with = "base")]
     hole: Option<u64>,
-    /// Where memory begins: 0x40000000 or 0x80000000 on many Arm boards.
+    /// First address of memory: 0x40000000 or 0x80000000 on many Arm boards.
     #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, default_value = "0", conflicts_with = "hole")]
     start: u64,
-    /// Offset of the first byte of memory within what the functions see
-    /// [default: its address].
+    /// Offset of the first byte of memory, to which the functions apply [default: its
+    /// address].
     #[arg(long, value_name = "BYTES", value_parser = super::parse_address)]
     base: Option<u64>,
-    /// Memory that the functions cover, for machine and text [default: what the
-    /// file's rows reach to, 8G at least].
+    /// Memory that the functions cover, for machine and text [default: the reach of the
+    /// file's rows, at least 8G].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
-    /// Name of the machine that is made.
+    /// Name of the new machine.
     #[arg(long, default_value = "converted")]
     name: String,
 }
@@ -85,7 +84,7 @@ pub struct Solve {
     name: String,
 }
 
-/// What `soloist map registers` takes.
+/// What `soloist map registers`, the old name of `map detect --from registers`, takes.
 #[derive(Debug, clap::Args)]
 pub struct ReadRegisters {
     #[command(flatten)]
@@ -103,8 +102,8 @@ pub struct Registers {
     /// machine's /sys/bus/pci.
     #[arg(long, value_name = "FILE")]
     dump: Option<PathBuf>,
-    /// On an Intel client, whose host bridge says where memory lies and nothing of banks:
-    /// the functions of this machine (a name or a file) over it.
+    /// Functions to use on an Intel client: those of this machine (a name or a file).
+    /// Its host bridge says where memory lies, but nothing about banks.
     #[arg(long, value_name = "MACHINE", conflicts_with = "dump", add = complete::machines())]
     functions: Option<String>,
     /// Name of the machine [default: decoded].
@@ -139,7 +138,7 @@ pub struct Check {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     pub seed: u64,
-    /// Say what pages of 4K, 16K or 64K leave of its colours [default: this kernel's].
+    /// Show which colours pages of 4K, 16K or 64K leave [default: this kernel's pages].
     #[arg(long, value_name = "SIZE")]
     page_size: Option<PageSize>,
     /// Memory to choose pages from [default: three quarters of what is available,
