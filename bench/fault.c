@@ -27,10 +27,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE 4096ul
 #define MAX_ROUNDS 1000
 #define MAX_THREADS 64
 
+static unsigned long page;	/* bytes of one */
 static unsigned long pages = 4096;
 static unsigned long rounds = 9;
 static unsigned long threads = 1;
@@ -51,13 +51,13 @@ static double now(void)
 
 static volatile char *map(void)
 {
-	void *at = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+	void *at = mmap(NULL, pages * page, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED)
 		die("mmap");
 	/* Small pages for all, or the stock kernel would fault 2 MiB at once. */
-	madvise(at, pages * PAGE, MADV_NOHUGEPAGE);
+	madvise(at, pages * page, MADV_NOHUGEPAGE);
 	return at;
 }
 
@@ -66,7 +66,7 @@ static void touch(volatile char *at)
 	unsigned long i;
 
 	for (i = 0; i < pages; i++)
-		at[i * PAGE] = 1;
+		at[i * page] = 1;
 }
 
 static pthread_barrier_t barrier;
@@ -102,7 +102,7 @@ static void round_of(double *fault, double *free)
 	*fault = (now() - t) / pages;
 	t = now();
 	for (i = 0; i < threads; i++)
-		munmap((void *)area[i], pages * PAGE);
+		munmap((void *)area[i], pages * page);
 	*free = (now() - t) / pages / threads;
 }
 
@@ -173,6 +173,7 @@ int main(int argc, char **argv)
 	unsigned long i;
 	double first;
 
+	page = sysconf(_SC_PAGESIZE);
 	options(argc, argv);
 	if (threads > 1) {
 		pthread_barrier_init(&barrier, NULL, threads + 1);

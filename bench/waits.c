@@ -23,8 +23,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE 4096ul
 
+static unsigned long page;	/* bytes of one */
 static unsigned long pages = 4096;
 static unsigned long warm;
 
@@ -125,15 +125,16 @@ int main(int argc, char **argv)
 	volatile char *at;
 	unsigned int *took;
 
+	page = sysconf(_SC_PAGESIZE);
 	options(argc, argv);
 	took = map(pages * sizeof(*took));
-	at = map(pages * PAGE);
+	at = map(pages * page);
 	for (i = 0; i < pages; i++)
 		took[i] = 1;	/* no fault of ours later */
 	begin = ticks();
 	for (i = 0; i < pages; i++) {
 		before = ticks();
-		at[i * PAGE] = 1;
+		at[i * page] = 1;
 		now = ticks() - before;
 		took[i] = now > ~0u ? ~0u : now;
 	}

@@ -109,6 +109,8 @@ static bool sol_take_off_buddy(struct page *page)
 	return taken;
 }
 
+#else
+#error "soloist needs CONFIG_MEMORY_FAILURE=y here: take_page_off_buddy() takes a free page"
 #endif
 
 #endif /* SOLOIST_COMPAT_BUDDY_H */
