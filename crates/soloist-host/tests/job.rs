@@ -27,7 +27,7 @@ fn shell(script: &str) -> Exit {
 #[test]
 fn processors_that_are_not_there_are_refused_with_those_that_are() {
     let error = pin(&cpu_list("1023").unwrap()).unwrap_err().to_string();
-    let words = "processors 1023: none of them is online and allowed here; this process is on ";
+    let words = "CPUs 1023: none of them is online and allowed here; this process is on ";
     let here = error
         .strip_prefix(words)
         .unwrap_or_else(|| panic!("{error}"));

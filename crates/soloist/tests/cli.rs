@@ -520,7 +520,7 @@ fn bandwidth_is_reserved_for_a_group_that_is_there() {
         assert_eq!((code, after), (Some(2), before), "{args:?}: {said}");
         assert!(said.contains(why), "{args:?}: {said}");
     };
-    refused(&["--bandwidth", "500MB/s"], "say --cpus LIST too");
+    refused(&["--bandwidth", "500MB/s"], "give --cpus LIST too");
     refused(&["--cpus", "0-1"], "say --bandwidth RATE");
     refused(&["--bandwidth", "fast", "--cpus", "0"], "`fast` is no rate");
     refused(&["--bandwidth", "1MB/s", "--cpus", "x"], "'--cpus <LIST>'");
