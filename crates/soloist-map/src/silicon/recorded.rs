@@ -13,12 +13,12 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
-use soloist_core::statistics::median;
+use soloist_core::statistics::{median, ranked_quantile};
 
 use super::banks::Banks;
 use super::moves::{Kind, Move, Played, CHUNK, FARTHEST};
 use super::slices::{Difference, Plan, LEAST_BLOCKS, LINE, PATIENCE};
-use super::statistics::{chance, quantile, shown, Interval};
+use super::statistics::{chance, shown, Interval};
 use super::two_banks::CHANCE;
 use super::Cores;
 
@@ -291,8 +291,8 @@ fn row(policy: &Placed, taken: &mut Taken, seed: u64) -> Option<Row> {
         slowdown_to_first: 0.0,
         adds: difference(&all(|block| block[1] - block[0]), seed),
         saves: None,
-        p99_alone_ns: quantile(alone, 0.99),
-        p99_beside_ns: quantile(beside, 0.99),
+        p99_alone_ns: ranked_quantile(alone, 0.99),
+        p99_beside_ns: ranked_quantile(beside, 0.99),
         neighbours_bytes_per_second: median(&mut all(|block| block[2])) * 1e6 * LINE,
         blocks: blocks.len(),
     })
