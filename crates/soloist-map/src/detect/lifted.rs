@@ -136,7 +136,7 @@ struct Likely {
 }
 
 /// Finds what of `tail` is lifted, by the functions of `model`, which were found before
-/// it, under `shift`. `told` is what the host says, if it does: then nothing else is looked
+/// it, under `shift`. `by_host` is what the host says, if it does: then nothing else is looked
 /// for. `None`: no shift explains what was measured, or not what was told.
 ///
 /// # Errors
@@ -146,10 +146,10 @@ pub fn find(
     model: &Model,
     shift: u64,
     tail: &Tail,
-    told: Option<Lifted>,
+    by_host: Option<Lifted>,
 ) -> Result<Option<Found>, Stop> {
     let mut search = Search {
-        told,
+        by_host,
         anchors: Anchors::of(meter, model, &model.sections),
         model,
         shift,
@@ -166,7 +166,7 @@ struct Search<'a> {
     /// Of what is before the tail.
     shift: u64,
     /// What the host says.
-    told: Option<Lifted>,
+    by_host: Option<Lifted>,
     tail: &'a Tail,
     /// Ascending.
     known: Vec<Known>,
@@ -232,8 +232,8 @@ impl Search<'_> {
     fn bank(&self, meter: &mut Meter<'_>, line: u64) -> Result<Option<InWay>, Stop> {
         let straight = self.at(line, self.shift);
         let likely = self
-            .told
-            .map(|told| told.shift)
+            .by_host
+            .map(|lifted| lifted.shift)
             .or(self.tail.shifts().next());
         let likely = likely.map(|shift| self.at(line, shift));
         let (way, bank) = straight;
@@ -269,7 +269,7 @@ impl Search<'_> {
     /// whatever is lifted, something measured contradicts it.
     fn likely(&self) -> Option<(bool, Vec<Likely>)> {
         let fits = |known: &Known, shift| known.bank == Some(self.at(known.line, shift));
-        if let Some(Lifted { border, shift }) = self.told {
+        if let Some(Lifted { border, shift }) = self.by_host {
             let before = |known: &Known| {
                 if known.line < border {
                     self.shift
@@ -282,7 +282,7 @@ impl Search<'_> {
             return holds.then(|| (false, vec![Likely { shift, borders }]));
         }
         let top = self.model.functions.iter().fold(0, |all, f| all | f);
-        let told_apart = match self.model.ways() {
+        let distinguished = match self.model.ways() {
             1 => u64::MAX.checked_shr(top.leading_zeros()).unwrap_or(0),
             _ => u64::MAX,
         };
@@ -306,12 +306,12 @@ impl Search<'_> {
             if straight.is_none_or(|at| at < moved) && earliest <= latest {
                 let borders = (earliest, latest);
                 let alike = likely
-                    .entry(shift & told_apart)
+                    .entry(shift & distinguished)
                     .or_insert(Likely { shift, borders });
                 alike.borders.0 = alike.borders.0.min(earliest);
             }
         }
-        likely.remove(&(self.shift & told_apart));
+        likely.remove(&(self.shift & distinguished));
         let mut likely: Vec<Likely> = likely.into_values().collect();
         likely.sort_by_key(|one| one.shift);
         let straight = moved == self.known.len();
@@ -340,7 +340,7 @@ impl Search<'_> {
     /// where that is little.
     fn doubt(&mut self, meter: &mut Meter<'_>) -> Result<(), Stop> {
         let fits = |known: &Known, shift| known.bank == Some(self.at(known.line, shift));
-        let best = match self.told {
+        let best = match self.by_host {
             Some(Lifted { border, shift }) => Some((
                 shift,
                 self.known.partition_point(|known| known.line < border),

@@ -54,11 +54,15 @@ impl Paced {
     /// shared or in private banks; `None`: even the slowest cost more.
     #[must_use]
     pub fn within(&self, bound: f64, private: bool) -> Option<f64> {
-        let of = |point: &Point| match private {
+        let cost_and_rate = |point: &Point| match private {
             true => (point.private.median, point.private_bytes_per_second),
             false => (point.shared.median, point.shared_bytes_per_second),
         };
-        let kept = self.points.iter().map(of).filter(|&(ns, _)| ns <= bound);
+        let kept = self
+            .points
+            .iter()
+            .map(cost_and_rate)
+            .filter(|&(ns, _)| ns <= bound);
         kept.map(|(_, rate)| rate).reduce(f64::max)
     }
 

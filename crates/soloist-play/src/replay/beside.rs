@@ -75,8 +75,8 @@ impl Replay {
         });
         let runs = self.play(&pilots, &|| {})?;
         let lines = self.parts[0].program.lanes().len().max(1) * PILOT_LINES;
-        let of = |job: &Job| runs[usize::from(!job.alone)].requests();
-        let each: u64 = jobs.iter().map(of).sum();
+        let requests_of = |job: &Job| runs[usize::from(!job.alone)].requests();
+        let each: u64 = jobs.iter().map(requests_of).sum();
         let within = requests as f64 / each.max(1) as f64 * lines as f64;
         Ok(within as usize)
     }

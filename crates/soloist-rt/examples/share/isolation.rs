@@ -149,8 +149,8 @@ fn shares(rng: &mut ChaCha8Rng, how: Draw) -> Vec<f64> {
     loop {
         let shares = utilisations(rng, how.timed, sum);
         if shares.iter().all(|&u| u <= 1.0) {
-            let one = |u: f64| if mirrored { 1.0 - u } else { u };
-            return shares.into_iter().map(one).collect();
+            let unmirrored = |u: f64| if mirrored { 1.0 - u } else { u };
+            return shares.into_iter().map(unmirrored).collect();
         }
     }
 }
