@@ -127,12 +127,14 @@ struct Known {
     bank: Option<InWay>,
 }
 
-/// A shift that nothing measured contradicts, and the MiB that the border is in: not
-/// before the first of them, not behind the second.
+/// A shift that nothing measured contradicts, and the MiB that the border may be in.
 #[derive(Debug, Clone, Copy)]
 struct Likely {
     shift: u64,
-    borders: (u64, u64),
+    /// The border is not before it.
+    earliest: u64,
+    /// The border is not behind it.
+    latest: u64,
 }
 
 /// Finds what of `tail` is lifted, by the functions of `model`, which were found before
@@ -277,9 +279,17 @@ impl Search<'_> {
                     shift
                 }
             };
-            let borders = (border, border);
             let holds = self.known.iter().all(|known| fits(known, before(known)));
-            return holds.then(|| (false, vec![Likely { shift, borders }]));
+            return holds.then(|| {
+                (
+                    false,
+                    vec![Likely {
+                        shift,
+                        earliest: border,
+                        latest: border,
+                    }],
+                )
+            });
         }
         let top = self.model.functions.iter().fold(0, |all, f| all | f);
         let distinguished = match self.model.ways() {
@@ -304,11 +314,12 @@ impl Search<'_> {
                 .max(self.tail.range.start / STEP * STEP);
             let latest = latest.min(last);
             if straight.is_none_or(|at| at < moved) && earliest <= latest {
-                let borders = (earliest, latest);
-                let alike = likely
-                    .entry(shift & distinguished)
-                    .or_insert(Likely { shift, borders });
-                alike.borders.0 = alike.borders.0.min(earliest);
+                let alike = likely.entry(shift & distinguished).or_insert(Likely {
+                    shift,
+                    earliest,
+                    latest,
+                });
+                alike.earliest = alike.earliest.min(earliest);
             }
         }
         likely.remove(&(self.shift & distinguished));
@@ -326,8 +337,8 @@ impl Search<'_> {
             let here = self.at(line, self.shift);
             let mut said = straight.then_some(here);
             likely.iter().any(|one| {
-                let moved = (step >= one.borders.0).then(|| self.at(line, one.shift));
-                let kept = (step < one.borders.1).then_some(here);
+                let moved = (step >= one.earliest).then(|| self.at(line, one.shift));
+                let kept = (step < one.latest).then_some(here);
                 let mut says = moved.into_iter().chain(kept);
                 says.any(|says| *said.get_or_insert(says) != says)
             })
@@ -382,7 +393,7 @@ impl Search<'_> {
     /// fills the hole.
     fn settled(&self, straight: bool, likely: &[Likely]) -> Found {
         let lifted = likely.first().filter(|_| !straight).map(|one| Lifted {
-            border: one.borders.1,
+            border: one.latest,
             shift: one.shift,
         });
         let mut open: Vec<RamRange> = Vec::new();

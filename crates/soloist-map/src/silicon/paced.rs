@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use soloist_core::statistics::median;
 
-use super::banks::Banks;
+use super::banks::{Banks, Owner};
 use super::slices::{Plan, LEAST_BLOCKS, LINE, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
 use super::statistics::Interval;
 use super::{Attack, Company, Cores, Round};
@@ -91,7 +91,8 @@ impl Paced {
 pub fn measure(
     cores: &mut dyn Cores,
     banks: &Banks,
-    (size, attack): (usize, Attack),
+    size: usize,
+    attack: Attack,
     plan: Plan,
     progress: &mut dyn FnMut(f64),
 ) -> Option<Paced> {
@@ -108,7 +109,7 @@ pub fn measure(
             break;
         }
         tried += 1;
-        blocks.extend(block(cores, banks, &slice, (neighbours, attack), &mut rng));
+        blocks.extend(block(cores, banks, &slice, neighbours, attack, &mut rng));
         progress(blocks.len() as f64 / plan.blocks as f64);
     }
     if blocks.len() < LEAST_BLOCKS {
@@ -146,7 +147,8 @@ fn block(
     cores: &mut dyn Cores,
     banks: &Banks,
     slice: &[usize],
-    (neighbours, attack): (usize, Attack),
+    neighbours: usize,
+    attack: Attack,
     rng: &mut ChaCha8Rng,
 ) -> Option<Vec<Round>> {
     let (own, others) = Banks::split(slice, rng);
@@ -160,13 +162,13 @@ fn block(
             0 => (slice, slice),
             _ => (&own, &others),
         };
-        let lines = banks.draw(victim, (0, owners), VICTIM_LINES, rng);
+        let lines = banks.draw(victim, Owner { number: 0, owners }, VICTIM_LINES, rng);
         if i < 2 {
             rounds[i] = Some(cores.round(&lines, None)?);
             continue;
         }
         let theirs: Vec<Vec<u64>> = (1..owners)
-            .map(|owner| banks.draw(theirs, (owner, owners), NEIGHBOUR_LINES, rng))
+            .map(|number| banks.draw(theirs, Owner { number, owners }, NEIGHBOUR_LINES, rng))
             .collect();
         let company = Company {
             attack,

@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use soloist_core::statistics::{median, ranked_quantile};
 
-use super::banks::{Banks, LEAST_BANKS};
+use super::banks::{Banks, Owner, LEAST_BANKS};
 use super::statistics::{chance, shown, Interval};
 use super::two_banks::CHANCE;
 use super::{Attack, Company, Cores, Round};
@@ -286,12 +286,14 @@ fn block(
             Condition::Same => (&own, Some(&own)),
         };
         let owners = of.neighbours + 1;
-        let lines = banks.draw(victim, (0, owners), VICTIM_LINES, rng);
+        let lines = banks.draw(victim, Owner { number: 0, owners }, VICTIM_LINES, rng);
         rounds[i] = match neighbours {
             None => Some(cores.round(&lines, None)?),
             Some(theirs) => {
                 let theirs: Vec<Vec<u64>> = (1..owners)
-                    .map(|owner| banks.draw(theirs, (owner, owners), NEIGHBOUR_LINES, rng))
+                    .map(|number| {
+                        banks.draw(theirs, Owner { number, owners }, NEIGHBOUR_LINES, rng)
+                    })
                     .collect();
                 let company = Company {
                     attack: of.attack,
