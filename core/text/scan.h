@@ -5,11 +5,23 @@
 
 #include "../types.h"
 
+/**
+ * struct sol_word - a piece of somebody's text
+ * @text: its first byte; not NUL terminated
+ * @len: its bytes
+ */
 struct sol_word {
 	const char *text;
 	size_t len;
 };
 
+/**
+ * sol_word_is() - is a word this one?
+ * @word: the word
+ * @s: NUL terminated
+ *
+ * Return: it is, to the last byte.
+ */
 static inline bool sol_word_is(struct sol_word word, const char *s)
 {
 	size_t i;
@@ -20,10 +32,14 @@ static inline bool sol_word_is(struct sol_word word, const char *s)
 	return i == word.len && !s[i];
 }
 
-/*
- * A number, decimal or 0x hexadecimal, at the start of @text; returns how many
- * characters it takes, 0: none, or too large (2^60
- * before its last digit).
+/**
+ * sol_scan_u64() - read a number, decimal or 0x hexadecimal, that a text begins with
+ * @text: the text
+ * @len: its bytes
+ * @value: takes the number
+ *
+ * Return: how many characters it takes; 0: there is none, or it is too large (2^60
+ * before its last digit), and @value is untouched.
  */
 static inline size_t sol_scan_u64(const char *text, size_t len, u64 *value)
 {

@@ -10,6 +10,11 @@
 #include "../group/group.h"
 #include "control.h"
 
+/**
+ * struct group_dir - a directory of groups/
+ * @item: as configfs has it
+ * @group: that it is of, with a reference
+ */
 struct group_dir {
 	struct config_item item;
 	struct sol_group *group;
@@ -20,7 +25,11 @@ static inline struct sol_group *sol_to_group(struct config_item *item)
 	return container_of(item, struct group_dir, item)->group;
 }
 
-/* Reading and writing each file, as configfs calls it. */
+/*
+ * Reading and writing each file, as configfs calls it: may sleep. A show writes at most a
+ * page and returns its bytes; a store returns @count; both else an errno, and a store
+ * words in last_cmd_status. docs/reference/interface.md says what each takes.
+ */
 ssize_t sol_group_dram_bank_show(struct config_item *item, char *page);
 ssize_t sol_group_bank_set_show(struct config_item *item, char *page);
 ssize_t sol_group_llc_color_show(struct config_item *item, char *page);

@@ -32,10 +32,18 @@ void sol_member_leave(struct task_struct *task);
  */
 int sol_member_join_exec(struct sol_group *group);
 
-/* Its execve() failed: it goes back to @before, which is referenced, or NULL. */
+/**
+ * sol_member_undo_exec() - after sol_member_join_exec(): the execve() failed
+ * @before: the group that the current task goes back to, referenced; NULL: none
+ */
 void sol_member_undo_exec(struct sol_group *before);
 
-/* Move all tasks out of @group, which was removed. */
+/**
+ * sol_member_evict() - move all tasks out of a group
+ * @group: that was removed: none joins any more
+ *
+ * Waits at most SOL_NEW_TASK_TRIES ms for children that are being forked.
+ */
 void sol_member_evict(struct sol_group *group);
 
 /* ---- The same from tracepoints, which may not sleep; for rule/cgroup.c ---- */
@@ -53,13 +61,25 @@ bool sol_member_assign(struct task_struct *task, u16 id);
 bool sol_member_assign_child(struct task_struct *child, u16 id,
 			     unsigned long clone_flags);
 
-/* Is @task being forked? Then only probes of task_newtask may touch it. */
+/**
+ * sol_member_is_new() - is a task being forked? Any context
+ * @task: referenced, or under RCU
+ *
+ * Then only probes of task_newtask may touch it.
+ *
+ * Return: it is.
+ */
 bool sol_member_is_new(struct task_struct *task);
 
-/* Bring the address space that @task leads in line with what sol_member_assign() did,
- * or that of every process. Sleep.
+/**
+ * sol_member_settle() - bring an address space in line with sol_member_assign()
+ * @task: that leads it, or another, of which nothing is done; referenced
  */
 void sol_member_settle(struct task_struct *task);
+
+/**
+ * sol_member_settle_all() - sol_member_settle() for every process
+ */
 void sol_member_settle_all(void);
 
 /* ---- Finding members ---- */
@@ -68,20 +88,38 @@ struct task_struct **sol_member_gather(bool (*pick)(struct task_struct *task,
 						    void *arg),
 				       void *arg, u32 *n);
 
-/* The group of @task with a reference, or NULL. Any context. */
+/**
+ * sol_member_group() - the group of a task; any context
+ * @task: referenced, or current
+ *
+ * Return: the group with a reference; NULL: none.
+ */
 struct sol_group *sol_member_group(struct task_struct *task);
 
 size_t sol_member_list(const struct sol_group *group, char *buf, size_t size);
 
-/* sol_stay_task() for all tasks of @group. */
+/**
+ * sol_member_stay_all() - sol_stay_task() for all tasks of a group
+ * @group: referenced by the caller
+ */
 void sol_member_stay_all(struct sol_group *group);
 
 /* ---- Nodes, as bitmaps ---- */
 
-/* Nodes of the CPUs that @task may run on. Any context. */
+/**
+ * sol_member_near() - nodes of the CPUs that a task may run on; any context
+ * @task: referenced, or under RCU
+ *
+ * Return: a bit for each node below SOL_MAX_NODES.
+ */
 u64 sol_member_near(struct task_struct *task);
 
-/* Nodes that @task may allocate on: its cpuset and memory policy. */
+/**
+ * sol_member_nodes() - nodes that a task may allocate on: its cpuset and memory policy
+ * @task: referenced, or under RCU
+ *
+ * Return: a bit for each node.
+ */
 u64 sol_member_nodes(struct task_struct *task);
 
 /**
@@ -97,31 +135,78 @@ int sol_member_check_all(struct sol_group *group, const struct sol_cells *cells)
 
 #define SOL_NEW_TASK_TRIES	200	/* milliseconds to wait for a fork's end */
 
-/* Write group @id into *@flags. Return: the flags before. Full barrier. */
+/**
+ * sol_bits_swap() - write a group's number into flags; any context, a full barrier
+ * @flags: of a task or an address space
+ * @id: of the group, 0: none
+ *
+ * Return: the flags before.
+ */
 unsigned long sol_bits_swap(unsigned long *flags, u16 id);
 
-/* Write group @id into @task's flags. Return: the id that stood there. */
+/**
+ * sol_member_swap() - write a group's number into a task's flags; any context, a full
+ * barrier
+ * @task: referenced, or under RCU
+ * @id: of the group, which has a reference for it; 0: none
+ *
+ * Return: the number that stood there, whose reference is the caller's; 0: none.
+ */
 u16 sol_member_swap(struct task_struct *task, u16 id);
 
-/* Give back the reference that came with an id out of a task's flags. */
+/**
+ * sol_member_put_id() - give back the reference of a number; any context
+ * @id: out of a task's flags, 0: none
+ */
 void sol_member_put_id(u16 id);
 
-/* The address space of @task belongs to group @id, if @task leads its threads. */
+/**
+ * sol_member_mark_mm() - the address space of a process belongs to a group
+ * @task: if it leads its threads; of another nothing is done
+ * @id: of the group, 0: none
+ */
 void sol_member_mark_mm(struct task_struct *task, u16 id);
 
-/* A member of @group, with a reference, or NULL; *@fresh: some are being forked. */
+/**
+ * sol_member_any() - a member of a group
+ * @group: the group
+ * @fresh: set: some members are being forked, and are not returned
+ *
+ * Return: a task with a reference; NULL: there is none.
+ */
 struct task_struct *sol_member_any(const struct sol_group *group, bool *fresh);
 
-/* Refuse, with words, if @task may use no node of @group's colours. */
+/**
+ * sol_member_check_nodes() - may a task use a node of a group's colours?
+ * @group: sol_group_mutex is held
+ * @task: referenced, or current
+ *
+ * Return: 0; -EINVAL and words: it may not.
+ */
 int sol_member_check_nodes(struct sol_group *group, struct task_struct *task);
 
-/* The same without locks, for tracepoints. RCU. */
+/**
+ * sol_member_may_allocate() - the same without locks, under RCU; any context
+ * @group: the group
+ * @task: the task
+ *
+ * Return: it may.
+ */
 bool sol_member_may_allocate(const struct sol_group *group,
 			     struct task_struct *task);
 
 /* ---- Load and unload ---- */
 
+/**
+ * sol_member_init() - void the flags of earlier loads, follow forks, exits and execs
+ *
+ * Return: 0, or an errno; the kernel log says why.
+ */
 int sol_member_init(void);
+
+/**
+ * sol_member_exit() - let go of all tasks, and follow none any more
+ */
 void sol_member_exit(void);
 
 #endif /* SOLOIST_MEMBER_H */

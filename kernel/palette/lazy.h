@@ -3,10 +3,20 @@
 #ifndef SOLOIST_LAZY_H
 #define SOLOIST_LAZY_H
 
-/* Ask idle CPUs to let go of them; waits @timeout jiffies at most. */
+/**
+ * sol_lazy_let_go() - ask idle CPUs to let go of them
+ * @timeout: jiffies that this waits for them at most
+ */
 void sol_lazy_let_go(unsigned long timeout);
 
+/**
+ * sol_lazy_init() - find what tells an idle CPU; without it none is asked
+ */
 void sol_lazy_init(void);
-void sol_lazy_exit(void);	/* nobody asks any more */
+
+/**
+ * sol_lazy_exit() - wait for what is still asked; nobody may ask any more
+ */
+void sol_lazy_exit(void);
 
 #endif /* SOLOIST_LAZY_H */

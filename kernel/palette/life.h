@@ -9,7 +9,10 @@ struct sol_group *sol_group_new(const char *name, bool implicit);
 void sol_group_remove(struct sol_group *group);
 int sol_group_set_ephemeral(struct sol_group *group, bool yes);
 
-/* Call @forget before an ephemeral group goes by itself. */
+/**
+ * sol_group_when_emptied() - who is told of ephemeral groups that go by themselves
+ * @forget: called before a group goes, with a reference held; may sleep
+ */
 void sol_group_when_emptied(void (*forget)(struct sol_group *group));
 
 int sol_group_init(void);

@@ -5,16 +5,34 @@
 
 struct sol_group;
 
-/* @group colours no more, once. sol_group_mutex. */
+/**
+ * sol_group_retire() - a group colours no more; the second time nothing happens
+ * @group: sol_group_mutex is held
+ */
 void sol_group_retire(struct sol_group *group);
 
-/* Free what can be freed of removed groups: numbers above all. */
+/**
+ * sol_reap_now() - free what can be freed of removed groups: numbers above all
+ */
 void sol_reap_now(void);
 
-/* Ask CPUs for pages of ended tasks that wait in batches; waits for a moment. */
+/**
+ * sol_reap_drain() - ask CPUs for pages of ended tasks that wait in batches
+ *
+ * Waits for a moment, and not until all have answered.
+ */
 void sol_reap_drain(void);
 
-int sol_reap_init(void);	/* 0 or -ENOENT */
+/**
+ * sol_reap_init() - find what empties the kernel's batches
+ *
+ * Return: 0; -ENOENT if the kernel lacks it.
+ */
+int sol_reap_init(void);
+
+/**
+ * sol_reap_exit() - wait for what is queued, and free what can be freed
+ */
 void sol_reap_exit(void);
 
 #endif /* SOLOIST_REAP_H */

@@ -3,9 +3,18 @@
 #ifndef SOLOIST_SUPPLY_H
 #define SOLOIST_SUPPLY_H
 
-int sol_supply_init(void);	/* 0 or an errno */
+/**
+ * sol_supply_init() - start the threads; may sleep
+ *
+ * Return: 0 or an errno.
+ */
+int sol_supply_init(void);
 
-/* The hooks are off, so that nobody waits. */
+/**
+ * sol_supply_exit() - stop the threads; may sleep
+ *
+ * The hooks are off, so that nobody waits for a frame.
+ */
 void sol_supply_exit(void);
 
 #endif /* SOLOIST_SUPPLY_H */

@@ -94,7 +94,11 @@ fn words(error: &anyhow::Error) -> String {
 /// Was it the user's doing?
 fn is_misuse(error: &(dyn Error + 'static)) -> bool {
     let refused = error.downcast_ref::<HostError>();
-    error.is::<Misuse>() || matches!(refused, Some(HostError::Request(_) | HostError::BadName(_)))
+    error.is::<Misuse>()
+        || matches!(
+            refused,
+            Some(HostError::Request(_) | HostError::Key(_) | HostError::BadName(_))
+        )
 }
 
 /// The status of a command that was done: 0, or 1 where what it looked at is not as it should be.

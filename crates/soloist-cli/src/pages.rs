@@ -145,13 +145,16 @@ mod tests {
 
     #[test]
     fn commands_end_where_the_shell_takes_over() {
-        let of = |line| words(line, false).map(|words| words.join(" "));
-        assert_eq!(of("$ soloist top | less"), Some("soloist top".into()));
-        assert_eq!(of("soloist top   # live"), Some("soloist top".into()));
+        let read = |line| words(line, false).map(|words| words.join(" "));
+        assert_eq!(read("$ soloist top | less"), Some("soloist top".into()));
+        assert_eq!(read("soloist top   # live"), Some("soloist top".into()));
         let verify = Some("soloist verify 1 --summary".into());
-        assert_eq!(of("sudo soloist verify $(pidof -s tail) --summary"), verify);
-        assert_eq!(of("soloist plan ... --apply"), None);
-        assert_eq!(of("cargo build"), None);
+        assert_eq!(
+            read("sudo soloist verify $(pidof -s tail) --summary"),
+            verify
+        );
+        assert_eq!(read("soloist plan ... --apply"), None);
+        assert_eq!(read("cargo build"), None);
     }
 
     #[test]

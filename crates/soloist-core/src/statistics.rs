@@ -68,6 +68,44 @@ pub fn quantile(ascending: &[f64], share: f64) -> f64 {
     ascending[low] + (ascending[high] - ascending[low]) * (at - low as f64)
 }
 
+/// The smallest of the values that more than `share`, 0 to 1, of them do not exceed, where
+/// [`quantile`] interpolates between two; 0 of nothing. Sorts the values.
+#[must_use]
+pub fn ranked_quantile(values: &mut [f32], share: f64) -> f64 {
+    values.sort_unstable_by(f32::total_cmp);
+    let at = (values.len() as f64 * share) as usize;
+    values
+        .get(at.min(values.len().saturating_sub(1)))
+        .copied()
+        .map_or(0.0, f64::from)
+}
+
+/// Mean, extremes and deviation of a sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Least.
+    pub min: f64,
+    /// Greatest.
+    pub max: f64,
+    /// Standard deviation of what the values are a sample of.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// Of at least one value, summed in their order.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        Self {
+            mean: mean(values),
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            deviation: sample_deviation(values),
+        }
+    }
+}
+
 /// The 97.5 per cent quantile of Student's t, to three digits behind the point for up to
 /// 10 degrees of freedom, of which there is one at least; beyond, the normal
 /// distribution's with the first term of the difference.
@@ -95,6 +133,13 @@ mod tests {
         assert_eq!((median(&mut values), high_median(&mut values)), (4.5, 5.0));
         assert_eq!(median(&mut [4.0, 1.0, 3.0]), 3.0);
         assert_eq!((student_t(2), student_t(11)), (4.303, 1.96 + 2.372 / 11.0));
+    }
+
+    #[test]
+    fn a_ranked_quantile_is_one_of_the_values() {
+        let mut values: Vec<f32> = (0..1000u16).rev().map(f32::from).collect();
+        assert_eq!(ranked_quantile(&mut values, 0.99), 990.0);
+        assert_eq!(ranked_quantile(&mut [], 0.5), 0.0);
     }
 
     #[test]

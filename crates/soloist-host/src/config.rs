@@ -5,6 +5,8 @@ mod check;
 mod file;
 mod order;
 mod read;
+mod transaction;
 
 pub use apply::{plan, Step, Steps};
 pub use file::{Config, GroupConfig, RuleConfig};
+pub use transaction::{Transaction, Wanted};

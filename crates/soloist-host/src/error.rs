@@ -1,5 +1,6 @@
 //! What can go wrong on a machine, in words that name the way out.
 
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
@@ -107,9 +108,44 @@ pub enum HostError {
     /// The request contradicts itself or cannot be met; misuse.
     #[error("{0}")]
     Request(String),
+    /// A key of a configuration has a value that cannot be; misuse.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// Anything else, in words.
     #[error("{0}")]
     Other(String),
+}
+
+/// What is wrong with a value of a configuration, and where that stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct KeyError {
+    /// The keys that lead to the value: `groups`, `video`, `bank_sets`.
+    pub keys: Vec<String>,
+    /// Names the place, as `[groups.video] bank_sets`, and says what is wrong.
+    pub message: String,
+}
+
+impl KeyError {
+    /// The value at `key` in the table that `table` leads to; `what` follows the place.
+    pub(crate) fn new(table: &[&str], key: &str, what: impl Display) -> Self {
+        Self {
+            keys: table
+                .iter()
+                .chain(&[key])
+                .map(ToString::to_string)
+                .collect(),
+            message: format!("[{}] {key}{what}", table.join(".")),
+        }
+    }
+
+    /// The whole table that `keys` lead to; `message` names it.
+    pub(crate) fn table(keys: &[&str], message: String) -> Self {
+        Self {
+            keys: keys.iter().map(ToString::to_string).collect(),
+            message,
+        }
+    }
 }
 
 impl HostError {

@@ -145,7 +145,7 @@ fn no_place_for_errors_is_no_panic() {
 /// `soloist --help` names its commands though it has none of them.
 #[test]
 fn soloist_says_the_same_of_them() {
-    let names = include_str!("../../soloist/src/cmd/mod.rs");
+    let names = include_str!("../../soloist/src/cmd.rs");
     let help = soloist(&["--help"]).output().unwrap().stdout;
     let help = String::from_utf8(help).unwrap();
     for command in soloist_cli::lab::COMMANDS {

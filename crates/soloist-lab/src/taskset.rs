@@ -9,6 +9,7 @@ mod check;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use soloist_core::statistics::mean;
 use soloist_core::time::MS;
 use soloist_machine::{FileError, FileText};
 use soloist_memory::Platform;
@@ -465,13 +466,9 @@ fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<
     if all.is_empty() {
         return None;
     }
-    let mean = |skip: usize| {
-        let kept = all.iter().enumerate().filter(|(i, _)| *i != skip);
-        let (sum, n) = kept.fold((0.0, 0.0), |(s, n), (_, v)| (s + v, n + 1.0));
-        sum / n
-    };
-    let without: Vec<f64> = (0..all.len()).map(mean).collect();
-    Some(Estimate::jackknife(mean(usize::MAX), &without))
+    let mean_without = |skip: usize| mean(&[&all[..skip], &all[skip + 1..]].concat());
+    let without: Vec<f64> = (0..all.len()).map(mean_without).collect();
+    Some(Estimate::jackknife(mean(&all), &without))
 }
 
 fn judge(claim: &TaskClaim, rows: &[Row]) -> Verdict {

@@ -184,7 +184,7 @@ pub fn detect(
 ) -> Detected {
     let addresses = source.addresses();
     let nodes = memory_of_nodes(source);
-    let lifted = source.told();
+    let lifted = source.lifted();
     let mut meter = Meter::new(source, options.deadline, options.seed);
     let mut found = Detected {
         classes: None,

@@ -409,7 +409,7 @@ impl Summary {
             self.bank_sets,
             self.banks_per_set,
             if self.banks_per_set == 1 { "" } else { "s" },
-            size_span(self.set_bytes),
+            size_span(self.set_bytes.0, self.set_bytes.1),
         )];
         let dealt = self.interleave.iter();
         say.extend(dealt.map(|dealt| dealt.sentence(self.page_bytes)));
@@ -419,7 +419,7 @@ impl Summary {
                 self.llc_colors,
                 self.cells,
                 self.pairs,
-                size_span(self.cell_bytes),
+                size_span(self.cell_bytes.0, self.cell_bytes.1),
             ));
         } else {
             say.push("no LLC colours: the last level is hashed or not known".into());
@@ -460,7 +460,7 @@ fn join(list: &[u32]) -> String {
 }
 
 /// `512.0 MiB` or `512.0 to 640.0 MiB`.
-fn size_span((low, high): (u64, u64)) -> String {
+fn size_span(low: u64, high: u64) -> String {
     if low == high {
         format_size(low)
     } else {

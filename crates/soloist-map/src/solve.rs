@@ -314,7 +314,8 @@ fn finish(
             free = open;
         }
     }
-    let shown = equations::told(samples.iter().map(|&(offset, _)| offset & lines), lines);
+    let shown =
+        equations::disjoint_proofs(samples.iter().map(|&(offset, _)| offset & lines), lines);
     let mut notes = separate(&mut functions, &free);
     let mut complete = notes.is_empty();
     let banks = functions.iter().filter(|(u, _)| u.field < 3);

@@ -851,7 +851,7 @@ fn what_the_host_bridge_says_must_stand_up() {
                 false,
             ),
         ] {
-            let mut source = SimSource::new(&machine, few, Noise::LOW, seed).telling(told);
+            let mut source = SimSource::new(&machine, few, Noise::LOW, seed).with_lifted(told);
             let found = detect(&mut source, &options(seed), &mut |_, _| {});
             let done = judged(&machine, &found, "told");
             let notes = found.notes().join("\n");

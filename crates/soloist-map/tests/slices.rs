@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use soloist_machine::known;
 use soloist_map::detect::sim::{SimPool, SimSource};
-use soloist_map::silicon::banks::{Banks, How};
+use soloist_map::silicon::banks::{Banks, How, Owner};
 use soloist_map::silicon::report::Report;
 use soloist_map::silicon::sim::{SimCores, Truth};
 use soloist_map::silicon::slices::{measure, Cell, Plan};
@@ -23,8 +23,8 @@ fn memory(machine: &str, noise: &str, seed: u64) -> SimSource {
 }
 
 fn find(memory: &mut SimSource, neighbours: usize) -> Banks {
-    let within = (Duration::from_secs(600), 1);
-    Banks::find(memory, neighbours, within, &mut |_, _| {}).unwrap()
+    let deadline = Duration::from_secs(600);
+    Banks::find(memory, neighbours, deadline, 1, &mut |_, _| {}).unwrap()
 }
 
 fn cells(memory: &SimSource, banks: &Banks, same_bank_ns: f64, seed: u64) -> Vec<Cell> {
@@ -64,9 +64,10 @@ fn the_lines_of_a_bank_are_of_one_bank() {
         let mut met = Vec::new();
         let slice = banks.slice(8);
         assert_eq!(slice.len(), 8);
+        let owner = |number| Owner { number, owners: 2 };
         for &bank in &slice {
-            let lines = banks.draw(&[bank], (0, 2), 20, &mut rng);
-            let theirs = banks.draw(&[bank], (1, 2), 20, &mut rng);
+            let lines = banks.draw(&[bank], owner(0), 20, &mut rng);
+            let theirs = banks.draw(&[bank], owner(1), 20, &mut rng);
             assert!(lines.iter().all(|line| !theirs.contains(line)), "{machine}");
             let truth = memory.bank(lines[0]).unwrap();
             let mut all = lines.iter().chain(&theirs);
@@ -175,8 +176,7 @@ fn the_curve_of_paced_neighbours_falls() {
     let mut memory = memory("haswell", "low", 5);
     let banks = find(&mut memory, 3);
     let mut cores = SimCores::new(&memory, truth(400.0, 0.0), 1).with_neighbours(3);
-    let found =
-        paced::measure(&mut cores, &banks, (8, Attack::Read), plan(1), &mut |_| {}).unwrap();
+    let found = paced::measure(&mut cores, &banks, 8, Attack::Read, plan(1), &mut |_| {}).unwrap();
     let (first, last) = (found.points[0], found.points[found.points.len() - 1]);
     assert!(
         first.shared.low > 2.0 && last.shared.high < 1.2,

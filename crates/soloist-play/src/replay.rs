@@ -9,6 +9,8 @@
 //! the machine is the recording's.
 
 mod beside;
+mod compared;
+mod export;
 mod means;
 mod pages;
 mod seats;
@@ -34,7 +36,9 @@ use crate::policy::{Given, Policy};
 use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded, Span};
 use crate::stage::{Played, Seat, Stage, StageError};
-pub use beside::{jobs_beside, PILOT_LINES};
+pub use beside::PILOT_LINES;
+pub use compared::{Compared, Condition, ConditionRuns, Setting, MOST_LINES};
+pub use export::ExportError;
 pub use means::{means, Means};
 pub use pages::Placement;
 
@@ -196,6 +200,14 @@ pub fn jobs(
         (1..=seeds).map(job).collect::<Vec<_>>()
     };
     conditions.into_iter().flat_map(of_condition).collect()
+}
+
+/// Lines that do not stay in a machine's last-level cache: those of fewer would, played over
+/// and over, though the program that they are of goes on to others.
+#[must_use]
+pub fn lines_beyond(platform: &Platform) -> usize {
+    let shape = platform.llc.shape;
+    shape.sets as usize * shape.ways * 3 / 2
 }
 
 /// Loads program number `program` of the recording in `dir`.

@@ -1,4 +1,4 @@
-//! All other crates play through a stage.
+//! All other crates play through a stage, and traces of requests through one door.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -15,9 +15,8 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Outside its own crate, the memory system is made in one place.
-#[test]
-fn the_stage_alone_calls_the_memory_system() {
+/// The files outside soloist-memory's own crate that hold `call`.
+fn callers(call: &str) -> Vec<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
     sources(crates, &mut found);
@@ -26,6 +25,22 @@ fn the_stage_alone_calls_the_memory_system() {
         let (own, this) = ("soloist-memory", "soloist-play/tests");
         !path.starts_with(own) && !path.starts_with(this)
     });
-    found.retain(|path| fs::read_to_string(path).unwrap().contains("System::new("));
-    assert_eq!(found, [crates.join("soloist-play/src/play.rs")]);
+    found.retain(|path| fs::read_to_string(path).unwrap().contains(call));
+    let names = found.iter().map(|path| path.strip_prefix(crates).unwrap());
+    names.map(|path| path.display().to_string()).collect()
+}
+
+/// Programs on cores: the memory system is made in one place.
+#[test]
+fn the_stage_alone_calls_the_memory_system() {
+    assert_eq!(callers("System::new("), ["soloist-play/src/play.rs"]);
+}
+
+/// Requests without cores: their player is made in one place, too.
+#[test]
+fn one_door_plays_traces_of_requests() {
+    assert_eq!(callers("Replay::new("), ["soloist-play/src/requests.rs"]);
+    let controllers: [&str; 0] = [];
+    assert_eq!(callers("Controller::new("), controllers);
+    assert_eq!(callers("Checker::of("), ["soloist-play/src/requests.rs"]);
 }

@@ -155,16 +155,16 @@ impl Measured {
         let all = |text: &str| vec![text.to_owned(); rows.len()];
         columns.set_item("experiment", all(&about.id))?;
         columns.set_item("machine", all(&about.machine))?;
-        let of = |get: fn(&Row) -> String| rows.iter().map(get).collect::<Vec<_>>();
-        columns.set_item("case", of(|r| r.case.case.clone()))?;
-        columns.set_item("policy", of(|r| r.case.policy.clone()))?;
+        let texts = |get: fn(&Row) -> String| rows.iter().map(get).collect::<Vec<_>>();
+        columns.set_item("case", texts(|r| r.case.case.clone()))?;
+        columns.set_item("policy", texts(|r| r.case.policy.clone()))?;
         for (i, sweep) in self.scenario.sweep.0.iter().enumerate() {
             let values: Vec<u64> = rows.iter().map(|r| r.case.point().0[i]).collect();
             columns.set_item(format!("sweep.{}", sweep.name), values)?;
         }
         let seeds: Vec<u64> = rows.iter().map(|r| r.seed).collect();
         columns.set_item("seed", seeds)?;
-        columns.set_item("task", of(|r| r.task.name.clone()))?;
+        columns.set_item("task", texts(|r| r.task.name.clone()))?;
         let cpus: Vec<u32> = rows.iter().map(|r| r.task.cpu).collect();
         columns.set_item("cpu", cpus)?;
         for (name, _) in METRICS {

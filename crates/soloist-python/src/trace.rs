@@ -1,16 +1,15 @@
 //! Requests in arrays, played against the controllers of a machine: `soloist sim trace`.
 
 use std::io::{self, Read};
-use std::sync::Arc;
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use soloist_memory::checker::Checker;
 use soloist_memory::controller::Completion;
-use soloist_memory::replay::{Replay, Report, Source};
+use soloist_memory::replay::Source;
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::Machine;
+use soloist_play::requests::{self, Played};
 
 use crate::error::Refused;
 use crate::work::{work, Told};
@@ -88,12 +87,6 @@ impl Ends {
     }
 }
 
-struct Played {
-    report: Report,
-    checked: Option<u64>,
-    ends: Ends,
-}
-
 /// A source, as the simulator reads it.
 fn source<'a>(i: usize, of: &'a Requests, outstanding: usize, told: &'a Told) -> Source<Lines<'a>> {
     let lines = Lines {
@@ -113,37 +106,32 @@ fn source<'a>(i: usize, of: &'a Requests, outstanding: usize, told: &'a Told) ->
     }
 }
 
-fn play(
-    machine: &str,
-    sources: &[Requests],
+/// What is played, and what is wanted of it.
+struct Ask {
+    machine: String,
+    sources: Vec<Requests>,
+    /// Reads that each source may have outstanding; 0: as many as the queues hold.
     outstanding: usize,
-    (latencies, check): (bool, bool),
-    told: &Told,
-) -> Result<Played, Refused> {
-    let machine = Machine::find(machine)?;
-    let sources = sources.iter().enumerate();
+    /// Keeps each request's end.
+    latencies: bool,
+    /// Checks each command against the data sheet's rules.
+    check: bool,
+}
+
+fn play(ask: &Ask, told: &Told) -> Result<(Played, Ends), Refused> {
+    let machine = Machine::find(&ask.machine)?;
+    let sources = ask.sources.iter().enumerate();
     let sources = sources
-        .map(|(i, of)| source(i, of, outstanding, told))
+        .map(|(i, of)| source(i, of, ask.outstanding, told))
         .collect();
-    let mut replay = Replay::new(&machine, sources);
     let mut ends = Ends::default();
     let see = |source: usize, c: &Completion| {
-        if latencies {
+        if ask.latencies {
             ends.see(source, c);
         }
     };
-    let (report, checked) = match check {
-        true => {
-            let (report, commands) = Checker::of(&machine).play(&mut replay, see)?;
-            (report, Some(commands))
-        }
-        false => (replay.run(see, None)?, None),
-    };
-    Ok(Played {
-        report,
-        checked,
-        ends,
-    })
+    let played = requests::play(&machine, sources, ask.check, see)?;
+    Ok((played, ends))
 }
 
 type Arrays = (PyBuffer<u64>, PyBuffer<u8>, Option<PyBuffer<u64>>);
@@ -172,14 +160,16 @@ pub fn trace(
         }
         all.push(one);
     }
-    let all = Arc::new(all);
-    let ask = (latencies, check);
-    let played = work(py, None, move |told| {
-        play(&machine, &all, outstanding, ask, told)
-    })??;
+    let ask = Ask {
+        machine,
+        sources: all,
+        outstanding,
+        latencies,
+        check,
+    };
+    let (played, e) = work(py, None, move |told| play(&ask, told))??;
     let report = serde_json::to_string(&played.report);
     let report = report.map_err(|e| Refused::from(e.to_string()))?;
-    let e = played.ends;
     let ends = (e.source, e.write, e.arrival, e.end, e.outcome);
-    Ok((report, played.checked, ends))
+    Ok((report, played.commands_checked, ends))
 }

@@ -128,8 +128,8 @@ impl Program {
         if threads.len() <= cpus.len() {
             threads.into_iter().map(|t| self.thread(t)).collect()
         } else {
-            let of = |cpu: u32| self.lane(move |piece| piece.cpu == cpu);
-            cpus.into_iter().map(of).collect()
+            let lane_of_cpu = |cpu: u32| self.lane(move |piece| piece.cpu == cpu);
+            cpus.into_iter().map(lane_of_cpu).collect()
         }
     }
 

@@ -24,7 +24,7 @@ fn set(rng: &mut ChaCha8Rng, order: &str) -> TaskSet {
     let total = rng.gen_range(0.3..1.0);
     let mut text = format!("order = {order:?}\n");
     for (i, share) in utilisations(rng, n, total).into_iter().enumerate() {
-        let period = period(rng, (2 * MS, 40 * MS)) / US;
+        let period = period(rng, 2 * MS, 40 * MS) / US;
         let wcet = (period as f64 * share) as u64 + 1;
         let deadline = rng.gen_range(wcet.min(period)..=period);
         let jitter = rng.gen_range(0..=(deadline - wcet.min(deadline)) / 3);

@@ -6,10 +6,11 @@
 //! accesses but those that the modelled last level has, with their dependence and the time
 //! between them. The same scripts go two ways: bank by bank onto lines of the slice, where
 //! [`soloist_map::silicon::recorded`] plays them, and into the timing model ([`model`]).
-//! [`stage`] does all of it.
+//! [`stage`] does all of it, and [`memory`] finds the lines.
 
 pub mod cut;
 pub mod error;
+pub mod memory;
 pub mod model;
 pub mod place;
 pub mod script;

@@ -55,7 +55,7 @@ pub struct Terms {
 
 impl Terms {
     /// Bank sets of program number `number` of so many.
-    fn sets_of(self, number: usize, programs: usize, (cut, policy): (&Cut, &dyn Policy)) -> u32 {
+    fn sets_of(self, number: usize, programs: usize, cut: &Cut, policy: &dyn Policy) -> u32 {
         let rest = (cut.banks as u32).saturating_sub(self.sets);
         match number {
             0 => self.sets,
@@ -86,7 +86,7 @@ pub fn place(
     }
     let seat = |(number, pages): (usize, &Pages)| Seat {
         owner: number,
-        sets: terms.sets_of(number, programs.len(), (cut, policy)),
+        sets: terms.sets_of(number, programs.len(), cut, policy),
         ..Seat::new(Box::new(pages.clone()), number)
     };
     let seats = programs.iter().enumerate().map(seat).collect();

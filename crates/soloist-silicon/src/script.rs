@@ -55,7 +55,7 @@ pub fn of_recording(program: &Program, lane: &Lane, frames: &[u32], platform: &P
     let mut cache = Cache::new(platform.llc.shape);
     let push = |maker: &mut Maker, line: u64| {
         if let Some(&page) = pages.get(&(line >> 6)) {
-            maker.push((page, (line & 63) as u8), Kind::Write, false);
+            maker.push(page, (line & 63) as u8, Kind::Write, false);
         }
     };
     for step in program.steps(lane) {
@@ -76,7 +76,7 @@ pub fn of_recording(program: &Program, lane: &Lane, frames: &[u32], platform: &P
             continue;
         }
         let out = cache.insert(line, false);
-        maker.push((access.page, access.line), Kind::Read, dependent);
+        maker.push(access.page, access.line, Kind::Read, dependent);
         maker.fetched = access.kind == Cause::Fetch;
         out.filter(|v| v.dirty)
             .into_iter()
@@ -171,7 +171,7 @@ impl Maker {
         }
     }
 
-    fn push(&mut self, (page, line): (u32, u8), kind: Kind, dependent: bool) {
+    fn push(&mut self, page: u32, line: u8, kind: Kind, dependent: bool) {
         let is_read = kind == Kind::Read;
         let dependent = is_read && {
             self.charge(dependent);

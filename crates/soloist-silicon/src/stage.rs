@@ -128,7 +128,8 @@ impl Silicon {
     pub fn play(
         &self,
         policies: &[&'static dyn Policy],
-        (cores, banks): (&mut dyn Cores, &Banks),
+        cores: &mut dyn Cores,
+        banks: &Banks,
         plan: Plan,
         progress: &mut dyn FnMut(&str, f64),
     ) -> Result<Vec<Both>, SiliconError> {
@@ -144,7 +145,7 @@ impl Silicon {
         let placed: Vec<Placed> = scenes.iter().map(|scene| self.placed(scene)).collect();
         let mut tell = |share| progress("playing on this machine", share);
         let mut rows: HashMap<String, Row> =
-            measure(cores, (banks, self.cut.banks), &placed, plan, &mut tell)
+            measure(cores, banks, self.cut.banks, &placed, plan, &mut tell)
                 .into_iter()
                 .map(|row| (row.placement.clone(), row))
                 .collect();

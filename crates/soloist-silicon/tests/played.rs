@@ -53,8 +53,8 @@ fn memory() -> (SimSource, Banks) {
     let machine = known::find("haswell").unwrap();
     let pool = SimPool::unprivileged(21, 48);
     let mut memory = SimSource::new(&machine, pool, "low".parse().unwrap(), 5);
-    let within = (Duration::from_secs(600), 1);
-    let banks = Banks::find(&mut memory, 3, within, &mut |_, _| {}).unwrap();
+    let deadline = Duration::from_secs(600);
+    let banks = Banks::find(&mut memory, 3, deadline, 1, &mut |_, _| {}).unwrap();
     (memory, banks)
 }
 
@@ -93,7 +93,7 @@ fn play(
         seed,
     };
     silicon
-        .play(&policies, (&mut cores, banks), plan, &mut |_, _| {})
+        .play(&policies, &mut cores, banks, plan, &mut |_, _| {})
         .unwrap()
 }
 

@@ -17,7 +17,7 @@ pub fn json(timeline: &Timeline) -> Value {
             events.push(name(2 * task + 1, &format!("{} throttled", row.name)));
         }
         for &(from, to) in &row.throttled {
-            events.push(span(2 * task + 1, "throttled", (from, to), json!({})));
+            events.push(span(2 * task + 1, "throttled", from, to, json!({})));
         }
     }
     for job in &timeline.jobs {
@@ -28,8 +28,8 @@ pub fn json(timeline: &Timeline) -> Value {
 
 fn of_job(events: &mut Vec<Value>, job: &Job) {
     let about = json!({"job": job.number, "missed": job.missed()});
-    for &run in &job.runs {
-        events.push(span(2 * job.task, "runs", run, about.clone()));
+    for &(from, to) in &job.runs {
+        events.push(span(2 * job.task, "runs", from, to, about.clone()));
     }
     let mut instant = |name, at| {
         let mut made = event(2 * job.task, "i", name, Some(at), about.clone());
@@ -42,7 +42,7 @@ fn of_job(events: &mut Vec<Value>, job: &Job) {
     }
 }
 
-fn span(track: usize, name: &str, (from, to): (u64, u64), about: Value) -> Value {
+fn span(track: usize, name: &str, from: u64, to: u64, about: Value) -> Value {
     let mut made = event(track, "X", name, Some(from), about);
     made["dur"] = json!(us(to - from));
     made

@@ -15,6 +15,7 @@ use crate::control::{
     check_colors, check_events_here, colors_of, in_use, Bandwidth, Control, Group, Guard,
     KeyValues, Mode, LIMIT_DEFAULT,
 };
+use crate::error::KeyError;
 use crate::machine::Host;
 use crate::HostError;
 
@@ -129,7 +130,8 @@ pub fn plan(
     plan.groups(&now, wanted, map, prune)?;
     plan.cpus(&now.cpus, &wanted.cpus, prune)?;
     for (name, rule) in &wanted.rules {
-        check_colors(&format!("[rules.{name}] colors"), rule.colors, map)?;
+        check_colors(rule.colors, map)
+            .map_err(|why| KeyError::new(&["rules", name], "colors", format!(" {why}")))?;
         plan.rule(name, rule, now.rules.get(name));
     }
     plan.rest("groups", now.groups.keys(), &wanted.groups, prune);
@@ -141,14 +143,12 @@ pub fn plan(
 fn check_cpus(wanted: &Config, control: &Control) -> Result<(), HostError> {
     let of_groups = wanted.groups.iter().filter_map(|(name, group)| {
         let cpus = cpu_list(group.cpus.as_deref()?).ok()?;
-        Some((format!("[groups.{name}] cpus"), cpus.iter().collect()))
+        Some((Some(name), cpus.iter().collect()))
     });
-    let own = wanted
-        .cpus
-        .keys()
-        .filter_map(|cpu| Some(("[cpus]".to_owned(), vec![cpu.parse().ok()?])));
-    let named: Vec<(String, Vec<u32>)> = of_groups.chain(own).collect();
-    if named.is_empty() {
+    let own = wanted.cpus.keys();
+    let own = own.filter_map(|cpu| Some((None, vec![cpu.parse().ok()?])));
+    let asked: Vec<(Option<&String>, Vec<u32>)> = of_groups.chain(own).collect();
+    if asked.is_empty() {
         return Ok(());
     }
     // Where the module has no guard it says so itself.
@@ -156,11 +156,13 @@ fn check_cpus(wanted: &Config, control: &Control) -> Result<(), HostError> {
     let Some(&last) = there.unwrap_or_default().last() else {
         return Ok(());
     };
-    for (place, cpus) in named {
+    for (group, cpus) in asked {
         if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
-            return Err(HostError::Request(format!(
-                "{place}: there is no CPU {cpu}: this machine has CPUs 0-{last}"
-            )));
+            let what = format!(": there is no CPU {cpu}: this machine has CPUs 0-{last}");
+            return Err(HostError::Key(match group {
+                Some(name) => KeyError::new(&["groups", name], "cpus", what),
+                None => KeyError::table(&["cpus"], format!("[cpus]{what}")),
+            }));
         }
     }
     Ok(())
@@ -175,9 +177,8 @@ fn settings_changed(
     if let Some(now) = now {
         if let Some(key) = wanted.keys().find(|key| !now.contains_key(*key)) {
             let like = did_you_mean(key, now.keys().map(String::as_str));
-            return Err(HostError::Request(format!(
-                "[guard] {key}: no such setting{like}"
-            )));
+            let what = format!(": no such setting{like}");
+            return Err(KeyError::new(&["guard"], key, what).into());
         }
     }
     let moved = |key: &str| wanted.get(key).is_some_and(|v| of_now(key) != Some(v));
@@ -250,7 +251,7 @@ impl Steps {
         let list = |key: &str, text: &str, limit| {
             NumList::parse(text, limit)
                 .map(|list| list.to_string())
-                .map_err(|e| HostError::Request(format!("[groups.{name}] {key} {text}: {e}")))
+                .map_err(|e| KeyError::new(&["groups", name], key, format!(" {text}: {e}")))
         };
         let sets = list("bank_sets", &wanted.bank_sets, map.n_bank_sets())?;
         let llc = list("llc", &wanted.llc, map.n_llc())?;
@@ -549,20 +550,24 @@ fn check_room(of: &Change, map: &AddrMap) -> Result<(), HostError> {
         return Ok(());
     };
     let bytes = colors.bytes(map);
-    let wrong = |why: String| Err(HostError::Request(format!("[groups.{name}] {why}")));
+    let wrong = |key, what: String| Err(KeyError::new(&["groups", name], key, what).into());
     if bytes == 0 {
-        return wrong(format!("llc: no page of {} is in {colors}", map.name()));
+        let what = format!(": no page of {} is in {colors}", map.name());
+        return wrong("llc", what);
     }
     // The kernel does not take back what it granted.
     let reserve = wanted.reserve.as_deref();
     let reserve = reserve.filter(|_| wanted.reserve != now.reserve);
     let reserve = reserve.and_then(|size| parse_size(size).ok());
     match reserve.filter(|&reserve| reserve > bytes) {
-        Some(reserve) => wrong(format!(
-            "reserve: {}, its colours ({colors}) hold {} in all",
-            format_size(reserve),
-            format_size(bytes)
-        )),
+        Some(reserve) => wrong(
+            "reserve",
+            format!(
+                ": {}, its colours ({colors}) hold {} in all",
+                format_size(reserve),
+                format_size(bytes)
+            ),
+        ),
         None => Ok(()),
     }
 }

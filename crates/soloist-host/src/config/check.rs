@@ -1,13 +1,13 @@
-//! What a configuration's text alone refutes, before anything is loaded, and in which
-//! line it stands. A message begins with its place: `[groups.video] bank_sets: ...`.
+//! What a configuration's text alone refutes, before anything is loaded.
 
 use std::collections::BTreeMap;
 
 use soloist_core::{cpu_list, NumList};
-use soloist_machine::{did_you_mean, FileText};
+use soloist_machine::did_you_mean;
 
 use crate::config::file::{Config, GroupConfig};
 use crate::control::{check_event, Bandwidth, Mode};
+use crate::error::KeyError;
 
 const MAX_RATE: u64 = 10_000_000_000_000;
 
@@ -29,7 +29,7 @@ const NUMBERS: [(&str, u64, u64); 10] = [
 const COLORS: u32 = 1 << 20;
 
 /// Finds where the file contradicts itself.
-pub(crate) fn check(config: &Config) -> Result<(), String> {
+pub(crate) fn check(config: &Config) -> Result<(), KeyError> {
     settings(&config.guard)?;
     let mut before: Vec<Named> = Vec::new();
     for (name, config) in &config.groups {
@@ -56,15 +56,16 @@ fn list(text: &str) -> Result<NumList, String> {
     NumList::parse(text, COLORS).map_err(|refusal| refusal.text)
 }
 
-fn lists(name: &str, group: &GroupConfig) -> Result<(), String> {
+fn lists(name: &str, group: &GroupConfig) -> Result<(), KeyError> {
     for (key, text) in [("bank_sets", &group.bank_sets), ("llc", &group.llc)] {
-        list(text).map_err(|why| format!("[groups.{name}] {key} {text}: {why}"))?;
+        list(text)
+            .map_err(|why| KeyError::new(&["groups", name], key, format!(" {text}: {why}")))?;
     }
     Ok(())
 }
 
 /// A group with mode exclusive shares no bank set and no cache colour.
-fn alone(group: &Named, other: &Named) -> Result<(), String> {
+fn alone(group: &Named, other: &Named) -> Result<(), KeyError> {
     let exclusive = [group, other]
         .into_iter()
         .find(|group| group.config.mode == Mode::Exclusive);
@@ -76,33 +77,40 @@ fn alone(group: &Named, other: &Named) -> Result<(), String> {
         ("bank_sets", "bank sets", &own.bank_sets, &theirs.bank_sets),
         ("llc", "LLC colours", &own.llc, &theirs.llc),
     ] {
-        let mut both = list(own)?;
-        let others = list(theirs)?;
-        for number in list(own)?.iter().filter(|&n| !others.contains(n)) {
+        // Both were read before.
+        let (Ok(numbers), Ok(others)) = (list(own), list(theirs)) else {
+            continue;
+        };
+        let mut both = numbers.clone();
+        for number in numbers.iter().filter(|&n| !others.contains(n)) {
             both.remove(number);
         }
         if !both.is_empty() {
-            return Err(format!(
-                "[groups.{}] {key} {own}: {what} {both} are group {}'s too, and {} is \
-                 exclusive: it shares none",
-                group.name, other.name, alone.name
-            ));
+            let what = format!(
+                " {own}: {what} {both} are group {}'s too, and {} is exclusive: it shares none",
+                other.name, alone.name
+            );
+            return Err(KeyError::new(&["groups", group.name], key, what));
         }
     }
     Ok(())
 }
 
 /// A cgroup is in one group.
-fn own_cgroup(group: &Named, other: &Named) -> Result<(), String> {
+fn own_cgroup(group: &Named, other: &Named) -> Result<(), KeyError> {
     let is_theirs = |own: &&str| {
         let mut theirs = other.config.cgroups.iter();
         theirs.any(|path| path.trim_end_matches('/') == *own)
     };
     let paths = group.config.cgroups.iter();
     match paths.map(|p| p.trim_end_matches('/')).find(is_theirs) {
-        Some(own) => Err(format!(
-            "[groups.{}] cgroup: {own} is group {}'s: a cgroup is in one group",
-            group.name, other.name
+        Some(own) => Err(KeyError::new(
+            &["groups", group.name],
+            "cgroup",
+            format!(
+                ": {own} is group {}'s: a cgroup is in one group",
+                other.name
+            ),
         )),
         None => Ok(()),
     }
@@ -110,16 +118,17 @@ fn own_cgroup(group: &Named, other: &Named) -> Result<(), String> {
 
 // ---- The guard ----
 
-fn settings(guard: &BTreeMap<String, String>) -> Result<(), String> {
+fn settings(guard: &BTreeMap<String, String>) -> Result<(), KeyError> {
     for (key, value) in guard {
-        setting(key, value).map_err(|why| format!("[guard] {key}: {why}"))?;
+        setting(key, value).map_err(|why| KeyError::new(&["guard"], key, format!(": {why}")))?;
     }
     let number = |key: &str| guard.get(key).and_then(|text| text.parse::<u64>().ok());
     let peak = number("peak").filter(|&peak| peak > 0);
     for key in ["r_min", "write_r_min"] {
         if let (Some(rate), Some(peak)) = (number(key), peak) {
             if rate > peak {
-                return Err(format!("[guard] {key}: {rate} is above the peak, {peak}"));
+                let what = format!(": {rate} is above the peak, {peak}");
+                return Err(KeyError::new(&["guard"], key, what));
             }
         }
     }
@@ -162,39 +171,32 @@ fn event(name: &str) -> Result<(), String> {
 }
 
 /// A processor has one reservation, and the sum of all is no more than r_min.
-fn reservations(config: &Config) -> Result<(), String> {
+fn reservations(config: &Config) -> Result<(), KeyError> {
     let mut owner: BTreeMap<u32, String> = BTreeMap::new();
     let mut sum = [0u64; 2];
-    let mut last = String::new();
-    let mut add = |place: &str, text: &str, cpus: Vec<u32>| -> Result<(), String> {
+    let mut add = |table: &[&str], key: &str, text: &str, cpus: Vec<u32>| {
         for cpu in cpus {
-            if let Some(other) = owner.insert(cpu, place.to_owned()) {
-                return Err(format!(
-                    "{place}: CPU {cpu} already has a reservation, of {other}; it can have only one"
-                ));
+            let place = format!("[{}] {key}", table.join("."));
+            if let Some(other) = owner.insert(cpu, place) {
+                let what = format!(
+                    ": CPU {cpu} already has a reservation, of {other}; it can have only one"
+                );
+                return Err(KeyError::new(table, key, what));
             }
         }
         let rates = text.parse::<Bandwidth>().map(|bandwidth| bandwidth.rates());
         let [reads, writes] = rates.unwrap_or_default();
         sum = [sum[0].saturating_add(reads), sum[1].saturating_add(writes)];
-        place.clone_into(&mut last);
         Ok(())
     };
     for (cpu, text) in &config.cpus {
-        add(
-            &format!("[cpus] {cpu}"),
-            text,
-            cpu.parse().ok().into_iter().collect(),
-        )?;
+        let number = cpu.parse().ok().into_iter().collect();
+        add(&["cpus"], cpu, text, number)?;
     }
     for (name, group) in &config.groups {
         if let (Some(text), Some(cpus)) = (&group.bandwidth, &group.cpus) {
             let cpus = cpu_list(cpus).map(|cpus| cpus.iter().collect());
-            add(
-                &format!("[groups.{name}] cpus"),
-                text,
-                cpus.unwrap_or_default(),
-            )?;
+            add(&["groups", name], "cpus", text, cpus.unwrap_or_default())?;
         }
     }
     // CPUs that share no bank are apart, where the guard looks at that.
@@ -208,39 +210,12 @@ fn reservations(config: &Config) -> Result<(), String> {
             .and_then(|text| text.parse::<u64>().ok());
         // The kernel counts whole lines in a period: what is just above may fit.
         if let Some(limit) = limit.filter(|&limit| sum > limit + limit / 100) {
-            return Err(format!(
-                "[guard] {key}: {limit} bytes per second, less than the reservations' sum, {sum}"
-            ));
+            let what =
+                format!(": {limit} bytes per second, less than the reservations' sum, {sum}");
+            return Err(KeyError::new(&["guard"], key, what));
         }
     }
     Ok(())
-}
-
-// ---- Lines ----
-
-/// The line, from 1, of what `message` begins with: `[groups.video] bank_sets`.
-pub(crate) fn line_of(text: &str, message: &str) -> Option<usize> {
-    let (section, rest) = message.strip_prefix('[')?.split_once(']')?;
-    let key = rest.split([' ', ':']).find(|word| !word.is_empty());
-    let mut keys = path(section);
-    keys.extend(key.map(ToOwned::to_owned));
-    let line = FileText { file: "", text }.line_of(&keys);
-    Some(line).filter(|&line| line > 0)
-}
-
-/// The names of a dotted key: `groups."a b"` has two.
-fn path(key: &str) -> Vec<String> {
-    let (mut names, mut name, mut quote) = (Vec::new(), String::new(), None);
-    for c in key.trim().chars() {
-        match (c, quote) {
-            ('"' | '\'', None) => quote = Some(c),
-            (c, Some(q)) if c == q => quote = None,
-            ('.', None) => names.push(std::mem::take(&mut name).trim().to_owned()),
-            _ => name.push(c),
-        }
-    }
-    names.push(name.trim().to_owned());
-    names
 }
 
 #[cfg(test)]
@@ -259,23 +234,5 @@ mod tests {
         let names: Vec<&str> = names.iter().filter_map(|n| n.split('"').next()).collect();
         assert!(names.len() > 9, "{names:?}");
         assert!(names.into_iter().all(|name| check_event(name).is_ok()));
-    }
-
-    #[test]
-    fn the_line_of_a_place_is_found() {
-        let text = "# [groups.a]\n[groups.a]\nllc = '0'\n bank_sets = '1'\n\n[ groups . 'b c' ]\n\
-                    mode = 'x'\n[groups]\nd = { llc = '1' }\ne.llc = '2'\n[cpus]\n2 = 'x'\n";
-        for (message, line) in [
-            ("[groups.a] bank_sets 1: x", Some(4)),
-            ("[groups.a] reserve: x", Some(2)),
-            ("[groups.\"b c\"] mode: x", Some(7)),
-            ("[groups.d] llc: x", Some(9)),
-            ("[groups.e] llc: x", Some(10)),
-            ("[cpus] 2: x", Some(12)),
-            ("[guard] event: x", None),
-            ("no place", None),
-        ] {
-            assert_eq!(line_of(text, message), line, "{message}");
-        }
     }
 }

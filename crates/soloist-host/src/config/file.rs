@@ -8,6 +8,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::control::{Bandwidth, Control, Exhaust, Group, Guard, Mode, Rule, Text};
+use crate::error::KeyError;
 use crate::machine::{find_existing, is_of_systemd, user_id, Host};
 use crate::run::is_of_one_run;
 use crate::HostError;
@@ -189,9 +190,8 @@ impl Config {
         for (name, group) in &mut self.groups {
             for path in &mut group.cgroups {
                 let found = find_existing(host, path, group.cgroup_later).map_err(|error| {
-                    HostError::Request(format!(
-                        "[groups.{name}] cgroup: {error} (cgroup_later = true)"
-                    ))
+                    let what = format!(": {error} (cgroup_later = true)");
+                    KeyError::new(&["groups", name], "cgroup", what)
                 })?;
                 let words = found.words();
                 later.extend(words.map(|words| format!("[groups.{name}] cgroup: {words}")));

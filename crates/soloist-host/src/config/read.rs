@@ -9,6 +9,7 @@ use soloist_machine::FileText;
 use crate::config::check;
 use crate::config::file::Config;
 use crate::control::{check_name, Bandwidth};
+use crate::error::KeyError;
 use crate::machine::EVERYTHING_ELSE;
 use crate::HostError;
 
@@ -23,7 +24,7 @@ impl Config {
             why,
         };
         let mut this = Self::read_text(&text).map_err(wrong)?;
-        check::check(&this).map_err(|why| wrong((check::line_of(&text, &why), why)))?;
+        check::check(&this).map_err(|error| wrong(in_line(&text, error)))?;
         this.source = Some((path.to_owned(), text));
         Ok(this)
     }
@@ -43,29 +44,30 @@ impl Config {
             (Some(wrong.line).filter(|&line| line > 0), wrong.message)
         })?;
         match this.check() {
-            Err(why) => Err((check::line_of(text, &why), why)),
+            Err(error) => Err(in_line(text, error)),
             Ok(()) => Ok(this),
         }
     }
 
     /// Names the line that an error of this configuration is about, where that is
-    /// known: its message begins with the place.
+    /// known.
     pub fn located(&self, error: HostError) -> HostError {
-        let HostError::Request(why) = &error else {
+        let HostError::Key(wrong) = &error else {
             return error;
         };
         let at = self.source.as_ref().and_then(|(path, text)| {
-            let line = check::line_of(text, why)?;
-            Some(format!("{}:{line}: {why}", path.display()))
+            let line = line_of(text, &wrong.keys)?;
+            Some(format!("{}:{line}: {wrong}", path.display()))
         });
         at.map_or(error, HostError::Request)
     }
 
     /// What toml can't know.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), KeyError> {
         for (name, group) in &self.groups {
-            check_name(name).map_err(|e| format!("[groups.{name:?}]: {e}"))?;
-            let wrong = |key: &str, why: String| format!("[groups.{name}] {key}: {why}");
+            named("groups", name)?;
+            let wrong =
+                |key: &str, why: String| KeyError::new(&["groups", name], key, format!(": {why}"));
             let no_path = |path: &&String| {
                 let path = path.as_str();
                 path != EVERYTHING_ELSE && (!path.starts_with('/') || path == "/")
@@ -89,8 +91,11 @@ impl Config {
             }
         }
         for (name, rule) in &self.rules {
-            check_name(name).map_err(|e| format!("[rules.{name:?}]: {e}"))?;
-            let wrong = |key: &str, why: &str| Err(format!("[rules.{name}] {key}: {why}"));
+            named("rules", name)?;
+            let wrong = |key: &str, why: &str| {
+                let what = format!(": {why}");
+                Err(KeyError::new(&["rules", name], key, what))
+            };
             if !rule.path.starts_with(['/', '*']) {
                 return wrong(
                     "path",
@@ -107,7 +112,7 @@ impl Config {
             }
         }
         for (cpu, text) in &self.cpus {
-            let wrong = |why: String| format!("[cpus] {cpu}: {why}");
+            let wrong = |why: String| KeyError::new(&["cpus"], cpu, format!(": {why}"));
             // As the kernel writes it: its directory has that name.
             let number = cpu.parse::<u32>().map(|number| number.to_string());
             if number.as_ref() != Ok(cpu) {
@@ -117,5 +122,44 @@ impl Config {
                 .map_err(|e| wrong(e.to_string()))?;
         }
         Ok(())
+    }
+}
+
+/// The name of a group or a rule can be one of the control interface.
+fn named(kind: &str, name: &str) -> Result<(), KeyError> {
+    check_name(name).map_err(|e| KeyError::table(&[kind, name], format!("[{kind}.{name:?}]: {e}")))
+}
+
+/// The line of an error, from 1, where it is of one, and its words.
+fn in_line(text: &str, error: KeyError) -> (Option<usize>, String) {
+    (line_of(text, &error.keys), error.message)
+}
+
+/// The line, from 1, of the value that `keys` lead to, or of the innermost table around it.
+fn line_of(text: &str, keys: &[String]) -> Option<usize> {
+    let line = FileText { file: "", text }.line_of(keys);
+    Some(line).filter(|&line| line > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_place_is_found() {
+        let text = "# [groups.a]\n[groups.a]\nllc = '0'\n bank_sets = '1'\n\n[ groups . 'b c' ]\n\
+                    mode = 'x'\n[groups]\nd = { llc = '1' }\ne.llc = '2'\n[cpus]\n2 = 'x'\n";
+        let of_group = |name, key| KeyError::new(&["groups", name], key, ": x");
+        for (error, line) in [
+            (of_group("a", "bank_sets"), Some(4)),
+            (of_group("a", "reserve"), Some(2)),
+            (of_group("b c", "mode"), Some(7)),
+            (of_group("d", "llc"), Some(9)),
+            (of_group("e", "llc"), Some(10)),
+            (KeyError::new(&["cpus"], "2", ": x"), Some(12)),
+            (KeyError::new(&["guard"], "event", ": x"), None),
+        ] {
+            assert_eq!(line_of(text, &error.keys), line, "{error}");
+        }
     }
 }

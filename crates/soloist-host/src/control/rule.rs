@@ -72,14 +72,11 @@ pub(crate) fn limit_set(shown: &str) -> &str {
 }
 
 /// Refuses more colours than there are, which would never be free: each program
-/// would run uncoloured.
-pub(crate) fn check_colors(place: &str, colors: u32, map: &AddrMap) -> Result<(), HostError> {
+/// would run uncoloured. The error begins with their number.
+pub(crate) fn check_colors(colors: u32, map: &AddrMap) -> Result<(), String> {
     let sets = map.n_bank_sets();
     match colors > sets {
-        true => Err(HostError::Request(format!(
-            "{place} {colors}: {} has {sets} bank sets",
-            map.name()
-        ))),
+        true => Err(format!("{colors}: {} has {sets} bank sets", map.name())),
         false => Ok(()),
     }
 }
@@ -155,7 +152,8 @@ impl Rule {
     /// Makes `change`, all of it or nothing.
     pub fn change(&self, change: &RuleChange) -> Result<(), HostError> {
         if let (Some(colors), Ok(map)) = (change.colors, self.control.map()) {
-            check_colors("--colors", colors, &map)?;
+            check_colors(colors, &map)
+                .map_err(|why| HostError::Request(format!("--colors {why}")))?;
         }
         let with_old = |(attribute, value)| Ok((attribute, value, self.get(attribute)?));
         let writes = change.writes().map(with_old);

@@ -3,6 +3,7 @@
 
 use soloist_machine::did_you_mean;
 
+use crate::error::KeyError;
 use crate::machine::{lacking_event, Host};
 use crate::HostError;
 
@@ -87,7 +88,7 @@ pub(crate) fn check_events_here<'a>(
         .filter(|(key, _)| ["event", "write_event"].contains(key));
     for (key, event) in events {
         if let Some(why) = lacking_event(host, event) {
-            return Err(HostError::Request(format!("[guard] {key}: {why}")));
+            return Err(KeyError::new(&["guard"], key, format!(": {why}")).into());
         }
     }
     Ok(())

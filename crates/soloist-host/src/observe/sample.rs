@@ -1,7 +1,7 @@
 //! Repeated measurements: what they come to, and whether they can be trusted.
 
 use serde::Serialize;
-use soloist_core::statistics::{mean, quantile, sample_deviation};
+use soloist_core::statistics::{quantile, Spread};
 
 /// Runs below which a summary warns.
 const FEW: usize = 10;
@@ -32,15 +32,18 @@ impl Summary {
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        if sorted.is_empty() {
+            return None;
+        }
+        let spread = Spread::of(&sorted);
         Some(Self {
             runs: sorted.len(),
-            mean: mean(&sorted),
-            stddev: sample_deviation(&sorted),
-            min,
+            mean: spread.mean,
+            stddev: spread.deviation,
+            min: spread.min,
             p50: quantile(&sorted, 0.50),
             p99: quantile(&sorted, 0.99),
-            max,
+            max: spread.max,
         })
     }
 

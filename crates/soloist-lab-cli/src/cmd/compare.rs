@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition};
+use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition as Row};
 use soloist_cli::progress::Steps;
 use soloist_cli::{out, Ctx, Misuse};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
 use soloist_memory::Platform;
-use soloist_play::policy::linux;
 use soloist_play::replay::{
-    jobs, jobs_beside, Job, Part, Placement, Replay, ReplayError, Replayed, PILOT_LINES,
+    Compared, Condition, ConditionRuns, Part, Placement, Setting, MOST_LINES, PILOT_LINES,
 };
 use soloist_record::{Lines, Meta};
 use soloist_vm::Scratch;
@@ -20,25 +19,9 @@ use soloist_vm::Scratch;
 use super::sim::recorded;
 use super::vm;
 
-/// Seeds of what placement leaves to chance; a run each.
-const SEEDS: u64 = 5;
-
-/// Lines that are played of each program unless the user says how many.
-const LINES: usize = 1_000_000;
-
-/// Requests that the runs of one program may come to, or fewer lines are played: a minute of two
-/// idle processors.
-const REQUESTS: u64 = 120_000_000;
-
 /// Passes of this program's own neighbour that are recorded: what is played is from their middle,
 /// and each takes as long as a second of a program.
 const PASSES: &str = "8";
-
-/// What is played, where.
-struct Asked {
-    placements: Vec<Placement>,
-    platform: Platform,
-}
 
 /// What was recorded; the last program is the neighbour.
 struct Recorded {
@@ -72,9 +55,9 @@ impl Recorded {
 /// Runs the comparison.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     args.begin()?;
-    let asked = asked(args)?;
+    let setting = setting(args)?;
     if let Some(dir) = &args.recorded {
-        return play(args, &asked, &Recorded::read(dir)?, ctx);
+        return play(args, &setting, &Recorded::read(dir)?, ctx);
     }
     let scratch = Scratch::new("soloist-compare-")?;
     let programs = vec![args.command.clone(), neighbour(args)?];
@@ -93,11 +76,11 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         }
         status => anyhow::bail!("the command ended with status {status}"),
     }
-    play(args, &asked, &Recorded::read(scratch.path())?, ctx)
+    play(args, &setting, &Recorded::read(scratch.path())?, ctx)
 }
 
 /// Refuses what is wrong before minutes of recording.
-fn asked(args: &Args) -> Result<Asked> {
+fn setting(args: &Args) -> Result<Setting> {
     let mut placements: Vec<Placement> = vec!["buddy".parse()?];
     for policy in &args.policies {
         placements.push(
@@ -113,9 +96,11 @@ fn asked(args: &Args) -> Result<Asked> {
         return Err(Misuse(why).into());
     }
     neighbour(args)?;
-    Ok(Asked {
+    Ok(Setting {
         placements,
         platform,
+        neighbours: args.neighbours as usize,
+        sets: args.sets,
     })
 }
 
@@ -139,102 +124,62 @@ fn neighbour(args: &Args) -> Result<Vec<OsString>> {
     }
 }
 
-/// One program beside its neighbours, and on a node where nobody else runs if there is one.
-struct Compared {
-    beside: Replay,
-    jobs: Vec<Job>,
-    /// With the node's number, and its runs.
-    moved: Option<(Replay, u32, Vec<Job>)>,
-}
-
-impl Compared {
-    fn new(args: &Args, asked: &Asked, program: &Part, neighbour: &Part) -> Self {
-        let company = (neighbour, args.neighbours as usize);
-        let beside = Replay {
-            sets: args.sets,
-            ..Replay::beside(&asked.platform, program, company)
-        };
-        let linux = Placement::Policy(&linux::BUDDY);
-        let moved = beside.on_a_free_node().map(|(replay, node)| {
-            let jobs = jobs([(linux, false)], SEEDS, |_, seed| seed == 1);
-            (replay, node, jobs)
-        });
-        Self {
-            beside,
-            jobs: jobs_beside(&asked.placements, SEEDS),
-            moved,
-        }
-    }
-
-    fn runs(&self) -> usize {
-        self.jobs.len() + self.moved.as_ref().map_or(0, |(_, _, jobs)| jobs.len())
-    }
-
-    /// Condition by condition: its name and its runs.
-    fn play(
-        &self,
-        company: u32,
-        progress: &(dyn Fn() + Sync),
-    ) -> Result<Vec<(String, Vec<Replayed>)>, ReplayError> {
-        let runs = self.beside.play(&self.jobs, progress)?;
-        let label = |runs: &[Replayed]| match runs[0].placement.as_str() {
-            _ if runs[0].programs == 1 => "alone".to_owned(),
-            "buddy" => format!("beside {company}, Linux"),
-            policy => format!("beside {company}, Soloist ({policy})"),
-        };
-        let groups = runs.chunks(SEEDS as usize);
-        let mut named: Vec<_> = groups.map(|runs| (label(runs), runs.to_vec())).collect();
-        if let Some((replay, node, jobs)) = &self.moved {
-            let name = format!("beside {company}, Linux (numactl -N {node})");
-            named.insert(2, (name, replay.play(jobs, progress)?));
-        }
-        Ok(named)
+/// A condition's name.
+fn name(condition: Condition, neighbours: u32) -> String {
+    match condition {
+        Condition::Alone => "alone".to_owned(),
+        Condition::FreeNode(node) => format!("beside {neighbours}, Linux (numactl -N {node})"),
+        Condition::Beside(placement) => match placement.name().as_str() {
+            "buddy" => format!("beside {neighbours}, Linux"),
+            policy => format!("beside {neighbours}, Soloist ({policy})"),
+        },
     }
 }
 
 /// How many lines of a program to play: what the user says, or as many as may be.
-fn lines(args: &Args, asked: &Asked, recorded: &Recorded, program: usize) -> Result<usize> {
+fn lines(args: &Args, setting: &Setting, recorded: &Recorded, program: usize) -> Result<usize> {
     if let Some(lines) = args.lines {
         return Ok(lines);
     }
     let pilot = recorded.part(program, PILOT_LINES)?;
-    let neighbour = recorded.part(recorded.programs - 1, LINES)?;
-    let pilot = Compared::new(args, asked, &pilot, &neighbour);
-    let most = pilot.beside.lines_within(REQUESTS, &pilot.jobs)?;
-    Ok(most.clamp(PILOT_LINES, LINES))
+    let neighbour = recorded.part(recorded.programs - 1, MOST_LINES)?;
+    Ok(Compared::new(setting, &pilot, &neighbour).most_lines()?)
 }
 
-fn play(args: &Args, asked: &Asked, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
+fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
     // It goes round and round: few lines of it would come to lie in the last level.
-    let neighbour = recorded.part(recorded.programs - 1, LINES)?;
+    let neighbour = recorded.part(recorded.programs - 1, MOST_LINES)?;
     let mut all = Vec::new();
     for program in 0..recorded.programs - 1 {
-        let lines = lines(args, asked, recorded, program)?;
+        let lines = lines(args, setting, recorded, program)?;
         let part = recorded.part(program, lines)?;
-        all.push((Compared::new(args, asked, &part, &neighbour), lines));
+        all.push((Compared::new(setting, &part, &neighbour), lines));
     }
     let progress = Steps::new(ctx, all.iter().map(|(one, _)| one.runs()).sum(), "played");
     let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
     let mut played = Vec::new();
     for (compared, lines) in &all {
-        let program = &compared.beside.parts[0].name;
-        let named = compared.play(args.neighbours, &|| progress.step())?;
-        let conditions = of_program(program, &named);
-        for ((_, runs), c) in named.iter().zip(&conditions).skip(1) {
-            blames.push(Blame::of(&runs[0], format!("{}, {}", c.program, c.name)));
+        let program = compared.program();
+        let groups = compared.play(&|| progress.step())?;
+        let conditions = of_program(args, program, &groups);
+        for (group, c) in groups.iter().zip(&conditions).skip(1) {
+            blames.push(Blame::of(
+                &group.runs[0],
+                format!("{}, {}", c.program, c.name),
+            ));
         }
         drawn.push(drawing(program, &conditions));
         played.push(format!("{lines} of {program}"));
         found.extend(conditions);
     }
     progress.finish();
-    let notes = notes(args, asked, recorded, &played);
+    let notes = notes(args, setting, recorded, &played);
     draw(args, &drawn, &blames, &notes)?;
     finish(args, ctx, "modelled", &found, &notes)
 }
 
 /// Remarks on the figures.
-fn notes(args: &Args, asked: &Asked, recorded: &Recorded, played: &[String]) -> Vec<String> {
+fn notes(args: &Args, setting: &Setting, recorded: &Recorded, played: &[String]) -> Vec<String> {
     let (kernel, machine) = (&recorded.kernel, &args.machine);
     let mut notes = vec![
         format!(
@@ -243,7 +188,7 @@ fn notes(args: &Args, asked: &Asked, recorded: &Recorded, played: &[String]) -> 
         ),
         format!("lines from the middle, at most: {}", played.join(", ")),
     ];
-    if asked.platform.memory.map.memory_nodes().len() < 2 {
+    if setting.platform.memory.map.memory_nodes().len() < 2 {
         notes.push(format!("{machine} has one node: numactl has none to offer"));
     }
     notes
@@ -262,8 +207,8 @@ fn draw(args: &Args, drawn: &[Comparison], blames: &[Blame], notes: &[String]) -
 }
 
 /// What pictures show of a program's conditions.
-fn drawing(program: &str, conditions: &[Condition]) -> Comparison {
-    let drawn = |c: &Condition| Drawn {
+fn drawing(program: &str, conditions: &[Row]) -> Comparison {
+    let drawn = |c: &Row| Drawn {
         name: c.name.clone(),
         seconds: c.seconds.clone(),
     };
@@ -274,19 +219,17 @@ fn drawing(program: &str, conditions: &[Condition]) -> Comparison {
 }
 
 /// The conditions of one program, alone first.
-fn of_program(name: &str, groups: &[(String, Vec<Replayed>)]) -> Vec<Condition> {
-    let seconds = |runs: &[Replayed]| runs.iter().map(|r| r.played[0].time_ns / 1e9).collect();
+fn of_program(args: &Args, program: &str, groups: &[ConditionRuns]) -> Vec<Row> {
     let named = groups
         .iter()
-        .map(|(name, runs)| (name.clone(), seconds(runs)))
+        .map(|group| (name(group.condition, args.neighbours), group.seconds()))
         .collect();
-    let mut list = conditions(name, named);
-    for (condition, (_, runs)) in list.iter_mut().zip(groups) {
-        let p99 = runs.iter().map(|r| r.played[0].latency_ns.p99).sum::<f64>();
+    let mut rows = conditions(program, named);
+    for (row, group) in rows.iter_mut().zip(groups) {
         // The model's runs differ by their seeds only.
-        condition.warnings.clear();
-        condition.line_p99_ns = Some(p99 / runs.len() as f64);
-        condition.blamed = runs[0].played[0].waited();
+        row.warnings.clear();
+        row.line_p99_ns = Some(group.line_p99_ns());
+        row.blamed = group.runs[0].played[0].waited();
     }
-    list
+    rows
 }

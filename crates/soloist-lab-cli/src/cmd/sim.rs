@@ -14,13 +14,13 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
-use soloist_memory::checker::Checker;
 use soloist_memory::controller::{Completion, RowOutcome};
-use soloist_memory::replay::{Figures, Replay, Report, Source};
+use soloist_memory::replay::{Figures, Report, Source};
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::Machine;
 use soloist_play::import::unpacked;
 use soloist_play::replay::{load, Part};
+use soloist_play::requests::{self, Played};
 use soloist_record::Lines;
 
 use soloist_cli::complete;
@@ -116,13 +116,16 @@ impl Trace {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let machine = Machine::find(&self.machine)?;
         let start = Instant::now();
-        let (report, checked) = self.play(&machine)?;
+        let Played {
+            report,
+            commands_checked,
+        } = self.play(&machine)?;
         let wall = start.elapsed().as_secs_f64();
         let output = Output {
             machine: &machine.name,
             device: &machine.device.name,
             report: &report,
-            commands_checked: checked,
+            commands_checked,
             wall_seconds: wall,
             requests_per_second: report.all.requests as f64 / wall,
         };
@@ -134,17 +137,11 @@ impl Trace {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What came of the traces, and how many commands were checked.
-    fn play(&self, machine: &Machine) -> Result<(Report, Option<u64>)> {
-        let mut replay = Replay::new(machine, self.sources()?);
+    fn play(&self, machine: &Machine) -> Result<Played> {
+        let sources = self.sources()?;
         let mut latencies = self.latency_file()?;
         let see = |source: usize, c: &Completion| latencies.see(source, c);
-        let played = if self.check {
-            let (report, commands) = Checker::of(machine).play(&mut replay, see)?;
-            (report, Some(commands))
-        } else {
-            (replay.run(see, None)?, None)
-        };
+        let played = requests::play(machine, sources, self.check, see)?;
         latencies.finish().context("writing the latencies")?;
         Ok(played)
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::interval::Estimate;
 use crate::cases::alone_name;
-use crate::measurements::{CaseResult, Spread, Waits};
+use crate::measurements::{CaseResult, Waits};
 
 /// A task under a policy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -52,7 +52,7 @@ fn answer(case: &CaseResult, name: &str, alone: &CaseResult) -> Option<Answer> {
     let beside = mean_waits(case, name)?;
     let beyond = beside.less(&mean_waits(alone, name)?);
     let ratio = |case: &CaseResult, alone: &CaseResult| {
-        let mean = |c: &CaseResult| c.spread(name, "time").map(|s: Spread| s.mean);
+        let mean = |c: &CaseResult| c.spread(name, "time").map(|spread| spread.mean);
         Some(mean(case)? / mean(alone)?)
     };
     let seeds = case.runs.len().min(alone.runs.len());

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{CaseResult, Spread, METRICS};
+use soloist_core::statistics::Spread;
+
+use super::{CaseResult, METRICS};
 
 /// Every measured value by the name that expressions use:
 /// `CASE_TASK_METRIC`, and with `_min`, `_max`, `_std` behind it; further
@@ -36,8 +38,8 @@ pub fn values(results: &[CaseResult]) -> BTreeMap<String, f64> {
                     ("", spread.mean),
                     ("_min", spread.min),
                     ("_max", spread.max),
-                    ("_std", spread.std),
-                    ("_runstd", over_runs.std),
+                    ("_std", spread.deviation),
+                    ("_runstd", over_runs.deviation),
                     ("_runmin", over_runs.min),
                     ("_runmax", over_runs.max),
                     ("_runspread", Spread::of(&gaps).mean),

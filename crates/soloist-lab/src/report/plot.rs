@@ -2,10 +2,11 @@
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use soloist_core::statistics::Spread;
 use soloist_play::policy::Policy;
 
 use crate::judgement::ScenarioOutcome;
-use crate::measurements::{CaseResult, Spread};
+use crate::measurements::CaseResult;
 use crate::spec::Plot;
 
 /// Size of a plot with its key, pixels.

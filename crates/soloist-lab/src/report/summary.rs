@@ -25,7 +25,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// The mark of an effect: a disc, or an arrow at the end beyond which it lies.
-fn mark(effect: f64, (x, y): (f64, f64)) -> String {
+fn mark(effect: f64, x: f64, y: f64) -> String {
     let arrow = |way: f64| format!("M{} {y}l{} -5v10z", x + 5.0 * way, -10.0 * way);
     match effect {
         e if e < AXIS.0 => arrow(-1.0),
@@ -74,7 +74,7 @@ pub fn summary(experiments: &[Judged]) -> Markup {
                 "\n" text x=(LEFT - 10.0) y=(y + 4.0) text-anchor="end" font-size="11" {
                     (shortened(name))
                 }
-                path d=(mark(*effect, (x(*effect), y)))
+                path d=(mark(*effect, x(*effect), y))
                     fill=(if inside { "#0072b2" } else { "#d55e00" }) {}
             }
             "\n"
@@ -89,12 +89,9 @@ mod tests {
 
     #[test]
     fn what_lies_beyond_the_axis_is_an_arrow() {
-        assert_eq!(
-            mark(1.0, (20.0, 9.0)),
-            "M15 9a5 5 0 1 0 10 0a5 5 0 1 0 -10 0"
-        );
-        assert_eq!(mark(-9.0, (20.0, 9.0)), "M15 9l10 -5v10z");
-        assert_eq!(mark(9.0, (20.0, 9.0)), "M25 9l-10 -5v10z");
+        assert_eq!(mark(1.0, 20.0, 9.0), "M15 9a5 5 0 1 0 10 0a5 5 0 1 0 -10 0");
+        assert_eq!(mark(-9.0, 20.0, 9.0), "M15 9l10 -5v10z");
+        assert_eq!(mark(9.0, 20.0, 9.0), "M25 9l-10 -5v10z");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(crate) fn from_firmware(host: &Host, seed: u64) -> Finding {
             (found, "Linux' library for Zen (amd_atl)", Some((lost, why)))
         }
     };
-    let mut says = told(&found);
+    let mut says = extent(&found);
     if let Some(((lost, all), why)) = &open {
         let banks = match why {
             Some(why) => format!("channels only ({why})"),
@@ -90,7 +90,7 @@ pub(crate) fn from_firmware(host: &Host, seed: u64) -> Finding {
 }
 
 /// How far a map from firmware is shown.
-fn told(found: &firmware::Found) -> String {
+fn extent(found: &firmware::Found) -> String {
     let held: usize = found.nodes.iter().map(|node| node.held.0).sum();
     let all: usize = found.nodes.iter().map(|node| node.held.1).sum();
     let mut says = format!(

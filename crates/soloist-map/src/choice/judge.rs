@@ -214,17 +214,17 @@ mod tests {
             ranks: Some(2),
             bytes: 32 << 30,
         };
-        let told = |counted: Option<&Counted>| {
+        let judged = |counted: Option<&Counted>| {
             let about = (machine.host.channels, machine.about.trust);
             let says = Counts::of(counted, &machine.map, about.0, about.1);
             (says.is_against(), says.said().collect::<Vec<_>>())
         };
         let same = vec!["EDAC (F10h) counts the same".to_owned()];
-        assert_eq!(told(Some(&counted)), (false, same));
+        assert_eq!(judged(Some(&counted)), (false, same));
         counted.channels = 4;
-        let (is_against, said) = told(Some(&counted));
+        let (is_against, said) = judged(Some(&counted));
         assert!(is_against && said[0].contains("counts 4 channels"));
-        let (is_against, said) = told(None);
+        let (is_against, said) = judged(None);
         assert!(!is_against && said[0].contains("not checked by count"));
     }
 }

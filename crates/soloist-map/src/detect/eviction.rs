@@ -117,7 +117,7 @@ pub fn detect(
         .collect();
     let (held, tried) = holds(probe, target, &group, &mut rng);
     progress(0.6);
-    let (classes, least, most) = classes(probe, (target, &group), &rest, progress)?;
+    let (classes, least, most) = classes(probe, target, &group, &rest, progress)?;
     Some(Eviction {
         group: group.len(),
         classes,
@@ -184,7 +184,8 @@ fn holds(
 /// of the group; `None`: what is left of the group pushes the target out by itself.
 fn classes(
     probe: &mut dyn CacheProbe,
-    (target, group): (u64, &[u64]),
+    target: u64,
+    group: &[u64],
     pages: &[u64],
     progress: &mut dyn FnMut(f64),
 ) -> Option<(f64, f64, Option<f64>)> {

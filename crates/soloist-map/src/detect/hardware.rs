@@ -69,7 +69,7 @@ pub struct Hardware {
     /// Bytes that the kernel may be asked for at a time.
     most: u64,
     /// What the host bridge says, where physical addresses are told.
-    told: Option<Lifted>,
+    lifted: Option<Lifted>,
 }
 
 /// What to measure with.
@@ -140,8 +140,8 @@ impl Hardware {
 
     fn with_pages(options: &HardwareOptions, shift: u32) -> Result<Self, HardwareError> {
         let host = running();
-        let told = is_bare_metal(&host) || options.trust_guest;
-        let physical = told && !options.unprivileged;
+        let are_shown = is_bare_metal(&host) || options.trust_guest;
+        let physical = are_shown && !options.unprivileged;
         let pagemap = File::open("/proc/self/pagemap").ok();
         let mut mapper = Mapper {
             shift,
@@ -196,7 +196,7 @@ impl Hardware {
             Addresses::Physical => bridge::read_with(&running(), &ranges).ok(),
             Addresses::InsidePages { .. } => None,
         };
-        let lifted = lifted.and_then(|bridge| bridge.told());
+        let lifted = lifted.and_then(|bridge| bridge.lifted());
         let ranges = match addresses {
             Addresses::Physical => ranges,
             Addresses::InsidePages { .. } => pages
@@ -215,7 +215,7 @@ impl Hardware {
             ranges,
             mapper,
             most,
-            told: lifted,
+            lifted,
         }
     }
 
@@ -267,8 +267,8 @@ impl TimingSource for Hardware {
         self.addresses
     }
 
-    fn told(&self) -> Option<Lifted> {
-        self.told
+    fn lifted(&self) -> Option<Lifted> {
+        self.lifted
     }
 
     fn pool(&self) -> &Pool {

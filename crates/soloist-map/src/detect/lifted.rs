@@ -127,16 +127,18 @@ struct Known {
     bank: Option<InWay>,
 }
 
-/// A shift that nothing measured contradicts, and the MiB that the border is in: not
-/// before the first of them, not behind the second.
+/// A shift that nothing measured contradicts, and the MiB that the border may be in.
 #[derive(Debug, Clone, Copy)]
 struct Likely {
     shift: u64,
-    borders: (u64, u64),
+    /// The border is not before it.
+    earliest: u64,
+    /// The border is not behind it.
+    latest: u64,
 }
 
 /// Finds what of `tail` is lifted, by the functions of `model`, which were found before
-/// it, under `shift`. `told` is what the host says, if it does: then nothing else is looked
+/// it, under `shift`. `by_host` is what the host says, if it does: then nothing else is looked
 /// for. `None`: no shift explains what was measured, or not what was told.
 ///
 /// # Errors
@@ -146,10 +148,10 @@ pub fn find(
     model: &Model,
     shift: u64,
     tail: &Tail,
-    told: Option<Lifted>,
+    by_host: Option<Lifted>,
 ) -> Result<Option<Found>, Stop> {
     let mut search = Search {
-        told,
+        by_host,
         anchors: Anchors::of(meter, model, &model.sections),
         model,
         shift,
@@ -166,7 +168,7 @@ struct Search<'a> {
     /// Of what is before the tail.
     shift: u64,
     /// What the host says.
-    told: Option<Lifted>,
+    by_host: Option<Lifted>,
     tail: &'a Tail,
     /// Ascending.
     known: Vec<Known>,
@@ -232,8 +234,8 @@ impl Search<'_> {
     fn bank(&self, meter: &mut Meter<'_>, line: u64) -> Result<Option<InWay>, Stop> {
         let straight = self.at(line, self.shift);
         let likely = self
-            .told
-            .map(|told| told.shift)
+            .by_host
+            .map(|lifted| lifted.shift)
             .or(self.tail.shifts().next());
         let likely = likely.map(|shift| self.at(line, shift));
         let (way, bank) = straight;
@@ -269,7 +271,7 @@ impl Search<'_> {
     /// whatever is lifted, something measured contradicts it.
     fn likely(&self) -> Option<(bool, Vec<Likely>)> {
         let fits = |known: &Known, shift| known.bank == Some(self.at(known.line, shift));
-        if let Some(Lifted { border, shift }) = self.told {
+        if let Some(Lifted { border, shift }) = self.by_host {
             let before = |known: &Known| {
                 if known.line < border {
                     self.shift
@@ -277,12 +279,20 @@ impl Search<'_> {
                     shift
                 }
             };
-            let borders = (border, border);
             let holds = self.known.iter().all(|known| fits(known, before(known)));
-            return holds.then(|| (false, vec![Likely { shift, borders }]));
+            return holds.then(|| {
+                (
+                    false,
+                    vec![Likely {
+                        shift,
+                        earliest: border,
+                        latest: border,
+                    }],
+                )
+            });
         }
         let top = self.model.functions.iter().fold(0, |all, f| all | f);
-        let told_apart = match self.model.ways() {
+        let distinguished = match self.model.ways() {
             1 => u64::MAX.checked_shr(top.leading_zeros()).unwrap_or(0),
             _ => u64::MAX,
         };
@@ -304,14 +314,15 @@ impl Search<'_> {
                 .max(self.tail.range.start / STEP * STEP);
             let latest = latest.min(last);
             if straight.is_none_or(|at| at < moved) && earliest <= latest {
-                let borders = (earliest, latest);
-                let alike = likely
-                    .entry(shift & told_apart)
-                    .or_insert(Likely { shift, borders });
-                alike.borders.0 = alike.borders.0.min(earliest);
+                let alike = likely.entry(shift & distinguished).or_insert(Likely {
+                    shift,
+                    earliest,
+                    latest,
+                });
+                alike.earliest = alike.earliest.min(earliest);
             }
         }
-        likely.remove(&(self.shift & told_apart));
+        likely.remove(&(self.shift & distinguished));
         let mut likely: Vec<Likely> = likely.into_values().collect();
         likely.sort_by_key(|one| one.shift);
         let straight = moved == self.known.len();
@@ -326,8 +337,8 @@ impl Search<'_> {
             let here = self.at(line, self.shift);
             let mut said = straight.then_some(here);
             likely.iter().any(|one| {
-                let moved = (step >= one.borders.0).then(|| self.at(line, one.shift));
-                let kept = (step < one.borders.1).then_some(here);
+                let moved = (step >= one.earliest).then(|| self.at(line, one.shift));
+                let kept = (step < one.latest).then_some(here);
                 let mut says = moved.into_iter().chain(kept);
                 says.any(|says| *said.get_or_insert(says) != says)
             })
@@ -340,7 +351,7 @@ impl Search<'_> {
     /// where that is little.
     fn doubt(&mut self, meter: &mut Meter<'_>) -> Result<(), Stop> {
         let fits = |known: &Known, shift| known.bank == Some(self.at(known.line, shift));
-        let best = match self.told {
+        let best = match self.by_host {
             Some(Lifted { border, shift }) => Some((
                 shift,
                 self.known.partition_point(|known| known.line < border),
@@ -382,7 +393,7 @@ impl Search<'_> {
     /// fills the hole.
     fn settled(&self, straight: bool, likely: &[Likely]) -> Found {
         let lifted = likely.first().filter(|_| !straight).map(|one| Lifted {
-            border: one.borders.1,
+            border: one.latest,
             shift: one.shift,
         });
         let mut open: Vec<RamRange> = Vec::new();

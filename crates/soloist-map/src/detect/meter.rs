@@ -358,7 +358,7 @@ impl<'a> Meter<'a> {
         let (_, sigma) = shorth(&mut first);
         let sigma = sigma.max(0.5);
         let top = self.climb(range, repeats, sigma)?;
-        let slow = self.search(range, repeats, (0.7 * top, 0.8 * top), SEARCH)?;
+        let slow = self.search(range, repeats, 0.7 * top, 0.8 * top, SEARCH)?;
         if slow.len() < 3 {
             return Err(Stop::NoConflicts);
         }
@@ -391,14 +391,14 @@ impl<'a> Meter<'a> {
     /// than conflicts and far more frequent: whatever is found first, go on
     /// above it.
     fn climb(&mut self, range: &RamRange, repeats: u32, sigma: f64) -> Result<f64, Stop> {
-        let mut found = self.search(range, repeats, (3.0 * sigma, 1.5 * sigma), SEARCH)?;
+        let mut found = self.search(range, repeats, 3.0 * sigma, 1.5 * sigma, SEARCH)?;
         if found.len() < 3 {
             return Err(Stop::NoConflicts);
         }
         let mut top = median_of(&found, |pair| pair.2);
         for _ in 0..12 {
             let high = gap_above(&mut found, sigma).unwrap_or(found[found.len() * 9 / 10].2);
-            let mut higher = self.search(range, repeats, (high, high), SEARCH_HIGHER)?;
+            let mut higher = self.search(range, repeats, high, high, SEARCH_HIGHER)?;
             if higher.len() < RARE {
                 break;
             }
@@ -431,7 +431,8 @@ impl<'a> Meter<'a> {
         &mut self,
         range: &RamRange,
         repeats: u32,
-        (above, keep): (f64, f64),
+        above: f64,
+        keep: f64,
         tries: u64,
     ) -> Result<Vec<(u64, u64, f64)>, Stop> {
         let mut found = Vec::new();
@@ -510,7 +511,7 @@ impl<'a> Meter<'a> {
             return Ok(false);
         }
         let slow = (levels.true_slow / levels.false_slow).ln();
-        self.decide(a, b, slow, (-3.0, odds.ln()))
+        self.decide(a, b, slow, -3.0, odds.ln())
     }
 
     /// Whether a chosen pair conflicts; wrong about once in `odds` either way.
@@ -519,7 +520,7 @@ impl<'a> Meter<'a> {
     /// When the deadline has passed, or nothing is calibrated.
     pub fn is_conflict(&mut self, a: u64, b: u64, odds: f64) -> Result<bool, Stop> {
         let limit = odds.ln();
-        self.decide(a, b, 0.0, (-limit, limit))
+        self.decide(a, b, 0.0, -limit, limit)
     }
 
     /// Whether a chosen pair does not conflict, and a known conflict was seen at
@@ -543,14 +544,8 @@ impl<'a> Meter<'a> {
         Ok(None)
     }
 
-    /// Wald's test: adds up evidence until it leaves `(low, high)`.
-    fn decide(
-        &mut self,
-        a: u64,
-        b: u64,
-        start: f64,
-        (low, high): (f64, f64),
-    ) -> Result<bool, Stop> {
+    /// Wald's test: adds up evidence until it is `low` or less, or `high` or more.
+    fn decide(&mut self, a: u64, b: u64, start: f64, low: f64, high: f64) -> Result<bool, Stop> {
         let levels = self.levels.ok_or(Stop::NoConflicts)?;
         let mut evidence = start;
         for _ in 0..ROUNDS {

@@ -33,12 +33,12 @@ pub struct Node {
     pub assumed: Vec<RamRange>,
 }
 
-/// Finds the layouts of a node's memory. `told` is what the host says of memory that
+/// Finds the layouts of a node's memory. `by_host` is what the host says of memory that
 /// lies elsewhere than its address says.
 pub fn solve_node(
     meter: &mut Meter<'_>,
     ranges: &[RamRange],
-    told: Option<Lifted>,
+    by_host: Option<Lifted>,
     progress: &mut dyn FnMut(f64),
 ) -> Node {
     // A page of unknown address is measured by itself, whatever its size.
@@ -65,7 +65,7 @@ pub fn solve_node(
         }
     }
     if let Some(tail) = tail {
-        node.lift(meter, &tail, told, progress);
+        node.lift(meter, &tail, by_host, progress);
     }
     node.adopt(meter, &small);
     for region in &mut node.regions {
@@ -191,11 +191,12 @@ impl Node {
         &mut self,
         meter: &mut Meter<'_>,
         tail: &Tail,
-        told: Option<Lifted>,
+        by_host: Option<Lifted>,
         progress: &mut dyn FnMut(f64),
     ) {
         // Of another node, or where no tail can begin.
-        let told = told.filter(|told| (tail.range.start..tail.range.end).contains(&told.border));
+        let by_host =
+            by_host.filter(|lifted| (tail.range.start..tail.range.end).contains(&lifted.border));
         let heads = self.regions.iter().enumerate().filter_map(|(at, region)| {
             let head = tail.head(&region.model.sections)?;
             region.is_sound().then_some((at, head))
@@ -208,8 +209,8 @@ impl Node {
         let found = holder.map(|(at, head)| {
             let model = &self.regions[at].model;
             let shift = model.sections[head].shift;
-            let found = lifted::find(meter, model, shift, tail, told)?;
-            if found.is_some() || told.is_none() {
+            let found = lifted::find(meter, model, shift, tail, by_host)?;
+            if found.is_some() || by_host.is_none() {
                 return Ok(found);
             }
             self.unsolved.push((tail.range, Stop::ToldOtherwise));

@@ -190,7 +190,7 @@ pub struct SimSource {
     /// Bits of the bank that are its group.
     group: u32,
     streams: Option<SimStreams>,
-    told: Option<Lifted>,
+    lifted: Option<Lifted>,
 }
 
 /// What limits several streams of reads.
@@ -284,15 +284,15 @@ impl SimSource {
                 l.bank_group.iter().fold(0, |all, &bit| all | 1 << bit)
             }),
             streams,
-            told: None,
+            lifted: None,
         }
     }
 
     /// As a host whose registers say this of its memory.
     #[must_use]
-    pub fn telling(self, told: Lifted) -> Self {
-        let told = Some(told);
-        Self { told, ..self }
+    pub fn with_lifted(self, lifted: Lifted) -> Self {
+        let lifted = Some(lifted);
+        Self { lifted, ..self }
     }
 
     /// The physical address behind an address of this source: what an
@@ -420,8 +420,8 @@ impl TimingSource for SimSource {
         }
     }
 
-    fn told(&self) -> Option<Lifted> {
-        self.told
+    fn lifted(&self) -> Option<Lifted> {
+        self.lifted
     }
 
     fn pool(&self) -> &Pool {

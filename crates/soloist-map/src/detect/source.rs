@@ -29,7 +29,7 @@ pub trait TimingSource {
 
     /// What the host says of memory that lies elsewhere than its address says; it must
     /// stand up.
-    fn told(&self) -> Option<Lifted> {
+    fn lifted(&self) -> Option<Lifted> {
         None
     }
 

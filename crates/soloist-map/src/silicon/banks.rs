@@ -56,6 +56,27 @@ pub struct Banks {
     pub anywhere: Vec<u64>,
 }
 
+/// One of several programs that draw lines and have none in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner {
+    /// From 0.
+    pub number: usize,
+    /// How many there are.
+    pub owners: usize,
+}
+
+impl Owner {
+    /// How many of `lines` are its own: every `owners`-th.
+    fn count(self, lines: usize) -> usize {
+        (lines + self.owners - 1 - self.number) / self.owners
+    }
+
+    /// Where its line number `i` is among all.
+    fn index(self, i: usize) -> usize {
+        i * self.owners + self.number
+    }
+}
+
 impl Banks {
     /// Finds lines in the memory of `source` for a victim and `neighbours`, each part
     /// within `deadline`.
@@ -65,7 +86,8 @@ impl Banks {
     pub fn find(
         source: &mut dyn TimingSource,
         neighbours: usize,
-        (deadline, seed): (Duration, u64),
+        deadline: Duration,
+        seed: u64,
         progress: &mut dyn FnMut(&str, f64),
     ) -> Result<Self, SetsError> {
         let mut total = None;
@@ -152,12 +174,12 @@ impl Banks {
         (0..size.min(self.lines.len())).map(|i| i * step).collect()
     }
 
-    /// Some `count` lines of `banks`, as many of each, in random order: those of one of
-    /// several `owners`, who have no line in common.
+    /// Some `count` lines of `banks`, as many of each, in random order: those of one
+    /// of several owners, who have no line in common.
     pub fn draw(
         &self,
         banks: &[usize],
-        (owner, owners): (usize, usize),
+        owner: Owner,
         count: usize,
         rng: &mut ChaCha8Rng,
     ) -> Vec<u64> {
@@ -165,34 +187,29 @@ impl Banks {
         let mut drawn = Vec::with_capacity(each * banks.len());
         for &bank in banks {
             let lines = &self.lines[bank];
-            let own = (lines.len() + owners - 1 - owner) / owners;
+            let own = owner.count(lines.len());
             let chosen = rand::seq::index::sample(rng, own, each.min(own));
-            drawn.extend(chosen.iter().map(|i| lines[i * owners + owner]));
+            drawn.extend(chosen.iter().map(|i| lines[owner.index(i)]));
         }
         drawn.shuffle(rng);
         drawn
     }
 
-    /// The lines of `bank` that are one of several `owners`', side by side in memory: those of
+    /// The lines of `bank` that are one of several owners', side by side in memory: those of
     /// a page are one row's where rows are as large.
     #[must_use]
-    pub fn share(&self, bank: usize, (owner, owners): (usize, usize)) -> Vec<u64> {
+    pub fn share(&self, bank: usize, owner: Owner) -> Vec<u64> {
         let mut lines = self.lines[bank].clone();
         lines.sort_unstable();
-        let at = |turn: usize| lines.len() * turn / owners;
-        lines[at(owner)..at(owner + 1)].to_vec()
+        let begin = |number: usize| lines.len() * number / owner.owners;
+        lines[begin(owner.number)..begin(owner.number + 1)].to_vec()
     }
 
     /// As [`Banks::draw`], of all of memory.
-    pub fn draw_anywhere(
-        &self,
-        (owner, owners): (usize, usize),
-        count: usize,
-        rng: &mut ChaCha8Rng,
-    ) -> Vec<u64> {
-        let own = (self.anywhere.len() + owners - 1 - owner) / owners;
+    pub fn draw_anywhere(&self, owner: Owner, count: usize, rng: &mut ChaCha8Rng) -> Vec<u64> {
+        let own = owner.count(self.anywhere.len());
         let chosen = rand::seq::index::sample(rng, own, count.min(own));
-        let line = |i: usize| self.anywhere[i * owners + owner];
+        let line = |i: usize| self.anywhere[owner.index(i)];
         chosen.iter().map(line).collect()
     }
 

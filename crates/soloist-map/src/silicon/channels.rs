@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use soloist_core::statistics::median;
 use soloist_machine::gf2;
 
-use super::banks::{Banks, How};
+use super::banks::{Banks, How, Owner};
 use super::slices::{Difference, Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
 use super::statistics::{chance, shown, Interval};
 use super::two_banks::CHANCE;
@@ -164,12 +164,13 @@ fn block(
     let mut taken = [0.0; 3];
     let owners = neighbours + 1;
     for i in order {
-        let lines = banks.draw(own, (0, owners), VICTIM_LINES, rng);
+        let lines = banks.draw(own, Owner { number: 0, owners }, VICTIM_LINES, rng);
         let theirs = [None, Some(near), Some(far)][i];
         let round = match theirs {
             None => cores.round(&lines, None)?,
             Some(theirs) => {
-                let lines_of = |owner| banks.draw(theirs, (owner, owners), NEIGHBOUR_LINES, rng);
+                let lines_of =
+                    |number| banks.draw(theirs, Owner { number, owners }, NEIGHBOUR_LINES, rng);
                 let theirs: Vec<Vec<u64>> = (1..owners).map(lines_of).collect();
                 let company = Company {
                     attack: Attack::Read,

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use soloist_core::statistics::median;
 
-use super::banks::Banks;
+use super::banks::{Banks, Owner};
 use super::slices::{Plan, LEAST_BLOCKS, LINE, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
 use super::statistics::Interval;
 use super::{Attack, Company, Cores, Round};
@@ -54,11 +54,15 @@ impl Paced {
     /// shared or in private banks; `None`: even the slowest cost more.
     #[must_use]
     pub fn within(&self, bound: f64, private: bool) -> Option<f64> {
-        let of = |point: &Point| match private {
+        let cost_and_rate = |point: &Point| match private {
             true => (point.private.median, point.private_bytes_per_second),
             false => (point.shared.median, point.shared_bytes_per_second),
         };
-        let kept = self.points.iter().map(of).filter(|&(ns, _)| ns <= bound);
+        let kept = self
+            .points
+            .iter()
+            .map(cost_and_rate)
+            .filter(|&(ns, _)| ns <= bound);
         kept.map(|(_, rate)| rate).reduce(f64::max)
     }
 
@@ -87,7 +91,8 @@ impl Paced {
 pub fn measure(
     cores: &mut dyn Cores,
     banks: &Banks,
-    (size, attack): (usize, Attack),
+    size: usize,
+    attack: Attack,
     plan: Plan,
     progress: &mut dyn FnMut(f64),
 ) -> Option<Paced> {
@@ -104,7 +109,7 @@ pub fn measure(
             break;
         }
         tried += 1;
-        blocks.extend(block(cores, banks, &slice, (neighbours, attack), &mut rng));
+        blocks.extend(block(cores, banks, &slice, neighbours, attack, &mut rng));
         progress(blocks.len() as f64 / plan.blocks as f64);
     }
     if blocks.len() < LEAST_BLOCKS {
@@ -142,7 +147,8 @@ fn block(
     cores: &mut dyn Cores,
     banks: &Banks,
     slice: &[usize],
-    (neighbours, attack): (usize, Attack),
+    neighbours: usize,
+    attack: Attack,
     rng: &mut ChaCha8Rng,
 ) -> Option<Vec<Round>> {
     let (own, others) = Banks::split(slice, rng);
@@ -156,13 +162,13 @@ fn block(
             0 => (slice, slice),
             _ => (&own, &others),
         };
-        let lines = banks.draw(victim, (0, owners), VICTIM_LINES, rng);
+        let lines = banks.draw(victim, Owner { number: 0, owners }, VICTIM_LINES, rng);
         if i < 2 {
             rounds[i] = Some(cores.round(&lines, None)?);
             continue;
         }
         let theirs: Vec<Vec<u64>> = (1..owners)
-            .map(|owner| banks.draw(theirs, (owner, owners), NEIGHBOUR_LINES, rng))
+            .map(|number| banks.draw(theirs, Owner { number, owners }, NEIGHBOUR_LINES, rng))
             .collect();
         let company = Company {
             attack,

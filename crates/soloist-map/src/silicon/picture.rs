@@ -103,8 +103,8 @@ pub fn svg(machine: &str, report: &Report) -> String {
                     "{} banks a core, {}: {:.2} shared, {:.2} private",
                     point.banks_per_core, name(point.attack), point.shared, point.private
                 );
-                (mark(&axes, (point.banks_per_core, point.shared), point.attack, SHARED, &what))
-                (mark(&axes, (point.banks_per_core, point.private), point.attack, PRIVATE, &what))
+                (mark(&axes, point.banks_per_core, point.shared, point.attack, SHARED, &what))
+                (mark(&axes, point.banks_per_core, point.private, point.attack, PRIVATE, &what))
             }
             "\n"
         }
@@ -122,7 +122,7 @@ fn name(attack: Attack) -> &'static str {
 }
 
 /// A filled circle for readers, an open one for writers, a square for both.
-fn mark(axes: &Axes, (x, y): (f64, f64), attack: Attack, color: &str, what: &str) -> Markup {
+fn mark(axes: &Axes, x: f64, y: f64, attack: Attack, color: &str, what: &str) -> Markup {
     let (x, y) = (axes.x(x), axes.y(y));
     let fill = match attack {
         Attack::Read => color,

@@ -13,12 +13,12 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
-use soloist_core::statistics::median;
+use soloist_core::statistics::{median, ranked_quantile};
 
-use super::banks::Banks;
+use super::banks::{Banks, Owner};
 use super::moves::{Kind, Move, Played, CHUNK, FARTHEST};
 use super::slices::{Difference, Plan, LEAST_BLOCKS, LINE, PATIENCE};
-use super::statistics::{chance, quantile, shown, Interval};
+use super::statistics::{chance, shown, Interval};
 use super::two_banks::CHANCE;
 use super::Cores;
 
@@ -127,7 +127,8 @@ pub const LEAST_MOVES: usize = CHUNK;
 /// blocks count is left out: a neighbour hardly ran.
 pub fn measure(
     cores: &mut dyn Cores,
-    (banks, size): (&Banks, usize),
+    banks: &Banks,
+    size: usize,
     policies: &[Placed],
     plan: Plan,
     progress: &mut dyn FnMut(f64),
@@ -140,8 +141,8 @@ pub fn measure(
         .max()
         .unwrap_or(1);
     let lines: Vec<Vec<Vec<u64>>> = (0..owners)
-        .map(|owner| {
-            let share = |bank| banks.share(bank, (owner, owners));
+        .map(|number| {
+            let share = |bank| banks.share(bank, Owner { number, owners });
             banks.slice(size).into_iter().map(share).collect()
         })
         .collect();
@@ -192,7 +193,7 @@ fn block(
             } else {
                 (others, BESIDE)
             };
-            piece(program, (place, count), lines, &stands_for)
+            piece(program, place, count, lines, &stands_for)
         };
         let own = programs.next().map(&mut piece).unwrap_or_default();
         let company = programs.filter(|_| has_company);
@@ -212,7 +213,8 @@ fn block(
 /// start. What waits for a move before the piece waits for nothing.
 fn piece(
     program: &[Access],
-    (place, count): (f64, usize),
+    place: f64,
+    count: usize,
     lines: &[Vec<u64>],
     stands_for: &[usize],
 ) -> Vec<Move> {
@@ -291,8 +293,8 @@ fn row(policy: &Placed, taken: &mut Taken, seed: u64) -> Option<Row> {
         slowdown_to_first: 0.0,
         adds: difference(&all(|block| block[1] - block[0]), seed),
         saves: None,
-        p99_alone_ns: quantile(alone, 0.99),
-        p99_beside_ns: quantile(beside, 0.99),
+        p99_alone_ns: ranked_quantile(alone, 0.99),
+        p99_beside_ns: ranked_quantile(beside, 0.99),
         neighbours_bytes_per_second: median(&mut all(|block| block[2])) * 1e6 * LINE,
         blocks: blocks.len(),
     })

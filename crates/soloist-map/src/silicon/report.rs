@@ -59,8 +59,9 @@ impl Report {
         let mut paced = Vec::new();
         for attack in [Attack::Read, Attack::Write] {
             let mut tell = |share| progress("co-runners paced", share);
-            let at = size.map(|size| (size, attack));
-            paced.extend(at.and_then(|at| paced::measure(cores, banks, at, part, &mut tell)));
+            let curve =
+                size.and_then(|size| paced::measure(cores, banks, size, attack, part, &mut tell));
+            paced.extend(curve);
         }
         let mut tell = |share| progress("other channels", share);
         let channels = channels::measure(cores, banks, part, &mut tell);

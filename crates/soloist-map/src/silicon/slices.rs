@@ -15,10 +15,10 @@ use rand::seq::SliceRandom;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use soloist_core::statistics::median;
+use soloist_core::statistics::{median, ranked_quantile};
 
-use super::banks::{Banks, LEAST_BANKS};
-use super::statistics::{chance, quantile, shown, Interval};
+use super::banks::{Banks, Owner, LEAST_BANKS};
+use super::statistics::{chance, shown, Interval};
 use super::two_banks::CHANCE;
 use super::{Attack, Company, Cores, Round};
 
@@ -286,12 +286,14 @@ fn block(
             Condition::Same => (&own, Some(&own)),
         };
         let owners = of.neighbours + 1;
-        let lines = banks.draw(victim, (0, owners), VICTIM_LINES, rng);
+        let lines = banks.draw(victim, Owner { number: 0, owners }, VICTIM_LINES, rng);
         rounds[i] = match neighbours {
             None => Some(cores.round(&lines, None)?),
             Some(theirs) => {
                 let theirs: Vec<Vec<u64>> = (1..owners)
-                    .map(|owner| banks.draw(theirs, (owner, owners), NEIGHBOUR_LINES, rng))
+                    .map(|number| {
+                        banks.draw(theirs, Owner { number, owners }, NEIGHBOUR_LINES, rng)
+                    })
                     .collect();
                 let company = Company {
                     attack: of.attack,
@@ -315,8 +317,8 @@ pub(super) fn figures<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Fi
     Figures {
         ns: median(&mut rounds().map(|r| r.ns).collect::<Vec<_>>()),
         mean_ns: all / singles.len().max(1) as f64,
-        p99_ns: quantile(&mut singles, 0.99),
-        p999_ns: quantile(&mut singles, 0.999),
+        p99_ns: ranked_quantile(&mut singles, 0.99),
+        p999_ns: ranked_quantile(&mut singles, 0.999),
         neighbours_bytes_per_second: rate * 1e6 * LINE,
     }
 }

@@ -89,17 +89,6 @@ pub fn shown(chances: &[f64], limit: f64) -> Vec<bool> {
     shown
 }
 
-/// The value below which `share` of the values lie, 0 to 1; sorts them.
-#[must_use]
-pub fn quantile(values: &mut [f32], share: f64) -> f64 {
-    values.sort_unstable_by(f32::total_cmp);
-    let at = (values.len() as f64 * share) as usize;
-    values
-        .get(at.min(values.len().saturating_sub(1)))
-        .copied()
-        .map_or(0.0, f64::from)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,12 +128,5 @@ mod tests {
             [false, true, false, true]
         );
         assert_eq!(shown(&[0.004, 0.004, 0.004], 0.01), [false; 3]);
-    }
-
-    #[test]
-    fn a_quantile_is_of_the_sorted_values() {
-        let mut values: Vec<f32> = (0..1000).rev().map(|i| i as f32).collect();
-        assert_eq!(quantile(&mut values, 0.99), 990.0);
-        assert_eq!(quantile(&mut [], 0.5), 0.0);
     }
 }

@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::banks::Banks;
+use super::banks::{Banks, Owner};
 use super::slices::{
     figures, Difference, Figures, Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES,
 };
@@ -84,7 +84,7 @@ pub fn measure(
         let mut order = [0, 1, 2];
         order.shuffle(&mut rng);
         for i in order {
-            taken[i].extend(block(cores, banks, (neighbours, ATTACKS[i]), &mut rng));
+            taken[i].extend(block(cores, banks, neighbours, ATTACKS[i], &mut rng));
         }
         progress((turn + 1) as f64 / plan.blocks as f64);
     }
@@ -121,13 +121,14 @@ pub fn measure(
 fn block(
     cores: &mut dyn Cores,
     banks: &Banks,
-    (neighbours, attack): (usize, Attack),
+    neighbours: usize,
+    attack: Attack,
     rng: &mut ChaCha8Rng,
 ) -> Option<[Round; 2]> {
     let owners = neighbours + 1;
-    let lines = banks.draw_anywhere((0, owners), VICTIM_LINES, rng);
+    let lines = banks.draw_anywhere(Owner { number: 0, owners }, VICTIM_LINES, rng);
     let theirs: Vec<Vec<u64>> = (1..owners)
-        .map(|owner| banks.draw_anywhere((owner, owners), NEIGHBOUR_LINES, rng))
+        .map(|number| banks.draw_anywhere(Owner { number, owners }, NEIGHBOUR_LINES, rng))
         .collect();
     let company = Company {
         attack,

@@ -92,23 +92,23 @@ impl System {
 /// How many disjoint sets of the offsets tell what each offset bit in `bits`
 /// does; sets are taken greedily, so that there may be more. A bit that one
 /// set tells was believed; a second set proved it.
-pub(super) fn told(offsets: impl Iterator<Item = u64>, bits: u64) -> Vec<(u32, u32)> {
+pub(super) fn disjoint_proofs(offsets: impl Iterator<Item = u64>, bits: u64) -> Vec<(u32, u32)> {
     let mut left: Vec<u64> = offsets.collect();
-    let mut told: Vec<(u32, u32)> = soloist_machine::gf2::bits(bits)
+    let mut proofs: Vec<(u32, u32)> = soloist_machine::gf2::bits(bits)
         .map(|bit| (bit, 0))
         .collect();
     loop {
         let mut basis = Basis::new();
         left.retain(|&offset| !basis.insert(offset));
         let mut any = false;
-        for (bit, sets) in &mut told {
+        for (bit, sets) in &mut proofs {
             if basis.contains(1 << *bit) {
                 *sets += 1;
                 any = true;
             }
         }
         if !any {
-            return told;
+            return proofs;
         }
     }
 }

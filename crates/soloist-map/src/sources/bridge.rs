@@ -186,7 +186,7 @@ impl Bridge {
 
     /// What is lifted, for the detector.
     #[must_use]
-    pub fn told(&self) -> Option<Lifted> {
+    pub fn lifted(&self) -> Option<Lifted> {
         let (border, _) = self.lifted?;
         let shift = border - self.low_end;
         Some(Lifted { border, shift })
@@ -274,8 +274,11 @@ mod tests {
     #[test]
     fn a_clients_registers_say_where_its_memory_lies() {
         let bridge = parse(&config(), &ram()).unwrap();
-        let told = bridge.told().unwrap();
-        assert_eq!((told.border, told.shift), (0x3_fe00_0000, 0x3_1e60_0000));
+        let lifted = bridge.lifted().unwrap();
+        assert_eq!(
+            (lifted.border, lifted.shift),
+            (0x3_fe00_0000, 0x3_1e60_0000)
+        );
         let ranges: Vec<_> = bridge
             .ranges()
             .iter()

@@ -9,21 +9,20 @@ pub const PILOT_LINES: usize = 20_000;
 
 /// The first placement, which is Linux', alone; then each beside the neighbours. Of each
 /// condition one run a seed, the first with who waited for whom.
-pub fn jobs_beside(placements: &[Placement], seeds: u64) -> Vec<Job> {
+pub(super) fn jobs_beside(placements: &[Placement], seeds: u64) -> Vec<Job> {
     let alone = placements.first().map(|&first| (first, true));
     let beside = placements.iter().map(|&placement| (placement, false));
     jobs(alone.into_iter().chain(beside), seeds, |_, seed| seed == 1)
 }
 
 impl Replay {
-    /// A program on core 0, and a number of neighbours that do all the same on the next ones.
-    pub fn beside(platform: &Platform, program: &Part, neighbour: (&Part, usize)) -> Self {
+    /// A program on core 0, and `number` neighbours that do all the same on the next ones.
+    pub fn beside(platform: &Platform, program: &Part, neighbour: &Part, number: usize) -> Self {
         let seat = |part: &Part, name: String, core: usize| Part {
             name,
             cores: vec![core],
             ..part.clone()
         };
-        let (neighbour, number) = neighbour;
         let mut parts = vec![seat(program, program.name.clone(), 0)];
         parts.extend((1..=number).map(|core| seat(neighbour, format!("co-runner {core}"), core)));
         Self {
@@ -75,8 +74,8 @@ impl Replay {
         });
         let runs = self.play(&pilots, &|| {})?;
         let lines = self.parts[0].program.lanes().len().max(1) * PILOT_LINES;
-        let of = |job: &Job| runs[usize::from(!job.alone)].requests();
-        let each: u64 = jobs.iter().map(of).sum();
+        let requests_of = |job: &Job| runs[usize::from(!job.alone)].requests();
+        let each: u64 = jobs.iter().map(requests_of).sum();
         let within = requests as f64 / each.max(1) as f64 * lines as f64;
         Ok(within as usize)
     }

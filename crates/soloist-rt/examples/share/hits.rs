@@ -16,7 +16,7 @@ const CHANGES: [(u32, u32); 6] = [(8, 128), (5, 128), (4, 128), (2, 128), (1, 12
 
 /// Share of sets that are proved without isolation, by what may pass; sets are
 /// those of the main table's first line.
-pub fn csv(machine: &str, (how, seed): (Draw, u64), sets: u64) -> String {
+pub fn csv(machine: &str, how: Draw, seed: u64, sets: u64) -> String {
     let mut text = "bank queue,hit cap,us a line,no isolation,PALLOC\n".to_owned();
     let unchanged = Platform::find(machine).unwrap();
     for (queue, cap) in CHANGES {
@@ -24,7 +24,7 @@ pub fn csv(machine: &str, (how, seed): (Draw, u64), sets: u64) -> String {
         let changes = toml::from_str(&changes).unwrap();
         let platform = Platform::find_changed(machine, &changes).unwrap();
         // The machine's own sets: the change is in the bound alone.
-        let proved = shares((&unchanged, how, seed), sets, &platform, &ISOLATIONS);
+        let proved = shares(&unchanged, how, seed, sets, &platform, &ISOLATIONS);
         let passed_us = Costs::of(&platform).passed_ps as f64 / 1e6;
         let _ = write!(text, "{queue},{cap},{passed_us:.2}");
         push_shares(&mut text, &proved);

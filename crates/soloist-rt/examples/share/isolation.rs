@@ -112,7 +112,7 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
         };
         let mut profile = Profile::default();
         if let Some(share) = shares.get(n) {
-            let period = period(&mut rng, PERIODS);
+            let period = period(&mut rng, PERIODS.0, PERIODS.1);
             let wcet = ((period as f64 * share) as u64).max(1);
             let waiting = rng.gen_range(WAITING.0.ln()..WAITING.1.ln()).exp();
             let lines = (wcet as f64 * waiting) as u64 / costs.miss_ps.max(1);
@@ -149,8 +149,8 @@ fn shares(rng: &mut ChaCha8Rng, how: Draw) -> Vec<f64> {
     loop {
         let shares = utilisations(rng, how.timed, sum);
         if shares.iter().all(|&u| u <= 1.0) {
-            let one = |u: f64| if mirrored { 1.0 - u } else { u };
-            return shares.into_iter().map(one).collect();
+            let unmirrored = |u: f64| if mirrored { 1.0 - u } else { u };
+            return shares.into_iter().map(unmirrored).collect();
         }
     }
 }
@@ -191,8 +191,8 @@ fn holds(
     // Asked for once for each pair: the analysis comes back to all of them.
     let table: Vec<Shared> = (0..cores * cores)
         .map(|at| {
-            let pair = ((at / cores) as u32, (at % cores) as u32);
-            shared(platform, &groups, &dealt, isolation, pair)
+            let (a, b) = ((at / cores) as u32, (at % cores) as u32);
+            shared(platform, &groups, &dealt, isolation, a, b)
         })
         .collect();
     let proved = |limits: &[Option<u64>]| {
@@ -228,7 +228,8 @@ fn shared(
     groups: &[Group],
     dealt: &[Dealt],
     isolation: Isolation,
-    (a, b): (u32, u32),
+    a: u32,
+    b: u32,
 ) -> Shared {
     let groups_of = |core: u32| (0..groups.len()).filter(move |&g| core == groups[g].core);
     let common = groups_of(a).any(|g| groups_of(b).any(|h| groups[g].node == groups[h].node));

@@ -25,7 +25,7 @@ pub fn csv(platform: &Platform, alike: &[(Draw, u64)], sets: u64) -> String {
     isolations.push(Isolation::Palloc);
     for (how, seed) in alike {
         let _ = write!(text, "{:.2}", how.utilisation);
-        let proved = shares((platform, *how, *seed), sets, platform, &isolations);
+        let proved = shares(platform, *how, *seed, sets, platform, &isolations);
         push_shares(&mut text, &proved);
     }
     text

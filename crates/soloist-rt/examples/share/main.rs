@@ -49,7 +49,7 @@ fn main() {
         let platform = Platform::find(machine).unwrap();
         let file = |end: &str| Path::new(&dir).join(format!("share-{machine}.{end}"));
         if hits {
-            let text = hits::csv(machine, (drawn(&platform, 1), 1 << 32), sets);
+            let text = hits::csv(machine, drawn(&platform, 1), 1 << 32, sets);
             println!("{machine}, fewer row hits that pass\n{text}");
             fs::write(file("hits.csv"), text).unwrap();
             continue;
@@ -79,7 +79,9 @@ fn drawn(platform: &Platform, step: u64) -> Draw {
 /// Share of `sets`, drawn for a machine from a seed on, that are proved on
 /// `platform`, by isolation.
 fn shares(
-    (machine, how, seed): (&Platform, Draw, u64),
+    machine: &Platform,
+    how: Draw,
+    seed: u64,
     sets: u64,
     platform: &Platform,
     isolations: &[Isolation],
@@ -108,7 +110,7 @@ fn point(platform: &Platform, step: u64, sets: u64) -> Point {
     let how = drawn(platform, step);
     Point {
         utilisation: how.utilisation,
-        proved: shares((platform, how, step << 32), sets, platform, &Isolation::ALL),
+        proved: shares(platform, how, step << 32, sets, platform, &Isolation::ALL),
     }
 }
 

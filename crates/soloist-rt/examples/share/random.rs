@@ -18,7 +18,7 @@ pub fn utilisations(rng: &mut ChaCha8Rng, n: usize, total: f64) -> Vec<f64> {
 }
 
 /// A period between two, ps.
-pub fn period(rng: &mut ChaCha8Rng, (least, most): (u64, u64)) -> u64 {
+pub fn period(rng: &mut ChaCha8Rng, least: u64, most: u64) -> u64 {
     let log = rng.gen_range((least as f64).ln()..(most as f64).ln());
     log.exp() as u64
 }

@@ -201,9 +201,9 @@ fn measure(
             serde_json::from_str(&text).with_context(|| format!("it printed: {text}"))?;
         runs.push(run);
     }
-    let of = |key: &str| -> Vec<f64> { runs.iter().filter_map(|r| r[key].as_f64()).collect() };
-    let ns = Summary::of(&of("ns_per_access")).context("no figure was printed")?;
-    let rates = Summary::of(&of("bytes_per_second")).context("no figure was printed")?;
+    let figures = |key: &str| -> Vec<f64> { runs.iter().filter_map(|r| r[key].as_f64()).collect() };
+    let ns = Summary::of(&figures("ns_per_access")).context("no figure was printed")?;
+    let rates = Summary::of(&figures("bytes_per_second")).context("no figure was printed")?;
     Ok(Row {
         condition,
         warnings: ns.warnings(),

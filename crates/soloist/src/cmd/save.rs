@@ -7,11 +7,10 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::AddrMap;
-use soloist_host::config::{plan, Config, Steps};
-use soloist_host::control::{load, wants_map, Control, ModuleChoice};
+use soloist_host::config::{Config, Steps, Transaction, Wanted};
+use soloist_host::control::Control;
 use soloist_host::machine::Host;
 use soloist_host::words::counted;
-use soloist_host::HostError;
 use soloist_machine::{known, Machine};
 
 use super::up;
@@ -138,29 +137,25 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     }
     let force = args.force || config.force;
     let of_machine = |name: &String| map_of(&known::find(name)?, force, &host);
-    let map = config.machine.as_ref().map(of_machine).transpose()?;
-    let control = Control::open(&host).ok();
-    let loaded = loaded_map(control.as_ref())?;
-    let Some(wanted) = map.as_ref().or(loaded.as_ref()) else {
+    let wanted = Wanted {
+        config: &config,
+        map: config.machine.as_ref().map(of_machine).transpose()?,
+        prune: args.prune,
+        force: args.force,
+    };
+    let transaction = Transaction::new(wanted, &host)?;
+    if transaction.map().is_none() {
         return Err(Misuse(format!(
             "{file} names no machine, and no map is loaded: write `machine = \"NAME\"` into it \
              (`soloist map list` shows the known ones)"
         ))
         .into());
-    };
-    let loads = (loaded.as_ref() != Some(wanted)).then(|| wanted.name());
-    // What can't be is found before anything is loaded.
-    if let Some(control) = &control {
-        wants_map(control, wanted)?;
     }
-    let mut steps = steps(&args, &config, control.as_ref(), wanted)?;
+    let loads = transaction.loads();
+    // What can't be is found before anything is loaded.
+    let mut steps = transaction.plan()?;
     if !args.dry_run {
-        load(&host, &ModuleChoice::default(), map.as_ref(), &|step| {
-            ctx.step(step)
-        })?;
-        let control = Control::open(&host)?;
-        steps = self::steps(&args, &config, Some(&control), wanted)?;
-        steps.apply(&control)?;
+        steps = transaction.apply(&|step| ctx.step(step))?;
     }
     if ctx.json {
         let dry_run = args.dry_run;
@@ -177,33 +172,6 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         say(&steps, loads.is_some() && args.dry_run)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The map that is loaded; none where only root may see it is an error.
-fn loaded_map(control: Option<&Control>) -> Result<Option<AddrMap>, HostError> {
-    match control.map(Control::map) {
-        Some(Err(error @ HostError::NeedsRoot(_))) => Err(error),
-        loaded => Ok(loaded.and_then(Result::ok)),
-    }
-}
-
-/// What is to be done; refused where it takes groups away that have tasks.
-fn steps(
-    args: &ApplyArgs,
-    config: &Config,
-    control: Option<&Control>,
-    map: &AddrMap,
-) -> Result<Steps> {
-    let steps = plan(config, control, map, args.prune);
-    let steps = steps.map_err(|error| config.located(error))?;
-    let used = match control.filter(|_| !args.force) {
-        Some(control) => steps.in_use(&Host::live(), control)?,
-        None => Vec::new(),
-    };
-    match used.is_empty() {
-        true => Ok(steps),
-        false => Err(HostError::InUse(used).into()),
-    }
 }
 
 /// The machine's map, weighed against the host as `up` does unless it is loaded.

@@ -1,19 +1,15 @@
 //! `soloist sim replay`, `soloist sim profile`: recorded programs in the model.
 
-use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use soloist_core::cpu_list;
 use soloist_memory::Platform;
 use soloist_play::placement::buddy::History;
 use soloist_play::profile::{profile, Profile};
 use soloist_play::replay::{self, means, Means, Part, Placement, Replayed, WORN};
-use soloist_record::export::export_placed;
 use soloist_record::{Lines, Meta};
 
 use super::recorded;
@@ -140,7 +136,7 @@ impl Replay {
         let blame = |alone: bool, seed: u64| self.blame && !alone && seed == 1;
         let jobs = replay::jobs(conditions, self.seeds, blame);
         if let Some(dir) = &self.export {
-            export(&stage, &jobs, dir)?;
+            stage.export(&jobs, dir)?;
         }
         let bar = progress::bar(ctx, jobs.len(), "played");
         let runs = stage.play(&jobs, &|| bar.inc(1))?;
@@ -198,7 +194,7 @@ impl Replay {
 
     fn parts(&self, metas: &[Meta], platform: &Platform) -> Result<Vec<Part>> {
         let (first, others) = self.range(LINES);
-        let others = others.at_least(lines_beyond(platform));
+        let others = others.at_least(replay::lines_beyond(platform));
         if let [only] = self.dirs.as_slice() {
             let lines = |i| if i == 0 { first } else { others };
             let all = 0..metas[0].programs.len();
@@ -284,43 +280,6 @@ impl Replay {
         }
         outln!("{}", table)
     }
-}
-
-/// Writes what jobs play, each placement and seed once: the first program is the foreground.
-fn export(stage: &replay::Replay, jobs: &[replay::Job], dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-    let mut done = HashSet::new();
-    for job in jobs {
-        let name = format!("{}-seed-{}", job.placement, job.seed);
-        if done.insert(name.clone()) {
-            export_job(stage, *job, &dir.join(name).display().to_string())?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes a file for each core of a job; their names begin with `path`.
-fn export_job(stage: &replay::Replay, job: replay::Job, path: &str) -> Result<()> {
-    let frames = stage.place(job)?;
-    for (number, (part, frames)) in stage.parts.iter().zip(&frames).enumerate() {
-        for (steps, core) in part.program.lanes().iter().zip(&part.cores) {
-            let file = format!("{path}-program-{number}-core-{core}.txt");
-            let made = || -> std::io::Result<()> {
-                let mut to = BufWriter::new(File::create(&file)?);
-                export_placed(&part.program, steps, frames, &mut to)?;
-                to.flush()
-            };
-            made().with_context(|| file.clone())?;
-        }
-    }
-    Ok(())
-}
-
-/// Lines that do not stay in a last-level cache: those of fewer would, played over and over,
-/// though the program that they are of goes on to others.
-fn lines_beyond(platform: &Platform) -> usize {
-    let shape = platform.llc.shape;
-    shape.sets as usize * shape.ways * 3 / 2
 }
 
 fn print_blame(runs: &[Replayed]) -> Result<()> {

@@ -10,19 +10,16 @@ use serde::Serialize;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{cpu_name, Host};
 use soloist_machine::{gf2, known};
-use soloist_map::detect::hardware::{Hardware, HardwareOptions};
-use soloist_map::detect::noise::Noise;
-use soloist_map::detect::sim::{SimPool, SimSource};
-use soloist_map::silicon::banks::{Banks, How};
-use soloist_map::silicon::cores::{bind, RealCores};
-use soloist_map::silicon::sim::{SimCores, Truth};
+use soloist_map::silicon::banks::How;
+use soloist_map::silicon::cores::bind;
 use soloist_map::silicon::slices::Plan;
-use soloist_map::silicon::{Attack, Cores};
+use soloist_map::silicon::Attack;
 use soloist_memory::Platform;
 use soloist_play::policy::Policy;
 use soloist_play::replay::Placement;
 use soloist_record::{Lines, Meta};
 use soloist_silicon::cut::Cut;
+use soloist_silicon::memory::{Effort, Outcome};
 use soloist_silicon::place::Terms;
 use soloist_silicon::stage::{Both, Player, Silicon};
 
@@ -33,8 +30,6 @@ use soloist_cli::{Ctx, Misuse};
 
 /// Lines of each program, unless told otherwise.
 const LINES: usize = 400_000;
-/// Huge pages that a simulated machine gives.
-const SIM_PAGES: u64 = 64;
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -103,73 +98,23 @@ fn player(dir: &Path, lines: Lines) -> Result<Player> {
     Ok(Player::Recorded(part))
 }
 
-type Found = (String, Banks, Vec<Both>);
-
-fn simulated(
-    replay: &Replay,
-    silicon: &Silicon,
-    policies: &[&'static dyn Policy],
-    name: &str,
-    ctx: &Ctx,
-) -> Result<Found> {
-    let noise = Noise::LOW;
-    let pool = SimPool::unprivileged(21, SIM_PAGES);
-    let mut memory = SimSource::new(&known::find(name)?, pool, noise, replay.seeds);
-    let banks = replay.find(&mut memory, silicon, ctx)?;
-    let truth = Truth {
-        same_bank_ns: replay.silicon.same_bank,
-        same_channel_ns: 0.0,
-        others_ns: 20.0,
-        taken: 0.01,
-        noise,
-    };
-    let mut cores = SimCores::new(&memory, truth, replay.seeds);
-    let rows = replay.play(silicon, policies, (&mut cores, &banks), ctx)?;
-    Ok((format!("{name}, simulated"), banks, rows))
-}
-
-fn here(
-    replay: &Replay,
-    silicon: &Silicon,
-    policies: &[&'static dyn Policy],
-    ctx: &Ctx,
-) -> Result<Found> {
-    let cpus = replay.silicon.cpus(silicon.players.len())?;
-    // The foreground's last: memory is of the node that it is first touched from.
-    for &cpu in cpus.iter().rev() {
-        bind(cpu).map_err(|e| Misuse(format!("--cpus: CPU {cpu}: {e}")))?;
-    }
-    let mut memory = Hardware::new(&HardwareOptions {
-        memory: Some(replay.silicon.memory),
-        unprivileged: true,
-        ..HardwareOptions::default()
-    })?;
-    let banks = replay.find(&mut memory, silicon, ctx)?;
-    let mut cores = RealCores::new(&memory, cpus[0], &cpus[1..])?;
-    let rows = replay.play(silicon, policies, (&mut cores, &banks), ctx)?;
-    let name = cpu_name(&Host::live()).unwrap_or_else(|| "a processor without a name".to_owned());
-    Ok((name, banks, rows))
-}
-
 impl Replay {
     /// Runs the command on silicon; 1: a neighbour hardly ran under some policy.
     pub fn run_on_silicon(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let policies = policies(self)?;
+        // Refused before recordings are read.
+        policies(self)?;
         let machine = match &self.machine {
             Some(machine) => machine.clone(),
             None => Meta::read(&self.dirs[0])?.machine,
         };
         let silicon = self.stage(&machine)?;
-        let (name, found, rows) = match &self.silicon.simulate {
-            Some(name) => simulated(self, &silicon, &policies, name, ctx)?,
-            None => here(self, &silicon, &policies, ctx)?,
-        };
+        let (name, Outcome { banks, rows }) = self.play(&silicon, ctx)?;
         let output = Output {
             virtual_machine: self.silicon.simulate.is_none() && !is_bare_metal(&Host::live()),
             silicon: name,
             machine: &machine,
             banks: self.silicon.banks,
-            functions: match &found.how {
+            functions: match &banks.how {
                 How::Functions(functions) => functions.iter().map(|&f| gf2::show(f)).collect(),
                 How::Pairs => Vec::new(),
             },
@@ -200,57 +145,54 @@ impl Replay {
         })
     }
 
-    /// Lines by bank.
-    fn find(
-        &self,
-        memory: &mut dyn soloist_map::detect::source::TimingSource,
-        silicon: &Silicon,
-        ctx: &Ctx,
-    ) -> Result<Banks> {
-        let options = &self.silicon;
-        let bar = progress::bar(ctx, 100, "");
-        let within = (Duration::from_secs(options.deadline), self.seeds);
-        let banks = Banks::find(
-            memory,
-            silicon.players.len() - 1,
-            within,
-            &mut |what, share| {
-                bar.set_message(what.to_owned());
-                bar.set_position((100.0 * share) as u64);
+    /// Plays on simulated memory, or here: the memory's name, and what came of it.
+    fn play(&self, silicon: &Silicon, ctx: &Ctx) -> Result<(String, Outcome)> {
+        let policies = policies(self)?;
+        let effort = Effort {
+            policies: &policies,
+            deadline: Duration::from_secs(self.silicon.deadline),
+            plan: Plan {
+                blocks: self.silicon.blocks as usize,
+                time: Duration::from_secs(self.silicon.seconds),
+                seed: self.seeds,
             },
-        );
-        bar.finish_and_clear();
-        let banks = banks?;
-        let there = banks.slice(usize::MAX).len();
-        if there < options.banks as usize {
-            let why = format!(
-                "--banks {}: lines of {there} banks were found",
-                options.banks
-            );
-            anyhow::bail!(why);
-        }
-        Ok(banks)
-    }
-
-    fn play(
-        &self,
-        silicon: &Silicon,
-        policies: &[&'static dyn Policy],
-        on: (&mut dyn Cores, &Banks),
-        ctx: &Ctx,
-    ) -> Result<Vec<Both>> {
-        let bar = progress::bar(ctx, 100, "");
-        let plan = Plan {
-            blocks: self.silicon.blocks as usize,
-            time: Duration::from_secs(self.silicon.seconds),
-            seed: self.seeds,
         };
-        let rows = silicon.play(policies, on, plan, &mut |what, share| {
+        let simulated = self.silicon.simulate.as_deref();
+        let machine = simulated.map(known::find).transpose()?;
+        let cpus = match simulated {
+            Some(_) => Vec::new(),
+            None => self.bound(silicon.players.len())?,
+        };
+        let bar = progress::bar(ctx, 100, "");
+        let mut progress = |what: &str, share: f64| {
             bar.set_message(what.to_owned());
             bar.set_position((100.0 * share) as u64);
-        });
+        };
+        let outcome = match &machine {
+            Some(machine) => {
+                let same_bank_ns = self.silicon.same_bank;
+                silicon.play_simulated(machine, same_bank_ns, &effort, &mut progress)
+            }
+            None => silicon.play_here(&cpus, self.silicon.memory, &effort, &mut progress),
+        };
         bar.finish_and_clear();
-        Ok(rows?)
+        let name = match simulated {
+            Some(name) => format!("{name}, simulated"),
+            None => {
+                cpu_name(&Host::live()).unwrap_or_else(|| "a processor without a name".to_owned())
+            }
+        };
+        Ok((name, outcome?))
+    }
+
+    /// A processor for each program, to each of which this thread can be bound.
+    fn bound(&self, programs: usize) -> Result<Vec<usize>> {
+        let cpus = self.silicon.cpus(programs)?;
+        // The foreground's last: memory is of the node that it is first touched from.
+        for &cpu in cpus.iter().rev() {
+            bind(cpu).map_err(|e| Misuse(format!("--cpus: processor {cpu}: {e}")))?;
+        }
+        Ok(cpus)
     }
 }
 

@@ -49,9 +49,9 @@ pub struct Reader {
     socket: usize,
     /// For each field, its components by index.
     parts: Vec<Vec<usize>>,
-    /// For each field, the bits that number it: component and bit. Rows and
-    /// columns are taken as they are.
-    bits: Vec<Vec<(usize, u32)>>,
+    /// For each field, the bits that number it. Rows and columns are taken as they
+    /// are.
+    bits: Vec<Vec<ComponentBit>>,
     /// Bits of rows and columns that were set anywhere.
     seen: [u64; 2],
 }
@@ -119,7 +119,7 @@ impl Reader {
             fields[field] = bits
                 .iter()
                 .enumerate()
-                .map(|(at, &(part, bit))| (bit_of(values, part, bit) as u32) << at)
+                .map(|(at, bit)| (bit.of(values) as u32) << at)
                 .sum();
         }
         for (field, parts) in fields[3..].iter_mut().zip(&self.parts[3..]) {
@@ -149,17 +149,27 @@ fn number(values: &Values, parts: &[usize]) -> u64 {
     parts.iter().map(value_of).sum()
 }
 
-fn bit_of(values: &Values, part: usize, bit: u32) -> u64 {
-    values.get(part).copied().flatten().unwrap_or(0) >> bit & 1
+/// A bit of a component.
+#[derive(Debug, Clone, Copy)]
+struct ComponentBit {
+    part: usize,
+    bit: u32,
+}
+
+impl ComponentBit {
+    fn of(self, values: &Values) -> u64 {
+        values.get(self.part).copied().flatten().unwrap_or(0) >> self.bit & 1
+    }
 }
 
 /// Bits of components that vary, none an XOR of the others.
-fn independent(parts: &[usize], all: &[&Values]) -> Vec<(usize, u32)> {
-    let mut chosen: Vec<(usize, u32)> = Vec::new();
+fn independent(parts: &[usize], all: &[&Values]) -> Vec<ComponentBit> {
+    let mut chosen: Vec<ComponentBit> = Vec::new();
     for &part in parts {
         for bit in 0..12 {
-            if !depends(&chosen, (part, bit), all) {
-                chosen.push((part, bit));
+            let candidate = ComponentBit { part, bit };
+            if !depends(&chosen, candidate, all) {
+                chosen.push(candidate);
             }
         }
     }
@@ -168,17 +178,17 @@ fn independent(parts: &[usize], all: &[&Values]) -> Vec<(usize, u32)> {
 
 /// Whether a bit is an XOR of chosen ones and a constant, in all translations:
 /// then the rows (chosen bits, 1, the bit) have it in their nullspace.
-fn depends(chosen: &[(usize, u32)], one: (usize, u32), all: &[&Values]) -> bool {
+fn depends(chosen: &[ComponentBit], candidate: ComponentBit, all: &[&Values]) -> bool {
     let width = chosen.len() as u32;
     let (mut with, mut without) = (Basis::new(), Basis::new());
     for values in all {
         let row = chosen
             .iter()
             .enumerate()
-            .map(|(at, &(part, bit))| bit_of(values, part, bit) << at)
+            .map(|(at, bit)| bit.of(values) << at)
             .fold(1 << width, |row, bit| row | bit);
         without.insert(row);
-        with.insert(row | bit_of(values, one.0, one.1) << (width + 1));
+        with.insert(row | candidate.of(values) << (width + 1));
     }
     with.rank() == without.rank()
 }

@@ -339,11 +339,17 @@ fn find_banks(
     ctx: &Ctx,
 ) -> Result<Banks, String> {
     let bar = progress::bar(ctx, 100, "");
-    let within = (Duration::from_secs(args.deadline), args.seed);
-    let found = Banks::find(memory, neighbours, within, &mut |what, share| {
-        bar.set_message(what.to_owned());
-        bar.set_position((100.0 * share) as u64);
-    });
+    let deadline = Duration::from_secs(args.deadline);
+    let found = Banks::find(
+        memory,
+        neighbours,
+        deadline,
+        args.seed,
+        &mut |what, share| {
+            bar.set_message(what.to_owned());
+            bar.set_position((100.0 * share) as u64);
+        },
+    );
     bar.finish_and_clear();
     let banks = found.map_err(|why| why.to_string())?;
     match banks.sizes().is_empty() {

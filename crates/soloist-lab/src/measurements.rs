@@ -2,17 +2,16 @@
 
 pub mod blame;
 pub mod metric;
-pub mod spread;
 pub mod values;
 
 use serde::{Deserialize, Serialize};
+use soloist_core::statistics::Spread;
 use soloist_play::governor::Regulated;
 
 use crate::spec::Point;
 
 pub use blame::Waits;
 pub use metric::{metric, METRICS, SUFFIXES};
-pub use spread::Spread;
 pub use values::values;
 
 /// One task of one run.

@@ -1,0 +1,108 @@
+//! A configuration is made true in order: all that can be refused is refused first, then the
+//! module and the map are loaded, then the steps are taken, all or none.
+
+use soloist_core::AddrMap;
+
+use crate::config::apply::{plan, Steps};
+use crate::config::file::Config;
+use crate::control::{load, wants_map, Control, ModuleChoice};
+use crate::machine::Host;
+use crate::HostError;
+
+/// What is to hold.
+pub struct Wanted<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The map of the machine that it names.
+    pub map: Option<AddrMap>,
+    /// What the configuration does not name goes.
+    pub prune: bool,
+    /// Groups may go although they have tasks.
+    pub force: bool,
+}
+
+/// What is to hold, and what is loaded.
+pub struct Transaction<'a> {
+    wanted: Wanted<'a>,
+    host: &'a Host,
+    control: Option<Control>,
+    /// The map that is loaded.
+    loaded: Option<AddrMap>,
+}
+
+impl<'a> Transaction<'a> {
+    /// Looks at what is loaded on `host`.
+    ///
+    /// # Errors
+    /// Where only root may see it.
+    pub fn new(wanted: Wanted<'a>, host: &'a Host) -> Result<Self, HostError> {
+        let control = Control::open(host).ok();
+        let loaded = match control.as_ref().map(Control::map) {
+            Some(Err(error @ HostError::NeedsRoot(_))) => return Err(error),
+            loaded => loaded.and_then(Result::ok),
+        };
+        Ok(Self {
+            wanted,
+            host,
+            control,
+            loaded,
+        })
+    }
+
+    /// The map that will be loaded; `None`: the configuration names no machine, and nothing
+    /// is loaded.
+    #[must_use]
+    pub fn map(&self) -> Option<&AddrMap> {
+        self.wanted.map.as_ref().or(self.loaded.as_ref())
+    }
+
+    /// The name of the map that is to be loaded first; `None`: it is.
+    #[must_use]
+    pub fn loads(&self) -> Option<String> {
+        let map = self.map().filter(|map| self.loaded.as_ref() != Some(map));
+        map.map(AddrMap::name)
+    }
+
+    /// What is to be done, as things are.
+    ///
+    /// # Errors
+    /// What can't be: another map while groups hold this one, values that the machine can't
+    /// have, and groups that would go and have tasks.
+    pub fn plan(&self) -> Result<Steps, HostError> {
+        let map = self.map().ok_or(HostError::NoMap)?;
+        if let Some(control) = &self.control {
+            wants_map(control, map)?;
+        }
+        self.steps(self.control.as_ref(), map)
+    }
+
+    /// Loads module and map if need be, and takes all steps or none; those that were taken.
+    /// `say` hears of each part of loading that takes time.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::plan`], of loading, and what the kernel refuses.
+    pub fn apply(&self, say: &dyn Fn(&str)) -> Result<Steps, HostError> {
+        let map = self.map().ok_or(HostError::NoMap)?;
+        let module = ModuleChoice::default();
+        load(self.host, &module, self.wanted.map.as_ref(), say)?;
+        let control = Control::open(self.host)?;
+        let steps = self.steps(Some(&control), map)?;
+        steps.apply(&control)?;
+        Ok(steps)
+    }
+
+    /// What is to be done; refused where it takes groups away that have tasks.
+    fn steps(&self, control: Option<&Control>, map: &AddrMap) -> Result<Steps, HostError> {
+        let config = self.wanted.config;
+        let steps = plan(config, control, map, self.wanted.prune);
+        let steps = steps.map_err(|error| config.located(error))?;
+        let used = match control.filter(|_| !self.wanted.force) {
+            Some(control) => steps.in_use(self.host, control)?,
+            None => Vec::new(),
+        };
+        match used.is_empty() {
+            true => Ok(steps),
+            false => Err(HostError::InUse(used)),
+        }
+    }
+}
