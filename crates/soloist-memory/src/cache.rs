@@ -23,6 +23,21 @@ pub struct Shape {
     pub hashed: bool,
 }
 
+impl Shape {
+    /// Of a last level that holds nothing.
+    pub const NONE: Self = Self {
+        sets: 0,
+        ways: 0,
+        hashed: false,
+    };
+
+    /// Whether a cache of this shape holds nothing.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self.sets == 0 || self.ways == 0
+    }
+}
+
 /// One cache. Each set lists its lines, the last used first: the lower halves
 /// of their numbers, which a search compares many at a time, then as many upper
 /// halves, each with a tag of the user's above it and "dirty" below.

@@ -58,11 +58,7 @@ impl Cut {
     #[must_use]
     pub fn without_cache(&self) -> Platform {
         let mut platform = self.platform.clone();
-        platform.llc.shape = Shape {
-            sets: 1,
-            ways: 1,
-            hashed: false,
-        };
+        platform.llc.shape = Shape::NONE;
         platform
     }
 

@@ -64,9 +64,25 @@ fn play(
     same_bank_ns: f64,
     seed: u64,
 ) -> Vec<Both> {
+    play_on(
+        "sapphire-rapids-slice",
+        part,
+        (memory, banks),
+        same_bank_ns,
+        seed,
+    )
+}
+
+fn play_on(
+    machine: &str,
+    part: &Part,
+    (memory, banks): (&SimSource, &Banks),
+    same_bank_ns: f64,
+    seed: u64,
+) -> Vec<Both> {
     let mut players = vec![Player::Recorded(part.clone())];
     players.extend((0..3).map(|_| Player::Loop(Attack::Write)));
-    let platform = Platform::find("sapphire-rapids-slice").unwrap();
+    let platform = Platform::find(machine).unwrap();
     let silicon = Silicon {
         cut: Cut::new(platform, BANKS, Silicon::pages(&players)).unwrap(),
         players,
@@ -129,4 +145,21 @@ fn each_policy_costs_what_its_banks_cost() {
     let both = play(&part, &memory, 0.0, 2);
     let mut saves = both.iter().filter_map(|one| one.silicon.as_ref()?.saves);
     assert!(saves.all(|saves| !saves.shown), "{both:?}");
+}
+
+/// Who writes pays for it: in the model no fill of another core waits until a co-runner's
+/// written line is gone.
+#[test]
+fn nobody_waits_for_the_written_lines_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let (part, memory) = (recording(dir.path()), memory());
+    let both = play_on("raspberry-pi-4", &part, (&memory.0, &memory.1), 400.0, 1);
+    for one in &both {
+        assert!(
+            one.model.slowdown < 12.0,
+            "{}: {:?}",
+            one.placement,
+            one.model
+        );
+    }
 }

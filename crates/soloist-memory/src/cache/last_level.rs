@@ -9,7 +9,9 @@ use crate::blame::NOBODY;
 /// One last-level cache. Its lines are tagged with the core that brought them
 /// in or wrote to them last.
 pub(crate) struct LastLevel {
-    cache: Cache,
+    /// None where its shape holds nothing: then a dirty line goes on to memory, in the name of
+    /// the core that gives it up.
+    cache: Option<Cache>,
     /// Dirty lines that may be on their way to memory, and those that found no
     /// place: each holds a slot of the core whose fill pushed it out.
     pub free: u32,
@@ -24,7 +26,7 @@ pub(crate) struct LastLevel {
 impl LastLevel {
     pub fn new(shape: Shape, victims: u32) -> Self {
         Self {
-            cache: Cache::new(shape),
+            cache: (!shape.is_none()).then(|| Cache::new(shape)),
             free: victims,
             waiting: VecDeque::new(),
             alone: Vec::new(),
@@ -48,7 +50,7 @@ impl LastLevel {
 
     /// Asks for a line: a hit, or whose fault it is that it is none.
     pub fn read(&mut self, core: u16, line: u64) -> Result<(), Option<u16>> {
-        let hit = self.cache.touch(line, false);
+        let hit = self.cache.as_mut().is_some_and(|c| c.touch(line, false));
         let mut culprit = None;
         if let Some(shadow) = self.shadow(core) {
             culprit = shadow.tag_of(line).filter(|&by| by != NOBODY && !hit);
@@ -71,9 +73,13 @@ impl LastLevel {
                 shadow.insert_tagged(line, false, NOBODY);
             }
         }
+        let Some(cache) = &mut self.cache else {
+            let tag = core;
+            return dirty.then_some(Victim { line, dirty, tag });
+        };
         let victim = match self.ways.get(usize::from(core)) {
-            Some(&ways) if ways > 0 => self.cache.insert_within(line, dirty, core, ways),
-            _ => self.cache.insert_tagged(line, dirty, core),
+            Some(&ways) if ways > 0 => cache.insert_within(line, dirty, core, ways),
+            _ => cache.insert_tagged(line, dirty, core),
         }?;
         if self.shadow(victim.tag).is_some() {
             let by = if victim.tag == core {
@@ -90,7 +96,10 @@ impl LastLevel {
 
     /// The other core with most lines in the set of `line`, or nobody.
     fn crowder(&mut self, core: u16, line: u64) -> u16 {
-        let tags: Vec<u16> = self.cache.tags(line).filter(|&t| t != core).collect();
+        let Some(cache) = &mut self.cache else {
+            return NOBODY;
+        };
+        let tags: Vec<u16> = cache.tags(line).filter(|&t| t != core).collect();
         let lines = |tag: &u16| tags.iter().filter(|t| *t == tag).count();
         tags.iter()
             .copied()
