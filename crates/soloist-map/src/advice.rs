@@ -138,7 +138,7 @@ fn worth_of_banks(report: &Report) -> (Option<f64>, bool, String) {
     let whole = report
         .cells
         .iter()
-        .filter(|cell| cell.banks as f64 >= report.banks);
+        .filter(|cell| report.has_all_banks() && Some(cell.banks as f64) == report.banks);
     let most = whole.clone().map(|cell| cell.neighbours).max();
     let whole: Vec<&Cell> = whole.filter(|cell| Some(cell.neighbours) == most).collect();
     // Pages are what the module colours: where colours of pages were measured, they count.

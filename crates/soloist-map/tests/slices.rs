@@ -82,6 +82,24 @@ fn the_lines_of_a_bank_are_of_one_bank() {
     }
 }
 
+/// Nobody counted them: the few that were found pair by pair are not all that there are.
+#[test]
+fn banks_that_nobody_counted_stay_unknown() {
+    let mut memory = memory("sapphire-rapids", "low", 1);
+    let banks = find(&mut memory, 1);
+    assert_eq!((&banks.how, banks.total), (&How::Pairs, None));
+    let mut cores = SimCores::new(&memory, truth(600.0, 0.0), 1).with_neighbours(1);
+    let report = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    assert_eq!((report.banks, report.density.here), (None, None));
+    let said = report.sentences().join("\n");
+    assert!(said.contains("is not known"), "{said}");
+    let picture = picture::svg("simulated", &report);
+    assert!(
+        !picture.contains("this machine") && !picture.contains("NaN"),
+        "{picture}"
+    );
+}
+
 /// What private banks save is shown where they save something, with its size, and
 /// hardly ever where they save nothing.
 #[test]

@@ -52,11 +52,11 @@ fn cell(banks: usize, saved: f64) -> Cell {
 fn report(banks: usize, saved: f64) -> Report {
     let cells = vec![cell(banks, saved)];
     Report {
-        functions: Vec::new(),
-        banks: banks as f64,
+        functions: vec!["6^13".to_owned()],
+        banks: Some(banks as f64),
         page_colors: None,
         processors: 8,
-        density: Density::of(&cells, banks as f64, 8),
+        density: Density::of(&cells, Some(banks as f64), 8),
         cells,
         whole: Vec::new(),
         paced: Vec::new(),
@@ -100,8 +100,9 @@ fn the_answer_is_what_was_measured() {
 
     // A slice alone does not say what the whole machine would save.
     let mut part = report(16, 90.0);
-    part.banks = 1600.0;
-    part.density = Density::of(&part.cells, 1600.0, 8);
+    part.functions.clear();
+    part.banks = Some(1600.0);
+    part.density = Density::of(&part.cells, part.banks, 8);
     let said = advise(&facts, Some(&part));
     assert!(
         said.answer.contains("could not be shown"),
@@ -125,6 +126,28 @@ fn the_answer_is_what_was_measured() {
         "{}",
         said.answer
     );
+}
+
+/// What is found pair by pair is a slice, however many banks there may be.
+#[test]
+fn a_slice_is_never_sold_as_all_banks() {
+    for banks in [None, Some(15.7), Some(16.0)] {
+        let mut slice = report(16, 90.0);
+        slice.functions.clear();
+        slice.banks = banks;
+        slice.density = Density::of(&slice.cells, banks, 8);
+        let said = advise(&Facts::default(), Some(&slice));
+        assert!(
+            said.answer.contains("could not be shown"),
+            "{banks:?}: {}",
+            said.answer
+        );
+        let says = said.items.iter().map(|item| &item.says);
+        assert!(
+            says.clone().all(|says| !says.contains("all banks")),
+            "{banks:?}: {said:?}"
+        );
+    }
 }
 
 #[test]

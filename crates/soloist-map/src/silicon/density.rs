@@ -50,14 +50,14 @@ pub struct Density {
     pub points: Vec<Point>,
     /// Beside readers; none: too few points show an effect.
     pub law: Option<Law>,
-    /// Banks of this machine for each of its processors.
-    pub here: f64,
+    /// Banks of this machine for each of its processors; `None`: nobody knows.
+    pub here: Option<f64>,
 }
 
 impl Density {
     /// Of the cells that were measured on a machine with so many banks and processors.
     #[must_use]
-    pub fn of(cells: &[Cell], banks: f64, processors: usize) -> Self {
+    pub fn of(cells: &[Cell], banks: Option<f64>, processors: usize) -> Self {
         let point = |cell: &Cell| Point {
             banks_per_core: cell.banks as f64 / (cell.neighbours + 1) as f64,
             attack: cell.attack,
@@ -71,16 +71,17 @@ impl Density {
         Self {
             law: Law::through(&points),
             points,
-            here: banks / processors.max(1) as f64,
+            here: banks.map(|banks| banks / processors.max(1) as f64),
         }
     }
 
     /// What private banks are expected to save where all processors are busy, as a share
-    /// of an access alone: low, middle, high. `None`: no law.
+    /// of an access alone: low, middle, high. `None`: no law, or nobody knows how many banks
+    /// there are.
     #[must_use]
     pub fn expected(&self) -> Option<[f64; 3]> {
         let law = self.law?;
-        let middle = law.at_one * self.here.powf(-law.exponent);
+        let middle = law.at_one * self.here?.powf(-law.exponent);
         let off = law.off_by.powi(2);
         Some([middle / off, middle, middle * off])
     }
@@ -88,9 +89,13 @@ impl Density {
     /// What that means here, in a sentence.
     #[must_use]
     pub fn verdict(&self) -> String {
+        let Some(here) = self.here else {
+            return "How many banks this machine has is not known, so slices don't say what private banks \
+                    save in all of them."
+                .to_owned();
+        };
         let head = format!(
-            "This machine has {:.0} banks for each busy core when all its processors are busy.",
-            self.here
+            "This machine has {here:.0} banks for each busy core when all its processors are busy."
         );
         if let Some([low, middle, high]) = self.expected() {
             return format!(
@@ -106,7 +111,7 @@ impl Density {
         let least = nothing
             .map(|point| point.banks_per_core)
             .fold(f64::INFINITY, f64::min);
-        match least <= self.here {
+        match least <= here {
             true => format!(
                 "{head} Slices of {least:.0} for each core show nothing that private banks save."
             ),
@@ -167,7 +172,7 @@ mod tests {
         let here = Density {
             points: points.clone(),
             law: Some(law),
-            here: 64.0,
+            here: Some(64.0),
         };
         assert!((here.expected().unwrap()[1] - power(64.0)).abs() < 1e-9);
         assert!(

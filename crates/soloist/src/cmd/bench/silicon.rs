@@ -476,14 +476,16 @@ fn print(report: &Report) -> Result<()> {
 fn print_slices(slices: &Slices) -> Result<()> {
     match slices.functions.as_slice() {
         [] => outln!(
-            "\nAbout {:.0} banks by how often random pairs conflict, but no function inside a huge page \
-             tells which pairs: channels come from a division, or the host makes huge pages of small \
-             ones. So 16 banks were found pair by pair.",
-            slices.banks
+            "\n{}, but no function inside a huge page tells which pairs: channels come from a division, \
+             or the host makes huge pages of small ones. So 16 banks were found pair by pair.",
+            match slices.banks {
+                Some(banks) => format!("About {banks:.0} banks by how often random pairs conflict"),
+                None => "Some pairs of lines conflict, of nobody knows how many banks".to_owned(),
+            }
         )?,
         functions => outln!(
-            "\n{:.0} banks by functions {} inside a huge page, and a class for each page.",
-            slices.banks,
+            "\n{} banks by functions {} inside a huge page, and a class for each page.",
+            slices.banks.unwrap_or_default(),
             functions.join(", ")
         )?,
     }
