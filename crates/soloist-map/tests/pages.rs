@@ -87,6 +87,22 @@ fn a_bank_bit_and_a_cache_bit_add_up() {
     );
 }
 
+/// Pages that are worse off in banks of their own are said to be.
+#[test]
+fn a_bit_that_makes_it_worse_is_said() {
+    let truth = Truth {
+        bank_bits: 1 << 17,
+        same_bank_ns: -60.0,
+        ..NOTHING
+    };
+    let beyond = of(&splits(truth, 2), &[17], Size::Beyond);
+    assert!(
+        beyond.verdict().contains("so worse"),
+        "{}",
+        beyond.verdict()
+    );
+}
+
 #[test]
 fn too_little_memory_is_refused() {
     let plan = Plan {

@@ -3,7 +3,8 @@
 use super::facts::Facts;
 use super::*;
 use crate::silicon::density::Density;
-use crate::silicon::slices::{Difference, Figures};
+use crate::silicon::difference::{Difference, Loss};
+use crate::silicon::slices::Figures;
 use crate::silicon::statistics::Interval;
 use crate::silicon::whole::Whole;
 use crate::silicon::Attack;
@@ -21,6 +22,7 @@ fn difference(ns: f64, shown: bool) -> Difference {
         ns: interval(ns),
         chance: if shown { 1e-6 } else { 0.5 },
         shown,
+        ..Difference::default()
     }
 }
 
@@ -42,7 +44,7 @@ fn cell(banks: usize, saved: f64) -> Cell {
         shared_adds: difference(saved + 4.0, saved > 0.0),
         private_adds: difference(4.0, false),
         saved: difference(saved, saved > 0.0),
-        neighbours_lose: interval(0.1),
+        neighbours_lose: Loss::default(),
         blocks: 20,
         dropped: 0,
     }

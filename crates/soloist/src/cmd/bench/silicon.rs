@@ -622,14 +622,18 @@ fn name(attack: Attack) -> &'static str {
 fn verdict(cost: &Cost, alone: f64) -> String {
     let who = format!("A neighbour that {}", name(cost.attack));
     let percent = |ns: f64| 100.0 * ns / alone;
-    match cost.shown {
-        true => format!(
+    match (cost.shown, cost.shown_less) {
+        (true, _) => format!(
             "{who}: shown, the same bank adds {:.1} % of an access alone.",
             percent(cost.added_ns.median)
         ),
-        false => format!(
+        (_, true) => format!(
+            "{who}: shown, the same bank takes {:.1} % of an access alone away.",
+            percent(-cost.added_ns.median)
+        ),
+        _ => format!(
             "{who}: nothing is shown; if the same bank adds anything, it is less than {:.1} % (99 %).",
-            percent(cost.added_ns.high.max(0.0))
+            percent(cost.added_ns.high).max(0.1)
         ),
     }
 }
