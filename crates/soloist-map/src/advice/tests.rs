@@ -1,9 +1,12 @@
 //! The answer follows what was measured.
 
+use soloist_machine::known;
+
 use super::facts::Facts;
 use super::*;
 use crate::silicon::density::Density;
 use crate::silicon::difference::{Difference, Loss};
+use crate::silicon::paced::{Paced, Point};
 use crate::silicon::slices::Figures;
 use crate::silicon::statistics::Interval;
 use crate::silicon::whole::Whole;
@@ -194,4 +197,112 @@ fn modelled_figures_are_said_to_be_modelled() {
     assert!(says(false)
         .iter()
         .all(|says| says == "This processor has none."));
+}
+
+/// What the map excludes is not there, whatever it would be worth.
+#[test]
+fn a_channel_that_pages_cant_have_is_not_there() {
+    let facts = |name: &str| {
+        let map = known::find(name).unwrap().addr_map();
+        Facts {
+            nodes: 1,
+            processors: 4,
+            no_channel_colors: super::weaknesses::no_channel_colors(&map),
+            ..Facts::default()
+        }
+    };
+    let channel = |facts: &Facts| {
+        let advice = advise(facts, None);
+        let at = advice.items.iter();
+        at.cloned()
+            .find(|item| item.name.starts_with("a channel"))
+            .unwrap()
+    };
+    for name in ["raspberry-pi-4", "sapphire-rapids"] {
+        let item = channel(&facts(name));
+        assert!(!item.is_there, "{name}: {item:?}");
+    }
+    assert!(channel(&Facts::default()).is_there);
+}
+
+/// Measured and told apart by no page, worse, or against the map: never "colour here".
+#[test]
+fn what_contradicts_itself_is_not_recommended() {
+    let facts = Facts::default();
+    let mut flat = report(16, 90.0);
+    flat.page_colors = Some(1);
+    let said = advise(&facts, Some(&flat));
+    assert!(
+        said.answer.starts_with("Don't colour banks here"),
+        "{}",
+        said.answer
+    );
+
+    let mut worse = report(16, 0.0);
+    worse.cells[0].saved = Difference {
+        shown_less: true,
+        ..difference(-20.0, false)
+    };
+    let said = advise(&facts, Some(&worse));
+    assert!(said.answer.contains("longer, by 20.0 %"), "{}", said.answer);
+
+    let map = known::find("sapphire-rapids").unwrap().addr_map();
+    let against = Facts {
+        weaknesses: super::weaknesses::weaknesses(&map, 2),
+        ..Facts::default()
+    };
+    let said = advise(&against, Some(&report(16, 90.0)));
+    assert!(
+        said.answer.starts_with("Don't colour banks yet"),
+        "{}",
+        said.answer
+    );
+}
+
+/// Paces that noise tells apart are no advice.
+#[test]
+fn reservations_follow_only_what_is_shown() {
+    let point = |pause_ns, shared: f64, shown| Point {
+        pause_ns,
+        shared: Interval {
+            median: shared,
+            low: shared - 0.02,
+            high: shared + 0.02,
+        },
+        shared_bytes_per_second: 4e9 / f64::from(1 + pause_ns),
+        private: interval(1.0),
+        private_bytes_per_second: 4e9 / f64::from(1 + pause_ns),
+        adds: difference(10.0 * (shared - 1.0), shown),
+        saved: difference(0.0, false),
+    };
+    let says = |shown| {
+        let mut of = report(16, 0.0);
+        of.paced = vec![Paced {
+            banks: 16,
+            neighbours: 1,
+            attack: Attack::Read,
+            points: vec![
+                point(0, 1.2, shown),
+                point(9, 1.04, shown),
+                point(19, 1.02, shown),
+            ],
+            blocks: 20,
+        }];
+        let items = advise(&Facts::default(), Some(&of)).items;
+        let mut items = items.into_iter();
+        items
+            .find(|item| item.name == "bandwidth reservations")
+            .unwrap()
+            .says
+    };
+    assert!(
+        says(true).contains("1.05 or less with 200 MB/s in shared"),
+        "{}",
+        says(true)
+    );
+    assert!(
+        says(false).contains("not shown to make an access longer"),
+        "{}",
+        says(false)
+    );
 }
