@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::difference::at_most;
 use super::slices::Cell;
 use super::Attack;
 
@@ -28,6 +29,21 @@ pub struct Point {
     pub saved: f64,
     /// Whether that is shown.
     pub shown: bool,
+    /// The most that they may save (99 %).
+    #[serde(default = "anything")]
+    pub at_most: f64,
+}
+
+fn anything() -> f64 {
+    f64::MAX
+}
+
+/// Banks for each core: of few the tenths count.
+fn number(banks: f64) -> String {
+    match banks < 10.0 {
+        true => format!("{:.1}", banks).trim_end_matches(".0").to_owned(),
+        false => format!("{banks:.0}"),
+    }
 }
 
 /// The line: saved = at_one * banks_per_core ^ -exponent.
@@ -65,6 +81,7 @@ impl Density {
             private: cell.private_slowdown(),
             saved: cell.saved.ns.median / cell.alone.ns,
             shown: cell.saved.shown,
+            at_most: cell.saved.ns.high / cell.alone.ns,
         };
         let slices = cells.iter().filter(|cell| !cell.by_pages);
         let points: Vec<Point> = slices.map(point).collect();
@@ -95,7 +112,8 @@ impl Density {
                 .to_owned();
         };
         let head = format!(
-            "This machine has {here:.0} banks for each busy core when all its processors are busy."
+            "This machine has {} banks for each busy core when all its processors are busy.",
+            number(here)
         );
         if let Some([low, middle, high]) = self.expected() {
             return format!(
@@ -107,16 +125,30 @@ impl Density {
                 100.0 * high
             );
         }
-        let nothing = self.points.iter().filter(|point| !point.shown);
-        let least = nothing
-            .map(|point| point.banks_per_core)
-            .fold(f64::INFINITY, f64::min);
-        match least <= here {
-            true => format!(
-                "{head} Slices of {least:.0} for each core show nothing that private banks save."
+        match self.nothing_by(here) {
+            Some((banks, most)) => format!(
+                "{head} In slices of {} for each core nothing is shown that private banks save: {} of an \
+                 access alone (99 %).",
+                number(banks),
+                at_most(most)
             ),
-            false => format!("{head} Too few slices show an effect to say what that means."),
+            None => format!("{head} Too few slices show an effect to say what that means."),
         }
+    }
+
+    /// The slices nearest to this machine, of no more banks for each core than it has, and the
+    /// most that private banks may save there. `None`: there are none, or these or larger
+    /// ones show an effect.
+    fn nothing_by(&self, here: f64) -> Option<(f64, f64)> {
+        let banks = |point: &Point| point.banks_per_core;
+        let few = self.points.iter().map(banks).filter(|&banks| banks <= here);
+        let nearest = few.reduce(f64::max)?;
+        let larger = self.points.iter().filter(|point| banks(point) >= nearest);
+        if larger.clone().any(|point| point.shown) {
+            return None;
+        }
+        let most = larger.map(|point| point.at_most).fold(0.0, f64::max);
+        (most < 1.0).then_some((nearest, most))
     }
 }
 
@@ -160,6 +192,7 @@ mod tests {
             private: 1.0,
             saved,
             shown: true,
+            at_most: saved + 0.1,
         }
     }
 
@@ -183,5 +216,27 @@ mod tests {
         assert!(Law::through(&points[..2]).is_none());
         let crowded: Vec<Point> = [1.0, 1.1, 1.2].map(|x| point(x, power(x))).to_vec();
         assert!(Law::through(&crowded).is_none());
+    }
+
+    /// One small slice without an effect says nothing where larger ones have one.
+    #[test]
+    fn noise_in_a_small_slice_proves_nothing() {
+        let none = |banks, most| Point {
+            shown: false,
+            at_most: most,
+            ..point(banks, 0.0)
+        };
+        let of = |points: Vec<Point>, here| {
+            let law = None;
+            let here = Some(here);
+            Density { points, law, here }.verdict()
+        };
+        let said = of(vec![none(0.5, 0.9), point(4.0, 0.3)], 16.0);
+        assert!(said.contains("Too few slices"), "{said}");
+        let said = of(vec![none(0.5, 0.9), none(4.0, 0.02)], 16.0);
+        assert!(said.contains("slices of 4 for each core"), "{said}");
+        assert!(said.contains("at most 2.0 %"), "{said}");
+        let said = of(vec![none(0.5, 0.1)], 0.5);
+        assert!(said.contains("has 0.5 banks"), "{said}");
     }
 }

@@ -107,7 +107,8 @@ impl Report {
                 0 | 1 => "Pages of 4 KiB have no bank colours here: each lies in all banks.".to_owned(),
                 _ => format!(
                     "Pages of 4 KiB have {colors} bank colours by what was seen of the functions; each lies \
-                     in {touched:.0} banks."
+                     in {touched:.0} {}.",
+                    if touched < 1.5 { "bank" } else { "banks" }
                 ),
             });
         }
