@@ -73,21 +73,10 @@ struct Written {
 /// Runs the command.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
-    let map = match &args.machine {
-        Some(name) => {
-            let machine = known::find(name).map_err(|e| Misuse(format!("--machine: {e}")))?;
-            Some(map_for(&machine, None)?)
-        }
-        None => None,
-    };
     let written = measured(args, &host, ctx)?;
     let simulated = written.simulated();
     let (measured, why) = (&written.slices, &written.slices_why);
-    let facts = match (&map, measured) {
-        (Some(map), Some(of)) if simulated.is_some() => Facts::simulated(map, of.processors),
-        (Some(map), _) => Facts::with_map(&host, Some(map)),
-        (None, _) => Facts::of(&host),
-    };
+    let facts = facts(args, &host, &written)?;
     let mut advice = advise(&facts, measured.as_ref());
     if let Some(why) = why.as_ref().filter(|_| measured.is_none()) {
         advice = advice.without_measurement(why.trim_end_matches('.'));
@@ -109,6 +98,20 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         print(turn + 1, item)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Of this host, with the map that is judged; where a machine was simulated, of that one.
+fn facts(args: &Args, host: &Host, written: &Written) -> Result<Facts> {
+    let Some(name) = &args.machine else {
+        return Ok(Facts::of(host));
+    };
+    let machine = known::find(name).map_err(|e| Misuse(format!("--machine: {e}")))?;
+    let map = map_for(&machine, None)?;
+    let of = written.simulated().and(written.slices.as_ref());
+    Ok(match of {
+        Some(of) => Facts::simulated(&map, of.processors),
+        None => Facts::with_map(host, Some(&map)),
+    })
 }
 
 /// From a file, or at once, and why there is nothing.
