@@ -8,10 +8,12 @@
 
 pub mod facts;
 pub mod modelled;
+pub mod origin;
 pub mod weaknesses;
 
 use serde::Serialize;
 
+use crate::silicon::paced::Paced;
 use crate::silicon::report::Report;
 use crate::silicon::slices::Cell;
 use facts::Facts;
@@ -67,12 +69,12 @@ impl Advice {
 #[must_use]
 pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
     let banks = banks(facts, measured);
-    let answer = answer(&banks, measured);
+    let answer = answer(&banks, facts, measured);
     let mut items = vec![
         nodes(facts),
         reservations(facts, measured),
-        channels(measured),
         banks,
+        channels(facts, measured),
         cache_ways(facts),
         throttling(facts),
         cache_colors(facts),
@@ -81,6 +83,7 @@ pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
     // a node of one's own ends all interference in memory, so it is above any figure.
     items.sort_by(|a, b| {
         let rank = |item: &Item| match (item.is_there, item.worth) {
+            (true, Some(worth)) if worth < 0.0 => -1.5,
             (true, Some(worth)) => worth,
             (true, None) => -1.0,
             (false, _) => -2.0,
@@ -90,26 +93,50 @@ pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
     Advice { answer, items }
 }
 
-fn answer(banks: &Item, measured: Option<&Report>) -> String {
-    let most = if banks.is_bound { "at most " } else { "" };
-    match (measured, banks.worth) {
-        (None, _) => {
-            "Nothing was measured here, so nobody knows what colours buy: `soloist advise \
-                      --measure` finds out in about a minute."
+fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
+    let at_most = if banks.is_bound { "at most " } else { "" };
+    let Some(report) = measured else {
+        return "Nothing was measured here, so nobody knows what colours buy: `soloist advise --measure` \
+                finds out in about a minute."
+            .to_owned();
+    };
+    let grave = facts.weaknesses.iter().find(|weakness| weakness.is_grave);
+    match banks.worth {
+        _ if !banks.is_there => {
+            "Don't colour banks here: each page lies in all banks, so pages have no bank colours."
                 .to_owned()
         }
-        (Some(_), None) => "What private banks buy with all CPUs busy could not be shown here: \
-                            colour only what you have measured with `soloist compare`."
+        None => "What private banks buy with all CPUs busy could not be shown here: colour only \
+                 what you have measured with `soloist compare`."
             .to_owned(),
-        (Some(_), Some(worth)) if worth < WORTH => format!(
-            "Don't colour banks here: private banks save {most}{:.1} % of a memory access with all \
+        Some(worth) if worth < 0.0 => format!(
+            "Don't colour banks here: with all CPUs busy private banks make a memory access longer, \
+             by {:.1} % of one alone.",
+            -100.0 * worth
+        ),
+        Some(worth) if worth < WORTH => format!(
+            "Don't colour banks here: private banks save {at_most}{:.1} % of a memory access with all \
              CPUs busy.",
             100.0 * worth
         ),
-        (Some(_), Some(worth)) => format!(
-            "Colour banks here: with all CPUs busy private banks save {:.0} % of a memory access.",
-            100.0 * worth
-        ),
+        Some(worth) => match grave {
+            Some(weakness) => format!(
+                "Don't colour banks yet: by what was measured private banks save {:.0} % of a memory \
+                 access, but by the map their colours isolate little. {} `soloist map check` says whether \
+                 the map is this machine's.",
+                100.0 * worth,
+                weakness.says
+            ),
+            None if !report.has_all_banks() => format!(
+                "Perhaps colour banks here: by a fit through slices private banks save about {:.0} % of a \
+                 memory access with all CPUs busy; `soloist compare` measures one program.",
+                100.0 * worth
+            ),
+            None => format!(
+                "Colour banks here: with all CPUs busy private banks save {:.0} % of a memory access.",
+                100.0 * worth
+            ),
+        },
     }
 }
 
@@ -140,7 +167,7 @@ fn worth_of_banks(report: &Report) -> (Option<f64>, bool, String) {
     let whole = report
         .cells
         .iter()
-        .filter(|cell| cell.banks as f64 >= report.banks);
+        .filter(|cell| report.has_all_banks() && Some(cell.banks as f64) == report.banks);
     let most = whole.clone().map(|cell| cell.neighbours).max();
     let whole: Vec<&Cell> = whole.filter(|cell| Some(cell.neighbours) == most).collect();
     // Pages are what the module colours: where colours of pages were measured, they count.
@@ -159,13 +186,20 @@ fn worth_of_banks(report: &Report) -> (Option<f64>, bool, String) {
             true => "by page colours",
             false => "by bank",
         };
+        let mut said = format!("Measured in all banks, {how}: {}", best.verdict());
+        if let Some(worst) = cells.iter().copied().find(|cell| cell.saved.shown_less) {
+            said = format!("{said} {}", worst.verdict());
+            if !best.saved.shown {
+                let lost = worst.saved.ns.median / worst.alone.ns;
+                return (Some(lost), false, said);
+            }
+        }
         // Where nothing is shown, it counts for little only if it can't be much.
         let most = best.saved.ns.high.max(0.0) / best.alone.ns;
         let worth = match best.saved.shown {
             true => Some(saved(&best)),
             false => Some(most).filter(|&most| most < WORTH),
         };
-        let said = format!("Measured in all banks, {how}: {}", best.verdict());
         return (worth, !best.saved.shown, said);
     }
     let bound = report
@@ -178,8 +212,9 @@ fn worth_of_banks(report: &Report) -> (Option<f64>, bool, String) {
     let whole = bound.map_or_else(String::new, |whole| whole.verdict() + " ");
     let said = whole + &report.density.verdict();
     match report.density.expected() {
-        Some([_, middle, _]) => (Some(middle), false, said),
-        None => (None, false, said),
+        // A fit is no measurement: it counts where all of it is on one side.
+        Some([low, middle, high]) if low >= WORTH || high < WORTH => (Some(middle), false, said),
+        _ => (None, false, said),
     }
 }
 
@@ -188,10 +223,10 @@ fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
         Some(report) => worth_of_banks(report),
         None => (None, false, "Not measured here.".to_owned()),
     };
-    if let Some(report) = measured {
-        if report.page_colors.is_some_and(|colors| colors < 2) {
-            says.push_str(" Pages have no bank colours by what was seen of the functions.");
-        }
+    let colors = measured.and_then(|report| report.page_colors);
+    let has_colors = colors.is_none_or(|colors| colors > 1);
+    if !has_colors {
+        says.push_str(" Each page lies in all banks, so pages have no bank colours.");
     }
     for weakness in &facts.weaknesses {
         says.push(' ');
@@ -199,7 +234,7 @@ fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
     }
     Item {
         name: "private banks (colours)",
-        is_there: true,
+        is_there: has_colors,
         worth,
         is_bound,
         says,
@@ -208,22 +243,26 @@ fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
     }
 }
 
-fn channels(measured: Option<&Report>) -> Item {
+fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
     let channels = measured.and_then(|report| report.channels.as_ref());
     let seen = channels.map(|channels| {
         let shown = channels.sides.iter().filter(|side| side.saved.shown);
         let saved = shown.map(|side| side.saved.ns.median / channels.alone_ns);
         saved.fold(0.0, f64::max)
     });
+    let says = channels.map_or_else(
+        || "Not measured here, or no bank functions were found.".to_owned(),
+        |channels| channels.verdict(),
+    );
     Item {
         name: "a channel of its own (colours)",
-        is_there: seen.is_none_or(|saved| saved > 0.0),
+        is_there: facts.no_channel_colors.is_none() && seen.is_none_or(|saved| saved > 0.0),
         worth: seen,
         is_bound: false,
-        says: channels.map_or_else(
-            || "Not measured here, or no bank functions were found.".to_owned(),
-            |channels| channels.verdict(),
-        ),
+        says: match &facts.no_channel_colors {
+            Some(why) => why.clone(),
+            None => says,
+        },
         costs: "as private banks, and that channel's bandwidth",
         commands: vec![
             "soloist run --colors LIST -- CMD    # sets of one channel: soloist map show",
@@ -233,33 +272,14 @@ fn channels(measured: Option<&Report>) -> Item {
 
 fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
     let paced = measured.and_then(|report| {
-        let worst = |paced: &&crate::silicon::paced::Paced| {
-            paced
-                .points
-                .first()
-                .map_or(0.0, |point| point.shared.median)
+        let cost = |paced: &&Paced| match paced.points.first() {
+            Some(full) if full.adds.shown => full.shared.median,
+            _ => 0.0,
         };
         let all = report.paced.iter();
-        all.max_by(|a, b| worst(a).total_cmp(&worst(b)))
+        all.max_by(|a, b| cost(a).total_cmp(&cost(b)))
     });
-    let says = match paced {
-        Some(paced) => {
-            let rate = |private| match paced.within(BOUND, private) {
-                Some(rate) => format!("{:.0} MB/s", rate / 1e6),
-                None => "less than was tried".to_owned(),
-            };
-            format!(
-                "In a slice of {} banks, {} make an access {:.2} times as long at full speed. It is {BOUND} or less with \
-                 {} in shared banks, {} in private ones.",
-                paced.banks,
-                paced.attack.neighbours(paced.neighbours),
-                paced.points.first().map_or(1.0, |point| point.shared.median),
-                rate(false),
-                rate(true)
-            )
-        }
-        None => modelled::RESERVATION.says(),
-    };
+    let says = paced.map_or_else(|| modelled::RESERVATION.says(), of_pace);
     let counts = match facts.has_events {
         true => "",
         false => " This host counts no processor events, so a stand-in would count.",
@@ -277,6 +297,27 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
             "soloist run --cpus 2 --bandwidth 500MB/s -- CMD",
         ],
     }
+}
+
+/// What neighbours at full speed cost in a slice, and which pace surely ends that.
+fn of_pace(paced: &Paced) -> String {
+    let who = paced.attack.neighbours(paced.neighbours);
+    let head = format!("In a slice of {} banks, {who}", paced.banks);
+    let Some(full) = paced.points.first().filter(|full| full.adds.shown) else {
+        return format!("{head} at full speed are not shown to make an access longer.");
+    };
+    let within = match paced.within(BOUND, false) {
+        Some(rate) => format!(
+            "It is surely {BOUND} or less with {:.0} MB/s in shared banks.",
+            rate / 1e6
+        ),
+        None => format!("No pace that was tried is shown to keep it to {BOUND} in shared banks."),
+    };
+    format!(
+        "{head} make an access {:.2} times as long at full speed. {within} {}",
+        full.shared.median,
+        paced.verdict()
+    )
 }
 
 fn cache_ways(facts: &Facts) -> Item {
@@ -334,8 +375,7 @@ fn cache_colors(facts: &Facts) -> Item {
         Some(colors) => (true, format!("The map has {colors} cache colours.")),
         None => (
             false,
-            "No map is loaded, so none are known; `soloist map check --llc` looks at the cache."
-                .to_owned(),
+            "No map is loaded, so none are known; `soloist map llc` looks at the cache.".to_owned(),
         ),
     };
     Item {

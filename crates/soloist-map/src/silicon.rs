@@ -29,6 +29,7 @@ pub mod channels;
 pub mod cores;
 mod count;
 pub mod density;
+pub mod difference;
 pub mod moves;
 pub mod paced;
 pub mod pages;

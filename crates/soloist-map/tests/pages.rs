@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use soloist_machine::known;
 use soloist_map::silicon::pages::sim::{SimCaching, Truth};
 use soloist_map::silicon::pages::{measure, NoPages, Size, Split};
 use soloist_map::silicon::slices::Plan;
@@ -17,13 +18,16 @@ const NOTHING: Truth = Truth {
 };
 
 fn splits(truth: Truth, seed: u64) -> Vec<Split> {
-    let plan = Plan {
+    let mut machine = SimCaching::new(truth, 2 << 20, seed);
+    measure(&mut machine, plan(seed), &mut |_| {}).unwrap()
+}
+
+fn plan(seed: u64) -> Plan {
+    Plan {
         blocks: 24,
         time: Duration::from_secs(600),
         seed,
-    };
-    let mut machine = SimCaching::new(truth, 2 << 20, seed);
-    measure(&mut machine, plan, &mut |_| {}).unwrap()
+    }
 }
 
 fn of(splits: &[Split], bits: &[u32], size: Size) -> Split {
@@ -85,6 +89,44 @@ fn a_bank_bit_and_a_cache_bit_add_up() {
         both.saved.shown && both.verdict().contains("in pages of its own"),
         "{both:?}"
     );
+}
+
+/// Pages that are worse off in banks of their own are said to be.
+#[test]
+fn a_bit_that_makes_it_worse_is_said() {
+    let truth = Truth {
+        bank_bits: 1 << 17,
+        same_bank_ns: -60.0,
+        ..NOTHING
+    };
+    let beyond = of(&splits(truth, 2), &[17], Size::Beyond);
+    assert!(
+        beyond.verdict().contains("so worse"),
+        "{}",
+        beyond.verdict()
+    );
+}
+
+/// A machine's own banks count: where one address bit chooses among them, and where a sum of
+/// bits does.
+#[test]
+fn banks_are_those_of_the_machine() {
+    let beyond = |machine: &str| -> usize {
+        let map = known::find(machine).unwrap().addr_map();
+        let truth = Truth {
+            same_bank_ns: 60.0,
+            ..NOTHING
+        };
+        let mut machine = SimCaching::new(truth, 2 << 20, 1).in_banks_of(&map);
+        let splits = measure(&mut machine, plan(1), &mut |_| {}).unwrap();
+        let single = splits
+            .iter()
+            .filter(|s| s.bits.len() == 1 && s.size == Size::Beyond);
+        single.filter(|split| split.saved.shown).count()
+    };
+    let (simple, hashed) = (beyond("raspberry-pi-4"), beyond("haswell"));
+    assert!(simple > 0, "raspberry-pi-4: {simple}");
+    assert!(hashed < simple, "haswell: {hashed} of {simple}");
 }
 
 #[test]

@@ -43,17 +43,34 @@ fn advice_follows_a_measurement_in_a_file() {
         let file = root.join("here.json");
         fs::write(&file, &out.stdout).unwrap();
         let file = file.display().to_string();
-        let out = soloist(root, &["advise", "--from", &file])
-            .output()
-            .unwrap();
+        let of_it = ["advise", "--from", &file, "--machine", "raspberry-pi-4"];
+        // It is of no machine but the one that was simulated.
+        for other in [
+            &of_it[..3],
+            &["advise", "--from", &file, "--machine", "skylake"],
+        ] {
+            let out = soloist(root, other).output().unwrap();
+            assert_eq!(out.status.code(), Some(2), "{}", text(&out));
+            assert!(
+                said(&out).contains("of raspberry-pi-4, simulated"),
+                "{}",
+                said(&out)
+            );
+        }
+        let out = soloist(root, &of_it).output().unwrap();
         assert!(out.status.success(), "{}", said(&out));
-        let colors = text(&out).starts_with("Colour banks here");
+        assert!(
+            text(&out).contains("Of raspberry-pi-4, simulated"),
+            "{}",
+            text(&out)
+        );
+        let colors = text(&out).contains("\nColour banks here");
         assert_eq!(colors, !answer.is_empty(), "{ns} ns: {}", text(&out));
-        let out = soloist(root, &["advise", "--from", &file, "--json"])
-            .output()
-            .unwrap();
+        let out = soloist(root, &[&of_it[..], &["--json"]].concat());
+        let out = { out }.output().unwrap();
         let page: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
         assert_eq!(page["measured"], true);
+        assert_eq!(page["simulated"], "raspberry-pi-4");
         assert!(page["answer"].as_str().unwrap().starts_with(answer));
     }
     // Of two banks alone nothing follows.
@@ -69,7 +86,16 @@ fn advice_follows_a_measurement_in_a_file() {
     assert!(said(&out).contains("such as 0x4000"), "{}", said(&out));
     // Whole pages say which address bit divides the cache, and that no other does.
     for (mask, divides) in [("0x4000", true), ("0", false)] {
-        let out = bench(&["--only", "pages", "--cache-bits", mask, "--json"]);
+        let args = [
+            "--only",
+            "pages",
+            "--same-bank",
+            "0",
+            "--cache-bits",
+            mask,
+            "--json",
+        ];
+        let out = bench(&args);
         let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
         let splits = report["pages"].as_array().unwrap();
         let shown = splits
@@ -94,6 +120,8 @@ fn advice_without_a_measurement_claims_nothing() {
         &["advise", "--from", "/etc/passwd"],
         &["advise", "--measure", "--from", "x"],
         &["advise", "--cpus", "0"],
+        &["advise", "--cpus", "0", "--from", "x"],
+        &["advise", "--machine", "no-such"],
     ] {
         let out = soloist(machine.path(), args).output().unwrap();
         assert!(!out.status.success(), "{args:?}");
@@ -177,5 +205,58 @@ fn a_processor_that_is_not_there_is_misuse() {
     let args = ["bench", "silicon", "--cpus", "0,1000"];
     let out = soloist(machine.path(), &args).output().unwrap();
     assert_eq!(out.status.code(), Some(2), "{}", said(&out));
-    assert!(said(&out).contains("CPU 1000"), "{}", said(&out));
+    assert!(
+        said(&out).contains("CPU 1000: there is none"),
+        "{}",
+        said(&out)
+    );
+}
+
+/// Of the simulated machine, too.
+#[test]
+fn figures_that_no_machine_has_are_misuse() {
+    let machine = small();
+    for (words, why) in [
+        ("--simulate haswell --same-bank nan", "a number from 0"),
+        ("--simulate haswell --same-bank inf", "a number from 0"),
+        ("--simulate haswell --same-bank 1e300", "a number from 0"),
+        ("--simulate haswell --same-bank=-50", "a number from 0"),
+        ("--simulate haswell --same-channel=-5", "a number from 0"),
+        ("--simulate haswell --cache-bits 0x40", "bits 12 to 20"),
+        (
+            "--simulate haswell --cache-bits 0xffffffffffffffff",
+            "bits 12 to 20",
+        ),
+        ("--simulate haswell --cpus 99", "cannot be used with"),
+        ("--simulate haswell --memory 8M", "cannot be used with"),
+        ("--simulate no-such", "no such machine"),
+        ("--memory 0", "4M or more"),
+    ] {
+        let words = format!("bench silicon {words}");
+        let args: Vec<&str> = words.split(' ').collect();
+        let out = soloist(machine.path(), &args).output().unwrap();
+        assert_eq!(out.status.code(), Some(2), "{words}: {}", said(&out));
+        assert!(said(&out).contains(why), "{words}: {}", said(&out));
+    }
+}
+
+/// What is no measurement is told in words of its user.
+#[test]
+fn a_file_without_slices_is_misuse() {
+    let machine = small();
+    let file = machine.path().join("x.json");
+    for (content, why) in [
+        ("[]", "not what `soloist bench silicon --json` writes"),
+        (r#"{"machine":"x","pages":[]}"#, "it has no slices"),
+    ] {
+        fs::write(&file, content).unwrap();
+        let out = soloist(
+            machine.path(),
+            &["advise", "--from", &file.display().to_string()],
+        );
+        let out = { out }.output().unwrap();
+        assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+        assert!(said(&out).contains(why), "{}", said(&out));
+        assert!(!said(&out).contains("struct"), "{}", said(&out));
+    }
 }

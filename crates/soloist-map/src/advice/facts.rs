@@ -5,7 +5,7 @@ use soloist_core::AddrMap;
 use soloist_host::control::Control;
 use soloist_host::machine::{topology, Host};
 
-use super::weaknesses::{weaknesses, Weakness};
+use super::weaknesses::{no_channel_colors, weaknesses, Weakness};
 
 /// What is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -22,6 +22,8 @@ pub struct Facts {
     pub has_events: bool,
     /// Cache colours of the map that is loaded.
     pub cache_colors: Option<u32>,
+    /// Why pages have no channel colours by that map; `None`: they may have.
+    pub no_channel_colors: Option<String>,
     /// What the colours of that map can't keep apart.
     pub weaknesses: Vec<Weakness>,
 }
@@ -34,6 +36,19 @@ impl Facts {
             .ok()
             .and_then(|control| control.map().ok());
         Self::with_map(host, map.as_ref())
+    }
+
+    /// Of a machine that is only simulated, with so many processors, by its map.
+    #[must_use]
+    pub fn simulated(map: &AddrMap, processors: usize) -> Self {
+        Self {
+            nodes: map.memory_nodes().len(),
+            processors,
+            cache_colors: Some(map.n_llc()),
+            no_channel_colors: no_channel_colors(map),
+            weaknesses: weaknesses(map, processors),
+            ..Self::default()
+        }
     }
 
     /// The same with this map.
@@ -54,6 +69,7 @@ impl Facts {
                 .iter()
                 .any(|unit| host.has(&format!("/sys/bus/event_source/devices/{unit}/events"))),
             cache_colors: map.map(AddrMap::n_llc),
+            no_channel_colors: map.and_then(no_channel_colors),
             weaknesses: map.map_or_else(Vec::new, |map| weaknesses(map, processors)),
         }
     }

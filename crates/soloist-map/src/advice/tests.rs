@@ -1,9 +1,13 @@
 //! The answer follows what was measured.
 
+use soloist_machine::known;
+
 use super::facts::Facts;
 use super::*;
 use crate::silicon::density::Density;
-use crate::silicon::slices::{Difference, Figures};
+use crate::silicon::difference::{Difference, Loss};
+use crate::silicon::paced::{Paced, Point};
+use crate::silicon::slices::Figures;
 use crate::silicon::statistics::Interval;
 use crate::silicon::whole::Whole;
 use crate::silicon::Attack;
@@ -21,6 +25,7 @@ fn difference(ns: f64, shown: bool) -> Difference {
         ns: interval(ns),
         chance: if shown { 1e-6 } else { 0.5 },
         shown,
+        ..Difference::default()
     }
 }
 
@@ -42,7 +47,7 @@ fn cell(banks: usize, saved: f64) -> Cell {
         shared_adds: difference(saved + 4.0, saved > 0.0),
         private_adds: difference(4.0, false),
         saved: difference(saved, saved > 0.0),
-        neighbours_lose: interval(0.1),
+        neighbours_lose: Loss::default(),
         blocks: 20,
         dropped: 0,
     }
@@ -52,11 +57,11 @@ fn cell(banks: usize, saved: f64) -> Cell {
 fn report(banks: usize, saved: f64) -> Report {
     let cells = vec![cell(banks, saved)];
     Report {
-        functions: Vec::new(),
-        banks: banks as f64,
+        functions: vec!["6^13".to_owned()],
+        banks: Some(banks as f64),
         page_colors: None,
         processors: 8,
-        density: Density::of(&cells, banks as f64, 8),
+        density: Density::of(&cells, Some(banks as f64), 8),
         cells,
         whole: Vec::new(),
         paced: Vec::new(),
@@ -100,8 +105,9 @@ fn the_answer_is_what_was_measured() {
 
     // A slice alone does not say what the whole machine would save.
     let mut part = report(16, 90.0);
-    part.banks = 1600.0;
-    part.density = Density::of(&part.cells, 1600.0, 8);
+    part.functions.clear();
+    part.banks = Some(1600.0);
+    part.density = Density::of(&part.cells, part.banks, 8);
     let said = advise(&facts, Some(&part));
     assert!(
         said.answer.contains("could not be shown"),
@@ -125,6 +131,28 @@ fn the_answer_is_what_was_measured() {
         "{}",
         said.answer
     );
+}
+
+/// What is found pair by pair is a slice, however many banks there may be.
+#[test]
+fn a_slice_is_never_sold_as_all_banks() {
+    for banks in [None, Some(15.7), Some(16.0)] {
+        let mut slice = report(16, 90.0);
+        slice.functions.clear();
+        slice.banks = banks;
+        slice.density = Density::of(&slice.cells, banks, 8);
+        let said = advise(&Facts::default(), Some(&slice));
+        assert!(
+            said.answer.contains("could not be shown"),
+            "{banks:?}: {}",
+            said.answer
+        );
+        let says = said.items.iter().map(|item| &item.says);
+        assert!(
+            says.clone().all(|says| !says.contains("all banks")),
+            "{banks:?}: {said:?}"
+        );
+    }
 }
 
 #[test]
@@ -169,4 +197,112 @@ fn modelled_figures_are_said_to_be_modelled() {
     assert!(says(false)
         .iter()
         .all(|says| says == "This processor has none."));
+}
+
+/// What the map excludes is not there, whatever it would be worth.
+#[test]
+fn a_channel_that_pages_cant_have_is_not_there() {
+    let facts = |name: &str| {
+        let map = known::find(name).unwrap().addr_map();
+        Facts {
+            nodes: 1,
+            processors: 4,
+            no_channel_colors: super::weaknesses::no_channel_colors(&map),
+            ..Facts::default()
+        }
+    };
+    let channel = |facts: &Facts| {
+        let advice = advise(facts, None);
+        let at = advice.items.iter();
+        at.cloned()
+            .find(|item| item.name.starts_with("a channel"))
+            .unwrap()
+    };
+    for name in ["raspberry-pi-4", "sapphire-rapids"] {
+        let item = channel(&facts(name));
+        assert!(!item.is_there, "{name}: {item:?}");
+    }
+    assert!(channel(&Facts::default()).is_there);
+}
+
+/// Measured and told apart by no page, worse, or against the map: never "colour here".
+#[test]
+fn what_contradicts_itself_is_not_recommended() {
+    let facts = Facts::default();
+    let mut flat = report(16, 90.0);
+    flat.page_colors = Some(1);
+    let said = advise(&facts, Some(&flat));
+    assert!(
+        said.answer.starts_with("Don't colour banks here"),
+        "{}",
+        said.answer
+    );
+
+    let mut worse = report(16, 0.0);
+    worse.cells[0].saved = Difference {
+        shown_less: true,
+        ..difference(-20.0, false)
+    };
+    let said = advise(&facts, Some(&worse));
+    assert!(said.answer.contains("longer, by 20.0 %"), "{}", said.answer);
+
+    let map = known::find("sapphire-rapids").unwrap().addr_map();
+    let against = Facts {
+        weaknesses: super::weaknesses::weaknesses(&map, 2),
+        ..Facts::default()
+    };
+    let said = advise(&against, Some(&report(16, 90.0)));
+    assert!(
+        said.answer.starts_with("Don't colour banks yet"),
+        "{}",
+        said.answer
+    );
+}
+
+/// Paces that noise tells apart are no advice.
+#[test]
+fn reservations_follow_only_what_is_shown() {
+    let point = |pause_ns, shared: f64, shown| Point {
+        pause_ns,
+        shared: Interval {
+            median: shared,
+            low: shared - 0.02,
+            high: shared + 0.02,
+        },
+        shared_bytes_per_second: 4e9 / f64::from(1 + pause_ns),
+        private: interval(1.0),
+        private_bytes_per_second: 4e9 / f64::from(1 + pause_ns),
+        adds: difference(10.0 * (shared - 1.0), shown),
+        saved: difference(0.0, false),
+    };
+    let says = |shown| {
+        let mut of = report(16, 0.0);
+        of.paced = vec![Paced {
+            banks: 16,
+            neighbours: 1,
+            attack: Attack::Read,
+            points: vec![
+                point(0, 1.2, shown),
+                point(9, 1.04, shown),
+                point(19, 1.02, shown),
+            ],
+            blocks: 20,
+        }];
+        let items = advise(&Facts::default(), Some(&of)).items;
+        let mut items = items.into_iter();
+        items
+            .find(|item| item.name == "bandwidth reservations")
+            .unwrap()
+            .says
+    };
+    assert!(
+        says(true).contains("1.05 or less with 200 MB/s in shared"),
+        "{}",
+        says(true)
+    );
+    assert!(
+        says(false).contains("not shown to make an access longer"),
+        "{}",
+        says(false)
+    );
 }

@@ -51,6 +51,21 @@ pub fn weaknesses(map: &AddrMap, processors: usize) -> Vec<Weakness> {
     found
 }
 
+/// Why a page can't have a channel to itself; `None`: it may.
+#[must_use]
+pub fn no_channel_colors(map: &AddrMap) -> Option<String> {
+    let channels = map.channels() as usize;
+    let of_page = channels_of_page(map);
+    match channels {
+        0 | 1 => Some("The map has one channel for each node.".to_owned()),
+        _ if of_page >= channels => Some(format!(
+            "A page of {} lies on all {channels} channels of its node, so pages have no channel colours.",
+            map.page_size()
+        )),
+        _ => None,
+    }
+}
+
 /// The grave ones on this host in a line, for those who colour; `None`: there are none.
 #[must_use]
 pub fn warning(map: &AddrMap, host: &Host) -> Option<String> {

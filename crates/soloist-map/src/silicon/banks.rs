@@ -50,8 +50,9 @@ pub struct Banks {
     pub how: How,
     /// Of each bank; by functions, all banks of memory.
     lines: Vec<Vec<u64>>,
-    /// Banks that memory has, by functions or by how often random pairs conflict.
-    pub total: f64,
+    /// Banks that memory has, by functions or by how often random pairs conflict; `None`:
+    /// nobody knows.
+    pub total: Option<f64>,
     /// Random lines of all of memory, where `lines` are of few banks.
     pub anywhere: Vec<u64>,
 }
@@ -114,7 +115,7 @@ impl Banks {
         let lines = sets::many(&mut meter, BY_PAIRS, lines, &mut tell)?;
         Ok(Self {
             how: How::Pairs,
-            total: total.unwrap_or(BY_PAIRS as f64),
+            total,
             lines,
             anywhere: sets::anywhere(&mut meter, ANYWHERE)?,
         })
@@ -145,7 +146,7 @@ impl Banks {
             *bank = bank.iter().copied().step_by(step).collect();
         }
         Self {
-            total: lines.len() as f64,
+            total: Some(lines.len() as f64),
             how: How::Functions(functions),
             lines,
             anywhere: Vec::new(),

@@ -16,8 +16,8 @@ use soloist_core::statistics::median;
 use soloist_machine::gf2;
 
 use super::banks::{Banks, How, Owner};
-use super::slices::{Difference, Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
-use super::statistics::{chance, shown, Interval};
+use super::difference::{at_most, judge, Difference};
+use super::slices::{Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
 use super::two_banks::CHANCE;
 use super::{Attack, Company, Cores};
 
@@ -50,27 +50,30 @@ impl Channels {
     /// What was seen, in a sentence.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let percent = |ns: f64| 100.0 * ns.max(0.0) / self.alone_ns;
-        let seen: Vec<String> = self
-            .sides
-            .iter()
-            .filter(|side| side.saved.shown)
-            .map(|side| format!("{} ({:.1} %)", side.function, percent(side.saved.ns.median)))
-            .collect();
-        let most = self.sides.iter().map(|side| side.saved.ns.high);
-        let most = percent(most.fold(0.0, f64::max));
+        let seen = |is_seen: &dyn Fn(&Difference) -> bool| -> Option<String> {
+            let sides = self.sides.iter().filter(|side| is_seen(&side.saved));
+            let percent = |side: &Side| 100.0 * side.saved.ns.median.abs() / self.alone_ns;
+            let sides = sides.map(|side| format!("{} ({:.1} %)", side.function, percent(side)));
+            let sides: Vec<String> = sides.collect();
+            (!sides.is_empty()).then(|| sides.join(", "))
+        };
+        let less = seen(&|saved| saved.shown).map(|sides| format!("{sides} cost less"));
+        let more = seen(&|saved| saved.shown_less).map(|sides| format!("{sides} cost more"));
         let who = Attack::Read.neighbours(self.neighbours);
-        match seen.as_slice() {
-            [] => format!(
-                "Another channel: beside {who} no function shows one; beyond private banks it would save \
-                 less than {most:.1} % of an access alone (99 %)."
-            ),
-            seen => format!(
-                "Another channel: beside {who} in private banks, co-runners on the other side of {} cost \
-                 less (share of an access alone).",
-                seen.join(", ")
-            ),
+        let seen: Vec<String> = less.into_iter().chain(more).collect();
+        if !seen.is_empty() {
+            return format!(
+                "Another channel: beside {who} in private banks, co-runners on the other side of {} \
+                 (share of an access alone).",
+                seen.join(", of ")
+            );
         }
+        let most = self.sides.iter().map(|side| side.saved.ns.high);
+        format!(
+            "Another channel: beside {who} no function shows one; beyond private banks it would save {} \
+             of an access alone (99 %).",
+            at_most(most.fold(0.0, f64::max) / self.alone_ns)
+        )
     }
 }
 
@@ -110,24 +113,17 @@ pub fn measure(
     if saved.iter().any(|one| one.len() < LEAST_BLOCKS) {
         return None;
     }
-    let chances: Vec<f64> = saved.iter().map(|one| chance(one)).collect();
-    let are_shown = shown(&chances, CHANCE);
-    let sides = sums.iter().zip(&saved).zip(chances.iter().zip(are_shown));
-    let sides = sides.map(|((&sum, saved), (&chance, shown))| {
-        let ns = Interval::of_median(saved, plan.seed);
-        Side {
-            function: gf2::show(gf2::bits(sum).fold(0, |mask, i| mask ^ functions[i as usize])),
-            saved: Difference {
-                ns,
-                chance,
-                shown: shown && ns.low > 0.0,
-            },
-        }
+    let sides = sums.iter().zip(&saved).map(|(&sum, saved)| Side {
+        function: gf2::show(gf2::bits(sum).fold(0, |mask, i| mask ^ functions[i as usize])),
+        saved: Difference::of(saved, plan.seed),
     });
+    let mut sides: Vec<Side> = sides.collect();
+    let all = sides.iter_mut().map(|side| &mut side.saved);
+    judge(all.collect(), Vec::new(), CHANCE);
     Some(Channels {
         neighbours,
-        sides: sides.collect(),
         alone_ns: median(&mut alone),
+        sides,
     })
 }
 

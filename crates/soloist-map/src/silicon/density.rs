@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::difference::at_most;
 use super::slices::Cell;
 use super::Attack;
 
@@ -28,6 +29,21 @@ pub struct Point {
     pub saved: f64,
     /// Whether that is shown.
     pub shown: bool,
+    /// The most that they may save (99 %).
+    #[serde(default = "anything")]
+    pub at_most: f64,
+}
+
+fn anything() -> f64 {
+    f64::MAX
+}
+
+/// Banks for each core: of few the tenths count.
+fn number(banks: f64) -> String {
+    match banks < 10.0 {
+        true => format!("{:.1}", banks).trim_end_matches(".0").to_owned(),
+        false => format!("{banks:.0}"),
+    }
 }
 
 /// The line: saved = at_one * banks_per_core ^ -exponent.
@@ -50,14 +66,14 @@ pub struct Density {
     pub points: Vec<Point>,
     /// Beside readers; none: too few points show an effect.
     pub law: Option<Law>,
-    /// Banks of this machine for each of its processors.
-    pub here: f64,
+    /// Banks of this machine for each of its processors; `None`: nobody knows.
+    pub here: Option<f64>,
 }
 
 impl Density {
     /// Of the cells that were measured on a machine with so many banks and processors.
     #[must_use]
-    pub fn of(cells: &[Cell], banks: f64, processors: usize) -> Self {
+    pub fn of(cells: &[Cell], banks: Option<f64>, processors: usize) -> Self {
         let point = |cell: &Cell| Point {
             banks_per_core: cell.banks as f64 / (cell.neighbours + 1) as f64,
             attack: cell.attack,
@@ -65,22 +81,24 @@ impl Density {
             private: cell.private_slowdown(),
             saved: cell.saved.ns.median / cell.alone.ns,
             shown: cell.saved.shown,
+            at_most: cell.saved.ns.high / cell.alone.ns,
         };
         let slices = cells.iter().filter(|cell| !cell.by_pages);
         let points: Vec<Point> = slices.map(point).collect();
         Self {
             law: Law::through(&points),
             points,
-            here: banks / processors.max(1) as f64,
+            here: banks.map(|banks| banks / processors.max(1) as f64),
         }
     }
 
     /// What private banks are expected to save where all processors are busy, as a share
-    /// of an access alone: low, middle, high. `None`: no law.
+    /// of an access alone: low, middle, high. `None`: no law, or nobody knows how many banks
+    /// there are.
     #[must_use]
     pub fn expected(&self) -> Option<[f64; 3]> {
         let law = self.law?;
-        let middle = law.at_one * self.here.powf(-law.exponent);
+        let middle = law.at_one * self.here?.powf(-law.exponent);
         let off = law.off_by.powi(2);
         Some([middle / off, middle, middle * off])
     }
@@ -88,9 +106,14 @@ impl Density {
     /// What that means here, in a sentence.
     #[must_use]
     pub fn verdict(&self) -> String {
+        let Some(here) = self.here else {
+            return "How many banks this machine has is not known, so slices don't say what private banks \
+                    save in all of them."
+                .to_owned();
+        };
         let head = format!(
-            "This machine has {:.0} banks for each busy core when all its CPUs are busy.",
-            self.here
+            "This machine has {} banks for each busy core when all its CPUs are busy.",
+            number(here)
         );
         if let Some([low, middle, high]) = self.expected() {
             return format!(
@@ -102,16 +125,30 @@ impl Density {
                 100.0 * high
             );
         }
-        let nothing = self.points.iter().filter(|point| !point.shown);
-        let least = nothing
-            .map(|point| point.banks_per_core)
-            .fold(f64::INFINITY, f64::min);
-        match least <= self.here {
-            true => format!(
-                "{head} Slices of {least:.0} for each core show nothing that private banks save."
+        match self.nothing_by(here) {
+            Some((banks, most)) => format!(
+                "{head} In slices of {} for each core nothing is shown that private banks save: {} of an \
+                 access alone (99 %).",
+                number(banks),
+                at_most(most)
             ),
-            false => format!("{head} Too few slices show an effect to say what that means."),
+            None => format!("{head} Too few slices show an effect to say what that means."),
         }
+    }
+
+    /// The slices nearest to this machine, of no more banks for each core than it has, and the
+    /// most that private banks may save there. `None`: there are none, or these or larger
+    /// ones show an effect.
+    fn nothing_by(&self, here: f64) -> Option<(f64, f64)> {
+        let banks = |point: &Point| point.banks_per_core;
+        let few = self.points.iter().map(banks).filter(|&banks| banks <= here);
+        let nearest = few.reduce(f64::max)?;
+        let larger = self.points.iter().filter(|point| banks(point) >= nearest);
+        if larger.clone().any(|point| point.shown) {
+            return None;
+        }
+        let most = larger.map(|point| point.at_most).fold(0.0, f64::max);
+        (most < 1.0).then_some((nearest, most))
     }
 }
 
@@ -155,6 +192,7 @@ mod tests {
             private: 1.0,
             saved,
             shown: true,
+            at_most: saved + 0.1,
         }
     }
 
@@ -167,7 +205,7 @@ mod tests {
         let here = Density {
             points: points.clone(),
             law: Some(law),
-            here: 64.0,
+            here: Some(64.0),
         };
         assert!((here.expected().unwrap()[1] - power(64.0)).abs() < 1e-9);
         assert!(
@@ -178,5 +216,27 @@ mod tests {
         assert!(Law::through(&points[..2]).is_none());
         let crowded: Vec<Point> = [1.0, 1.1, 1.2].map(|x| point(x, power(x))).to_vec();
         assert!(Law::through(&crowded).is_none());
+    }
+
+    /// One small slice without an effect says nothing where larger ones have one.
+    #[test]
+    fn noise_in_a_small_slice_proves_nothing() {
+        let none = |banks, most| Point {
+            shown: false,
+            at_most: most,
+            ..point(banks, 0.0)
+        };
+        let of = |points: Vec<Point>, here| {
+            let law = None;
+            let here = Some(here);
+            Density { points, law, here }.verdict()
+        };
+        let said = of(vec![none(0.5, 0.9), point(4.0, 0.3)], 16.0);
+        assert!(said.contains("Too few slices"), "{said}");
+        let said = of(vec![none(0.5, 0.9), none(4.0, 0.02)], 16.0);
+        assert!(said.contains("slices of 4 for each core"), "{said}");
+        assert!(said.contains("at most 2.0 %"), "{said}");
+        let said = of(vec![none(0.5, 0.1)], 0.5);
+        assert!(said.contains("has 0.5 banks"), "{said}");
     }
 }

@@ -10,12 +10,16 @@ use serde::{Deserialize, Serialize};
 use soloist_core::statistics::median;
 
 use super::banks::{Banks, Owner};
+use super::difference::{judge, Difference};
 use super::slices::{Plan, LEAST_BLOCKS, LINE, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
 use super::statistics::Interval;
+use super::two_banks::CHANCE;
 use super::{Attack, Company, Cores, Round};
 
 /// How long neighbours wait after 16 accesses, ns.
 const PAUSES: [u32; 6] = [0, 250, 1_000, 4_000, 16_000, 64_000];
+/// Curves of a run, which share one limit for chance.
+const CURVES: f64 = 2.0;
 /// A slowdown that nobody minds.
 const HARMLESS: f64 = 1.05;
 
@@ -32,6 +36,12 @@ pub struct Point {
     pub private: Interval,
     /// Bytes a second of all neighbours there.
     pub private_bytes_per_second: f64,
+    /// What neighbours add in shared banks.
+    #[serde(default)]
+    pub adds: Difference,
+    /// What private banks save of it.
+    #[serde(default)]
+    pub saved: Difference,
 }
 
 /// The curve for one slice and attack.
@@ -50,38 +60,63 @@ pub struct Paced {
 }
 
 impl Paced {
-    /// The most that neighbours get without a slowdown above `bound`, bytes a second, in
-    /// shared or in private banks; `None`: even the slowest cost more.
+    /// The most that neighbours get with a slowdown that surely is at most `bound`, bytes a
+    /// second, in shared or in private banks; `None`: no pace is shown to be slow enough.
     #[must_use]
     pub fn within(&self, bound: f64, private: bool) -> Option<f64> {
-        let cost_and_rate = |point: &Point| match private {
-            true => (point.private.median, point.private_bytes_per_second),
-            false => (point.shared.median, point.shared_bytes_per_second),
+        let of = |point: &Point| match private {
+            true => (point.private.high, point.private_bytes_per_second),
+            false => (point.shared.high, point.shared_bytes_per_second),
         };
-        let kept = self
-            .points
-            .iter()
-            .map(cost_and_rate)
-            .filter(|&(ns, _)| ns <= bound);
+        let kept = self.points.iter().map(of).rev();
+        let kept = kept.take_while(|&(high, _)| high <= bound);
         kept.map(|(_, rate)| rate).reduce(f64::max)
     }
 
-    /// How colours and reservations combine, in a sentence.
+    /// What neighbours may have for one slowdown, bytes a second: the slowdown, in shared
+    /// banks, in private ones. The shared banks have every doubt: their neighbours may be as
+    /// fast as is not shown to be too fast. `None`: private banks are not shown to give more.
+    #[must_use]
+    pub fn given(&self) -> Option<(f64, f64, f64)> {
+        let full = self.points.first()?;
+        let bound = full.private.high.max(HARMLESS);
+        let is_too_fast = |point: &&Point| point.saved.shown && point.shared.low > bound;
+        let too_fast = self.points.iter().take_while(is_too_fast).count();
+        let shared = self.points[too_fast..].iter();
+        let shared = shared.map(|point| point.shared_bytes_per_second);
+        let shared = shared.fold(0.0, f64::max);
+        let private = full.private_bytes_per_second;
+        (too_fast > 0 && private > shared).then_some((bound, shared, private))
+    }
+
+    /// How colours and reservations combine, in a sentence; nothing that chance explains.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let full = self.points.first();
-        let bound = full.map_or(HARMLESS, |point| point.private.median.max(HARMLESS));
-        let say = |private| match self.within(bound, private) {
-            Some(rate) => format!("{:.0} MB/s", rate / 1e6),
-            None => "less than was tried".to_owned(),
+        let who = self.attack.neighbours(self.neighbours);
+        let head = format!("{} banks, {who}:", self.banks);
+        let worse = |point: &&Point| point.saved.shown_less;
+        if let Some(point) = self.points.iter().find(worse) {
+            return format!(
+                "{head} at a pace of {:.0} MB/s private banks are worse: {:.2} times as long, {:.2} with \
+                 shared ones.",
+                point.private_bytes_per_second / 1e6,
+                point.private.median,
+                point.shared.median
+            );
+        }
+        let Some((bound, shared, private)) = self.given() else {
+            return format!(
+                "{head} that they may be faster in private banks for the same slowdown is not shown."
+            );
+        };
+        let shared = match shared > 0.0 {
+            true => format!("{:.0} MB/s", shared / 1e6),
+            false => "less than was tried".to_owned(),
         };
         format!(
-            "{} banks, {}: for a slowdown of at most {bound:.2} co-runners may have {} with shared banks, \
-             {} with private ones.",
-            self.banks,
-            self.attack.neighbours(self.neighbours),
-            say(false),
-            say(true)
+            "{head} for a slowdown of at most {bound:.2} co-runners may have {shared} with shared banks, \
+             {:.0} MB/s with private ones.",
+            private / 1e6
         )
     }
 }
@@ -126,18 +161,28 @@ pub fn measure(
         let mut rates: Vec<f64> = blocks.iter().map(|rounds| rounds[at].rate).collect();
         median(&mut rates) * 1e6 * LINE
     };
+    let difference = |of: &dyn Fn(&[Round]) -> f64| {
+        let values: Vec<f64> = blocks.iter().map(|rounds| of(rounds)).collect();
+        Difference::of(&values, plan.seed)
+    };
     let points = PAUSES.iter().enumerate().map(|(i, &pause_ns)| Point {
         pause_ns,
         shared: slowdown(2 + 2 * i, 0),
         shared_bytes_per_second: rate(2 + 2 * i),
         private: slowdown(3 + 2 * i, 1),
         private_bytes_per_second: rate(3 + 2 * i),
+        adds: difference(&|r| r[2 + 2 * i].ns - r[0].ns),
+        saved: difference(&|r| (r[2 + 2 * i].ns - r[0].ns) - (r[3 + 2 * i].ns - r[1].ns)),
     });
+    let mut points: Vec<Point> = points.collect();
+    let all = points.iter_mut();
+    let all = all.flat_map(|point| [&mut point.adds, &mut point.saved]);
+    judge(all.collect(), Vec::new(), CHANCE / CURVES);
     Some(Paced {
         banks: size,
         neighbours,
         attack,
-        points: points.collect(),
+        points,
         blocks: blocks.len(),
     })
 }

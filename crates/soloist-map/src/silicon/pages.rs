@@ -19,8 +19,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use soloist_core::statistics::median;
 
-use super::slices::{Difference, Plan, LEAST_BLOCKS, PATIENCE};
-use super::statistics::{chance, shown, Interval};
+use super::difference::{at_most, judge, Difference, Loss};
+use super::slices::{Plan, LEAST_BLOCKS, PATIENCE};
 use super::two_banks::CHANCE;
 
 pub mod real;
@@ -89,7 +89,7 @@ pub struct Split {
     /// The saving by private pages.
     pub saved: Difference,
     /// By which share the neighbours are slower.
-    pub neighbours_lose: Interval,
+    pub neighbours_lose: Loss,
     /// Blocks that count.
     pub blocks: usize,
 }
@@ -104,17 +104,28 @@ impl Split {
             Size::Beyond => "one beyond it",
         };
         let head = format!("Pages by bit {}, {set}:", bits.join(" and "));
-        let lose = (100.0 * self.neighbours_lose.median).round() + 0.0; // no -0
-        match self.saved.shown {
-            true => format!(
-                "{head} {:.0} ns spread, {:.0} in pages of its own; the co-runners are {lose:.0} % slower.",
-                self.spread_ns, self.private_ns
-            ),
-            false => format!(
-                "{head} that pages of its own save anything is not shown (at most {:.1} %).",
-                100.0 * self.saved.ns.high.max(0.0) / self.spread_ns
-            ),
+        let lose = self.neighbours_lose.says();
+        if !self.saved.shown && !self.saved.shown_less {
+            return format!(
+                "{head} that pages of its own save anything is not shown ({}){lose}.",
+                at_most(self.saved.ns.high / self.spread_ns)
+            );
         }
+        let worse = if self.saved.shown_less {
+            ", so worse"
+        } else {
+            ""
+        };
+        format!(
+            "{head} {:.0} ns spread, {:.0} in pages of its own{worse}{lose}.",
+            self.spread_ns, self.private_ns
+        )
+    }
+
+    /// Whether anything is shown: a saving, harm, or what it costs the neighbours.
+    #[must_use]
+    pub fn shows_anything(&self) -> bool {
+        self.saved.shown || self.saved.shown_less || self.neighbours_lose.shown
     }
 }
 
@@ -198,10 +209,10 @@ pub fn measure(
     progress(1.0);
     let enough = taken.iter().filter(|one| one.blocks.len() >= LEAST_BLOCKS);
     let mut splits: Vec<Split> = enough.map(|one| experiment.split(one)).collect();
-    let chances: Vec<f64> = splits.iter().map(|one| one.saved.chance).collect();
-    for (one, shown) in splits.iter_mut().zip(shown(&chances, CHANCE)) {
-        one.saved.shown = shown && one.saved.ns.low > 0.0;
-    }
+    let both = splits.iter_mut();
+    let both = both.map(|one| (&mut one.saved, &mut one.neighbours_lose));
+    let (differences, losses) = both.unzip();
+    judge(differences, losses, CHANCE);
     Ok(splits)
 }
 
@@ -296,11 +307,8 @@ impl Experiment<'_> {
     fn split(&self, taken: &Taken) -> Split {
         let column = |at: usize| -> Vec<f64> { taken.blocks.iter().map(|b| b[at].ns).collect() };
         let saved = taken.saved();
-        let lost: Vec<f64> = taken
-            .blocks
-            .iter()
-            .map(|[spread, private]| 1.0 - private.rate / spread.rate)
-            .collect();
+        let blocks = taken.blocks.iter();
+        let rates = blocks.map(|[spread, private]| (spread.rate, private.rate));
         Split {
             bits: taken.bits.clone(),
             size: taken.size,
@@ -308,12 +316,8 @@ impl Experiment<'_> {
             neighbours: self.cores.most_neighbours(),
             spread_ns: median(&mut column(0)),
             private_ns: median(&mut column(1)),
-            saved: Difference {
-                ns: Interval::of_median(&saved, self.plan.seed),
-                chance: chance(&saved),
-                shown: false,
-            },
-            neighbours_lose: Interval::of_median(&lost, self.plan.seed),
+            saved: Difference::of(&saved, self.plan.seed),
+            neighbours_lose: Loss::of(rates, self.plan.seed),
             blocks: taken.blocks.len(),
         }
     }

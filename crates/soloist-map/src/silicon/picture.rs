@@ -29,7 +29,7 @@ impl Axes {
     fn of(report: &Report) -> Self {
         let points = &report.density.points;
         let all_x = points.iter().map(|p| p.banks_per_core);
-        let all_x = all_x.chain(std::iter::once(report.density.here));
+        let all_x = all_x.chain(report.density.here);
         let (low, high) = all_x.fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
         let top = points
             .iter()
@@ -78,7 +78,7 @@ fn line(from: (f64, f64), to: (f64, f64), color: &str, dashes: &str) -> Markup {
 pub fn svg(machine: &str, report: &Report) -> String {
     let axes = Axes::of(report);
     let (floor, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
-    let here = axes.x(report.density.here);
+    let here = report.density.here.map(|here| axes.x(here));
     let picture = html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH:.0} {HEIGHT:.0}"))
             font-family="sans-serif" font-size="12" fill=(INK) {
@@ -96,8 +96,10 @@ pub fn svg(machine: &str, report: &Report) -> String {
                 (text(axes.x(value), floor + 18.0, "middle", &value.to_string()))
             }
             (text((LEFT + right) / 2.0, HEIGHT - 18.0, "middle", "banks for each busy core"))
-            (line((here, TOP), (here, floor), INK, "4 3"))
-            (text(here - 4.0, TOP + 12.0, "end", "this machine, all CPUs busy"))
+            @if let Some(here) = here {
+                (line((here, TOP), (here, floor), INK, "4 3"))
+                (text(here - 4.0, TOP + 12.0, "end", "this machine, all CPUs busy"))
+            }
             @for point in &report.density.points {
                 @let what = format!(
                     "{} banks a core, {}: {:.2} shared, {:.2} private",

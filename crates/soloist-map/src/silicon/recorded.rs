@@ -16,9 +16,10 @@ use serde::Serialize;
 use soloist_core::statistics::{median, ranked_quantile};
 
 use super::banks::{Banks, Owner};
+use super::difference::Difference;
 use super::moves::{Kind, Move, Played, CHUNK, FARTHEST};
-use super::slices::{Difference, Plan, LEAST_BLOCKS, LINE, PATIENCE};
-use super::statistics::{chance, shown, Interval};
+use super::slices::{Plan, LEAST_BLOCKS, LINE, PATIENCE};
+use super::statistics::{shown, Interval};
 use super::two_banks::CHANCE;
 use super::Cores;
 
@@ -269,14 +270,6 @@ impl Taken {
     }
 }
 
-fn difference(values: &[f64], seed: u64) -> Difference {
-    Difference {
-        ns: Interval::of_median(values, seed),
-        chance: chance(values),
-        shown: false,
-    }
-}
-
 /// `None`: too few blocks count.
 fn row(policy: &Placed, taken: &mut Taken, seed: u64) -> Option<Row> {
     let blocks: Vec<[f64; 3]> = taken.blocks.iter().flatten().copied().collect();
@@ -291,7 +284,7 @@ fn row(policy: &Placed, taken: &mut Taken, seed: u64) -> Option<Row> {
         beside_ns: median(&mut all(|block| block[1])),
         slowdown: Interval::of_median(&all(|block| block[1] / block[0]), seed),
         slowdown_to_first: 0.0,
-        adds: difference(&all(|block| block[1] - block[0]), seed),
+        adds: Difference::of(&all(|block| block[1] - block[0]), seed),
         saves: None,
         p99_alone_ns: ranked_quantile(alone, 0.99),
         p99_beside_ns: ranked_quantile(beside, 0.99),
@@ -309,7 +302,7 @@ fn compared(rows: Vec<Option<Row>>, taken: &[Taken], seed: u64) -> Vec<Row> {
         let saved: Vec<f64> = saved
             .filter_map(|(first, own)| Some((*first)? - own?))
             .collect();
-        let saves = (at > 0 && saved.len() >= LEAST_BLOCKS).then(|| difference(&saved, seed));
+        let saves = (at > 0 && saved.len() >= LEAST_BLOCKS).then(|| Difference::of(&saved, seed));
         row.map(|row| Row { saves, ..row })
     });
     rows.collect()

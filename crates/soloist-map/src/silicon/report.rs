@@ -20,8 +20,9 @@ const PACED_BANKS: usize = 16;
 pub struct Report {
     /// Bank functions inside a page; none: lines were found pair by pair.
     pub functions: Vec<String>,
-    /// Banks that memory has, by functions or by how often random pairs conflict.
-    pub banks: f64,
+    /// Banks that memory has, by functions or by how often random pairs conflict; `None`:
+    /// nobody knows.
+    pub banks: Option<f64>,
     /// Colours that pages of 4 KiB have by those functions, for banks; `None`: not known.
     pub page_colors: Option<usize>,
     /// Processors that took part.
@@ -83,6 +84,12 @@ impl Report {
         }
     }
 
+    /// Whether a slice can be of all banks: functions say which there are.
+    #[must_use]
+    pub fn has_all_banks(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
     /// What all of it says, a sentence each; of slices, those beside most neighbours.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
@@ -95,13 +102,14 @@ impl Report {
         all.extend(self.whole.iter().map(Whole::verdict));
         all.extend(self.paced.iter().map(Paced::verdict));
         all.extend(self.channels.iter().map(Channels::verdict));
-        if let Some(colors) = self.page_colors {
-            let touched = self.banks / colors.max(1) as f64;
+        if let (Some(colors), Some(banks)) = (self.page_colors, self.banks) {
+            let touched = banks / colors.max(1) as f64;
             all.push(match colors {
                 0 | 1 => "Pages of 4 KiB have no bank colours here: each lies in all banks.".to_owned(),
                 _ => format!(
                     "Pages of 4 KiB have {colors} bank colours by what was seen of the functions; each lies \
-                     in {touched:.0} banks."
+                     in {touched:.0} {}.",
+                    if touched < 1.5 { "bank" } else { "banks" }
                 ),
             });
         }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use soloist_core::statistics::{median, ranked_quantile};
 
 use super::banks::{Banks, Owner, LEAST_BANKS};
-use super::statistics::{chance, shown, Interval};
+use super::difference::{at_most, judge, Difference, Loss};
 use super::two_banks::CHANCE;
 use super::{Attack, Company, Cores, Round};
 
@@ -60,17 +60,6 @@ pub struct Figures {
     pub neighbours_bytes_per_second: f64,
 }
 
-/// A difference, and whether it is more than chance.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Difference {
-    /// ns of an access: median over blocks, and between what it lies in 99 of 100 cases.
-    pub ns: Interval,
-    /// Chance that luck alone gives as much.
-    pub chance: f64,
-    /// Whether it is an effect, all judgements of the run taken together.
-    pub shown: bool,
-}
-
 /// One slice, number of neighbours and attack.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Cell {
@@ -99,7 +88,7 @@ pub struct Cell {
     /// What private banks save of it.
     pub saved: Difference,
     /// By which share the neighbours are slower in their private banks than in shared ones.
-    pub neighbours_lose: Interval,
+    pub neighbours_lose: Loss,
     /// Blocks that count.
     pub blocks: usize,
     /// Blocks in which a neighbour hardly ran.
@@ -123,18 +112,26 @@ impl Cell {
     #[must_use]
     pub fn verdict(&self) -> String {
         let who = self.attack.neighbours(self.neighbours);
-        let percent = |ns: f64| 100.0 * ns.max(0.0) / self.alone.ns;
+        let most = |ns: f64| at_most(ns / self.alone.ns);
+        let lose = self.neighbours_lose.says();
         let how = if self.by_pages {
             " by page colours"
         } else {
             ""
         };
         let head = format!("{} banks{how}, {who}:", self.banks);
+        if self.saved.shown_less {
+            return format!(
+                "{head} private banks are worse: {:.2} times as long, {:.2} with shared ones{lose}.",
+                self.private_slowdown(),
+                self.shared_slowdown()
+            );
+        }
         if !self.shared_adds.shown {
             return format!(
-                "{head} nothing is shown; if they cost anything where banks are shared, it is less than \
-                 {:.1} % of an access alone (99 %).",
-                percent(self.shared_adds.ns.high)
+                "{head} nothing is shown; if they cost anything where banks are shared, it is {} of an \
+                 access alone (99 %){lose}.",
+                most(self.shared_adds.ns.high)
             );
         }
         let shared = format!(
@@ -143,14 +140,13 @@ impl Cell {
         );
         if self.saved.shown {
             return format!(
-                "{shared}, {:.2} with private ones.",
+                "{shared}, {:.2} with private ones{lose}.",
                 self.private_slowdown()
             );
         }
         format!(
-            "{shared}; that private banks save any of it is not shown (at most {:.1} % of an access \
-             alone).",
-            percent(self.saved.ns.high)
+            "{shared}; that private banks save any of it is not shown ({} of an access alone){lose}.",
+            most(self.saved.ns.high)
         )
     }
 }
@@ -244,7 +240,7 @@ pub fn measure(
     let judged = taken
         .into_iter()
         .filter(|one| one.blocks.len() >= LEAST_BLOCKS);
-    judge(judged.map(|one| cell(one, plan.seed)).collect())
+    judged_together(judged.map(|one| cell(one, plan.seed)).collect())
 }
 
 /// Numbers of neighbours up to `most`, which is one of them where it lies between.
@@ -326,16 +322,11 @@ pub(super) fn figures<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Fi
 fn cell(taken: Taken, seed: u64) -> Cell {
     let blocks = &taken.blocks;
     let difference = |of: &dyn Fn(&[Round; CONDITIONS.len()]) -> f64| {
-        let values: Vec<f64> = blocks.iter().map(of).collect();
-        Difference {
-            ns: Interval::of_median(&values, seed),
-            chance: chance(&values),
-            shown: false,
-        }
+        Difference::of(&blocks.iter().map(of).collect::<Vec<f64>>(), seed)
     };
     let [alone, shared, alone_private, private, same] =
         [0, 1, 2, 3, 4].map(|at| figures(blocks.iter().map(move |rounds| &rounds[at])));
-    let lost: Vec<f64> = blocks.iter().map(|r| 1.0 - r[3].rate / r[1].rate).collect();
+    let rates = blocks.iter().map(|r| (r[1].rate, r[3].rate));
     Cell {
         banks: taken.size,
         by_pages: taken.by_pages,
@@ -349,26 +340,23 @@ fn cell(taken: Taken, seed: u64) -> Cell {
         shared_adds: difference(&|r| r[1].ns - r[0].ns),
         private_adds: difference(&|r| r[3].ns - r[2].ns),
         saved: difference(&|r| (r[1].ns - r[0].ns) - (r[3].ns - r[2].ns)),
-        neighbours_lose: Interval::of_median(&lost, seed),
+        neighbours_lose: Loss::of(rates, seed),
         blocks: blocks.len(),
         dropped: taken.dropped,
     }
 }
 
 /// Says which differences are more than chance, over all cells together.
-fn judge(mut cells: Vec<Cell>) -> Vec<Cell> {
-    let all = |cell: &Cell| [cell.shared_adds, cell.private_adds, cell.saved];
-    let chances: Vec<f64> = cells.iter().flat_map(all).map(|one| one.chance).collect();
-    let are_shown = shown(&chances, CHANCE);
-    for (cell, shown) in cells.iter_mut().zip(are_shown.chunks(3)) {
-        let differences = [
+fn judged_together(mut cells: Vec<Cell>) -> Vec<Cell> {
+    let (mut differences, mut losses) = (Vec::new(), Vec::new());
+    for cell in &mut cells {
+        differences.extend([
             &mut cell.shared_adds,
             &mut cell.private_adds,
             &mut cell.saved,
-        ];
-        for (difference, &shown) in differences.into_iter().zip(shown) {
-            difference.shown = shown && difference.ns.low > 0.0;
-        }
+        ]);
+        losses.push(&mut cell.neighbours_lose);
     }
+    judge(differences, losses, CHANCE);
     cells
 }

@@ -11,7 +11,7 @@ const DRAWS: usize = 2_000;
 const TAIL: f64 = 0.005;
 
 /// A median, and where it lies in 99 of 100 cases.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The median.
     pub median: f64,

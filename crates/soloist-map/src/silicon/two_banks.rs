@@ -11,8 +11,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use soloist_core::statistics::median;
 
+use super::difference::{judge, Difference};
 use super::sets::{Bank, Sets};
-use super::statistics::{chance, Interval};
+use super::statistics::Interval;
 use super::{Attack, Company, Cores, Round};
 
 /// An effect is shown if luck gives one as large less often than this, over all
@@ -53,6 +54,8 @@ pub struct Cost {
     pub chance: f64,
     /// Whether that is an effect.
     pub shown: bool,
+    /// Whether the same bank is shown to make an access shorter.
+    pub shown_less: bool,
 }
 
 /// What was measured.
@@ -137,30 +140,33 @@ pub fn measure(
     };
     let ns = |round: &Round| round.ns;
     let rate = |round: &Round| round.rate;
+    let added = |attack: usize| -> Vec<f64> {
+        let same = |c: &Condition| c.neighbour == Some((attack, c.victim));
+        let other = |c: &Condition| c.neighbour == Some((attack, 1 - c.victim));
+        let sum = |rounds: &[Round], wanted: &dyn Fn(&Condition) -> bool| -> f64 {
+            let kept = rounds.iter().zip(&conditions);
+            kept.filter(|(_, c)| wanted(c)).map(|(r, _)| r.ns).sum()
+        };
+        let added = |rounds: &Vec<Round>| (sum(rounds, &same) - sum(rounds, &other)) / 2.0;
+        blocks.iter().map(added).collect()
+    };
+    let mut differences: [Difference; ATTACKS.len()] =
+        std::array::from_fn(|attack| Difference::of(&added(attack), design.seed));
+    judge(differences.iter_mut().collect(), Vec::new(), CHANCE);
     let costs = ATTACKS.iter().enumerate().map(|(attack, &name)| {
         let same = |c: &Condition| c.neighbour == Some((attack, c.victim));
         let other = |c: &Condition| c.neighbour == Some((attack, 1 - c.victim));
-        let added: Vec<f64> = blocks
-            .iter()
-            .map(|rounds| {
-                let sum = |wanted: &dyn Fn(&Condition) -> bool| -> f64 {
-                    let kept = rounds.iter().zip(&conditions);
-                    kept.filter(|(_, c)| wanted(c)).map(|(r, _)| r.ns).sum()
-                };
-                (sum(&same) - sum(&other)) / 2.0
-            })
-            .collect();
-        let added_ns = Interval::of_median(&added, design.seed);
-        let chance = chance(&added);
+        let added = differences[attack];
         Cost {
             attack: name,
             same_ns: median_of(&same, &ns),
             other_ns: median_of(&other, &ns),
             same_rate: median_of(&same, &rate),
             other_rate: median_of(&other, &rate),
-            added_ns,
-            chance,
-            shown: chance < CHANCE / ATTACKS.len() as f64 && added_ns.low > 0.0,
+            added_ns: added.ns,
+            chance: added.chance,
+            shown: added.shown,
+            shown_less: added.shown_less,
         }
     });
     let costs = costs.collect();

@@ -9,10 +9,10 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::banks::{Banks, Owner};
+use super::difference::{at_most, judge, Difference};
 use super::slices::{
-    figures, Difference, Figures, Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES,
+    figures, Figures, Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES,
 };
-use super::statistics::{chance, shown, Interval};
 use super::two_banks::CHANCE;
 use super::{Attack, Company, Cores, Round};
 
@@ -44,18 +44,18 @@ impl Whole {
     #[must_use]
     pub fn verdict(&self) -> String {
         let who = self.attack.neighbours(self.neighbours);
-        let bound = 100.0 * self.bound();
-        match self.adds.shown {
+        let is_seen = self.adds.shown || self.adds.shown_less;
+        let seen = match is_seen {
             true => format!(
-                "All of memory, {who}: {:.2} times as long; private banks could save at most {bound:.1} % of \
-                 an access alone (99 %).",
+                "{:.2} times as long",
                 1.0 + self.adds.ns.median / self.alone.ns
             ),
-            false => format!(
-                "All of memory, {who}: nothing is shown; private banks could save at most {bound:.1} % of an \
-                 access alone (99 %)."
-            ),
-        }
+            false => "nothing is shown".to_owned(),
+        };
+        format!(
+            "All of memory, {who}: {seen}; private banks could save {} of an access alone (99 %).",
+            at_most(self.bound())
+        )
     }
 }
 
@@ -101,19 +101,13 @@ pub fn measure(
                 attack,
                 alone: figures(blocks.iter().map(|rounds| &rounds[0])),
                 shared: figures(blocks.iter().map(|rounds| &rounds[1])),
-                adds: Difference {
-                    ns: Interval::of_median(&added, plan.seed),
-                    chance: chance(&added),
-                    shown: false,
-                },
+                adds: Difference::of(&added, plan.seed),
                 blocks: blocks.len(),
             }
         })
         .collect();
-    let chances: Vec<f64> = found.iter().map(|one| one.adds.chance).collect();
-    for (one, shown) in found.iter_mut().zip(shown(&chances, CHANCE)) {
-        one.adds.shown = shown && one.adds.ns.low > 0.0;
-    }
+    let all = found.iter_mut().map(|one| &mut one.adds);
+    judge(all.collect(), Vec::new(), CHANCE);
     found
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use soloist_host::machine::Host;
 use soloist_machine::known;
 use soloist_map::advice::facts::Facts;
+use soloist_map::advice::origin::{self, Here};
 use soloist_map::advice::{advise, Advice, Item};
 use soloist_map::silicon::report::Report;
 
@@ -36,9 +37,15 @@ pub struct Args {
     #[arg(long, conflicts_with = "from")]
     measure: bool,
     /// CPUs to measure on [default: all that this process may use, at most 16].
-    #[arg(long, value_name = "LIST", requires = "measure")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "measure",
+        conflicts_with = "from"
+    )]
     cpus: Option<String>,
-    /// Judge the colours of this machine's map instead of the loaded one.
+    /// Judge the colours of this machine's map instead of the loaded one; of a simulated
+    /// machine, what was simulated.
     #[arg(long, value_name = "NAME", add = complete::machines())]
     machine: Option<String>,
 }
@@ -50,11 +57,15 @@ struct Page<'a> {
     advice: &'a Advice,
     facts: &'a Facts,
     measured: bool,
+    /// The machine that was simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated: Option<&'a str>,
 }
 
 /// Of the file, what counts here.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Written {
+    machine: Option<String>,
     slices: Option<Report>,
     slices_why: Option<String>,
 }
@@ -62,13 +73,12 @@ struct Written {
 /// Runs the command.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
-    let facts = match &args.machine {
-        Some(name) => Facts::with_map(&host, Some(&map_for(&known::find(name)?, None)?)),
-        None => Facts::of(&host),
-    };
-    let (measured, why) = measured(args, ctx)?;
+    let written = measured(args, &host, ctx)?;
+    let simulated = written.simulated();
+    let (measured, why) = (&written.slices, &written.slices_why);
+    let facts = facts(args, &host, &written)?;
     let mut advice = advise(&facts, measured.as_ref());
-    if let Some(why) = why.filter(|_| measured.is_none()) {
+    if let Some(why) = why.as_ref().filter(|_| measured.is_none()) {
         advice = advice.without_measurement(why.trim_end_matches('.'));
     }
     if ctx.json {
@@ -76,8 +86,12 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
             advice: &advice,
             facts: &facts,
             measured: measured.is_some(),
+            simulated,
         })?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(name) = simulated {
+        outln!("Of {name}, simulated; nothing below is of this machine.")?;
     }
     outln!("{}", advice.answer)?;
     for (turn, item) in advice.items.iter().enumerate() {
@@ -86,30 +100,84 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Of this host, with the map that is judged; where a machine was simulated, of that one.
+fn facts(args: &Args, host: &Host, written: &Written) -> Result<Facts> {
+    let Some(name) = &args.machine else {
+        return Ok(Facts::of(host));
+    };
+    let machine = known::find(name).map_err(|e| Misuse(format!("--machine: {e}")))?;
+    let map = map_for(&machine, None)?;
+    let of = written.simulated().and(written.slices.as_ref());
+    Ok(match of {
+        Some(of) => Facts::simulated(&map, of.processors),
+        None => Facts::with_map(host, Some(&map)),
+    })
+}
+
 /// From a file, or at once, and why there is nothing.
-fn measured(args: &Args, ctx: &Ctx) -> Result<(Option<Report>, Option<String>)> {
+fn measured(args: &Args, host: &Host, ctx: &Ctx) -> Result<Written> {
     if let Some(file) = &args.from {
-        let name = || file.display().to_string();
-        let text = std::fs::read_to_string(file).with_context(name)?;
-        let wrong = |e: serde_json::Error| {
-            Misuse(format!(
-                "{}: not what `soloist bench silicon --json` writes: {e}",
-                name()
-            ))
-        };
-        let written: Written = serde_json::from_str(&text).map_err(wrong)?;
-        if written.slices.is_none() && written.slices_why.is_none() {
-            let why =
-                "it has no slices: `soloist bench silicon --json` without --only two-banks has";
-            return Err(Misuse(format!("{}: {why}", name())).into());
-        }
-        return Ok((written.slices, written.slices_why));
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(|| name.clone())?;
+        let written = Written::parse(&text).and_then(|written| {
+            written.is_of(host, args.machine.as_deref())?;
+            Ok(written)
+        });
+        return written.map_err(|why| Misuse(format!("{name}: {why}")).into());
     }
     if !args.measure {
-        return Ok((None, None));
+        return Ok(Written::default());
     }
     let report = silicon::here(&silicon::Args::usual(args.cpus.clone()), ctx)?;
-    Ok((report.slices, report.slices_why))
+    Ok(Written {
+        machine: None,
+        slices: report.slices,
+        slices_why: report.slices_why,
+    })
+}
+
+impl Written {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("not what `soloist bench silicon --json` writes{why}");
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|e| wrong(&format!(": {e}")))?;
+        if !value.is_object() {
+            return Err(wrong(""));
+        }
+        let written: Self = serde_json::from_value(value).map_err(|e| wrong(&format!(": {e}")))?;
+        match written.slices.is_none() && written.slices_why.is_none() {
+            true => Err(
+                "it has no slices: `soloist bench silicon --json` writes them without --only, \
+                         or with --only slices"
+                    .to_owned(),
+            ),
+            false => Ok(written),
+        }
+    }
+
+    /// The machine that was simulated.
+    fn simulated(&self) -> Option<&str> {
+        origin::simulated(self.machine.as_deref()?)
+    }
+
+    /// Whether the figures are of this machine, or of the simulated one that is `named`.
+    fn is_of(&self, host: &Host, named: Option<&str>) -> Result<(), String> {
+        let Some(slices) = &self.slices else {
+            return Ok(());
+        };
+        let machine = self.machine.as_deref().ok_or("it names no machine")?;
+        let here = Here {
+            machine: &silicon::name_of(host),
+            processors: available(),
+            named,
+        };
+        origin::objection(machine, slices.processors, here).map_or(Ok(()), Err)
+    }
+}
+
+/// Processors of this machine that this process may use.
+fn available() -> usize {
+    std::thread::available_parallelism().map_or(usize::MAX, usize::from)
 }
 
 fn print(number: usize, item: &Item) -> Result<()> {
@@ -119,6 +187,9 @@ fn print(number: usize, item: &Item) -> Result<()> {
         (true, Some(worth)) if worth.is_infinite() => "first, where one is free".to_owned(),
         (true, Some(worth)) if item.is_bound => {
             format!("at most {:.1} % of a memory access", 100.0 * worth)
+        }
+        (true, Some(worth)) if worth < 0.0 => {
+            format!("costs {:.1} % of a memory access", -100.0 * worth)
         }
         (true, Some(worth)) => format!("saves {:.1} % of a memory access", 100.0 * worth),
     };

@@ -56,13 +56,25 @@ fn emulated(is_forced: bool) -> Result<Vec<String>> {
     Err(Misuse(format!("{why}; {instead}")).into())
 }
 
-/// The processors named, or all that this process may use.
+/// The processors named, in the order that they are named in, or all that this process may
+/// use.
 pub(super) fn cpus(list: Option<&str>) -> Result<Vec<u32>> {
     match list {
-        Some(list) => Ok(cpu_list(list)
-            .map_err(|e| Misuse(format!("--cpus {list}: {e}")))?
-            .iter()
-            .collect()),
+        Some(list) => {
+            let parse =
+                |part: &str| cpu_list(part).map_err(|e| Misuse(format!("--cpus {list}: {e}")));
+            parse(list)?;
+            let mut cpus = Vec::new();
+            for part in list.split(',') {
+                let new = parse(part)?;
+                cpus.extend(
+                    new.iter()
+                        .filter(|cpu| !cpus.contains(cpu))
+                        .collect::<Vec<_>>(),
+                );
+            }
+            Ok(cpus)
+        }
         None => {
             let set = rustix::thread::sched_getaffinity(None)?;
             Ok((0..1024).filter(|&cpu| set.is_set(cpu as usize)).collect())
@@ -129,4 +141,17 @@ fn neighbours(args: &Args, cpus: &[u32]) -> Result<Vec<(Vec<OsString>, u32)>> {
         .zip(cpus.iter().copied())
         .take(args.neighbours as usize)
         .collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::cpus;
+
+    #[test]
+    fn processors_are_in_the_order_that_names_them() {
+        assert_eq!(cpus(Some("1,0")).unwrap(), [1, 0]);
+        assert_eq!(cpus(Some("5,0-2,1")).unwrap(), [5, 0, 1, 2]);
+        assert!(cpus(Some("1,,0")).is_err() && cpus(Some("x")).is_err());
+    }
 }

@@ -1,7 +1,10 @@
 //! A simulated machine whose last level has page colours, or none: the truth is known.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use soloist_core::AddrMap;
 
 use super::{Caching, Round, PAGE};
 
@@ -9,6 +12,8 @@ use super::{Caching, Round, PAGE};
 /// of its accesses are there.
 const HIT: f64 = 20.0;
 const MISS: f64 = 100.0;
+/// Bytes of a huge page.
+const HUGE_PAGE: u64 = 2 << 20;
 /// Bytes that a neighbour writes in a microsecond.
 const RATE: f64 = 4000.0;
 
@@ -33,6 +38,8 @@ pub struct Truth {
 pub struct SimCaching {
     truth: Truth,
     bytes: u64,
+    /// The bank set of each page; none: the truth's bits choose banks.
+    sets: Vec<u64>,
     rng: ChaCha8Rng,
     others: f64,
 }
@@ -44,16 +51,31 @@ impl SimCaching {
         Self {
             truth,
             bytes,
+            sets: Vec::new(),
             rng: ChaCha8Rng::seed_from_u64(seed),
             others: 0.0,
         }
     }
 
-    /// Pages by the bits of `mask`.
-    fn by(mask: u64, pages: &[u64]) -> std::collections::BTreeMap<u64, f64> {
-        let mut of = std::collections::BTreeMap::new();
-        for page in pages {
-            *of.entry(page & mask).or_insert(0.0) += 1.0;
+    /// The same machine, whose pages lie in the banks of this map.
+    #[must_use]
+    pub fn in_banks_of(self, map: &AddrMap) -> Self {
+        let start = map.ranges().next().map_or(0, |range| range.start);
+        let first = start.next_multiple_of(HUGE_PAGE);
+        let set = |page: u64| map.color_of_frame((first + page) / PAGE);
+        let pages = self.pages().into_iter();
+        let sets = pages.map(|page| set(page).map_or(0, |color| u64::from(color.bank_set)));
+        Self {
+            sets: sets.collect(),
+            ..self
+        }
+    }
+
+    /// Pages by class.
+    fn by(class: impl Fn(u64) -> u64, pages: &[u64]) -> BTreeMap<u64, f64> {
+        let mut of = BTreeMap::new();
+        for &page in pages {
+            *of.entry(class(page)).or_insert(0.0) += 1.0;
         }
         of
     }
@@ -64,23 +86,31 @@ impl SimCaching {
         let mask = self.truth.cache_bits;
         let classes = 1u64 << mask.count_ones();
         let capacity = self.truth.cache as f64 / PAGE as f64 / classes as f64;
-        let others = Self::by(mask, theirs);
+        let class = |page: u64| page & mask;
+        let others = Self::by(class, theirs);
         let hit = |(class, own): (&u64, &f64)| {
             let all = own + others.get(class).copied().unwrap_or(0.0);
             own * (capacity / all.max(capacity))
         };
-        let hits: f64 = Self::by(mask, own).iter().map(hit).sum();
+        let hits: f64 = Self::by(class, own).iter().map(hit).sum();
         hits / own.len() as f64
     }
 
     /// How often an access of the one meets one of the others in a bank.
     fn meeting(&self, own: &[u64], theirs: &[u64]) -> f64 {
         let mask = self.truth.bank_bits;
-        let others = Self::by(mask, theirs);
+        let class = |page: u64| match self.sets.get((page / PAGE) as usize) {
+            Some(&set) => set,
+            None => page & mask,
+        };
+        let others = Self::by(class, theirs);
         let met = |(bank, count): (&u64, &f64)| count * others.get(bank).copied().unwrap_or(0.0);
-        let met: f64 = Self::by(mask, own).iter().map(met).sum();
-        let banks = (1u64 << mask.count_ones()) as f64;
-        banks * met / (own.len() as f64 * theirs.len().max(1) as f64)
+        let met: f64 = Self::by(class, own).iter().map(met).sum();
+        let banks = match self.sets.is_empty() {
+            true => 1usize << mask.count_ones(),
+            false => self.sets.iter().collect::<BTreeSet<_>>().len(),
+        };
+        banks as f64 * met / (own.len() as f64 * theirs.len().max(1) as f64)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `soloist bench silicon`: what neighbours cost on this machine's own memory, without a
 //! module.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use soloist_core::parse_size;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{cpu_name, Host};
 use soloist_machine::known;
+use soloist_map::advice::origin::SIMULATED;
 use soloist_map::detect::cpu;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::geometry_of_host;
@@ -42,6 +44,15 @@ const SIM_PAGES: u64 = 64;
 
 /// Bytes of its last-level cache.
 const SIM_CACHE: u64 = 1 << 20;
+
+/// Address bits of a page of 4 KiB inside a huge page.
+const PAGE_BITS: u64 = 0x1f_f000;
+
+/// What a simulated neighbour may add, ns.
+const MOST_NS: f64 = 100_000.0;
+
+/// Memory to find lines in, at least.
+const LEAST_MEMORY: u64 = 4 << 20;
 
 /// Neighbours at most: as many as the largest experiment has.
 const MOST_NEIGHBOURS: usize = 15;
@@ -81,7 +92,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u32>(20..=10_000))]
     blocks: u32,
     /// Memory to find lines in.
-    #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "128M")]
+    #[arg(long, value_parser = memory, value_name = "SIZE", default_value = "128M")]
     memory: u64,
     /// Give up looking for lines after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = whole::<u64>(..))]
@@ -89,18 +100,17 @@ pub struct Args {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// Measure a simulation of this machine instead.
-    #[arg(long, value_name = "MACHINE")]
+    /// Measure this machine, simulated, instead.
+    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["cpus", "memory"])]
     simulate: Option<String>,
-    /// Simulated: time that a co-runner in the same bank adds to an access, ns.
-    #[arg(long, value_name = "NS", default_value_t = 12.0, requires = "simulate")]
+    /// Simulated: what a co-runner in the same bank adds to an access, ns.
+    #[arg(long, value_name = "NS", default_value_t = 12.0, requires = "simulate", value_parser = ns)]
     same_bank: f64,
-    /// Simulated: time that a co-runner on the same channel adds, ns.
-    #[arg(long, value_name = "NS", default_value_t = 0.0, requires = "simulate")]
+    /// Simulated: what a co-runner on the same channel adds, ns.
+    #[arg(long, value_name = "NS", default_value_t = 0.0, requires = "simulate", value_parser = ns)]
     same_channel: f64,
-    /// Simulated: address bits that choose cache sets, as a mask; 0: no bit of a page
-    /// does.
-    #[arg(long, value_name = "MASK", default_value_t = 0, requires = "simulate", value_parser = mask)]
+    /// Simulated: address bits that choose cache sets, as a mask; 0: none of a page's does.
+    #[arg(long, value_name = "MASK", default_value_t = 0, requires = "simulate", value_parser = page_bits)]
     cache_bits: u64,
     /// Simulated: noise, as in `soloist map detect`.
     #[arg(long, default_value = "low", requires = "simulate")]
@@ -150,6 +160,33 @@ pub(in crate::cmd) struct Report {
     pages_why: Option<String>,
 }
 
+/// Takes what a neighbour adds, ns: a number of its own kind, neither below 0 nor endless.
+fn ns(text: &str) -> Result<f64, String> {
+    let ns: Option<f64> = text.parse().ok();
+    ns.filter(|ns| (0.0..=MOST_NS).contains(ns))
+        .ok_or_else(|| format!("a number from 0 to {MOST_NS} is wanted"))
+}
+
+/// Takes memory that at least one huge page fits into.
+fn memory(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text).map_err(|e| e.to_string())?;
+    match bytes < LEAST_MEMORY {
+        true => Err("4M or more is wanted".to_owned()),
+        false => Ok(bytes),
+    }
+}
+
+/// Takes a mask of address bits that tell pages of 4 KiB in a huge page apart.
+fn page_bits(text: &str) -> Result<u64, String> {
+    let bits = mask(text)?;
+    match bits & !PAGE_BITS == 0 {
+        true => Ok(bits),
+        false => Err(format!(
+            "only bits 12 to 20 choose among the pages that are simulated: a mask within {PAGE_BITS:#x}"
+        )),
+    }
+}
+
 /// Runs the command: done where it was measured, whatever came out.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     // Said before a minute is spent.
@@ -185,7 +222,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
-    let known = known::find(machine)?;
+    let known = known::find(machine).map_err(|e| Misuse(format!("--simulate: {e}")))?;
     let mut memory = SimSource::new(
         &known,
         SimPool::unprivileged(21, SIM_PAGES),
@@ -199,7 +236,7 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
         taken: 0.01,
         noise: args.noise,
     };
-    let mut report = Report::of(format!("{machine}, simulated"), "cycles");
+    let mut report = Report::of(format!("{machine}{SIMULATED}"), "cycles");
     report.page_bytes = 2 << 20;
     if args.wants(Part::TwoBanks) {
         match find(&mut memory, args, ctx) {
@@ -224,15 +261,13 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
             cache: SIM_CACHE,
             cache_bits: args.cache_bits,
             bank_bits: 0,
-            same_bank_ns: 0.0,
+            same_bank_ns: args.same_bank,
             others_ns: 4.0,
             neighbours: 3,
         };
-        report.by_pages(
-            &mut SimCaching::new(truth, 16 * SIM_CACHE, args.seed),
-            args,
-            ctx,
-        );
+        let cores = SimCaching::new(truth, 16 * SIM_CACHE, args.seed);
+        let mut cores = cores.in_banks_of(&known.addr_map());
+        report.by_pages(&mut cores, args, ctx);
     }
     Ok(report)
 }
@@ -251,7 +286,15 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     report.cpus = Some((victim, neighbours[0]));
     // The victim's last: memory is of the node that it is first touched from.
     for &cpu in neighbours.iter().chain([&victim]) {
-        bind(cpu).map_err(|e| Misuse(format!("--cpus: CPU {cpu}: {e}")))?;
+        bind(cpu).map_err(|e| {
+            let why = match e.kind() {
+                ErrorKind::InvalidInput => {
+                    "there is none, or this process may not use it".to_owned()
+                }
+                _ => e.to_string(),
+            };
+            Misuse(format!("--cpus: CPU {cpu}: {why}"))
+        })?;
     }
     let mut memory = args.memory()?;
     report.page_bytes = 1 << memory.page_shift();
@@ -372,6 +415,11 @@ fn find(memory: &mut dyn TimingSource, args: &Args, ctx: &Ctx) -> Result<Sets, S
     found.map_err(|why| why.to_string())
 }
 
+/// The name of this machine in a report.
+pub(in crate::cmd) fn name_of(host: &Host) -> String {
+    cpu_name(host).unwrap_or_else(|| "a processor without a name".to_owned())
+}
+
 impl Report {
     /// Of which nothing is known yet.
     fn of(machine: String, unit: &'static str) -> Self {
@@ -394,8 +442,7 @@ impl Report {
 
     /// Of this machine, of which nothing is measured yet.
     fn of_host(host: &Host) -> Self {
-        let machine = cpu_name(host).unwrap_or_else(|| "a processor without a name".to_owned());
-        let mut report = Self::of(machine, cpu::UNIT);
+        let mut report = Self::of(name_of(host), cpu::UNIT);
         report.virtual_machine = !is_bare_metal(host);
         report
     }
@@ -483,14 +530,16 @@ fn print(report: &Report) -> Result<()> {
 fn print_slices(slices: &Slices) -> Result<()> {
     match slices.functions.as_slice() {
         [] => outln!(
-            "\nAbout {:.0} banks by how often random pairs conflict, but no function inside a huge page \
-             tells which pairs: channels come from a division, or the host makes huge pages of small \
-             ones. So 16 banks were found pair by pair.",
-            slices.banks
+            "\n{}, but no function inside a huge page tells which pairs: channels come from a division, \
+             or the host makes huge pages of small ones. So 16 banks were found pair by pair.",
+            match slices.banks {
+                Some(banks) => format!("About {banks:.0} banks by how often random pairs conflict"),
+                None => "Some pairs of lines conflict, of nobody knows how many banks".to_owned(),
+            }
         )?,
         functions => outln!(
-            "\n{:.0} banks by functions {} inside a huge page, and a class for each page.",
-            slices.banks,
+            "\n{} banks by functions {} inside a huge page, and a class for each page.",
+            slices.banks.unwrap_or_default(),
             functions.join(", ")
         )?,
     }
@@ -627,14 +676,18 @@ fn name(attack: Attack) -> &'static str {
 fn verdict(cost: &Cost, alone: f64) -> String {
     let who = format!("A co-runner that {}", name(cost.attack));
     let percent = |ns: f64| 100.0 * ns / alone;
-    match cost.shown {
-        true => format!(
+    match (cost.shown, cost.shown_less) {
+        (true, _) => format!(
             "{who}: shown, the same bank adds {:.1} % of an access alone.",
             percent(cost.added_ns.median)
         ),
-        false => format!(
+        (_, true) => format!(
+            "{who}: shown, the same bank takes {:.1} % of an access alone away.",
+            percent(-cost.added_ns.median)
+        ),
+        _ => format!(
             "{who}: nothing is shown; if the same bank adds anything, it is less than {:.1} % (99 %).",
-            percent(cost.added_ns.high.max(0.0))
+            percent(cost.added_ns.high).max(0.1)
         ),
     }
 }

@@ -31,16 +31,15 @@ pub(super) fn print(splits: &[Split]) -> Result<()> {
             format!("{:.1} to {:.1}", split.saved.ns.low, split.saved.ns.high),
             format!(
                 "{:.0} %",
-                (100.0 * split.neighbours_lose.median).round() + 0.0
+                (100.0 * split.neighbours_lose.share.median).round() + 0.0
             ),
         ]);
     }
     outln!("{table}\n")?;
-    let shown: Vec<&Split> = splits.iter().filter(|split| split.saved.shown).collect();
-    if shown.is_empty() {
-        return outln!("No address bit of a page is shown to isolate anything here.");
+    if !splits.iter().any(|split| split.saved.shown) {
+        outln!("No address bit of a page is shown to isolate anything here.")?;
     }
-    for split in shown {
+    for split in splits.iter().filter(|split| split.shows_anything()) {
         outln!("{}", split.verdict())?;
     }
     Ok(())
