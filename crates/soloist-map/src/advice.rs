@@ -390,4 +390,5 @@ fn cache_colors(facts: &Facts) -> Item {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests;

@@ -213,10 +213,9 @@ fn a_channel_that_pages_cant_have_is_not_there() {
     };
     let channel = |facts: &Facts| {
         let advice = advise(facts, None);
-        let at = advice.items.iter();
-        at.cloned()
-            .find(|item| item.name.starts_with("a channel"))
-            .unwrap()
+        let mut items = advice.items.into_iter();
+        let is_channel = |item: &Item| item.name.starts_with("a channel");
+        items.find(is_channel).unwrap()
     };
     for name in ["raspberry-pi-4", "sapphire-rapids"] {
         let item = channel(&facts(name));
