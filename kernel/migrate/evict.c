@@ -40,6 +40,7 @@
 
 #define PASSES		3
 #define PASS_PAUSE	50	/* milliseconds */
+#define LOOK_FRAMES	1024	/* at least so often it looks whether it is over */
 #define SPARES_MIN	4096	/* pages of unwanted colours that may be put aside */
 
 static SOL_JOB(job, "evict");
@@ -263,9 +264,11 @@ static int visit(void *ctx, u64 pfn)
 	e->batch.report->seen++;
 	if (stays < SOL_N_STAYS)
 		e->batch.report->stays[stays]++;
-	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES)
+	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES) {
 		flush(e);
-	return 0;
+		return sol_job_over(&job);
+	}
+	return e->batch.report->seen % LOOK_FRAMES ? 0 : sol_job_over(&job);
 }
 
 /* ---- All of them ---- */
@@ -345,11 +348,7 @@ int sol_evict(struct sol_group *group, const struct sol_job_how *how)
 		err = run(group, e);
 	}
 	kfree(e);
-	sol_job_end(&job, err);
-	if (err)
-		sol_deny(err, err == -EINTR ? "evict: interrupted" :
-					      "evict: no memory");
-	return err;
+	return sol_job_end(&job, group, err);
 }
 
 ssize_t sol_evict_show(const struct sol_group *group, char *page)

@@ -267,8 +267,7 @@ static int one_mm(struct recolor *r)
 		more = slice(r);
 		move_found(r);
 		cond_resched();
-		if (signal_pending(current))
-			more = -EINTR;
+		more = sol_job_over(&job) ?: more;
 	} while (more > 0);
 	return more;
 }
@@ -381,19 +380,6 @@ static int may_recolor(struct sol_group *group, struct task_struct *task)
 	return 0;
 }
 
-static int deny(const struct sol_group *group, int err)
-{
-	switch (err) {
-	case -EINTR:
-		return sol_deny(err, "recolor: interrupted");
-	case -ENODATA:
-		return sol_deny(err, "recolor: %s has no colours any more",
-				group->name);
-	default:
-		return sol_deny(err, "recolor: no memory");
-	}
-}
-
 int sol_recolor(struct sol_group *group, struct task_struct *task,
 		const struct sol_job_how *how)
 {
@@ -413,8 +399,7 @@ int sol_recolor(struct sol_group *group, struct task_struct *task,
 		err = passes(r, group, task);
 	}
 	kfree(r);
-	sol_job_end(&job, err);
-	return err ? deny(group, err) : 0;
+	return sol_job_end(&job, group, err);
 }
 
 ssize_t sol_recolor_show(const struct sol_group *group, char *page)
