@@ -198,8 +198,6 @@ u32 sol_evacuate_gather(struct sol_evacuation *e, u32 cell, u32 want,
 
 	if (!f.want || (!force && sol_cell_backs_off(cell)))
 		return 0;
-	if (force)
-		WRITE_ONCE(state->move.left, 0);
 	round = sol_refill_walk(&f, &state->move);
 	if (f.got)
 		WRITE_ONCE(state->move.found, true);
@@ -246,6 +244,16 @@ u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
 	got += sol_evacuate_finish(e, true, &in_vain);
 	*budget -= min(*budget, in_vain * IN_VAIN);
 	return got;
+}
+
+void sol_evacuate_anew(u32 cell)
+{
+	WRITE_ONCE(sol_cell_states[cell].move.left, 0);
+}
+
+bool sol_evacuate_in_round(u32 cell)
+{
+	return READ_ONCE(sol_cell_states[cell].move.left);
 }
 
 struct sol_evacuation *sol_evacuation_new(void)

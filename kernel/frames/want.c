@@ -75,6 +75,19 @@ u16 sol_want_next(struct sol_wants *wants, bool *waits)
 	return id;
 }
 
+static void note_waited(struct sol_wants *wants, u16 id)
+{
+	if (!test_and_set_bit(id, wants->waited))
+		atomic_inc(&wants->n_waited);
+}
+
+void sol_want_again(struct sol_wants *wants, u16 id, bool waits)
+{
+	if (waits)
+		note_waited(wants, id);
+	sol_want(id, wants->nid);
+}
+
 void sol_want_answer(struct sol_wants *wants, u16 id)
 {
 	wake_up_all(&wants->answered[id % SOL_WANT_QUEUES]);
@@ -118,8 +131,7 @@ bool sol_want_wait(u16 id, int nid)
 		return true;
 	sol_group_add_to(id, waited, 1);
 	hurry(wants);
-	if (!test_and_set_bit(id, wants->waited))
-		atomic_inc(&wants->n_waited);
+	note_waited(wants, id);
 	sol_want(id, nid);
 	return wait_event_killable_timeout(
 			wants->answered[id % SOL_WANT_QUEUES],

@@ -81,6 +81,15 @@ static inline bool sol_want_waited(const struct sol_wants *wants)
 	return atomic_read(&wants->n_waited);
 }
 
+/* For the thread: does a fault of another group than @id wait? */
+static inline bool sol_want_others_wait(const struct sol_wants *wants, u16 id)
+{
+	return atomic_read(&wants->n_waited) > test_bit(id, wants->waited);
+}
+
+/* For the thread: group @id wants frames on, in its turn; @waits: its faults wait. */
+void sol_want_again(struct sol_wants *wants, u16 id, bool waits);
+
 /* For the thread: wake those who wait for an answer for group @id. May sleep. */
 void sol_want_answer(struct sol_wants *wants, u16 id);
 
