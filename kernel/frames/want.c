@@ -114,28 +114,43 @@ static bool answered(u16 id, int nid, u32 before)
 }
 
 /* A task of real-time priority shall not wait for those of none. */
-static void hurry(struct sol_wants *wants)
+static bool hurry(struct sol_wants *wants)
 {
-	if (!rt_task(current) || READ_ONCE(wants->urgent))
+	if (!rt_task(current))
+		return false;
+	if (atomic_inc_return(&wants->urgent) == 1)
+		sched_set_fifo_low(wants->thread);
+	return true;
+}
+
+/* Whoever comes between the two looks is seen by the second, or hurries us after it. */
+void sol_want_settle(struct sol_wants *wants)
+{
+	if (!rt_task(current) || atomic_read(&wants->urgent))
 		return;
-	WRITE_ONCE(wants->urgent, true);
-	sched_set_fifo_low(wants->thread);
+	sched_set_normal(current, 0);
+	if (atomic_read(&wants->urgent))
+		sched_set_fifo_low(current);
 }
 
 bool sol_want_wait(u16 id, int nid)
 {
 	struct sol_wants *wants = READ_ONCE(sol_wants[nid]);
+	bool told, urgent;
 	u32 before;
 
 	if (!wants || !answers(id, nid, &before))
 		return true;
 	sol_group_add_to(id, waited, 1);
-	hurry(wants);
+	urgent = hurry(wants);
 	note_waited(wants, id);
 	sol_want(id, nid);
-	return wait_event_killable_timeout(
+	told = wait_event_killable_timeout(
 			wants->answered[id % SOL_WANT_QUEUES],
 			answered(id, nid, before), WAIT) > 0;
+	if (urgent)
+		atomic_dec(&wants->urgent);
+	return told;
 }
 
 struct sol_wants *sol_wants_new(int nid)

@@ -30,7 +30,8 @@
  * struct sol_wants - the wants of one node
  * @thread: serves them
  * @nid: the node
- * @urgent: a task of real-time priority waits, so that the thread has one, too
+ * @urgent: tasks of real-time priority that wait: the thread has one, too, as long as
+ *	there are some
  * @chunks: chunks of @groups with a bit set
  * @groups: ids of groups that want frames
  * @last: the group that was served last; the next one comes after it
@@ -41,7 +42,7 @@
 struct sol_wants {
 	struct task_struct *thread;
 	int nid;
-	bool urgent;
+	atomic_t urgent;
 	u64 chunks;
 	unsigned long groups[BITS_TO_LONGS(SOL_WANT_CHUNKS * SOL_WANT_CHUNK)];
 	u16 last;
@@ -80,6 +81,9 @@ static inline bool sol_want_waited(const struct sol_wants *wants)
 {
 	return atomic_read(&wants->n_waited);
 }
+
+/* For the thread, between two passes: as urgent as those who wait. */
+void sol_want_settle(struct sol_wants *wants);
 
 /* For the thread: does a fault of another group than @id wait? */
 static inline bool sol_want_others_wait(const struct sol_wants *wants, u16 id)

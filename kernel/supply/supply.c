@@ -38,7 +38,7 @@
  * walks page tables, not frames.
  *
  * The threads are the kernel's own (not workers of a queue), because a task of
- * real-time priority that waits lends them one, the lowest: else an ordinary task
+ * real-time priority lends them one, the lowest, while it waits: else an ordinary task
  * could hold it up. They run wherever the kernel's threads may.
  *
  * Locking: a section of the lists for each step, in which a group's cells are looked
@@ -573,15 +573,6 @@ static void supply(struct sol_wants *wants, u16 id, bool waits)
 
 /* ---- Threads ---- */
 
-/* No task of real-time priority waits any more. */
-static void relax(struct sol_wants *wants)
-{
-	if (!READ_ONCE(wants->urgent))
-		return;
-	sched_set_normal(current, 0);
-	WRITE_ONCE(wants->urgent, false);
-}
-
 static int supply_thread(void *data)
 {
 	struct sol_wants *wants = data;
@@ -589,18 +580,17 @@ static int supply_thread(void *data)
 	u16 id;
 
 	for (;;) {
+		sol_want_settle(wants);
 		set_current_state(TASK_IDLE);
 		id = sol_want_next(wants, &waits);
 		if (id || kthread_should_stop())
 			__set_current_state(TASK_RUNNING);
 		if (kthread_should_stop())
 			return 0;
-		if (id) {
+		if (id)
 			supply(wants, id, waits);
-		} else {
-			relax(wants);
+		else
 			schedule();
-		}
 	}
 }
 
