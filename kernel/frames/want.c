@@ -42,26 +42,57 @@ static u16 next_waited(struct sol_wants *wants)
 	return id;
 }
 
-/* A group with a bit in @groups; 0: none. */
-static u16 next_wanted(struct sol_wants *wants)
+/* A group of @chunk, @from on, with a bit in @groups; 0: none. */
+static u32 wanted_in(struct sol_wants *wants, u32 chunk, u32 from)
 {
-	unsigned long *chunks = (unsigned long *)&wants->chunks, end, id;
-	int chunk;
+	u32 begin = chunk * SOL_WANT_CHUNK, end = begin + SOL_WANT_CHUNK;
+	u32 id = find_next_bit(wants->groups, end, max(from, begin));
 
-	while (READ_ONCE(wants->chunks)) {
-		chunk = __ffs64(READ_ONCE(wants->chunks));
-		end = (chunk + 1) * SOL_WANT_CHUNK;
-		id = find_next_bit(wants->groups, end, chunk * SOL_WANT_CHUNK);
-		if (id < end)
+	return id < end ? id : 0;
+}
+
+/* Chunk @chunk seems to be empty. Return: a group that wanted just now, or 0. */
+static u32 chunk_is_empty(struct sol_wants *wants, u32 chunk)
+{
+	unsigned long *chunks = (unsigned long *)&wants->chunks;
+	u32 id;
+
+	clear_bit(chunk, chunks);
+	smp_mb__after_atomic();	/* sol_want() sets the group's bit first */
+	id = wanted_in(wants, chunk, 0);
+	if (id)
+		set_bit(chunk, chunks);
+	return id;
+}
+
+/* A group from @from on with a bit in @groups; 0: none. */
+static u32 wanted_from(struct sol_wants *wants, u32 from)
+{
+	u64 chunks = READ_ONCE(wants->chunks) & ~0ull << from / SOL_WANT_CHUNK;
+	u32 chunk, id;
+
+	for (; chunks; chunks &= chunks - 1) {
+		chunk = __ffs64(chunks);
+		id = wanted_in(wants, chunk, from);
+		if (!id && from <= chunk * SOL_WANT_CHUNK)
+			id = chunk_is_empty(wants, chunk);
+		if (id)
 			return id;
-		/* A bit may have been set meanwhile: look again after that. */
-		clear_bit(chunk, chunks);
-		smp_mb__after_atomic();	/* sol_want() sets the group's bit first */
-		id = find_next_bit(wants->groups, end, chunk * SOL_WANT_CHUNK);
-		if (id < end)
-			set_bit(chunk, chunks);
 	}
 	return 0;
+}
+
+/* The group after the last one, or the first, with a bit in @groups; 0: none. */
+static u16 next_wanted(struct sol_wants *wants)
+{
+	u32 id = 0;
+
+	if (wants->last_wanted < SOL_MAX_GROUPS)
+		id = wanted_from(wants, wants->last_wanted + 1);
+	id = id ?: wanted_from(wants, 0);
+	if (id)
+		wants->last_wanted = id;
+	return id;
 }
 
 u16 sol_want_next(struct sol_wants *wants, bool *waits)

@@ -34,7 +34,9 @@
  *	there are some
  * @chunks: chunks of @groups with a bit set
  * @groups: ids of groups that want frames
- * @last: the group that was served last; the next one comes after it
+ * @last: the group that was served last of those with a bit in @waited; the next one
+ *	comes after it
+ * @last_wanted: the same of the others
  * @n_waited: bits that are set in @waited
  * @waited: ids of groups with a fault that waits, until a pass for it begins
  * @answered: those who wait, by the group's id
@@ -46,6 +48,7 @@ struct sol_wants {
 	u64 chunks;
 	unsigned long groups[BITS_TO_LONGS(SOL_WANT_CHUNKS * SOL_WANT_CHUNK)];
 	u16 last;
+	u16 last_wanted;
 	atomic_t n_waited;
 	unsigned long waited[BITS_TO_LONGS(SOL_WANT_CHUNKS * SOL_WANT_CHUNK)];
 	wait_queue_head_t answered[SOL_WANT_QUEUES];
