@@ -16,11 +16,12 @@
  * A group's own task has pages that no group handed out, if it joined with memory. They
  * count as others': recolour the task first (recolor.c).
  *
- * Locking: none while pages move. sol_group_mutex while colours are noted. A reference
- * on each page that is looked at.
+ * Locking: none while pages move. sol_group_mutex while colours are noted. A section of
+ * the lists while frames are looked at, and a reference on each page that is.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
@@ -138,16 +139,22 @@ static void free_spares(struct eviction *e)
 
 /* ---- Frames that are free ---- */
 
-/* List frame @pfn if it is free and the zone has enough. Return: it may come later. */
+/*
+ * List frame @pfn if it is free and the zone has enough. In a section of the lists.
+ * Return: it may come later.
+ */
 static bool list_frame(struct eviction *e, u64 pfn)
 {
+	struct page *page = pfn_to_online_page(pfn);
 	struct sol_refill f = {
 		.cell = sol_map_cell(sol_store.map, pfn),
-		.node = page_to_nid(pfn_to_page(pfn)),
 		.want = 1,
 	};
 
-	if (!sol_refill_zone_ok(&f, page_zone(pfn_to_page(pfn))))
+	if (!page)
+		return false;
+	f.node = page_to_nid(page);
+	if (!sol_refill_zone_ok(&f, page_zone(page)))
 		return false;
 	sol_refill_take(&f, pfn);
 	e->batch.report->listed += f.got;
@@ -158,16 +165,19 @@ static bool list_frame(struct eviction *e, u64 pfn)
 static void flush(struct eviction *e)
 {
 	u32 was[SOL_BATCH_PAGES], n = e->batch.n, i;
+	int users;
 
 	if (!n && !e->n_freed)
 		return;
 	memcpy(was, e->batch.pfn, n * sizeof(*was));
 	sol_batch_move(&e->batch);
 	sol_evacuate_drain_here();
+	users = sol_lists_begin();
 	for (i = 0; i < n; i++)
 		e->missed += list_frame(e, was[i]);
 	for (i = 0; i < e->n_freed; i++)
 		e->missed += list_frame(e, e->freed[i]);
+	sol_lists_end(users);
 	e->n_freed = 0;
 	sol_job_pace(&job);
 }
@@ -264,11 +274,15 @@ static int visit(void *ctx, u64 pfn)
 	e->batch.report->seen++;
 	if (stays < SOL_N_STAYS)
 		e->batch.report->stays[stays]++;
-	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES) {
-		flush(e);
-		return sol_job_over(&job);
-	}
+	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES)
+		return SOL_SWEEP_RESTS;
 	return e->batch.report->seen % LOOK_FRAMES ? 0 : sol_job_over(&job);
+}
+
+static int rest(void *ctx)
+{
+	flush(ctx);
+	return sol_job_over(&job);
 }
 
 /* ---- All of them ---- */
@@ -316,6 +330,7 @@ static int run(struct sol_group *group, struct eviction *e)
 	if (e->avoid) {
 		note_avoided(e->avoid, e->sweep.cells);
 		e->sweep.visit = visit;
+		e->sweep.rest = rest;
 		e->sweep.ctx = e;
 		err = passes(e);
 	} else {

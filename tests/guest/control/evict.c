@@ -293,7 +293,8 @@ static void holds_up_nobody(void)
 		usleep(10000);
 	guest_check(soon(others_come_and_go), "evict-groups-come-and-go",
 		    "a group was not made or removed while it ran");
-	dismiss(&fleeting);
+	kill(fleeting.pid, SIGKILL);
+	waitpid(fleeting.pid, NULL, 0);
 	guest_check(soon(fleeting_ends), "evict-groups-end",
 		    "an ephemeral group did not end while it ran");
 	guest_check(!strncmp(guest_read(EVICT), "state runs", 10),
