@@ -24,6 +24,7 @@ struct sol_evacuated {
 
 /**
  * struct sol_evacuation - pages that were gathered
+ * @spare: an isolated CPU is there, and shall not be interrupted
  * @pages: isolated folios, to migrate
  * @isolated: there are some
  * @dropped: folios that left the page cache; we have their last reference
@@ -32,6 +33,7 @@ struct sol_evacuated {
  * @n: how many
  */
 struct sol_evacuation {
+	bool spare;
 	struct list_head pages;
 	bool isolated;
 	struct folio *dropped[SOL_EVACUATED_MAX];

@@ -16,12 +16,25 @@
 #include <linux/vmstat.h>
 
 #include "../compat/rows.h"
+#include "../frames/isolated.h"
 #include "../hook/hook.h"
 #include "batch.h"
 
 DEFINE_STATIC_CALL_NULL(sol_batch_split, sol_split_fn);
 
 static bool can_split;
+
+enum sol_stay sol_page_spare(struct page *page)
+{
+	switch (sol_isolated_has(page, true)) {
+	case 0:
+		return SOL_N_STAYS;
+	case -EBUSY:
+		return SOL_STAYS_BUSY;
+	default:
+		return SOL_STAYS_ISOLATED;
+	}
+}
 
 bool sol_batch_add(struct sol_move_batch *batch, struct page *page)
 {

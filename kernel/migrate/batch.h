@@ -68,6 +68,14 @@ struct sol_move_batch {
 };
 
 /**
+ * sol_page_spare() - may a page move without interrupting an isolated CPU?
+ * @page: referenced by the caller
+ *
+ * Return: SOL_N_STAYS: it may; SOL_STAYS_ISOLATED; SOL_STAYS_BUSY: not known now.
+ */
+enum sol_stay sol_page_spare(struct page *page);
+
+/**
  * sol_batch_add() - isolate a page, so that it can migrate
  * @batch: not full
  * @page: an order-0 page, referenced by the caller, who keeps the reference

@@ -37,7 +37,6 @@
 #include "../occupancy/occupancy.h"
 #include "../occupancy/sweep.h"
 #include "evict.h"
-#include "isolated.h"
 
 #define PASSES		3
 #define PASS_PAUSE	50	/* milliseconds */
@@ -222,7 +221,7 @@ static enum sol_stay evict_page(struct eviction *e, struct page *page)
 		r->dropped++;
 		return SOL_N_STAYS;
 	}
-	stays = job.spare ? sol_isolated_check(page) : SOL_N_STAYS;
+	stays = job.spare ? sol_page_spare(page) : SOL_N_STAYS;
 	if (stays != SOL_N_STAYS)
 		return stays;
 	return sol_batch_add(&e->batch, page) ? SOL_N_STAYS : SOL_STAYS_BUSY;

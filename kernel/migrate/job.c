@@ -16,8 +16,8 @@
 #include <linux/sysfs.h>
 
 #include "../command/status.h"
+#include "../frames/isolated.h"
 #include "../group/group.h"
-#include "isolated.h"
 #include "job.h"
 
 #define LOOK_MS		100	/* a job that sleeps looks so often whether it is over */

@@ -36,7 +36,6 @@
 #include "../group/member.h"
 #include "../hook/hook.h"
 #include "../occupancy/sweep.h"
-#include "isolated.h"
 #include "recolor.h"
 
 #define PASSES		3
@@ -227,7 +226,7 @@ static enum sol_stay recolor_page(struct recolor *r, struct found *found)
 	struct folio *folio = page_folio(page);
 	enum sol_stay stays;
 
-	stays = job.spare ? sol_isolated_check(page) : SOL_N_STAYS;
+	stays = job.spare ? sol_page_spare(page) : SOL_N_STAYS;
 	if (stays != SOL_N_STAYS)
 		return stays;
 	if (!folio_test_anon(folio))
