@@ -496,18 +496,32 @@ static u32 taken_by_a_fill(const struct pass *p)
 	return DIV_ROUND_UP(SOL_BATCHES, n) * SOL_BATCH_FRAMES;
 }
 
-static void retry_if_drained(const struct pass *p)
+/* Were the kernel's lists of CPUs emptied for the group, and nobody has looked since? */
+static bool drained(const struct pass *p)
 {
 	struct node_cells c;
-	u32 i;
+	bool is = false;
 
 	with_node_cells(&c, p->id, p->nid) {
-		if (!c.node->drained || c.node->drains == READ_ONCE(n_drains))
-			continue;
-		c.node->drained = false;
-		for (i = 0; i < c.n; i++)
-			sol_refill_retry(c.cell[i]);
+		is = c.node->drained && c.node->drains != READ_ONCE(n_drains);
+		if (is)
+			c.node->drained = false;
 	}
+	return is;
+}
+
+static void retry_if_drained(const struct pass *p)
+{
+	int users;
+	struct target t;
+	u32 i;
+
+	if (!drained(p))
+		return;
+	users = sol_lists_begin();
+	for (i = 0; target_at(p, i, &t); i++)
+		sol_refill_retry(t.cell);
+	sol_lists_end(users);
 }
 
 static void note_pass(struct pass *p, enum sol_outcome outcome)
