@@ -134,7 +134,8 @@ int sol_group_edit(struct sol_group *group,
 	}
 	sol_colors_free(colors);
 	mutex_unlock(&sol_group_mutex);
-	recolored(group, huge_ok);
+	if (!err)
+		recolored(group, huge_ok);
 	return err;
 }
 
@@ -219,7 +220,8 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 		sol_reap_drain();
 		err = auto_once(group, want);
 	}
-	recolored(group, huge_ok);
+	if (!err)
+		recolored(group, huge_ok);
 	return err;
 }
 

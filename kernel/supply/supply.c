@@ -564,6 +564,10 @@ static void supply(struct sol_wants *wants, u16 id, bool waits)
 	enum sol_outcome outcome = SOL_FOUND;
 	u32 n = set_goal(&p, waits);
 
+	if (!n) {	/* the group has no cell here any more */
+		sol_want_answer(wants, id);
+		return;
+	}
 	retry_if_drained(&p);
 	note_cursor(&p);
 	if (sol_evacuate_memory_low(p.nid))

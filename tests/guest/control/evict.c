@@ -205,6 +205,9 @@ static void interrupted(void)
 		    "%s", text);
 	guest_check(guest_write(EVICT, "1") == -EBUSY, "evict-one-at-a-time",
 		    "%s", guest_status());
+	guest_check(guest_write("groups/other/reserve", "63M") == -EBUSY &&
+		    strstr(guest_status(), "another one runs"),
+		    "evict-reserve-says-busy", "%s", guest_status());
 	kill(pid, SIGINT);
 	kill(pid, SIGTERM);
 	start = now();
