@@ -56,13 +56,15 @@ struct sol_move_report {
  * @pages: the pages
  * @n: how many
  * @pfn: where they were, the first @n
- * @asked: answers where each page goes
+ * @target: pages that they may go to; NULL: none, or it has been taken
+ * @asked: answers where each page goes, before the first one is unmapped
  * @report: where they are counted
  */
 struct sol_move_batch {
 	struct list_head pages;
 	u32 n;
 	u32 pfn[SOL_BATCH_PAGES];
+	struct page *target[SOL_BATCH_PAGES];
 	struct sol_asked asked;
 	struct sol_move_report *report;
 };

@@ -110,7 +110,7 @@ static struct page *target(struct page *src, void *ctx)
 	struct eviction *e = ctx;
 	struct page *page;
 
-	while (e->n_spare < e->spares_max) {
+	while (e->n_spare < e->spares_max && !sol_job_over(&job)) {
 		page = alloc_pages_node(page_to_nid(src),
 					GFP_HIGHUSER_MOVABLE | __GFP_NORETRY |
 					__GFP_NOWARN, 0);
@@ -120,6 +120,7 @@ static struct page *target(struct page *src, void *ctx)
 			return page;
 		list_add(&page->lru, &e->spare);
 		e->n_spare++;
+		cond_resched();
 	}
 	e->batch.report->stays[SOL_STAYS_NO_ROOM]++;
 	return NULL;
@@ -356,7 +357,7 @@ int sol_evict(struct sol_group *group, const struct sol_job_how *how)
 	if (e) {
 		INIT_LIST_HEAD(&e->spare);
 		INIT_LIST_HEAD(&e->batch.pages);
-		e->batch.asked = (struct sol_asked){ target, e };
+		e->batch.asked = (struct sol_asked){ .ask = target, .ctx = e };
 		e->batch.report = &job.report;
 		e->id = group->id;
 		err = run(group, e);

@@ -391,7 +391,7 @@ int sol_recolor(struct sol_group *group, struct task_struct *task,
 	err = -ENOMEM;
 	if (r) {
 		INIT_LIST_HEAD(&r->batch.pages);
-		r->batch.asked = (struct sol_asked){ target, r };
+		r->batch.asked = (struct sol_asked){ .ask = target, .ctx = r };
 		r->batch.report = &job.report;
 		r->id = group->id;
 		r->text = READ_ONCE(group->text) != SOL_COPIES_NONE;
