@@ -5,7 +5,8 @@
  * Each part has sol_X_init() and, if it leaves anything, sol_X_exit(). They
  * come up in the order below and go down in reverse: the control interface
  * first, so that nothing new begins; then the hooks, so that nobody is inside;
- * the lists last, so that every page is back before the module is gone.
+ * then supply, whose threads look groups up, and the groups; the lists last, so
+ * that every page is back before the module is gone.
  */
 #define pr_fmt(fmt) "soloist: " fmt
 
@@ -40,8 +41,8 @@ static const struct {
 	{ "evacuate",	sol_evacuate_init },
 	{ "giveback",	sol_giveback_init,	sol_giveback_exit },
 	{ "unplug",	sol_unplug_init,	sol_unplug_exit },
-	{ "supply",	sol_supply_init,	sol_supply_exit },
 	{ "group",	sol_group_init,		sol_group_exit },
+	{ "supply",	sol_supply_init,	sol_supply_exit },
 	{ "fault",	sol_fault_init,		sol_fault_exit },
 	{ "stay",	sol_stay_init,		sol_stay_exit },
 	{ "move",	sol_move_init,		sol_move_exit },

@@ -9,13 +9,17 @@
 
 #include "evacuate.h"
 
-/* Who answers where a page goes: a page with one reference, or NULL. */
+/*
+ * Who answers where a page goes: a page with one reference, or NULL. @back gets one that
+ * was not used after all.
+ */
 struct sol_asked {
 	struct page *(*ask)(struct page *src, void *ctx);
+	void (*back)(struct page *page, void *ctx);
 	void *ctx;
 };
 
-/* The callback of migrate_pages(); @private is a struct sol_asked. */
+/* The callbacks of migrate_pages(); @private is a struct sol_asked. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 static inline struct folio *sol_ask_target(struct folio *src,
 					   unsigned long private)
@@ -25,6 +29,13 @@ static inline struct folio *sol_ask_target(struct folio *src,
 
 	return page ? page_folio(page) : NULL;
 }
+
+static inline void sol_target_back(struct folio *dst, unsigned long private)
+{
+	const struct sol_asked *asked = (struct sol_asked *)private;
+
+	asked->back(&dst->page, asked->ctx);
+}
 #else
 static inline struct page *sol_ask_target(struct page *src,
 					  unsigned long private)
@@ -32,6 +43,13 @@ static inline struct page *sol_ask_target(struct page *src,
 	const struct sol_asked *asked = (struct sol_asked *)private;
 
 	return asked->ask(src, asked->ctx);
+}
+
+static inline void sol_target_back(struct page *dst, unsigned long private)
+{
+	const struct sol_asked *asked = (struct sol_asked *)private;
+
+	asked->back(dst, asked->ctx);
 }
 #endif
 

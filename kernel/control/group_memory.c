@@ -3,8 +3,9 @@
  * The files of what lies in a group's colours: occupancy, evict and recolor.
  *
  * Locking: none of its own. A file shows the state of a moment. Evicting and recolouring
- * last long: the group's directory can't be removed meanwhile, and other files work.
+ * last long: other files work meanwhile, and removing the group ends them (job.c).
  */
+#include <linux/dcache.h>
 #include <linux/sysfs.h>
 
 #include "../command/status.h"
@@ -35,9 +36,10 @@ ssize_t sol_group_occupancy_show(struct config_item *item, char *page)
 
 /* ---- evict: 1 [rate=BYTES] [isolated] ---- */
 
-static int evict_store(struct sol_group *group, const char *page, size_t count)
+static int evict_store(struct sol_group *group, struct inode *dir,
+		       const char *page, size_t count)
 {
-	struct moves_words w = { .first_is = "1" };
+	struct moves_words w = { .first_is = "1", .how.dir = dir };
 	int err = sol_moves_parse("evict", page, count, &w);
 
 	if (!err && w.first != 1)
@@ -50,8 +52,9 @@ ssize_t sol_group_evict_store(struct config_item *item, const char *page,
 {
 	int err = sol_command_may("evict", count);
 
-	return sol_status_done(err ?: evict_store(sol_to_group(item), page,
-						  count), count);
+	return sol_status_done(err ?: evict_store(sol_to_group(item),
+						  d_inode(item->ci_dentry),
+						  page, count), count);
 }
 
 ssize_t sol_group_evict_show(struct config_item *item, char *page)
@@ -61,10 +64,11 @@ ssize_t sol_group_evict_show(struct config_item *item, char *page)
 
 /* ---- recolor: a process id, or 0 for all of the group; [rate=BYTES] [isolated] ---- */
 
-static int recolor_store(struct sol_group *group, const char *page,
-			 size_t count)
+static int recolor_store(struct sol_group *group, struct inode *dir,
+			 const char *page, size_t count)
 {
-	struct moves_words w = { .first_is = "a process id, or 0 for all" };
+	struct moves_words w = { .first_is = "a process id, or 0 for all",
+				 .how.dir = dir };
 	int err = sol_moves_parse("recolor", page, count, &w);
 
 	if (!err && w.first > INT_MAX)
@@ -77,8 +81,9 @@ ssize_t sol_group_recolor_store(struct config_item *item, const char *page,
 {
 	int err = sol_command_may("recolor", count);
 
-	return sol_status_done(err ?: recolor_store(sol_to_group(item), page,
-						    count), count);
+	return sol_status_done(err ?: recolor_store(sol_to_group(item),
+						    d_inode(item->ci_dentry),
+						    page, count), count);
 }
 
 ssize_t sol_group_recolor_show(struct config_item *item, char *page)

@@ -6,6 +6,7 @@
  * Locking: none of its own. A file shows the state of a moment.
  */
 #include <linux/ctype.h>
+#include <linux/dcache.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -197,22 +198,22 @@ static struct size size_of_frames(u64 frames)
 
 /*
  * Frames that are free, or that supply's gentle means make free. If an exclusive group
- * lacks some, what others have in its colours is evicted, once. Return: frames, or
- * -EINTR.
+ * lacks some, what others have in its colours is evicted, once. Return: frames, or an
+ * errno and words.
  */
-static s64 reserve_or_evict(struct sol_group *group, u64 frames)
+static s64 reserve_or_evict(struct sol_group *group, struct inode *dir,
+			    u64 frames)
 {
-	const struct sol_job_how how = {};
+	const struct sol_job_how how = { .dir = dir };
 	u64 have = sol_group_reserve(group, frames);
 
 	if (have >= frames || !READ_ONCE(group->colors.exclusive))
 		return have;
-	if (sol_evict(group, &how) == -EINTR)
-		return -EINTR;
-	return sol_group_reserve(group, frames);
+	return sol_evict(group, &how) ?: sol_group_reserve(group, frames);
 }
 
-static int reserve_store(struct sol_group *group, const char *page)
+static int reserve_store(struct sol_group *group, struct inode *dir,
+			 const char *page)
 {
 	struct size asked, can;
 	u64 frames;
@@ -228,7 +229,7 @@ static int reserve_store(struct sol_group *group, const char *page)
 		return sol_deny(-ENOSPC,
 				"reserve: %llu %s asked, the group's colours have %llu %s in all",
 				asked.n, asked.unit, can.n, can.unit);
-	have = reserve_or_evict(group, frames);
+	have = reserve_or_evict(group, dir, frames);
 	if (have < 0)
 		return have;	/* the eviction has said why */
 	can = size_of_frames(have);
@@ -244,8 +245,9 @@ ssize_t sol_group_reserve_store(struct config_item *item, const char *page,
 {
 	int err = sol_command_may("reserve", count);
 
-	return sol_status_done(err ?: reserve_store(sol_to_group(item), page),
-			       count);
+	return sol_status_done(err ?: reserve_store(sol_to_group(item),
+						    d_inode(item->ci_dentry),
+						    page), count);
 }
 
 /* ---- bandwidth, see guard.c ---- */

@@ -7,9 +7,10 @@
  * maps, and that was not used again of late, is dropped: that costs no other frame and
  * no copy. Other page cache and the memory of uncoloured tasks migrate to wherever the
  * kernel finds room. It is compaction (mm/compaction.c), but for frames that we choose.
- * Pages in colour are left alone, and so are unevictable and pinned ones. A huge page
- * moves as a whole, to another huge block, unless it may be in the colours of its task
- * (huge.c).
+ * Pages in colour are left alone, and so are unevictable ones, and those of tasks on
+ * isolated CPUs: to move them would interrupt these, and nobody asked for that. (Evict,
+ * when asked, moves them: migrate/evict.c.) A huge page moves as a whole, to another
+ * huge block, unless it may be in the colours of its task (huge.c).
  *
  * Pages of several cells are gathered and move together. Before that we adopt their
  * frames: the store counts them as in use, by nobody's group. So a frame that comes free
@@ -38,6 +39,7 @@
 #include "cpu_list.h"
 #include "evacuate.h"
 #include "huge.h"
+#include "isolated.h"
 #include "mappings.h"
 #include "refill.h"
 
@@ -89,7 +91,9 @@ static bool isolate(struct sol_evacuation *e, struct folio *folio)
 	u16 group;
 
 	if ((folio_test_large(folio) && !SOL_EVACUATES_LARGE) ||
-	    sol_huge_in_color(folio, &group) || !sol_isolate_page(&folio->page))
+	    sol_huge_in_color(folio, &group) ||
+	    (e->spare && sol_isolated_has(&folio->page, false)) ||
+	    !sol_isolate_page(&folio->page))
 		return false;
 	mod_node_page_state(folio_pgdat(folio),
 			    NR_ISOLATED_ANON + folio_is_file_lru(folio),
@@ -198,8 +202,8 @@ u32 sol_evacuate_gather(struct sol_evacuation *e, u32 cell, u32 want,
 
 	if (!f.want || (!force && sol_cell_backs_off(cell)))
 		return 0;
-	if (force)
-		WRITE_ONCE(state->move.left, 0);
+	if (!e->n)
+		e->spare = sol_any_isolated();
 	round = sol_refill_walk(&f, &state->move);
 	if (f.got)
 		WRITE_ONCE(state->move.found, true);
@@ -246,6 +250,16 @@ u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
 	got += sol_evacuate_finish(e, true, &in_vain);
 	*budget -= min(*budget, in_vain * IN_VAIN);
 	return got;
+}
+
+void sol_evacuate_anew(u32 cell)
+{
+	WRITE_ONCE(sol_cell_states[cell].move.left, 0);
+}
+
+bool sol_evacuate_in_round(u32 cell)
+{
+	return READ_ONCE(sol_cell_states[cell].move.left);
 }
 
 struct sol_evacuation *sol_evacuation_new(void)

@@ -24,6 +24,7 @@ struct sol_evacuated {
 
 /**
  * struct sol_evacuation - pages that were gathered
+ * @spare: an isolated CPU is there, and shall not be interrupted
  * @pages: isolated folios, to migrate
  * @isolated: there are some
  * @dropped: folios that left the page cache; we have their last reference
@@ -32,6 +33,7 @@ struct sol_evacuated {
  * @n: how many
  */
 struct sol_evacuation {
+	bool spare;
 	struct list_head pages;
 	bool isolated;
 	struct folio *dropped[SOL_EVACUATED_MAX];
@@ -47,7 +49,7 @@ struct sol_evacuation *sol_evacuation_new(void);	/* NULL: no memory; kfree() it 
  * @e: not full
  * @cell: whose frames; page cache is dropped or moves, uncoloured memory moves
  * @want: frames that are wanted
- * @force: begin a round, though the last one found nothing a moment ago
+ * @force: even if the last round found nothing a moment ago
  * @budget: frames that may be looked at; becomes what is left
  *
  * Each call goes on where the last one stopped. May sleep. sol_evacuate_finish() must
@@ -70,6 +72,12 @@ u32 sol_evacuate_finish(struct sol_evacuation *e, bool reclaims, u32 *in_vain);
 /* Both; it reclaims. A page that stays costs some of @budget. */
 u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
 		 u32 *budget);
+
+/* The next gathering in @cell begins a round, rather than to end one. */
+void sol_evacuate_anew(u32 cell);
+
+/* Is a round over @cell's frames unfinished? */
+bool sol_evacuate_in_round(u32 cell);
 
 /* Free frames in the kernel's per-CPU lists go where a walk finds them. Sleeps. */
 void sol_evacuate_drain(void);

@@ -7,9 +7,11 @@
  * zeroed too, so that a fault need not clear the page. Free frames are taken first;
  * then what others have in the colours goes (evacuate.c). Frames that a task took from
  * its reserve come back with unknown content when they are freed:
- * sol_store_reserve() clears them and fills up.
+ * sol_store_reserve() clears them and fills up. It ends also if tasks take frames from
+ * the reserve as fast as they come.
  *
- * Locking: a cell's lock, for one frame. May sleep, and yields between frames.
+ * Locking: a cell's lock, for one frame, and a section of the lists for the frames of a
+ * cell. May sleep, and yields between frames.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -23,6 +25,8 @@
 #include "prefill.h"
 #include "refill.h"
 #include "store.h"
+
+#define TRIES	2	/* times the reserve that may come, where tasks take from it */
 
 /* Zero a listed frame of @cell with unknown content. Return: was there one? */
 static bool zero_one(u32 cell)
@@ -79,11 +83,18 @@ static u32 refill_or_evacuate(struct sol_evacuation *e, u32 cell, u32 want)
 /* Add a frame to @cell's reserve. Return: how many came. */
 static u32 reserve_more(struct sol_evacuation *e, u32 cell)
 {
-	if (!zeroing())
-		return refill_or_evacuate(e, cell, 1);
-	if (!sol_store.cell[cell].listed[0])
-		refill_or_evacuate(e, cell, sol_refill_batch(cell));
-	return zero_one(cell);
+	int users = sol_lists_begin();
+	u32 got;
+
+	if (zeroing()) {
+		if (!sol_store.cell[cell].listed[0])
+			refill_or_evacuate(e, cell, sol_refill_batch(cell));
+		got = zero_one(cell);
+	} else {
+		got = refill_or_evacuate(e, cell, 1);
+	}
+	sol_lists_end(users);
+	return got;
 }
 
 /* A copy of the group's cells, to go over with preemption on. */
@@ -140,8 +151,7 @@ u64 sol_store_reserve(struct sol_group *group, u64 frames)
 {
 	struct sol_evacuation *e = sol_evacuation_new();
 	u32 n, *cell = copy_cells(group, &n);
-	int users = sol_lists_begin();
-	u64 have;
+	u64 have, came = 0, got;
 	u32 i;
 
 	/* Free frames shall not be missed because some CPU keeps them. */
@@ -151,12 +161,14 @@ u64 sol_store_reserve(struct sol_group *group, u64 frames)
 		sol_refill_retry(cell[i]);
 	for (;;) {
 		have = count_reserve(cell, n);
-		if (!e || have >= frames || fatal_signal_pending(current))
+		if (!e || have >= frames || came > TRIES * frames ||
+		    fatal_signal_pending(current))
 			break;
-		if (!reserve_round(e, cell, n, frames - have))
+		got = reserve_round(e, cell, n, frames - have);
+		if (!got)
 			break;
+		came += got;
 	}
-	sol_lists_end(users);
 	kvfree(cell);
 	kfree(e);
 	return have;

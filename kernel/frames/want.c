@@ -42,26 +42,57 @@ static u16 next_waited(struct sol_wants *wants)
 	return id;
 }
 
-/* A group with a bit in @groups; 0: none. */
-static u16 next_wanted(struct sol_wants *wants)
+/* A group of @chunk, @from on, with a bit in @groups; 0: none. */
+static u32 wanted_in(struct sol_wants *wants, u32 chunk, u32 from)
 {
-	unsigned long *chunks = (unsigned long *)&wants->chunks, end, id;
-	int chunk;
+	u32 begin = chunk * SOL_WANT_CHUNK, end = begin + SOL_WANT_CHUNK;
+	u32 id = find_next_bit(wants->groups, end, max(from, begin));
 
-	while (READ_ONCE(wants->chunks)) {
-		chunk = __ffs64(READ_ONCE(wants->chunks));
-		end = (chunk + 1) * SOL_WANT_CHUNK;
-		id = find_next_bit(wants->groups, end, chunk * SOL_WANT_CHUNK);
-		if (id < end)
+	return id < end ? id : 0;
+}
+
+/* Chunk @chunk seems to be empty. Return: a group that wanted just now, or 0. */
+static u32 chunk_is_empty(struct sol_wants *wants, u32 chunk)
+{
+	unsigned long *chunks = (unsigned long *)&wants->chunks;
+	u32 id;
+
+	clear_bit(chunk, chunks);
+	smp_mb__after_atomic();	/* sol_want() sets the group's bit first */
+	id = wanted_in(wants, chunk, 0);
+	if (id)
+		set_bit(chunk, chunks);
+	return id;
+}
+
+/* A group from @from on with a bit in @groups; 0: none. */
+static u32 wanted_from(struct sol_wants *wants, u32 from)
+{
+	u64 chunks = READ_ONCE(wants->chunks) & ~0ull << from / SOL_WANT_CHUNK;
+	u32 chunk, id;
+
+	for (; chunks; chunks &= chunks - 1) {
+		chunk = __ffs64(chunks);
+		id = wanted_in(wants, chunk, from);
+		if (!id && from <= chunk * SOL_WANT_CHUNK)
+			id = chunk_is_empty(wants, chunk);
+		if (id)
 			return id;
-		/* A bit may have been set meanwhile: look again after that. */
-		clear_bit(chunk, chunks);
-		smp_mb__after_atomic();	/* sol_want() sets the group's bit first */
-		id = find_next_bit(wants->groups, end, chunk * SOL_WANT_CHUNK);
-		if (id < end)
-			set_bit(chunk, chunks);
 	}
 	return 0;
+}
+
+/* The group after the last one, or the first, with a bit in @groups; 0: none. */
+static u16 next_wanted(struct sol_wants *wants)
+{
+	u32 id = 0;
+
+	if (wants->last_wanted < SOL_MAX_GROUPS)
+		id = wanted_from(wants, wants->last_wanted + 1);
+	id = id ?: wanted_from(wants, 0);
+	if (id)
+		wants->last_wanted = id;
+	return id;
 }
 
 u16 sol_want_next(struct sol_wants *wants, bool *waits)
@@ -73,6 +104,19 @@ u16 sol_want_next(struct sol_wants *wants, bool *waits)
 	if (id)
 		clear_bit(id, wants->groups);
 	return id;
+}
+
+static void note_waited(struct sol_wants *wants, u16 id)
+{
+	if (!test_and_set_bit(id, wants->waited))
+		atomic_inc(&wants->n_waited);
+}
+
+void sol_want_again(struct sol_wants *wants, u16 id, bool waits)
+{
+	if (waits)
+		note_waited(wants, id);
+	sol_want(id, wants->nid);
 }
 
 void sol_want_answer(struct sol_wants *wants, u16 id)
@@ -101,29 +145,43 @@ static bool answered(u16 id, int nid, u32 before)
 }
 
 /* A task of real-time priority shall not wait for those of none. */
-static void hurry(struct sol_wants *wants)
+static bool hurry(struct sol_wants *wants)
 {
-	if (!rt_task(current) || READ_ONCE(wants->urgent))
+	if (!rt_task(current))
+		return false;
+	if (atomic_inc_return(&wants->urgent) == 1)
+		sched_set_fifo_low(wants->thread);
+	return true;
+}
+
+/* Whoever comes between the two looks is seen by the second, or hurries us after it. */
+void sol_want_settle(struct sol_wants *wants)
+{
+	if (!rt_task(current) || atomic_read(&wants->urgent))
 		return;
-	WRITE_ONCE(wants->urgent, true);
-	sched_set_fifo_low(wants->thread);
+	sched_set_normal(current, 0);
+	if (atomic_read(&wants->urgent))
+		sched_set_fifo_low(current);
 }
 
 bool sol_want_wait(u16 id, int nid)
 {
 	struct sol_wants *wants = READ_ONCE(sol_wants[nid]);
+	bool told, urgent;
 	u32 before;
 
 	if (!wants || !answers(id, nid, &before))
 		return true;
 	sol_group_add_to(id, waited, 1);
-	hurry(wants);
-	if (!test_and_set_bit(id, wants->waited))
-		atomic_inc(&wants->n_waited);
+	urgent = hurry(wants);
+	note_waited(wants, id);
 	sol_want(id, nid);
-	return wait_event_killable_timeout(
+	told = wait_event_killable_timeout(
 			wants->answered[id % SOL_WANT_QUEUES],
 			answered(id, nid, before), WAIT) > 0;
+	if (urgent)
+		atomic_dec(&wants->urgent);
+	return told;
 }
 
 struct sol_wants *sol_wants_new(int nid)

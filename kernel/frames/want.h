@@ -30,10 +30,13 @@
  * struct sol_wants - the wants of one node
  * @thread: serves them
  * @nid: the node
- * @urgent: a task of real-time priority waits, so that the thread has one, too
+ * @urgent: tasks of real-time priority that wait: the thread has one, too, as long as
+ *	there are some
  * @chunks: chunks of @groups with a bit set
  * @groups: ids of groups that want frames
- * @last: the group that was served last; the next one comes after it
+ * @last: the group that was served last of those with a bit in @waited; the next one
+ *	comes after it
+ * @last_wanted: the same of the others
  * @n_waited: bits that are set in @waited
  * @waited: ids of groups with a fault that waits, until a pass for it begins
  * @answered: those who wait, by the group's id
@@ -41,10 +44,11 @@
 struct sol_wants {
 	struct task_struct *thread;
 	int nid;
-	bool urgent;
+	atomic_t urgent;
 	u64 chunks;
 	unsigned long groups[BITS_TO_LONGS(SOL_WANT_CHUNKS * SOL_WANT_CHUNK)];
 	u16 last;
+	u16 last_wanted;
 	atomic_t n_waited;
 	unsigned long waited[BITS_TO_LONGS(SOL_WANT_CHUNKS * SOL_WANT_CHUNK)];
 	wait_queue_head_t answered[SOL_WANT_QUEUES];
@@ -80,6 +84,18 @@ static inline bool sol_want_waited(const struct sol_wants *wants)
 {
 	return atomic_read(&wants->n_waited);
 }
+
+/* For the thread, between two passes: as urgent as those who wait. */
+void sol_want_settle(struct sol_wants *wants);
+
+/* For the thread: does a fault of another group than @id wait? */
+static inline bool sol_want_others_wait(const struct sol_wants *wants, u16 id)
+{
+	return atomic_read(&wants->n_waited) > test_bit(id, wants->waited);
+}
+
+/* For the thread: group @id wants frames on, in its turn; @waits: its faults wait. */
+void sol_want_again(struct sol_wants *wants, u16 id, bool waits);
 
 /* For the thread: wake those who wait for an answer for group @id. May sleep. */
 void sol_want_answer(struct sol_wants *wants, u16 id);

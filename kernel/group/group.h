@@ -87,6 +87,20 @@ enum sol_outcome {
 };
 
 /**
+ * struct sol_last_look - how far supply has looked at last, where it gave way
+ * @stage: before or after the lists of CPUs were emptied, or memory reclaimed
+ * @step: the cell, by steps from the cursor
+ * @in_cell: in the middle of that
+ * @looks: frames that the stage may still look at; 0: it has not begun
+ */
+struct sol_last_look {
+	u8 stage;
+	bool in_cell;
+	u32 step;
+	u32 looks;
+};
+
+/**
  * struct sol_node_state - where a group's supply on a node stands (supply/)
  * @cursor: cell where the next scan begins; racy on purpose
  * @goal: frames that supply lists ahead of need; 0: as few as it ever does
@@ -97,6 +111,7 @@ enum sol_outcome {
  * @drained: the kernel's lists of CPUs are being emptied for it; for supply's thread
  * @drains: how often that had been done before
  * @dry_until: jiffies: no pass is asked for before that
+ * @last: for supply's thread, too
  *
  * On cache lines of its own.
  */
@@ -109,6 +124,7 @@ struct sol_node_state {
 	bool drained;
 	u32 drains;
 	unsigned long dry_until;
+	struct sol_last_look last;
 } ____cacheline_aligned_in_smp;
 
 #define SOL_PATIENCE	8u	/* passes in vain before a group counts as full */

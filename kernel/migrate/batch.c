@@ -6,6 +6,10 @@
  * The mode is the asynchronous one. It gives up where it would wait for a page's lock or
  * for a file's server, so that nobody can make a batch endless; the caller tries again.
  *
+ * The kernel unmaps the pages of a batch one after the other, and asks for the target of
+ * each. A task that touches one waits until all have moved. So all targets are there
+ * before.
+ *
  * Locking: what migration takes; the caller holds nothing.
  */
 #include <linux/ktime.h>
@@ -16,12 +20,25 @@
 #include <linux/vmstat.h>
 
 #include "../compat/rows.h"
+#include "../frames/isolated.h"
 #include "../hook/hook.h"
 #include "batch.h"
 
 DEFINE_STATIC_CALL_NULL(sol_batch_split, sol_split_fn);
 
 static bool can_split;
+
+enum sol_stay sol_page_spare(struct page *page)
+{
+	switch (sol_isolated_has(page, true)) {
+	case 0:
+		return SOL_N_STAYS;
+	case -EBUSY:
+		return SOL_STAYS_BUSY;
+	default:
+		return SOL_STAYS_ISOLATED;
+	}
+}
 
 bool sol_batch_add(struct sol_move_batch *batch, struct page *page)
 {
@@ -35,21 +52,78 @@ bool sol_batch_add(struct sol_move_batch *batch, struct page *page)
 	return true;
 }
 
+static void find_targets(struct sol_move_batch *batch)
+{
+	const struct sol_asked *asked = &batch->asked;
+	u32 i;
+
+	memset(batch->target, 0, sizeof(batch->target));
+	for (i = 0; i < batch->n; i++) {
+		batch->target[i] = asked->ask(pfn_to_page(batch->pfn[i]),
+					      asked->ctx);
+		if (!batch->target[i])
+			break;
+	}
+}
+
+/* The target that was found for @src, or one that came back. */
+static struct page *take_target(struct page *src, void *ctx)
+{
+	struct sol_move_batch *batch = ctx;
+	u32 i, own = SOL_BATCH_PAGES, any = SOL_BATCH_PAGES;
+
+	for (i = 0; i < SOL_BATCH_PAGES; i++) {
+		if (!batch->target[i])
+			continue;
+		any = i;
+		if (i < batch->n && batch->pfn[i] == page_to_pfn(src))
+			own = i;
+	}
+	i = own < SOL_BATCH_PAGES ? own : any;
+	return i < SOL_BATCH_PAGES ? xchg(&batch->target[i], NULL) : NULL;
+}
+
+/* @page was not used: for a page that is tried again. */
+static void target_back(struct page *page, void *ctx)
+{
+	struct sol_move_batch *batch = ctx;
+	u32 i;
+
+	for (i = 0; i < SOL_BATCH_PAGES; i++)
+		if (!batch->target[i]) {
+			batch->target[i] = page;
+			return;
+		}
+}
+
+static void free_targets(struct sol_move_batch *batch)
+{
+	u32 i;
+
+	for (i = 0; i < SOL_BATCH_PAGES; i++)
+		if (batch->target[i])
+			put_page(batch->target[i]);
+}
+
 /* The reason is a user's: pages that another group had may move, too. */
 void sol_batch_move(struct sol_move_batch *batch)
 {
 	struct sol_move_report *r = batch->report;
 	u64 refused = r->stays[SOL_STAYS_NO_ROOM], left;
-	ktime_t start = ktime_get();
+	struct sol_asked ready = { take_target, target_back, batch };
 	unsigned int moved = 0;
+	ktime_t start;
 	u64 ns;
 
 	if (!batch->n)
 		return;
-	static_call(sol_migrate)(&batch->pages, sol_ask_target, NULL,
-				 (unsigned long)&batch->asked, MIGRATE_ASYNC,
+	find_targets(batch);
+	start = ktime_get();
+	static_call(sol_migrate)(&batch->pages, sol_ask_target, sol_target_back,
+				 (unsigned long)&ready, MIGRATE_ASYNC,
 				 MR_SYSCALL, &moved);
 	static_call(sol_putback)(&batch->pages);
+	free_targets(batch);
 	INIT_LIST_HEAD(&batch->pages);
 	moved = min(moved, batch->n);
 	left = batch->n - moved;

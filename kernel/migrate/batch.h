@@ -56,16 +56,26 @@ struct sol_move_report {
  * @pages: the pages
  * @n: how many
  * @pfn: where they were, the first @n
- * @asked: answers where each page goes
+ * @target: pages that they may go to; NULL: none, or it has been taken
+ * @asked: answers where each page goes, before the first one is unmapped
  * @report: where they are counted
  */
 struct sol_move_batch {
 	struct list_head pages;
 	u32 n;
 	u32 pfn[SOL_BATCH_PAGES];
+	struct page *target[SOL_BATCH_PAGES];
 	struct sol_asked asked;
 	struct sol_move_report *report;
 };
+
+/**
+ * sol_page_spare() - may a page move without interrupting an isolated CPU?
+ * @page: referenced by the caller
+ *
+ * Return: SOL_N_STAYS: it may; SOL_STAYS_ISOLATED; SOL_STAYS_BUSY: not known now.
+ */
+enum sol_stay sol_page_spare(struct page *page);
 
 /**
  * sol_batch_add() - isolate a page, so that it can migrate

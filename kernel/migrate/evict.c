@@ -16,11 +16,12 @@
  * A group's own task has pages that no group handed out, if it joined with memory. They
  * count as others': recolour the task first (recolor.c).
  *
- * Locking: none while pages move. sol_group_mutex while colours are noted. A reference
- * on each page that is looked at.
+ * Locking: none while pages move. sol_group_mutex while colours are noted. A section of
+ * the lists while frames are looked at, and a reference on each page that is.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
@@ -36,10 +37,10 @@
 #include "../occupancy/occupancy.h"
 #include "../occupancy/sweep.h"
 #include "evict.h"
-#include "isolated.h"
 
 #define PASSES		3
 #define PASS_PAUSE	50	/* milliseconds */
+#define LOOK_FRAMES	1024	/* at least so often it looks whether it is over */
 #define SPARES_MIN	4096	/* pages of unwanted colours that may be put aside */
 
 static SOL_JOB(job, "evict");
@@ -109,7 +110,7 @@ static struct page *target(struct page *src, void *ctx)
 	struct eviction *e = ctx;
 	struct page *page;
 
-	while (e->n_spare < e->spares_max) {
+	while (e->n_spare < e->spares_max && !sol_job_over(&job)) {
 		page = alloc_pages_node(page_to_nid(src),
 					GFP_HIGHUSER_MOVABLE | __GFP_NORETRY |
 					__GFP_NOWARN, 0);
@@ -119,6 +120,7 @@ static struct page *target(struct page *src, void *ctx)
 			return page;
 		list_add(&page->lru, &e->spare);
 		e->n_spare++;
+		cond_resched();
 	}
 	e->batch.report->stays[SOL_STAYS_NO_ROOM]++;
 	return NULL;
@@ -137,16 +139,22 @@ static void free_spares(struct eviction *e)
 
 /* ---- Frames that are free ---- */
 
-/* List frame @pfn if it is free and the zone has enough. Return: it may come later. */
+/*
+ * List frame @pfn if it is free and the zone has enough. In a section of the lists.
+ * Return: it may come later.
+ */
 static bool list_frame(struct eviction *e, u64 pfn)
 {
+	struct page *page = pfn_to_online_page(pfn);
 	struct sol_refill f = {
 		.cell = sol_map_cell(sol_store.map, pfn),
-		.node = page_to_nid(pfn_to_page(pfn)),
 		.want = 1,
 	};
 
-	if (!sol_refill_zone_ok(&f, page_zone(pfn_to_page(pfn))))
+	if (!page)
+		return false;
+	f.node = page_to_nid(page);
+	if (!sol_refill_zone_ok(&f, page_zone(page)))
 		return false;
 	sol_refill_take(&f, pfn);
 	e->batch.report->listed += f.got;
@@ -157,16 +165,19 @@ static bool list_frame(struct eviction *e, u64 pfn)
 static void flush(struct eviction *e)
 {
 	u32 was[SOL_BATCH_PAGES], n = e->batch.n, i;
+	int users;
 
 	if (!n && !e->n_freed)
 		return;
 	memcpy(was, e->batch.pfn, n * sizeof(*was));
 	sol_batch_move(&e->batch);
 	sol_evacuate_drain_here();
+	users = sol_lists_begin();
 	for (i = 0; i < n; i++)
 		e->missed += list_frame(e, was[i]);
 	for (i = 0; i < e->n_freed; i++)
 		e->missed += list_frame(e, e->freed[i]);
+	sol_lists_end(users);
 	e->n_freed = 0;
 	sol_job_pace(&job);
 }
@@ -211,7 +222,7 @@ static enum sol_stay evict_page(struct eviction *e, struct page *page)
 		r->dropped++;
 		return SOL_N_STAYS;
 	}
-	stays = job.spare ? sol_isolated_check(page) : SOL_N_STAYS;
+	stays = job.spare ? sol_page_spare(page) : SOL_N_STAYS;
 	if (stays != SOL_N_STAYS)
 		return stays;
 	return sol_batch_add(&e->batch, page) ? SOL_N_STAYS : SOL_STAYS_BUSY;
@@ -264,8 +275,14 @@ static int visit(void *ctx, u64 pfn)
 	if (stays < SOL_N_STAYS)
 		e->batch.report->stays[stays]++;
 	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES)
-		flush(e);
-	return 0;
+		return SOL_SWEEP_RESTS;
+	return e->batch.report->seen % LOOK_FRAMES ? 0 : sol_job_over(&job);
+}
+
+static int rest(void *ctx)
+{
+	flush(ctx);
+	return sol_job_over(&job);
 }
 
 /* ---- All of them ---- */
@@ -313,6 +330,7 @@ static int run(struct sol_group *group, struct eviction *e)
 	if (e->avoid) {
 		note_avoided(e->avoid, e->sweep.cells);
 		e->sweep.visit = visit;
+		e->sweep.rest = rest;
 		e->sweep.ctx = e;
 		err = passes(e);
 	} else {
@@ -339,17 +357,13 @@ int sol_evict(struct sol_group *group, const struct sol_job_how *how)
 	if (e) {
 		INIT_LIST_HEAD(&e->spare);
 		INIT_LIST_HEAD(&e->batch.pages);
-		e->batch.asked = (struct sol_asked){ target, e };
+		e->batch.asked = (struct sol_asked){ .ask = target, .ctx = e };
 		e->batch.report = &job.report;
 		e->id = group->id;
 		err = run(group, e);
 	}
 	kfree(e);
-	sol_job_end(&job, err);
-	if (err)
-		sol_deny(err, err == -EINTR ? "evict: interrupted" :
-					      "evict: no memory");
-	return err;
+	return sol_job_end(&job, group, err);
 }
 
 ssize_t sol_evict_show(const struct sol_group *group, char *page)

@@ -10,11 +10,12 @@
  * @group: a group that exists
  * @how: how fast, and whether isolated CPUs may be interrupted
  *
- * Sleeps, and lasts as long as that takes; a signal ends it. Frames that come free are
- * in the group's lists then, as far as the kernel's watermarks allow.
+ * Sleeps, and lasts as long as that takes; a signal ends it, and so does the group's
+ * end. Frames that come free are in the group's lists then, as far as the kernel's
+ * watermarks allow.
  *
- * Return: 0: it went over all, and the report says what stayed; -EINTR; or, with words,
- * -EBUSY, -ENODATA, -ENOMEM.
+ * Return: 0: it went over all, and the report says what stayed; or, with words, -EINTR,
+ * -EBUSY, -ENODATA, -ENOENT: the group was removed meanwhile, -ENOMEM.
  */
 int sol_evict(struct sol_group *group, const struct sol_job_how *how);
 

@@ -4,16 +4,23 @@
  * ends with that process and a signal stops it. One of a kind runs at a time; whoever
  * reads the file meanwhile sees how far it is.
  *
- * Locking: ->mutex for the job that runs. The report has one writer; who reads it sees
- * numbers of a moment.
+ * Nobody shall wait for a job, so one whose group goes ends early. An ephemeral group
+ * that goes says so (sol_job_forget()). One that rmdir(2) removes can't: configfs first
+ * waits for the writes to its files, and keeps all others from groups/ meanwhile. But
+ * rmdir(2) has the directory locked by then, and others lock it for a moment only.
+ *
+ * Locking: ->mutex for the job that runs; it is tried, never waited for. ->group becomes
+ * NULL without it. The report has one writer; who reads it sees numbers of a moment.
  */
 #include <linux/sched/signal.h>
 #include <linux/sysfs.h>
 
 #include "../command/status.h"
+#include "../frames/isolated.h"
 #include "../group/group.h"
-#include "isolated.h"
 #include "job.h"
+
+#define LOOK_MS		100	/* a job that sleeps looks so often whether it is over */
 
 int sol_job_begin(struct sol_job *job, const struct sol_group *group,
 		  const struct sol_job_how *how)
@@ -25,17 +32,62 @@ int sol_job_begin(struct sol_job *job, const struct sol_group *group,
 	job->start = ktime_get();
 	job->rate = how->rate;
 	job->spare = !how->isolated && sol_any_isolated();
+	job->dir = how->dir;
+	job->locked = 0;
 	job->id = group->id;
 	WRITE_ONCE(job->group, group);
 	WRITE_ONCE(job->state, SOL_JOB_RUNS);
 	return 0;
 }
 
-void sol_job_end(struct sol_job *job, int err)
+static int deny(const struct sol_job *job, const struct sol_group *group,
+		int err)
+{
+	switch (err) {
+	case 0:
+		return 0;
+	case -EINTR:
+		return sol_deny(err, "%s: interrupted", job->what);
+	case -ENOENT:
+		return sol_deny(err, "%s: %s was removed meanwhile", job->what,
+				group->name);
+	case -ENODATA:
+		return sol_deny(err, "%s: %s has no colours any more",
+				job->what, group->name);
+	default:
+		return sol_deny(err, "%s: no memory", job->what);
+	}
+}
+
+int sol_job_end(struct sol_job *job, const struct sol_group *group, int err)
 {
 	job->report.took_us = ktime_us_delta(ktime_get(), job->start);
 	WRITE_ONCE(job->state, err ? SOL_JOB_ENDED : SOL_JOB_DONE);
 	mutex_unlock(&job->mutex);
+	return deny(job, group, err);
+}
+
+/* Is the directory locked, look after look, for longer than others lock it? */
+static bool dir_goes(struct sol_job *job)
+{
+	if (!job->dir)
+		return false;
+	if (inode_trylock_shared(job->dir)) {
+		inode_unlock_shared(job->dir);
+		job->locked = 0;
+	} else if (!job->locked) {
+		job->locked = jiffies | 1;
+	} else {
+		return time_after(jiffies, job->locked + msecs_to_jiffies(LOOK_MS));
+	}
+	return false;
+}
+
+int sol_job_over(struct sol_job *job)
+{
+	if (signal_pending(current))
+		return -EINTR;
+	return !READ_ONCE(job->group) || dir_goes(job) ? -ENOENT : 0;
 }
 
 void sol_job_pace(struct sol_job *job)
@@ -47,12 +99,12 @@ void sol_job_pace(struct sol_job *job)
 	if (!job->rate)
 		return;
 	due = mul_u64_u64_div_u64(bytes, USEC_PER_SEC, job->rate);
-	while (!signal_pending(current)) {
+	while (!sol_job_over(job)) {
 		took = ktime_us_delta(ktime_get(), job->start);
 		if (took >= due)
 			break;
 		schedule_timeout_interruptible(usecs_to_jiffies(
-			min_t(u64, due - took, USEC_PER_SEC)));
+			min_t(u64, due - took, LOOK_MS * USEC_PER_MSEC)));
 	}
 }
 
@@ -97,8 +149,5 @@ ssize_t sol_job_show(struct sol_job *job, const struct sol_group *group,
 
 void sol_job_forget(struct sol_job *job, const struct sol_group *group)
 {
-	mutex_lock(&job->mutex);
-	if (job->group == group)
-		WRITE_ONCE(job->group, NULL);
-	mutex_unlock(&job->mutex);
+	cmpxchg(&job->group, group, NULL);
 }

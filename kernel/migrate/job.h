@@ -3,6 +3,7 @@
 #ifndef SOLOIST_JOB_H
 #define SOLOIST_JOB_H
 
+#include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
 
@@ -14,10 +15,13 @@ struct sol_group;
  * struct sol_job_how - what the user said of a job
  * @rate: bytes per second that it may move; 0: no limit
  * @isolated: isolated CPUs may be interrupted
+ * @dir: the group's directory, if one of its files was written: who removes it waits
+ *	until the job ends, with @dir locked; or NULL
  */
 struct sol_job_how {
 	u64 rate;
 	bool isolated;
+	struct inode *dir;
 };
 
 enum sol_job_state { SOL_JOB_NONE, SOL_JOB_RUNS, SOL_JOB_DONE, SOL_JOB_ENDED };
@@ -26,12 +30,14 @@ enum sol_job_state { SOL_JOB_NONE, SOL_JOB_RUNS, SOL_JOB_DONE, SOL_JOB_ENDED };
  * struct sol_job - a kind of job, and the last one of it
  * @mutex: held while one runs
  * @what: the kind, for refusals
- * @group: whose it was; to compare only
+ * @group: whose it was, to compare only; NULL: that is gone
  * @id: its number
  * @state: enum sol_job_state; ENDED: before it was done
  * @start: when it began
  * @rate: bytes per second that it may move; 0: no limit
  * @spare: an isolated CPU is there, and shall not be interrupted
+ * @dir: as of struct sol_job_how
+ * @locked: jiffies since when @dir was seen locked, | 1; 0: it was not, when last seen
  * @report: what became of the pages
  */
 struct sol_job {
@@ -43,6 +49,8 @@ struct sol_job {
 	ktime_t start;
 	u64 rate;
 	bool spare;
+	struct inode *dir;
+	unsigned long locked;
 	struct sol_move_report report;
 };
 
@@ -54,16 +62,21 @@ struct sol_job name = {							\
 /* Begin a job of @group's. 0; -EBUSY and words: another one runs. */
 int sol_job_begin(struct sol_job *job, const struct sol_group *group,
 		  const struct sol_job_how *how);
-void sol_job_end(struct sol_job *job, int err);
 
-/* Sleep as long as the rate wants. A signal ends the sleep. */
+/* End it. Return: @err, and if that is not 0 there are words. */
+int sol_job_end(struct sol_job *job, const struct sol_group *group, int err);
+
+/* Must it end early? 0: no; -EINTR: a signal came; -ENOENT: its group goes. */
+int sol_job_over(struct sol_job *job);
+
+/* Sleep as long as the rate wants, unless it is over. */
 void sol_job_pace(struct sol_job *job);
 
 /* The report of @group's last job, NULL: of the last one of all, as KEY VALUE lines. */
 ssize_t sol_job_show(struct sol_job *job, const struct sol_group *group,
 		     char *page);
 
-/* @group goes: its report, too. */
+/* @group goes: its report, too, and if its job runs, that ends soon. Does not wait. */
 void sol_job_forget(struct sol_job *job, const struct sol_group *group);
 
 #endif /* SOLOIST_JOB_H */

@@ -36,7 +36,6 @@
 #include "../group/member.h"
 #include "../hook/hook.h"
 #include "../occupancy/sweep.h"
-#include "isolated.h"
 #include "recolor.h"
 
 #define PASSES		3
@@ -227,7 +226,7 @@ static enum sol_stay recolor_page(struct recolor *r, struct found *found)
 	struct folio *folio = page_folio(page);
 	enum sol_stay stays;
 
-	stays = job.spare ? sol_isolated_check(page) : SOL_N_STAYS;
+	stays = job.spare ? sol_page_spare(page) : SOL_N_STAYS;
 	if (stays != SOL_N_STAYS)
 		return stays;
 	if (!folio_test_anon(folio))
@@ -267,8 +266,7 @@ static int one_mm(struct recolor *r)
 		more = slice(r);
 		move_found(r);
 		cond_resched();
-		if (signal_pending(current))
-			more = -EINTR;
+		more = sol_job_over(&job) ?: more;
 	} while (more > 0);
 	return more;
 }
@@ -381,19 +379,6 @@ static int may_recolor(struct sol_group *group, struct task_struct *task)
 	return 0;
 }
 
-static int deny(const struct sol_group *group, int err)
-{
-	switch (err) {
-	case -EINTR:
-		return sol_deny(err, "recolor: interrupted");
-	case -ENODATA:
-		return sol_deny(err, "recolor: %s has no colours any more",
-				group->name);
-	default:
-		return sol_deny(err, "recolor: no memory");
-	}
-}
-
 int sol_recolor(struct sol_group *group, struct task_struct *task,
 		const struct sol_job_how *how)
 {
@@ -406,15 +391,14 @@ int sol_recolor(struct sol_group *group, struct task_struct *task,
 	err = -ENOMEM;
 	if (r) {
 		INIT_LIST_HEAD(&r->batch.pages);
-		r->batch.asked = (struct sol_asked){ target, r };
+		r->batch.asked = (struct sol_asked){ .ask = target, .ctx = r };
 		r->batch.report = &job.report;
 		r->id = group->id;
 		r->text = READ_ONCE(group->text) != SOL_COPIES_NONE;
 		err = passes(r, group, task);
 	}
 	kfree(r);
-	sol_job_end(&job, err);
-	return err ? deny(group, err) : 0;
+	return sol_job_end(&job, group, err);
 }
 
 ssize_t sol_recolor_show(const struct sol_group *group, char *page)

@@ -14,10 +14,11 @@ struct task_struct;
  * @how: how fast, and whether isolated CPUs may be interrupted
  *
  * The tasks go on running; one that touches a page that just moves waits for that.
- * Sleeps, and lasts as long as that takes; a signal ends it.
+ * Sleeps, and lasts as long as that takes; a signal ends it, and so does the group's end.
  *
- * Return: 0: it went over all, and the report says what stayed; -EINTR; or, with words,
- * -EBUSY, -ENODATA, -ENOMEM, -EOPNOTSUPP, -EINVAL: the process is not of the group.
+ * Return: 0: it went over all, and the report says what stayed; or, with words, -EINTR,
+ * -EBUSY, -ENODATA, -ENOENT: the group was removed meanwhile, -ENOMEM, -EOPNOTSUPP,
+ * -EINVAL: the process is not of the group.
  */
 int sol_recolor(struct sol_group *group, struct task_struct *task,
 		const struct sol_job_how *how);

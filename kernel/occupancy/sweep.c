@@ -10,8 +10,10 @@
  * A sweep may look at one region of so many. The region is another one of each stretch,
  * so that a pattern in memory with the stretch's period does not deceive it.
  *
- * Locking: sol_group_mutex while the colours are noted. None while frames are visited:
- * the processor may be given away after each region, and a signal ends the sweep.
+ * Locking: sol_group_mutex while the colours are noted. A section of the lists for the
+ * frames of a region, since their memory may go offline (keep/unplug.c); it ends where a
+ * visitor rests. The processor may be given away after each region, and a signal ends the
+ * sweep.
  */
 #include <linux/bitmap.h>
 #include <linux/hash.h>
@@ -22,6 +24,7 @@
 
 #include "../frames/store.h"
 #include "../group/group.h"
+#include "../hook/hook.h"
 #include "sweep.h"
 
 #define REGION_ORDER	10
@@ -79,20 +82,34 @@ static u64 region_of(u64 from, u32 one_of)
 	return one_of > 1 ? from + hash_64(from, 32) % one_of : from;
 }
 
+/* Visit frames from *@pfn on, until the visitor rests. All are online, or none. */
+static int visit_some(struct sol_sweep *sweep, u64 *pfn, u64 end)
+{
+	int users = sol_lists_begin(), ret = 0;
+
+	if (*pfn < end && !pfn_to_online_page(*pfn))
+		*pfn = end;
+	for (; *pfn < end && !ret; ++*pfn) {
+		if (!sol_sweep_has(sweep, *pfn))
+			continue;
+		sweep->seen++;
+		ret = sweep->visit(sweep->ctx, *pfn);
+	}
+	sol_lists_end(users);
+	return ret;
+}
+
 static int sweep_region(struct sol_sweep *sweep, u64 region)
 {
 	u64 pfn = region << REGION_ORDER;
 	u64 end = min(pfn + REGION, (u64)sol_store.n_frames);
-	int ret = 0;
+	int ret;
 
-	if (pfn >= end || !pfn_to_online_page(pfn))
-		return 0;
-	for (; pfn < end && !ret; pfn++) {
-		if (!sol_sweep_has(sweep, pfn))
-			continue;
-		sweep->seen++;
-		ret = sweep->visit(sweep->ctx, pfn);
-	}
+	do {
+		ret = visit_some(sweep, &pfn, end);
+		if (ret == SOL_SWEEP_RESTS)
+			ret = sweep->rest(sweep->ctx);
+	} while (pfn < end && !ret);
 	return ret;
 }
 

@@ -7,18 +7,25 @@
 
 struct sol_group;
 
+#define SOL_SWEEP_RESTS	1
+
 /**
  * struct sol_sweep - a sweep over frames of a group's colours
  * @cells: bitmap by cell of the colours; sol_sweep_begin() makes it
  * @one_of: look at one region of so many; 0 or 1: at all
- * @visit: called for each frame, preemption on; not 0 ends the sweep
- * @ctx: for @visit
+ * @visit: called for each frame, preemption on, in a section of the lists, so that the
+ *	frame's memory stays. SOL_SWEEP_RESTS: @rest is called before the next one; below
+ *	0: ends the sweep
+ * @rest: called outside of a section: it may sleep as long as it likes. Not 0 ends the
+ *	sweep
+ * @ctx: for both
  * @seen: frames visited so far
  */
 struct sol_sweep {
 	unsigned long *cells;
 	u32 one_of;
 	int (*visit)(void *ctx, u64 pfn);
+	int (*rest)(void *ctx);
 	void *ctx;
 	u64 seen;
 };
@@ -40,7 +47,7 @@ bool sol_sweep_has(const struct sol_sweep *sweep, u64 pfn);
  * sol_sweep_run() - visit the frames, from the lowest address upwards
  * @sweep: begun, with ->visit
  *
- * May sleep. Return: 0; what ->visit said; -EINTR: a signal came.
+ * May sleep. Return: 0; what ->visit or ->rest said; -EINTR: a signal came.
  */
 int sol_sweep_run(struct sol_sweep *sweep);
 

@@ -97,6 +97,8 @@ void sol_cells_publish(struct sol_group *group, struct sol_cells *cells)
 		WRITE_ONCE(group->node[i].dry_until, jiffies);
 		WRITE_ONCE(group->node[i].vain, 0);
 		WRITE_ONCE(group->node[i].outcome, SOL_FOUND);
+		WRITE_ONCE(group->node[i].last.stage, 0);
+		WRITE_ONCE(group->node[i].last.looks, 0);
 	}
 	if (old)
 		kvfree_rcu(old, rcu);

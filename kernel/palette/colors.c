@@ -134,7 +134,8 @@ int sol_group_edit(struct sol_group *group,
 	}
 	sol_colors_free(colors);
 	mutex_unlock(&sol_group_mutex);
-	recolored(group, huge_ok);
+	if (!err)
+		recolored(group, huge_ok);
 	return err;
 }
 
@@ -219,13 +220,17 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 		sol_reap_drain();
 		err = auto_once(group, want);
 	}
-	recolored(group, huge_ok);
+	if (!err)
+		recolored(group, huge_ok);
 	return err;
 }
 
 /* ---- Growing ---- */
 
-/* Add a free bank set near the current task to @to. */
+/*
+ * Add a free bank set near the current task to @to. Nothing is flushed in a fault:
+ * supply did, before it said that the group's colours are short.
+ */
 static int grow_sets(struct sol_colors *to)
 {
 	const struct sol_map *map = sol_map_in_use();
@@ -241,7 +246,7 @@ static int grow_sets(struct sol_colors *to)
 
 	if (!more)
 		return -ENOMEM;
-	ret = palette_assign(&want, more, &err);
+	ret = sol_palette_assign(&sol_palette, &want, more, &err);
 	if (!ret)
 		bitmap_or(to->sets, to->sets, more->sets, map->n_bank_sets);
 	sol_colors_free(more);

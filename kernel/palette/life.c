@@ -209,8 +209,8 @@ int sol_group_init(void)
 /**
  * sol_group_exit() - let go of all tasks, free all groups
  *
- * The last part to go: nothing colours any more, no directory exists, no frame
- * will be counted down again.
+ * Nothing colours any more, no directory exists, no frame will be counted down
+ * again, and supply, which looks groups up, has gone.
  */
 void sol_group_exit(void)
 {
@@ -224,6 +224,7 @@ void sol_group_exit(void)
 		group = rcu_dereference_protected(sol_groups[id], true);
 		if (!group)
 			continue;
+		RCU_INIT_POINTER(sol_groups[id], NULL);
 		sol_quota_end(group);
 		sol_group_free(group);
 	}

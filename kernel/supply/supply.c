@@ -15,7 +15,9 @@
  *            falls back when the shrinker takes frames: so supply and reclaim do not
  *            play ball with frames. A group's reserve is a mark that does not fall
  *   at last  if no list of the group has a frame: all of its cells, whatever others
- *            have there; the lists of CPUs, ours and the kernel's, are emptied
+ *            have there; the lists of CPUs, ours and the kernel's, are emptied. That
+ *            takes long. It gives way to faults of other groups after each part, and
+ *            goes on in its turn
  *
  * Free frames are taken while the zone has more than its low watermark. Beyond that
  * kswapd is woken, and frames that others use are made free (frames/evacuate.c), which
@@ -36,7 +38,7 @@
  * walks page tables, not frames.
  *
  * The threads are the kernel's own (not workers of a queue), because a task of
- * real-time priority that waits lends them one, the lowest: else an ordinary task
+ * real-time priority lends them one, the lowest, while it waits: else an ordinary task
  * could hold it up. They run wherever the kernel's threads may.
  *
  * Locking: a section of the lists for each step, in which a group's cells are looked
@@ -68,7 +70,8 @@
 #define CELL_MARK	(2 * SOL_CELL_LOW)	/* ... at least so many in a cell */
 #define STEP_LOOKS	1024u	/* frames of a cell that a step looks at */
 #define FEW_LOOKS	64u	/* the same, for free ones, while a fault waits */
-#define LAST_LOOKS	(1u << 22)	/* the same for a whole pass, at last: 16 GiB */
+#define LAST_LOOKS	(1u << 22)	/* the same for all cells, at last: 16 GiB ... */
+#define LAST_PART	(1u << 14)	/* ... and for a part of a cell */
 #define ANSWER_FRAMES	128u	/* an answer is due after so many frames ... */
 #define ANSWER_NS	(300 * NSEC_PER_USEC)	/* ... or so long */
 #define VAIN_BACKOFF	max(HZ / 10, 1)
@@ -261,7 +264,7 @@ static bool fill_ahead(struct pass *p, u32 n)
 		for (i = 0; i < n; ) {
 			fill_some(p, &i, n, mark, STEP_LOOKS, &more);
 			answer_if_due(p);
-			if (sol_want_waited(p->wants))
+			if (sol_want_waited(p->wants) || kthread_should_stop())
 				return false;
 		}
 	}
@@ -270,36 +273,62 @@ static bool fill_ahead(struct pass *p, u32 n)
 
 /* ---- The end of a pass ---- */
 
-/* Make frames of @cell free, whatever that takes; *@looks is the budget. */
-static u32 evacuate(struct pass *p, u32 cell, u32 *looks)
-{
-	u32 before = *looks, got;
+enum {
+	AS_IT_IS,	/* the kernel's lists of CPUs are just being emptied */
+	DRAINED,	/* they are empty */
+	RECLAIMED,	/* there is room for pages that move */
+	N_STAGES
+};
 
-	got = sol_evacuate(p->evacuation, cell, SOL_REFILL_MAX, true, looks);
-	p->looked += before - *looks;
+/* Make frames of @cell free, whatever that takes: of a part of it. */
+static u32 evacuate(struct pass *p, struct sol_last_look *at, u32 cell)
+{
+	u32 part = min(at->looks, LAST_PART), left = part, got;
+
+	if (!at->in_cell)
+		sol_evacuate_anew(cell);
+	got = sol_evacuate(p->evacuation, cell, SOL_REFILL_MAX, true, &left);
+	at->in_cell = !left && sol_evacuate_in_round(cell);
+	at->looks -= part - left;
+	p->looked += part - left;
 	return got;
 }
 
-/* All cells of the group, from the cursor on, until one has frames. */
-static void look_everywhere(struct pass *p)
+/* A part of the cell @at. Return: false: there is no such cell. */
+static bool look_at_cell(struct pass *p, struct sol_last_look *at)
 {
-	u32 looks = LAST_LOOKS, i, got = 0;
+	u64 begin = local_clock();
+	int users = sol_lists_begin();
+	bool there;
 	struct target t;
-	bool more = true;
-	int users;
+	u32 got = 0;
 
-	for (i = 0; more && !got && looks; i++) {
-		u64 begin = local_clock();
+	there = target_at(p, at->step, &t);
+	if (there)
+		got = evacuate(p, at, t.cell);
+	if (got)
+		note_refill(p, t.cell, got, local_clock() - begin);
+	sol_lists_end(users);
+	p->got += got;
+	at->step += !at->in_cell;
+	return there;
+}
 
-		users = sol_lists_begin();
-		more = target_at(p, i, &t);
-		if (more)
-			got = evacuate(p, t.cell, &looks);
-		if (got)
-			note_refill(p, t.cell, got, local_clock() - begin);
-		sol_lists_end(users);
-		p->got += got;
-	}
+static bool gives_way(const struct pass *p)
+{
+	return sol_want_others_wait(p->wants, p->id) || kthread_should_stop();
+}
+
+/*
+ * All cells of the group, from @at on, until one has frames. Return: false: it gave way,
+ * after a part at least.
+ */
+static bool look_everywhere(struct pass *p, struct sol_last_look *at)
+{
+	while (at->looks && look_at_cell(p, at) && !p->got)
+		if (at->looks && gives_way(p))
+			return false;
+	return true;
 }
 
 /* Reclaim: kswapd, or if it must be at once our own try. */
@@ -340,30 +369,81 @@ static void note_drain(const struct pass *p)
 	}
 }
 
-/* No list has a frame. Look for one. */
-static enum sol_outcome at_last(struct pass *p)
+/* Return: false: the stage is not needed. */
+static bool stage_begin(const struct pass *p, u8 stage)
 {
-	bool memory_short;
-
-	sol_cpu_lists_flush();
-	if (any_listed(p))
-		return SOL_FOUND;
-	queue_work(sol_unbound_wq(), &drain_work);
-	look_everywhere(p);
-	if (p->got) {
-		note_drain(p);
-		return SOL_FOUND;
-	}
-	flush_work(&drain_work);
-	look_everywhere(p);
-	memory_short = sol_evacuate_memory_short(p->nid);
-	if (!p->got && memory_short) {
+	switch (stage) {
+	case AS_IT_IS:
+		sol_cpu_lists_flush();
+		if (any_listed(p))
+			return false;
+		queue_work(sol_unbound_wq(), &drain_work);
+		return true;
+	case DRAINED:
+		flush_work(&drain_work);
+		return true;
+	default:
+		if (!sol_evacuate_memory_short(p->nid))
+			return false;
 		make_room(p->nid, true);
-		look_everywhere(p);
+		return true;
 	}
+}
+
+/* Look for a frame, from @at on. Return: false: it gave way. */
+static bool look(struct pass *p, struct sol_last_look *at)
+{
+	for (; at->stage < N_STAGES; at->stage++) {
+		if (!at->looks) {
+			if (!stage_begin(p, at->stage))
+				return true;
+			at->looks = LAST_LOOKS;
+			at->step = 0;
+			at->in_cell = false;
+		}
+		if (!look_everywhere(p, at))
+			return false;
+		if (p->got)
+			return true;
+		at->looks = 0;
+	}
+	return true;
+}
+
+static struct sol_last_look last_look(const struct pass *p)
+{
+	struct sol_last_look at = { 0 };
+	struct node_cells c;
+
+	with_node_cells(&c, p->id, p->nid)
+		at = c.node->last;
+	return at;
+}
+
+static void note_last_look(const struct pass *p, struct sol_last_look at)
+{
+	struct node_cells c;
+
+	with_node_cells(&c, p->id, p->nid)
+		c.node->last = at;
+}
+
+/* No list has a frame. Look for one. Return: false: it gave way, *@outcome is unset. */
+static bool at_last(struct pass *p, enum sol_outcome *outcome)
+{
+	struct sol_last_look at = last_look(p);
+
+	if (!look(p, &at)) {
+		note_last_look(p, at);
+		return false;
+	}
+	if (p->got && at.stage == AS_IT_IS)
+		note_drain(p);
 	if (p->got || any_listed(p))
-		return SOL_FOUND;
-	return memory_short ? SOL_NO_MEMORY : SOL_NO_COLOR;
+		*outcome = SOL_FOUND;
+	else
+		*outcome = at.stage == N_STAGES ? SOL_NO_MEMORY : SOL_NO_COLOR;
+	return true;
 }
 
 /* @more: frames were listed, and not only found in lists of CPUs. */
@@ -416,18 +496,32 @@ static u32 taken_by_a_fill(const struct pass *p)
 	return DIV_ROUND_UP(SOL_BATCHES, n) * SOL_BATCH_FRAMES;
 }
 
-static void retry_if_drained(const struct pass *p)
+/* Were the kernel's lists of CPUs emptied for the group, and nobody has looked since? */
+static bool drained(const struct pass *p)
 {
 	struct node_cells c;
-	u32 i;
+	bool is = false;
 
 	with_node_cells(&c, p->id, p->nid) {
-		if (!c.node->drained || c.node->drains == READ_ONCE(n_drains))
-			continue;
-		c.node->drained = false;
-		for (i = 0; i < c.n; i++)
-			sol_refill_retry(c.cell[i]);
+		is = c.node->drained && c.node->drains != READ_ONCE(n_drains);
+		if (is)
+			c.node->drained = false;
 	}
+	return is;
+}
+
+static void retry_if_drained(const struct pass *p)
+{
+	int users;
+	struct target t;
+	u32 i;
+
+	if (!drained(p))
+		return;
+	users = sol_lists_begin();
+	for (i = 0; target_at(p, i, &t); i++)
+		sol_refill_retry(t.cell);
+	sol_lists_end(users);
 }
 
 static void note_pass(struct pass *p, enum sol_outcome outcome)
@@ -436,8 +530,18 @@ static void note_pass(struct pass *p, enum sol_outcome outcome)
 
 	trace_soloist_supply(p->id, p->nid, p->got, p->looked);
 	sol_group_add_to(p->id, looked, p->looked);
-	with_node_cells(&c, p->id, p->nid)
+	with_node_cells(&c, p->id, p->nid) {
 		note_outcome(c.node, outcome, p->got);
+		c.node->last = (struct sol_last_look){ 0 };
+	}
+}
+
+/* The pass ends before it is over, and goes on in its turn. */
+static void give_way(const struct pass *p, bool waits)
+{
+	trace_soloist_supply(p->id, p->nid, p->got, p->looked);
+	sol_group_add_to(p->id, looked, p->looked);
+	sol_want_again(p->wants, p->id, waits);
 }
 
 static void note_cursor(struct pass *p)
@@ -460,6 +564,10 @@ static void supply(struct sol_wants *wants, u16 id, bool waits)
 	enum sol_outcome outcome = SOL_FOUND;
 	u32 n = set_goal(&p, waits);
 
+	if (!n) {	/* the group has no cell here any more */
+		sol_want_answer(wants, id);
+		return;
+	}
 	retry_if_drained(&p);
 	note_cursor(&p);
 	if (sol_evacuate_memory_low(p.nid))
@@ -473,22 +581,15 @@ static void supply(struct sol_wants *wants, u16 id, bool waits)
 		sol_want(id, p.nid);	/* the rest, after who waits */
 		return;
 	}
-	if (!p.got && !any_listed(&p))
-		outcome = at_last(&p);
+	if (!p.got && !any_listed(&p) && !at_last(&p, &outcome)) {
+		give_way(&p, waits && !p.told);
+		return;
+	}
 	note_pass(&p, outcome);
 	answer(&p);
 }
 
 /* ---- Threads ---- */
-
-/* No task of real-time priority waits any more. */
-static void relax(struct sol_wants *wants)
-{
-	if (!READ_ONCE(wants->urgent))
-		return;
-	sched_set_normal(current, 0);
-	WRITE_ONCE(wants->urgent, false);
-}
 
 static int supply_thread(void *data)
 {
@@ -497,18 +598,17 @@ static int supply_thread(void *data)
 	u16 id;
 
 	for (;;) {
+		sol_want_settle(wants);
 		set_current_state(TASK_IDLE);
 		id = sol_want_next(wants, &waits);
 		if (id || kthread_should_stop())
 			__set_current_state(TASK_RUNNING);
 		if (kthread_should_stop())
 			return 0;
-		if (id) {
+		if (id)
 			supply(wants, id, waits);
-		} else {
-			relax(wants);
+		else
 			schedule();
-		}
 	}
 }
 

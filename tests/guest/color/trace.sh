@@ -44,3 +44,26 @@ check times-typed "$(grep -vqE '^(fault|refill)_(lt_[0-9]+|more) [0-9]+$' $g/tim
 echo 1408 >$tracing/buffer_size_kb
 rmdir $g
 rm trace
+
+# A fault that grows its group, beside a set that nobody owns and that has pages in use,
+# leaves the lists of CPUs to supply.
+mkdir $root/groups/left $g
+echo 1 >$root/groups/left/bank_set
+sh -c "echo 0 >$root/groups/left/tasks && exec sleep 1000" &
+left=$!
+until grep -qs sleep /proc/$left/comm; do sleep 0.1; done
+rmdir $root/groups/left
+echo 0 >$g/bank_set
+echo grow >$g/exhaust
+echo sol_cpu_lists_flush >$tracing/set_ftrace_filter
+echo function >$tracing/current_tracer
+sh -c "echo 0 >$g/tasks && head -c ${mib}m /dev/zero | tail -c ${mib}m >/dev/null"
+grep sol_cpu_lists_flush $tracing/trace >trace
+echo nop >$tracing/current_tracer
+echo >$tracing/set_ftrace_filter
+kill $left
+check grown "$([ "$(awk '/^grown/ { print $2 }' $g/stats)" -gt 0 ] && echo 1)" "$(cat $g/stats)"
+check supply-flushes "$(grep -q soloist/ trace && echo 1)" "nobody did"
+check growing-does-not "$(grep -qv soloist/ trace || echo 1)" "$(grep -v soloist/ trace | head -n 2)"
+rmdir $g
+rm trace

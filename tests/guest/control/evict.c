@@ -205,6 +205,9 @@ static void interrupted(void)
 		    "%s", text);
 	guest_check(guest_write(EVICT, "1") == -EBUSY, "evict-one-at-a-time",
 		    "%s", guest_status());
+	guest_check(guest_write("groups/other/reserve", "63M") == -EBUSY &&
+		    strstr(guest_status(), "another one runs"),
+		    "evict-reserve-says-busy", "%s", guest_status());
 	kill(pid, SIGINT);
 	kill(pid, SIGTERM);
 	start = now();
@@ -236,6 +239,78 @@ static void refused(void)
 	guest_ungroup("none");
 }
 
+/* In a child, which gets some seconds for it. */
+static bool soon(bool (*done)(void))
+{
+	double start = now();
+	int status = 1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!done());
+	while (now() - start < 5) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return !status;
+		usleep(10000);
+	}
+	return false;
+}
+
+static bool others_come_and_go(void)
+{
+	guest_group("comes", NULL);
+	return !guest_ungroup("comes") && !guest_ungroup("goes");
+}
+
+static bool fleeting_ends(void)
+{
+	while (strcmp(guest_read("groups/fleeting/ephemeral"), "gone\n"))
+		usleep(10000);
+	return !guest_ungroup("fleeting");
+}
+
+static bool mine_goes(void)
+{
+	return !guest_ungroup("mine");
+}
+
+/* While it runs, groups come and go, its own, too, which ends it. */
+static void holds_up_nobody(void)
+{
+	struct servant s = serve_anew(NULL, STRANGER, 0), fleeting;
+	double start = now();
+	int status = 0;
+	pid_t pid;
+
+	printf("# %ld pages in the way\n", servant_in(&s, SET));
+	guest_group("goes", NULL);
+	guest_group("fleeting", "6");
+	fleeting = serve("fleeting", GUEST_PAGE, 0);
+	guest_write("groups/fleeting/ephemeral", "1");
+	pid = fork();
+	if (!pid)
+		_exit(guest_write(EVICT, "1 rate=100000") == -ENOENT &&
+		      strstr(guest_status(), "mine was removed") ? 3 : 1);
+	while ((strncmp(guest_read(EVICT), "state runs", 10) ||
+		report("moved") <= 0) && now() - start < 20)
+		usleep(10000);
+	guest_check(soon(others_come_and_go), "evict-groups-come-and-go",
+		    "a group was not made or removed while it ran");
+	kill(fleeting.pid, SIGKILL);
+	waitpid(fleeting.pid, NULL, 0);
+	guest_check(soon(fleeting_ends), "evict-groups-end",
+		    "an ephemeral group did not end while it ran");
+	guest_check(!strncmp(guest_read(EVICT), "state runs", 10),
+		    "evict-goes-on", "%.12s", guest_read(EVICT));
+	guest_check(soon(mine_goes), "evict-removed-meanwhile",
+		    "its group was not removed while it ran");
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	guest_check(WIFEXITED(status) && WEXITSTATUS(status) == 3,
+		    "evict-ends-with-its-group", "status %#x", status);
+	dismiss(&s);
+}
+
 int main(void)
 {
 	char set[16];
@@ -260,7 +335,7 @@ int main(void)
 	locked();
 	own();
 	interrupted();
-	guest_ungroup("mine");
+	holds_up_nobody();
 	guest_ungroup("other");
 	guest_write("lists", "drain");
 	return guest_exit();

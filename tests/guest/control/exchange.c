@@ -232,6 +232,13 @@ static bool isolate(void)
 	return !set_kernel(CGROUP "/alone/cpuset.cpus.partition", "isolated");
 }
 
+static void unisolate(void)
+{
+	set_kernel(CGROUP "/alone/cpuset.cpus.partition", "member");
+	rmdir(CGROUP "/alone");
+	umount(CGROUP);
+}
+
 static bool is_isolated(void)
 {
 	char text[64] = "";
@@ -245,6 +252,33 @@ static bool is_isolated(void)
 	return text[0] == '1';
 }
 
+/* A group asks for all of its colour, where a stranger on the isolated CPU has pages. */
+static void supply_spares(void)
+{
+	struct servant s = serve(NULL, 128 * MIB, SERVE_BUSY);
+	long before, after;
+	char pid[16];
+	int err;
+
+	snprintf(pid, sizeof(pid), "%d", s.pid);
+	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
+		guest_die("cgroup.procs: %s", strerror(errno));
+	usleep(200000);
+	before = servant_in(&s, 5);
+	err = guest_write("groups/two/reserve", "62M");
+	after = servant_in(&s, 5);
+	guest_check(before > 200 && after == before, "isolated-supply-spares",
+		    "%d %s: %ld of %ld pages stayed", err, guest_status(), after,
+		    before);
+	err = guest_write("groups/two/evict", "1 isolated");
+	after = servant_in(&s, 5);
+	guest_check(!err && after < before / 10, "isolated-evict-when-asked",
+		    "%d: %ld of %ld stayed", err, after, before);
+	guest_write("groups/two/reserve", "0");
+	guest_check(dismiss(&s), "isolated-strangers-content", "it changed");
+	guest_write("lists", "drain");
+}
+
 static void isolated(void)
 {
 	struct servant s;
@@ -253,6 +287,7 @@ static void isolated(void)
 	int err;
 
 	if (!isolate() || !is_isolated()) {
+		unisolate();
 		guest_skip("isolated", "no isolated partition of cpusets");
 		return;
 	}
@@ -273,9 +308,8 @@ static void isolated(void)
 		    !report("one", "isolated"), "isolated-when-asked",
 		    "%d: %ld of %ld moved", err, servant_in(&s, 4), all);
 	guest_check(dismiss(&s), "isolated-content", "it changed");
-	set_kernel(CGROUP "/alone/cpuset.cpus.partition", "member");
-	rmdir(CGROUP "/alone");
-	umount(CGROUP);
+	supply_spares();
+	unisolate();
 	colors("one", "3");
 }
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Plain rmmod, with reservations and beside a real-time thread that spins: unloading waits
-# until that lets its CPU go for a moment, but reservations are lifted before it waits.
+# until that lets its CPU go for a moment, but reservations are lifted before it waits. The
+# groups go after supply, whose threads look them up.
 set -u
 . "$(dirname "$0")/../lib/trace.sh"
 map=$(mktemp)
@@ -11,7 +12,7 @@ taskset -pc 0 $$ >/dev/null
 
 # First, for the kernel's threads of CPUs that stop or spin would be waited for.
 waits='synchronize_rcu synchronize_srcu synchronize_rcu_tasks rcu_barrier srcu_barrier'
-echo "$waits sol_guard_core_down" | tr ' ' '\n' >$tracing/set_ftrace_filter
+echo "$waits sol_guard_core_down sol_supply_exit sol_group_exit" | tr ' ' '\n' >$tracing/set_ftrace_filter
 echo function >$tracing/current_tracer
 # Names of the module's functions go with it.
 cat $tracing/trace_pipe >calls &
@@ -42,9 +43,11 @@ wait $pipe 2>/dev/null
 echo nop >$tracing/current_tracer
 echo >$tracing/set_ftrace_filter
 seen=$(sed -n '/ rmmod-/s/.* \([a-z_]* <-[^ ]*\)$/\1/p' calls)
-echo "# $(echo "$seen" | grep -vc core_down) waits"
+echo "# $(echo "$seen" | grep -vc ^sol_) waits"
 check lifted-first "$([ "$(echo "$seen" | head -n 1 | grep -c sol_guard_core_down)" = 1 ] && echo 1)" \
 	"$(echo "$seen" | head -n 5)"
+parts=$(echo "$seen" | grep -o '^sol_[a-z]*_exit' | tr '\n' ' ')
+check supply-before-groups "$([ "$parts" = 'sol_supply_exit sol_group_exit ' ] && echo 1)" "$parts"
 check nothing-traced "$(grep -c '^nop$' $tracing/current_tracer)" "$(cat $tracing/current_tracer)"
 check rmmod "$([ $status = 0 ] && echo 1)" "it failed"
 insmod "$MODULE" && cat "$map" >$root/map

@@ -5,17 +5,18 @@
 
 #include <linux/types.h>
 
-#include "batch.h"
+struct page;
 
 /* Is a CPU of this machine isolated, by the kernel's command line or a cpuset? */
 bool sol_any_isolated(void);
 
 /**
- * sol_isolated_check() - may a page move without interrupting an isolated CPU?
+ * sol_isolated_has() - may an isolated CPU know where a page is?
  * @page: referenced by the caller
+ * @wait: as of sol_mappings_any()
  *
- * Return: SOL_N_STAYS: it may; SOL_STAYS_ISOLATED; SOL_STAYS_BUSY: not known now.
+ * Return: 0: none; 1: to move it would interrupt one; or an errno: that can't be told.
  */
-enum sol_stay sol_isolated_check(struct page *page);
+int sol_isolated_has(struct page *page, bool wait);
 
 #endif /* SOLOIST_ISOLATED_H */

@@ -9,14 +9,14 @@
  * the processor tells other TLBs itself (arm64), the kernel notes no CPUs, interrupts
  * none, and no page stays.
  *
- * Locking: what frames/mappings.c takes.
+ * Locking: what mappings.c takes.
  */
 #include <linux/cpuset.h>
 #include <linux/mm.h>
 #include <linux/sched/isolation.h>
 
-#include "../frames/mappings.h"
 #include "isolated.h"
+#include "mappings.h"
 
 bool sol_any_isolated(void)
 {
@@ -38,14 +38,7 @@ static bool interrupts_isolated(struct mm_struct *mm, void *unused)
 	return false;
 }
 
-enum sol_stay sol_isolated_check(struct page *page)
+int sol_isolated_has(struct page *page, bool wait)
 {
-	switch (sol_mappings_any(page, true, interrupts_isolated, NULL)) {
-	case 0:
-		return SOL_N_STAYS;
-	case -EBUSY:
-		return SOL_STAYS_BUSY;
-	default:
-		return SOL_STAYS_ISOLATED;
-	}
+	return sol_mappings_any(page, wait, interrupts_isolated, NULL);
 }
