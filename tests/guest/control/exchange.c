@@ -255,11 +255,13 @@ static bool is_isolated(void)
 /* A group asks for all of its colour, where a stranger on the isolated CPU has pages. */
 static void supply_spares(void)
 {
-	struct servant s = serve(NULL, 128 * MIB, SERVE_BUSY);
+	struct servant s;
 	long before, after;
 	char pid[16];
 	int err;
 
+	guest_write("lists", "drain");
+	s = serve(NULL, 128 * MIB, SERVE_BUSY);
 	snprintf(pid, sizeof(pid), "%d", s.pid);
 	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
 		guest_die("cgroup.procs: %s", strerror(errno));
@@ -411,5 +413,6 @@ int main(int argc, char **argv)
 	ruled();
 	guest_ungroup("one");
 	guest_ungroup("two");
+	guest_write("lists", "drain");
 	return guest_exit();
 }
