@@ -40,7 +40,7 @@ expect group-moved 0 '^off$' cat $root/guard/cpu2/bandwidth
 expect group-too-much 1 'more than the guaranteed' soloist group set g --bandwidth 200MB/s
 expect group-stays 0 'bandwidth *10MB/s on CPUs 3$' soloist group show g
 expect group-off 0 'group g' soloist group set g --bandwidth off
-expect group-needs-cpus 2 'say --cpus LIST too' soloist group set g --bandwidth 5MB/s
+expect group-needs-cpus 2 'give --cpus LIST too' soloist group set g --bandwidth 5MB/s
 expect group-gone 0 '' soloist group rm g
 expect rmin 0 'r_min' soloist guard rmin --machine core2quad-q8400
 expect before-clock 0 '' soloist guard off
