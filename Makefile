@@ -4,8 +4,8 @@
 # tests/guest/Makefile); here they are only called in order.
 
 # Those of make check, and those that only make check-long asks for.
-KERNELS ?= $(shell sed -n '/[[:space:]]long$$/d; s/^\([0-9][^[:space:]]*\).*/\1/p' tests/kernels)
-every_kernel := $(shell sed -n 's/^\([0-9][^[:space:]]*\).*/\1/p' tests/kernels)
+KERNELS ?= $(shell scripts/kernels list)
+every_kernel := $(shell scripts/kernels list all)
 PREFIX  ?= /usr/local
 MINUTES ?= 10
 SECONDS ?= 60

@@ -524,12 +524,17 @@ static void retry_if_drained(const struct pass *p)
 	sol_lists_end(users);
 }
 
+static void note_looked(const struct pass *p)
+{
+	trace_soloist_supply(p->id, p->nid, p->got, p->looked);
+	sol_group_add_to(p->id, looked, p->looked);
+}
+
 static void note_pass(struct pass *p, enum sol_outcome outcome)
 {
 	struct node_cells c;
 
-	trace_soloist_supply(p->id, p->nid, p->got, p->looked);
-	sol_group_add_to(p->id, looked, p->looked);
+	note_looked(p);
 	with_node_cells(&c, p->id, p->nid) {
 		note_outcome(c.node, outcome, p->got);
 		c.node->last = (struct sol_last_look){ 0 };
@@ -539,8 +544,7 @@ static void note_pass(struct pass *p, enum sol_outcome outcome)
 /* The pass ends before it is over, and goes on in its turn. */
 static void give_way(const struct pass *p, bool waits)
 {
-	trace_soloist_supply(p->id, p->nid, p->got, p->looked);
-	sol_group_add_to(p->id, looked, p->looked);
+	note_looked(p);
 	sol_want_again(p->wants, p->id, waits);
 }
 

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 
+use soloist_core::parse_whole;
+
 /// Takes the number of a process or thread; 0 is none.
 pub fn pid<T: FromStr + PartialOrd + Default>(text: &str) -> Result<T, String> {
     match text.parse() {
@@ -31,14 +33,7 @@ where
 
 /// Takes a mask: hexadecimal after `0x`, else decimal.
 pub fn mask(text: &str) -> Result<u64, String> {
-    let (digits, radix) = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        Some(digits) => (digits, 16),
-        None => (text, 10),
-    };
-    let all = digits.chars().all(|c| c.is_digit(radix));
-    all.then(|| u64::from_str_radix(digits, radix).ok())
-        .flatten()
-        .ok_or_else(|| "not a mask of 64 bits, such as 0x4000".to_owned())
+    parse_whole(text).ok_or_else(|| "not a mask of 64 bits, such as 0x4000".to_owned())
 }
 
 fn is_digits(text: &str) -> bool {

@@ -22,7 +22,7 @@ const WORDS: &[&str] = &[
     "args", "ctx", "Misuse", "outln", "errln", "out", "table", "add_row", "format", "json", "bail",
     "progress", "heads", "row", "Row",
 ];
-/// What clap fills in derives one of these.
+/// Types that clap fills in derive one of these.
 const FILLED: &[&str] = &["Args", "Parser", "Subcommand", "ValueEnum"];
 /// Folders of the binaries and of what they share.
 const FOLDERS: [&str; 3] = ["../soloist/src", "../soloist-lab-cli/src", "src"];
@@ -241,7 +241,7 @@ fn work_is_told_from_parsing_and_printing() {
     // Text is made by a library, too, but where it is put together.
     assert_eq!(of("String", "let x = g(1);", 16), 1);
     assert_eq!(of("String", "let x = format!(\"{y}\");", 100), 0);
-    // What clap filled in is the arguments; what a command made is not.
+    // Types that clap fills in are the arguments. Other types are the command's work.
     let method = |of: &str| {
         let lines = "let x = g(self.x);\n".repeat(16);
         format!("impl {of} {{ fn f(&self) {{ {lines} }} }}")

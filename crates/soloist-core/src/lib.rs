@@ -34,7 +34,7 @@ pub use regulator::{
     pools, Answer, CoreCounts, Order, Regulation, Regulator, Reservation, Sharing, NO_LIMIT,
     TRAFFICS,
 };
-pub use size::{format_size, parse_size, SizeError};
+pub use size::{format_size, parse_size, parse_whole, SizeError};
 pub use text::Refusal;
 
 /// Bytes of a frame of the model, and of most kernels: [`PageSize::K4`].

@@ -36,9 +36,18 @@ fn two_units(text: &str) -> bool {
     again.is_some_and(|at| size(text[..at].trim_end()).is_some() && size(&text[at..]).is_some())
 }
 
+/// A whole number without a sign: hexadecimal after `0x`, else decimal.
+#[must_use]
+pub fn parse_whole(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(hex) => plain(hex, 16),
+        None => plain(text, 10),
+    }
+}
+
 fn size(text: &str) -> Option<u64> {
-    if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        return plain(hex, 16);
+    if let Some(bytes) = parse_whole(text) {
+        return Some(bytes);
     }
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {

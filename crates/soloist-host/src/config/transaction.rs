@@ -9,19 +9,19 @@ use crate::control::{load, wants_map, Control, ModuleChoice};
 use crate::machine::Host;
 use crate::HostError;
 
-/// What is to hold.
+/// A configuration and how to apply it.
 pub struct Wanted<'a> {
     /// The configuration.
     pub config: &'a Config,
     /// The map of the machine that it names.
     pub map: Option<AddrMap>,
-    /// What the configuration does not name goes.
+    /// Remove what the configuration does not name.
     pub prune: bool,
-    /// Groups may go although they have tasks.
+    /// Remove groups although they have tasks.
     pub force: bool,
 }
 
-/// What is to hold, and what is loaded.
+/// A wanted configuration beside what is loaded.
 pub struct Transaction<'a> {
     wanted: Wanted<'a>,
     host: &'a Host,
@@ -63,11 +63,11 @@ impl<'a> Transaction<'a> {
         map.map(AddrMap::name)
     }
 
-    /// What is to be done, as things are.
+    /// Returns the steps that make the configuration true, and takes none.
     ///
     /// # Errors
-    /// What can't be: another map while groups hold this one, values that the machine can't
-    /// have, and groups that would go and have tasks.
+    /// When groups hold another map, the machine can't have a value, or a group that would
+    /// be removed has tasks.
     pub fn plan(&self) -> Result<Steps, HostError> {
         let map = self.map().ok_or(HostError::NoMap)?;
         if let Some(control) = &self.control {
@@ -91,7 +91,7 @@ impl<'a> Transaction<'a> {
         Ok(steps)
     }
 
-    /// What is to be done; refused where it takes groups away that have tasks.
+    /// Returns the steps; refuses to remove groups that have tasks, unless forced.
     fn steps(&self, control: Option<&Control>, map: &AddrMap) -> Result<Steps, HostError> {
         let config = self.wanted.config;
         let steps = plan(config, control, map, self.wanted.prune);

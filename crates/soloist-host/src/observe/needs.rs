@@ -43,24 +43,17 @@ pub(crate) fn needs() -> Vec<Need> {
     let rows = TABLE.split_once("rows[] = {").map_or("", |(_, rows)| rows);
     let rows = rows.split_once("\n};").map_or("", |(rows, _)| rows);
     let mut conditions = 0u32;
-    let mut always = String::new();
-    for line in rows.lines() {
-        match line.trim_start() {
-            line if line.starts_with("#if") => conditions += 1,
-            line if line.starts_with("#endif") => conditions = conditions.saturating_sub(1),
-            _ if conditions == 0 => always.push_str(line),
-            _ => {}
-        }
-    }
-    // What is quoted lives as long as the table does.
-    let names: HashSet<&'static str> = TABLE.split('"').collect();
-    let rows = always.split('{').filter_map(|row| need(row, &names));
-    rows.collect()
+    let always = rows.lines().map(str::trim_start).filter(move |line| {
+        conditions += u32::from(line.starts_with("#if"));
+        conditions -= u32::from(line.starts_with("#endif"));
+        conditions == 0
+    });
+    always.filter_map(need).collect()
 }
 
-/// The row `HOOK, false, "NAME", "ALT" or NULL, ...`.
-fn need(row: &str, names: &HashSet<&'static str>) -> Option<Need> {
-    let mut fields = row.split(',').map(str::trim);
+/// The row that begins with the line `{ HOOK, false, "NAME", "ALT" or NULL, ...`.
+fn need(line: &'static str) -> Option<Need> {
+    let mut fields = line.strip_prefix("{ ")?.split(',').map(str::trim);
     let kind = match fields.next()? {
         "HOOK" => Kind::Hook,
         "SYMBOL" => Kind::Symbol,
@@ -70,10 +63,7 @@ fn need(row: &str, names: &HashSet<&'static str>) -> Option<Need> {
     if fields.next()? != "false" {
         return None;
     }
-    let quoted = |field: &str| {
-        let name = field.strip_prefix('"')?.strip_suffix('"')?;
-        names.get(name).copied()
-    };
+    let quoted = |field: &'static str| field.strip_prefix('"')?.strip_suffix('"');
     let names: Vec<&'static str> = fields.take(2).filter_map(quoted).collect();
     (!names.is_empty()).then_some(Need { kind, names })
 }

@@ -64,11 +64,11 @@ impl Paced {
     /// second, in shared or in private banks; `None`: no pace is shown to be slow enough.
     #[must_use]
     pub fn within(&self, bound: f64, private: bool) -> Option<f64> {
-        let of = |point: &Point| match private {
+        let cost_and_rate = |point: &Point| match private {
             true => (point.private.high, point.private_bytes_per_second),
             false => (point.shared.high, point.shared_bytes_per_second),
         };
-        let kept = self.points.iter().map(of).rev();
+        let kept = self.points.iter().map(cost_and_rate).rev();
         let kept = kept.take_while(|&(high, _)| high <= bound);
         kept.map(|(_, rate)| rate).reduce(f64::max)
     }
