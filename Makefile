@@ -104,7 +104,8 @@ cli:
 	@scripts/packages build
 	@cargo build -q -p soloist -p soloist-lab-cli -p soloist-vm -p soloist-plugin
 
-# SPARSE=2 has every source checked by sparse as well.
+# SPARSE=2 has every source checked by sparse as well; APART=1 compiles each by itself,
+# in build/apart.
 modules:
 	@$(MAKE) -s -j$$(nproc) $(KERNELS:%=module-%)
 
@@ -112,7 +113,8 @@ module-%:
 	@version=$$(basename "$$(readlink -e build/kernels/$*)"); \
 	[ -n "$$version" ] || { \
 		echo "no kernel $* here: scripts/kernels $*" >&2; exit 1; }; \
-	$(MAKE) -s -C kernel KVER=$$version W=1 C=$(or $(SPARSE),0)
+	$(MAKE) -s -C kernel KVER=$$version W=1 C=$(or $(SPARSE),0) \
+		$(if $(APART),APART=1 OUT=$(CURDIR)/build/apart/$$version)
 
 guest-build: kernels cli modules $(if $(of_arm64),arm64)
 	@$(MAKE) -s -C tests/guest

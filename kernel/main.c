@@ -8,8 +8,6 @@
  * then supply, whose threads look groups up, and the groups; the lists last, so
  * that every page is back before the module is gone.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/kernel.h>
 #include <linux/module.h>
 

@@ -20,8 +20,6 @@
  * Locking: a thread's group is changed only by the thread itself while it is
  * the only one in it; otherwise it gets a copy. All else is in palette/.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/moduleparam.h>

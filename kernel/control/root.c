@@ -11,8 +11,6 @@
  * file is never called after its directory was removed. All other locks nest inside;
  * they are in the rooms below.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/string.h>

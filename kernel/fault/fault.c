@@ -25,8 +25,6 @@
  * Locking: none of its own. C sides run in the caller's context: faults may sleep;
  * frees may not, and come from any context.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/gfp.h>
 #include <linux/mempolicy.h>
 #include <linux/mm.h>

@@ -44,8 +44,8 @@
 #include "refill.h"
 
 #define IN_VAIN		64u	/* frames of budget that a page costs if it stays */
-#define BACKOFF_MIN	max(HZ / 10, 1)
-#define BACKOFF_SHIFTS	5	/* so 3.2 s at most */
+#define MOVE_BACKOFF_MIN	max(HZ / 10, 1)
+#define MOVE_BACKOFF_SHIFTS	5	/* so 3.2 s at most */
 
 DEFINE_STATIC_CALL_NULL(sol_isolate, sol_isolate_fn);
 DEFINE_STATIC_CALL_NULL(sol_migrate, sol_migrate_fn);
@@ -173,15 +173,15 @@ static bool came_free(const struct sol_evacuated *at)
 }
 
 /* A round is over. */
-static void back_off(struct sol_cell_state *state)
+static void move_backs_off(struct sol_cell_state *state)
 {
 	u8 failures = READ_ONCE(state->move.found) ?
 		      0 : READ_ONCE(state->move_failures) + 1;
 
 	if (failures)
 		WRITE_ONCE(state->move_after, jiffies +
-			   (BACKOFF_MIN << min(failures - 1, BACKOFF_SHIFTS)));
-	WRITE_ONCE(state->move_failures, min(failures, BACKOFF_SHIFTS + 1));
+			   (MOVE_BACKOFF_MIN << min(failures - 1, MOVE_BACKOFF_SHIFTS)));
+	WRITE_ONCE(state->move_failures, min(failures, MOVE_BACKOFF_SHIFTS + 1));
 }
 
 u32 sol_evacuate_gather(struct sol_evacuation *e, u32 cell, u32 want,
@@ -208,7 +208,7 @@ u32 sol_evacuate_gather(struct sol_evacuation *e, u32 cell, u32 want,
 	if (f.got)
 		WRITE_ONCE(state->move.found, true);
 	if (round)
-		back_off(state);
+		move_backs_off(state);
 	*budget = f.budget;
 	return f.got;
 }

@@ -34,8 +34,8 @@
 #include "refill.h"
 #include "solver.h"
 
-#define BACKOFF_MIN	HZ
-#define BACKOFF_SHIFTS	5	/* so 32 s at most */
+#define REFILL_BACKOFF_MIN	HZ
+#define REFILL_BACKOFF_SHIFTS	5	/* so 32 s at most */
 
 DEFINE_STATIC_CALL_NULL(sol_take, sol_take_fn);
 DEFINE_STATIC_CALL_NULL(sol_block_flags, sol_block_flags_fn);
@@ -258,12 +258,12 @@ void sol_refill_retry(u32 cell)
 }
 
 /* A round is over: the next one has to wait, longer after each that found nothing. */
-static void back_off(struct sol_cell_state *state)
+static void refill_backs_off(struct sol_cell_state *state)
 {
 	u8 failures = READ_ONCE(state->take.found) ? 0 : READ_ONCE(state->failures);
 
-	WRITE_ONCE(state->refill_after, jiffies + (BACKOFF_MIN << failures));
-	WRITE_ONCE(state->failures, min(failures + 1, BACKOFF_SHIFTS));
+	WRITE_ONCE(state->refill_after, jiffies + (REFILL_BACKOFF_MIN << failures));
+	WRITE_ONCE(state->failures, min(failures + 1, REFILL_BACKOFF_SHIFTS));
 }
 
 u32 sol_refill(u32 cell, u32 want, u32 *budget)
@@ -283,7 +283,7 @@ u32 sol_refill(u32 cell, u32 want, u32 *budget)
 	}
 	/* A round that a zone without memory kept from frames says nothing. */
 	if (sol_refill_walk(&f, &state->take) && !f.short_of_memory)
-		back_off(state);
+		refill_backs_off(state);
 	*budget = f.budget;
 	return f.got;
 }

@@ -26,8 +26,6 @@
  * lock is held. A group is looked up, charged and left within one section with
  * preemption off.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/sched.h>

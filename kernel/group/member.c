@@ -126,7 +126,7 @@ static void probe_newtask(void *data, struct task_struct *child,
 	rcu_read_unlock();
 }
 
-static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
+static void member_exec(void *data, struct task_struct *task, pid_t old_pid,
 		       struct linux_binprm *bprm)
 {
 	u16 id = group_id_of(task);
@@ -144,7 +144,7 @@ static void probe_exit(void *data, struct task_struct *task)
 
 static struct sol_probe probes[] = {
 	{ "task_newtask", probe_newtask },
-	{ "sched_process_exec", probe_exec },
+	{ "sched_process_exec", member_exec },
 	{ "sched_process_exit", probe_exit },
 };
 

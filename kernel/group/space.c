@@ -162,7 +162,7 @@ static void probe_fork(void *data, struct task_struct *parent,
 		sol_mm_numa_scan_at(parent->mm, jiffies + MAX_JIFFY_OFFSET);
 }
 
-static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
+static void space_exec(void *data, struct task_struct *task, pid_t old_pid,
 		       struct linux_binprm *bprm)
 {
 	if (group_id_of(task))
@@ -171,7 +171,7 @@ static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
 
 static struct sol_probe stay_probes[] = {
 	{ "sched_process_fork", probe_fork },
-	{ "sched_process_exec", probe_exec },
+	{ "sched_process_exec", space_exec },
 };
 
 /* Clear what address spaces and tasks still have of us. */

@@ -24,8 +24,6 @@
  *
  * Locking: state.h.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched/prio.h>

@@ -12,8 +12,6 @@
  *
  * Locking: state.h.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/cpuhotplug.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>

@@ -20,8 +20,6 @@
  * sol_waiting, for as long as a CPU may be stopped. On PREEMPT_RT interrupts can't
  * wake a list of tasks, so that a thread of the CPU does.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/kthread.h>
 #include <linux/resume_user_mode.h>
 #include <linux/sched/signal.h>

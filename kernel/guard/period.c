@@ -12,8 +12,6 @@
  * Locking: state.h. The timer moves when its CPU goes offline, in a hotplug callback;
  * hence a mutex under which nothing waits for hotplug.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/module.h>

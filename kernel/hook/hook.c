@@ -11,8 +11,6 @@
  * sol_waiting. When these have ended, one more grace period of RCU-tasks sees the last
  * task out of the trampoline.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 

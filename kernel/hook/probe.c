@@ -4,29 +4,16 @@
  *
  * Locking: the kernel's. A probe runs with preemption off.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/printk.h>
-#include <linux/string.h>
 
 #include "probe.h"
 #include "table.h"
-
-static void match(struct tracepoint *tp, void *priv)
-{
-	struct sol_probe *probe = priv;
-
-	if (!strcmp(tp->name, probe->name))
-		probe->tp = tp;
-}
 
 static int add(struct sol_probe *probe)
 {
 	int err = -ENOENT;
 
-	probe->tp = NULL;
-	if (sol_event_there(probe->name))
-		for_each_kernel_tracepoint(match, probe);
+	probe->tp = sol_event(probe->name);
 	if (probe->tp)
 		err = tracepoint_probe_register(probe->tp, probe->fn, NULL);
 	if (err)

@@ -3,8 +3,6 @@
  * Symbols: kallsyms_lookup_name() is not exported; a kprobe that is never armed
  * tells its address.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/kprobes.h>
 #include <linux/printk.h>
 #include <linux/static_call.h>

@@ -14,8 +14,6 @@
  *
  * Locking: none. Written by sol_table_check() alone, at load.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/bitmap.h>
 #include <linux/ftrace.h>
 #include <linux/kernel.h>
@@ -254,17 +252,18 @@ static int member_at(const struct row *row)
 
 struct sought {
 	const char *name;
-	bool found;
+	struct tracepoint *found;
 };
 
 static void match(struct tracepoint *tp, void *priv)
 {
 	struct sought *sought = priv;
 
-	sought->found |= !strcmp(tp->name, sought->name);
+	if (!strcmp(tp->name, sought->name))
+		sought->found = tp;
 }
 
-static bool event_in_kernel(const char *name)
+static struct tracepoint *event_in_kernel(const char *name)
 {
 	struct sought sought = { .name = name };
 
@@ -379,9 +378,9 @@ void *sol_symbol(const char *name)
 	return lacks(row) ? NULL : address(row);
 }
 
-bool sol_event_there(const char *name)
+struct tracepoint *sol_event(const char *name)
 {
-	return !lacks(row_of(name));
+	return lacks(row_of(name)) ? NULL : event_in_kernel(name);
 }
 
 int sol_member_at(const char *name)

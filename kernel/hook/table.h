@@ -10,6 +10,8 @@
 #include <linux/static_call.h>
 #include <linux/types.h>
 
+struct tracepoint;
+
 /**
  * sol_table_check() - compare this kernel with all rows
  *
@@ -25,8 +27,8 @@ size_t sol_table_lacks(char *buf, size_t size);
 /* The address of row @name, by either of its names; NULL: lacking. May sleep. */
 void *sol_symbol(const char *name);
 
-/* Is tracepoint @name there? */
-bool sol_event_there(const char *name);
+/* Tracepoint @name; NULL: lacking. May sleep. */
+struct tracepoint *sol_event(const char *name);
 
 /* The offset of "struct.member" in bytes; -ENOENT: lacking. May sleep. */
 int sol_member_at(const char *name);

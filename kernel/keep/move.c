@@ -22,8 +22,6 @@
  * Locking: none of its own. Frames are looked up without a lock: the caller holds a
  * reference of the page, so that its owner can't change.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/memcontrol.h>
 #include <linux/mempolicy.h>
 #include <linux/mm.h>

@@ -17,8 +17,6 @@
  * Locking: none of its own. Each callback is called by one thread at a time, or touches
  * only atomic state of the store. One work does the accounting.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/llist.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>

@@ -20,7 +20,6 @@
  * the lists while frames are looked at, and a reference on each page that is.
  */
 #include <linux/bitmap.h>
-#include <linux/delay.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -38,12 +37,10 @@
 #include "../occupancy/sweep.h"
 #include "evict.h"
 
-#define PASSES		3
-#define PASS_PAUSE	50	/* milliseconds */
 #define LOOK_FRAMES	1024	/* at least so often it looks whether it is over */
 #define SPARES_MIN	4096	/* pages of unwanted colours that may be put aside */
 
-static SOL_JOB(job, "evict");
+static SOL_JOB(evict_job, "evict");
 
 static const int *locked_may_move;	/* vm.compact_unevictable_allowed */
 
@@ -105,12 +102,12 @@ static bool avoided(const struct eviction *e, u64 pfn)
 }
 
 /* As page cache is allocated: it may reclaim, but not kill. */
-static struct page *target(struct page *src, void *ctx)
+static struct page *evict_target(struct page *src, void *ctx)
 {
 	struct eviction *e = ctx;
 	struct page *page;
 
-	while (e->n_spare < e->spares_max && !sol_job_over(&job)) {
+	while (e->n_spare < e->spares_max && !sol_job_over(&evict_job)) {
 		page = alloc_pages_node(page_to_nid(src),
 					GFP_HIGHUSER_MOVABLE | __GFP_NORETRY |
 					__GFP_NOWARN, 0);
@@ -179,7 +176,7 @@ static void flush(struct eviction *e)
 		e->missed += list_frame(e, e->freed[i]);
 	sol_lists_end(users);
 	e->n_freed = 0;
-	sol_job_pace(&job);
+	sol_job_pace(&evict_job);
 }
 
 /* ---- One page ---- */
@@ -222,7 +219,7 @@ static enum sol_stay evict_page(struct eviction *e, struct page *page)
 		r->dropped++;
 		return SOL_N_STAYS;
 	}
-	stays = job.spare ? sol_page_spare(page) : SOL_N_STAYS;
+	stays = evict_job.spare ? sol_page_spare(page) : SOL_N_STAYS;
 	if (stays != SOL_N_STAYS)
 		return stays;
 	return sol_batch_add(&e->batch, page) ? SOL_N_STAYS : SOL_STAYS_BUSY;
@@ -276,47 +273,29 @@ static int visit(void *ctx, u64 pfn)
 		e->batch.report->stays[stays]++;
 	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES)
 		return SOL_SWEEP_RESTS;
-	return e->batch.report->seen % LOOK_FRAMES ? 0 : sol_job_over(&job);
+	return e->batch.report->seen % LOOK_FRAMES ? 0 : sol_job_over(&evict_job);
 }
 
 static int rest(void *ctx)
 {
 	flush(ctx);
-	return sol_job_over(&job);
+	return sol_job_over(&evict_job);
 }
 
 /* ---- All of them ---- */
 
-static int one_pass(struct eviction *e)
+static int evict_pass(void *ctx)
 {
-	struct sol_move_report *r = e->batch.report;
+	struct eviction *e = ctx;
 	int err;
 
-	memset(r->stays, 0, sizeof(r->stays));
-	r->seen = 0;
-	r->in_place = 0;
 	e->missed = 0;
 	/* A quarter of what is free: others need memory, too. */
 	e->spares_max = max_t(u64, SPARES_MIN, nr_free_pages() / 4);
 	err = sol_sweep_run(&e->sweep);
 	flush(e);
 	free_spares(e);
-	return err;
-}
-
-static int passes(struct eviction *e)
-{
-	int err = 0, pass;
-
-	for (pass = 0; pass < PASSES && !err; pass++) {
-		if (pass && msleep_interruptible(PASS_PAUSE))
-			return -EINTR;
-		err = one_pass(e);
-		if (!e->missed && !e->batch.report->stays[SOL_STAYS_BUSY] &&
-		    !e->batch.report->stays[SOL_STAYS_HUGE])
-			break;
-	}
-	return err;
+	return err ?: !!e->missed;
 }
 
 static int run(struct sol_group *group, struct eviction *e)
@@ -332,7 +311,7 @@ static int run(struct sol_group *group, struct eviction *e)
 		e->sweep.visit = visit;
 		e->sweep.rest = rest;
 		e->sweep.ctx = e;
-		err = passes(e);
+		err = sol_job_passes(&evict_job, evict_pass, e);
 	} else {
 		err = -ENOMEM;
 	}
@@ -349,7 +328,7 @@ int sol_evict(struct sol_group *group, const struct sol_job_how *how)
 	if (!rcu_access_pointer(group->cells))
 		return sol_deny(-ENODATA, "evict: %s has no colours yet",
 				group->name);
-	err = sol_job_begin(&job, group, how);
+	err = sol_job_begin(&evict_job, group, how);
 	if (err)
 		return err;
 	e = kzalloc(sizeof(*e), GFP_KERNEL);
@@ -357,23 +336,23 @@ int sol_evict(struct sol_group *group, const struct sol_job_how *how)
 	if (e) {
 		INIT_LIST_HEAD(&e->spare);
 		INIT_LIST_HEAD(&e->batch.pages);
-		e->batch.asked = (struct sol_asked){ .ask = target, .ctx = e };
-		e->batch.report = &job.report;
+		e->batch.asked = (struct sol_asked){ .ask = evict_target, .ctx = e };
+		e->batch.report = &evict_job.report;
 		e->id = group->id;
 		err = run(group, e);
 	}
 	kfree(e);
-	return sol_job_end(&job, group, err);
+	return sol_job_end(&evict_job, group, err);
 }
 
 ssize_t sol_evict_show(const struct sol_group *group, char *page)
 {
-	return sol_job_show(&job, group, page);
+	return sol_job_show(&evict_job, group, page);
 }
 
 void sol_evict_forget(const struct sol_group *group)
 {
-	sol_job_forget(&job, group);
+	sol_job_forget(&evict_job, group);
 }
 
 void sol_evict_init(void)

@@ -12,6 +12,7 @@
  * Locking: ->mutex for the job that runs; it is tried, never waited for. ->group becomes
  * NULL without it. The report has one writer; who reads it sees numbers of a moment.
  */
+#include <linux/delay.h>
 #include <linux/sched/signal.h>
 #include <linux/sysfs.h>
 
@@ -21,6 +22,8 @@
 #include "job.h"
 
 #define LOOK_MS		100	/* a job that sleeps looks so often whether it is over */
+#define PASSES		3
+#define PASS_PAUSE	50	/* milliseconds */
 
 int sol_job_begin(struct sol_job *job, const struct sol_group *group,
 		  const struct sol_job_how *how)
@@ -116,6 +119,24 @@ static ssize_t show_stood(const struct sol_move_report *r, char *page, ssize_t n
 		n += sysfs_emit_at(page, n, "stood_lt_%lu %llu\n",
 				   1ul << (SOL_TIME_MIN + i), r->stood[i]);
 	return n + sysfs_emit_at(page, n, "stood_more %llu\n", r->stood[i]);
+}
+
+int sol_job_passes(struct sol_job *job, int (*pass)(void *ctx), void *ctx)
+{
+	struct sol_move_report *r = &job->report;
+	int again = 1, i;
+
+	for (i = 0; i < PASSES && again > 0; i++) {
+		if (i && msleep_interruptible(PASS_PAUSE))
+			return -EINTR;
+		memset(r->stays, 0, sizeof(r->stays));
+		r->seen = 0;
+		r->in_place = 0;
+		again = pass(ctx);
+		if (!again)
+			again = r->stays[SOL_STAYS_BUSY] || r->stays[SOL_STAYS_HUGE];
+	}
+	return min(again, 0);
 }
 
 ssize_t sol_job_show(struct sol_job *job, const struct sol_group *group,

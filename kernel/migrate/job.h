@@ -69,6 +69,17 @@ int sol_job_end(struct sol_job *job, const struct sol_group *group, int err);
 /* Must it end early? 0: no; -EINTR: a signal came; -ENOENT: its group goes. */
 int sol_job_over(struct sol_job *job);
 
+/**
+ * sol_job_passes() - pass over the pages until none is worth another try, at most thrice
+ * @job: runs; each pass has its counts of what stayed
+ * @pass: one pass; 0, 1: another one may do more, or -errno
+ * @ctx: for @pass
+ *
+ * Pages in use for a moment and huge ones not split yet are worth a try. May sleep.
+ * Return: 0 or the last pass' -errno; -EINTR: a signal came between two.
+ */
+int sol_job_passes(struct sol_job *job, int (*pass)(void *ctx), void *ctx);
+
 /* Sleep as long as the rate wants, unless it is over. */
 void sol_job_pace(struct sol_job *job);
 

@@ -26,7 +26,6 @@
 #include <linux/rmap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/delay.h>
 #include <linux/slab.h>
 
 #include "../command/status.h"
@@ -38,10 +37,8 @@
 #include "../occupancy/sweep.h"
 #include "recolor.h"
 
-#define PASSES		3
-#define PASS_PAUSE	50	/* milliseconds */
 
-static SOL_JOB(job, "recolor");
+static SOL_JOB(recolor_job, "recolor");
 
 DEFINE_STATIC_CALL_NULL(sol_recolor_walk, sol_walk_fn);
 typedef void unmap_fn(struct folio *folio, enum ttu_flags flags);
@@ -56,8 +53,9 @@ struct found {
 
 /**
  * struct recolor - pages of one address space
+ * @group: whose colours they go to
+ * @task: the only one whose pages move; NULL: all of the group's
  * @mm: the address space
- * @id: of the group
  * @colors: the group's
  * @text: pages of files are worth a copy
  * @at: where the next slice begins
@@ -67,8 +65,9 @@ struct found {
  * @batch: pages that will migrate
  */
 struct recolor {
+	struct sol_group *group;
+	struct task_struct *task;
 	struct mm_struct *mm;
-	u16 id;
 	struct sol_sweep colors;
 	bool text;
 	unsigned long at;
@@ -80,11 +79,11 @@ struct recolor {
 
 /* ---- Targets ---- */
 
-static struct page *target(struct page *src, void *ctx)
+static struct page *recolor_target(struct page *src, void *ctx)
 {
 	struct recolor *r = ctx;
 	struct sol_request rq = {
-		.id = r->id,
+		.id = r->group->id,
 		.gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN,
 		.modest = true,
 		.target = true,
@@ -115,7 +114,7 @@ static bool in_place(const struct recolor *r, u64 pfn)
 	const struct sol_frame *frame = sol_frames_at(&sol_store, pfn);
 
 	return READ_ONCE(frame->tag) & SOL_TAG_USED &&
-	       READ_ONCE(frame->link) == r->id && sol_sweep_has(&r->colors, pfn);
+	       READ_ONCE(frame->link) == r->group->id && sol_sweep_has(&r->colors, pfn);
 }
 
 /*
@@ -136,16 +135,16 @@ static int visit_pte(pte_t *pte, unsigned long addr, unsigned long next,
 	page = pte_page(entry);
 	if (is_zone_device_page(page))
 		goto next;
-	job.report.seen++;
+	recolor_job.report.seen++;
 	if (in_place(r, pte_pfn(entry))) {
-		job.report.in_place++;
+		recolor_job.report.in_place++;
 		goto next;
 	}
 	if (!PageAnon(page) && !r->text)
 		goto next;
 	if (PageCompound(page) && r->n) {
 		r->at = addr;
-		job.report.seen--;
+		recolor_job.report.seen--;
 		return 1;
 	}
 	get_page(page);
@@ -197,7 +196,7 @@ static enum sol_stay unmap_file(struct folio *folio, bool locked)
 	folio_unlock(folio);
 	if (folio_mapped(folio))
 		return SOL_STAYS_BUSY;
-	job.report.unmapped++;
+	recolor_job.report.unmapped++;
 	return SOL_N_STAYS;
 }
 
@@ -226,7 +225,7 @@ static enum sol_stay recolor_page(struct recolor *r, struct found *found)
 	struct folio *folio = page_folio(page);
 	enum sol_stay stays;
 
-	stays = job.spare ? sol_page_spare(page) : SOL_N_STAYS;
+	stays = recolor_job.spare ? sol_page_spare(page) : SOL_N_STAYS;
 	if (stays != SOL_N_STAYS)
 		return stays;
 	if (!folio_test_anon(folio))
@@ -248,11 +247,11 @@ static void move_found(struct recolor *r)
 	for (i = 0; i < r->n; i++) {
 		stays = recolor_page(r, &r->found[i]);
 		if (stays < SOL_N_STAYS)
-			job.report.stays[stays]++;
+			recolor_job.report.stays[stays]++;
 		put_page(r->found[i].page);
 	}
 	sol_batch_move(&r->batch);
-	sol_job_pace(&job);
+	sol_job_pace(&recolor_job);
 }
 
 /* ---- All of them ---- */
@@ -266,7 +265,7 @@ static int one_mm(struct recolor *r)
 		more = slice(r);
 		move_found(r);
 		cond_resched();
-		more = sol_job_over(&job) ?: more;
+		more = sol_job_over(&recolor_job) ?: more;
 	} while (more > 0);
 	return more;
 }
@@ -284,15 +283,14 @@ static struct mm_struct *mm_of(struct task_struct *task,
 	return NULL;
 }
 
-static int recolor_tasks(struct recolor *r, const struct sol_group *group,
-			 struct task_struct **tasks, u32 n)
+static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 {
 	struct mm_struct *last = NULL;
 	int err = 0;
 	u32 i;
 
 	for (i = 0; i < n && !err; i++) {
-		struct mm_struct *mm = mm_of(tasks[i], group, last);
+		struct mm_struct *mm = mm_of(tasks[i], r->group, last);
 
 		if (!mm)
 			continue;
@@ -309,52 +307,32 @@ static bool is_member(struct task_struct *task, void *group)
 	return group_id_of(task) == ((struct sol_group *)group)->id;
 }
 
-static int all_tasks(struct recolor *r, struct sol_group *group)
+static int all_tasks(struct recolor *r)
 {
 	struct task_struct **tasks;
 	u32 n, i;
 	int err;
 
-	tasks = sol_member_gather(is_member, group, &n);
+	tasks = sol_member_gather(is_member, r->group, &n);
 	if (!tasks)
 		return -ENOMEM;
-	err = recolor_tasks(r, group, tasks, n);
+	err = recolor_tasks(r, tasks, n);
 	for (i = 0; i < n; i++)
 		put_task_struct(tasks[i]);
 	kvfree(tasks);
 	return err;
 }
 
-static int one_pass(struct recolor *r, struct sol_group *group,
-		    struct task_struct *task)
+static int recolor_pass(void *ctx)
 {
-	int err;
+	struct recolor *r = ctx;
+	int err = sol_sweep_begin(&r->colors, r->group);
 
-	memset(job.report.stays, 0, sizeof(job.report.stays));
-	job.report.seen = 0;
-	job.report.in_place = 0;
-	r->unsplit = NULL;
-	err = sol_sweep_begin(&r->colors, group);
 	if (err)
 		return err;
-	err = task ? recolor_tasks(r, group, &task, 1) : all_tasks(r, group);
+	r->unsplit = NULL;
+	err = r->task ? recolor_tasks(r, &r->task, 1) : all_tasks(r);
 	sol_sweep_end(&r->colors);
-	return err;
-}
-
-static int passes(struct recolor *r, struct sol_group *group,
-		  struct task_struct *task)
-{
-	const u64 *stays = job.report.stays;
-	int err = 0, pass;
-
-	for (pass = 0; pass < PASSES && !err; pass++) {
-		if (pass && msleep_interruptible(PASS_PAUSE))
-			return -EINTR;
-		err = one_pass(r, group, task);
-		if (!stays[SOL_STAYS_BUSY] && !stays[SOL_STAYS_HUGE])
-			break;
-	}
 	return err;
 }
 
@@ -383,7 +361,7 @@ int sol_recolor(struct sol_group *group, struct task_struct *task,
 		const struct sol_job_how *how)
 {
 	struct recolor *r;
-	int err = may_recolor(group, task) ?: sol_job_begin(&job, group, how);
+	int err = may_recolor(group, task) ?: sol_job_begin(&recolor_job, group, how);
 
 	if (err)
 		return err;
@@ -391,24 +369,25 @@ int sol_recolor(struct sol_group *group, struct task_struct *task,
 	err = -ENOMEM;
 	if (r) {
 		INIT_LIST_HEAD(&r->batch.pages);
-		r->batch.asked = (struct sol_asked){ .ask = target, .ctx = r };
-		r->batch.report = &job.report;
-		r->id = group->id;
+		r->batch.asked = (struct sol_asked){ .ask = recolor_target, .ctx = r };
+		r->batch.report = &recolor_job.report;
+		r->group = group;
+		r->task = task;
 		r->text = READ_ONCE(group->text) != SOL_COPIES_NONE;
-		err = passes(r, group, task);
+		err = sol_job_passes(&recolor_job, recolor_pass, r);
 	}
 	kfree(r);
-	return sol_job_end(&job, group, err);
+	return sol_job_end(&recolor_job, group, err);
 }
 
 ssize_t sol_recolor_show(const struct sol_group *group, char *page)
 {
-	return sol_job_show(&job, group, page);
+	return sol_job_show(&recolor_job, group, page);
 }
 
 void sol_recolor_forget(const struct sol_group *group)
 {
-	sol_job_forget(&job, group);
+	sol_job_forget(&recolor_job, group);
 }
 
 void sol_recolor_init(void)

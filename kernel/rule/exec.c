@@ -20,8 +20,6 @@
  * Locking: tries_lock guards the list of execs under way. Unloading waits by an SRCU of
  * this file, since sol_lists_users may be waited for under sol_group_mutex.
  */
-#define pr_fmt(fmt) "soloist: " fmt
-
 #include <linux/binfmts.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
