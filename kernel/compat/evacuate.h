@@ -34,10 +34,11 @@ static inline struct folio *sol_evacuate_target(struct folio *src,
 						unsigned long reclaims)
 {
 	unsigned int order = folio_order(src);
+	gfp_t gfp = sol_evacuate_gfp(order, reclaims) | (order ? __GFP_COMP : 0);
 
-	return __folio_alloc_node(sol_evacuate_gfp(order, reclaims) |
-				  (order ? __GFP_COMP : 0),
-				  order, folio_nid(src));
+	/* The node's clean page cache goes before a page leaves the node. */
+	return __folio_alloc_node(gfp | __GFP_THISNODE, order, folio_nid(src)) ?:
+	       __folio_alloc_node(gfp, order, folio_nid(src));
 }
 
 #define SOL_EVACUATES_LARGE	true
@@ -52,8 +53,11 @@ typedef int sol_migrate_fn(struct list_head *from, new_page_t new,
 static inline struct page *sol_evacuate_target(struct page *src,
 					       unsigned long reclaims)
 {
-	return alloc_pages_node(page_to_nid(src),
-				sol_evacuate_gfp(0, reclaims), 0);
+	gfp_t gfp = sol_evacuate_gfp(0, reclaims);
+
+	/* The node's clean page cache goes before a page leaves the node. */
+	return alloc_pages_node(page_to_nid(src), gfp | __GFP_THISNODE, 0) ?:
+	       alloc_pages_node(page_to_nid(src), gfp, 0);
 }
 
 /* A huge page would have to be prepared for its use by hand. */

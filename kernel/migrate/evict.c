@@ -54,6 +54,7 @@ static const int *locked_may_move;	/* vm.compact_unevictable_allowed */
  * @spare: pages that were put aside
  * @n_spare: how many
  * @spares_max: at most so many
+ * @spares_nid: the node that they are of
  * @missed: frames of the pass that moved or were dropped, and that others have again
  * @id: of the group
  */
@@ -66,6 +67,7 @@ struct eviction {
 	struct list_head spare;
 	u64 n_spare;
 	u64 spares_max;
+	int spares_nid;
 	u64 missed;
 	u16 id;
 };
@@ -101,16 +103,48 @@ static bool avoided(const struct eviction *e, u64 pfn)
 	return cell != SOL_NO_CELL && test_bit(cell, e->avoid);
 }
 
-/* As page cache is allocated: it may reclaim, but not kill. */
+static void free_spares(struct eviction *e)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, &e->spare, lru) {
+		list_del(&page->lru);
+		__free_page(page);
+	}
+	e->n_spare = 0;
+	e->spares_nid = NUMA_NO_NODE;
+}
+
+/* A quarter of what is free on node @nid: others need memory, too. */
+static void spares_of(struct eviction *e, int nid)
+{
+	struct zone *zones = NODE_DATA(nid)->node_zones;
+	u64 n_free = 0;
+	u32 i;
+
+	if (e->spares_nid == nid)
+		return;
+	free_spares(e);
+	for (i = 0; i < MAX_NR_ZONES; i++)
+		n_free += zone_page_state(&zones[i], NR_FREE_PAGES);
+	e->spares_max = max_t(u64, SPARES_MIN, n_free / 4);
+	e->spares_nid = nid;
+}
+
+/*
+ * As page cache is allocated: it may reclaim, but not kill. Of the same node, for its task
+ * may be bound to that.
+ */
 static struct page *evict_target(struct page *src, void *ctx)
 {
 	struct eviction *e = ctx;
 	struct page *page;
 
+	spares_of(e, page_to_nid(src));
 	while (e->n_spare < e->spares_max && !sol_job_over(&evict_job)) {
-		page = alloc_pages_node(page_to_nid(src),
-					GFP_HIGHUSER_MOVABLE | __GFP_NORETRY |
-					__GFP_NOWARN, 0);
+		page = alloc_pages_node(e->spares_nid,
+					GFP_HIGHUSER_MOVABLE | __GFP_THISNODE |
+					__GFP_NORETRY | __GFP_NOWARN, 0);
 		if (!page)
 			break;
 		if (!avoided(e, page_to_pfn(page)))
@@ -121,17 +155,6 @@ static struct page *evict_target(struct page *src, void *ctx)
 	}
 	e->batch.report->stays[SOL_STAYS_NO_ROOM]++;
 	return NULL;
-}
-
-static void free_spares(struct eviction *e)
-{
-	struct page *page, *next;
-
-	list_for_each_entry_safe(page, next, &e->spare, lru) {
-		list_del(&page->lru);
-		__free_page(page);
-	}
-	e->n_spare = 0;
 }
 
 /* ---- Frames that are free ---- */
@@ -290,8 +313,6 @@ static int evict_pass(void *ctx)
 	int err;
 
 	e->missed = 0;
-	/* A quarter of what is free: others need memory, too. */
-	e->spares_max = max_t(u64, SPARES_MIN, nr_free_pages() / 4);
 	err = sol_sweep_run(&e->sweep);
 	flush(e);
 	free_spares(e);
@@ -335,6 +356,7 @@ int sol_evict(struct sol_group *group, const struct sol_job_how *how)
 	err = -ENOMEM;
 	if (e) {
 		INIT_LIST_HEAD(&e->spare);
+		e->spares_nid = NUMA_NO_NODE;
 		INIT_LIST_HEAD(&e->batch.pages);
 		e->batch.asked = (struct sol_asked){ .ask = evict_target, .ctx = e };
 		e->batch.report = &evict_job.report;

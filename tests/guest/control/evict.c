@@ -165,6 +165,48 @@ static void locked(void)
 	guest_check(dismiss(&s), "evict-locked-content", "it changed");
 }
 
+static long node0_free_kib(void)
+{
+	FILE *f = fopen("/sys/devices/system/node/node0/meminfo", "r");
+	char line[128];
+	long kib = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "Node 0 MemFree: %ld", &kib);
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+#define LEFT_KIB	(32l << 10)	/* ZONE_DMA and watermarks take two thirds */
+
+/*
+ * A node with less room than its pages in the way need, beside one that is free: no page
+ * leaves the node that its task is bound to. What finds no room stays, and is counted.
+ */
+static void near(void)
+{
+	struct servant s = serve_anew(NULL, STRANGER, SERVE_BOUND);
+	long before = servant_in(&s, SET), after, far;
+	size_t ballast = (size_t)(node0_free_kib() - LEFT_KIB) << 10;
+	struct servant b = serve(NULL, ballast & -GUEST_HUGE,
+				 SERVE_BOUND | SERVE_LOCKED);
+	int err;
+
+	printf("# %ld pages in the way, node 0 has %ld KiB\n", before,
+	       node0_free_kib());
+	err = evict();
+	after = servant_in(&s, SET);
+	far = servant_far(&s) + servant_far(&b);
+	guest_check(!err && !far, "evict-on-the-node", "%d: %ld pages left it",
+		    err, far);
+	guest_check(report("no_room") >= after - before / 100,
+		    "evict-no-room-said", "%ld of %ld pages stayed, no-room %lld",
+		    after, before, report("no_room"));
+	guest_check(dismiss(&b) && dismiss(&s), "evict-near-content",
+		    "it changed");
+}
+
 /* Pages of the group itself stay in their frames. */
 static void own(void)
 {
@@ -333,6 +375,7 @@ int main(void)
 	stranger("huge", SERVE_HUGE);
 	busy();
 	locked();
+	near();
 	own();
 	interrupted();
 	holds_up_nobody();

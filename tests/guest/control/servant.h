@@ -7,11 +7,13 @@
 #include "../lib/guest.h"
 
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +33,7 @@ enum {
 	SERVE_BUSY = 4,		/* writes to it all the time, and checks it */
 	SERVE_FIFO = 8,		/* with real-time priority, on CPU 1 */
 	SERVE_SWAPPED = 16,	/* it is swapped, until servant_poke() */
+	SERVE_BOUND = 32,	/* its memory must be of node 0 */
 };
 
 static volatile sig_atomic_t servant_told;
@@ -72,12 +75,22 @@ static inline void be_urgent(void)
 		_exit(1);
 }
 
+static inline void be_bound(void)
+{
+	unsigned long nodes = 1;
+
+	if (syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 64))
+		_exit(1);
+}
+
 static void servant_run(struct servant *s, int how)
 {
 	bool good = true;
 	size_t i;
 	char c;
 
+	if (how & SERVE_BOUND)
+		be_bound();
 	s->at = guest_map_anon(s->bytes + GUEST_HUGE);
 	s->at = (char *)(((unsigned long)s->at + GUEST_HUGE - 1) &
 			 -GUEST_HUGE);
@@ -147,6 +160,23 @@ static inline long servant_in(const struct servant *s, int set)
 
 	for (i = 0; i < s->bytes; i += GUEST_PAGE)
 		n += guest_set_of(guest_pfn(s->pid, s->at + i)) == set;
+	return n;
+}
+
+/* Its pages that are not of node 0, as the kernel says; -1: it doesn't. */
+static inline long servant_far(const struct servant *s)
+{
+	long n = 0;
+	size_t i;
+
+	for (i = 0; i < s->bytes; i += GUEST_PAGE) {
+		void *page = s->at + i;
+		int node = -1;
+
+		if (syscall(SYS_move_pages, s->pid, 1ul, &page, NULL, &node, 0))
+			return -1;
+		n += node > 0;
+	}
 	return n;
 }
 

@@ -187,18 +187,21 @@ fn block(
     order.shuffle(rng);
     let mut played: Vec<[Option<Played>; 2]> = policies.iter().map(|_| [None, None]).collect();
     for (at, has_company) in order {
-        let mut programs = policies[at].programs.iter().zip(lines).enumerate();
-        let mut piece = |(owner, (program, lines)): (usize, (&Vec<Access>, &Vec<Vec<u64>>))| {
+        let programs = policies[at].programs.iter().zip(lines).enumerate();
+        let mut pieces = programs.map(|(owner, (program, lines))| {
             let (place, count) = if owner == 0 {
                 (place, PIECE)
             } else {
                 (others, BESIDE)
             };
             piece(program, place, count, lines, &stands_for)
+        });
+        let own = pieces.next().unwrap_or_default();
+        let beside: Vec<Vec<Move>> = if has_company {
+            pieces.collect()
+        } else {
+            Vec::new()
         };
-        let own = programs.next().map(&mut piece).unwrap_or_default();
-        let company = programs.filter(|_| has_company);
-        let beside: Vec<Vec<Move>> = company.map(piece).collect();
         played[at][usize::from(has_company)] = cores.play(&own, &beside);
     }
     for (taken, played) in taken.iter_mut().zip(played) {
