@@ -14,6 +14,8 @@ pub struct TestPlan {
     pub short: Vec<String>,
     /// A test and the kinds of busy memory on which it runs once more, as `AREA/NAME@KIND`.
     pub busy: Vec<(String, Vec<String>)>,
+    /// Kinds of busy memory on which `make check-long` runs every test of the set `core`.
+    pub busy_core: Vec<String>,
 }
 
 /// A kernel and the tests that it runs.
@@ -67,6 +69,10 @@ impl TestPlan {
                     plan.core.push((*test).to_owned());
                     plan.short.push((*test).to_owned());
                 }
+                ["@", "core", kinds @ ..] if !kinds.is_empty() => {
+                    plan.busy_core
+                        .extend(kinds.iter().map(|kind| (*kind).to_owned()));
+                }
                 ["@", test, kinds @ ..] if !kinds.is_empty() => plan.busy.push((
                     (*test).to_owned(),
                     kinds.iter().map(|kind| (*kind).to_owned()).collect(),
@@ -79,7 +85,7 @@ impl TestPlan {
                 }
                 _ => {
                     return Err(format!(
-                        "{}: expected a kernel and its tests (`6.12 all`, `6.1 core guard cli/run`), `+ AREA/TEST [short]` or `@ AREA/TEST KIND`",
+                        "{}: expected a kernel and its tests (`6.12 all`, `6.1 core guard cli/run`), `+ AREA/TEST [short]`, `@ AREA/TEST KIND` or `@ core KIND`",
                         at + 1
                     ))
                 }
@@ -88,13 +94,16 @@ impl TestPlan {
         Ok(plan)
     }
 
-    /// `test` and its names on busy machines.
+    /// `test` and its names on busy machines; with `long` those of `make check-long`, too.
     #[must_use]
-    pub fn ways(&self, test: &str) -> Vec<String> {
-        let kinds = self.busy.iter().filter(|(name, _)| name == test);
-        let busy = kinds
-            .flat_map(|(_, kinds)| kinds)
-            .map(|kind| format!("{test}@{kind}"));
+    pub fn ways(&self, test: &str, long: bool) -> Vec<String> {
+        let named = self.busy.iter().filter(|(name, _)| name == test);
+        let mut kinds: Vec<&String> = named.flat_map(|(_, kinds)| kinds).collect();
+        if long && self.core.iter().any(|name| name == test) {
+            let more = self.busy_core.iter().filter(|kind| !kinds.contains(kind));
+            kinds.extend(more.collect::<Vec<_>>());
+        }
+        let busy = kinds.iter().map(|kind| format!("{test}@{kind}"));
         std::iter::once(test.to_owned()).chain(busy).collect()
     }
 
@@ -120,12 +129,27 @@ mod tests {
     fn busy_machines_are_ways_of_a_test() {
         let plan =
             TestPlan::parse("6.12 all\n6.1 core\n6.1-rt a/x\n@ a/x full fragmented\n").unwrap();
-        assert_eq!(plan.ways("a/x"), ["a/x", "a/x@full", "a/x@fragmented"]);
-        assert_eq!(plan.ways("a/y"), ["a/y"]);
+        assert_eq!(
+            plan.ways("a/x", true),
+            ["a/x", "a/x@full", "a/x@fragmented"]
+        );
+        assert_eq!(plan.ways("a/y", true), ["a/y"]);
         assert!(plan.runs("6.12", "a/x@full"));
         assert!(plan.runs("6.1-rt", "a/x@full"));
         assert!(!plan.runs("6.1", "a/x@full"));
         assert!(TestPlan::parse("@ a/x\n").is_err());
+    }
+
+    #[test]
+    fn the_core_set_runs_on_busy_machines_in_the_long_check() {
+        let plan =
+            TestPlan::parse("6.12 all\n+ a/x\n+ a/y\n@ a/x full\n@ core full odd\n").unwrap();
+        assert_eq!(plan.ways("a/x", false), ["a/x", "a/x@full"]);
+        assert_eq!(plan.ways("a/y", false), ["a/y"]);
+        assert_eq!(plan.ways("a/x", true), ["a/x", "a/x@full", "a/x@odd"]);
+        assert_eq!(plan.ways("a/y", true), ["a/y", "a/y@full", "a/y@odd"]);
+        assert_eq!(plan.ways("a/z", true), ["a/z"]);
+        assert!(TestPlan::parse("@ core\n").is_err());
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<bool, Failure> {
     let root = source_root().ok_or("run it inside the source tree")?;
     let plan = TestPlan::read(&root)?;
-    let tests = find_tests(&root, &plan, &args.tests)?;
+    let tests = find_tests(args, &root, &plan)?;
     let mut kernels = plan.kernels.clone();
     // The longest boots first: else one of them is alone at the end.
     kernels.sort_by_key(|row| std::cmp::Reverse(tests_of(&plan, row, &tests)));
@@ -168,10 +168,16 @@ fn tests_of(plan: &TestPlan, row: &Row, tests: &[(String, PathBuf)]) -> usize {
 /// Name and file of every test, in order; a test that also runs on busy machines once
 /// for each.
 fn find_tests(
+    args: &Args,
     root: &Path,
     plan: &TestPlan,
-    only: &[String],
 ) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let only = &args.tests;
+    let long = args.all || args.long || only.iter().any(|test| test.contains('@'));
+    let ways = |name: &str, file: &Path, tests: &mut Vec<(String, PathBuf)>| {
+        let ways = plan.ways(name, long).into_iter();
+        tests.extend(ways.map(|way| (way, file.to_owned())));
+    };
     let mut tests = Vec::new();
     for area in sorted_dir(&root.join("tests/guest"))? {
         let Some(area_name) = area.file_name().and_then(|n| n.to_str()).map(str::to_owned) else {
@@ -187,9 +193,9 @@ fn find_tests(
             let name = format!("{area_name}/{stem}");
             let built = root.join("build/tests/guest").join(&name);
             match file.extension().and_then(|e| e.to_str()) {
-                Some("c") if built.exists() => ways(plan, &name, &built, &mut tests),
+                Some("c") if built.exists() => ways(&name, &built, &mut tests),
                 Some("c") => return Err(format!("{name} is not built: make -C tests/guest").into()),
-                Some("sh") => ways(plan, &name, &file, &mut tests),
+                Some("sh") => ways(&name, &file, &mut tests),
                 _ => {}
             }
         }
@@ -213,12 +219,6 @@ fn find_tests(
     }
     tests.retain(|(name, _)| wanted(name));
     Ok(tests)
-}
-
-/// The ways to run a test, into `tests`.
-fn ways(plan: &TestPlan, name: &str, file: &Path, tests: &mut Vec<(String, PathBuf)>) {
-    let ways = plan.ways(name).into_iter();
-    tests.extend(ways.map(|way| (way, file.to_owned())));
 }
 
 fn sorted_dir(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
