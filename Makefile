@@ -36,7 +36,7 @@ help:
 	@echo "make fuzz         the parsers, SECONDS=$(SECONDS) each"
 	@echo "make install      soloist, soloist-lab and the module (DKMS) under PREFIX=$(PREFIX)"
 	@echo "make uninstall    take that away again"
-	@echo "make deb          Debian packages in build/deb (ARCH=arm64: a board's); make dist: static binaries"
+	@echo "make deb          Debian packages in build/deb; make dist: static binaries (ARCH=arm64: a board's)"
 	@echo "make wheel        the Python package (build/wheel); make notebooks: run docs/notebooks"
 	@echo "make arm64        what guests of arm64 run (soloist vm run --arch arm64)"
 	@echo "make clean        remove build/ (kernels too) and target/"
@@ -144,7 +144,7 @@ deb:
 	@scripts/deb $(if $(filter command line,$(origin ARCH)),$(ARCH))
 
 dist:
-	@scripts/dist
+	@scripts/dist $(if $(filter command line,$(origin ARCH)),$(ARCH))
 
 wheel:
 	@scripts/packages build

@@ -220,6 +220,13 @@ static void at_a_rate(void)
 
 #define CGROUP	"/tmp/exchange-cgroup"
 
+/* Processors of arm64 tell each other's TLBs: nobody is interrupted, and no page stays. */
+#ifdef __aarch64__
+#define STAYS	false
+#else
+#define STAYS	true
+#endif
+
 /* CPU 1 is a partition of its own, without load balancing. */
 static bool isolate(void)
 {
@@ -269,7 +276,8 @@ static void supply_spares(void)
 	before = servant_in(&s, 5);
 	err = guest_write("groups/two/reserve", "62M");
 	after = servant_in(&s, 5);
-	guest_check(before > 200 && after == before, "isolated-supply-spares",
+	guest_check(before > 200 && (STAYS ? after == before : after < before),
+		    "isolated-supply-spares",
 		    "%d %s: %ld of %ld pages stayed", err, guest_status(), after,
 		    before);
 	err = guest_write("groups/two/evict", "1 isolated");
@@ -284,7 +292,7 @@ static void supply_spares(void)
 static void isolated(void)
 {
 	struct servant s;
-	long all;
+	long all, stay;
 	char pid[16];
 	int err;
 
@@ -295,14 +303,16 @@ static void isolated(void)
 	}
 	s = serve("one", 2 * MIB, SERVE_BUSY);
 	all = s.bytes / GUEST_PAGE;
+	stay = STAYS ? all : 0;
 	snprintf(pid, sizeof(pid), "%d", s.pid);
 	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
 		guest_die("cgroup.procs: %s", strerror(errno));
 	usleep(200000);
 	colors("one", "4");
 	err = recolor("one", "0");
-	guest_check(!err && servant_in(&s, 3) == all &&
-		    report("one", "isolated") >= all, "isolated-stays",
+	guest_check(!err && servant_in(&s, 3) == stay &&
+		    (STAYS ? report("one", "isolated") >= all :
+		     !report("one", "isolated")), "isolated-stays",
 		    "%d: %ld of %ld stayed, isolated %lld", err,
 		    servant_in(&s, 3), all, report("one", "isolated"));
 	err = recolor("one", "0 isolated");

@@ -10,9 +10,13 @@ cat $root/map >"$map"
 # All of this on a CPU that nobody stops.
 taskset -pc 0 $$ >/dev/null
 
-# First, for the kernel's threads of CPUs that stop or spin would be waited for.
-waits='synchronize_rcu synchronize_srcu synchronize_rcu_tasks rcu_barrier srcu_barrier'
-echo "$waits sol_guard_core_down sol_supply_exit sol_group_exit" | tr ' ' '\n' >$tracing/set_ftrace_filter
+# First, for the kernel's threads of CPUs that stop or spin would be waited for. A kernel may
+# lack a kind of waiting: Debian's of arm64 has no synchronize_rcu_tasks.
+echo >$tracing/set_ftrace_filter
+for call in synchronize_rcu synchronize_srcu synchronize_rcu_tasks rcu_barrier srcu_barrier \
+	sol_guard_core_down sol_supply_exit sol_group_exit; do
+	echo $call >>$tracing/set_ftrace_filter 2>/dev/null
+done
 echo function >$tracing/current_tracer
 # Names of the module's functions go with it.
 cat $tracing/trace_pipe >calls &

@@ -7,6 +7,9 @@ set -u
 
 arrays=$(grep ' sol_array_new' /proc/vmallocinfo)
 same arrays "$(echo "$arrays" | grep -c .)" 2
-echo "$arrays" | tr ' ' '\n' | awk -F= '$1 == "N0" { a += $2 } $1 == "N1" { b += $2 }
-	END { print a + 0, b + 0; exit !(a > 500 && b > 500 && a < b * 1.1 && b < a * 1.1) }' >nodes &&
+# On arm64 a third of the numbers lie below the memory: one page stands for all of these.
+case $(uname -m) in aarch64) parts=3 ;; *) parts=2 ;; esac
+echo "$arrays" | tr ' ' '\n' | awk -F= -v parts=$parts '$1 == "N0" { a += $2 } $1 == "N1" { b += $2 }
+	END { own = (a + b) / parts * 0.95
+		print a + 0, b + 0; exit !(a > 500 && b > 500 && a > own && b > own) }' >nodes &&
 	ok near-their-frames || fail near-their-frames "pages on each node: $(cat nodes): $arrays"
