@@ -55,6 +55,8 @@ struct Miss {
     prefetch: bool,
     /// It goes into no private cache.
     behind: bool,
+    /// The stream has given it up: it leaves as soon as it is here.
+    leaves: bool,
     since_ps: u64,
 }
 
@@ -174,12 +176,7 @@ impl WindowCore {
             Step::Access(access) => (access, false, false),
             Step::Fetch(access) => (access, true, false),
             Step::Behind(access) => (access, false, true),
-            Step::WriteBack(addr) => {
-                return Err(Some(Wish::WriteBack {
-                    line: addr >> self.line_shift,
-                    at_ps: self.now_ps,
-                }))
-            }
+            Step::WriteBack(addr) => return Err(self.give_up(addr >> self.line_shift)),
             Step::Barrier => return Err(Some(Wish::Barrier)),
             Step::Until(at) => {
                 let slept = at.saturating_sub(self.now_ps);
@@ -206,6 +203,16 @@ impl WindowCore {
             left: u64::from(access.work) + 1,
             missed: false,
         })
+    }
+
+    /// A changed line leaves: at once, or when it is here if it is still on its way.
+    fn give_up(&mut self, line: u64) -> Option<Wish> {
+        if let Some(miss) = self.misses.iter_mut().find(|m| m.line == line) {
+            miss.leaves = true;
+            return None;
+        }
+        let at_ps = self.now_ps;
+        Some(Wish::WriteBack { line, at_ps })
     }
 
     fn finish(&mut self) -> Wish {
@@ -282,6 +289,7 @@ impl WindowCore {
             store: a.write,
             prefetch: false,
             behind: p.behind,
+            leaves: false,
             since_ps: self.now_ps,
         };
         if !a.write {
@@ -404,6 +412,7 @@ impl WindowCore {
                 store: false,
                 prefetch: true,
                 behind: false,
+                leaves: false,
                 since_ps: self.now_ps,
             };
             return Some(self.send(miss, 0));
@@ -430,7 +439,11 @@ impl WindowCore {
 
     /// Puts a line that has arrived into the private caches.
     fn keep(&mut self, miss: &Miss, out: &mut Vec<Victim>) {
-        if miss.behind {
+        if miss.leaves {
+            let (line, dirty, tag) = (miss.line, true, self.id);
+            out.push(Victim { line, dirty, tag });
+        }
+        if miss.behind || miss.leaves {
             return;
         }
         let levels = self.caches.len();
