@@ -126,6 +126,7 @@ fn a_recording_plays_on_silicon_beside_neighbours() {
     let played = soloist(dir.path(), simulated);
     assert!(played.status.success(), "{played:?}");
     let json: serde_json::Value = serde_json::from_slice(&played.stdout).unwrap();
+    assert_eq!(json["is_modelled"], false, "another machine's timing");
     let rows = json["rows"].as_array().unwrap();
     let slowdown = |at: usize| rows[at]["silicon"]["slowdown"]["median"].as_f64().unwrap();
     assert_eq!(
@@ -147,6 +148,10 @@ fn a_recording_plays_on_silicon_beside_neighbours() {
             "name policies",
         ),
         ("--banks 16 rec", "--on-silicon"),
+        (
+            "--on-silicon --machine nobody rec -- read",
+            "--machine: nobody",
+        ),
     ] {
         let refused = soloist(dir.path(), &format!("sim replay {words}"));
         let stderr = String::from_utf8(refused.stderr).unwrap();
@@ -180,6 +185,10 @@ fn compare_offers_a_free_node_where_there_is_one() {
     ];
     assert_eq!(names, wanted);
     assert!(notes[1].contains("500 of "), "{notes:?}");
+    let unknown = soloist(dir.path(), "compare --recorded rec --machine nobody");
+    let stderr = String::from_utf8(unknown.stderr).unwrap();
+    assert_eq!(unknown.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("--machine: nobody"), "{stderr}");
     let (names, notes) = compare("--lines 500 --machine skylake");
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(notes[2].contains("one node"), "{notes:?}");

@@ -33,7 +33,7 @@ pub mod region;
 mod rows;
 pub mod sim;
 pub mod source;
-mod streams;
+pub(crate) mod streams;
 pub mod sweep;
 
 use std::collections::BTreeMap;

@@ -4,13 +4,16 @@
 use std::time::Duration;
 
 use soloist_machine::known;
+use soloist_map::detect::eviction::{self, Sorted};
 use soloist_map::silicon::pages::sim::{SimCaching, Truth};
-use soloist_map::silicon::pages::{measure, NoPages, Size, Split};
+use soloist_map::silicon::pages::{measure, Caching, NoPages, Size, Split};
 use soloist_map::silicon::slices::Plan;
 
 const NOTHING: Truth = Truth {
     cache: 1 << 18,
+    page: 4096,
     cache_bits: 0,
+    cache_hash: [0; 2],
     bank_bits: 0,
     same_bank_ns: 0.0,
     others_ns: 4.0,
@@ -19,7 +22,7 @@ const NOTHING: Truth = Truth {
 
 fn splits(truth: Truth, seed: u64) -> Vec<Split> {
     let mut machine = SimCaching::new(truth, 2 << 20, seed);
-    measure(&mut machine, plan(seed), &mut |_| {}).unwrap()
+    measure(&mut machine, None, plan(seed), &mut |_| {}).unwrap()
 }
 
 fn plan(seed: u64) -> Plan {
@@ -118,7 +121,7 @@ fn banks_are_those_of_the_machine() {
             ..NOTHING
         };
         let mut machine = SimCaching::new(truth, 2 << 20, 1).in_banks_of(&map);
-        let splits = measure(&mut machine, plan(1), &mut |_| {}).unwrap();
+        let splits = measure(&mut machine, None, plan(1), &mut |_| {}).unwrap();
         let single = splits
             .iter()
             .filter(|s| s.bits.len() == 1 && s.size == Size::Beyond);
@@ -129,6 +132,121 @@ fn banks_are_those_of_the_machine() {
     assert!(hashed < simple, "haswell: {hashed} of {simple}");
 }
 
+/// A kernel with pages of 16 KiB has no bits 12 and 13 to colour by.
+#[test]
+fn bits_are_those_above_the_kernels_pages() {
+    let truth = Truth {
+        cache: 1 << 19,
+        page: 16 << 10,
+        cache_bits: 1 << 14,
+        ..NOTHING
+    };
+    let mut machine = SimCaching::new(truth, 8 << 20, 1);
+    let splits = measure(&mut machine, None, plan(1), &mut |_| {}).unwrap();
+    let least = splits.iter().flat_map(|split| &split.bits).min();
+    assert_eq!(least, Some(&14));
+    let inside = of(&splits, &[14], Size::Inside);
+    assert_eq!(inside.bytes, 1 << 17);
+    assert!(inside.saved.shown, "{inside:?}");
+}
+
+/// How many page colours the cache has, where lines push each other out by address bits, by
+/// linear functions of a slice, and by a hash that keeps no page together.
+#[test]
+fn colours_of_the_cache_are_counted_by_what_pushes_out() {
+    let hash = [0x1_b5f5_7540, 0x2_eb5f_aa80];
+    let kinds = [
+        ("plain, 2", 1 << 12, [0; 2], 4096),
+        ("plain, 8", 7 << 12, [0; 2], 4096),
+        ("plain, 32", 0x1f << 12, [0; 2], 4096),
+        ("two slices", 0, [hash[0], 0], 4096),
+        ("four slices and 4", 3 << 12, hash, 4096),
+        ("plain, 4, pages of 16 KiB", 3 << 14, [0; 2], 16 << 10),
+        ("no page together", 0, [0; 2], 4096),
+    ];
+    let (mut false_claims, mut none, mut held, mut runs) = (0, 0, 0, 0);
+    for (name, cache_bits, cache_hash, page) in kinds {
+        let truth = Truth {
+            cache: 1 << 20,
+            page,
+            cache_bits,
+            cache_hash,
+            ..NOTHING
+        };
+        let colors = truth.cache_colors() as f64;
+        for seed in 0..10 {
+            let mut machine = SimCaching::new(truth, 16 << 20, seed);
+            let Some(found) = eviction::detect(&mut machine, seed, &mut |_| {}) else {
+                none += 1;
+                continue;
+            };
+            runs += 1;
+            match colors > 1.0 {
+                true => {
+                    let most = found.most.unwrap_or(f64::INFINITY);
+                    let is_in = found.is_of_pages() && found.least <= colors && colors <= most;
+                    held += usize::from(is_in);
+                    if !is_in {
+                        println!("{name}, seed {seed}: {found:?}");
+                    }
+                }
+                false => {
+                    held += usize::from(found.colors() == 1.0);
+                    false_claims += usize::from(found.colors() > 1.0);
+                }
+            }
+        }
+    }
+    println!("{held} of {runs} true, {none} looks found nothing, {false_claims} false colours");
+    assert_eq!(false_claims, 0);
+    assert!(
+        held + 2 >= runs && none <= 2,
+        "{held} of {runs}, {none} none"
+    );
+}
+
+/// Slices that functions of the address choose have page colours, which no single bit finds.
+#[test]
+fn a_class_of_pages_isolates_where_no_bit_does() {
+    let truth = Truth {
+        cache: 1 << 20,
+        cache_hash: [0x1_b5f5_7540, 0x2_eb5f_aa80],
+        ..NOTHING
+    };
+    let mut machine = SimCaching::new(truth, 8 << 20, 1);
+    let found = eviction::detect(&mut machine, 1, &mut |_| {}).unwrap();
+    let sorted = found.sort(&mut machine, 1).unwrap();
+    let splits = measure(&mut machine, Some(&sorted), plan(1), &mut |_| {}).unwrap();
+    for split in splits {
+        let is_class = split.size == Size::OfClass;
+        assert_eq!(split.saved.shown, is_class, "{split:?}");
+        let said = split.verdict().contains("Pages by what pushes out");
+        assert_eq!(said, is_class, "{}", split.verdict());
+    }
+}
+
+/// Pages sorted into classes that are none isolate nothing.
+#[test]
+fn classes_that_are_none_are_hardly_ever_claimed() {
+    let claims = (0..20).filter(|&seed| {
+        let mut machine = SimCaching::new(NOTHING, 2 << 20, seed);
+        let (own, others) = Caching::pages(&machine)
+            .into_iter()
+            .partition(|page| page >> 13 & 3 == 0);
+        let sorted = Sorted {
+            own,
+            others,
+            classes: 4.0,
+        };
+        let splits = measure(&mut machine, Some(&sorted), plan(seed), &mut |_| {}).unwrap();
+        let class = splits.iter().find(|split| split.size == Size::OfClass);
+        class.unwrap().saved.shown
+    });
+    let claims = claims.count();
+    println!("{claims} of 20 claimed");
+    assert!(claims <= 1, "{claims} of 20");
+}
+
 #[test]
 fn too_little_memory_is_refused() {
     let plan = Plan {
@@ -137,6 +255,6 @@ fn too_little_memory_is_refused() {
         seed: 1,
     };
     let mut machine = SimCaching::new(NOTHING, 1 << 19, 1);
-    let refused = measure(&mut machine, plan, &mut |_| {}).unwrap_err();
+    let refused = measure(&mut machine, None, plan, &mut |_| {}).unwrap_err();
     assert_eq!(refused, NoPages::Memory);
 }

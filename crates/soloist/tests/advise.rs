@@ -93,10 +93,16 @@ fn advice_follows_a_measurement_in_a_file() {
             "0",
             "--cache-bits",
             mask,
+            "--cache",
+            "512K",
             "--json",
         ];
         let out = bench(&args);
         let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(report["pages"][0]["bytes"], 128 << 10, "{report}");
+        let colors = report["cache"]["classes"].as_f64().unwrap();
+        let holds = report["cache"]["held"].as_u64() > Some(4);
+        assert_eq!(holds && (1.5..2.6).contains(&colors), divides, "{report}");
         let splits = report["pages"].as_array().unwrap();
         let shown = splits
             .iter()
@@ -227,6 +233,11 @@ fn figures_that_no_machine_has_are_misuse() {
             "--simulate haswell --cache-bits 0xffffffffffffffff",
             "bits 12 to 20",
         ),
+        (
+            "--simulate haswell --only pages --cache-bits 0x1ff000 --cache 128K",
+            "more colours than the cache has pages",
+        ),
+        ("--simulate haswell --cache 3M", "a power of two"),
         ("--simulate haswell --cpus 99", "cannot be used with"),
         ("--simulate haswell --memory 8M", "cannot be used with"),
         ("--simulate no-such", "no such machine"),

@@ -89,7 +89,7 @@ fn setting(args: &Args) -> Result<Setting> {
                 .map_err(|e| Misuse(format!("--policies: {e}")))?,
         );
     }
-    let platform = Platform::find(&args.machine)?;
+    let platform = Platform::find(&args.machine).map_err(|e| Misuse(format!("--machine: {e}")))?;
     if args.neighbours as usize >= platform.node_of_core.len() {
         let (n, machine) = (args.neighbours, &args.machine);
         let why = format!("--neighbours {n}: {machine} has no more cores");

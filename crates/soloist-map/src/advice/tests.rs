@@ -59,6 +59,7 @@ fn report(banks: usize, saved: f64) -> Report {
     Report {
         functions: vec!["6^13".to_owned()],
         banks: Some(banks as f64),
+        frame_bytes: 4096,
         page_colors: None,
         processors: 8,
         density: Density::of(&cells, Some(banks as f64), 8),

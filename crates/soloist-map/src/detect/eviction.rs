@@ -30,6 +30,8 @@ const ERRORS: f64 = 2.6;
 const MOST_WAYS: usize = 6;
 /// Pages that are looked through, in times of those that fill the cache.
 const POOL: u64 = 6;
+/// Pages that are sorted, in times of those that fill the cache.
+const SORTED: u64 = 2;
 /// Times that a reduction that came to no smallest group begins anew.
 const TRIES: usize = 3;
 
@@ -48,6 +50,22 @@ pub struct Eviction {
     pub held: usize,
     /// Places that were tried.
     pub tried: usize,
+    /// A page, and its group less one: what other pages are held against.
+    #[serde(skip)]
+    target: u64,
+    #[serde(skip)]
+    kept: Vec<u64>,
+}
+
+/// Pages by class.
+#[derive(Debug, Clone)]
+pub struct Sorted {
+    /// Of one class.
+    pub own: Vec<u64>,
+    /// Of all others.
+    pub others: Vec<u64>,
+    /// Classes that there are.
+    pub classes: f64,
 }
 
 impl Eviction {
@@ -64,6 +82,29 @@ impl Eviction {
             true => self.classes.max(1.0),
             false => 1.0,
         }
+    }
+
+    /// Sorts pages by whether they are of the class that was looked at: as many as fill the
+    /// cache twice. `None`: classes are not of whole pages, or there is but one.
+    pub fn sort(&self, probe: &mut dyn CacheProbe, seed: u64) -> Option<Sorted> {
+        // Nearer to one than to two.
+        if self.colors() < 1.5 {
+            return None;
+        }
+        let mut pages = probe.pages();
+        pages.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        pages.retain(|page| *page != self.target && !self.kept.contains(page));
+        pages.truncate((SORTED * probe.geometry().size / probe.page_bytes()) as usize);
+        let is_own = |page: &u64| {
+            let with: Vec<u64> = self.kept.iter().chain([page]).copied().collect();
+            pushes(probe, self.target, &with, PLACE)
+        };
+        let (own, others) = pages.into_iter().partition(is_own);
+        Some(Sorted {
+            own,
+            others,
+            classes: self.classes,
+        })
     }
 
     /// What follows, in a sentence.
@@ -89,6 +130,17 @@ impl Eviction {
             self.classes
         )
     }
+}
+
+/// As [`detect`], with pages that are sorted by the class that was looked at.
+pub fn look(
+    probe: &mut dyn CacheProbe,
+    seed: u64,
+    progress: &mut dyn FnMut(f64),
+) -> Option<(Eviction, Option<Sorted>)> {
+    let found = detect(probe, seed, progress)?;
+    let sorted = found.sort(probe, seed);
+    Some((found, sorted))
 }
 
 /// Looks at the cache behind `probe`; `None`: no group pushes a line out, for lack of memory
@@ -117,7 +169,14 @@ pub fn detect(
         .collect();
     let (held, tried) = holds(probe, target, &group, &mut rng);
     progress(0.6);
-    let (classes, least, most) = classes(probe, target, &group, &rest, progress)?;
+    let asked = classes(probe, target, &group, &rest, progress)?;
+    // The target and its group are of the class, and were not among those asked.
+    let taken = group.len() as f64 + 1.0;
+    let of_all = |classes: f64| {
+        let (all, rest) = (pages.len() as f64, pages.len() as f64 - taken);
+        all / (taken + rest / classes)
+    };
+    let (classes, least, most) = (of_all(asked.0), of_all(asked.1), asked.2.map(of_all));
     Some(Eviction {
         group: group.len(),
         classes,
@@ -125,6 +184,8 @@ pub fn detect(
         most,
         held,
         tried,
+        target,
+        kept: group[1..].to_vec(),
     })
 }
 
@@ -180,7 +241,7 @@ fn holds(
     (held.count(), places.len())
 }
 
-/// Number of classes and between what it lies, by the share of pages that can stand for one
+/// Number of classes and between what it lies, among the `pages` asked, by the share of pages that can stand for one
 /// of the group; `None`: what is left of the group pushes the target out by itself.
 fn classes(
     probe: &mut dyn CacheProbe,

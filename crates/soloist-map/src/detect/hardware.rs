@@ -70,6 +70,8 @@ pub struct Hardware {
     most: u64,
     /// What the host bridge says, where physical addresses are told.
     lifted: Option<Lifted>,
+    /// Processors that streams run on; none: wherever the caller may run.
+    cpus: Vec<usize>,
 }
 
 /// What to measure with.
@@ -116,6 +118,12 @@ impl Drop for Mapping {
 }
 
 impl Hardware {
+    /// The same memory, which streams read from these processors, a thread each.
+    #[must_use]
+    pub fn with_cpus(self, cpus: Vec<usize>) -> Self {
+        Self { cpus, ..self }
+    }
+
     /// Maps and touches memory.
     ///
     /// # Errors
@@ -216,6 +224,7 @@ impl Hardware {
             mapper,
             most,
             lifted,
+            cpus: Vec::new(),
         }
     }
 
@@ -315,10 +324,14 @@ impl TimingSource for Hardware {
         times[1]
     }
 
+    fn frame_shift(&self) -> u32 {
+        small_shift()
+    }
+
     fn stream(&mut self, lines: &[u64]) -> Option<f64> {
         let lines: Vec<*const u8> = lines.iter().filter_map(|&line| self.locate(line)).collect();
         // SAFETY: all lie in pages of the mappings that `self` owns.
-        unsafe { streams::time(&lines) }
+        unsafe { streams::time(&lines, &self.cpus) }
     }
 }
 

@@ -10,7 +10,7 @@
 use std::fs;
 
 use serde::Serialize;
-use soloist_host::machine::Host;
+use soloist_core::format_size;
 
 use super::cpu;
 use super::hardware::Hardware;
@@ -165,8 +165,8 @@ fn set_bits(probe: &mut dyn CacheProbe, target: u64, group: &[u64]) -> Vec<u32> 
 }
 
 /// This machine's last level, by its own memory.
-pub struct HardwareProbe {
-    memory: Hardware,
+pub struct HardwareProbe<'a> {
+    memory: &'a Hardware,
     geometry: Geometry,
     /// Slower than this is from memory.
     threshold: u32,
@@ -186,13 +186,50 @@ fn threshold(mut hits: Vec<u32>, mut misses: Vec<u32>, reads: u32) -> Option<u32
     (miss > hit + least).then(|| hit + (miss - hit) * 3 / 5)
 }
 
-impl HardwareProbe {
-    /// Reads the geometry from sysfs and times hits and misses; `None` when
-    /// sysfs tells nothing or the two can't be told apart.
-    #[must_use]
-    pub fn new(memory: Hardware) -> Option<Self> {
-        let geometry = geometry_of_host()?;
-        let line = memory.locate(memory.ranges().first()?.start)?;
+/// Why this machine's last level can't be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoProbe {
+    /// sysfs has none.
+    #[error("the kernel names no last-level cache")]
+    Unnamed,
+    /// Too little memory.
+    #[error("{have} of memory push no line out of the last-level cache of {cache}: give it {wanted} or more (--memory)")]
+    Memory {
+        /// What there is.
+        have: String,
+        /// Size of the cache.
+        cache: String,
+        /// Twice that.
+        wanted: String,
+    },
+    /// Times are too near.
+    #[error("hits and misses of the last-level cache can't be told apart here")]
+    Apart,
+}
+
+/// Whether so much memory pushes lines out of the cache.
+fn enough(have: u64, cache: u64) -> Result<(), NoProbe> {
+    match have < 2 * cache {
+        true => Err(NoProbe::Memory {
+            have: format_size(have),
+            cache: format_size(cache),
+            wanted: format_size(2 * cache),
+        }),
+        false => Ok(()),
+    }
+}
+
+impl<'a> HardwareProbe<'a> {
+    /// Reads the geometry from sysfs and times hits and misses.
+    ///
+    /// # Errors
+    /// When sysfs tells nothing, memory is too small, or hits and misses can't be told apart.
+    pub fn new(memory: &'a Hardware) -> Result<Self, NoProbe> {
+        let geometry = geometry_of_host().ok_or(NoProbe::Unnamed)?;
+        let pages = memory.pages().count() as u64;
+        enough(pages << memory.page_shift(), geometry.size)?;
+        let first = memory.ranges().first().map_or(0, |range| range.start);
+        let line = memory.locate(first).ok_or(NoProbe::Apart)?;
         let read = |flushed: bool| {
             // SAFETY: the line lies in the pool, which lives on.
             unsafe {
@@ -206,12 +243,12 @@ impl HardwareProbe {
         };
         let once = |flushed: bool| (0..cpu::READS).map(|_| read(flushed)).sum();
         let times = |flushed: bool| (0..101).map(|_| once(flushed)).collect();
-        let threshold = threshold(times(false), times(true), cpu::READS)?;
-        Some(Self {
+        let threshold = threshold(times(false), times(true), cpu::READS).ok_or(NoProbe::Apart)?;
+        Ok(Self {
             memory,
             geometry,
             threshold,
-            page_bytes: Host::live().page_size().bytes(),
+            page_bytes: 1 << memory.frame_shift(),
         })
     }
 
@@ -222,7 +259,7 @@ impl HardwareProbe {
     }
 }
 
-impl CacheProbe for HardwareProbe {
+impl CacheProbe for HardwareProbe<'_> {
     fn geometry(&self) -> Geometry {
         self.geometry
     }
@@ -351,6 +388,17 @@ mod tests {
             let truth = rivals >= self.geometry.ways as usize;
             truth != (self.wrong_every > 0 && self.calls % self.wrong_every == 0)
         }
+    }
+
+    /// Too little memory is not called a cache that can't be seen.
+    #[test]
+    fn too_little_memory_is_named() {
+        let why = enough(4096, 8 << 20).unwrap_err().to_string();
+        assert!(
+            why.contains("4 KiB of memory") && why.contains("give it 16 MiB"),
+            "{why}"
+        );
+        assert_eq!(enough(16 << 20, 8 << 20), Ok(()));
     }
 
     #[test]

@@ -150,6 +150,19 @@ pub fn find(meter: &mut Meter<'_>, model: &Model) -> Result<Names, Stop> {
     Ok(names)
 }
 
+/// The functions that choose the channel, by what several streams read at once; `None`: none is
+/// seen to.
+///
+/// # Errors
+/// When the deadline has passed.
+pub fn channel(meter: &mut Meter<'_>, model: &Model) -> Result<Option<Name>, Stop> {
+    if !(1..=MOST_FUNCTIONS).contains(&model.functions.len()) {
+        return Ok(None);
+    }
+    let found = channels(meter, model)?;
+    Ok(found.and_then(|(sums, sure)| name(model, &sums, &Basis::new(), sure)))
+}
+
 /// A name for the sums of functions in `of` that are not in `known`.
 fn name(model: &Model, of: &Basis, known: &Basis, confidence: f64) -> Option<Name> {
     let masks = |sums: &Basis| Basis::of(sums.rows().iter().map(|&sum| mask(model, sum)));

@@ -73,6 +73,11 @@ pub trait TimingSource {
         None
     }
 
+    /// log2 of a page as the kernel has it: what can be coloured apart.
+    fn frame_shift(&self) -> u32 {
+        12
+    }
+
     /// log2 of the cache line.
     fn line_shift(&self) -> u32 {
         6

@@ -17,6 +17,7 @@ use super::sets::{self, SetsError};
 use crate::detect::classes::Classes;
 use crate::detect::classify::classify;
 use crate::detect::meter::Meter;
+use crate::detect::names::{self, SURE};
 use crate::detect::node::solve_node;
 use crate::detect::source::{Addresses, TimingSource};
 
@@ -27,8 +28,6 @@ const OF_TASK: usize = 12;
 const LEAST_LINES: usize = 48;
 /// Random lines of all of memory.
 const ANYWHERE: usize = 1 << 16;
-/// Address bits inside a page of 4 KiB.
-const FRAME_BITS: u32 = 12;
 /// Lines of a bank that are kept.
 const MOST_LINES: usize = 8192;
 /// A slice of fewer banks leaves none to be private.
@@ -55,6 +54,11 @@ pub struct Banks {
     pub total: Option<f64>,
     /// Random lines of all of memory, where `lines` are of few banks.
     pub anywhere: Vec<u64>,
+    /// Functions, sums of the bank functions, that choose the channel: half of the lines take
+    /// twice as long when all processors read at once. None: none is seen to.
+    pub channel: Vec<u64>,
+    /// log2 of a page as the kernel has it.
+    pub frame_shift: u32,
 }
 
 /// One of several programs that draw lines and have none in common.
@@ -104,7 +108,14 @@ impl Banks {
                     let model = &region.model;
                     let classes = classify(&mut meter, model, page_shift, pages.len(), &mut tell);
                     if classes.proof.holds() {
-                        return Ok(Self::of_classes(&classes, meter.source().line_shift()));
+                        progress("reading on all CPUs at once", 0.0);
+                        let channel = names::channel(&mut meter, model).ok().flatten();
+                        let sure = channel.filter(|name| name.confidence >= SURE);
+                        return Ok(Self {
+                            channel: sure.map_or_else(Vec::new, |name| name.functions),
+                            frame_shift: meter.source().frame_shift(),
+                            ..Self::of_classes(&classes, meter.source().line_shift())
+                        });
                     }
                 }
             }
@@ -118,6 +129,8 @@ impl Banks {
             total,
             lines,
             anywhere: sets::anywhere(&mut meter, ANYWHERE)?,
+            channel: Vec::new(),
+            frame_shift: meter.source().frame_shift(),
         })
     }
 
@@ -150,6 +163,8 @@ impl Banks {
             how: How::Functions(functions),
             lines,
             anywhere: Vec::new(),
+            channel: Vec::new(),
+            frame_shift: 12,
         }
     }
 
@@ -222,7 +237,7 @@ impl Banks {
         (shuffled, others)
     }
 
-    /// Banks that pages of 4 KiB lie in together: what page colours can't tell apart.
+    /// Banks that the kernel's pages lie in together: what page colours can't tell apart.
     /// A set for each colour; none where no functions are known.
     #[must_use]
     pub fn page_sets(&self) -> Vec<Vec<usize>> {
@@ -234,7 +249,7 @@ impl Banks {
             let of = functions.iter().enumerate();
             of.map(|(i, &f)| (f >> bit & 1) << i).sum()
         };
-        let inside = Basis::of((0..FRAME_BITS).map(moved));
+        let inside = Basis::of((0..self.frame_shift).map(moved));
         let mut sets: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for bank in 0..self.lines.len() {
             let set = inside.reduce(bank as u64);

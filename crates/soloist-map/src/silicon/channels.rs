@@ -1,7 +1,8 @@
 //! Another channel: what it adds to private banks.
 //!
-//! For each bank function, and sums of them (functions are known up to sums), the
-//! victim has a few banks on one side of it; neighbours have as many other banks on
+//! Which functions choose the channel is known where all processors at once read half of the
+//! lines half as fast ([`Banks::channel`]). Those are tried; where there are none, each bank
+//! function, and sums of them (functions are known up to sums). The victim has a few banks on one side of it; neighbours have as many other banks on
 //! the same side, or on the other. Banks are private both times. Where the function
 //! chooses the channel, neighbours on the other side share no bus and no queue with the
 //! victim, and cost less.
@@ -13,7 +14,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use soloist_core::statistics::median;
-use soloist_machine::gf2;
+use soloist_machine::gf2::{self, Basis};
 
 use super::banks::{Banks, How, Owner};
 use super::difference::{at_most, judge, Difference};
@@ -44,12 +45,31 @@ pub struct Channels {
     pub alone_ns: f64,
     /// By function.
     pub sides: Vec<Side>,
+    /// Functions that choose the channel, by what all processors read at once.
+    #[serde(default)]
+    pub by_throughput: Vec<String>,
 }
 
 impl Channels {
-    /// What was seen, in a sentence.
+    /// What was seen, in a sentence or two.
     #[must_use]
     pub fn verdict(&self) -> String {
+        let costs = self.costs();
+        match self.by_throughput.as_slice() {
+            [] => format!(
+                "{costs} No function is seen to halve what all CPUs read at once: there is one channel, or \
+                 too few CPUs or banks to fill half of the channels."
+            ),
+            functions => format!(
+                "The channel is chosen by {}: half of the lines take twice as long when all CPUs read at \
+                 once. {costs}",
+                functions.join(", ")
+            ),
+        }
+    }
+
+    /// What neighbours on the other side cost less or more.
+    fn costs(&self) -> String {
         let seen = |is_seen: &dyn Fn(&Difference) -> bool| -> Option<String> {
             let sides = self.sides.iter().filter(|side| is_seen(&side.saved));
             let percent = |side: &Side| 100.0 * side.saved.ns.median.abs() / self.alone_ns;
@@ -70,8 +90,8 @@ impl Channels {
         }
         let most = self.sides.iter().map(|side| side.saved.ns.high);
         format!(
-            "Another channel: beside {who} no function shows one; beyond private banks it would save {} \
-             of an access alone (99 %).",
+            "Another channel: beside {who} no function is shown to save anything; beyond private banks it \
+             would be {} of an access alone (99 %).",
             at_most(most.fold(0.0, f64::max) / self.alone_ns)
         )
     }
@@ -90,7 +110,10 @@ pub fn measure(
     let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
     let neighbours = cores.most_neighbours();
     let begun = Instant::now();
-    let sums = sums(functions.len());
+    let sums = match of_channel(functions, &banks.channel) {
+        none if none.is_empty() => sums(functions.len()),
+        of_channel => of_channel,
+    };
     let mut saved: Vec<Vec<f64>> = vec![Vec::new(); sums.len()];
     let mut alone: Vec<f64> = Vec::new();
     for turn in 0..PATIENCE as usize * plan.blocks {
@@ -114,7 +137,7 @@ pub fn measure(
         return None;
     }
     let sides = sums.iter().zip(&saved).map(|(&sum, saved)| Side {
-        function: gf2::show(gf2::bits(sum).fold(0, |mask, i| mask ^ functions[i as usize])),
+        function: gf2::show(mask(functions, sum)),
         saved: Difference::of(saved, plan.seed),
     });
     let mut sides: Vec<Side> = sides.collect();
@@ -124,7 +147,20 @@ pub fn measure(
         neighbours,
         alone_ns: median(&mut alone),
         sides,
+        by_throughput: banks.channel.iter().map(|&f| gf2::show(f)).collect(),
     })
+}
+
+/// The sums of `functions` that choose the channel: those that `channel` spans.
+fn of_channel(functions: &[u64], channel: &[u64]) -> Vec<u64> {
+    let known = Basis::of(channel.iter().copied());
+    let chooses = |&sum: &u64| known.reduce(mask(functions, sum)) == 0;
+    (1..1 << functions.len()).filter(chooses).collect()
+}
+
+/// The function that a sum of functions is, a bit of `sum` each.
+fn mask(functions: &[u64], sum: u64) -> u64 {
+    gf2::bits(sum).fold(0, |mask, i| mask ^ functions[i as usize])
 }
 
 /// Sums of functions that are tried, a bit a function: all where they are few, else each

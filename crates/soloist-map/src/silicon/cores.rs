@@ -14,6 +14,7 @@ use super::moves::{Move, Played, Script};
 use super::{Attack, Company, Cores, Round};
 use crate::detect::cpu;
 use crate::detect::hardware::Hardware;
+pub use crate::detect::streams::bind;
 use soloist_core::statistics::median;
 
 /// Accesses of a chunk, and chunks of a round.
@@ -35,23 +36,6 @@ pub struct RealCores<'a> {
     memory: &'a Hardware,
     victim: usize,
     neighbours: Vec<usize>,
-}
-
-/// Binds the calling thread to a processor.
-///
-/// # Errors
-/// When the kernel refuses.
-pub fn bind(cpu: usize) -> std::io::Result<()> {
-    // SAFETY: a set of processors is plain bits; the kernel only reads it.
-    let status = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set)
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
 }
 
 impl<'a> RealCores<'a> {

@@ -7,7 +7,8 @@
 //! block, the neighbours the other. A bit that chooses cache sets divides the cache so, one
 //! that chooses banks divides those, and one that does both does both. After all bits the
 //! two that saved most are tried together, measured anew: the victim in a quarter of the
-//! pages. The saving is spread less private, both beside neighbours, so it is net of the
+//! pages. Where pages were sorted into classes that push each other out ([`Sorted`]), the victim
+//! has one class and the neighbours the others, whatever bits choose them. The saving is spread less private, both beside neighbours, so it is net of the
 //! cost of fewer sets and banks. All judgements of a run share one limit for chance
 //! (Holm), so of many bits without an effect hardly any is claimed.
 
@@ -22,13 +23,11 @@ use soloist_core::statistics::median;
 use super::difference::{at_most, judge, Difference, Loss};
 use super::slices::{Plan, LEAST_BLOCKS, PATIENCE};
 use super::two_banks::CHANCE;
+use crate::detect::eviction::Sorted;
 
 pub mod real;
 pub mod sim;
 
-/// Bytes of a page, and its shift.
-const PAGE: u64 = 4096;
-const PAGE_SHIFT: u32 = 12;
 /// Bits that are tried, from the page offset's end on.
 const MOST_BITS: u32 = 9;
 
@@ -49,7 +48,10 @@ pub trait Caching {
     /// Bytes of the last-level cache.
     fn cache_bytes(&self) -> u64;
 
-    /// First addresses of all pages of 4 KiB; those of huge pages, so that the bits below
+    /// Bytes of a page as the kernel has it.
+    fn page_bytes(&self) -> u64;
+
+    /// First addresses of all such pages; those of huge pages, so that the bits below
     /// `known_bits` are physical ones.
     fn pages(&self) -> Vec<u64>;
 
@@ -69,12 +71,15 @@ pub enum Size {
     Inside,
     /// Twice the last level, or what a quarter of the memory at hand has.
     Beyond,
+    /// Three quarters of what the last level has for one class of pages.
+    OfClass,
 }
 
 /// Pages divided by some address bits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Split {
-    /// The address bits; two: the victim has a quarter of the pages.
+    /// The address bits; two: the victim has a quarter of the pages; none: it has a class of
+    /// pages that push each other out.
     pub bits: Vec<u32>,
     /// The victim's working set.
     pub size: Size,
@@ -102,8 +107,13 @@ impl Split {
         let set = match self.size {
             Size::Inside => "a working set inside the cache",
             Size::Beyond => "one beyond it",
+            Size::OfClass => "a working set that one class has room for",
         };
-        let head = format!("Pages by bit {}, {set}:", bits.join(" and "));
+        let by = match self.size {
+            Size::OfClass => "by what pushes out".to_owned(),
+            _ => format!("by bit {}", bits.join(" and ")),
+        };
+        let head = format!("Pages {by}, {set}:");
         let lose = self.neighbours_lose.says();
         if !self.saved.shown && !self.saved.shown_less {
             return format!(
@@ -158,30 +168,38 @@ struct Taken {
 
 struct Experiment<'a> {
     cores: &'a mut dyn Caching,
+    sorted: Option<&'a Sorted>,
+    page: u64,
     pages: Vec<u64>,
     plan: Plan,
     rng: ChaCha8Rng,
 }
 
-/// Measures every bit, then the two best together, with both working sets.
+/// Measures every bit, then the two best together, with both working sets; and a class of pages
+/// against all others, where they are sorted.
 ///
 /// # Errors
 /// Why nothing could be measured.
 pub fn measure(
     cores: &mut dyn Caching,
+    sorted: Option<&Sorted>,
     plan: Plan,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Vec<Split>, NoPages> {
     let pages = cores.pages();
-    let bits: Vec<u32> = (PAGE_SHIFT..cores.known_bits().min(PAGE_SHIFT + MOST_BITS)).collect();
-    if bits.is_empty() {
+    let page = cores.page_bytes();
+    let first = page.trailing_zeros();
+    let bits: Vec<u32> = (first..cores.known_bits().min(first + MOST_BITS)).collect();
+    if bits.is_empty() && sorted.is_none() {
         return Err(NoPages::Bits);
     }
-    if (pages.len() as u64) * PAGE < 4 * cores.cache_bytes() {
+    if (pages.len() as u64) * page < 4 * cores.cache_bytes() {
         return Err(NoPages::Memory);
     }
     let mut experiment = Experiment {
         cores,
+        sorted,
+        page,
         pages,
         plan,
         rng: ChaCha8Rng::seed_from_u64(plan.seed),
@@ -190,7 +208,8 @@ pub fn measure(
     let single = bits
         .iter()
         .flat_map(|&bit| sizes.map(|size| Taken::of(vec![bit], size)));
-    let mut taken: Vec<Taken> = single.collect();
+    let class = sorted.map(|_| Taken::of(Vec::new(), Size::OfClass));
+    let mut taken: Vec<Taken> = single.chain(class).collect();
     let time = plan.time * 4 / 5;
     experiment.take(&mut taken, time, &mut |share| progress(0.8 * share));
     if taken.iter().all(|one| one.blocks.len() < LEAST_BLOCKS) {
@@ -256,7 +275,10 @@ impl Experiment<'_> {
     /// Spread and private, either first.
     fn block(&mut self, bits: &[u32], size: Size) -> Option<[Round; 2]> {
         let spread = self.shares(&[], size);
-        let private = self.shares(bits, size);
+        let private = match (size, self.sorted) {
+            (Size::OfClass, Some(sorted)) => self.shares_by_class(sorted),
+            _ => self.shares(bits, size),
+        };
         let is_spread_first = self.rng.gen();
         let mut round = |shares: &Shares| self.cores.round(&shares.own, &shares.theirs);
         match is_spread_first {
@@ -277,7 +299,7 @@ impl Experiment<'_> {
         let is_own = |page: &u64| bits.iter().all(|bit| (page ^ value) >> bit & 1 == 0);
         let mut pages = self.pages.clone();
         pages.shuffle(&mut self.rng);
-        let wanted = (self.bytes(size) / PAGE) as usize;
+        let wanted = (self.bytes(size) / self.page) as usize;
         let (mut own, mut rest) = (Vec::with_capacity(wanted), Vec::new());
         for page in pages {
             match own.len() < wanted && is_own(&page) {
@@ -286,8 +308,24 @@ impl Experiment<'_> {
                 false => {}
             }
         }
+        self.deal(own, &rest)
+    }
+
+    /// Pages of the class for the victim, those of all others for its neighbours.
+    fn shares_by_class(&mut self, sorted: &Sorted) -> Shares {
+        let wanted = (self.bytes(Size::OfClass) / self.page) as usize;
+        let mut own = sorted.own.clone();
+        let mut others = sorted.others.clone();
+        own.shuffle(&mut self.rng);
+        own.truncate(wanted);
+        others.shuffle(&mut self.rng);
+        self.deal(own, &others)
+    }
+
+    /// Deals as much of `rest` as the cache holds to the neighbours.
+    fn deal(&self, own: Vec<u64>, rest: &[u64]) -> Shares {
         let neighbours = self.cores.most_neighbours();
-        let each = (self.cores.cache_bytes() / PAGE) as usize / neighbours.max(1);
+        let each = (self.cores.cache_bytes() / self.page) as usize / neighbours.max(1);
         let theirs = rest.chunks(each.max(1)).take(neighbours);
         Shares {
             own,
@@ -300,7 +338,12 @@ impl Experiment<'_> {
         match size {
             Size::Inside => cache / 4,
             // Two bits leave a quarter of all pages.
-            Size::Beyond => (2 * cache).min(self.pages.len() as u64 * PAGE / 4),
+            Size::Beyond => (2 * cache).min(self.pages.len() as u64 * self.page / 4),
+            Size::OfClass => self.sorted.map_or(0, |sorted| {
+                let room = 0.75 * cache as f64 / sorted.classes / self.page as f64;
+                let pages = (room as u64).max(1).min(sorted.own.len() as u64);
+                pages * self.page
+            }),
         }
     }
 

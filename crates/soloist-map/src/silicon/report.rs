@@ -2,6 +2,7 @@
 //! reads it.
 
 use serde::{Deserialize, Serialize};
+use soloist_core::format_size;
 use soloist_machine::gf2;
 
 use super::banks::{Banks, How};
@@ -23,7 +24,10 @@ pub struct Report {
     /// Banks that memory has, by functions or by how often random pairs conflict; `None`:
     /// nobody knows.
     pub banks: Option<f64>,
-    /// Colours that pages of 4 KiB have by those functions, for banks; `None`: not known.
+    /// Bytes of the kernel's pages.
+    #[serde(default = "four_kib")]
+    pub frame_bytes: u64,
+    /// Colours that these pages have by those functions, for banks; `None`: not known.
     pub page_colors: Option<usize>,
     /// Processors that took part.
     pub processors: usize,
@@ -37,6 +41,11 @@ pub struct Report {
     pub channels: Option<Channels>,
     /// Banks for each busy core.
     pub density: Density,
+}
+
+/// Of a file that says nothing of them.
+fn four_kib() -> u64 {
+    4096
 }
 
 impl Report {
@@ -74,6 +83,7 @@ impl Report {
                 How::Pairs => Vec::new(),
             },
             banks: banks.total,
+            frame_bytes: 1 << banks.frame_shift,
             page_colors: banks.are_all().then_some(sets),
             processors,
             density: Density::of(&cells, banks.total, processors),
@@ -103,11 +113,12 @@ impl Report {
         all.extend(self.paced.iter().map(Paced::verdict));
         all.extend(self.channels.iter().map(Channels::verdict));
         if let (Some(colors), Some(banks)) = (self.page_colors, self.banks) {
+            let page = format_size(self.frame_bytes);
             let touched = banks / colors.max(1) as f64;
             all.push(match colors {
-                0 | 1 => "Pages of 4 KiB have no bank colours here: each lies in all banks.".to_owned(),
+                0 | 1 => format!("Pages of {page} have no bank colours here: each lies in all banks."),
                 _ => format!(
-                    "Pages of 4 KiB have {colors} bank colours by what was seen of the functions; each lies \
+                    "Pages of {page} have {colors} bank colours by what was seen of the functions; each lies \
                      in {touched:.0} {}.",
                     if touched < 1.5 { "bank" } else { "banks" }
                 ),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 use soloist_host::machine::guest::is_bare_metal;
-use soloist_host::machine::{cpu_name, Host};
+use soloist_host::machine::{cpu_name, fit, Host};
 use soloist_machine::{gf2, known};
 use soloist_map::silicon::banks::How;
 use soloist_map::silicon::cores::bind;
@@ -39,6 +39,8 @@ struct Output<'a> {
     virtual_machine: bool,
     /// The machine that the model is of.
     machine: &'a str,
+    /// Whether that is the machine whose memory it was.
+    is_modelled: bool,
     banks: u32,
     /// Bank functions inside a page; none: lines were found pair by pair.
     functions: Vec<String>,
@@ -112,6 +114,7 @@ impl Replay {
         let output = Output {
             virtual_machine: self.silicon.simulate.is_none() && !is_bare_metal(&Host::live()),
             silicon: name,
+            is_modelled: self.is_modelled(&machine)?,
             machine: &machine,
             banks: self.silicon.banks,
             functions: match &banks.how {
@@ -129,13 +132,22 @@ impl Replay {
         Ok(status(rows.iter().all(|row| row.silicon.is_some())))
     }
 
+    /// Whether `machine`, which the model is of, is the one whose memory is played on.
+    fn is_modelled(&self, machine: &str) -> Result<bool> {
+        Ok(match self.silicon.simulate.as_deref() {
+            Some(simulated) => simulated == machine,
+            None => fit(&Host::live(), &known::find(machine)?).fits,
+        })
+    }
+
     /// The programs, on a slice of the machine.
     fn stage(&self, machine: &str) -> Result<Silicon> {
         let players = players(self)?;
         let banks = self.silicon.banks;
+        let platform = Platform::find(machine).map_err(|e| Misuse(format!("--machine: {e}")))?;
         let pages = Silicon::pages(&players);
         Ok(Silicon {
-            cut: Cut::new(Platform::find(machine)?, banks as usize, pages)?,
+            cut: Cut::new(platform, banks as usize, pages)?,
             terms: Terms {
                 sets: self.sets.unwrap_or(banks / 4),
                 history: self.history(),
@@ -210,6 +222,13 @@ fn print(output: &Output, silicon: &Silicon) -> Result<()> {
         output.silicon,
         output.machine
     )?;
+    if !output.is_modelled {
+        outln!(
+            "The model is of {}, not of the machine that was measured, whose controller and DRAM timing no \
+             machine file says: compare slowdowns only.",
+            output.machine
+        )?;
+    }
     match output.functions.as_slice() {
         [] => outln!("Lines of the banks were found pair by pair; hardly two lie in one row.")?,
         functions => outln!(

@@ -9,8 +9,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::super::cores::{locate, with_neighbours};
 use super::super::count::Count;
-use super::{Caching, Round, PAGE};
+use super::{Caching, Round};
 use crate::detect::hardware::Hardware;
+use crate::detect::source::TimingSource;
 
 const LINE: u64 = 64;
 /// Accesses of a chunk, and of a round that are timed.
@@ -30,6 +31,7 @@ pub struct RealCaching<'a> {
     memory: &'a Hardware,
     neighbours: Vec<usize>,
     cache: u64,
+    page: u64,
 }
 
 impl<'a> RealCaching<'a> {
@@ -41,11 +43,12 @@ impl<'a> RealCaching<'a> {
             memory,
             neighbours: neighbours.to_vec(),
             cache,
+            page: 1 << memory.frame_shift(),
         }
     }
 
     fn lines(&self, pages: &[u64]) -> Vec<usize> {
-        let lines = |&page: &u64| (0..PAGE / LINE).map(move |line| page + line * LINE);
+        let lines = |&page: &u64| (0..self.page / LINE).map(move |line| page + line * LINE);
         let lines: Vec<u64> = pages.iter().flat_map(lines).collect();
         locate(self.memory, &lines)
     }
@@ -60,9 +63,13 @@ impl Caching for RealCaching<'_> {
         self.cache
     }
 
+    fn page_bytes(&self) -> u64 {
+        self.page
+    }
+
     fn pages(&self) -> Vec<u64> {
         let bytes = 1u64 << self.memory.page_shift();
-        let small = |page: u64| (page..page + bytes).step_by(PAGE as usize);
+        let small = |page: u64| (page..page + bytes).step_by(self.page as usize);
         self.memory.pages().flat_map(small).collect()
     }
 
@@ -72,7 +79,7 @@ impl Caching for RealCaching<'_> {
 
     fn round(&mut self, own: &[u64], theirs: &[Vec<u64>]) -> Option<Round> {
         let first = chain(self.lines(own))?;
-        let warm = (own.len() * (PAGE / LINE) as usize).min(WARM);
+        let warm = (own.len() * (self.page / LINE) as usize).min(WARM);
         let theirs: Vec<Vec<usize>> = theirs.iter().map(|pages| self.lines(pages)).collect();
         let act = |at: usize, stop: &AtomicBool, count: &Count| write(&theirs[at], stop, count);
         with_neighbours(&self.neighbours, theirs.len(), &act, |counts| {

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, FRAME_SIZE};
+use soloist_machine::gf2;
 
-use super::{Caching, Round, PAGE};
+use super::{Caching, Round};
+use crate::detect::llc::{CacheProbe, Geometry};
 
 /// ns of a hit and of a miss, and what a neighbour in the same bank adds to a miss where all
 /// of its accesses are there.
@@ -16,14 +18,24 @@ const MISS: f64 = 100.0;
 const HUGE_PAGE: u64 = 2 << 20;
 /// Bytes that a neighbour writes in a microsecond.
 const RATE: f64 = 4000.0;
+/// Bytes of a cache line, and ways of a cache whose hash keeps no page together.
+const LINE: u64 = 64;
+const WAYS: u64 = 16;
+/// One of so many looks whether lines push another out is wrong.
+const WRONG: u32 = 20;
 
 /// The truth.
 #[derive(Debug, Clone, Copy)]
 pub struct Truth {
     /// Bytes of the last level.
     pub cache: u64,
-    /// Address bits that choose cache sets, as a mask; 0: the hash keeps no page together.
+    /// Bytes of a page as the kernel has it.
+    pub page: u64,
+    /// Address bits that choose cache sets, as a mask.
     pub cache_bits: u64,
+    /// Functions that choose the slice of the cache; 0: none. With neither these nor `cache_bits`
+    /// the hash keeps no page together.
+    pub cache_hash: [u64; 2],
     /// Address bits that choose banks.
     pub bank_bits: u64,
     /// Added to a miss where all neighbours are in the victim's banks, ns.
@@ -32,6 +44,22 @@ pub struct Truth {
     pub others_ns: f64,
     /// Neighbours.
     pub neighbours: usize,
+}
+
+impl Truth {
+    /// Page colours that the cache has; 1: none.
+    #[must_use]
+    pub fn cache_colors(&self) -> u64 {
+        let slices = self.cache_hash.iter().filter(|&&hash| hash != 0).count() as u32;
+        1 << (self.cache_bits.count_ones() + slices)
+    }
+
+    /// The colour of a page in the cache.
+    fn class(&self, page: u64) -> u64 {
+        let [a, b] = self.cache_hash.map(|hash| gf2::parity(hash, page));
+        // Bits of a page's offset are free.
+        page & self.cache_bits | a << 1 | b
+    }
 }
 
 /// The machine.
@@ -62,8 +90,8 @@ impl SimCaching {
     pub fn in_banks_of(self, map: &AddrMap) -> Self {
         let start = map.ranges().next().map_or(0, |range| range.start);
         let first = start.next_multiple_of(HUGE_PAGE);
-        let set = |page: u64| map.color_of_frame((first + page) / PAGE);
-        let pages = self.pages().into_iter();
+        let set = |page: u64| map.color_of_frame((first + page) / FRAME_SIZE);
+        let pages = Caching::pages(&self).into_iter();
         let sets = pages.map(|page| set(page).map_or(0, |color| u64::from(color.bank_set)));
         Self {
             sets: sets.collect(),
@@ -83,10 +111,9 @@ impl SimCaching {
     /// The share of the victim's accesses that the cache has: of each class of sets it keeps
     /// as much as its share of what all have there.
     fn hits(&self, own: &[u64], theirs: &[u64]) -> f64 {
-        let mask = self.truth.cache_bits;
-        let classes = 1u64 << mask.count_ones();
-        let capacity = self.truth.cache as f64 / PAGE as f64 / classes as f64;
-        let class = |page: u64| page & mask;
+        let classes = self.truth.cache_colors();
+        let capacity = self.truth.cache as f64 / self.truth.page as f64 / classes as f64;
+        let class = |page: u64| self.truth.class(page);
         let others = Self::by(class, theirs);
         let hit = |(class, own): (&u64, &f64)| {
             let all = own + others.get(class).copied().unwrap_or(0.0);
@@ -99,7 +126,7 @@ impl SimCaching {
     /// How often an access of the one meets one of the others in a bank.
     fn meeting(&self, own: &[u64], theirs: &[u64]) -> f64 {
         let mask = self.truth.bank_bits;
-        let class = |page: u64| match self.sets.get((page / PAGE) as usize) {
+        let class = |page: u64| match self.sets.get((page / self.truth.page) as usize) {
             Some(&set) => set,
             None => page & mask,
         };
@@ -123,8 +150,12 @@ impl Caching for SimCaching {
         self.truth.cache
     }
 
+    fn page_bytes(&self) -> u64 {
+        self.truth.page
+    }
+
     fn pages(&self) -> Vec<u64> {
-        (0..self.bytes / PAGE).map(|page| page * PAGE).collect()
+        (0..self.bytes).step_by(self.truth.page as usize).collect()
     }
 
     fn known_bits(&self) -> u32 {
@@ -141,5 +172,60 @@ impl Caching for SimCaching {
         let ns = HIT + missed * (MISS - HIT + bank) + self.others.abs() + normal();
         let rate = RATE * self.truth.neighbours as f64 * (1.0 + 0.02 * normal());
         Some(Round { ns, rate })
+    }
+}
+
+impl SimCaching {
+    /// The set of a line, and how many lines it holds.
+    fn set(&self, line: u64) -> (u64, u64) {
+        let truth = &self.truth;
+        match truth.cache_colors() {
+            1 => {
+                // The page offset chooses among sets as anywhere, and a hash of the line does.
+                let sets = truth.cache / truth.page / WAYS;
+                let mixed = (line / LINE).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+                let offset = line % truth.page / LINE;
+                (mixed % sets * (truth.page / LINE) + offset, WAYS)
+            }
+            colors => {
+                let offset = line % truth.page / LINE * LINE;
+                let [a, b] = truth.cache_hash.map(|hash| gf2::parity(hash, line));
+                let set = line & truth.cache_bits | offset | a << 1 | b;
+                (set, truth.cache / truth.page / colors)
+            }
+        }
+    }
+}
+
+impl CacheProbe for SimCaching {
+    fn geometry(&self) -> Geometry {
+        Geometry {
+            size: self.truth.cache,
+            ways: self.set(0).1 as u32,
+            line: LINE as u32,
+        }
+    }
+
+    fn congruent(&self, _target: u64, _count: usize) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn pages(&self) -> Vec<u64> {
+        Caching::pages(self)
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.truth.page
+    }
+
+    fn has(&self, line: u64) -> bool {
+        line < self.bytes
+    }
+
+    fn evicts(&mut self, target: u64, lines: &[u64]) -> bool {
+        let (set, ways) = self.set(target);
+        let rivals = lines.iter().filter(|&&line| self.set(line).0 == set);
+        let truth = rivals.count() as u64 >= ways;
+        truth != self.rng.gen_ratio(1, WRONG)
     }
 }

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use soloist_core::parse_size;
+use soloist_core::{format_size, parse_size};
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{cpu_name, Host};
 use soloist_machine::known;
 use soloist_map::advice::origin::SIMULATED;
 use soloist_map::detect::cpu;
+use soloist_map::detect::eviction::{self, Eviction, Sorted};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
-use soloist_map::detect::llc::geometry_of_host;
+use soloist_map::detect::llc::{geometry_of_host, CacheProbe, HardwareProbe};
 use soloist_map::detect::meter::Meter;
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
@@ -42,8 +43,8 @@ use soloist_cli::{status, Ctx, Misuse};
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;
 
-/// Bytes of its last-level cache.
-const SIM_CACHE: u64 = 1 << 20;
+/// Bytes of its last-level cache, least and most.
+const SIM_CACHE: (u64, u64) = (128 << 10, 16 << 20);
 
 /// Address bits of a page of 4 KiB inside a huge page.
 const PAGE_BITS: u64 = 0x1f_f000;
@@ -112,6 +113,9 @@ pub struct Args {
     /// Simulated: address bits that choose cache sets, as a mask; 0: none of a page's does.
     #[arg(long, value_name = "MASK", default_value_t = 0, requires = "simulate", value_parser = page_bits)]
     cache_bits: u64,
+    /// Simulated: size of the last-level cache.
+    #[arg(long, value_name = "SIZE", default_value = "1M", requires = "simulate", value_parser = cache)]
+    cache: u64,
     /// Simulated: noise, as in `soloist map detect`.
     #[arg(long, default_value = "low", requires = "simulate")]
     noise: Noise,
@@ -158,6 +162,12 @@ pub(in crate::cmd) struct Report {
     /// Why there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pages_why: Option<String>,
+    /// Page colours of the last-level cache, by which pages push each other out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<Eviction>,
+    /// Why they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_why: Option<String>,
 }
 
 /// Takes what a neighbour adds, ns: a number of its own kind, neither below 0 nor endless.
@@ -173,6 +183,20 @@ fn memory(text: &str) -> Result<u64, String> {
     match bytes < LEAST_MEMORY {
         true => Err("4M or more is wanted".to_owned()),
         false => Ok(bytes),
+    }
+}
+
+/// Takes the size of a cache that each simulated page colour has a page of, at least.
+fn cache(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text).map_err(|e| e.to_string())?;
+    let (least, most) = SIM_CACHE;
+    match bytes.is_power_of_two() && (least..=most).contains(&bytes) {
+        true => Ok(bytes),
+        false => Err(format!(
+            "a power of two from {} to {} is wanted",
+            format_size(least),
+            format_size(most)
+        )),
     }
 }
 
@@ -217,7 +241,10 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         print(&report)?;
     }
-    let any = report.measured.is_some() || report.slices.is_some() || !report.pages.is_empty();
+    let any = report.measured.is_some()
+        || report.slices.is_some()
+        || !report.pages.is_empty()
+        || report.cache.is_some();
     Ok(status(any))
 }
 
@@ -258,16 +285,23 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
     }
     if args.wants(Part::Pages) {
         let truth = PagesTruth {
-            cache: SIM_CACHE,
+            cache: args.cache,
+            page: 4096,
             cache_bits: args.cache_bits,
+            cache_hash: [0; 2],
             bank_bits: 0,
             same_bank_ns: args.same_bank,
             others_ns: 4.0,
             neighbours: 3,
         };
-        let cores = SimCaching::new(truth, 16 * SIM_CACHE, args.seed);
+        if truth.cache_colors() > truth.cache / truth.page {
+            let why = "--cache-bits: more colours than the cache has pages: fewer bits, or a larger --cache";
+            return Err(Misuse(why.to_owned()).into());
+        }
+        let cores = SimCaching::new(truth, 16 * args.cache, args.seed);
         let mut cores = cores.in_banks_of(&known.addr_map());
-        report.by_pages(&mut cores, args, ctx);
+        let sorted = report.look_at_cache(Ok(&mut cores), args, ctx);
+        report.by_pages(&mut cores, sorted.as_ref(), args, ctx);
     }
     Ok(report)
 }
@@ -296,7 +330,8 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
             Misuse(format!("--cpus: CPU {cpu}: {why}"))
         })?;
     }
-    let mut memory = args.memory()?;
+    let all = std::iter::once(victim).chain(neighbours.iter().copied());
+    let mut memory = args.memory()?.with_cpus(all.collect());
     report.page_bytes = 1 << memory.page_shift();
     if args.wants(Part::TwoBanks) {
         match find(&mut memory, args, ctx) {
@@ -314,8 +349,12 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
         match geometry_of_host() {
             Some(cache) => {
                 bind(victim).with_context(|| format!("CPU {victim}"))?;
+                let mut probe = HardwareProbe::new(&memory);
+                let probe = probe.as_mut().map(|probe| probe as &mut dyn CacheProbe);
+                let probe = probe.map_err(|why| why.to_string());
+                let sorted = report.look_at_cache(probe, args, ctx);
                 let mut cores = RealCaching::new(&memory, &neighbours, cache.size);
-                report.by_pages(&mut cores, args, ctx);
+                report.by_pages(&mut cores, sorted.as_ref(), args, ctx);
             }
             None => report.pages_why = Some("the kernel names no last-level cache".to_owned()),
         }
@@ -354,6 +393,7 @@ impl Args {
             same_bank: 0.0,
             same_channel: 0.0,
             cache_bits: 0,
+            cache: SIM_CACHE.0,
             noise: Noise::LOW,
         }
     }
@@ -437,6 +477,8 @@ impl Report {
             slices_why: None,
             pages: Vec::new(),
             pages_why: None,
+            cache: None,
+            cache_why: None,
         }
     }
 
@@ -473,10 +515,36 @@ impl Report {
         }
     }
 
+    /// Counts the page colours of the last-level cache behind `probe`, and sorts pages by one
+    /// of them.
+    fn look_at_cache(
+        &mut self,
+        probe: Result<&mut dyn CacheProbe, String>,
+        args: &Args,
+        ctx: &Ctx,
+    ) -> Option<Sorted> {
+        let bar = progress::bar(ctx, 100, "looking which pages push each other out");
+        let found = probe.and_then(|probe| {
+            let mut tell = |share| bar.set_position((100.0 * share) as u64);
+            let found = eviction::look(probe, args.seed, &mut tell);
+            found.ok_or_else(|| "no group of pages was found that pushes a line out".to_owned())
+        });
+        bar.finish_and_clear();
+        let found = found.map_err(|why| self.cache_why = Some(why)).ok()?;
+        self.cache = Some(found.0);
+        found.1
+    }
+
     /// Measures whole pages.
-    fn by_pages(&mut self, cores: &mut dyn Caching, args: &Args, ctx: &Ctx) {
+    fn by_pages(
+        &mut self,
+        cores: &mut dyn Caching,
+        sorted: Option<&Sorted>,
+        args: &Args,
+        ctx: &Ctx,
+    ) {
         let bar = progress::bar(ctx, 100, "whole pages");
-        let measured = pages::measure(cores, args.plan(), &mut |share| {
+        let measured = pages::measure(cores, sorted, args.plan(), &mut |share| {
             bar.set_position((100.0 * share) as u64);
         });
         bar.finish_and_clear();
@@ -523,6 +591,12 @@ fn print(report: &Report) -> Result<()> {
     }
     if let Some(why) = &report.pages_why {
         outln!("No whole pages: {why}.")?;
+    }
+    if let Some(why) = &report.cache_why {
+        outln!("Page colours of the last-level cache are not known: {why}.")?;
+    }
+    if let Some(cache) = &report.cache {
+        outln!("{}", cache.verdict())?;
     }
     whole_pages::print(&report.pages)
 }
@@ -616,7 +690,7 @@ fn print_two_banks(report: &Report) -> Result<()> {
     }
     if let Some(why) = &report.why {
         outln!("Nothing can be measured with two banks: {why}.")?;
-        if report.page_bytes == 4096 {
+        if report.page_bytes == Host::live().page_size().bytes() {
             outln!(
                 "The kernel gave no huge pages (echo madvise >/sys/kernel/mm/transparent_hugepage/enabled)."
             )?;

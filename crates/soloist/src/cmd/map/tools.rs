@@ -17,7 +17,7 @@ use soloist_map::choice::Counts;
 use soloist_map::detect::check::{check as check_map, judged, why_unknown, Checked, Verdict};
 use soloist_map::detect::eviction;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
-use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe, Llc};
+use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe, Llc, NoProbe};
 use soloist_map::detect::noise::Noise;
 use soloist_map::detect::sim::{SimPool, SimSource};
 use soloist_map::detect::Options;
@@ -457,14 +457,21 @@ pub struct LlcArgs {
     memory: u64,
 }
 
+/// Too little memory is the user's to mend.
+fn objection(why: NoProbe) -> anyhow::Error {
+    match why {
+        NoProbe::Memory { .. } => Misuse(why.to_string()).into(),
+        _ => why.into(),
+    }
+}
+
 /// Runs `llc`.
 pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
     let memory = Hardware::new(&HardwareOptions {
         memory: Some(args.memory),
         ..HardwareOptions::default()
     })?;
-    let mut probe = HardwareProbe::new(memory)
-        .context("hits and misses of the last-level cache can't be told apart here")?;
+    let mut probe = HardwareProbe::new(&memory).map_err(objection)?;
     let target = probe.target();
     let found = detect_llc(&mut probe, target);
     let bar = progress::bar(ctx, 100, "looking which pages push each other out");

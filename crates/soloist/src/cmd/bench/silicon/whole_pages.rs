@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use soloist_cli::table;
-use soloist_map::silicon::pages::Split;
+use soloist_map::silicon::pages::{Size, Split};
 
 /// A table of all splits, and a sentence for each that is shown.
 pub(super) fn print(splits: &[Split]) -> Result<()> {
@@ -23,8 +23,12 @@ pub(super) fn print(splits: &[Split]) -> Result<()> {
     ]);
     for split in splits {
         let bits: Vec<String> = split.bits.iter().map(u32::to_string).collect();
+        let by = match split.size {
+            Size::OfClass => "class".to_owned(),
+            _ => bits.join("+"),
+        };
         table.add_row([
-            bits.join("+"),
+            by,
             format!("{:.1}", split.bytes as f64 / f64::from(1 << 20)),
             format!("{:.1}", split.spread_ns),
             format!("{:.1}", split.private_ns),
@@ -37,7 +41,7 @@ pub(super) fn print(splits: &[Split]) -> Result<()> {
     }
     outln!("{table}\n")?;
     if !splits.iter().any(|split| split.saved.shown) {
-        outln!("No address bit of a page is shown to isolate anything here.")?;
+        outln!("Neither address bits nor classes of pages are shown to isolate anything here.")?;
     }
     for split in splits.iter().filter(|split| split.shows_anything()) {
         outln!("{}", split.verdict())?;
