@@ -10,7 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use soloist_core::{AddrMap, ColorSet, Palette, Refusal, Want};
-use soloist_memory::system::Governor;
+use soloist_memory::system::Guard;
 use soloist_memory::Platform;
 
 /// Makes of the files of this folder the list of policies.
@@ -90,12 +90,12 @@ pub trait Policy: Sync {
     ///
     /// # Errors
     /// When the regulator refuses.
-    fn governor(
+    fn guard(
         &self,
         platform: &Platform,
         front: &[usize],
         back: &[usize],
-    ) -> Result<Option<Box<dyn Governor>>, Refusal> {
+    ) -> Result<Option<Box<dyn Guard>>, Refusal> {
         let _ = (platform, front, back);
         Ok(None)
     }

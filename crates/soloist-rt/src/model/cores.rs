@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use soloist_core::{ColorSet, Refusal, Regulation, Reservation, Sharing};
 use soloist_memory::core::{self as cpu, CoreStats, Stream};
 use soloist_memory::Platform;
-use soloist_play::governor::Counts;
+use soloist_play::guard::Counts;
 use soloist_play::placement::memory::{Exhaust, Exhausted};
 use soloist_play::placement::FreeMemory;
 use soloist_play::play::Cast;
