@@ -8,12 +8,13 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_lab::experiment::{self, Experiment, ExperimentError, ExperimentOutcome};
+use soloist_lab::experiment::{self, Experiment, ExperimentOutcome};
 use soloist_lab::jobs::Options;
 use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{Judged, ScenarioOutcome};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
+use soloist_lab::taskset::ExperimentError;
 use soloist_machine::FileError;
 use soloist_play::policy;
 
@@ -213,7 +214,7 @@ fn misuse(e: FileError) -> anyhow::Error {
 fn refused(e: ExperimentError) -> anyhow::Error {
     match e {
         ExperimentError::File(e) => misuse(e),
-        ExperimentError::TaskSet(e) => e.into(),
+        other => other.into(),
     }
 }
 
@@ -296,8 +297,7 @@ impl Check {
         }
         let mut all = Vec::new();
         for file in &self.files {
-            let wrong = |e: ExperimentError| Misuse(e.to_string());
-            let found = Experiment::find(file).map_err(wrong)?;
+            let found = Experiment::find(file).map_err(misuse)?;
             all.push(Checked {
                 file,
                 cases: found.check(Options::default()).map_err(misuse)?,

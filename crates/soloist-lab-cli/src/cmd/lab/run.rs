@@ -10,12 +10,13 @@ use anyhow::{Context, Result};
 use soloist_cli::complete;
 use soloist_cli::table as columns;
 use soloist_cli::{out, status, Ctx, Misuse};
-use soloist_lab::experiment::{self, prepare, Experiment, ExperimentError, ExperimentOutcome};
+use soloist_lab::experiment::{self, prepare, Experiment, ExperimentOutcome};
 use soloist_lab::jobs::{do_all, Options, Parts};
 use soloist_lab::judgement::table::{self, claims_csv, values_csv};
 use soloist_lab::judgement::{answers, Judged, ScenarioOutcome, Totals, Verdict};
 use soloist_lab::report::{estimate, figure, first_culprit};
 use soloist_lab::spec::Scenario;
+use soloist_lab::taskset::ExperimentError;
 
 use super::claims::print_claims;
 use super::{bar, experiment_names, read_outcome, realtime, refused, Repeats};
