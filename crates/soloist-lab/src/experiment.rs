@@ -2,6 +2,8 @@
 //! ([`crate::spec`]), or a set of tasks with deadlines ([`crate::taskset`]). Both are
 //! found by name or file, run in parts of one queue, and judged.
 
+pub mod folder;
+
 use rayon::prelude::*;
 use serde::Serialize;
 use soloist_machine::{FileError, FileText};
