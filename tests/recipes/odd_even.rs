@@ -7,12 +7,8 @@ use super::{Coloring, Policy, Turn};
 pub(super) static POLICIES: &[&dyn Policy] = &[&ODD_EVEN];
 
 /// Half of the bank sets, by the program's place.
-pub static ODD_EVEN: Coloring = Coloring {
-    name: "odd_even",
-    title: "two camps of banks",
-    ignores_nodes: true,
-    choose: camp,
-};
+pub static ODD_EVEN: Coloring =
+    Coloring::new("odd_even", "two camps of banks", camp).from_all_nodes();
 
 fn camp(turn: &Turn) -> Result<ColorSet, Refusal> {
     let mine = (0..turn.map.n_bank_sets()).filter(|set| *set as usize % 2 == turn.index % 2);

@@ -14,8 +14,8 @@ use soloist_host::run::write_forever;
 use crate::number::whole;
 use crate::{complete, out, table, Ctx, Misuse};
 
-/// Memory that the neighbour of this program's own writes to, bytes.
-const NEIGHBOUR: usize = 64 << 20;
+/// Memory that the co-runner of this program's own writes to, bytes.
+const CO_RUNNER: usize = 64 << 20;
 
 /// Measure what isolation buys a command: alone, beside co-runners, and in colours.
 ///
@@ -158,11 +158,11 @@ impl Args {
         self.model || self.recorded.is_some()
     }
 
-    /// Becomes the neighbour, and never returns, or refuses arguments that can't be
+    /// Becomes the co-runner, and never returns, or refuses arguments that can't be
     /// met. It comes before measuring and before modelling.
     pub fn begin(&self) -> Result<()> {
         if self.be_neighbour {
-            write_forever(NEIGHBOUR, self.passes);
+            write_forever(CO_RUNNER, self.passes);
         }
         if self.command.is_empty() && self.recorded.is_none() {
             return Err(Misuse("no command: soloist compare -- CMD".to_owned()).into());
@@ -190,8 +190,8 @@ fn check_outputs(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The words of the neighbour that this program is itself.
-pub fn own_neighbour() -> Result<Vec<OsString>> {
+/// The words of the co-runner that this program is itself.
+pub fn own_co_runner() -> Result<Vec<OsString>> {
     let own = std::env::current_exe().context("this program's own path")?;
     Ok(vec![own.into(), "compare".into(), "--be-neighbour".into()])
 }

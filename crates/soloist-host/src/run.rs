@@ -1,8 +1,8 @@
-//! Running commands: in a group, in real time, beside neighbours.
+//! Running commands: in a group, in real time, beside co-runners.
 
+mod co_runners;
 mod explain;
 mod job;
-mod neighbours;
 mod own;
 mod ptrace;
 mod realtime;
@@ -10,9 +10,9 @@ mod realtime;
 mod registers;
 mod seat;
 
+pub use co_runners::{output, write_forever, CoRunners, Timing};
 pub use explain::Explained;
 pub use job::{Exit, Job};
-pub use neighbours::{output, write_forever, Neighbours, Timing};
 pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
 

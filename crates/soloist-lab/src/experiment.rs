@@ -2,6 +2,8 @@
 //! ([`crate::spec`]), or a set of tasks with deadlines ([`crate::taskset`]). Both are
 //! found by name or file, run in parts of one queue, and judged.
 
+pub mod folder;
+
 use rayon::prelude::*;
 use serde::Serialize;
 use soloist_machine::{FileError, FileText};
@@ -12,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use crate::jobs::{Options, Parts, Prepared, RunError};
 use crate::judgement::{Judged, ScenarioOutcome};
 use crate::spec::Scenario;
-use crate::taskset::{self, PreparedTaskSet, TaskSetError, TaskSetOutcome, TaskSetSpec};
+use crate::taskset::{self, ExperimentError, PreparedTaskSet, TaskSetOutcome, TaskSetSpec};
 use crate::{known, measurements};
 
 /// What an experiment's file says.
@@ -23,17 +25,6 @@ pub enum Experiment {
     Scenario(Scenario),
     /// Tasks with deadlines.
     TaskSet(TaskSetSpec, TaskSet),
-}
-
-/// Why an experiment can't be run.
-#[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
-    /// What its file says can't be.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// Its tasks can't be played.
-    #[error(transparent)]
-    TaskSet(#[from] TaskSetError),
 }
 
 /// Names of all that are built in.
@@ -47,7 +38,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When there is none, or its file is wrong.
-    pub fn find(name: &str) -> Result<Self, ExperimentError> {
+    pub fn find(name: &str) -> Result<Self, FileError> {
         if taskset::EXPERIMENTS.iter().any(|(id, ..)| *id == name) {
             let (spec, set) = taskset::find(name)?;
             return Ok(Self::TaskSet(spec, set));

@@ -124,10 +124,7 @@ fn platform(scenario: &Scenario, key: &Point) -> Result<Platform, RunError> {
         .model_of(key)
         .map_err(soloist_memory::Error::Model)
         .and_then(|model| Platform::find_changed(&about.machine, &model))
-        .map_err(|source| RunError::Machine {
-            id: about.id.clone(),
-            source,
-        })
+        .map_err(|error| RunError::of_machine(scenario, &error))
 }
 
 /// As [`run`], the cases being given.

@@ -6,7 +6,7 @@ pub mod values;
 
 use serde::{Deserialize, Serialize};
 use soloist_core::statistics::Spread;
-use soloist_play::governor::Regulated;
+use soloist_play::guard::Regulated;
 
 use crate::spec::Point;
 

@@ -14,8 +14,8 @@ use soloist_core::time::MS;
 use soloist_machine::{FileError, FileText};
 use soloist_memory::Platform;
 use soloist_rt::model::cores::{play, PlayError, Setup};
-use soloist_rt::model::policy::{places, NoPlace, Policy};
-use soloist_rt::model::profile::{profiles, Profile, ProfileError};
+use soloist_rt::model::policy::{places, Policy};
+use soloist_rt::model::profile::{profiles, Profile};
 use soloist_rt::model::program::Maker;
 use soloist_rt::tasks::{file, TaskSet};
 use soloist_trace::timeline::{Figures, Timeline};
@@ -237,25 +237,16 @@ impl TaskSetOutcome {
     }
 }
 
-/// Why it could not be run.
+/// Why an experiment can't be run.
 #[derive(Debug, thiserror::Error)]
-pub enum TaskSetError {
-    /// No such experiment.
-    #[error("no experiment {0:?}; there is: {names}", names = EXPERIMENTS.iter().map(|e| e.0).collect::<Vec<_>>().join(", "))]
-    Unknown(String),
-    /// A file is wrong.
+pub enum ExperimentError {
+    /// What its file says can't be.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The machine is not known.
+    /// The machine of its task set is not known.
     #[error(transparent)]
     Machine(#[from] soloist_memory::Error),
-    /// A task can't be played alone.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
-    /// No place for a task.
-    #[error(transparent)]
-    PageSource(#[from] NoPlace),
-    /// A task can't be played.
+    /// Its task set can't be played.
     #[error(transparent)]
     Play(#[from] PlayError),
 }
@@ -264,9 +255,13 @@ pub enum TaskSetError {
 ///
 /// # Errors
 /// When there is none of that name, or its files are wrong.
-pub fn find(name: &str) -> Result<(TaskSetSpec, TaskSet), TaskSetError> {
+pub fn find(name: &str) -> Result<(TaskSetSpec, TaskSet), FileError> {
     let known = EXPERIMENTS.iter().find(|(id, _, _)| *id == name);
-    let (id, text, tasks) = known.ok_or_else(|| TaskSetError::Unknown(name.to_owned()))?;
+    let (id, text, tasks) = known.ok_or_else(|| {
+        let names: Vec<&str> = EXPERIMENTS.iter().map(|e| e.0).collect();
+        let names = names.join(", ");
+        FileError::whole("", format!("no experiment {name:?}; there is: {names}"))
+    })?;
     let (file, tasks_file) = (format!("experiments/rt/{id}.toml"), "experiments/rt/");
     let place = FileText { file: &file, text };
     let spec: TaskSetSpec = toml::from_str(text).map_err(|e| place.toml(&e))?;
@@ -291,13 +286,13 @@ pub fn read(
 /// Runs it; `progress` is told each time a play is done.
 ///
 /// # Errors
-/// As [`TaskSetError`].
+/// As [`ExperimentError`].
 pub fn run(
     spec: TaskSetSpec,
     set: TaskSet,
     options: Options,
     progress: &(dyn Fn() + Sync),
-) -> Result<TaskSetOutcome, TaskSetError> {
+) -> Result<TaskSetOutcome, ExperimentError> {
     do_one(&PreparedTaskSet::new(spec, set, options)?, progress)
 }
 
@@ -318,8 +313,8 @@ impl PreparedTaskSet {
     /// By these options.
     ///
     /// # Errors
-    /// As [`TaskSetError`].
-    pub fn new(spec: TaskSetSpec, set: TaskSet, options: Options) -> Result<Self, TaskSetError> {
+    /// As [`ExperimentError`].
+    pub fn new(spec: TaskSetSpec, set: TaskSet, options: Options) -> Result<Self, ExperimentError> {
         let machine = set.machine.clone().unwrap_or_else(|| MACHINE.to_owned());
         let platform = Platform::find(&machine)?;
         let (makers, profiles) = profiles(&platform, &set, spec.scale)?;
@@ -365,7 +360,7 @@ const LINE_PS: u64 = 20_000;
 impl Parts for PreparedTaskSet {
     type Part = Timeline;
     type Whole = TaskSetOutcome;
-    type Error = TaskSetError;
+    type Error = ExperimentError;
 
     /// In lines, as the lab's.
     fn costs(&self) -> Vec<u64> {
@@ -374,7 +369,7 @@ impl Parts for PreparedTaskSet {
         self.jobs().into_iter().map(cost).collect()
     }
 
-    fn part(&self, n: usize) -> Result<Timeline, TaskSetError> {
+    fn part(&self, n: usize) -> Result<Timeline, ExperimentError> {
         let (policy, seed) = self.jobs()[n];
         let tasks = policy.tasks(&self.set);
         let kept: Vec<usize> = (0..self.set.tasks.len())

@@ -7,7 +7,7 @@ use soloist_lab::cases::CaseTask;
 use soloist_lab::jobs::{check, run, run_cases, Options};
 use soloist_lab::known;
 use soloist_memory::Platform;
-use soloist_play::governor::Regulated;
+use soloist_play::guard::Regulated;
 
 const ALONE: &str = r#"
 policies = ["buddy"]

@@ -24,7 +24,7 @@
 
 mod event;
 mod flow;
-mod governor;
+mod guard;
 mod home;
 mod in_order;
 mod link;
@@ -38,7 +38,7 @@ use crate::controller::CommandCounts;
 use crate::core::{CoreStats, Stream, Wish};
 use crate::platform::{Decoder, Platform};
 use flow::{Event, Flow, Route, Transfer, NEVER};
-pub use governor::{Free, Governor};
+pub use guard::{Free, Guard};
 use home::Home;
 use network::Network;
 use seat::Seats;
@@ -132,21 +132,18 @@ impl System {
     ///
     /// # Errors
     /// When a core accesses no memory, or waits at a barrier for ever.
-    pub fn run<G: Governor + ?Sized>(
-        &mut self,
-        governor: &mut G,
-    ) -> Result<Vec<CoreStats>, RunError> {
+    pub fn run<G: Guard + ?Sized>(&mut self, guard: &mut G) -> Result<Vec<CoreStats>, RunError> {
         while self.seats.are_running() {
             let event = self.flow.events.next_at().unwrap_or(NEVER);
             let command = self.home.due();
-            if self.alarm_before(event.min(command), governor) {
+            if self.alarm_before(event.min(command), guard) {
                 continue;
             }
             if command <= event && command != NEVER {
                 self.home.command(command, &mut self.flow);
             } else if let Some((at, event)) = self.flow.events.pop() {
                 self.flow.now_ps = at;
-                self.handle(event, governor)?;
+                self.handle(event, guard)?;
             } else if !self.home.flush() {
                 return Err(RunError::Barrier);
             }
@@ -159,9 +156,9 @@ impl System {
         self.home.counts()
     }
 
-    /// Calls the governor's alarm if it is due before what comes next.
-    fn alarm_before<G: Governor + ?Sized>(&mut self, next: u64, governor: &mut G) -> bool {
-        let at = governor.alarm_ps();
+    /// Calls the guard's alarm if it is due before what comes next.
+    fn alarm_before<G: Guard + ?Sized>(&mut self, next: u64, guard: &mut G) -> bool {
+        let at = guard.alarm_ps();
         let due = at != NEVER
             && if next == NEVER {
                 self.held > 0
@@ -170,15 +167,15 @@ impl System {
             };
         if due {
             self.flow.now_ps = self.flow.now_ps.max(at);
-            governor.alarm(self.flow.now_ps);
-            self.release(governor);
+            guard.alarm(self.flow.now_ps);
+            self.release(guard);
         }
         due
     }
 
-    /// Lets go the fills of cores that the governor has released.
-    fn release<G: Governor + ?Sized>(&mut self, governor: &mut G) {
-        while let Some(core) = governor.released() {
+    /// Lets go the fills of cores that the guard has released.
+    fn release<G: Guard + ?Sized>(&mut self, guard: &mut G) {
+        while let Some(core) = guard.released() {
             for t in std::mem::take(&mut self.seats.get(core).held) {
                 self.held -= 1;
                 let label = Label::new(Cause::Regulation, core as u16);
@@ -188,22 +185,18 @@ impl System {
         }
     }
 
-    fn handle<G: Governor + ?Sized>(
-        &mut self,
-        event: Event,
-        governor: &mut G,
-    ) -> Result<(), RunError> {
+    fn handle<G: Guard + ?Sized>(&mut self, event: Event, guard: &mut G) -> Result<(), RunError> {
         let flow = &mut self.flow;
         match event {
             Event::Core(core) => self.run_core(core as usize)?,
-            Event::LastLevel(t) => self.last_level(t, governor),
-            Event::Discard(t) => self.discard(t, governor)?,
+            Event::LastLevel(t) => self.last_level(t, guard),
+            Event::Discard(t) => self.discard(t, guard)?,
             Event::Leave(t) => self.network.leave(t, flow),
             Event::Arrive(t) => self.home.arrive(t, flow),
             Event::Enqueue(t) => self.home.enqueue(t, flow),
             Event::Answer(t) => self.home.answered(t, flow),
             Event::Depart(t) => self.network.depart(t, flow),
-            Event::Back(t) => self.back(t, governor)?,
+            Event::Back(t) => self.back(t, guard)?,
         }
         Ok(())
     }
@@ -278,7 +271,7 @@ impl System {
 
     // ---- last-level cache and the way out ----
 
-    fn last_level<G: Governor + ?Sized>(&mut self, t: u32, governor: &mut G) {
+    fn last_level<G: Guard + ?Sized>(&mut self, t: u32, guard: &mut G) {
         let &Transfer { core, line, .. } = self.flow.get(t);
         let core = core as usize;
         let now = self.flow.now_ps;
@@ -299,13 +292,13 @@ impl System {
                     self.flow.charge_base(t, hit);
                     self.flow.get_mut(t).base = Label::new(Cause::LlcEviction, culprit);
                 }
-                if governor.miss(core, now, false) {
+                if guard.miss(core, now, false) {
                     self.set_out(t);
                 } else {
                     self.held += 1;
                     seat.held.push(t);
                 }
-                self.release(governor);
+                self.release(guard);
             }
         }
     }
@@ -326,7 +319,7 @@ impl System {
     }
 
     /// A line is back at the core's node, or memory has taken it.
-    fn back<G: Governor + ?Sized>(&mut self, t: u32, governor: &mut G) -> Result<(), RunError> {
+    fn back<G: Guard + ?Sized>(&mut self, t: u32, guard: &mut G) -> Result<(), RunError> {
         let transfer = *self.flow.get(t);
         let core = transfer.core as usize;
         if transfer.apart && !transfer.from_llc {
@@ -347,11 +340,11 @@ impl System {
         let llc = seat.llc;
         if !transfer.from_llc {
             let victim = self.llcs[llc].insert(core as u16, transfer.line, false);
-            self.write_back(core, victim, governor)?;
+            self.write_back(core, victim, guard)?;
         }
         for victim in victims.drain(..) {
             let victim = self.llcs[llc].insert(core as u16, victim.line, true);
-            self.write_back(core, victim, governor)?;
+            self.write_back(core, victim, guard)?;
         }
         self.victims = victims;
         self.flow.end(t);
@@ -362,22 +355,22 @@ impl System {
     }
 
     /// A core gives up a dirty line.
-    fn discard<G: Governor + ?Sized>(&mut self, t: u32, governor: &mut G) -> Result<(), RunError> {
+    fn discard<G: Guard + ?Sized>(&mut self, t: u32, guard: &mut G) -> Result<(), RunError> {
         let &Transfer { core, line, .. } = self.flow.get(t);
         let core = core as usize;
         self.flow.end(t);
         let llc = self.seats.get(core).llc;
         let victim = self.llcs[llc].insert(core as u16, line, true);
-        self.write_back(core, victim, governor)
+        self.write_back(core, victim, guard)
     }
 
     /// Sends a line that the last level gave up to memory. It belongs to no
     /// fill: whose fill pushed a line out says nothing of whose line it was.
-    fn write_back<G: Governor + ?Sized>(
+    fn write_back<G: Guard + ?Sized>(
         &mut self,
         core: usize,
         victim: Option<Victim>,
-        governor: &mut G,
+        guard: &mut G,
     ) -> Result<(), RunError> {
         let Some(victim) = victim else {
             return Ok(());
@@ -385,7 +378,7 @@ impl System {
         let t = self.transfer(core, victim.tag, victim.line, None)?;
         let seat = self.seats.get(core);
         seat.core.stats().write_backs += 1;
-        governor.miss(core, self.flow.now_ps, true);
+        guard.miss(core, self.flow.now_ps, true);
         let llc = &mut self.llcs[seat.llc];
         if llc.free == 0 {
             llc.waiting.push_back(t);
@@ -394,7 +387,7 @@ impl System {
             llc.free -= 1;
             self.set_out(t);
         }
-        self.release(governor);
+        self.release(guard);
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use soloist_machine::dram::Device;
 use soloist_memory::core::{Access, CoreStats, Step, Stream};
 use soloist_memory::replay::{Replay, Report, Source};
-use soloist_memory::system::{Free, Governor, RunError};
+use soloist_memory::system::{Free, Guard, RunError};
 use soloist_memory::trace::{Format, Reader};
 use soloist_memory::{Decoder, Machine, Platform, System};
 
@@ -354,7 +354,7 @@ struct Turnstile {
     opened: bool,
 }
 
-impl Governor for Turnstile {
+impl Guard for Turnstile {
     fn miss(&mut self, core: usize, _now_ps: u64, write: bool) -> bool {
         if core > 0 || write {
             return true;
@@ -381,7 +381,7 @@ impl Governor for Turnstile {
 }
 
 #[test]
-fn a_governor_holds_one_core_back_and_no_other() {
+fn a_guard_holds_one_core_back_and_no_other() {
     let p = Platform::find("opteron-6128").unwrap();
     let walks = || {
         let walk = |base| Walk::new(base, 64, 1 << 28, 2000);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use soloist_core::{ColorSet, FRAME_SHIFT};
 use soloist_memory::core::{CoreStats, Stream};
-use soloist_memory::system::{Governor, RunError};
+use soloist_memory::system::{Guard, RunError};
 use soloist_memory::{Platform, System};
 
-use crate::governor::{Counts, Guard};
+use crate::guard::{Counts, ModelGuard};
 use crate::place::{colors, place, Placed};
 use crate::programs::Program;
-use crate::regulation::{Governing, Watch};
+use crate::regulation::{StageGuard, Watch};
 use crate::stage::{Played, Regulator, SeatResult, Stage, StageError};
 use crate::thread::{Pages, Thread};
 
@@ -44,7 +44,7 @@ impl Stage<'_> {
     /// As [`StageError`].
     pub fn play(self) -> Result<Played, StageError> {
         let ready = Ready::new(&self)?;
-        let (mut governor, partition) = (ready.governor(&self)?, ready.ways(&self));
+        let (mut guard, partition) = (ready.guard(&self)?, ready.ways(&self));
         let mut seats = Vec::new();
         let mut streams = Vec::new();
         for (seat, placed) in self.seats.into_iter().zip(ready.placed) {
@@ -60,13 +60,7 @@ impl Stage<'_> {
                 });
             }
         }
-        let cores = run(
-            self.platform,
-            streams,
-            self.account,
-            partition,
-            &mut governor,
-        )?;
+        let cores = run(self.platform, streams, self.account, partition, &mut guard)?;
         let ends: Vec<u64> = cores.iter().map(|s| s.finished_ps).collect();
         Ok(Played {
             seats: seats
@@ -81,7 +75,7 @@ impl Stage<'_> {
                     colors,
                 })
                 .collect(),
-            regulated: governor.counts(&ends),
+            regulated: guard.counts(&ends),
             cores,
         })
     }
@@ -97,7 +91,7 @@ impl Stage<'_> {
         mut share: impl FnMut(Cast) -> Box<dyn Stream + Send>,
     ) -> Result<(Vec<CoreStats>, Stops), StageError> {
         let ready = Ready::new(&self)?;
-        let (governor, partition) = (ready.governor(&self)?, ready.ways(&self));
+        let (guard, partition) = (ready.guard(&self)?, ready.ways(&self));
         let mut casts: Vec<Cast> = Vec::new();
         let placed = self.seats.into_iter().zip(ready.placed).enumerate();
         for (i, (seat, placed)) in placed {
@@ -119,7 +113,7 @@ impl Stage<'_> {
             background: false,
         };
         let streams = casts.into_iter().map(stream).collect();
-        let mut watch = Watch::new(governor, Arc::clone(moved));
+        let mut watch = Watch::new(guard, Arc::clone(moved));
         let cores = run(self.platform, streams, self.account, partition, &mut watch)?;
         Ok((cores, watch.stops()))
     }
@@ -153,8 +147,8 @@ impl Ready {
         stage.policy.ways(stage.platform, &busy)
     }
 
-    fn governor(&self, stage: &Stage) -> Result<Governing, StageError> {
-        let governing = match &stage.regulator {
+    fn guard(&self, stage: &Stage) -> Result<StageGuard, StageError> {
+        let guard = match &stage.regulator {
             Regulator::ByPolicy => {
                 let cores = |background: bool| -> Vec<usize> {
                     let plays = stage.seats.iter().filter(|seat| seat.plays);
@@ -162,12 +156,12 @@ impl Ready {
                     some.map(|seat| seat.core).collect()
                 };
                 let (front, back) = (cores(false), cores(true));
-                let governor = stage.policy.governor(stage.platform, &front, &back);
-                governor.map(|governor| governor.map_or(Governing::Free, Governing::Policy))
+                let guard = stage.policy.guard(stage.platform, &front, &back);
+                guard.map(|guard| guard.map_or(StageGuard::Free, StageGuard::Policy))
             }
             Regulator::Counting { period_us } => {
-                let guard = Guard::counting(*period_us, self.counts.clone());
-                Ok(Governing::Regulator(guard))
+                let guard = ModelGuard::counting(*period_us, self.counts.clone());
+                Ok(StageGuard::Regulator(guard))
             }
             Regulator::Reserving {
                 settings,
@@ -176,11 +170,12 @@ impl Ready {
             } => {
                 let pools = per_bank.then(|| self.pools(stage));
                 let counts = self.counts.clone();
-                let guard = Guard::regulating(settings, reservations, pools.as_deref(), counts);
-                guard.map(Governing::Regulator)
+                let guard =
+                    ModelGuard::regulating(settings, reservations, pools.as_deref(), counts);
+                guard.map(StageGuard::Regulator)
             }
         };
-        governing.map_err(StageError::Regulator)
+        guard.map_err(StageError::Regulator)
     }
 
     /// Which cores share banks.
@@ -198,12 +193,12 @@ impl Ready {
 }
 
 /// Runs the memory system; here alone.
-fn run<G: Governor>(
+fn run<G: Guard>(
     platform: &Platform,
     streams: Vec<OnCore>,
     account: bool,
     partition: Option<Vec<usize>>,
-    governor: &mut G,
+    guard: &mut G,
 ) -> Result<Vec<CoreStats>, RunError> {
     let mut system = System::new(platform);
     for on in streams {
@@ -215,7 +210,7 @@ fn run<G: Governor>(
     if let Some(ways) = &partition {
         system.partition(ways);
     }
-    system.run(governor)
+    system.run(guard)
 }
 
 /// Share of pages that lie on another node than the core, per cent.

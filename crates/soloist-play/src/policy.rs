@@ -2,14 +2,15 @@
 //! last-level cache it may fill, and what bandwidth it gets.
 //!
 //! A policy is a value that implements [`Policy`], in a file of this folder, which lists
-//! it in its `POLICIES`. The build finds the files ([`all`]). Most only choose colours ([`Coloring`]): core's palette checks
-//! them, and core's frame lists hand out the pages ([`crate::placement`]).
+//! it in its `POLICIES`. The build finds the files ([`all`]). Most only choose colours
+//! ([`Coloring`]): core's palette checks them, and core's frame lists hand out the pages
+//! ([`crate::placement`]).
 
 use std::fmt;
 use std::str::FromStr;
 
 use soloist_core::{AddrMap, ColorSet, Palette, Refusal, Want};
-use soloist_memory::system::Governor;
+use soloist_memory::system::Guard;
 use soloist_memory::Platform;
 
 /// Makes of the files of this folder the list of policies.
@@ -35,7 +36,7 @@ pub trait Policy: Sync {
     /// What it is, for people.
     fn title(&self) -> &'static str;
 
-    /// Whether it gives colours. If not, all pages come from Linux.
+    /// Whether [`Self::colors`] gives any. If not, all pages come from Linux.
     fn is_colored(&self) -> bool {
         false
     }
@@ -59,6 +60,17 @@ pub trait Policy: Sync {
         false
     }
 
+    /// Whether banks alone show what it does: it can be played on a slice of a machine's
+    /// memory, which has one node, one channel, and no part in caches.
+    fn fits_slice(&self) -> bool {
+        false
+    }
+
+    /// Whether all tenants but the first share what the first one leaves.
+    fn shares_rest(&self) -> bool {
+        false
+    }
+
     /// The node that the uncoloured pages of program number `program` are bound to;
     /// `home` is the node of the first one.
     fn node(&self, map: &AddrMap, home: u32, program: usize) -> Option<u32> {
@@ -78,12 +90,12 @@ pub trait Policy: Sync {
     ///
     /// # Errors
     /// When the regulator refuses.
-    fn governor(
+    fn guard(
         &self,
         platform: &Platform,
         front: &[usize],
         back: &[usize],
-    ) -> Result<Option<Box<dyn Governor>>, Refusal> {
+    ) -> Result<Option<Box<dyn Guard>>, Refusal> {
         let _ = (platform, front, back);
         Ok(None)
     }
@@ -163,14 +175,51 @@ pub struct Tenant {
 
 /// A policy that only chooses colours, tenant by tenant.
 pub struct Coloring {
-    /// See [`Policy::name`].
-    pub name: &'static str,
-    /// See [`Policy::title`].
-    pub title: &'static str,
+    name: &'static str,
+    title: &'static str,
+    choose: Choose,
+    ignores_nodes: bool,
+    fits_slice: bool,
+    shares_rest: bool,
+}
+
+/// The colours of the tenant whose turn it is.
+pub type Choose = fn(&Turn) -> Result<ColorSet, Refusal>;
+
+impl Coloring {
+    /// See [`Policy::name`] and [`Policy::title`]; pages come from the local node first.
+    #[must_use]
+    pub const fn new(name: &'static str, title: &'static str, choose: Choose) -> Self {
+        Self {
+            name,
+            title,
+            choose,
+            ignores_nodes: false,
+            fits_slice: false,
+            shares_rest: false,
+        }
+    }
+
     /// See [`Policy::ignores_nodes`].
-    pub ignores_nodes: bool,
-    /// The colours of the tenant whose turn it is.
-    pub choose: fn(&Turn) -> Result<ColorSet, Refusal>,
+    #[must_use]
+    pub const fn from_all_nodes(mut self) -> Self {
+        self.ignores_nodes = true;
+        self
+    }
+
+    /// See [`Policy::fits_slice`].
+    #[must_use]
+    pub const fn on_slices(mut self) -> Self {
+        self.fits_slice = true;
+        self
+    }
+
+    /// See [`Policy::shares_rest`].
+    #[must_use]
+    pub const fn sharing_the_rest(mut self) -> Self {
+        self.shares_rest = true;
+        self
+    }
 }
 
 /// The tenant whose turn it is to get colours.
@@ -233,6 +282,14 @@ impl Policy for Coloring {
 
     fn ignores_nodes(&self) -> bool {
         self.ignores_nodes
+    }
+
+    fn fits_slice(&self) -> bool {
+        self.fits_slice
+    }
+
+    fn shares_rest(&self) -> bool {
+        self.shares_rest
     }
 
     fn colors(&self, map: &AddrMap, tenants: &[Tenant]) -> Result<Vec<Option<ColorSet>>, Refusal> {
@@ -315,6 +372,16 @@ mod tests {
         let shared = protect::TOGETHER.colors(&map, &tenants).unwrap();
         assert_eq!(shared[0], given[0]);
         assert!(shared.iter().all(|colors| *colors == given[0]));
+    }
+
+    #[test]
+    fn a_policy_gives_colours_if_it_says_so() {
+        let map = AddrMap::parse(MAP).unwrap();
+        for policy in all() {
+            let given = policy.colors(&map, &[Tenant { node: 0, sets: 1 }; 4]);
+            let colored = given.unwrap().iter().any(Option::is_some);
+            assert_eq!(policy.is_colored(), colored, "{policy}");
+        }
     }
 
     #[test]

@@ -3,21 +3,21 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use soloist_memory::system::Governor;
+use soloist_memory::system::Guard;
 
-use crate::governor::{Guard, Regulated};
+use crate::guard::{ModelGuard, Regulated};
 
 /// What holds cores back.
-pub(crate) enum Governing {
+pub(crate) enum StageGuard {
     /// Nothing.
     Free,
     /// The regulator, whose counts are wanted.
-    Regulator(Guard),
+    Regulator(ModelGuard),
     /// What the policy has of its own.
-    Policy(Box<dyn Governor>),
+    Policy(Box<dyn Guard>),
 }
 
-impl Governing {
+impl StageGuard {
     /// What the regulator counted of each core, up to its end.
     pub(crate) fn counts(&self, ends_ps: &[u64]) -> Option<Vec<Regulated>> {
         match self {
@@ -26,42 +26,42 @@ impl Governing {
         }
     }
 
-    fn governor(&mut self) -> Option<&mut dyn Governor> {
+    fn guard(&mut self) -> Option<&mut dyn Guard> {
         match self {
             Self::Free => None,
             Self::Regulator(guard) => Some(guard),
-            Self::Policy(governor) => Some(governor.as_mut()),
+            Self::Policy(guard) => Some(guard.as_mut()),
         }
     }
 }
 
-impl Governor for Governing {
+impl Guard for StageGuard {
     fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
-        self.governor().is_none_or(|g| g.miss(core, now_ps, write))
+        self.guard().is_none_or(|g| g.miss(core, now_ps, write))
     }
 
     fn alarm_ps(&self) -> u64 {
         match self {
             Self::Free => u64::MAX,
             Self::Regulator(guard) => guard.alarm_ps(),
-            Self::Policy(governor) => governor.alarm_ps(),
+            Self::Policy(guard) => guard.alarm_ps(),
         }
     }
 
     fn alarm(&mut self, now_ps: u64) {
-        if let Some(governor) = self.governor() {
-            governor.alarm(now_ps);
+        if let Some(guard) = self.guard() {
+            guard.alarm(now_ps);
         }
     }
 
     fn released(&mut self) -> Option<usize> {
-        self.governor()?.released()
+        self.guard()?.released()
     }
 }
 
 /// Looks on while cores are held back, and counts the lines that they move.
 pub(crate) struct Watch {
-    governing: Governing,
+    guard: StageGuard,
     /// By core.
     moved: Arc<Vec<AtomicU64>>,
     since: Vec<Option<u64>>,
@@ -70,10 +70,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(governing: Governing, moved: Arc<Vec<AtomicU64>>) -> Self {
+    pub(crate) fn new(guard: StageGuard, moved: Arc<Vec<AtomicU64>>) -> Self {
         let cores = moved.len();
         Self {
-            governing,
+            guard,
             moved,
             since: vec![None; cores],
             stopped: vec![Vec::new(); cores],
@@ -87,11 +87,11 @@ impl Watch {
     }
 }
 
-impl Governor for Watch {
+impl Guard for Watch {
     fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
         self.now_ps = now_ps;
         self.moved[core].fetch_add(1, Ordering::Relaxed);
-        let goes = self.governing.miss(core, now_ps, write);
+        let goes = self.guard.miss(core, now_ps, write);
         if !goes {
             self.since[core].get_or_insert(now_ps);
         }
@@ -99,16 +99,16 @@ impl Governor for Watch {
     }
 
     fn alarm_ps(&self) -> u64 {
-        self.governing.alarm_ps()
+        self.guard.alarm_ps()
     }
 
     fn alarm(&mut self, now_ps: u64) {
         self.now_ps = now_ps;
-        self.governing.alarm(now_ps);
+        self.guard.alarm(now_ps);
     }
 
     fn released(&mut self) -> Option<usize> {
-        let core = self.governing.released()?;
+        let core = self.guard.released()?;
         if let Some(since) = self.since[core].take() {
             self.stopped[core].push((since, self.now_ps));
         }

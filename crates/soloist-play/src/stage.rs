@@ -6,7 +6,7 @@ use soloist_memory::core::CoreStats;
 use soloist_memory::system::RunError;
 use soloist_memory::Platform;
 
-use crate::governor::Regulated;
+use crate::guard::Regulated;
 use crate::placement::memory::Exhausted;
 use crate::placement::FreeMemory;
 use crate::policy::Policy;

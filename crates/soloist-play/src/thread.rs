@@ -7,7 +7,7 @@ use std::sync::Arc;
 use soloist_core::FRAME_SHIFT;
 use soloist_memory::core::{self as cpu, Stream};
 
-use crate::governor::Counts;
+use crate::guard::Counts;
 use crate::programs::{Program, Step};
 
 /// The frames of a program's pages.

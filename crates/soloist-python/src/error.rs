@@ -3,7 +3,7 @@
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use soloist_lab::experiment::ExperimentError;
+use soloist_lab::taskset::ExperimentError;
 use soloist_machine::FileError;
 use soloist_rt::plan::refusal::PlanError;
 

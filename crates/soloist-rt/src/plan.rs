@@ -102,7 +102,7 @@ pub struct Plan {
     pub analysis: Vec<Answer>,
     /// Changes that would make it hold.
     pub relaxations: Vec<Relaxation>,
-    /// Costs of a line of a neighbour here.
+    /// Costs of a line of a co-runner here.
     pub costs: Costs,
     /// Number of ways that were tried.
     pub candidates: usize,

@@ -1,26 +1,23 @@
 //! Where a policy puts the pages of all programs on a machine that is cut to a slice.
 
+use std::sync::LazyLock;
+
 use soloist_core::FRAME_SIZE;
 use soloist_play::placement::buddy::History;
 use soloist_play::placement::memory::Exhaust;
 use soloist_play::placement::FreeMemory;
-use soloist_play::policy::Policy;
+use soloist_play::policy::{all, Policy};
 use soloist_play::programs::step::{Program, Step};
 use soloist_play::stage::{Seat, SeatResult, Stage};
 
 use crate::cut::Cut;
 use crate::error::SiliconError;
 
-/// Policies that differ by banks alone: a slice has one node and one channel, and caches
-/// play no part.
-pub const POLICIES: [&str; 6] = [
-    "buddy",
-    "same_bank",
-    "diff_bank",
-    "together",
-    "protect",
-    "palloc",
-];
+/// Names of the policies that a slice can show.
+pub static POLICIES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let fit = all().filter(|policy| policy.fits_slice());
+    fit.map(|policy| policy.name()).collect()
+});
 
 /// The pages of a program: for each whether it takes colours.
 #[derive(Debug, Clone)]
@@ -60,7 +57,7 @@ impl Terms {
         match number {
             0 => self.sets,
             // The others have them together.
-            _ if policy.name() == "protect" => rest.max(1),
+            _ if policy.shares_rest() => rest.max(1),
             _ => (rest / (programs as u32 - 1).max(1)).max(1),
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -55,34 +56,48 @@ pub enum Text {
     All,
 }
 
-impl fmt::Display for Exhaust {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fail => "fail",
-            Self::Grow => "grow",
-            Self::Spill => "spill",
-        })
-    }
+/// An enum's values as the words of the control interface.
+macro_rules! words {
+    ($name:ident, $expected:literal, $($value:ident = $word:literal),*) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$value => $word),* })
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($word => Ok(Self::$value),)*
+                    _ => Err(format!("{text:?}: {}", $expected)),
+                }
+            }
+        }
+    };
 }
 
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Shareable => "shareable",
-            Self::Exclusive => "exclusive",
-        })
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Private => "private",
-            Self::Shared => "shared",
-            Self::All => "all",
-        })
-    }
-}
+words!(
+    Exhaust,
+    "fail, grow or spill",
+    Fail = "fail",
+    Grow = "grow",
+    Spill = "spill"
+);
+words!(
+    Mode,
+    "shareable or exclusive",
+    Shareable = "shareable",
+    Exclusive = "exclusive"
+);
+words!(
+    Text,
+    "private, shared or all",
+    Private = "private",
+    Shared = "shared",
+    All = "all"
+);
 
 /// All that can be read of a group. Lists are as the kernel writes them.
 #[derive(Debug, Clone, Serialize)]
@@ -443,42 +458,4 @@ pub(crate) fn colors_of(map: &AddrMap, sets: &str, llc: &str) -> Result<ColorSet
         colors = colors.with_llc(read(llc, map.n_llc(), "LLC colours")?.iter());
     }
     Ok(colors)
-}
-
-impl std::str::FromStr for Exhaust {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "fail" => Ok(Self::Fail),
-            "grow" => Ok(Self::Grow),
-            "spill" => Ok(Self::Spill),
-            _ => Err(format!("{text:?}: fail, grow or spill")),
-        }
-    }
-}
-
-impl std::str::FromStr for Text {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "private" => Ok(Self::Private),
-            "shared" => Ok(Self::Shared),
-            "all" => Ok(Self::All),
-            _ => Err(format!("{text:?}: private, shared or all")),
-        }
-    }
-}
-
-impl std::str::FromStr for Mode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "shareable" => Ok(Self::Shareable),
-            "exclusive" => Ok(Self::Exclusive),
-            _ => Err(format!("{text:?}: shareable or exclusive")),
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition as Row};
+use soloist_cli::compare::{conditions, finish, own_co_runner, Args, Condition as Row};
 use soloist_cli::progress::Steps;
 use soloist_cli::{out, Ctx, Misuse};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
@@ -19,11 +19,11 @@ use soloist_vm::Scratch;
 use super::sim::recorded;
 use super::vm;
 
-/// Passes of this program's own neighbour that are recorded: what is played is from their middle,
+/// Passes of this program's own co-runner that are recorded: what is played is from their middle,
 /// and each takes as long as a second of a program.
 const PASSES: &str = "8";
 
-/// What was recorded; the last program is the neighbour.
+/// What was recorded; the last program is the co-runner.
 struct Recorded {
     kernel: String,
     dir: PathBuf,
@@ -60,7 +60,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         return play(args, &setting, &Recorded::read(dir)?, ctx);
     }
     let scratch = Scratch::new("soloist-compare-")?;
-    let programs = vec![args.command.clone(), neighbour(args)?];
+    let programs = vec![args.command.clone(), co_runner(args)?];
     if !ctx.json {
         errln!(
             "soloist: records the command in a virtual machine, some 10 s and 100 to 200 times as \
@@ -95,7 +95,7 @@ fn setting(args: &Args) -> Result<Setting> {
         let why = format!("--neighbours {n}: {machine} has no more cores");
         return Err(Misuse(why).into());
     }
-    neighbour(args)?;
+    co_runner(args)?;
     Ok(Setting {
         placements,
         platform,
@@ -104,11 +104,11 @@ fn setting(args: &Args) -> Result<Setting> {
     })
 }
 
-/// The words of the one that all neighbours are.
-fn neighbour(args: &Args) -> Result<Vec<OsString>> {
+/// The words of the one that all co-runners are.
+fn co_runner(args: &Args) -> Result<Vec<OsString>> {
     let words: Vec<OsString> = match args.corun.as_slice() {
         [] => {
-            let mut own = own_neighbour()?;
+            let mut own = own_co_runner()?;
             own.extend(["--passes".into(), PASSES.into()]);
             return Ok(own);
         }
@@ -125,13 +125,13 @@ fn neighbour(args: &Args) -> Result<Vec<OsString>> {
 }
 
 /// A condition's name.
-fn name(condition: Condition, neighbours: u32) -> String {
+fn name(condition: Condition, co_runners: u32) -> String {
     match condition {
         Condition::Alone => "alone".to_owned(),
-        Condition::FreeNode(node) => format!("beside {neighbours}, Linux (numactl -N {node})"),
+        Condition::FreeNode(node) => format!("beside {co_runners}, Linux (numactl -N {node})"),
         Condition::Beside(placement) => match placement.name().as_str() {
-            "buddy" => format!("beside {neighbours}, Linux"),
-            policy => format!("beside {neighbours}, Soloist ({policy})"),
+            "buddy" => format!("beside {co_runners}, Linux"),
+            policy => format!("beside {co_runners}, Soloist ({policy})"),
         },
     }
 }
@@ -142,18 +142,18 @@ fn lines(args: &Args, setting: &Setting, recorded: &Recorded, program: usize) ->
         return Ok(lines);
     }
     let pilot = recorded.part(program, PILOT_LINES)?;
-    let neighbour = recorded.part(recorded.programs - 1, MOST_LINES)?;
-    Ok(Compared::new(setting, &pilot, &neighbour).most_lines()?)
+    let co_runner = recorded.part(recorded.programs - 1, MOST_LINES)?;
+    Ok(Compared::new(setting, &pilot, &co_runner).most_lines()?)
 }
 
 fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
     // It goes round and round: few lines of it would come to lie in the last level.
-    let neighbour = recorded.part(recorded.programs - 1, MOST_LINES)?;
+    let co_runner = recorded.part(recorded.programs - 1, MOST_LINES)?;
     let mut all = Vec::new();
     for program in 0..recorded.programs - 1 {
         let lines = lines(args, setting, recorded, program)?;
         let part = recorded.part(program, lines)?;
-        all.push((Compared::new(setting, &part, &neighbour), lines));
+        all.push((Compared::new(setting, &part, &co_runner), lines));
     }
     let progress = Steps::new(ctx, all.iter().map(|(one, _)| one.runs()).sum(), "played");
     let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());

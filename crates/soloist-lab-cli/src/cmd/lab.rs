@@ -1,19 +1,19 @@
 //! `soloist lab`: experiments over the memory model.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_lab::experiment::{self, Experiment, ExperimentError, ExperimentOutcome};
+use soloist_lab::experiment::{self, folder, Experiment, ExperimentOutcome};
 use soloist_lab::jobs::Options;
 use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{Judged, ScenarioOutcome};
 use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, html};
+use soloist_lab::taskset::ExperimentError;
 use soloist_machine::FileError;
 use soloist_play::policy;
 
@@ -213,7 +213,7 @@ fn misuse(e: FileError) -> anyhow::Error {
 fn refused(e: ExperimentError) -> anyhow::Error {
     match e {
         ExperimentError::File(e) => misuse(e),
-        ExperimentError::TaskSet(e) => e.into(),
+        other => other.into(),
     }
 }
 
@@ -228,7 +228,7 @@ fn bar(ctx: &Ctx, runs: usize) -> Result<ProgressBar> {
 
 impl Report {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let outcomes = read_outcomes(&self.dir)?;
+        let outcomes = folder::read(&self.dir)?;
         if outcomes.is_empty() {
             let what = format!(
                 "{}: no outcomes; `soloist lab run --all --out {}` writes them",
@@ -266,26 +266,6 @@ fn judged(outcomes: &[ExperimentOutcome]) -> Vec<Judged<'_>> {
     outcomes.iter().map(ExperimentOutcome::judged).collect()
 }
 
-/// All outcomes of a folder, in the order of their names.
-fn read_outcomes(folder: &Path) -> Result<Vec<ExperimentOutcome>> {
-    let dir = || folder.display().to_string();
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).with_context(dir)? {
-        let path = entry.with_context(dir)?.path();
-        if path.extension().is_some_and(|e| e == "json") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    paths.iter().map(|path| read_outcome(path)).collect()
-}
-
-fn read_outcome(path: &Path) -> Result<ExperimentOutcome> {
-    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    ExperimentOutcome::read(&text)
-        .with_context(|| format!("{}: not an outcome of `lab run`", path.display()))
-}
-
 impl Check {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         #[derive(Serialize)]
@@ -296,8 +276,7 @@ impl Check {
         }
         let mut all = Vec::new();
         for file in &self.files {
-            let wrong = |e: ExperimentError| Misuse(e.to_string());
-            let found = Experiment::find(file).map_err(wrong)?;
+            let found = Experiment::find(file).map_err(misuse)?;
             all.push(Checked {
                 file,
                 cases: found.check(Options::default()).map_err(misuse)?,
@@ -318,7 +297,7 @@ impl Check {
 impl Compare {
     /// Claims whose verdict or figure differs.
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let (before, after) = (read_outcomes(&self.before)?, read_outcomes(&self.after)?);
+        let (before, after) = (folder::read(&self.before)?, folder::read(&self.after)?);
         let compared = Comparison::new(&judged(&before), &judged(&after));
         if ctx.json {
             ctx.print_json(&compared)?;

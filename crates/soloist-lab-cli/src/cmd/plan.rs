@@ -231,7 +231,7 @@ fn fill(set: &mut TaskSet, platform: &Platform, dir: &Path) -> Result<()> {
 fn make(args: &Args, machine: &Machine, platform: &Platform, set: &TaskSet) -> Result<Made> {
     let plan = plan(platform, set, args.seed).map_err(|error| match error {
         PlanError::Memory(_) | PlanError::Task(_) => misuse(error),
-        PlanError::Profile(_) | PlanError::Play(_) => error.into(),
+        PlanError::Play(_) => error.into(),
     })?;
     let machine_text = machine_text(machine)?;
     Ok(Made {

@@ -1,9 +1,9 @@
 //! Why a scenario could not be run.
 
-use soloist_core::Refusal;
+use std::fmt::Display;
+
 use soloist_machine::FileError;
-use soloist_memory::system;
-use soloist_play::placement::memory::Exhausted;
+use soloist_memory::Error;
 use soloist_play::stage::StageError;
 
 use crate::spec::{Scenario, Wrong};
@@ -11,18 +11,10 @@ use crate::spec::{Scenario, Wrong};
 /// Why a scenario could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The machine can't be modelled.
-    #[error("{id}: {source}")]
-    Machine {
-        /// Of the scenario.
-        id: String,
-        /// The reason.
-        source: soloist_memory::Error,
-    },
-    /// What the scenario says can't be.
+    /// What the scenario says can't be, or its machine, its policy or the model refuses.
     #[error("{case}: {}", wrong.message)]
     Wrong {
-        /// Name of the scenario.
+        /// Name of the scenario, or of the case.
         case: String,
         /// What is wrong.
         wrong: Wrong,
@@ -37,43 +29,24 @@ pub enum RunError {
         /// What is wrong, and what was expected.
         what: String,
     },
-    /// The machine has not enough colours for the policy.
-    #[error("{case}: {source}")]
-    Colors {
-        /// Name of the case.
-        case: String,
-        /// The palette's reason.
-        source: Refusal,
-    },
-    /// A task's colours or node ran out of pages.
-    #[error("{case}: task `{task}`: {source}; give it more `sets` or fewer `bytes`")]
-    Memory {
-        /// Name of the case.
-        case: String,
-        /// Name of the task.
-        task: String,
-        /// How far it came.
-        source: Exhausted,
-    },
-    /// The regulator refused a reservation or a setting.
-    #[error("{case}: [regulator]: {source}")]
-    Regulator {
-        /// Name of the case.
-        case: String,
-        /// Its reason.
-        source: Refusal,
-    },
-    /// The model refused.
-    #[error("{case}: {source}")]
-    Model {
-        /// Name of the case.
-        case: String,
-        /// The reason.
-        source: system::RunError,
-    },
 }
 
 impl RunError {
+    /// What stands where `path` leads is wrong.
+    fn at(case: String, path: &[&str], what: impl Display) -> Self {
+        let wrong = Wrong::at(path, what.to_string());
+        Self::Wrong { case, wrong }
+    }
+
+    /// Of a scenario whose machine can't be modelled.
+    pub(super) fn of_machine(scenario: &Scenario, error: &Error) -> Self {
+        let path: &[&str] = match error {
+            Error::Model(_) => &["model"],
+            _ => &["experiment", "machine"],
+        };
+        Self::at(scenario.experiment.id.clone(), path, error)
+    }
+
     /// Of a case that can't be played; `task` names that of a seat.
     pub(super) fn of_stage(
         case: String,
@@ -81,43 +54,32 @@ impl RunError {
         error: StageError,
     ) -> Self {
         match error {
-            StageError::Colors(source) => Self::Colors { case, source },
-            StageError::Memory { seat, source, .. } => Self::Memory {
+            StageError::Colors(refusal) => Self::at(case, &["policies"], refusal),
+            StageError::Memory { seat, source, .. } => Self::Task {
                 case,
                 task: task(seat),
-                source,
+                what: format!("{source}; give it more `sets` or fewer `bytes`"),
             },
-            StageError::Regulator(source) => Self::Regulator { case, source },
-            StageError::Model(source) => Self::Model { case, source },
-        }
-    }
-
-    /// The keys of the scenario's file that it is about.
-    fn path(&self, scenario: &Scenario) -> Vec<String> {
-        let path: &[&str] = match self {
-            Self::Machine {
-                source: soloist_memory::Error::Model(_),
-                ..
-            } => &["model"],
-            Self::Machine { .. } => &["experiment", "machine"],
-            Self::Task { task, .. } | Self::Memory { task, .. } => {
-                let number = scenario.tasks.iter().position(|t| t.name == *task);
-                return Wrong::of_task(number.unwrap_or(0), "").path;
+            StageError::Regulator(refusal) => {
+                Self::at(case, &["regulator"], format!("[regulator]: {refusal}"))
             }
-            Self::Wrong { wrong, .. } => return wrong.path.clone(),
-            Self::Colors { .. } => &["policies"],
-            Self::Regulator { .. } => &["regulator"],
-            Self::Model { .. } => &["experiment"],
-        };
-        path.iter().map(|&key| key.to_owned()).collect()
+            StageError::Model(error) => Self::at(case, &["experiment"], error),
+        }
     }
 
     /// The same with its place in the file that the scenario was read from.
     #[must_use]
     pub fn in_file(&self, scenario: &Scenario) -> FileError {
+        let place = match self {
+            Self::Wrong { wrong, .. } => wrong.clone(),
+            Self::Task { task, .. } => {
+                let number = scenario.tasks.iter().position(|t| t.name == *task);
+                Wrong::of_task(number.unwrap_or(0), "")
+            }
+        };
         scenario.source.error(Wrong {
-            path: self.path(scenario),
             message: self.to_string(),
+            ..place
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use soloist_core::AddrMap;
 use soloist_memory::Platform;
-use soloist_play::governor::Regulated;
+use soloist_play::guard::Regulated;
 use soloist_play::pace::{self, Found, PaceError};
 use soloist_play::placement::FreeMemory;
 use soloist_play::programs::counters::{Counters, Pace};

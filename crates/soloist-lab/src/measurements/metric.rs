@@ -1,6 +1,6 @@
 //! The metrics that claims and plots may name.
 
-use soloist_play::governor::Regulated;
+use soloist_play::guard::Regulated;
 
 use super::TaskResult;
 

@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use soloist_core::{Regulation, Reservation, Sharing, TRAFFICS};
-use soloist_play::governor::{EWMA, PERIOD_US};
+use soloist_play::guard::{EWMA, PERIOD_US};
 
 use super::error::Wrong;
 use super::number::Number;

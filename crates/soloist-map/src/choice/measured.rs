@@ -6,9 +6,10 @@ use serde::Serialize;
 use soloist_host::machine::edac::Counted;
 use soloist_host::machine::{guest, Host};
 use soloist_machine::classmap::ClassMap;
-use soloist_machine::{write, About, FileError, Machine, Topology, Trust};
+use soloist_machine::{write, About, FileError, Machine, MapSpec, Topology, Trust};
 
 use crate::choice::finding::Finding;
+use crate::compare::differences;
 use crate::detect::classes::Classes;
 use crate::detect::source::Addresses;
 use crate::detect::{Detected, RegionReport};
@@ -78,6 +79,19 @@ impl Report {
             let wrong = self.tried.iter().filter_map(|one| one.against(&map));
             self.contradicted.extend(wrong.flatten());
             self.complete &= self.contradicted.is_empty();
+        }
+    }
+
+    /// Says where the map differs from that of the machine that was simulated.
+    pub fn compare(&mut self, found: &Detected, simulated: &MapSpec) {
+        let is_physical = found.addresses == Addresses::Physical;
+        if let Some(map) = found.map() {
+            self.differences = differences(simulated, &map);
+        } else if is_physical {
+            self.differences = vec!["nothing was found".to_owned()];
+        }
+        if is_physical {
+            self.recovered = Some(self.differences.is_empty());
         }
     }
 }

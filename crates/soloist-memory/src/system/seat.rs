@@ -18,7 +18,7 @@ pub(super) struct Seat {
     pub core: Box<dyn CoreModel>,
     pub node: usize,
     pub llc: usize,
-    /// Fills that the governor holds back.
+    /// Fills that the guard holds back.
     pub held: Vec<u32>,
     state: State,
     group: usize,

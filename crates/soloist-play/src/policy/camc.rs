@@ -8,45 +8,27 @@ pub(super) static POLICIES: &[&dyn Policy] =
     &[&SAME_BANK, &DIFF_BANK, &DIFF_CONTROLLER, &AUTO, &CONTROLLER];
 
 /// All programs on one bank set of the first one's node.
-pub static SAME_BANK: Coloring = Coloring {
-    name: "same_bank",
-    title: "all in one bank",
-    ignores_nodes: false,
-    choose: same_bank,
-};
+pub static SAME_BANK: Coloring =
+    Coloring::new("same_bank", "all in one bank", same_bank).on_slices();
 
 /// Private bank sets, all on the first program's node.
-pub static DIFF_BANK: Coloring = Coloring {
-    name: "diff_bank",
-    title: "own banks, one node",
-    ignores_nodes: false,
-    choose: |turn| turn.private(turn.home()),
-};
+pub static DIFF_BANK: Coloring = Coloring::new("diff_bank", "own banks, one node", |turn| {
+    turn.private(turn.home())
+})
+.on_slices();
 
 /// Private bank sets, on a controller of its own: a node, or on a machine of one node a
 /// channel, where pages lie in one.
-pub static DIFF_CONTROLLER: Coloring = Coloring {
-    name: "diff_controller",
-    title: "own banks, own node",
-    ignores_nodes: false,
-    choose: diff_controller,
-};
+pub static DIFF_CONTROLLER: Coloring =
+    Coloring::new("diff_controller", "own banks, own node", diff_controller);
 
 /// The automatic assignment: private, on the node of the program's core.
-pub static AUTO: Coloring = Coloring {
-    name: "camc",
-    title: "CAMC's assignment",
-    ignores_nodes: false,
-    choose: |turn| turn.private(turn.tenant().node),
-};
+pub static AUTO: Coloring = Coloring::new("camc", "CAMC's assignment", |turn| {
+    turn.private(turn.tenant().node)
+});
 
 /// All banks of a controller of its own (the report).
-pub static CONTROLLER: Coloring = Coloring {
-    name: "controller",
-    title: "own node, all banks",
-    ignores_nodes: false,
-    choose: controller,
-};
+pub static CONTROLLER: Coloring = Coloring::new("controller", "own node, all banks", controller);
 
 fn same_bank(turn: &Turn) -> Result<ColorSet, Refusal> {
     let sets = turn.map.sets_of_node(turn.home());

@@ -10,12 +10,8 @@ pub(super) static POLICIES: &[&dyn Policy] = &[&COUNTED];
 /// As many colours as private banks would have, on the first program's node. The upper
 /// half of a node's colours are the banks of the lower half, so programs meet in pairs
 /// once their colours fill more than half of a node.
-pub static COUNTED: Coloring = Coloring {
-    name: "counted",
-    title: "own colours, banks counted twice",
-    ignores_nodes: false,
-    choose: counted,
-};
+pub static COUNTED: Coloring =
+    Coloring::new("counted", "own colours, banks counted twice", counted);
 
 fn counted(turn: &Turn) -> Result<ColorSet, Refusal> {
     let sets: Vec<u32> = turn.map.sets_of_node(turn.home()).collect();

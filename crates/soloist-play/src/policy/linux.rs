@@ -52,6 +52,11 @@ impl Policy for Linux {
         self.interleaves
     }
 
+    /// A slice has one node, on which the others would be the same.
+    fn fits_slice(&self) -> bool {
+        !self.binds && !self.interleaves
+    }
+
     /// The first program's is its home; the others follow it.
     fn node(&self, map: &AddrMap, home: u32, program: usize) -> Option<u32> {
         self.binds.then(|| map.node_in_turn(home, program))

@@ -2,13 +2,13 @@
 //! where Linux places the pages and where each program has banks of its own.
 
 use soloist_core::{AddrMap, ColorSet, Refusal, Regulation, Reservation, Sharing};
-use soloist_memory::system::Governor;
+use soloist_memory::system::Guard;
 use soloist_memory::Platform;
 
 use super::camc::DIFF_BANK;
 use super::linux::BUDDY;
 use super::{Policy, Tenant};
-use crate::governor::{Guard, EWMA, PERIOD_US};
+use crate::guard::{ModelGuard, EWMA, PERIOD_US};
 
 pub(super) static POLICIES: &[&dyn Policy] = &[&MEMGUARD, &BANKS_MEMGUARD];
 
@@ -62,12 +62,12 @@ impl Policy for MemGuard {
     /// Reserves for both groups, all of one group alike; what is left goes in
     /// proportion (BR+PS), and only misses count. Guaranteed is a line in each row
     /// cycle of one bank (the paper's 4.1).
-    fn governor(
+    fn guard(
         &self,
         platform: &Platform,
         front: &[usize],
         back: &[usize],
-    ) -> Result<Option<Box<dyn Governor>>, Refusal> {
+    ) -> Result<Option<Box<dyn Guard>>, Refusal> {
         if back.is_empty() {
             return Ok(None);
         }
@@ -96,7 +96,7 @@ impl Policy for MemGuard {
             }
         }
         let tasks = vec![None; reservations.len()];
-        let guard = Guard::regulating(&settings, &reservations, None, tasks)?;
+        let guard = ModelGuard::regulating(&settings, &reservations, None, tasks)?;
         Ok(Some(Box::new(guard)))
     }
 }

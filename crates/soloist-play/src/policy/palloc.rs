@@ -7,20 +7,12 @@ use super::{share, Coloring, Policy, Turn};
 pub(super) static POLICIES: &[&dyn Policy] = &[&PALLOC, &BPM];
 
 /// Banks of the same numbers on every node: PALLOC knows no nodes.
-pub static PALLOC: Coloring = Coloring {
-    name: "palloc",
-    title: "PALLOC: own banks",
-    ignores_nodes: true,
-    choose: palloc,
-};
+pub static PALLOC: Coloring = Coloring::new("palloc", "PALLOC: own banks", palloc)
+    .from_all_nodes()
+    .on_slices();
 
 /// The same and LLC colours: BPM knows no controllers.
-pub static BPM: Coloring = Coloring {
-    name: "bpm",
-    title: "BPM: own banks, cache",
-    ignores_nodes: true,
-    choose: bpm,
-};
+pub static BPM: Coloring = Coloring::new("bpm", "BPM: own banks, cache", bpm).from_all_nodes();
 
 fn palloc(turn: &Turn) -> Result<ColorSet, Refusal> {
     let sets = on_every_node(turn.map, turn.count(), turn.index);

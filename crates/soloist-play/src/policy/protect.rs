@@ -9,25 +9,18 @@ pub(super) static POLICIES: &[&dyn Policy] = &[&PROTECT, &TOGETHER];
 
 /// As many bank sets of its node, over all channels, as the first program wants, and
 /// all programs share them.
-pub static TOGETHER: Coloring = Coloring {
-    name: "together",
-    title: "all in the first one's banks",
-    ignores_nodes: false,
-    choose: |turn| {
-        let sets = over_channels(turn.map, turn.home()).into_iter();
-        let first = turn.tenants[0].sets as usize;
-        Ok(turn.any().with_sets(sets.take(first)))
-    },
-};
+pub static TOGETHER: Coloring = Coloring::new("together", "all in the first one's banks", |turn| {
+    let sets = over_channels(turn.map, turn.home()).into_iter();
+    let first = turn.tenants[0].sets as usize;
+    Ok(turn.any().with_sets(sets.take(first)))
+})
+.on_slices();
 
 /// The first bank sets of its node, over all channels, are the first program's; the
 /// others share as many of those behind them as the second one wants.
-pub static PROTECT: Coloring = Coloring {
-    name: "protect",
-    title: "own banks, the first alone",
-    ignores_nodes: false,
-    choose: protect,
-};
+pub static PROTECT: Coloring = Coloring::new("protect", "own banks, the first alone", protect)
+    .on_slices()
+    .sharing_the_rest();
 
 fn protect(turn: &Turn) -> Result<ColorSet, Refusal> {
     let first = turn.tenants[0].sets as usize;

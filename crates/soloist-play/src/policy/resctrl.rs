@@ -4,22 +4,22 @@
 use std::collections::VecDeque;
 
 use soloist_core::Refusal;
-use soloist_memory::system::Governor;
+use soloist_memory::system::Guard;
 use soloist_memory::Platform;
 
 use super::Policy;
 
-pub(super) static POLICIES: &[&dyn Policy] = &[&CAT, &THROTTLE];
+pub(super) static POLICIES: &[&dyn Policy] = &[&CAT, &MBA];
 
 /// Under `throttle` a core gets one of so many parts of what a node's memory path
 /// carries: about the least that MBA allows.
-const THROTTLED: u64 = 20;
+const PARTS: u64 = 20;
 
 /// Linux, an even share of the last-level cache's ways each.
 pub static CAT: Cat = Cat;
 
 /// Linux, programs in the background held to a fixed rate of lines.
-pub static THROTTLE: Mba = Mba;
+pub static MBA: Mba = Mba;
 
 /// See [`CAT`].
 pub struct Cat;
@@ -42,7 +42,7 @@ impl Policy for Cat {
     }
 }
 
-/// See [`THROTTLE`].
+/// See [`MBA`].
 pub struct Mba;
 
 impl Policy for Mba {
@@ -54,19 +54,19 @@ impl Policy for Mba {
         "Linux, others throttled"
     }
 
-    fn governor(
+    fn guard(
         &self,
         platform: &Platform,
         _front: &[usize],
         back: &[usize],
-    ) -> Result<Option<Box<dyn Governor>>, Refusal> {
-        Ok(Some(Box::new(Throttle::new(platform, back))))
+    ) -> Result<Option<Box<dyn Guard>>, Refusal> {
+        Ok(Some(Box::new(FixedRate::new(platform, back))))
     }
 }
 
 /// Fills of some cores go out no closer to each other than a fixed rate allows,
 /// whatever else runs.
-struct Throttle {
+struct FixedRate {
     /// Between two fills of a core, ps; 0: no limit.
     gap_ps: Vec<u64>,
     /// When its next fill may go.
@@ -76,10 +76,10 @@ struct Throttle {
     released: VecDeque<usize>,
 }
 
-impl Throttle {
-    /// Holds these cores, one of [`THROTTLED`] parts each.
+impl FixedRate {
+    /// Holds these cores, one of [`PARTS`] parts each.
     fn new(platform: &Platform, cores: &[usize]) -> Self {
-        let rate = platform.northbridge.bytes_per_us / THROTTLED;
+        let rate = platform.northbridge.bytes_per_us / PARTS;
         let line = u64::from(platform.memory.map.line_size());
         let mut gap_ps = vec![0; platform.llc_of_core.len()];
         for &core in cores {
@@ -94,7 +94,7 @@ impl Throttle {
     }
 }
 
-impl Governor for Throttle {
+impl Guard for FixedRate {
     fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
         if self.gap_ps[core] == 0 || write {
             return true;

@@ -8,44 +8,28 @@ use super::{share, Coloring, Policy, Turn};
 pub(super) static POLICIES: &[&dyn Policy] = &[&MEM, &LLC, &MEM_LLC, &MEM_LLC_PART, &LLC_MEM_PART];
 
 /// Private banks of the local node.
-pub static MEM: Coloring = Coloring {
-    name: "mem",
-    title: "own banks",
-    ignores_nodes: false,
-    choose: |turn| turn.private(turn.tenant().node),
-};
+pub static MEM: Coloring =
+    Coloring::new("mem", "own banks", |turn| turn.private(turn.tenant().node));
 
 /// Private LLC colours, any bank.
-pub static LLC: Coloring = Coloring {
-    name: "llc",
-    title: "own cache colours",
-    ignores_nodes: false,
-    choose: llc,
-};
+pub static LLC: Coloring = Coloring::new("llc", "own cache colours", llc);
 
 /// Both private.
-pub static MEM_LLC: Coloring = Coloring {
-    name: "mem+llc",
-    title: "own banks and cache",
-    ignores_nodes: false,
-    choose: |turn| Ok(own_pairs(turn, Sharing::Own, Sharing::Own)),
-};
+pub static MEM_LLC: Coloring = Coloring::new("mem+llc", "own banks and cache", |turn| {
+    Ok(own_pairs(turn, Sharing::Own, Sharing::Own))
+});
 
 /// Private banks, LLC colours shared by the threads of a node.
-pub static MEM_LLC_PART: Coloring = Coloring {
-    name: "mem+llc(part)",
-    title: "own banks, cache by node",
-    ignores_nodes: false,
-    choose: |turn| Ok(own_pairs(turn, Sharing::Own, Sharing::Group)),
-};
+pub static MEM_LLC_PART: Coloring =
+    Coloring::new("mem+llc(part)", "own banks, cache by node", |turn| {
+        Ok(own_pairs(turn, Sharing::Own, Sharing::Group))
+    });
 
 /// Private LLC colours, banks shared by the threads of a node.
-pub static LLC_MEM_PART: Coloring = Coloring {
-    name: "llc+mem(part)",
-    title: "own cache, banks by node",
-    ignores_nodes: false,
-    choose: |turn| Ok(own_pairs(turn, Sharing::Group, Sharing::Own)),
-};
+pub static LLC_MEM_PART: Coloring =
+    Coloring::new("llc+mem(part)", "own cache, banks by node", |turn| {
+        Ok(own_pairs(turn, Sharing::Group, Sharing::Own))
+    });
 
 fn llc(turn: &Turn) -> Result<ColorSet, Refusal> {
     let own = share(turn.map.n_llc(), turn.count(), turn.index);

@@ -268,7 +268,7 @@ fn loud(set: &TaskSet) -> Vec<u32> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use soloist_rt::analysis::interference::Neighbour;
+    use soloist_rt::analysis::interference::CoRunner;
 
     #[test]
     fn shares_have_their_sum_and_none_is_above_a_core() {
@@ -295,7 +295,7 @@ mod tests {
             let costs = Costs::of(&platform);
             let line = u64::from(platform.memory.map.line_size());
             let delay = |bytes: u64| {
-                let neighbour = Neighbour {
+                let co_runner = CoRunner {
                     core: 1,
                     sharing: Sharing::Banks,
                     shares_llc: true,
@@ -304,7 +304,7 @@ mod tests {
                     tasks: Vec::new(),
                     best_effort: true,
                 };
-                let lines = neighbour.lines(&costs, WINDOW).unwrap();
+                let lines = co_runner.lines(&costs, WINDOW).unwrap();
                 (lines * costs.same_bank_ps) as f64 / WINDOW as f64
             };
             let (equal, low) = (delay(part(&platform, 0)), delay(16_000_000));

@@ -167,12 +167,12 @@ impl Costs {
         }
     }
 
-    fn line_ps(&self, neighbour: &Neighbour) -> u64 {
-        match neighbour.sharing {
+    fn line_ps(&self, co_runner: &CoRunner) -> u64 {
+        match co_runner.sharing {
             Sharing::Banks => self.same_bank_ps,
             Sharing::Controller => self.other_bank_ps,
             // The way out of the last level is shared with what is in it.
-            Sharing::Nothing if neighbour.shares_llc => self.pushed_ps,
+            Sharing::Nothing if co_runner.shares_llc => self.pushed_ps,
             Sharing::Nothing => 0,
         }
     }
@@ -196,7 +196,7 @@ impl Costs {
 
 /// A core as others see it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Neighbour {
+pub struct CoRunner {
     /// Its number.
     pub core: u32,
     /// The memory that it shares with the core that is looked at.
@@ -208,14 +208,14 @@ pub struct Neighbour {
     /// Lines a second that it may read, and write; `None`: no limit.
     pub limit: Option<u64>,
     /// Its tasks with deadlines.
-    pub tasks: Vec<NeighbourTask>,
+    pub tasks: Vec<CoRunnerTask>,
     /// Best-effort tasks run on it.
     pub best_effort: bool,
 }
 
 /// A task with deadlines as other cores see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct NeighbourTask {
+pub struct CoRunnerTask {
     /// Time from release to release.
     pub period_ps: u64,
     /// Time from release to deadline.
@@ -229,7 +229,7 @@ pub struct NeighbourTask {
 /// Period of the regulator, ps.
 pub const PERIOD_PS: u64 = 1_000_000_000;
 
-impl Neighbour {
+impl CoRunner {
     /// Lines that it moves in any window of so long, both ways; `None`: no bound.
     #[must_use]
     pub fn lines(&self, costs: &Costs, window_ps: u64) -> Option<u64> {
@@ -266,12 +266,12 @@ impl Neighbour {
 /// What each of `own` lines waits for at most, by the lesser bound of each of the
 /// cores of one last level; whether any of these is request driven and in the same
 /// banks.
-fn of_level(costs: &Costs, level: &[&Neighbour], own: u64, window_ps: u64) -> (u64, bool) {
+fn of_level(costs: &Costs, level: &[&CoRunner], own: u64, window_ps: u64) -> (u64, bool) {
     let (mut all, mut jobs, mut asked) = (0u64, 0u64, 0u64);
     let (mut dearest, mut banks) = (0, false);
-    for neighbour in level {
-        let line = costs.line_ps(neighbour);
-        let job = neighbour.job_ps(costs, window_ps);
+    for co_runner in level {
+        let line = costs.line_ps(co_runner);
+        let job = co_runner.job_ps(costs, window_ps);
         let request = own.saturating_mul(2 * costs.reads).saturating_mul(line);
         jobs = jobs.saturating_add(job);
         if job <= request {
@@ -280,7 +280,7 @@ fn of_level(costs: &Costs, level: &[&Neighbour], own: u64, window_ps: u64) -> (u
         }
         all = all.saturating_add(request);
         dearest = line.max(dearest);
-        banks |= neighbour.sharing == Sharing::Banks;
+        banks |= co_runner.sharing == Sharing::Banks;
         asked += costs.in_flight - costs.reads;
     }
     let victims = 2 * asked.min(costs.victims);
@@ -297,7 +297,8 @@ pub struct Surroundings {
     /// Costs on this machine.
     pub costs: Costs,
     /// All other cores that do something.
-    pub neighbours: Vec<Neighbour>,
+    #[serde(rename = "neighbours")]
+    pub co_runners: Vec<CoRunner>,
     /// The kernel keeps a part of each second for what is not real time.
     pub kernel: bool,
 }
@@ -308,7 +309,7 @@ impl Surroundings {
     pub fn alone(costs: Costs) -> Self {
         Self {
             costs,
-            neighbours: Vec::new(),
+            co_runners: Vec::new(),
             kernel: false,
         }
     }
@@ -325,7 +326,7 @@ impl Surroundings {
     /// Lines of a job here, the last level being shared or not.
     #[must_use]
     pub fn lines(&self, profile: &Profile) -> u64 {
-        if self.neighbours.iter().any(|n| n.shares_llc) {
+        if self.co_runners.iter().any(|n| n.shares_llc) {
             // All may miss, and each fill may push out a line of others'.
             profile.lines.max(2 * profile.requests)
         } else {
@@ -336,7 +337,7 @@ impl Surroundings {
     /// Returns the time that a job takes longer because others fill the last level.
     #[must_use]
     pub fn evicted_ps(&self, profile: &Profile) -> u64 {
-        if !self.neighbours.iter().any(|n| n.shares_llc) {
+        if !self.co_runners.iter().any(|n| n.shares_llc) {
             return 0;
         }
         let more = self.lines(profile).saturating_sub(profile.lines);
@@ -348,12 +349,12 @@ impl Surroundings {
     /// refreshes included.
     #[must_use]
     pub fn delay(&self, own: u64, window_ps: u64) -> u64 {
-        let mut levels: Vec<usize> = self.neighbours.iter().map(|n| n.llc).collect();
+        let mut levels: Vec<usize> = self.co_runners.iter().map(|n| n.llc).collect();
         levels.sort_unstable();
         levels.dedup();
         let (mut all, mut banks) = (0u64, false);
         for llc in levels {
-            let level: Vec<_> = self.neighbours.iter().filter(|n| n.llc == llc).collect();
+            let level: Vec<_> = self.co_runners.iter().filter(|n| n.llc == llc).collect();
             let (delay, hits) = of_level(&self.costs, &level, own, window_ps);
             all = all.saturating_add(delay);
             banks |= hits;
@@ -362,7 +363,7 @@ impl Surroundings {
             all = all.saturating_add(own.saturating_mul(self.costs.passed_ps));
         }
         let jobs = self
-            .neighbours
+            .co_runners
             .iter()
             .map(|n| n.job_ps(&self.costs, window_ps));
         let all = all.min(jobs.fold(0, u64::saturating_add));
@@ -378,31 +379,31 @@ pub fn surroundings(tasks: ProfiledSet, core: u32, conditions: Conditions) -> Su
     cores.dedup();
     let costs = Costs::of(conditions.platform);
     let others = cores.iter().filter(|&&other| other != core);
-    let neighbours = others.map(|&other| {
+    let co_runners = others.map(|&other| {
         // A core that has a last level of its own writes back its own lines only, and
         // they were counted; else each fill may push out one of anybody's.
         let mut mates = cores.iter().filter(|&&c| c != other);
         let invaded = mates.any(|&c| (conditions.shared)(other, c).llc);
         let shared = (conditions.shared)(core, other);
-        neighbour(tasks, other, shared, invaded, &costs, conditions)
+        co_runner(tasks, other, shared, invaded, &costs, conditions)
     });
     Surroundings {
         costs,
-        neighbours: neighbours.collect(),
+        co_runners: co_runners.collect(),
         kernel: false,
     }
 }
 
 /// Core `other` as a core sees it with which it shares `shared`; `invaded`: others
 /// fill its last level.
-fn neighbour(
+fn co_runner(
     tasks: ProfiledSet,
     other: u32,
     shared: Shared,
     invaded: bool,
     costs: &Costs,
     conditions: Conditions,
-) -> Neighbour {
+) -> CoRunner {
     let line = u64::from(conditions.platform.memory.map.line_size());
     let mine = tasks.set.tasks.iter().zip(tasks.profiles);
     let mine: Vec<_> = mine.filter(|(t, _)| t.core == Some(other)).collect();
@@ -423,7 +424,7 @@ fn neighbour(
         } else {
             profile.lines
         };
-        Some(NeighbourTask {
+        Some(CoRunnerTask {
             period_ps: release.period.0,
             deadline_ps: release.deadline.0,
             jitter_ps: release.jitter.0,
@@ -431,7 +432,7 @@ fn neighbour(
         })
     });
     let limit = conditions.limits.get(other as usize).copied().flatten();
-    Neighbour {
+    CoRunner {
         core: other,
         sharing: shared.memory,
         shares_llc: shared.llc,

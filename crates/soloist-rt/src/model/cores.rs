@@ -9,10 +9,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use soloist_core::time::Time;
 use soloist_core::{ColorSet, Refusal, Regulation, Reservation, Sharing};
 use soloist_memory::core::{self as cpu, CoreStats, Stream};
 use soloist_memory::Platform;
-use soloist_play::governor::Counts;
+use soloist_play::guard::Counts;
+use soloist_play::pace::PaceError;
 use soloist_play::placement::memory::{Exhaust, Exhausted};
 use soloist_play::placement::FreeMemory;
 use soloist_play::play::Cast;
@@ -78,7 +80,7 @@ pub fn seed_of(seed: u64, task: usize) -> u64 {
     seed ^ (task as u64) << 32
 }
 
-/// The reason why nothing was played.
+/// The reason why tasks can't be played.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
     /// No such core.
@@ -93,6 +95,21 @@ pub enum PlayError {
         /// Its last core.
         last: usize,
     },
+    /// Banks of a node are too few.
+    #[error("task {task:?} needs {sets} bank sets on node {node}, where {left} are left: give it less memory, or move tasks to other nodes")]
+    Banks {
+        /// The task.
+        task: String,
+        /// Bank sets that it needs.
+        sets: u32,
+        /// The node.
+        node: u32,
+        /// Bank sets that are left.
+        left: u32,
+    },
+    /// One controller can't be shared out.
+    #[error("{0} has one memory controller: controllers of their own need two")]
+    OneController(String),
     /// Not enough memory.
     #[error("task {task:?} wants {bytes} bytes: {source}; give it more colours or less memory")]
     Memory {
@@ -109,6 +126,19 @@ pub enum PlayError {
     /// The model refuses.
     #[error(transparent)]
     Model(soloist_memory::system::RunError),
+    /// No program has the task's counters.
+    #[error("task {0:?}: {1}")]
+    Pace(String, PaceError),
+    /// More lines than its wcet has time for.
+    #[error("task {task:?}: {lines} lines one after the other take {least} on this machine, more than its wcet: lengthen `wcet` or name fewer `lines`")]
+    Lines {
+        /// The task.
+        task: String,
+        /// Its lines.
+        lines: u64,
+        /// Time that they take.
+        least: Time,
+    },
 }
 
 /// A task on its core.

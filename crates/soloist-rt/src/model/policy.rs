@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use soloist_core::{AddrMap, ColorSet};
 use soloist_memory::Platform;
 
-use crate::model::cores::PageSource;
+use crate::model::cores::{PageSource, PlayError};
 use crate::tasks::{Task, TaskSet};
 
 /// A way of giving memory.
@@ -60,26 +60,6 @@ impl Policy {
     }
 }
 
-/// There are not enough banks or controllers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoPlace {
-    /// Banks of a node are too few.
-    #[error("task {task:?} needs {sets} bank sets on node {node}, where {left} are left: give it less memory, or move tasks to other nodes")]
-    Banks {
-        /// The task.
-        task: String,
-        /// Bank sets that it needs.
-        sets: u32,
-        /// The node.
-        node: u32,
-        /// Bank sets that are left.
-        left: u32,
-    },
-    /// One controller can't be shared out.
-    #[error("{0} has one memory controller: controllers of their own need two")]
-    OneController(String),
-}
-
 /// Bank sets that `bytes` need on this machine; a set counts as full at 7/10,
 /// since the system has some of it.
 #[must_use]
@@ -98,7 +78,7 @@ pub fn places(
     platform: &Platform,
     set: &TaskSet,
     least: Option<(u32, u32)>,
-) -> Result<Vec<PageSource>, NoPlace> {
+) -> Result<Vec<PageSource>, PlayError> {
     let map = &platform.memory.map;
     let node_of = |t: &Task| platform.node_of_core[t.core.unwrap_or(0) as usize] as u32;
     let home = set.tasks.iter().find(|t| t.release.is_some());
@@ -113,7 +93,7 @@ pub fn places(
     };
     let count = controllers.len() as u32;
     if policy == Policy::DiffController && count < 2 {
-        return Err(NoPlace::OneController(platform.memory.name.clone()));
+        return Err(PlayError::OneController(platform.memory.name.clone()));
     }
     let mut used = vec![0; controllers.len()];
     let mut others = 0;
@@ -141,7 +121,7 @@ pub fn places(
             (Some((_, other)), None) => other,
         });
         if from + need > sets.len() as u32 {
-            return Err(NoPlace::Banks {
+            return Err(PlayError::Banks {
                 task: task.name.clone(),
                 sets: need,
                 node: map.node_of_set(sets[0]),

@@ -10,7 +10,6 @@
 use serde::Serialize;
 use soloist_core::time::{Time, MS};
 use soloist_memory::Platform;
-use soloist_play::pace::PaceError;
 
 use crate::model::cores::{play, PageSource, PlayError, Setup};
 use crate::model::program::Maker;
@@ -30,27 +29,6 @@ pub struct Profile {
     pub requests: u64,
 }
 
-/// The reason why a task has no profile.
-#[derive(Debug, thiserror::Error)]
-pub enum ProfileError {
-    /// It can't be played.
-    #[error(transparent)]
-    Play(#[from] PlayError),
-    /// Its counters can't be.
-    #[error("task {0:?}: {1}")]
-    Pace(String, PaceError),
-    /// More lines than its wcet has time for.
-    #[error("task {task:?}: {lines} lines one after the other take {least} on this machine, more than its wcet: lengthen `wcet` or name fewer `lines`")]
-    Lines {
-        /// The task.
-        task: String,
-        /// Its lines.
-        lines: u64,
-        /// Bytes that they take.
-        least: Time,
-    },
-}
-
 /// Makers and profiles of all tasks.
 ///
 /// # Errors
@@ -59,10 +37,10 @@ pub fn profiles(
     platform: &Platform,
     set: &TaskSet,
     scale: u64,
-) -> Result<(Vec<Maker>, Vec<Profile>), ProfileError> {
+) -> Result<(Vec<Maker>, Vec<Profile>), PlayError> {
     let profiled = |task: &Task| {
         let mut maker =
-            Maker::new(platform, task).map_err(|e| ProfileError::Pace(task.name.clone(), e))?;
+            Maker::new(platform, task).map_err(|e| PlayError::Pace(task.name.clone(), e))?;
         let profile = profile(platform, task, &mut maker, scale.max(1))?;
         Ok((maker, profile))
     };
@@ -78,7 +56,7 @@ fn profile(
     task: &Task,
     maker: &mut Maker,
     scale: u64,
-) -> Result<Profile, ProfileError> {
+) -> Result<Profile, PlayError> {
     if task.release.is_none() {
         return Ok(Profile::default());
     }
@@ -114,14 +92,14 @@ fn even(
     maker: &mut Maker,
     lines: u64,
     wcet: u64,
-) -> Result<Profile, ProfileError> {
+) -> Result<Profile, PlayError> {
     let lines = lines.max(1);
     let sample = wcet.min(LONGEST_PS / 10);
     let (n, _) = alone(platform, task, maker, sample)?;
     let each = sample as f64 / n.max(1) as f64;
     let spare = wcet as f64 / lines as f64 - each;
     if spare < 0.0 {
-        return Err(ProfileError::Lines {
+        return Err(PlayError::Lines {
             task: task.name.clone(),
             lines,
             least: Time((each * lines as f64) as u64),

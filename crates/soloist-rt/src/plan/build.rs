@@ -14,8 +14,7 @@ use crate::analysis::interference::{Conditions, Costs, Shared, Sharing};
 use crate::analysis::linux::Server;
 use crate::analysis::response::Answer;
 use crate::analysis::ProfiledSet;
-use crate::model::cores::PageSource;
-use crate::model::policy::NoPlace;
+use crate::model::cores::{PageSource, PlayError};
 use crate::model::profile::{in_colors, Profile};
 use crate::model::program::Maker;
 use crate::tasks::{Order, TaskSet};
@@ -111,7 +110,7 @@ impl Search<'_> {
         let mut set = candidate.bind(self.set);
         let (groups, group_of) = groups(&set, &candidate.nodes);
         let dealt = deal(self.platform, &groups).map_err(|source| {
-            let NoPlace::Banks { task, .. } = &source else {
+            let PlayError::Banks { task, .. } = &source else {
                 return in_task(&set, 0, source.to_string());
             };
             let in_group = |&i: &usize| groups[group_of[i]].name == *task;
@@ -130,7 +129,7 @@ impl Search<'_> {
                 let jobs = jobs_of(self.platform, &set, i, self.seed);
                 let (maker, alone) = (&self.makers[i], &self.alone[i]);
                 let there = in_colors(self.platform, task, maker, alone, &places[i], jobs)
-                    .map_err(|e| with_line(&set, e.into()))?;
+                    .map_err(|e| with_line(&set, e))?;
                 set.tasks[i].wcet = slowed(task.wcet, self.undivided[i], &there);
                 (profiles[i], played[i]) = (there.profile, there.jobs);
             }

@@ -10,7 +10,8 @@
 use soloist_core::{AddrMap, ColorSet};
 use soloist_memory::Platform;
 
-use crate::model::policy::{sets_for, NoPlace};
+use crate::model::cores::PlayError;
+use crate::model::policy::sets_for;
 use crate::tasks::TaskSet;
 
 /// Bank sets that a group gets for the sake of parallel accesses.
@@ -73,7 +74,7 @@ pub struct Dealt {
 ///
 /// # Errors
 /// When a node has not enough banks.
-pub fn deal(platform: &Platform, groups: &[Group]) -> Result<Vec<Dealt>, NoPlace> {
+pub fn deal(platform: &Platform, groups: &[Group]) -> Result<Vec<Dealt>, PlayError> {
     let map = &platform.memory.map;
     let mut sets: Vec<Vec<u32>> = vec![Vec::new(); groups.len()];
     for node in 0..map.n_nodes() {
@@ -131,13 +132,13 @@ fn deal_banks(
     here: &[usize],
     node: u32,
     sets: &mut [Vec<u32>],
-) -> Result<(), NoPlace> {
+) -> Result<(), PlayError> {
     let mut free = map.sets_of_node(node).collect::<Vec<u32>>().into_iter();
     for &g in here {
         let need = sets_for(map, groups[g].bytes);
         let left = free.len() as u32;
         if need > left {
-            return Err(NoPlace::Banks {
+            return Err(PlayError::Banks {
                 task: groups[g].name.clone(),
                 sets: need,
                 node,

@@ -12,8 +12,7 @@ use crate::analysis::linux::PERIODS;
 use crate::analysis::response::analyse;
 use crate::analysis::ProfiledSet;
 use crate::model::cores::PlayError;
-use crate::model::policy::NoPlace;
-use crate::model::profile::{Profile, ProfileError};
+use crate::model::profile::Profile;
 use crate::tasks::{Order, Task, TaskSet, HIGHEST};
 
 /// The reason why there is no plan at all.
@@ -25,9 +24,6 @@ pub enum PlanError {
     /// A core that is not there, or too little processor time.
     #[error(transparent)]
     Task(FileError),
-    /// A task can't be played alone.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
     /// A task can't be played.
     #[error(transparent)]
     Play(#[from] PlayError),
@@ -35,7 +31,7 @@ pub enum PlanError {
 
 impl PlanError {
     /// That the memory of `task`, by its number, does not fit.
-    pub(crate) fn no_place(set: &TaskSet, task: Option<usize>, why: &NoPlace) -> Self {
+    pub(crate) fn no_place(set: &TaskSet, task: Option<usize>, why: &PlayError) -> Self {
         Self::Memory(of_task(set, task.unwrap_or(0), why.to_string()))
     }
 }
@@ -50,16 +46,16 @@ pub(crate) fn in_task(set: &TaskSet, task: usize, what: String) -> PlanError {
 }
 
 /// A task that can't be played, with its line.
-pub(crate) fn with_line(set: &TaskSet, error: ProfileError) -> PlanError {
+pub(crate) fn with_line(set: &TaskSet, error: PlayError) -> PlanError {
     let name = match &error {
-        ProfileError::Pace(name, _) => name,
-        ProfileError::Lines { task, .. } => task,
-        ProfileError::Play(PlayError::Memory { task, .. }) => task,
-        ProfileError::Play(_) => return error.into(),
+        PlayError::Pace(task, _)
+        | PlayError::Lines { task, .. }
+        | PlayError::Memory { task, .. } => task,
+        _ => return error.into(),
     };
     let task = set.tasks.iter().position(|t| t.name == *name);
     let what = match &error {
-        ProfileError::Pace(name, too_fast @ PaceError::TooFast { .. }) => {
+        PlayError::Pace(name, too_fast @ PaceError::TooFast { .. }) => {
             format!("task {name:?}: {too_fast}: lower `ipc` or `mpki`")
         }
         other => other.to_string(),

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_host::observe::Summary;
-use soloist_host::run::{output, Neighbours};
+use soloist_host::run::{output, CoRunners};
 use soloist_machine::did_you_mean;
 
 use super::compare;
@@ -192,7 +192,7 @@ fn measure(
     company: &[(Vec<OsString>, u32)],
     args: &Args,
 ) -> Result<Row> {
-    let mut company = Neighbours::start(company)?;
+    let mut company = CoRunners::start(company)?;
     let mut runs = Vec::new();
     for _ in 0..args.runs {
         company.keep()?;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use soloist_cli::compare::{conditions, finish, own_neighbour, Args, Condition};
+use soloist_cli::compare::{conditions, finish, own_co_runner, Args, Condition};
 use soloist_cli::{lab, Ctx, Misuse};
 use soloist_core::cpu_list;
 use soloist_host::control::Control;
@@ -95,7 +95,7 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<Vec<Condition>> {
         );
         return Err(Misuse(why).into());
     }
-    let neighbours = neighbours(args, others)?;
+    let co_runners = co_runners(args, others)?;
     let own_path = std::env::current_exe().context("this program's own path")?;
     let mut colored: Vec<OsString> = vec![own_path.into(), "run".into(), "--cpus".into()];
     colored.push(own.to_string().into());
@@ -117,14 +117,14 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<Vec<Condition>> {
         if ctx.progress {
             errln!("{name}: {} runs", args.runs);
         }
-        let beside = if beside { neighbours.as_slice() } else { &[] };
+        let beside = if beside { co_runners.as_slice() } else { &[] };
         named.push((name, timing.measure(words, own, beside)?));
     }
     let name = args.command[0].to_string_lossy();
     Ok(conditions(&name, named))
 }
 
-fn neighbours(args: &Args, cpus: &[u32]) -> Result<Vec<(Vec<OsString>, u32)>> {
+fn co_runners(args: &Args, cpus: &[u32]) -> Result<Vec<(Vec<OsString>, u32)>> {
     let mut commands: Vec<Vec<OsString>> = args
         .corun
         .iter()
@@ -134,7 +134,7 @@ fn neighbours(args: &Args, cpus: &[u32]) -> Result<Vec<(Vec<OsString>, u32)>> {
         return Err(Misuse("--corun: no command".to_owned()).into());
     }
     if commands.is_empty() {
-        commands.push(own_neighbour()?);
+        commands.push(own_co_runner()?);
     }
     let turns = commands.iter().cycle().cloned();
     Ok(turns

@@ -10,15 +10,16 @@ use anyhow::{Context, Result};
 use soloist_cli::complete;
 use soloist_cli::table as columns;
 use soloist_cli::{out, status, Ctx, Misuse};
-use soloist_lab::experiment::{self, prepare, Experiment, ExperimentError, ExperimentOutcome};
+use soloist_lab::experiment::{self, folder, prepare, Experiment, ExperimentOutcome};
 use soloist_lab::jobs::{do_all, Options, Parts};
 use soloist_lab::judgement::table::{self, claims_csv, values_csv};
 use soloist_lab::judgement::{answers, Judged, ScenarioOutcome, Totals, Verdict};
 use soloist_lab::report::{estimate, figure, first_culprit};
 use soloist_lab::spec::Scenario;
+use soloist_lab::taskset::ExperimentError;
 
 use super::claims::print_claims;
-use super::{bar, experiment_names, read_outcome, realtime, refused, Repeats};
+use super::{bar, experiment_names, realtime, refused, Repeats};
 
 #[derive(Debug, clap::Args)]
 pub struct Run {
@@ -238,13 +239,7 @@ impl Run {
         let Some(dir) = self.out.as_ref().filter(|_| self.resume) else {
             return Ok(None);
         };
-        let path = dir.join(format!("{}.json", experiment.id()));
-        if !path.exists() {
-            return Ok(None);
-        }
-        let known = read_outcome(&path)?;
-        let same = known.is_of(experiment, self.repeats.options(false));
-        Ok(same.then_some(known))
+        Ok(folder::known(dir, experiment, self.repeats.options(false))?)
     }
 }
 
@@ -270,7 +265,7 @@ fn check_distinct<'a>(ids: impl Iterator<Item = &'a str>) -> Result<()> {
 
 /// Whole or not at all, for --resume after Ctrl-C.
 fn write_outcome(dir: &Path, outcome: &ExperimentOutcome) -> Result<()> {
-    let path = dir.join(format!("{}.json", outcome.id()));
+    let path = folder::file(dir, outcome.id());
     let text = serde_json::to_string_pretty(outcome)? + "\n";
     out::replace(&path, &text).with_context(|| path.display().to_string())
 }

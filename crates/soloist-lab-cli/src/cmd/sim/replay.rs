@@ -106,8 +106,8 @@ impl Replay {
         if self.silicon.on_silicon {
             return self.run_on_silicon(ctx);
         }
-        if let Some(neighbour) = self.neighbours.first() {
-            let why = format!("`{neighbour}` behind --: co-runners of --on-silicon; else name recordings before it");
+        if let Some(co_runner) = self.neighbours.first() {
+            let why = format!("`{co_runner}` behind --: co-runners of --on-silicon; else name recordings before it");
             return Err(Misuse(why).into());
         }
         let placements = self.placements()?;

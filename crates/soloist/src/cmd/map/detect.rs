@@ -13,7 +13,6 @@ use soloist_host::machine::{topology, Host};
 use soloist_machine::{known, Machine};
 use soloist_map::choice::measured::{self, file, no_map, report, Made, MadeOf, Report};
 use soloist_map::choice::Finding;
-use soloist_map::compare;
 use soloist_map::detect::classes::Classes;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::noise::Noise;
@@ -157,16 +156,7 @@ fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
         let found = watched(&mut source, &options(args, seed), ctx);
         let source = format!("simulated {}, noise {}", machine.about.name, args.noise);
         let mut report = report(source, seed, "cycles", &found);
-        match found.map() {
-            Some(map) => report.differences = compare::differences(&machine.map, &map),
-            None if found.addresses == Addresses::Physical => {
-                report.differences = vec!["nothing was found".into()];
-            }
-            None => {}
-        }
-        if found.addresses == Addresses::Physical {
-            report.recovered = Some(report.differences.is_empty());
-        }
+        report.compare(&found, &machine.map);
         if seed == args.seed {
             let topology = machine.topology.clone();
             // Whether `up` takes it is a question of that machine, not of this one.

@@ -1,7 +1,7 @@
 //! The seam for bandwidth regulation.
 
 /// Decides whether a core may go on after a last-level miss.
-pub trait Governor {
+pub trait Guard {
     /// Core `core` misses the last level at `now_ps`; `write` for a line that
     /// is pushed out to memory, which goes out whatever the answer. False: the
     /// fill is held back, and with it soon the core.
@@ -25,7 +25,7 @@ pub trait Governor {
 /// No regulation.
 pub struct Free;
 
-impl Governor for Free {
+impl Guard for Free {
     fn miss(&mut self, _core: usize, _now_ps: u64, _write: bool) -> bool {
         true
     }

@@ -11,13 +11,13 @@ use rustix::thread::{sched_setaffinity, CpuSet};
 
 use crate::HostError;
 
-/// A neighbour that ends sooner than this in each of its runs loads nothing.
+/// A co-runner that ends sooner than this in each of its runs loads nothing.
 const SHORT: Duration = Duration::from_millis(5);
 
 /// Commands that run on processors of their own until dropped; one that ends is
-/// started again by [`Neighbours::keep`].
+/// started again by [`CoRunners::keep`].
 #[derive(Debug)]
-pub struct Neighbours {
+pub struct CoRunners {
     running: Vec<Running>,
 }
 
@@ -30,7 +30,7 @@ struct Running {
 }
 
 /// Writes to each line of so many bytes again and again, until the process is killed:
-/// what [`Neighbours`] may run. After so many `passes`, if any, it sleeps instead: an
+/// what [`CoRunners`] may run. After so many `passes`, if any, it sleeps instead: an
 /// emulator that records it has seen enough then. A loop without calls, in a crate that all profiles
 /// optimise: an iterator's would take most of the time, and load the memory little.
 pub fn write_forever(bytes: usize, passes: Option<u32>) -> ! {
@@ -70,7 +70,7 @@ fn command(words: &[OsString], cpu: u32) -> Result<Command, HostError> {
 
 fn start(words: &[OsString], cpu: u32) -> Result<Child, HostError> {
     let mut command = command(words, cpu)?;
-    // SAFETY: prctl touches no memory of ours: a neighbour dies with its parent.
+    // SAFETY: prctl touches no memory of ours: a co-runner dies with its parent.
     unsafe {
         command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -85,7 +85,7 @@ fn start(words: &[OsString], cpu: u32) -> Result<Child, HostError> {
         .map_err(|e| HostError::io(words[0].to_string_lossy().into_owned(), e))
 }
 
-impl Neighbours {
+impl CoRunners {
     /// Starts each command on its processor.
     pub fn start(commands: &[(Vec<OsString>, u32)]) -> Result<Self, HostError> {
         let mut running = Vec::new();
@@ -102,30 +102,30 @@ impl Neighbours {
 
     /// Starts those again that have ended.
     pub fn keep(&mut self) -> Result<(), HostError> {
-        for neighbour in &mut self.running {
-            let name = neighbour.words[0].to_string_lossy().into_owned();
-            let ended = neighbour.child.try_wait();
+        for co_runner in &mut self.running {
+            let name = co_runner.words[0].to_string_lossy().into_owned();
+            let ended = co_runner.child.try_wait();
             let Some(status) = ended.map_err(|e| HostError::io(name.clone(), e))? else {
                 continue;
             };
-            if !status.success() || neighbour.since.elapsed() < SHORT {
+            if !status.success() || co_runner.since.elapsed() < SHORT {
                 return Err(HostError::Request(format!(
                     "the co-runner `{name}` ended at once ({status}): it loads nothing"
                 )));
             }
-            neighbour.child = start(&neighbour.words, neighbour.cpu)?;
-            neighbour.since = Instant::now();
+            co_runner.child = start(&co_runner.words, co_runner.cpu)?;
+            co_runner.since = Instant::now();
         }
         Ok(())
     }
 }
 
-impl Drop for Neighbours {
+impl Drop for CoRunners {
     fn drop(&mut self) {
-        for neighbour in &mut self.running {
+        for co_runner in &mut self.running {
             // It may have ended by itself.
-            let _ = neighbour.child.kill();
-            let _ = neighbour.child.wait();
+            let _ = co_runner.child.kill();
+            let _ = co_runner.child.wait();
         }
     }
 }
@@ -142,14 +142,14 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The seconds of each run of a command on a processor, beside neighbours on theirs.
+    /// The seconds of each run of a command on a processor, beside co-runners on theirs.
     pub fn measure(
         &self,
         words: &[OsString],
         cpu: u32,
-        neighbours: &[(Vec<OsString>, u32)],
+        co_runners: &[(Vec<OsString>, u32)],
     ) -> Result<Vec<f64>, HostError> {
-        let mut company = Neighbours::start(neighbours)?;
+        let mut company = CoRunners::start(co_runners)?;
         let mut seconds = Vec::new();
         for run in 0..self.warmup + self.runs {
             company.keep()?;

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use soloist_core::{
     Answer, Order, Refusal, Regulation, Regulator, Reservation, NO_LIMIT, TRAFFICS,
 };
-use soloist_memory::system::Governor;
+use soloist_memory::system::Guard;
 
 /// MemGuard's period, microseconds.
 pub const PERIOD_US: u32 = 1000;
@@ -73,7 +73,7 @@ struct Sum {
     stopped_ps: u64,
 }
 
-/// A core as the governor sees it.
+/// A core as the guard sees it.
 struct Core {
     /// What its task does; `None`: it has none.
     task: Option<Arc<Counts>>,
@@ -149,7 +149,7 @@ impl Core {
 }
 
 /// Counts, and regulates where there is a regulator.
-pub struct Guard {
+pub struct ModelGuard {
     regulator: Option<Regulator>,
     cores: Vec<Core>,
     period_ps: u64,
@@ -163,7 +163,7 @@ pub struct Guard {
     released: VecDeque<usize>,
 }
 
-impl Guard {
+impl ModelGuard {
     /// Counts only; `tasks`: what runs on each core.
     pub fn counting(period_us: u32, tasks: Vec<Option<Arc<Counts>>>) -> Self {
         Self {
@@ -318,7 +318,7 @@ impl Guard {
     }
 }
 
-impl Governor for Guard {
+impl Guard for ModelGuard {
     fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool {
         if self.began_ps.is_none() {
             self.try_begin(now_ps);
