@@ -133,7 +133,7 @@ pub fn plan(platform: &Platform, set: &TaskSet, seed: u64) -> Result<Plan, PlanE
     refuse(platform, set)?;
     let (makers, alone) = profiles(platform, set, 1).map_err(|e| with_line(set, e))?;
     let undivided =
-        undivided(platform, set, &makers, &alone, seed).map_err(|e| with_line(set, e.into()))?;
+        undivided(platform, set, &makers, &alone, seed).map_err(|e| with_line(set, e))?;
     let mut candidates = candidates(platform, set);
     let some = !candidates.is_empty();
     if set.order == Order::Edf {
