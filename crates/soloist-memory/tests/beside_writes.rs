@@ -17,13 +17,13 @@ struct Jump {
 }
 
 impl Jump {
-    fn new(writes: bool, left: u64) -> Box<Self> {
-        Box::new(Self {
+    fn new(writes: bool, left: u64) -> Self {
+        Self {
             writes,
             at: u64::from(writes) << 32,
             left,
             changed: None,
-        })
+        }
     }
 }
 
@@ -53,12 +53,12 @@ impl Stream for Jump {
 }
 
 /// What the first of `streams` did; the others repeat for as long as it runs.
-fn play(machine: &str, streams: Vec<Box<Jump>>) -> CoreStats {
+fn play(machine: &str, streams: Vec<Jump>) -> CoreStats {
     let mut platform = Platform::find(machine).unwrap();
     platform.llc.shape = Shape::NONE;
     let mut system = System::new(&platform);
     for (core, stream) in streams.into_iter().enumerate() {
-        system.put(core, stream, core, core > 0);
+        system.put(core, Box::new(stream), core, core > 0);
     }
     system.run(&mut Free).unwrap().swap_remove(0)
 }

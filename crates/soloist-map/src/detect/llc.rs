@@ -340,6 +340,7 @@ pub fn geometry_of_host() -> Option<Geometry> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use super::*;
     use soloist_machine::gf2;
