@@ -35,7 +35,7 @@ DEFINE_STATIC_CALL_NULL(sol_server_start, sol_server_fn);
 #ifdef SOL_RQ_UNLOCK_INLINE
 static int sol_rq_lock_at, sol_rq_core_at, sol_rq_shared_at = -ENOENT;
 
-static void sol_rq_unlock_here(struct rq *rq)
+static void sol_rq_unlock_inline(struct rq *rq)
 {
 	void *owner = rq;
 

@@ -54,7 +54,7 @@ DEFINE_STATIC_CALL_NULL(sol_drop, sol_drop_clean_fn);
 
 typedef void sol_drain_fn(struct zone *zone);
 DEFINE_STATIC_CALL_NULL(sol_drain_cpus, sol_drain_fn);
-DEFINE_STATIC_CALL_NULL(sol_drain_here, sol_drain_fn);
+DEFINE_STATIC_CALL_NULL(sol_drain_local, sol_drain_fn);
 
 static atomic64_t evacuated;
 
@@ -144,10 +144,10 @@ static void gather(struct sol_refill *f, u64 pfn)
 		folio_put(folio);
 }
 
-void sol_evacuate_drain_here(void)
+void sol_evacuate_drain_local(void)
 {
 	migrate_disable();
-	static_call(sol_drain_here)(NULL);
+	static_call(sol_drain_local)(NULL);
 	migrate_enable();
 }
 
@@ -227,7 +227,7 @@ u32 sol_evacuate_finish(struct sol_evacuation *e, bool reclaims, u32 *in_vain)
 	for (i = 0; i < e->n; i++)
 		whole |= !e->frame[i].adopted;
 	if (whole)
-		sol_evacuate_drain_here();
+		sol_evacuate_drain_local();
 	sol_cpu_list_settle();
 	for (i = 0; i < e->n; i++) {
 		if (came_free(&e->frame[i])) {
@@ -313,5 +313,5 @@ int sol_evacuate_init(void)
 	       sol_bind(sol_putback, "putback_movable_pages") ?:
 	       sol_bind(sol_drop, SOL_DROP_SYMBOL) ?:
 	       sol_bind(sol_drain_cpus, "drain_all_pages") ?:
-	       sol_bind(sol_drain_here, "drain_local_pages");
+	       sol_bind(sol_drain_local, "drain_local_pages");
 }

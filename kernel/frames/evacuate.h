@@ -83,7 +83,7 @@ bool sol_evacuate_in_round(u32 cell);
 void sol_evacuate_drain(void);
 
 /* The same for what this CPU has just freed. */
-void sol_evacuate_drain_here(void);
+void sol_evacuate_drain_local(void);
 
 /* Is node @nid's free memory below the low watermark, or the min one? */
 bool sol_evacuate_memory_low(int nid);

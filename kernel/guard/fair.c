@@ -53,7 +53,7 @@ static int bind_unlock(void)
 	if (sol_rq_core_at < 0 || sol_rq_shared_at < 0)
 		return -ENOENT;
 #endif
-	static_call_update(sol_rq_unlock, sol_rq_unlock_here);
+	static_call_update(sol_rq_unlock, sol_rq_unlock_inline);
 	return 0;
 }
 #elif defined(SOL_FAIR_SERVER)

@@ -37,7 +37,7 @@
 static bool holding;	/* sol_guard_mutex */
 
 /* The CPU that this runs on, if it is stopped; or NULL. */
-static struct sol_guard_core *stopped_here(void)
+static struct sol_guard_core *stopped_core(void)
 {
 	struct sol_guard_core *core = &sol_guard.core[raw_smp_processor_id()];
 
@@ -50,10 +50,10 @@ unsigned long sol_guard_going_out(void)
 	struct sol_guard_core *core;
 	int waiting;
 
-	if (!stopped_here())
+	if (!stopped_core())
 		return SOL_PASS;
 	waiting = srcu_read_lock(&sol_waiting);
-	while (!fatal_signal_pending(current) && (core = stopped_here()))
+	while (!fatal_signal_pending(current) && (core = stopped_core()))
 		wait_event_state(core->held, !READ_ONCE(core->stop), SLEEP);
 	srcu_read_unlock(&sol_waiting, waiting);
 	return SOL_PASS;
@@ -75,7 +75,7 @@ static void tell(struct task_struct *task)
 static void probe_switch(void *data, bool preempt, struct task_struct *prev,
 			 struct task_struct *next)
 {
-	if (stopped_here())
+	if (stopped_core())
 		tell(next);
 }
 

@@ -86,14 +86,15 @@ static int trouble(void)
 	return 0;
 }
 
-/* Does this machine count what is set? The event of a fresh module was never tried. */
-static int counted(const struct sol_guard_set *set)
+/* Does this machine count what is set? Whoever sets another event has it tried. */
+static int counted(struct sol_guard_set *set)
 {
 	int i, err = 0;
 
-	for (i = 0; !err && i < SOL_TRAFFICS; i++)
+	for (i = 0; !err && !set->counted && i < SOL_TRAFFICS; i++)
 		if (*set->name[i])
 			err = sol_event_check(set->name[i], &set->event[i]);
+	set->counted = !err;
 	return err;
 }
 

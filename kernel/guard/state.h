@@ -35,6 +35,7 @@ struct sol_group;
  * @rules: the regulator's; r_min is 0 until it is set, and nothing can be reserved
  * @name: names of the events by kind of traffic; "" for SOL_WRITES: not counted
  * @event: the events themselves
+ * @counted: this machine counts them: a fresh module's default was never tried
  * @kernel: events of the kernel count too
  * @per_task: a CPU's weight is the priority of the task that runs on it
  * @by_bank: CPUs of groups that share no bank set are regulated apart
@@ -44,6 +45,7 @@ struct sol_guard_set {
 	struct sol_regulation rules;
 	char name[SOL_TRAFFICS][SOL_EVENT_NAME];
 	struct sol_event event[SOL_TRAFFICS];
+	bool counted;
 	bool kernel;
 	bool per_task;
 	bool by_bank;

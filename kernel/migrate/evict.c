@@ -191,7 +191,7 @@ static void flush(struct eviction *e)
 		return;
 	memcpy(was, e->batch.pfn, n * sizeof(*was));
 	sol_batch_move(&e->batch);
-	sol_evacuate_drain_here();
+	sol_evacuate_drain_local();
 	users = sol_lists_begin();
 	for (i = 0; i < n; i++)
 		e->missed += list_frame(e, was[i]);

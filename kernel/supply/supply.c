@@ -66,10 +66,10 @@
 #define GOAL_MIN	256u	/* frames listed ahead ... */
 #define GOAL_MAX	4096u
 #define CELL_MARK	(2 * SOL_CELL_LOW)	/* ... at least so many in a cell */
-#define STEP_LOOKS	1024u	/* frames of a cell that a step looks at */
-#define FEW_LOOKS	64u	/* the same, for free ones, while a fault waits */
-#define LAST_LOOKS	(1u << 22)	/* the same for all cells, at last: 16 GiB ... */
-#define LAST_PART	(1u << 14)	/* ... and for a part of a cell */
+#define SCAN_STEP	1024u	/* frames of a cell that a step looks at */
+#define SCAN_SHORT	64u	/* the same, for free ones, while a fault waits */
+#define SCAN_LAST	(1u << 22)	/* the same for all cells, at last: 16 GiB ... */
+#define SCAN_LAST_PART	(1u << 14)	/* ... and for a part of a cell */
 #define ANSWER_FRAMES	128u	/* an answer is due after so many frames ... */
 #define ANSWER_NS	(300 * NSEC_PER_USEC)	/* ... or so long */
 #define VAIN_BACKOFF	max(HZ / 10, 1)
@@ -165,7 +165,7 @@ static void fill_cell(struct pass *p, u32 cell, u32 mark, u32 looks)
 	got = sol_refill(cell, mark - have, &looks);
 	have += got;
 	if (have < mark) {
-		looks = before = STEP_LOOKS;
+		looks = before = SCAN_STEP;
 		got += sol_evacuate_gather(p->evacuation, cell, mark - have,
 					   false, &looks);
 		p->looked += before - looks;
@@ -239,7 +239,7 @@ static void fill_some(struct pass *p, u32 *i, u32 n, u32 mark, u32 looks,
 /* The cells that the next fill of a per-CPU list takes from, up to @mark each. */
 static void fill_at_once(struct pass *p, u32 n, u32 mark, bool waits)
 {
-	u32 looks = waits ? FEW_LOOKS : STEP_LOOKS, i = 0;
+	u32 looks = waits ? SCAN_SHORT : SCAN_STEP, i = 0;
 	bool more = false;
 
 	while (i < n) {
@@ -260,7 +260,7 @@ static bool fill_ahead(struct pass *p, u32 n)
 	for (mark = SOL_CELL_LOW; more; mark *= 2) {
 		more = false;
 		for (i = 0; i < n; ) {
-			fill_some(p, &i, n, mark, STEP_LOOKS, &more);
+			fill_some(p, &i, n, mark, SCAN_STEP, &more);
 			answer_if_due(p);
 			if (sol_want_waited(p->wants) || kthread_should_stop())
 				return false;
@@ -281,7 +281,7 @@ enum {
 /* Make frames of @cell free, whatever that takes: of a part of it. */
 static u32 evacuate(struct pass *p, struct sol_last_look *at, u32 cell)
 {
-	u32 part = min(at->looks, LAST_PART), left = part, got;
+	u32 part = min(at->looks, SCAN_LAST_PART), left = part, got;
 
 	if (!at->in_cell)
 		sol_evacuate_anew(cell);
@@ -395,7 +395,7 @@ static bool look(struct pass *p, struct sol_last_look *at)
 		if (!at->looks) {
 			if (!stage_begin(p, at->stage))
 				return true;
-			at->looks = LAST_LOOKS;
+			at->looks = SCAN_LAST;
 			at->step = 0;
 			at->in_cell = false;
 		}

@@ -133,7 +133,7 @@ enum Part {
 }
 
 /// What is printed.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(in crate::cmd) struct Report {
     machine: String,
     virtual_machine: bool,
@@ -346,18 +346,8 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
         }
     }
     if args.wants(Part::Pages) {
-        match geometry_of_host() {
-            Some(cache) => {
-                bind(victim).with_context(|| format!("CPU {victim}"))?;
-                let mut probe = HardwareProbe::new(&memory);
-                let probe = probe.as_mut().map(|probe| probe as &mut dyn CacheProbe);
-                let probe = probe.map_err(|why| why.to_string());
-                let sorted = report.look_at_cache(probe, args, ctx);
-                let mut cores = RealCaching::new(&memory, &neighbours, cache.size);
-                report.by_pages(&mut cores, sorted.as_ref(), args, ctx);
-            }
-            None => report.pages_why = Some("the kernel names no last-level cache".to_owned()),
-        }
+        bind(victim).with_context(|| format!("CPU {victim}"))?;
+        report.whole_pages(&memory, &neighbours, args, ctx);
     }
     Ok(report)
 }
@@ -380,22 +370,14 @@ impl Args {
 
     /// As without a flag, for another command that measures.
     pub(in crate::cmd) fn usual(cpus: Option<String>) -> Self {
-        Self {
-            cpus,
-            only: Some(Part::Slices),
-            seconds: 30,
-            svg: None,
-            blocks: 60,
-            memory: 128 << 20,
-            deadline: 120,
-            seed: 1,
-            simulate: None,
-            same_bank: 0.0,
-            same_channel: 0.0,
-            cache_bits: 0,
-            cache: SIM_CACHE.0,
-            noise: Noise::LOW,
+        #[derive(clap::Parser)]
+        struct Flags {
+            #[command(flatten)]
+            args: Args,
         }
+        let mut args = <Flags as clap::Parser>::parse_from(["silicon", "--only", "slices"]).args;
+        args.cpus = cpus;
+        args
     }
 
     fn wants(&self, part: Part) -> bool {
@@ -465,20 +447,8 @@ impl Report {
     fn of(machine: String, unit: &'static str) -> Self {
         Self {
             machine,
-            virtual_machine: false,
-            cpus: None,
-            page_bytes: 0,
             unit,
-            sets: None,
-            measured: None,
-            shown: false,
-            why: None,
-            slices: None,
-            slices_why: None,
-            pages: Vec::new(),
-            pages_why: None,
-            cache: None,
-            cache_why: None,
+            ..Self::default()
         }
     }
 
@@ -487,6 +457,20 @@ impl Report {
         let mut report = Self::of(name_of(host), cpu::UNIT);
         report.virtual_machine = !is_bare_metal(host);
         report
+    }
+
+    /// Measures with whole pages, bound to the victim's processor.
+    fn whole_pages(&mut self, memory: &Hardware, neighbours: &[usize], args: &Args, ctx: &Ctx) {
+        let Some(cache) = geometry_of_host() else {
+            self.pages_why = Some("the kernel names no last-level cache".to_owned());
+            return;
+        };
+        let mut probe = HardwareProbe::new(memory);
+        let probe = probe.as_mut().map(|probe| probe as &mut dyn CacheProbe);
+        let probe = probe.map_err(|why| why.to_string());
+        let sorted = self.look_at_cache(probe, args, ctx);
+        let mut cores = RealCaching::new(memory, neighbours, cache.size);
+        self.by_pages(&mut cores, sorted.as_ref(), args, ctx);
     }
 
     /// No part that is wanted can be measured.
