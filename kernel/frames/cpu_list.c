@@ -93,8 +93,8 @@ static void lists_flush(struct sol_cpu_lists *lists)
 	local_irq_restore(flags);
 }
 
-/* CPUs that went offline have left frames behind. */
-void sol_cpu_lists_flush(void)
+/* CPUs that went offline have left frames behind. A trace shows it by its name. */
+noinline void sol_cpu_lists_flush(void)
 {
 	int cpu;
 

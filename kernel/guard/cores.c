@@ -503,9 +503,9 @@ int sol_guard_core_up(struct sol_guard_core *core)
 
 /*
  * After the first call no CPU calls this one any more, and the second comes
- * after what they had sent until then.
+ * after what they had sent until then. A trace shows it by its name.
  */
-void sol_guard_core_down(struct sol_guard_core *core)
+noinline void sol_guard_core_down(struct sol_guard_core *core)
 {
 	hrtimer_cancel(&core->watchdog);
 	/* It fails if the CPU is offline: then it has left. */
