@@ -14,6 +14,7 @@
 #define OTHER	5
 #define EVICT	"groups/mine/evict"
 #define STRANGER	(300ul << 20)
+#define KHUGEPAGED	"/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
 
 /* Listed frames go back, so that the next stranger can get them. */
 static struct servant serve_anew(const char *group, size_t bytes, int how)
@@ -369,6 +370,8 @@ int main(void)
 	sysctl(LOCKED, "1");
 	/* Else the kernel moves pages all the time, to where it likes. */
 	sysctl("/proc/sys/vm/compaction_proactiveness", "0");
+	/* Nor shall it make huge pages anew of those that eviction split. */
+	sysctl(KHUGEPAGED, "600000");
 	refused();
 	stranger("small", 0);
 	kept_out();
@@ -381,5 +384,6 @@ int main(void)
 	holds_up_nobody();
 	guest_ungroup("other");
 	guest_write("lists", "drain");
+	sysctl(KHUGEPAGED, "10000");
 	return guest_exit();
 }

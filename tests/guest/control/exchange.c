@@ -259,6 +259,36 @@ static bool is_isolated(void)
 	return text[0] == '1';
 }
 
+/* A number of /proc/PID/FILE, after @skip words from the last `)`; -1: not known. */
+static long long proc_number(pid_t pid, const char *file, int skip)
+{
+	char path[64], text[1024] = "";
+	const char *at;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		guest_die("%s: %s", path, strerror(errno));
+	close(fd);
+	at = strrchr(text, ')');
+	for (at = at ? at + 1 : text; at && skip > 0; skip--)
+		at = strchr(at + 1, ' ');
+	return at ? strtoll(at, NULL, 10) : -1;
+}
+
+/* Until the servant has run on CPU 1, which a busy host may put off. */
+static void wait_alone(const struct servant *s)
+{
+	long long ran;
+
+	while (proc_number(s->pid, "stat", 36) != 1)
+		usleep(10000);
+	ran = proc_number(s->pid, "schedstat", 0);
+	while (proc_number(s->pid, "schedstat", 0) == ran)
+		usleep(10000);
+}
+
 /* A group asks for all of its colour, where a stranger on the isolated CPU has pages. */
 static void supply_spares(void)
 {
@@ -272,7 +302,7 @@ static void supply_spares(void)
 	snprintf(pid, sizeof(pid), "%d", s.pid);
 	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
 		guest_die("cgroup.procs: %s", strerror(errno));
-	usleep(200000);
+	wait_alone(&s);
 	before = servant_in(&s, 5);
 	err = guest_write("groups/two/reserve", "62M");
 	after = servant_in(&s, 5);
@@ -307,7 +337,7 @@ static void isolated(void)
 	snprintf(pid, sizeof(pid), "%d", s.pid);
 	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
 		guest_die("cgroup.procs: %s", strerror(errno));
-	usleep(200000);
+	wait_alone(&s);
 	colors("one", "4");
 	err = recolor("one", "0");
 	guest_check(!err && servant_in(&s, 3) == stay &&

@@ -209,7 +209,7 @@ static inline void sysctl(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY);
 
-	if (fd < 0 || write(fd, value, 1) != 1)
+	if (fd < 0 || write(fd, value, strlen(value)) < 1)
 		guest_die("%s", path);
 	close(fd);
 }
