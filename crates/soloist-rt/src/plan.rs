@@ -72,7 +72,7 @@ pub struct Assignment {
     pub server: Option<Server>,
     /// Longest execution alone in these colours.
     pub wcet: Time,
-    /// Number of jobs that were played there.
+    /// Number of jobs that were played there; 0: parts of one, which is too long.
     pub jobs_alone: u64,
     /// Lines a job in these colours.
     pub lines: u64,
@@ -157,8 +157,11 @@ impl Plan {
     /// Returns what `alone` is, in words: nobody looked at later jobs.
     #[must_use]
     pub fn alone_is(&self) -> String {
-        let timed = self.assignments.iter().filter(|a| a.jobs_alone > 0);
-        let jobs = timed.map(|a| format!("{} {}", a.task, a.jobs_alone));
+        let timed = self.assignments.iter().filter(|a| a.wcet.0 > 0);
+        let jobs = timed.map(|a| match a.jobs_alone {
+            0 => format!("{} a part", a.task),
+            n => format!("{} {n}", a.task),
+        });
         format!(
             "`alone`: the wcet, lengthened as its first jobs are in these colours (played: {});\nthe wcet must cover later jobs",
             jobs.collect::<Vec<_>>().join(", ")

@@ -16,7 +16,7 @@
 use serde::Serialize;
 use soloist_core::time::{Time, MS, US};
 
-use super::edf::{slack, Sporadic};
+use super::edf::{missing, slack, Sporadic};
 
 /// The kernel's second, ps.
 pub const SECOND_PS: u64 = 1000 * MS;
@@ -123,16 +123,19 @@ pub(crate) fn turns_of_others(window: u64) -> u64 {
     (window.saturating_add(PATIENCE_PS)).div_ceil(SECOND_PS)
 }
 
+fn sporadics(servers: &[Server]) -> Vec<Sporadic> {
+    servers.iter().map(Server::sporadic).collect()
+}
+
 /// What is left in the window that has least, ps, where each server's job ends by
 /// its deadline.
 pub(crate) fn left(servers: &[Server]) -> i64 {
-    let tasks: Vec<Sporadic> = servers.iter().map(Server::sporadic).collect();
-    slack(&tasks)
+    slack(&sporadics(servers))
 }
 
 /// Does a core hold all of these?
 fn holds(servers: &[Server]) -> bool {
-    admitted(servers) && left(servers) >= 0
+    admitted(servers) && missing(&sporadics(servers)).is_none()
 }
 
 /// Servers that hold, with what is left of the core shared out over their budgets:
