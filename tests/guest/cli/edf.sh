@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Tasks that no fixed priorities hold, under EDF: what `soloist plan` prints is typed
 # as it stands, and nobody misses. An emulator on a busy host cannot play two tasks that
-# need 0.82 of a CPU, so the jobs take a third of their wcet: that EDF holds where fixed
+# need 0.86 of a CPU, so the jobs take a quarter of their wcet: that EDF holds where fixed
 # priorities do not is for soloist-rt's tests.
 set -u
 here=$(dirname "$0")
@@ -30,13 +30,13 @@ cat >tasks.toml <<-'END'
 	[[task]]
 	name = "quick"
 	core = 1
-	period = "1 s"
-	wcet = "450 ms"
+	period = "500 ms"
+	wcet = "240 ms"
 	[[task]]
 	name = "slow"
 	core = 1
-	period = "1400 ms"
-	wcet = "520 ms"
+	period = "700 ms"
+	wcet = "270 ms"
 END
 sed 's/edf/rm/' tasks.toml >fixed.toml
 expect fixed 1 soloist plan fixed.toml
@@ -55,8 +55,8 @@ start() {
 	running="$running $!"
 	until_ "[ -s $1.out ]" || fail "start-$1" "$(cat "run-$1")"
 }
-start quick 1000000 150000
-start slow 1400000 170000
+start quick 500000 60000
+start slow 700000 70000
 for name in quick slow; do
 	pid=$(grep -lx $name /proc/[0-9]*/comm | cut -d / -f 3 | tail -n 1)
 	read -r stat <"/proc/$pid/stat"
