@@ -6,6 +6,7 @@
 //! measurement. What only root or the module can measure has a figure of the model, and
 //! says so ([`modelled`]).
 
+mod cache;
 pub mod facts;
 pub mod modelled;
 pub mod origin;
@@ -13,7 +14,9 @@ pub mod weaknesses;
 
 use serde::Serialize;
 
+use crate::detect::eviction::Eviction;
 use crate::silicon::paced::Paced;
+use crate::silicon::pages::Split;
 use crate::silicon::report::Report;
 use crate::silicon::slices::Cell;
 use facts::Facts;
@@ -52,24 +55,34 @@ pub struct Advice {
     pub items: Vec<Item>,
 }
 
-impl Advice {
-    /// The same where measuring was tried and brought nothing, for this reason: to measure is no
-    /// advice then.
-    #[must_use]
-    pub fn without_measurement(self, why: &str) -> Self {
-        let answer = format!(
-            "Nothing could be measured here, so nobody knows what colours buy: {why}. With the module \
-             loaded `soloist compare -- CMD` measures one program."
-        );
-        Self { answer, ..self }
-    }
+/// What `soloist bench silicon` found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Measured<'a> {
+    /// In slices.
+    pub slices: Option<&'a Report>,
+    /// Why there are none, if that was tried: to measure is no advice then.
+    pub slices_why: Option<&'a str>,
+    /// Page colours of the last-level cache, by which pages push each other out.
+    pub cache: Option<&'a Eviction>,
+    /// Why they are not known, if that was tried.
+    pub cache_why: Option<&'a str>,
+    /// What pages of one class, or with one value of an address bit, save.
+    pub pages: &'a [Split],
 }
 
-/// What to do on a machine with these facts, of which `measured` was found.
+/// What to do on a machine with these facts, of which `found` was measured.
 #[must_use]
-pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
+pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
+    let measured = found.slices;
     let banks = banks(facts, measured);
-    let answer = answer(&banks, facts, measured);
+    let mut answer = match (found.slices_why, measured, found.cache) {
+        (Some(why), None, _) => in_vain(why),
+        (None, None, Some(_)) => NO_SLICES.to_owned(),
+        _ => answer(&banks, facts, measured),
+    };
+    if let Some(said) = cache::answer(facts, found) {
+        answer = format!("{answer} {said}");
+    }
     let mut items = vec![
         nodes(facts),
         reservations(facts, measured),
@@ -77,7 +90,7 @@ pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
         channels(facts, measured),
         cache_ways(facts),
         throttling(facts),
-        cache_colors(facts),
+        cache::item(facts, found),
     ];
     // What is there before what is not, what is known before what is not, most first;
     // a node of one's own ends all interference in memory, so it is above any figure.
@@ -93,11 +106,24 @@ pub fn advise(facts: &Facts, measured: Option<&Report>) -> Advice {
     Advice { answer, items }
 }
 
+/// The answer where the cache was looked at, and banks were not.
+const NO_SLICES: &str = "Banks were not measured here, so nobody knows what bank colours buy: \
+                         `soloist bench silicon --json` finds out in about a minute.";
+
+/// The answer where measuring brought nothing, for this reason.
+fn in_vain(why: &str) -> String {
+    format!(
+        "Nothing could be measured here, so nobody knows what colours buy: {}. With the module loaded \
+         `soloist compare -- CMD` measures one program.",
+        why.trim_end_matches('.')
+    )
+}
+
 fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
     let at_most = if banks.is_bound { "at most " } else { "" };
     let Some(report) = measured else {
         return "Nothing was measured here, so nobody knows what colours buy: `soloist advise --measure` \
-                finds out in about a minute."
+                finds out in about two minutes."
             .to_owned();
     };
     let grave = facts.weaknesses.iter().find(|weakness| weakness.is_grave);
@@ -363,29 +389,6 @@ fn there(is_there: bool, what: &str) -> String {
     match is_there {
         true => what.to_owned(),
         false => "This processor has none.".to_owned(),
-    }
-}
-
-fn cache_colors(facts: &Facts) -> Item {
-    let (is_there, says) = match facts.cache_colors {
-        Some(0 | 1) => (
-            false,
-            "The last level is hashed or not known: page colours divide nothing of it.".to_owned(),
-        ),
-        Some(colors) => (true, format!("The map has {colors} cache colours.")),
-        None => (
-            false,
-            "No map is loaded, so none are known; `soloist map llc` looks at the cache.".to_owned(),
-        ),
-    };
-    Item {
-        name: "cache colours",
-        is_there,
-        worth: None,
-        is_bound: false,
-        says,
-        costs: "a share of the cache for each group",
-        commands: vec!["soloist run --llc 0-3 -- CMD"],
     }
 }
 

@@ -113,6 +113,56 @@ fn advice_follows_a_measurement_in_a_file() {
     }
 }
 
+/// A count of the cache's page colours decides what is said of them, with slices and alone.
+#[test]
+fn advice_on_cache_colours_follows_their_count() {
+    let machine = small();
+    let root = machine.path();
+    let file = root.join("pages.json").display().to_string();
+    for (mask, isolates) in [("0x4000", true), ("0", false)] {
+        let words = format!(
+            "bench silicon --simulate haswell --blocks 20 --only pages --same-bank 0 --cache 512K \
+             --cache-bits {mask} --json"
+        );
+        let args: Vec<&str> = words.split_whitespace().collect();
+        let out = soloist(root, &args).output().unwrap();
+        assert!(out.status.success(), "{}", said(&out));
+        fs::write(&file, &out.stdout).unwrap();
+        let of_it = ["advise", "--from", &file, "--machine", "haswell"];
+        let out = soloist(root, &of_it).output().unwrap();
+        assert!(out.status.success(), "{}", said(&out));
+        let nothing = text(&out).contains("Cache colours isolate nothing here");
+        assert_eq!(nothing, !isolates, "{mask}: {}", text(&out));
+        let out = soloist(root, &[&of_it[..], &["--json"]].concat());
+        let out = { out }.output().unwrap();
+        let page: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(page["measured"], true);
+        let colors = page["cache"]["classes"].as_f64().unwrap();
+        assert_eq!((1.5..2.6).contains(&colors), isolates, "{page}");
+        let items = page["items"].as_array().unwrap();
+        let mut of_cache = items.iter().filter(|item| item["name"] == "cache colours");
+        let item = of_cache.next().unwrap();
+        let worth = item["worth"].as_f64().unwrap_or(0.0);
+        assert_eq!(worth > 0.1, isolates, "{item}");
+        // The same experiment twice, and figures of another machine.
+        for other in [
+            &[
+                "advise",
+                "--from",
+                &file,
+                "--from",
+                &file,
+                "--machine",
+                "haswell",
+            ][..],
+            &of_it[..3],
+        ] {
+            let out = soloist(root, other).output().unwrap();
+            assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+        }
+    }
+}
+
 #[test]
 fn advice_without_a_measurement_claims_nothing() {
     let machine = small();

@@ -4,9 +4,11 @@ use soloist_machine::known;
 
 use super::facts::Facts;
 use super::*;
+use crate::detect::eviction::Eviction;
 use crate::silicon::density::Density;
 use crate::silicon::difference::{Difference, Loss};
 use crate::silicon::paced::{Paced, Point};
+use crate::silicon::pages::{Size, Split};
 use crate::silicon::slices::Figures;
 use crate::silicon::statistics::Interval;
 use crate::silicon::whole::Whole;
@@ -68,6 +70,15 @@ fn report(banks: usize, saved: f64) -> Report {
         paced: Vec::new(),
         channels: None,
     }
+}
+
+/// By slices alone.
+fn advise(facts: &Facts, slices: Option<&Report>) -> Advice {
+    let found = Measured {
+        slices,
+        ..Measured::default()
+    };
+    super::advise(facts, &found)
 }
 
 fn order(advice: &Advice) -> Vec<&'static str> {
@@ -305,4 +316,163 @@ fn reservations_follow_only_what_is_shown() {
         "{}",
         says(false)
     );
+}
+
+/// A count as `bench silicon` writes it: classes, least, most, held of 8 places.
+fn eviction(classes: f64, least: f64, most: Option<f64>, held: usize) -> Eviction {
+    let text = serde_json::json!({
+        "group": 16, "classes": classes, "least": least, "most": most, "held": held, "tried": 8,
+    });
+    serde_json::from_value(text).unwrap()
+}
+
+/// One class against all others saves `saved` ns of 40.
+fn class(saved: f64, shown: bool) -> Split {
+    Split {
+        bits: Vec::new(),
+        size: Size::OfClass,
+        bytes: 1 << 20,
+        neighbours: 3,
+        spread_ns: 40.0,
+        private_ns: 40.0 - saved,
+        saved: difference(saved, shown),
+        neighbours_lose: Loss::default(),
+        blocks: 20,
+    }
+}
+
+/// (count, class, colours of the map; words of the answer and of the item, is there, worth)
+#[test]
+fn cache_colours_follow_the_count_by_timing() {
+    let two = || eviction(2.0, 1.7, Some(2.4), 8);
+    let hashed = || eviction(16.0, 9.0, Some(30.0), 0);
+    let one = || eviction(1.0, 1.0, Some(1.2), 8);
+    let unsure = || eviction(1.6, 1.2, Some(2.3), 8);
+    let nothing = "Cache colours isolate nothing here.";
+    for (count, split, map, answer, item, is_there, worth) in [
+        (
+            hashed(),
+            None,
+            None,
+            nothing,
+            "keeps no page together",
+            false,
+            None,
+        ),
+        (
+            hashed(),
+            None,
+            Some(32),
+            nothing,
+            "the map's 32 divide nothing",
+            false,
+            None,
+        ),
+        (
+            one(),
+            None,
+            Some(1),
+            nothing,
+            "no page colours",
+            false,
+            None,
+        ),
+        (
+            two(),
+            Some(class(10.0, true)),
+            Some(4),
+            "saves 25 %",
+            "The map has 4",
+            true,
+            Some(0.25),
+        ),
+        (
+            two(),
+            Some(class(10.0, true)),
+            None,
+            "saves 25 %",
+            "map llc",
+            true,
+            Some(0.25),
+        ),
+        (
+            two(),
+            Some(class(10.0, true)),
+            Some(1),
+            "the map has none",
+            "`--llc` can't",
+            false,
+            Some(0.25),
+        ),
+        (
+            two(),
+            Some(class(0.0, false)),
+            Some(4),
+            "is not shown",
+            "at most 2.5 %",
+            true,
+            Some(0.025),
+        ),
+        (
+            two(),
+            Some(class(2.0, false)),
+            Some(4),
+            "is not shown",
+            "The map has 4",
+            true,
+            None,
+        ),
+        (
+            two(),
+            None,
+            Some(4),
+            "is not shown",
+            "about 2 page colours",
+            true,
+            None,
+        ),
+        (unsure(), None, Some(4), "", "One is as likely", true, None),
+        (
+            unsure(),
+            Some(class(10.0, true)),
+            Some(4),
+            "saves 25 %",
+            "The map has 4",
+            true,
+            Some(0.25),
+        ),
+    ] {
+        let facts = Facts {
+            cache_colors: map,
+            ..Facts::default()
+        };
+        let pages: Vec<Split> = split.into_iter().collect();
+        let found = Measured {
+            cache: Some(&count),
+            pages: &pages,
+            ..Measured::default()
+        };
+        let advice = super::advise(&facts, &found);
+        assert!(
+            advice.answer.starts_with("Banks were not measured"),
+            "{}",
+            advice.answer
+        );
+        assert!(advice.answer.contains(answer), "{}", advice.answer);
+        assert_eq!(
+            advice.answer.contains("ache colours isolate"),
+            answer.contains("isolate") || answer.contains("saves")
+        );
+        let of_cache = |item: &&Item| item.name == "cache colours";
+        let said = advice.items.iter().find(of_cache).unwrap();
+        assert!(said.says.contains(item), "{item}: {}", said.says);
+        assert_eq!((said.is_there, said.worth), (is_there, worth), "{said:?}");
+    }
+    let found = Measured {
+        cache_why: Some("no group of pages"),
+        ..Measured::default()
+    };
+    let advice = super::advise(&Facts::default(), &found);
+    let says = |item: &Item| item.says.contains("none could be counted: no group");
+    assert!(advice.items.iter().any(says), "{advice:?}");
 }

@@ -10,7 +10,7 @@
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::llc::{evicts, CacheProbe};
 
@@ -29,14 +29,14 @@ const ERRORS: f64 = 2.6;
 /// Lines of a smallest group, at most, in ways of the last level.
 const MOST_WAYS: usize = 6;
 /// Pages that are looked through, in times of those that fill the cache.
-const POOL: u64 = 6;
+pub const POOL: u64 = 6;
 /// Pages that are sorted, in times of those that fill the cache.
 const SORTED: u64 = 2;
 /// Times that a reduction that came to no smallest group begins anew.
 const TRIES: usize = 3;
 
 /// What is known of the cache's page colours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Eviction {
     /// Lines of the smallest group that pushes one out.
     pub group: usize,

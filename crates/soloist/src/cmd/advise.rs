@@ -9,7 +9,9 @@ use soloist_host::machine::Host;
 use soloist_machine::known;
 use soloist_map::advice::facts::Facts;
 use soloist_map::advice::origin::{self, Here};
-use soloist_map::advice::{advise, Advice, Item};
+use soloist_map::advice::{advise, Advice, Item, Measured};
+use soloist_map::detect::eviction::Eviction;
+use soloist_map::silicon::pages::Split;
 use soloist_map::silicon::report::Report;
 
 use super::bench::silicon;
@@ -21,19 +23,21 @@ use super::map::map_for;
 /// Say what isolation to use on this machine.
 ///
 /// Looks at the host's nodes, colours of the loaded map, reservations and cache ways.
-/// The worth of each comes from `soloist bench silicon`, run at once or from a file.
-/// Without a measurement, `advise` ranks nothing.
+/// The worth of each comes from `soloist bench silicon`, run at once or from files.
+/// `bench silicon --only pages` counts the page colours of the last-level cache; advice on
+/// cache colours needs that count. Without a measurement, `advise` ranks nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist advise",
     "soloist advise --measure",
+    "soloist advise --from here.json --from pages.json",
     "soloist advise --from here.json --machine haswell",
 ])]
 pub struct Args {
-    /// Output of `soloist bench silicon --json` on this machine.
+    /// Output of `soloist bench silicon --json` on this machine. Can be given several times.
     #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
-    /// Measure now, which takes about a minute.
+    from: Vec<PathBuf>,
+    /// Measure now, which takes about two minutes.
     #[arg(long, conflicts_with = "from")]
     measure: bool,
     /// CPUs to measure on [default: all that this process may use, at most 16].
@@ -57,17 +61,24 @@ struct Page<'a> {
     advice: &'a Advice,
     facts: &'a Facts,
     measured: bool,
+    /// Page colours of the last-level cache, by which pages push each other out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<&'a Eviction>,
     /// The machine that was simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     simulated: Option<&'a str>,
 }
 
-/// Of the file, what counts here.
+/// Of the files, what counts here.
 #[derive(Default, Deserialize)]
 struct Written {
     machine: Option<String>,
     slices: Option<Report>,
     slices_why: Option<String>,
+    cache: Option<Eviction>,
+    cache_why: Option<String>,
+    #[serde(default)]
+    pages: Vec<Split>,
 }
 
 /// Runs the command.
@@ -75,17 +86,14 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let written = measured(args, &host, ctx)?;
     let simulated = written.simulated();
-    let (measured, why) = (&written.slices, &written.slices_why);
     let facts = facts(args, &host, &written)?;
-    let mut advice = advise(&facts, measured.as_ref());
-    if let Some(why) = why.as_ref().filter(|_| measured.is_none()) {
-        advice = advice.without_measurement(why.trim_end_matches('.'));
-    }
+    let advice = advise(&facts, &written.found());
     if ctx.json {
         ctx.print_json(&Page {
             advice: &advice,
             facts: &facts,
-            measured: measured.is_some(),
+            measured: written.slices.is_some() || written.cache.is_some(),
+            cache: written.cache.as_ref(),
             simulated,
         })?;
         return Ok(ExitCode::SUCCESS);
@@ -107,32 +115,37 @@ fn facts(args: &Args, host: &Host, written: &Written) -> Result<Facts> {
     };
     let machine = known::find(name).map_err(|e| Misuse(format!("--machine: {e}")))?;
     let map = map_for(&machine, None)?;
-    let of = written.simulated().and(written.slices.as_ref());
+    let of = written.simulated().and(written.processors());
     Ok(match of {
-        Some(of) => Facts::simulated(&map, of.processors),
+        Some(processors) => Facts::simulated(&map, processors),
         None => Facts::with_map(host, Some(&map)),
     })
 }
 
-/// From a file, or at once, and why there is nothing.
+/// From files, or at once, and why there is nothing.
 fn measured(args: &Args, host: &Host, ctx: &Ctx) -> Result<Written> {
-    if let Some(file) = &args.from {
+    let mut all = Written::default();
+    for file in &args.from {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file).with_context(|| name.clone())?;
         let written = Written::parse(&text).and_then(|written| {
             written.is_of(host, args.machine.as_deref())?;
-            Ok(written)
+            all.take(written)
         });
-        return written.map_err(|why| Misuse(format!("{name}: {why}")).into());
+        written.map_err(|why| Misuse(format!("{name}: {why}")))?;
     }
     if !args.measure {
-        return Ok(Written::default());
+        return Ok(all);
     }
     let report = silicon::here(&silicon::Args::usual(args.cpus.clone()), ctx)?;
+    let pages = silicon::here(&silicon::Args::of_pages(args.cpus.clone()), ctx)?;
     Ok(Written {
         machine: None,
         slices: report.slices,
         slices_why: report.slices_why,
+        cache: pages.cache,
+        cache_why: pages.cache_why.or(pages.pages_why),
+        pages: pages.pages,
     })
 }
 
@@ -145,13 +158,44 @@ impl Written {
             return Err(wrong(""));
         }
         let written: Self = serde_json::from_value(value).map_err(|e| wrong(&format!(": {e}")))?;
-        match written.slices.is_none() && written.slices_why.is_none() {
-            true => Err(
-                "it has no slices: `soloist bench silicon --json` writes them without --only, \
-                         or with --only slices"
+        let of_slices = written.slices.is_some() || written.slices_why.is_some();
+        let of_cache = written.cache.is_some() || written.cache_why.is_some();
+        match of_slices || of_cache {
+            true => Ok(written),
+            false => Err(
+                "it has no slices and no count of cache colours: `soloist bench silicon --json` \
+                         writes slices without --only, and the count with --only pages"
                     .to_owned(),
             ),
-            false => Ok(written),
+        }
+    }
+
+    /// Adds what another file has; of one machine, and nothing twice.
+    fn take(&mut self, other: Self) -> Result<(), String> {
+        let is_twice = self.slices.is_some() && other.slices.is_some()
+            || self.cache.is_some() && other.cache.is_some();
+        if is_twice {
+            return Err("a file before it has the same experiment: give one of them".to_owned());
+        }
+        if self.machine.is_some() && self.machine != other.machine {
+            return Err("it is of another machine than the file before it".to_owned());
+        }
+        self.machine = other.machine.or(self.machine.take());
+        self.slices = self.slices.take().or(other.slices);
+        self.slices_why = self.slices_why.take().or(other.slices_why);
+        self.cache = self.cache.take().or(other.cache);
+        self.cache_why = self.cache_why.take().or(other.cache_why);
+        self.pages.extend(other.pages);
+        Ok(())
+    }
+
+    fn found(&self) -> Measured<'_> {
+        Measured {
+            slices: self.slices.as_ref(),
+            slices_why: self.slices_why.as_deref(),
+            cache: self.cache.as_ref(),
+            cache_why: self.cache_why.as_deref(),
+            pages: &self.pages,
         }
     }
 
@@ -160,18 +204,25 @@ impl Written {
         origin::simulated(self.machine.as_deref()?)
     }
 
+    /// Processors that took part; `None`: nobody knows.
+    fn processors(&self) -> Option<usize> {
+        let of_slices = self.slices.as_ref().map(|slices| slices.processors);
+        let of_pages = self.pages.first().map(|split| split.neighbours + 1);
+        of_slices.or(of_pages)
+    }
+
     /// Whether the figures are of this machine, or of the simulated one that is `named`.
     fn is_of(&self, host: &Host, named: Option<&str>) -> Result<(), String> {
-        let Some(slices) = &self.slices else {
+        if self.slices.is_none() && self.cache.is_none() {
             return Ok(());
-        };
+        }
         let machine = self.machine.as_deref().ok_or("it names no machine")?;
         let here = Here {
             machine: &silicon::name_of(host),
             processors: available(),
             named,
         };
-        origin::objection(machine, slices.processors, here).map_or(Ok(()), Err)
+        origin::objection(machine, self.processors().unwrap_or(1), here).map_or(Ok(()), Err)
     }
 }
 

@@ -14,7 +14,7 @@ use soloist_host::machine::{cpu_name, Host};
 use soloist_machine::known;
 use soloist_map::advice::origin::SIMULATED;
 use soloist_map::detect::cpu;
-use soloist_map::detect::eviction::{self, Eviction, Sorted};
+use soloist_map::detect::eviction::{self, Eviction, Sorted, POOL};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{geometry_of_host, CacheProbe, HardwareProbe};
 use soloist_map::detect::meter::Meter;
@@ -54,6 +54,9 @@ const MOST_NS: f64 = 100_000.0;
 
 /// Memory to find lines in, at least.
 const LEAST_MEMORY: u64 = 4 << 20;
+
+/// Memory that another command looks through for the cache, at most.
+const MOST_MEMORY: u64 = 1 << 30;
 
 /// Neighbours at most: as many as the largest experiment has.
 const MOST_NEIGHBOURS: usize = 15;
@@ -158,16 +161,16 @@ pub(in crate::cmd) struct Report {
     pub(in crate::cmd) slices_why: Option<String>,
     /// Whole pages by address bits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pages: Vec<Split>,
+    pub(in crate::cmd) pages: Vec<Split>,
     /// Why there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pages_why: Option<String>,
+    pub(in crate::cmd) pages_why: Option<String>,
     /// Page colours of the last-level cache, by which pages push each other out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache: Option<Eviction>,
+    pub(in crate::cmd) cache: Option<Eviction>,
     /// Why they are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_why: Option<String>,
+    pub(in crate::cmd) cache_why: Option<String>,
 }
 
 /// Takes what a neighbour adds, ns: a number of its own kind, neither below 0 nor endless.
@@ -370,12 +373,25 @@ impl Args {
 
     /// As without a flag, for another command that measures.
     pub(in crate::cmd) fn usual(cpus: Option<String>) -> Self {
+        Self::with(Part::Slices, cpus)
+    }
+
+    /// Whole pages, with as much memory as a count of cache colours looks through.
+    pub(in crate::cmd) fn of_pages(cpus: Option<String>) -> Self {
+        let mut args = Self::with(Part::Pages, cpus);
+        let wanted = geometry_of_host().map_or(0, |cache| POOL * cache.size);
+        args.memory = wanted.clamp(args.memory, MOST_MEMORY.max(args.memory));
+        args
+    }
+
+    fn with(part: Part, cpus: Option<String>) -> Self {
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
             args: Args,
         }
-        let mut args = <Flags as clap::Parser>::parse_from(["silicon", "--only", "slices"]).args;
+        let mut args = <Flags as clap::Parser>::parse_from(["silicon"]).args;
+        args.only = Some(part);
         args.cpus = cpus;
         args
     }
