@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Plays what `soloist sim replay --export` wrote, with DRAMsim3 in place of our controllers: cores
-// with a window and eight lines on their way, a shared last level, paths and links as in
-// machines/opteron-6128.toml. evidence/memory-model.md says how to build and run it.
+// Plays what `soloist sim replay --export` wrote, with another simulator in place of our
+// controllers (memory.h): cores with a window and eight lines on their way, a shared last level,
+// paths and links as in machines/opteron-6128.toml. evidence/memory-model.md says how to build and
+// run it.
 //
 // driver CONFIG SHARED FILE...: SHARED is 1 where reads and writes share a node's data path. The
 // first file is the foreground on core 0; the others go round until it is done.
@@ -10,14 +11,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <list>
-#include <map>
 #include <memory>
 #include <queue>
 #include <string>
 #include <vector>
 
-#include "dramsim3.h"
+#include "memory.h"
 
 namespace {
 
@@ -78,9 +79,8 @@ struct Wire {
 
 // The memory of a node.
 struct Node {
-  std::unique_ptr<dramsim3::MemorySystem> memory;
+  std::unique_ptr<Memory> memory;
   std::deque<uint32_t> queue;
-  std::multimap<uint64_t, uint32_t> reads;
   Wire from{PATH}, to{PATH};
 };
 
@@ -149,14 +149,16 @@ std::pair<unsigned, uint64_t> home_of(uint64_t a) {
   return {node, (a - 0x228000000) % 0x200000000};
 }
 
-// The address of the same channel, rank, bank, row and column in DRAMsim3's rorabgbacoch.
-uint64_t translate(uint64_t a) {
+// Where a node's byte lies, by the functions of machines/opteron-6128.toml.
+Place place_of(uint64_t a) {
   auto bit = [a](unsigned n) { return a >> n & 1; };
-  uint64_t channel = bit(6) ^ bit(16) ^ bit(17) ^ bit(18) ^ bit(19) ^ bit(20);
-  uint64_t column = (a >> 7 & 127) | bit(14) << 7;
-  uint64_t bank = bit(15) | bit(16) << 1 | bit(18) << 2;
-  uint64_t row = (a >> 20 & 0x1fff) | bit(19) << 13;
-  return (channel | column << 1 | bank << 9 | bit(17) << 12 | row << 13) << 6;
+  Place place;
+  place.channel = bit(6) ^ bit(16) ^ bit(17) ^ bit(18) ^ bit(19) ^ bit(20);
+  place.rank = bit(17);
+  place.bank = bit(15) | bit(16) << 1 | bit(18) << 2;
+  place.row = (a >> 20 & 0x1fff) | bit(19) << 13;
+  place.column = (a >> 7 & 127) | bit(14) << 7;
+  return place;
 }
 
 class Machine {
@@ -164,9 +166,7 @@ public:
   Machine(const std::string &config, bool shared) : shared(shared) {
     for (unsigned n = 0; n < NODES; n++) {
       nodes.emplace_back(new Node);
-      auto read = [this, n](uint64_t address) { ready(n, address); };
-      auto written = [](uint64_t) {};
-      nodes[n]->memory.reset(new dramsim3::MemorySystem(config, ".", read, written));
+      nodes[n]->memory = open_memory(config, [this](uint32_t id) { push(now, ANSWER, id); });
     }
     hops.push_back({0, {1}, {1}, 0, {}});
     hops.push_back({25600, {12800}, {12800}, 16, {}});
@@ -206,7 +206,7 @@ public:
       now = tick;
       for (auto &node : nodes) {
         dispatch(*node);
-        node->memory->ClockTick();
+        node->memory->tick();
       }
     }
     return cores[0].now;
@@ -448,8 +448,7 @@ private:
     while (!node.queue.empty()) {
       uint32_t n = node.queue.front();
       const Transfer &t = transfers[n];
-      uint64_t address = translate(home_of(t.line * LINE).second);
-      if (!node.memory->WillAcceptTransaction(address, t.write))
+      if (!node.memory->send(place_of(home_of(t.line * LINE).second), t.write, n))
         return;
       node.queue.pop_front();
       if (t.write) {
@@ -457,19 +456,8 @@ private:
         push(now + RESPONSE, t.home ? DEPART : BACK, n);
       } else {
         reads++;
-        node.reads.emplace(address, n);
       }
-      node.memory->AddTransaction(address, t.write);
     }
-  }
-
-  void ready(unsigned number, uint64_t address) {
-    Node &node = *nodes[number];
-    auto found = node.reads.find(address);
-    if (found == node.reads.end())
-      return;
-    push(now, ANSWER, found->second);
-    node.reads.erase(found);
   }
 
   void answer(uint32_t n) {
@@ -520,16 +508,24 @@ private:
   }
 };
 
-} // namespace
-
-int main(int argc, char **argv) {
-  if (argc < 4)
-    fail("usage: driver CONFIG SHARED FILE...");
+void play(int argc, char **argv) {
   Machine machine(argv[1], atoi(argv[2]) != 0);
   for (int i = 3; i < argc; i++)
     machine.add(argv[i], i > 3);
   double ms = machine.run() / 1e9;
   printf("%.3f ms, %llu reads, %llu writes, %llu hits\n", ms, (unsigned long long)machine.reads,
          (unsigned long long)machine.writes, (unsigned long long)machine.hits);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 4)
+    fail("usage: driver CONFIG SHARED FILE...");
+  try {
+    play(argc, argv);
+  } catch (const std::exception &e) {
+    fail(std::string(argv[1]) + ": " + e.what());
+  }
   return 0;
 }

@@ -15,6 +15,7 @@ use soloist_map::silicon::pages::Split;
 use soloist_map::silicon::report::Report;
 
 use super::bench::silicon;
+use super::compare;
 use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
@@ -137,8 +138,12 @@ fn measured(args: &Args, host: &Host, ctx: &Ctx) -> Result<Written> {
     if !args.measure {
         return Ok(all);
     }
-    let report = silicon::here(&silicon::Args::usual(args.cpus.clone()), ctx)?;
-    let pages = silicon::here(&silicon::Args::of_pages(args.cpus.clone()), ctx)?;
+    // Named before the first experiment: it binds this process to one of them.
+    let cpus = compare::cpus(args.cpus.as_deref())?;
+    let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    let cpus = Some(cpus.join(","));
+    let report = silicon::here(&silicon::Args::usual(cpus.clone()), ctx)?;
+    let pages = silicon::here(&silicon::Args::of_pages(cpus), ctx)?;
     Ok(Written {
         machine: None,
         slices: report.slices,
