@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What driver.cc wants of a simulator of memory. dramsim3.cc and ramulator2.cc each stand for one;
-// link one of them.
+// The interface between driver.cc and a simulator of memory. dramsim3.cc and ramulator2.cc
+// implement it; link one of them.
 #pragma once
 #include <cstdint>
 #include <functional>

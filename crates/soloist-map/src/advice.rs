@@ -66,11 +66,11 @@ pub struct Measured<'a> {
     pub cache: Option<&'a Eviction>,
     /// Why they are not known, if that was tried.
     pub cache_why: Option<&'a str>,
-    /// What pages of one class, or with one value of an address bit, save.
+    /// Savings of pages of one class, or with one value of an address bit.
     pub pages: &'a [Split],
 }
 
-/// What to do on a machine with these facts, of which `found` was measured.
+/// Returns what to do on a machine with these facts, where `found` was measured.
 #[must_use]
 pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
     let measured = found.slices;
@@ -123,7 +123,7 @@ fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
     let at_most = if banks.is_bound { "at most " } else { "" };
     let Some(report) = measured else {
         return "Nothing was measured here, so nobody knows what colours buy: `soloist advise --measure` \
-                finds out in about two minutes."
+                finds out in one to three minutes."
             .to_owned();
     };
     let grave = facts.weaknesses.iter().find(|weakness| weakness.is_grave);

@@ -11,7 +11,7 @@ use crate::silicon::pages::{Size, Split};
 /// Classes of pages that are nearer to two than to one.
 const TWO: f64 = 1.5;
 
-/// What the count by timing says.
+/// Result of the count by timing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Counted {
     /// Pages of all addresses push each other out.
@@ -41,14 +41,18 @@ fn of_class<'a>(found: &Measured<'a>) -> Option<&'a Split> {
     found.pages.iter().find(|split| split.size == Size::OfClass)
 }
 
-/// What a class of its own saves, and whether that is only a bound. It is a share of an access
-/// beside co-runners, so it is at least that share of an access alone.
+/// The share of an access beside co-runners that a class of its own saves.
+fn share(split: &Split) -> f64 {
+    split.saved.ns.median / split.spread_ns
+}
+
+/// The worth of a class of its own, and whether that is only a bound. A share of an access beside
+/// co-runners is at least that share of an access alone.
 fn worth(split: &Split) -> (Option<f64>, bool) {
-    let share = |ns: f64| ns / split.spread_ns;
     if split.saved.shown || split.saved.shown_less {
-        return (Some(share(split.saved.ns.median)), false);
+        return (Some(share(split)), false);
     }
-    let most = share(split.saved.ns.high.max(0.0));
+    let most = split.saved.ns.high.max(0.0) / split.spread_ns;
     (Some(most).filter(|&most| most < WORTH), true)
 }
 
@@ -63,7 +67,7 @@ pub(super) fn answer(facts: &Facts, found: &Measured<'_>) -> Option<String> {
         }
         (Counted::Colors, Some(split)) => Some(format!(
             "Cache colours isolate here: a class of its own saves {:.0} % of an access beside co-runners.",
-            100.0 * split.saved.ns.median / split.spread_ns
+            100.0 * share(split)
         )),
         (Counted::Colors, None) => Some(
             "The cache has page colours; that they save anything is not shown.".to_owned(),

@@ -34,12 +34,7 @@ impl Sporadic {
 
     /// The first deadline after `t`.
     fn after(&self, t: u64) -> u64 {
-        let passed = match (t + self.jitter).checked_sub(self.deadline) {
-            Some(rest) => rest / self.period + 1,
-            None => 0,
-        };
-        let next = self.deadline + passed * self.period;
-        next.saturating_sub(self.jitter)
+        (self.deadline + self.due(t) * self.period).saturating_sub(self.jitter)
     }
 
     /// No less than what `due` jobs take, and linear from the first deadline on.
@@ -99,20 +94,19 @@ pub(crate) fn missing(tasks: &[Sporadic]) -> Option<u64> {
     None
 }
 
-/// What is left in the window that has least, where none misses any. Quick convergence
+/// The time left in the window that has least, where no window misses any. Quick convergence
 /// passes over windows, and the one with least may be longer than the busy period.
 fn left(tasks: &[Sporadic]) -> i64 {
     let Some(longest) = tasks.iter().map(|task| task.deadline).max() else {
         return i64::MAX;
     };
-    let next = |t: u64| tasks.iter().map(|task| task.after(t)).min();
-    let first = tasks.iter().map(|t| t.deadline.saturating_sub(t.jitter));
+    let first = |task: &Sporadic| task.deadline.saturating_sub(task.jitter);
     // No window as long as `t` or longer has less.
     let at_least = |t: u64| {
         let need: i128 = tasks.iter().map(|task| task.at_most(t)).sum();
         i64::try_from(i128::from(t) - need).unwrap_or(i64::MIN)
     };
-    let mut at = first.min().unwrap_or(0);
+    let mut at = tasks.iter().map(first).min().unwrap_or(0);
     let mut least = i64::MAX;
     for _ in 0..WINDOWS {
         let have = at.saturating_sub(demand(tasks, |task| task.due(at)));
@@ -120,10 +114,7 @@ fn left(tasks: &[Sporadic]) -> i64 {
         if at >= longest && at_least(at) >= least {
             return least;
         }
-        match next(at) {
-            Some(t) => at = t,
-            None => return least,
-        }
+        at = tasks.iter().map(|task| task.after(at)).min().unwrap_or(at);
     }
     least.min(at_least(at)).max(0)
 }

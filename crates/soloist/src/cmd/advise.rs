@@ -38,7 +38,7 @@ pub struct Args {
     /// Output of `soloist bench silicon --json` on this machine. Can be given several times.
     #[arg(long, value_name = "FILE")]
     from: Vec<PathBuf>,
-    /// Measure now, which takes about two minutes.
+    /// Measure now, which takes one to three minutes.
     #[arg(long, conflicts_with = "from")]
     measure: bool,
     /// CPUs to measure on [default: all that this process may use, at most 16].

@@ -380,7 +380,7 @@ impl Args {
     pub(in crate::cmd) fn of_pages(cpus: Option<String>) -> Self {
         let mut args = Self::with(Part::Pages, cpus);
         let wanted = geometry_of_host().map_or(0, |cache| POOL * cache.size);
-        args.memory = wanted.clamp(args.memory, MOST_MEMORY.max(args.memory));
+        args.memory = wanted.clamp(args.memory, MOST_MEMORY);
         args
     }
 
