@@ -8,16 +8,15 @@
  *
  *   at once  a few frames for each of the next cells
  *   ahead    the next cells are filled up to a mark, all of them to a part of it first.
- *            Those who wait go on after some frames or a part of a millisecond: if at
- *            the first frame, they would wait again soon.
- *            That ends as soon as a fault waits again, of whatever group: its pass
- *            comes first. The mark doubles each time that a fault had to wait, and
- *            falls back when the shrinker takes frames: so supply and reclaim do not
- *            play ball with frames. A group's reserve is a mark that does not fall
- *   at last  if no list of the group has a frame: all of its cells, whatever others
- *            have there; the lists of CPUs, ours and the kernel's, are emptied. That
- *            takes long. It gives way to faults of other groups after each part, and
- *            goes on in its turn
+ *            Tasks that wait go on after some frames or a part of a millisecond: after
+ *            the first frame they would soon wait again.
+ *            The pass ends as soon as a fault waits again, of whatever group: the
+ *            pass of that fault comes first. The mark doubles each time that a fault
+ *            had to wait, and falls back when the shrinker takes frames: else supply
+ *            would list again what reclaim has just taken. A group's reserve is a mark
+ *            that does not fall
+ *   at last  all of the group's cells, whatever others have there, if none of its lists
+ *            has a frame (last_look.c)
  *
  * Free frames are taken while the zone has more than its low watermark. Beyond that
  * kswapd is woken, and frames that others use are made free (frames/evacuate.c), which
@@ -25,12 +24,12 @@
  * thread itself reclaim to find room for them: that may take long, and often finds none.
  *
  * A pass that finds nothing says why: the colours are short (their frames are the
- * group's own, or nobody can move them), or the node's memory is. Only the first is a
- * reason to grow. The group is dry then for a tenth of a second; after eight such
+ * group's own, or nobody can move them), or the node's memory is. A group grows only for
+ * the first reason. The group is dry then for a tenth of a second; after eight such
  * passes in a row it is full, and dry for longer each time. So a task that keeps
  * asking for more costs little, whoever it is.
  *
- * Two walks over frames stand, each with visitors. sol_refill_walk() goes over one cell
+ * The module has two walks over frames, each with visitors. sol_refill_walk() goes over one cell
  * and stops at a few frames: refill (for a pass, a reserve and `lists`) takes the free
  * ones, and evacuation gathers the others, too. sol_sweep_run() goes over memory once for
  * many cells: occupancy counts, eviction gathers. One walk for both would look at all
@@ -50,10 +49,7 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
-#include "../compat/workqueue.h"
-#include "../frames/cpu_list.h"
 #include "../frames/evacuate.h"
 #include "../frames/giveback.h"
 #include "../frames/refill.h"
@@ -61,15 +57,11 @@
 #include "../group/node_cells.h"
 #include "../hook/hook.h"
 #include "../trace/trace.h"
+#include "last_look.h"
 #include "supply.h"
 
-#define GOAL_MIN	256u	/* frames listed ahead ... */
-#define GOAL_MAX	4096u
-#define CELL_MARK	(2 * SOL_CELL_LOW)	/* ... at least so many in a cell */
 #define SCAN_STEP	1024u	/* frames of a cell that a step looks at */
 #define SCAN_SHORT	64u	/* the same, for free ones, while a fault waits */
-#define SCAN_LAST	(1u << 22)	/* the same for all cells, at last: 16 GiB ... */
-#define SCAN_LAST_PART	(1u << 14)	/* ... and for a part of a cell */
 #define ANSWER_FRAMES	128u	/* an answer is due after so many frames ... */
 #define ANSWER_NS	(300 * NSEC_PER_USEC)	/* ... or so long */
 #define VAIN_BACKOFF	max(HZ / 10, 1)
@@ -78,84 +70,10 @@
 /* By node: what its thread gathers. Written at load and unload only. */
 static struct sol_evacuation *evacuations[SOL_MAX_NODES];
 
-/**
- * struct pass - a pass for one group on one node
- * @wants: of the node
- * @evacuation: the node's, empty between two steps
- * @id: the group
- * @nid: the node
- * @begin: where the group's cursor was
- * @got: frames listed
- * @looked: frames in use that were looked at
- * @until: local_clock() when the answer is due, if there are frames
- * @told: it was given
- */
-struct pass {
-	struct sol_wants *wants;
-	struct sol_evacuation *evacuation;
-	u16 id;
-	int nid;
-	u32 begin;
-	u32 got;
-	u32 looked;
-	u64 until;
-	bool told;
-};
-
-/* What a step needs to know of a cell. */
-struct target {
-	u32 cell;
-	u32 n;		/* cells that the group has on the node */
-	u32 mark;	/* frames that the cell shall have at least, by the goal */
-};
-
-/* The cell @steps after where the pass began. It must be in a section of the lists. */
-static bool target_at(const struct pass *p, u32 steps, struct target *t)
-{
-	struct node_cells c;
-	bool there = false;
-
-	with_node_cells(&c, p->id, p->nid) {
-		u32 goal = max(READ_ONCE(c.node->goal), GOAL_MIN);
-
-		if (steps >= c.n)
-			continue;
-		t->cell = c.cell[sol_cells_advance(p->begin % c.n, c.n,
-						   c.per_set, steps)];
-		t->n = c.n;
-		t->mark = max3(goal / c.n, CELL_MARK, c.cells->reserve);
-		there = true;
-	}
-	return there;
-}
-
-/* Does any list of the group on the node have a frame? */
-static bool any_listed(const struct pass *p)
-{
-	struct target t;
-	bool any = false;
-	int users = sol_lists_begin();
-	u32 i;
-
-	for (i = 0; !any && target_at(p, i, &t); i++)
-		any = sol_cell_listed(t.cell);
-	sol_lists_end(users);
-	return any;
-}
-
 /* ---- Listing frames of a cell ---- */
 
-static void note_refill(const struct pass *p, u32 cell, u32 got, u64 ns)
-{
-	trace_soloist_refill(p->id, cell, got, ns);
-	sol_with_group(g, p->id) {
-		sol_group_add(g, refills, 1);
-		sol_group_add(g, refill[sol_time_order(ns)], 1);
-	}
-}
-
 /* List frames of @cell until it has @mark: free ones, and gather pages for the rest. */
-static void fill_cell(struct pass *p, u32 cell, u32 mark, u32 looks)
+static void fill_cell(struct sol_pass *p, u32 cell, u32 mark, u32 looks)
 {
 	u32 have = sol_cell_listed(cell), got, before;
 	u64 begin = local_clock();
@@ -171,23 +89,23 @@ static void fill_cell(struct pass *p, u32 cell, u32 mark, u32 looks)
 		p->looked += before - looks;
 	}
 	if (got)
-		note_refill(p, cell, got, local_clock() - begin);
+		sol_pass_note_refill(p, cell, got, local_clock() - begin);
 	p->got += got;
 }
 
 /* What was gathered goes. @cell: one of those whose frames come. */
-static void finish(struct pass *p, u32 cell)
+static void finish(struct sol_pass *p, u32 cell)
 {
 	u64 begin = local_clock();
 	u32 in_vain, got;
 
 	got = sol_evacuate_finish(p->evacuation, false, &in_vain);
 	if (got)
-		note_refill(p, cell, got, local_clock() - begin);
+		sol_pass_note_refill(p, cell, got, local_clock() - begin);
 	p->got += got;
 }
 
-static void answer(struct pass *p)
+static void answer(struct sol_pass *p)
 {
 	struct node_cells c;
 
@@ -197,16 +115,16 @@ static void answer(struct pass *p)
 	p->told = true;
 }
 
-static bool due(const struct pass *p)
+static bool due(const struct sol_pass *p)
 {
 	return !p->told &&
 	       (p->got >= ANSWER_FRAMES || local_clock() >= p->until);
 }
 
 /* Who waits goes on. The pass before may have listed what he needs. */
-static void answer_if_due(struct pass *p)
+static void answer_if_due(struct sol_pass *p)
 {
-	if (due(p) && (p->got || any_listed(p)))
+	if (due(p) && (p->got || sol_pass_any_listed(p)))
 		answer(p);
 }
 
@@ -215,15 +133,15 @@ static void answer_if_due(struct pass *p)
  * due, or the @n-th: up to @mark, but no more than the goal says. *@more becomes true if
  * the goal says more.
  */
-static void fill_some(struct pass *p, u32 *i, u32 n, u32 mark, u32 looks,
+static void fill_some(struct sol_pass *p, u32 *i, u32 n, u32 mark, u32 looks,
 		      bool *more)
 {
 	int users = sol_lists_begin();
-	struct target t = { 0 };
+	struct sol_target t = { 0 };
 
 	while (*i < n && p->evacuation->n < SOL_EVACUATED_MAX &&
 	       !(due(p) && (p->got || p->evacuation->n))) {
-		if (!target_at(p, *i, &t)) {
+		if (!sol_pass_target(p, *i, &t)) {
 			*i = n;
 			break;
 		}
@@ -237,7 +155,7 @@ static void fill_some(struct pass *p, u32 *i, u32 n, u32 mark, u32 looks,
 }
 
 /* The cells that the next fill of a per-CPU list takes from, up to @mark each. */
-static void fill_at_once(struct pass *p, u32 n, u32 mark, bool waits)
+static void fill_at_once(struct sol_pass *p, u32 n, u32 mark, bool waits)
 {
 	u32 looks = waits ? SCAN_SHORT : SCAN_STEP, i = 0;
 	bool more = false;
@@ -252,7 +170,7 @@ static void fill_at_once(struct pass *p, u32 n, u32 mark, bool waits)
  * The next @n cells, up to what the goal says: all to a low mark, then to twice that.
  * Return: false: it ended early, for a fault waits.
  */
-static bool fill_ahead(struct pass *p, u32 n)
+static bool fill_ahead(struct sol_pass *p, u32 n)
 {
 	bool more = true;
 	u32 mark, i;
@@ -270,179 +188,6 @@ static bool fill_ahead(struct pass *p, u32 n)
 }
 
 /* ---- The end of a pass ---- */
-
-enum {
-	AS_IT_IS,	/* the kernel's lists of CPUs are just being emptied */
-	DRAINED,	/* they are empty */
-	RECLAIMED,	/* there is room for pages that move */
-	N_STAGES
-};
-
-/* Make frames of @cell free, whatever that takes: of a part of it. */
-static u32 evacuate(struct pass *p, struct sol_last_look *at, u32 cell)
-{
-	u32 part = min(at->looks, SCAN_LAST_PART), left = part, got;
-
-	if (!at->in_cell)
-		sol_evacuate_anew(cell);
-	got = sol_evacuate(p->evacuation, cell, SOL_REFILL_MAX, true, &left);
-	at->in_cell = !left && sol_evacuate_in_round(cell);
-	at->looks -= part - left;
-	p->looked += part - left;
-	return got;
-}
-
-/* A part of the cell @at. Return: false: there is no such cell. */
-static bool look_at_cell(struct pass *p, struct sol_last_look *at)
-{
-	u64 begin = local_clock();
-	int users = sol_lists_begin();
-	bool there;
-	struct target t;
-	u32 got = 0;
-
-	there = target_at(p, at->step, &t);
-	if (there)
-		got = evacuate(p, at, t.cell);
-	if (got)
-		note_refill(p, t.cell, got, local_clock() - begin);
-	sol_lists_end(users);
-	p->got += got;
-	at->step += !at->in_cell;
-	return there;
-}
-
-static bool gives_way(const struct pass *p)
-{
-	return sol_want_others_wait(p->wants, p->id) || kthread_should_stop();
-}
-
-/*
- * All cells of the group, from @at on, until one has frames. Return: false: it gave way,
- * after a part at least.
- */
-static bool look_everywhere(struct pass *p, struct sol_last_look *at)
-{
-	while (at->looks && look_at_cell(p, at) && !p->got)
-		if (at->looks && gives_way(p))
-			return false;
-	return true;
-}
-
-/* Reclaim: kswapd, or if it must be at once our own try. */
-static void make_room(int nid, bool at_once)
-{
-	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NORETRY | __GFP_NOWARN;
-	struct page *page;
-
-	if (!at_once)
-		gfp &= ~__GFP_DIRECT_RECLAIM;
-	page = alloc_pages_node(nid, gfp, 0);
-	if (page)
-		__free_page(page);
-}
-
-static u32 n_drains;
-
-/*
- * The kernel's lists of CPUs may hold frames of the colours. To empty them takes up to
- * 10 ms, so that a worker does it while we look elsewhere.
- */
-static void drain_fn(struct work_struct *work)
-{
-	sol_evacuate_drain();
-	WRITE_ONCE(n_drains, n_drains + 1);
-}
-
-static DECLARE_WORK(drain_work, drain_fn);
-
-/* The group's next pass after the drain looks for free frames again. */
-static void note_drain(const struct pass *p)
-{
-	struct node_cells c;
-
-	with_node_cells(&c, p->id, p->nid) {
-		c.node->drains = READ_ONCE(n_drains);
-		c.node->drained = true;
-	}
-}
-
-/* Return: false: the stage is not needed. */
-static bool stage_begin(const struct pass *p, u8 stage)
-{
-	switch (stage) {
-	case AS_IT_IS:
-		sol_cpu_lists_flush();
-		if (any_listed(p))
-			return false;
-		queue_work(sol_unbound_wq(), &drain_work);
-		return true;
-	case DRAINED:
-		flush_work(&drain_work);
-		return true;
-	default:
-		if (!sol_evacuate_memory_short(p->nid))
-			return false;
-		make_room(p->nid, true);
-		return true;
-	}
-}
-
-/* Look for a frame, from @at on. Return: false: it gave way. */
-static bool look(struct pass *p, struct sol_last_look *at)
-{
-	for (; at->stage < N_STAGES; at->stage++) {
-		if (!at->looks) {
-			if (!stage_begin(p, at->stage))
-				return true;
-			at->looks = SCAN_LAST;
-			at->step = 0;
-			at->in_cell = false;
-		}
-		if (!look_everywhere(p, at))
-			return false;
-		if (p->got)
-			return true;
-		at->looks = 0;
-	}
-	return true;
-}
-
-static struct sol_last_look last_look(const struct pass *p)
-{
-	struct sol_last_look at = { 0 };
-	struct node_cells c;
-
-	with_node_cells(&c, p->id, p->nid)
-		at = c.node->last;
-	return at;
-}
-
-static void note_last_look(const struct pass *p, struct sol_last_look at)
-{
-	struct node_cells c;
-
-	with_node_cells(&c, p->id, p->nid)
-		c.node->last = at;
-}
-
-/* No list has a frame. Look for one. Return: false: it gave way, *@outcome is unset. */
-static bool at_last(struct pass *p, enum sol_outcome *outcome)
-{
-	struct sol_last_look at = last_look(p);
-
-	if (!look(p, &at)) {
-		note_last_look(p, at);
-		return false;
-	}
-	if (p->got && at.stage == AS_IT_IS)
-		note_drain(p);
-	if (p->got || any_listed(p))
-		*outcome = SOL_FOUND;
-	else
-		*outcome = at.stage == N_STAGES ? SOL_NO_MEMORY : SOL_NO_COLOR;
-	return true;
-}
 
 /* @more: frames were listed, and not only found in lists of CPUs. */
 static void note_outcome(struct sol_node_state *node, enum sol_outcome outcome,
@@ -466,7 +211,7 @@ static void note_outcome(struct sol_node_state *node, enum sol_outcome outcome,
 /* ---- A pass ---- */
 
 /* The next mark: higher if somebody @waits, low if memory is dear. Return: cells. */
-static u32 set_goal(const struct pass *p, bool waits)
+static u32 set_goal(const struct sol_pass *p, bool waits)
 {
 	bool dear = sol_store_shrunk_lately(p->nid);
 	struct node_cells c;
@@ -476,15 +221,15 @@ static u32 set_goal(const struct pass *p, bool waits)
 		goal = READ_ONCE(c.node->goal);
 		if (waits)
 			goal *= 2;
-		goal = dear ? GOAL_MIN : clamp(goal, GOAL_MIN, GOAL_MAX);
+		goal = dear ? SOL_GOAL_MIN : clamp(goal, SOL_GOAL_MIN, SOL_GOAL_MAX);
 		WRITE_ONCE(c.node->goal, goal);
-		n = min(c.n, max(goal / CELL_MARK, SOL_SCAN_CELLS));
+		n = min(c.n, max(goal / SOL_CELL_MARK, SOL_SCAN_CELLS));
 	}
 	return n;
 }
 
 /* Frames of each of the next cells that one fill of a per-CPU list takes. */
-static u32 taken_by_a_fill(const struct pass *p)
+static u32 taken_by_a_fill(const struct sol_pass *p)
 {
 	struct node_cells c;
 	u32 n = SOL_BATCHES;
@@ -494,41 +239,13 @@ static u32 taken_by_a_fill(const struct pass *p)
 	return DIV_ROUND_UP(SOL_BATCHES, n) * SOL_BATCH_FRAMES;
 }
 
-/* Were the kernel's lists of CPUs emptied for the group, and nobody has looked since? */
-static bool drained(const struct pass *p)
-{
-	struct node_cells c;
-	bool is = false;
-
-	with_node_cells(&c, p->id, p->nid) {
-		is = c.node->drained && c.node->drains != READ_ONCE(n_drains);
-		if (is)
-			c.node->drained = false;
-	}
-	return is;
-}
-
-static void retry_if_drained(const struct pass *p)
-{
-	int users;
-	struct target t;
-	u32 i;
-
-	if (!drained(p))
-		return;
-	users = sol_lists_begin();
-	for (i = 0; target_at(p, i, &t); i++)
-		sol_refill_retry(t.cell);
-	sol_lists_end(users);
-}
-
-static void note_looked(const struct pass *p)
+static void note_looked(const struct sol_pass *p)
 {
 	trace_soloist_supply(p->id, p->nid, p->got, p->looked);
 	sol_group_add_to(p->id, looked, p->looked);
 }
 
-static void note_pass(struct pass *p, enum sol_outcome outcome)
+static void note_pass(struct sol_pass *p, enum sol_outcome outcome)
 {
 	struct node_cells c;
 
@@ -540,13 +257,13 @@ static void note_pass(struct pass *p, enum sol_outcome outcome)
 }
 
 /* The pass ends before it is over, and goes on in its turn. */
-static void give_way(const struct pass *p, bool waits)
+static void give_way(const struct sol_pass *p, bool waits)
 {
 	note_looked(p);
 	sol_want_again(p->wants, p->id, waits);
 }
 
-static void note_cursor(struct pass *p)
+static void note_cursor(struct sol_pass *p)
 {
 	struct node_cells c;
 
@@ -556,7 +273,7 @@ static void note_cursor(struct pass *p)
 
 static void supply(struct sol_wants *wants, u16 id, bool waits)
 {
-	struct pass p = {
+	struct sol_pass p = {
 		.wants = wants,
 		.evacuation = evacuations[wants->nid],
 		.id = id,
@@ -570,10 +287,10 @@ static void supply(struct sol_wants *wants, u16 id, bool waits)
 		sol_want_answer(wants, id);
 		return;
 	}
-	retry_if_drained(&p);
+	sol_last_look_retry(&p);
 	note_cursor(&p);
 	if (sol_evacuate_memory_low(p.nid))
-		make_room(p.nid, false);
+		sol_pass_make_room(&p, false);
 	fill_at_once(&p, min(n, SOL_BATCHES), taken_by_a_fill(&p), waits);
 	answer_if_due(&p);
 	if (!fill_ahead(&p, n) && p.got) {
@@ -583,7 +300,7 @@ static void supply(struct sol_wants *wants, u16 id, bool waits)
 		sol_want(id, p.nid);	/* the rest, after who waits */
 		return;
 	}
-	if (!p.got && !any_listed(&p) && !at_last(&p, &outcome)) {
+	if (!p.got && !sol_pass_any_listed(&p) && !sol_last_look(&p, &outcome)) {
 		give_way(&p, waits && !p.told);
 		return;
 	}
@@ -673,5 +390,5 @@ void sol_supply_exit(void)
 		put_task_struct(wants->thread);
 		node_free(wants);
 	}
-	flush_work(&drain_work);
+	sol_last_look_flush();
 }
