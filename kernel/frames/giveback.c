@@ -94,13 +94,15 @@ unsigned long sol_store_count(int nid)
 
 /* ---- Giving back ---- */
 
-static u32 drain_one(u32 cell)
+/* A listed frame. @spare: none that a group reserved, though several give back at once. */
+static u32 drain_one(u32 cell, bool spare)
 {
+	u32 pfn = SOL_NO_FRAME;
 	unsigned long flags;
-	u32 pfn;
 
 	sol_cell_lock_irqsave(cell, flags);
-	pfn = sol_frames_drain(&sol_store, cell);
+	if (!spare || sol_cell_spare(cell))
+		pfn = sol_frames_drain(&sol_store, cell);
 	sol_cell_unlock_irqrestore(cell, pfn == SOL_NO_FRAME ? 0 : -1, flags);
 	return pfn;
 }
@@ -117,7 +119,7 @@ unsigned long sol_store_shrink(int nid, unsigned long n)
 		if (sol_cell_states[cell].nid != nid)
 			continue;
 		while (given < n && sol_cell_spare(cell)) {
-			pfn = drain_one(cell);
+			pfn = drain_one(cell, true);
 			if (pfn == SOL_NO_FRAME)
 				break;
 			sol_store_give(pfn);
@@ -150,7 +152,7 @@ u64 sol_store_drain_all(void)
 		if (sol_cell_listed(i))
 			sol_refill_retry(i);
 		while (sol_cell_listed(i)) {
-			pfn = drain_one(i);
+			pfn = drain_one(i, false);
 			if (pfn == SOL_NO_FRAME)
 				break;
 			sol_store_give(pfn);

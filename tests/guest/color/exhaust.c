@@ -213,9 +213,24 @@ static void removed_meanwhile(void)
 		    "a group without colours was exhausted");
 }
 
+/* Calls between CPUs while a task in no group writes as much. */
+static long calls_without_group(void)
+{
+	size_t bytes = capacity() * 3 / 2 * GUEST_PAGE;
+	long before = guest_calls(-1);
+	pid_t pid = fork();
+
+	if (!pid) {
+		guest_touch(guest_map_anon(bytes), bytes);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	return guest_calls(-1) - before;
+}
+
 int main(void)
 {
-	long before, least = LONG_MAX;
+	long before, most, least = LONG_MAX;
 	int status, i;
 
 	group("fails", "fail");
@@ -242,7 +257,9 @@ int main(void)
 	guest_ungroup("spills");
 
 	/* The kernel's own calls come with time: on a slow host the least of some. */
-	for (i = 0; i < 4 && least >= 100; i++) {
+	most = 100 + 2 * calls_without_group();
+	printf("# %ld calls between CPUs are allowed\n", most);
+	for (i = 0; i < 4 && least >= most; i++) {
 		group("grows", "grow");
 		before = guest_calls(-1);
 		status = overrun("grows", false);
@@ -255,7 +272,7 @@ int main(void)
 			    "exhaust-grow-counted", "0");
 		guest_ungroup("grows");
 	}
-	guest_check(least < 100, "exhaust-interrupts-nobody",
+	guest_check(least < most, "exhaust-interrupts-nobody",
 		    "%ld calls between CPUs", least);
 
 	group("patient", "fail");

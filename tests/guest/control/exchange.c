@@ -265,6 +265,10 @@ static bool is_isolated(void)
 	return text[0] == '1';
 }
 
+/* Words of /proc/PID/stat after the name. */
+#define USER_TICKS	11
+#define LAST_CPU	36
+
 /* A number of /proc/PID/FILE, after @skip words from the last `)`; -1: not known. */
 static long long proc_number(pid_t pid, const char *file, int skip)
 {
@@ -288,10 +292,10 @@ static void wait_alone(const struct servant *s)
 {
 	long long ran;
 
-	while (proc_number(s->pid, "stat", 36) != 1)
+	while (proc_number(s->pid, "stat", LAST_CPU) != 1)
 		usleep(10000);
-	ran = proc_number(s->pid, "schedstat", 0);
-	while (proc_number(s->pid, "schedstat", 0) == ran)
+	ran = proc_number(s->pid, "stat", USER_TICKS);
+	while (proc_number(s->pid, "stat", USER_TICKS) == ran)
 		usleep(10000);
 }
 

@@ -19,7 +19,7 @@
 
 static int n_failed;
 
-bool guest_check(bool good, const char *name, const char *fmt, ...)
+bool guest_checked(bool good, const char *name, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -43,8 +43,17 @@ static inline unsigned long guest_huge(void)
 
 /* ---- results ---- */
 
-/* One check: prints `ok NAME` or `FAIL NAME: ...`. Returns @good. */
-bool guest_check(bool good, const char *name, const char *fmt, ...)
+/*
+ * One check: prints `ok NAME` or `FAIL NAME: ...`. Returns @good, which comes first: a
+ * write in it, say, before the guest_status() among the words.
+ */
+#define guest_check(good, ...)					\
+	({							\
+		bool good_ = (good);				\
+								\
+		guest_checked(good_, __VA_ARGS__);		\
+	})
+bool guest_checked(bool good, const char *name, const char *fmt, ...)
 	GUEST_PRINTF(3, 4);
 /* A check that this guest cannot make; counted apart, never as passed. */
 void guest_skip(const char *name, const char *why);
