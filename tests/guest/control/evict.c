@@ -54,15 +54,7 @@ static long long report(const char *key)
 /* Pages that compaction took away since boot. */
 static long long compacted(void)
 {
-	FILE *f = fopen("/proc/vmstat", "r");
-	long long n = 0;
-	char line[128];
-
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "compact_isolated %lld", &n);
-	if (f)
-		fclose(f);
-	return n;
+	return kernel_number("/proc/vmstat", "compact_isolated");
 }
 
 static long long by_others;	/* pages that compaction took meanwhile */
@@ -151,14 +143,14 @@ static void locked(void)
 	struct servant s = serve_anew(NULL, 64ul << 20, SERVE_LOCKED);
 	long before = servant_in(&s, SET), after;
 
-	sysctl(LOCKED, "0");
+	guest_set_kernel(LOCKED, "0");
 	evict();
 	after = servant_in(&s, SET);
 	guest_check(before > 100 && after == before &&
 		    report("unevictable") >= before, "evict-locked-stays",
 		    "%ld of %ld pages, unevictable %lld", after, before,
 		    report("unevictable"));
-	sysctl(LOCKED, "1");
+	guest_set_kernel(LOCKED, "1");
 	evict();
 	after = servant_in(&s, SET);
 	guest_check(after <= before / 100, "evict-locked-goes",
@@ -168,15 +160,7 @@ static void locked(void)
 
 static long node0_free_kib(void)
 {
-	FILE *f = fopen("/sys/devices/system/node/node0/meminfo", "r");
-	char line[128];
-	long kib = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "Node 0 MemFree: %ld", &kib);
-	if (f)
-		fclose(f);
-	return kib;
+	return kernel_number("/sys/devices/system/node/node0/meminfo", "Node 0 MemFree");
 }
 
 #define LEFT_KIB	(32l << 10)	/* ZONE_DMA and watermarks take two thirds */
@@ -372,12 +356,12 @@ int main(void)
 	guest_group("mine", set);
 	if (guest_write("groups/mine/mode", "exclusive"))
 		guest_die("mode: %s", guest_status());
-	sysctl(LOCKED, "1");
+	guest_set_kernel(LOCKED, "1");
 	/* Else the kernel moves pages all the time, to where it likes. */
-	sysctl("/proc/sys/vm/compaction_proactiveness", "0");
+	guest_set_kernel("/proc/sys/vm/compaction_proactiveness", "0");
 	/* Nor shall it make huge pages anew of those that eviction split. */
 	if (!access(KHUGEPAGED, W_OK))
-		sysctl(KHUGEPAGED, "600000");
+		guest_set_kernel(KHUGEPAGED, "600000");
 	refused();
 	stranger("small", 0);
 	kept_out();
@@ -391,6 +375,6 @@ int main(void)
 	guest_ungroup("other");
 	guest_write("lists", "drain");
 	if (!access(KHUGEPAGED, W_OK))
-		sysctl(KHUGEPAGED, "10000");
+		guest_set_kernel(KHUGEPAGED, "10000");
 	return guest_exit();
 }
