@@ -175,7 +175,7 @@ static void fill_cell(struct pass *p, u32 cell, u32 mark, u32 looks)
 	p->got += got;
 }
 
-/* What was gathered goes. @cell: one of those whose frames come. */
+/* Evacuate the frames that were gathered. @cell: one of their cells. */
 static void finish(struct pass *p, u32 cell)
 {
 	u64 begin = local_clock();
@@ -203,7 +203,7 @@ static bool due(const struct pass *p)
 	       (p->got >= ANSWER_FRAMES || local_clock() >= p->until);
 }
 
-/* Who waits goes on. The pass before may have listed what he needs. */
+/* Let those go on that wait: the last pass may have listed what they need. */
 static void answer_if_due(struct pass *p)
 {
 	if (due(p) && (p->got || any_listed(p)))
