@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 
 #define SET	3
 #define OTHER	5
@@ -206,26 +205,18 @@ static void own(void)
 	guest_check(dismiss(&s), "evict-own-content", "it changed");
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
 /* Until this eviction, not the one before, has moved something; 20 s from @start at most. */
 static void wait_moving(double start)
 {
 	while ((strncmp(guest_read(EVICT), "state runs", 10) ||
-		report("moved") <= 0) && now() - start < 20)
+		report("moved") <= 0) && now_s() - start < 20)
 		usleep(10000);
 }
 
 static void interrupted(void)
 {
 	struct servant s = serve_anew(NULL, 64ul << 20, 0);
-	double start = now(), took;
+	double start = now_s(), took;
 	char text[32] = "";
 	int status;
 	pid_t pid;
@@ -244,9 +235,9 @@ static void interrupted(void)
 		    "evict-reserve-says-busy", "%s", guest_status());
 	kill(pid, SIGINT);
 	kill(pid, SIGTERM);
-	start = now();
+	start = now_s();
 	waitpid(pid, &status, 0);
-	took = now() - start;
+	took = now_s() - start;
 	guest_check(took < 2, "evict-interrupted", "after %.1f s", took);
 	snprintf(text, sizeof(text), "%.11s", guest_read(EVICT));
 	guest_check(!strncmp(text, "state ended", 11), "evict-ended", "%s",
@@ -276,13 +267,13 @@ static void refused(void)
 /* In a child, which gets some seconds for it. */
 static bool soon(bool (*done)(void))
 {
-	double start = now();
+	double start = now_s();
 	int status = 1;
 	pid_t pid = fork();
 
 	if (!pid)
 		_exit(!done());
-	while (now() - start < 5) {
+	while (now_s() - start < 5) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return !status;
 		usleep(10000);
@@ -312,7 +303,7 @@ static bool mine_goes(void)
 static void holds_up_nobody(void)
 {
 	struct servant s = serve_anew(NULL, STRANGER, 0), fleeting;
-	double start = now();
+	double start = now_s();
 	int status = 0;
 	pid_t pid;
 

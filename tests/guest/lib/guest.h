@@ -131,4 +131,10 @@ static inline long long now_ns(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
+/* The same in seconds. */
+static inline double now_s(void)
+{
+	return now_ns() / 1e9;
+}
+
 #endif /* GUEST_H */
