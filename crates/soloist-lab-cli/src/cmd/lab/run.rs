@@ -35,7 +35,7 @@ pub struct Run {
     repeats: Repeats,
 
     /// Machine [default: the file's]; it needs [memory] and [cache].
-    #[arg(long, value_name = "MACHINE", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
     /// Change the model of the machine (`model.controller.bank_queue=16`) or an input
