@@ -11,7 +11,7 @@
 #ifndef SOLOIST_WAYS_H
 #define SOLOIST_WAYS_H
 
-#include "addrmap.h"
+#include "structs.h"
 
 /**
  * sol_way_shift() - the frames of a granule

@@ -10,8 +10,8 @@
 #include "evacuate.h"
 
 /*
- * Who answers where a page goes: a page with one reference, or NULL. @back gets one that
- * was not used after all.
+ * The callback that says where a page goes: a page with one reference, or NULL. @back
+ * takes one back that was not used.
  */
 struct sol_asked {
 	struct page *(*ask)(struct page *src, void *ctx);

@@ -247,9 +247,9 @@ static struct verdict ask_supply(const struct sol_request *rq)
 }
 
 /*
- * What supply said last may be a moment old, where a pass outlasts a wait, and a page
- * that was locked, or on its way to an LRU list, may move later: hence the tries. Frames
- * that others took first are no try: supply has more.
+ * It tries several times: supply's last answer may be a moment old, if a pass outlasts a
+ * wait, and a page that was locked, or on its way to an LRU list, may move later. A try
+ * does not count if others took its frames first, since supply has more.
  */
 static struct page *from_anywhere(struct sol_request *rq)
 {

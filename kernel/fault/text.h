@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Pages of files: which of them a coloured task copies to its colours. */
-#ifndef SOLOIST_TEXT_H
-#define SOLOIST_TEXT_H
+#ifndef SOLOIST_FAULT_TEXT_H
+#define SOLOIST_FAULT_TEXT_H
 
 #include <linux/mm_types.h>
 
@@ -14,4 +14,4 @@
  */
 bool sol_text_stays(u16 id, struct vm_area_struct *vma);
 
-#endif /* SOLOIST_TEXT_H */
+#endif /* SOLOIST_FAULT_TEXT_H */

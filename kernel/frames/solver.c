@@ -80,16 +80,6 @@ int sol_solve(const struct sol_solver *s, u32 diff, u32 order)
 	return diff ? -1 : (int)x;
 }
 
-const struct sol_solver *sol_solver_of(u64 pfn)
-{
-	u32 i;
-
-	for (i = 0; i < n_solvers; i++)
-		if (pfn < solvers[i].end)
-			return pfn >= solvers[i].start ? &solvers[i] : NULL;
-	return NULL;
-}
-
 const struct sol_solver *sol_solver_below(u32 node, u64 pfn)
 {
 	u32 i;

@@ -41,9 +41,6 @@ struct sol_solver *sol_solvers_new(const struct sol_map *map);
 /* Use the @n solvers @s from now on (NULL, 0: none). No call may be under way. */
 void sol_solvers_install(struct sol_solver *s, u32 n);
 
-/* The solver of the range with frame @pfn; NULL: a hole. */
-const struct sol_solver *sol_solver_of(u64 pfn);
-
 /* The solver of @node's range with the highest frames below @pfn, or NULL. */
 const struct sol_solver *sol_solver_below(u32 node, u64 pfn);
 

@@ -151,7 +151,7 @@ do {									\
 	local_irq_restore(flags);					\
 } while (0)
 
-/* None of @cell's frames was free or could be made free lately: no walk for now. */
+/* A walk lately found no free frame of @cell and could free none: do not walk now. */
 static inline bool sol_cell_backs_off(u32 cell)
 {
 	return time_before(jiffies, READ_ONCE(sol_cell_states[cell].move_after));

@@ -154,7 +154,7 @@ static bool hurry(struct sol_wants *wants)
 	return true;
 }
 
-/* Whoever comes between the two looks is seen by the second, or hurries us after it. */
+/* The second look sees a want that comes after the first, or that want hurries us. */
 void sol_want_settle(struct sol_wants *wants)
 {
 	if (!rt_task(current) || atomic_read(&wants->urgent))

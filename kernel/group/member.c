@@ -119,7 +119,7 @@ static void probe_newtask(void *data, struct task_struct *child,
 	} while (group && !atomic_inc_not_zero(&group->refs));
 	if (!group)
 		id = 0;
-	/* Not sol_member_swap(): the child holds no reference yet. */
+	/* The bits that go are copies of the parent's: the child holds no reference to put. */
 	sol_bits_swap(&child->atomic_flags, id);
 	if (id && child->mm && !(clone_flags & CLONE_VM))
 		sol_bits_swap(sol_mm_flags(child->mm), id);

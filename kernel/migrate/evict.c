@@ -9,8 +9,8 @@
  * back at once, the kernel would offer it again.) A huge page is split first, for it
  * lies in many colours.
  *
- * What is in use for a moment is tried again in two further passes, and so are frames
- * that others got before they were listed. What can't move stays and is counted by
+ * Two further passes try again what was in use for a moment, and frames that others got
+ * before they were listed. Pages that can't move stay, and the report counts them by
  * cause.
  *
  * A group's own task has pages that no group handed out, if it joined with memory. They

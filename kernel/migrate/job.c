@@ -95,7 +95,7 @@ int sol_job_over(struct sol_job *job)
 
 void sol_job_pace(struct sol_job *job)
 {
-	/* What was unmapped is copied when it is used next. */
+	/* The next use copies a page that was unmapped. */
 	u64 bytes = (job->report.moved + job->report.unmapped) << PAGE_SHIFT;
 	u64 took, due;
 

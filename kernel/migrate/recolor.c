@@ -14,8 +14,8 @@
  * copy in colour, as after exec. Text that is locked in memory stays, since its task
  * counts on having no fault. Shared mappings are in no colour, as ever.
  *
- * What the task maps while the walk goes on is in colour anyway, and what it unmaps is
- * gone. A page that is in use for a moment is tried again in further passes.
+ * Pages that the task maps while the walk goes on are in colour anyway. Further passes
+ * try again a page that was in use for a moment.
  *
  * Locking: mmap_lock for a slice, and the page table's lock inside. None while pages
  * migrate. A reference on each page, and on the address space.

@@ -93,7 +93,7 @@ static void fill_cell(struct sol_pass *p, u32 cell, u32 mark, u32 looks)
 	p->got += got;
 }
 
-/* What was gathered goes. @cell: one of those whose frames come. */
+/* Evacuate the frames that were gathered. @cell: one of their cells. */
 static void finish(struct sol_pass *p, u32 cell)
 {
 	u64 begin = local_clock();
@@ -121,7 +121,7 @@ static bool due(const struct sol_pass *p)
 	       (p->got >= ANSWER_FRAMES || local_clock() >= p->until);
 }
 
-/* Who waits goes on. The pass before may have listed what he needs. */
+/* Let those go on that wait: the last pass may have listed what they need. */
 static void answer_if_due(struct sol_pass *p)
 {
 	if (due(p) && (p->got || sol_pass_any_listed(p)))

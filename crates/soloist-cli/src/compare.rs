@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub recorded: Option<PathBuf>,
     /// In the model: the machine.
-    #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", default_value = "opteron-6128", add = complete::machines())]
     pub machine: String,
     /// In the model: placements to compare with that of Linux.
     #[arg(

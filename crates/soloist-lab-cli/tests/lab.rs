@@ -99,6 +99,16 @@ fn a_wrong_option_is_blamed_and_not_the_experiment() {
 }
 
 #[test]
+fn a_run_names_the_command_that_repeats_it() {
+    let dir = folder();
+    let typed = ["./mine.toml", "--set", "sets=3", "--seed", "2"];
+    let out = lab(dir.path(), &[&["run"], &typed[..]].concat());
+    let said = String::from_utf8(out.stdout).unwrap();
+    let repeats = format!("soloist lab run {}\n", typed.join(" "));
+    assert!(said.contains(&repeats), "{said}");
+}
+
+#[test]
 fn check_refuses_what_run_would() {
     let dir = folder();
     assert!(lab(dir.path(), &["check", "./mine.toml"]).status.success());

@@ -107,74 +107,12 @@ impl Scenario {
         point: &Point,
         divide: u64,
     ) -> Result<Case, Wrong> {
-        let sweep = &self.named(point);
-        let mut tasks = Vec::new();
         let only = mode.and_then(|m| m.only.as_deref());
         let runs = |spec: &TaskSpec| only.is_none_or(|name| spec.name == name);
+        let mut tasks = Vec::new();
         for (number, spec) in self.tasks.iter().enumerate().filter(|(_, spec)| runs(spec)) {
-            let wrong = |message: String| Wrong::of_task(number, message);
-            let get = |n: &Number| n.resolve(sweep).map_err(wrong);
-            let small = |n: &Number| get(n).and_then(|n| as_u32(n).map_err(wrong));
-            let mut cpus = parse_cpus(&spec.cpus).map_err(wrong)?;
-            if let Some(copies) = &spec.copies {
-                cpus.truncate(get(copies)? as usize);
-            }
-            let benchmark = match (spec.kind, &spec.benchmark) {
-                (ProgramKind::Spec, Some(n)) => {
-                    Some(get(n).and_then(|n| benchmark(n).map_err(wrong))?)
-                }
-                (ProgramKind::Spec, None) => {
-                    return Err(wrong("kind `spec` needs `benchmark`, such as 470".into()))
-                }
-                _ => None,
-            };
-            let counters = match benchmark {
-                Some(benchmark) => Some(counted(spec, benchmark).map_err(wrong)?),
-                None => counters(spec).map_err(wrong)?,
-            };
-            let bytes = bytes(spec).map_err(wrong)?;
-            let bytes = bytes.map_or(Ok(0), get)?.max(4096);
-            let work = work(spec).map_err(wrong)?;
-            let all = || Ok(spec.recorded.as_ref().map_or(0, Recorded::lines));
-            let work = (work.map_or_else(all, get)? / divide).max(1);
-            let reserve = spec.reserve.as_ref().map(|r| r.resolve(sweep));
-            let reserve = reserve.transpose().map_err(wrong)?;
-            let threads = spec.recorded.as_ref().map_or(1, Recorded::threads);
-            if cpus.len() % threads != 0 {
-                return Err(wrong(format!(
-                    "the recording has {threads} threads: give it {threads} cpus, not {}",
-                    cpus.len()
-                )));
-            }
-            if threads > 1 && spec.rounds > 0 {
-                return Err(wrong(format!(
-                    "`rounds` is not for a recording of {threads} threads: they wait for each other"
-                )));
-            }
-            for (i, cpu) in cpus.into_iter().enumerate() {
-                let thread = i % threads;
-                let recorded = spec.recorded.as_ref();
-                tasks.push(CaseTask {
-                    name: spec.name.clone(),
-                    program: ProgramSpec {
-                        kind: spec.kind,
-                        bytes: recorded.map_or(bytes, |r| r.bytes_of(thread)),
-                        work: benchmark.map_or(work, |b| b.misses(work)),
-                        endless: spec.background && only.is_none(),
-                        stride: spec.stride.as_ref().map_or(Ok(0), get)?,
-                        rounds: spec.rounds,
-                        instructions: instructions(spec).map_err(wrong)?,
-                        counters,
-                        recorded: spec.recorded.clone(),
-                        thread: thread as u32,
-                    },
-                    cpu,
-                    node: spec.node.as_ref().map(small).transpose()?,
-                    sets: spec.sets.as_ref().map(small).transpose()?,
-                    first_touch: spec.first_touch.unwrap_or(cpu),
-                    reserve: reserve.clone(),
-                });
-            }
+            let resolved = self.tasks_of(spec, point, divide, only.is_none());
+            tasks.extend(resolved.map_err(|message| Wrong::of_task(number, message))?);
         }
         if tasks.iter().all(CaseTask::is_background) {
             let what = "every task is `background`: none to wait for";
@@ -198,6 +136,86 @@ impl Scenario {
             tasks,
         })
     }
+
+    /// The tasks of one `[[task]]` at a point of the sweeps, one per cpu; `others` run
+    /// beside them, so that those in the background are endless.
+    fn tasks_of(
+        &self,
+        spec: &TaskSpec,
+        point: &Point,
+        divide: u64,
+        others: bool,
+    ) -> Result<Vec<CaseTask>, String> {
+        let sweep = &self.named(point);
+        let get = |n: &Number| n.resolve(sweep);
+        let small = |n: &Number| get(n).and_then(as_u32);
+        let recorded = spec.recorded.as_ref();
+        let mut cpus = parse_cpus(&spec.cpus)?;
+        if let Some(copies) = &spec.copies {
+            cpus.truncate(get(copies)? as usize);
+        }
+        let threads = threads(spec, cpus.len())?;
+        let benchmark = match (spec.kind, &spec.benchmark) {
+            (ProgramKind::Spec, Some(n)) => Some(benchmark(get(n)?)?),
+            (ProgramKind::Spec, None) => {
+                return Err("kind `spec` needs `benchmark`, such as 470".to_owned())
+            }
+            _ => None,
+        };
+        let counters = match benchmark {
+            Some(benchmark) => Some(counted(spec, benchmark)?),
+            None => counters(spec)?,
+        };
+        let bytes = bytes(spec)?.map_or(Ok(0), get)?.max(4096);
+        let all = || Ok(recorded.map_or(0, Recorded::lines));
+        let work = (work(spec)?.map_or_else(all, get)? / divide).max(1);
+        let program = ProgramSpec {
+            kind: spec.kind,
+            bytes,
+            work: benchmark.map_or(work, |b| b.misses(work)),
+            endless: spec.background && others,
+            stride: spec.stride.as_ref().map_or(Ok(0), get)?,
+            rounds: spec.rounds,
+            instructions: instructions(spec)?,
+            counters,
+            recorded: spec.recorded.clone(),
+            thread: 0,
+        };
+        let node = spec.node.as_ref().map(small).transpose()?;
+        let sets = spec.sets.as_ref().map(small).transpose()?;
+        let reserve = spec.reserve.as_ref().map(|r| r.resolve(sweep));
+        let reserve = reserve.transpose()?;
+        let tasks = cpus.into_iter().enumerate().map(|(i, cpu)| CaseTask {
+            name: spec.name.clone(),
+            program: ProgramSpec {
+                bytes: recorded.map_or(bytes, |r| r.bytes_of(i % threads)),
+                thread: (i % threads) as u32,
+                ..program.clone()
+            },
+            cpu,
+            node,
+            sets,
+            first_touch: spec.first_touch.unwrap_or(cpu),
+            reserve: reserve.clone(),
+        });
+        Ok(tasks.collect())
+    }
+}
+
+/// Threads of each program of a task on this many cpus: of a recording that many take part.
+fn threads(spec: &TaskSpec, cpus: usize) -> Result<usize, String> {
+    let threads = spec.recorded.as_ref().map_or(1, Recorded::threads);
+    if cpus % threads != 0 {
+        return Err(format!(
+            "the recording has {threads} threads: give it {threads} cpus, not {cpus}"
+        ));
+    }
+    if threads > 1 && spec.rounds > 0 {
+        return Err(format!(
+            "`rounds` is not for a recording of {threads} threads: they wait for each other"
+        ));
+    }
+    Ok(threads)
 }
 
 /// Each task that is waited for by itself under Linux, for each value of the

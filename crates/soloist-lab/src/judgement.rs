@@ -76,12 +76,17 @@ impl ScenarioOutcome {
 
     /// The command that repeats it.
     pub fn command(&self) -> String {
+        self.command_as(&self.scenario.experiment.id)
+    }
+
+    /// The command that repeats what was typed as `name`: a file, and what was changed of it.
+    #[must_use]
+    pub fn command_as(&self, name: &str) -> String {
         let small = if self.small { " --small" } else { "" };
-        let id = &self.scenario.experiment.id;
         let seeds = self
             .seeds
             .map_or_else(String::new, |n| format!(" --seeds {n}"));
-        format!("soloist lab run {id} --seed {}{seeds}{small}", self.seed)
+        format!("soloist lab run {name} --seed {}{seeds}{small}", self.seed)
     }
 
     /// Whether it is what these options give, by the same file and the same model.

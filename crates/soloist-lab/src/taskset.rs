@@ -201,14 +201,17 @@ impl TaskSetOutcome {
     /// The command that repeats it.
     #[must_use]
     pub fn command(&self) -> String {
+        self.command_as(&self.spec.id)
+    }
+
+    /// The command that repeats what was typed as `name`, such as a file.
+    #[must_use]
+    pub fn command_as(&self, name: &str) -> String {
         let seeds = self
             .seeds
             .map_or_else(String::new, |n| format!(" --seeds {n}"));
         let small = if self.small { " --small" } else { "" };
-        format!(
-            "soloist lab run {} --seed {}{seeds}{small}",
-            self.spec.id, self.seed
-        )
+        format!("soloist lab run {name} --seed {}{seeds}{small}", self.seed)
     }
 
     /// Is it what these options give, by the same file and the same model?

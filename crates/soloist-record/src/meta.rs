@@ -106,6 +106,10 @@ impl Meta {
     /// Reads the file in `dir`.
     pub fn read(dir: &Path) -> Result<Self> {
         let file = dir.join(FILE);
+        if !file.exists() {
+            let why = "no recording: `soloist vm record` and `soloist sim import` make one";
+            return Err(foreign(dir, why));
+        }
         let meta: Self = read_json(&file)?;
         if !(1..=crate::frame::VERSION).contains(&meta.version) {
             let why = format!(

@@ -349,3 +349,12 @@ fn the_first_lines_or_those_at_a_place() {
     assert_eq!(loaded(Lines::At(20, 50)), (50, (50, 3), (99, 3)));
     assert_eq!(loaded(Lines::At(100, 50)), (50, (250, 3), (299, 3)));
 }
+
+#[test]
+fn a_folder_without_a_recording_is_told_what_makes_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = Meta::read(dir.path()).unwrap_err().to_string();
+    let folder = dir.path().display().to_string();
+    assert!(said.starts_with(&folder), "{said}");
+    assert!(said.contains("`soloist vm record`"), "{said}");
+}

@@ -42,6 +42,8 @@ pub enum Command {
     Group(group::Args),
     #[command(subcommand)]
     Rule(rule::Args),
+    #[command(subcommand)]
+    Guard(guard::Args),
     Verify(verify::Args),
     Recolor(recolor::Args),
     Save(save::SaveArgs),
@@ -63,8 +65,6 @@ pub enum Command {
     Plan,
     /// Trace when tasks run, and which deadlines they miss.
     Trace,
-    #[command(subcommand)]
-    Guard(guard::Args),
     #[command(hide = true)]
     Completions(completions::Args),
     #[command(hide = true)]

@@ -10,7 +10,6 @@
 #include "../lib/guest.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -155,15 +154,11 @@ static void evacuate(void)
 static void reserve_stays(void)
 {
 	const long long want = 16 << 20;
-	int fd;
 
 	guest_group("kept", "3");
 	if (guest_write("groups/kept/reserve", "16M"))
 		guest_die("reserve: %s", guest_status());
-	fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
-	if (fd < 0 || write(fd, "2", 1) != 1)
-		guest_die("drop_caches: %s", strerror(errno));
-	close(fd);
+	guest_set_kernel("/proc/sys/vm/drop_caches", "2");
 	guest_check(guest_stat("groups/kept/stats", "listed") *
 			    (long long)GUEST_PAGE >= want,
 		    "reserve-is-not-shrunk", "%lld frames listed",

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -18,22 +19,6 @@
 #include <unistd.h>
 
 #define MIB	(1ul << 20)
-
-/* A line of /proc/meminfo, MiB. */
-static long meminfo(const char *name)
-{
-	FILE *f = fopen("/proc/meminfo", "r");
-	size_t length = strlen(name);
-	char line[128];
-	long kib = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, length) && line[length] == ':')
-			kib = atol(line + length + 1);
-	if (f)
-		fclose(f);
-	return kib / 1024;
-}
 
 /* A member of @group writes @bytes; its exit status. */
 static int writes(const char *group, size_t bytes)

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,16 +16,6 @@
 #define HUGE GUEST_HUGE
 #define BYTES (8 * HUGE)
 
-static bool say(const char *path, const char *what)
-{
-	FILE *f = fopen(path, "w");
-	bool good = f && fputs(what, f) >= 0;
-
-	if (f)
-		good &= !fclose(f);
-	return good;
-}
-
 /* Whole blocks are free: what ran before had its small pages all over them. */
 static void make_blocks(void)
 {
@@ -32,8 +23,8 @@ static void make_blocks(void)
 	if (guest_write("lists", "drain"))
 		guest_die("lists: %s", guest_status());
 	sync();
-	if (!say("/proc/sys/vm/drop_caches", "3") ||
-	    !say("/proc/sys/vm/compact_memory", "1"))
+	if (set_kernel("/proc/sys/vm/drop_caches", "3") ||
+	    set_kernel("/proc/sys/vm/compact_memory", "1"))
 		guest_die("cannot compact");
 }
 
@@ -115,7 +106,7 @@ static void in_child(int (*test)(void))
 
 int main(void)
 {
-	if (!say("/sys/kernel/mm/transparent_hugepage/enabled", "always")) {
+	if (set_kernel("/sys/kernel/mm/transparent_hugepage/enabled", "always")) {
 		guest_skip("thp", "this kernel has no transparent huge pages");
 		return 0;
 	}

@@ -8,7 +8,6 @@
 #include "../lib/guest.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -42,15 +41,6 @@ static void *spin(void *arg)
 	while (!quit)
 		;
 	return NULL;
-}
-
-static void write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		guest_die("%s: %s", path, strerror(errno));
-	close(fd);
 }
 
 static void nap(void)
@@ -113,7 +103,7 @@ int main(void)
 	guest_check(guest_stat("rules/busy/stats", "refused") == 1, "refused",
 		    "%s", guest_read("rules/busy/stats"));
 
-	write_file("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+	guest_set_kernel("/proc/sys/kernel/sched_rt_runtime_us", "-1");
 	pthread_create(&spinner, NULL, spin, NULL);
 	while (!spinning)
 		nap();
@@ -122,7 +112,7 @@ int main(void)
 	guest_check(runs("/bin/true"), "other-execs-end", "they wait for it");
 	quit = true;
 	pthread_join(spinner, NULL);
-	write_file("/proc/sys/kernel/sched_rt_runtime_us", "950000");
+	guest_set_kernel("/proc/sys/kernel/sched_rt_runtime_us", "950000");
 	rmdir(GUEST_ROOT "/rules/busy");
 	guest_ungroup("all");
 	return guest_exit();

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 #include "../../../kernel/uapi/soloist.h"
 
 #include <errno.h>
@@ -136,12 +137,7 @@ static void run(time_t until)
  */
 static void drain_batches(void)
 {
-	FILE *f = fopen("/proc/sys/vm/compact_memory", "w");
-
-	if (f) {
-		fputs("1", f);
-		fclose(f);
-	}
+	set_kernel("/proc/sys/vm/compact_memory", "1");
 }
 
 /*

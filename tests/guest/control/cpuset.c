@@ -5,9 +5,9 @@
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -15,17 +15,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static bool put(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY);
-	bool good = fd >= 0 &&
-		    write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-
-	if (fd >= 0)
-		close(fd);
-	return good;
-}
 
 static bool refused(int err)
 {
@@ -41,9 +30,9 @@ static pid_t on_node_1(void)
 	mkdir("cg", 0755);
 	if (mount("none", "cg", "cgroup2", 0, NULL))
 		return 0;
-	put("cg/cgroup.subtree_control", "+cpuset");
+	set_kernel("cg/cgroup.subtree_control", "+cpuset");
 	mkdir("cg/one", 0755);
-	if (!put("cg/one/cpuset.mems", "1"))
+	if (set_kernel("cg/one/cpuset.mems", "1"))
 		return 0;
 	child = fork();
 	if (!child) {
@@ -52,7 +41,7 @@ static pid_t on_node_1(void)
 			pause();
 	}
 	snprintf(pid, sizeof(pid), "%d", child);
-	if (!put("cg/one/cgroup.procs", pid))
+	if (set_kernel("cg/one/cgroup.procs", pid))
 		return 0;
 	return child;
 }

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 
 #define SET	3
 #define OTHER	5
@@ -54,15 +53,7 @@ static long long report(const char *key)
 /* Pages that compaction took away since boot. */
 static long long compacted(void)
 {
-	FILE *f = fopen("/proc/vmstat", "r");
-	long long n = 0;
-	char line[128];
-
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "compact_isolated %lld", &n);
-	if (f)
-		fclose(f);
-	return n;
+	return kernel_number("/proc/vmstat", "compact_isolated");
 }
 
 static long long by_others;	/* pages that compaction took meanwhile */
@@ -151,14 +142,14 @@ static void locked(void)
 	struct servant s = serve_anew(NULL, 64ul << 20, SERVE_LOCKED);
 	long before = servant_in(&s, SET), after;
 
-	sysctl(LOCKED, "0");
+	guest_set_kernel(LOCKED, "0");
 	evict();
 	after = servant_in(&s, SET);
 	guest_check(before > 100 && after == before &&
 		    report("unevictable") >= before, "evict-locked-stays",
 		    "%ld of %ld pages, unevictable %lld", after, before,
 		    report("unevictable"));
-	sysctl(LOCKED, "1");
+	guest_set_kernel(LOCKED, "1");
 	evict();
 	after = servant_in(&s, SET);
 	guest_check(after <= before / 100, "evict-locked-goes",
@@ -168,15 +159,7 @@ static void locked(void)
 
 static long node0_free_kib(void)
 {
-	FILE *f = fopen("/sys/devices/system/node/node0/meminfo", "r");
-	char line[128];
-	long kib = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "Node 0 MemFree: %ld", &kib);
-	if (f)
-		fclose(f);
-	return kib;
+	return kernel_number("/sys/devices/system/node/node0/meminfo", "Node 0 MemFree");
 }
 
 #define LEFT_KIB	(32l << 10)	/* ZONE_DMA and watermarks take two thirds */
@@ -222,26 +205,18 @@ static void own(void)
 	guest_check(dismiss(&s), "evict-own-content", "it changed");
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
 /* Until this eviction, not the one before, has moved something; 20 s from @start at most. */
 static void wait_moving(double start)
 {
 	while ((strncmp(guest_read(EVICT), "state runs", 10) ||
-		report("moved") <= 0) && now() - start < 20)
+		report("moved") <= 0) && now_s() - start < 20)
 		usleep(10000);
 }
 
 static void interrupted(void)
 {
 	struct servant s = serve_anew(NULL, 64ul << 20, 0);
-	double start = now(), took;
+	double start = now_s(), took;
 	char text[32] = "";
 	int status;
 	pid_t pid;
@@ -260,9 +235,9 @@ static void interrupted(void)
 		    "evict-reserve-says-busy", "%s", guest_status());
 	kill(pid, SIGINT);
 	kill(pid, SIGTERM);
-	start = now();
+	start = now_s();
 	waitpid(pid, &status, 0);
-	took = now() - start;
+	took = now_s() - start;
 	guest_check(took < 2, "evict-interrupted", "after %.1f s", took);
 	snprintf(text, sizeof(text), "%.11s", guest_read(EVICT));
 	guest_check(!strncmp(text, "state ended", 11), "evict-ended", "%s",
@@ -292,13 +267,13 @@ static void refused(void)
 /* In a child, which gets some seconds for it. */
 static bool soon(bool (*done)(void))
 {
-	double start = now();
+	double start = now_s();
 	int status = 1;
 	pid_t pid = fork();
 
 	if (!pid)
 		_exit(!done());
-	while (now() - start < 5) {
+	while (now_s() - start < 5) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return !status;
 		usleep(10000);
@@ -328,7 +303,7 @@ static bool mine_goes(void)
 static void holds_up_nobody(void)
 {
 	struct servant s = serve_anew(NULL, STRANGER, 0), fleeting;
-	double start = now();
+	double start = now_s();
 	int status = 0;
 	pid_t pid;
 
@@ -372,12 +347,12 @@ int main(void)
 	guest_group("mine", set);
 	if (guest_write("groups/mine/mode", "exclusive"))
 		guest_die("mode: %s", guest_status());
-	sysctl(LOCKED, "1");
+	guest_set_kernel(LOCKED, "1");
 	/* Else the kernel moves pages all the time, to where it likes. */
-	sysctl("/proc/sys/vm/compaction_proactiveness", "0");
+	guest_set_kernel("/proc/sys/vm/compaction_proactiveness", "0");
 	/* Nor shall it make huge pages anew of those that eviction split. */
 	if (!access(KHUGEPAGED, W_OK))
-		sysctl(KHUGEPAGED, "600000");
+		guest_set_kernel(KHUGEPAGED, "600000");
 	refused();
 	stranger("small", 0);
 	kept_out();
@@ -391,6 +366,6 @@ int main(void)
 	guest_ungroup("other");
 	guest_write("lists", "drain");
 	if (!access(KHUGEPAGED, W_OK))
-		sysctl(KHUGEPAGED, "10000");
+		guest_set_kernel(KHUGEPAGED, "10000");
 	return guest_exit();
 }

@@ -11,17 +11,8 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define MIB	(1ul << 20)
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 /* Recolour all of @group, or with more words; tell the report in a line. */
 static int recolor(const char *group, const char *words)
@@ -209,9 +200,9 @@ static void at_a_rate(void)
 	int err;
 
 	colors("one", "4");
-	start = now();
+	start = now_s();
 	err = recolor("one", "0 rate=4194304");
-	took = now() - start;
+	took = now_s() - start;
 	guest_check(!err && report("one", "moved") >= 2000 && took > 1.5 &&
 		    took < 20, "rate", "%d: %lld pages in %.1f s", err,
 		    report("one", "moved"), took);

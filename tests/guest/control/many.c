@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* 3,000 groups made and removed; ids are found again; memory comes back. */
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -9,17 +10,8 @@
 
 static long slab_kib(void)
 {
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[128];
-	long kib = 0, value;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "SUnreclaim: %ld", &value) == 1 ||
-		    sscanf(line, "Percpu: %ld", &value) == 1)
-			kib += value;
-	if (f)
-		fclose(f);
-	return kib;
+	return kernel_number("/proc/meminfo", "SUnreclaim") +
+	       kernel_number("/proc/meminfo", "Percpu");
 }
 
 static void round_trip(int n)

@@ -199,20 +199,15 @@ static bool wait_for_implicit(long long n)
  */
 static bool wait_for_nobody(void)
 {
-	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
 	bool nobody = wait_for_implicit(0);
 	int i;
 
-	if (fd < 0)
-		guest_die("drop_caches: %s", strerror(errno));
 	for (i = 0; nobody && i < 100; i++) {
 		if (!guest_stat("rules/r/stats", "held"))
 			break;
-		if (write(fd, "1", 1) != 1)
-			guest_die("drop_caches: %s", strerror(errno));
+		guest_set_kernel("/proc/sys/vm/drop_caches", "1");
 		usleep(50000);
 	}
-	close(fd);
 	return nobody && i < 100;
 }
 
@@ -343,14 +338,11 @@ static void check_script(void)
 static void check_cold(const char *glob)
 {
 	long long before = matched();
-	int status, fd;
+	int status;
 	pid_t pid;
 
 	rule_set("path", "*/bin/false");
-	fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
-	if (fd < 0 || write(fd, "3", 1) != 1)
-		guest_die("drop_caches: %s", strerror(errno));
-	close(fd);
+	guest_set_kernel("/proc/sys/vm/drop_caches", "3");
 	pid = fork();
 	if (!pid) {
 		execl("/bin/false", "x", NULL);

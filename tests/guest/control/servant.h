@@ -5,6 +5,7 @@
 
 #define _GNU_SOURCE
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #include <fcntl.h>
 #include <linux/mempolicy.h>
@@ -204,14 +205,5 @@ static inline void be_near(void)
 
 /* Whether locked pages may move; 0 by default on PREEMPT_RT. */
 #define LOCKED	"/proc/sys/vm/compact_unevictable_allowed"
-
-static inline void sysctl(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, value, strlen(value)) < 1)
-		guest_die("%s", path);
-	close(fd);
-}
 
 #endif /* SERVANT_H */

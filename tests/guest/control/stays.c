@@ -159,7 +159,7 @@ static void reserved(void)
 	long before;
 	int err;
 
-	sysctl(LOCKED, "1");
+	guest_set_kernel(LOCKED, "1");
 	guest_write("lists", "drain");
 	s = serve(NULL, 600 * MIB, SERVE_LOCKED);
 	before = servant_in(&s, SET);

@@ -8,19 +8,11 @@
 #define _GNU_SOURCE
 #include "guard.h"
 
-#include <fcntl.h>
 
 #define CPU 1
 #define N 3
 
-static void rt_runtime(const char *us)
-{
-	int fd = open("/proc/sys/kernel/sched_rt_runtime_us", O_WRONLY);
-
-	if (fd < 0 || write(fd, us, strlen(us)) < 0)
-		guest_die("sched_rt_runtime_us");
-	close(fd);
-}
+#define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
 
 /* Poll until the CPU's `stopped` is @want; false: not within 3 s. */
 static bool await(int want)
@@ -44,7 +36,7 @@ static void one(const char *what, int policy, const char *runtime)
 	bool stopped, still, again;
 	long long stops;
 
-	rt_runtime(runtime);
+	guest_set_kernel(RT_RUNTIME, runtime);
 	/*
 	 * Before there is a FIFO task: what it preempts in an RCU section keeps RCU
 	 * from ending on PREEMPT_RT, where the boost has a lower priority, and a
@@ -100,7 +92,7 @@ int main(void)
 	settings("event cpu-clock\nperiod_us 1000000\nr_min 64000000000");
 	one("fifo-throttled", SCHED_FIFO, "950000");
 	one("deadline", 6, "-1");
-	rt_runtime("950000");
+	guest_set_kernel(RT_RUNTIME, "950000");
 	guard_reset();
 	return guest_exit();
 }

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "guard.h"
 
-#include <fcntl.h>
 #include <linux/perf_event.h>
 
 #define LINE 64ll
@@ -204,20 +203,11 @@ static void idle(void)
 		    "%lld periods, %lld interrupts", did.periods, did.interrupts);
 }
 
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		guest_die("%s: %m", path);
-	close(fd);
-}
-
 /* The counter of a CPU that goes and comes back is made anew. */
 static void replug(void)
 {
-	put(ONLINE, "0");
-	put(ONLINE, "1");
+	guest_set_kernel(ONLINE, "0");
+	guest_set_kernel(ONLINE, "1");
 	for (int i = 0; i < 1000 && !stat_of(1, "ready"); i++)
 		sleep_ms(20);
 	guest_check(stat_of(1, "ready"), "cycles-replugged", "%s", stats_of(1));
@@ -235,10 +225,10 @@ static void suspend(void)
 		guest_skip("cycles-awake", "this kernel has no test of suspend");
 		return;
 	}
-	put("/sys/module/suspend/parameters/pm_test_delay", "1");
-	put("/sys/power/pm_test", "freezer");
-	put("/sys/power/state", "freeze");
-	put("/sys/power/pm_test", "none");
+	guest_set_kernel("/sys/module/suspend/parameters/pm_test_delay", "1");
+	guest_set_kernel("/sys/power/pm_test", "freezer");
+	guest_set_kernel("/sys/power/state", "freeze");
+	guest_set_kernel("/sys/power/pm_test", "none");
 	periods = stat_of(1, "periods");
 	for (int i = 0; i < 200 && stat_of(1, "periods") < periods + 3; i++)
 		sleep_ms(20);

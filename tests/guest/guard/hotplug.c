@@ -11,15 +11,6 @@
 
 #define STALL "/sys/module/soloist/parameters/guard_stall"
 
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		guest_die("%s: %s", path, strerror(errno));
-	close(fd);
-}
-
 static bool await(int cpu, const char *key, long long want)
 {
 	long long until = now_ns() + 20000 * MS;
@@ -47,14 +38,14 @@ static void replug(int cpu, struct worker *w)
 
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
 		 cpu);
-	put(path, "0");
+	guest_set_kernel(path, "0");
 	before = w->done;
 	await_turns(w, before);
 	snprintf(name, sizeof(name), "cpu%d-offline", cpu);
 	guest_check(stopped && !stat_of(cpu, "ready") && w->done > before, name,
 		    "stopped %d, ready %lld, its task did %ld", stopped,
 		    stat_of(cpu, "ready"), w->done - before);
-	put(path, "1");
+	guest_set_kernel(path, "1");
 	snprintf(name, sizeof(name), "cpu%d-online", cpu);
 	guest_check(await(cpu, "ready", 1), name, "%s",
 		    guest_read("guard/stats"));
@@ -115,7 +106,7 @@ static void call_off(int cpu)
 	snprintf(number, sizeof(number), "%d", state_number());
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/hotplug/fail",
 		 cpu);
-	put(path, number);
+	guest_set_kernel(path, number);
 	await(cpu, "stopped", 1);
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
 		 cpu);
@@ -159,7 +150,7 @@ int main(void)
 	worker_start(&c, 1, SCHED_OTHER, -1);
 	still = await(1, "stopped", 0) && await(1, "stopped", 1);
 	stalls = guard_stat("stalls");
-	put(STALL, "1");
+	guest_set_kernel(STALL, "1");
 	for (int i = 0; i < 500 && !guard_stat("stalled"); i++)
 		sleep_ms(20);
 	before = c.done;
@@ -168,7 +159,7 @@ int main(void)
 		    c.done > before && !stat_of(1, "stopped"),
 		    "watchdog-releases", "stopped before %d, %ld turns, %s",
 		    still, c.done - before, guest_read("guard/stats"));
-	put(STALL, "0");
+	guest_set_kernel(STALL, "0");
 	guest_check(await(1, "stopped", 1) && !guard_stat("stalled"),
 		    "regulates-again", "%s", guest_read("guard/stats"));
 	worker_stop(&c);

@@ -18,6 +18,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel.h"
+
 #define MIB	(1ul << 20)
 #define PAGE	((size_t)sysconf(_SC_PAGESIZE))
 #define DEVICE	"/dev/nullb0"
@@ -26,21 +28,6 @@ static int die(const char *what)
 {
 	fprintf(stderr, "busy-memory: %s: %s\n", what, strerror(errno));
 	exit(1);
-}
-
-/* MiB behind @key in /proc/meminfo. */
-static long meminfo(const char *key)
-{
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[128];
-	long kib = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, key, strlen(key)))
-			kib = atol(line + strlen(key) + 1);
-	if (f)
-		fclose(f);
-	return kib / 1024;
 }
 
 static void full(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "guest.h"
+#include "kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -397,6 +398,14 @@ void *guest_map_anon(size_t bytes)
 	if (p == MAP_FAILED)
 		guest_die("mmap %zu bytes: %s", bytes, strerror(errno));
 	return p;
+}
+
+void guest_set_kernel(const char *path, const char *value)
+{
+	int err = set_kernel(path, value);
+
+	if (err)
+		guest_die("%s: %s", path, strerror(-err));
 }
 
 void guest_touch(void *addr, size_t bytes)

@@ -121,6 +121,9 @@ struct guest_audit guest_audit_range(const void *addr, size_t bytes,
 bool guest_check_all_in(const char *name, pid_t pid, const char *sets,
 			const char *llc);
 
+/* Write a setting of the stock kernel's, as set_kernel() does; dies on failure. */
+void guest_set_kernel(const char *path, const char *value);
+
 /* mmap @bytes of private anonymous memory; dies on failure. */
 void *guest_map_anon(size_t bytes);
 /* Write one byte to each page. */
@@ -135,6 +138,12 @@ static inline long long now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* The same in seconds. */
+static inline double now_s(void)
+{
+	return now_ns() / 1e9;
 }
 
 #endif /* GUEST_H */

@@ -20,47 +20,11 @@
 #include <unistd.h>
 
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
-
-/* Write a setting. 0 or -errno; many kernels lack some. */
-static inline int set_kernel(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY);
-	int err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, value, strlen(value)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-/* The number behind @key in a file of `key value` lines, or the first (NULL). */
-static inline long long kernel_number(const char *path, const char *key)
-{
-	FILE *f = fopen(path, "r");
-	char line[256];
-	long long value = -1;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (!key) {
-			value = atoll(line);
-			break;
-		}
-		if (!strncmp(line, key, strlen(key)) &&
-		    strchr(" :\t", line[strlen(key)])) {
-			value = atoll(line + strlen(key) + 1);
-			break;
-		}
-	}
-	if (f)
-		fclose(f);
-	return value;
-}
 
 static inline void wait_ms(long ms)
 {

@@ -102,16 +102,7 @@ static int forked(void)
 /* As the scheduler has it: pages that NUMA balancing moved for this task. */
 static long long balanced(void)
 {
-	FILE *f = fopen("/proc/self/sched", "r");
-	char line[256];
-	long long n = -1;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "numa_pages_migrated", 19))
-			n = strtoll(strchr(line, ':') + 1, NULL, 10);
-	if (f)
-		fclose(f);
-	return n;
+	return kernel_number("/proc/self/sched", "numa_pages_migrated");
 }
 
 /*

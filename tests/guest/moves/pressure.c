@@ -9,11 +9,6 @@
 
 #define MB (1ul << 20)
 
-static long meminfo(const char *key)
-{
-	return kernel_number("/proc/meminfo", key) / 1024;	/* MiB */
-}
-
 static size_t share_of_memory(int percent)
 {
 	return meminfo("MemAvailable") * MB / 100 * percent /

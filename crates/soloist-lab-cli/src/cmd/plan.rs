@@ -52,7 +52,7 @@ pub struct Args {
 
     /// Machine: a name from `soloist map list` or a machine file [default: the task
     /// file's].
-    #[arg(long, add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
     /// Take misses, writes and memory of tasks of kind `program` from their

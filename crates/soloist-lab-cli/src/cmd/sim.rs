@@ -70,7 +70,7 @@ pub struct Trace {
     format: TraceFormat,
 
     /// Machine: a name from `soloist map list` or a machine file.
-    #[arg(long, add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: String,
 
     /// Outstanding reads per trace: one number for all, or one for each; 0: as many

@@ -88,7 +88,7 @@ struct Guest {
     arch: String,
     /// Machine: a name from `soloist map list` or a machine file. Its [vm] table gives
     /// CPUs and memory [default: qemu-2node; for arm64 qemu-arm64-2node].
-    #[arg(long, short, add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
     /// Memory of all nodes together, without a map [default: the machine's].
     #[arg(long, value_name = "SIZE", conflicts_with = "machine")]

@@ -51,7 +51,7 @@ pub struct Args {
     cpus: Option<String>,
     /// Judge the colours of this machine's map instead of the loaded one; of a simulated
     /// machine, what was simulated.
-    #[arg(long, value_name = "NAME", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 }
 

@@ -18,9 +18,8 @@ use soloist_cli::{status, Ctx};
     "soloist doctor --machine zen2 --json",
 ])]
 pub struct Args {
-    /// Check this machine against the map of NAME (see `soloist map list`) if none
-    /// is loaded.
-    #[arg(long, value_name = "NAME", add = complete::machines())]
+    /// Check this machine against the map of this one if none is loaded.
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 }
 

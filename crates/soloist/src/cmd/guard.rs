@@ -146,7 +146,7 @@ pub struct Set {
 pub struct Rmin {
     /// Machine: a name from `soloist map list` or a machine file [default: that of
     /// the loaded map].
-    #[arg(long, short, value_name = "NAME", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
     /// Measure it on this machine instead of computing it from the data sheet.

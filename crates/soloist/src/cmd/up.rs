@@ -29,7 +29,7 @@ pub(crate) const DEFAULT_MACHINE: &str = "/etc/soloist/machine.toml";
 pub struct Args {
     /// Machine: a name from `soloist map list` or a machine file [default:
     /// /etc/soloist/machine.toml, if it exists].
-    #[arg(long, value_name = "NAME|FILE", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
     /// Load this module file.

@@ -51,7 +51,7 @@ pub struct Args {
     llc: Option<String>,
 
     /// Decode by this machine's map instead of the loaded one.
-    #[arg(long, value_name = "NAME|FILE", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
     /// Print only totals, without a line for each mapping.

@@ -35,7 +35,7 @@ pub struct Run {
     repeats: Repeats,
 
     /// Machine [default: the file's]; it needs [memory] and [cache].
-    #[arg(long, value_name = "MACHINE", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
 
     /// Change the model of the machine (`model.controller.bank_queue=16`) or an input
@@ -71,14 +71,14 @@ impl Run {
         } else {
             self.names.iter().map(String::as_str).collect()
         };
-        let experiments = self.experiments(&names, ctx)?;
+        let (typed, experiments) = self.experiments(&names, ctx)?;
         if let Some(dir) = &self.out {
             check_distinct(experiments.iter().map(Experiment::id))?;
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         }
         let began = Instant::now();
         give_memory_back();
-        let outcomes = self.all(&experiments, ctx)?;
+        let outcomes = self.all(&typed, &experiments, ctx)?;
         self.write_tables(&outcomes)?;
         let judged: Vec<Judged> = outcomes.iter().map(ExperimentOutcome::judged).collect();
         if ctx.json {
@@ -91,18 +91,22 @@ impl Run {
         Ok(status(!(self.strict && any)))
     }
 
-    /// What was asked for, scenarios first.
-    fn experiments(&self, names: &[&str], ctx: &Ctx) -> Result<Vec<Experiment>> {
+    /// What was asked for, scenarios first: as it was typed, and what it is.
+    fn experiments<'a>(
+        &self,
+        names: &[&'a str],
+        ctx: &Ctx,
+    ) -> Result<(Vec<&'a str>, Vec<Experiment>)> {
         let (mut scenarios, mut tasks, mut first) = (Vec::new(), Vec::new(), None);
         for name in names {
             let found = Experiment::find(name).map_err(|e| Misuse(e.to_string()))?;
             match found {
                 Experiment::Scenario(scenario) => {
-                    scenarios.push(self.change(scenario, ctx)?);
+                    scenarios.push((*name, self.change(scenario, ctx)?));
                 }
                 Experiment::TaskSet(..) => {
                     first.get_or_insert(*name);
-                    tasks.push(found);
+                    tasks.push((*name, found));
                 }
             }
         }
@@ -115,7 +119,7 @@ impl Run {
             tasks.clear();
         }
         scenarios.extend(tasks);
-        Ok(scenarios)
+        Ok(scenarios.into_iter().unzip())
     }
 
     /// Task sets' files say the machine, and nothing of its model can be changed.
@@ -131,7 +135,12 @@ impl Run {
 
     /// Runs what is not there already; prints outcomes in their order, each as
     /// soon as those before it are there.
-    fn all(&self, experiments: &[Experiment], ctx: &Ctx) -> Result<Vec<ExperimentOutcome>> {
+    fn all(
+        &self,
+        typed: &[&str],
+        experiments: &[Experiment],
+        ctx: &Ctx,
+    ) -> Result<Vec<ExperimentOutcome>> {
         let mut outcomes: Vec<Option<ExperimentOutcome>> = Vec::new();
         let (mut places, mut left) = (Vec::new(), Vec::new());
         for experiment in experiments {
@@ -149,9 +158,10 @@ impl Run {
         let mut print_ready = |outcomes: &[Option<ExperimentOutcome>]| -> Result<()> {
             while let Some(Some(outcome)) = outcomes.get(printed) {
                 if !ctx.json {
+                    let name = self.repeated(typed[printed]);
                     bar.suspend(|| match outcome {
-                        ExperimentOutcome::Scenario(outcome) => print(outcome, ctx),
-                        ExperimentOutcome::TaskSet(outcome) => realtime::print(outcome, ctx),
+                        ExperimentOutcome::Scenario(outcome) => print(outcome, &name, ctx),
+                        ExperimentOutcome::TaskSet(outcome) => realtime::print(outcome, &name, ctx),
                     })?;
                 }
                 printed += 1;
@@ -234,6 +244,12 @@ impl Run {
         machine.chain(set).collect::<Vec<_>>().join(" ")
     }
 
+    /// What repeats the experiment that was typed as `name`: the name, and the changes.
+    fn repeated(&self, name: &str) -> String {
+        let changes = self.changes();
+        format!("{name} {changes}").trim_end().to_owned()
+    }
+
     /// With --resume, what is there already of the same experiment.
     fn done_before(&self, experiment: &Experiment) -> Result<Option<ExperimentOutcome>> {
         let Some(dir) = self.out.as_ref().filter(|_| self.resume) else {
@@ -270,14 +286,14 @@ fn write_outcome(dir: &Path, outcome: &ExperimentOutcome) -> Result<()> {
     out::replace(&path, &text).with_context(|| path.display().to_string())
 }
 
-fn print(outcome: &ScenarioOutcome, ctx: &Ctx) -> Result<()> {
+fn print(outcome: &ScenarioOutcome, name: &str, ctx: &Ctx) -> Result<()> {
     let about = &outcome.scenario.experiment;
     let source = match about.source.as_str() {
         "" => String::new(),
         source => format!(" ({source})"),
     };
     outln!("{}: {}{source}", about.id, about.title)?;
-    outln!("{}: {}", about.machine, outcome.command())?;
+    outln!("{}: {}", about.machine, outcome.command_as(name))?;
     if outcome.verdicts.is_empty() {
         print_answers(outcome)?;
     } else {

@@ -46,7 +46,7 @@ pub struct Replay {
     #[command(flatten)]
     pub(super) silicon: super::slice::Options,
     /// Machine to play them on [default: the one they were recorded on].
-    #[arg(long, short, add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     pub(super) machine: Option<String>,
     /// Place the pages anew, in first-touch order, by each of these policies: buddy
     /// (Linux), `same_bank`, `diff_bank`, `diff_controller`, camc, mem, llc ... or
@@ -332,7 +332,7 @@ pub struct ProfileArgs {
     dirs: Vec<PathBuf>,
     /// Machine whose last-level cache and map the statistics use [default: that of each
     /// recording].
-    #[arg(long, short, add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
     /// Print the pages of the first program instead: virtual and physical number, and
     /// the thread that touched them first.

@@ -209,6 +209,13 @@ impl Replay {
 }
 
 fn print(output: &Output, silicon: &Silicon) -> Result<()> {
+    print_basis(output, silicon)?;
+    outln!("{}", figures(output.rows))?;
+    print_verdicts(output.rows)
+}
+
+/// Prints what was played, where, and what the figures leave out.
+fn print_basis(output: &Output, silicon: &Silicon) -> Result<()> {
     let inside = if output.virtual_machine {
         ", a virtual machine"
     } else {
@@ -247,6 +254,11 @@ fn print(output: &Output, silicon: &Silicon) -> Result<()> {
             row.hits_percent
         )?;
     }
+    Ok(())
+}
+
+/// Each placement's times: on silicon, and of the model.
+fn figures(rows: &[Both]) -> comfy_table::Table {
     let mut table = table([
         "PLACEMENT",
         "",
@@ -258,8 +270,8 @@ fn print(output: &Output, silicon: &Silicon) -> Result<()> {
         "BESIDE ns",
         "OTHERS MB/s",
     ]);
-    let first = output.rows.first().map_or(1.0, |row| row.model.alone_ns);
-    for row in output.rows {
+    let first = rows.first().map_or(1.0, |row| row.model.alone_ns);
+    for row in rows {
         if let Some(s) = &row.silicon {
             table.add_row([
                 row.placement.clone(),
@@ -289,8 +301,12 @@ fn print(output: &Output, silicon: &Silicon) -> Result<()> {
             "-".to_owned(),
         ]);
     }
-    outln!("{table}")?;
-    for row in output.rows {
+    table
+}
+
+/// Prints what each placement's times say, and what keeps them from saying it.
+fn print_verdicts(rows: &[Both]) -> Result<()> {
+    for row in rows {
         match &row.silicon {
             Some(silicon) => outln!("{}", silicon.verdict())?,
             None => outln!(

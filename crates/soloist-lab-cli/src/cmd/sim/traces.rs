@@ -104,7 +104,7 @@ pub struct Import {
     #[arg(long, value_enum, default_value = "drmemtrace")]
     format: ImportFormat,
     /// Machine whose private caches the accesses go through.
-    #[arg(long, short, default_value = "opteron-6128", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", default_value = "opteron-6128", add = complete::machines())]
     machine: String,
     /// Directory to write the recording to; it must not have one.
     #[arg(long, short, value_name = "DIR", default_value = "recording")]

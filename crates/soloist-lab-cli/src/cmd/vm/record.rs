@@ -34,7 +34,7 @@ use soloist_cli::{Ctx, Misuse};
 pub struct Args {
     /// Machine whose nodes, map and private caches the guest has [default:
     /// opteron-6128; for arm64 raspberry-pi-4].
-    #[arg(long, short, add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     machine: Option<String>,
     /// The guest's architecture, as in `soloist vm run`. For arm64, `scripts/userland
     /// arm64 PACKAGE...` brings Debian's programs.

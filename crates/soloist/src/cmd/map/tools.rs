@@ -127,7 +127,7 @@ impl Registers {
 #[derive(Debug, clap::Args)]
 pub struct Check {
     /// Machine: a name from `soloist map list` or a machine file.
-    #[arg(long, short, add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
     pub machine: String,
     /// Check against the simulated memory of this machine instead of the host.
     #[arg(long, value_name = "MACHINE")]

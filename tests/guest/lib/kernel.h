@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the stock kernel says of itself, and its settings: files of /proc and /sys. */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Write a setting. 0 or -errno; many kernels lack some. */
+static inline int set_kernel(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, value, strlen(value)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/*
+ * The number behind @key in a file of `key value` or `key: value` lines, or the first
+ * (NULL); -1: there is none.
+ */
+static inline long long kernel_number(const char *path, const char *key)
+{
+	const size_t length = key ? strlen(key) : 0;
+	FILE *f = fopen(path, "r");
+	long long value = -1;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (key && (strncmp(line, key, length) || !strchr(" :\t", line[length])))
+			continue;
+		value = atoll(line + length + strspn(line + length, " :\t"));
+		break;
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* MiB behind @key in /proc/meminfo. */
+static inline long meminfo(const char *key)
+{
+	return kernel_number("/proc/meminfo", key) / 1024;
+}
+
+#endif /* KERNEL_H */
