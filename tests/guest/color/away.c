@@ -52,11 +52,11 @@ static void member(void)
 	long away = 0;
 
 	/* Until a whole step comes from away: nothing is left near but what others free. */
-	for (; at < MOST / 2 + MOST / 4 && away < STEP * 99 / 100; at += STEP * GUEST_PAGE) {
+	for (; at < MOST / 2 + MOST / 4 && away < STEP * 9 / 10; at += STEP * GUEST_PAGE) {
 		guest_touch(p + at, STEP * GUEST_PAGE);
 		away = in_set(p + at, STEP, AWAY);
 	}
-	if (away < STEP * 99 / 100)
+	if (away < STEP * 9 / 10)
 		guest_die("%ld of the last %d pages are from away", away, STEP);
 
 	before = slow();
