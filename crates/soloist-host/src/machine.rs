@@ -19,6 +19,7 @@ mod spinner;
 mod task;
 mod topology;
 mod user;
+mod units;
 
 pub use cgroup::{find_existing, Cgroup, EVERYTHING_ELSE};
 pub use core_type::{core_types, lacking_event, CoreType};
@@ -34,6 +35,7 @@ pub use task::{named, pin, threads};
 pub use topology::{cpu_name, topology};
 pub use user::user_id;
 
+pub use units::event_units;
 pub(crate) use build::Build;
 pub(crate) use cgroup::is_of_systemd;
 pub(crate) use module::{
@@ -41,3 +43,4 @@ pub(crate) use module::{
 };
 pub(crate) use node::{cpus_of_node, cpuset_nodes, made_up_nodes, may_allocate_on};
 pub(crate) use task::{allowed_cpus, process_of, NAMED};
+pub(crate) use units::EVENT_SOURCES;
