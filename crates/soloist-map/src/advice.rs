@@ -15,6 +15,7 @@ pub mod weaknesses;
 use serde::Serialize;
 
 use crate::detect::eviction::Eviction;
+use crate::silicon::channels::Side;
 use crate::silicon::paced::Paced;
 use crate::silicon::pages::Split;
 use crate::silicon::report::Report;
@@ -273,13 +274,24 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
     let channels = measured.and_then(|report| report.channels.as_ref());
     let seen = channels.map(|channels| {
         let shown = channels.sides.iter().filter(|side| side.saved.shown);
-        let saved = shown.map(|side| side.saved.ns.median / channels.alone_ns);
-        saved.fold(0.0, f64::max)
+        let (inside, between): (Vec<&Side>, Vec<&Side>) =
+            shown.partition(|side| side.is_inside(measured.map_or(0, |of| of.frame_bytes)));
+        let saved = between
+            .iter()
+            .map(|side| side.saved.ns.median / channels.alone_ns);
+        (saved.fold(0.0, f64::max), !inside.is_empty())
     });
     let says = channels.map_or_else(
         || "Not measured here, or no bank functions were found.".to_owned(),
         |channels| channels.verdict(),
     );
+    let says = match seen {
+        Some((0.0, true)) => {
+            format!("{says} Each page lies on both sides of it, so pages have no channel colours.")
+        }
+        _ => says,
+    };
+    let seen = seen.map(|(saved, _)| saved);
     Item {
         name: "a channel of its own (colours)",
         is_there: facts.no_channel_colors.is_none() && seen.is_none_or(|saved| saved > 0.0),

@@ -5,6 +5,7 @@ use soloist_machine::known;
 use super::facts::Facts;
 use super::*;
 use crate::detect::eviction::Eviction;
+use crate::silicon::channels::{Channels, Side};
 use crate::silicon::density::Density;
 use crate::silicon::difference::{Difference, Loss};
 use crate::silicon::paced::{Paced, Point};
@@ -234,6 +235,35 @@ fn a_channel_that_pages_cant_have_is_not_there() {
         assert!(!item.is_there, "{name}: {item:?}");
     }
     assert!(channel(&Facts::default()).is_there);
+}
+
+/// Without a map, too: a bit inside each page tells no pages apart, whatever it saves.
+#[test]
+fn a_channel_inside_each_page_is_not_sold() {
+    let item = |function: &str| {
+        let mut of = report(16, 90.0);
+        of.channels = Some(Channels {
+            neighbours: 7,
+            alone_ns: 100.0,
+            sides: vec![Side {
+                function: function.to_owned(),
+                saved: difference(30.0, true),
+            }],
+            by_throughput: Vec::new(),
+        });
+        let items = advise(&Facts::default(), Some(&of)).items;
+        let mut items = items.into_iter();
+        items
+            .find(|item| item.name.starts_with("a channel"))
+            .unwrap()
+    };
+    for function in ["7", "8^14"] {
+        let item = item(function);
+        assert!(!item.is_there, "{function}: {item:?}");
+        assert!(item.says.contains("no channel colours"), "{item:?}");
+    }
+    let between = item("13^17");
+    assert_eq!((between.is_there, between.worth), (true, Some(0.3)));
 }
 
 /// Measured and told apart by no page, worse, or against the map: never "colour here".
