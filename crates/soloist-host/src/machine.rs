@@ -4,6 +4,7 @@
 mod build;
 pub(crate) mod cgroup;
 mod core_type;
+mod cpus;
 pub mod edac;
 mod fit;
 pub mod guest;
@@ -18,11 +19,12 @@ mod smbios;
 mod spinner;
 mod task;
 mod topology;
-mod user;
 mod units;
+mod user;
 
 pub use cgroup::{find_existing, Cgroup, EVERYTHING_ELSE};
 pub use core_type::{core_types, lacking_event, CoreType};
+pub use cpus::{named_cpus, processors_beside};
 pub use fit::{fit, objections, Facts, Fit};
 pub use host::Host;
 pub use memory::{available_bytes, huge_bytes_at, memory_ranges};
@@ -33,9 +35,9 @@ pub use smbios::Modules;
 pub use spinner::{spinners, Spinner};
 pub use task::{named, pin, threads};
 pub use topology::{cpu_name, topology};
+pub use units::event_units;
 pub use user::user_id;
 
-pub use units::event_units;
 pub(crate) use build::Build;
 pub(crate) use cgroup::is_of_systemd;
 pub(crate) use module::{

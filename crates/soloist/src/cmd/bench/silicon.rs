@@ -36,7 +36,7 @@ use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 mod whole_pages;
 
 use crate::cmd::compare;
-use soloist_cli::number::{mask, whole};
+use soloist_cli::number::{mask, memory, ns, whole};
 use soloist_cli::{out, progress, table};
 use soloist_cli::{status, Ctx, Misuse};
 
@@ -48,12 +48,6 @@ const SIM_CACHE: (u64, u64) = (128 << 10, 16 << 20);
 
 /// Address bits of a page of 4 KiB inside a huge page.
 const PAGE_BITS: u64 = 0x1f_f000;
-
-/// What a simulated neighbour may add, ns.
-const MOST_NS: f64 = 100_000.0;
-
-/// Memory to find lines in, at least.
-const LEAST_MEMORY: u64 = 4 << 20;
 
 /// Memory that another command looks through for the cache, at most.
 const MOST_MEMORY: u64 = 1 << 30;
@@ -171,22 +165,6 @@ pub(in crate::cmd) struct Report {
     /// Why they are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::cmd) cache_why: Option<String>,
-}
-
-/// Takes what a neighbour adds, ns: a number of its own kind, neither below 0 nor endless.
-fn ns(text: &str) -> Result<f64, String> {
-    let ns: Option<f64> = text.parse().ok();
-    ns.filter(|ns| (0.0..=MOST_NS).contains(ns))
-        .ok_or_else(|| format!("a number from 0 to {MOST_NS} is wanted"))
-}
-
-/// Takes memory that at least one huge page fits into.
-fn memory(text: &str) -> Result<u64, String> {
-    let bytes = parse_size(text).map_err(|e| e.to_string())?;
-    match bytes < LEAST_MEMORY {
-        true => Err("4M or more is wanted".to_owned()),
-        false => Ok(bytes),
-    }
 }
 
 /// Takes the size of a cache that each simulated page colour has a page of, at least.
@@ -312,6 +290,10 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
 /// Measures this machine.
 pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = compare::cpus(args.cpus.as_deref())?;
+    if let (Some(list), [_]) = (&args.cpus, cpus.as_slice()) {
+        let why = format!("--cpus {list}: the victim and a co-runner need two CPUs");
+        return Err(Misuse(why).into());
+    }
     let mut report = Report::of_host(&Host::live());
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
         report.measures_nothing("there is no second CPU for the co-runner", args);
