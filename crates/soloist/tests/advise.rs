@@ -323,6 +323,10 @@ fn figures_that_no_machine_has_are_misuse() {
         ("--simulate haswell --cpus 99", "cannot be used with"),
         ("--simulate haswell --memory 8M", "cannot be used with"),
         ("--simulate no-such", "no such machine"),
+        (
+            "--simulate haswell --only pages --svg x.svg",
+            "only slices have a picture",
+        ),
         ("--memory 0", "4M or more"),
     ] {
         let words = format!("bench silicon {words}");

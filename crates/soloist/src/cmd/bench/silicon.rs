@@ -196,6 +196,10 @@ fn page_bits(text: &str) -> Result<u64, String> {
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     // Said before a minute is spent.
     if let Some(file) = &args.svg {
+        if !args.wants(Part::Slices) {
+            let why = "--svg: only slices have a picture: leave --only out, or --only slices";
+            return Err(Misuse(why.to_owned()).into());
+        }
         let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
         anyhow::ensure!(
             dir.is_none_or(Path::is_dir),
@@ -208,14 +212,11 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         None => here(args, ctx)?,
     };
     if let Some(file) = &args.svg {
-        let Some(slices) = &report.slices else {
-            let why = report
-                .slices_why
-                .as_deref()
-                .unwrap_or("only slices have a picture");
-            anyhow::bail!("nothing to draw: {why}");
-        };
-        out::write(file, picture::svg(&report.machine, slices))?;
+        match &report.slices {
+            Some(slices) => out::write(file, picture::svg(&report.machine, slices))?,
+            // What was measured besides is printed all the same.
+            None => errln!("soloist: {}: no slices, so no picture", file.display()),
+        }
     }
     if ctx.json {
         ctx.print_json(&report)?;
@@ -226,7 +227,8 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         || report.slices.is_some()
         || !report.pages.is_empty()
         || report.cache.is_some();
-    Ok(status(any))
+    let lacks_picture = args.svg.is_some() && report.slices.is_none();
+    Ok(status(any && !lacks_picture))
 }
 
 fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
