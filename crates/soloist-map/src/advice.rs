@@ -128,18 +128,27 @@ fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
             .to_owned();
     };
     let grave = facts.weaknesses.iter().find(|weakness| weakness.is_grave);
+    let busy = report.busy();
     match banks.worth {
         _ if !banks.is_there => {
             "Don't colour banks here: each page lies in all banks, so pages have no bank colours."
                 .to_owned()
         }
-        None => "What private banks buy with all CPUs busy could not be shown here: colour only \
-                 what you have measured with `soloist compare`."
-            .to_owned(),
+        None => format!(
+            "What private banks buy with {busy} busy could not be shown here: colour only what you have \
+             measured with `soloist compare`."
+        ),
         Some(worth) if worth < 0.0 => format!(
-            "Don't colour banks here: with all CPUs busy private banks make a memory access longer, \
-             by {:.1} % of one alone.",
+            "Don't colour banks here: with {busy} busy private banks make a memory access longer, by \
+             {:.1} % of one alone.",
             -100.0 * worth
+        ),
+        // Few tasks hardly meet: that says little of many.
+        Some(worth) if worth < WORTH && report.is_of_few_processors() => format!(
+            "With {busy} busy private banks save {at_most}{:.1} % of a memory access; with more, nobody \
+             measured. {}",
+            100.0 * worth,
+            report.density.verdict()
         ),
         Some(worth) if worth < WORTH => format!(
             "Don't colour banks here: private banks save {at_most}{:.1} % of a memory access with all \
@@ -160,7 +169,7 @@ fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
                 100.0 * worth
             ),
             None => format!(
-                "Colour banks here: with all CPUs busy private banks save {:.0} % of a memory access.",
+                "Colour banks here: with {busy} busy private banks save {:.0} % of a memory access.",
                 100.0 * worth
             ),
         },

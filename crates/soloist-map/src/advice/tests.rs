@@ -65,6 +65,7 @@ fn report(banks: usize, saved: f64) -> Report {
         frame_bytes: 4096,
         page_colors: None,
         processors: 8,
+        machine_processors: Some(8),
         density: Density::of(&cells, Some(banks as f64), 8),
         cells,
         whole: Vec::new(),
@@ -144,6 +145,25 @@ fn the_answer_is_what_was_measured() {
         "{}",
         said.answer
     );
+}
+
+/// Sixteen of 128 processors hardly meet in 1024 banks; that all of them do not is not said.
+#[test]
+fn few_busy_processors_say_nothing_of_all() {
+    let mut part = report(1024, 0.0);
+    part.machine_processors = Some(128);
+    part.density = Density::of(&part.cells, part.banks, 128);
+    let said = advise(&Facts::default(), Some(&part)).answer;
+    assert!(said.starts_with("With 8 of 128 CPUs busy"), "{said}");
+    assert!(said.contains("8 banks for each busy core"), "{said}");
+    let mut part = report(16, 90.0);
+    part.machine_processors = Some(128);
+    let said = advise(&Facts::default(), Some(&part)).answer;
+    assert!(said.contains("with 8 of 128 CPUs busy"), "{said}");
+    let mut shown = report(16, 90.0);
+    shown.machine_processors = None;
+    let said = advise(&Facts::default(), Some(&shown)).answer;
+    assert!(said.contains("with all CPUs busy"), "{said}");
 }
 
 /// What is found pair by pair is a slice, however many banks there may be.

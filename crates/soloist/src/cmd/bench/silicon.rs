@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{format_size, parse_size};
 use soloist_host::machine::guest::is_bare_metal;
-use soloist_host::machine::{cpu_name, Host};
+use soloist_host::machine::{cpu_name, processors_beside, Host};
 use soloist_machine::known;
 use soloist_map::advice::origin::SIMULATED;
 use soloist_map::detect::cpu;
@@ -341,7 +341,10 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
 
 /// The processors, bound.
 fn real<'a>(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> Result<RealCores<'a>> {
-    RealCores::new(memory, victim, neighbours).with_context(|| format!("CPU {victim}"))
+    let cores = RealCores::new(memory, victim, neighbours);
+    let cores = cores.with_context(|| format!("CPU {victim}"))?;
+    let of_node = processors_beside(&Host::live(), victim as u32);
+    Ok(cores.with_processors(of_node))
 }
 
 impl Args {
