@@ -300,6 +300,28 @@ fn processors_that_do_not_do_are_told_before_anything_is_measured() {
     }
 }
 
+/// More than the machine has: told, and not taken from other programs.
+#[test]
+fn memory_that_is_not_there_is_not_touched() {
+    let machine = small();
+    for command in [
+        &["bench", "silicon", "--memory", "4000T"][..],
+        &["map", "llc", "--memory", "4000T"],
+        &["map", "detect", "--from", "timing", "--memory", "4000T"],
+    ] {
+        let out = soloist(machine.path(), command).output().unwrap();
+        assert!(!out.status.success(), "{command:?}");
+        assert!(
+            said(&out).contains("three quarters of what is available"),
+            "{command:?}: {}",
+            said(&out)
+        );
+    }
+    let args = ["map", "detect", "--simulate", "nobody"];
+    let out = soloist(machine.path(), &args).output().unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+}
+
 /// Of the simulated machine, too.
 #[test]
 fn figures_that_no_machine_has_are_misuse() {

@@ -15,7 +15,7 @@ use soloist_machine::known;
 use soloist_map::advice::origin::SIMULATED;
 use soloist_map::detect::cpu;
 use soloist_map::detect::eviction::{self, Eviction, Sorted, POOL};
-use soloist_map::detect::hardware::{Hardware, HardwareOptions};
+use soloist_map::detect::hardware::{most_memory, Hardware, HardwareOptions};
 use soloist_map::detect::llc::{geometry_of_host, CacheProbe, HardwareProbe};
 use soloist_map::detect::meter::Meter;
 use soloist_map::detect::noise::Noise;
@@ -367,7 +367,8 @@ impl Args {
     pub(in crate::cmd) fn of_pages(cpus: Option<String>) -> Self {
         let mut args = Self::with(Part::Pages, cpus);
         let wanted = geometry_of_host().map_or(0, |cache| POOL * cache.size);
-        args.memory = wanted.clamp(args.memory, MOST_MEMORY);
+        let most = most_memory().unwrap_or(MOST_MEMORY).min(MOST_MEMORY);
+        args.memory = wanted.max(args.memory).min(most);
         args
     }
 
