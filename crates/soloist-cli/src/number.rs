@@ -4,7 +4,13 @@ use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 
-use soloist_core::parse_whole;
+use soloist_core::{parse_size, parse_whole};
+
+/// What a simulated neighbour may add to an access, ns.
+const MOST_NS: f64 = 100_000.0;
+
+/// Memory to find lines in, at least: two huge pages.
+const LEAST_MEMORY: u64 = 4 << 20;
 
 /// Takes the number of a process or thread; 0 is none.
 pub fn pid<T: FromStr + PartialOrd + Default>(text: &str) -> Result<T, String> {
@@ -34,6 +40,22 @@ where
 /// Takes a mask: hexadecimal after `0x`, else decimal.
 pub fn mask(text: &str) -> Result<u64, String> {
     parse_whole(text).ok_or_else(|| "not a mask of 64 bits, such as 0x4000".to_owned())
+}
+
+/// Takes what a neighbour adds, ns: a number of its own kind, neither below 0 nor endless.
+pub fn ns(text: &str) -> Result<f64, String> {
+    let ns: Option<f64> = text.parse().ok();
+    ns.filter(|ns| (0.0..=MOST_NS).contains(ns))
+        .ok_or_else(|| format!("a number from 0 to {MOST_NS} is wanted"))
+}
+
+/// Takes memory that a huge page surely fits into.
+pub fn memory(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text).map_err(|e| e.to_string())?;
+    match bytes < LEAST_MEMORY {
+        true => Err("4M or more is wanted".to_owned()),
+        false => Ok(bytes),
+    }
 }
 
 fn is_digits(text: &str) -> bool {

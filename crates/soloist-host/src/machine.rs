@@ -4,6 +4,7 @@
 mod build;
 pub(crate) mod cgroup;
 mod core_type;
+mod cpus;
 pub mod edac;
 mod fit;
 pub mod guest;
@@ -18,10 +19,12 @@ mod smbios;
 mod spinner;
 mod task;
 mod topology;
+mod units;
 mod user;
 
 pub use cgroup::{find_existing, Cgroup, EVERYTHING_ELSE};
 pub use core_type::{core_types, lacking_event, CoreType};
+pub use cpus::{named_cpus, processors_beside};
 pub use fit::{fit, objections, Facts, Fit};
 pub use host::Host;
 pub use memory::{available_bytes, huge_bytes_at, memory_ranges};
@@ -32,6 +35,7 @@ pub use smbios::Modules;
 pub use spinner::{spinners, Spinner};
 pub use task::{named, pin, threads};
 pub use topology::{cpu_name, topology};
+pub use units::event_units;
 pub use user::user_id;
 
 pub(crate) use build::Build;
@@ -41,3 +45,4 @@ pub(crate) use module::{
 };
 pub(crate) use node::{cpus_of_node, cpuset_nodes, made_up_nodes, may_allocate_on};
 pub(crate) use task::{allowed_cpus, process_of, NAMED};
+pub(crate) use units::EVENT_SOURCES;

@@ -148,6 +148,21 @@ fn a_recording_plays_on_silicon_beside_neighbours() {
             "name policies",
         ),
         ("--banks 16 rec", "--on-silicon"),
+        ("--on-silicon --cpus 999 rec -- read", "there is no CPU 999"),
+        ("--on-silicon --cpus 0 rec -- read", "need as many CPUs"),
+        ("--on-silicon --memory 1 rec -- read", "4M or more"),
+        (
+            "--on-silicon --simulate nobody rec -- read",
+            "--simulate: nobody",
+        ),
+        (
+            "--on-silicon --simulate haswell --same-bank nan rec -- read",
+            "a number from 0",
+        ),
+        (
+            "--on-silicon --simulate haswell --cpus 0 rec -- read",
+            "cannot be used with",
+        ),
         (
             "--on-silicon --machine nobody rec -- read",
             "--machine: nobody",

@@ -252,6 +252,34 @@ fn waits_add_up_to_the_slowdown_and_name_their_culprits() {
     assert!(page.contains("microseconds beyond its time alone"));
 }
 
+/// What users read of cache colours: they isolate a task that reuses the cache, and banks don't.
+#[test]
+fn a_megabyte_reused_beside_streams_wants_cache_colors() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/examples/reuse.toml"
+    );
+    let mut scenario = known::find(path).unwrap();
+    scenario
+        .policies
+        .retain(|p| p == "buddy" || p == "mem" || p == "llc");
+    scenario.experiment.small_divide = 2;
+    let options = Options {
+        account: true,
+        ..SMALL
+    };
+    let answers = answers(&outcome(scenario, options).cases);
+    let slowdown = |policy: &str| {
+        let mut of = answers.iter().filter(|a| a.policy == policy);
+        of.next().unwrap().slowdown.value
+    };
+    assert!(slowdown("llc") < 1.5, "{answers:?}");
+    assert!(
+        slowdown("buddy") > 3.0 && slowdown("mem") > 3.0,
+        "{answers:?}"
+    );
+}
+
 #[test]
 fn the_model_can_be_changed_and_what_changed_is_said() {
     let [scenario, _] = ends(&known::parse(TINY, "t").unwrap());

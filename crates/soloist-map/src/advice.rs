@@ -15,6 +15,7 @@ pub mod weaknesses;
 use serde::Serialize;
 
 use crate::detect::eviction::Eviction;
+use crate::silicon::channels::Side;
 use crate::silicon::paced::Paced;
 use crate::silicon::pages::Split;
 use crate::silicon::report::Report;
@@ -127,18 +128,27 @@ fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
             .to_owned();
     };
     let grave = facts.weaknesses.iter().find(|weakness| weakness.is_grave);
+    let busy = report.busy();
     match banks.worth {
         _ if !banks.is_there => {
             "Don't colour banks here: each page lies in all banks, so pages have no bank colours."
                 .to_owned()
         }
-        None => "What private banks buy with all CPUs busy could not be shown here: colour only \
-                 what you have measured with `soloist compare`."
-            .to_owned(),
+        None => format!(
+            "What private banks buy with {busy} busy could not be shown here: colour only what you have \
+             measured with `soloist compare`."
+        ),
         Some(worth) if worth < 0.0 => format!(
-            "Don't colour banks here: with all CPUs busy private banks make a memory access longer, \
-             by {:.1} % of one alone.",
+            "Don't colour banks here: with {busy} busy private banks make a memory access longer, by \
+             {:.1} % of one alone.",
             -100.0 * worth
+        ),
+        // Few tasks hardly meet: that says little of many.
+        Some(worth) if worth < WORTH && report.is_of_few_processors() => format!(
+            "With {busy} busy private banks save {at_most}{:.1} % of a memory access; with more, nobody \
+             measured. {}",
+            100.0 * worth,
+            report.density.verdict()
         ),
         Some(worth) if worth < WORTH => format!(
             "Don't colour banks here: private banks save {at_most}{:.1} % of a memory access with all \
@@ -159,7 +169,7 @@ fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
                 100.0 * worth
             ),
             None => format!(
-                "Colour banks here: with all CPUs busy private banks save {:.0} % of a memory access.",
+                "Colour banks here: with {busy} busy private banks save {:.0} % of a memory access.",
                 100.0 * worth
             ),
         },
@@ -273,13 +283,24 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
     let channels = measured.and_then(|report| report.channels.as_ref());
     let seen = channels.map(|channels| {
         let shown = channels.sides.iter().filter(|side| side.saved.shown);
-        let saved = shown.map(|side| side.saved.ns.median / channels.alone_ns);
-        saved.fold(0.0, f64::max)
+        let (inside, between): (Vec<&Side>, Vec<&Side>) =
+            shown.partition(|side| side.is_inside(measured.map_or(0, |of| of.frame_bytes)));
+        let saved = between
+            .iter()
+            .map(|side| side.saved.ns.median / channels.alone_ns);
+        (saved.fold(0.0, f64::max), !inside.is_empty())
     });
     let says = channels.map_or_else(
         || "Not measured here, or no bank functions were found.".to_owned(),
         |channels| channels.verdict(),
     );
+    let says = match seen {
+        Some((0.0, true)) => {
+            format!("{says} Each page lies on both sides of it, so pages have no channel colours.")
+        }
+        _ => says,
+    };
+    let seen = seen.map(|(saved, _)| saved);
     Item {
         name: "a channel of its own (colours)",
         is_there: facts.no_channel_colors.is_none() && seen.is_none_or(|saved| saved > 0.0),

@@ -103,6 +103,11 @@ pub trait Cores {
     /// Neighbours at most.
     fn most_neighbours(&self) -> usize;
 
+    /// Processors that the machine has, of which some may take no part.
+    fn processors(&self) -> usize {
+        self.most_neighbours() + 1
+    }
+
     /// The victim on `lines`, beside `company`. `None`: a neighbour hardly ran in
     /// that time.
     fn round(&mut self, lines: &[u64], company: Option<&Company<'_>>) -> Option<Round>;

@@ -364,8 +364,12 @@ fn a_report_is_read_back_and_says_what_the_machine_has() {
     let mut memory = memory("haswell", "low", 5);
     let banks = find(&mut memory, 1);
     assert_eq!(banks.page_sets().len(), 16, "sets of 2 banks");
-    let mut cores = SimCores::new(&memory, truth(400.0, 0.0), 1).with_neighbours(1);
+    let cores = SimCores::new(&memory, truth(400.0, 0.0), 1).with_neighbours(1);
+    let mut cores = cores.with_processors(8);
     let report = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    // 32 banks are 4 for each of 8 processors, however few took part.
+    assert_eq!(report.density.here, Some(4.0));
+    assert_eq!(report.busy(), "2 of 8 CPUs");
     let text = serde_json::to_string(&report).unwrap();
     let back: Report = serde_json::from_str(&text).unwrap();
     assert_eq!(report.sentences(), back.sentences());

@@ -46,7 +46,13 @@ pub struct Cache {
     ways: usize,
     index: Index,
     sets: Vec<u32>,
+    /// Where the first set begins: at a line of the host's memory, so that a set touches as few
+    /// as can be.
+    first: usize,
 }
+
+/// Bytes of a line of the host's memory.
+const HOST_LINE: usize = 64;
 
 /// How a line's number becomes that of its set: without a division where there
 /// is a power of two of sets.
@@ -199,11 +205,22 @@ impl Cache {
     pub fn new(shape: Shape) -> Self {
         let (sets, ways) = (shape.sets as usize, shape.ways);
         let Entry { low, rest } = Entry::EMPTY;
-        let set = [vec![low; ways], vec![rest; ways]].concat();
+        let words = 2 * ways * sets;
+        let mut all: Vec<u32> = Vec::with_capacity(words + HOST_LINE / size_of::<u32>());
+        let first = all
+            .as_ptr()
+            .align_offset(HOST_LINE)
+            .min(HOST_LINE / size_of::<u32>());
+        all.resize(first, 0);
+        for _ in 0..sets {
+            all.resize(all.len() + ways, low);
+            all.resize(all.len() + ways, rest);
+        }
         Self {
             ways,
             index: Index::of(shape),
-            sets: set.repeat(sets),
+            sets: all,
+            first,
         }
     }
 
@@ -216,7 +233,7 @@ impl Cache {
             Index::Modulo(sets) => line % sets,
             Index::HashModulo(sets) => (line ^ (line / sets) ^ (line / sets / sets)) % sets,
         };
-        let first = index as usize * 2 * self.ways;
+        let first = self.first + index as usize * 2 * self.ways;
         let set = &mut self.sets[first..first + 2 * self.ways];
         let (lows, rests) = set.split_at_mut(self.ways);
         Set { lows, rests }
@@ -316,6 +333,21 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The host has each set in as few lines as can be.
+    #[test]
+    fn sets_begin_at_a_line_of_the_host() {
+        for (sets, ways) in [(1024, 16), (2048, 48), (3, 2)] {
+            let cache = Cache::new(Shape {
+                sets,
+                ways,
+                hashed: false,
+            });
+            let sets = &cache.sets[cache.first..];
+            assert_eq!(sets.as_ptr() as usize % HOST_LINE, 0);
+            assert_eq!(sets.len() % (2 * ways), 0);
+        }
+    }
 
     #[test]
     fn a_tag_keeps_to_its_ways() {

@@ -268,6 +268,60 @@ fn a_processor_that_is_not_there_is_misuse() {
     );
 }
 
+/// The machine says which it has; one is too few, and none is no list.
+#[test]
+fn processors_that_do_not_do_are_told_before_anything_is_measured() {
+    let machine = small();
+    let cpu = machine.path().join("sys/devices/system/cpu");
+    fs::create_dir_all(&cpu).unwrap();
+    fs::write(cpu.join("online"), "0-3\n").unwrap();
+    for (cpus, why) in [
+        ("99", "there is no CPU 99; this machine has 0-3"),
+        ("0,99", "there is no CPU 99; this machine has 0-3"),
+        ("0", "need two CPUs"),
+        ("0,0", "need two CPUs"),
+        ("", "it names no CPU"),
+    ] {
+        for command in [
+            &["bench", "silicon", "--cpus", cpus][..],
+            &["advise", "--measure", "--cpus", cpus],
+        ] {
+            let out = soloist(machine.path(), command).output().unwrap();
+            assert_eq!(out.status.code(), Some(2), "{command:?}: {}", said(&out));
+            assert!(said(&out).contains(why), "{command:?}: {}", said(&out));
+        }
+    }
+    // Any other program of `bench`, too.
+    for cpus in ["", "99"] {
+        let args = ["bench", "latency", "--cpus", cpus, "--", "--help"];
+        let out = soloist(machine.path(), &args).output().unwrap();
+        assert!(!said(&out).contains("panicked"), "{}", said(&out));
+        assert_eq!(out.status.code(), Some(2), "{cpus}: {}", said(&out));
+    }
+}
+
+/// More than the machine has: told, and not taken from other programs.
+#[test]
+fn memory_that_is_not_there_is_not_touched() {
+    let machine = small();
+    for command in [
+        &["bench", "silicon", "--memory", "4000T"][..],
+        &["map", "llc", "--memory", "4000T"],
+        &["map", "detect", "--from", "timing", "--memory", "4000T"],
+    ] {
+        let out = soloist(machine.path(), command).output().unwrap();
+        assert!(!out.status.success(), "{command:?}");
+        assert!(
+            said(&out).contains("three quarters of what is available"),
+            "{command:?}: {}",
+            said(&out)
+        );
+    }
+    let args = ["map", "detect", "--simulate", "nobody"];
+    let out = soloist(machine.path(), &args).output().unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+}
+
 /// Of the simulated machine, too.
 #[test]
 fn figures_that_no_machine_has_are_misuse() {
@@ -291,6 +345,10 @@ fn figures_that_no_machine_has_are_misuse() {
         ("--simulate haswell --cpus 99", "cannot be used with"),
         ("--simulate haswell --memory 8M", "cannot be used with"),
         ("--simulate no-such", "no such machine"),
+        (
+            "--simulate haswell --only pages --svg x.svg",
+            "only slices have a picture",
+        ),
         ("--memory 0", "4M or more"),
     ] {
         let words = format!("bench silicon {words}");

@@ -12,8 +12,8 @@ use soloist_machine::ram::parse_iomem;
 
 use crate::control::{Control, Group};
 use crate::machine::{
-    built_module, core_types, made_up_nodes, movable_bytes, source_tree, Build, CoreType, Host,
-    ENROLL, MODULE,
+    built_module, core_types, event_units, made_up_nodes, movable_bytes, source_tree, Build,
+    CoreType, Host, ENROLL, EVENT_SOURCES, MODULE,
 };
 use crate::observe::needs::{compare, needs, Kind};
 use crate::words::counted;
@@ -643,25 +643,6 @@ fn swap_and_ksm(host: &Host) -> Check {
     Check::ok(name, found)
 }
 
-const UNITS: &str = "/sys/bus/event_source/devices";
-
-/// The units that count events of processors, Arm's by type: `armv8_cortex_a76`.
-fn units(host: &Host) -> Vec<String> {
-    let entries = fs::read_dir(host.path(UNITS));
-    let names = entries.into_iter().flatten().flatten();
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    let is_processors = |unit: &String| {
-        (unit == "cpu"
-            || unit == "cpu_core"
-            || unit.starts_with("armv8")
-            || unit.starts_with("armv9"))
-            && host.has(&format!("{UNITS}/{unit}/events"))
-    };
-    let mut units: Vec<String> = names.filter(is_processors).collect();
-    units.sort_unstable();
-    units
-}
-
 /// Events of memory traffic that Arm's cores have, by their part numbers.
 fn traffic_events(host: &Host) -> Vec<String> {
     let of_type = |core: CoreType| match core.events {
@@ -676,7 +657,7 @@ fn traffic_events(host: &Host) -> Vec<String> {
 
 fn pmu(host: &Host) -> Check {
     let name = "PMU";
-    let units = units(host);
+    let units = event_units(host);
     if units.is_empty() {
         return Check::warn(
             name,
@@ -685,7 +666,7 @@ fn pmu(host: &Host) -> Check {
         );
     }
     let named = |unit: &String| {
-        let entries = fs::read_dir(host.path(&format!("{UNITS}/{unit}/events")));
+        let entries = fs::read_dir(host.path(&format!("{EVENT_SOURCES}/{unit}/events")));
         let events = entries.map_or(0, |entries| entries.count());
         match units.len() {
             1 => format!("{events} named events"),

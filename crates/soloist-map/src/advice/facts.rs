@@ -3,7 +3,7 @@
 use serde::Serialize;
 use soloist_core::AddrMap;
 use soloist_host::control::Control;
-use soloist_host::machine::{topology, Host};
+use soloist_host::machine::{event_units, topology, Host};
 
 use super::weaknesses::{no_channel_colors, weaknesses, Weakness};
 
@@ -59,18 +59,38 @@ impl Facts {
         let topology = topology(host);
         let of_nodes = topology.cpus_of_nodes();
         let processors = of_nodes.iter().map(Vec::len).sum();
-        let units = ["cpu", "cpu_core", "armv8_pmuv3_0", "armv8_cortex_a72"];
         Self {
             nodes: of_nodes.iter().filter(|cpus| !cpus.is_empty()).count(),
             processors,
             has_cat: has("cat_l3"),
             has_mba: has("mba"),
-            has_events: units
-                .iter()
-                .any(|unit| host.has(&format!("/sys/bus/event_source/devices/{unit}/events"))),
+            has_events: !event_units(host).is_empty(),
             cache_colors: map.map(AddrMap::n_llc),
             no_channel_colors: map.and_then(no_channel_colors),
             weaknesses: map.map_or_else(Vec::new, |map| weaknesses(map, processors)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// Boards name their unit by the type of their cores.
+    #[test]
+    fn every_unit_of_processors_counts() {
+        for (unit, counts) in [
+            ("cpu", true),
+            ("armv8_cortex_a76", true),
+            ("armv8_cortex_a53", true),
+            ("msr", false),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            let events = format!("sys/bus/event_source/devices/{unit}/events");
+            std::fs::create_dir_all(root.path().join(events)).unwrap();
+            let facts = Facts::with_map(&Host::at(root.path()), None);
+            assert_eq!(facts.has_events, counts, "{unit}");
         }
     }
 }

@@ -5,6 +5,7 @@ use soloist_machine::known;
 use super::facts::Facts;
 use super::*;
 use crate::detect::eviction::Eviction;
+use crate::silicon::channels::{Channels, Side};
 use crate::silicon::density::Density;
 use crate::silicon::difference::{Difference, Loss};
 use crate::silicon::paced::{Paced, Point};
@@ -64,6 +65,7 @@ fn report(banks: usize, saved: f64) -> Report {
         frame_bytes: 4096,
         page_colors: None,
         processors: 8,
+        machine_processors: Some(8),
         density: Density::of(&cells, Some(banks as f64), 8),
         cells,
         whole: Vec::new(),
@@ -143,6 +145,25 @@ fn the_answer_is_what_was_measured() {
         "{}",
         said.answer
     );
+}
+
+/// Sixteen of 128 processors hardly meet in 1024 banks; that all of them do not is not said.
+#[test]
+fn few_busy_processors_say_nothing_of_all() {
+    let mut part = report(1024, 0.0);
+    part.machine_processors = Some(128);
+    part.density = Density::of(&part.cells, part.banks, 128);
+    let said = advise(&Facts::default(), Some(&part)).answer;
+    assert!(said.starts_with("With 8 of 128 CPUs busy"), "{said}");
+    assert!(said.contains("8 banks for each busy core"), "{said}");
+    let mut part = report(16, 90.0);
+    part.machine_processors = Some(128);
+    let said = advise(&Facts::default(), Some(&part)).answer;
+    assert!(said.contains("with 8 of 128 CPUs busy"), "{said}");
+    let mut shown = report(16, 90.0);
+    shown.machine_processors = None;
+    let said = advise(&Facts::default(), Some(&shown)).answer;
+    assert!(said.contains("with all CPUs busy"), "{said}");
 }
 
 /// What is found pair by pair is a slice, however many banks there may be.
@@ -234,6 +255,35 @@ fn a_channel_that_pages_cant_have_is_not_there() {
         assert!(!item.is_there, "{name}: {item:?}");
     }
     assert!(channel(&Facts::default()).is_there);
+}
+
+/// Without a map, too: a bit inside each page tells no pages apart, whatever it saves.
+#[test]
+fn a_channel_inside_each_page_is_not_sold() {
+    let item = |function: &str| {
+        let mut of = report(16, 90.0);
+        of.channels = Some(Channels {
+            neighbours: 7,
+            alone_ns: 100.0,
+            sides: vec![Side {
+                function: function.to_owned(),
+                saved: difference(30.0, true),
+            }],
+            by_throughput: Vec::new(),
+        });
+        let items = advise(&Facts::default(), Some(&of)).items;
+        let mut items = items.into_iter();
+        items
+            .find(|item| item.name.starts_with("a channel"))
+            .unwrap()
+    };
+    for function in ["7", "8^14"] {
+        let item = item(function);
+        assert!(!item.is_there, "{function}: {item:?}");
+        assert!(item.says.contains("no channel colours"), "{item:?}");
+    }
+    let between = item("13^17");
+    assert_eq!((between.is_there, between.worth), (true, Some(0.3)));
 }
 
 /// Measured and told apart by no page, worse, or against the map: never "colour here".

@@ -16,6 +16,7 @@ use super::source::{Addresses, TimingSource};
 use super::streams;
 use crate::sources::bridge;
 use crate::sources::bridge::Lifted;
+use soloist_core::format_size;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{available_bytes, huge_bytes_at, memory_ranges, Host};
 use soloist_machine::RamRange;
@@ -36,6 +37,14 @@ pub enum HardwareError {
     /// The kernel gave no memory.
     #[error("no memory for the measurement ({0}); try a smaller --memory")]
     Memory(std::io::Error),
+    /// More memory was asked for than is available.
+    #[error("{} of memory are more than may be taken, three quarters of what is available: give --memory {} or less", format_size(*.wanted), format_size(*.most >> 20 << 20))]
+    TooMuch {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes that may be taken.
+        most: u64,
+    },
     /// The page size asked for is not to be had.
     #[error("no pages of {size} bytes: reserve some (echo 1 > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages), or leave --pages out")]
     Pages {
@@ -72,6 +81,13 @@ pub struct Hardware {
     lifted: Option<Lifted>,
     /// Processors that streams run on; none: wherever the caller may run.
     cpus: Vec<usize>,
+}
+
+/// Bytes that a measurement may take here: three quarters of what is available; `None`: the
+/// kernel does not say.
+#[must_use]
+pub fn most_memory() -> Option<u64> {
+    available_bytes(&running()).map(|bytes| bytes / 4 * 3)
 }
 
 /// What to measure with.
@@ -132,6 +148,12 @@ impl Hardware {
         if !cpu::SUPPORTED {
             return Err(HardwareError::Architecture);
         }
+        // All of it is touched: the kernel would end other programs to make room.
+        if let (Some(wanted), Some(most)) = (options.memory, most_memory()) {
+            if wanted > most {
+                return Err(HardwareError::TooMuch { wanted, most });
+            }
+        }
         let shifts: Vec<u32> = match options.page_shift {
             Some(shift) => vec![shift],
             None => vec![30, huge_shift(), small_shift()],
@@ -174,7 +196,7 @@ impl Hardware {
         }
         let keep = KEEP.min(options.memory.unwrap_or(KEEP)).max(1 << shift);
         let (addresses, ranges, most) = if known {
-            let most = available_bytes(&host).map_or(KEEP, |bytes| bytes / 4 * 3);
+            let most = most_memory().unwrap_or(KEEP);
             let ranges = memory_ranges(&host);
             (Addresses::Physical, ranges, options.memory.unwrap_or(most))
         } else {

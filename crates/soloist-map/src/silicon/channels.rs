@@ -36,6 +36,16 @@ pub struct Side {
     pub saved: Difference,
 }
 
+impl Side {
+    /// Whether lines of one page of so many bytes lie on both sides.
+    #[must_use]
+    pub fn is_inside(&self, page_bytes: u64) -> bool {
+        let bits = self.function.split('^').map(str::trim);
+        let mut bits = bits.filter_map(|bit| bit.parse::<u32>().ok());
+        bits.any(|bit| 1u64.checked_shl(bit).is_some_and(|bit| bit < page_bytes))
+    }
+}
+
 /// All functions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Channels {

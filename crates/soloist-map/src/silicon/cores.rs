@@ -36,6 +36,7 @@ pub struct RealCores<'a> {
     memory: &'a Hardware,
     victim: usize,
     neighbours: Vec<usize>,
+    processors: usize,
 }
 
 impl<'a> RealCores<'a> {
@@ -50,7 +51,17 @@ impl<'a> RealCores<'a> {
             memory,
             victim,
             neighbours: neighbours.to_vec(),
+            processors: neighbours.len() + 1,
         })
+    }
+
+    /// On a machine of so many processors, if they are more than take part.
+    #[must_use]
+    pub fn with_processors(self, processors: usize) -> Self {
+        Self {
+            processors: processors.max(self.neighbours.len() + 1),
+            ..self
+        }
     }
 
     /// The victim's processor.
@@ -69,6 +80,10 @@ pub(super) fn locate(memory: &Hardware, lines: &[u64]) -> Vec<usize> {
 impl Cores for RealCores<'_> {
     fn most_neighbours(&self) -> usize {
         self.neighbours.len()
+    }
+
+    fn processors(&self) -> usize {
+        self.processors
     }
 
     fn round(&mut self, lines: &[u64], company: Option<&Company<'_>>) -> Option<Round> {

@@ -31,6 +31,10 @@ pub struct Report {
     pub page_colors: Option<usize>,
     /// Processors that took part.
     pub processors: usize,
+    /// Processors that the machine has; `None`: a file does not say, so it is taken to have
+    /// those that took part.
+    #[serde(default)]
+    pub machine_processors: Option<usize>,
     /// Slices.
     pub cells: Vec<Cell>,
     /// All of memory, where no slice is of all banks.
@@ -86,7 +90,8 @@ impl Report {
             frame_bytes: 1 << banks.frame_shift,
             page_colors: banks.are_all().then_some(sets),
             processors,
-            density: Density::of(&cells, banks.total, processors),
+            machine_processors: Some(cores.processors()),
+            density: Density::of(&cells, banks.total, cores.processors()),
             cells,
             whole,
             paced,
@@ -98,6 +103,22 @@ impl Report {
     #[must_use]
     pub fn has_all_banks(&self) -> bool {
         !self.functions.is_empty()
+    }
+
+    /// Whether processors of the machine took no part.
+    #[must_use]
+    pub fn is_of_few_processors(&self) -> bool {
+        self.machine_processors
+            .is_some_and(|all| all > self.processors)
+    }
+
+    /// The processors that were busy, in words.
+    #[must_use]
+    pub fn busy(&self) -> String {
+        match self.machine_processors {
+            Some(all) if all > self.processors => format!("{} of {all} CPUs", self.processors),
+            _ => "all CPUs".to_owned(),
+        }
     }
 
     /// What all of it says, a sentence each; of slices, those beside most neighbours.

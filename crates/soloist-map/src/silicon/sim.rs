@@ -52,6 +52,7 @@ pub struct SimCores<'a> {
     others: f64,
     readings: u64,
     most: usize,
+    processors: usize,
 }
 
 /// Share of accesses by bank, or by channel.
@@ -74,6 +75,7 @@ impl<'a> SimCores<'a> {
             others: 0.0,
             readings: 0,
             most: NEIGHBOURS,
+            processors: 0,
         }
     }
 
@@ -81,6 +83,12 @@ impl<'a> SimCores<'a> {
     #[must_use]
     pub fn with_neighbours(self, most: usize) -> Self {
         Self { most, ..self }
+    }
+
+    /// On a machine of so many processors, if they are more than take part.
+    #[must_use]
+    pub fn with_processors(self, processors: usize) -> Self {
+        Self { processors, ..self }
     }
 
     /// Something between 0 and 1 that a bank has for good.
@@ -112,6 +120,10 @@ impl<'a> SimCores<'a> {
 impl Cores for SimCores<'_> {
     fn most_neighbours(&self) -> usize {
         self.most
+    }
+
+    fn processors(&self) -> usize {
+        self.processors.max(self.most + 1)
     }
 
     fn round(&mut self, lines: &[u64], company: Option<&Company<'_>>) -> Option<Round> {

@@ -141,7 +141,8 @@ fn measured(args: &Args, host: &Host, ctx: &Ctx) -> Result<Written> {
     // Named before the first experiment: it binds this process to one of them.
     let cpus = compare::cpus(args.cpus.as_deref())?;
     let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    let cpus = Some(cpus.join(","));
+    // One is no list to measure on, unless the user named it.
+    let cpus = (cpus.len() > 1 || args.cpus.is_some()).then(|| cpus.join(","));
     let report = silicon::here(&silicon::Args::usual(cpus.clone()), ctx)?;
     let pages = silicon::here(&silicon::Args::of_pages(cpus), ctx)?;
     Ok(Written {

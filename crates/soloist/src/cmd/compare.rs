@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use soloist_cli::compare::{conditions, finish, own_co_runner, Args, Condition};
 use soloist_cli::{lab, Ctx, Misuse};
-use soloist_core::cpu_list;
 use soloist_host::control::Control;
-use soloist_host::machine::{guest, Host};
+use soloist_host::machine::{guest, named_cpus, Host};
 use soloist_host::run::Timing;
 
 /// Runs the command.
@@ -59,27 +58,8 @@ fn emulated(is_forced: bool) -> Result<Vec<String>> {
 /// The processors named, in the order that they are named in, or all that this process may
 /// use.
 pub(super) fn cpus(list: Option<&str>) -> Result<Vec<u32>> {
-    match list {
-        Some(list) => {
-            let parse =
-                |part: &str| cpu_list(part).map_err(|e| Misuse(format!("--cpus {list}: {e}")));
-            parse(list)?;
-            let mut cpus = Vec::new();
-            for part in list.split(',') {
-                let new = parse(part)?;
-                cpus.extend(
-                    new.iter()
-                        .filter(|cpu| !cpus.contains(cpu))
-                        .collect::<Vec<_>>(),
-                );
-            }
-            Ok(cpus)
-        }
-        None => {
-            let set = rustix::thread::sched_getaffinity(None)?;
-            Ok((0..1024).filter(|&cpu| set.is_set(cpu as usize)).collect())
-        }
-    }
+    let cpus = named_cpus(&Host::live(), list).map_err(|e| Misuse(e.to_string()))?;
+    Ok(cpus)
 }
 
 fn measure(args: &Args, ctx: &Ctx) -> Result<Vec<Condition>> {
@@ -141,17 +121,4 @@ fn co_runners(args: &Args, cpus: &[u32]) -> Result<Vec<(Vec<OsString>, u32)>> {
         .zip(cpus.iter().copied())
         .take(args.neighbours as usize)
         .collect())
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-mod tests {
-    use super::cpus;
-
-    #[test]
-    fn processors_are_in_the_order_that_names_them() {
-        assert_eq!(cpus(Some("1,0")).unwrap(), [1, 0]);
-        assert_eq!(cpus(Some("5,0-2,1")).unwrap(), [5, 0, 1, 2]);
-        assert!(cpus(Some("1,,0")).is_err() && cpus(Some("x")).is_err());
-    }
 }

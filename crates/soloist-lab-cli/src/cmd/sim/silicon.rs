@@ -170,7 +170,8 @@ impl Replay {
             },
         };
         let simulated = self.silicon.simulate.as_deref();
-        let machine = simulated.map(known::find).transpose()?;
+        let machine = simulated.map(known::find).transpose();
+        let machine = machine.map_err(|e| Misuse(format!("--simulate: {e}")))?;
         let cpus = match simulated {
             Some(_) => Vec::new(),
             None => self.bound(silicon.players.len())?,

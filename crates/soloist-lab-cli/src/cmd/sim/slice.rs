@@ -1,9 +1,9 @@
 //! How `soloist sim replay --on-silicon` takes a slice of this machine's memory.
 
 use anyhow::Result;
-use soloist_cli::number::whole;
+use soloist_cli::number::{memory, ns, whole};
 use soloist_cli::{complete, Misuse};
-use soloist_core::{cpu_list, parse_size};
+use soloist_host::machine::{named_cpus, Host};
 
 /// Options of `--on-silicon`.
 #[derive(Debug, clap::Args)]
@@ -25,37 +25,30 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 60, requires = "on_silicon", value_parser = whole::<u32>(20..=10_000))]
     pub blocks: u32,
     /// Memory to find lines in.
-    #[arg(long, value_parser = parse_size, value_name = "SIZE", default_value = "128M", requires = "on_silicon")]
+    #[arg(long, value_parser = memory, value_name = "SIZE", default_value = "128M", requires = "on_silicon")]
     pub memory: u64,
     /// Give up looking for lines after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "on_silicon", value_parser = whole::<u64>(..))]
     pub deadline: u64,
     /// Play on a simulation of this machine's memory instead of silicon.
-    #[arg(long, value_name = "MACHINE", requires = "on_silicon", add = complete::machines())]
+    #[arg(long, value_name = "MACHINE", requires = "on_silicon", conflicts_with_all = ["cpus", "memory"], add = complete::machines())]
     pub simulate: Option<String>,
     /// Simulated: time that a co-runner in the same bank adds to an access, ns.
     #[arg(
         long,
         value_name = "NS",
         default_value_t = 100.0,
-        requires = "simulate"
+        requires = "simulate",
+        value_parser = ns
     )]
     pub same_bank: f64,
 }
 
 impl Options {
-    /// A processor for each program.
+    /// A processor for each program, in the order that they are named in.
     pub fn cpus(&self, programs: usize) -> Result<Vec<usize>> {
-        let cpus: Vec<usize> = match &self.cpus {
-            Some(list) => {
-                let list = cpu_list(list).map_err(|e| Misuse(format!("--cpus {list}: {e}")))?;
-                list.iter().map(|cpu| cpu as usize).collect()
-            }
-            None => {
-                let set = rustix::thread::sched_getaffinity(None)?;
-                (0..1024).filter(|&cpu| set.is_set(cpu)).collect()
-            }
-        };
+        let cpus = named_cpus(&Host::live(), self.cpus.as_deref());
+        let cpus = cpus.map_err(|e| Misuse(e.to_string()))?;
         if cpus.len() < programs {
             return Err(Misuse(format!(
                 "{programs} programs need as many CPUs; there are {}: fewer co-runners, or --cpus",
@@ -63,6 +56,6 @@ impl Options {
             ))
             .into());
         }
-        Ok(cpus[..programs].to_vec())
+        Ok(cpus[..programs].iter().map(|&cpu| cpu as usize).collect())
     }
 }

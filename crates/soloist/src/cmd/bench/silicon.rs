@@ -10,12 +10,12 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{format_size, parse_size};
 use soloist_host::machine::guest::is_bare_metal;
-use soloist_host::machine::{cpu_name, Host};
+use soloist_host::machine::{cpu_name, processors_beside, Host};
 use soloist_machine::known;
 use soloist_map::advice::origin::SIMULATED;
 use soloist_map::detect::cpu;
 use soloist_map::detect::eviction::{self, Eviction, Sorted, POOL};
-use soloist_map::detect::hardware::{Hardware, HardwareOptions};
+use soloist_map::detect::hardware::{most_memory, Hardware, HardwareOptions};
 use soloist_map::detect::llc::{geometry_of_host, CacheProbe, HardwareProbe};
 use soloist_map::detect::meter::Meter;
 use soloist_map::detect::noise::Noise;
@@ -36,7 +36,7 @@ use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 mod whole_pages;
 
 use crate::cmd::compare;
-use soloist_cli::number::{mask, whole};
+use soloist_cli::number::{mask, memory, ns, whole};
 use soloist_cli::{out, progress, table};
 use soloist_cli::{status, Ctx, Misuse};
 
@@ -48,12 +48,6 @@ const SIM_CACHE: (u64, u64) = (128 << 10, 16 << 20);
 
 /// Address bits of a page of 4 KiB inside a huge page.
 const PAGE_BITS: u64 = 0x1f_f000;
-
-/// What a simulated neighbour may add, ns.
-const MOST_NS: f64 = 100_000.0;
-
-/// Memory to find lines in, at least.
-const LEAST_MEMORY: u64 = 4 << 20;
 
 /// Memory that another command looks through for the cache, at most.
 const MOST_MEMORY: u64 = 1 << 30;
@@ -173,22 +167,6 @@ pub(in crate::cmd) struct Report {
     pub(in crate::cmd) cache_why: Option<String>,
 }
 
-/// Takes what a neighbour adds, ns: a number of its own kind, neither below 0 nor endless.
-fn ns(text: &str) -> Result<f64, String> {
-    let ns: Option<f64> = text.parse().ok();
-    ns.filter(|ns| (0.0..=MOST_NS).contains(ns))
-        .ok_or_else(|| format!("a number from 0 to {MOST_NS} is wanted"))
-}
-
-/// Takes memory that at least one huge page fits into.
-fn memory(text: &str) -> Result<u64, String> {
-    let bytes = parse_size(text).map_err(|e| e.to_string())?;
-    match bytes < LEAST_MEMORY {
-        true => Err("4M or more is wanted".to_owned()),
-        false => Ok(bytes),
-    }
-}
-
 /// Takes the size of a cache that each simulated page colour has a page of, at least.
 fn cache(text: &str) -> Result<u64, String> {
     let bytes = parse_size(text).map_err(|e| e.to_string())?;
@@ -218,6 +196,10 @@ fn page_bits(text: &str) -> Result<u64, String> {
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     // Said before a minute is spent.
     if let Some(file) = &args.svg {
+        if !args.wants(Part::Slices) {
+            let why = "--svg: only slices have a picture: leave --only out, or --only slices";
+            return Err(Misuse(why.to_owned()).into());
+        }
         let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
         anyhow::ensure!(
             dir.is_none_or(Path::is_dir),
@@ -230,14 +212,11 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         None => here(args, ctx)?,
     };
     if let Some(file) = &args.svg {
-        let Some(slices) = &report.slices else {
-            let why = report
-                .slices_why
-                .as_deref()
-                .unwrap_or("only slices have a picture");
-            anyhow::bail!("nothing to draw: {why}");
-        };
-        out::write(file, picture::svg(&report.machine, slices))?;
+        match &report.slices {
+            Some(slices) => out::write(file, picture::svg(&report.machine, slices))?,
+            // What was measured besides is printed all the same.
+            None => errln!("soloist: {}: no slices, so no picture", file.display()),
+        }
     }
     if ctx.json {
         ctx.print_json(&report)?;
@@ -248,7 +227,8 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         || report.slices.is_some()
         || !report.pages.is_empty()
         || report.cache.is_some();
-    Ok(status(any))
+    let lacks_picture = args.svg.is_some() && report.slices.is_none();
+    Ok(status(any && !lacks_picture))
 }
 
 fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
@@ -312,6 +292,10 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
 /// Measures this machine.
 pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = compare::cpus(args.cpus.as_deref())?;
+    if let (Some(list), [_]) = (&args.cpus, cpus.as_slice()) {
+        let why = format!("--cpus {list}: the victim and a co-runner need two CPUs");
+        return Err(Misuse(why).into());
+    }
     let mut report = Report::of_host(&Host::live());
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
         report.measures_nothing("there is no second CPU for the co-runner", args);
@@ -357,7 +341,10 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
 
 /// The processors, bound.
 fn real<'a>(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> Result<RealCores<'a>> {
-    RealCores::new(memory, victim, neighbours).with_context(|| format!("CPU {victim}"))
+    let cores = RealCores::new(memory, victim, neighbours);
+    let cores = cores.with_context(|| format!("CPU {victim}"))?;
+    let of_node = processors_beside(&Host::live(), victim as u32);
+    Ok(cores.with_processors(of_node))
 }
 
 impl Args {
@@ -380,7 +367,8 @@ impl Args {
     pub(in crate::cmd) fn of_pages(cpus: Option<String>) -> Self {
         let mut args = Self::with(Part::Pages, cpus);
         let wanted = geometry_of_host().map_or(0, |cache| POOL * cache.size);
-        args.memory = wanted.clamp(args.memory, MOST_MEMORY);
+        let most = most_memory().unwrap_or(MOST_MEMORY).min(MOST_MEMORY);
+        args.memory = wanted.max(args.memory).min(most);
         args
     }
 

@@ -104,7 +104,10 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         return tools::read_registers(&args.registers, args.output.as_deref(), ctx);
     }
     match &args.simulate {
-        Some(name) => simulate(args, &known::find(name)?, ctx),
+        Some(name) => {
+            let machine = known::find(name).map_err(|e| Misuse(format!("--simulate: {e}")))?;
+            simulate(args, &machine, ctx)
+        }
         None => here(args, ctx),
     }
 }
