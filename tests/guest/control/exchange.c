@@ -294,7 +294,7 @@ static void wait_alone(const struct servant *s)
 static void supply_spares(void)
 {
 	struct servant s;
-	long before, after;
+	long before, after, flushes;
 	char pid[16];
 	int err;
 
@@ -305,12 +305,16 @@ static void supply_spares(void)
 		guest_die("cgroup.procs: %s", strerror(errno));
 	wait_alone(&s);
 	before = servant_in(&s, 5);
+	flushes = guest_flushes(1);
 	err = guest_write("groups/two/reserve", "62M");
+	flushes = guest_flushes(1) - flushes;
 	after = servant_in(&s, 5);
-	guest_check(before > 200 && (STAYS ? after == before : after < before),
+	/* A page may move while its task waits for another: then its CPU's TLB is empty. */
+	guest_check(before > 200 && (STAYS ? after == before || !flushes :
+				     after < before),
 		    "isolated-supply-spares",
-		    "%d %s: %ld of %ld pages stayed", err, guest_status(), after,
-		    before);
+		    "%d %s: %ld of %ld pages stayed, CPU 1 flushed its TLB %ld times", err,
+		    guest_status(), after, before, flushes);
 	err = guest_write("groups/two/evict", "1 isolated");
 	after = servant_in(&s, 5);
 	guest_check(!err && after < before / 10, "isolated-evict-when-asked",

@@ -417,8 +417,8 @@ void guest_touch(void *addr, size_t bytes)
 		p[i] = (char)(i / GUEST_PAGE) | 1;
 }
 
-/* x86 calls the line CAL, arm64 IPI1; both describe it in the same words. */
-long guest_calls(int cpu)
+/* Interrupts of @cpu (-1: any) that /proc/interrupts describes by @words. */
+static long interrupts(const char *words, int cpu)
 {
 	FILE *f = fopen("/proc/interrupts", "r");
 	char line[4096], *at, *end;
@@ -429,7 +429,7 @@ long guest_calls(int cpu)
 		guest_die("/proc/interrupts");
 	while (fgets(line, sizeof(line), f)) {
 		at = strchr(line, ':');
-		if (!at || !strstr(line, "Function call interrupts"))
+		if (!at || !strstr(line, words))
 			continue;
 		at++;
 		for (i = 0; n = strtol(at, &end, 10), end != at; i++, at = end)
@@ -438,4 +438,15 @@ long guest_calls(int cpu)
 	}
 	fclose(f);
 	return sum;
+}
+
+/* x86 calls the line CAL, arm64 IPI1; both describe it in the same words. */
+long guest_calls(int cpu)
+{
+	return interrupts("Function call interrupts", cpu);
+}
+
+long guest_flushes(int cpu)
+{
+	return interrupts("TLB shootdowns", cpu);
 }

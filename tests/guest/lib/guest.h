@@ -131,6 +131,8 @@ void guest_touch(void *addr, size_t bytes);
 
 /* Interrupts by which others made @cpu (-1: any) call a function, not the TLB's. */
 long guest_calls(int cpu);
+/* The same to flush its TLB; x86 only, arm64 interrupts nobody for that. */
+long guest_flushes(int cpu);
 
 static inline long long now_ns(void)
 {
