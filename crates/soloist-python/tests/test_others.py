@@ -100,7 +100,7 @@ def test_a_damaged_recording_gives_what_is_intact(recording):
     for options, words in [({"batch": 0}, "batch=0: expected a number from 1"), ({"cpus": 0}, "a list")]:
         with pytest.raises(soloist.SoloistError, match=words):
             soloist.record.read(recording, **options)
-    with pytest.raises(soloist.SoloistError, match="recording.json"):
+    with pytest.raises(soloist.SoloistError, match="no recording"):
         soloist.record.read(recording / "nowhere")
 
 
