@@ -162,7 +162,7 @@ static long node0_free_kib(void)
 	return kernel_number("/sys/devices/system/node/node0/meminfo", "Node 0 MemFree");
 }
 
-#define LEFT_KIB	(32l << 10)	/* ZONE_DMA and watermarks take two thirds */
+#define LEFT_KIB	(36l << 10)	/* ZONE_DMA and watermarks take two thirds */
 
 /*
  * A node with less room than its pages in the way need, beside one that is free: no page
