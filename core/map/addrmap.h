@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What can be asked of an address map (structs.h): the place and the colours of a
+ * Functions of an address map (structs.h): they give the place and the colours of a
  * frame, and how many frames a colour has.
  *
  * All functions are pure; sol_map_parse() is the only door in.

@@ -39,12 +39,10 @@ struct sol_pass {
 /**
  * struct sol_target - what a step of a pass needs to know of a cell
  * @cell: the cell
- * @n: cells that the group has on the node
  * @mark: frames that the cell shall have at least, by the node's goal
  */
 struct sol_target {
 	u32 cell;
-	u32 n;
 	u32 mark;
 };
 

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use soloist_core::{parse_size, parse_whole};
 
-/// What a simulated neighbour may add to an access, ns.
+/// A simulated neighbour adds at most this to an access, ns.
 const MOST_NS: f64 = 100_000.0;
 
-/// Memory to find lines in, at least: two huge pages.
+/// The least memory in which lines are found: two huge pages.
 const LEAST_MEMORY: u64 = 4 << 20;
 
 /// Takes the number of a process or thread; 0 is none.

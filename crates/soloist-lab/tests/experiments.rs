@@ -252,7 +252,7 @@ fn waits_add_up_to_the_slowdown_and_name_their_culprits() {
     assert!(page.contains("microseconds beyond its time alone"));
 }
 
-/// What users read of cache colours: they isolate a task that reuses the cache, and banks don't.
+/// The docs say that cache colours isolate a task that reuses the cache, and that banks don't.
 #[test]
 fn a_megabyte_reused_beside_streams_wants_cache_colors() {
     let path = concat!(

@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
-#include "../lib/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,8 +165,7 @@ int main(void)
 	guest_touch(p, BYTES);
 	used = guest_stat("groups/mmops/stats", "pages");
 	munmap(p, BYTES);
-	if (set_kernel("/proc/sys/vm/drop_caches", "1"))
-		guest_die("drop_caches: %s", strerror(errno));
+	guest_set_kernel("/proc/sys/vm/drop_caches", "1");
 	after = guest_stat("groups/mmops/stats", "pages");
 	/* Some pages of our own (stdio, tables) may come meanwhile. */
 	guest_check(used - after >= PAGES - 16,

@@ -260,14 +260,14 @@ static bool is_isolated(void)
 #define USER_TICKS	11
 #define LAST_CPU	36
 
-/* A number of /proc/PID/FILE, after @skip words from the last `)`; -1: not known. */
-static long long proc_number(pid_t pid, const char *file, int skip)
+/* A number of /proc/PID/stat, @skip words after the name; -1: not known. */
+static long long stat_number(pid_t pid, int skip)
 {
 	char path[64], text[1024] = "";
 	const char *at;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
 		guest_die("%s: %s", path, strerror(errno));
@@ -283,10 +283,10 @@ static void wait_alone(const struct servant *s)
 {
 	long long ran;
 
-	while (proc_number(s->pid, "stat", LAST_CPU) != 1)
+	while (stat_number(s->pid, LAST_CPU) != 1)
 		usleep(10000);
-	ran = proc_number(s->pid, "stat", USER_TICKS);
-	while (proc_number(s->pid, "stat", USER_TICKS) == ran)
+	ran = stat_number(s->pid, USER_TICKS);
+	while (stat_number(s->pid, USER_TICKS) == ran)
 		usleep(10000);
 }
 

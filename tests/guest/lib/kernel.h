@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the stock kernel says of itself, and its settings: files of /proc and /sys. */
+/* Figures and settings of the stock kernel: files of /proc and /sys. */
 #ifndef KERNEL_H
 #define KERNEL_H
 

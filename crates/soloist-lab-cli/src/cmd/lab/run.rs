@@ -91,7 +91,7 @@ impl Run {
         Ok(status(!(self.strict && any)))
     }
 
-    /// What was asked for, scenarios first: as it was typed, and what it is.
+    /// The names as they were typed, and their experiments, scenarios first.
     fn experiments<'a>(
         &self,
         names: &[&'a str],
@@ -244,7 +244,7 @@ impl Run {
         machine.chain(set).collect::<Vec<_>>().join(" ")
     }
 
-    /// What repeats the experiment that was typed as `name`: the name, and the changes.
+    /// The arguments that repeat the experiment: `name`, as it was typed, and the changes.
     fn repeated(&self, name: &str) -> String {
         let changes = self.changes();
         format!("{name} {changes}").trim_end().to_owned()

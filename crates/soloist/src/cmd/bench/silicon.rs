@@ -214,7 +214,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(file) = &args.svg {
         match &report.slices {
             Some(slices) => out::write(file, picture::svg(&report.machine, slices))?,
-            // What was measured besides is printed all the same.
+            // The other measurements are still printed.
             None => errln!("soloist: {}: no slices, so no picture", file.display()),
         }
     }
