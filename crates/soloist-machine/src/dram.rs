@@ -246,6 +246,14 @@ impl Device {
 
     /// Checks that the figures can belong to one device.
     fn validate(&self) -> Result<(), String> {
+        self.validate_ranges()?;
+        self.validate_sizes()?;
+        self.validate_timing()?;
+        self.validate_refresh()
+    }
+
+    /// No figure is zero that may not be, and none is beyond what the model computes with.
+    fn validate_ranges(&self) -> Result<(), String> {
         let positive = [
             ("tCK_ps", self.tck_ps),
             ("bus_bits", self.bus_bits / 8),
@@ -273,6 +281,11 @@ impl Device {
         if let Some((name, v)) = all.iter().find(|(_, v)| beyond(v)) {
             return Err(format!("{name} {v} is more than {MOST}"));
         }
+        Ok(())
+    }
+
+    /// Bursts are of whole cycles, bank groups of equally many banks.
+    fn validate_sizes(&self) -> Result<(), String> {
         if self.burst_length == 0 || self.burst_length % self.transfers_per_cycle != 0 {
             return Err(format!(
                 "burst_length {} must be a multiple of transfers_per_cycle {}",
@@ -285,6 +298,11 @@ impl Device {
                 self.banks, self.bank_groups
             ));
         }
+        Ok(())
+    }
+
+    /// What the standard makes the longer of two times is not the shorter.
+    fn validate_timing(&self) -> Result<(), String> {
         for (long, l, short, s) in [
             ("tCCD_L", self.tccd_l, "tCCD_S", self.tccd_s),
             ("tRRD_L", self.trrd_l, "tRRD_S", self.trrd_s),
@@ -302,6 +320,11 @@ impl Device {
                 self.cl + self.burst_cycles()
             ));
         }
+        Ok(())
+    }
+
+    /// The scheme of refresh has the times that it needs, and leaves time for requests.
+    fn validate_refresh(&self) -> Result<(), String> {
         if self.refresh != RefreshScheme::AllBank && self.trfc_pb == 0 {
             return Err("tRFCpb must be given for per-bank refresh".to_owned());
         }

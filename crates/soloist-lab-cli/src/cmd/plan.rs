@@ -325,7 +325,7 @@ fn misuse(error: impl std::fmt::Display) -> anyhow::Error {
 
 /// The document for a certification; `config` is the plan's.
 fn report(args: &Args, made: &Made, config: &str, machine: &Machine) -> Result<String> {
-    let tasks = fs::read_to_string(&args.file)?;
+    let tasks = fs::read_to_string(&args.file).with_context(|| args.file.display().to_string())?;
     let mut inputs = inputs::recordings(&made.plan.set)?;
     let text = made.machine_text.as_bytes();
     inputs.insert(0, Input::of("machine", &machine.file, text));

@@ -1,5 +1,6 @@
 //! An experiment as a picture.
 
+use plotters::coord::types::RangedCoordf64;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use soloist_core::statistics::Spread;
@@ -208,7 +209,22 @@ fn draw(
         .label_style(("sans-serif", 14))
         .draw()
         .map_err(broken)?;
-    let width = 0.8 / series.len() as f64;
+    draw_bars(&mut chart, series, plot.range).map_err(broken)?;
+    let printed = draw_printed(&mut chart, series).map_err(broken)?;
+    draw_key(&key, series, printed)
+}
+
+type Bars<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Drawn<'b, T> = Result<T, DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>>;
+
+/// What a series' bar takes of its group's width, 1.
+fn bar_width(series: &[Series]) -> f64 {
+    0.8 / series.len() as f64
+}
+
+/// A bar of each mean; with `range` the least and the greatest at it.
+fn draw_bars<'b>(chart: &mut Bars<'_, 'b>, series: &[Series], range: bool) -> Drawn<'b, ()> {
+    let width = bar_width(series);
     for (i, s) in series.iter().enumerate() {
         let color = color(i);
         let left = |at: usize| at as f64 + 0.1 + i as f64 * width;
@@ -216,34 +232,32 @@ fn draw(
             let corners = [(left(*at), 0.0), (left(*at) + width * 0.92, spread.mean)];
             Rectangle::new(corners, color.filled())
         });
-        chart.draw_series(bars).map_err(broken)?;
-        if plot.range {
+        chart.draw_series(bars)?;
+        if range {
             let bars = s.points.iter().map(|(at, spread, _)| {
                 let x = left(*at) + width * 0.46;
                 ErrorBar::new_vertical(x, spread.min, spread.mean, spread.max, BLACK, 6)
             });
-            chart.draw_series(bars).map_err(broken)?;
+            chart.draw_series(bars)?;
         }
     }
-    let printed: Vec<(f64, f64)> = series
-        .iter()
-        .enumerate()
-        .flat_map(|(i, s)| {
-            let x = move |at: usize| at as f64 + 0.1 + (i as f64 + 0.46) * width;
-            let points = s.points.iter();
-            points.filter_map(move |(at, _, printed)| Some((x(*at), (*printed)?)))
-        })
-        .collect();
-    if !printed.is_empty() {
-        chart
-            .draw_series(
-                printed
-                    .iter()
-                    .map(|&at| Cross::new(at, 6, BLACK.stroke_width(2))),
-            )
-            .map_err(broken)?;
+    Ok(())
+}
+
+/// A cross at each printed figure. Returns whether there is one.
+fn draw_printed<'b>(chart: &mut Bars<'_, 'b>, series: &[Series]) -> Drawn<'b, bool> {
+    let width = bar_width(series);
+    let mut any = false;
+    for (i, s) in series.iter().enumerate() {
+        for (at, _, printed) in &s.points {
+            let Some(printed) = printed else { continue };
+            let x = *at as f64 + 0.1 + (i as f64 + 0.46) * width;
+            let cross = Cross::new((x, *printed), 6, BLACK.stroke_width(2));
+            chart.draw_series([cross])?;
+            any = true;
+        }
     }
-    draw_key(&key, series, !printed.is_empty())
+    Ok(any)
 }
 
 /// What the colours mean, beside the plot.

@@ -10,7 +10,8 @@ use soloist_rt::analysis::interference::{surroundings, Conditions, Costs, Shared
 use soloist_rt::analysis::response::analyse;
 use soloist_rt::analysis::ProfiledSet;
 use soloist_rt::model::cores::{play, seed_of, PageSource, Setup};
-use soloist_rt::model::profile::{in_colors, profiles, Jobs};
+use soloist_rt::model::in_colors::{in_colors, Jobs};
+use soloist_rt::model::profile::profiles;
 use soloist_rt::tasks::file::parse;
 use soloist_rt::tasks::TaskSet;
 use soloist_trace::timeline::End;

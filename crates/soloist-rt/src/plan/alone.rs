@@ -6,7 +6,8 @@ use soloist_memory::Platform;
 
 use crate::analysis::interference::Costs;
 use crate::model::cores::{seed_of, PageSource, PlayError};
-use crate::model::profile::{in_colors, Alone, Jobs, Profile};
+use crate::model::in_colors::{in_colors, Alone, Jobs};
+use crate::model::profile::Profile;
 use crate::model::program::Maker;
 use crate::tasks::{Task, TaskSet};
 

@@ -15,7 +15,8 @@ use crate::analysis::linux::Server;
 use crate::analysis::response::Answer;
 use crate::analysis::ProfiledSet;
 use crate::model::cores::{PageSource, PlayError};
-use crate::model::profile::{in_colors, Profile};
+use crate::model::in_colors::in_colors;
+use crate::model::profile::Profile;
 use crate::model::program::Maker;
 use crate::tasks::{Order, TaskSet};
 
