@@ -129,6 +129,13 @@ static int next_node_near(const struct sol_request *rq, unsigned long *done)
 	return best;
 }
 
+int sol_request_nearest(const struct sol_request *rq)
+{
+	unsigned long done = 0;
+
+	return next_node_near(rq, &done);
+}
+
 /*
  * Take a page from the per-CPU list of a node farther away than those that are dry for
  * the group. The list of the nearest node was asked before. @anywhere: the next

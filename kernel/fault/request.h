@@ -46,6 +46,14 @@ static inline bool sol_request_allows(const struct sol_request *rq, int nid)
 }
 
 /**
+ * sol_request_nearest() - the allowed node that is nearest to ->nid
+ * @rq: the request; ->nid is a node
+ *
+ * Return: a node, or NUMA_NO_NODE: none is allowed.
+ */
+int sol_request_nearest(const struct sol_request *rq);
+
+/**
  * sol_request_slow() - a page from anywhere but the per-CPU list of the node
  * @rq: the request; ->nid is a node, or NUMA_NO_NODE
  *
@@ -65,10 +73,15 @@ struct page *sol_request_slow(struct sol_request *rq);
 static __always_inline struct page *sol_request_page(struct sol_request *rq)
 {
 	struct page *page;
+	int nid = rq->nid;
 
-	if (rq->nid != NUMA_NO_NODE && !sol_request_allows(rq, rq->nid))
-		return sol_request_slow(rq);
-	page = sol_cpu_list_get(rq->id, rq->nid, rq->gfp, rq->table, true);
+	if (nid != NUMA_NO_NODE && !sol_request_allows(rq, nid)) {
+		nid = sol_request_nearest(rq);
+		if (nid == NUMA_NO_NODE)
+			return sol_request_slow(rq);
+		rq->nid = nid;
+	}
+	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->table, true);
 	rq->rung = SOL_AT_HAND;
 	return likely(page) ? page : sol_request_slow(rq);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -53,6 +54,37 @@ static int bound(void)
 	return guest_exit();
 }
 
+static void run_on_node_0(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		guest_die("cpu 0: %s", strerror(errno));
+}
+
+/* Who may only use another node than its CPU's waits for supply as rarely as others. */
+static int far(void)
+{
+	unsigned long one = 2;
+	void *p = guest_map_anon(4 * BYTES);
+	long long waited;
+
+	run_on_node_0();
+	if (guest_join("both"))
+		guest_die("join: %s", guest_status());
+	if (syscall(SYS_set_mempolicy, MPOL_BIND, &one, 64))
+		guest_die("set_mempolicy: %s", strerror(errno));
+	waited = guest_stat("groups/both/stats", "waited");
+	guest_touch(p, 4 * BYTES);
+	waited = guest_stat("groups/both/stats", "waited") - waited;
+	guest_check(waited < 4 * (long long)(BYTES / GUEST_PAGE) / 8,
+		    "bound-elsewhere-is-not-slow", "%lld of %lu faults waited for supply",
+		    waited, 4 * BYTES / GUEST_PAGE);
+	return guest_exit();
+}
+
 static int empty(void)
 {
 	unsigned long one = 2;
@@ -92,6 +124,7 @@ int main(void)
 	guest_group("both", sets);
 	guest_group("node0", "1");
 	in_child(bound);
+	in_child(far);
 	in_child(empty);
 	return guest_exit();
 }
