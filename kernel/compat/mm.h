@@ -5,7 +5,9 @@
 
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/rwsem.h>
 #include <linux/sched/coredump.h>
+#include <linux/seqlock.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
@@ -39,6 +41,22 @@ static inline void sol_mm_clear_merge_any(struct mm_struct *mm)
 #ifdef MMF_VM_MERGE_ANY
 	clear_bit(MMF_VM_MERGE_ANY, sol_mm_flags(mm));
 #endif
+}
+
+/*
+ * mmap_write_lock() if it can be had at once; mmap_write_unlock() undoes it. 6.12 lost the
+ * kernel's own. Where areas have locks, a writer begins a sequence, by later kernels and
+ * stable releases in a seqcount_t.
+ */
+static inline bool sol_mmap_write_trylock(struct mm_struct *mm)
+{
+	if (!down_write_trylock(&mm->mmap_lock))
+		return false;
+#ifdef CONFIG_PER_VMA_LOCK
+	if (__same_type(mm->mm_lock_seq, seqcount_t))
+		do_raw_write_seqcount_begin((seqcount_t *)&mm->mm_lock_seq);
+#endif
+	return true;
 }
 
 /* When NUMA balancing looks at @mm again; no field without it (PREEMPT_RT). */

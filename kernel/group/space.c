@@ -19,9 +19,11 @@
  * copies that bit, so SOL_TASK_NO_THP in task->atomic_flags, which both keep, carries
  * it over.
  *
- * Locking: flags are atomic bits. mmap_lock for areas of KSM. Probes run with
- * preemption off and touch nothing but flags.
+ * Locking: flags are atomic bits. mmap_lock for areas of KSM, if it can be had soon.
+ * Probes touch nothing but flags. The last reference to an address space is put by a
+ * worker of the kernel: closing a task's files may wait for their server.
  */
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/sched/coredump.h>
@@ -33,6 +35,8 @@
 #include "group.h"
 #include "../hook/probe.h"
 #include "space.h"
+
+#define LOCK_MS	50
 
 /* Requirements of the groups of an address space's threads. */
 struct stay_want {
@@ -95,16 +99,31 @@ static void stay_end(struct mm_struct *mm, struct task_struct *task)
 		sol_mm_numa_scan_at(mm, jiffies);
 }
 
-/* Merged pages stay merged until they are written; no more are merged. */
+/* A fault may hold the lock for as long as the server of a file likes. */
+static bool lock_soon(struct mm_struct *mm)
+{
+	int tries = LOCK_MS;
+
+	while (!sol_mmap_write_trylock(mm)) {
+		if (!tries--)
+			return false;
+		usleep_range(USEC_PER_MSEC / 2, USEC_PER_MSEC);
+	}
+	return true;
+}
+
+/*
+ * Merged pages stay merged until they are written; no more are merged. Areas of a task
+ * that keeps us waiting stay as they are: the pages that it loses are its own.
+ */
 static void stay_unmerge(struct mm_struct *mm)
 {
 	struct vm_area_struct *vma;
 	VMA_ITERATOR(vmi, mm, 0);
 
 	sol_mm_clear_merge_any(mm);
-	if (!test_bit(MMF_VM_MERGEABLE, sol_mm_flags(mm)))
+	if (!test_bit(MMF_VM_MERGEABLE, sol_mm_flags(mm)) || !lock_soon(mm))
 		return;
-	mmap_write_lock(mm);
 	for_each_vma(vmi, vma) {
 		if (vma->vm_flags & VM_MERGEABLE)
 			vm_flags_clear(vma, VM_MERGEABLE);
@@ -125,7 +144,7 @@ void sol_stay_task(struct task_struct *task)
 	} else {
 		stay_end(mm, task);
 	}
-	mmput(mm);
+	mmput_async(mm);
 }
 
 static void stay_new_mm(struct task_struct *task)

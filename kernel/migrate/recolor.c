@@ -2,8 +2,8 @@
 /*
  * Recolour: pages that running tasks have already move into their group's colours.
  *
- * The page tables of each address space are walked in slices, a few pages at a time,
- * with mmap_lock held for reading. What a slice finds migrates without that lock, each
+ * The page tables of each address space are walked in slices, a few pages at a time and
+ * SLICE_LOOKS entries at most, with mmap_lock held for reading. What a slice finds migrates without that lock, each
  * page to a frame that the group's faults might have got. A page counts as in place if
  * the group handed it out and the frame is of its colours, which may have changed since.
  * One that lies in the colours by chance moves too, so that its frame comes back to the
@@ -17,8 +17,9 @@
  * Pages that the task maps while the walk goes on are in colour anyway. Further passes
  * try again a page that was in use for a moment.
  *
- * Locking: mmap_lock for a slice, and the page table's lock inside. None while pages
- * migrate. A reference on each page, and on the address space.
+ * Locking: mmap_lock for a slice, and the page table's lock inside. A fault may hold
+ * mmap_lock for as long as the server of a file likes, so that we only try it; an address
+ * space whose lock is not to be had counts as a busy page. None while pages migrate. A reference on each page, and on the address space.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -37,6 +38,8 @@
 #include "../occupancy/sweep.h"
 #include "recolor.h"
 
+#define LOCK_WAIT	(HZ / 2)
+#define SLICE_LOOKS	1024u	/* page table entries */
 
 static SOL_JOB(recolor_job, "recolor");
 
@@ -59,6 +62,7 @@ struct found {
  * @colors: the group's
  * @text: pages of files are worth a copy
  * @at: where the next slice begins
+ * @looked: entries of page tables that the slice looked at
  * @found: pages that the slice found
  * @n: how many
  * @unsplit: a huge page that could not be split: not tried again for each part
@@ -71,6 +75,7 @@ struct recolor {
 	struct sol_sweep colors;
 	bool text;
 	unsigned long at;
+	u32 looked;
 	struct found found[SOL_BATCH_PAGES];
 	u32 n;
 	struct folio *unsplit;
@@ -129,6 +134,10 @@ static int visit_pte(pte_t *pte, unsigned long addr, unsigned long next,
 	pte_t entry = *pte;
 	struct page *page;
 
+	if (++r->looked > SLICE_LOOKS) {
+		r->at = addr;
+		return 1;
+	}
 	if (!pte_present(entry) || pte_special(entry) ||
 	    !pfn_valid(pte_pfn(entry)) || pte_pfn(entry) >= sol_store.n_frames)
 		goto next;
@@ -166,14 +175,30 @@ static const struct mm_walk_ops walk_ops = {
 	SOL_WALK_LOCKED
 };
 
-/* Find the next pages. Return: 1: there may be more; 0: that was all; -EINTR. */
+/* Return: 0; -EBUSY; or why the job is over. */
+static int lock_mm(struct mm_struct *mm)
+{
+	unsigned long end = jiffies + LOCK_WAIT;
+	int err = 0;
+
+	while (!err && !mmap_read_trylock(mm)) {
+		schedule_timeout_interruptible(1);
+		err = sol_job_over(&recolor_job) ?:
+		      time_after(jiffies, end) ? -EBUSY : 0;
+	}
+	return err;
+}
+
+/* Find the next pages. Return: 1: there may be more; 0: that was all; or an errno. */
 static int slice(struct recolor *r)
 {
 	int ret;
 
 	r->n = 0;
-	if (mmap_read_lock_killable(r->mm))
-		return -EINTR;
+	r->looked = 0;
+	ret = lock_mm(r->mm);
+	if (ret)
+		return ret;
 	ret = static_call(sol_recolor_walk)(r->mm, r->at, r->mm->task_size,
 					    &walk_ops, r);
 	mmap_read_unlock(r->mm);
@@ -263,6 +288,10 @@ static int one_mm(struct recolor *r)
 	r->at = 0;
 	do {
 		more = slice(r);
+		if (more == -EBUSY) {
+			recolor_job.report.stays[SOL_STAYS_BUSY]++;
+			return 0;
+		}
 		move_found(r);
 		cond_resched();
 		more = sol_job_over(&recolor_job) ?: more;
@@ -279,7 +308,7 @@ static struct mm_struct *mm_of(struct task_struct *task,
 
 	if (!mm || (group_id_of_mm(mm) == group->id && mm != last))
 		return mm;
-	mmput(mm);
+	mmput_async(mm);
 	return NULL;
 }
 
@@ -297,7 +326,7 @@ static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 		last = mm;	/* threads of a process stand side by side */
 		r->mm = mm;
 		err = one_mm(r);
-		mmput(mm);
+		mmput_async(mm);
 	}
 	return err;
 }
@@ -353,7 +382,7 @@ static int may_recolor(struct sol_group *group, struct task_struct *task)
 		return sol_deny(-EINVAL,
 				"recolor: the memory of process %d is not of group %s; write it to procs first",
 				task_tgid_vnr(task), group->name);
-	mmput(mm);
+	mmput_async(mm);
 	return 0;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Execs below a file system that never answers, as any user may mount one: they
- * wait for it, and nobody else does. The module goes while they wait.
+ * A file system that never answers, as any user may mount one. Execs below it wait, and
+ * nobody else does; the module goes while they wait. A fault on its file holds the lock
+ * of its address space; who puts that process into a group or recolours it ends all the
+ * same.
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
@@ -9,8 +11,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -111,6 +116,125 @@ static void script(const char *path, const char *interpreter)
 	close(fd);
 }
 
+/* ---- a fault that nobody answers ---- */
+
+#define FILE_ID	2
+
+static void reply(int fd, u64 unique, int err, const void *what, size_t size)
+{
+	char buf[512];
+	struct fuse_out_header head = {
+		.len = sizeof(head) + size, .error = -err, .unique = unique
+	};
+
+	memcpy(buf, &head, sizeof(head));
+	memcpy(buf + sizeof(head), what, size);
+	if (write(fd, buf, head.len) < 0 && errno != ENOENT)
+		_exit(1);
+}
+
+/* Serve one file, whose first page can't be read, and then never is. */
+static void serve_file(int fd, int asked)
+{
+	struct fuse_attr attr = { .ino = FILE_ID, .size = GUEST_PAGE, .nlink = 1,
+				  .mode = S_IFREG | 0444, .blksize = GUEST_PAGE };
+	struct fuse_entry_out entry = { .nodeid = FILE_ID, .entry_valid = 3600,
+					.attr_valid = 3600, .attr = attr };
+	struct fuse_attr_out attr_out = { .attr_valid = 3600, .attr = attr };
+	struct fuse_open_out opened = { .fh = 1 };
+	bool failed = false;
+	u64 unique;
+
+	for (;;) {
+		switch (next_request(fd, &unique)) {
+		case FUSE_LOOKUP:
+			reply(fd, unique, 0, &entry, sizeof(entry));
+			break;
+		case FUSE_GETATTR:
+			reply(fd, unique, 0, &attr_out, sizeof(attr_out));
+			break;
+		case FUSE_OPEN:
+			reply(fd, unique, 0, &opened, sizeof(opened));
+			break;
+		case FUSE_READ:
+			if (failed && write(asked, "", 1) != 1)
+				_exit(1);
+			if (!failed)
+				reply(fd, unique, EIO, "", 0);
+			failed = true;
+			break;
+		case FUSE_FORGET:
+		case FUSE_BATCH_FORGET:
+			break;
+		default:
+			reply(fd, unique, ENOSYS, "", 0);
+		}
+	}
+}
+
+static void *fault(void *at)
+{
+	return (void *)(long)*(volatile char *)at;
+}
+
+/* Its thread waits in a fault, and has areas that may be merged. */
+static void faults(const char *path)
+{
+	char *merged = guest_map_anon(GUEST_PAGE);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	pthread_t thread;
+	void *at;
+
+	if (fd < 0)
+		_exit(1);
+	at = mmap(NULL, GUEST_PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (at == MAP_FAILED || madvise(merged, GUEST_PAGE, MADV_MERGEABLE) ||
+	    pthread_create(&thread, NULL, fault, at))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void fault_waits(void)
+{
+	int fd = mount_silent("mute"), asked[2], status;
+	char command[200], c;
+	pid_t server, pid;
+
+	answer_init(fd);
+	guest_group("mute", "3");
+	if (pipe(asked))
+		guest_die("pipe");
+	server = fork();
+	if (!server)
+		serve_file(fd, asked[1]);
+	close(fd);
+	pid = fork();
+	if (!pid)
+		faults("mute/file");
+	if (read(asked[0], &c, 1) != 1)
+		guest_die("no fault");
+	usleep(200000);
+	snprintf(command, sizeof(command), "echo %d >%s/groups/mute/procs", pid,
+		 GUEST_ROOT);
+	status = status_soon(command);
+	guest_check(status == 0, "joins-beside-a-fault", "%d %s", status,
+		    guest_status());
+	snprintf(command, sizeof(command), "echo %d >%s/groups/mute/recolor", pid,
+		 GUEST_ROOT);
+	status = status_soon(command);
+	guest_check(status == 0 && guest_stat("groups/mute/recolor", "busy") > 0,
+		    "recolours-beside-a-fault", "%d %s: %s", status, guest_status(),
+		    guest_read("groups/mute/recolor"));
+	kill(pid, SIGKILL);
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	waitpid(pid, NULL, 0);
+	umount2("mute", MNT_FORCE | MNT_DETACH);
+	guest_check(!guest_ungroup("mute"), "group-goes-after-a-fault", "%s",
+		    guest_status());
+}
+
 int main(void)
 {
 	char here[256], path[300], *map = strdup(guest_read("map"));
@@ -120,6 +244,7 @@ int main(void)
 
 	if (!getcwd(here, sizeof(here)))
 		guest_die("getcwd");
+	fault_waits();
 	fuse = mount_silent("silent");
 	answer_init(fuse);
 	rule_for("*");
