@@ -269,6 +269,8 @@ static struct sol_probe probes[] = {
 
 /* ---- Binding ---- */
 
+#define TAKE_IN_ROUNDS	16
+
 #define ROOT	"/"
 #define EVERYTHING	"everything-else"	/* what users write for the root */
 #define MOUNT	"/sys/fs/cgroup"	/* where nearly everybody has it */
@@ -364,19 +366,33 @@ static bool should_join(struct task_struct *task, void *arg)
 	return binding_of(task) == b && shall_change(b, id);
 }
 
-/* All tasks in @b's cgroup join; those that can't are counted. */
-static void take_in(struct binding *b)
+/* The tasks in @b's cgroup join. Return: how many were there that can; @refused: can't. */
+static u32 take_in_once(struct binding *b, u32 *refused)
 {
 	struct task_struct **tasks;
 	u32 n, i;
 
+	*refused = 0;
 	tasks = sol_member_gather(should_join, b, &n);
 	for (i = 0; i < n; i++) {
-		if (sol_member_join(b->group, tasks[i]) == -EINVAL)
-			atomic64_inc(&b->refused);
+		*refused += sol_member_join(b->group, tasks[i]) == -EINVAL;
 		put_task_struct(tasks[i]);
 	}
 	kvfree(tasks);
+	return n - *refused;
+}
+
+/*
+ * All tasks in @b's cgroup join; those that can't are counted. A task that had not joined
+ * yet may have forked, and its child is in no group: so until nobody is left.
+ */
+static void take_in(struct binding *b)
+{
+	u32 refused, rounds = 0;
+
+	while (take_in_once(b, &refused) && ++rounds < TAKE_IN_ROUNDS)
+		cond_resched();
+	atomic64_add(refused, &b->refused);
 }
 
 /* A binding of @group to @path, in front of *@made; or the one there is stays. */

@@ -5,13 +5,16 @@
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -227,6 +230,102 @@ static void test_several(void)
 	gone("/two");
 }
 
+#define SLEEPERS	4000	/* threads that join first, which takes a while */
+#define RELAYS		8
+
+static void *sleeper(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void sleep_in_threads(int ready)
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < SLEEPERS; i++)
+		if (pthread_create(&thread, NULL, sleeper, NULL))
+			_exit(1);
+	if (write(ready, "", 1) == 1)
+		sleeper(NULL);
+	_exit(1);
+}
+
+/* Each child goes on as its parent ends: none of them lives until its turn to join. */
+static void relay(volatile bool *stop)
+{
+	while (!*stop) {
+		if (fork() > 0)
+			_exit(0);
+		usleep(1000);
+	}
+	sleeper(NULL);
+}
+
+/* Processes in @path; @in: those that are in @group, too. */
+static int relays_of(const char *path, const char *group, int *in)
+{
+	char full[256];
+	int pid, n = 0;
+	FILE *f;
+
+	*in = 0;
+	snprintf(full, sizeof(full), CGROUPS "%s/cgroup.procs", path);
+	f = fopen(full, "r");
+	while (f && fscanf(f, "%d", &pid) == 1) {
+		n++;
+		*in += is_member(group, pid);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* What forks while its cgroup is being bound is in the group in the end. */
+static void test_forks_meanwhile(void)
+{
+	volatile bool *stop = mmap(NULL, GUEST_PAGE, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int i, n, in, ready[2];
+	pid_t pid;
+	char c;
+
+	make("/forks");
+	if (stop == MAP_FAILED || pipe(ready))
+		guest_die("forks: %s", strerror(errno));
+	pid = fork();
+	if (!pid) {
+		enter("/forks", 0);
+		sleep_in_threads(ready[1]);
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		guest_die("no %d threads", SLEEPERS);
+	for (i = 0; i < RELAYS; i++) {
+		if (!fork()) {
+			enter("/forks", 0);
+			relay(stop);
+		}
+	}
+	usleep(100000);
+	if (bind_to("cg3", "/forks"))
+		guest_die("bind: %s", guest_status());
+	*stop = true;
+	usleep(200000);
+	kill(pid, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	n = relays_of("/forks", "cg3", &in);
+	guest_check(n == RELAYS && in == n, "forks-while-bound",
+		    "%d of %d are in the group", in, n);
+	set_kernel(CGROUPS "/forks/cgroup.kill", "1");
+	bind_to("cg3", "\n");
+	for (i = 0; i < 100 && gone("/forks"); i++)
+		usleep(20000);
+}
+
 /* A loop over all tasks takes some out of exclusive groups: the kernel says so. */
 static void test_leaves_exclusive(void)
 {
@@ -294,6 +393,7 @@ int main(void)
 	guest_check(child_in("/late", "cg3", NULL), "unbound-is-plain", "joined");
 	bind_to("cg1", "\n");
 	test_several();
+	test_forks_meanwhile();
 	test_leaves_exclusive();
 	guest_ungroup("cg1");
 	guest_check(child_in("/bound", "cg2", NULL), "group-gone", "joined");
