@@ -18,7 +18,8 @@
  * under sol_group_mutex, which is taken here.
  *
  * Locking: a thread's group is changed only by the thread itself while it is
- * the only one in it; otherwise it gets a copy. All else is in palette/.
+ * the only one in it; otherwise it gets a copy. A mutex for counting groups and making
+ * one. All else is in palette/.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -35,8 +36,14 @@
 #include "../command/status.h"
 #include "../uapi/soloist.h"
 
-/* Groups of one user without CAP_SYS_ADMIN; there are 65,535 in all. */
-#define USER_GROUPS	64
+/*
+ * Groups that threads of one user without CAP_SYS_ADMIN may make, and those of all users,
+ * as a user may have many ids (subuid); there are 65,535 groups.
+ */
+#define USER_GROUPS	64u
+#define USERS_GROUPS	4096u
+
+static DEFINE_MUTEX(making);
 
 DEFINE_STATIC_SRCU(calls);
 
@@ -102,40 +109,60 @@ static bool made_for_current(const struct sol_group *group)
 	       group->maker_start == current->start_boottime;
 }
 
-/* Groups that the current user's threads made so and that still have pages. */
-static u32 groups_of_user(void)
+/* May the current user's threads make one more? Those that still have pages count. */
+static int may_make(void)
 {
+	u32 id, of_user = 0, of_all = 0;
 	struct sol_group *group;
-	u32 id, n = 0;
 
+	if (capable(CAP_SYS_ADMIN))
+		return 0;
 	mutex_lock(&sol_group_mutex);
 	for (id = 1; id <= SOL_MAX_GROUPS; id++) {
 		group = rcu_dereference_protected(sol_groups[id],
 				lockdep_is_held(&sol_group_mutex));
-		if (group && group->maker && uid_eq(group->maker_uid, current_uid()))
-			n++;
+		if (!group || !group->maker)
+			continue;
+		of_all++;
+		of_user += uid_eq(group->maker_uid, current_uid());
 	}
 	mutex_unlock(&sol_group_mutex);
-	return n;
+	if (of_user >= USER_GROUPS)
+		return sol_deny(-ENOSPC,
+				"mmap: %u threads of this user have colours of their own, no more may",
+				USER_GROUPS);
+	if (of_all >= USERS_GROUPS)
+		return sol_deny(-ENOSPC,
+				"mmap: %u threads have colours of their own, no more may",
+				USERS_GROUPS);
+	return 0;
+}
+
+static struct sol_group *make_own(void)
+{
+	struct sol_group *group;
+	int err;
+
+	mutex_lock(&making);
+	err = may_make();
+	group = err ? ERR_PTR(err) : sol_group_new("mmap", true);
+	if (!IS_ERR(group)) {
+		group->maker_uid = current_uid();
+		group->maker = current->pid;
+		group->maker_start = current->start_boottime;
+	}
+	mutex_unlock(&making);
+	return group;
 }
 
 /* A group for this thread alone, with @from's colours and the call's. */
 static int color_own(struct sol_group *from, struct color_call *call)
 {
-	struct sol_group *group;
+	struct sol_group *group = make_own();
 	int err;
-
-	if (!capable(CAP_SYS_ADMIN) && groups_of_user() >= USER_GROUPS)
-		return sol_deny(-ENOSPC,
-				"mmap: %u threads of this user have colours of their own, no more may",
-				USER_GROUPS);
-	group = sol_group_new("mmap", true);
 
 	if (IS_ERR(group))
 		return PTR_ERR(group);
-	group->maker_uid = current_uid();
-	group->maker = current->pid;
-	group->maker_start = current->start_boottime;
 	if (from) {
 		call->from = &from->colors;
 		group->exhaust = from->exhaust;

@@ -165,12 +165,12 @@ static int set_color(int color)
 	return r < 0 ? errno : 0;
 }
 
-/* One of many: tells whether it got a colour, then stays until the end. */
-static void asks(int tell, int wait)
+/* One of many that ask at once: tells whether it got a colour, stays until the end. */
+static void asks(int tell, int begin, int wait)
 {
 	char c;
 
-	if (setuid(NOBODY))
+	if (setuid(NOBODY) || read(begin, &c, 1) < 0)
 		_exit(1);
 	c = set_color(0) ? 'n' : 'y';
 	if (write(tell, &c, 1) != 1 || read(wait, &c, 1) < 0)
@@ -180,20 +180,23 @@ static void asks(int tell, int wait)
 
 static void test_limit(void)
 {
-	int tell[2], wait[2], yes = 0, i, n = USER_GROUPS + 8;
+	int tell[2], begin[2], wait[2], yes = 0, i, n = 2 * USER_GROUPS;
 	char c;
 
 	load("mmap_abi=2");
-	if (pipe(tell) || pipe(wait))
+	if (pipe(tell) || pipe(begin) || pipe(wait))
 		guest_die("pipe");
 	for (i = 0; i < n; i++) {
 		if (!fork()) {
+			close(begin[1]);
 			close(wait[1]);
-			asks(tell[1], wait[0]);
+			asks(tell[1], begin[0], wait[0]);
 		}
+	}
+	close(begin[1]);
+	for (i = 0; i < n; i++)
 		if (read(tell[0], &c, 1) == 1 && c == 'y')
 			yes++;
-	}
 	guest_check(yes == USER_GROUPS, "mmap-groups-of-a-user", "%d of %d", yes,
 		    n);
 	guest_check(!set_color(0), "mmap-root-has-no-limit", "%s",
