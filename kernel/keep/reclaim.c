@@ -14,14 +14,13 @@
  * the lists, and a daemon that watches MemAvailable (systemd-oomd, earlyoom) would kill
  * although there is memory.
  *
- * Locking: none of its own. Each callback is called by one thread at a time, or touches
- * only atomic state of the store. One work does the accounting.
+ * Locking: a raw lock for the frames that failed. Each callback is called by one thread
+ * at a time, or touches only atomic state of the store. One work does the accounting.
  */
-#include <linux/llist.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/oom.h>
-#include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
 
@@ -72,30 +71,39 @@ static struct notifier_block reclaim_oom_nb = { .notifier_call = reclaim_oom };
 /*
  * The kernel never frees a frame that failed in use, so that its group would wait for it
  * for ever. A frame that failed in a list must leave the list. The tracepoint may not
- * sleep, so that a work item does both.
+ * sleep, nor allocate where locks sleep, so that a work item does both.
  */
-struct failed {
-	struct llist_node node;
-	unsigned long pfn;
-};
+#define FAILED_MAX	64u
 
-static LLIST_HEAD(failed_frames);
+static unsigned long failed[FAILED_MAX];
+static u32 n_failed;
+static DEFINE_RAW_SPINLOCK(failed_lock);
+
+static bool next_failed(unsigned long *pfn)
+{
+	bool any;
+
+	raw_spin_lock_irq(&failed_lock);
+	any = n_failed;
+	if (any)
+		*pfn = failed[--n_failed];
+	raw_spin_unlock_irq(&failed_lock);
+	return any;
+}
 
 static void failed_forget(struct work_struct *work)
 {
-	struct llist_node *all = llist_del_all(&failed_frames);
-	struct failed *f, *next;
 	int users = sol_lists_begin();	/* see unplug.c */
+	unsigned long pfn;
+	struct page *page;
 
-	llist_for_each_entry_safe(f, next, all, node) {
-		struct page *page = pfn_to_online_page(f->pfn);
-
+	while (next_failed(&pfn)) {
+		page = pfn_to_online_page(pfn);
 		/* A frame in a per-CPU list counts as ours, too. */
 		if (page && page_count(page) && sol_store_owns(page))
 			sol_store_forget(page);
 		else
-			sol_store_evict(f->pfn, f->pfn + 1);
-		kfree(f);
+			sol_store_evict(pfn, pfn + 1);
 	}
 	sol_lists_end(users);
 }
@@ -104,12 +112,17 @@ static DECLARE_WORK(failed_work, failed_forget);
 
 static void probe_failure(void *data, unsigned long pfn, int type, int result)
 {
-	struct failed *f = kmalloc(sizeof(*f), GFP_ATOMIC);
+	unsigned long flags;
+	bool room;
 
-	if (!f)
-		return;
-	f->pfn = pfn;
-	llist_add(&f->node, &failed_frames);
+	raw_spin_lock_irqsave(&failed_lock, flags);
+	room = n_failed < FAILED_MAX;
+	if (room)
+		failed[n_failed++] = pfn;
+	raw_spin_unlock_irqrestore(&failed_lock, flags);
+	if (!room)
+		pr_warn_ratelimited("frame %#lx failed, as %u others just did: its group goes on counting it\n",
+				    pfn, FAILED_MAX);
 	schedule_work(&failed_work);
 }
 
