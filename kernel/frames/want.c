@@ -144,10 +144,13 @@ static bool answered(u16 id, int nid, u32 before)
 	return !answers(id, nid, &now) || now != before;
 }
 
-/* A task of real-time priority shall not wait for those of none. */
+/*
+ * A task of real-time priority or with a deadline shall not wait for those of none. On
+ * some kernels rt_task() leaves out deadlines.
+ */
 static bool hurry(struct sol_wants *wants)
 {
-	if (!rt_task(current))
+	if (current->prio >= MAX_RT_PRIO)
 		return false;
 	if (atomic_inc_return(&wants->urgent) == 1)
 		sched_set_fifo_low(wants->thread);

@@ -99,7 +99,7 @@ static void drain_fn(struct work_struct *work)
 
 static DECLARE_WORK(drain_work, drain_fn);
 
-/* The group's next pass after the drain looks for free frames again. */
+/* A drain begins: the group's next pass after it looks for free frames again. */
 static void note_drain(const struct sol_pass *p)
 {
 	struct node_cells c;
@@ -110,6 +110,31 @@ static void note_drain(const struct sol_pass *p)
 	}
 }
 
+/* Were the kernel's lists of CPUs emptied for the group, and nobody has looked since? */
+static bool drained(const struct sol_pass *p)
+{
+	struct node_cells c;
+	bool is = false;
+
+	with_node_cells(&c, p->id, p->nid) {
+		is = c.node->drained && c.node->drains != READ_ONCE(n_drains);
+		if (is)
+			c.node->drained = false;
+	}
+	return is;
+}
+
+/* The worker may wait for a CPU. Return: false: it is not done, and others wait. */
+static bool wait_for_drain(const struct sol_pass *p)
+{
+	while (work_busy(&drain_work)) {
+		if (gives_way(p))
+			return false;
+		schedule_timeout_idle(1);
+	}
+	return true;
+}
+
 /* Return: false: the stage is not needed. */
 static bool stage_begin(const struct sol_pass *p, u8 stage)
 {
@@ -118,10 +143,11 @@ static bool stage_begin(const struct sol_pass *p, u8 stage)
 		sol_cpu_lists_flush();
 		if (sol_pass_any_listed(p))
 			return false;
+		note_drain(p);
 		queue_work(sol_unbound_wq(), &drain_work);
 		return true;
 	case DRAINED:
-		flush_work(&drain_work);
+		drained(p);	/* this stage looks */
 		return true;
 	default:
 		if (!sol_evacuate_memory_short(p->nid))
@@ -136,6 +162,8 @@ static bool look(struct sol_pass *p, struct sol_last_look *at)
 {
 	for (; at->stage < N_STAGES; at->stage++) {
 		if (!at->looks) {
+			if (at->stage == DRAINED && !wait_for_drain(p))
+				return false;
 			if (!stage_begin(p, at->stage))
 				return true;
 			at->looks = LOOKS_IN_A_STAGE;
@@ -177,27 +205,11 @@ bool sol_last_look(struct sol_pass *p, enum sol_outcome *outcome)
 		note_where(p, at);
 		return false;
 	}
-	if (p->got && at.stage == AS_IT_IS)
-		note_drain(p);
 	if (p->got || sol_pass_any_listed(p))
 		*outcome = SOL_FOUND;
 	else
 		*outcome = at.stage == N_STAGES ? SOL_NO_MEMORY : SOL_NO_COLOR;
 	return true;
-}
-
-/* Were the kernel's lists of CPUs emptied for the group, and nobody has looked since? */
-static bool drained(const struct sol_pass *p)
-{
-	struct node_cells c;
-	bool is = false;
-
-	with_node_cells(&c, p->id, p->nid) {
-		is = c.node->drained && c.node->drains != READ_ONCE(n_drains);
-		if (is)
-			c.node->drained = false;
-	}
-	return is;
 }
 
 void sol_last_look_retry(const struct sol_pass *p)

@@ -49,7 +49,8 @@ void sol_pass_note_refill(const struct sol_pass *p, u32 cell, u32 got, u64 ns)
 
 void sol_pass_make_room(const struct sol_pass *p, bool at_once)
 {
-	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NORETRY | __GFP_NOWARN;
+	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_THISNODE | __GFP_NORETRY |
+		    __GFP_NOWARN;
 	struct page *page;
 
 	if (!at_once)
