@@ -222,6 +222,7 @@ void sol_control_exit(void)
 {
 	configfs_unregister_subsystem(&root);
 	sol_control_guard_exit();
+	flush_work(&sol_emptied_work);	/* it uses what goes next */
 }
 
 int sol_control_add(struct config_group *dir)
