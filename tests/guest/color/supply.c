@@ -173,6 +173,16 @@ static pid_t pin(size_t bytes)
 	return pid;
 }
 
+/* End a child of pin(). The ring's memory comes free some time after the process. */
+static void unpin(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	while (kernel_number("/proc/vmstat", "nr_foll_pin_acquired") !=
+	       kernel_number("/proc/vmstat", "nr_foll_pin_released"))
+		usleep(10000);
+}
+
 /* The longest of many faults of @group, for which supply lists frames anew, ms. */
 static long long longest_ms(const char *group, int rounds)
 {
@@ -251,8 +261,7 @@ static void others_come_first(void)
 		    "%lld ms, %lld alone", beside, alone);
 	kill(hog, SIGKILL);
 	waitpid(hog, NULL, 0);
-	kill(pinned, SIGKILL);
-	waitpid(pinned, NULL, 0);
+	unpin(pinned);
 	guest_ungroup("hog");
 	guest_ungroup("small");
 }
