@@ -26,7 +26,6 @@
  * frees may not, and come from any context.
  */
 #include <linux/gfp.h>
-#include <linux/mempolicy.h>
 #include <linux/mm.h>
 #include <linux/pkeys.h>
 #include <linux/sched/mm.h>
@@ -37,6 +36,7 @@
 #include <asm/syscall.h>
 
 #include "../compat/alloc.h"
+#include "../compat/nodes.h"
 #include "../compat/trampoline.h"
 #include "../frames/refill.h"
 #include "../group/group.h"
@@ -75,7 +75,8 @@ static __always_inline u16 faulting_group(const struct mm_struct *mm)
 }
 
 #define SOL_NOT_PRIVATE	(VM_SHARED | VM_MAYSHARE | VM_PFNMAP | VM_IO |	\
-			 VM_MIXEDMAP | VM_HUGETLB | __VM_UFFD_FLAGS |	\
+			 VM_MIXEDMAP | VM_HUGETLB | VM_UFFD_MISSING |	\
+			 VM_UFFD_WP | VM_UFFD_MINOR |			\
 			 ARCH_VM_PKEY_FLAGS)
 
 /* handle_mm_fault, for reads. Return: the fault flags to go on with. */
@@ -93,17 +94,16 @@ unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 
 /* ---- Nodes ---- */
 
+#ifdef CONFIG_NUMA
 /* The next one of @nodes for a task whose policy is to interleave. */
 static int next_interleaved(const nodemask_t *nodes)
 {
-#ifdef CONFIG_NUMA
 	int nid = next_node_in(current->il_prev, *nodes);
 
 	if (nid < MAX_NUMNODES) {
 		current->il_prev = nid;
 		return nid;
 	}
-#endif
 	return numa_node_id();
 }
 
@@ -126,6 +126,9 @@ static void place_by_policy(struct sol_request *rq, struct mempolicy *pol)
 		rq->nid = next_interleaved(&pol->nodes);
 	}
 }
+#else
+static void place_by_policy(struct sol_request *rq, struct mempolicy *pol) { }
+#endif
 
 /*
  * A policy that is shared through a file (private mappings of shmem) is not looked
@@ -134,10 +137,10 @@ static void place_by_policy(struct sol_request *rq, struct mempolicy *pol)
 static void place_for_vma(struct sol_request *rq,
 			  const struct vm_area_struct *vma)
 {
-	struct mempolicy *pol = vma->vm_policy ?: current->mempolicy;
+	struct mempolicy *pol = sol_policy_in(vma);
 
 	rq->nid = numa_node_id();
-	rq->cpuset = &current->mems_allowed;
+	rq->cpuset = sol_task_mems(current);
 	if (pol)
 		place_by_policy(rq, pol);
 }
@@ -263,8 +266,7 @@ static noinline unsigned long folio_large(struct sol_request *rq, int order)
 /* No memory policy and no cpuset asks for another node than the near one. */
 static __always_inline bool local_will_do(const struct vm_area_struct *vma)
 {
-	return !vma->vm_policy && !current->mempolicy &&
-	       node_isset(numa_node_id(), current->mems_allowed);
+	return !sol_policy_in(vma) && sol_task_may_use(current, numa_node_id());
 }
 
 /*

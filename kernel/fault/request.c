@@ -31,9 +31,9 @@
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
-#include <linux/seqlock.h>
 #include <linux/topology.h>
 
+#include "../compat/nodes.h"
 #include "../frames/want.h"
 #include "../group/member.h"
 #include "../group/node_cells.h"
@@ -316,19 +316,6 @@ static void note_exhausted(struct sol_request *rq, bool none_allowed)
 	}
 }
 
-/* current->mems_allowed, which another task may be changing. */
-static nodemask_t stable_cpuset(void)
-{
-	unsigned int seq;
-	nodemask_t mems;
-
-	do {
-		seq = read_seqcount_begin(&current->mems_allowed_seq);
-		mems = current->mems_allowed;
-	} while (read_seqcount_retry(&current->mems_allowed_seq, seq));
-	return mems;
-}
-
 noinline struct page *sol_request_slow(struct sol_request *rq)
 {
 	u64 begin = local_clock(), ns;
@@ -341,10 +328,10 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 
 	if (anywhere) {
 		rq->nid = numa_node_id();
-		rq->cpuset = &current->mems_allowed;
+		rq->cpuset = sol_task_mems(current);
 	}
 	if (rq->cpuset) {
-		mems = stable_cpuset();
+		mems = sol_stable_mems();
 		rq->cpuset = &mems;
 	}
 	page = from_remote_cpu_list(rq, anywhere);

@@ -35,6 +35,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
+#include "../compat/nodes.h"
 #include "../group/group.h"
 #include "store.h"
 
@@ -232,7 +233,7 @@ static __always_inline struct page *sol_cpu_list_get(u16 id, int nid, gfp_t gfp,
 		nid = sol_cells_local_node(cells);
 		if (unlikely(lists->remote_group == id))
 			nid = sol_cpu_lists_node(lists, g, nid);
-		if (unlikely(!node_isset(nid, current->mems_allowed)))
+		if (unlikely(!sol_task_may_use(current, nid)))
 			goto none;
 	} else if (unlikely(nid >= SOL_MAX_NODES)) {
 		goto none;	/* no map has it */

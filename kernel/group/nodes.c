@@ -6,13 +6,12 @@
  * Locking: task_lock() for a task's policy. Tasks are found under RCU.
  */
 #include <linux/cpumask.h>
-#include <linux/cpuset.h>
-#include <linux/mempolicy.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/topology.h>
 
 #include "../command/status.h"
+#include "../compat/nodes.h"
 #include "group.h"
 #include "member.h"
 
@@ -36,13 +35,9 @@ u64 sol_member_nodes(struct task_struct *task)
 	int node;
 
 	task_lock(task);
-#ifdef CONFIG_CPUSETS
-	mask = task->mems_allowed;
-#endif
-#ifdef CONFIG_NUMA
-	if (task->mempolicy && task->mempolicy->mode == MPOL_BIND)
-		nodes_and(mask, mask, task->mempolicy->nodes);
-#endif
+	if (sol_task_mems(task))
+		mask = *sol_task_mems(task);
+	sol_policy_bind(task, &mask);
 	task_unlock(task);
 	for (node = 0; node < min(SOL_MAX_NODES, MAX_NUMNODES); node++)
 		if (node_isset(node, mask))
@@ -123,13 +118,8 @@ bool sol_member_may_allocate(const struct sol_group *group,
 	u64 colored = cells ? cells_nodes(cells) : 0;
 	int node;
 
-	for (node = 0; node < min(SOL_MAX_NODES, MAX_NUMNODES); node++) {
-#ifdef CONFIG_CPUSETS
-		if (!node_isset(node, task->mems_allowed))
-			continue;
-#endif
-		if (colored & BIT_ULL(node))
+	for (node = 0; node < min(SOL_MAX_NODES, MAX_NUMNODES); node++)
+		if (colored & BIT_ULL(node) && sol_task_may_use(task, node))
 			return true;
-	}
 	return !colored;
 }

@@ -232,6 +232,7 @@ unsigned long sol_on_migration_target(struct folio *src,
 	return target_in_color(src, &rq);
 }
 
+#ifdef CONFIG_NUMA
 /*
  * mbind(): a page on the new policy's nodes, interleaved by the offset in the mapping.
  * Without colours there the page follows the policy alone. The original is not called
@@ -264,6 +265,12 @@ static unsigned long mpol_target(struct folio *src, unsigned long private)
 	return (unsigned long)__folio_alloc(rq.gfp | __GFP_COMP, 0, rq.nid,
 					    (nodemask_t *)&pol->nodes);
 }
+#else
+static unsigned long mpol_target(struct folio *src, unsigned long private)
+{
+	return SOL_PASS;
+}
+#endif
 
 /* Both parts may sleep: one section over both, see hook.h. */
 unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
@@ -280,6 +287,7 @@ unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
 /* Is the page's own memory cgroup, or one above it, at its limit? */
 static bool at_own_limit(struct folio *folio)
 {
+#ifdef CONFIG_MEMCG
 	struct page_counter *counter;
 	struct mem_cgroup *memcg;
 	bool at = false;
@@ -292,6 +300,9 @@ static bool at_own_limit(struct folio *folio)
 		     min(READ_ONCE(counter->high), READ_ONCE(counter->max));
 	rcu_read_unlock();
 	return at;
+#else
+	return false;
+#endif
 }
 
 unsigned long sol_on_alloc_swap(struct folio *folio)

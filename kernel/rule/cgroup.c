@@ -39,6 +39,10 @@
 #include "../group/group.h"
 #include "../group/member.h"
 
+#ifndef CONFIG_CGROUPS
+#error "soloist needs CONFIG_CGROUPS=y: a group is bound to cgroups"
+#endif
+
 /**
  * struct binding - of a group to a cgroup; a group may have several
  * @link: in the list of all

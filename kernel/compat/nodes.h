@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The nodes that a task may use: cpusets and memory policies, without which kernels can
+ * be built.
+ */
+#ifndef SOLOIST_COMPAT_NODES_H
+#define SOLOIST_COMPAT_NODES_H
+
+#include <linux/cpuset.h>
+#include <linux/mempolicy.h>
+#include <linux/mm_types.h>
+#include <linux/nodemask.h>
+#include <linux/sched.h>
+
+/* Those of @task's cpuset; NULL: there are no cpusets. */
+static inline const nodemask_t *sol_task_mems(const struct task_struct *task)
+{
+#ifdef CONFIG_CPUSETS
+	return &task->mems_allowed;
+#else
+	return NULL;
+#endif
+}
+
+static inline bool sol_task_may_use(const struct task_struct *task, int nid)
+{
+	const nodemask_t *mems = sol_task_mems(task);
+
+	return !mems || node_isset(nid, *mems);
+}
+
+/* Those of the current task's cpuset, which another task may be changing. */
+static inline nodemask_t sol_stable_mems(void)
+{
+	nodemask_t mems = NODE_MASK_ALL;
+#ifdef CONFIG_CPUSETS
+	unsigned int seq;
+
+	do {
+		seq = read_seqcount_begin(&current->mems_allowed_seq);
+		mems = current->mems_allowed;
+	} while (read_seqcount_retry(&current->mems_allowed_seq, seq));
+#endif
+	return mems;
+}
+
+/* The policy that holds in @vma for the current task, or NULL. */
+static inline struct mempolicy *sol_policy_in(const struct vm_area_struct *vma)
+{
+#ifdef CONFIG_NUMA
+	return vma->vm_policy ?: current->mempolicy;
+#else
+	return NULL;
+#endif
+}
+
+/* The nodes that @task's policy allows in @mask, all others are taken out. */
+static inline void sol_policy_bind(const struct task_struct *task, nodemask_t *mask)
+{
+#ifdef CONFIG_NUMA
+	if (task->mempolicy && task->mempolicy->mode == MPOL_BIND)
+		nodes_and(*mask, *mask, task->mempolicy->nodes);
+#endif
+}
+
+#endif /* SOLOIST_COMPAT_NODES_H */
