@@ -147,3 +147,36 @@ fn what_makes_no_sense_is_refused() {
     let unknown = said(&machine, &["recolor", "cor0"], 1);
     assert!(unknown.contains("did you mean \"core0\""), "{unknown}");
 }
+
+/// Process 100 of core0 has one page, which is of bank set 2.
+fn with_a_process(machine: &TempDir) {
+    let put = |name: &str, bytes: &[u8]| {
+        let path = machine.path().join("proc/100").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    let status = include_str!("../../soloist-host/tests/status.txt");
+    put("status", status.as_bytes());
+    put("task/100/comm", b"prog\n");
+    let smaps = "00400000-00401000 rw-p 00000000 00:00 0   [heap]\nSize:  4 kB\nRss:  4 kB\n";
+    put("smaps", smaps.as_bytes());
+    let mut pagemap = vec![0; 0x401 * 8];
+    let page: u64 = 1 << 63 | 1 << 56 | 0x10;
+    pagemap[0x400 * 8..].copy_from_slice(&page.to_ne_bytes());
+    put("pagemap", &pagemap);
+}
+
+/// `soloist group list` says "none yet" of it.
+#[test]
+fn no_page_is_in_the_colours_of_a_group_without_any() {
+    let machine = telling();
+    with_a_process(&machine);
+    let verify = ["verify", "100", "--strict"];
+    assert!(said(&machine, &verify, 0).contains("1 of 1 pages in colour"));
+    fs::write(file(&machine, "bank_set"), "\n").unwrap();
+    for strict in ["--strict", "--strict=banks"] {
+        let said = said(&machine, &["verify", "100", strict], 1);
+        assert!(said.contains("group core0: no colours yet"), "{said}");
+        assert!(!said.contains("in colour"), "{said}");
+    }
+}

@@ -515,6 +515,7 @@ fn done(
         return ctx.print_json(&done);
     }
     outln!("{}", colors(&done.group))?;
+    let colored = !(done.group.bank_set.is_empty() && done.group.llc_color.is_empty());
     for Joined {
         pid,
         own_pages,
@@ -523,7 +524,7 @@ fn done(
     {
         let share = in_color as f64 * 100.0 / own_pages.max(1) as f64;
         outln!("process {pid}: {in_color} of {own_pages} own pages are in colour ({share:.1} %)")?;
-        if in_color < own_pages {
+        if in_color < own_pages && colored {
             let name = group.name();
             outln!("  `soloist recolor {pid}` moves the others in while it runs")?;
             outln!("  the others stay where they are until it frees them; started with `soloist run --group {name} -- CMD` it is in colour from its first page")?;

@@ -122,7 +122,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         print(&report, &args, ctx)?;
     }
-    let all = !report.groups.is_empty() && report.own.in_color == report.own.present;
+    let all = report.is_colored() && report.own.in_color == report.own.present;
     Ok(status(match args.strict {
         None => true,
         Some(Strict::Own) => all,
@@ -163,7 +163,7 @@ fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
         outln!("in no group (`soloist group set NAME --pid {pid}` puts it in one)")?;
     } else if report.uncolored_threads > 0 {
         outln!(
-            "{} of its threads are in no group",
+            "{} of its threads are in no group with colours",
             report.uncolored_threads
         )?;
     }
@@ -201,7 +201,7 @@ fn heading(report: &Report) -> String {
 }
 
 fn mappings(report: &Report) -> String {
-    let colored = !report.groups.is_empty();
+    let colored = report.is_colored();
     let judged = ["IN COLOUR", "NOT", "WHY NOT"]
         .into_iter()
         .filter(|_| colored);
@@ -232,7 +232,7 @@ fn mappings(report: &Report) -> String {
 }
 
 fn totals(report: &Report, ctx: &Ctx) -> String {
-    if report.groups.is_empty() {
+    if !report.is_colored() {
         let Tally {
             present, swapped, ..
         } = &report.total;
