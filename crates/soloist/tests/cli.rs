@@ -186,6 +186,33 @@ fn a_refused_change_of_a_group_leaves_it_as_it_was() {
     }
 }
 
+/// With `fail` in the place of `spill` its tasks could be killed.
+#[test]
+fn other_colours_leave_what_happens_without_free_pages_as_it_was() {
+    let machine = small();
+    let dir = machine
+        .path()
+        .join("sys/kernel/config/soloist/groups/core0");
+    fs::write(dir.join("auto"), "").unwrap();
+    let exhaust = |now: &str, flags: &[&str]| {
+        fs::write(dir.join("exhaust"), now).unwrap();
+        let set = output(
+            machine.path(),
+            &[&["group", "set", "core0"], flags].concat(),
+        );
+        assert!(set.status.success(), "{set:?}");
+        let text = fs::read_to_string(dir.join("exhaust")).unwrap();
+        text.trim().to_owned()
+    };
+    for now in ["spill", "grow"] {
+        assert_eq!(exhaust(now, &["--bank-sets", "4-5"]), now);
+        assert_eq!(exhaust(now, &["--colors", "2"]), now);
+    }
+    assert_eq!(exhaust("fail", &["--llc", "2"]), "fail");
+    let asked = ["--bank-sets", "4-5", "--exhaust", "spill"];
+    assert_eq!(exhaust("fail", &asked), "spill");
+}
+
 #[test]
 fn automatic_colours_are_shared_where_that_is_asked_for() {
     let machine = small();

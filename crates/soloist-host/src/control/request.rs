@@ -347,7 +347,11 @@ impl ColorPlan {
 
     /// Gives `group` its colours.
     pub fn apply(&self, group: &Group, map: &AddrMap) -> Result<(), HostError> {
-        group.set_exhaust(self.exhaust)?;
+        self.assign(group, map)?;
+        group.set_exhaust(self.exhaust)
+    }
+
+    fn assign(&self, group: &Group, map: &AddrMap) -> Result<(), HostError> {
         match &self.assign {
             Assign::Auto(words) => return self.take(group, map, words),
             Assign::Nodes(list) => group.set_node(list)?,
