@@ -17,7 +17,7 @@ use procfs::PhysicalPageFlags as Flags;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::control::{nodes_of, Control, Occupancy};
+use crate::control::{is_label, nodes_of, Control, Occupancy};
 use crate::machine::{movable_bytes, process_of, threads, Host, Page, PageReader};
 use crate::HostError;
 
@@ -295,8 +295,8 @@ impl GroupColors {
             let n = threads.iter().filter(|&t| group.tasks.contains(t)).count();
             if n > 0 {
                 found.push(Self {
+                    name: group.label(),
                     colors: group.colors.to_string(),
-                    name: group.name,
                     threads: n,
                     page_tables: Some(group.page_tables),
                     pages: 0,
@@ -385,7 +385,7 @@ impl Report {
     /// Looks who holds the memory of its groups' colours. A group that a rule made
     /// does not tell.
     pub fn look_who_holds(&mut self, control: &Control) -> Result<(), HostError> {
-        for group in &self.groups {
+        for group in self.groups.iter().filter(|group| !is_label(&group.name)) {
             let Ok(named) = control.group(&group.name) else {
                 continue;
             };
@@ -396,6 +396,13 @@ impl Report {
             }
         }
         Ok(())
+    }
+
+    /// Its groups with colours of which nothing tells who holds their memory.
+    pub fn untold(&self) -> impl Iterator<Item = &str> {
+        let groups = self.groups.iter().filter(|group| group.set.is_some());
+        let names = groups.map(|group| group.name.as_str());
+        names.filter(|name| !self.occupancy.contains_key(*name))
     }
 
     /// Exclusive groups of it in whose colours others hold memory.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 use soloist_core::{format_size, AddrMap, ColorSet, NumList};
-use soloist_host::control::{contradiction, Control};
+use soloist_host::control::{contradiction, is_label, Control};
 use soloist_host::machine::{threads, Host};
 use soloist_host::observe::{picture, verify, GroupColors, Report, Tally};
 use soloist_host::words::counted;
@@ -67,7 +67,7 @@ pub struct Args {
     svg: Option<PathBuf>,
 
     /// Exit with 1 unless all its own pages are in colour; with =banks, also if others
-    /// hold memory in the colours of its exclusive groups.
+    /// hold memory in the colours of its exclusive groups, or if that can't be seen.
     #[arg(
         long,
         value_enum,
@@ -96,6 +96,13 @@ enum By {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    if args.strict == Some(Strict::Banks) && (args.bank_sets.is_some() || args.llc.is_some()) {
+        return Err(Misuse(
+            "--strict=banks is of the groups of the process: leave --bank-sets and --llc out"
+                .to_owned(),
+        )
+        .into());
+    }
     let host = Host::live();
     let pid = args.pid.unwrap_or(std::process::id() as i32);
     let control = Control::open(&host);
@@ -126,8 +133,20 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     Ok(status(match args.strict {
         None => true,
         Some(Strict::Own) => all,
-        Some(Strict::Banks) => all && report.intruded().next().is_none(),
+        Some(Strict::Banks) => all && are_alone(&report),
     }))
+}
+
+/// No others hold memory in its exclusive colours; says where that can't be seen.
+fn are_alone(report: &Report) -> bool {
+    for name in report.untold() {
+        let why = match is_label(name) {
+            true => "the module tells it only of groups that have a directory",
+            false => "the loaded module does not tell",
+        };
+        errln!("soloist: whether others hold memory in {name}'s colours can't be seen: {why}");
+    }
+    report.untold().next().is_none() && report.intruded().next().is_none()
 }
 
 /// Colours named on the command line.
