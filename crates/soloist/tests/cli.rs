@@ -529,6 +529,32 @@ fn all_reservations_go_by_a_flag_that_stands_alone() {
 }
 
 #[test]
+fn a_reservation_names_each_processor_once() {
+    let machine = small();
+    let guard = machine.path().join("sys/kernel/config/soloist/guard");
+    for cpu in ["cpu0", "cpu1"] {
+        fs::create_dir_all(guard.join(cpu)).unwrap();
+        fs::write(guard.join(cpu).join("bandwidth"), "off\n").unwrap();
+        fs::write(guard.join(cpu).join("stats"), "stops 0\n").unwrap();
+    }
+    fs::write(guard.join("settings"), "r_min 1000000000\n").unwrap();
+    fs::write(guard.join("stats"), "stalled 0\n").unwrap();
+    let set = |args: &[&str]| output(machine.path(), &[&["guard", "set"], args].concat());
+    for (limits, why) in [
+        (&[":500MB/s"][..], ":500MB/s: it names no CPU"),
+        (&["0-1:500MB/s", "1:off"], "1:off: CPU 1 is named twice"),
+    ] {
+        let out = set(limits);
+        assert_eq!(out.status.code(), Some(2), "{limits:?}: {out:?}");
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(said.contains(why), "{limits:?}: {said}");
+    }
+    let untouched = fs::read_to_string(guard.join("cpu0/bandwidth")).unwrap();
+    assert_eq!(untouched, "off\n");
+    assert!(set(&["1:500MB/s"]).status.success());
+}
+
+#[test]
 fn bandwidth_is_reserved_for_a_group_that_is_there() {
     let machine = small();
     let dir = machine.path().join("sys/kernel/config/soloist");

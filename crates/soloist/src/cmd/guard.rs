@@ -1,6 +1,6 @@
 //! `soloist guard`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
@@ -270,6 +270,7 @@ impl Set {
         let pairs = self.pairs()?;
         let limits = self.limits.iter().map(|text| limit(text));
         let limits = limits.collect::<Result<Vec<_>>>()?;
+        self.check_once(&limits)?;
         let is_empty = pairs.is_empty() && limits.is_empty();
         if self.off {
             if !is_empty {
@@ -282,6 +283,17 @@ impl Set {
         }
         open()?.change(&pairs, &limits.concat())?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// `limits` name each CPU once.
+    fn check_once(&self, limits: &[Vec<(u32, Option<Bandwidth>)>]) -> Result<(), Misuse> {
+        let mut named = BTreeSet::new();
+        for (text, limit) in self.limits.iter().zip(limits) {
+            if let Some((cpu, _)) = limit.iter().find(|(cpu, _)| !named.insert(*cpu)) {
+                return Err(Misuse(format!("{text}: CPU {cpu} is named twice")));
+            }
+        }
+        Ok(())
     }
 
     /// The settings given, as the kernel takes them. `line` after `event`,
@@ -328,6 +340,9 @@ fn limit(text: &str) -> Result<Vec<(u32, Option<Bandwidth>)>> {
         .split_once(':')
         .ok_or_else(|| wrong("expected CPUS:RATE, such as 0-1:500MB/s".to_owned()))?;
     let cpus = cpu_list(cpus).map_err(|e| wrong(e.to_string()))?;
+    if cpus.is_empty() {
+        return Err(wrong("it names no CPU".to_owned()).into());
+    }
     let want = match want {
         "off" => None,
         want => Some(want.parse().map_err(|e| wrong(format!("{e}")))?),
