@@ -424,6 +424,25 @@ fn run_reports_as_json_on_standard_error() {
 }
 
 #[test]
+fn run_refuses_processors_that_are_not_there() {
+    let machine = small();
+    let dir = machine.path().join("sys/devices/system/cpu");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("online"), "0-1\n").unwrap();
+    for cpus in ["0,99", "99", ""] {
+        let run = ["run", "--group", "core0", "--cpus", cpus, "--", "true"];
+        let out = output(machine.path(), &run);
+        assert_eq!(out.status.code(), Some(2), "{cpus}: {out:?}");
+        let said = String::from_utf8(out.stderr).unwrap();
+        let why = match cpus {
+            "" => "it names no CPU",
+            _ => "there is no CPU 99",
+        };
+        assert!(said.contains(why), "{cpus}: {said}");
+    }
+}
+
+#[test]
 fn groups_of_rules_are_listed_and_watched() {
     let machine = small();
     let implicit = machine.path().join("sys/kernel/config/soloist/implicit");

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::{cpu_list, format_size, parse_size, AddrMap, ColorSet, NumList};
+use soloist_core::{format_size, parse_size, AddrMap, ColorSet, NumList, MAX_CPUS};
 use soloist_host::control::{ColorPlan, Control, KeyValues};
-use soloist_host::machine::{movable_bytes, pin, Host};
+use soloist_host::machine::{movable_bytes, named_cpus, pin, Host};
 use soloist_host::run::{Exit, Explained, Seat, SeatRequest};
 use soloist_host::HostError;
 use soloist_map::advice::weaknesses::warning;
@@ -95,10 +95,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let control = Control::open(&host)?;
     let map = control.map()?;
-    let asked = match &args.cpus {
-        Some(cpus) => Some(cpu_list(cpus).map_err(|e| Misuse(format!("--cpus {cpus}: {e}")))?),
-        None => None,
-    };
+    let asked = asked_cpus(&args, &host)?;
     if let Some(cpus) = &asked {
         pin(cpus)?;
     }
@@ -117,6 +114,18 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Err(error) => exec_status(error),
         Ok(outcome) => Ok(ExitCode::from(outcome.code)),
     }
+}
+
+/// The CPUs of `--cpus`; `None`: it names none.
+fn asked_cpus(args: &Args, host: &Host) -> Result<Option<NumList>, HostError> {
+    let Some(list) = args.cpus.as_deref() else {
+        return Ok(None);
+    };
+    let mut cpus = NumList::new(MAX_CPUS);
+    for cpu in named_cpus(host, Some(list))? {
+        cpus.insert(cpu);
+    }
+    Ok(Some(cpus))
 }
 
 /// The group of `--group`, or one that is made for the command.
