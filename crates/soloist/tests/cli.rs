@@ -424,6 +424,23 @@ fn run_reports_as_json_on_standard_error() {
 }
 
 #[test]
+fn a_command_that_is_not_found_is_json_too() {
+    let machine = small();
+    let run = [
+        "run",
+        "--json",
+        "--group",
+        "core0",
+        "--",
+        "/no/such/command",
+    ];
+    let out = output(machine.path(), &run);
+    assert_eq!(out.status.code(), Some(127), "{out:?}");
+    let said: serde_json::Value = serde_json::from_slice(&out.stderr).unwrap();
+    assert!(said["error"].as_str().unwrap().contains("/no/such/command"));
+}
+
+#[test]
 fn run_refuses_processors_that_are_not_there() {
     let machine = small();
     let dir = machine.path().join("sys/devices/system/cpu");
@@ -570,7 +587,11 @@ fn a_reservation_names_each_processor_once() {
     }
     let untouched = fs::read_to_string(guard.join("cpu0/bandwidth")).unwrap();
     assert_eq!(untouched, "off\n");
-    assert!(set(&["1:500MB/s"]).status.success());
+    let out = set(&["1:500MB/s", "--json"]);
+    let view: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(view["cpus"][0]["bandwidth"], "off");
+    assert_eq!(view["cpus"][1]["bandwidth"], "500000000");
+    assert!(set(&["1:500MB/s"]).stdout.is_empty());
 }
 
 #[test]
@@ -811,6 +832,20 @@ fn what_is_saved_is_applied_already() {
         missing.contains("`soloist save /nowhere.toml`"),
         "{missing}"
     );
+}
+
+#[test]
+fn what_is_printed_as_json_is_saved_too() {
+    let machine = small();
+    let file = machine.path().join("saved.toml");
+    let saved = output(
+        machine.path(),
+        &["save", "--json", &file.display().to_string()],
+    );
+    let said: serde_json::Value = serde_json::from_slice(&saved.stdout).unwrap();
+    assert!(said["groups"]["core0"].is_object(), "{said}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("[groups.core0]"), "{text}");
 }
 
 /// What is refused is refused before anything is loaded or changed.

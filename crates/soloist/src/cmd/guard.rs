@@ -166,14 +166,23 @@ pub struct Rmin {
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     match args {
         Args::Status(status) => status.run(ctx),
-        Args::Set(set) => set.run(),
+        Args::Set(set) => set.run(ctx),
         Args::Rmin(rmin) => rmin.run(ctx),
-        Args::Off => off(),
+        Args::Off => off(ctx),
     }
 }
 
-fn off() -> Result<ExitCode> {
-    open()?.off()?;
+fn off(ctx: &Ctx) -> Result<ExitCode> {
+    let guard = open()?;
+    guard.off()?;
+    tell(&guard, ctx)
+}
+
+/// With `--json`, what is set now.
+fn tell(guard: &Guard, ctx: &Ctx) -> Result<ExitCode> {
+    if ctx.json {
+        ctx.print_json(&guard.view()?)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -266,7 +275,7 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
 // ---- set ----
 
 impl Set {
-    fn run(&self) -> Result<ExitCode> {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let pairs = self.pairs()?;
         let limits = self.limits.iter().map(|text| limit(text));
         let limits = limits.collect::<Result<Vec<_>>>()?;
@@ -276,13 +285,14 @@ impl Set {
             if !is_empty {
                 return Err(Misuse("--off goes alone: set the rest after it".to_owned()).into());
             }
-            return off();
+            return off(ctx);
         }
         if is_empty {
             return Err(Misuse("nothing to set: `soloist guard set --help`".to_owned()).into());
         }
-        open()?.change(&pairs, &limits.concat())?;
-        Ok(ExitCode::SUCCESS)
+        let guard = open()?;
+        guard.change(&pairs, &limits.concat())?;
+        tell(&guard, ctx)
     }
 
     /// `limits` name each CPU once.

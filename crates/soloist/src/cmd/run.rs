@@ -111,7 +111,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         errln!("soloist: {left}");
     }
     match done {
-        Err(error) => exec_status(error),
+        Err(error) => exec_status(error, ctx),
         Ok(outcome) => Ok(ExitCode::from(outcome.code)),
     }
 }
@@ -235,11 +235,12 @@ fn say(seat: &Seat, colors: &ColorSet, map: &AddrMap) {
 }
 
 /// The shell's statuses for a command that could not be run.
-fn exec_status(error: HostError) -> Result<ExitCode> {
-    if let HostError::Exec { source, .. } = &error {
-        errln!("soloist: {error}");
-        let found = source.kind() != ErrorKind::NotFound;
-        return Ok(ExitCode::from(if found { 126 } else { 127 }));
-    }
-    Err(error.into())
+fn exec_status(error: HostError, ctx: &Ctx) -> Result<ExitCode> {
+    let code = match &error {
+        HostError::Exec { source, .. } if source.kind() == ErrorKind::NotFound => 127,
+        HostError::Exec { .. } => 126,
+        _ => return Err(error.into()),
+    };
+    ctx.fail(&error.into());
+    Ok(ExitCode::from(code))
 }
