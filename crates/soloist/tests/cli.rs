@@ -161,6 +161,25 @@ fn a_refused_rule_is_as_it_was() {
 }
 
 #[test]
+fn what_one_rule_refuses_is_taken_back_from_the_others() {
+    let machine = small();
+    let rules = machine.path().join("sys/kernel/config/soloist/rules");
+    fs::create_dir(rules.join("audio")).unwrap();
+    for file in fs::read_dir(rules.join("video")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), rules.join("audio").join(file.file_name())).unwrap();
+    }
+    // An attribute that can be read, and takes nothing.
+    fs::remove_file(rules.join("audio/colors")).unwrap();
+    std::os::unix::fs::symlink("/proc/sys/kernel/osrelease", rules.join("audio/colors")).unwrap();
+    let args = ["rule", "set", "video", "audio", "--colors", "3"];
+    let set = output(machine.path(), &args);
+    assert_eq!(set.status.code(), Some(1), "{set:?}");
+    let colors = fs::read_to_string(rules.join("video/colors")).unwrap();
+    assert_eq!(colors.trim(), "2");
+}
+
+#[test]
 fn a_refused_change_of_a_group_leaves_it_as_it_was() {
     let machine = small();
     let dir = machine
