@@ -227,6 +227,12 @@ fn memory_becomes_colours() {
     assert_eq!(mem(24).plan(&map).unwrap().sets, 4);
     let too_much = mem(129).plan(&map).unwrap_err().to_string();
     assert!(too_much.contains("small has 16"), "{too_much}");
+    let all = ColorRequest {
+        mem: Some(u64::MAX),
+        ..ColorRequest::default()
+    };
+    let too_much = all.plan(&map).unwrap_err().to_string();
+    assert!(too_much.contains("small has 16"), "{too_much}");
     let on_node = ColorRequest {
         node: Some("1".into()),
         ..mem(65)

@@ -281,3 +281,28 @@ fn a_board_says_its_events_and_its_one_node() {
     );
     assert_eq!(soloist_host::machine::topology(&machine.host()).nodes(), 1);
 }
+
+#[test]
+fn secure_boot_that_nobody_tells_of_is_not_called_off() {
+    let machine = Machine::new();
+    let said = || {
+        let found = check(&machine, "Secure Boot");
+        (found.status, found.found)
+    };
+    // No EFI, no Secure Boot.
+    assert_eq!(said(), (Status::Ok, "off, lockdown not told".to_owned()));
+    machine.dir("sys/firmware/efi/efivars");
+    let not_told = "not told, lockdown not told".to_owned();
+    assert_eq!(said(), (Status::Warn, not_told));
+    // This kernel has a file for each security module that it was built with.
+    machine.file("sys/kernel/security/lsm", "capability");
+    assert_eq!(said(), (Status::Ok, "not told, lockdown none".to_owned()));
+    let variable = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+    let variable = format!("sys/firmware/efi/efivars/{variable}");
+    machine.file(&variable, "\u{6}\0\0\0\u{1}");
+    assert_eq!(said(), (Status::Ok, "on, lockdown none".to_owned()));
+    std::fs::remove_file(machine.path("sys/kernel/security/lsm")).unwrap();
+    assert_eq!(said(), (Status::Warn, "on, lockdown not told".to_owned()));
+    machine.dir("sys/module/soloist");
+    assert_eq!(said().0, Status::Ok);
+}

@@ -259,6 +259,28 @@ fn without_a_group_nothing_is_judged() {
     assert_eq!(report.by_node[&0], 9);
 }
 
+/// Its tasks allocate as in stock Linux, so nothing is in colour, nor out of it.
+#[test]
+fn a_group_without_colours_judges_nothing() {
+    let machine = Machine::loaded();
+    process(&machine);
+    machine.group("core0", "", "");
+    let none = report(&machine);
+    assert_eq!(none.groups[0].colors, "no colours yet");
+    assert_eq!(none.uncolored_threads, 3);
+    assert_eq!((none.total.present, none.total.in_color), (11, 0));
+    assert!(none.total.not_in_color.is_empty());
+    let map = AddrMap::parse(MAP).unwrap();
+    let svg = picture::svg(&none, &map);
+    assert!(svg.contains("in core0: 11 pages, no colours yet"), "{svg}");
+    // A thread in such a group brings no page of the others into colour.
+    machine.group("core1", "2-3", "");
+    machine.soloist("groups/core1/members", "102\n");
+    let one = report(&machine);
+    assert_eq!((one.groups.len(), one.uncolored_threads), (2, 2));
+    assert_eq!((one.total.present, one.total.in_color), (11, 2));
+}
+
 #[test]
 fn hidden_frame_numbers_need_root() {
     let machine = Machine::loaded();

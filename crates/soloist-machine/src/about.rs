@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 use crate::file::Wrong;
@@ -63,9 +64,19 @@ pub struct HostFit {
     #[serde(default)]
     pub cpu: Vec<String>,
     /// Populated memory channels of one node, where the map depends on it.
+    #[serde(default, deserialize_with = "at_least_one")]
     pub channels: Option<u32>,
     /// Memory modules of the whole machine, where the map depends on it.
+    #[serde(default, deserialize_with = "at_least_one")]
     pub dimms: Option<u32>,
+}
+
+/// No machine has none.
+fn at_least_one<'de, D: Deserializer<'de>>(number: D) -> Result<Option<u32>, D::Error> {
+    match u32::deserialize(number)? {
+        0 => Err(D::Error::custom("expected at least 1, found 0")),
+        n => Ok(Some(n)),
+    }
 }
 
 pub(crate) fn check_name(about: &Spanned<About>) -> Result<(), Wrong> {

@@ -216,6 +216,20 @@ fn wrong_files_are_refused_with_line_and_reason() {
 }
 
 #[test]
+fn a_machine_without_channels_or_modules_is_refused_with_its_line() {
+    let good = known::text("opteron-6128").unwrap();
+    for key in ["channels", "dimms"] {
+        let is_it = |line: &str| line.starts_with(&format!("{key} ="));
+        let at = good.lines().position(is_it).unwrap();
+        let old = good.lines().nth(at).unwrap();
+        let text = good.replacen(old, &format!("{key} = 0"), 1);
+        let error = Machine::parse(&text, "x.toml").unwrap_err();
+        assert_eq!(error.line, at + 1, "{error}");
+        assert!(error.message.contains("at least 1"), "{error}");
+    }
+}
+
+#[test]
 fn every_section_is_read_and_refused_with_its_line() {
     let good = known::text("opteron-6128").unwrap();
     let machine = Machine::parse(good, "x.toml").unwrap();

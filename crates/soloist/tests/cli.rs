@@ -161,6 +161,25 @@ fn a_refused_rule_is_as_it_was() {
 }
 
 #[test]
+fn what_one_rule_refuses_is_taken_back_from_the_others() {
+    let machine = small();
+    let rules = machine.path().join("sys/kernel/config/soloist/rules");
+    fs::create_dir(rules.join("audio")).unwrap();
+    for file in fs::read_dir(rules.join("video")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), rules.join("audio").join(file.file_name())).unwrap();
+    }
+    // An attribute that can be read, and takes nothing.
+    fs::remove_file(rules.join("audio/colors")).unwrap();
+    std::os::unix::fs::symlink("/proc/sys/kernel/osrelease", rules.join("audio/colors")).unwrap();
+    let args = ["rule", "set", "video", "audio", "--colors", "3"];
+    let set = output(machine.path(), &args);
+    assert_eq!(set.status.code(), Some(1), "{set:?}");
+    let colors = fs::read_to_string(rules.join("video/colors")).unwrap();
+    assert_eq!(colors.trim(), "2");
+}
+
+#[test]
 fn a_refused_change_of_a_group_leaves_it_as_it_was() {
     let machine = small();
     let dir = machine
@@ -184,6 +203,33 @@ fn a_refused_change_of_a_group_leaves_it_as_it_was() {
     ] {
         assert_eq!(attribute(name).trim(), as_it_was, "{name}");
     }
+}
+
+/// With `fail` in the place of `spill` its tasks could be killed.
+#[test]
+fn other_colours_leave_what_happens_without_free_pages_as_it_was() {
+    let machine = small();
+    let dir = machine
+        .path()
+        .join("sys/kernel/config/soloist/groups/core0");
+    fs::write(dir.join("auto"), "").unwrap();
+    let exhaust = |now: &str, flags: &[&str]| {
+        fs::write(dir.join("exhaust"), now).unwrap();
+        let set = output(
+            machine.path(),
+            &[&["group", "set", "core0"], flags].concat(),
+        );
+        assert!(set.status.success(), "{set:?}");
+        let text = fs::read_to_string(dir.join("exhaust")).unwrap();
+        text.trim().to_owned()
+    };
+    for now in ["spill", "grow"] {
+        assert_eq!(exhaust(now, &["--bank-sets", "4-5"]), now);
+        assert_eq!(exhaust(now, &["--colors", "2"]), now);
+    }
+    assert_eq!(exhaust("fail", &["--llc", "2"]), "fail");
+    let asked = ["--bank-sets", "4-5", "--exhaust", "spill"];
+    assert_eq!(exhaust("fail", &asked), "spill");
 }
 
 #[test]
@@ -397,6 +443,42 @@ fn run_reports_as_json_on_standard_error() {
 }
 
 #[test]
+fn a_command_that_is_not_found_is_json_too() {
+    let machine = small();
+    let run = [
+        "run",
+        "--json",
+        "--group",
+        "core0",
+        "--",
+        "/no/such/command",
+    ];
+    let out = output(machine.path(), &run);
+    assert_eq!(out.status.code(), Some(127), "{out:?}");
+    let said: serde_json::Value = serde_json::from_slice(&out.stderr).unwrap();
+    assert!(said["error"].as_str().unwrap().contains("/no/such/command"));
+}
+
+#[test]
+fn run_refuses_processors_that_are_not_there() {
+    let machine = small();
+    let dir = machine.path().join("sys/devices/system/cpu");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("online"), "0-1\n").unwrap();
+    for cpus in ["0,99", "99", ""] {
+        let run = ["run", "--group", "core0", "--cpus", cpus, "--", "true"];
+        let out = output(machine.path(), &run);
+        assert_eq!(out.status.code(), Some(2), "{cpus}: {out:?}");
+        let said = String::from_utf8(out.stderr).unwrap();
+        let why = match cpus {
+            "" => "it names no CPU",
+            _ => "there is no CPU 99",
+        };
+        assert!(said.contains(why), "{cpus}: {said}");
+    }
+}
+
+#[test]
 fn groups_of_rules_are_listed_and_watched() {
     let machine = small();
     let implicit = machine.path().join("sys/kernel/config/soloist/implicit");
@@ -499,6 +581,36 @@ fn all_reservations_go_by_a_flag_that_stands_alone() {
         let said = String::from_utf8(both.stderr).unwrap();
         assert!(said.contains("--off goes alone"), "{said}");
     }
+}
+
+#[test]
+fn a_reservation_names_each_processor_once() {
+    let machine = small();
+    let guard = machine.path().join("sys/kernel/config/soloist/guard");
+    for cpu in ["cpu0", "cpu1"] {
+        fs::create_dir_all(guard.join(cpu)).unwrap();
+        fs::write(guard.join(cpu).join("bandwidth"), "off\n").unwrap();
+        fs::write(guard.join(cpu).join("stats"), "stops 0\n").unwrap();
+    }
+    fs::write(guard.join("settings"), "r_min 1000000000\n").unwrap();
+    fs::write(guard.join("stats"), "stalled 0\n").unwrap();
+    let set = |args: &[&str]| output(machine.path(), &[&["guard", "set"], args].concat());
+    for (limits, why) in [
+        (&[":500MB/s"][..], ":500MB/s: it names no CPU"),
+        (&["0-1:500MB/s", "1:off"], "1:off: CPU 1 is named twice"),
+    ] {
+        let out = set(limits);
+        assert_eq!(out.status.code(), Some(2), "{limits:?}: {out:?}");
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(said.contains(why), "{limits:?}: {said}");
+    }
+    let untouched = fs::read_to_string(guard.join("cpu0/bandwidth")).unwrap();
+    assert_eq!(untouched, "off\n");
+    let out = set(&["1:500MB/s", "--json"]);
+    let view: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(view["cpus"][0]["bandwidth"], "off");
+    assert_eq!(view["cpus"][1]["bandwidth"], "500000000");
+    assert!(set(&["1:500MB/s"]).stdout.is_empty());
 }
 
 #[test]
@@ -739,6 +851,20 @@ fn what_is_saved_is_applied_already() {
         missing.contains("`soloist save /nowhere.toml`"),
         "{missing}"
     );
+}
+
+#[test]
+fn what_is_printed_as_json_is_saved_too() {
+    let machine = small();
+    let file = machine.path().join("saved.toml");
+    let saved = output(
+        machine.path(),
+        &["save", "--json", &file.display().to_string()],
+    );
+    let said: serde_json::Value = serde_json::from_slice(&saved.stdout).unwrap();
+    assert!(said["groups"]["core0"].is_object(), "{said}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("[groups.core0]"), "{text}");
 }
 
 /// What is refused is refused before anything is loaded or changed.

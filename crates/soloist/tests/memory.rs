@@ -147,3 +147,76 @@ fn what_makes_no_sense_is_refused() {
     let unknown = said(&machine, &["recolor", "cor0"], 1);
     assert!(unknown.contains("did you mean \"core0\""), "{unknown}");
 }
+
+/// Process 100 of core0 has one page, which is of bank set 2.
+fn with_a_process(machine: &TempDir) {
+    let put = |name: &str, bytes: &[u8]| {
+        let path = machine.path().join("proc/100").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    let status = include_str!("../../soloist-host/tests/status.txt");
+    put("status", status.as_bytes());
+    put("task/100/comm", b"prog\n");
+    let smaps = "00400000-00401000 rw-p 00000000 00:00 0   [heap]\nSize:  4 kB\nRss:  4 kB\n";
+    put("smaps", smaps.as_bytes());
+    let mut pagemap = vec![0; 0x401 * 8];
+    let page: u64 = 1 << 63 | 1 << 56 | 0x10;
+    pagemap[0x400 * 8..].copy_from_slice(&page.to_ne_bytes());
+    put("pagemap", &pagemap);
+}
+
+/// `soloist group list` says "none yet" of it.
+#[test]
+fn no_page_is_in_the_colours_of_a_group_without_any() {
+    let machine = telling();
+    with_a_process(&machine);
+    let verify = ["verify", "100", "--strict"];
+    assert!(said(&machine, &verify, 0).contains("1 of 1 pages in colour"));
+    fs::write(file(&machine, "bank_set"), "\n").unwrap();
+    for strict in ["--strict", "--strict=banks"] {
+        let said = said(&machine, &["verify", "100", strict], 1);
+        assert!(said.contains("group core0: no colours yet"), "{said}");
+        assert!(!said.contains("in colour"), "{said}");
+    }
+}
+
+#[test]
+fn strict_banks_fails_where_nothing_tells_who_holds_them() {
+    let machine = telling();
+    with_a_process(&machine);
+    let strict = ["verify", "100", "--strict=banks"];
+    let alone = "own 50\nfree 50\none_of 1\n";
+    fs::write(file(&machine, "occupancy"), alone).unwrap();
+    said(&machine, &strict, 0);
+    fs::remove_file(file(&machine, "occupancy")).unwrap();
+    let untold = said(&machine, &strict, 1);
+    let words = "whether others hold memory in core0's colours can't be seen";
+    assert!(untold.contains(words), "{untold}");
+    said(&machine, &["verify", "100", "--strict"], 0);
+}
+
+#[test]
+fn a_rules_group_is_not_taken_for_one_of_its_name() {
+    let machine = telling();
+    with_a_process(&machine);
+    fs::write(file(&machine, "members"), "").unwrap();
+    let soloist = machine.path().join("sys/kernel/config/soloist");
+    let implicit = "group 3 2-3 any 12 2 core0\ntask 100 3\n";
+    fs::write(soloist.join("implicit"), implicit).unwrap();
+    let untold = said(&machine, &["verify", "100", "--strict=banks"], 1);
+    assert!(untold.contains("group core0#3: bank sets 2-3"), "{untold}");
+    assert!(!untold.contains("memory of core0"), "{untold}");
+    let words = "whether others hold memory in core0#3's colours can't be seen";
+    assert!(untold.contains(words), "{untold}");
+}
+
+#[test]
+fn colours_by_hand_have_no_holders() {
+    let machine = telling();
+    with_a_process(&machine);
+    let by_hand = ["verify", "100", "--bank-sets", "2-3"];
+    said(&machine, &[&by_hand[..], &["--strict"]].concat(), 0);
+    let banks = said(&machine, &[&by_hand[..], &["--strict=banks"]].concat(), 2);
+    assert!(banks.contains("leave --bank-sets and --llc out"), "{banks}");
+}

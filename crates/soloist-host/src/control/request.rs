@@ -241,7 +241,7 @@ impl ColorRequest {
         };
         let capacity = capacity_of_one(map, nodes, llc);
         let sets = match (n, self.mem) {
-            (Some(n), Some(mem)) if u64::from(n) * capacity < mem => {
+            (Some(n), Some(mem)) if u64::from(n).saturating_mul(capacity) < mem => {
                 let needed = mem.div_ceil(capacity.max(1));
                 return Err(wrong(format!(
                     "--colors {n}: a colour holds {}, so {} need {needed} of them",
@@ -249,13 +249,10 @@ impl ColorRequest {
                     format_size(mem)
                 )));
             }
-            (Some(n), _) => n,
-            (None, Some(mem)) => {
-                let needed = with_margin(mem, map.page_size())
-                    .div_ceil(capacity.max(1))
-                    .max(1);
-                u32::try_from(needed).unwrap_or(u32::MAX)
-            }
+            (Some(n), _) => u64::from(n),
+            (None, Some(mem)) => with_margin(mem, map.page_size())
+                .div_ceil(capacity.max(1))
+                .max(1),
             (None, None) => 1,
         };
         let there = (0..map.n_bank_sets())
@@ -265,7 +262,7 @@ impl ColorRequest {
                     .is_none_or(|n| n.contains(map.node_of_set(set)))
             })
             .count();
-        if sets as usize > there {
+        let Some(sets) = u32::try_from(sets).ok().filter(|&n| n as usize <= there) else {
             let place = nodes.as_ref().map_or(map.name(), |n| format!("node {n}"));
             let why = self
                 .mem
@@ -275,7 +272,7 @@ impl ColorRequest {
                 why.unwrap_or_default(),
                 format_size(capacity)
             )));
-        }
+        };
         // Said nothing at all: the command shall run, so let it grow.
         let silent = n.is_none() && self.mem.is_none();
         Ok(ColorPlan {
@@ -347,7 +344,11 @@ impl ColorPlan {
 
     /// Gives `group` its colours.
     pub fn apply(&self, group: &Group, map: &AddrMap) -> Result<(), HostError> {
-        group.set_exhaust(self.exhaust)?;
+        self.assign(group, map)?;
+        group.set_exhaust(self.exhaust)
+    }
+
+    fn assign(&self, group: &Group, map: &AddrMap) -> Result<(), HostError> {
         match &self.assign {
             Assign::Auto(words) => return self.take(group, map, words),
             Assign::Nodes(list) => group.set_node(list)?,
@@ -405,8 +406,8 @@ impl ColorPlan {
 }
 
 fn with_margin(mem: u64, pages: PageSize) -> u64 {
-    mem.saturating_add(mem / MARGIN)
-        .next_multiple_of(pages.bytes())
+    let more = mem.saturating_add(mem / MARGIN);
+    more.checked_next_multiple_of(pages.bytes()).unwrap_or(more)
 }
 
 /// Bytes of the smallest bank set of `nodes`, with `llc` of its LLC colours.

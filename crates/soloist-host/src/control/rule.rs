@@ -151,18 +151,27 @@ impl Rule {
 
     /// Makes `change`, all of it or nothing.
     pub fn change(&self, change: &RuleChange) -> Result<(), HostError> {
-        if let (Some(colors), Ok(map)) = (change.colors, self.control.map()) {
+        Self::change_all(std::slice::from_ref(self), change)
+    }
+
+    /// Makes `change` in each of `rules`, all of it or nothing.
+    pub fn change_all(rules: &[Self], change: &RuleChange) -> Result<(), HostError> {
+        let map = rules.first().and_then(|rule| rule.control.map().ok());
+        if let (Some(colors), Some(map)) = (change.colors, map) {
             check_colors(colors, &map)
                 .map_err(|why| HostError::Request(format!("--colors {why}")))?;
         }
-        let with_old = |(attribute, value)| Ok((attribute, value, self.get(attribute)?));
-        let writes = change.writes().map(with_old);
-        let writes = writes.collect::<Result<Vec<_>, HostError>>()?;
-        for (at, (attribute, value, _)) in writes.iter().enumerate() {
-            if let Err(error) = self.set(attribute, value) {
-                for (attribute, _, old) in writes[..at].iter().rev() {
+        let mut writes = Vec::new();
+        for rule in rules {
+            for (attribute, value) in change.writes() {
+                writes.push((rule, attribute, value, rule.get(attribute)?));
+            }
+        }
+        for (at, (rule, attribute, value, _)) in writes.iter().enumerate() {
+            if let Err(error) = rule.set(attribute, value) {
+                for (rule, attribute, _, old) in writes[..at].iter().rev() {
                     // It was taken before, so it is taken again.
-                    let _ = self.set(attribute, limit_set(old));
+                    let _ = rule.set(attribute, limit_set(old));
                 }
                 return Err(error);
             }

@@ -197,12 +197,10 @@ impl Counted {
     pub fn against(&self, map: &MapSpec, channels: Option<u32>, trust: Trust) -> Objections {
         let mut found = Objections::default();
         let by = &self.by;
-        let nodes: BTreeSet<u8> = map.ranges.iter().map(|range| range.node).collect();
-        let nodes = nodes.len() as u32;
         let is_partly_named =
             channels.is_none() && matches!(trust, Trust::Detected | Trust::Incomplete);
         if let Some(of_node) = channels.or_else(|| named_channels(map)) {
-            let all = of_node * nodes;
+            let all = of_node.saturating_mul(memory_nodes(map));
             let more = self.channels / all;
             let fits = match is_partly_named {
                 true => self.channels % all == 0 && more.is_power_of_two(),
@@ -243,6 +241,12 @@ impl Counted {
         }
         found
     }
+}
+
+/// How many nodes of the map have memory.
+pub(crate) fn memory_nodes(map: &MapSpec) -> u32 {
+    let nodes: BTreeSet<u8> = map.ranges.iter().map(|range| range.node).collect();
+    nodes.len() as u32
 }
 
 /// Channels of a node as the functions have them; `None`: none is named. Those

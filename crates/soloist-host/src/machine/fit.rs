@@ -4,7 +4,7 @@ use soloist_machine::ram::RamRange;
 use soloist_machine::{Machine, Trust};
 use wildmatch::WildMatch;
 
-use crate::machine::edac::{counted, Counted};
+use crate::machine::edac::{counted, memory_nodes, Counted};
 use crate::machine::host::Host;
 use crate::machine::memory::memory_ranges;
 use crate::machine::objections::Objections;
@@ -71,7 +71,7 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
     for (what, want, have) in [
         (
             "channels",
-            machine.host.channels,
+            channels(machine),
             modules.and_then(|m| m.channels),
         ),
         (
@@ -114,6 +114,12 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
         found.unknown.extend(says.unknown);
     }
     found
+}
+
+/// Channels of all nodes, where the file names those of one.
+fn channels(machine: &Machine) -> Option<u32> {
+    let of_node = machine.host.channels?;
+    Some(of_node.saturating_mul(memory_nodes(&machine.map)))
 }
 
 /// Bytes of a range that the map lacks, or has on another node.
@@ -180,7 +186,11 @@ fn fit_to(
         None => fit.miss("the CPU is not known".into()),
     }
     for (what, want, have) in [
-        ("channels", host.channels, modules.and_then(|m| m.channels)),
+        (
+            "channels",
+            channels(machine),
+            modules.and_then(|m| m.channels),
+        ),
         ("memory modules", host.dimms, modules.map(|m| m.dimms)),
     ] {
         match (want, have) {
@@ -281,6 +291,33 @@ mod tests {
         );
         assert!(silent.against.is_empty());
         assert_eq!(silent.unknown.len(), 3, "{silent:?}");
+    }
+
+    /// A file names the channels of a node, the firmware those of the whole machine.
+    #[test]
+    fn channels_of_all_nodes_are_compared() {
+        let opteron = soloist_machine::known::find("opteron-6128").unwrap();
+        let modules = |channels| Modules {
+            dimms: 16,
+            channels: Some(channels),
+            bytes: 32 << 30,
+        };
+        let against = |channels| {
+            let host = Facts {
+                modules: Some(modules(channels)),
+                nodes: 4,
+                ..Facts::default()
+            };
+            objections(&opteron, &host).against
+        };
+        assert!(against(8).is_empty(), "{:?}", against(8));
+        assert_eq!(against(4), ["4 channels, the file is for 8"]);
+        let fits = |channels| {
+            let cpu = "AMD Opteron(tm) Processor 6128";
+            fit_to(&opteron, Some(cpu), Some(&modules(channels)), &[])
+        };
+        assert!(fits(8).fits, "{:?}", fits(8));
+        assert!(!fits(2).fits, "{:?}", fits(2));
     }
 
     #[test]

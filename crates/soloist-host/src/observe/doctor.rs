@@ -429,22 +429,56 @@ fn loaded(host: &Host, release: &str) -> Check {
 
 fn secure_boot(host: &Host) -> Check {
     let name = "Secure Boot";
-    let variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
-    let lockdown = host
-        .text("/sys/kernel/security/lockdown")
-        .and_then(|text| Some(text.split('[').nth(1)?.split(']').next()?.to_owned()))
-        .unwrap_or_else(|| "none".to_owned());
-    let on = fs::read(host.path(variable)).is_ok_and(|bytes| bytes.last() == Some(&1));
-    let found = format!("{}, lockdown {lockdown}", if on { "on" } else { "off" });
+    let (on, lockdown) = (secure_boot_is_on(host), lockdown(host));
+    let booted = match on {
+        Some(true) => "on",
+        Some(false) => "off",
+        None => NOT_TOLD,
+    };
+    let locked = lockdown.as_deref().unwrap_or(NOT_TOLD);
+    let found = format!("{booted}, lockdown {locked}");
     // A module that is loaded was signed by a key that the kernel knows.
-    if lockdown == "none" || host.has("/sys/module/soloist") {
-        Check::ok(name, found)
-    } else {
-        Check::fail(
+    if host.has("/sys/module/soloist") {
+        return Check::ok(name, found);
+    }
+    match lockdown.as_deref() {
+        Some("none") => Check::ok(name, found),
+        Some(_) => Check::fail(
             name,
             found,
             format!("only signed modules are taken: {ENROLL}"),
-        )
+        ),
+        None if on == Some(false) => Check::ok(name, found),
+        None => Check::warn(
+            name,
+            found,
+            "`mount -t securityfs securityfs /sys/kernel/security` shows whether only signed modules are taken",
+        ),
+    }
+}
+
+/// What a file that can't be read does not say.
+const NOT_TOLD: &str = "not told";
+
+/// `None`: EFI booted this machine, and its variable can't be read.
+fn secure_boot_is_on(host: &Host) -> Option<bool> {
+    let efi = "/sys/firmware/efi";
+    let variable = format!("{efi}/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
+    match fs::read(host.path(&variable)) {
+        Ok(bytes) => Some(bytes.last() == Some(&1)),
+        Err(_) => (!host.has(efi)).then_some(false),
+    }
+}
+
+/// The kernel's lockdown; `None`: securityfs, which says it, is not mounted.
+fn lockdown(host: &Host) -> Option<String> {
+    let folder = "/sys/kernel/security";
+    match host.text(&format!("{folder}/lockdown")) {
+        Some(text) => Some(text.split('[').nth(1)?.split(']').next()?.to_owned()),
+        // Where it is mounted and has no such file the kernel was built without.
+        None => host
+            .has(&format!("{folder}/lsm"))
+            .then(|| "none".to_owned()),
     }
 }
 

@@ -71,12 +71,11 @@ fn title(report: &Report) -> String {
         [] => format!("{command} ({pid}): {} pages, in no group", total.present),
         groups => {
             let names: Vec<&str> = groups.iter().map(|g| g.name.as_str()).collect();
-            format!(
-                "{command} ({pid}) in {}: {} of {} pages in colour",
-                names.join(", "),
-                total.in_color,
-                total.present
-            )
+            let pages = match report.is_colored() {
+                true => format!("{} of {} pages in colour", total.in_color, total.present),
+                false => format!("{} pages, no colours yet", total.present),
+            };
+            format!("{command} ({pid}) in {}: {pages}", names.join(", "))
         }
     }
 }

@@ -151,6 +151,7 @@ impl GroupRates {
         if self.pages > MOST_PAGES {
             return;
         }
+        let mut judged = false;
         for pid in processes(host, &group.tasks) {
             // A process may end while we look.
             let Ok(groups) = GroupColors::of_process(host, control, map, pid) else {
@@ -159,13 +160,15 @@ impl GroupRates {
             let Ok(report) = verify(host, pid, map, groups) else {
                 continue;
             };
+            judged |= report.is_colored();
             self.own += report.own.present;
             self.own_in_color += report.own.in_color;
             for (reason, n) in report.own.not_in_color {
                 *self.not_in_color.entry(reason).or_default() += n;
             }
         }
-        self.in_color = (self.own > 0).then(|| self.own_in_color as f64 / self.own as f64);
+        self.in_color =
+            (judged && self.own > 0).then(|| self.own_in_color as f64 / self.own as f64);
     }
 }
 

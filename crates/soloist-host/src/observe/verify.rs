@@ -17,7 +17,7 @@ use procfs::PhysicalPageFlags as Flags;
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 
-use crate::control::{nodes_of, Control, Occupancy};
+use crate::control::{is_label, nodes_of, Control, Occupancy};
 use crate::machine::{movable_bytes, process_of, threads, Host, Page, PageReader};
 use crate::HostError;
 
@@ -145,11 +145,10 @@ impl Tally {
     }
 }
 
-/// A group that threads of the process are in (a rule's has the rule's name),
-/// and its colours.
+/// A group that threads of the process are in, and its colours.
 #[derive(Debug, Clone, Serialize)]
 pub struct GroupColors {
-    /// Its name.
+    /// Its name; of a rule's group, with its number.
     pub name: String,
     /// Its colours, in words.
     pub colors: String,
@@ -161,7 +160,7 @@ pub struct GroupColors {
     pub pages: u64,
     /// File text that is only read stays in the page cache.
     pub shares_text: bool,
-    /// Its colours.
+    /// Its colours; `None`: it has none yet, and does not colour.
     #[serde(skip)]
     pub set: Option<ColorSet>,
 }
@@ -217,9 +216,9 @@ pub struct Report {
     pub threads: usize,
     /// The address map.
     pub map: String,
-    /// Groups of its threads; empty: nothing is coloured, so nothing judged.
+    /// Groups of its threads; where none has colours nothing is judged.
     pub groups: Vec<GroupColors>,
-    /// Threads that are in no group.
+    /// Threads that are in no group with colours.
     pub uncolored_threads: usize,
     /// Mappings that have pages.
     pub mappings: Vec<MappingReport>,
@@ -277,15 +276,18 @@ impl GroupColors {
                 return Ok(None);
             }
             let colors = group.colors(map)?;
+            let set = (colors.sets().is_some() || colors.llc().is_some()).then_some(colors);
             let stats = group.stats()?;
             Ok(Some(Self {
                 name: group.name().to_owned(),
-                colors: colors.to_string(),
+                colors: set
+                    .as_ref()
+                    .map_or_else(|| "no colours yet".to_owned(), ColorSet::to_string),
                 threads: n,
                 page_tables: stats.get("page_tables").and_then(|v| v.parse().ok()),
                 pages: 0,
                 shares_text: group.shares_text()?,
-                set: Some(colors),
+                set,
             }))
         })?;
         let mut found: Vec<Self> = named.into_iter().flatten().collect();
@@ -293,8 +295,8 @@ impl GroupColors {
             let n = threads.iter().filter(|&t| group.tasks.contains(t)).count();
             if n > 0 {
                 found.push(Self {
+                    name: group.label(),
                     colors: group.colors.to_string(),
-                    name: group.name,
                     threads: n,
                     page_tables: Some(group.page_tables),
                     pages: 0,
@@ -345,12 +347,14 @@ pub fn verify(
     let smaps = process.smaps().map_err(unreadable)?;
     let threads = judged_threads(host, pid)?.len();
     let movable_bytes = movable_bytes(host, &nodes_of_all(map, &groups));
+    let coloring = groups.iter().filter(|group| group.set.is_some());
+    let colored: usize = coloring.map(|group| group.threads).sum();
     let mut report = Report {
         pid,
         command: status.name,
         threads,
         map: map.name(),
-        uncolored_threads: threads.saturating_sub(groups.iter().map(|g| g.threads).sum()),
+        uncolored_threads: threads.saturating_sub(colored),
         groups,
         mappings: Vec::new(),
         total: Tally::default(),
@@ -373,10 +377,15 @@ pub fn verify(
 }
 
 impl Report {
+    /// A group of it has colours, so that its pages are judged.
+    pub fn is_colored(&self) -> bool {
+        self.groups.iter().any(|group| group.set.is_some())
+    }
+
     /// Looks who holds the memory of its groups' colours. A group that a rule made
     /// does not tell.
     pub fn look_who_holds(&mut self, control: &Control) -> Result<(), HostError> {
-        for group in &self.groups {
+        for group in self.groups.iter().filter(|group| !is_label(&group.name)) {
             let Ok(named) = control.group(&group.name) else {
                 continue;
             };
@@ -387,6 +396,13 @@ impl Report {
             }
         }
         Ok(())
+    }
+
+    /// Its groups with colours of which nothing tells who holds their memory.
+    pub fn untold(&self) -> impl Iterator<Item = &str> {
+        let groups = self.groups.iter().filter(|group| group.set.is_some());
+        let names = groups.map(|group| group.name.as_str());
+        names.filter(|name| !self.occupancy.contains_key(*name))
     }
 
     /// Exclusive groups of it in whose colours others hold memory.
@@ -474,7 +490,7 @@ impl Report {
             });
             cell.pages += 1;
         }
-        if self.groups.is_empty() {
+        if !self.is_colored() {
             return Verdict::Uncolored;
         }
         if held {
@@ -506,7 +522,7 @@ struct Seen {
 enum Verdict {
     InColor,
     Not(Reason),
-    /// The process is in no group.
+    /// The process is in no group with colours.
     Uncolored,
 }
 

@@ -34,7 +34,8 @@ pub struct ColorArgs {
 
     /// What to do when the colours have no page left: `fail` (a signal), `grow` (take
     /// another free colour) or `spill` (take any page of the node, and count it).
-    /// Default: `grow` without a colour flag, otherwise `fail`.
+    /// Default: `grow` without a colour flag, otherwise `fail`. `group set`
+    /// keeps the present one.
     #[arg(long, value_name = "HOW", value_parser = exhaust())]
     pub exhaust: Option<Exhaust>,
 
@@ -44,9 +45,11 @@ pub struct ColorArgs {
 }
 
 impl ColorArgs {
-    /// Checked against `map`.
-    pub fn plan(&self, map: &AddrMap) -> Result<ColorPlan> {
-        Ok(self.as_request().plan(map)?)
+    /// Checked against `map`; what is not said of `exhaust` stays as it is `now`.
+    pub fn plan(&self, map: &AddrMap, now: Option<Exhaust>) -> Result<ColorPlan> {
+        let mut request = self.as_request();
+        request.exhaust = request.exhaust.or(now);
+        Ok(request.plan(map)?)
     }
 
     /// No colour flag was given.

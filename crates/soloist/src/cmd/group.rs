@@ -9,7 +9,7 @@ use serde_json::json;
 use soloist_core::{cpu_list, format_size, parse_size};
 use soloist_host::config::GroupConfig;
 use soloist_host::control::{
-    barred_words, in_use, is_label, limits, parse_rate, Bandwidth, Barred, Control, Group,
+    barred_words, in_use, is_label, limits, parse_rate, Bandwidth, Barred, Control, Exhaust, Group,
     GroupView, Guard, Mode, Occupancy, Text,
 };
 use soloist_host::machine::{find_existing, Host};
@@ -212,7 +212,7 @@ impl Settings {
         self.check_moves()?;
         self.check_tasks(host)?;
         let group = control.create_group(name)?;
-        if let Err(error) = self.apply(host, control, &group) {
+        if let Err(error) = self.apply(host, control, &group, None) {
             // What it lacked is in the error; do not leave half a group.
             let _ = group.remove();
             return Err(error);
@@ -232,7 +232,7 @@ impl Settings {
         }
         self.check_tasks(host)?;
         let before = GroupConfig::now(&group)?;
-        if let Err(error) = self.apply(host, control, &group) {
+        if let Err(error) = self.apply(host, control, &group, Some(before.exhaust)) {
             // All or nothing; what was so before was allowed, and is again.
             let _ = before.put_back(control, &group);
             return Err(error);
@@ -312,7 +312,14 @@ impl Settings {
         }
     }
 
-    fn apply(&self, host: &Host, control: &Control, group: &Group) -> Result<()> {
+    /// `exhaust`: that of a group which is there already.
+    fn apply(
+        &self,
+        host: &Host,
+        control: &Control,
+        group: &Group,
+        exhaust: Option<Exhaust>,
+    ) -> Result<()> {
         // Refuses impossible requests before it changes anything.
         let cgroups = self.existing_cgroups(host)?;
         // Before its colours, which others may have; automatic ones make it exclusive.
@@ -325,7 +332,7 @@ impl Settings {
                 .map_or(Ok(()), |e| group.set_exhaust(e))?;
         } else if !self.colors.is_empty() {
             let map = control.map()?;
-            self.colors.plan(&map)?.apply(group, &map)?;
+            self.colors.plan(&map, exhaust)?.apply(group, &map)?;
         }
         if let Some(mode) = self.mode {
             group.set_mode(mode)?;
@@ -515,6 +522,7 @@ fn done(
         return ctx.print_json(&done);
     }
     outln!("{}", colors(&done.group))?;
+    let colored = !(done.group.bank_set.is_empty() && done.group.llc_color.is_empty());
     for Joined {
         pid,
         own_pages,
@@ -523,7 +531,7 @@ fn done(
     {
         let share = in_color as f64 * 100.0 / own_pages.max(1) as f64;
         outln!("process {pid}: {in_color} of {own_pages} own pages are in colour ({share:.1} %)")?;
-        if in_color < own_pages {
+        if in_color < own_pages && colored {
             let name = group.name();
             outln!("  `soloist recolor {pid}` moves the others in while it runs")?;
             outln!("  the others stay where they are until it frees them; started with `soloist run --group {name} -- CMD` it is in colour from its first page")?;

@@ -1,6 +1,6 @@
 //! `soloist guard`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
@@ -166,14 +166,23 @@ pub struct Rmin {
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     match args {
         Args::Status(status) => status.run(ctx),
-        Args::Set(set) => set.run(),
+        Args::Set(set) => set.run(ctx),
         Args::Rmin(rmin) => rmin.run(ctx),
-        Args::Off => off(),
+        Args::Off => off(ctx),
     }
 }
 
-fn off() -> Result<ExitCode> {
-    open()?.off()?;
+fn off(ctx: &Ctx) -> Result<ExitCode> {
+    let guard = open()?;
+    guard.off()?;
+    tell(&guard, ctx)
+}
+
+/// With `--json`, what is set now.
+fn tell(guard: &Guard, ctx: &Ctx) -> Result<ExitCode> {
+    if ctx.json {
+        ctx.print_json(&guard.view()?)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -266,22 +275,35 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
 // ---- set ----
 
 impl Set {
-    fn run(&self) -> Result<ExitCode> {
+    fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
         let pairs = self.pairs()?;
         let limits = self.limits.iter().map(|text| limit(text));
         let limits = limits.collect::<Result<Vec<_>>>()?;
+        self.check_once(&limits)?;
         let is_empty = pairs.is_empty() && limits.is_empty();
         if self.off {
             if !is_empty {
                 return Err(Misuse("--off goes alone: set the rest after it".to_owned()).into());
             }
-            return off();
+            return off(ctx);
         }
         if is_empty {
             return Err(Misuse("nothing to set: `soloist guard set --help`".to_owned()).into());
         }
-        open()?.change(&pairs, &limits.concat())?;
-        Ok(ExitCode::SUCCESS)
+        let guard = open()?;
+        guard.change(&pairs, &limits.concat())?;
+        tell(&guard, ctx)
+    }
+
+    /// `limits` name each CPU once.
+    fn check_once(&self, limits: &[Vec<(u32, Option<Bandwidth>)>]) -> Result<(), Misuse> {
+        let mut named = BTreeSet::new();
+        for (text, limit) in self.limits.iter().zip(limits) {
+            if let Some((cpu, _)) = limit.iter().find(|(cpu, _)| !named.insert(*cpu)) {
+                return Err(Misuse(format!("{text}: CPU {cpu} is named twice")));
+            }
+        }
+        Ok(())
     }
 
     /// The settings given, as the kernel takes them. `line` after `event`,
@@ -328,6 +350,9 @@ fn limit(text: &str) -> Result<Vec<(u32, Option<Bandwidth>)>> {
         .split_once(':')
         .ok_or_else(|| wrong("expected CPUS:RATE, such as 0-1:500MB/s".to_owned()))?;
     let cpus = cpu_list(cpus).map_err(|e| wrong(e.to_string()))?;
+    if cpus.is_empty() {
+        return Err(wrong("it names no CPU".to_owned()).into());
+    }
     let want = match want {
         "off" => None,
         want => Some(want.parse().map_err(|e| wrong(format!("{e}")))?),

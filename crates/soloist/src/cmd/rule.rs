@@ -193,9 +193,7 @@ impl Change {
         if change == RuleChange::default() {
             return Err(Misuse("nothing to set: `soloist rule set --help`".to_owned()).into());
         }
-        for rule in &rules {
-            rule.change(&change)?;
-        }
+        Rule::change_all(&rules, &change)?;
         tell(&rules, ctx)
     }
 }

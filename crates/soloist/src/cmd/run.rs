@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::{cpu_list, format_size, parse_size, AddrMap, ColorSet, NumList};
+use soloist_core::{format_size, parse_size, AddrMap, ColorSet, NumList, MAX_CPUS};
 use soloist_host::control::{ColorPlan, Control, KeyValues};
-use soloist_host::machine::{movable_bytes, pin, Host};
+use soloist_host::machine::{movable_bytes, named_cpus, pin, Host};
 use soloist_host::run::{Exit, Explained, Seat, SeatRequest};
 use soloist_host::HostError;
 use soloist_map::advice::weaknesses::warning;
@@ -95,10 +95,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let control = Control::open(&host)?;
     let map = control.map()?;
-    let asked = match &args.cpus {
-        Some(cpus) => Some(cpu_list(cpus).map_err(|e| Misuse(format!("--cpus {cpus}: {e}")))?),
-        None => None,
-    };
+    let asked = asked_cpus(&args, &host)?;
     if let Some(cpus) = &asked {
         pin(cpus)?;
     }
@@ -114,9 +111,21 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         errln!("soloist: {left}");
     }
     match done {
-        Err(error) => exec_status(error),
+        Err(error) => exec_status(error, ctx),
         Ok(outcome) => Ok(ExitCode::from(outcome.code)),
     }
+}
+
+/// The CPUs of `--cpus`; `None`: it names none.
+fn asked_cpus(args: &Args, host: &Host) -> Result<Option<NumList>, HostError> {
+    let Some(list) = args.cpus.as_deref() else {
+        return Ok(None);
+    };
+    let mut cpus = NumList::new(MAX_CPUS);
+    for cpu in named_cpus(host, Some(list))? {
+        cpus.insert(cpu);
+    }
+    Ok(Some(cpus))
 }
 
 /// The group of `--group`, or one that is made for the command.
@@ -226,11 +235,12 @@ fn say(seat: &Seat, colors: &ColorSet, map: &AddrMap) {
 }
 
 /// The shell's statuses for a command that could not be run.
-fn exec_status(error: HostError) -> Result<ExitCode> {
-    if let HostError::Exec { source, .. } = &error {
-        errln!("soloist: {error}");
-        let found = source.kind() != ErrorKind::NotFound;
-        return Ok(ExitCode::from(if found { 126 } else { 127 }));
-    }
-    Err(error.into())
+fn exec_status(error: HostError, ctx: &Ctx) -> Result<ExitCode> {
+    let code = match &error {
+        HostError::Exec { source, .. } if source.kind() == ErrorKind::NotFound => 127,
+        HostError::Exec { .. } => 126,
+        _ => return Err(error.into()),
+    };
+    ctx.fail(&error.into());
+    Ok(ExitCode::from(code))
 }

@@ -1,7 +1,7 @@
 //! `soloist save` and `soloist apply`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
@@ -70,18 +70,16 @@ pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
     if let Ok(loaded) = control.map() {
         name_machine(&mut config, &loaded);
     }
+    let text = config.text()?;
+    let is_printed = args.file.as_os_str() == "-";
+    if !is_printed {
+        write(&args.file, &text)?;
+    }
     if ctx.json {
         ctx.print_json(&config)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let text = config.text()?;
-    if args.file.as_os_str() == "-" {
+    } else if is_printed {
         out::put(&text)?;
     } else {
-        if let Some(dir) = args.file.parent() {
-            fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-        }
-        out::replace(&args.file, &text).with_context(|| args.file.display().to_string())?;
         outln!(
             "{}: {}, {}",
             args.file.display(),
@@ -90,6 +88,13 @@ pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
         )?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    if let Some(dir) = file.parent() {
+        fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    }
+    out::replace(file, text).with_context(|| file.display().to_string())
 }
 
 /// Names the machine so that `apply` finds the `loaded` map again, and says so

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 use soloist_core::{format_size, AddrMap, ColorSet, NumList};
-use soloist_host::control::{contradiction, Control};
+use soloist_host::control::{contradiction, is_label, Control};
 use soloist_host::machine::{threads, Host};
 use soloist_host::observe::{picture, verify, GroupColors, Report, Tally};
 use soloist_host::words::counted;
@@ -67,7 +67,7 @@ pub struct Args {
     svg: Option<PathBuf>,
 
     /// Exit with 1 unless all its own pages are in colour; with =banks, also if others
-    /// hold memory in the colours of its exclusive groups.
+    /// hold memory in the colours of its exclusive groups, or if that can't be seen.
     #[arg(
         long,
         value_enum,
@@ -96,6 +96,13 @@ enum By {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    if args.strict == Some(Strict::Banks) && (args.bank_sets.is_some() || args.llc.is_some()) {
+        return Err(Misuse(
+            "--strict=banks is of the groups of the process: leave --bank-sets and --llc out"
+                .to_owned(),
+        )
+        .into());
+    }
     let host = Host::live();
     let pid = args.pid.unwrap_or(std::process::id() as i32);
     let control = Control::open(&host);
@@ -122,12 +129,24 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     } else {
         print(&report, &args, ctx)?;
     }
-    let all = !report.groups.is_empty() && report.own.in_color == report.own.present;
+    let all = report.is_colored() && report.own.in_color == report.own.present;
     Ok(status(match args.strict {
         None => true,
         Some(Strict::Own) => all,
-        Some(Strict::Banks) => all && report.intruded().next().is_none(),
+        Some(Strict::Banks) => all && are_alone(&report),
     }))
+}
+
+/// No others hold memory in its exclusive colours; says where that can't be seen.
+fn are_alone(report: &Report) -> bool {
+    for name in report.untold() {
+        let why = match is_label(name) {
+            true => "the module tells it only of groups that have a directory",
+            false => "the loaded module does not tell",
+        };
+        errln!("soloist: whether others hold memory in {name}'s colours can't be seen: {why}");
+    }
+    report.untold().next().is_none() && report.intruded().next().is_none()
 }
 
 /// Colours named on the command line.
@@ -163,7 +182,7 @@ fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
         outln!("in no group (`soloist group set NAME --pid {pid}` puts it in one)")?;
     } else if report.uncolored_threads > 0 {
         outln!(
-            "{} of its threads are in no group",
+            "{} of its threads are in no group with colours",
             report.uncolored_threads
         )?;
     }
@@ -201,7 +220,7 @@ fn heading(report: &Report) -> String {
 }
 
 fn mappings(report: &Report) -> String {
-    let colored = !report.groups.is_empty();
+    let colored = report.is_colored();
     let judged = ["IN COLOUR", "NOT", "WHY NOT"]
         .into_iter()
         .filter(|_| colored);
@@ -232,7 +251,7 @@ fn mappings(report: &Report) -> String {
 }
 
 fn totals(report: &Report, ctx: &Ctx) -> String {
-    if report.groups.is_empty() {
+    if !report.is_colored() {
         let Tally {
             present, swapped, ..
         } = &report.total;
