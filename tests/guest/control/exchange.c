@@ -290,13 +290,21 @@ static void wait_alone(const struct servant *s)
 		usleep(10000);
 }
 
-/* A group asks for all of its colour, where a stranger on the isolated CPU has pages. */
+#define PROACTIVE	"/proc/sys/vm/compaction_proactiveness"
+
+/*
+ * A group asks for all of its colour, where a stranger on the isolated CPU has pages. The
+ * kernel's own compaction moves a stranger's pages, too, and a slow kernel has time for it.
+ */
 static void supply_spares(void)
 {
+	long before, after, flushes, compacted;
+	char pid[16], proactive[16];
 	struct servant s;
-	long before, after, flushes;
-	char pid[16];
 	int err;
+
+	snprintf(proactive, sizeof(proactive), "%lld", kernel_number(PROACTIVE, NULL));
+	set_kernel(PROACTIVE, "0");
 
 	guest_write("lists", "drain");
 	s = serve(NULL, 128 * MIB, SERVE_BUSY);
@@ -306,13 +314,15 @@ static void supply_spares(void)
 	wait_alone(&s);
 	before = servant_in(&s, 5);
 	flushes = guest_flushes(1);
+	compacted = kernel_number("/proc/vmstat", "compact_isolated");
 	err = guest_write("groups/two/reserve", "62M");
 	flushes = guest_flushes(1) - flushes;
 	after = servant_in(&s, 5);
-	guest_check(before > 200 && (STAYS ? after == before : after < before),
+	compacted = kernel_number("/proc/vmstat", "compact_isolated") - compacted;
+	guest_check(before > 200 && (STAYS ? before - after <= compacted : after < before),
 		    "isolated-supply-spares",
-		    "%d %s: %ld of %ld pages stayed, CPU 1 flushed its TLB %ld times", err,
-		    guest_status(), after, before, flushes);
+		    "%d %s: %ld of %ld pages stayed, CPU 1 flushed its TLB %ld times, compaction took %ld pages",
+		    err, guest_status(), after, before, flushes, compacted);
 	err = guest_write("groups/two/evict", "1 isolated");
 	after = servant_in(&s, 5);
 	guest_check(!err && after < before / 10, "isolated-evict-when-asked",
@@ -320,6 +330,7 @@ static void supply_spares(void)
 	guest_write("groups/two/reserve", "0");
 	guest_check(dismiss(&s), "isolated-strangers-content", "it changed");
 	guest_write("lists", "drain");
+	set_kernel(PROACTIVE, proactive);
 }
 
 static void isolated(void)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -133,8 +134,8 @@ static void reply(int fd, u64 unique, int err, const void *what, size_t size)
 		_exit(1);
 }
 
-/* Serve one file, whose first page can't be read, and then never is. */
-static void serve_file(int fd, int asked)
+/* Serve one file, whose first page can't be read @fails times, and then never is. */
+static void serve_file(int fd, int fails, int asked)
 {
 	struct fuse_attr attr = { .ino = FILE_ID, .size = GUEST_PAGE, .nlink = 1,
 				  .mode = S_IFREG | 0444, .blksize = GUEST_PAGE };
@@ -142,7 +143,6 @@ static void serve_file(int fd, int asked)
 					.attr_valid = 3600, .attr = attr };
 	struct fuse_attr_out attr_out = { .attr_valid = 3600, .attr = attr };
 	struct fuse_open_out opened = { .fh = 1 };
-	bool failed = false;
 	u64 unique;
 
 	for (;;) {
@@ -157,11 +157,10 @@ static void serve_file(int fd, int asked)
 			reply(fd, unique, 0, &opened, sizeof(opened));
 			break;
 		case FUSE_READ:
-			if (failed && write(asked, "", 1) != 1)
-				_exit(1);
-			if (!failed)
+			if (fails-- > 0)
 				reply(fd, unique, EIO, "", 0);
-			failed = true;
+			else if (write(asked, "", 1) != 1)
+				_exit(1);
 			break;
 		case FUSE_FORGET:
 		case FUSE_BATCH_FORGET:
@@ -180,7 +179,7 @@ static void *fault(void *at)
 /* Its thread waits in a fault, and has areas that may be merged. */
 static void faults(const char *path)
 {
-	char *merged = guest_map_anon(GUEST_PAGE);
+	char *merged = guest_map_anon(2 * GUEST_PAGE);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	pthread_t thread;
 	void *at;
@@ -191,30 +190,35 @@ static void faults(const char *path)
 	if (at == MAP_FAILED || madvise(merged, GUEST_PAGE, MADV_MERGEABLE) ||
 	    pthread_create(&thread, NULL, fault, at))
 		_exit(1);
+	/* This waits for the lock, and readers wait behind it. */
+	usleep(100000);
+	munmap(merged + GUEST_PAGE, GUEST_PAGE);
 	for (;;)
 		pause();
 }
 
-static void fault_waits(void)
+/* Does the fault of @pid wait for an answer? It may end by an error before. */
+static bool waits(pid_t pid, int asked)
 {
-	int fd = mount_silent("mute"), asked[2], status;
-	char command[200], c;
-	pid_t server, pid;
+	struct pollfd asks = { .fd = asked, .events = POLLIN };
+	int i;
 
-	answer_init(fd);
-	guest_group("mute", "3");
-	if (pipe(asked))
-		guest_die("pipe");
-	server = fork();
-	if (!server)
-		serve_file(fd, asked[1]);
-	close(fd);
-	pid = fork();
-	if (!pid)
-		faults("mute/file");
-	if (read(asked[0], &c, 1) != 1)
-		guest_die("no fault");
-	usleep(200000);
+	for (i = 0; i < WAIT_MS; i += 20) {
+		if (poll(&asks, 1, 20) == 1)
+			return true;
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			return false;
+	}
+	guest_die("no fault");
+	return false;
+}
+
+/* Who joins or recolours a process whose fault waits ends soon. */
+static void beside_a_fault(pid_t pid)
+{
+	char command[200];
+	int status;
+
 	snprintf(command, sizeof(command), "echo %d >%s/groups/mute/procs", pid,
 		 GUEST_ROOT);
 	status = status_soon(command);
@@ -223,16 +227,46 @@ static void fault_waits(void)
 	snprintf(command, sizeof(command), "echo %d >%s/groups/mute/recolor", pid,
 		 GUEST_ROOT);
 	status = status_soon(command);
-	guest_check(status == 0 && guest_stat("groups/mute/recolor", "busy") > 0,
-		    "recolours-beside-a-fault", "%d %s: %s", status, guest_status(),
-		    guest_read("groups/mute/recolor"));
+	guest_check(status == 0, "recolours-beside-a-fault", "%d %s", status,
+		    guest_status());
+}
+
+/*
+ * A fault gives the lock back before it reads, but keeps it when it tries again, which
+ * kernels do after one error or two. Return: it kept it: a recolouring saw no page.
+ */
+static bool fault_waits(int fails)
+{
+	int fd = mount_silent("mute"), asked[2];
+	pid_t server, pid;
+	bool kept = false;
+
+	answer_init(fd);
+	guest_group("mute", "3");
+	if (pipe(asked))
+		guest_die("pipe");
+	server = fork();
+	if (!server)
+		serve_file(fd, fails, asked[1]);
+	close(fd);
+	pid = fork();
+	if (!pid)
+		faults("mute/file");
+	if (waits(pid, asked[0])) {
+		usleep(200000);
+		beside_a_fault(pid);
+		kept = !guest_stat("groups/mute/recolor", "seen");
+	}
 	kill(pid, SIGKILL);
 	kill(server, SIGKILL);
 	waitpid(server, NULL, 0);
 	waitpid(pid, NULL, 0);
+	close(asked[0]);
+	close(asked[1]);
 	umount2("mute", MNT_FORCE | MNT_DETACH);
 	guest_check(!guest_ungroup("mute"), "group-goes-after-a-fault", "%s",
 		    guest_status());
+	return kept;
 }
 
 int main(void)
@@ -244,7 +278,8 @@ int main(void)
 
 	if (!getcwd(here, sizeof(here)))
 		guest_die("getcwd");
-	fault_waits();
+	if (!fault_waits(1) && !fault_waits(2))
+		guest_skip("fault-keeps-the-lock", "a fault never keeps it on this kernel");
 	fuse = mount_silent("silent");
 	answer_init(fuse);
 	rule_for("*");
