@@ -14,7 +14,9 @@ use soloist_host::machine::Host;
 use soloist_machine::About;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_map::choice::Counts;
-use soloist_map::detect::check::{check as check_map, judged, why_unknown, Checked, Verdict};
+use soloist_map::detect::check::{
+    check as check_map, judged, why_unknown, Outcome, Unmeasured, Verdict,
+};
 use soloist_map::detect::eviction;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe, Llc, NoProbe};
@@ -366,7 +368,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     if !ctx.json {
         counted.said().for_each(|said| errln!("{said}"));
     }
-    let (measured, checked) = match &args.simulate {
+    let found = match &args.simulate {
         Some(name) => {
             let other = known::find(name)?;
             let mut source = SimSource::new(&other, SimPool::all(), args.noise, args.seed);
@@ -383,30 +385,31 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         }
     };
     let is_guest = args.simulate.is_none() && !is_bare_metal(&Host::live()) && !args.trust_guest;
-    let verdict = judged(measured, is_guest);
-    let why = why_unknown(verdict, &checked, is_guest);
+    let verdict = judged(found.verdict, is_guest);
+    let why = why_unknown(verdict, &found.checked, is_guest);
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "machine": machine.about.name,
             "verdict": verdict,
             "why": why,
-            "ranges": checked,
+            "ranges": found.checked,
+            "unmeasured": found.unmeasured,
             "counts": counted.said().collect::<Vec<_>>(),
             "left": left,
         }))?;
     } else {
-        super::put(&text_of(&machine, verdict, &checked))?;
+        super::put(&text_of(&machine, verdict, &found))?;
         left.iter().try_for_each(|left| outln!("{left}"))?;
     }
-    if let Some(why) = why.filter(|_| !ctx.json && !checked.is_empty()) {
+    if let Some(why) = why.filter(|_| !ctx.json && !found.checked.is_empty()) {
         errln!("{why}");
     }
     Ok(status(verdict == Verdict::Fits && !counted.is_against()))
 }
 
-fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
+fn text_of(machine: &Machine, verdict: Verdict, found: &Outcome) -> String {
     let mut out = String::new();
-    for one in checked {
+    for one in &found.checked {
         out.push_str(&format!(
             "{} to {}: {} of {} predicted conflicts and {} of {} others held; {} banks by the map, \
              {} by rate\n",
@@ -420,32 +423,41 @@ fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
             one.banks_by_rate
         ));
     }
-    for (start, end) in checked.iter().flat_map(|one| &one.denied) {
+    for (start, end) in found.checked.iter().flat_map(|one| &one.denied) {
         out.push_str(&format!("contradicted: {start} to {end} is elsewhere\n"));
+    }
+    for Unmeasured {
+        node, start, end, ..
+    } in &found.unmeasured
+    {
+        out.push_str(&format!("node {node}: {start} to {end} was not measured\n"));
     }
     let name = &machine.about.name;
     out.push_str(&match verdict {
-        Verdict::Fits => format!("{name} fits{}\n", how_far(checked)),
+        Verdict::Fits => format!("{name} fits{}\n", how_far(found)),
         Verdict::Contradicted => format!("{name} does not fit\n"),
-        Verdict::Unknown if checked.is_empty() => "nothing could be measured\n".into(),
+        Verdict::Unknown if found.checked.is_empty() => "nothing could be measured\n".into(),
         Verdict::Unknown => format!("whether {name} fits is not known\n"),
     });
     out
 }
 
 /// How much of memory a map that fits may still be wrong in.
-fn how_far(checked: &[Checked]) -> String {
+fn how_far(found: &Outcome) -> String {
+    let checked = &found.checked;
     let parts: u32 = checked.iter().map(|one| one.swept.parts).sum();
     let bare: u32 = checked.iter().map(|one| one.swept.bare).sum();
+    let unmeasured: u32 = found.unmeasured.iter().map(|range| range.parts).sum();
     if parts == 0 {
         return " inside a page: whether it does in all of memory is not known".into();
     }
     let most = checked.iter().map(|one| one.swept.may_be_wrong());
     let most = 100.0 * most.fold(0.0, f64::max);
     format!(
-        ": {} of {parts} parts of memory were measured and none contradicts it; up to {most:.1} % \
-         of a range may lie elsewhere all the same (95 % sure)",
-        parts - bare
+        ": {} of {} parts of memory were measured and none contradicts it; up to {most:.1} % \
+         of a measured range may lie elsewhere all the same (95 % sure)",
+        parts - bare,
+        parts + unmeasured
     )
 }
 
