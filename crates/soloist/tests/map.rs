@@ -234,6 +234,21 @@ fn maps_are_piped_and_misuse_is_told() {
         ("solve /nonexistent", 1, "/nonexistent"),
         ("check -m nowhere", 1, "nowhere"),
         ("convert - --from letters --to machine", 2, "bits"),
+        (
+            "convert RoRaBaCoCh --from order --to text --memory 16000000T",
+            2,
+            "expected at most",
+        ),
+        (
+            "convert skylake --from machine --to text --name mine",
+            2,
+            "--name",
+        ),
+        (
+            "convert skylake --from machine --to text --hole 0xc0000000",
+            2,
+            "--hole",
+        ),
         ("import x", 2, "subcommand"),
     ] {
         let args: Vec<&str> = ["map"].into_iter().chain(args.split(' ')).collect();

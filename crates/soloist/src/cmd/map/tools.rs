@@ -50,15 +50,15 @@ pub struct Convert {
     to: String,
     /// Widths of an order's fields: channels, ranks, groups, banks, lines (of a row),
     /// such as channels=2,banks=16,lines=128 [default: 1 each].
-    #[arg(long, value_name = "LIST", default_value = "")]
-    geometry: String,
+    #[arg(long, value_name = "LIST")]
+    geometry: Option<String>,
     /// Start of the hole below 4 GiB (the first PCI address of /proc/iomem). Memory
     /// behind it is remapped above; addresses skip the hole, as on AMD.
     #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, conflicts_with = "base")]
     hole: Option<u64>,
-    /// First address of memory: 0x40000000 or 0x80000000 on many Arm boards.
-    #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, default_value = "0", conflicts_with = "hole")]
-    start: u64,
+    /// First address of memory: 0x40000000 or 0x80000000 on many Arm boards [default: 0].
+    #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, conflicts_with = "hole")]
+    start: Option<u64>,
     /// Offset of the first byte of memory, to which the functions apply [default: its
     /// address].
     #[arg(long, value_name = "BYTES", value_parser = super::parse_address)]
@@ -67,9 +67,25 @@ pub struct Convert {
     /// file's rows, at least 8G].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
-    /// Name of the new machine.
-    #[arg(long, default_value = "converted")]
-    name: String,
+    /// Name of the new machine [default: converted].
+    #[arg(long)]
+    name: Option<String>,
+}
+
+impl Convert {
+    /// An option that a machine, which says all of this itself, leaves nothing to.
+    fn idle_for_machine(&self) -> Option<&'static str> {
+        let named = [
+            ("--geometry", self.geometry.is_some()),
+            ("--hole", self.hole.is_some()),
+            ("--start", self.start.is_some()),
+            ("--base", self.base.is_some()),
+            ("--memory", self.memory.is_some()),
+            ("--name", self.name.is_some()),
+        ];
+        let mut idle = named.into_iter().filter(|(_, is_named)| *is_named);
+        idle.next().map(|(option, _)| option)
+    }
 }
 
 /// What `soloist map solve` takes.
@@ -196,6 +212,13 @@ fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
 pub fn convert(args: &Convert) -> Result<ExitCode> {
     let (name, topology, mut imported) = match args.from.as_str() {
         "machine" => {
+            if let Some(option) = args.idle_for_machine() {
+                let why = format!(
+                    "{option} is for other formats: --from machine takes all from {}",
+                    args.input
+                );
+                return Err(Misuse(why).into());
+            }
             let Machine {
                 about,
                 topology,
@@ -206,7 +229,8 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
         }
         _ => {
             let imported = import(args)?;
-            (args.name.clone(), plain_topology(&imported.map), imported)
+            let name = args.name.as_deref().unwrap_or("converted");
+            (name.to_owned(), plain_topology(&imported.map), imported)
         }
     };
     for note in &imported.notes {
@@ -245,14 +269,15 @@ fn import(args: &Convert) -> Result<Imported> {
         AnyFormat::Order => args.input.clone(),
         _ => read_input(Path::new(&args.input))?,
     };
+    let start = args.start.unwrap_or(0);
     let memory = Memory {
         bytes: args.memory,
-        start: args.start,
-        base: args.base.unwrap_or(args.start),
+        start,
+        base: args.base.unwrap_or(start),
         hole: args.hole,
     };
     format
-        .import(&text, &args.geometry, &memory)
+        .import(&text, args.geometry.as_deref().unwrap_or(""), &memory)
         .map_err(|error| said(error, &args.input))
 }
 
