@@ -516,42 +516,51 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
         bar.set_position((100.0 * share) as u64);
     });
     bar.finish_and_clear();
+    let found = LlcFound { bits: found, pages };
     if ctx.json {
-        ctx.print_json(&LlcFound {
-            bits: &found,
-            pages: pages.as_ref(),
-        })?;
-        return Ok(ExitCode::SUCCESS);
+        ctx.print_json(&found)?;
+    } else {
+        super::put(&found.text())?;
     }
-    let geometry = found.geometry;
-    let mut out = format!(
-        "last level: {} in {} ways, lines of {} bytes\n",
-        format_size(geometry.size),
-        geometry.ways,
-        geometry.line
-    );
-    if let Some(group) = found.group {
-        out.push_str(&format!("{group} lines one way apart push a line out\n"));
-    }
-    if !found.set_bits.is_empty() {
-        out.push_str(&format!("set bits: {}\n", show_list(&found.set_bits)));
-    }
-    out.push_str(&format!("{}\n", found.advice));
-    match &pages {
-        Some(pages) => out.push_str(&format!("{}\n", pages.verdict())),
-        None => out.push_str(
-            "no group of pages was found that pushes a line out: page colours are not known\n",
-        ),
-    }
-    super::put(&out)?;
-    Ok(status(found.hashed.is_some() || pages.is_some()))
+    Ok(status(found.is_known()))
 }
 
 /// What `llc --json` prints.
 #[derive(serde::Serialize)]
-struct LlcFound<'a> {
+struct LlcFound {
     #[serde(flatten)]
-    bits: &'a Llc,
+    bits: Llc,
     /// By which pages push each other out; `None`: no group does.
-    pages: Option<&'a eviction::Eviction>,
+    pages: Option<eviction::Eviction>,
+}
+
+impl LlcFound {
+    /// Whether anything is known of which pages share sets.
+    fn is_known(&self) -> bool {
+        self.bits.hashed.is_some() || self.pages.is_some()
+    }
+
+    fn text(&self) -> String {
+        let geometry = self.bits.geometry;
+        let mut out = format!(
+            "last level: {} in {} ways, lines of {} bytes\n",
+            format_size(geometry.size),
+            geometry.ways,
+            geometry.line
+        );
+        if let Some(group) = self.bits.group {
+            out.push_str(&format!("{group} lines one way apart push a line out\n"));
+        }
+        if !self.bits.set_bits.is_empty() {
+            out.push_str(&format!("set bits: {}\n", show_list(&self.bits.set_bits)));
+        }
+        out.push_str(&format!("{}\n", self.bits.advice));
+        match &self.pages {
+            Some(pages) => out.push_str(&format!("{}\n", pages.verdict())),
+            None => out.push_str(
+                "no group of pages was found that pushes a line out: page colours are not known\n",
+            ),
+        }
+        out
+    }
 }
