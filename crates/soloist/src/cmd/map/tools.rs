@@ -32,7 +32,7 @@ use soloist_map::sources::registers;
 
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::{out, progress, status, Ctx, Misuse};
+use soloist_cli::{out, progress, status, weigh, Ctx, Misuse};
 
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]
@@ -94,7 +94,8 @@ pub struct Solve {
     /// CSV with a header: address, node, channel, rank, bank, row, column
     /// (`-`: standard input).
     file: PathBuf,
-    /// Write the machine file here instead of to standard output.
+    /// Write the machine file here instead of to standard output. Exits with 1 if the
+    /// map is incomplete, which `up` refuses.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Name of the machine.
@@ -315,7 +316,10 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
         format!("solved from {} decodes", solved.rows),
     );
     let text = write::machine_file(&about, &plain_topology(&solved.map), &solved.map, &notes);
-    let machine = emit(&text, args.output.as_deref(), ctx)?;
+    let output = args.output.as_deref();
+    let machine = emit(&text, output, ctx)?;
+    // Who solves a table is often not its machine: whether it fits is asked there.
+    let refused: Vec<String> = weigh::incomplete(&machine).into_iter().collect();
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "rows": solved.rows,
@@ -327,13 +331,18 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
             "ranges": solved.map.ranges,
             "text": machine.map_text(),
             "machine": text,
+            "refused": refused,
         }))?;
-        return Ok(ExitCode::SUCCESS);
     }
-    if let Some(path) = &args.output {
-        errln!("wrote {}", path.display());
+    Ok(written(output, &refused, ctx))
+}
+
+/// Says what was written; the status: 0 promises that `soloist up` takes the file.
+fn written(output: Option<&Path>, refused: &[String], ctx: &Ctx) -> ExitCode {
+    if let Some(path) = output.filter(|_| !ctx.json) {
+        super::wrote(path, refused);
     }
-    Ok(ExitCode::SUCCESS)
+    status(output.is_none() || refused.is_empty())
 }
 
 /// Runs `registers`.
@@ -353,14 +362,20 @@ pub fn read_registers(args: &Registers, output: Option<&Path>, ctx: &Ctx) -> Res
     let about = about(name, trust, source);
     let text = write::machine_file(&about, &plain_topology(&map), &map, &[]);
     let machine = emit(&text, output, ctx)?;
+    let refused = match &args.dump {
+        // A dump may be of another machine: whether it fits is asked there.
+        Some(_) => weigh::incomplete(&machine).into_iter().collect(),
+        None => weigh::objections(&machine).against,
+    };
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "ranges": map.ranges,
             "text": machine.map_text(),
             "machine": text,
+            "refused": refused,
         }))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(written(output, &refused, ctx))
 }
 
 /// The map in the registers of an AMD Family 10h processor, of this machine or a dump.
