@@ -25,9 +25,12 @@ pub fn weigh(machine: &Machine, force: bool) -> Result<()> {
 /// Returns what speaks against the map here, an incomplete one's own word too.
 pub fn objections(machine: &Machine) -> Objections {
     let mut objections = machine::objections(machine, &Facts::of(&Host::live()));
-    if machine.about.trust == Trust::Incomplete {
-        let why = "the map is incomplete: its file says what nothing has shown";
-        objections.against.push(why.into());
-    }
+    objections.against.extend(incomplete(machine));
     objections
+}
+
+/// What an incomplete map's own word speaks against it, on any host.
+pub fn incomplete(machine: &Machine) -> Option<String> {
+    let why = "the map is incomplete: its file says what nothing has shown";
+    (machine.about.trust == Trust::Incomplete).then(|| why.into())
 }

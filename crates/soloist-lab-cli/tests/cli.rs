@@ -29,6 +29,18 @@ fn transcripts() {
         .case("tests/cmd/*.trycmd");
 }
 
+/// The model's cores and seeds are none of a machine's.
+#[test]
+fn a_replay_on_silicon_takes_no_option_of_the_model_alone() {
+    for option in ["--cores", "--seeds"] {
+        let words = ["sim", "replay", "--on-silicon", option, "3", "a.rec"];
+        let out = soloist(&words).output().unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{option}: {said}");
+        assert!(said.contains("cannot be used with"), "{option}: {said}");
+    }
+}
+
 /// What a shell is offered when `words` are typed, the last not finished.
 fn completed(words: &[&str]) -> String {
     let mut shell = soloist(&["--"]);

@@ -349,3 +349,36 @@ fn a_verdict_names_what_is_guessed() {
     );
     assert_eq!(json["event"], serde_json::Value::Null);
 }
+
+#[test]
+fn a_check_in_json_says_how_the_host_differs() {
+    let dir = TempDir::new().unwrap();
+    let soloist = dir.path().join("sys/kernel/config/soloist");
+    fs::create_dir_all(soloist.join("groups")).unwrap();
+    fs::create_dir_all(soloist.join("rules")).unwrap();
+    let map = soloist_machine::known::find("opteron-6128").unwrap();
+    for (file, text) in [
+        ("map", map.map_text().as_str()),
+        ("last_cmd_status", "ok\n"),
+        ("implicit", "\n"),
+        ("stats", "groups 0\nused 0\n"),
+    ] {
+        fs::write(soloist.join(file), text).unwrap();
+    }
+    fs::write(dir.path().join("tasks.toml"), TASKS).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+    command
+        .current_dir(&dir)
+        .env("SOLOIST_HOST_ROOT", dir.path());
+    let out = command.args(["plan", "tasks.toml", "--check", "--json"]);
+    let out = out.output().unwrap();
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out.stderr));
+    let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let difference = &said["difference"];
+    assert_eq!(difference["applied"], false, "{difference}");
+    let steps = difference["steps"].as_array().unwrap();
+    assert!(
+        steps.iter().any(|step| step == "+ groups/control"),
+        "{difference}"
+    );
+}

@@ -35,8 +35,10 @@ pub struct Item {
     /// Whether this machine has it.
     pub is_there: bool,
     /// What it saves of a task's slowdown, as a share of an access alone; `None`: not
-    /// known here.
+    /// known here, or no figure says it.
     pub worth: Option<f64>,
+    /// Whether it ends all interference, so that it is worth more than any figure.
+    pub is_first: bool,
     /// Whether `worth` is only what it can be at most: nothing was shown.
     pub is_bound: bool,
     /// What it is worth here, in words.
@@ -93,10 +95,10 @@ pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
         throttling(facts),
         cache::item(facts, found),
     ];
-    // What is there before what is not, what is known before what is not, most first;
-    // a node of one's own ends all interference in memory, so it is above any figure.
+    // What is there before what is not, what is known before what is not, most first.
     items.sort_by(|a, b| {
         let rank = |item: &Item| match (item.is_there, item.worth) {
+            _ if item.is_first => f64::INFINITY,
             (true, Some(worth)) if worth < 0.0 => -1.5,
             (true, Some(worth)) => worth,
             (true, None) => -1.0,
@@ -181,7 +183,8 @@ fn nodes(facts: &Facts) -> Item {
     Item {
         name: "a memory node of its own",
         is_there,
-        worth: is_there.then_some(f64::INFINITY),
+        worth: None,
+        is_first: is_there,
         is_bound: false,
         says: match facts.nodes {
             0 | 1 => "This machine has one node.".to_owned(),
@@ -272,6 +275,7 @@ fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
         name: "private banks (colours)",
         is_there: has_colors,
         worth,
+        is_first: false,
         is_bound,
         says,
         costs: "the module; small pages only; a share of memory for each group",
@@ -305,6 +309,7 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
         name: "a channel of its own (colours)",
         is_there: facts.no_channel_colors.is_none() && seen.is_none_or(|saved| saved > 0.0),
         worth: seen,
+        is_first: false,
         is_bound: false,
         says: match &facts.no_channel_colors {
             Some(why) => why.clone(),
@@ -336,6 +341,7 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
         is_there: facts.has_events,
         // A slice is smaller than the machine: no figure of it is worth on the whole.
         worth: None,
+        is_first: false,
         is_bound: false,
         says: says + counts,
         costs: "the co-runners' time; the module",
@@ -372,6 +378,7 @@ fn cache_ways(facts: &Facts) -> Item {
         name: "cache ways (CAT)",
         is_there: facts.has_cat,
         worth: None,
+        is_first: false,
         is_bound: false,
         says: there(
             facts.has_cat,
@@ -393,6 +400,7 @@ fn throttling(facts: &Facts) -> Item {
         name: "bandwidth throttling (MBA)",
         is_there: facts.has_mba,
         worth: None,
+        is_first: false,
         is_bound: false,
         says: there(
             facts.has_mba,

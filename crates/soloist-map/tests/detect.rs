@@ -143,12 +143,37 @@ fn check_tells_the_right_map_from_a_wrong_one() {
     let verdict = |name: &str| {
         let machine = known::find(name).unwrap();
         let mut source = SimSource::new(&host, SimPool::everywhere(), Noise::LOW, 4);
-        check(&mut source, &machine.map, &options(4)).unwrap().0
+        check(&mut source, &machine.map, &options(4))
+            .unwrap()
+            .verdict
     };
     assert_eq!(verdict("skylake"), Verdict::Fits);
     for other in ["haswell", "e3-1230", "i7-6700k", "p4080"] {
         assert_eq!(verdict(other), Verdict::Contradicted, "{other}");
     }
+}
+
+/// As of a process that is bound to a node (`numactl --membind`).
+#[test]
+fn check_proves_no_node_that_it_did_not_measure() {
+    let machine = known::find("qemu-2node").unwrap();
+    let bound = SimPool {
+        scattered: false,
+        limits: Limits {
+            keep: 64 * MIB,
+            most: 64 * MIB,
+        },
+        ..SimPool::everywhere()
+    };
+    let mut source = SimSource::new(&machine, bound, Noise::LOW, 4);
+    let found = check(&mut source, &machine.map, &options(4)).unwrap();
+    assert_eq!(found.verdict, Verdict::Unknown, "{found:?}");
+    assert!(!found.checked.is_empty() && found.checked.iter().all(|one| one.evidence > 0.0));
+    assert!(!found.unmeasured.is_empty(), "{found:?}");
+    let mut source = SimSource::new(&machine, SimPool::everywhere(), Noise::LOW, 4);
+    let found = check(&mut source, &machine.map, &options(4)).unwrap();
+    assert_eq!(found.verdict, Verdict::Fits, "{found:?}");
+    assert!(found.unmeasured.is_empty(), "{found:?}");
 }
 
 /// Of a page without its address, which turn of a division or which layout it is of is
@@ -160,7 +185,7 @@ fn check_inside_pages_contradicts_no_map_that_is_right() {
         let pool = SimPool::unprivileged(21, 64);
         let mut source = SimSource::new(&host, pool, Noise::LOW, seed);
         let checked = check(&mut source, &map.map, &options(seed));
-        checked.map_or(Verdict::Unknown, |(verdict, _)| verdict)
+        checked.map_or(Verdict::Unknown, |found| found.verdict)
     };
     for name in ["skylake", "server-3-channels", "server-uneven-channels"] {
         for seed in 0..8 {
@@ -801,11 +826,15 @@ fn check_sees_what_is_wrong_in_a_small_part_of_memory() {
     for seed in 0..4 {
         let mut source = SimSource::new(&machine, SimPool::everywhere(), Noise::LOW, seed);
         let mut checked = |map| check(&mut source, map, &options(seed)).unwrap();
-        let (verdict, said) = checked(&machine.map);
-        assert_eq!(verdict, Verdict::Fits, "seed {seed}: {said:?}");
-        let (verdict, said) = checked(&mimic.map);
-        assert_eq!(verdict, Verdict::Contradicted, "seed {seed}: {said:?}");
-        let denied = &said[0].swept.wrong;
+        let found = checked(&machine.map);
+        assert_eq!(found.verdict, Verdict::Fits, "seed {seed}: {found:?}");
+        let found = checked(&mimic.map);
+        assert_eq!(
+            found.verdict,
+            Verdict::Contradicted,
+            "seed {seed}: {found:?}"
+        );
+        let denied = &found.checked[0].swept.wrong;
         assert_eq!(denied.len(), 1, "seed {seed}: {denied:x?}");
         let (start, end) = (denied[0].start, denied[0].end);
         assert!(start <= 0x1_fe00_0000 && 0x2_0000_0000 <= end);

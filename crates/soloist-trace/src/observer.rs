@@ -191,7 +191,7 @@ impl Observer {
         }
         let by_id = self.watch.threads.get(&pid);
         let timing = *by_id.or_else(|| self.watch.names.get(name))?;
-        let excepted = self.watch.except.as_deref() == Some(name);
+        let excepted = self.watch.except.iter().any(|except| except == name);
         if excepted && known.is_none() {
             return None;
         }
@@ -217,8 +217,8 @@ impl Observer {
         for (cpu, since) in self.stopped {
             self.stops.entry(cpu).or_default().push((since, end));
         }
-        let except = self.watch.except.as_deref();
-        self.tasks.retain(|t| Some(t.name.as_str()) != except);
+        let except = &self.watch.except;
+        self.tasks.retain(|task| !except.contains(&task.name));
         self.tasks
             .sort_by(|a, b| (&a.name, a.pid).cmp(&(&b.name, b.pid)));
         let names: Vec<String> = self.tasks.iter().map(|t| t.name.clone()).collect();

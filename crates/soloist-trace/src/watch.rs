@@ -24,8 +24,8 @@ pub struct Watch {
     pub names: BTreeMap<String, Option<Timing>>,
     /// Threads and processes that a watched one makes, with its timing.
     pub children: bool,
-    /// No task as long as it has this name.
-    pub except: Option<String>,
+    /// No task as long as it has one of these names.
+    pub except: Vec<String>,
 }
 
 /// Why tasks can't be watched by their names.

@@ -131,7 +131,7 @@ fn children_are_followed_and_losses_counted() {
         .map(|t| t.pid)
         .collect();
     assert_eq!(pids, [172]);
-    watch.except = Some("sh".to_owned());
+    watch.except = ["soloist", "sh"].map(str::to_owned).into();
     assert!(observed(watch.clone()).tasks.is_empty());
     // Who takes that name later is forgotten.
     let renamed = ["perl", "sh"].map(|name| {

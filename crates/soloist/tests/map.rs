@@ -234,6 +234,21 @@ fn maps_are_piped_and_misuse_is_told() {
         ("solve /nonexistent", 1, "/nonexistent"),
         ("check -m nowhere", 1, "nowhere"),
         ("convert - --from letters --to machine", 2, "bits"),
+        (
+            "convert RoRaBaCoCh --from order --to text --memory 16000000T",
+            2,
+            "expected at most",
+        ),
+        (
+            "convert skylake --from machine --to text --name mine",
+            2,
+            "--name",
+        ),
+        (
+            "convert skylake --from machine --to text --hole 0xc0000000",
+            2,
+            "--hole",
+        ),
         ("import x", 2, "subcommand"),
     ] {
         let args: Vec<&str> = ["map"].into_iter().chain(args.split(' ')).collect();
@@ -380,6 +395,26 @@ fn registers_are_read_from_a_dump() {
     assert!(text(&none.stderr).contains("/nonexistent"), "{none:?}");
 }
 
+/// Nothing says what the bits do that never vary: `up` refuses such a map.
+#[test]
+fn a_table_that_leaves_bits_open_makes_an_incomplete_file() {
+    let folder = TempDir::new().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let (table, file) = (place("rows.csv"), place("solved.toml"));
+    let mut rows = String::from("address,bank,row,column\n");
+    for bits in 0..16u64 {
+        let (column, bank, row) = (bits & 3, bits >> 2 & 1, bits >> 3);
+        let address = column << 6 | bank << 13 | row << 20;
+        rows += &format!("{address:#x},{bank},{row},{}\n", column << 3);
+    }
+    std::fs::write(&table, rows).unwrap();
+    let kept = output(&["map", "solve", &table, "-o", &file]);
+    let said = text(&kept.stderr);
+    assert_eq!(kept.status.code(), Some(1), "{said}");
+    assert!(said.contains("refuses: the map is incomplete"), "{said}");
+    assert!(output(&["map", "solve", &table]).status.success());
+}
+
 /// The host bridge says where memory lies, to the MiB, and nothing of banks.
 #[test]
 fn an_intel_clients_memory_is_laid_by_its_host_bridge() {
@@ -435,6 +470,10 @@ fn an_intel_clients_memory_is_laid_by_its_host_bridge() {
     );
     let trust = text(&laid.stdout);
     assert!(trust.contains("trust = \"incomplete\""), "{trust}");
+    let kept = run(&[&lay[..], &["-o", &file]].concat());
+    assert_eq!(kept.status.code(), Some(1), "{kept:?}");
+    let said = text(&kept.stderr);
+    assert!(said.contains("refuses") && said.contains("incomplete"), "{said}");
 
     let other = text(&run(&["registers", "--functions", "haswell"]).stderr);
     assert!(

@@ -7,6 +7,8 @@ use soloist_core::statistics::{quantile, Spread};
 const FEW: usize = 10;
 /// Standard deviation over mean above which a summary warns.
 const NOISY: f64 = 0.05;
+/// Standard deviations of the other runs that a run lies far outside them.
+const FAR: f64 = 5.0;
 
 /// What repeated measurements come to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -60,10 +62,22 @@ impl Summary {
                 100.0 * noise
             ));
         }
-        if self.runs >= FEW && self.max > self.mean + 5.0 * self.stddev {
+        if self.runs >= FEW && self.is_largest_far() {
             said.push("one run lies far outside the others".to_owned());
         }
         said
+    }
+
+    /// Whether the largest lies far outside the others: by their own mean and deviation,
+    /// since it widens the sample's.
+    fn is_largest_far(&self) -> bool {
+        let all = self.runs as f64;
+        let others = all - 1.0;
+        let mean = (all * self.mean - self.max) / others;
+        let squares = others * self.stddev.powi(2) - (self.max - self.mean).powi(2) * all / others;
+        let deviation = (squares.max(0.0) / (others - 1.0)).sqrt();
+        // What equal figures differ by is rounding.
+        self.max - mean > FAR * deviation + self.mean.abs() * 1e-6
     }
 }
 
@@ -89,5 +103,17 @@ mod tests {
         assert_eq!(said(&[1.0; 3]), 1);
         let noisy: Vec<f64> = (0..12).map(|i| 1.0 + f64::from(i % 2)).collect();
         assert_eq!(said(&noisy), 1);
+    }
+
+    #[test]
+    fn warns_of_one_run_far_outside_ten() {
+        let far = |last: f64| {
+            let mut runs: Vec<f64> = (0..9).map(|i| 1.0 + 0.001 * f64::from(i)).collect();
+            runs.push(last);
+            let said = Summary::of(&runs).unwrap().warnings();
+            said.iter().any(|why| why.contains("far outside"))
+        };
+        assert!(far(1.1) && far(30.0));
+        assert!(!far(1.009));
     }
 }

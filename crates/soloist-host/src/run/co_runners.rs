@@ -4,9 +4,12 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::Pid;
+use rustix::io::retry_on_intr;
+use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
 use rustix::thread::{sched_setaffinity, CpuSet};
 
 use crate::HostError;
@@ -15,10 +18,10 @@ use crate::HostError;
 const SHORT: Duration = Duration::from_millis(5);
 
 /// Commands that run on processors of their own until dropped; one that ends is
-/// started again by [`CoRunners::keep`].
+/// started again at once.
 #[derive(Debug)]
 pub struct CoRunners {
-    running: Vec<Running>,
+    kept: Vec<(Arc<Mutex<Running>>, Option<JoinHandle<()>>)>,
 }
 
 #[derive(Debug)]
@@ -27,6 +30,10 @@ struct Running {
     cpu: u32,
     child: Child,
     since: Instant,
+    /// It is not to be started again.
+    is_over: bool,
+    /// Why it could not be started again.
+    failure: Option<HostError>,
 }
 
 /// Writes to each line of so many bytes again and again, until the process is killed:
@@ -85,47 +92,90 @@ fn start(words: &[OsString], cpu: u32) -> Result<Child, HostError> {
         .map_err(|e| HostError::io(words[0].to_string_lossy().into_owned(), e))
 }
 
+impl Running {
+    fn new(words: &[OsString], cpu: u32) -> Result<Self, HostError> {
+        Ok(Self {
+            child: start(words, cpu)?,
+            words: words.to_vec(),
+            cpu,
+            since: Instant::now(),
+            is_over: false,
+            failure: None,
+        })
+    }
+
+    /// Starts it again, since it ended.
+    fn again(&mut self) -> Result<(), HostError> {
+        let name = self.words[0].to_string_lossy().into_owned();
+        let took = self.since.elapsed();
+        let status = self.child.wait().map_err(|e| HostError::io(&name, e))?;
+        if !status.success() || took < SHORT {
+            return Err(HostError::Request(format!(
+                "the co-runner `{name}` ended at once ({status}): it loads nothing"
+            )));
+        }
+        self.child = start(&self.words, self.cpu)?;
+        self.since = Instant::now();
+        Ok(())
+    }
+}
+
+fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a co-runner again whenever it ends, until it is over or fails.
+fn keep(running: &Mutex<Running>) {
+    loop {
+        let id = Pid::from_child(&locked(running).child);
+        // It is reaped under the lock: so its id is no other's where it is killed.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let _ = retry_on_intr(|| waitid(WaitId::Pid(id), ended));
+        let mut running = locked(running);
+        if running.is_over {
+            return;
+        }
+        if let Err(error) = running.again() {
+            running.failure = Some(error);
+            return;
+        }
+    }
+}
+
 impl CoRunners {
     /// Starts each command on its processor.
     pub fn start(commands: &[(Vec<OsString>, u32)]) -> Result<Self, HostError> {
-        let mut running = Vec::new();
+        let mut all = Self { kept: Vec::new() };
         for (words, cpu) in commands {
-            running.push(Running {
-                child: start(words, *cpu)?,
-                words: words.clone(),
-                cpu: *cpu,
-                since: Instant::now(),
-            });
+            let running = Arc::new(Mutex::new(Running::new(words, *cpu)?));
+            let kept = Arc::clone(&running);
+            let thread = std::thread::spawn(move || keep(&kept));
+            all.kept.push((running, Some(thread)));
         }
-        Ok(Self { running })
+        Ok(all)
     }
 
-    /// Starts those again that have ended.
-    pub fn keep(&mut self) -> Result<(), HostError> {
-        for co_runner in &mut self.running {
-            let name = co_runner.words[0].to_string_lossy().into_owned();
-            let ended = co_runner.child.try_wait();
-            let Some(status) = ended.map_err(|e| HostError::io(name.clone(), e))? else {
-                continue;
-            };
-            if !status.success() || co_runner.since.elapsed() < SHORT {
-                return Err(HostError::Request(format!(
-                    "the co-runner `{name}` ended at once ({status}): it loads nothing"
-                )));
-            }
-            co_runner.child = start(&co_runner.words, co_runner.cpu)?;
-            co_runner.since = Instant::now();
-        }
-        Ok(())
+    /// Fails where one of them is gone.
+    pub fn check(&self) -> Result<(), HostError> {
+        let mut all = self.kept.iter();
+        let failure = all.find_map(|(running, _)| locked(running).failure.take());
+        failure.map_or(Ok(()), Err)
     }
 }
 
 impl Drop for CoRunners {
     fn drop(&mut self) {
-        for co_runner in &mut self.running {
-            // It may have ended by itself.
-            let _ = co_runner.child.kill();
-            let _ = co_runner.child.wait();
+        for (running, thread) in &mut self.kept {
+            {
+                let mut running = locked(running);
+                running.is_over = true;
+                // It may have ended by itself.
+                let _ = running.child.kill();
+            }
+            if let Some(thread) = thread.take() {
+                let _ = thread.join();
+            }
+            let _ = locked(running).child.wait();
         }
     }
 }
@@ -149,11 +199,11 @@ impl Timing {
         cpu: u32,
         co_runners: &[(Vec<OsString>, u32)],
     ) -> Result<Vec<f64>, HostError> {
-        let mut company = CoRunners::start(co_runners)?;
+        let company = CoRunners::start(co_runners)?;
         let mut seconds = Vec::new();
         for run in 0..self.warmup + self.runs {
-            company.keep()?;
             let took = time(words, cpu, self.any_status)?;
+            company.check()?;
             if run >= self.warmup {
                 seconds.push(took);
             }
@@ -202,4 +252,46 @@ pub fn output(words: &[OsString], cpu: u32) -> Result<String, HostError> {
         done.status,
         said.trim()
     )))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    fn words(line: &[&str]) -> Vec<OsString> {
+        line.iter().map(OsString::from).collect()
+    }
+
+    fn own_cpu() -> u32 {
+        crate::machine::allowed_cpus().iter().next().unwrap()
+    }
+
+    const ONCE: Timing = Timing {
+        warmup: 0,
+        runs: 1,
+        any_status: false,
+    };
+
+    #[test]
+    fn a_co_runner_that_is_gone_after_the_only_run_is_told() {
+        let cpu = own_cpu();
+        let beside = [(words(&["false"]), cpu)];
+        let measured = ONCE.measure(&words(&["sleep", "0.5"]), cpu, &beside);
+        let why = measured.unwrap_err().to_string();
+        assert!(why.contains("`false` ended at once"), "{why}");
+    }
+
+    #[test]
+    fn a_co_runner_that_ends_is_started_again_during_a_run() {
+        let cpu = own_cpu();
+        let file = std::env::temp_dir().join(format!("co-runner-{}", std::process::id()));
+        let script = format!("echo x >>{}; sleep 0.05", file.display());
+        let beside = [(words(&["sh", "-c", &script]), cpu)];
+        let measured = ONCE.measure(&words(&["sleep", "1"]), cpu, &beside);
+        let starts = std::fs::read_to_string(&file).unwrap().len() / 2;
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(measured.unwrap().len(), 1);
+        assert!(starts > 2, "{starts} starts");
+    }
 }

@@ -119,6 +119,9 @@ struct Report<'a> {
     event: Option<&'a Event>,
     simulation: &'a Check,
     config: &'a Config,
+    /// What the host lacked of it, with `--check` and `--apply`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<host::Done>,
 }
 
 /// Runs the command.
@@ -161,18 +164,22 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         }
         _ => {}
     }
-    if ctx.json {
-        ctx.print_json(&made.report(&config))?;
-    } else {
+    if !ctx.json {
         say::say(&made.plan, &made.check, &rests, ctx)?;
     }
-    if let Some(why) = refused {
-        bail!("{why}");
+    let done = match refused {
+        Some(why) => Err(anyhow::anyhow!("{why}")),
+        None if args.apply || args.check => on_host(&args, &made, &config, &machine, ctx),
+        None => Ok((status(made.plan.holds), None)),
+    };
+    let (status, difference) = match done {
+        Ok((status, difference)) => (Ok(status), difference),
+        Err(error) => (Err(error), None),
+    };
+    if ctx.json {
+        ctx.print_json(&made.report(&config, difference))?;
     }
-    if !(args.apply || args.check) {
-        return Ok(status(made.plan.holds));
-    }
-    on_host(&args, &made, config, &machine, ctx)
+    status
 }
 
 fn check_options(args: &Args) -> Result<()> {
@@ -246,10 +253,10 @@ fn make(args: &Args, machine: &Machine, platform: &Platform, set: &TaskSet) -> R
 fn on_host(
     args: &Args,
     made: &Made,
-    config: Config,
+    config: &Config,
     machine: &Machine,
     ctx: &Ctx,
-) -> Result<ExitCode> {
+) -> Result<(ExitCode, Option<host::Done>)> {
     if args.apply && !made.plan.holds {
         bail!("the plan does not hold: nothing was applied");
     }
@@ -262,11 +269,13 @@ fn on_host(
         force: args.force,
         timed: timed.collect(),
     };
-    let done = host::host(config, &machine.addr_map(), &ask, made.event.as_ref(), ctx)?;
-    match made.plan.holds {
-        true => Ok(done),
-        false => bail!("the plan does not hold, whatever this host is like"),
+    let map = machine.addr_map();
+    let (status, done) = host::host(config.clone(), &map, &ask, made.event.as_ref(), ctx)?;
+    if !made.plan.holds {
+        errln!("soloist: the plan does not hold, whatever this host is like");
+        return Ok((ExitCode::FAILURE, Some(done)));
     }
+    Ok((status, Some(done)))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -285,13 +294,14 @@ struct Made {
 
 impl Made {
     /// As JSON has it.
-    fn report<'a>(&'a self, config: &'a Config) -> Report<'a> {
+    fn report<'a>(&'a self, config: &'a Config, difference: Option<host::Done>) -> Report<'a> {
         Report {
             plan: &self.plan,
             grounds: &self.grounds,
             event: self.event.as_ref(),
             simulation: &self.check,
             config,
+            difference,
         }
     }
 

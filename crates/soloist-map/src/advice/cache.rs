@@ -85,6 +85,7 @@ pub(super) fn item(facts: &Facts, found: &Measured<'_>) -> Item {
         name: "cache colours",
         is_there: false,
         worth: None,
+        is_first: false,
         is_bound: false,
         says: String::new(),
         costs: "a share of the cache for each group",

@@ -201,6 +201,12 @@ fn a_free_node_comes_first_and_what_is_not_there_last() {
     let names = order(&advice);
     assert_eq!(names[0], "a memory node of its own");
     assert_eq!(names[1], "private banks (colours)");
+    let node = serde_json::to_value(&advice.items[0]).unwrap();
+    assert_eq!(
+        (&node["is_first"], &node["worth"]),
+        (&true.into(), &().into())
+    );
+    assert!(!advice.items[1].is_first);
     let missing = advice.items.iter().position(|item| !item.is_there);
     let there = advice.items.iter().rposition(|item| item.is_there);
     assert!(there < missing, "{names:?}");

@@ -5,7 +5,7 @@ use soloist_core::AddrMap;
 use soloist_host::machine::{topology, Host};
 
 /// With so many banks for each processor, neighbours hardly meet in one.
-const MANY_BANKS: u32 = 32;
+const MANY_BANKS: usize = 32;
 /// A page that lies on so many channels is beside everybody, whatever its colour.
 const MANY_CHANNELS: usize = 4;
 
@@ -41,7 +41,7 @@ pub fn weaknesses(map: &AddrMap, processors: usize) -> Vec<Weakness> {
         let says = "Each page lies in all banks of its node, so pages have no bank colours.";
         add(true, says.to_owned());
     }
-    let per_core = map.n_colors() / (processors.max(1) as u32);
+    let per_core = banks_with_memory(map) / processors.max(1);
     if per_core >= MANY_BANKS {
         add(
             true,
@@ -97,6 +97,13 @@ fn channels_of_page(map: &AddrMap) -> usize {
     channels.len()
 }
 
+/// Banks of the sets that hold memory. A map counts ways and nodes in powers of two, so some of
+/// its sets hold none.
+fn banks_with_memory(map: &AddrMap) -> usize {
+    let sets = (0..map.n_bank_sets()).filter(|&set| map.set_frames(set) > 0);
+    sets.map(|set| map.colors_of_set(set).len()).sum()
+}
+
 /// Bank sets of the node that has most.
 fn sets_of_node(map: &AddrMap) -> usize {
     let nodes = map.memory_nodes().into_iter();
@@ -119,6 +126,9 @@ mod tests {
             ("opteron-6128", 16, vec!["2 banks on 2 channels"], false),
             ("skylake", 4, vec!["4 banks on 2 channels"], false),
             ("sapphire-rapids", 64, vec!["16 banks on 16 channels"], true),
+            // One way of four has no memory.
+            ("server-3-channels", 2, vec![], false),
+            ("server-6-channels", 2, vec!["96 banks for each"], true),
             (
                 "opteron-6128",
                 1,

@@ -8,7 +8,7 @@ use soloist_host::machine::Host;
 use soloist_machine::{MapSpec, Trust};
 
 use crate::choice::finding::{Candidate, Finding, Source};
-use crate::detect::check::{check, Verdict};
+use crate::detect::check::{check, why_unknown, Verdict};
 use crate::detect::hardware::{Hardware, HardwareOptions};
 use crate::detect::Options;
 
@@ -74,15 +74,20 @@ pub(crate) fn by_timing(
             };
             check(&mut source, map, &options).map_err(|stop| stop.to_string())
         });
-    match measured {
-        Ok((Verdict::Fits, _)) => Ok("timing: row conflicts are where the map says".into()),
-        Ok((Verdict::Contradicted, _)) => Err(Contradiction(
+    let found = match measured {
+        Ok(found) => found,
+        Err(why) => return Ok(format!("not checked by timing: {why}")),
+    };
+    match why_unknown(found.verdict, &found.checked, false) {
+        Some(why) => Ok(format!("not checked by timing: {why}")),
+        None if found.verdict == Verdict::Fits => {
+            Ok("timing: row conflicts are where the map says".into())
+        }
+        None => Err(Contradiction(
             "timing contradicts this map: row conflicts are not where it says; \
                  --from timing measures a map instead"
                 .to_owned(),
         )),
-        Ok((Verdict::Unknown, _)) => Ok("not checked by timing: nothing could be measured".into()),
-        Err(why) => Ok(format!("not checked by timing: {why}")),
     }
 }
 

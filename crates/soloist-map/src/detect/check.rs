@@ -9,6 +9,7 @@ use soloist_machine::{Layout, MapRange, MapSpec, RamRange};
 use super::functions::collect;
 use super::meter::{Meter, Stop};
 use super::model::{Model, Section};
+use super::pool;
 use super::proof::{prove, Sorted};
 use super::prove::{prove_banks, Proof, Tally};
 use super::source::{Addresses, TimingSource};
@@ -43,6 +44,49 @@ pub struct Checked {
     pub denied: Vec<(String, String)>,
 }
 
+impl Checked {
+    fn agrees(&self) -> bool {
+        self.evidence > 0.0
+    }
+}
+
+/// Memory of this host that no page measured lies in.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Unmeasured {
+    /// Its node by the map.
+    pub node: u8,
+    /// First byte, hexadecimal.
+    pub start: String,
+    /// First byte after.
+    pub end: String,
+    /// Parts of memory in it, as those of [`Swept`].
+    #[serde(skip)]
+    pub parts: u32,
+}
+
+impl Unmeasured {
+    fn new(range: &RamRange) -> Self {
+        let part = pool::part_size(std::slice::from_ref(range));
+        Self {
+            node: range.node,
+            start: format!("{:#x}", range.start),
+            end: format!("{:#x}", range.end),
+            parts: (range.end - range.start).div_ceil(part) as u32,
+        }
+    }
+}
+
+/// How a map stood up.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Over all ranges.
+    pub verdict: Verdict,
+    /// What was measured.
+    pub checked: Vec<Checked>,
+    /// What was not.
+    pub unmeasured: Vec<Unmeasured>,
+}
+
 /// The verdict over all ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -51,7 +95,7 @@ pub enum Verdict {
     Fits,
     /// Something measured contradicts it.
     Contradicted,
-    /// Nothing could be measured.
+    /// Nothing could be measured, or nothing of a whole node or layout.
     Unknown,
 }
 
@@ -97,28 +141,38 @@ pub fn check(
     source: &mut dyn TimingSource,
     map: &MapSpec,
     options: &Options,
-) -> Result<(Verdict, Vec<Checked>), Stop> {
+) -> Result<Outcome, Stop> {
     let parts = parts(source, map);
     let proves = match source.addresses() {
         Addresses::Physical => true,
         Addresses::InsidePages { page_shift } => is_the_same_in_all_pages(map, page_shift),
     };
     let mut meter = Meter::new(source, options.deadline, options.seed);
-    let mut checked = Vec::new();
-    for (sections, layout) in parts {
-        match check_part(&mut meter, &map.layouts[layout], sections) {
+    let (mut checked, mut bare, mut is_whole) = (Vec::new(), Vec::new(), true);
+    for ((_, layout), part) in parts {
+        let held: Vec<RamRange> = part.sections.iter().map(|section| section.range).collect();
+        bare.extend(part.bare);
+        match check_part(&mut meter, &map.layouts[layout], part.sections) {
             Ok(one) => checked.push(one),
-            Err(Stop::NoMemory | Stop::NotHeld) => {}
+            Err(Stop::NoMemory | Stop::NotHeld) => {
+                bare.extend(held);
+                is_whole = false;
+            }
             Err(stop) => return Err(stop),
         }
     }
     let verdict = match checked.as_slice() {
         [] => Verdict::Unknown,
-        all if all.iter().all(|one| one.evidence > 0.0) => Verdict::Fits,
+        all if all.iter().all(Checked::agrees) && is_whole => Verdict::Fits,
+        all if all.iter().all(Checked::agrees) => Verdict::Unknown,
         _ if proves => Verdict::Contradicted,
         _ => Verdict::Unknown,
     };
-    Ok((verdict, checked))
+    Ok(Outcome {
+        verdict,
+        checked,
+        unmeasured: bare.iter().map(Unmeasured::new).collect(),
+    })
 }
 
 /// Whether the map divides any page into banks as any other. Else a page of unknown
@@ -131,39 +185,59 @@ fn is_the_same_in_all_pages(map: &MapSpec, page_shift: u32) -> bool {
         && matches!(map.layouts.as_slice(), [one] if one.interleave.is_none())
 }
 
-/// Sections to measure in, those of one node and layout together, with the
-/// layout. Inside pages of unknown address every layout could hold; the first
-/// one is checked, in one page.
-fn parts(source: &dyn TimingSource, map: &MapSpec) -> Vec<(Vec<Section>, usize)> {
+/// What a map has of one node and layout together, where this host has memory.
+#[derive(Default)]
+struct Part {
+    /// Sections to measure in.
+    sections: Vec<Section>,
+    /// Memory without a page that can be measured.
+    bare: Vec<RamRange>,
+}
+
+/// The parts, by node and layout. Inside pages of unknown address every layout could
+/// hold; the first one is checked, in one page.
+fn parts(source: &dyn TimingSource, map: &MapSpec) -> BTreeMap<(u8, usize), Part> {
+    let memory = source.ranges();
     if source.addresses() != Addresses::Physical {
-        let first = source.ranges().into_iter().next();
-        let page = first.map(|range| Section {
-            range,
-            shift: range.start,
+        let page = memory.first().map(|&range| Part {
+            sections: vec![Section {
+                range,
+                shift: range.start,
+            }],
+            bare: Vec::new(),
         });
-        return page.map(|page| (vec![page], 0)).into_iter().collect();
+        return page.map(|page| ((0, 0), page)).into_iter().collect();
     }
-    let mut parts: BTreeMap<(u8, usize), Vec<Section>> = BTreeMap::new();
+    let mut parts: BTreeMap<(u8, usize), Part> = BTreeMap::new();
     for range in &map.ranges {
-        let section = Section {
-            range: RamRange {
-                start: range.start,
-                end: range.end,
-                node: range.node,
-            },
-            shift: range.start.wrapping_sub(range.base),
+        let whole = RamRange {
+            start: range.start,
+            end: range.end,
+            node: range.node,
         };
-        if !source.pool().inside(&section.range).is_empty() {
-            parts
-                .entry((range.node, range.layout))
-                .or_default()
-                .push(section);
+        let key = (range.node, range.layout);
+        if !source.pool().inside(&whole).is_empty() {
+            parts.entry(key).or_default().sections.push(Section {
+                range: whole,
+                shift: range.start.wrapping_sub(range.base),
+            });
+            continue;
+        }
+        for bare in memory.iter().filter_map(|ram| common(&whole, ram)) {
+            parts.entry(key).or_default().bare.push(bare);
         }
     }
     parts
-        .into_iter()
-        .map(|((_, layout), sections)| (sections, layout))
-        .collect()
+}
+
+/// What of `range` is in `memory`.
+fn common(range: &RamRange, memory: &RamRange) -> Option<RamRange> {
+    let both = RamRange {
+        start: range.start.max(memory.start),
+        end: range.end.min(memory.end),
+        ..*range
+    };
+    (both.start < both.end).then_some(both)
 }
 
 fn check_part(
@@ -171,10 +245,12 @@ fn check_part(
     layout: &Layout,
     sections: Vec<Section>,
 ) -> Result<Checked, Stop> {
+    let (Some(first), Some(last)) = (sections.first(), sections.last()) else {
+        return Err(Stop::NoMemory);
+    };
     let whole = RamRange {
-        start: sections[0].range.start,
-        end: sections[sections.len() - 1].range.end,
-        node: sections[0].range.node,
+        end: last.range.end,
+        ..first.range
     };
     meter.calibrate(&whole)?;
     let physical = meter.source().addresses() == Addresses::Physical;
@@ -237,6 +313,10 @@ pub fn why_unknown(verdict: Verdict, checked: &[Checked], is_guest: bool) -> Opt
     match verdict {
         Verdict::Fits | Verdict::Contradicted => None,
         Verdict::Unknown if checked.is_empty() => Some("nothing could be measured"),
+        Verdict::Unknown if checked.iter().all(Checked::agrees) => Some(
+            "what was measured agrees, but a whole node or layout was not measured: let this process \
+             have memory of all nodes (numactl, cpusets), and more of it (--memory)",
+        ),
         Verdict::Unknown if is_guest => Some(
             "the measurement does not agree, but a virtual machine's memory may lie anywhere in its \
              host's, so that nothing is proved; if the host backs it by one piece at the same \

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use soloist_core::format_size;
 use soloist_machine::{write, About, FileError, Layout, Machine, MapSpec, Topology, Trust};
 
 use crate::formats::found::{self, FillError, Found, Memory};
@@ -106,6 +107,9 @@ impl FromStr for AnyFormat {
     }
 }
 
+/// Physical addresses have no more bits than 52.
+const MOST_MEMORY: u64 = 1 << 52;
+
 impl AnyFormat {
     /// The map of `memory` that `text` makes; `geometry`: widths of an order's fields.
     ///
@@ -117,6 +121,11 @@ impl AnyFormat {
         geometry: &str,
         memory: &Memory,
     ) -> Result<Imported, ImportError> {
+        if let Some(bytes) = memory.bytes.filter(|&bytes| bytes > MOST_MEMORY) {
+            let most = format_size(MOST_MEMORY);
+            let why = format!("--memory {}: expected at most {most}", format_size(bytes));
+            return Err(ImportError::Misuse(why));
+        }
         let (layout, doubts) = match self {
             Self::Layout(tool) => layouts::read(tool, text).and_then(Found::layout)?,
             Self::Functions(format) => functions::read(format, text).and_then(Found::layout)?,

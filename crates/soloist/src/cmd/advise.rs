@@ -240,8 +240,8 @@ fn available() -> usize {
 fn print(number: usize, item: &Item) -> Result<()> {
     let worth = match (item.is_there, item.worth) {
         (false, _) => "not here".to_owned(),
+        (true, _) if item.is_first => "first, where one is free".to_owned(),
         (true, None) => "worth not known here".to_owned(),
-        (true, Some(worth)) if worth.is_infinite() => "first, where one is free".to_owned(),
         (true, Some(worth)) if item.is_bound => {
             format!("at most {:.1} % of a memory access", 100.0 * worth)
         }

@@ -60,7 +60,7 @@ pub enum Args {
     Check(tools::Check),
     /// Examine the last-level cache: set bits, and whether they are hashed.
     #[command(after_help = examples![
-        status "0 done, 1 failed, or whether sets are hashed can't be told; 2 misused";
+        status "0 done, 1 failed, or neither a hash nor page colours can be told; 2 misused";
         "soloist map llc",
     ])]
     Llc(tools::LlcArgs),

@@ -59,7 +59,7 @@ pub struct Replay {
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub(super) sets: Option<u32>,
     /// Cores of the model, one for each recorded CPU in order.
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", conflicts_with = "on_silicon")]
     cores: Option<String>,
     /// Play at most N lines of each CPU; a line takes 8 bytes of memory [default:
     /// 20000000; on silicon 400000]. If the others' lines would fit into the last-level
@@ -74,8 +74,8 @@ pub struct Replay {
     #[arg(long, value_name = "PERCENT", conflicts_with = "middle", value_parser = whole::<u32>(0..=100))]
     at: Option<u32>,
     /// Repeat with N seeds for the random part of placement.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=1000))]
-    pub(super) seeds: u64,
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "on_silicon", value_parser = whole::<u64>(1..=1000))]
+    seeds: u64,
     /// Place the pages on a machine that has just booted, as the recorded guest had
     /// [default: a machine that has been up for some time].
     #[arg(long)]
@@ -217,8 +217,7 @@ impl Replay {
     /// Gives every lane a core: one of `--cores`, or one of the node that it was recorded on.
     fn seat(&self, metas: &[Meta], stage: &mut replay::Replay) -> Result<()> {
         if let Some(list) = &self.cores {
-            let list = cpu_list(list).map_err(|e| Misuse(format!("--cores: {e}")))?;
-            let cores: Vec<usize> = list.iter().map(|core| core as usize).collect();
+            let cores = in_order(list).map_err(|why| Misuse(format!("--cores {list}: {why}")))?;
             let needed = stage.lanes();
             if cores.len() != needed {
                 let why = format!("--cores names {} cores; {needed} are needed", cores.len());
@@ -280,6 +279,22 @@ impl Replay {
         }
         outln!("{}", table)
     }
+}
+
+/// The cores of a list, in the order that they are named in, each once.
+fn in_order(list: &str) -> Result<Vec<usize>, String> {
+    cpu_list(list).map_err(|e| e.to_string())?;
+    let mut cores = Vec::new();
+    for part in list.split(',') {
+        let part = cpu_list(part).map_err(|e| e.to_string())?;
+        for core in part.iter().map(|core| core as usize) {
+            if cores.contains(&core) {
+                return Err(format!("core {core} is named twice: name another one"));
+            }
+            cores.push(core);
+        }
+    }
+    Ok(cores)
 }
 
 fn print_blame(runs: &[Replayed]) -> Result<()> {
@@ -431,4 +446,16 @@ fn print_profiles(profiles: &[Profile]) -> Result<()> {
         ]);
     }
     outln!("{}", table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_keep_the_order_that_they_are_named_in() {
+        assert_eq!(in_order("12,0,4-5"), Ok(vec![12, 0, 4, 5]));
+        assert!(in_order("0-3,2").is_err_and(|why| why.contains("core 2 is named twice")));
+        assert!(in_order("0,x").is_err());
+    }
 }

@@ -16,6 +16,9 @@ use soloist_trace::watch::{deadline_timing, exists, Watch, SHORTEST};
 
 use super::{not_run, Args};
 
+/// Programs of ours that start a command: they are none of its tasks.
+const LAUNCHERS: [&str; 2] = ["soloist", env!("CARGO_BIN_NAME")];
+
 /// The tasks that were named; a command has not started yet.
 pub fn watch(args: &Args) -> Result<Watch> {
     if let Some(period) = args.period {
@@ -35,7 +38,7 @@ pub fn watch(args: &Args) -> Result<Watch> {
         watch = of_file(path)?;
     } else if !args.command.is_empty() {
         watch.children = true;
-        watch.except = Some(env!("CARGO_BIN_NAME").to_owned());
+        watch.except = LAUNCHERS.map(str::to_owned).into();
     }
     let mut threads = args.pid.clone();
     if let Some(name) = &args.group {
@@ -113,5 +116,33 @@ pub fn start(command: &[OsString], ctx: &Ctx) -> Result<Option<Child>> {
     match run.spawn() {
         Ok(child) => Ok(Some(child)),
         Err(error) => Err(not_run(program, &error).into()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn what_starts_a_command_is_none_of_its_tasks() {
+        let line = "trace --period 10ms -- soloist run -- control-loop";
+        let line = Line::try_parse_from(line.split(' ')).unwrap();
+        let watch = watch(&line.args).unwrap();
+        assert!(watch.children);
+        for launcher in ["soloist", "soloist-lab"] {
+            assert!(
+                watch.except.iter().any(|name| name == launcher),
+                "{launcher}"
+            );
+        }
     }
 }

@@ -14,7 +14,9 @@ use soloist_host::machine::Host;
 use soloist_machine::About;
 use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
 use soloist_map::choice::Counts;
-use soloist_map::detect::check::{check as check_map, judged, why_unknown, Checked, Verdict};
+use soloist_map::detect::check::{
+    check as check_map, judged, why_unknown, Outcome, Unmeasured, Verdict,
+};
 use soloist_map::detect::eviction;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe, Llc, NoProbe};
@@ -30,7 +32,7 @@ use soloist_map::sources::registers;
 
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::{out, progress, status, Ctx, Misuse};
+use soloist_cli::{out, progress, status, weigh, Ctx, Misuse};
 
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]
@@ -48,15 +50,15 @@ pub struct Convert {
     to: String,
     /// Widths of an order's fields: channels, ranks, groups, banks, lines (of a row),
     /// such as channels=2,banks=16,lines=128 [default: 1 each].
-    #[arg(long, value_name = "LIST", default_value = "")]
-    geometry: String,
+    #[arg(long, value_name = "LIST")]
+    geometry: Option<String>,
     /// Start of the hole below 4 GiB (the first PCI address of /proc/iomem). Memory
     /// behind it is remapped above; addresses skip the hole, as on AMD.
     #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, conflicts_with = "base")]
     hole: Option<u64>,
-    /// First address of memory: 0x40000000 or 0x80000000 on many Arm boards.
-    #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, default_value = "0", conflicts_with = "hole")]
-    start: u64,
+    /// First address of memory: 0x40000000 or 0x80000000 on many Arm boards [default: 0].
+    #[arg(long, value_name = "ADDRESS", value_parser = super::parse_address, conflicts_with = "hole")]
+    start: Option<u64>,
     /// Offset of the first byte of memory, to which the functions apply [default: its
     /// address].
     #[arg(long, value_name = "BYTES", value_parser = super::parse_address)]
@@ -65,9 +67,25 @@ pub struct Convert {
     /// file's rows, at least 8G].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
-    /// Name of the new machine.
-    #[arg(long, default_value = "converted")]
-    name: String,
+    /// Name of the new machine [default: converted].
+    #[arg(long)]
+    name: Option<String>,
+}
+
+impl Convert {
+    /// An option that a machine, which says all of this itself, leaves nothing to.
+    fn idle_for_machine(&self) -> Option<&'static str> {
+        let named = [
+            ("--geometry", self.geometry.is_some()),
+            ("--hole", self.hole.is_some()),
+            ("--start", self.start.is_some()),
+            ("--base", self.base.is_some()),
+            ("--memory", self.memory.is_some()),
+            ("--name", self.name.is_some()),
+        ];
+        let mut idle = named.into_iter().filter(|(_, is_named)| *is_named);
+        idle.next().map(|(option, _)| option)
+    }
 }
 
 /// What `soloist map solve` takes.
@@ -76,7 +94,8 @@ pub struct Solve {
     /// CSV with a header: address, node, channel, rank, bank, row, column
     /// (`-`: standard input).
     file: PathBuf,
-    /// Write the machine file here instead of to standard output.
+    /// Write the machine file here instead of to standard output. Exits with 1 if the
+    /// map is incomplete, which `up` refuses.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Name of the machine.
@@ -194,6 +213,13 @@ fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
 pub fn convert(args: &Convert) -> Result<ExitCode> {
     let (name, topology, mut imported) = match args.from.as_str() {
         "machine" => {
+            if let Some(option) = args.idle_for_machine() {
+                let why = format!(
+                    "{option} is for other formats: --from machine takes all from {}",
+                    args.input
+                );
+                return Err(Misuse(why).into());
+            }
             let Machine {
                 about,
                 topology,
@@ -204,7 +230,8 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
         }
         _ => {
             let imported = import(args)?;
-            (args.name.clone(), plain_topology(&imported.map), imported)
+            let name = args.name.as_deref().unwrap_or("converted");
+            (name.to_owned(), plain_topology(&imported.map), imported)
         }
     };
     for note in &imported.notes {
@@ -243,14 +270,15 @@ fn import(args: &Convert) -> Result<Imported> {
         AnyFormat::Order => args.input.clone(),
         _ => read_input(Path::new(&args.input))?,
     };
+    let start = args.start.unwrap_or(0);
     let memory = Memory {
         bytes: args.memory,
-        start: args.start,
-        base: args.base.unwrap_or(args.start),
+        start,
+        base: args.base.unwrap_or(start),
         hole: args.hole,
     };
     format
-        .import(&text, &args.geometry, &memory)
+        .import(&text, args.geometry.as_deref().unwrap_or(""), &memory)
         .map_err(|error| said(error, &args.input))
 }
 
@@ -288,7 +316,10 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
         format!("solved from {} decodes", solved.rows),
     );
     let text = write::machine_file(&about, &plain_topology(&solved.map), &solved.map, &notes);
-    let machine = emit(&text, args.output.as_deref(), ctx)?;
+    let output = args.output.as_deref();
+    let machine = emit(&text, output, ctx)?;
+    // Who solves a table is often not its machine: whether it fits is asked there.
+    let refused: Vec<String> = weigh::incomplete(&machine).into_iter().collect();
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "rows": solved.rows,
@@ -300,13 +331,18 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
             "ranges": solved.map.ranges,
             "text": machine.map_text(),
             "machine": text,
+            "refused": refused,
         }))?;
-        return Ok(ExitCode::SUCCESS);
     }
-    if let Some(path) = &args.output {
-        errln!("wrote {}", path.display());
+    Ok(written(output, &refused, ctx))
+}
+
+/// Says what was written; the status: 0 promises that `soloist up` takes the file.
+fn written(output: Option<&Path>, refused: &[String], ctx: &Ctx) -> ExitCode {
+    if let Some(path) = output.filter(|_| !ctx.json) {
+        super::wrote(path, refused);
     }
-    Ok(ExitCode::SUCCESS)
+    status(output.is_none() || refused.is_empty())
 }
 
 /// Runs `registers`.
@@ -326,14 +362,20 @@ pub fn read_registers(args: &Registers, output: Option<&Path>, ctx: &Ctx) -> Res
     let about = about(name, trust, source);
     let text = write::machine_file(&about, &plain_topology(&map), &map, &[]);
     let machine = emit(&text, output, ctx)?;
+    let refused = match &args.dump {
+        // A dump may be of another machine: whether it fits is asked there.
+        Some(_) => weigh::incomplete(&machine).into_iter().collect(),
+        None => weigh::objections(&machine).against,
+    };
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "ranges": map.ranges,
             "text": machine.map_text(),
             "machine": text,
+            "refused": refused,
         }))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(written(output, &refused, ctx))
 }
 
 /// The map in the registers of an AMD Family 10h processor, of this machine or a dump.
@@ -366,7 +408,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     if !ctx.json {
         counted.said().for_each(|said| errln!("{said}"));
     }
-    let (measured, checked) = match &args.simulate {
+    let found = match &args.simulate {
         Some(name) => {
             let other = known::find(name)?;
             let mut source = SimSource::new(&other, SimPool::all(), args.noise, args.seed);
@@ -383,30 +425,31 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         }
     };
     let is_guest = args.simulate.is_none() && !is_bare_metal(&Host::live()) && !args.trust_guest;
-    let verdict = judged(measured, is_guest);
-    let why = why_unknown(verdict, &checked, is_guest);
+    let verdict = judged(found.verdict, is_guest);
+    let why = why_unknown(verdict, &found.checked, is_guest);
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "machine": machine.about.name,
             "verdict": verdict,
             "why": why,
-            "ranges": checked,
+            "ranges": found.checked,
+            "unmeasured": found.unmeasured,
             "counts": counted.said().collect::<Vec<_>>(),
             "left": left,
         }))?;
     } else {
-        super::put(&text_of(&machine, verdict, &checked))?;
+        super::put(&text_of(&machine, verdict, &found))?;
         left.iter().try_for_each(|left| outln!("{left}"))?;
     }
-    if let Some(why) = why.filter(|_| !ctx.json && !checked.is_empty()) {
+    if let Some(why) = why.filter(|_| !ctx.json && !found.checked.is_empty()) {
         errln!("{why}");
     }
     Ok(status(verdict == Verdict::Fits && !counted.is_against()))
 }
 
-fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
+fn text_of(machine: &Machine, verdict: Verdict, found: &Outcome) -> String {
     let mut out = String::new();
-    for one in checked {
+    for one in &found.checked {
         out.push_str(&format!(
             "{} to {}: {} of {} predicted conflicts and {} of {} others held; {} banks by the map, \
              {} by rate\n",
@@ -420,32 +463,41 @@ fn text_of(machine: &Machine, verdict: Verdict, checked: &[Checked]) -> String {
             one.banks_by_rate
         ));
     }
-    for (start, end) in checked.iter().flat_map(|one| &one.denied) {
+    for (start, end) in found.checked.iter().flat_map(|one| &one.denied) {
         out.push_str(&format!("contradicted: {start} to {end} is elsewhere\n"));
+    }
+    for Unmeasured {
+        node, start, end, ..
+    } in &found.unmeasured
+    {
+        out.push_str(&format!("node {node}: {start} to {end} was not measured\n"));
     }
     let name = &machine.about.name;
     out.push_str(&match verdict {
-        Verdict::Fits => format!("{name} fits{}\n", how_far(checked)),
+        Verdict::Fits => format!("{name} fits{}\n", how_far(found)),
         Verdict::Contradicted => format!("{name} does not fit\n"),
-        Verdict::Unknown if checked.is_empty() => "nothing could be measured\n".into(),
+        Verdict::Unknown if found.checked.is_empty() => "nothing could be measured\n".into(),
         Verdict::Unknown => format!("whether {name} fits is not known\n"),
     });
     out
 }
 
 /// How much of memory a map that fits may still be wrong in.
-fn how_far(checked: &[Checked]) -> String {
+fn how_far(found: &Outcome) -> String {
+    let checked = &found.checked;
     let parts: u32 = checked.iter().map(|one| one.swept.parts).sum();
     let bare: u32 = checked.iter().map(|one| one.swept.bare).sum();
+    let unmeasured: u32 = found.unmeasured.iter().map(|range| range.parts).sum();
     if parts == 0 {
         return " inside a page: whether it does in all of memory is not known".into();
     }
     let most = checked.iter().map(|one| one.swept.may_be_wrong());
     let most = 100.0 * most.fold(0.0, f64::max);
     format!(
-        ": {} of {parts} parts of memory were measured and none contradicts it; up to {most:.1} % \
-         of a range may lie elsewhere all the same (95 % sure)",
-        parts - bare
+        ": {} of {} parts of memory were measured and none contradicts it; up to {most:.1} % \
+         of a measured range may lie elsewhere all the same (95 % sure)",
+        parts - bare,
+        parts + unmeasured
     )
 }
 
@@ -479,42 +531,51 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
         bar.set_position((100.0 * share) as u64);
     });
     bar.finish_and_clear();
+    let found = LlcFound { bits: found, pages };
     if ctx.json {
-        ctx.print_json(&LlcFound {
-            bits: &found,
-            pages: pages.as_ref(),
-        })?;
-        return Ok(ExitCode::SUCCESS);
+        ctx.print_json(&found)?;
+    } else {
+        super::put(&found.text())?;
     }
-    let geometry = found.geometry;
-    let mut out = format!(
-        "last level: {} in {} ways, lines of {} bytes\n",
-        format_size(geometry.size),
-        geometry.ways,
-        geometry.line
-    );
-    if let Some(group) = found.group {
-        out.push_str(&format!("{group} lines one way apart push a line out\n"));
-    }
-    if !found.set_bits.is_empty() {
-        out.push_str(&format!("set bits: {}\n", show_list(&found.set_bits)));
-    }
-    out.push_str(&format!("{}\n", found.advice));
-    match &pages {
-        Some(pages) => out.push_str(&format!("{}\n", pages.verdict())),
-        None => out.push_str(
-            "no group of pages was found that pushes a line out: page colours are not known\n",
-        ),
-    }
-    super::put(&out)?;
-    Ok(status(found.hashed.is_some() || pages.is_some()))
+    Ok(status(found.is_known()))
 }
 
 /// What `llc --json` prints.
 #[derive(serde::Serialize)]
-struct LlcFound<'a> {
+struct LlcFound {
     #[serde(flatten)]
-    bits: &'a Llc,
+    bits: Llc,
     /// By which pages push each other out; `None`: no group does.
-    pages: Option<&'a eviction::Eviction>,
+    pages: Option<eviction::Eviction>,
+}
+
+impl LlcFound {
+    /// Whether anything is known of which pages share sets.
+    fn is_known(&self) -> bool {
+        self.bits.hashed.is_some() || self.pages.is_some()
+    }
+
+    fn text(&self) -> String {
+        let geometry = self.bits.geometry;
+        let mut out = format!(
+            "last level: {} in {} ways, lines of {} bytes\n",
+            format_size(geometry.size),
+            geometry.ways,
+            geometry.line
+        );
+        if let Some(group) = self.bits.group {
+            out.push_str(&format!("{group} lines one way apart push a line out\n"));
+        }
+        if !self.bits.set_bits.is_empty() {
+            out.push_str(&format!("set bits: {}\n", show_list(&self.bits.set_bits)));
+        }
+        out.push_str(&format!("{}\n", self.bits.advice));
+        match &self.pages {
+            Some(pages) => out.push_str(&format!("{}\n", pages.verdict())),
+            None => out.push_str(
+                "no group of pages was found that pushes a line out: page colours are not known\n",
+            ),
+        }
+        out
+    }
 }
