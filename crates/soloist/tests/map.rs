@@ -473,7 +473,10 @@ fn an_intel_clients_memory_is_laid_by_its_host_bridge() {
     let kept = run(&[&lay[..], &["-o", &file]].concat());
     assert_eq!(kept.status.code(), Some(1), "{kept:?}");
     let said = text(&kept.stderr);
-    assert!(said.contains("refuses") && said.contains("incomplete"), "{said}");
+    assert!(
+        said.contains("refuses") && said.contains("incomplete"),
+        "{said}"
+    );
 
     let other = text(&run(&["registers", "--functions", "haswell"]).stderr);
     assert!(

@@ -21,7 +21,14 @@ const SHORT: Duration = Duration::from_millis(5);
 /// started again at once.
 #[derive(Debug)]
 pub struct CoRunners {
-    kept: Vec<(Arc<Mutex<Running>>, Option<JoinHandle<()>>)>,
+    kept: Vec<Kept>,
+}
+
+/// A command, and the thread that starts it again.
+#[derive(Debug)]
+struct Kept {
+    running: Arc<Mutex<Running>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -149,8 +156,8 @@ impl CoRunners {
         for (words, cpu) in commands {
             let running = Arc::new(Mutex::new(Running::new(words, *cpu)?));
             let kept = Arc::clone(&running);
-            let thread = std::thread::spawn(move || keep(&kept));
-            all.kept.push((running, Some(thread)));
+            let thread = Some(std::thread::spawn(move || keep(&kept)));
+            all.kept.push(Kept { running, thread });
         }
         Ok(all)
     }
@@ -158,14 +165,14 @@ impl CoRunners {
     /// Fails where one of them is gone.
     pub fn check(&self) -> Result<(), HostError> {
         let mut all = self.kept.iter();
-        let failure = all.find_map(|(running, _)| locked(running).failure.take());
+        let failure = all.find_map(|kept| locked(&kept.running).failure.take());
         failure.map_or(Ok(()), Err)
     }
 }
 
 impl Drop for CoRunners {
     fn drop(&mut self) {
-        for (running, thread) in &mut self.kept {
+        for Kept { running, thread } in &mut self.kept {
             {
                 let mut running = locked(running);
                 running.is_over = true;
