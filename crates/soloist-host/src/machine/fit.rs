@@ -72,7 +72,7 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
         (
             "channels",
             channels(machine),
-            modules.and_then(|m| m.channels),
+            modules.and_then(|m| m.channels_of(memory_nodes(&machine.map))),
         ),
         (
             "memory modules",
@@ -189,7 +189,7 @@ fn fit_to(
         (
             "channels",
             channels(machine),
-            modules.and_then(|m| m.channels),
+            modules.and_then(|m| m.channels_of(memory_nodes(&machine.map))),
         ),
         ("memory modules", host.dimms, modules.map(|m| m.dimms)),
     ] {
@@ -245,6 +245,7 @@ mod tests {
             modules: Some(Modules {
                 dimms: 2,
                 channels: Some(2),
+                names_nodes: true,
                 bytes: 16 << 30,
             }),
             nodes: 1,
@@ -300,6 +301,7 @@ mod tests {
         let modules = |channels| Modules {
             dimms: 16,
             channels: Some(channels),
+            names_nodes: true,
             bytes: 32 << 30,
         };
         let against = |channels| {

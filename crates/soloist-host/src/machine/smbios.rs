@@ -12,8 +12,18 @@ pub struct Modules {
     pub dimms: u32,
     /// Different channels that the locators name, when they do.
     pub channels: Option<u32>,
+    /// What stands before the channel's name differs, as `NODE 0` and `NODE 1`.
+    pub names_nodes: bool,
     /// Bytes in all.
     pub bytes: u64,
+}
+
+impl Modules {
+    /// Channels of all `nodes`; `None` where channels of two nodes may have one name.
+    #[must_use]
+    pub fn channels_of(&self, nodes: u32) -> Option<u32> {
+        self.channels.filter(|_| nodes < 2 || self.names_nodes)
+    }
 }
 
 /// Modules from the SMBIOS table (root); `None` when it can't be read.
@@ -55,6 +65,8 @@ fn parse_smbios(table: &[u8]) -> Modules {
         };
         at += length + end + 2;
     }
+    let befores: BTreeSet<_> = channels.iter().map(|(before, _)| before).collect();
+    modules.names_nodes = befores.len() > 1;
     modules.channels = (!channels.is_empty()).then_some(channels.len() as u32);
     modules
 }
@@ -79,8 +91,8 @@ fn string_at(strings: &[u8], index: u8) -> Option<String> {
     Some(String::from_utf8_lossy(text).into_owned())
 }
 
-/// `Channel A`, `ChannelB-DIMM0`, `P0 CHANNEL C`: node and letter or number.
-fn channel_of(locator: &str) -> Option<String> {
+/// `Channel A`, `ChannelB-DIMM0`, `P0 CHANNEL C`: node, if any, and letter or number.
+fn channel_of(locator: &str) -> Option<(String, String)> {
     let upper = locator.to_ascii_uppercase();
     let at = upper.find("CHANNEL")?;
     let name: String = upper[at + 7..]
@@ -88,7 +100,7 @@ fn channel_of(locator: &str) -> Option<String> {
         .chars()
         .take_while(char::is_ascii_alphanumeric)
         .collect();
-    (!name.is_empty()).then(|| format!("{}{name}", &upper[..at]))
+    (!name.is_empty()).then(|| (upper[..at].to_owned(), name))
 }
 
 #[cfg(test)]
@@ -112,8 +124,13 @@ mod tests {
             Modules {
                 dimms: 2,
                 channels: Some(1),
+                names_nodes: false,
                 bytes: 16 << 30
             }
+        );
+        assert_eq!(
+            (modules.channels_of(1), modules.channels_of(2)),
+            (Some(1), None)
         );
     }
 
