@@ -375,7 +375,6 @@ fn a_check_in_json_says_how_the_host_differs() {
     assert_eq!(out.status.code(), Some(1), "{}", text(&out.stderr));
     let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let difference = &said["difference"];
-    assert_eq!(difference["applied"], false, "{difference}");
     let steps = difference["steps"].as_array().unwrap();
     assert!(
         steps.iter().any(|step| step == "+ groups/control"),

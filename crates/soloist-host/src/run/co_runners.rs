@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
@@ -21,14 +21,9 @@ const SHORT: Duration = Duration::from_millis(5);
 /// started again at once.
 #[derive(Debug)]
 pub struct CoRunners {
-    kept: Vec<Kept>,
-}
-
-/// A command, and the thread that starts it again.
-#[derive(Debug)]
-struct Kept {
-    running: Arc<Mutex<Running>>,
-    thread: Option<JoinHandle<()>>,
+    running: Vec<Arc<Mutex<Running>>>,
+    /// Each starts one of them again.
+    keepers: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -152,36 +147,38 @@ fn keep(running: &Mutex<Running>) {
 impl CoRunners {
     /// Starts each command on its processor.
     pub fn start(commands: &[(Vec<OsString>, u32)]) -> Result<Self, HostError> {
-        let mut all = Self { kept: Vec::new() };
+        let mut all = Self {
+            running: Vec::new(),
+            keepers: Vec::new(),
+        };
         for (words, cpu) in commands {
             let running = Arc::new(Mutex::new(Running::new(words, *cpu)?));
-            let kept = Arc::clone(&running);
-            let thread = Some(std::thread::spawn(move || keep(&kept)));
-            all.kept.push(Kept { running, thread });
+            all.running.push(Arc::clone(&running));
+            all.keepers.push(thread::spawn(move || keep(&running)));
         }
         Ok(all)
     }
 
     /// Fails where one of them is gone.
     pub fn check(&self) -> Result<(), HostError> {
-        let mut all = self.kept.iter();
-        let failure = all.find_map(|kept| locked(&kept.running).failure.take());
+        let mut all = self.running.iter();
+        let failure = all.find_map(|running| locked(running).failure.take());
         failure.map_or(Ok(()), Err)
     }
 }
 
 impl Drop for CoRunners {
     fn drop(&mut self) {
-        for Kept { running, thread } in &mut self.kept {
-            {
-                let mut running = locked(running);
-                running.is_over = true;
-                // It may have ended by itself.
-                let _ = running.child.kill();
-            }
-            if let Some(thread) = thread.take() {
-                let _ = thread.join();
-            }
+        for running in &self.running {
+            let mut running = locked(running);
+            running.is_over = true;
+            // It may have ended by itself.
+            let _ = running.child.kill();
+        }
+        for keeper in self.keepers.drain(..) {
+            let _ = keeper.join();
+        }
+        for running in &self.running {
             let _ = locked(running).child.wait();
         }
     }

@@ -23,6 +23,7 @@ use soloist_rt::plan::config::{add_rest, config};
 use soloist_rt::plan::event::Event;
 use soloist_rt::plan::evidence;
 use soloist_rt::plan::grounds::{machine_text, Grounds};
+use soloist_rt::plan::host::Difference;
 use soloist_rt::plan::inputs::{self, Input};
 use soloist_rt::plan::refusal::PlanError;
 use soloist_rt::plan::{plan, Plan};
@@ -121,7 +122,7 @@ struct Report<'a> {
     config: &'a Config,
     /// What the host lacked of it, with `--check` and `--apply`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    difference: Option<host::Done>,
+    difference: Option<Difference>,
 }
 
 /// Runs the command.
@@ -256,7 +257,7 @@ fn on_host(
     config: &Config,
     machine: &Machine,
     ctx: &Ctx,
-) -> Result<(ExitCode, Option<host::Done>)> {
+) -> Result<(ExitCode, Option<Difference>)> {
     if args.apply && !made.plan.holds {
         bail!("the plan does not hold: nothing was applied");
     }
@@ -270,12 +271,12 @@ fn on_host(
         timed: timed.collect(),
     };
     let map = machine.addr_map();
-    let (status, done) = host::host(config.clone(), &map, &ask, made.event.as_ref(), ctx)?;
+    let (status, differs) = host::host(config.clone(), &map, &ask, made.event.as_ref(), ctx)?;
     if !made.plan.holds {
         errln!("soloist: the plan does not hold, whatever this host is like");
-        return Ok((ExitCode::FAILURE, Some(done)));
+        return Ok((ExitCode::FAILURE, Some(differs)));
     }
-    Ok((status, Some(done)))
+    Ok((status, Some(differs)))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -294,7 +295,7 @@ struct Made {
 
 impl Made {
     /// As JSON has it.
-    fn report<'a>(&'a self, config: &'a Config, difference: Option<host::Done>) -> Report<'a> {
+    fn report<'a>(&'a self, config: &'a Config, difference: Option<Difference>) -> Report<'a> {
         Report {
             plan: &self.plan,
             grounds: &self.grounds,

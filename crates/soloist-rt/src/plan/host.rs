@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Serialize, Serializer};
 use soloist_core::AddrMap;
 use soloist_host::config::{plan as steps_to, Config, Steps};
 use soloist_host::control::{Control, Guard, GuardCpu};
@@ -11,8 +12,10 @@ use super::config::keep_event;
 use super::event::Event;
 
 /// The difference between a host and a plan.
+#[derive(Serialize)]
 pub struct Difference {
-    /// Steps that make it as the plan says.
+    /// Steps that make it as the plan says; as they are printed.
+    #[serde(serialize_with = "printed")]
     pub steps: Steps,
     /// Reservations that would stop tasks with deadlines, and what to do, in words.
     pub stopped: Vec<String>,
@@ -40,6 +43,10 @@ impl Difference {
     pub fn is_none(&self) -> bool {
         self.steps.steps.is_empty() && self.stopped.is_empty()
     }
+}
+
+fn printed<S: Serializer>(steps: &Steps, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(steps.steps.iter().map(ToString::to_string))
 }
 
 /// Has the plan's limits rest on the event that the host counts already, which it

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{bail, Result};
-use serde::Serialize;
 use soloist_cli::{status, weigh, Ctx};
 use soloist_core::AddrMap;
 use soloist_host::config::Config;
@@ -33,17 +32,6 @@ pub struct Ask {
     pub timed: BTreeSet<u32>,
 }
 
-/// What was to do on this host, as JSON has it.
-#[derive(Serialize)]
-pub struct Done {
-    /// The plan was applied; else compared.
-    applied: bool,
-    /// What makes the host as the plan says.
-    steps: Vec<String>,
-    /// What no step can mend.
-    stopped: Vec<String>,
-}
-
 /// Applies the plan to this host, or says how the host differs.
 pub fn host(
     mut config: Config,
@@ -51,7 +39,7 @@ pub fn host(
     ask: &Ask,
     event: Option<&Event>,
     ctx: &Ctx,
-) -> Result<(ExitCode, Done)> {
+) -> Result<(ExitCode, Difference)> {
     if let (Some(why), false) = (event.and_then(|e| e.objection.as_ref()), ask.force) {
         let done = if ask.apply { "applied" } else { "compared" };
         bail!("the plan's limits may not hold: {why}; name an event that counts every line with --event (docs/reference/guard.md), or take it as it is with --force: nothing was {done}");
@@ -79,17 +67,7 @@ pub fn host(
     if !ctx.json {
         say(&difference, ask.apply)?;
     }
-    let done = Done {
-        applied: ask.apply,
-        steps: difference
-            .steps
-            .steps
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-        stopped: difference.stopped.clone(),
-    };
-    Ok((status(ask.apply || difference.is_none()), done))
+    Ok((status(ask.apply || difference.is_none()), difference))
 }
 
 fn say(difference: &Difference, applied: bool) -> Result<()> {
