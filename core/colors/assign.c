@@ -31,13 +31,16 @@
 
 #define MAX_CHANNEL_BITS	6	/* in a bitmap of 64 */
 
-/* Small: all of them lie on the stack of a fault that grows a group. */
+/*
+ * Small: all of them lie on the stack of a fault that grows a group. There are 2^16 bank
+ * sets at most.
+ */
 struct node_use {
-	u8 node;
-	u8 tier;		/* 0: near; 1: allowed, but not near */
-	bool mixed;		/* has owners of the other kind */
-	u32 used;		/* bank sets that are not free */
-	u32 free;
+	u64 used : 17;		/* bank sets that are not free */
+	u64 free : 17;
+	u64 node : 6;
+	u64 tier : 1;		/* 0: near; 1: allowed, but not near */
+	u64 mixed : 1;		/* has owners of the other kind */
 };
 
 struct choice {
@@ -418,7 +421,7 @@ static void refuse(const struct choice *c, const struct found *f,
 			     c->want->n_sets, c->want->n_llc, f->most_sets);
 	for (i = 0; i < c->n_nodes; i++)
 		sol_text_put(&text, "%snode %u: %u", i ? ", " : "; bank sets free on ",
-			     c->node[i].node, c->node[i].free);
+			     (u32)c->node[i].node, (u32)c->node[i].free);
 }
 
 int sol_palette_assign(const struct sol_palette *p, const struct sol_want *want,
