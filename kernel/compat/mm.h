@@ -44,9 +44,9 @@ static inline void sol_mm_clear_merge_any(struct mm_struct *mm)
 }
 
 /*
- * mmap_write_lock() if it can be had at once; mmap_write_unlock() undoes it. 6.12 lost the
- * kernel's own. Where areas have locks, a writer begins a sequence, by later kernels and
- * stable releases in a seqcount_t.
+ * mmap_write_lock() if it can be had at once; mmap_write_unlock() gives it back. 6.1 has
+ * mmap_write_trylock(), later kernels do not. Where areas have locks, a writer also begins
+ * a sequence if that is a seqcount_t; it was a plain number before.
  */
 static inline bool sol_mmap_write_trylock(struct mm_struct *mm)
 {

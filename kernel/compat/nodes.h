@@ -54,7 +54,7 @@ static inline struct mempolicy *sol_policy_in(const struct vm_area_struct *vma)
 #endif
 }
 
-/* The nodes that @task's policy allows in @mask, all others are taken out. */
+/* Take the nodes that @task's policy does not allow out of @mask. */
 static inline void sol_policy_bind(const struct task_struct *task, nodemask_t *mask)
 {
 #ifdef CONFIG_NUMA

@@ -41,7 +41,7 @@
  * as a user may have many ids (subuid); there are 65,535 groups.
  */
 #define USER_GROUPS	64u
-#define USERS_GROUPS	4096u
+#define ALL_USERS_GROUPS	4096u
 
 static DEFINE_MUTEX(making);
 
@@ -131,10 +131,10 @@ static int may_make(void)
 		return sol_deny(-ENOSPC,
 				"mmap: %u threads of this user have colours of their own, no more may",
 				USER_GROUPS);
-	if (of_all >= USERS_GROUPS)
+	if (of_all >= ALL_USERS_GROUPS)
 		return sol_deny(-ENOSPC,
 				"mmap: %u threads have colours of their own, no more may",
-				USERS_GROUPS);
+				ALL_USERS_GROUPS);
 	return 0;
 }
 

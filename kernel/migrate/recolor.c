@@ -3,11 +3,11 @@
  * Recolour: pages that running tasks have already move into their group's colours.
  *
  * The page tables of each address space are walked in slices, a few pages at a time and
- * SLICE_LOOKS entries at most, with mmap_lock held for reading. What a slice finds migrates without that lock, each
- * page to a frame that the group's faults might have got. A page counts as in place if
- * the group handed it out and the frame is of its colours, which may have changed since.
- * One that lies in the colours by chance moves too, so that its frame comes back to the
- * lists when it is freed.
+ * SLICE_LOOKS entries at most, with mmap_lock held for reading. What a slice finds
+ * migrates without that lock, each page to a frame that the group's faults might have
+ * got. A page counts as in place if the group handed it out and the frame is of its
+ * colours, which may have changed since. One that lies in the colours by chance moves
+ * too, so that its frame comes back to the lists when it is freed.
  *
  * A page of a file in a private mapping (program text) is not moved: others may map it.
  * All its mappings are undone instead, and the next access of a coloured task makes a
@@ -19,7 +19,8 @@
  *
  * Locking: mmap_lock for a slice, and the page table's lock inside. A fault may hold
  * mmap_lock for as long as the server of a file likes, so that we only try it; an address
- * space whose lock is not to be had counts as a busy page. None while pages migrate. A reference on each page, and on the address space.
+ * space whose lock is not to be had counts as a busy page. None while pages migrate. A
+ * reference on each page, and on the address space.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>

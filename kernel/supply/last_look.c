@@ -124,6 +124,15 @@ static bool drained(const struct sol_pass *p)
 	return is;
 }
 
+/* The drain needs no look by the next pass: this one looks. */
+static void forget_drain(const struct sol_pass *p)
+{
+	struct node_cells c;
+
+	with_node_cells(&c, p->id, p->nid)
+		c.node->drained = false;
+}
+
 /* The worker may wait for a CPU. Return: false: it is not done, and others wait. */
 static bool wait_for_drain(const struct sol_pass *p)
 {
@@ -147,7 +156,7 @@ static bool stage_begin(const struct sol_pass *p, u8 stage)
 		queue_work(sol_unbound_wq(), &drain_work);
 		return true;
 	case DRAINED:
-		drained(p);	/* this stage looks */
+		forget_drain(p);
 		return true;
 	default:
 		if (!sol_evacuate_memory_short(p->nid))

@@ -29,7 +29,7 @@ pub fn objections(machine: &Machine) -> Objections {
     objections
 }
 
-/// What an incomplete map's own word speaks against it, on any host.
+/// The objection to a map whose own file calls it incomplete; it holds on any host.
 pub fn incomplete(machine: &Machine) -> Option<String> {
     let why = "the map is incomplete: its file says what nothing has shown";
     (machine.about.trust == Trust::Incomplete).then(|| why.into())

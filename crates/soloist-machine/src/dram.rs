@@ -301,7 +301,7 @@ impl Device {
         Ok(())
     }
 
-    /// What the standard makes the longer of two times is not the shorter.
+    /// Of two times, the one that the standard makes longer is not shorter.
     fn validate_timing(&self) -> Result<(), String> {
         for (long, l, short, s) in [
             ("tCCD_L", self.tccd_l, "tCCD_S", self.tccd_s),

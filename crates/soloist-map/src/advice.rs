@@ -95,7 +95,7 @@ pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
         throttling(facts),
         cache::item(facts, found),
     ];
-    // What is there before what is not, what is known before what is not, most first.
+    // First what exists; of that, known worth first, and the greatest worth at the top.
     items.sort_by(|a, b| {
         let rank = |item: &Item| match (item.is_there, item.worth) {
             _ if item.is_first => f64::INFINITY,

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <linux/mempolicy.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -54,16 +53,6 @@ static int bound(void)
 	return guest_exit();
 }
 
-static void run_on_node_0(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus))
-		guest_die("cpu 0: %s", strerror(errno));
-}
-
 /* Who may only use another node than its CPU's waits for supply as rarely as others. */
 static int far(void)
 {
@@ -71,7 +60,7 @@ static int far(void)
 	void *p = guest_map_anon(4 * BYTES);
 	long long waited;
 
-	run_on_node_0();
+	guest_run_on(0);
 	if (guest_join("both"))
 		guest_die("join: %s", guest_status());
 	if (syscall(SYS_set_mempolicy, MPOL_BIND, &one, 64))

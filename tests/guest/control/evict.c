@@ -338,7 +338,7 @@ int main(void)
 {
 	char set[16];
 
-	be_near();
+	guest_run_on(0);	/* memory comes from node 0 */
 	snprintf(set, sizeof(set), "%d", OTHER);
 	guest_group("other", set);
 	if (guest_write("groups/other/mode", "exclusive"))

@@ -453,7 +453,7 @@ int main(int argc, char **argv)
 		return 0;
 	if (argc > 1 && !strcmp(argv[1], "sit"))
 		return sit();
-	be_near();
+	guest_run_on(0);	/* memory comes from node 0 */
 	guest_group("one", "3");
 	guest_group("two", "5");
 	changed();

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,22 +158,17 @@ static void check_storm(void)
 static void check_idle_cpu(void)
 {
 	int i, status, last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
-	cpu_set_t cpus;
 	pid_t pid;
 
 	guest_group("idle", "0");
 	pid = fork();
 	if (!pid) {
-		CPU_ZERO(&cpus);
-		CPU_SET(last, &cpus);
-		_exit(sched_setaffinity(0, sizeof(cpus), &cpus) ||
-		      guest_join("idle") || fork() < 0);
+		guest_run_on(last);
+		_exit(guest_join("idle") || fork() < 0);
 	}
 	guest_check(waitpid(pid, &status, 0) == pid && !status, "idle-cpu-ran",
 		    "%d", status);
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
+	guest_run_on(0);
 	guest_ungroup("idle");
 	for (i = 0; i < 100 && guest_stat("stats", "removed"); i++)
 		usleep(100000);

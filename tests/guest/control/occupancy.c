@@ -141,7 +141,7 @@ int main(void)
 {
 	char set[16];
 
-	be_near();
+	guest_run_on(0);	/* memory comes from node 0 */
 
 	snprintf(set, sizeof(set), "%d", SET);
 	guest_group("mine", set);

@@ -234,7 +234,7 @@ static void refused(void)
 
 int main(void)
 {
-	be_near();
+	guest_run_on(0);	/* memory comes from node 0 */
 	guest_group("mine", "3");
 	refused();
 	running("small", 0);

@@ -7,23 +7,12 @@
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 
-#include <sched.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGES 3
 #define TRIES 40	/* of 100 ms */
-
-static void be_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		guest_die("sched_setaffinity to cpu %d", cpu);
-}
 
 /* A few pages from each CPU, which then has nothing more to do. */
 static void leave_pages(int cpus)
@@ -33,7 +22,7 @@ static void leave_pages(int cpus)
 	if (guest_join("leaver"))
 		guest_die("join: %s", guest_status());
 	for (cpu = cpus - 1; cpu >= 0; cpu--) {
-		be_on(cpu);
+		guest_run_on(cpu);
 		guest_touch(guest_map_anon(PAGES * GUEST_PAGE),
 			    PAGES * GUEST_PAGE);
 	}

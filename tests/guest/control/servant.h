@@ -192,17 +192,6 @@ static inline bool dismiss(struct servant *s)
 	return waitpid(s->pid, &status, 0) == s->pid && !status;
 }
 
-/* On the CPUs of node 0, so that memory comes from there. */
-static inline void be_near(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus))
-		guest_die("sched_setaffinity");
-}
-
 /* Whether locked pages may move; 0 by default on PREEMPT_RT. */
 #define LOCKED	"/proc/sys/vm/compact_unevictable_allowed"
 

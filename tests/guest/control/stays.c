@@ -185,7 +185,7 @@ int main(void)
 {
 	int disk;
 
-	be_near();
+	guest_run_on(0);	/* memory comes from node 0 */
 	guest_group("mine", "3");
 	if (guest_write("groups/mine/mode", "exclusive"))
 		guest_die("mode: %s", guest_status());

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -449,4 +450,14 @@ long guest_calls(int cpu)
 long guest_flushes(int cpu)
 {
 	return interrupts("TLB shootdowns", cpu);
+}
+
+void guest_run_on(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		guest_die("sched_setaffinity to cpu %d: %s", cpu, strerror(errno));
 }

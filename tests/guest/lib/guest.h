@@ -133,6 +133,8 @@ void guest_touch(void *addr, size_t bytes);
 long guest_calls(int cpu);
 /* The same to flush its TLB; x86 only, arm64 interrupts nobody for that. */
 long guest_flushes(int cpu);
+/* From now on the caller runs on @cpu only; CPU 0 is of node 0. */
+void guest_run_on(int cpu);
 
 static inline long long now_ns(void)
 {

@@ -121,11 +121,8 @@ static int with_near(void)
 static void interleave(void)
 {
 	unsigned long nodes = 3;
-	cpu_set_t cpu;
 
-	CPU_ZERO(&cpu);
-	CPU_SET(0, &cpu);
-	sched_setaffinity(0, sizeof(cpu), &cpu);
+	guest_run_on(0);
 	if (syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &nodes, 64))
 		guest_die("set_mempolicy: %s", strerror(errno));
 	if (guest_join("both"))

@@ -4,7 +4,6 @@
  * NUMA balancing: a task that runs far from its coloured memory keeps it
  * there; its forks too. Needs two nodes, the second with a CPU.
  */
-#include <sched.h>
 #include <sys/syscall.h>
 
 #include "moves.h"
@@ -18,16 +17,6 @@ static int far_cpu(void)
 {
 	return (int)kernel_number("/sys/devices/system/node/node1/cpulist",
 				  NULL);
-}
-
-static void run_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		guest_die("cpu %d: %s", cpu, strerror(errno));
 }
 
 static void touch_for(volatile char *p, int seconds)
@@ -50,7 +39,7 @@ static void use_far(const char *name, char *p)
 	struct guest_audit sum;
 	size_t moved;
 
-	run_on(far_cpu());
+	guest_run_on(far_cpu());
 	touch_for(p, 2 * seconds + 1);
 	moved = frames_moved(p, was, PAGES);
 	snprintf(label, sizeof(label), "%s-stays", name);
@@ -66,7 +55,7 @@ static char *near_pages(void)
 {
 	char *p;
 
-	run_on(0);
+	guest_run_on(0);
 	p = guest_map_anon(BYTES);
 	guest_touch(p, BYTES);
 	return p;
@@ -80,7 +69,7 @@ static int uncoloured(void)
 	size_t moved = 0;
 	int i;
 
-	run_on(far_cpu());
+	guest_run_on(far_cpu());
 	for (i = 0; i < 10 && !moved; i++) {
 		touch_for(p, 1);
 		moved = frames_moved(p, was, PAGES);
@@ -123,7 +112,7 @@ static int left(void)
 	if (guest_ungroup("numa-left"))
 		guest_die("rmdir: %s", guest_status());
 	before = balanced();
-	run_on(far_cpu());
+	guest_run_on(far_cpu());
 	touch_for(p, 2 * seconds + 1);
 	after = balanced();
 	guest_check(frames_moved(p, was, PAGES) == 0, "numa-left-stays",

@@ -12,7 +12,7 @@ pub struct Modules {
     pub dimms: u32,
     /// Different channels that the locators name, when they do.
     pub channels: Option<u32>,
-    /// What stands before the channel's name differs, as `NODE 0` and `NODE 1`.
+    /// The words before the channel's name tell nodes apart, as `NODE 0` and `NODE 1`.
     pub names_nodes: bool,
     /// Bytes in all.
     pub bytes: u64,

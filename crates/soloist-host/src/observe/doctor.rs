@@ -457,7 +457,7 @@ fn secure_boot(host: &Host) -> Check {
     }
 }
 
-/// What a file that can't be read does not say.
+/// The answer where a file can't be read.
 const NOT_TOLD: &str = "not told";
 
 /// `None`: EFI booted this machine, and its variable can't be read.

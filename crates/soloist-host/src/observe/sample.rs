@@ -76,7 +76,7 @@ impl Summary {
         let mean = (all * self.mean - self.max) / others;
         let squares = others * self.stddev.powi(2) - (self.max - self.mean).powi(2) * all / others;
         let deviation = (squares.max(0.0) / (others - 1.0)).sqrt();
-        // What equal figures differ by is rounding.
+        // Equal figures may differ by rounding.
         self.max - mean > FAR * deviation + self.mean.abs() * 1e-6
     }
 }

@@ -120,7 +120,7 @@ struct Report<'a> {
     event: Option<&'a Event>,
     simulation: &'a Check,
     config: &'a Config,
-    /// What the host lacked of it, with `--check` and `--apply`.
+    /// How the host differed from it, with `--check` and `--apply`.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<Difference>,
 }

@@ -217,7 +217,7 @@ fn draw(
 type Bars<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Drawn<'b, T> = Result<T, DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>>;
 
-/// What a series' bar takes of its group's width, 1.
+/// The width of a series' bar; a group of bars is 1 wide.
 fn bar_width(series: &[Series]) -> f64 {
     0.8 / series.len() as f64
 }

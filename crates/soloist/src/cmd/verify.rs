@@ -98,7 +98,7 @@ enum By {
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if args.strict == Some(Strict::Banks) && (args.bank_sets.is_some() || args.llc.is_some()) {
         return Err(Misuse(
-            "--strict=banks is of the groups of the process: leave --bank-sets and --llc out"
+            "--strict=banks judges the groups of the process: leave --bank-sets and --llc out"
                 .to_owned(),
         )
         .into());
