@@ -358,6 +358,32 @@ fn what_an_own_channel_saves_is_said_of_the_channel() {
     );
 }
 
+/// What all of a large machine's banks would save is known of few of them, with the truth in
+/// its interval: 15 readers, each in the victim's bank once in 1024 times.
+#[test]
+fn slices_say_what_private_banks_save_in_all_of_memory() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/banks-1024.toml");
+    let mut memory = memory(file, "low", 1);
+    let banks = find(&mut memory, 15);
+    let mut held = 0;
+    for seed in 1..=3 {
+        let cores = SimCores::new(&memory, truth(300.0, 0.0), seed).with_neighbours(15);
+        let mut cores = cores.with_processors(16);
+        let report = Report::measure(&mut cores, &banks, plan(seed), &mut |_, _| {});
+        assert_eq!(report.density.here, Some(64.0));
+        let alone = report.cells.iter().map(|cell| cell.alone.ns).sum::<f64>();
+        let alone = alone / report.cells.len() as f64;
+        let truth = 300.0 * 15.0 / 1024.0 / alone;
+        let [low, middle, high] = report.density.expected().unwrap();
+        held += usize::from((low..=high).contains(&truth));
+        assert!(
+            (0.5..2.0).contains(&(middle / truth)),
+            "{middle} for {truth}"
+        );
+    }
+    assert!(held >= 2, "{held} of 3");
+}
+
 /// All of it, as it is written to a file and read from it again.
 #[test]
 fn a_report_is_read_back_and_says_what_the_machine_has() {

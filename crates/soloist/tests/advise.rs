@@ -73,8 +73,25 @@ fn advice_follows_a_measurement_in_a_file() {
         assert_eq!(page["simulated"], "raspberry-pi-4");
         assert!(page["answer"].as_str().unwrap().starts_with(answer));
     }
+    // Co-runners need a CPU each, and what was not measured shows nothing, not "no effect".
+    let out = bench(&["--only", "slices", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let cells = report["slices"]["cells"].as_array().unwrap();
+    assert!(
+        cells
+            .iter()
+            .all(|cell| cell["neighbours"].as_u64() <= Some(3)),
+        "{report}"
+    );
+    assert_eq!(report.get("shown"), None);
+    let of_one = ["bench", "silicon", "--simulate", "ddr3-1600k"];
+    let out = soloist(root, &of_one).output().unwrap();
+    assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+    assert!(text(&out).contains("no second CPU"), "{}", text(&out));
     // Of two banks alone nothing follows.
     let out = bench(&["--only", "two-banks", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(report["shown"].is_boolean(), "{report}");
     let file = root.join("two.json");
     fs::write(&file, &out.stdout).unwrap();
     let out = soloist(root, &["advise", "--from", &file.display().to_string()]);
@@ -221,7 +238,7 @@ fn a_picture_is_drawn_and_a_bad_place_for_it_is_told() {
     assert!(out.status.success(), "{}", said(&out));
     assert!(fs::read_to_string(&svg).unwrap().starts_with("<svg"));
     assert!(
-        text(&out).contains("8 banks, 15 readers: "),
+        text(&out).contains("8 banks, 3 readers: "),
         "{}",
         text(&out)
     );

@@ -148,7 +148,7 @@ pub fn measure(
     }
     let sides = sums.iter().zip(&saved).map(|(&sum, saved)| Side {
         function: gf2::show(mask(functions, sum)),
-        saved: Difference::of(saved, plan.seed),
+        saved: Difference::of(saved),
     });
     let mut sides: Vec<Side> = sides.collect();
     let all = sides.iter_mut().map(|side| &mut side.saved);

@@ -1,8 +1,9 @@
 //! Banks for each busy core: what private banks save, by how many banks there are.
 //!
-//! Slices and numbers of neighbours give points; where enough of them show an effect, a
-//! straight line through their logarithms says what to expect where all processors of
-//! this machine are busy. That is a fit, and is called one.
+//! Slices and numbers of neighbours give points. What is saved goes with neighbours as much
+//! as with banks, so only slices beside the most neighbours say what to expect where all
+//! processors of this machine are busy: where enough of them show an effect, a straight line
+//! through their logarithms, each weighed by how sure it is. That is a fit, and is called one.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,10 @@ use super::Attack;
 /// Points that a line is drawn through, at least, and how far apart they must lie.
 const LEAST_POINTS: usize = 3;
 const LEAST_SPAN: f64 = 1.9;
+/// Standard deviations that 99 of 100 cases lie within.
+const SURE: f64 = 2.576;
+/// No point is surer than by a thousandth.
+const LEAST_VARIANCE: f64 = 1e-6;
 
 /// What one cell says.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -29,9 +34,27 @@ pub struct Point {
     pub saved: f64,
     /// Whether that is shown.
     pub shown: bool,
-    /// The most that they may save (99 %).
+    /// The least that they may save (99 %).
+    #[serde(default)]
+    pub at_least: f64,
+    /// The most (99 %).
     #[serde(default = "anything")]
     pub at_most: f64,
+    /// Tasks beside the victim.
+    #[serde(default)]
+    pub neighbours: usize,
+}
+
+impl Point {
+    /// What it says of the logarithm of what is saved: its variance. `None`: nothing.
+    fn variance(&self) -> Option<f64> {
+        let says = self.shown && self.at_least > 0.0 && self.at_most < f64::MAX;
+        says.then(|| {
+            ((self.at_most / self.at_least).ln() / (2.0 * SURE))
+                .powi(2)
+                .max(LEAST_VARIANCE)
+        })
+    }
 }
 
 fn anything() -> f64 {
@@ -55,8 +78,10 @@ pub struct Law {
     pub exponent: f64,
     /// Points it is drawn through.
     pub points: usize,
-    /// By which factor a point lies off it, one standard deviation.
-    pub off_by: f64,
+    /// Logarithm of the banks for each core where the line is surest.
+    center: f64,
+    /// Variance of what is saved there, as a logarithm, and of the exponent.
+    variances: [f64; 2],
 }
 
 /// Points, line, and this machine.
@@ -81,7 +106,9 @@ impl Density {
             private: cell.private_slowdown(),
             saved: cell.saved.ns.median / cell.alone.ns,
             shown: cell.saved.shown,
+            at_least: cell.saved.ns.low / cell.alone.ns,
             at_most: cell.saved.ns.high / cell.alone.ns,
+            neighbours: cell.neighbours,
         };
         let slices = cells.iter().filter(|cell| !cell.by_pages);
         let points: Vec<Point> = slices.map(point).collect();
@@ -93,13 +120,15 @@ impl Density {
     }
 
     /// What private banks are expected to save where all processors are busy, as a share
-    /// of an access alone: low, middle, high. `None`: no law, or nobody knows how many banks
+    /// of an access alone: middle, and low and high in 99 of 100 cases. `None`: no law, or nobody knows how many banks
     /// there are.
     #[must_use]
     pub fn expected(&self) -> Option<[f64; 3]> {
-        let law = self.law?;
-        let middle = law.at_one * self.here?.powf(-law.exponent);
-        let off = law.off_by.powi(2);
+        let (law, here) = (self.law?, self.here?);
+        let middle = law.at_one * here.powf(-law.exponent);
+        let [there, slope] = law.variances;
+        let variance = there + slope * (here.ln() - law.center).powi(2);
+        let off = (SURE * variance.sqrt()).exp();
         Some([middle / off, middle, middle * off])
     }
 
@@ -118,7 +147,7 @@ impl Density {
         if let Some([low, middle, high]) = self.expected() {
             return format!(
                 "{head} By a fit through {} slices private banks save {:.1} % of an access there ({:.1} to \
-                 {:.1}).",
+                 {:.1}, 99 %).",
                 self.law.map_or(0, |law| law.points),
                 100.0 * middle,
                 100.0 * low,
@@ -153,30 +182,57 @@ impl Density {
 }
 
 impl Law {
-    /// Through the points beside readers that show an effect.
+    /// Through the points beside the most readers that show an effect.
     fn through(points: &[Point]) -> Option<Self> {
-        let logs: Vec<(f64, f64)> = points
-            .iter()
-            .filter(|point| point.shown && point.attack == Attack::Read && point.saved > 0.0)
-            .map(|point| (point.banks_per_core.ln(), point.saved.ln()))
+        let of_readers = points.iter().filter(|point| point.attack == Attack::Read);
+        let most = of_readers.clone().map(|point| point.neighbours).max()?;
+        let logs: Vec<Log> = of_readers
+            .filter(|point| point.neighbours == most && point.saved > 0.0)
+            .filter_map(|point| {
+                Some(Log {
+                    banks: point.banks_per_core.ln(),
+                    saved: point.saved.ln(),
+                    weight: point.variance()?.recip(),
+                })
+            })
             .collect();
-        let ends = logs.iter().map(|log| log.0);
+        let ends = logs.iter().map(|log| log.banks);
         let span = ends.clone().fold(f64::MIN, f64::max) - ends.fold(f64::MAX, f64::min);
         if logs.len() < LEAST_POINTS || span < LEAST_SPAN.ln() {
             return None;
         }
-        let n = logs.len() as f64;
-        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / n;
-        let (x, y) = (mean(&|log| log.0), mean(&|log| log.1));
-        let slope = mean(&|log| (log.0 - x) * (log.1 - y)) / mean(&|log| (log.0 - x).powi(2));
-        let off = mean(&|log| (log.1 - y - slope * (log.0 - x)).powi(2)) * n / (n - 2.0);
-        Some(Self {
+        Some(Self::of(&logs))
+    }
+
+    /// Least squares, each point by its weight.
+    fn of(logs: &[Log]) -> Self {
+        let sum =
+            |of: &dyn Fn(&Log) -> f64| logs.iter().map(|log| log.weight * of(log)).sum::<f64>();
+        let weight = sum(&|_| 1.0);
+        let (x, y) = (
+            sum(&|log| log.banks) / weight,
+            sum(&|log| log.saved) / weight,
+        );
+        let spread = sum(&|log| (log.banks - x).powi(2));
+        let slope = sum(&|log| (log.banks - x) * (log.saved - y)) / spread;
+        let off = sum(&|log| (log.saved - y - slope * (log.banks - x)).powi(2));
+        // Points that lie further off than they should make the line less sure.
+        let off = (off / (logs.len() - 2) as f64).max(1.0);
+        Self {
             at_one: (y - slope * x).exp(),
             exponent: -slope,
             points: logs.len(),
-            off_by: off.sqrt().exp(),
-        })
+            center: x,
+            variances: [off / weight, off / spread],
+        }
     }
+}
+
+/// The logarithms of a point, and one over the variance of what is saved.
+struct Log {
+    banks: f64,
+    saved: f64,
+    weight: f64,
 }
 
 #[cfg(test)]
@@ -192,7 +248,9 @@ mod tests {
             private: 1.0,
             saved,
             shown: true,
-            at_most: saved + 0.1,
+            at_least: 0.9 * saved,
+            at_most: saved / 0.9,
+            neighbours: 3,
         }
     }
 
@@ -213,6 +271,19 @@ mod tests {
             "{}",
             here.verdict()
         );
+        // Others beside, or with an effect that is hardly shown, bend nothing.
+        let mut more = points.clone();
+        more.push(Point {
+            neighbours: 1,
+            ..point(2.0, 0.9)
+        });
+        more.push(Point {
+            at_least: 1e-6,
+            at_most: 0.9,
+            ..point(8.0, 0.4)
+        });
+        let law = Law::through(&more).unwrap();
+        assert!((law.exponent - 1.5).abs() < 0.01, "{law:?}");
         assert!(Law::through(&points[..2]).is_none());
         let crowded: Vec<Point> = [1.0, 1.1, 1.2].map(|x| point(x, power(x))).to_vec();
         assert!(Law::through(&crowded).is_none());

@@ -43,10 +43,10 @@ fn certain() -> f64 {
 impl Difference {
     /// Of these values, a block each; not judged yet.
     #[must_use]
-    pub fn of(values: &[f64], seed: u64) -> Self {
+    pub fn of(values: &[f64]) -> Self {
         let less: Vec<f64> = values.iter().map(|value| -value).collect();
         Self {
-            ns: Interval::of_median(values, seed),
+            ns: Interval::of_median(values),
             chance: chance(values),
             shown: false,
             chance_less: chance(&less),
@@ -59,14 +59,14 @@ impl Loss {
     /// Of neighbours' rates, a block each: as they were, and with isolation; not judged yet.
     /// A block in which they did nothing does not count.
     #[must_use]
-    pub fn of(rates: impl Iterator<Item = (f64, f64)>, seed: u64) -> Self {
+    pub fn of(rates: impl Iterator<Item = (f64, f64)>) -> Self {
         let ran = rates.filter(|(before, _)| *before > 0.0);
         let lost: Vec<f64> = ran.map(|(before, after)| 1.0 - after / before).collect();
         if lost.is_empty() {
             return Self::default();
         }
         Self {
-            share: Interval::of_median(&lost, seed),
+            share: Interval::of_median(&lost),
             chance: chance(&lost),
             shown: false,
         }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn judged(rates: &[(f64, f64)]) -> Loss {
-        let mut loss = Loss::of(rates.iter().copied(), 1);
+        let mut loss = Loss::of(rates.iter().copied());
         judge(Vec::new(), vec![&mut loss], 0.01);
         loss
     }
@@ -157,7 +157,7 @@ mod tests {
     fn a_difference_is_shown_both_ways() {
         let both = |sign: f64| {
             let values: Vec<f64> = (0..20).map(|i| sign * f64::from(3 + i % 5)).collect();
-            let mut one = Difference::of(&values, 1);
+            let mut one = Difference::of(&values);
             judge(vec![&mut one], Vec::new(), 0.01);
             (one.shown, one.shown_less)
         };

@@ -155,7 +155,7 @@ pub fn measure(
             .iter()
             .map(|rounds| 1.0 + (rounds[at].ns - rounds[alone].ns) / rounds[0].ns)
             .collect();
-        Interval::of_median(&ratios, plan.seed)
+        Interval::of_median(&ratios)
     };
     let rate = |at: usize| {
         let mut rates: Vec<f64> = blocks.iter().map(|rounds| rounds[at].rate).collect();
@@ -163,7 +163,7 @@ pub fn measure(
     };
     let difference = |of: &dyn Fn(&[Round]) -> f64| {
         let values: Vec<f64> = blocks.iter().map(|rounds| of(rounds)).collect();
-        Difference::of(&values, plan.seed)
+        Difference::of(&values)
     };
     let points = PAUSES.iter().enumerate().map(|(i, &pause_ns)| Point {
         pause_ns,

@@ -359,8 +359,8 @@ impl Experiment<'_> {
             neighbours: self.cores.most_neighbours(),
             spread_ns: median(&mut column(0)),
             private_ns: median(&mut column(1)),
-            saved: Difference::of(&saved, self.plan.seed),
-            neighbours_lose: Loss::of(rates, self.plan.seed),
+            saved: Difference::of(&saved),
+            neighbours_lose: Loss::of(rates),
             blocks: taken.blocks.len(),
         }
     }

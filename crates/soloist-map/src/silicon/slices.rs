@@ -240,7 +240,7 @@ pub fn measure(
     let judged = taken
         .into_iter()
         .filter(|one| one.blocks.len() >= LEAST_BLOCKS);
-    judged_together(judged.map(|one| cell(one, plan.seed)).collect())
+    judged_together(judged.map(cell).collect())
 }
 
 /// Numbers of neighbours up to `most`, which is one of them where it lies between.
@@ -319,10 +319,10 @@ pub(super) fn figures<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Fi
     }
 }
 
-fn cell(taken: Taken, seed: u64) -> Cell {
+fn cell(taken: Taken) -> Cell {
     let blocks = &taken.blocks;
     let difference = |of: &dyn Fn(&[Round; CONDITIONS.len()]) -> f64| {
-        Difference::of(&blocks.iter().map(of).collect::<Vec<f64>>(), seed)
+        Difference::of(&blocks.iter().map(of).collect::<Vec<f64>>())
     };
     let [alone, shared, alone_private, private, same] =
         [0, 1, 2, 3, 4].map(|at| figures(blocks.iter().map(move |rounds| &rounds[at])));
@@ -340,7 +340,7 @@ fn cell(taken: Taken, seed: u64) -> Cell {
         shared_adds: difference(&|r| r[1].ns - r[0].ns),
         private_adds: difference(&|r| r[3].ns - r[2].ns),
         saved: difference(&|r| (r[1].ns - r[0].ns) - (r[3].ns - r[2].ns)),
-        neighbours_lose: Loss::of(rates, seed),
+        neighbours_lose: Loss::of(rates),
         blocks: blocks.len(),
         dropped: taken.dropped,
     }

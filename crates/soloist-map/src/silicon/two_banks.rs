@@ -151,7 +151,7 @@ pub fn measure(
         blocks.iter().map(added).collect()
     };
     let mut differences: [Difference; ATTACKS.len()] =
-        std::array::from_fn(|attack| Difference::of(&added(attack), design.seed));
+        std::array::from_fn(|attack| Difference::of(&added(attack)));
     judge(differences.iter_mut().collect(), Vec::new(), CHANCE);
     let costs = ATTACKS.iter().enumerate().map(|(attack, &name)| {
         let same = |c: &Condition| c.neighbour == Some((attack, c.victim));

@@ -101,7 +101,7 @@ pub fn measure(
                 attack,
                 alone: figures(blocks.iter().map(|rounds| &rounds[0])),
                 shared: figures(blocks.iter().map(|rounds| &rounds[1])),
-                adds: Difference::of(&added, plan.seed),
+                adds: Difference::of(&added),
                 blocks: blocks.len(),
             }
         })

@@ -143,7 +143,9 @@ pub(in crate::cmd) struct Report {
     sets: Option<Sets>,
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<Measured>,
-    shown: bool,
+    /// Whether a co-runner in the same bank was shown to cost something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown: Option<bool>,
     /// Why nothing could be measured with two banks.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
@@ -246,8 +248,19 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
         taken: 0.01,
         noise: args.noise,
     };
+    let cpus = known
+        .topology
+        .cpus_of_nodes()
+        .iter()
+        .map(Vec::len)
+        .sum::<usize>();
+    let neighbours = MOST_NEIGHBOURS.min(cpus.saturating_sub(1));
     let mut report = Report::of(format!("{machine}{SIMULATED}"), "cycles");
     report.page_bytes = 2 << 20;
+    if neighbours == 0 {
+        report.measures_nothing("the machine has no second CPU for the co-runner", args);
+        return Ok(report);
+    }
     if args.wants(Part::TwoBanks) {
         match find(&mut memory, args, ctx) {
             Ok(sets) => {
@@ -258,9 +271,10 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
         }
     }
     if args.wants(Part::Slices) {
-        match find_banks(&mut memory, MOST_NEIGHBOURS, args, ctx) {
+        match find_banks(&mut memory, neighbours, args, ctx) {
             Ok(banks) => {
-                let mut cores = SimCores::new(&memory, truth, args.seed);
+                let cores = SimCores::new(&memory, truth, args.seed);
+                let mut cores = cores.with_neighbours(neighbours);
                 report.slice(&banks, &mut cores, args, ctx);
             }
             Err(why) => report.slices_why = Some(why),
@@ -275,7 +289,7 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
             bank_bits: 0,
             same_bank_ns: args.same_bank,
             others_ns: 4.0,
-            neighbours: 3,
+            neighbours: neighbours.min(3),
         };
         if truth.cache_colors() > truth.cache / truth.page {
             let why = "--cache-bits: more colours than the cache has pages: fewer bits, or a larger --cache";
@@ -555,7 +569,7 @@ impl Report {
         bar.finish_and_clear();
         match measured {
             Ok(measured) => {
-                self.shown = measured.is_shown();
+                self.shown = Some(measured.is_shown());
                 self.measured = Some(measured);
             }
             Err(why) => self.why = Some(why.to_string()),
