@@ -62,6 +62,24 @@ impl Cut {
         platform
     }
 
+    /// The number by which the last level finds its set for a line of `frame`.
+    ///
+    /// The whole machine's hash takes in address bits that a slice does not have. Without
+    /// them the few banks of a program would leave it a part of a hashed cache, which no
+    /// page colour divides. So its bank is what the hash folds in last.
+    #[must_use]
+    pub fn cached(&self, frame: u32) -> u64 {
+        match self.platform.llc.shape.hashed {
+            true => self.bank(frame) as u64 * self.slots() + self.slot(frame) as u64,
+            false => frame.into(),
+        }
+    }
+
+    /// Frames of a bank.
+    fn slots(&self) -> u64 {
+        self.platform.memory.map.end_pfn() / self.banks as u64
+    }
+
     /// The bank of a frame, 0 up to the banks.
     #[must_use]
     pub fn bank(&self, frame: u32) -> usize {

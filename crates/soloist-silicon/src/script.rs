@@ -16,6 +16,8 @@ use soloist_memory::cache::Cache;
 use soloist_memory::Platform;
 use soloist_record::{Kind as Cause, Lane, Program, Step};
 
+use crate::cut::Cut;
+
 /// One access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Op {
@@ -42,17 +44,14 @@ pub struct Script {
     pub hits: u64,
 }
 
-/// The script of `lane`, whose pages lie in `frames`, behind the last level of `platform`,
-/// which the program has to itself.
+/// The script of `lane`, whose pages lie in `frames`, behind the last level of `cut`, which
+/// the program has to itself.
 #[must_use]
-pub fn of_recording(program: &Program, lane: &Lane, frames: &[u32], platform: &Platform) -> Script {
-    let mut maker = Maker::new(platform);
-    let pages: HashMap<u64, u32> = frames
-        .iter()
-        .zip(0..)
-        .map(|(&f, page)| (f.into(), page))
-        .collect();
-    let mut cache = Cache::new(platform.llc.shape);
+pub fn of_recording(program: &Program, lane: &Lane, frames: &[u32], cut: &Cut) -> Script {
+    let mut maker = Maker::new(&cut.platform);
+    let cached = |frame: u32| cut.cached(frame);
+    let pages: HashMap<u64, u32> = frames.iter().map(|&frame| cached(frame)).zip(0..).collect();
+    let mut cache = Cache::new(cut.platform.llc.shape);
     let push = |maker: &mut Maker, line: u64| {
         if let Some(&page) = pages.get(&(line >> 6)) {
             maker.push(page, (line & 63) as u8, Kind::Write, false);
@@ -61,7 +60,7 @@ pub fn of_recording(program: &Program, lane: &Lane, frames: &[u32], platform: &P
     for step in program.steps(lane) {
         let Step::Access(access) = step else { continue };
         let frame = frames.get(access.page as usize).copied().unwrap_or(0);
-        let line = u64::from(frame) << 6 | u64::from(access.line);
+        let line = cached(frame) << 6 | u64::from(access.line);
         if access.kind == Cause::WriteBack {
             let out = cache.insert(line, true);
             out.filter(|v| v.dirty)

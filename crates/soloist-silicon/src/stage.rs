@@ -62,7 +62,7 @@ impl Player {
     fn script(&self, number: usize, frames: &[u32], cut: &Cut) -> Script {
         match self {
             Self::Recorded(part) => match busiest(part) {
-                Some(lane) => of_recording(&part.program, &lane, frames, &cut.platform),
+                Some(lane) => of_recording(&part.program, &lane, frames, cut),
                 None => Script::default(),
             },
             Self::Loop(attack) => of_loop(*attack, LOOP_PAGES, LOOP_LINES, number as u64),

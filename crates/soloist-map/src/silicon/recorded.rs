@@ -16,10 +16,10 @@ use serde::Serialize;
 use soloist_core::statistics::{median, ranked_quantile};
 
 use super::banks::{Banks, Owner};
-use super::difference::Difference;
+use super::difference::{judge, Difference};
 use super::moves::{Kind, Move, Played, CHUNK, FARTHEST};
 use super::slices::{Plan, LEAST_BLOCKS, LINE, PATIENCE};
-use super::statistics::{shown, Interval};
+use super::statistics::Interval;
 use super::two_banks::CHANCE;
 use super::Cores;
 
@@ -65,12 +65,20 @@ pub struct Row {
     /// Time beside over time alone: median over blocks, and between what it lies in 99 of
     /// 100 cases.
     pub slowdown: Interval,
-    /// Time beside over time alone under the first policy.
+    /// The program's time beside over its time alone under the first policy: lines that a
+    /// cache no longer has count, too.
     pub slowdown_to_first: f64,
     /// What neighbours add to a line, ns.
     pub adds: Difference,
-    /// What the policy saves of it against the first one, ns; `None` of the first.
+    /// What the policy saves of that against the first one, ns of each line that the program
+    /// asks memory for under the first; `None` of the first.
     pub saves: Option<Difference>,
+    /// The program's time beside over its time beside under the first policy: what the
+    /// policy gains or costs in all; `None` of the first.
+    pub in_all: Option<Interval>,
+    /// Its time alone under the first policy, ns of a line there.
+    #[serde(skip)]
+    first_alone_ns: f64,
     /// 99 of 100 single reads took at most this, alone, ns.
     pub p99_alone_ns: f64,
     /// The same beside the neighbours.
@@ -95,20 +103,38 @@ impl Row {
                 100.0 * (self.slowdown.high - 1.0).max(0.0)
             ),
         };
-        let share = |ns: f64| 100.0 * ns.max(0.0) / self.alone_ns;
-        match self.saves {
-            None => format!("{}: {costs}.", self.placement),
+        let share = |ns: f64| 100.0 * ns.max(0.0) / self.first_alone_ns;
+        let saves = match self.saves {
+            None => String::new(),
             Some(saves) if saves.shown => format!(
-                "{}: {costs}; it saves {:.1} % of the time alone.",
-                self.placement,
+                "; it keeps off what co-runners add, {:.1} % of the time alone",
                 share(saves.ns.median)
             ),
+            Some(saves) if saves.shown_less => format!(
+                "; co-runners add {:.1} % of the time alone more than under the first",
+                share(-saves.ns.median)
+            ),
             Some(saves) => format!(
-                "{}: {costs}; that it saves anything is not shown (at most {:.1} % of the time alone).",
-                self.placement,
+                "; that it keeps anything off is not shown (at most {:.1} % of the time alone)",
                 share(saves.ns.high)
             ),
-        }
+        };
+        format!("{}: {costs}{saves}{}.", self.placement, self.in_all())
+    }
+
+    /// What the policy gains or costs, its banks counted.
+    fn in_all(&self) -> String {
+        let Some(Interval { median, low, high }) = self.in_all else {
+            return String::new();
+        };
+        let what = match (high < 1.0, low > 1.0) {
+            (true, _) => "shorter",
+            (_, true) => "longer",
+            _ => "neither longer nor shorter by more than chance",
+        };
+        format!(
+            "; in all the program takes {median:.3} times as long as under the first ({low:.3} to {high:.3}): {what}"
+        )
     }
 }
 
@@ -160,14 +186,15 @@ pub fn measure(
         progress((turn as f64 / plan.blocks as f64).max(by_time).min(1.0));
     }
     let rows = policies.iter().zip(&mut taken);
-    let rows: Vec<Option<Row>> = rows
-        .map(|(policy, taken)| row(policy, taken, plan.seed))
-        .collect();
-    let mut rows = judge(compared(rows, &taken, plan.seed));
-    let first = rows.first().map_or(0.0, |row| row.alone_ns);
-    rows.iter_mut()
-        .for_each(|row| row.slowdown_to_first = row.beside_ns / first);
-    rows
+    let rows: Vec<Option<Row>> = rows.map(|(policy, taken)| row(policy, taken)).collect();
+    judged(compared(rows, &taken, &weights(policies)))
+}
+
+/// Lines that the program asks memory for under each policy, over those under the first.
+fn weights(policies: &[Placed]) -> Vec<f64> {
+    let lines = |placed: &Placed| placed.programs.first().map_or(1, Vec::len).max(1) as f64;
+    let first = policies.first().map_or(1.0, lines);
+    policies.iter().map(|one| lines(one) / first).collect()
 }
 
 /// Every policy alone and beside, in random order, of the same piece of the program.
@@ -263,18 +290,10 @@ impl Taken {
         self.singles[1].extend(beside.singles);
         Some([sum(|both| both.0), sum(|both| both.1), beside.rate])
     }
-
-    /// What neighbours add, block by block, ns.
-    fn added(&self) -> Vec<Option<f64>> {
-        let blocks = self.blocks.iter();
-        blocks
-            .map(|block| block.map(|[alone, beside, _]| beside - alone))
-            .collect()
-    }
 }
 
 /// `None`: too few blocks count.
-fn row(policy: &Placed, taken: &mut Taken, seed: u64) -> Option<Row> {
+fn row(policy: &Placed, taken: &mut Taken) -> Option<Row> {
     let blocks: Vec<[f64; 3]> = taken.blocks.iter().flatten().copied().collect();
     if blocks.len() < LEAST_BLOCKS {
         return None;
@@ -285,10 +304,12 @@ fn row(policy: &Placed, taken: &mut Taken, seed: u64) -> Option<Row> {
         placement: policy.name.clone(),
         alone_ns: median(&mut all(|block| block[0])),
         beside_ns: median(&mut all(|block| block[1])),
-        slowdown: Interval::of_median(&all(|block| block[1] / block[0]), seed),
+        slowdown: Interval::of_median(&all(|block| block[1] / block[0])),
         slowdown_to_first: 0.0,
-        adds: Difference::of(&all(|block| block[1] - block[0]), seed),
+        adds: Difference::of(&all(|block| block[1] - block[0])),
         saves: None,
+        in_all: None,
+        first_alone_ns: 0.0,
         p99_alone_ns: ranked_quantile(alone, 0.99),
         p99_beside_ns: ranked_quantile(beside, 0.99),
         neighbours_bytes_per_second: median(&mut all(|block| block[2])) * 1e6 * LINE,
@@ -296,33 +317,50 @@ fn row(policy: &Placed, taken: &mut Taken, seed: u64) -> Option<Row> {
     })
 }
 
-/// Says what each policy saves against the first, by blocks that count for both.
-fn compared(rows: Vec<Option<Row>>, taken: &[Taken], seed: u64) -> Vec<Row> {
-    let first = taken.first().map(Taken::added).unwrap_or_default();
-    let both = rows.into_iter().zip(taken).enumerate();
-    let rows = both.filter_map(|(at, (row, taken))| {
-        let saved = first.iter().zip(taken.added());
-        let saved: Vec<f64> = saved
-            .filter_map(|(first, own)| Some((*first)? - own?))
+/// Compares each policy with the first, by blocks that count for both; a line weighs as many
+/// as the program has in its place under the first.
+fn compared(rows: Vec<Option<Row>>, taken: &[Taken], weights: &[f64]) -> Vec<Row> {
+    let Some(first) = taken.first() else {
+        return Vec::new();
+    };
+    let first_alone_ns = median(
+        &mut first
+            .blocks
+            .iter()
+            .flatten()
+            .map(|one| one[0])
+            .collect::<Vec<_>>(),
+    );
+    let both = rows.into_iter().zip(taken).zip(weights).enumerate();
+    let rows = both.filter_map(|(at, ((row, taken), weight))| {
+        let both: Vec<([f64; 3], [f64; 3])> = first
+            .blocks
+            .iter()
+            .zip(&taken.blocks)
+            .filter_map(|(first, own)| Some(((*first)?, (*own)?)))
             .collect();
-        let saves = (at > 0 && saved.len() >= LEAST_BLOCKS).then(|| Difference::of(&saved, seed));
-        row.map(|row| Row { saves, ..row })
+        let compares = at > 0 && both.len() >= LEAST_BLOCKS;
+        let of = |each: &dyn Fn(&([f64; 3], [f64; 3])) -> f64| {
+            both.iter().map(each).collect::<Vec<f64>>()
+        };
+        let saved = of(&|(first, own)| first[1] - first[0] - weight * (own[1] - own[0]));
+        let in_all = of(&|(first, own)| weight * own[1] / first[1]);
+        row.map(|row| Row {
+            saves: compares.then(|| Difference::of(&saved)),
+            in_all: compares.then(|| Interval::of_median(&in_all)),
+            slowdown_to_first: weight * row.beside_ns / first_alone_ns,
+            first_alone_ns,
+            ..row
+        })
     });
     rows.collect()
 }
 
 /// Says which differences are more than chance, over all rows together.
-fn judge(mut rows: Vec<Row>) -> Vec<Row> {
-    let chances: Vec<f64> = rows
-        .iter()
-        .flat_map(|row| std::iter::once(row.adds).chain(row.saves))
-        .map(|one| one.chance)
-        .collect();
-    let mut are_shown = shown(&chances, CHANCE).into_iter();
-    for row in &mut rows {
-        for one in std::iter::once(&mut row.adds).chain(&mut row.saves) {
-            one.shown = are_shown.next() == Some(true) && one.ns.low > 0.0;
-        }
-    }
+fn judged(mut rows: Vec<Row>) -> Vec<Row> {
+    let differences = rows.iter_mut();
+    let differences =
+        differences.flat_map(|row| std::iter::once(&mut row.adds).chain(&mut row.saves));
+    judge(differences.collect(), Vec::new(), CHANCE);
     rows
 }

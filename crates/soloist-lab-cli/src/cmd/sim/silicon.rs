@@ -273,7 +273,10 @@ fn figures(rows: &[Both]) -> comfy_table::Table {
         "BESIDE ns",
         "OTHERS MB/s",
     ]);
-    let first = rows.first().map_or(1.0, |row| row.model.alone_ns);
+    let time = |row: &Both, ns: f64| ns * row.lines as f64;
+    let first = rows
+        .first()
+        .map_or(1.0, |row| time(row, row.model.alone_ns));
     for row in rows {
         if let Some(s) = &row.silicon {
             table.add_row([
@@ -298,7 +301,7 @@ fn figures(rows: &[Both]) -> comfy_table::Table {
             format!("{:.1}", m.alone_ns),
             format!("{:.1}", m.beside_ns),
             format!("{:.3}", m.slowdown),
-            format!("{:.3}", m.beside_ns / first),
+            format!("{:.3}", time(row, m.beside_ns) / first),
             format!("{:.0}", m.p99_alone_ns),
             format!("{:.0}", m.p99_beside_ns),
             "-".to_owned(),
