@@ -83,12 +83,13 @@ static void await_core(struct sol_regulator *reg, struct sol_core *c,
 
 	c->finish = c->taking_part && c->begun;
 	c->taking_part = takes_part;
+	c->weighs = takes_part && c->active;
 	c->begun = false;
 	c->done = false;
 	if (!takes_part)
 		return;
 	d->not_done++;
-	if (c->active)
+	if (c->weighs)
 		d->weights += c->now.weight;
 }
 
@@ -213,7 +214,7 @@ static u32 weighted_share(const struct sol_regulator *reg,
 	const struct sol_domain *d = &reg->domain[c->domain];
 	u64 left = reg->r_min[kind] - d->fixed[kind];
 
-	if (!c->active || !d->weights)
+	if (!c->weighs || !d->weights)
 		return 1;
 	/* At most 4096 cores of weight 10^6: the sum fits 32 bits. */
 	return 1 + sol_div(left * c->now.weight, d->weights);

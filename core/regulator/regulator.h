@@ -172,6 +172,7 @@ struct sol_meter {
  * @active: has something to run; counts for weights
  * @online: takes part in periods
  * @taking_part: was regulated and online when the period began
+ * @weighs: takes part, and was active when the period began: its weight is in the sum
  * @begun: sol_regulator_core() was called for it in this period
  * @finish: took part in the period before
  * @known: the predictor has seen a period
@@ -191,6 +192,7 @@ struct sol_core {
 	bool active;
 	bool online;
 	bool taking_part;
+	bool weighs;
 	bool begun;
 	bool finish;
 	bool known;

@@ -393,6 +393,46 @@ TEST(weights_share_what_is_left)
 	CHECK_EQ(core[4].meter[SOL_READS].reserved, 20);
 }
 
+static u32 all_reserved(void)
+{
+	u32 sum = 0, i;
+
+	for (i = 0; i < reg.n_cores; i++)
+		sum += core[i].meter[SOL_READS].reserved;
+	return sum;
+}
+
+/* Its weight is not in the sum of a period that began while it was idle. */
+TEST(a_core_that_wakes_as_the_period_begins_waits_for_the_next)
+{
+	u32 heavy;
+
+	for (heavy = 9; heavy <= SOL_MAX_WEIGHT; heavy *= 10) {
+		init(3, 1000, 1, SOL_SHARE_NONE);
+		weigh(0, 1);
+		weigh(1, heavy);
+		reserve(2, 300, false);
+		sol_regulator_active(&reg, 1, false);
+		begin_all(1000);
+		sol_regulator_begin(&reg);
+		sol_regulator_active(&reg, 1, true);
+		core_begins(0, 1000);
+		core_begins(1, 1000);
+		core_begins(2, 1000);
+		CHECK_EQ(core[1].meter[SOL_READS].reserved, 1);
+		CHECK(all_reserved() <= reg.r_min[SOL_READS]);
+		begin_all(1000);
+		CHECK(core[1].meter[SOL_READS].reserved > 600);
+		CHECK(all_reserved() <= reg.r_min[SOL_READS]);
+		/* One that falls idle then keeps its share until the next. */
+		sol_regulator_begin(&reg);
+		sol_regulator_active(&reg, 1, false);
+		core_begins(0, 1000);
+		core_begins(1, 1000);
+		CHECK(core[1].meter[SOL_READS].reserved > 600);
+	}
+}
+
 TEST(writes_have_a_budget_of_their_own)
 {
 	struct sol_regulation set = {
@@ -956,6 +996,9 @@ TEST(budgets_are_conserved_and_reservations_kept)
 					begin_core(k);
 				else
 					use(k);
+				if (once_in(8))
+					sol_regulator_active(&reg,
+						below(reg.n_cores), once_in(2));
 			}
 			for (i = 0; i < reg.n_cores; i++)
 				if (!core[i].begun)

@@ -325,6 +325,9 @@ static void overflowed(struct irq_work *work)
 		goto out;
 	core->overflows++;
 	look_around(core);
+	/* A CPU that wakes shares by weight from the next period on, not the one after. */
+	if (core->busy)
+		sol_regulator_active(sol_guard.reg, core->cpu, true);
 	read_used(core, used);
 	answer = sol_regulator_used(sol_guard.reg, core->cpu, used);
 	if (answer.order == SOL_STOP || answer.order == SOL_RESTART)

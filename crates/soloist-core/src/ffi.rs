@@ -733,6 +733,7 @@ pub struct Core {
     pub active: bool,
     pub online: bool,
     pub taking_part: bool,
+    pub weighs: bool,
     pub begun: bool,
     pub finish: bool,
     pub known: bool,
@@ -761,12 +762,13 @@ const _: () = {
     [
         "Offset of field: Core::taking_part",
     ][::std::mem::offset_of!(Core, taking_part) - 204usize];
-    ["Offset of field: Core::begun"][::std::mem::offset_of!(Core, begun) - 205usize];
-    ["Offset of field: Core::finish"][::std::mem::offset_of!(Core, finish) - 206usize];
-    ["Offset of field: Core::known"][::std::mem::offset_of!(Core, known) - 207usize];
-    ["Offset of field: Core::stopped"][::std::mem::offset_of!(Core, stopped) - 208usize];
-    ["Offset of field: Core::done"][::std::mem::offset_of!(Core, done) - 209usize];
-    ["Offset of field: Core::ran_on"][::std::mem::offset_of!(Core, ran_on) - 210usize];
+    ["Offset of field: Core::weighs"][::std::mem::offset_of!(Core, weighs) - 205usize];
+    ["Offset of field: Core::begun"][::std::mem::offset_of!(Core, begun) - 206usize];
+    ["Offset of field: Core::finish"][::std::mem::offset_of!(Core, finish) - 207usize];
+    ["Offset of field: Core::known"][::std::mem::offset_of!(Core, known) - 208usize];
+    ["Offset of field: Core::stopped"][::std::mem::offset_of!(Core, stopped) - 209usize];
+    ["Offset of field: Core::done"][::std::mem::offset_of!(Core, done) - 210usize];
+    ["Offset of field: Core::ran_on"][::std::mem::offset_of!(Core, ran_on) - 211usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
