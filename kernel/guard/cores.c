@@ -102,6 +102,7 @@ static int stop_thread_new(struct sol_guard_core *core)
 	struct task_struct *stop_thread;
 	int err;
 
+	core->step = SOL_STEP_THREAD;
 	stop_thread = kthread_create_on_node(sol_guard.set.hold ?
 					     sol_guard_release_fn : stand_still_fn,
 					     core, cpu_to_node(core->cpu),
@@ -402,6 +403,7 @@ static int counters_new(struct sol_guard_core *core)
 
 		if (!*set->name[i])
 			continue;
+		core->step = i;
 		counter = sol_counter_new(&set->event[i], core->cpu,
 					  set->kernel, on_overflow, core);
 		if (IS_ERR(counter))
@@ -488,17 +490,20 @@ void sol_guard_core_init(struct sol_guard_core *core)
 		       HRTIMER_MODE_REL_PINNED_HARD);
 }
 
+static int enter(struct sol_guard_core *core)
+{
+	int err = smp_call_function_single(core->cpu, core_enter, core, true);
+
+	core->step = SOL_STEP_ENTER;
+	return err || core->ready ? err : -ENODEV;
+}
+
 int sol_guard_core_up(struct sol_guard_core *core)
 {
 	int err;
 
 	core->stale = false;
-	err = counters_new(core) ?: stop_thread_new(core);
-	if (!err)
-		err = smp_call_function_single(core->cpu, core_enter, core,
-					       true);
-	if (!err && !core->ready)
-		err = -ENODEV;
+	err = counters_new(core) ?: stop_thread_new(core) ?: enter(core);
 	if (err)
 		parts_free(core);
 	return err;

@@ -8,7 +8,8 @@
  *
  * CPU hotplug: a CPU that goes offline keeps its reservation and leaves at once, in
  * the callback. A work item frees what it had, and makes the CPU ready when it comes
- * back, since making a perf event takes the lock that callbacks run under.
+ * back, since making a perf event takes the lock that callbacks run under. Another one
+ * tries again if that failed.
  *
  * Locking: state.h.
  */
@@ -27,7 +28,7 @@ static int hotplug_state;
 
 /* ---- CPUs come and go ---- */
 
-static void hotplug_fn(struct work_struct *work)
+static void reconcile_fn(struct work_struct *work)
 {
 	mutex_lock(&sol_guard_mutex);
 	sol_guard_reconcile();
@@ -102,7 +103,8 @@ int sol_guard_init(void)
 		sol_guard_core_init(&sol_guard.core[cpu]);
 	}
 	sol_guard_period_init();
-	INIT_WORK(&sol_guard.reconcile, hotplug_fn);
+	INIT_WORK(&sol_guard.reconcile, reconcile_fn);
+	INIT_DELAYED_WORK(&sol_guard.retry, reconcile_fn);
 	/* This calls guard_online() for those that are. */
 	hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "soloist:guard",
 					  guard_online, guard_offline);
@@ -121,7 +123,8 @@ void sol_guard_exit(void)
 	sol_guard_hold_end();
 	mutex_unlock(&sol_guard_mutex);
 	cpuhp_remove_state_nocalls(hotplug_state);
-	/* The threads are gone; a queued work finds no CPU regulated. */
+	/* The threads are gone; a queued work finds no CPU regulated, and queues none. */
 	cancel_work_sync(&sol_guard.reconcile);
+	cancel_delayed_work_sync(&sol_guard.retry);
 	kvfree(sol_guard.core);
 }

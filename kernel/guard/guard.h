@@ -41,8 +41,9 @@ struct sol_guard_core_stats {
  * @edit: changes a copy of them; 0, or an errno with words
  * @arg: for @edit
  *
- * Return: 0; what @edit says; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENXIO, -ENOMEM. If it is
- * not 0, nothing has changed and last_cmd_status says why.
+ * Return: 0; what @edit says; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENXIO, -ENOMEM; -EAGAIN,
+ * -EINTR. If it is not 0, last_cmd_status says why, and nothing has changed unless it says
+ * that settings are in force: then a CPU is without them until a later try.
  */
 int sol_guard_edit(int (*edit)(struct sol_guard_set *set, const void *arg),
 		   const void *arg);
@@ -77,10 +78,15 @@ int sol_guard_may_recolor(const struct sol_group *group);
 
 /* ---- Between the files of the room; sol_guard_mutex ---- */
 
-/* Give counters and a thread to CPUs with a reservation, and to no others. */
+/*
+ * Give counters and a thread to CPUs with a reservation, and to no others. Where that
+ * fails and may not fail later, work tries again.
+ */
 void sol_guard_reconcile(void);
 /* Take them from all CPUs. */
 void sol_guard_all_down(void);
+/* Could @cpu not be made ready? 0, or an errno and a sentence that begins with @what. */
+int sol_guard_trouble(const char *what, int cpu);
 
 /* Use regulator @reg (NULL: nothing is reserved) and settings @set from now on. */
 void sol_guard_swap(struct sol_regulator *reg, const struct sol_guard_set *set);

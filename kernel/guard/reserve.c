@@ -71,19 +71,17 @@ static void plans_put(const struct sol_plans *p)
 	sol_guard_reconcile();
 }
 
-/* An errno and words: a CPU can't be regulated. */
-static int trouble(void)
+/* Can one of @cpus not be regulated? An errno and words. Others are not its matter. */
+static int trouble(const struct cpumask *cpus)
 {
-	int cpu;
+	int cpu, err = 0;
 
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (sol_guard.core[cpu].trouble &&
-		    !READ_ONCE(sol_guard.core[cpu].gone))
-			return sol_deny(sol_guard.core[cpu].trouble,
-					"bandwidth: CPU %d can't be regulated: event %s: %s",
-					cpu, sol_guard.set.name[0],
-					sol_counter_why(sol_guard.core[cpu].trouble));
-	return 0;
+	for_each_cpu(cpu, cpus) {
+		err = sol_guard_trouble("bandwidth:", cpu);
+		if (err)
+			break;
+	}
+	return err;
 }
 
 /* Does this machine count what is set? Whoever sets another event has it tried. */
@@ -129,7 +127,7 @@ static int reserve(struct sol_group *owner, const struct cpumask *cpus,
 	      plans_fit(&new);
 	if (!err) {
 		plans_put(&new);
-		err = trouble();
+		err = want ? trouble(cpus) : 0;
 		if (err)
 			plans_put(&old);
 	}

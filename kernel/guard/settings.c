@@ -4,8 +4,8 @@
  *
  * A change makes a new regulator with the reservations of the old one, so that all
  * reservations are checked against the new settings before anything changes. Then all
- * CPUs are let go, the regulators are exchanged, and the CPUs come back. Statistics
- * go on; predictions begin anew.
+ * CPUs are let go, the regulators are exchanged, and the CPUs come back. If one does not,
+ * the writer is told, and work tries again. Statistics go on; predictions begin anew.
  *
  * Locking: state.h.
  */
@@ -177,6 +177,16 @@ void sol_guard_swap(struct sol_regulator *reg,
 	sol_guard_reconcile();
 }
 
+/* All CPUs were let go, and one may not have come back. */
+static int all_back(void)
+{
+	int cpu, err = 0;
+
+	for (cpu = 0; !err && cpu < nr_cpu_ids; cpu++)
+		err = sol_guard_trouble("settings are in force, but", cpu);
+	return err;
+}
+
 static int set_apply(const struct sol_guard_set *set)
 {
 	struct sol_regulator *reg;
@@ -204,7 +214,7 @@ static int set_apply(const struct sol_guard_set *set)
 		return err;
 	}
 	sol_guard_swap(reg, set);
-	return 0;
+	return all_back();
 }
 
 int sol_guard_edit(int (*edit)(struct sol_guard_set *set, const void *arg),

@@ -53,12 +53,20 @@ struct sol_guard_set {
 };
 
 /**
+ * enum sol_guard_step - what makes a CPU ready, after a counter for each enum sol_traffic
+ * @SOL_STEP_THREAD: the thread that stands still
+ * @SOL_STEP_ENTER: the CPU itself takes part
+ */
+enum sol_guard_step { SOL_STEP_THREAD = SOL_TRAFFICS, SOL_STEP_ENTER };
+
+/**
  * struct sol_guard_core - one CPU
  * @cpu: which
  * @ready: counters and thread are there
  * @gone: the CPU is offline or about to be. Written by hotplug callbacks
  * @stale: it was, or nearly was, offline since it was made ready
- * @trouble: errno of the last try to make it ready
+ * @trouble: errno of the last try to make it ready. sol_guard_mutex
+ * @step: enum sol_guard_step where it failed
  * @owner: group whose reservation it is, NULL: its own. sol_guard_mutex
  * @counter: by kind, NULL: not counted
  * @base: where they stood when the period began
@@ -85,6 +93,7 @@ struct sol_guard_core {
 	bool gone;
 	bool stale;
 	int trouble;
+	u8 step;
 	struct sol_group *owner;
 	struct perf_event *counter[SOL_TRAFFICS];
 	u64 base[SOL_TRAFFICS];
@@ -116,6 +125,7 @@ struct sol_guard_core {
  * @timer: begins periods
  * @master: CPU that it runs on, -1: stopped. guard_timer_mutex
  * @reconcile: after hotplug: CPUs have what they need, and no others
+ * @retry: the same a second after a CPU could not be made ready
  * @begun_at: nanoseconds, the last period
  * @postpone: the timer is to count from now
  * @postponed: how often it has been since it last expired
@@ -135,6 +145,7 @@ struct sol_guard {
 	struct hrtimer timer;
 	int master;
 	struct work_struct reconcile;
+	struct delayed_work retry;
 	u64 begun_at;
 	u32 postponed;
 	bool postpone;
