@@ -230,18 +230,26 @@ static void call_domain(const struct sol_guard_core *self, u32 domain,
 /*
  * Begin a period for a domain at once, but not again within 1/64 of a period: that
  * would be more interrupts than work, and no memory is so fast.
+ *
+ * With several domains the timer stays as it is, for it begins the periods of the others
+ * too. So does what the watchdog looks at: a domain that restarts says nothing about the
+ * timer.
  */
 static bool restart(const struct sol_guard_core *self, u32 domain)
 {
 	u64 now = ktime_get_ns();
+	u64 last = max(sol_guard.begun_at, sol_guard.restarted_at[domain]);
 
-	if (now - sol_guard.begun_at < sol_guard_period_ns() / 64) {
+	if (now - last < sol_guard_period_ns() / 64) {
 		sol_guard.refused++;
 		return false;
 	}
-	sol_guard.begun_at = now;
+	sol_guard.restarted_at[domain] = now;
 	sol_guard.restarts++;
-	sol_guard.postpone = true;
+	if (!sol_guard.set.by_bank && sol_guard.postponed < MAX_POSTPONED) {
+		sol_guard.postpone = true;
+		sol_guard.begun_at = now;
+	}
 	sol_regulator_restart(sol_guard.reg, domain);
 	call_domain(self, domain, false);
 	return true;
@@ -307,10 +315,9 @@ static void postpone(void)
 	if (!sol_guard.postpone || smp_processor_id() != sol_guard.master)
 		return;
 	sol_guard.postpone = false;
-	if (sol_guard.postponed++ < MAX_POSTPONED)
-		hrtimer_start(&sol_guard.timer,
-			      ns_to_ktime(sol_guard_period_ns()),
-			      HRTIMER_MODE_REL_PINNED_HARD);
+	sol_guard.postponed++;
+	hrtimer_start(&sol_guard.timer, ns_to_ktime(sol_guard_period_ns()),
+		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static void overflowed(struct irq_work *work)

@@ -126,7 +126,8 @@ struct sol_guard_core {
  * @master: CPU that it runs on, -1: stopped. guard_timer_mutex
  * @reconcile: after hotplug: CPUs have what they need, and no others
  * @retry: the same a second after a CPU could not be made ready
- * @begun_at: nanoseconds, the last period
+ * @begun_at: nanoseconds, the last period that the timer began, or that moved the timer
+ * @restarted_at: nanoseconds, by domain: the last period that began for it alone
  * @postpone: the timer is to count from now
  * @postponed: how often it has been since it last expired
  * @stalled: no period began for too long: nobody is stopped until one does
@@ -147,6 +148,7 @@ struct sol_guard {
 	struct work_struct reconcile;
 	struct delayed_work retry;
 	u64 begun_at;
+	u64 restarted_at[SOL_POOLS];
 	u32 postponed;
 	bool postpone;
 	bool stalled;

@@ -160,6 +160,59 @@ static void banks(void)
 	guest_ungroup("right");
 }
 
+#define STALL "/sys/module/soloist/parameters/guard_stall"
+
+/*
+ * CPU 1 uses its budget up in most of a period, and begins another at once, time and
+ * again. CPU 2 can't, for CPU 3 has budget left. It depends on the timer, which CPU 1 must
+ * not move, and on the watchdog, which CPU 1 must not satisfy.
+ */
+static void banks_restart(void)
+{
+	long long restarts, from;
+	struct usage u;
+	int i, periods;
+
+	guest_group("left", "0-1");
+	guest_group("right", "2-3");
+	settings("event page-faults\nperiod_us 100000\nsharing proportional\nr_min 4096000\nby_bank 1");
+	if (group_limit("left", "2457600 reclaim=0 cpus=1"))	/* 60 lines */
+		guest_die("left: %s", guest_status());
+	if (group_limit("right", "1638400 reclaim=0 cpus=2-3"))	/* 20 each */
+		guest_die("right: %s", guest_status());
+	worker_start(&a, 1, SCHED_OTHER, 2);
+	worker_start(&b, 2, SCHED_OTHER, 0);
+	sleep_ms(500);
+	/* An emulator may run CPU 1 too little at first. */
+	for (i = 0; i < GUARD_TRIES; i++) {
+		restarts = guard_stat("restarts");
+		from = now_ns();
+		u = usage_so_far(2, "used_bytes");
+		sleep_ms(2000);
+		usage_since(&u, 2, "used_bytes");
+		periods = (now_ns() - from) / (100 * MS);
+		restarts = guard_stat("restarts") - restarts;
+		if (restarts > 5)
+			break;
+	}
+	guest_check(i < GUARD_TRIES && u.periods * 3 > periods * 2, "timer-is-everybodys",
+		    "%lld periods in the time of %d, beside %lld restarts",
+		    u.periods, periods, restarts);
+	guest_set_kernel(STALL, "1");
+	for (i = 0; i < 500 && guard_stat("stalled") != 1; i++)
+		sleep_ms(20);
+	guest_check(i < 500, "watchdog-is-everybodys", "%s",
+		    guest_read("guard/stats"));
+	guest_set_kernel(STALL, "0");
+	worker_stop(&a);
+	worker_stop(&b);
+	group_limit("left", "off");
+	group_limit("right", "off");
+	guard_reset();
+	guest_ungroup("left");
+	guest_ungroup("right");
+}
+
 /*
  * CPU 1 uses 10 of its 40 lines, gives the rest, and then wants 30: CPU 2 has
  * reclaimed them. It runs on, but was not sure to have all.
@@ -201,6 +254,7 @@ int main(void)
 	reads_and_writes();
 	priorities();
 	banks();
+	banks_restart();
 	underruns("underruns-counted", true);
 	underruns("no-underruns-alone", false);
 	return guest_exit();
