@@ -235,7 +235,7 @@ void sol_regulator_weight(struct sol_regulator *reg, u32 core, u32 weight)
 		return;
 	if (weight > SOL_MAX_WEIGHT)
 		weight = SOL_MAX_WEIGHT;
-	c->want.weight = weight ? weight : 1;
+	c->task_weight = weight ? weight : 1;
 }
 
 void sol_regulator_active(struct sol_regulator *reg, u32 core, bool active)

@@ -183,6 +183,8 @@ void sol_regulator_begin(struct sol_regulator *reg)
 		struct sol_core *c = &reg->core[i];
 
 		c->now = c->want;
+		if (c->now.weight && c->task_weight)
+			c->now.weight = c->task_weight;
 		await_core(reg, c, c->regulated && c->online);
 	}
 	for (i = 0; i < SOL_TRAFFICS; i++)

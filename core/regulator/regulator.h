@@ -113,7 +113,8 @@ struct sol_regulation {
  * @weight: 1 to 1000000: share of what absolute reservations leave of r_min,
  *	among the weighted cores of the domain that are active; each weighted
  *	core has one line besides, active or not. 0: absolute. In per-task mode
- *	the priority of the task on the core, see sol_regulator_weight()
+ *	the priority of the task on the core counts instead, see
+ *	sol_regulator_weight()
  * @reclaim: the core gives what it is predicted not to use and takes when short
  *	of it. Off for hard real time: it has Q_i, always, and no more
  */
@@ -165,6 +166,7 @@ struct sol_meter {
  * @now: reservation in this period
  * @meter: by kind of traffic
  * @stats: counts
+ * @task_weight: of the task that ran, per-task mode; 0: not told, @want has it
  * @pools: bitmap of its pools; none without a reservation
  * @next_pools: bitmap from the next period on, never 0
  * @domain: the lowest pool of its domain, 0 to SOL_POOLS - 1
@@ -187,6 +189,7 @@ struct sol_core {
 	struct sol_core_stats stats;
 	u64 pools;
 	u64 next_pools;
+	u32 task_weight;
 	u8 domain;
 	bool regulated;
 	bool active;
@@ -330,7 +333,8 @@ int sol_regulator_reserve(struct sol_regulator *reg, u32 core,
  * @core: 0 to n_cores - 1; ignored if its reservation has no weight
  * @weight: up to SOL_MAX_WEIGHT; 0 counts as 1
  *
- * Per-task mode. Takes effect when the next period begins, as in the paper.
+ * Per-task mode. Takes effect when the next period begins, as in the paper, instead of
+ * the reservation's own weight, which stays.
  */
 void sol_regulator_weight(struct sol_regulator *reg, u32 core, u32 weight);
 

@@ -387,6 +387,7 @@ TEST(weights_share_what_is_left)
 	CHECK_EQ(core[0].meter[SOL_READS].reserved, 1 + 150 / 7);
 	begin_all(1000);
 	CHECK_EQ(core[0].meter[SOL_READS].reserved, 1 + 600 / 10);
+	CHECK_EQ(core[0].want.weight, 1);
 	/* Absolute reservations have no weight to change. */
 	sol_regulator_weight(&reg, 4, 9);
 	begin_all(1000);

@@ -728,6 +728,7 @@ pub struct Core {
     pub stats: CoreStats,
     pub pools: u64,
     pub next_pools: u64,
+    pub task_weight: u32,
     pub domain: u8,
     pub regulated: bool,
     pub active: bool,
@@ -743,7 +744,7 @@ pub struct Core {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of Core"][::std::mem::size_of::<Core>() - 216usize];
+    ["Size of Core"][::std::mem::size_of::<Core>() - 224usize];
     ["Alignment of Core"][::std::mem::align_of::<Core>() - 8usize];
     ["Offset of field: Core::want"][::std::mem::offset_of!(Core, want) - 0usize];
     ["Offset of field: Core::now"][::std::mem::offset_of!(Core, now) - 24usize];
@@ -753,22 +754,25 @@ const _: () = {
     [
         "Offset of field: Core::next_pools",
     ][::std::mem::offset_of!(Core, next_pools) - 192usize];
-    ["Offset of field: Core::domain"][::std::mem::offset_of!(Core, domain) - 200usize];
+    [
+        "Offset of field: Core::task_weight",
+    ][::std::mem::offset_of!(Core, task_weight) - 200usize];
+    ["Offset of field: Core::domain"][::std::mem::offset_of!(Core, domain) - 204usize];
     [
         "Offset of field: Core::regulated",
-    ][::std::mem::offset_of!(Core, regulated) - 201usize];
-    ["Offset of field: Core::active"][::std::mem::offset_of!(Core, active) - 202usize];
-    ["Offset of field: Core::online"][::std::mem::offset_of!(Core, online) - 203usize];
+    ][::std::mem::offset_of!(Core, regulated) - 205usize];
+    ["Offset of field: Core::active"][::std::mem::offset_of!(Core, active) - 206usize];
+    ["Offset of field: Core::online"][::std::mem::offset_of!(Core, online) - 207usize];
     [
         "Offset of field: Core::taking_part",
-    ][::std::mem::offset_of!(Core, taking_part) - 204usize];
-    ["Offset of field: Core::weighs"][::std::mem::offset_of!(Core, weighs) - 205usize];
-    ["Offset of field: Core::begun"][::std::mem::offset_of!(Core, begun) - 206usize];
-    ["Offset of field: Core::finish"][::std::mem::offset_of!(Core, finish) - 207usize];
-    ["Offset of field: Core::known"][::std::mem::offset_of!(Core, known) - 208usize];
-    ["Offset of field: Core::stopped"][::std::mem::offset_of!(Core, stopped) - 209usize];
-    ["Offset of field: Core::done"][::std::mem::offset_of!(Core, done) - 210usize];
-    ["Offset of field: Core::ran_on"][::std::mem::offset_of!(Core, ran_on) - 211usize];
+    ][::std::mem::offset_of!(Core, taking_part) - 208usize];
+    ["Offset of field: Core::weighs"][::std::mem::offset_of!(Core, weighs) - 209usize];
+    ["Offset of field: Core::begun"][::std::mem::offset_of!(Core, begun) - 210usize];
+    ["Offset of field: Core::finish"][::std::mem::offset_of!(Core, finish) - 211usize];
+    ["Offset of field: Core::known"][::std::mem::offset_of!(Core, known) - 212usize];
+    ["Offset of field: Core::stopped"][::std::mem::offset_of!(Core, stopped) - 213usize];
+    ["Offset of field: Core::done"][::std::mem::offset_of!(Core, done) - 214usize];
+    ["Offset of field: Core::ran_on"][::std::mem::offset_of!(Core, ran_on) - 215usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]

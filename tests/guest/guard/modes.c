@@ -92,6 +92,9 @@ static void priorities(void)
 	}
 	guest_check(i < GUARD_TRIES, "per-task",
 		    "%lld and %lld bytes, not 3.06 : 1", u, v);
+	guest_check(!strcmp(guest_read("guard/cpu1/bandwidth"),
+			    "weight=1 reclaim=0\n"),
+		    "weights-stay", "%s", guest_read("guard/cpu1/bandwidth"));
 	worker_stop(&a);
 	worker_stop(&b);
 	guard_reset();
