@@ -427,14 +427,14 @@ static int to_cpu(struct config_item *item)
 static ssize_t cpu_bandwidth_show(struct config_item *item, char *page)
 {
 	struct sol_reservation want;
-	struct sol_group *owner;
+	char owner[SOL_GROUP_NAME];
 	ssize_t at;
 
-	if (!sol_guard_reserved_on(to_cpu(item), &owner, &want))
+	if (!sol_guard_reserved_on(to_cpu(item), owner, sizeof(owner), &want))
 		return sysfs_emit(page, "off\n");
 	at = want_show(&want, 1, page);
-	if (owner)
-		at += sysfs_emit_at(page, at, " group=%s", owner->name);
+	if (*owner)
+		at += sysfs_emit_at(page, at, " group=%s", owner);
 	return at + sysfs_emit_at(page, at, "\n");
 }
 

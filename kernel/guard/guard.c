@@ -59,7 +59,6 @@ bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats)
 	const struct sol_guard_core *core = &sol_guard.core[cpu];
 
 	memset(stats, 0, sizeof(*stats));
-	mutex_lock(&sol_guard_mutex);
 	raw_spin_lock_irq(&sol_guard.lock);
 	stats->regulated = sol_guard_regulated(cpu);
 	stats->ready = core->ready;
@@ -82,7 +81,6 @@ bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats)
 					     c->meter[i].reserved : 0;
 	}
 	raw_spin_unlock_irq(&sol_guard.lock);
-	mutex_unlock(&sol_guard_mutex);
 	return stats->regulated;
 }
 

@@ -68,8 +68,11 @@ void sol_guard_disown(struct sol_group *owner);
 /* The CPUs of group @owner, and what each has reserved. Return: is there any? */
 bool sol_guard_reserved(const struct sol_group *owner, struct cpumask *cpus,
 			struct sol_reservation *want);
-/* What @cpu has reserved, and for whom. Return: has it any? */
-bool sol_guard_reserved_on(int cpu, struct sol_group **owner,
+/*
+ * What @cpu has reserved, and the name of the group for which, into @owner[@size]; "": for
+ * itself. Return: has it any?
+ */
+bool sol_guard_reserved_on(int cpu, char *owner, size_t size,
 			   struct sol_reservation *want);
 /* Fill @stats. Return: is @cpu regulated? */
 bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats);

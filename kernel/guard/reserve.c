@@ -65,9 +65,9 @@ static void plans_put(const struct sol_plans *p)
 
 	raw_spin_lock_irq(&sol_guard.lock);
 	sol_plans_put(p, sol_guard.reg);
-	raw_spin_unlock_irq(&sol_guard.lock);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		sol_guard.core[cpu].owner = p->owner[cpu];
+	raw_spin_unlock_irq(&sol_guard.lock);
 	sol_guard_reconcile();
 }
 
@@ -195,14 +195,19 @@ void sol_guard_disown(struct sol_group *owner)
 		raw_spin_lock_irq(&sol_guard.lock);
 		if (sol_guard.reg)
 			sol_regulator_reserve(sol_guard.reg, cpu, NULL, NULL);
-		raw_spin_unlock_irq(&sol_guard.lock);
 		sol_guard.core[cpu].owner = NULL;
+		raw_spin_unlock_irq(&sol_guard.lock);
 	}
 	sol_guard_reconcile();
 	mutex_unlock(&sol_guard_mutex);
 }
 
-/* ---- Reading them ---- */
+/*
+ * ---- Reading them ----
+ *
+ * Any user may, also on a CPU that is stopped with what it holds. So readers take only
+ * the lock, under which nobody is stopped.
+ */
 
 bool sol_guard_reserved(const struct sol_group *owner, struct cpumask *cpus,
 			struct sol_reservation *want)
@@ -211,7 +216,7 @@ bool sol_guard_reserved(const struct sol_group *owner, struct cpumask *cpus,
 	int cpu;
 
 	cpumask_clear(cpus);
-	mutex_lock(&sol_guard_mutex);
+	raw_spin_lock_irq(&sol_guard.lock);
 	for_each_possible_cpu(cpu) {
 		if (!sol_guard_regulated(cpu) || sol_guard.core[cpu].owner != owner)
 			continue;
@@ -219,24 +224,29 @@ bool sol_guard_reserved(const struct sol_group *owner, struct cpumask *cpus,
 		*want = sol_guard_rules(cpu)->want;
 		any = true;
 	}
-	mutex_unlock(&sol_guard_mutex);
+	raw_spin_unlock_irq(&sol_guard.lock);
 	return any;
 }
 
-bool sol_guard_reserved_on(int cpu, struct sol_group **owner,
+bool sol_guard_reserved_on(int cpu, char *owner, size_t size,
 			   struct sol_reservation *want)
 {
 	bool has;
 
-	mutex_lock(&sol_guard_mutex);
+	*owner = '\0';
+	raw_spin_lock_irq(&sol_guard.lock);
 	has = sol_guard_regulated(cpu);
 	if (has) {
-		*owner = sol_guard.core[cpu].owner;
 		*want = sol_guard_rules(cpu)->want;
+		/* It is there: whoever removes a group takes its CPUs first. */
+		if (sol_guard.core[cpu].owner)
+			strscpy(owner, sol_guard.core[cpu].owner->name, size);
 	}
-	mutex_unlock(&sol_guard_mutex);
+	raw_spin_unlock_irq(&sol_guard.lock);
 	return has;
 }
+
+/* ---- Asked by other rooms ---- */
 
 int sol_guard_may_recolor(const struct sol_group *group)
 {

@@ -155,10 +155,20 @@ void sol_guard_stats_add(struct sol_core_stats *sum,
 	sum->underruns += lines->underruns;
 }
 
-/*
- * All CPUs are let go meanwhile. Their counts are kept, converted with the length of
- * line that they were counted with.
- */
+/* Keep what @cpu counted, converted with the length of line that it counted with. */
+static void stats_keep(int cpu)
+{
+	struct sol_core_stats *lines = &sol_guard_rules(cpu)->stats;
+
+	/* A reader adds both. */
+	raw_spin_lock_irq(&sol_guard.lock);
+	sol_guard_stats_add(&sol_guard.core[cpu].before, lines,
+			    sol_guard.set.rules.line);
+	memset(lines, 0, sizeof(*lines));
+	raw_spin_unlock_irq(&sol_guard.lock);
+}
+
+/* All CPUs are let go meanwhile. */
 void sol_guard_swap(struct sol_regulator *reg,
 			   const struct sol_guard_set *set)
 {
@@ -167,8 +177,7 @@ void sol_guard_swap(struct sol_regulator *reg,
 
 	sol_guard_all_down();
 	for (cpu = 0; old && cpu < nr_cpu_ids; cpu++)
-		sol_guard_stats_add(&sol_guard.core[cpu].before, &old->core[cpu].stats,
-			  sol_guard.set.rules.line);
+		stats_keep(cpu);
 	raw_spin_lock_irq(&sol_guard.lock);
 	sol_guard.reg = reg;
 	sol_guard.set = *set;
@@ -238,7 +247,7 @@ int sol_guard_edit(int (*edit)(struct sol_guard_set *set, const void *arg),
 
 void sol_guard_settings(struct sol_guard_set *set)
 {
-	mutex_lock(&sol_guard_mutex);
+	raw_spin_lock_irq(&sol_guard.lock);
 	*set = sol_guard.set;
-	mutex_unlock(&sol_guard_mutex);
+	raw_spin_unlock_irq(&sol_guard.lock);
 }

@@ -3,12 +3,13 @@
  * State of the guard: settings, CPUs, and the lock.
  *
  * Locking, from outer to inner:
- *   sol_guard_mutex       settings, reservations, who owns a CPU, readiness;
- *                         never held by a hotplug callback, since making a perf
- *                         event takes the hotplug lock
+ *   sol_guard_mutex       settings, reservations, who owns a CPU, readiness: to change
+ *                         them; never held by a hotplug callback, since making a perf
+ *                         event takes the hotplug lock, nor by a reader, who may be of
+ *                         any user and on a stopped CPU
  *   guard_timer_mutex     where the timer runs
  *   sol_guard.lock        raw, interrupts off: the regulator and all that
- *                         interrupts look at. Wakes threads and sends
+ *                         interrupts and readers look at. Wakes threads and sends
  *                         interrupts to other CPUs, takes no further lock of ours
  */
 #ifndef SOLOIST_GUARD_STATE_H
@@ -67,7 +68,8 @@ enum sol_guard_step { SOL_STEP_THREAD = SOL_TRAFFICS, SOL_STEP_ENTER };
  * @stale: it was, or nearly was, offline since it was made ready
  * @trouble: errno of the last try to make it ready. sol_guard_mutex
  * @step: enum sol_guard_step where it failed
- * @owner: group whose reservation it is, NULL: its own. sol_guard_mutex
+ * @owner: group whose reservation it is, NULL: its own. Changes under sol_guard_mutex and
+ *	the lock, so that either will do to look
  * @counter: by kind, NULL: not counted
  * @base: where they stood when the period began
  * @stop_thread: thread that stands still, or wakes @held
@@ -121,7 +123,7 @@ struct sol_guard_core {
  * @reg: NULL as long as r_min is not set
  * @core: by CPU number
  * @ready: CPUs that take part
- * @set: settings. sol_guard_mutex
+ * @set: settings. They change under sol_guard_mutex and the lock
  * @timer: begins periods
  * @master: CPU that it runs on, -1: stopped. guard_timer_mutex
  * @reconcile: after hotplug: CPUs have what they need, and no others
@@ -170,7 +172,7 @@ static inline struct sol_core *sol_guard_rules(int cpu)
 	return &sol_guard.reg->core[cpu];
 }
 
-/* Has @cpu a reservation? sol_guard_mutex. */
+/* Has @cpu a reservation? sol_guard_mutex or the lock. */
 static inline bool sol_guard_regulated(int cpu)
 {
 	return sol_guard.reg && sol_guard_rules(cpu)->regulated;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Any user reads the files of guard/, also on a CPU that is stopped most of the time, or
+ * while a group goes. Commands do not wait for such a reader.
+ */
+#define _GNU_SOURCE
+#include "guard.h"
+
+#include <fcntl.h>
+
+#define PERIOD_MS 1000
+#define READERS 4
+
+static atomic_bool quit;
+
+/* Reads a file again and again, on CPU 1. */
+static void *read_on(void *arg)
+{
+	char path[128], text[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), GUEST_ROOT "/%s", (const char *)arg);
+	if (pin_self(1))
+		return NULL;
+	while (!quit) {
+		fd = open(path, O_RDONLY);
+		if (fd < 0)
+			continue;	/* a group's, which is gone */
+		if (read(fd, text, sizeof(text)) < 0)
+			sched_yield();
+		close(fd);
+	}
+	return NULL;
+}
+
+static void readers(pthread_t *of, const char *const *files, int n)
+{
+	quit = false;
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&of[i], NULL, read_on, (void *)files[i]))
+			guest_die("pthread_create");
+}
+
+static void readers_end(pthread_t *of, int n)
+{
+	quit = true;
+	for (int i = 0; i < n; i++)
+		pthread_join(of[i], NULL);
+}
+
+/*
+ * The longest of some commands that are refused, so that nothing but a lock is waited for.
+ * The file is opened once, for configfs has a name looked up by one at a time.
+ */
+static void nobody_waits(void)
+{
+	static const char *const files[READERS] = {
+		"guard/cpu1/stats", "guard/cpu1/bandwidth", "guard/settings",
+		"guard/cpu2/stats",
+	};
+	long long until = now_ns() + 12ll * PERIOD_MS * MS, most = 0;
+	int fd = open(GUEST_ROOT "/guard/settings", O_WRONLY);
+	pthread_t of[READERS];
+
+	settings("event cpu-clock\nperiod_us 1000000\nr_min 64000000000");
+	must_limit(1, "6400000000 reclaim=0");	/* a tenth of the time */
+	readers(of, files, READERS);
+	while (now_ns() < until) {
+		long long from = now_ns();
+
+		if (write(fd, "ewma 0", 6) >= 0 || errno != EINVAL)
+			guest_die("ewma 0: %m");
+		from = now_ns() - from;
+		if (from > most)
+			most = from;
+		usleep(200);
+	}
+	guest_check(stat_of(1, "stops") > 3, "reader-is-stopped", "%s",
+		    stats_of(1));
+	printf("# a command waited at most %lld ms\n", most / MS);
+	guest_check(most < PERIOD_MS * MS / 2, "no-command-waits", "%lld ms",
+		    most / MS);
+	limit(1, "off");
+	readers_end(of, READERS);
+	close(fd);
+	guard_reset();
+}
+
+/* Under KASAN (make check-debug) this shows a name that was freed. */
+static void owner_goes(void)
+{
+	static const char *const files[READERS] = {
+		"guard/cpu1/bandwidth", "guard/cpu1/bandwidth",
+		"groups/goes/bandwidth", "guard/cpu1/stats",
+	};
+	pthread_t of[READERS];
+	bool good = true;
+	int i;
+
+	settings("event page-faults\nperiod_us 10000\nr_min 100000000");
+	readers(of, files, READERS);
+	for (i = 0; good && i < 100; i++) {
+		guest_group("goes", NULL);
+		good = !guest_write("groups/goes/bandwidth",
+				    "40000000 cpus=1-2") &&
+		       strstr(guest_read("guard/cpu1/bandwidth"), "group=goes") &&
+		       !guest_ungroup("goes") &&
+		       !strcmp(guest_read("guard/cpu1/bandwidth"), "off\n");
+	}
+	guest_check(good, "owner-goes", "turn %d: %s; %s", i, guest_status(),
+		    guest_read("guard/cpu1/bandwidth"));
+	readers_end(of, READERS);
+	guard_reset();
+}
+
+int main(void)
+{
+	guard_reset();
+	pin_self(0);
+	nobody_waits();
+	owner_goes();
+	return guest_exit();
+}
