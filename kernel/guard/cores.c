@@ -155,7 +155,8 @@ static void set_stop(struct sol_guard_core *core, bool stop)
 		trace_soloist_cpu_go(core->cpu, now - core->stopped_at);
 	}
 	WRITE_ONCE(core->stop, stop);
-	if (sol_guard.set.hold && stop)
+	WRITE_ONCE(core->holds, stop && sol_guard.set.hold);
+	if (core->holds)
 		sol_guard_hold_current();
 	WRITE_ONCE(core->release, !stop);
 	if (stop != sol_guard.set.hold)

@@ -36,12 +36,12 @@
 
 static bool holding;	/* sol_guard_mutex */
 
-/* The CPU that this runs on, if it is stopped; or NULL. */
-static struct sol_guard_core *stopped_core(void)
+/* The CPU that this runs on, if it holds its tasks; or NULL. */
+static struct sol_guard_core *holding_core(void)
 {
 	struct sol_guard_core *core = &sol_guard.core[raw_smp_processor_id()];
 
-	return READ_ONCE(core->stop) ? core : NULL;
+	return READ_ONCE(core->holds) ? core : NULL;
 }
 
 /* blkcg_maybe_throttle_current(): a task returns to user space. */
@@ -50,11 +50,11 @@ unsigned long sol_guard_going_out(void)
 	struct sol_guard_core *core;
 	int waiting;
 
-	if (!stopped_core())
+	if (!holding_core())
 		return SOL_PASS;
 	waiting = srcu_read_lock(&sol_waiting);
-	while (!fatal_signal_pending(current) && (core = stopped_core()))
-		wait_event_state(core->held, !READ_ONCE(core->stop), SLEEP);
+	while (!fatal_signal_pending(current) && (core = holding_core()))
+		wait_event_state(core->held, !READ_ONCE(core->holds), SLEEP);
 	srcu_read_unlock(&sol_waiting, waiting);
 	return SOL_PASS;
 }
@@ -75,7 +75,7 @@ static void tell(struct task_struct *task)
 static void probe_switch(void *data, bool preempt, struct task_struct *prev,
 			 struct task_struct *next)
 {
-	if (stopped_core())
+	if (holding_core())
 		tell(next);
 }
 

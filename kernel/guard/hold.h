@@ -11,7 +11,7 @@ struct sol_guard_core;
 int sol_guard_hold_begin(void);
 void sol_guard_hold_end(void);
 
-/* Hold the task that runs. On the CPU, interrupts off, ->stop was just set. */
+/* Hold the task that runs. On the CPU, interrupts off, ->holds was just set. */
 void sol_guard_hold_current(void);
 
 /* The C side of the hook. */

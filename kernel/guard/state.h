@@ -74,7 +74,9 @@ enum sol_guard_step { SOL_STEP_THREAD = SOL_TRAFFICS, SOL_STEP_ENTER };
  * @base: where they stood when the period began
  * @stop_thread: thread that stands still, or wakes @held
  * @stop: the CPU is stopped. Written under the lock, on the CPU itself
- * @held: tasks that wait until the CPU goes on, with @hold
+ * @holds: so are its tasks, in place of the CPU. Not @stop with ->hold, for the hook
+ *	is there a while before and after ->hold is set
+ * @held: tasks that wait until the CPU goes on, with @holds
  * @release: @stop_thread shall wake @held
  * @fair: the CPU's fair server
  * @overflowed: a counter came to its limit
@@ -101,6 +103,7 @@ struct sol_guard_core {
 	u64 base[SOL_TRAFFICS];
 	struct task_struct *stop_thread;
 	bool stop;
+	bool holds;
 	wait_queue_head_t held;
 	bool release;
 	struct sol_guard_fair fair;

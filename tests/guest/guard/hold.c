@@ -153,11 +153,69 @@ static void locks(void)
 	unlink(path);
 }
 
+/* ---- Switching between the two ---- */
+
+static atomic_long rounds;
+
+/* The end of a mapped file is work on the way to user space, where tasks are held. */
+static void *go_out_often(void *arg)
+{
+	if (pin_self(1))
+		return NULL;
+	while (!quit) {
+		int fd = open("/dev/zero", O_RDONLY);
+		void *mem = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+
+		close(fd);
+		munmap(mem, 1);
+		rounds++;
+	}
+	return arg;
+}
+
+/*
+ * A CPU that stands still must not hold a task as well, though the hook is there for a
+ * moment before and after `stop user`: nobody would wake the task. The clock stops the
+ * CPU at any place, that of the hook too.
+ */
+static void switches(void)
+{
+	long long until;
+	pthread_t of[2];
+	long before;
+	int i;
+
+	quit = false;
+	settings("event cpu-clock\nperiod_us 500\nr_min 64000000000");
+	must_limit(1, "32000000000 reclaim=0");	/* half of the time */
+	for (i = 0; i < 2; i++)
+		if (pthread_create(&of[i], NULL, go_out_often, NULL))
+			guest_die("pthread_create");
+	for (i = 0, until = now_ns() + 5000 * MS; now_ns() < until; i++) {
+		settings("stop user");
+		settings("stop anywhere");
+	}
+	printf("# %d times, %ld rounds\n", i, rounds);
+	limit(1, "off");
+	for (i = 0; i < 2; i++) {
+		before = rounds;
+		for (int k = 0; k < 500 && rounds < before + 10; k++)
+			sleep_ms(20);
+	}
+	guest_check(rounds >= before + 10, "switches", "%ld rounds",
+		    rounds - before);
+	quit = true;
+	for (i = 0; i < 2; i++)
+		pthread_join(of[i], NULL);
+	guard_reset();
+}
+
 int main(void)
 {
 	guard_reset();
 	refused();
 	budgets();
+	switches();
 	locks();
 	guard_explain();
 	return guest_exit();
