@@ -23,7 +23,15 @@ static u32 mega(u64 rate)
 
 /* ---- Settings ---- */
 
-static int check_set(const struct sol_regulation *set, struct sol_err *err)
+static int less_than_a_line(const struct sol_regulation *set, u32 kind,
+			    struct sol_err *err)
+{
+	return sol_refuse(err, 0, -EINVAL,
+			  "r_min of %u MB/s is less than one line in a period of %u us",
+			  mega(set->r_min[kind]), set->period);
+}
+
+int sol_regulation_check(const struct sol_regulation *set, struct sol_err *err)
 {
 	u32 kind;
 
@@ -50,11 +58,9 @@ static int check_set(const struct sol_regulation *set, struct sol_err *err)
 					  "r_min of %u MB/s is above the peak of %u MB/s",
 					  mega(set->r_min[kind]),
 					  mega(set->peak));
-		if ((set->r_min[kind] || kind == SOL_READS) &&
+		if (set->r_min[kind] &&
 		    !sol_regulation_lines(set, set->r_min[kind]))
-			return sol_refuse(err, 0, -EINVAL,
-					  "r_min of %u MB/s is less than one line in a period of %u us",
-					  mega(set->r_min[kind]), set->period);
+			return less_than_a_line(set, kind, err);
 	}
 	return 0;
 }
@@ -69,9 +75,11 @@ int sol_regulator_init(struct sol_regulator *reg,
 	if (!n_cores || n_cores > MAX_CORES)
 		return sol_refuse(err, 0, -EINVAL,
 				  "%u cores: expected 1 to 4096", n_cores);
-	rc = check_set(set, err);
+	rc = sol_regulation_check(set, err);
 	if (rc)
 		return rc;
+	if (!set->r_min[SOL_READS])
+		return less_than_a_line(set, SOL_READS, err);
 	memset(reg, 0, sizeof(*reg));
 	memset(core, 0, n_cores * sizeof(*core));
 	reg->set = *set;

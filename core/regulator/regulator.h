@@ -296,6 +296,14 @@ static inline u32 sol_fixed_lines(const struct sol_regulator *reg,
 }
 
 /**
+ * sol_regulation_check() - can a regulator have these settings?
+ * @set: settings; r_min may be 0 here: nothing is regulated yet
+ * @err: what is wrong, filled on failure
+ * Return: 0 or -EINVAL.
+ */
+int sol_regulation_check(const struct sol_regulation *set, struct sol_err *err);
+
+/**
  * sol_regulator_init() - a regulator without reservations
  * @reg: filled; nobody is regulated, all cores are online and in pool 0
  * @set: settings

@@ -697,6 +697,12 @@ TEST(wrong_settings_and_reservations)
 	WRONG(peak, 10000000000001ull, "at most 10 TB/s");
 	WRONG(r_min[0], 0, "less than one line");
 	WRONG(r_min[1], 1, "less than one line");
+	/* As long as nothing is regulated, the rest must be right all the same. */
+	set = good;
+	set.r_min[0] = 0;
+	CHECK_EQ(sol_regulation_check(&set, &err), 0);
+	set.line = 3;
+	CHECK_EQ(sol_regulation_check(&set, &err), -EINVAL);
 	CHECK_EQ(sol_regulator_init(&reg, &good, core, 0, &err), -EINVAL);
 	CHECK_EQ(sol_regulator_init(&reg, &good, core, 2, &err), 0);
 	CHECK_EQ(reg.r_min[SOL_READS], 18750);

@@ -128,11 +128,23 @@ static u32 weight_of(const struct task_struct *task)
 	return max_t(u32, task->se.load.weight >> SCHED_FIXEDPOINT_SHIFT, 1);
 }
 
-/* Note what runs, unless the CPU is stopped. */
+/*
+ * Note what runs. If the CPU is stopped, that is no task of its own: it was stopped because
+ * something ran or, with @holds, has work if a task is held. An interrupt on an idle CPU
+ * may have used up the budget; if the CPU counted as idle from then on, it would have one
+ * line in each period, for interrupts again.
+ */
 static void look_around(struct sol_guard_core *core)
 {
-	if (current == core->stop_thread || (sol_guard.set.hold && core->stop))
+	if (current == core->stop_thread) {
+		core->busy = true;
 		return;
+	}
+	if (core->holds) {
+		/* No barrier: a task that comes just now is seen the next time. */
+		core->busy |= waitqueue_active(&core->held);
+		return;
+	}
 	core->busy = !is_idle_task(current);
 	if (core->busy)
 		core->weight = weight_of(current);

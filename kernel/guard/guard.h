@@ -97,6 +97,10 @@ void sol_guard_swap(struct sol_regulator *reg, const struct sol_guard_set *set);
 /* Can this kernel stop a CPU as @set says? 0, or -EOPNOTSUPP and words. */
 int sol_guard_check_stop(const struct sol_guard_set *set);
 
+/* Is @want enough if @set counts a clock? 0, or -EINVAL and words. */
+int sol_guard_check_clock(const struct sol_guard_set *set,
+			  const struct sol_reservation *want);
+
 /* Add counts of lines, @line bytes each, to @sum, which counts bytes. */
 void sol_guard_stats_add(struct sol_core_stats *sum,
 			 const struct sol_core_stats *lines, u32 line);

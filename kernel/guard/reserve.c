@@ -139,17 +139,22 @@ out_old:
 
 /*
  * Without a PMU a clock event stands for traffic. It counts the time of regulation,
- * too: if its interrupts used up the budget, nothing else would ever run.
+ * too: if its interrupts used up the budget, nothing else would ever run. A weight
+ * promises no more than one line.
  */
-static int check_clock(const struct sol_reservation *want)
+int sol_guard_check_clock(const struct sol_guard_set *set,
+			  const struct sol_reservation *want)
 {
-	const struct sol_guard_set *set = &sol_guard.set;
 	u64 ns;
 	int i;
 
 	for (i = 0; i < SOL_TRAFFICS; i++) {
-		if (!want->rate[i] || !sol_event_is_clock(&set->event[i]))
+		if (!*set->name[i] || !sol_event_is_clock(&set->event[i]))
 			continue;
+		if (want->weight)
+			return sol_deny(-EINVAL,
+					"bandwidth: weight=%u of event %s, which counts time, may be one nanosecond; reserve a rate (see event in guard/settings)",
+					want->weight, set->name[i]);
 		ns = mul_u64_u64_div_u64(want->rate[i], set->rules.period,
 					 (u64)set->rules.line * USEC_PER_SEC);
 		if (ns < CLOCK_MIN_NS)
@@ -171,7 +176,8 @@ int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 		err = sol_deny(-ENXIO,
 			       "bandwidth: r_min is not set; `soloist guard rmin` tells how much, `soloist guard set --r-min RATE` sets it (r_min in guard/settings)");
 	if (!err && want)
-		err = sol_guard_check_stop(&sol_guard.set) ?: check_clock(want);
+		err = sol_guard_check_stop(&sol_guard.set) ?:
+		      sol_guard_check_clock(&sol_guard.set, want);
 	if (!err && cpus)
 		err = check_owners(owner, cpus);
 	if (!err && sol_guard.reg)

@@ -27,17 +27,24 @@ void sol_guard_regulator_free(struct sol_regulator *reg)
 	kvfree(reg);
 }
 
-struct sol_regulator *sol_guard_regulator_alloc(const struct sol_guard_set *set)
+static struct sol_regulation rules_of_set(const struct sol_guard_set *set)
 {
-	struct sol_regulator *reg = kvzalloc(sizeof(*reg), GFP_KERNEL);
-	struct sol_core *core = kvcalloc(nr_cpu_ids, sizeof(*core), GFP_KERNEL);
 	struct sol_regulation rules = set->rules;
-	struct sol_err why;
-	int err = -ENOMEM;
 
 	if (!rules.peak)	/* unknown: Q_min is small then */
 		rules.peak = max(rules.r_min[SOL_READS],
 				 rules.r_min[SOL_WRITES]);
+	return rules;
+}
+
+struct sol_regulator *sol_guard_regulator_alloc(const struct sol_guard_set *set)
+{
+	struct sol_regulator *reg = kvzalloc(sizeof(*reg), GFP_KERNEL);
+	struct sol_core *core = kvcalloc(nr_cpu_ids, sizeof(*core), GFP_KERNEL);
+	struct sol_regulation rules = rules_of_set(set);
+	struct sol_err why;
+	int err = -ENOMEM;
+
 	if (reg && core) {
 		err = sol_regulator_init(reg, &rules, core, nr_cpu_ids, &why);
 		if (!err)
@@ -47,6 +54,17 @@ struct sol_regulator *sol_guard_regulator_alloc(const struct sol_guard_set *set)
 	kvfree(core);
 	kvfree(reg);
 	return ERR_PTR(err);
+}
+
+static int check_clocks(const struct sol_guard_set *set,
+			const struct sol_plans *p)
+{
+	int cpu, err = 0;
+
+	for (cpu = 0; !err && cpu < nr_cpu_ids; cpu++)
+		if (p->core[cpu].regulated)
+			err = sol_guard_check_clock(set, &p->core[cpu].want);
+	return err;
 }
 
 /* A regulator for @set with the present reservations; an ERR_PTR, and words. */
@@ -60,7 +78,7 @@ static struct sol_regulator *regulator_new(const struct sol_guard_set *set)
 	err = sol_plans_take(&p);
 	if (err)
 		return ERR_PTR(err);
-	err = sol_guard_pools(set, p.owner, p.pools);
+	err = check_clocks(set, &p) ?: sol_guard_pools(set, p.owner, p.pools);
 	reg = err ? ERR_PTR(err) : sol_guard_regulator_alloc(set);
 	if (IS_ERR(reg))
 		goto out;
@@ -103,6 +121,16 @@ static int try_counters(const struct sol_guard_set *set)
 		}
 	}
 	return 0;
+}
+
+/* Also while r_min is 0: settings that are shown are settings that can be had. */
+static int check_rules(const struct sol_guard_set *set)
+{
+	struct sol_regulation rules = rules_of_set(set);
+	struct sol_err why;
+	int err = sol_regulation_check(&rules, &why);
+
+	return err ? sol_deny(err, "settings: %s", why.text) : 0;
 }
 
 static int check_kinds(const struct sol_guard_set *set)
@@ -199,7 +227,7 @@ static int all_back(void)
 static int set_apply(const struct sol_guard_set *set)
 {
 	struct sol_regulator *reg;
-	int err = check_kinds(set);
+	int err = check_kinds(set) ?: check_rules(set);
 
 	if (err)
 		return err;

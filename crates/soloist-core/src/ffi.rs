@@ -1016,6 +1016,10 @@ unsafe extern "C" {
         hit: *mut u32,
     ) -> u32;
     pub fn sol_regulation_lines(set: *const Regulation, rate: u64) -> u32;
+    pub fn sol_regulation_check(
+        set: *const Regulation,
+        err: *mut Err,
+    ) -> ::std::os::raw::c_int;
     pub fn sol_regulator_init(
         reg: *mut Regulator,
         set: *const Regulation,

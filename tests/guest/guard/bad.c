@@ -45,6 +45,9 @@ int main(void)
 	guard_reset();
 	guest_group("g", NULL);
 	refused(cpu1, "1000000", "r_min is not set");
+	refused(set, "period_us 0", "expected 10 to");
+	refused(set, "line 3", "power of two");
+	refused(set, "ewma 0", "expected 1 to 256");
 	settings("event page-faults\nperiod_us 10000\nr_min 100000000");
 	must_limit(0, "60000000");
 
@@ -122,8 +125,19 @@ int main(void)
 	/* A clock's nanoseconds: the regulation would use them up by itself. */
 	settings("event cpu-clock\nperiod_us 1000\nr_min 64000000000");
 	refused(cpu1, "10000000", "counts time");
+	refused(cpu1, "weight=1000000", "one nanosecond");
 	guest_check(limit(1, "6400000000") == 0, "much-of-a-clock", "%s",
 		    guest_status());
+	/* Nor can settings make it less. */
+	refused(set, "period_us 100", "counts time");
+	refused(set, "line 4096", "counts time");
+	guard_reset();
+	settings("event page-faults\nperiod_us 10000\nr_min 100000000");
+	must_limit(1, "weight=7 reclaim=0");
+	refused(set, "event cpu-clock\nr_min 64000000000", "one nanosecond");
+	limit(1, "off");
+	must_limit(1, "20000000");
+	refused(set, "event cpu-clock\nr_min 64000000000", "counts time");
 	guard_reset();
 #ifdef __aarch64__
 	guest_check(!guest_write(set, "event r11"), "event-counted", "%s", guest_status());
