@@ -98,7 +98,20 @@ out:
 
 /* ---- Checks ---- */
 
-/* Can all regulated CPUs count @set's events? Tried before anything changes. */
+/* Is what @set counts of kind @i what the CPUs' counters count already? */
+static bool counted_already(const struct sol_guard_set *set, int i)
+{
+	const struct sol_event *event = &set->event[i];
+	const struct sol_event *now = &sol_guard.set.event[i];
+
+	return *sol_guard.set.name[i] && event->type == now->type &&
+	       event->config == now->config && set->kernel == sol_guard.set.kernel;
+}
+
+/*
+ * Can all regulated CPUs count @set's events? Tried before anything changes, hence beside
+ * the counters that they have: one more for each event that is new.
+ */
 static int try_counters(const struct sol_guard_set *set)
 {
 	int cpu, i;
@@ -108,7 +121,7 @@ static int try_counters(const struct sol_guard_set *set)
 			struct perf_event *counter;
 			bool works;
 
-			if (!*set->name[i])
+			if (!*set->name[i] || counted_already(set, i))
 				continue;
 			counter = sol_counter_new(&set->event[i], cpu,
 						  set->kernel, NULL, NULL);

@@ -154,13 +154,16 @@ static void stopped(pthread_t thread, long all, const char *name)
 		    did.interrupts);
 }
 
-/* An event of perf's own, of the same kind on the same CPU. @frequency: 0 if none is sampled. */
-static int event_beside(unsigned long long frequency)
+/*
+ * An event of perf's own, of the same kind on the same CPU. @frequency: 0 if none is
+ * sampled. @pinned: it has a counter all the time, or none at all.
+ */
+static int event_beside(unsigned long long frequency, bool pinned)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = PERF_TYPE_HARDWARE,
 		.config = PERF_COUNT_HW_CPU_CYCLES, .freq = frequency > 0,
-		.sample_freq = frequency,
+		.sample_freq = frequency, .pinned = pinned,
 	};
 	int fd = syscall(SYS_perf_event_open, &attr, -1, 1, -1, 0);
 
@@ -181,7 +184,7 @@ static long long count_of(int fd)
 /* perf counts and samples beside the guard; neither takes from the other. */
 static void beside(pthread_t thread, long all)
 {
-	int counted = event_beside(0), sampled = event_beside(1000);
+	int counted = event_beside(0, false), sampled = event_beside(1000, false);
 	long long before = count_of(counted), first = count_of(sampled);
 
 	stopped(thread, all, "cycles-beside-perf");
@@ -189,6 +192,26 @@ static void beside(pthread_t thread, long all)
 		    "%lld and %lld cycles", count_of(counted) - before, count_of(sampled) - first);
 	close(counted);
 	close(sampled);
+}
+
+/* Others have all the counters that are left: settings that need no more are taken. */
+static void all_taken(void)
+{
+	int fds[64], n = 0, err;
+	long long count;
+
+	do
+		fds[n] = event_beside(0, true);
+	while (read(fds[n++], &count, sizeof(count)) > 0 && n < 64);
+	close(fds[--n]);	/* it got none */
+	err = guest_write("guard/settings", "ewma 100");
+	guest_check(n < 63 && !err && stat_of(1, "ready") == 1, "cycles-all-taken",
+		    "beside %d others: %d, %s; %s", n, err, guest_status(), stats_of(1));
+	err = guest_write("guard/settings", "count_kernel 0");
+	guest_check(err == -EBUSY && stat_of(1, "ready") == 1, "cycles-none-left",
+		    "beside %d others: %d, %s", n, err, guest_status());
+	while (n)
+		close(fds[--n]);
 }
 
 /* A CPU without a thread: an overflow there stops nobody, and the periods go on. */
@@ -293,6 +316,7 @@ int main(void)
 	sleep_ms(PERIOD_MS);
 	stopped(thread, all, "cycles-stopped");
 	beside(thread, all);
+	all_taken();
 	replug();
 	pin(thread);
 	stopped(thread, all, "cycles-stopped-again");
