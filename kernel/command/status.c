@@ -8,7 +8,8 @@
  * thread, such as a shell's cat, reads the last sentence of all, but a user without
  * CAP_SYS_ADMIN none of other users: sentences name colours and tasks.
  *
- * Locking: a mutex keeps sentences whole.
+ * Locking: a mutex keeps sentences whole. A spinlock guards the list of silent threads,
+ * which so wait for no reader.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -16,6 +17,7 @@
 #include <linux/kernel.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 #include <linux/stdarg.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -71,8 +73,44 @@ static struct sentence *begin(void)
 	return last;
 }
 
+/* ---- Silence ---- */
+
+static DEFINE_SPINLOCK(silent_lock);
+static LIST_HEAD(silent);
+
+void sol_silence_begin(struct sol_silence *silence)
+{
+	silence->task = current;
+	spin_lock(&silent_lock);
+	list_add(&silence->link, &silent);
+	spin_unlock(&silent_lock);
+}
+
+void sol_silence_end(struct sol_silence *silence)
+{
+	spin_lock(&silent_lock);
+	list_del(&silence->link);
+	spin_unlock(&silent_lock);
+}
+
+static bool is_silent(void)
+{
+	const struct sol_silence *silence;
+	bool found = false;
+
+	spin_lock(&silent_lock);
+	list_for_each_entry(silence, &silent, link)
+		found |= silence->task == current;
+	spin_unlock(&silent_lock);
+	return found;
+}
+
+/* ---- Words ---- */
+
 static __printf(1, 0) void say(const char *fmt, va_list args)
 {
+	if (is_silent())
+		return;
 	mutex_lock(&status_mutex);
 	vscnprintf(begin()->text, sizeof(last->text), fmt, args);
 	mutex_unlock(&status_mutex);
@@ -88,6 +126,11 @@ int sol_deny(int err, const char *fmt, ...)
 	return err;
 }
 EXPORT_SYMBOL_GPL(sol_deny);
+
+int sol_no_memory(const char *what)
+{
+	return sol_deny(-ENOMEM, "%s: no memory", what);
+}
 
 void sol_status_note(const char *fmt, ...)
 {

@@ -3,7 +3,10 @@
 #ifndef SOLOIST_STATUS_H
 #define SOLOIST_STATUS_H
 
+#include <linux/list.h>
 #include <linux/types.h>
+
+struct task_struct;
 
 /**
  * sol_deny() - refuse a command
@@ -15,6 +18,29 @@
  * May sleep. Return: @err.
  */
 __printf(2, 3) int sol_deny(int err, const char *fmt, ...);
+
+/* Refuse @what, a file or a group, for want of memory: -ENOMEM and words. May sleep. */
+int sol_no_memory(const char *what);
+
+/**
+ * struct sol_silence - what a thread does that is no command
+ * @link: in a list
+ * @task: the thread
+ */
+struct sol_silence {
+	struct list_head link;
+	struct task_struct *task;
+};
+
+/**
+ * sol_silence_begin() - the current thread's refusals are no answers to a command
+ * @silence: on its stack, until sol_silence_end()
+ *
+ * An exec or a fault of any user must not replace what root is to read. Statistics count
+ * these refusals.
+ */
+void sol_silence_begin(struct sol_silence *silence);
+void sol_silence_end(struct sol_silence *silence);
 
 /* The current thread's command succeeded: "ok". May sleep. */
 void sol_status_ok(void);

@@ -66,7 +66,7 @@ static ssize_t derived_show(const struct list_file *file,
 	u32 i;
 
 	if (!bits)
-		return -ENOMEM;
+		return sol_no_memory(file->name);
 	mutex_lock(&sol_group_mutex);
 	for (i = 0; i < n; i++)
 		if (file->owned(group, i))
@@ -167,10 +167,8 @@ static int list_edit(struct sol_colors *colors, const void *arg)
 	u32 n = list_n(w->file);
 	unsigned long *bits = kvcalloc(SOL_LONGS(n), sizeof(long), GFP_KERNEL);
 	bool llc = w->file->llc;
-	int err = -ENOMEM;
+	int err = bits ? list_parse(w, bits) : sol_no_memory(w->file->name);
 
-	if (bits)
-		err = list_parse(w, bits);
 	if (!err) {
 		if (llc)
 			colors->by_llc = !bitmap_empty(bits, n);
@@ -278,10 +276,8 @@ static int auto_store(struct sol_group *group, const char *page, size_t count)
 		.allowed = sol_member_nodes(current),
 	};
 	char *text = kmemdup_nul(page, count, GFP_KERNEL);
-	int err = -ENOMEM;
+	int err = text ? auto_parse(text, &want) : sol_no_memory("auto");
 
-	if (text)
-		err = auto_parse(text, &want);
 	if (!err)
 		err = sol_group_auto(group, &want);
 	kfree(text);

@@ -35,7 +35,7 @@ ssize_t sol_group_cgroup_store(struct config_item *item, const char *page,
 		paths = kmemdup_nul(page, sol_command_trim(page, count),
 				    GFP_KERNEL);
 		err = paths ? sol_cgroup_bind(sol_to_group(item), paths) :
-			      -ENOMEM;
+			      sol_no_memory("cgroup");
 	}
 	kfree(paths);
 	return sol_status_done(err, count);
@@ -140,7 +140,7 @@ static int join_each(struct sol_group *group, const char *text, size_t count,
 		     enum pid_type type, struct left *left)
 {
 	char *copy = kmemdup_nul(text, count, GFP_KERNEL), *rest = copy, *word;
-	int err = copy ? 0 : -ENOMEM, nr, n = 0;
+	int err = copy ? 0 : sol_no_memory("tasks"), nr, n = 0;
 
 	while (!err && (word = strsep(&rest, " \t\n"))) {
 		if (!*word)

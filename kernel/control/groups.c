@@ -105,7 +105,7 @@ static struct config_item *groups_make_item(struct config_group *parent,
 		return ERR_PTR(err);
 	dir = kzalloc(sizeof(*dir), GFP_KERNEL);
 	if (!dir)
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(sol_no_memory(name));
 	group = sol_group_new(name, false);
 	if (IS_ERR(group)) {
 		kfree(dir);

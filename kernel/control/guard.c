@@ -151,7 +151,7 @@ static int set_one(struct sol_guard_set *set, const char *key,
 static int settings_edit(struct sol_guard_set *set, const void *arg)
 {
 	char *text = kstrdup(arg, GFP_KERNEL), *rest = text, *line;
-	int err = text ? 0 : -ENOMEM, lines = 0;
+	int err = text ? 0 : sol_no_memory("settings"), lines = 0;
 
 	while (!err && (line = strsep(&rest, "\n"))) {
 		char *value = strim(line), *key = strsep(&value, " \t");
@@ -312,7 +312,7 @@ static int check_kinds(const struct request *r)
 static int request_parse(const char *page, struct request *r)
 {
 	char *text = kstrdup(page, GFP_KERNEL), *rest = text, *word;
-	int err = text ? 0 : -ENOMEM, n = 0;
+	int err = text ? 0 : sol_no_memory("bandwidth"), n = 0;
 
 	memset(r, 0, sizeof(*r));
 	r->want.reclaim = true;
@@ -356,7 +356,7 @@ static int bandwidth_store(struct sol_group *group, int cpu, const char *page,
 		return sol_deny(-EINVAL, "bandwidth: a NUL byte is no text");
 	r = kmalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
-		return -ENOMEM;
+		return sol_no_memory("bandwidth");
 	err = request_parse(page, r);
 	if (!err && cpu >= 0 && r->has_cpus)
 		err = sol_deny(-EINVAL,
@@ -394,7 +394,7 @@ ssize_t sol_bandwidth_show(const struct sol_group *group, char *page)
 	ssize_t at;
 
 	if (!cpus)
-		return -ENOMEM;
+		return -ENOMEM;	/* no words: any user may read */
 	if (sol_guard_reserved(group, cpus, &want)) {
 		at = want_show(&want, cpumask_weight(cpus), page);
 		at += sysfs_emit_at(page, at, " cpus=%*pbl\n",

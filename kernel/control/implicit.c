@@ -15,6 +15,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "../command/status.h"
 #include "../../core/text/text.h"
 #include "../palette/map.h"
 #include "control.h"
@@ -90,7 +91,7 @@ static ssize_t root_implicit_read(struct config_item *item, void *buf,
 					   sizeof(long), GFP_KERNEL);
 
 	if (!implicit)
-		return -ENOMEM;
+		return sol_no_memory("implicit");
 	put_groups(&text, implicit);
 	put_tasks(&text, implicit);
 	kvfree(implicit);

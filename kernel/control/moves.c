@@ -54,7 +54,7 @@ int sol_moves_parse(const char *what, const char *page, size_t count,
 	int err = 0;
 
 	if (!text)
-		return -ENOMEM;
+		return sol_no_memory(what);
 	rest = strim(text);
 	word = strsep(&rest, " \t");
 	if (kstrtou32(word, 10, &w->first))

@@ -117,7 +117,7 @@ static int path_store(struct sol_rule *rule, const char *page, size_t count)
 				"path: expected a glob over absolute paths, such as /usr/bin/*");
 	path = kmemdup_nul(page, len, GFP_KERNEL);
 	if (!path)
-		return sol_deny(-ENOMEM, "path: no memory");
+		return sol_no_memory("path");
 	sol_rule_lock();
 	swap(rule->path, path);
 	sol_rule_unlock();
@@ -373,7 +373,7 @@ static struct config_item *rules_make_item(struct config_group *parent,
 		dir->rule.quota = sol_quota_new();
 	if (!dir || !dir->rule.quota) {
 		kfree(dir);
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(sol_no_memory(name));
 	}
 	config_item_init_type_name(&dir->item, name, &rule_type);
 	dir->rule.name = config_item_name(&dir->item);

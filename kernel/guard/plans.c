@@ -34,7 +34,7 @@ int sol_guard_pools(const struct sol_guard_set *set,
 		return 0;
 	colors = kvcalloc(nr_cpu_ids, sizeof(*colors), GFP_KERNEL);
 	if (!colors)
-		return -ENOMEM;
+		return sol_no_memory("guard");
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		colors[cpu] = colors_of(owner[cpu]);
 	mutex_lock(&sol_group_mutex);
@@ -66,7 +66,7 @@ int sol_plans_take(struct sol_plans *p)
 	p->pools = kvcalloc(nr_cpu_ids, sizeof(*p->pools), GFP_KERNEL);
 	if (!p->core || !p->owner || !p->pools) {
 		sol_plans_free(p);
-		return -ENOMEM;
+		return sol_no_memory("guard");
 	}
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		p->owner[cpu] = sol_guard.core[cpu].owner;

@@ -25,7 +25,7 @@ struct sol_plans {
 
 /* All of it is under sol_guard_mutex. */
 
-/* Copy the present state into @p, except the pools. 0 or -ENOMEM. */
+/* Copy the present state into @p, except the pools. 0, or -ENOMEM and words. */
 int sol_plans_take(struct sol_plans *p);
 void sol_plans_free(struct sol_plans *p);
 

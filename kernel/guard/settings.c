@@ -43,13 +43,15 @@ struct sol_regulator *sol_guard_regulator_alloc(const struct sol_guard_set *set)
 	struct sol_core *core = kvcalloc(nr_cpu_ids, sizeof(*core), GFP_KERNEL);
 	struct sol_regulation rules = rules_of_set(set);
 	struct sol_err why;
-	int err = -ENOMEM;
+	int err;
 
 	if (reg && core) {
 		err = sol_regulator_init(reg, &rules, core, nr_cpu_ids, &why);
 		if (!err)
 			return reg;
 		sol_deny(err, "settings: %s", why.text);
+	} else {
+		err = sol_no_memory("guard");
 	}
 	kvfree(core);
 	kvfree(reg);

@@ -122,10 +122,11 @@ int sol_group_edit(struct sol_group *group,
 	const struct sol_map *map = sol_map_in_use();
 	bool huge_ok = group->huge_ok;
 	struct sol_colors *colors;
-	int err = -ENOMEM;
+	int err;
 
 	mutex_lock(&sol_group_mutex);
 	colors = sol_colors_new(map);
+	err = colors ? 0 : sol_no_memory(group->name);
 	if (colors) {
 		sol_colors_copy(map, colors, &group->colors);
 		err = edit(colors, arg);
@@ -188,10 +189,11 @@ static int auto_once(struct sol_group *group, const struct sol_want *want)
 {
 	const struct sol_map *map = sol_map_in_use();
 	struct sol_colors *out;
-	int err = -ENOMEM;
+	int err;
 
 	mutex_lock(&sol_group_mutex);
 	out = sol_colors_new(map);
+	err = out ? 0 : sol_no_memory(group->name);
 	if (out) {
 		err = assign(group, want, out);
 		if (!err)
@@ -313,9 +315,11 @@ static int grow_or_back_off(struct sol_group *group)
  */
 int sol_group_grow(struct sol_group *group, u32 seen)
 {
+	struct sol_silence silence;
 	struct sol_cells *cells;
 	int err = -ENOENT;
 
+	sol_silence_begin(&silence);
 	mutex_lock(&sol_group_mutex);
 	cells = rcu_dereference_protected(group->cells,
 					  lockdep_is_held(&sol_group_mutex));
@@ -330,6 +334,7 @@ int sol_group_grow(struct sol_group *group, u32 seen)
 		err = -ENOSPC;	/* the new colour holds no page */
 out:
 	mutex_unlock(&sol_group_mutex);
+	sol_silence_end(&silence);
 	return err;
 }
 

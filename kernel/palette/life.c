@@ -80,7 +80,7 @@ static struct sol_group *group_make(const char *name, bool implicit)
 			name, SOL_MAX_GROUPS));
 	group = group_alloc(name);
 	if (!group)
-		return ERR_PTR(sol_deny(-ENOMEM, "%s: no memory", name));
+		return ERR_PTR(sol_no_memory(name));
 	group->id = id;
 	group->implicit = implicit;
 	*(implicit ? &sol_group_counts.implicit : &sol_group_counts.named) += 1;

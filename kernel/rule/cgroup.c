@@ -425,7 +425,7 @@ static int make_one(struct sol_group *group, const char *path,
 			return 0;
 	b = kzalloc(struct_size(b, path, strlen(path) + 1), GFP_KERNEL);
 	if (!b)
-		return sol_deny(-ENOMEM, "cgroup: no memory");
+		return sol_no_memory("cgroup");
 	strscpy(b->path, path, strlen(path) + 1);
 	b->group = group;
 	b->next = *made;

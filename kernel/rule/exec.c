@@ -28,6 +28,7 @@
 #include <linux/slab.h>
 #include <linux/task_work.h>
 
+#include "../command/status.h"
 #include "../compat/exec.h"
 #include "../compat/trampoline.h"
 #include "../group/member.h"
@@ -198,12 +199,15 @@ static void exec_opened(const struct linux_binprm *bprm)
 unsigned long sol_rule_opened(const struct linux_binprm *bprm);
 unsigned long sol_rule_opened(const struct linux_binprm *bprm)
 {
+	struct sol_silence silence;
 	int inside;
 
 	if (!sol_rule_count() && !atomic_read(&n_tries))
 		return SOL_PASS;
 	inside = srcu_read_lock(&execs);
+	sol_silence_begin(&silence);
 	exec_opened(bprm);
+	sol_silence_end(&silence);
 	srcu_read_unlock(&execs, inside);
 	return SOL_PASS;
 }
@@ -227,12 +231,15 @@ static void exec_begins(const struct linux_binprm *bprm)
 unsigned long sol_rule_exec(const char *arg, const struct linux_binprm *bprm);
 unsigned long sol_rule_exec(const char *arg, const struct linux_binprm *bprm)
 {
+	struct sol_silence silence;
 	int inside;
 
 	if (bprm->exec || !sol_rule_count())
 		return SOL_PASS;
 	inside = srcu_read_lock(&execs);
+	sol_silence_begin(&silence);
 	exec_begins(bprm);
+	sol_silence_end(&silence);
 	srcu_read_unlock(&execs, inside);
 	return SOL_PASS;
 }

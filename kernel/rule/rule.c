@@ -108,7 +108,7 @@ static int user_add(kuid_t uid, u32 n)
 				n_users);
 	user = kzalloc(sizeof(*user), GFP_KERNEL);
 	if (!user)
-		return sol_deny(-ENOMEM, "mmap: no memory");
+		return sol_no_memory("mmap");
 	user->uid = uid;
 	user->colors = n;
 	list_add(&user->link, &users);
