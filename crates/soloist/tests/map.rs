@@ -2,8 +2,10 @@
 //! to check.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -257,6 +259,33 @@ fn maps_are_piped_and_misuse_is_told() {
         assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
         assert!(said.contains(why), "{args:?}: {said}");
     }
+}
+
+/// Where its file is known; without a name it is the only one.
+#[test]
+fn a_detected_map_is_shown_once_it_is_loaded() {
+    let dir = TempDir::new().unwrap();
+    let machines = dir.path().join("new/machines");
+    let file = machines.join("pi.toml").display().to_string();
+    let found = output(&["map", "detect", "--simulate", "raspberry-pi-5", "-o", &file]);
+    assert!(found.status.success(), "{}", text(&found.stderr));
+    let loaded = dir.path().join("sys/kernel/config/soloist/map");
+    fs::create_dir_all(loaded.parent().unwrap()).unwrap();
+    fs::write(
+        loaded,
+        output(&["map", "show", "-m", &file, "--text"]).stdout,
+    )
+    .unwrap();
+    let shown = |machines: &Path| {
+        let mut command = soloist(&["map", "show"]);
+        command.env("SOLOIST_HOST_ROOT", dir.path());
+        command.env("SOLOIST_MACHINES", machines).output().unwrap()
+    };
+    let known = text(&shown(&machines).stdout);
+    assert!(known.starts_with("pi: detected by timing"), "{known}");
+    let said = text(&shown(dir.path()).stderr);
+    let wanted = "no known machine has the map that is loaded, pi: name its file (--machine FILE)";
+    assert!(said.contains(wanted), "{said}");
 }
 
 /// As on a machine whose module is not loaded, or whose is `root`.

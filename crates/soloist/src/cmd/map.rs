@@ -5,6 +5,7 @@ mod detect;
 mod sources;
 mod tools;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,10 +15,12 @@ use soloist_core::{AddrMap, Dram, PageSize};
 use soloist_host::control::Control;
 use soloist_host::machine::{cpu_name, Host};
 use soloist_host::words::counted;
+use soloist_machine::known::MACHINE_DIR;
 use soloist_machine::{known, Machine};
 use soloist_map::choice::Listed;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
+use super::up;
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::out::{self, put};
@@ -91,9 +94,15 @@ impl Pick {
             return Ok(name.clone());
         }
         let loaded = Control::open(&Host::live()).and_then(|control| control.map());
-        Ok(loaded
-            .context("no machine was named (--machine NAME)")?
-            .name())
+        let loaded = loaded.context("no machine was named (--machine NAME)")?;
+        let found = up::loaded_machine(&loaded).map(|(source, _)| source);
+        found.with_context(|| {
+            format!(
+                "no known machine has the map that is loaded, {0}: name its file (--machine FILE), \
+                 or copy it to {MACHINE_DIR}/{0}.toml",
+                loaded.name()
+            )
+        })
     }
 
     /// The machine, and its map for pages of this size [default: this host's].
@@ -109,6 +118,15 @@ pub(super) fn map_for(machine: &Machine, pages: Option<PageSize>) -> Result<Addr
     let pages = pages.unwrap_or_else(|| Host::live().page_size());
     let map = machine.addr_map().for_pages(pages);
     map.with_context(|| format!("{} with pages of {pages}", machine.about.name))
+}
+
+/// Writes a machine file. Its folder is made: nothing else makes that of the
+/// administrator's.
+fn write_machine(file: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    out::write(file, text)
 }
 
 #[derive(Debug, clap::Args)]

@@ -100,12 +100,7 @@ fn write(file: &Path, text: &str) -> Result<()> {
 /// Names the machine so that `apply` finds the `loaded` map again, and says so
 /// where none is found. What was forced once stays forced.
 fn name_machine(config: &mut Config, loaded: &AddrMap) {
-    let sources = [loaded.name(), up::DEFAULT_MACHINE.to_owned()];
-    let found = sources.into_iter().find_map(|source| {
-        let machine = known::find(&source).ok()?;
-        (machine.addr_map() == *loaded).then_some((source, machine))
-    });
-    match found {
+    match up::loaded_machine(loaded) {
         Some((source, machine)) => {
             config.machine = Some(source);
             config.force = !weigh::objections(&machine).against.is_empty();

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde_json::json;
+use soloist_core::AddrMap;
 use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::{spinners, Host};
 use soloist_machine::{known, Machine};
@@ -121,6 +122,16 @@ pub fn run_down(args: DownArgs, ctx: &Ctx) -> Result<ExitCode> {
         outln!("module: was not loaded")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The machine whose map is loaded, and where its file is found: by the map's name, or as
+/// the file that `up` takes without a name.
+pub(super) fn loaded_machine(loaded: &AddrMap) -> Option<(String, Machine)> {
+    let sources = [loaded.name(), DEFAULT_MACHINE.to_owned()];
+    sources.into_iter().find_map(|source| {
+        let machine = known::find(&source).ok()?;
+        (machine.addr_map() == *loaded).then_some((source, machine))
+    })
 }
 
 fn machine_of(name: Option<&str>) -> Result<Option<Machine>> {

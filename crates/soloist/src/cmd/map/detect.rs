@@ -25,7 +25,7 @@ use super::sources::{self, Place, Wanted};
 use super::tools;
 use soloist_cli::number::whole;
 use soloist_cli::weigh;
-use soloist_cli::{out, status, Ctx, Misuse};
+use soloist_cli::{status, Ctx, Misuse};
 
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
@@ -287,7 +287,7 @@ fn with_file(status: ExitCode, refused: &[String]) -> ExitCode {
 
 /// Writes the file.
 fn save(path: &Path, text: &str, refused: &[String], ctx: &Ctx) -> Result<()> {
-    out::write(path, text)?;
+    super::write_machine(path, text)?;
     if !ctx.json {
         super::wrote(path, refused);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{bail, Result};
 use serde::Serialize;
 use soloist_cli::weigh;
-use soloist_cli::{out, status, Ctx};
+use soloist_cli::{status, Ctx};
 use soloist_host::machine::Host;
 use soloist_machine::Trust;
 use soloist_map::choice::{choose, search, Chosen, Finding, Source};
@@ -96,7 +96,7 @@ pub fn run(wanted: &Wanted, ctx: &Ctx) -> Result<(Option<ExitCode>, Vec<Finding>
 fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Result<ExitCode> {
     let (machine, about) = (&chosen.machine, &chosen.machine.about);
     if let Some(path) = wanted.output {
-        out::write(path, &chosen.text)?;
+        super::write_machine(path, &chosen.text)?;
     }
     let refused = weigh::objections(machine).against;
     let status = status(wanted.output.is_none() || refused.is_empty());

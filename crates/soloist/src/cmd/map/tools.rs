@@ -32,7 +32,7 @@ use soloist_map::sources::registers;
 
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::{out, progress, status, weigh, Ctx, Misuse};
+use soloist_cli::{progress, status, weigh, Ctx, Misuse};
 
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]
@@ -202,7 +202,7 @@ fn about(name: &str, trust: Trust, source: String) -> About {
 fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
     let machine = Machine::parse(text, "the map that was found")?;
     match output {
-        Some(path) => out::write(path, text)?,
+        Some(path) => super::write_machine(path, text)?,
         None if ctx.json => {}
         None => super::put(text)?,
     }
