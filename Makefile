@@ -77,6 +77,7 @@ check-long:
 
 check-debug:
 	@tests/debug/run
+	@tests/debug/board
 
 demo:
 	@scripts/demo
