@@ -87,8 +87,8 @@ fn record(dir: &Path, walk: &Walk) {
         Stream {
             cpu,
             file,
-            lines: 0,
-            bytes: 0,
+            lines: writer.lines(),
+            bytes: writer.bytes,
             looked_at: 0,
             instructions: 0,
         }
@@ -442,8 +442,8 @@ fn record_threads(dir: &Path, work: u32) {
         Stream {
             cpu,
             file,
-            lines: 0,
-            bytes: 0,
+            lines: writer.lines(),
+            bytes: writer.bytes,
             looked_at: 0,
             instructions: 0,
         }

@@ -525,7 +525,7 @@ impl Vcpu {
             self.failed.get_or_insert(e.to_string());
         }
         self.stream.bytes = self.writer.bytes;
-        self.stream.lines = self.writer.accesses;
+        self.stream.lines = self.writer.lines();
         (self.stream.clone(), self.limited, self.failed.take())
     }
 }

@@ -1,12 +1,13 @@
 //! Recordings, a batch of lines at a time.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use soloist_record::meta::Stream;
 use soloist_record::{Event, Meta, Recording};
 
 use crate::error::Refused;
@@ -44,15 +45,19 @@ type Columns<'py> = (usize, Vec<Bound<'py, PyBytes>>);
 
 #[pymethods]
 impl Events {
-    /// Of the stream in `path`; `rows` is the most that a batch has.
+    /// Of a processor's stream in the recording `dir`; `rows` is the most that a batch has.
     #[new]
-    fn new(path: PathBuf, rows: usize) -> PyResult<Self> {
+    fn new(dir: PathBuf, cpu: u32, rows: usize) -> PyResult<Self> {
+        let recording = Recording::open(&dir).map_err(Refused::from)?;
+        let stream = recording.meta.stream(cpu).cloned();
+        let none = || Refused::from(format!("{}: no stream of cpu {cpu}", dir.display()));
+        let stream = stream.ok_or_else(none)?;
         // The reader is at most two batches ahead.
         let (sender, batches) = sync_channel::<Sent>(2);
         let thread = std::thread::Builder::new().name("soloist".to_owned());
         thread.spawn(move || {
             let mut send = |batch| sender.send(batch).is_ok();
-            read(&path, rows.max(1), &mut send);
+            read(&recording, &stream, rows.max(1), &mut send);
         })?;
         Ok(Self {
             batches: Mutex::new(batches),
@@ -93,12 +98,12 @@ fn columns<'py>(py: Python<'py>, batch: &Batch) -> Columns<'py> {
 }
 
 /// Sends the batches of a stream, the intact ones of a damaged one too.
-fn read(path: &Path, rows: usize, send: &mut impl FnMut(Sent) -> bool) {
+fn read(of: &Recording, stream: &Stream, rows: usize, send: &mut impl FnMut(Sent) -> bool) {
     let mut batch = Batch::default();
     let mut pages: Vec<(u64, u64)> = Vec::new();
     let mut thread = u32::MAX;
     let mut heard = true;
-    let ended = Recording::events(path, |event| match event {
+    let ended = of.stream(stream, |event| match event {
         _ if !heard => {}
         Event::Switch { thread: next, .. } => thread = next,
         Event::Page { virt, phys, .. } => pages.push((virt, phys)),

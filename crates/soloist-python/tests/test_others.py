@@ -104,6 +104,51 @@ def test_a_damaged_recording_gives_what_is_intact(recording):
         soloist.record.read(recording / "nowhere")
 
 
+def frames(stream):
+    """Header and frames of a stream."""
+    data = stream.read_bytes()
+    found, at = [data[:16]], 16
+    while at < len(data):
+        end = at + 20 + int.from_bytes(data[at + 8 : at + 12], "little")
+        found.append(data[at:end])
+        at = end
+    return found
+
+
+@pytest.fixture
+def long_recording(soloist_lab, tmp_path):
+    """One of several frames: new pages come to the end, and old ones again."""
+    trace = tmp_path / "long.trace"
+    some = (i if i % 2 else i * 7919 % (i + 1) for i in range(400_000))
+    trace.write_text("".join(f"{0x1000_0000 + i * 4160:#x} R\n" for i in some))
+    out = tmp_path / "long.rec"
+    subprocess.run(
+        [soloist_lab, "sim", "import", "--format", "ramulator", "-o", out, trace],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f[: len(f) // 2], "the stream ends here with"),
+        (lambda f: [*f[:1], *f[2:]], "page that the stream never named"),
+        (lambda f: [f[0], f[2], f[1], *f[3:]], "page that the stream never named"),
+        (lambda f: [*f, f[1]], "as recording.json says"),
+        (lambda f: [f[0][:12] + b"\x01\0\0\0", *f[1:]], "the stream of cpu 1, not of cpu 0"),
+    ],
+    ids=["cut", "lost", "swapped", "doubled", "another"],
+)
+def test_whole_frames_that_are_not_in_place_are_told(long_recording, change, words):
+    stream = long_recording / soloist.record.about(long_recording)["streams"][0]["file"]
+    whole = frames(stream)
+    assert len(whole) > 3
+    stream.write_bytes(b"".join(change(whole)))
+    with pytest.raises(soloist.SoloistError, match=words):
+        soloist.record.read(long_recording).read_all()
+
+
 def test_a_plan_is_the_command_lines(soloist_lab):
     file = TOP / "docs/examples/two-tasks-edf.toml"
     ours = soloist.plan(file, "raspberry-pi-4")

@@ -53,5 +53,5 @@ pub mod write;
 pub use error::{Error, Result};
 pub use event::{Access, Event, Kind};
 pub use meta::Meta;
-pub use read::{Cursor, Lane, Lines, Page, Program, Recording, Step};
+pub use read::{Cursor, Found, Lane, Lines, Page, Program, Recording, Step};
 pub use write::Writer;

@@ -125,6 +125,11 @@ impl Meta {
         Ok(meta)
     }
 
+    /// The stream of processor `cpu`.
+    pub fn stream(&self, cpu: u32) -> Option<&Stream> {
+        self.streams.streams.iter().find(|s| s.cpu == cpu)
+    }
+
     /// Writes the file in `dir`.
     pub fn write(&self, dir: &Path) -> Result<()> {
         write_json(&dir.join(FILE), self)

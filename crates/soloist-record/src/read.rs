@@ -8,14 +8,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::error::{foreign, io, Error, Result};
 use crate::event::{Access, Event, Kind, State};
 use crate::frame;
-use crate::meta::Meta;
+use crate::meta::{Meta, Stream, FILE};
 
 /// Lowest virtual page of the kernel's half.
 const KERNEL_HALF: u64 = 1 << 51;
@@ -246,8 +246,7 @@ impl Recording {
         let mut loader = Loader::default();
         for stream in &self.meta.streams.streams {
             if about.cpus.contains(&stream.cpu) {
-                let path = self.dir.join(&stream.file);
-                match loader.stream(&path, stream.cpu, lines.range(stream.lines)) {
+                match loader.stream(self, stream, lines.range(stream.lines)) {
                     Err(e @ Error::Damaged { .. }) => loader.damage.push(e),
                     other => other?,
                 }
@@ -260,39 +259,143 @@ impl Recording {
         Ok(loader.finish(user))
     }
 
-    /// Calls `see` for every event of a stream, in order.
-    pub fn events(path: &Path, mut see: impl FnMut(Event)) -> Result<()> {
+    /// Calls `see` for every event of one of the recording's streams, in order.
+    ///
+    /// # Errors
+    /// As [`Self::events`] has them; and when the file is not the one that
+    /// `recording.json` tells of. One that ends early is [`Error::Damaged`].
+    pub fn stream(&self, stream: &Stream, see: impl FnMut(Event)) -> Result<()> {
+        let path = self.dir.join(&stream.file);
+        let file = File::open(&path).map_err(io(&path))?;
+        let bytes = file.metadata().map_err(io(&path))?.len();
+        let mut reader = BufReader::with_capacity(1 << 18, file);
+        let cpu = frame::read_header(&mut reader).map_err(|why| foreign(&path, why))?;
+        let what = if cpu != stream.cpu {
+            format!("the stream of cpu {cpu}, not of cpu {}", stream.cpu)
+        } else if bytes > stream.bytes {
+            format!("{bytes} bytes, not {}", stream.bytes)
+        } else {
+            return ended(&path, stream, &frames(&path, reader, cpu, see)?);
+        };
+        Err(foreign(
+            &path,
+            format!("{what}, as {FILE} says: copy it again, or record again"),
+        ))
+    }
+
+    /// Calls `see` for every event of a stream, in order; what it came to.
+    ///
+    /// # Errors
+    /// When the file can't be read, is none, is damaged, or lacks pages that it uses.
+    pub fn events(path: &Path, see: impl FnMut(Event)) -> Result<Found> {
         let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(io(path))?);
-        frame::read_header(&mut reader).map_err(|why| foreign(path, why))?;
-        let mut offset = frame::FILE_HEADER;
-        let mut records = 0;
-        loop {
-            let damaged = |why| Error::Damaged {
-                file: path.to_path_buf(),
-                offset,
-                why,
-                records,
-            };
-            let Some(frame) = frame::read(&mut reader).map_err(damaged)? else {
-                return Ok(());
-            };
-            let mut state = State::default();
-            let mut rest = frame.raw.as_slice();
-            for n in 0..frame.records {
-                match Event::unpack(&mut state, &mut rest) {
-                    Some(event) => see(event),
-                    None => return Err(damaged(format!("record {n} of the frame is none"))),
-                }
+        let cpu = frame::read_header(&mut reader).map_err(|why| foreign(path, why))?;
+        frames(path, reader, cpu, see)
+    }
+}
+
+/// What a stream has that is read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The processor that its header names.
+    pub cpu: u32,
+    /// Lines.
+    pub lines: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Records: lines, pages and all else.
+    pub records: u64,
+}
+
+/// A whole frame can be lost without a trace in the others.
+fn ended(path: &Path, told: &Stream, found: &Found) -> Result<()> {
+    if (found.lines, found.bytes) == (told.lines, told.bytes) {
+        return Ok(());
+    }
+    let why = format!(
+        "the stream ends here with {} lines, and {FILE} tells of {} lines in {} bytes",
+        found.lines, told.lines, told.bytes
+    );
+    Err(Error::Damaged {
+        file: path.to_path_buf(),
+        offset: found.bytes,
+        why,
+        records: found.records,
+    })
+}
+
+/// Reads all frames of the stream of `cpu`, behind its header.
+fn frames(
+    path: &Path,
+    mut reader: impl Read,
+    cpu: u32,
+    mut see: impl FnMut(Event),
+) -> Result<Found> {
+    let mut found = Found {
+        cpu,
+        lines: 0,
+        bytes: frame::FILE_HEADER,
+        records: 0,
+    };
+    let (mut pages, mut unnamed) = (0, false);
+    let mut look = |event| {
+        match event {
+            Event::Page { .. } => pages += 1,
+            Event::Access(access) => {
+                found.lines += 1;
+                unnamed |= u64::from(access.page) >= pages;
             }
-            if !rest.is_empty() {
-                return Err(damaged(format!(
-                    "{} bytes behind the last record",
-                    rest.len()
-                )));
-            }
-            offset += frame.bytes;
-            records += u64::from(frame.records);
+            _ => {}
         }
+        if !unnamed {
+            see(event);
+        }
+        !unnamed
+    };
+    let (mut bytes, mut records) = (frame::FILE_HEADER, 0);
+    loop {
+        let damaged = |why| Error::Damaged {
+            file: path.to_path_buf(),
+            offset: bytes,
+            why,
+            records,
+        };
+        let Some(frame) = frame::read(&mut reader).map_err(damaged)? else {
+            break;
+        };
+        if !unpack_frame(&frame, &mut look).map_err(damaged)? {
+            return Err(foreign(path, UNNAMED));
+        }
+        bytes += frame.bytes;
+        records += u64::from(frame.records);
+    }
+    Ok(Found {
+        bytes,
+        records,
+        ..found
+    })
+}
+
+const UNNAMED: &str = "a line in a page that the stream never named: frames of it are lost or not \
+                       in order, and pages cannot be told; copy it again, or record again";
+
+/// Calls `look` for every event of a frame while it says true; whether it always did.
+fn unpack_frame(
+    frame: &frame::Frame,
+    mut look: impl FnMut(Event) -> bool,
+) -> std::result::Result<bool, String> {
+    let mut state = State::default();
+    let mut rest = frame.raw.as_slice();
+    for n in 0..frame.records {
+        match Event::unpack(&mut state, &mut rest) {
+            Some(event) if !look(event) => return Ok(false),
+            Some(_) => {}
+            None => return Err(format!("record {n} of the frame is none")),
+        }
+    }
+    match rest.len() {
+        0 => Ok(true),
+        n => Err(format!("{n} bytes behind the last record")),
     }
 }
 
@@ -314,14 +417,14 @@ struct Loader {
 }
 
 impl Loader {
-    fn stream(&mut self, path: &Path, cpu: u32, lines: Range<usize>) -> Result<()> {
+    fn stream(&mut self, of: &Recording, stream: &Stream, lines: Range<usize>) -> Result<()> {
+        let cpu = stream.cpu;
         // Page numbers of the stream, as indices into `seen`.
         let mut pages: Vec<u32> = Vec::new();
         let mut owed: HashMap<u32, u32> = HashMap::new();
         let mut next = 0;
         let mut thread = u32::MAX;
-        let mut bad_page = false;
-        let result = Recording::events(path, |event| match event {
+        of.stream(stream, |event| match event {
             Event::Switch {
                 thread: next,
                 order,
@@ -359,7 +462,6 @@ impl Loader {
             }
             Event::Access(mut access) => {
                 let Some(&page) = pages.get(access.page as usize) else {
-                    bad_page = true;
                     return;
                 };
                 next += 1;
@@ -375,13 +477,7 @@ impl Loader {
                     piece.steps.push(pack(&access, page));
                 }
             }
-        });
-        result?;
-        if bad_page {
-            let why = "an access to a page that the stream never named";
-            return Err(foreign(path, why));
-        }
-        Ok(())
+        })
     }
 
     fn page(&mut self, virt: u64, phys: u64, order: u64, thread: u32) -> u32 {

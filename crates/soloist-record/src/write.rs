@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::error::{io, Result};
@@ -25,6 +26,8 @@ pub struct Writer {
     pub bytes: u64,
     /// Lines recorded.
     pub accesses: u64,
+    /// Those that are not yet in the file.
+    unwritten: u64,
 }
 
 impl Writer {
@@ -44,7 +47,13 @@ impl Writer {
             thread: 0,
             bytes: frame::FILE_HEADER,
             accesses: 0,
+            unwritten: 0,
         })
+    }
+
+    /// Lines in the file: fewer than were recorded where the disk was full.
+    pub fn lines(&self) -> u64 {
+        self.accesses - self.unwritten
     }
 
     /// Another thread runs from here on; `work` instructions of the one before
@@ -84,8 +93,7 @@ impl Writer {
     ) -> Result<()> {
         access.page = self.page(virt, phys, order)?;
         self.last_of.insert(phys, access.page);
-        self.accesses += 1;
-        self.event(&Event::Access(access))
+        self.line(access)
     }
 
     /// The thread sees a page, whether or not a line of it leaves the caches; its
@@ -110,16 +118,21 @@ impl Writer {
         let Some(&page) = self.last_of.get(&phys) else {
             return Ok(false);
         };
-        self.accesses += 1;
-        self.event(&Event::Access(Access {
+        self.line(Access {
             kind: Kind::WriteBack,
             page,
             line,
             work: 0,
             kernel,
             dependent: false,
-        }))?;
+        })?;
         Ok(true)
+    }
+
+    fn line(&mut self, access: Access) -> Result<()> {
+        self.accesses += 1;
+        self.unwritten += 1;
+        self.event(&Event::Access(access))
     }
 
     fn event(&mut self, event: &Event) -> Result<()> {
@@ -141,11 +154,13 @@ impl Writer {
             Err(e) => {
                 // Half a frame is none; if it can't go, readers stop before it.
                 let _ = self.file.set_len(self.bytes);
+                let _ = self.file.seek(SeekFrom::Start(self.bytes));
                 return Err(io(&self.path)(e));
             }
         }
         self.raw.clear();
         self.in_frame = 0;
+        self.unwritten = 0;
         self.state = State::default();
         Ok(())
     }

@@ -136,11 +136,105 @@ fn meta(cpus: &[u32]) -> Meta {
     }
 }
 
+/// Writes [`meta`] of the streams as they are in `dir`.
+fn tell(dir: &Path, cpus: &[u32]) {
+    let mut meta = meta(cpus);
+    for stream in &mut meta.streams.streams {
+        let found = Recording::events(&dir.join(&stream.file), |_| {}).unwrap();
+        (stream.lines, stream.bytes) = (found.lines, found.bytes);
+    }
+    meta.write(dir).unwrap();
+}
+
+/// What loading says of a stream whose bytes became those that `change` makes.
+fn loaded(change: impl Fn(&[u8], &[u64]) -> Vec<u8>) -> Result<Vec<String>, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, starts) = stream(dir.path(), 3);
+    tell(dir.path(), &[0]);
+    fs::write(&path, change(&fs::read(&path).unwrap(), &starts)).unwrap();
+    let recording = Recording::open(dir.path()).unwrap();
+    let program = recording.load(0, Lines::First(10));
+    let told = |e: &Error| e.to_string();
+    let damage = |program: soloist_record::Program| program.damage.iter().map(told).collect();
+    program.map(damage).map_err(|e| told(&e))
+}
+
+#[test]
+fn whole_frames_that_are_lost_or_too_many_are_told() {
+    assert_eq!(loaded(|whole, _| whole.to_vec()), Ok(Vec::new()));
+    // The last one lost: what lies before is there.
+    let said = loaded(|whole, starts| whole[..starts[2] as usize].to_vec()).unwrap();
+    assert_eq!(said.len(), 1);
+    let words = "ends here with 200 lines, and recording.json tells of 300 lines";
+    assert!(said[0].contains(words), "{said:?}");
+    assert!(said[0].contains("damaged at byte"), "{said:?}");
+    // All lost but the header.
+    let said = loaded(|whole, _| whole[..16].to_vec()).unwrap();
+    assert!(said[0].contains("with 0 lines"), "{said:?}");
+    // One doubled.
+    let doubled = |whole: &[u8], starts: &[u64]| {
+        let frame = &whole[starts[1] as usize..starts[2] as usize];
+        [whole, frame].concat()
+    };
+    let said = loaded(doubled).unwrap_err();
+    assert!(said.contains("as recording.json says"), "{said}");
+}
+
+#[test]
+fn a_frame_lost_in_the_middle_names_no_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cpu-0.rec");
+    let mut writer = Writer::create(&path, 0).unwrap();
+    writer.switch(0, 0, 0).unwrap();
+    let mut starts = Vec::new();
+    // The third frame uses the first one's page, then one of its own.
+    for pages in [[1, 2], [3, 4], [1, 5]] {
+        starts.push(writer.bytes as usize);
+        for page in pages {
+            writer.access(read(7, 3), page, page, || page).unwrap();
+        }
+        writer.flush().unwrap();
+    }
+    tell(dir.path(), &[0]);
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, [&whole[..starts[1]], &whole[starts[2]..]].concat()).unwrap();
+    let recording = Recording::open(dir.path()).unwrap();
+    let said = recording.load(0, Lines::ALL).err().unwrap().to_string();
+    assert!(said.contains("page that the stream never named"), "{said}");
+    let said = Recording::events(&path, |_| {}).unwrap_err().to_string();
+    assert!(said.contains("record again"), "{said}");
+}
+
+#[test]
+fn the_stream_of_another_processor_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for cpu in [0, 1] {
+        let mut writer = Writer::create(&dir.path().join(format!("cpu-{cpu}.rec")), cpu).unwrap();
+        writer.switch(cpu, 0, 0).unwrap();
+        writer.access(read(1, 10), 5, 50, || 0).unwrap();
+        writer.flush().unwrap();
+    }
+    tell(dir.path(), &[0, 1]);
+    fs::copy(dir.path().join("cpu-1.rec"), dir.path().join("cpu-0.rec")).unwrap();
+    let recording = Recording::open(dir.path()).unwrap();
+    let said = recording.load(0, Lines::ALL).err().unwrap().to_string();
+    assert!(said.contains("stream of cpu 1, not of cpu 0"), "{said}");
+}
+
+#[test]
+fn lines_count_as_in_the_file_once_they_are() {
+    let mut writer = Writer::create(Path::new("/dev/null"), 0).unwrap();
+    writer.access(read(1, 10), 5, 50, || 0).unwrap();
+    assert_eq!((writer.accesses, writer.lines()), (1, 0));
+    writer.flush().unwrap();
+    assert_eq!((writer.accesses, writer.lines()), (1, 1));
+}
+
 #[test]
 fn a_cut_stream_is_read_up_to_the_cut() {
     let dir = tempfile::tempdir().unwrap();
     let (path, starts) = stream(dir.path(), 3);
-    meta(&[0]).write(dir.path()).unwrap();
+    tell(dir.path(), &[0]);
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..starts[2] as usize + 30]).unwrap();
     let program = Recording::open(dir.path())
@@ -214,7 +308,7 @@ fn a_thread_that_moves_is_put_together_in_order() {
     a.access(read(4, 10), 5, 50, || 9).unwrap();
     a.flush().unwrap();
     b.flush().unwrap();
-    meta(&[0, 1]).write(dir.path()).unwrap();
+    tell(dir.path(), &[0, 1]);
     let program = Recording::open(dir.path())
         .unwrap()
         .load(0, Lines::ALL)
@@ -256,7 +350,7 @@ fn other_simulators_read_what_was_recorded() {
     assert!(!a.write_back(0x51, 1, false).unwrap());
     a.access(read(2, 7), 5, 0x50, || 1).unwrap();
     a.flush().unwrap();
-    meta(&[0]).write(dir.path()).unwrap();
+    tell(dir.path(), &[0]);
     let program = Recording::open(dir.path())
         .unwrap()
         .load(0, Lines::ALL)
@@ -323,9 +417,7 @@ fn other_simulators_read_what_was_recorded() {
 fn the_first_lines_or_those_at_a_place() {
     let dir = tempfile::tempdir().unwrap();
     stream(dir.path(), 3);
-    let mut meta = meta(&[0]);
-    meta.streams.streams[0].lines = 300;
-    meta.write(dir.path()).unwrap();
+    tell(dir.path(), &[0]);
     let recording = Recording::open(dir.path()).unwrap();
     let loaded = |lines| {
         let program = recording.load(0, lines).unwrap();

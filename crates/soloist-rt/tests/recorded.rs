@@ -63,8 +63,8 @@ fn record_of(dir: &Path, threads: u32, work: fn(u64) -> u32) {
         Stream {
             cpu,
             file,
-            lines: 0,
-            bytes: 0,
+            lines: writer.lines(),
+            bytes: writer.bytes,
             looked_at: 0,
             instructions: 0,
         }

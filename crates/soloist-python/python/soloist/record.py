@@ -77,7 +77,7 @@ def read(
 
 def _batches(directory: Path, streams: list[Any], rows: int) -> Iterator[pa.RecordBatch]:
     for stream in streams:
-        for n, columns in _native.Events(str(directory / stream["file"]), rows):
+        for n, columns in _native.Events(str(directory), stream["cpu"], rows):
             yield _batch(stream["cpu"], n, columns)
 
 
