@@ -26,7 +26,7 @@ mod whose;
 mod x86;
 
 use std::cell::UnsafeCell;
-use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
+use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::OnceLock;
@@ -61,6 +61,8 @@ struct Recorder {
     /// By program.
     on: Vec<AtomicBool>,
     ram: OnceLock<ram::Ram>,
+    /// Why nothing is recorded, for people.
+    blind: OnceLock<&'static str>,
     whose: Whose,
     /// Of arm64.
     general: OnceLock<qemu::General>,
@@ -68,12 +70,13 @@ struct Recorder {
 
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
+/// To where QEMU's own errors go, which is told of a guest that died.
 fn say(text: &str) {
-    if let Ok(text) = CString::new(format!("soloist: {text}\n")) {
-        // SAFETY: a string that ends in NUL.
-        unsafe { qemu::qemu_plugin_outs(text.as_ptr()) }
-    }
+    eprintln!("soloist: {text}");
 }
+
+const BLIND: &str = "the guest's memory was not found in QEMU's, so instruction fetches can't be \
+                     recorded (vm record --no-fetch does without)";
 
 /// QEMU's way in.
 ///
@@ -144,20 +147,22 @@ impl Recorder {
             shared: Shared::default(),
             seats,
             ram: OnceLock::new(),
+            blind: OnceLock::new(),
             whose: Whose::default(),
             general: OnceLock::new(),
         })
     }
 
+    /// Where code of the host's address lies. If the guest's memory can't be found, a recording
+    /// that wants fetches ends.
     fn physical(&self, host: u64) -> Option<u64> {
         let ram = self.ram.get_or_init(|| {
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-            let ram = ram::Ram::find(&self.plan, &maps);
-            if ram.physical(host).is_none() {
-                say("the guest's memory was not found: instruction fetches are not recorded");
-            }
-            ram
+            ram::Ram::find(&self.plan, &maps)
         });
+        if ram.is_lost() && self.plan.fetches() {
+            self.blind.get_or_init(|| BLIND);
+        }
         ram.physical(host)
     }
 
@@ -188,7 +193,10 @@ impl Recorder {
                 // SAFETY: QEMU's own number of this plugin.
                 unsafe { qemu::qemu_plugin_reset(self.id, register) }
             }
-            Some(Order::Start(program)) => self.on[program as usize].store(true, Relaxed),
+            Some(Order::Start(program)) => {
+                let sees = self.blind.get().is_none();
+                self.on[program as usize].store(sees, Relaxed);
+            }
             Some(Order::Stop) => self.on.iter().for_each(|on| on.store(false, Relaxed)),
         }
     }
@@ -388,7 +396,10 @@ extern "C" fn on_end(_id: qemu::Id, _data: *mut c_void) {
     let Some(recorder) = RECORDER.get() else {
         return;
     };
-    let mut streams = Streams::default();
+    let mut streams = Streams {
+        failed: recorder.blind.get().map(|&why| why.to_owned()),
+        ..Streams::default()
+    };
     for seat in recorder.seats.iter().flatten() {
         // SAFETY: QEMU's processors have stopped.
         let (stream, limited, failed) = unsafe { &mut *seat.0.get() }.finish();

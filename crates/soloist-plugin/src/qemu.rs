@@ -114,7 +114,6 @@ extern "C" {
     pub fn qemu_plugin_get_hwaddr(info: MemInfo, addr: u64) -> *const HwAddr;
     pub fn qemu_plugin_hwaddr_is_io(addr: *const HwAddr) -> bool;
     pub fn qemu_plugin_hwaddr_phys_addr(addr: *const HwAddr) -> u64;
-    pub fn qemu_plugin_outs(text: *const c_char);
     fn qemu_plugin_get_registers() -> *mut Array<Register>;
     fn qemu_plugin_read_register(handle: *mut c_void, to: *mut Array<u8>) -> c_int;
     fn g_byte_array_new() -> *mut Array<u8>;

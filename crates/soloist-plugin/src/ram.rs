@@ -1,8 +1,8 @@
 //! From an address of QEMU's own to the guest's physical one.
 //!
 //! QEMU tells the physical address of data, but of instructions only where in
-//! its own memory they lie. The guest's memory is one memfd a node, made in order,
-//! so that their inode numbers ascend; `/proc/self/maps` says where they are.
+//! its own memory they lie. The guest's memory is one memfd a node that has some, or one
+//! for all, made in order, so that their inode numbers ascend; `/proc/self/maps` says where they are.
 
 use soloist_record::plan::Plan;
 
@@ -37,6 +37,11 @@ impl Ram {
         }
     }
 
+    /// Whether it was not found.
+    pub fn is_lost(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// The guest's physical address.
     pub fn physical(&self, host: u64) -> Option<u64> {
         let &(start, _, offset) = self
@@ -63,4 +68,38 @@ fn memfd(line: &str) -> Option<(u64, u64, u64)> {
     let start = u64::from_str_radix(start, 16).ok()?;
     let end = u64::from_str_radix(end, 16).ok()?;
     Some((inode, start, end - start))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn plan(ram: &[u64]) -> Plan {
+        Plan {
+            out: PathBuf::new(),
+            limit: 0,
+            line: 64,
+            caches: Vec::new(),
+            programs: Vec::new(),
+            ram: ram.to_vec(),
+            begins: 0,
+            below_4g: 0x3000,
+        }
+    }
+
+    #[test]
+    fn pieces_follow_each_other_in_the_order_of_their_making() {
+        let maps = "7f0000000000-7f0000002000 rw-s 00000000 00:01 12 /memfd:memory-backend-memfd\n\
+                    7f0000010000-7f0000012000 rw-s 00000000 00:01 11 /memfd:memory-backend-memfd\n\
+                    7f0000020000-7f0000022000 rw-p 00000000 00:00 0 [heap]\n";
+        let ram = Ram::find(&plan(&[0x2000, 0x2000]), maps);
+        assert_eq!(ram.physical(0x7f00_0001_0010), Some(0x10));
+        assert_eq!(ram.physical(0x7f00_0000_0010), Some(0x2010));
+        assert_eq!(ram.physical(0x7f00_0000_1010), Some((4 << 30) + 0x10));
+        assert_eq!(ram.physical(0x7f00_0002_0010), None);
+        assert!(!ram.is_lost());
+        assert!(Ram::find(&plan(&[0x2000, 0, 0x2000]), maps).is_lost());
+    }
 }

@@ -21,7 +21,7 @@ pub struct Plan {
     pub caches: Vec<Cache>,
     /// Processors of each program.
     pub programs: Vec<Vec<u32>>,
-    /// Bytes of each memory backend of the guest, in its order.
+    /// Bytes of each memory backend of the guest, in its order; none of them is 0.
     pub ram: Vec<u64>,
     /// Its first address.
     pub begins: u64,
@@ -30,6 +30,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether instruction fetches are to be recorded.
+    pub fn fetches(&self) -> bool {
+        self.caches.iter().any(|cache| cache.name == "l1i")
+    }
+
     /// Reads it.
     pub fn read(file: &Path) -> Result<Self> {
         read_json(file)

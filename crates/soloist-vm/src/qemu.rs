@@ -265,6 +265,15 @@ fn is_in_one_piece(guest: &GuestNodes) -> bool {
     guest.node_memory.iter().filter(|&&size| size > 0).count() > MOST_PIECES
 }
 
+/// Bytes of each piece of memory, in the order in which QEMU makes them.
+pub(crate) fn pieces(guest: &GuestNodes) -> Vec<u64> {
+    let sizes = guest.node_sizes();
+    match is_in_one_piece(guest) {
+        true => vec![sizes.iter().sum()],
+        false => sizes.into_iter().filter(|&size| size > 0).collect(),
+    }
+}
+
 /// Memory is shared with the server of the host's files, hence memfd.
 fn node_args(guest: &GuestNodes) -> Vec<String> {
     let mib = guest.node_sizes().iter().sum::<u64>() >> 20;
@@ -371,5 +380,21 @@ mod tests {
         guest.node_memory[1] = 0;
         let (pieces, nodes) = memory_and_nodes(&guest);
         assert_eq!((pieces, nodes[1].as_str()), (1, "node,nodeid=1,cpus=1"));
+    }
+
+    /// The recorder finds the guest's memory by these.
+    #[test]
+    fn pieces_are_the_memory_that_qemu_is_told_to_make() {
+        let mut memoryless = GuestNodes::even(1 << 30, 4, 4);
+        memoryless.node_memory[1] = 0;
+        for guest in [memoryless, GuestNodes::even(4 << 30, 32, 32)] {
+            let args = node_args(&guest);
+            let told = args.iter().filter(|a| a.starts_with("memory-backend"));
+            let told: Vec<u64> = told
+                .map(|a| a.split_once("size=").unwrap().1.split_once('M').unwrap().0)
+                .map(|mib| mib.parse::<u64>().unwrap() << 20)
+                .collect();
+            assert_eq!(pieces(&guest), told);
+        }
     }
 }

@@ -21,6 +21,7 @@ use crate::arch::Arch;
 use crate::error::{io, Error};
 use crate::interrupt::Scratch;
 use crate::outcome::GuestOutcome;
+use crate::qemu;
 use crate::run::run;
 use crate::spec::{Recorder, Spec};
 
@@ -153,7 +154,7 @@ pub fn ran(outcome: &GuestOutcome) -> bool {
 
 fn plan(spec: &Spec, order: &Order, out: &Path) -> Plan {
     let arch = spec.kernel.arch();
-    let ram = spec.nodes.node_sizes();
+    let ram = qemu::pieces(&spec.nodes);
     let total: u64 = ram.iter().sum();
     let below_4g = match (arch, spec.nodes.below_4g()) {
         // QEMU's `virt` has no hole.
