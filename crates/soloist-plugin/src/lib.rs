@@ -367,7 +367,8 @@ extern "C" fn on_access(
     let shared = &recorder.shared;
     if write && shift == 3 && access.kernel {
         if Vcpu::may_switch(access, virt, shared) {
-            vcpu.switch(value(info), shared);
+            let task = value(info);
+            vcpu.switch(task, pid(task, shared), shared);
         } else if Vcpu::may_order(access, shared) {
             vcpu.order(access, virt, value(info), shared);
         }
@@ -384,6 +385,19 @@ extern "C" fn on_access(
         qemu::qemu_plugin_hwaddr_phys_addr(at)
     };
     vcpu.access(access, virt, phys, 1 << shift, write, shared);
+}
+
+/// The number of the task that the kernel keeps at `task`; 0: idle, or not known. Called in a
+/// callback of the processor that goes on to it.
+fn pid(task: u64, shared: &Shared) -> u32 {
+    thread_local! {
+        static MEMORY: qemu::Memory = qemu::Memory::new();
+    }
+    let Some(at) = shared.pid_of(task) else {
+        return 0;
+    };
+    // SAFETY: as the caller says.
+    MEMORY.with(|memory| unsafe { memory.number(at) }.unwrap_or(0))
 }
 
 /// What an access stored or loaded.

@@ -114,10 +114,38 @@ extern "C" {
     pub fn qemu_plugin_get_hwaddr(info: MemInfo, addr: u64) -> *const HwAddr;
     pub fn qemu_plugin_hwaddr_is_io(addr: *const HwAddr) -> bool;
     pub fn qemu_plugin_hwaddr_phys_addr(addr: *const HwAddr) -> u64;
+    fn qemu_plugin_read_memory_vaddr(addr: u64, to: *mut Array<u8>, len: usize) -> bool;
     fn qemu_plugin_get_registers() -> *mut Array<Register>;
     fn qemu_plugin_read_register(handle: *mut c_void, to: *mut Array<u8>) -> c_int;
     fn g_byte_array_new() -> *mut Array<u8>;
     fn g_byte_array_set_size(array: *mut Array<u8>, len: c_uint) -> *mut Array<u8>;
+}
+
+/// Room for the guest's memory, of one thread of QEMU.
+pub struct Memory(*mut Array<u8>);
+
+impl Memory {
+    /// Makes room.
+    pub fn new() -> Self {
+        // SAFETY: has no conditions.
+        Self(unsafe { g_byte_array_new() })
+    }
+
+    /// The number at a virtual address of the processor whose callback this is; `None`: nothing
+    /// is there.
+    ///
+    /// # Safety
+    /// Called from a callback of a processor's.
+    pub unsafe fn number(&self, addr: u64) -> Option<u32> {
+        // SAFETY: the array is ours, and as long as it says.
+        let bytes = unsafe {
+            if !qemu_plugin_read_memory_vaddr(addr, self.0, size_of::<u32>()) {
+                return None;
+            }
+            std::slice::from_raw_parts((*self.0).data, (*self.0).len as usize)
+        };
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    }
 }
 
 /// The general registers of arm64, by QEMU's handles of them.

@@ -27,8 +27,21 @@ pub struct Shared {
     symbols: [AtomicU64; plan::SYMBOL_WORDS],
     wakes: AtomicU32,
     futexes: Mutex<Futexes>,
-    threads: Mutex<Vec<(u64, Thread)>>,
+    threads: Mutex<Vec<(Task, Thread)>>,
 }
+
+/// A task as the kernel has it. The kernel keeps a new one where one lay that has ended, and
+/// numbers it otherwise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Task {
+    /// Where the kernel keeps it.
+    pub at: u64,
+    /// Its number; 0: idle, or not known.
+    pub pid: u32,
+}
+
+/// The symbol that says where a task has its number.
+const PID: usize = plan::SYMBOL_WORDS - 1;
 
 /// Bytes that are cleared at once: those of a Cortex-A72, which recorded guests of arm64 have.
 const CLEARS: u64 = 64;
@@ -69,8 +82,14 @@ impl Shared {
         threads.iter().map(|&(_, thread)| thread).collect()
     }
 
-    /// Number of the thread whose task the kernel keeps at `task`.
-    fn thread(&self, task: u64, program: u32) -> u32 {
+    /// Where the task that the kernel keeps at `task` has its number, if that is known.
+    pub fn pid_of(&self, task: u64) -> Option<u64> {
+        let offset = self.symbols[PID].load(Relaxed);
+        (offset != 0).then(|| task.wrapping_add(offset))
+    }
+
+    /// Number of the thread that `task` is.
+    fn thread(&self, task: Task, program: u32) -> u32 {
         let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         let known = threads
             .iter()
@@ -106,7 +125,7 @@ pub struct Vcpu {
     on: bool,
     /// Whether the running thread is known to run in user mode.
     user: bool,
-    task: u64,
+    task: Task,
     thread: u32,
     /// The words so far of a marker that has some.
     words: Option<Vec<u64>>,
@@ -154,7 +173,7 @@ impl Vcpu {
             started: 0,
             on: false,
             user: false,
-            task: 0,
+            task: Task::default(),
             thread: 0,
             words: None,
             missed: 0,
@@ -465,7 +484,7 @@ impl Vcpu {
             return;
         }
         if shared.is_in(3, of.pc) {
-            if value == self.task {
+            if value == self.task.at {
                 let mut futexes = shared.futexes();
                 futexes.waiting.insert(virt + TASK_TO_LOCK, self.thread);
             }
@@ -489,8 +508,9 @@ impl Vcpu {
         self.note(result, before, shared);
     }
 
-    /// The kernel goes on to `task`.
-    pub fn switch(&mut self, task: u64, shared: &Shared) {
+    /// The kernel goes on to the task at `at`, whose number is `pid`.
+    pub fn switch(&mut self, at: u64, pid: u32, shared: &Shared) {
+        let task = Task { at, pid };
         if self.task != task {
             self.task = task;
             if self.on {
@@ -527,5 +547,37 @@ impl Vcpu {
         self.stream.bytes = self.writer.bytes;
         self.stream.lines = self.writer.lines();
         (self.stream.clone(), self.limited, self.failed.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel keeps each new process of a shell where the last one lay.
+    #[test]
+    fn a_task_that_lies_where_another_ended_is_another_thread() {
+        let shared = Shared::default();
+        let thread = |at, pid| shared.thread(Task { at, pid }, 0);
+        assert_eq!(thread(0x1000, 7), 0);
+        shared.is_user(0);
+        assert_eq!(thread(0x1000, 8), 1);
+        assert_eq!((thread(0x1000, 7), thread(0x1000, 8)), (0, 1));
+        assert_eq!(
+            thread(0x2000, 8),
+            2,
+            "as idle tasks, which all have number 0"
+        );
+        assert_eq!(shared.thread(Task { at: 0x1000, pid: 7 }, 1), 3);
+        let users: Vec<bool> = shared.threads().iter().map(|t| t.user).collect();
+        assert_eq!(users, [true, false, false, false]);
+    }
+
+    #[test]
+    fn where_a_task_has_its_number_is_asked_only_where_that_is_known() {
+        let shared = Shared::default();
+        assert_eq!(shared.pid_of(0x1000), None);
+        shared.symbols[PID].store(0x98, Relaxed);
+        assert_eq!(shared.pid_of(0x1000), Some(0x1098));
     }
 }

@@ -35,6 +35,9 @@
 //! of `0x736f6c6f6973 << 16 | code` at offset 0x5c0 of a page; codes from 0x100 on are its
 //! own. Readers also take version 1, which has no event 7.
 //!
+//! A thread is a task of the kernel, by its address and its number (`pid`). A kernel without
+//! BTF says no numbers: there a task that lies where one lay that has ended is the same thread.
+//!
 //! A line takes 0.1 to 3 bytes on disk and 8 in memory when it is played. `--limit` bounds
 //! the first (a frame more for each processor; the programs run on), `--lines` the second.
 //! `recording.json` has `limited: true` where the limit was reached, and `failed` with the

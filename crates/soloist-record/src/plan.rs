@@ -53,10 +53,11 @@ pub const MARKER: u64 = 0x736f_6c6f_6973 << 16;
 /// [`SYMBOL_WORDS`] words follow, stored to the same place: where the kernel's
 /// `__switch_to` begins and ends; the offset of the current task, which it notes there, among
 /// its processor's variables; then where `__futex_queue`, `__futex_wake_mark` and
-/// `futex_wake_mark` begin and end, 0 where there is none.
+/// `futex_wake_mark` begin and end, 0 where there is none; then the offset of `pid` in
+/// `task_struct`, 0 where it is not known.
 pub const SYMBOLS: u16 = 1;
 /// Number of words that follow [`SYMBOLS`].
-pub const SYMBOL_WORDS: usize = 9;
+pub const SYMBOL_WORDS: usize = 10;
 /// The program of this processor begins.
 pub const START: u16 = 2;
 /// Recording ends, of all programs.

@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btf.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <signal.h>
@@ -58,9 +59,74 @@ static void tell(uint64_t word)
 	*(volatile uint64_t *)(page + MARKER_OFFSET) = word;
 }
 
+/* The kernel's own description of its types; NULL: it has none. */
+static struct btf_header *read_btf(void)
+{
+	int fd = open("/sys/kernel/btf/vmlinux", O_RDONLY);
+	size_t size = 0, room = 32 << 20;
+	char *all = malloc(room);
+	ssize_t n = 0;
+
+	while (all && fd >= 0 && (n = read(fd, all + size, room - size)) > 0)
+		size += n;
+	if (fd >= 0)
+		close(fd);
+	return size > sizeof(struct btf_header) && !n ? (struct btf_header *)all : NULL;
+}
+
+/* Bytes behind a type's description. */
+static size_t btf_tail(const struct btf_type *type)
+{
+	size_t n = BTF_INFO_VLEN(type->info);
+
+	switch (BTF_INFO_KIND(type->info)) {
+	case BTF_KIND_INT:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DECL_TAG:
+		return 4;
+	case BTF_KIND_ARRAY:
+		return sizeof(struct btf_array);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_DATASEC:
+	case BTF_KIND_ENUM64:
+		return 12 * n;
+	case BTF_KIND_ENUM:
+	case BTF_KIND_FUNC_PROTO:
+		return 8 * n;
+	default:
+		return 0;
+	}
+}
+
+/* Offset of pid in task_struct; 0: not known. */
+static uint64_t pid_offset(void)
+{
+	const struct btf_header *btf = read_btf();
+	const char *types, *end, *names;
+
+	if (!btf || btf->magic != BTF_MAGIC)
+		return 0;
+	types = (const char *)btf + btf->hdr_len + btf->type_off;
+	names = (const char *)btf + btf->hdr_len + btf->str_off;
+	for (end = types + btf->type_len; types < end;) {
+		const struct btf_type *type = (const void *)types;
+		const struct btf_member *member = (const void *)(type + 1);
+		int is_task = BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT &&
+			      !strcmp(names + type->name_off, "task_struct");
+
+		for (int i = BTF_INFO_VLEN(type->info); is_task && i; i--, member++)
+			if (!strcmp(names + member->name_off, "pid"))
+				return BTF_MEMBER_BIT_OFFSET(member->offset) / 8;
+		types = (const char *)(type + 1) + btf_tail(type);
+	}
+	return 0;
+}
+
 /*
  * Where the kernel notes its current task: without it threads are not told apart.
- * And where waits on futexes begin and end: without it nobody waits for another.
+ * And where waits on futexes begin and end: without it nobody waits for another. And
+ * where a task has its number: a later one may lie where one lay that has ended.
  */
 static void tell_symbols(void)
 {
@@ -70,7 +136,7 @@ static void tell_symbols(void)
 	static const char *const currents[] = { "pcpu_hot", "current_task", "__entry_task" };
 	enum { NAMES = sizeof(names) / sizeof(*names) };
 	enum { CURRENTS = sizeof(currents) / sizeof(*currents) };
-	uint64_t from[NAMES] = { 0 }, to[NAMES], current = 0, addr;
+	uint64_t from[NAMES] = { 0 }, to[NAMES], current = 0, addr, pid = pid_offset();
 	char line[512], name[256];
 	FILE *file;
 
@@ -104,6 +170,7 @@ static void tell_symbols(void)
 		tell(from[i]);
 		tell(from[i] ? to[i] : 0);
 	}
+	tell(pid);
 }
 
 /* A list such as 0-3,8. */
