@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::OnceLock;
 
-use soloist_record::meta::{Stream, Streams};
+use soloist_record::meta::{stream_file, Stream, Streams};
 use soloist_record::plan::{self, Plan, MARKER_OFFSET};
 use soloist_record::Writer;
 
@@ -203,7 +203,7 @@ impl Recorder {
 }
 
 fn seat(plan: &Plan, program: u32, cpu: u32) -> Result<Vcpu, String> {
-    let file = format!("cpu-{cpu}.rec");
+    let file = stream_file(cpu);
     let writer = Writer::create(&plan.out.join(&file), cpu).map_err(|e| e.to_string())?;
     let stream = Stream {
         cpu,

@@ -11,6 +11,11 @@ pub const FILE: &str = "recording.json";
 /// The file that the plugin writes at its end; it becomes part of [`FILE`].
 pub const STREAMS: &str = "streams.json";
 
+/// The file of the stream of processor `cpu`.
+pub fn stream_file(cpu: u32) -> String {
+    format!("cpu-{cpu}.rec")
+}
+
 /// A cache before the recorder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {

@@ -92,6 +92,7 @@ pub fn record(
     let arch = spec.kernel.arch();
     let (qemu, plugin) = recorder(arch, root)?;
     let out = &order.out;
+    let is_new = !out.exists();
     fs::create_dir_all(out).map_err(io(format!("cannot make {}", out.display())))?;
     let out = out
         .canonicalize()
@@ -106,7 +107,12 @@ pub fn record(
     self::plan(&spec, order, &out).write(&plan)?;
     spec.command = command(&inside, &order.programs);
     spec.recorder = Some(Recorder { qemu, plugin, plan });
-    let outcome = run(&spec)?;
+    let outcome = run(&spec);
+    drop(tools);
+    if !outcome.as_ref().is_ok_and(ran) {
+        remove_streams(&out, &order.programs, is_new);
+    }
+    let outcome = outcome?;
     let meta = Meta {
         version: frame::VERSION,
         machine: order.machine.clone(),
@@ -129,6 +135,20 @@ pub fn record(
     fs::remove_file(&left).map_err(io(format!("cannot remove {}", left.display())))?;
     meta.write(&out)?;
     Ok((outcome, meta))
+}
+
+/// Removes what the plugin left in `out` of a recording that is none, and `out` itself if it
+/// was made for it.
+fn remove_streams(out: &Path, programs: &[Program], is_new: bool) {
+    let cpus = programs.iter().flat_map(|program| &program.cpus);
+    let streams = cpus.map(|cpu| soloist_record::meta::stream_file(*cpu));
+    for file in streams.chain([soloist_record::meta::STREAMS.to_owned()]) {
+        // What is not there need not go, and what stays is told by the guest's failure.
+        let _ = fs::remove_file(out.join(file));
+    }
+    if is_new {
+        let _ = fs::remove_dir(out);
+    }
 }
 
 /// Bytes that are free where the directory `out` is, or would be made.
@@ -187,4 +207,40 @@ fn command(inside: &Path, programs: &[Program]) -> Vec<OsString> {
         words.extend(program.argv.iter().map(OsString::from));
     }
     words
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_that_is_none_leaves_nothing() {
+        let program = Program {
+            name: "p".into(),
+            argv: vec!["p".into()],
+            cpus: vec![0, 3],
+            colors: Vec::new(),
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let files = ["cpu-0.rec", "cpu-3.rec", "streams.json"];
+        let leave = || {
+            fs::create_dir_all(&out).unwrap();
+            for file in files {
+                fs::write(out.join(file), "").unwrap();
+            }
+        };
+        leave();
+        remove_streams(&out, std::slice::from_ref(&program), true);
+        assert!(!out.exists());
+        // Somebody's own directory stays, and what else is in it.
+        leave();
+        fs::write(out.join("cpu-1.rec"), "").unwrap();
+        remove_streams(&out, std::slice::from_ref(&program), false);
+        let left: Vec<_> = fs::read_dir(&out).unwrap().collect();
+        assert_eq!(left.len(), 1);
+        remove_streams(&out, &[program], true);
+        assert!(out.join("cpu-1.rec").exists());
+    }
 }
