@@ -59,7 +59,10 @@ impl Lines {
             Self::First(n) => 0..n,
             Self::Middle(n) => Self::At(50, n).range(all),
             Self::At(percent, n) => {
-                let before = (all as usize).saturating_sub(n) * percent as usize / 100;
+                // What a file says may be any number.
+                let rest = u128::from(all).saturating_sub(n as u128);
+                let before = rest * u128::from(percent) / 100;
+                let before = usize::try_from(before).unwrap_or(usize::MAX);
                 before..before.saturating_add(n)
             }
         }

@@ -443,6 +443,21 @@ fn the_first_lines_or_those_at_a_place() {
 }
 
 #[test]
+fn no_number_of_lines_that_a_file_tells_crashes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    stream(dir.path(), 3);
+    tell(dir.path(), &[0]);
+    let mut meta = Meta::read(dir.path()).unwrap();
+    meta.streams.streams[0].lines = u64::MAX;
+    meta.write(dir.path()).unwrap();
+    let recording = Recording::open(dir.path()).unwrap();
+    for lines in [Lines::Middle(1000), Lines::At(100, 1)] {
+        let said = recording.load(0, lines).unwrap().damage[0].to_string();
+        assert!(said.contains(&format!("tells of {}", u64::MAX)), "{said}");
+    }
+}
+
+#[test]
 fn a_folder_without_a_recording_is_told_what_makes_one() {
     let dir = tempfile::tempdir().unwrap();
     let said = Meta::read(dir.path()).unwrap_err().to_string();
