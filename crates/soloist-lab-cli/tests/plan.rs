@@ -61,6 +61,14 @@ fn an_option_without_effect_is_refused() {
     assert!(text.contains("rest-system"), "{text}");
     let said = refused(dir.path(), &["--measured", "trace.json"]);
     assert!(said.contains("--report"), "{said}");
+    // The file alone is printed: nothing is applied, compared or told in JSON.
+    for option in ["--apply", "--check", "--json"] {
+        let said = refused(dir.path(), &["--config", "-", option]);
+        assert!(
+            said.contains(&format!("leave {option} out")),
+            "{option}: {said}"
+        );
+    }
 }
 
 #[test]

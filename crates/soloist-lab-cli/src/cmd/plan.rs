@@ -127,7 +127,7 @@ struct Report<'a> {
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
-    check_options(&args)?;
+    check_options(&args, ctx.json)?;
     let mut set = read(&args)?;
     let machine = machine(&args, &set)?;
     let platform = Platform::of(&machine)?;
@@ -155,15 +155,14 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         .config
         .as_ref()
         .and_then(|path| made.unfit(path, args.force));
-    match (&args.config, &refused) {
-        (Some(path), None) if path.as_os_str() != "-" => write(path, &text)?,
-        (Some(path), why) if path.as_os_str() == "-" => {
-            return match why {
-                Some(why) => Err(anyhow::anyhow!("{why}")),
-                None => out::put(&text).map(|()| status(made.plan.holds)),
-            };
-        }
-        _ => {}
+    if prints_file(&args) {
+        return match refused {
+            Some(why) => Err(anyhow::anyhow!("{why}")),
+            None => out::put(&text).map(|()| status(made.plan.holds)),
+        };
+    }
+    if let (Some(path), None) = (&args.config, &refused) {
+        write(path, &text)?;
     }
     if !ctx.json {
         say::say(&made.plan, &made.check, &rests, ctx)?;
@@ -183,7 +182,20 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     status
 }
 
-fn check_options(args: &Args) -> Result<()> {
+/// Options that can't be meant together, or at all.
+fn check_options(args: &Args, json: bool) -> Result<()> {
+    let more = [
+        ("--apply", args.apply),
+        ("--check", args.check),
+        ("--json", json),
+    ];
+    let more = more.into_iter().find(|(_, given)| *given);
+    if let Some((option, _)) = more.filter(|_| prints_file(args)) {
+        let what = format!(
+            "--config - prints the file and does nothing else: leave {option} out, or name a file"
+        );
+        return Err(Misuse(what).into());
+    }
     if args.rest && !(args.apply || args.check || args.config.is_some()) {
         let what = "--rest changes what --apply, --check and --config make: add one of them";
         return Err(Misuse(what.to_owned()).into());
@@ -192,6 +204,12 @@ fn check_options(args: &Args) -> Result<()> {
         check_event(name).map_err(|e| Misuse(format!("--event {e}")))?;
     }
     Ok(())
+}
+
+/// Is the plan's file all that is printed?
+fn prints_file(args: &Args) -> bool {
+    let path = args.config.as_deref();
+    path.is_some_and(|path| path.as_os_str() == "-")
 }
 
 /// The task file.
