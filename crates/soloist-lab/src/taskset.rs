@@ -469,8 +469,18 @@ fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<
     Some(Estimate::jackknife(mean(&all), &without))
 }
 
+/// Whether a seed has no such figure: a time, where no job of the task was completed.
+/// What the other seeds have is the figure of those that had luck.
+fn is_partial(rows: &[Row], policy: Policy, claim: &TaskClaim) -> bool {
+    let mut mine = rows
+        .iter()
+        .filter(|r| r.policy == policy && r.task == claim.task);
+    claim.figure != Figure::Misses && mine.any(|r| r.mean <= 0.0)
+}
+
 fn judge(claim: &TaskClaim, rows: &[Row]) -> Verdict {
     let ours = estimate(rows, claim.policy, &claim.task, claim.figure);
+    let partial = |policy: &Policy| is_partial(rows, *policy, claim);
     let mut verdict = Verdict {
         what: claim.what.clone(),
         kind: claim.kind.unwrap_or(ClaimKind::Predicted),
@@ -485,13 +495,20 @@ fn judge(claim: &TaskClaim, rows: &[Row]) -> Verdict {
     };
     if let Some(other) = claim.below {
         verdict.kind = claim.kind.unwrap_or(ClaimKind::Order);
-        match ours.zip(estimate(rows, other, &claim.task, claim.figure)) {
-            Some((ours, other)) => verdict.holds = ours.below(other),
-            None => verdict.error = Some("no job is completed".to_owned()),
+        let theirs = estimate(rows, other, &claim.task, claim.figure);
+        let partial = [claim.policy, other].into_iter().find(partial);
+        match (partial, ours.zip(theirs)) {
+            (None, Some((ours, theirs))) => verdict.holds = ours.below(theirs),
+            (None, None) => verdict.error = Some("no job is completed".to_owned()),
+            (Some(policy), _) => {
+                let name = policy.name();
+                verdict.error = Some(format!("no job is completed in some seed under {name}"));
+            }
         }
     } else if let Some(theirs) = claim.theirs {
         let from = claim.from.unwrap_or(0.0);
         // A run that does not end in time is far from one that did.
+        let ours = ours.filter(|_| !partial(&claim.policy));
         let allowed = TOLERANCE * (theirs - from).abs();
         verdict.holds = ours.map_or(Some(false), |ours| ours.within(theirs, allowed));
         verdict.effect = ours
@@ -535,6 +552,8 @@ mod tests {
             (&[21.0, 21.0, 21.0], true, Some(1.1)),
             (&[22.0, 22.0, 22.0], false, Some(1.2)),
             (&[0.0, 0.0, 0.0], false, None),
+            // The seeds that have a time are near to what is printed, and not all have one.
+            (&[20.0, 0.0, 20.0], false, None),
         ] {
             let v = judge(&printed, &rows(Policy::Linux, means));
             assert_eq!((v.holds, v.effect), (Some(holds), effect), "{v:?}");
@@ -553,6 +572,7 @@ mod tests {
             (&[11.0, 11.1, 11.2], Some(true)),
             (&[9.9, 10.0, 10.1], Some(false)),
             (&[0.0, 0.0, 0.0], None),
+            (&[11.0, 0.0, 11.2], None),
         ] {
             let mut all = rows(Policy::Linux, &[10.0, 10.1, 10.2]);
             all.extend(rows(Policy::Single, means));
@@ -560,6 +580,18 @@ mod tests {
             assert_eq!((v.holds, v.kind), (holds, ClaimKind::Order), "{v:?}");
             assert_eq!(v.error.is_some(), holds.is_none());
         }
+        // Nor is what has no time in a seed below anything.
+        let mut all = rows(Policy::Linux, &[10.0, 0.0, 10.2]);
+        all.extend(rows(Policy::Single, &[11.0, 11.1, 11.2]));
+        let error = judge(&order, &all).error.unwrap();
+        assert!(error.ends_with("under linux"), "{error}");
+        // Misses are counted of jobs that never end, too.
+        let misses = TaskClaim {
+            figure: Figure::Misses,
+            ..claim("theirs = 33.0")
+        };
+        assert!(judge(&misses, &all).ours.is_some_and(|m| m.value > 30.0));
+        assert_eq!(judge(&misses, &all).error, None);
     }
 
     #[test]
