@@ -162,6 +162,61 @@ fn a_resumed_run_takes_what_is_of_the_same_machine_only() {
     assert_ne!(second, first);
 }
 
+/// A line every `step` bytes, as `sim import` takes it.
+fn record(dir: &Path, name: &str, step: u64) {
+    let line = |i: u64| format!("{:#x} READ {}\n", i * step % (1 << 22), i * 10);
+    let trace: String = (0..4000).map(line).collect();
+    fs::write(dir.join("trace"), trace).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+    let words = ["sim", "import", "--format", "dramsim3", "-o", name, "trace"];
+    let made = command.current_dir(dir).args(words).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+}
+
+/// Another recording of the same name is another input, of scenarios and of task sets.
+#[test]
+fn a_resumed_run_takes_what_is_of_the_same_recording_only() {
+    let dir = folder();
+    let played = "kind = \"recorded\"\nrecording = \"rec\"";
+    let scenario = SCENARIO
+        .replace("kind = \"latency\"", played)
+        .replace("bytes = \"4M\"\nwork = 2000\n", "");
+    write_task_set(dir.path(), TASK_SET);
+    let tasks = fs::read_to_string(dir.path().join("tasks.toml")).unwrap();
+    let tasks = tasks
+        .replace("kind = \"bandwidth-read\"", played)
+        .replace("memory = \"32K\"\n", "");
+    fs::write(dir.path().join("tasks.toml"), tasks).unwrap();
+    fs::write(dir.path().join("mine.toml"), scenario).unwrap();
+    for file in ["./mine.toml", "./mine-rt.toml"] {
+        let words = ["run", file, "--seeds", "1", "--out", "out", "--resume"];
+        let kept = dir.path().join("out/mine.json");
+        // A word that no run writes shows whether what is there was taken.
+        let mark = || {
+            let text = fs::read_to_string(&kept).unwrap();
+            fs::write(&kept, text.replacen('{', "{\"marked\": 1,", 1)).unwrap();
+        };
+        let is_marked = || fs::read_to_string(&kept).unwrap().contains("marked");
+        let run = || assert!(lab(dir.path(), &words).status.success(), "{file}");
+        record_anew(dir.path(), 448);
+        run();
+        mark();
+        run();
+        assert!(is_marked(), "{file}: the same recording was played again");
+        record_anew(dir.path(), 64);
+        run();
+        assert!(
+            !is_marked(),
+            "{file}: another recording's outcome was taken"
+        );
+    }
+}
+
+fn record_anew(dir: &Path, step: u64) {
+    let _ = fs::remove_dir_all(dir.join("rec"));
+    record(dir, "rec", step);
+}
+
 #[test]
 fn a_comparison_counts_what_both_have() {
     let dir = folder();

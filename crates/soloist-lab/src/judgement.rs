@@ -9,6 +9,7 @@ pub mod verdict;
 
 use serde::{Deserialize, Serialize};
 use soloist_memory::Platform;
+use soloist_play::programs::recorded::Recorded;
 
 pub use answer::{answers, Answer};
 pub use interval::Estimate;
@@ -35,6 +36,9 @@ pub struct ScenarioOutcome {
     /// outcomes of older versions.
     #[serde(default)]
     pub machine: String,
+    /// Fingerprints of the recordings as they were then, of the tasks that play one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recordings: Vec<String>,
     /// What was measured.
     pub cases: Vec<CaseResult>,
     /// The claims, judged.
@@ -68,6 +72,7 @@ impl ScenarioOutcome {
             seeds: options.seeds,
             small: options.small,
             machine: fingerprint_of(&scenario.experiment.machine),
+            recordings: fingerprints(scenario.tasks.iter().map(|task| &task.recorded)),
             cases,
             verdicts,
             scenario,
@@ -89,12 +94,14 @@ impl ScenarioOutcome {
         format!("soloist lab run {name} --seed {}{seeds}{small}", self.seed)
     }
 
-    /// Whether it is what these options give, by the same file and the same model.
+    /// Whether it is what these options give, by the same file, recordings and model.
     #[must_use]
     pub fn is_of(&self, scenario: &Scenario, options: Options) -> bool {
+        let recorded = scenario.tasks.iter().map(|task| &task.recorded);
         let file = |scenario: &Scenario| serde_json::to_value(scenario).ok();
         (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
             && self.machine == fingerprint_of(&scenario.experiment.machine)
+            && self.recordings == fingerprints(recorded)
             && file(&self.scenario) == file(scenario)
     }
 
@@ -120,6 +127,14 @@ pub fn fingerprint(platform: &Platform) -> String {
     let all = format!("{platform:?}{map}");
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", all.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+/// The same of the recordings that tasks play.
+pub fn fingerprints<'a>(recorded: impl Iterator<Item = &'a Option<Recorded>>) -> Vec<String> {
+    let recorded = recorded.flatten();
+    recorded
+        .map(|recorded| format!("{:016x}", recorded.fingerprint()))
+        .collect()
 }
 
 /// The same of the machine of this name; empty where there is none.

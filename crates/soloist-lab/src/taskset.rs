@@ -23,7 +23,7 @@ use toml::de::Deserializer;
 
 use crate::jobs::{do_one, Options, Parts};
 use crate::judgement::verdict::TOLERANCE;
-use crate::judgement::{fingerprint, fingerprint_of, Estimate, Judged, Verdict};
+use crate::judgement::{fingerprint, fingerprint_of, fingerprints, Estimate, Judged, Verdict};
 use crate::spec::ClaimKind;
 
 /// Where tasks have no machine.
@@ -178,6 +178,9 @@ pub struct TaskSetOutcome {
     pub small: bool,
     /// The task file.
     pub set: serde_json::Value,
+    /// Fingerprints of the recordings as they were then, of the tasks that play one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recordings: Vec<String>,
     /// Its tasks with deadlines: name, period, longest execution alone, ms.
     pub tasks: Vec<(String, f64, f64)>,
     /// All figures.
@@ -214,12 +217,14 @@ impl TaskSetOutcome {
         format!("soloist lab run {name} --seed {}{seeds}{small}", self.seed)
     }
 
-    /// Is it what these options give, by the same file and the same model?
+    /// Is it what these options give, by the same files, recordings and model?
     #[must_use]
     pub fn is_of(&self, spec: &TaskSetSpec, set: &TaskSet, options: Options) -> bool {
+        let recorded = set.tasks.iter().map(|task| &task.recorded);
         let file = |m: &TaskSetSpec| serde_json::to_value(m).ok();
         (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
             && self.set == serde_json::to_value(set).unwrap_or_default()
+            && self.recordings == fingerprints(recorded)
             && self.model == fingerprint_of(&self.machine)
             && file(&self.spec) == file(spec)
     }
@@ -419,6 +424,7 @@ impl Parts for PreparedTaskSet {
         });
         TaskSetOutcome {
             set: serde_json::to_value(set).unwrap_or_default(),
+            recordings: fingerprints(set.tasks.iter().map(|task| &task.recorded)),
             model: fingerprint(&self.platform),
             machine: self.machine.clone(),
             seed: options.seed,

@@ -27,6 +27,7 @@ pub struct Recorded {
     first: Arc<[u16]>,
     /// Of each thread; counted when first asked for.
     counts: Arc<OnceLock<Vec<Counts>>>,
+    fingerprint: Arc<OnceLock<u64>>,
 }
 
 /// What a thread asks for.
@@ -58,6 +59,37 @@ impl Counts {
     /// Lines before the `lines` in the middle of those that it asked for.
     fn before(&self, lines: u64) -> u64 {
         self.asked.saturating_sub(lines) / 2
+    }
+}
+
+/// FNV-1a, of words instead of bytes; a word's high bits come down before the next.
+struct Sum(u64);
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Sum {
+    fn add(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x0100_0000_01b3);
+        self.0 ^= self.0 >> 29;
+    }
+
+    fn add_step(&mut self, step: Event) {
+        let (kind, value) = match step {
+            Event::Access(a) => {
+                let of_line = u64::from(a.page) << 6 | u64::from(a.line);
+                let of_work = u64::from(a.work) << 2;
+                self.add(of_work | u64::from(a.kernel) << 1 | u64::from(a.dependent));
+                (a.kind as u64, of_line)
+            }
+            Event::Mark(id) => (5, id.into()),
+            Event::Wake(id) => (6, id.into()),
+            Event::Wait(id) => (7, id.into()),
+        };
+        self.add(value << 3 | kind);
     }
 }
 
@@ -107,6 +139,7 @@ impl Recorded {
         Self {
             first: first.collect(),
             counts: Arc::default(),
+            fingerprint: Arc::default(),
             lanes,
             program,
         }
@@ -116,6 +149,22 @@ impl Recorded {
         let count = |lane| Counts::new(&self.program, lane);
         self.counts
             .get_or_init(|| self.lanes.iter().map(count).collect())
+    }
+
+    /// What tells one recording from another: of its pages, and of what each thread does.
+    pub fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| {
+            let mut sum = Sum::default();
+            for page in &self.program.pages {
+                let of_page = [page.phys, page.virt, page.user.into(), page.thread.into()];
+                of_page.into_iter().for_each(|value| sum.add(value));
+            }
+            for lane in &*self.lanes {
+                sum.add(u64::MAX);
+                self.program.steps(lane).for_each(|step| sum.add_step(step));
+            }
+            sum.0
+        })
     }
 
     /// Its threads: so many tasks it is.

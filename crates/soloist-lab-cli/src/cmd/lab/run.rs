@@ -47,7 +47,7 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Reuse results in DIR of the same scenario, machine and seed.
+    /// Reuse results in DIR of the same scenario, recordings, machine and seed.
     #[arg(long, requires = "out")]
     resume: bool,
 
