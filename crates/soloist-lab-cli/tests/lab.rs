@@ -249,6 +249,22 @@ fn a_comparison_counts_what_both_have() {
     assert!(told.contains("only in a: other") && told.contains("only in b: mine: again"));
 }
 
+/// Between whole numbers `1 / 4` would be 0.
+#[test]
+fn a_claim_divides_whole_numbers_as_fractions() {
+    let dir = folder();
+    let third = SCENARIO.replace(
+        "\"buddy_reader_latency\"",
+        "\"1 / 4 + 0 * buddy_reader_latency\"",
+    );
+    fs::write(dir.path().join("mine.toml"), third).unwrap();
+    let run = json(
+        dir.path(),
+        &["run", "./mine.toml", "--seeds", "1", "--json"],
+    );
+    assert_eq!(run[0]["verdicts"][0]["ours"]["value"], 0.25, "{run}");
+}
+
 #[test]
 fn policies_are_listed_by_the_names_that_files_use() {
     let dir = folder();

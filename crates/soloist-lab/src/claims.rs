@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod comparison;
+pub mod expression;
 
 pub use check::{check_claims, needs};
 pub use comparison::{comparisons, Comparison};

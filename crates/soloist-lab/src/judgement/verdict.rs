@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use soloist_core::statistics::mean;
 
 use super::interval::Estimate;
+use crate::claims::expression::tree;
 use crate::claims::{comparisons, Comparison};
 use crate::measurements::{values, CaseResult};
 use crate::spec::{Basis, Claim, ClaimKind, Over, Point, Scenario};
@@ -205,12 +206,13 @@ fn evaluate(
     sweep: &[Point],
     context: &HashMapContext,
 ) -> Result<f64, evalexpr::EvalexprError> {
+    let value = |text: &str| tree(text)?.eval_number_with_context(context);
     let Some(over) = over else {
-        return evalexpr::eval_number_with_context(text, context);
+        return value(text);
     };
     let values = sweep
         .iter()
-        .map(|v| evalexpr::eval_number_with_context(&text.replace('$', &v.to_string()), context))
+        .map(|v| value(&text.replace('$', &v.to_string())))
         .collect::<Result<Vec<f64>, _>>()?;
     Ok(match over {
         Over::Mean => mean(&values),
