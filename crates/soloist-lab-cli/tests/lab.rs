@@ -249,6 +249,140 @@ fn a_comparison_counts_what_both_have() {
     assert!(told.contains("only in a: other") && told.contains("only in b: mine: again"));
 }
 
+/// Each would be left out, taken for something else, or found when all has run.
+#[test]
+fn what_a_scenario_says_in_vain_is_refused_by_check() {
+    let dir = folder();
+    let claim = "[[claim]]\nwhat = \"more\"\n";
+    for (from, to, line, words) in [
+        ("[\"buddy\"]", "[\"buddy\", \"buddy\"]", 1, "`buddy` is in `policies` twice"),
+        ("cpus = \"0\"", "cpus = \"0-1\"\ncopies = 3", 9, "`copies` 3: `cpus` \"0-1\" names 2"),
+        ("bytes = \"4M\"", "bytes = 0", 9, "`bytes` 0: expected 1"),
+        ("work = 2000", "work = 0", 9, "`work` 0: expected 1"),
+        ("work = 2000", "work = 1\nstride = 64", 9, "`stride` is for kinds"),
+        ("work = 2000", "work = 1\nsets = 0", 9, "`sets` 0: expected 1"),
+        ("work = 2000", "work = 1\nbenchmark = 470", 9, "is for kind \"spec\""),
+        ("work = 2000", "work = 1\nreserve = { reads = 1 }", 9, "is of a [regulator]"),
+        (
+            "kind = \"latency\"",
+            "kind = \"bandwidth-read\"\nstride = \"8M\"",
+            9,
+            "`stride` 8388608: expected 1 to 4194304",
+        ),
+        (
+            "kind = \"latency\"",
+            "kind = \"program\"\nipc = 1.0\nmpki = 1.0\narrays = 65",
+            9,
+            "arrays 65: expected from 0 to 64",
+        ),
+        ("title =", "small_divide = 0\ntitle =", 5, "`small_divide` 0: expected 1"),
+        ("[[task]]", "[sweep]\nname = \"n\"\nvalues = [1, 2, 1]\n[[task]]", 10, "in `values` twice"),
+        (
+            "[[task]]",
+            "[regulator]\nmodes = [\"ro\", \"ro\"]\nr_min = 1\npeak = 2\n[[task]]",
+            9,
+            "`ro` is in `modes` twice",
+        ),
+        (
+            "[[task]]",
+            "[plot]\ntask = \"nobody\"\nmetric = \"time\"\ny = \"\"\n[[task]]",
+            9,
+            "no task `nobody`; there is reader",
+        ),
+        (
+            "[[task]]",
+            "[plot]\ntask = \"reader\"\nmetric = \"tim\"\ny = \"\"\n[[task]]",
+            10,
+            "no metric `tim`",
+        ),
+        (
+            "[[task]]",
+            "[plot]\ntask = \"reader\"\nmetric = \"time\"\ny = \"\"\nprinted = { mem = 1.0 }\n[[task]]",
+            12,
+            "no case `mem`; there is buddy",
+        ),
+        (
+            "[[claim]]",
+            "[[claim]]\nwhat = \"time of a line\"\nours = \"buddy_reader_time\"\n[[claim]]",
+            19,
+            "another claim says \"time of a line\" too",
+        ),
+        (
+            "[[claim]]",
+            &format!("{claim}ours = \"1\"\nmargin = 0.5\n[[claim]]"),
+            18,
+            "`margin` needs `theirs`",
+        ),
+        (
+            "[[claim]]",
+            &format!("{claim}ours = \"1\"\nmargin = 0.5\ntheirs = 1.0\nholds = \"1 < 2\"\n[[claim]]"),
+            18,
+            "`margin` is not for `holds`",
+        ),
+        (
+            "[[claim]]",
+            &format!("{claim}ours = \"1\"\nfrom = 0.5\n[[claim]]"),
+            18,
+            "`from` needs `theirs`",
+        ),
+        (
+            "[[claim]]",
+            &format!("{claim}ours = \"1\"\nholds = \"1 < $\"\n[[claim]]"),
+            18,
+            "`$` is for `ours`",
+        ),
+        (
+            "[[claim]]",
+            &format!("{claim}ours = \"1\"\nover = \"mean\"\n[[claim]]"),
+            18,
+            "`over` needs `$`",
+        ),
+        (
+            "[[claim]]",
+            &format!("{claim}ours = \"$\"\nover = \"mean\"\n[[claim]]"),
+            17,
+            "there is none",
+        ),
+    ] {
+        let wrong = SCENARIO.replacen(from, to, 1);
+        assert_ne!(wrong, SCENARIO, "{from}");
+        fs::write(dir.path().join("wrong.toml"), wrong).unwrap();
+        let said = refused(dir.path(), &["check", "./wrong.toml"]);
+        assert!(
+            said.contains(words) && said.contains(&format!("wrong.toml:{line}: ")),
+            "{to}: {said}"
+        );
+    }
+    let sweep = "[sweep]\nname = \"n\"\nvalues = [1, 2]\n[[task]]";
+    let wrong = SCENARIO
+        .replace("[[task]]", sweep)
+        .replace("buddy_reader_latency", "buddy_$_reader_latency");
+    fs::write(dir.path().join("wrong.toml"), wrong).unwrap();
+    let said = refused(dir.path(), &["check", "./wrong.toml"]);
+    assert!(said.contains("wrong.toml:20: `$` needs `over`"), "{said}");
+}
+
+/// Task `a_a` in mode `vanilla` and task `a` alone would both be `buddy_vanilla_a_a_time`.
+#[test]
+fn two_values_of_one_name_are_refused() {
+    let dir = folder();
+    let other =
+        "[[task]]\nname = \"a_a\"\nkind = \"latency\"\ncpus = \"1\"\nbytes = \"64K\"\nwork = 80\n";
+    let modes = "[regulator]\nmodes = [\"vanilla\", \"vanilla@a\"]\nr_min = 1000\npeak = 4000\n";
+    let clash = SCENARIO
+        .replace("\"reader\"", "\"a\"")
+        .replace("buddy_reader_latency", "buddy_vanilla_a_a_time")
+        .replace("[[claim]]", &format!("{other}{modes}[[claim]]"));
+    fs::write(dir.path().join("clash.toml"), &clash).unwrap();
+    let said = refused(dir.path(), &["check", "./clash.toml"]);
+    let words = "task `a_a` in case `buddy_vanilla` and of task `a` in case `buddy_vanilla_a`";
+    assert!(said.contains(words), "{said}");
+    // A name that another one begins with is a name of its own.
+    let fine = clash.replace(", \"vanilla@a\"", "");
+    fs::write(dir.path().join("fine.toml"), fine).unwrap();
+    assert!(lab(dir.path(), &["check", "./fine.toml"]).status.success());
+}
+
 /// Between whole numbers `1 / 4` would be 0.
 #[test]
 fn a_claim_divides_whole_numbers_as_fractions() {
@@ -398,6 +532,25 @@ fn an_experiment_on_tasks_that_can_not_be_played_is_refused() {
             "policy = \"linux\"",
             12,
             "no \"linux\"",
+        ),
+        (
+            "[\"single\"]",
+            "[\"single\", \"single\"]",
+            5,
+            "policy \"single\" is named twice",
+        ),
+        (
+            "theirs = 0.0",
+            "theirs = 0.0\nbelow = \"single\"",
+            17,
+            "`below` is instead of `theirs`",
+        ),
+        (
+            "[[claim]]",
+            "[[claim]]\nwhat = \"nobody misses\"\npolicy = \"single\"\ntask = \"quick\"\n\
+             figure = \"mean\"\n\n[[claim]]",
+            18,
+            "another claim says \"nobody misses\" too",
         ),
     ] {
         write_task_set(dir.path(), &TASK_SET.replace(right, wrong));

@@ -4,13 +4,14 @@
 //! Names of measured values are `CASE_TASK_METRIC`, so a case's name is an
 //! identifier.
 
-use soloist_play::policy::{linux, Policy, UnknownPolicy};
-use soloist_play::programs::counters::Counters;
-use soloist_play::programs::recorded::Recorded;
-use soloist_play::programs::table_1::Benchmark;
-use soloist_play::programs::{ProgramKind, ProgramSpec};
+mod fields;
+mod names;
 
-use crate::spec::number::{as_u32, parse_cpus};
+use soloist_play::policy::{linux, Policy, UnknownPolicy};
+use soloist_play::programs::recorded::Recorded;
+use soloist_play::programs::ProgramSpec;
+
+use crate::spec::number::as_u32;
 use crate::spec::{Mode, Number, Point, Reserve, Scenario, TaskSpec, Wrong};
 
 /// One policy, mode and sweep value.
@@ -86,6 +87,7 @@ impl Scenario {
                 }
             }
         }
+        names::check(self, &cases)?;
         Ok(cases)
     }
 
@@ -147,42 +149,34 @@ impl Scenario {
         others: bool,
     ) -> Result<Vec<CaseTask>, String> {
         let sweep = &self.named(point);
-        let get = |n: &Number| n.resolve(sweep);
-        let small = |n: &Number| get(n).and_then(as_u32);
+        let small = |n: &Number| n.resolve(sweep).and_then(as_u32);
         let recorded = spec.recorded.as_ref();
-        let mut cpus = parse_cpus(&spec.cpus)?;
-        if let Some(copies) = &spec.copies {
-            cpus.truncate(get(copies)? as usize);
-        }
-        let threads = threads(spec, cpus.len())?;
-        let benchmark = match (spec.kind, &spec.benchmark) {
-            (ProgramKind::Spec, Some(n)) => Some(benchmark(get(n)?)?),
-            (ProgramKind::Spec, None) => {
-                return Err("kind `spec` needs `benchmark`, such as 470".to_owned())
-            }
-            _ => None,
-        };
+        let cpus = fields::cpus(spec, sweep)?;
+        let threads = fields::threads(spec, cpus.len())?;
+        let benchmark = fields::benchmark(spec, sweep)?;
         let counters = match benchmark {
-            Some(benchmark) => Some(counted(spec, benchmark)?),
-            None => counters(spec)?,
+            Some(benchmark) => Some(fields::counted(spec, benchmark)?),
+            None => fields::counters(spec)?,
         };
-        let bytes = bytes(spec)?.map_or(Ok(0), get)?.max(4096);
-        let all = || Ok(recorded.map_or(0, Recorded::lines));
-        let work = (work(spec)?.map_or_else(all, get)? / divide).max(1);
+        let bytes = fields::bytes(spec, sweep)?;
+        let work = (fields::work(spec, sweep)? / divide).max(1);
         let program = ProgramSpec {
             kind: spec.kind,
             bytes,
             work: benchmark.map_or(work, |b| b.misses(work)),
             endless: spec.background && others,
-            stride: spec.stride.as_ref().map_or(Ok(0), get)?,
+            stride: fields::stride(spec, bytes, sweep)?,
             rounds: spec.rounds,
-            instructions: instructions(spec)?,
+            instructions: fields::instructions(spec)?,
             counters,
             recorded: spec.recorded.clone(),
             thread: 0,
         };
         let node = spec.node.as_ref().map(small).transpose()?;
-        let sets = spec.sets.as_ref().map(small).transpose()?;
+        let sets = fields::sets(spec, sweep)?.map(as_u32).transpose()?;
+        if spec.reserve.is_some() && self.regulator.is_none() {
+            return Err("`reserve` is of a [regulator]: there is none".to_owned());
+        }
         let reserve = spec.reserve.as_ref().map(|r| r.resolve(sweep));
         let reserve = reserve.transpose()?;
         let tasks = cpus.into_iter().enumerate().map(|(i, cpu)| CaseTask {
@@ -200,22 +194,6 @@ impl Scenario {
         });
         Ok(tasks.collect())
     }
-}
-
-/// Threads of each program of a task on this many cpus: of a recording that many take part.
-fn threads(spec: &TaskSpec, cpus: usize) -> Result<usize, String> {
-    let threads = spec.recorded.as_ref().map_or(1, Recorded::threads);
-    if cpus % threads != 0 {
-        return Err(format!(
-            "the recording has {threads} threads: give it {threads} cpus, not {cpus}"
-        ));
-    }
-    if threads > 1 && spec.rounds > 0 {
-        return Err(format!(
-            "`rounds` is not for a recording of {threads} threads: they wait for each other"
-        ));
-    }
-    Ok(threads)
 }
 
 /// Each task that is waited for by itself under Linux, for each value of the
@@ -248,95 +226,5 @@ pub fn alone_name(task: &str, point: &Point) -> String {
     match point.first() {
         Some(_) => format!("alone_{task}_{point}"),
         None => format!("alone_{task}"),
-    }
-}
-
-/// A task's `bytes`; none: its recording has them.
-fn bytes(spec: &TaskSpec) -> Result<Option<&Number>, String> {
-    match (&spec.bytes, spec.kind) {
-        (Some(_), ProgramKind::Recorded) => {
-            Err("`bytes` is not for kind \"recorded\": a recording has its own".to_owned())
-        }
-        (None, kind) if kind != ProgramKind::Recorded => {
-            Err("`bytes` is missing: its memory, such as \"32M\"".to_owned())
-        }
-        (bytes, _) => Ok(bytes.as_ref()),
-    }
-}
-
-/// A task's `work`; none: all of its recording.
-fn work(spec: &TaskSpec) -> Result<Option<&Number>, String> {
-    match (&spec.work, spec.kind) {
-        (None, kind) if kind != ProgramKind::Recorded => {
-            Err("`work` is missing: how many steps it does".to_owned())
-        }
-        (work, _) => Ok(work.as_ref()),
-    }
-}
-
-fn benchmark(spec: u64) -> Result<Benchmark, String> {
-    Benchmark::find(spec)
-        .ok_or_else(|| format!("no benchmark {spec}: expected a SPEC CPU2006 number such as 470"))
-}
-
-/// A share that the file gives, or `usual`.
-fn share(name: &str, value: Option<f64>, usual: f64) -> Result<f64, String> {
-    match value {
-        Some(v) if !(0.0..=1.0).contains(&v) => Err(format!("{name} {v}: expected from 0 to 1")),
-        value => Ok(value.unwrap_or(usual)),
-    }
-}
-
-/// Counters of a benchmark: what is printed of it, and the file's of the rest.
-fn counted(spec: &TaskSpec, benchmark: Benchmark) -> Result<Counters, String> {
-    if spec.ipc.or(spec.mpki).is_some() {
-        return Err("`ipc` and `mpki` of kind \"spec\" are MemGuard's Table 1".to_owned());
-    }
-    let printed = benchmark.counters();
-    Ok(Counters {
-        writes: share("writes", spec.writes, printed.writes)?,
-        arrays: spec.arrays.unwrap_or(printed.arrays).min(64),
-        uneven: share("uneven", spec.uneven, printed.uneven)?,
-        ..printed
-    })
-}
-
-/// Counters of a `program`.
-fn counters(spec: &TaskSpec) -> Result<Option<Counters>, String> {
-    let within = |name: &str, value: Option<f64>, most: f64| match value {
-        Some(v) if v > 0.0 && v <= most => Ok(v),
-        Some(v) => Err(format!("{name} {v}: expected above 0 and at most {most}")),
-        None => Err(format!("kind \"program\" needs `{name}`")),
-    };
-    if spec.uneven.is_some() {
-        return Err("`uneven` is for kind \"spec\"".to_owned());
-    }
-    if spec.kind == ProgramKind::Program {
-        return Ok(Some(Counters {
-            ipc: within("ipc", spec.ipc, 8.0)?,
-            mpki: within("mpki", spec.mpki, 500.0)?,
-            writes: within("writes", spec.writes.or(Some(0.3)), 1.0)?,
-            arrays: spec.arrays.unwrap_or(4).min(64),
-            uneven: 0.0,
-            spell: 0.0,
-        }));
-    }
-    let counted = spec.ipc.or(spec.mpki).or(spec.writes);
-    match counted.or(spec.arrays.map(f64::from)) {
-        Some(_) => Err("`ipc`, `mpki`, `writes` and `arrays` are for kind \"program\"".to_owned()),
-        None => Ok(None),
-    }
-}
-
-/// How many times as many instructions a generator has between its accesses.
-fn instructions(spec: &TaskSpec) -> Result<f64, String> {
-    use ProgramKind::{Latency, Program, Recorded, Spec};
-    match (spec.instructions, spec.kind) {
-        (None, _) => Ok(1.0),
-        (Some(_), Program | Spec | Recorded | Latency) => {
-            Err("`instructions` is for generators that no counters make".to_owned())
-        }
-        (Some(times), _) if (0.01..=100.0).contains(&times) => Ok(times),
-        (Some(times), _) => Err(format!("instructions {times}: expected 0.01 to 100")),
     }
 }

@@ -4,6 +4,8 @@
 pub mod check;
 pub mod comparison;
 pub mod expression;
+pub mod plot;
 
 pub use check::{check_claims, needs};
 pub use comparison::{comparisons, Comparison};
+pub use plot::check_plot;

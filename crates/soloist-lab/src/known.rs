@@ -8,7 +8,7 @@ use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
 use toml::de::{DeTable, Deserializer};
 
-use crate::claims::check_claims;
+use crate::claims::{check_claims, check_plot};
 use crate::spec::{Scenario, TaskSpec, Wrong};
 
 macro_rules! built_in {
@@ -134,6 +134,7 @@ fn complete(scenario: &mut Scenario, file: &str) -> Result<(), Wrong> {
     }
     let cases = scenario.cases(1)?;
     check_claims(scenario, &cases)?;
+    check_plot(scenario, &cases)?;
     scenario.check_ranges()
 }
 

@@ -197,6 +197,10 @@ impl Scenario {
                 return Err(wrong(key, what));
             }
         }
+        if about.small_divide == 0 {
+            let what = "`small_divide` 0: expected 1 or more".to_owned();
+            return Err(wrong("small_divide", what));
+        }
         Ok(())
     }
 

@@ -18,16 +18,14 @@ r_min_writes = 1200
 peak = 6400
 [[task]]
 name = "a"
-kind = "KIND"
-benchmark = 470
+kind = KIND
 cpus = "0"
 bytes = "8M"
 work = WORK
 reserve = RESERVE_A
 [[task]]
 name = "b"
-kind = "KIND"
-benchmark = 470
+kind = KIND
 cpus = "2"
 bytes = "8M"
 work = WORK
@@ -35,11 +33,14 @@ background = true
 reserve = RESERVE_B
 "#;
 
+/// A kind, and what it needs.
+const SPEC: &str = "\"spec\"\nbenchmark = 470";
+
 /// `PAIR` with its words in capitals replaced.
 fn pair(words: &[(&str, &str)]) -> Result<Vec<CaseResult>, RunError> {
     let defaults = [
         ("MODES", "[\"ro\"]"),
-        ("KIND", "spec"),
+        ("KIND", SPEC),
         ("WORK", "2000"),
         ("RESERVE_A", "{ reads = 400 }"),
         ("RESERVE_B", "{ reads = 200 }"),
@@ -85,7 +86,7 @@ fn proportional_sharing_keeps_the_ratio_and_spare_sharing_does_not() {
     let modes = "[\"vanilla\", \"br+ss\", \"br+ps\"]";
     let cases = pair(&[
         ("MODES", modes),
-        ("KIND", "fps"),
+        ("KIND", "\"fps\""),
         ("WORK", "60000"),
         ("RESERVE_A", "{ weight = 3 }"),
         ("RESERVE_B", "{ weight = 1 }"),
@@ -105,7 +106,7 @@ fn proportional_sharing_keeps_the_ratio_and_spare_sharing_does_not() {
 fn writes_have_budgets_of_their_own() {
     let words = [
         ("MODES", "[\"ro\", \"ro+writes\"]"),
-        ("KIND", "bandwidth-write"),
+        ("KIND", "\"bandwidth-write\""),
         ("WORK", "30000"),
         ("RESERVE_A", "{ reads = 600, writes = 200 }"),
         ("RESERVE_B", "{ reads = 300, writes = 300 }"),
@@ -155,8 +156,8 @@ fn what_cannot_be_is_refused_in_words() {
         ("RESERVE_A", "{ bytes = 3 }", 19, "unknown field `bytes`"),
     ] {
         let text = PAIR
+            .replace("KIND", SPEC)
             .replacen(from, to, 1)
-            .replace("KIND", "spec")
             .replace("WORK", "1");
         let text = text.replace("MODES", "[\"ro\"]");
         let text = text.replace("RESERVE_A", "{}").replace("RESERVE_B", "{}");

@@ -5,6 +5,7 @@ use crate::measurements::{METRICS, SUFFIXES};
 use crate::spec::{Claim, Point, Scenario, Wrong};
 
 use super::comparison::comparisons;
+use super::expression::tree;
 
 /// Claims that can be computed: from values that this scenario measures.
 pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
@@ -13,30 +14,95 @@ pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
         let stem = |task: &CaseTask| format!("{}_{}_", case.name, task.name);
         stems.extend(case.tasks.iter().map(stem));
     }
+    let point = scenario.points().into_iter().next();
+    let value = point.filter(|point| point.first().is_some());
+    let value = value.map(|point| point.to_string());
     for (number, claim) in scenario.claims.iter().enumerate() {
-        let number = number.to_string();
-        let wrong = |key: &str, what: String| Wrong::at(&["claim", &number, key], what);
-        if let Some(text) = &claim.holds {
-            comparisons(text).map_err(|what| wrong("holds", what))?;
+        let wrong =
+            |(key, what): (&str, String)| Wrong::at(&["claim", &number.to_string(), key], what);
+        if scenario.claims[..number]
+            .iter()
+            .any(|c| c.what == claim.what)
+        {
+            return Err(wrong(("what", said_twice(&claim.what))));
         }
-        let ours = (Some(&claim.ours), "ours");
-        for (text, key) in [ours, (claim.holds.as_ref(), "holds")] {
-            let Some(text) = text else { continue };
-            // A value of the sweep is a number in a name, or alone.
-            let value = match scenario.points().first() {
-                Some(point) if point.first().is_some() => point.to_string(),
-                _ => "1".to_owned(),
-            };
-            let tree = evalexpr::build_operator_tree(&text.replace('$', &value))
-                .map_err(|e| wrong(key, format!("`{text}`: {e}")))?;
-            let unknown = tree
-                .iter_variable_identifiers()
-                // What `holds` may use besides: the claim's own value.
-                .filter(|&word| word != "ours" || key != "holds")
-                .find(|word| !stems.iter().any(|stem| measured(stem, word)));
-            if let Some(word) = unknown {
-                return Err(wrong(key, not_measured(word, &stems)));
-            }
+        check_keys(claim, value.is_some()).map_err(wrong)?;
+        check_words(claim, value.as_deref(), &stems).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// Claims are told apart by what they say.
+pub fn said_twice(what: &str) -> String {
+    format!("another claim says {what:?} too: say what only this one is about")
+}
+
+/// A key, and what is wrong with it.
+type WrongKey = (&'static str, String);
+
+/// Keys that mean something beside each other.
+fn check_keys(claim: &Claim, sweeps: bool) -> Result<(), WrongKey> {
+    let in_ours = claim.ours.contains('$');
+    let in_holds = claim.holds.as_ref().is_some_and(|text| text.contains('$'));
+    let wrong = |key, what: &str| Err((key, what.to_owned()));
+    match claim {
+        _ if in_holds => wrong(
+            "holds",
+            "`$` is for `ours`, of which `over` takes one value: compare `ours`, or name the cases",
+        ),
+        _ if in_ours && !sweeps => wrong("ours", "`$` is the value of a [sweep]: there is none"),
+        _ if in_ours && claim.over.is_none() => {
+            wrong("ours", "`$` needs `over`, such as over = \"mean\"")
+        }
+        Claim { over: Some(_), .. } if !in_ours => {
+            wrong("over", "`over` needs `$` in `ours`, for the sweep's value")
+        }
+        Claim {
+            margin: Some(_),
+            holds: Some(_),
+            ..
+        } => wrong(
+            "margin",
+            "`margin` is not for `holds`, which compares without",
+        ),
+        Claim {
+            margin: Some(_),
+            theirs: None,
+            ..
+        } => wrong(
+            "margin",
+            "`margin` needs `theirs`, the figure that it is of",
+        ),
+        Claim {
+            from: Some(_),
+            theirs: None,
+            ..
+        } => wrong(
+            "from",
+            "`from` needs `theirs`, the figure whose effect it is of",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Expressions of measured values; `value` is one of the sweep's.
+fn check_words(claim: &Claim, value: Option<&str>, stems: &[String]) -> Result<(), WrongKey> {
+    if let Some(text) = &claim.holds {
+        comparisons(text).map_err(|what| ("holds", what))?;
+    }
+    let ours = (Some(&claim.ours), "ours");
+    for (text, key) in [ours, (claim.holds.as_ref(), "holds")] {
+        let Some(text) = text else { continue };
+        // A value of the sweep is a number in a name, or alone.
+        let tree = tree(&text.replace('$', value.unwrap_or("1")))
+            .map_err(|e| (key, format!("`{text}`: {e}")))?;
+        let unknown = tree
+            .iter_variable_identifiers()
+            // What `holds` may use besides: the claim's own value.
+            .filter(|&word| word != "ours" || key != "holds")
+            .find(|word| !stems.iter().any(|stem| measured(stem, word)));
+        if let Some(word) = unknown {
+            return Err((key, not_measured(word, stems)));
         }
     }
     Ok(())
@@ -49,7 +115,7 @@ pub fn needs(scenario: &Scenario, case: &Case) -> bool {
         let text = |value: &str| text.replace('$', value);
         let mut texts = values.iter().map(|v| text(v)).chain([text("1")]);
         texts.any(|text| {
-            evalexpr::build_operator_tree(&text).is_ok_and(|tree| {
+            tree(&text).is_ok_and(|tree| {
                 let mut words = tree.iter_variable_identifiers();
                 words.any(|word| is_of(word, case))
             })

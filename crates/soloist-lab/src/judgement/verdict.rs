@@ -104,7 +104,7 @@ pub fn judge(scenario: &Scenario, results: &[CaseResult]) -> Vec<Verdict> {
 fn context(results: &[CaseResult]) -> HashMapContext {
     let mut context = HashMapContext::new();
     for (name, value) in values(results) {
-        // Names are identifiers by construction; a clash can't happen.
+        // Names are identifiers, and `Scenario::cases` refuses those that would be equal.
         let _ = context.set_value(name, Value::Float(value));
     }
     context

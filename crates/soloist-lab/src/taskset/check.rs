@@ -6,6 +6,7 @@ use soloist_machine::{FileError, FileText};
 use soloist_rt::tasks::{Task, TaskSet};
 
 use super::TaskSetSpec;
+use crate::claims::check::said_twice;
 use crate::spec::{check_id, Wrong};
 
 /// Of hyperperiods and seeds; a hyperperiod has an hour at most.
@@ -42,9 +43,16 @@ fn numbers(spec: &TaskSetSpec) -> Result<(), Wrong> {
             return Err(Wrong::at(&[key], what));
         }
     }
-    match spec.policies.is_empty() {
-        true => Err(Wrong::at(&["policies"], "no policies: nothing to play")),
-        false => Ok(()),
+    if spec.policies.is_empty() {
+        return Err(Wrong::at(&["policies"], "no policies: nothing to play"));
+    }
+    let policies = &spec.policies;
+    match (1..policies.len()).find(|&n| policies[..n].contains(&policies[n])) {
+        Some(n) => {
+            let what = format!("policy {:?} is named twice", policies[n].name());
+            Err(Wrong::at(&["policies", &n.to_string()], what))
+        }
+        None => Ok(()),
     }
 }
 
@@ -81,6 +89,16 @@ fn claims(spec: &TaskSetSpec, set: &TaskSet) -> Result<(), Wrong> {
             let name = policy.name();
             let what = format!("claim {:?}: `policies` has no {name:?}", claim.what);
             return Err(wrong("what", what));
+        }
+        if spec.claims[..number].iter().any(|c| c.what == claim.what) {
+            return Err(wrong("what", said_twice(&claim.what)));
+        }
+        if claim.below.is_some() && claim.theirs.or(claim.from).is_some() {
+            let what = format!(
+                "claim {:?}: `below` is instead of `theirs` and `from`: make two claims",
+                claim.what
+            );
+            return Err(wrong("below", what));
         }
     }
     Ok(())
