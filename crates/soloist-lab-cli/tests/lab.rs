@@ -247,6 +247,12 @@ fn a_comparison_counts_what_both_have() {
         "{told}"
     );
     assert!(told.contains("only in a: other") && told.contains("only in b: mine: again"));
+    // Nothing is not the same as nothing.
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    for words in [["compare", "empty", "b"], ["compare", "a", "empty"]] {
+        let said = refused(dir.path(), &words);
+        assert!(said.contains("empty: no outcomes"), "{said}");
+    }
 }
 
 /// Each would be left out, taken for something else, or found when all has run.

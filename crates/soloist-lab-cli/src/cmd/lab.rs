@@ -1,6 +1,6 @@
 //! `soloist lab`: experiments over the memory model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -228,15 +228,7 @@ fn bar(ctx: &Ctx, runs: usize) -> Result<ProgressBar> {
 
 impl Report {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let outcomes = folder::read(&self.dir)?;
-        if outcomes.is_empty() {
-            let what = format!(
-                "{}: no outcomes; `soloist lab run --all --out {}` writes them",
-                self.dir.display(),
-                self.dir.display()
-            );
-            return Err(Misuse(what).into());
-        }
+        let outcomes = outcomes(&self.dir)?;
         let all = outcomes.len();
         let (mut scenarios, mut tasks) = (Vec::new(), Vec::new());
         for outcome in outcomes {
@@ -260,6 +252,17 @@ impl Report {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What a folder has, which is not nothing.
+fn outcomes(folder: &Path) -> Result<Vec<ExperimentOutcome>> {
+    let outcomes = folder::read(folder)?;
+    if outcomes.is_empty() {
+        let name = folder.display();
+        let what = format!("{name}: no outcomes; `soloist lab run --all --out {name}` writes them");
+        return Err(Misuse(what).into());
+    }
+    Ok(outcomes)
 }
 
 fn judged(outcomes: &[ExperimentOutcome]) -> Vec<Judged<'_>> {
@@ -297,7 +300,7 @@ impl Check {
 impl Compare {
     /// Claims whose verdict or figure differs.
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let (before, after) = (folder::read(&self.before)?, folder::read(&self.after)?);
+        let (before, after) = (outcomes(&self.before)?, outcomes(&self.after)?);
         let compared = Comparison::new(&judged(&before), &judged(&after));
         if ctx.json {
             ctx.print_json(&compared)?;
