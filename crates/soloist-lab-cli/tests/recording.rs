@@ -49,6 +49,26 @@ fn a_cut_recording_is_told_by_all_that_read_it() {
     }
 }
 
+/// Rules that nothing was checked by are kept by nobody.
+#[test]
+fn a_trace_without_requests_is_no_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("empty"), "").unwrap();
+    fs::write(dir.path().join("one"), "0x40 READ 0\n").unwrap();
+    let trace = |files: &str| {
+        soloist(
+            dir.path(),
+            &format!("sim trace --check -m ddr3-1600k {files}"),
+        )
+    };
+    let refused = trace("empty");
+    let stderr = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("empty: no requests"), "{stderr}");
+    assert!(refused.stdout.is_empty());
+    assert!(trace("empty one").status.success());
+}
+
 /// Few lines of the foreground are asked for; the others go on to more than the last-level cache
 /// holds, and do not go round in it.
 #[test]

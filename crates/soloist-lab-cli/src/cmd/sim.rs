@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 use soloist_memory::controller::{Completion, RowOutcome};
@@ -120,6 +120,9 @@ impl Trace {
             report,
             commands_checked,
         } = self.play(&machine)?;
+        if report.all.requests == 0 {
+            bail!("{}: no requests: nothing was played", self.names());
+        }
         let wall = start.elapsed().as_secs_f64();
         let output = Output {
             machine: &machine.name,
@@ -135,6 +138,12 @@ impl Trace {
             output.print()?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The traces, as they were named.
+    fn names(&self) -> String {
+        let names = self.files.iter().map(|file| file.display().to_string());
+        names.collect::<Vec<_>>().join(", ")
     }
 
     fn play(&self, machine: &Machine) -> Result<Played> {
