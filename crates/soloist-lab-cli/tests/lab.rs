@@ -406,6 +406,16 @@ fn a_claim_divides_whole_numbers_as_fractions() {
 }
 
 #[test]
+fn a_summary_of_files_takes_no_option_of_runs() {
+    let dir = folder();
+    for option in [&["--small"][..], &["--seed", "9"], &["--seeds", "44"]] {
+        let words = [&["sensitivity", "--from", "lines.csv"], option].concat();
+        let said = refused(dir.path(), &words);
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+}
+
+#[test]
 fn policies_are_listed_by_the_names_that_files_use() {
     let dir = folder();
     let listed = json(dir.path(), &["list", "--policies", "--json"]);

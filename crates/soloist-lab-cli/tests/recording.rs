@@ -49,6 +49,39 @@ fn a_cut_recording_is_told_by_all_that_read_it() {
     }
 }
 
+/// Where nothing is placed anew, or nobody runs beside it, some options would do nothing.
+#[test]
+fn a_replay_takes_no_option_that_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    make(path);
+    fs::write(path.join("trace"), "0x40 READ 0\n").unwrap();
+    assert!(soloist(path, "sim import --format dramsim3 -o one trace")
+        .status
+        .success());
+    for (words, said) in [
+        ("rec --fresh", "--fresh is for pages that are placed anew"),
+        ("rec --sets 4", "--sets is for pages that are placed anew"),
+        (
+            "rec --seeds 2 --recolor recorded",
+            "--seeds is for pages that are placed anew",
+        ),
+        ("one --blame", "--blame: the foreground is alone"),
+    ] {
+        let refused = soloist(path, &format!("sim replay {words}"));
+        let stderr = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{words}: {stderr}");
+        assert!(stderr.contains(said), "{words}: {stderr}");
+    }
+    for words in [
+        "rec --lines 50 --blame",
+        "one --fresh --sets 2 --seeds 2 --recolor recorded,buddy",
+    ] {
+        let played = soloist(path, &format!("sim replay {words}"));
+        assert!(played.status.success(), "{words}: {played:?}");
+    }
+}
+
 /// Rules that nothing was checked by are kept by nobody.
 #[test]
 fn a_trace_without_requests_is_no_trace() {

@@ -41,7 +41,7 @@ pub struct Sensitivity {
     pairs: bool,
 
     /// Run nothing; summarise files that --csv wrote.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "all", "key", "pairs"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "all", "key", "pairs", "small", "seed", "seeds"])]
     from: Vec<PathBuf>,
 
     /// Also write each claim with each change to FILE.

@@ -116,6 +116,7 @@ impl Replay {
             .iter()
             .map(|dir| Meta::read(dir))
             .collect::<Result<Vec<_>, _>>()?;
+        self.check_effects(&placements, &metas)?;
         let machine = self
             .machine
             .clone()
@@ -171,6 +172,29 @@ impl Replay {
             return Err(Misuse(why.to_owned()).into());
         }
         Ok(placements)
+    }
+
+    /// Options that would change nothing.
+    fn check_effects(&self, placements: &[Placement], metas: &[Meta]) -> Result<(), Misuse> {
+        let anew = placements.iter().any(|p| *p != Placement::Recorded);
+        let of_pages = [
+            ("--sets", self.sets.is_some()),
+            ("--seeds", self.seeds > 1),
+            ("--fresh", self.fresh),
+        ];
+        if let (false, Some((option, _))) = (anew, of_pages.into_iter().find(|given| given.1)) {
+            let why = format!("{option} is for pages that are placed anew: add --recolor POLICY");
+            return Err(Misuse(why));
+        }
+        let alone = self.dirs.len() == 1 && metas[0].programs.len() == 1;
+        match self.blame && alone {
+            true => Err(Misuse(
+                "--blame: the foreground is alone: name co-runners' recordings too, \
+                 and --recolor POLICY"
+                    .to_owned(),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// The state of free memory before the programs begin.
