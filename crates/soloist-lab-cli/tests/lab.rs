@@ -405,6 +405,22 @@ fn a_claim_divides_whole_numbers_as_fractions() {
     assert_eq!(run[0]["verdicts"][0]["ours"]["value"], 0.25, "{run}");
 }
 
+/// `--strict` counts what its help names.
+#[test]
+fn a_claim_of_silicon_counts() {
+    let dir = folder();
+    let help = String::from_utf8(lab(dir.path(), &["run", "--help"]).stdout).unwrap();
+    assert!(help.contains("`silicon`"), "{help}");
+    let missed = SCENARIO
+        .replace("title =", "basis = \"silicon\"\ntitle =")
+        .replace("theirs = 100.0", "theirs = 900.0");
+    fs::write(dir.path().join("mine.toml"), missed).unwrap();
+    let out = lab(dir.path(), &["run", "./mine.toml", "--strict"]);
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert!(said.contains("misses"), "{said}");
+    assert_eq!(out.status.code(), Some(1), "{said}");
+}
+
 #[test]
 fn a_summary_of_files_takes_no_option_of_runs() {
     let dir = folder();

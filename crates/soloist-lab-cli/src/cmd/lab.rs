@@ -40,7 +40,7 @@ pub enum Args {
     Check(Check),
     /// Run experiments or scenario files, and judge their claims.
     #[command(after_help = examples![
-        status "0 done, 1 failed, or with --strict a prediction or an order misses; 2 misused";
+        status "0 done, 1 failed, or with --strict a claim that counts does not hold; 2 misused";
         "soloist lab run --all --small --out results",
     ])]
     Run(Run),

@@ -59,7 +59,8 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
 
-    /// Exit with 1 if a claim of kind `predicted` or `order` fails.
+    /// Exit with 1 if a claim of kind `predicted`, `order` or `silicon` misses, or is not
+    /// judged. Claims that the papers contradict do not count.
     #[arg(long)]
     strict: bool,
 }
