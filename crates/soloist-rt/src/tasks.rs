@@ -95,6 +95,16 @@ pub struct Task {
 }
 
 impl Task {
+    /// Is what its jobs ask the last level for known, and not its lines from memory alone?
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        match self.behaviour {
+            Behaviour::Lines(_) => false,
+            Behaviour::Program { kind, .. } => kind != ProgramKind::Program,
+            Behaviour::Compute => true,
+        }
+    }
+
     /// Share of a core that it takes when the machine is its own.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
@@ -153,6 +163,13 @@ impl TaskSet {
             ranks[i] = rank as u32;
         }
         ranks
+    }
+
+    /// Does another task use the core of task `i`?
+    #[must_use]
+    pub fn shares_core(&self, i: usize) -> bool {
+        let mut tasks = self.tasks.iter().enumerate();
+        tasks.any(|(j, other)| j != i && other.core == self.tasks[i].core)
     }
 
     /// `SCHED_FIFO` priorities: of each core's tasks with deadlines the first has

@@ -2,10 +2,15 @@
 //! told, and what can't be names its line.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use proptest::prelude::*;
 use soloist_core::time::Time;
 use soloist_machine::Machine;
 use soloist_memory::Platform;
+use soloist_rt::analysis::interference::{surroundings, Conditions, Costs, Shared, Sharing};
+use soloist_rt::analysis::response::{analyse, Answer};
+use soloist_rt::analysis::ProfiledSet;
 use soloist_rt::model::policy::{places, Policy};
+use soloist_rt::model::profile::Profile;
 use soloist_rt::plan::check::simulate;
 use soloist_rt::plan::evidence::{html, Source};
 use soloist_rt::plan::grounds::Grounds;
@@ -374,4 +379,71 @@ fn what_cannot_be_names_its_line() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("no way was found to deal them"), "{error}");
+}
+
+/// What is proved of `low` under `high`, each of `memory` KiB and doing `what`, beside a
+/// stream on core 1; in jobs of so many lines and no other access.
+fn proved(what: &str, memory: u64, lines: u64, llc: bool) -> Answer {
+    let task = |name: &str, period: u64, wcet: u64| {
+        format!("[[task]]\nname = \"{name}\"\ncore = 0\nperiod = \"{period} ms\"\nwcet = \"{wcet} us\"\nmemory = \"{memory}K\"\n{what}\n")
+    };
+    let text = task("high", 1_000, 50)
+        + &task("low", 4_000, 100)
+        + "[[task]]\nname = \"load\"\ncore = 1\nmemory = \"2M\"\nkind = \"stream\"\n";
+    let set = parse(&text, "tasks.toml").unwrap();
+    let profile = Profile {
+        accesses: lines,
+        lines,
+        requests: lines,
+    };
+    let profiles = [profile, profile, Profile::default()];
+    let tasks = ProfiledSet::new(&set, &profiles);
+    let shared = |_, _| Shared {
+        memory: Sharing::Nothing,
+        llc,
+    };
+    let platform = small();
+    let conditions = Conditions {
+        platform: &platform,
+        limits: &[None; 4],
+        shared: &shared,
+    };
+    let around = surroundings(tasks, 0, conditions);
+    analyse(tasks, 0, &around).remove(1)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A file that says how many lines come from memory says nothing of those that come from
+    /// caches: after a preemption, and where others fill the last level, these count too.
+    #[test]
+    fn fewer_lines_never_prove_less(
+        memory in 4_u64..512,
+        (few, more) in (1_u64..400, 0_u64..400),
+        llc in any::<bool>(),
+    ) {
+        let lines = |n: u64| proved(&format!("lines = {n}"), memory, n, llc);
+        let known = proved("kind = \"latency\"", memory, few + more, llc);
+        let program = proved("kind = \"program\"\nipc = 1.0\nmpki = 0.001", memory, few, llc);
+        for stated in [lines(few), lines(few + more), program] {
+            prop_assert!(stated.response >= known.response, "{stated:?} {known:?}");
+        }
+        prop_assert!(lines(few).response >= lines(few + more).response);
+    }
+}
+
+/// All that its private caches ask for may be in the last level that others fill.
+#[test]
+fn what_a_file_does_not_say_of_the_last_level_is_no_proof() {
+    let costs = Costs::of(&small());
+    let alone = |answer: Answer| answer.memory.0 / costs.pushed_ps;
+    let hits = 150_000_000 / costs.hit_ps;
+    for what in ["lines = 1", "kind = \"program\"\nipc = 1.0\nmpki = 0.001"] {
+        assert!(alone(proved(what, 64, 1, false)) < 10, "{what}");
+        assert!(alone(proved(what, 64, 1, true)) > hits, "{what}");
+    }
+    // A task that only computes asks for what another of its core put out.
+    let computes = proved("lines = 0", 64, 0, true);
+    assert!(computes.memory < proved("lines = 1", 64, 1, true).memory);
 }

@@ -107,6 +107,8 @@ pub struct Costs {
     pub passed_ps: u64,
     /// Lines that all caches of a core, and its last level, hold.
     pub cached: u64,
+    /// A line from the last level, ps.
+    pub hit_ps: u64,
     /// Pages that a core's TLB holds, and a page walk, ps.
     pub tlb: (u64, u64),
 }
@@ -163,8 +165,17 @@ impl Costs {
             victims: u64::from(nb.victims),
             passed_ps: u64::from(policy.bank_queue) * u64::from(policy.hit_cap) * ps(column),
             cached: levels.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
+            hit_ps: platform.llc.latency_ps,
             tlb: (u64::from(core.tlb), platform.walk_ps),
         }
+    }
+
+    /// Lines that private caches can ask the last level for in so much time of a job alone:
+    /// each is on its way for as long as a hit takes at least.
+    #[must_use]
+    pub fn requests_in(&self, time_ps: u64) -> u64 {
+        let rounds = time_ps.div_ceil(self.hit_ps.max(1));
+        rounds.saturating_add(1).saturating_mul(self.reads)
     }
 
     fn line_ps(&self, co_runner: &CoRunner) -> u64 {
@@ -405,8 +416,9 @@ fn co_runner(
     conditions: Conditions,
 ) -> CoRunner {
     let line = u64::from(conditions.platform.memory.map.line_size());
-    let mine = tasks.set.tasks.iter().zip(tasks.profiles);
-    let mine: Vec<_> = mine.filter(|(t, _)| t.core == Some(other)).collect();
+    let mine = tasks.set.tasks.iter().enumerate();
+    let mine = mine.filter(|(_, t)| t.core == Some(other));
+    let mine: Vec<_> = mine.map(|(i, t)| (t, tasks.profile(i, costs))).collect();
     let alone = mine.len() == 1;
     let kept = mine
         .iter()

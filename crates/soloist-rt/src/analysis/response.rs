@@ -39,6 +39,8 @@ pub struct Answer {
     pub preempted: Time,
     /// Waiting for other cores' memory traffic, and lines that they evicted.
     pub memory: Time,
+    /// Of `memory`: lines that others put out of a last level that they share.
+    pub evicted: Time,
     /// Of `preempted`, or of the core's time under EDF: what the kernel keeps for
     /// tasks that are not real time, where these may wait so long that it does.
     pub others: Time,
@@ -116,20 +118,14 @@ fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> 
 }
 
 fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> {
-    let ProfiledSet { set, profiles } = tasks;
+    let set = tasks.set;
     let ranks = set.ranks();
-    let line = 64;
     let demand = |(i, task): (usize, &Task)| {
         let release = task.release.filter(|_| task.core == Some(core))?;
-        let evicted = around.evicted_ps(&profiles[i]);
-        // A recorded program touches more than leaves its private caches.
-        let touched = match task.recorded {
-            Some(_) => u64::MAX,
-            None => profiles[i].accesses,
-        };
-        let kept = (task.bytes / line).min(around.costs.cached).min(touched);
-        let stale = stale(set, i, around.costs.cached).min(profiles[i].requests);
-        let walks = match shares_core(set, i) {
+        let profile = tasks.profile(i, &around.costs);
+        let evicted = around.evicted_ps(&profile);
+        let stale = stale(set, i, around.costs.cached).min(profile.requests);
+        let walks = match set.shares_core(i) {
             true => around.costs.walks_ps(task.bytes),
             false => 0,
         };
@@ -145,8 +141,8 @@ fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> 
             time: (task.wcet.0).saturating_add(evicted).saturating_add(left),
             evicted,
             left,
-            lines: around.lines(&profiles[i]) + stale,
-            reload: kept,
+            lines: around.lines(&profile) + stale,
+            reload: tasks.kept(i, &around.costs),
             walks,
         })
     };
@@ -161,12 +157,6 @@ fn stale(set: &TaskSet, i: usize, cached: u64) -> u64 {
     let others = others.filter(|&(j, other)| j != i && other.core == mine.core);
     let lines = others.map(|(_, other)| other.bytes.div_ceil(64));
     lines.fold(0, u64::saturating_add).min(cached)
-}
-
-/// Does another task use the core of task `i`?
-fn shares_core(set: &TaskSet, i: usize) -> bool {
-    let mut tasks = set.tasks.iter().enumerate();
-    tasks.any(|(j, other)| j != i && other.core == set.tasks[i].core)
 }
 
 /// One preemption makes its victims fetch at most so many lines again.
@@ -245,6 +235,7 @@ fn fixed_priority(tasks: CoreDemands, at: usize, around: &Surroundings) -> Answe
         alone: set.tasks[me.index].wcet,
         preempted: Time(preempted.saturating_add(me.left)),
         memory: Time(memory.saturating_add(me.evicted)),
+        evicted: Time(me.evicted),
         others: Time(kept),
     }
 }
@@ -327,6 +318,7 @@ fn by_edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -
             alone: set.tasks[d.index].wcet,
             preempted: Time(job.resumed.saturating_add(d.left)),
             memory: Time(job.delay.saturating_add(d.evicted)),
+            evicted: Time(d.evicted),
             others: Time(others),
         }
     };

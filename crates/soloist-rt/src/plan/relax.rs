@@ -108,7 +108,7 @@ fn ways(
     if enough.deadline.is_none() && mates > 1 {
         ways.push("bind it to another core than what preempts it (`core`)".to_owned());
     }
-    ways.extend(less_memory(plan, answer, costs));
+    ways.extend(less_memory(plan, answer, task, costs));
     if ways.is_empty() {
         ways.push("no deadline and no wcet is enough here: take something else from its core or its controller".to_owned());
     }
@@ -132,9 +132,12 @@ fn other_times(task: &Task, enough: &Enough, release: Release) -> Vec<String> {
 }
 
 /// Where waiting for memory is more than what is missing: less of it.
-fn less_memory(plan: &Plan, answer: &Answer, costs: &Costs) -> Option<String> {
+fn less_memory(plan: &Plan, answer: &Answer, task: &Task, costs: &Costs) -> Option<String> {
     if answer.memory.0 <= short(answer) {
         return None;
+    }
+    if answer.evicted.0 > answer.memory.0 / 2 {
+        return Some(own_last_level(task));
     }
     let limited = plan.assignments.iter().filter(|a| a.limit.is_some());
     let others: Vec<&str> = limited.map(|a| a.task.as_str()).collect();
@@ -149,6 +152,17 @@ fn less_memory(plan: &Plan, answer: &Answer, costs: &Costs) -> Option<String> {
             Time(costs.other_bank_ps)
         ),
     })
+}
+
+/// Where most of the waiting is for lines that others put out of its last level.
+fn own_last_level(task: &Task) -> String {
+    let alone = "keep what shares its last level from running beside it";
+    match task.is_known() {
+        true => alone.to_owned(),
+        false => format!(
+            "{alone}, or give a recording of it (kind = \"recorded\"): the file does not say what it asks the last level for"
+        ),
+    }
 }
 
 /// The least number above `from` that will do, if `to` does.
