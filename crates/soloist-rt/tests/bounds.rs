@@ -4,6 +4,9 @@
 #[path = "../examples/bounds/sets.rs"]
 mod sets;
 
+use soloist_memory::{Controller, Platform, Request};
+use soloist_rt::analysis::interference::Costs;
+
 fn check(seeds: std::ops::Range<u64>, draw: sets::Draw) {
     let mut checked = 0;
     let least = seeds.end - seeds.start;
@@ -52,4 +55,87 @@ fn no_play_is_longer_where_a_later_job_is_the_longest() {
     for seed in [1107, 1366, 1824, 4_000_479, 5_000_782, 5_003_290, 5_003_628] {
         check(seed..seed + 1, sets::Draw::Alone);
     }
+}
+
+/// Latencies of reads that come one by one, in cycles, from so many banks in turn.
+fn latencies(platform: &Platform, banks: u16) -> Vec<u64> {
+    let memory = &platform.memory;
+    let mut controller = Controller::new(&memory.device, &memory.geometry, &memory.policy);
+    let mut now = 0;
+    let read = |token: u64| {
+        let bank = (token % u64::from(banks)) as u16;
+        let request = Request {
+            token,
+            line: token,
+            bank,
+            row: 0,
+            write: false,
+            owner: 0,
+        };
+        controller.idle_until(now);
+        let mut done = controller.push(now, request);
+        while done.is_none() {
+            done = controller.step();
+        }
+        let completion = done.unwrap();
+        now = completion.done + 1;
+        completion.done - completion.arrival
+    };
+    (0..60_000).map(read).collect()
+}
+
+/// A refresh closes rows before it and has them opened behind it, in each rank.
+#[test]
+fn no_refresh_costs_more_than_is_charged() {
+    for machine in ["opteron-6128", "haswell", "skylake", "raspberry-pi-4"] {
+        let platform = Platform::find(machine).unwrap();
+        let (device, shape) = (&platform.memory.device, &platform.memory.geometry);
+        let refresh = Costs::of(&platform).refresh;
+        let tck = u64::from(device.tck_ps);
+        // What was charged once. Refreshed bank by bank, the next read may come when most of
+        // it is over.
+        let rfc = match device.refresh_units() {
+            1 => u64::from(device.trfc),
+            _ => 0,
+        };
+        for banks in [1, shape.banks, shape.ranks * shape.banks] {
+            let all = latencies(&platform, banks as u16);
+            let hit = all[1..].iter().min().unwrap();
+            let delays: Vec<u64> = all[banks as usize..]
+                .iter()
+                .map(|l| (l - hit) * tck)
+                .collect();
+            let length = all.iter().sum::<u64>() * tck;
+            let longest = *delays.iter().max().unwrap();
+            assert!(
+                longest <= refresh.time_ps,
+                "{machine}: {longest} {refresh:?}"
+            );
+            assert!(longest > rfc * tck, "{machine}: {longest}");
+            let ranks = u64::from(banks.div_ceil(shape.banks));
+            let times = (length / refresh.interval_ps + 1) * ranks;
+            let charged = times * (refresh.time_ps + refresh.rows * refresh.reopen_ps);
+            let delay = delays.iter().sum::<u64>();
+            assert!(
+                delay <= charged,
+                "{machine}, {banks} banks: {delay} {charged}"
+            );
+            assert!(u64::from(shape.ranks) <= refresh.ranks);
+        }
+    }
+}
+
+/// Refreshes also come in the time that refreshes add.
+#[test]
+fn time_that_refreshes_add_has_refreshes_too() {
+    let refresh = Costs::of(&Platform::find("raspberry-pi-4").unwrap()).refresh;
+    let (delay, own) = (1_000_000_000, 1_000_000);
+    let added = refresh.added(delay, own);
+    let due = (delay + added).div_ceil(refresh.interval_ps) * refresh.ranks;
+    assert!(added >= due * refresh.time_ps, "{added} {due}");
+    // A job of one line waits for one of them.
+    assert_eq!(
+        refresh.added(0, 1),
+        refresh.time_ps + refresh.reopen_ps * refresh.rows.min(1)
+    );
 }

@@ -342,7 +342,7 @@ fn what_cannot_be_names_its_line() {
             "\"10 ms\"\nwcet = \"300 us\"",
             "\"10 us\"\nwcet = \"9950 ns\"",
             9,
-            "a refresh of memory takes that",
+            "refreshes of memory take that",
         ),
     ] {
         let set = parse(&TASKS.replace(from, to), "tasks.toml").unwrap();

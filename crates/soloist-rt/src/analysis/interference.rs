@@ -32,11 +32,12 @@
 //!   fetched again, and each fill may push out a dirty line that another task of
 //!   the core left, be it never preempted; pages are walked to again that others
 //!   put out of the TLB;
-//! - *refresh*: one more at the start, and one for each interval of delay.
+//! - *refresh*: of each rank one more at the start, and one for each interval of delay,
+//!   that of other refreshes included; each also closes rows, which are opened again.
 //!
 //! # Assumptions
 //! Everything in DRAM, all pages of a task on its core's node, no DMA, no SMI,
-//! no shared data; FR-FCFS in which a bank's oldest request is passed at most
+//! no shared data; no refreshes beyond the usual (`refresh_management`); FR-FCFS in which a bank's oldest request is passed at most
 //! `hit_cap` times; caches whose misses don't get more by being late. The private caches'
 //! prefetcher may add to what is in flight and is counted there.
 
@@ -83,6 +84,72 @@ pub struct Conditions<'a> {
     pub shared: &'a dyn Fn(u32, u32) -> Shared,
 }
 
+/// Refresh of the ranks of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Refresh {
+    /// From one of a rank to its next, ps.
+    pub interval_ps: u64,
+    /// A line that finds its row closed by one waits so much longer, ps.
+    pub time_ps: u64,
+    /// A line of another row that it closed waits so much longer, ps.
+    pub reopen_ps: u64,
+    /// Number of these rows.
+    pub rows: u64,
+    /// Ranks of the node's channels, each of which is refreshed for itself.
+    pub ranks: u64,
+    /// The least time that a line of others is in the way, ps.
+    pub line_ps: u64,
+}
+
+impl Refresh {
+    fn new(platform: &Platform, t: &Timing, line_ps: u64) -> Self {
+        let memory = &platform.memory;
+        let ps = |cycles: u64| cycles * u64::from(memory.device.tck_ps);
+        // It stops its banks at once, and closes their rows when they may be closed: after what
+        // was sent last. The line then opens its row again.
+        let closes = t.act_pre.max(t.rd_pre).max(t.wr_pre) + t.pre_all_act;
+        let ranks = u64::from(memory.geometry.ranks);
+        Self {
+            interval_ps: ps((t.ref_interval / ranks * ranks).max(1)),
+            time_ps: ps(closes + t.ref_act.max(t.ref_ref) + t.act_col),
+            // A row that is opened late may be closed late too.
+            reopen_ps: ps(t.act_col.max(t.act_pre)),
+            rows: u64::from(memory.device.banks / memory.device.refresh_units()) - 1,
+            ranks: ranks * u64::from(memory.map.n_channels()),
+            line_ps: line_ps.max(1),
+        }
+    }
+
+    /// Returns what refreshes add to a job of `own` lines that is delayed by so much: others
+    /// may come in the time that they add.
+    #[must_use]
+    pub fn added(&self, delay_ps: u64, own: u64) -> u64 {
+        // Each holds up another line, of the job or in its way.
+        let most = own.saturating_add(delay_ps.div_ceil(self.line_ps));
+        let mut added = 0u64;
+        loop {
+            let each = delay_ps.saturating_add(added).div_ceil(self.interval_ps);
+            let all = (each + 1).saturating_mul(self.ranks).min(most);
+            let next = self.of(all, own);
+            if next <= added {
+                return next;
+            }
+            // Where ranks are so many that one is refreshed nearly always, no time is enough.
+            added = match self.ranks.saturating_mul(self.time_ps) < self.interval_ps / 10 * 9 {
+                true => next,
+                false => return self.of(most, own),
+            };
+        }
+    }
+
+    /// Time that so many refreshes add to a job of `own` lines, ps.
+    fn of(&self, refreshes: u64, own: u64) -> u64 {
+        let rows = refreshes.saturating_mul(self.rows).min(own);
+        let reopened = rows.saturating_mul(self.reopen_ps);
+        reopened.saturating_add(refreshes.saturating_mul(self.time_ps))
+    }
+}
+
 /// The cost of one line of another core, and the lines that it can have in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Costs {
@@ -94,8 +161,8 @@ pub struct Costs {
     pub pushed_ps: u64,
     /// A line from memory when nobody is in the way, ps.
     pub miss_ps: u64,
-    /// Refresh: how often, and how long, ps.
-    pub refresh_ps: (u64, u64),
+    /// Refresh.
+    pub refresh: Refresh,
     /// Lines that a core can have in flight, write-backs of its cache included.
     pub in_flight: u64,
     /// Those of them that it waits for.
@@ -159,7 +226,7 @@ impl Costs {
                 + nb.response_ps
                 + ps(t.pre_act + t.act_col + t.rd_done + around)
                 + path,
-            refresh_ps: (ps(t.ref_interval.max(1)), ps(t.ref_act)),
+            refresh: Refresh::new(platform, &t, ps(column)),
             in_flight,
             reads,
             victims: u64::from(nb.victims),
@@ -195,13 +262,6 @@ impl Costs {
         let (pages, walk_ps) = self.tlb;
         // A piece of memory may begin and end within a page.
         (bytes.div_ceil(PAGE) + 1).min(pages) * walk_ps
-    }
-
-    /// Returns what refreshes add to a job that is delayed by so much.
-    #[must_use]
-    pub fn refreshes(&self, delay_ps: u64) -> u64 {
-        let (interval, time) = self.refresh_ps;
-        (delay_ps.div_ceil(interval) + 1) * time
     }
 }
 
@@ -378,7 +438,7 @@ impl Surroundings {
             .iter()
             .map(|n| n.job_ps(&self.costs, window_ps));
         let all = all.min(jobs.fold(0, u64::saturating_add));
-        all.saturating_add(self.costs.refreshes(all))
+        all.saturating_add(self.costs.refresh.added(all, own))
     }
 }
 

@@ -139,8 +139,9 @@ fn channels(plan: &Plan) -> Markup {
         false => "shared by cores of one last level that have no colours of their own: every request of a private cache counts as a miss",
     };
     let line = time(Time(plan.costs.other_bank_ps));
-    let (interval, refresh) = plan.costs.refresh_ps;
-    let (interval, refresh) = (time(Time(interval)), time(Time(refresh)));
+    let refresh = &plan.costs.refresh;
+    let (interval, once) = (time(Time(refresh.interval_ps)), time(Time(refresh.time_ps)));
+    let row = time(Time(refresh.reopen_ps));
     let not_covered = html! { strong { "not covered" } };
     let apart = "tasks with deadlines apart from others where there are controllers enough";
     html! {
@@ -159,7 +160,8 @@ fn channels(plan: &Plan) -> Markup {
                 "each fill of another core may push out one line, and each may turn the bus round twice"
             }))
             (channel("Refresh", "cannot be mitigated", html! {
-                (refresh) " every " (interval) ", one more for each interval of delay"
+                (once) " every " (interval) " for each of " (refresh.ranks) " ranks: one at the start, one more for each interval of delay; "
+                (row) " for each other row that it closed"
             }))
             (channel("Last-level cache", llc, html! {
                 "a job is played alone in its colours, from cold caches; what is in no group, and the kernel, may fill sets of any colour"

@@ -170,9 +170,9 @@ pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
     };
     if let Some(i) = (0..set.tasks.len()).find(short) {
         let what = format!(
-            "task {:?} can't be held by any core, even alone: its deadline leaves less than {} to its wcet, and a refresh of memory takes that; lengthen deadline and period, or shorten wcet",
+            "task {:?} can't be held by any core, even alone: its deadline leaves less than {} to its wcet, and refreshes of memory take that; lengthen deadline and period, or shorten wcet",
             set.tasks[i].name,
-            Time(around.costs.refresh_ps.1)
+            Time(around.delay(0, 0))
         );
         return in_task(set, i, what);
     }
