@@ -109,6 +109,27 @@ fn a_deadline_is_shorter_by_the_jitter() {
     assert_eq!(server.period, Time(10 * MS));
 }
 
+/// A job that comes late preempts one that is due before it would have come: in the budget is
+/// what that costs, whether its deadline is a bit before the other's or a bit behind.
+#[test]
+fn a_late_job_preempts_one_with_an_earlier_deadline() {
+    let preempted = |deadline: u64, jitter: u64| {
+        let text = format!(
+            "order = \"edf\"\n\
+            [[task]]\nname = \"a\"\ncore = 0\nperiod = \"10 ms\"\nwcet = \"2 ms\"\nmemory = \"64K\"\nkind = \"latency\"\n\
+            [[task]]\nname = \"b\"\ncore = 0\nperiod = \"40 ms\"\nwcet = \"500 us\"\ndeadline = \"{deadline} us\"\njitter = \"{jitter} us\"\n"
+        );
+        made(&text).unwrap().analysis[0].preempted
+    };
+    let once = preempted(9_999, 5_000);
+    assert_eq!(preempted(10_001, 5_000), once);
+    assert_eq!(preempted(14_999, 5_000), once);
+    // It comes too early to be in the way, however late.
+    let never = preempted(15_000, 5_000);
+    assert!(never < once);
+    assert_eq!(preempted(10_001, 0), never);
+}
+
 /// 5 % of a core are not real time's, whatever the order.
 #[test]
 fn what_the_kernel_keeps_is_no_task_s() {

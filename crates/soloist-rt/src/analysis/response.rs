@@ -252,8 +252,10 @@ struct Job {
 fn job(demands: &[Demand], at: usize, around: &Surroundings) -> Job {
     let me = &demands[at];
     let preempts = |other: &Demand| {
-        let reach = me.deadline.checked_sub(other.deadline)?;
-        Some((reach + other.jitter).div_ceil(other.period))
+        // Its deadline is counted from when it was due, and it may come late: after this job,
+        // and with an earlier deadline.
+        let reach = (me.deadline + other.jitter).checked_sub(other.deadline)?;
+        Some(reach.div_ceil(other.period))
     };
     let mates = demands.iter().enumerate().filter(|&(other, _)| other != at);
     let preempted: u64 = mates.filter_map(|(_, other)| preempts(other)).sum();
