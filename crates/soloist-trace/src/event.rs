@@ -1,7 +1,7 @@
 //! What a kernel's tracepoints say, as text: lines of `trace_pipe` become events.
 //!
 //! Of `events/sched`: `sched_switch`, `sched_wakeup`, `sched_wakeup_new`,
-//! `sched_process_fork` and `_exit`; of the module's: `soloist_cpu_stop` and
+//! `sched_process_fork` and `_exit`; `task_rename`; of the module's: `soloist_cpu_stop` and
 //! `_go`. A command's name may hold anything (prctl(2)), so fields are looked for
 //! from where no name can stand. `sched_process_exec` is left alone: the file that
 //! it names may hold whole lines.
@@ -74,6 +74,13 @@ pub enum Event<'a> {
         /// The new one.
         child: u32,
     },
+    /// A task takes another name.
+    Rename {
+        /// Its thread id.
+        pid: u32,
+        /// The new name.
+        name: &'a str,
+    },
     /// A task ends.
     Exit {
         /// Its thread id.
@@ -112,7 +119,7 @@ pub fn parse(line: &str) -> Parsed<'_> {
     if let Some(lost) = lost(line) {
         return Parsed::Lost(lost);
     }
-    let Some((cpu, at_ps, event, fields)) = head(line) else {
+    let Some((pid, cpu, at_ps, event, fields)) = head(line) else {
         let other = line.trim().is_empty() || line.starts_with('#');
         return if other { Parsed::Other } else { Parsed::Unread };
     };
@@ -120,6 +127,7 @@ pub fn parse(line: &str) -> Parsed<'_> {
         "sched_switch" => switch(fields),
         "sched_wakeup" | "sched_wakeup_new" => wake(fields),
         "sched_process_fork" => fork(fields),
+        "task_rename" => rename(fields, pid),
         "sched_process_exit" => after(fields, " pid=").map(|pid| Event::Exit { pid }),
         "soloist_cpu_stop" => number(fields, "cpu=").map(|cpu| Event::Stop { cpu }),
         "soloist_cpu_go" => go(fields),
@@ -137,17 +145,18 @@ fn lost(line: &str) -> Option<u64> {
     Some(number(rest, "").unwrap_or(0))
 }
 
-/// `            perl-197   [000] d..2.     5.2: sched_switch: fields`: processor,
-/// time, event, fields.
-fn head(line: &str) -> Option<(u32, u64, &str, &str)> {
+/// `            perl-197   [000] d..2.     5.2: sched_switch: fields`: thread id,
+/// processor, time, event, fields.
+fn head(line: &str) -> Option<(Option<u32>, u32, u64, &str, &str)> {
     // The name is filled up to 16, and none is longer.
     let rest = line.get(NAME..)?.strip_prefix('-')?;
-    let (_, rest) = rest.split_once('[')?;
+    let (pid, rest) = rest.split_once('[')?;
+    let pid = pid.trim_end().parse().ok();
     let (cpu, rest) = rest.split_once(']')?;
     let (_flags, rest) = rest.trim_start().split_once(' ')?;
     let (time, rest) = rest.trim_start().split_once(": ")?;
     let (event, fields) = rest.split_once(": ")?;
-    Some((cpu.parse().ok()?, picoseconds(time)?, event, fields))
+    Some((pid, cpu.parse().ok()?, picoseconds(time)?, event, fields))
 }
 
 /// `5.254794`.
@@ -189,6 +198,26 @@ fn fork(fields: &str) -> Option<Event<'_>> {
     Some(Event::Fork {
         parent,
         child: after(fields, " child_pid=")?,
+    })
+}
+
+/// `pid=7 oldcomm=a newcomm=b oom_score_adj=0`; newer kernels leave out the first, which is
+/// `own`, the thread that the line is of.
+fn rename(fields: &str, own: Option<u32>) -> Option<Event<'_>> {
+    let pid = match fields.starts_with("pid=") {
+        true => number(fields, "pid="),
+        false => own,
+    };
+    let (names, _) = fields.rsplit_once(" oom_score_adj=")?;
+    // The old name may hold the mark; the new one is short enough behind the right one.
+    let mut marks = names.match_indices(" newcomm=");
+    let name = marks.find_map(|(at, mark)| {
+        let name = &names[at + mark.len()..];
+        (name.len() < NAME).then_some(name)
+    });
+    Some(Event::Rename {
+        pid: pid?,
+        name: name?,
     })
 }
 
@@ -326,6 +355,13 @@ mod tests {
             event("              sh-166     [000] .....     9.409037: sched_process_fork: comm=sh pid=166 child_comm=sh child_pid=172"),
             Event::Fork { parent: 166, child: 172 }
         );
+        // 6.12, and from 6.15 on.
+        for pid in ["pid=168 ", ""] {
+            assert_eq!(
+                event(&format!("            perl-168     [001] .....     9.687617: task_rename: {pid}oldcomm=perl newcomm=a newcomm=b oom_score_adj=0")),
+                Event::Rename { pid: 168, name: "a newcomm=b" }
+            );
+        }
         assert_eq!(
             event("            perl-168     [001] .....     9.687617: sched_process_exit: comm=perl pid=168 prio=49"),
             Event::Exit { pid: 168 }

@@ -136,7 +136,7 @@ impl Observer {
                 prev_name,
                 next_name,
             } => {
-                if let Some(track) = self.track(prev, prev_name) {
+                if let Some(track) = self.track(prev, prev_name, at) {
                     track.leaves(at, state);
                 }
                 if state == State::Dead {
@@ -145,12 +145,12 @@ impl Observer {
                     self.born.remove(&prev);
                     self.watch.threads.remove(&prev);
                 }
-                if let Some(track) = self.track(next, next_name) {
+                if let Some(track) = self.track(next, next_name, at) {
                     track.runs(at, line.cpu);
                 }
             }
             Event::Wake { pid, name, cpu } => {
-                if let Some(track) = self.track(pid, name) {
+                if let Some(track) = self.track(pid, name, at) {
                     track.wakes(at, cpu);
                 }
             }
@@ -161,6 +161,15 @@ impl Observer {
                 }
                 if let Some(&timing) = self.watch.threads.get(&parent) {
                     self.watch.threads.insert(child, timing);
+                }
+            }
+            Event::Rename { pid, name } => {
+                let known = self.place.get(&pid).copied();
+                if let Some(place) = known.filter(|&p| self.tasks[p].name != name) {
+                    self.renamed(place, name, at);
+                }
+                if known.is_none() && self.watch.names.contains_key(name) {
+                    self.born.insert(pid);
                 }
             }
             Event::Exit { pid } => {
@@ -179,35 +188,55 @@ impl Observer {
         }
     }
 
-    /// The watched task with this id. Under another name than before it is another
-    /// program, or has just begun in earnest: it is followed anew.
-    fn track(&mut self, pid: u32, name: &str) -> Option<&mut Track> {
+    /// The watched task with this id; it may have another name than before.
+    fn track(&mut self, pid: u32, name: &str, at: u64) -> Option<&mut Track> {
         if pid == 0 {
             return None;
         }
         let known = self.place.get(&pid).copied();
-        if let Some(place) = known.filter(|&p| self.tasks[p].name == name) {
-            return Some(&mut self.tasks[place].track);
+        if let Some(place) = known.filter(|&p| self.tasks[p].name != name) {
+            self.renamed(place, name, at);
         }
+        match self.place.get(&pid) {
+            Some(&place) => Some(&mut self.tasks[place].track),
+            None => self.begin(pid, name, known.is_some()),
+        }
+    }
+
+    /// A thread that is watched by its id is the same under its new name. What a command starts
+    /// is another program then, which has begun in earnest: it is followed anew. One that is
+    /// watched by its name is the task no longer: its jobs end here.
+    fn renamed(&mut self, place: usize, name: &str, at: u64) {
+        let task = &mut self.tasks[place];
+        let timing = self.watch.threads.get(&task.pid);
+        match timing {
+            Some(&timing) => {
+                name.clone_into(&mut task.name);
+                if self.watch.children {
+                    task.track = Track::new(timing, true);
+                }
+            }
+            None => {
+                task.track.ends(at);
+                self.place.remove(&task.pid);
+            }
+        }
+    }
+
+    /// Follows a thread from here on, if it is watched; `renamed`: its program begins here.
+    fn begin(&mut self, pid: u32, name: &str, renamed: bool) -> Option<&mut Track> {
         let by_id = self.watch.threads.get(&pid);
         let timing = *by_id.or_else(|| self.watch.names.get(name))?;
-        let excepted = self.watch.except.iter().any(|except| except == name);
-        if excepted && known.is_none() {
+        if self.watch.except.iter().any(|except| except == name) {
             return None;
         }
-        let new = Observed {
+        self.place.insert(pid, self.tasks.len());
+        self.tasks.push(Observed {
             pid,
             name: name.to_owned(),
-            track: Track::new(timing, known.is_some() || self.born.contains(&pid)),
-        };
-        let place = known.unwrap_or(self.tasks.len());
-        if known.is_some() {
-            self.tasks[place] = new;
-        } else {
-            self.place.insert(pid, place);
-            self.tasks.push(new);
-        }
-        Some(&mut self.tasks[place].track)
+            track: Track::new(timing, renamed || self.born.contains(&pid)),
+        });
+        self.tasks.last_mut().map(|task| &mut task.track)
     }
 
     /// Ends; `end_ps` by the trace's clock.

@@ -104,6 +104,8 @@ fn enable(instance: &Instance, watch: &Watch) -> Result<(), TraceError> {
     instance.enable("sched/sched_process_exit", filter(watch, &[""]))?;
     // A fork tells a task that begins from one that was there before.
     instance.enable("sched/sched_process_fork", None)?;
+    // Under another name, the events of a task that is watched by its name are filtered out.
+    instance.enable("task/task_rename", None)?;
     for event in STOPS {
         // Without the module nobody stops a processor.
         if instance.has(event) {

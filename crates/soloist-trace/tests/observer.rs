@@ -168,3 +168,51 @@ fn a_program_that_begins_while_it_is_watched_misses_nothing_by_that() {
     );
     assert!(missed("sched_process_fork: comm=sh pid=1 child_comm=sh child_pid=8") > 0);
 }
+
+/// The recorded program names itself at 9.5 s: `then` changes its later lines.
+fn renamed(watch: Watch, then: impl Fn(&str) -> Option<String>) -> Record {
+    let mut observer = Observer::new(watch, ORIGIN);
+    let mut named = false;
+    for line in TRACE.lines() {
+        let time = line
+            .split(": ")
+            .next()
+            .and_then(|head| head.split(' ').next_back());
+        let later = time
+            .and_then(|time| time.parse().ok())
+            .is_some_and(|at: f64| at > 9.5);
+        if later && !named {
+            named = true;
+            observer.read("            perl-168     [001] .....     9.500000: task_rename: pid=168 oldcomm=perl newcomm=worker oom_score_adj=0");
+        }
+        match later && line.contains("=perl ") {
+            true => then(line).iter().for_each(|line| observer.read(line)),
+            false => observer.read(line),
+        }
+    }
+    observer.finish(9_730 * MS)
+}
+
+#[test]
+fn a_thread_that_is_watched_by_its_id_keeps_its_jobs_under_another_name() {
+    let mut by_id = Watch::default();
+    by_id.threads.insert(168, periodic(12));
+    let before = observed(by_id.clone());
+    assert_eq!(before.timeline.jobs.len(), 9);
+    let record = renamed(by_id, |line| Some(line.replace("=perl ", "=worker ")));
+    assert_eq!(record.timeline.jobs, before.timeline.jobs);
+    assert_eq!(record.timeline.rows[0].name, "worker");
+}
+
+/// The kernel lets through events of the watched name only.
+#[test]
+fn a_task_that_takes_another_name_misses_nothing_from_then_on() {
+    let record = renamed(by_name("perl", periodic(12)), |_| None);
+    let jobs = &record.timeline.jobs;
+    assert!(jobs.iter().all(|j| j.release_ps + ORIGIN < 9_500 * MS));
+    let missed: Vec<_> = jobs.iter().map(|j| j.missed()).collect();
+    assert_eq!(missed, [false, false, false, false, true]);
+    // It has its name again: another job begins there, and the first is still counted.
+    let again = renamed(by_name("perl", periodic(12)), |line| Some(line.to_owned()));
+    assert!(again.timeline.jobs.len() > jobs.len());
+}
