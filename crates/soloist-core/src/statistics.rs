@@ -106,17 +106,24 @@ impl Spread {
     }
 }
 
-/// The 97.5 per cent quantile of Student's t, to three digits behind the point for up to
-/// 10 degrees of freedom, of which there is one at least; beyond, the normal
-/// distribution's with the first term of the difference.
+/// The 97.5 per cent quantile of Student's t to three digits behind the point, for at least one
+/// degree of freedom: to 10 degrees from a table, beyond from the normal distribution's by the
+/// expansion of Cornish and Fisher (Abramowitz and Stegun, 26.7.5).
 #[must_use]
 pub fn student_t(freedom: usize) -> f64 {
     const TABLE: [f64; 10] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     ];
+    // The normal distribution's, and the expansion's four terms there.
+    const NORMAL: f64 = 1.959_964;
+    const TERMS: [f64; 4] = [2.372_271, 2.822_499, 2.555_849, 1.589_535];
     let freedom = freedom.max(1);
-    let normal = 1.96 + 2.372 / freedom as f64;
-    TABLE.get(freedom - 1).copied().unwrap_or(normal)
+    let each = 1.0 / freedom as f64;
+    let more = TERMS
+        .iter()
+        .rev()
+        .fold(0.0, |sum, term| (sum + term) * each);
+    TABLE.get(freedom - 1).copied().unwrap_or(NORMAL + more)
 }
 
 #[cfg(test)]
@@ -132,7 +139,27 @@ mod tests {
         assert!((quantile(&values, 0.99) - 8.86).abs() < 0.001);
         assert_eq!((median(&mut values), high_median(&mut values)), (4.5, 5.0));
         assert_eq!(median(&mut [4.0, 1.0, 3.0]), 3.0);
-        assert_eq!((student_t(2), student_t(11)), (4.303, 1.96 + 2.372 / 11.0));
+        for (freedom, t) in [
+            (2, 4.303),
+            (10, 2.228),
+            (11, 2.201),
+            (12, 2.179),
+            (13, 2.160),
+            (15, 2.131),
+            (17, 2.110),
+            (20, 2.086),
+            (25, 2.060),
+            (30, 2.042),
+            (40, 2.021),
+            (60, 2.000),
+            (120, 1.980),
+        ] {
+            assert!(
+                (student_t(freedom) - t).abs() <= 0.0005,
+                "{freedom}: {}",
+                student_t(freedom)
+            );
+        }
     }
 
     #[test]
