@@ -87,7 +87,36 @@ fn known_machines_come_back_from_their_decodes() {
     }
 }
 
-/// Numbers the rows as a file with a header would.
+/// A table that has its rows twice, as two runs of a tool make it, shows what it shows once:
+/// with one wrong number in it too.
+#[test]
+fn rows_that_come_twice_prove_nothing() {
+    let machine = known::find("skylake").unwrap();
+    let mut rows = rows_of(
+        &machine.addr_map(),
+        std::iter::once(0).chain((6..34).map(|bit| 1 << bit)),
+    );
+    for wrong in [false, true] {
+        if wrong {
+            rows[20].values[2] ^= 1;
+        }
+        let line = |row: &Row| {
+            let [channel, rank, bank, r, column] = row.values;
+            format!("{:#x},{channel},{rank},{bank},{r},{column}\n", row.address)
+        };
+        let once: String = rows.iter().map(line).collect();
+        let header = "address,channel,rank,bank,row,column\n";
+        let read = |text: &str| parse_rows(&format!("{header}{text}")).unwrap();
+        let (one, two) = (read(&once), read(&format!("{once}{once}")));
+        assert_eq!(one, two);
+        for rows in [one.clone(), [one.clone(), one].concat()] {
+            let solved = solve(&rows).unwrap();
+            assert!(!solved.complete, "{}", solved.shown());
+            assert!(solved.told.iter().all(|&(_, sets)| sets < 2));
+        }
+    }
+}
+
 #[test]
 fn a_second_node_below_4_gib_counts_from_its_own_start() {
     let machine = Machine::parse(
@@ -113,6 +142,7 @@ fn a_second_node_below_4_gib_counts_from_its_own_start() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
+/// Numbers the rows as a file with a header would.
 fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
     for (i, row) in rows.iter_mut().enumerate() {
         row.line = i + 2;

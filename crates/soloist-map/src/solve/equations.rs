@@ -1,5 +1,7 @@
 //! Linear equations over GF(2): an offset and what all fields are there.
 
+use std::collections::BTreeSet;
+
 use soloist_machine::gf2::Basis;
 
 /// An equation: a row of the table, its offset, and the bits of its fields.
@@ -91,9 +93,11 @@ impl System {
 
 /// How many disjoint sets of the offsets tell what each offset bit in `bits`
 /// does; sets are taken greedily, so that there may be more. A bit that one
-/// set tells was believed; a second set proved it.
+/// set tells was believed; a second set proved it. An offset that comes again
+/// proves nothing anew.
 pub(super) fn disjoint_proofs(offsets: impl Iterator<Item = u64>, bits: u64) -> Vec<(u32, u32)> {
-    let mut left: Vec<u64> = offsets.collect();
+    let mut seen = BTreeSet::new();
+    let mut left: Vec<u64> = offsets.filter(|&offset| seen.insert(offset)).collect();
     let mut proofs: Vec<(u32, u32)> = soloist_machine::gf2::bits(bits)
         .map(|bit| (bit, 0))
         .collect();

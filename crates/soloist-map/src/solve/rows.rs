@@ -1,5 +1,7 @@
 //! Tables of known decodes, as CSV.
 
+use std::collections::HashSet;
+
 use soloist_machine::FileError;
 
 /// Addresses that a file may hold: what core takes.
@@ -25,7 +27,7 @@ pub struct Row {
 /// then one decode a line, numbers decimal or 0x. Cells are apart by commas,
 /// semicolons or tabs, whichever the header has, and may stand in quotation
 /// marks. Lines that begin with `#` are comments. Fields that the file lacks
-/// are 0 everywhere.
+/// are 0 everywhere. A row that comes again is passed over: it confirms nothing.
 ///
 /// # Errors
 /// With the line.
@@ -38,7 +40,7 @@ pub fn parse_rows(text: &str) -> Result<Vec<Row>, FileError> {
         .delimiter(delimiter(text))
         .from_reader(text.as_bytes());
     let mut header: Option<Vec<Option<usize>>> = None;
-    let mut rows = Vec::new();
+    let (mut rows, mut seen) = (Vec::new(), HashSet::new());
     for record in reader.records() {
         let record = record.map_err(|error| {
             let line = error.position().map_or(0, |at| at.line() as usize);
@@ -63,7 +65,10 @@ pub fn parse_rows(text: &str) -> Result<Vec<Row>, FileError> {
                 cells.len()
             )));
         }
-        rows.push(parse_row(line, &cells, columns).map_err(wrong)?);
+        let row = parse_row(line, &cells, columns).map_err(wrong)?;
+        if seen.insert((row.address, row.node, row.values)) {
+            rows.push(row);
+        }
     }
     if rows.is_empty() {
         return Err(FileError::whole("", "no rows; expected a header such as `address,node,channel,rank,bank,row,column` and decodes"));
