@@ -205,14 +205,20 @@ fn bits_line(line: &str) -> Result<Vec<u64>, String> {
         ));
     }
     let plain = |c: char| c.is_ascii_digit() || c.is_whitespace() || c == ',' || c == '^';
-    let numbers = match line.chars().all(plain) {
-        true => numbers(line)?,
-        false => Vec::new(),
-    };
-    if numbers.is_empty() {
-        return Err(format!("`{line}`: expected bit numbers such as `14 18`"));
-    }
-    Ok(vec![mask_of(&numbers)?])
+    // As people type them, several a line: `14^18, 15^19`.
+    let between = |c: char| c == ',' && line.contains('^');
+    line.split(between)
+        .map(|part| {
+            let numbers = match part.chars().all(plain) {
+                true => numbers(part)?,
+                false => Vec::new(),
+            };
+            match numbers.is_empty() {
+                true => Err(format!("`{line}`: expected bit numbers such as `14 18`")),
+                false => mask_of(&numbers),
+            }
+        })
+        .collect()
 }
 
 /// From this share on DRAMA's functions are believed. 100 % says that a function is 1
@@ -458,6 +464,18 @@ mod tests {
             read(Format::Hex, "{0x2000, 0x4000}").unwrap().banks,
             [0x2000, 0x4000]
         );
+    }
+
+    /// `,` alone stands between the bits of one function, as PALLOC has them.
+    #[test]
+    fn several_functions_of_a_line_stay_apart() {
+        let banks = |text: &str| read(Format::Bits, text).unwrap().banks;
+        let three = [1 << 7 | 1 << 14, 1 << 15 | 1 << 19, 1 << 16];
+        assert_eq!(banks("7^14, 15^19, 16\n"), three);
+        assert_eq!(banks("7^14\n15^19\n16\n"), three);
+        assert_eq!(banks("7,14\n15, 19\n16\n"), three);
+        let empty = read(Format::Bits, "7^14,,15^19").unwrap_err();
+        assert!(empty.message.contains("bit numbers"), "{empty}");
     }
 
     #[test]
