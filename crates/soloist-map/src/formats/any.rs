@@ -151,10 +151,17 @@ impl AnyFormat {
     /// # Errors
     /// With what the format can't say.
     pub fn write(self, name: &str, layout: &Layout) -> Result<String, String> {
+        let functions = layout.bank_functions();
+        if functions.is_empty() {
+            return Err(format!(
+                "{name}: its map has no functions of banks, which other tools' formats are of; \
+                 --to machine and --to text hold all of it"
+            ));
+        }
         match self {
             Self::Layout(tool) => layouts::write(tool, name, layout),
             Self::Order => order::write(layout).map(|order| order + "\n"),
-            Self::Functions(format) => functions::write(format, &layout.bank_functions()),
+            Self::Functions(format) => functions::write(format, &functions),
         }
     }
 }
@@ -176,5 +183,23 @@ pub fn plain_topology(map: &MapSpec) -> Topology {
         cpus: (0..=nodes).map(|node| node.to_string()).collect(),
         distances: Vec::new(),
         clock_mhz: None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_without_banks_is_no_file_of_another_tool() {
+        let machine = soloist_machine::known::find("ampere-altra").unwrap();
+        let imported = Imported::whole(machine.map, Trust::Exact);
+        let write = |to: &str| imported.write(to, &machine.about, &machine.topology);
+        for to in ["bits", "hex", "palloc", "drama", "dare", "order"] {
+            let said = write(to).unwrap_err().to_string();
+            assert!(said.contains("no functions of banks"), "{to}: {said}");
+        }
+        assert!(write("machine").is_ok() && write("text").is_ok());
     }
 }

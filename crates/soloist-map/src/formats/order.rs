@@ -253,7 +253,28 @@ pub fn write(layout: &Layout) -> Result<String, String> {
         placed.push((low, field));
     }
     placed.sort_unstable();
+    side_by_side(&placed, &masks)?;
     Ok(placed.iter().rev().map(|(_, field)| *field).collect())
+}
+
+/// Whether the fields, by their lowest bits, are all of an address above a line.
+fn side_by_side(placed: &[(u32, &str)], masks: &[Vec<u64>; 6]) -> Result<(), String> {
+    if !placed.iter().any(|(_, field)| *field == "ro") {
+        return Err("an order of fields has rows (`ro`), and this map has none".to_owned());
+    }
+    let mut next = 6;
+    for &(low, field) in placed {
+        if low != next {
+            return Err(format!(
+                "bits {next} to {} are in no field, and an order of fields leaves out none: \
+                 give them to columns or rows",
+                low - 1
+            ));
+        }
+        let width = FIELDS.iter().zip(masks).find(|(name, _)| **name == field);
+        next += width.map_or(0, |(_, masks)| masks.len() as u32);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -332,5 +353,24 @@ mod tests {
         }
         let skylake = soloist_machine::known::find("skylake").unwrap();
         assert!(write(&skylake.map.layouts[0]).is_err());
+    }
+
+    #[test]
+    fn an_order_that_is_not_the_map_is_not_written() {
+        let geometry: Geometry = DDR4.parse().unwrap();
+        let whole = read("robarachbgco", geometry, 34).unwrap();
+        assert!(write(&whole).is_ok());
+        let gap = Layout {
+            column: Vec::new(),
+            ..whole.clone()
+        };
+        let error = write(&gap).unwrap_err();
+        assert!(error.starts_with("bits 6 to 12 are in no field"), "{error}");
+        let no_rows = Layout {
+            row: Vec::new(),
+            ..whole
+        };
+        let error = write(&no_rows).unwrap_err();
+        assert!(error.contains("has rows"), "{error}");
     }
 }
