@@ -43,6 +43,22 @@ fn the_dump_gives_the_reports_rows() {
 }
 
 #[test]
+fn a_range_that_ends_before_it_begins_is_refused() {
+    // The limit of the second node's memory.
+    let damaged = Registers::parse(&format!("{DUMP}\n18.1 0x4c 0x1\n")).unwrap();
+    let refused = map(&damaged).unwrap_err();
+    assert!(
+        matches!(refused, AmdError::Backwards { register: 0x48, .. }),
+        "{refused}"
+    );
+    let said = locate(&damaged, 0x1000).unwrap_err().to_string();
+    assert!(
+        said.starts_with("F1x48: ") && said.contains("to 0xffffff,"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_dump_gives_the_opterons_map() {
     let found = map(&Registers::parse(DUMP).unwrap()).unwrap();
     let opteron = known::find("opteron-6128").unwrap();

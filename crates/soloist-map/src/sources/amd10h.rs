@@ -46,6 +46,19 @@ pub enum AmdError {
     /// No memory at all.
     #[error("no DRAM range is enabled in F1x40 to F1x7C")]
     NoRanges,
+    /// A range that ends before it begins.
+    #[error(
+        "F1x{register:X}: a DRAM range from {base:#x} to {limit:#x}, which is before it: the \
+         registers were read wrongly or the dump is damaged; read them again"
+    )]
+    Backwards {
+        /// Offset of the range's base.
+        register: u16,
+        /// Its first byte.
+        base: u64,
+        /// Its last.
+        limit: u64,
+    },
     /// Node interleave.
     #[error("nodes are interleaved by address bits (IntlvEn): there is no node by range to colour by; turn node interleave off in the firmware")]
     NodeInterleave,
@@ -98,7 +111,7 @@ fn field(value: u32, high: u32, low: u32) -> u64 {
     u64::from(value >> low) & ((1 << (high - low + 1)) - 1)
 }
 
-fn dram_ranges(registers: &Registers) -> Result<Vec<DramRange>, PciError> {
+fn dram_ranges(registers: &Registers) -> Result<Vec<DramRange>, AmdError> {
     let mut ranges = Vec::new();
     for i in 0..8u16 {
         let base = registers.get(0, 1, 0x40 + 8 * i)?;
@@ -108,13 +121,21 @@ fn dram_ranges(registers: &Registers) -> Result<Vec<DramRange>, PciError> {
         }
         let base_high = registers.get_or_zero(0, 1, 0x140 + 8 * i);
         let limit_high = registers.get_or_zero(0, 1, 0x144 + 8 * i);
-        ranges.push(DramRange {
+        let range = DramRange {
             base: field(base_high, 7, 0) << 40 | field(base, 31, 16) << 24,
             limit: field(limit_high, 7, 0) << 40 | field(limit, 31, 16) << 24 | LOW_24,
             node: field(limit, 2, 0) as u8,
             interleave: field(base, 10, 8),
             select: field(limit, 10, 8),
-        });
+        };
+        if range.limit < range.base {
+            return Err(AmdError::Backwards {
+                register: 0x40 + 8 * i,
+                base: range.base,
+                limit: range.limit,
+            });
+        }
+        ranges.push(range);
     }
     Ok(ranges)
 }
