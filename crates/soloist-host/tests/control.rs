@@ -134,10 +134,10 @@ fn rules_are_made() {
         path: Some("/usr/bin/x264".to_owned()),
         uid: Some("1000".to_owned()),
         colors: Some(2),
+        enabled: Some(true),
         ..RuleChange::default()
     })
     .unwrap();
-    rule.set_enabled(true).unwrap();
     let view = rule.view().unwrap();
     assert_eq!(
         (view.path.as_str(), view.uid.as_str()),

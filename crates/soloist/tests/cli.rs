@@ -177,6 +177,17 @@ fn what_one_rule_refuses_is_taken_back_from_the_others() {
     assert_eq!(set.status.code(), Some(1), "{set:?}");
     let colors = fs::read_to_string(rules.join("video/colors")).unwrap();
     assert_eq!(colors.trim(), "2");
+
+    let enabled = rules.join("audio/enabled");
+    fs::remove_file(&enabled).unwrap();
+    std::os::unix::fs::symlink("/proc/sys/kernel/osrelease", enabled).unwrap();
+    let was = fs::read_to_string(rules.join("video/enabled")).unwrap();
+    for act in ["enable", "disable"] {
+        let out = output(machine.path(), &["rule", act, "video", "audio"]);
+        assert_eq!(out.status.code(), Some(1), "{out:?}");
+        let is = fs::read_to_string(rules.join("video/enabled")).unwrap();
+        assert_eq!(is.trim(), was.trim(), "{act}");
+    }
 }
 
 #[test]

@@ -179,11 +179,6 @@ impl Rule {
         Ok(())
     }
 
-    /// Lets it match, or not.
-    pub fn set_enabled(&self, enabled: bool) -> Result<(), HostError> {
-        self.set("enabled", if enabled { "1" } else { "0" })
-    }
-
     /// Removes it; processes that it matched keep their colours.
     pub fn remove(&self) -> Result<(), HostError> {
         self.control.rmdir(&format!("rules/{}", self.name))

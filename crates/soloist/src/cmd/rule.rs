@@ -143,11 +143,12 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::List => list(&control, ctx)?,
         Args::Add(new) => new.run(&control, ctx)?,
         Args::Set(change) => change.run(&control, ctx)?,
-        Args::Rm(names) => each(&control, &names, ctx, "removed", Rule::remove)?,
-        Args::Enable(names) => each(&control, &names, ctx, "enabled", |r| r.set_enabled(true))?,
-        Args::Disable(names) => {
-            each(&control, &names, ctx, "disabled", |r| r.set_enabled(false))?;
+        Args::Rm(names) => {
+            names.find(&control)?.iter().try_for_each(Rule::remove)?;
+            names.tell("removed", ctx)?;
         }
+        Args::Enable(names) => names.enable(true, &control, ctx)?,
+        Args::Disable(names) => names.enable(false, &control, ctx)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -204,6 +205,24 @@ impl Names {
         let rules = self.names.iter().map(|name| control.rule(name));
         Ok(rules.collect::<Result<_, _>>()?)
     }
+
+    /// All of them, or none.
+    fn enable(&self, enabled: bool, control: &Control, ctx: &Ctx) -> Result<()> {
+        let change = RuleChange {
+            enabled: Some(enabled),
+            ..RuleChange::default()
+        };
+        Rule::change_all(&self.find(control)?, &change)?;
+        self.tell(if enabled { "enabled" } else { "disabled" }, ctx)
+    }
+
+    /// With `--json`, what was done to which rules.
+    fn tell(&self, what: &str, ctx: &Ctx) -> Result<()> {
+        match ctx.json {
+            true => ctx.print_json(&json!({ what: self.names })),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Settings {
@@ -229,22 +248,6 @@ fn tell(rules: &[Rule], ctx: &Ctx) -> Result<()> {
         [view] => ctx.print_json(view),
         views => ctx.print_json(views),
     }
-}
-
-fn each(
-    control: &Control,
-    names: &Names,
-    ctx: &Ctx,
-    what: &str,
-    act: impl Fn(&Rule) -> Result<(), soloist_host::HostError>,
-) -> Result<()> {
-    for rule in names.find(control)? {
-        act(&rule)?;
-    }
-    if ctx.json {
-        ctx.print_json(&json!({ what: names.names }))?;
-    }
-    Ok(())
 }
 
 fn list(control: &Control, ctx: &Ctx) -> Result<()> {
