@@ -129,10 +129,10 @@ static u32 weight_of(const struct task_struct *task)
 }
 
 /*
- * Note what runs. If the CPU is stopped, that is no task of its own: it was stopped because
- * something ran or, with @holds, has work if a task is held. An interrupt on an idle CPU
- * may have used up the budget; if the CPU counted as idle from then on, it would have one
- * line in each period, for interrupts again.
+ * Note what runs. On a stopped CPU that is the thread that stands still, which says nothing
+ * about its tasks: the CPU counts as busy. An interrupt on an idle CPU may have used up the
+ * budget; counted as idle from then on, the CPU would have one line in each period, for
+ * interrupts again. With @holds the CPU goes on, and is busy if a task is held.
  */
 static void look_around(struct sol_guard_core *core)
 {
