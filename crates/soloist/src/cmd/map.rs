@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, Dram, PageSize};
 use soloist_host::control::Control;
@@ -95,14 +95,15 @@ impl Pick {
         }
         let loaded = Control::open(&Host::live()).and_then(|control| control.map());
         let loaded = loaded.context("no machine was named (--machine NAME)")?;
-        let found = up::loaded_machine(&loaded).map(|(source, _)| source);
-        found.with_context(|| {
-            format!(
-                "no known machine has the map that is loaded, {0}: name its file (--machine FILE), \
-                 or copy it to {MACHINE_DIR}/{0}.toml",
-                loaded.name()
-            )
-        })
+        let name = loaded.name();
+        match (known::find(&name), up::loaded_machine(&loaded)) {
+            (Ok(_), _) => Ok(name),
+            (Err(_), Some((source, _))) => Ok(source),
+            (Err(error), None) => bail!(
+                "{error}; the file of the map that is loaded is missed: name it (--machine FILE), \
+                 or copy it to {MACHINE_DIR}/{name}.toml"
+            ),
+        }
     }
 
     /// The machine, and its map for pages of this size [default: this host's].
